@@ -1,0 +1,39 @@
+# Shortcuts. What counts is .ci/run, which runs all of it.
+.PHONY: all build test race vet lint fuzz e2e bench demo check clean
+
+all: build test
+
+build:
+	go build -o bin/outlive ./cmd/outlive
+
+test:
+	go test ./...
+
+race:
+	go test -race ./...
+
+vet:
+	.ci/run vet
+
+# With golangci-lint at hand, its wider set of .golangci.yml too.
+lint:
+	.ci/run format lint
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; fi
+
+fuzz:
+	.ci/run fuzz
+
+e2e:
+	bash e2e/run.sh
+
+bench:
+	go run ./bench
+
+demo:
+	go run ./cmd/outlive demo
+
+check:
+	.ci/run
+
+clean:
+	rm -rf bin

@@ -1,0 +1,20 @@
+// Command bench measures what outlive costs: side by side and interleaved in
+// one run, it compares a server reached directly, through the fastest plain
+// byte relay that can be written in Go (package floor), and through outlive.
+//
+//	go run ./bench              everything, about four minutes; writes docs/BENCHMARKS.md and docs/benchmarks.svg
+//	go run ./bench -quick       about half a minute, writes nothing
+//	go run ./bench -check       exits 1 when a promised ratio is broken
+//	go run ./bench -restarts 10000
+//	go run ./bench -server "Python SDK=python3 server.py"
+//
+// How it measures. A machine that does other things too makes single figures
+// worthless, so every comparison is between blocks that took turns within the
+// same seconds (A B C, B C A, …), each round starts its processes anew because
+// their placement on cores decides much, and each figure is a median over
+// blocks. The client is one locked thread of raw system calls with garbage
+// collection off. "Added" is the figure through the relay minus the direct one.
+//
+// Goroutines: main, which measures; a timer that kills a peer which does not
+// answer in time; and one per killed or closed peer that waits for its end.
+package main

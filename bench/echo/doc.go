@@ -1,0 +1,9 @@
+// Command echo is the MCP server that the benchmark puts under measurement: a
+// static Go program that speaks MCP over stdio and costs as little as one can.
+//
+// It answers initialize, ping, tools/list and tools/call of its only tool,
+// echo, which returns its argument "message" as text, so that the size of a
+// request sets the size of the answer. Notifications are ignored.
+//
+// It has one goroutine, main, which ends when stdin ends.
+package main

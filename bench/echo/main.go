@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+)
+
+// bufferSize is the size of both stream buffers in bytes: one default pipe.
+const bufferSize = 64 << 10
+
+func main() {
+	wait, err := startDelay(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "echo:", err)
+		os.Exit(2)
+	}
+	time.Sleep(wait)
+	if err := serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "echo:", err)
+		os.Exit(1)
+	}
+}
+
+// startDelay reads the only argument there is: how many milliseconds the server
+// pretends to need before it can answer.
+func startDelay(args []string) (time.Duration, error) {
+	if len(args) == 0 {
+		return 0, nil
+	}
+	ms, err := strconv.Atoi(args[0])
+	if err != nil || len(args) > 1 || ms < 0 {
+		return 0, fmt.Errorf("usage: echo [MILLISECONDS]: got %q", args)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// serve answers each line of in on out until in ends. Answers are flushed only
+// when no further request is waiting in the buffer, so that a burst costs one
+// write.
+func serve(in io.Reader, out io.Writer) error {
+	reader := bufio.NewReaderSize(in, bufferSize)
+	writer := bufio.NewWriterSize(out, bufferSize)
+	var long []byte
+	for {
+		line, err := readLine(reader, &long)
+		if len(line) > 0 {
+			if werr := answer(writer, line); werr != nil {
+				return fmt.Errorf("answer: %w", werr)
+			}
+		}
+		if err != nil || reader.Buffered() == 0 {
+			if ferr := writer.Flush(); ferr != nil {
+				return fmt.Errorf("flush: %w", ferr)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read: %w", err)
+		}
+	}
+}
+
+// readLine returns the next line; *long holds it when it is longer than the
+// buffer of r. The line is valid until the next call.
+func readLine(r *bufio.Reader, long *[]byte) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	*long = append((*long)[:0], line...)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		line, err = r.ReadSlice('\n')
+		*long = append(*long, line...)
+	}
+	return *long, err
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// privateMemory reads, in bytes, what only this process holds: the pages it has
+// written, and the unwritten pages of its files that nobody else maps now.
+func privateMemory(pid int) (written, clean float64) {
+	fields := procFields(pid, "smaps_rollup")
+	return kilobytes(fields["Private_Dirty"]), kilobytes(fields["Private_Clean"])
+}
+
+// resetPeak makes the kernel forget the process's highest resident size and
+// returns the present one in bytes.
+func resetPeak(pid int) float64 {
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
+		return math.NaN()
+	}
+	return kilobytes(procFields(pid, "status")["VmRSS"])
+}
+
+// peak is the highest resident size since resetPeak, in bytes.
+func peak(pid int) float64 { return kilobytes(procFields(pid, "status")["VmHWM"]) }
+
+// stateOf reads what must not grow over restarts.
+func stateOf(pid int) processState {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return processState{Descriptors: -1, Threads: -1, Private: math.NaN()}
+	}
+	threads, err := strconv.Atoi(procFields(pid, "status")["Threads"])
+	if err != nil {
+		threads = -1
+	}
+	private, _ := privateMemory(pid)
+	return processState{Descriptors: len(entries), Threads: threads, Private: private}
+}
+
+// childrenOf lists the processes whose parent is pid.
+func childrenOf(pid int) ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var children []int
+	for _, entry := range entries {
+		child, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
+		if err != nil {
+			continue // it has ended since the directory was read
+		}
+		// The command, in parentheses, may hold anything; state and parent follow it.
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		if len(fields) > 1 && string(fields[1]) == strconv.Itoa(pid) && string(fields[0]) != "Z" {
+			children = append(children, child)
+		}
+	}
+	return children, nil
+}
+
+// procFields reads the "Name: value" lines of one file of a process.
+func procFields(pid int, name string) map[string]string {
+	fields := make(map[string]string)
+	file, err := os.Open(fmt.Sprintf("/proc/%d/%s", pid, name))
+	if err != nil {
+		return fields
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok {
+			fields[key] = strings.TrimSpace(value)
+		}
+	}
+	return fields
+}
+
+// kilobytes turns "1234 kB" into bytes, and anything else into NaN.
+func kilobytes(text string) float64 {
+	number, err := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return number * 1024
+}

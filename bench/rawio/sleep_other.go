@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package rawio
+
+import "time"
+
+// Sleep waits for d.
+func Sleep(d time.Duration) { time.Sleep(d) }

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sample is a run that keeps every promise.
+func sample() *results {
+	r := &results{Machine: machine{System: "linux/amd64", Go: "go1.26", Cores: 2}, Took: time.Minute}
+	for _, s := range planFor(false).Scenarios {
+		row := latencyRow{scenario: s}
+		for way := range row.By {
+			row.By[way] = figure{P50: 10 + 10*float64(way), P99: 20 + 20*float64(way), Rate: 1e5 / float64(1+way)}
+		}
+		row.By[outlive] = figure{P50: 21, P99: 50, Rate: 5e4}
+		r.Latency = append(r.Latency, row)
+	}
+	r.Gaps = []gapRow{{Server: "echo <Go>", Cold: 2, Gap: 3, GapP90: 4, Count: 40}}
+	r.Memory[outlive] = memoryFigures{Private: 3 << 20, Extra: 1 << 20}
+	r.Restarts = &restartFigures{
+		Count: 10000, Took: time.Minute,
+		Before: processState{Descriptors: 9, Threads: 7, Private: 3e6}, After: processState{Descriptors: 9, Threads: 7, Private: 3e6},
+	}
+	return r
+}
+
+func broken(r *results) []string {
+	var names []string
+	for _, p := range promises(r) {
+		if !p.kept() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func TestPromises(t *testing.T) {
+	tests := []struct {
+		name   string
+		damage func(*results)
+		broken string // part of the only broken promise's name
+	}{
+		{"all kept", func(*results) {}, ""},
+		{"slow", func(r *results) { r.Latency[0].By[outlive].P50 = 24 }, "added p50, 200 B, 1 in flight"},
+		{"long tail", func(r *results) { r.Latency[0].By[outlive].P99 = 61 }, "added p99"},
+		{"memory", func(r *results) { r.Memory[outlive].Extra = 5 << 20 }, "extra memory"},
+		{"not measured", func(r *results) { r.Memory[outlive].Private = math.NaN() }, "idle"},
+		{"slow restart", func(r *results) { r.Gaps[0].Gap = 8 }, "restart gap"},
+		{"descriptor leak", func(r *results) { r.Restarts.After.Descriptors = 10 }, "descriptors"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := sample()
+			test.damage(r)
+			got := broken(r)
+			if test.broken == "" && len(got) == 0 {
+				return
+			}
+			if len(got) != 1 || !strings.Contains(got[0], test.broken) {
+				t.Errorf("broken promises %q, want only %q", got, test.broken)
+			}
+		})
+	}
+}
+
+func TestPlotIsWellFormedAndComplete(t *testing.T) {
+	drawn := plot(sample())
+	for decoder := xml.NewDecoder(strings.NewReader(drawn)); ; {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("not XML: %v", err)
+		}
+	}
+	for _, want := range []string{"200 B, back to back", "200 B, 20 ms between calls", "64 KB, back to back", "echo &lt;Go&gt;"} {
+		if !strings.Contains(drawn, want) {
+			t.Errorf("the plot lacks %q", want)
+		}
+	}
+	if strings.Contains(drawn, "NaN") || strings.Contains(drawn, "Inf") {
+		t.Error("the plot holds a figure that is none")
+	}
+}
+
+func TestPlotSurvivesMissingFigures(t *testing.T) {
+	r := sample()
+	r.Latency[0].By[outlive] = figure{P50: math.NaN(), P99: math.NaN()}
+	r.Gaps = nil
+	if drawn := plot(r); strings.Contains(drawn, "NaN") {
+		t.Errorf("the plot holds a figure that is none: %s", drawn)
+	}
+}
+
+func TestReplaceSectionKeepsTheRest(t *testing.T) {
+	page := "before\n" + pageBegin + "\nold\n" + pageEnd + "\nafter\n"
+	got, err := replaceSection(page, "new\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "before\n" + pageBegin + "\nnew\n" + pageEnd + "\nafter\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := replaceSection("no markers", "new"); !errors.Is(err, errMarkers) {
+		t.Errorf("a page without markers: %v", err)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for value, want := range map[float64]string{
+		0: "0.00", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 1234: "1234", 273456: "273\u202f456", -3.5: "−3.50", -12345: "−12\u202f345",
+	} {
+		if got := number(value); got != want {
+			t.Errorf("number(%v) = %q, want %q", value, got, want)
+		}
+	}
+	if got := number(math.NaN()); got != "–" {
+		t.Errorf("number(NaN) = %q", got)
+	}
+}

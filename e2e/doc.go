@@ -1,0 +1,9 @@
+// Package e2e holds black-box tests of outlive with the official MCP SDKs on both sides.
+//
+// Real clients (Go SDK, TypeScript SDK 1.x and 2.x, Python SDK, the Inspector's command line) talk through
+// `outlive run` to real servers (the same SDKs, server-everything, and a few servers that take a probe badly), while
+// the tests kill the servers. Everything is started as a user would start it; nothing of outlive is imported.
+//
+// e2e/run.sh installs what is needed and runs the tests. With E2E_DIRECT=1 the same sessions run without outlive and
+// without kills: proof that clients and servers themselves do what the tests expect of them.
+package e2e

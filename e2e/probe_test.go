@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// oddServer is a server without SDK that takes a server/discover probe in one of four ways.
+func oddServer(kind string) server {
+	argv := []string{tools.python, "-S", "-E", filepath.Join(tools.root, "servers", "odd.py"), kind}
+	return server{name: kind, argv: argv, legacy: kind != "ok", modern: kind == "ok", match: "odd.py " + kind}
+}
+
+// TestProbe: a client that probes is connected within 3 s, whatever the server makes of the probe. Without outlive
+// the silent and the exiting server are out of reach for most of these clients.
+func TestProbe(t *testing.T) {
+	kinds := []string{"ok", "error", "silent", "exits"}
+	if direct() {
+		kinds = kinds[:2]
+	}
+	for _, kind := range kinds {
+		for _, name := range []string{"go", "ts2-auto", "py-auto", "ts1"} {
+			c, srv := clients()[name], oddServer(kind)
+			if c.modes == "legacy" && !srv.legacy {
+				continue // an old client and a server that speaks 2026-07-28 only share no protocol
+			}
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				s, hello := connect(t, c, srv)
+				if hello.Error != nil {
+					t.Fatalf("connect: %s", hello)
+				}
+				s.checkEra(t, c)
+				if s.hello.MS >= 3000 {
+					t.Errorf("connected after %d ms, want less than 3000", s.hello.MS)
+				}
+				s.oddCalls(t)
+				s.do(t, step{"op": "close"})
+				<-s.driver.exited()
+				s.noneLeft(t)
+				if !direct() {
+					s.noCrash(t)
+				}
+			})
+		}
+	}
+}
+
+// oddCalls: the connection carries calls, also over a kill.
+func (s *session) oddCalls(t *testing.T) {
+	t.Helper()
+	for i := range 2 {
+		text := fmt.Sprint("after ", i, " kills")
+		if got := s.call(t, "echo", map[string]any{"text": text}).text(); got != text {
+			t.Errorf("echo: %q, want %q", got, text)
+		}
+		if i == 0 && !direct() {
+			kill(t, s.serverPID(t))
+		}
+	}
+}
+
+// noCrash: an exit that a probe caused is no crash; only the kill of the test is one.
+func (s *session) noCrash(t *testing.T) {
+	t.Helper()
+	crashes := 0
+	for _, e := range s.audit(t) {
+		if e["event_type"] == "server_crashed" {
+			crashes++
+		}
+	}
+	if crashes != 1 {
+		t.Errorf("%d crashes in the audit log, want 1 (the kill)", crashes)
+	}
+	for _, e := range s.seen(0) {
+		if e.Event == "error" || e.Event == "closed" || strings.Contains(e.Method, "list_changed") {
+			t.Errorf("the client noticed: %s", e)
+		}
+	}
+}
+
+// TestProbeIsRemembered: the second start of the same command answers the probe without asking the server, which is
+// what makes the throw-away copy of the TypeScript SDK's auto mode cheap.
+func TestProbeIsRemembered(t *testing.T) {
+	needOutlive(t)
+	srv := oddServer("silent")
+	w := newWorkspace(t)
+	for i := range 2 {
+		s := &session{workspace: w, client: "go", server: srv}
+		d, hello := clients()["go"].start(s, w.wrap(srv.argv))
+		if s.driver = d; hello.Error != nil {
+			t.Fatalf("connect: %s", hello)
+		}
+		limit := 3000
+		if i == 1 {
+			limit = 1000
+		}
+		if hello.MS >= limit {
+			t.Errorf("start %d: connected after %d ms, want less than %d", i+1, hello.MS, limit)
+		}
+		s.call(t, "echo", map[string]any{"text": "x"})
+		s.do(t, step{"op": "close"})
+		<-d.exited()
+		w.noneLeft(t)
+	}
+}

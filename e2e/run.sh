@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Installs what the end-to-end tests need, builds outlive, runs them, prints counts. Safe to run again and again.
+#
+#   e2e/run.sh [go test flags…]     e.g.  e2e/run.sh -run 'TestMatrix/go×py'
+#   E2E_DIRECT=1 e2e/run.sh         the same sessions without outlive, as a check of clients and servers
+#   OUTLIVE_BIN=/path/to/outlive    tests that binary instead of building one
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+need() {
+	command -v "$1" >/dev/null || { echo "e2e: $1 is missing: $2" >&2; exit 1; }
+}
+need go "install Go 1.26"
+need node "install Node 20 or newer"
+need npm "install npm"
+need python3 "install Python 3.11 or newer, with venv"
+need bash "install bash"
+
+if ! command -v jq >/dev/null; then
+	echo "== installing jq"
+	sudo=""
+	[ "$(id -u)" = 0 ] || sudo=sudo
+	$sudo apt-get update -qq </dev/null
+	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq jq </dev/null
+fi
+
+# A stamp keeps the hash of what was installed, so that a second run installs nothing.
+installed() {
+	[ -f ".work/$1.stamp" ] && [ "$(cat ".work/$1.stamp")" = "$2" ]
+}
+mkdir -p .work/bin
+
+hash="$(cat package-lock.json .npmrc | sha256sum) $(node --version)"
+if ! installed npm "$hash" || [ ! -d node_modules ]; then
+	echo "== npm ci"
+	npm ci --no-audit --no-fund --loglevel=error </dev/null
+	echo "$hash" >.work/npm.stamp
+fi
+
+hash="$(sha256sum <requirements.txt) $(python3 --version)"
+if ! installed venv "$hash" || [ ! -x .work/venv/bin/python ]; then
+	echo "== python -m venv, pip install"
+	rm -rf .work/venv
+	python3 -m venv .work/venv
+	.work/venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt </dev/null
+	echo "$hash" >.work/venv.stamp
+fi
+
+if [ "${E2E_DIRECT:-}" != 1 ] && [ -z "${OUTLIVE_BIN:-}" ]; then
+	echo "== go build outlive"
+	(cd .. && go build -o e2e/.work/bin/outlive ./cmd/outlive)
+	export OUTLIVE_BIN="$PWD/.work/bin/outlive"
+fi
+
+echo "== go test"
+log=.work/test.log
+status=0
+go test -count=1 -timeout 15m -parallel "${E2E_PARALLEL:-3}" -v "$@" ./... >"$log" 2>&1 </dev/null || status=$?
+count() { grep -cE "^ *--- $1: " "$log" || true; }
+passed=$(count PASS) failed=$(count FAIL) skipped=$(count SKIP)
+if [ "$status" != 0 ]; then
+	grep -vE '^ *(=== (RUN|PAUSE|CONT|NAME)|--- PASS)' "$log" || true
+fi
+grep -E '^ *--- SKIP' "$log" || true
+if [ "$status" = 0 ] && [ "$passed" = 0 ]; then
+	echo "e2e: no test ran" >&2
+	status=1
+fi
+echo "e2e: $passed passed, $failed failed, $skipped skipped"
+exit "$status"

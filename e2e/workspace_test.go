@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long a test waits for something that must happen. It is generous: the machine may be busy.
+const patience = 20 * time.Second
+
+// workspace is the directory of one session: the server's traces, the client's stderr, outlive's state and audit log.
+// Every process of the session carries it in its environment (E2E_DIR), which tells its left-over processes apart.
+type workspace struct {
+	t   *testing.T
+	dir string
+}
+
+func newWorkspace(t *testing.T) *workspace {
+	t.Helper()
+	w := &workspace{t: t, dir: t.TempDir()}
+	for _, d := range []string{"state", "run", "config"} {
+		if err := os.Mkdir(w.path(d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(w.explain)
+	return w
+}
+
+func (w *workspace) path(name string) string { return filepath.Join(w.dir, name) }
+
+// env is the environment of everything in this session.
+func (w *workspace) env() []string {
+	env := []string{"E2E_DIR=" + w.dir, "XDG_STATE_HOME=" + w.path("state"), "XDG_RUNTIME_DIR=" + w.path("run"), "XDG_CONFIG_HOME=" + w.path("config")}
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, "OUTLIVE_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "E2E_") {
+			continue
+		}
+		env = append(env, kv)
+	}
+	return env
+}
+
+// wrap is the command line a client starts: the server's behind outlive, or the server's alone.
+func (w *workspace) wrap(argv []string, flags ...string) []string {
+	if direct() {
+		return argv
+	}
+	cmd := append([]string{tools.outlive, "run", "--audit", w.path("audit.log"), "--restart-delay", "0", "--max-restarts", "0"}, flags...)
+	return append(append(cmd, "--"), argv...)
+}
+
+// rawTraces are the lines the servers wrote, "pid tool value", in order.
+func (w *workspace) rawTraces() []string {
+	data, _ := os.ReadFile(w.path("trace"))
+	var lines []string
+	for line := range strings.Lines(string(data)) {
+		lines = append(lines, strings.TrimSuffix(line, "\n"))
+	}
+	return lines
+}
+
+// traces are the same without the pid.
+func (w *workspace) traces() []string {
+	var lines []string
+	for _, line := range w.rawTraces() {
+		_, rest, _ := strings.Cut(line, " ")
+		lines = append(lines, rest)
+	}
+	return lines
+}
+
+// count tells how often a trace line was written, over all processes of the server.
+func (w *workspace) count(line string) int {
+	n := 0
+	for _, l := range w.traces() {
+		if l == line {
+			n++
+		}
+	}
+	return n
+}
+
+// awaitTrace waits until the server has written the line at least n times.
+func (w *workspace) awaitTrace(t *testing.T, line string, n int) {
+	t.Helper()
+	if !eventually(func() bool { return w.count(line) >= n }) {
+		t.Fatalf("trace %q: seen %d times in %v, want %d", line, w.count(line), patience, n)
+	}
+}
+
+func eventually(ok func() bool) bool { return within(patience, ok) }
+
+func within(limit time.Duration, ok func() bool) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return true
+		}
+	}
+	return ok()
+}
+
+// kill sends SIGKILL to one process.
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill server %d: %v", pid, err)
+	}
+}
+
+// freeze stops a process and returns once something lies unread on its stdin, so that a kill then hits a server
+// that provably has not read it.
+func freeze(t *testing.T, pid int, send func()) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatalf("stop server %d: %v", pid, err)
+	}
+	send()
+	stdin, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", pid), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatalf("look at the server's stdin: %v", err)
+	}
+	defer stdin.Close()
+	unread := func() bool {
+		n, err := unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCINQ)
+		return err == nil && n > 0
+	}
+	if !eventually(unread) {
+		t.Fatal("the request never reached the pipe of the stopped server")
+	}
+}
+
+// processes lists the living processes whose environment names this session and whose command line contains part.
+func (w *workspace) processes(part string) map[int]string {
+	found := map[int]string{}
+	entries, _ := os.ReadDir("/proc")
+	cookie := []byte("E2E_DIR=" + w.dir + "\x00")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if err != nil || !bytes.Contains(append(environ, 0), cookie) {
+			continue
+		}
+		cmdline, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		line := strings.TrimSpace(string(bytes.ReplaceAll(cmdline, []byte{0}, []byte{' '})))
+		if line != "" && strings.Contains(line, part) {
+			found[pid] = line
+		}
+	}
+	return found
+}
+
+// serverPIDs are the living processes of the server itself, without client and outlive, which name it in their
+// arguments too.
+func (w *workspace) serverPIDs(s server) []int {
+	var pids []int
+	for pid, line := range w.processes(s.match) {
+		if strings.HasPrefix(line, strings.Join(s.argv, " ")) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// noneLeft fails the test when a process of the session is still there.
+func (w *workspace) noneLeft(t *testing.T) {
+	t.Helper()
+	if !within(3*time.Second, func() bool { return len(w.processes("")) == 0 }) {
+		for pid, line := range w.processes("") {
+			t.Errorf("left over: process %d: %s", pid, line)
+		}
+	}
+}
+
+// explain shows what happened in a session that failed, and sweeps what it left.
+func (w *workspace) explain() {
+	for pid := range w.processes("") {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if !w.t.Failed() {
+		return
+	}
+	for _, name := range []string{"stderr.log", "audit.log", "trace"} {
+		data, _ := os.ReadFile(w.path(name))
+		lines := strings.SplitAfter(string(data), "\n")
+		if from := len(lines) - 60; from > 0 {
+			lines = append([]string{fmt.Sprintf("… %d lines …\n", from)}, lines[from:]...)
+		}
+		w.t.Logf("%s:\n%s", name, strings.Join(lines, ""))
+	}
+}

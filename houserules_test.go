@@ -1,0 +1,253 @@
+package outlive_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	targetLines   = 400
+	maxLines      = 600
+	functionLines = 60
+	mainLines     = 30
+)
+
+func lineCount(s *source) int {
+	return bytes.Count(bytes.TrimSuffix(s.text, []byte("\n")), []byte("\n")) + 1
+}
+
+func checkFileLength(s *source) []finding {
+	if n := lineCount(s); !s.test && n > maxLines {
+		return []finding{s.at(s.ast.Pos(), "%d lines; at most %d, aim for 100–%d: one concept a file", n, maxLines, targetLines)}
+	}
+	return nil
+}
+
+func checkFunctionLength(s *source) []finding {
+	if s.test {
+		return nil
+	}
+	var found []finding
+	for _, d := range s.ast.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		n := s.fset.Position(fn.End()).Line - s.fset.Position(fn.Pos()).Line + 1
+		if n >= functionLines {
+			found = append(found, s.at(fn.Pos(), "%s has %d lines, wanted under %d", fn.Name.Name, n, functionLines))
+		}
+	}
+	return found
+}
+
+// checkExported wants a comment at every exported function, method of an exported type, type, constant and
+// variable; a group's comment counts for the group.
+func checkExported(s *source) []finding {
+	if s.test || s.room == "" {
+		return nil
+	}
+	var found []finding
+	for _, d := range s.ast.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) {
+				found = append(found, s.at(d.Pos(), "%s has no doc comment", d.Name.Name))
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				found = append(found, checkSpec(s, d, spec)...)
+			}
+		}
+	}
+	return found
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	t := d.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.IsExported()
+		default:
+			return true
+		}
+	}
+}
+
+func checkSpec(s *source, d *ast.GenDecl, spec ast.Spec) []finding {
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		if spec.Name.IsExported() && spec.Doc == nil && d.Doc == nil {
+			return []finding{s.at(spec.Pos(), "%s has no doc comment", spec.Name.Name)}
+		}
+	case *ast.ValueSpec:
+		if spec.Doc != nil || spec.Comment != nil || d.Doc != nil {
+			return nil
+		}
+		for _, name := range spec.Names {
+			if name.IsExported() {
+				return []finding{s.at(spec.Pos(), "%s has no doc comment", name.Name)}
+			}
+		}
+	}
+	return nil
+}
+
+func checkGOOS(s *source) []finding {
+	if s.test || s.forOneOS() || s.room == "" {
+		return nil
+	}
+	return usesOf(s, "runtime", []string{"GOOS", "GOARCH"}, "put what differs into a file per system, such as tree_linux.go")
+}
+
+func checkPrint(s *source) []finding {
+	if s.test || s.room == "cli" || s.room == "" {
+		return nil
+	}
+	return usesOf(s, "fmt", []string{"Print", "Printf", "Println"}, "write to what you were given")
+}
+
+// checkExit lets test support end the processes it is.
+func checkExit(s *source) []finding {
+	if s.test || s.room == "" || s.room == support {
+		return nil
+	}
+	found := usesOf(s, "os", []string{"Exit"}, "return the error")
+	return append(found, usesOf(s, "log", []string{"Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln"}, "return the error")...)
+}
+
+func usesOf(s *source, pkg string, names []string, advice string) []finding {
+	var found []finding
+	s.uses(func(p, name string, pos token.Pos) {
+		if p == pkg && slices.Contains(names, name) {
+			found = append(found, s.at(pos, "%s.%s: %s", pkg, name, advice))
+		}
+	})
+	return found
+}
+
+// The words are taken apart so that this file does not hold them.
+var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX|HA` + `CK)\b|(?i)not (yet )?implem` + `ented`)
+
+func checkUnfinished(s *source) []finding {
+	var found []finding
+	for _, group := range s.ast.Comments {
+		for _, c := range group.List {
+			if m := unfinished.FindString(c.Text); m != "" {
+				found = append(found, s.at(c.Pos(), "%s: finish it or leave it out", m))
+			}
+		}
+	}
+	ast.Inspect(s.ast, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && !s.test && lit.Kind == token.STRING && unfinished.MatchString(lit.Value) {
+			found = append(found, s.at(lit.Pos(), "%s: finish it or leave it out", lit.Value))
+		}
+		return true
+	})
+	return found
+}
+
+// atTheEdge are the rooms that may know flags and the environment: they hand both on as Options.
+var atTheEdge = []string{"cli", "config", support}
+
+// checkEnvironment lets os.Environ pass: handing the whole environment to a child is not reading a setting from it.
+func checkEnvironment(s *source) []finding {
+	if s.test || s.room == "" || slices.Contains(atTheEdge, s.room) {
+		return nil
+	}
+	var found []finding
+	for p, spec := range s.imports() {
+		if p == "flag" || strings.HasPrefix(p, "github.com/spf13/") {
+			found = append(found, s.at(spec.Pos(), "imports %s: take Options", p))
+		}
+	}
+	return append(found, usesOf(s, "os", []string{"Getenv", "LookupEnv", "ExpandEnv"}, "take it in Options")...)
+}
+
+func checkTesting(s *source) []finding {
+	if s.test || s.room == support {
+		return nil
+	}
+	var found []finding
+	for p, spec := range s.imports() {
+		if p == "testing" || strings.HasPrefix(p, "testing/") {
+			found = append(found, s.at(spec.Pos(), "imports %s outside a test", p))
+		}
+	}
+	return found
+}
+
+func checkMain(s *source) []finding {
+	if n := lineCount(s); s.path == "cmd/outlive/main.go" && n > mainLines {
+		return []finding{s.at(s.ast.Pos(), "%d lines, at most %d", n, mainLines)}
+	}
+	return nil
+}
+
+// Each rule finds what it is for, and leaves the like alone.
+func TestRulesFindWhatTheyAreFor(t *testing.T) {
+	long := "package p\nfunc f() {\n" + strings.Repeat("_ = 1\n", functionLines-2) + "}\n"
+	for _, tc := range []struct {
+		name, path, text string
+		check            func(*source) []finding
+		found            int
+	}{
+		{"higher room", "internal/child/a.go", "package child\nimport _ \"" + module + "/internal/proxy\"", checkLayer, 1},
+		{"lower room", "internal/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/child\"", checkLayer, 0},
+		{"level 0 knows nobody", "internal/wire/a.go", "package wire\nimport _ \"" + module + "/internal/event\"", checkLayer, 1},
+		{"support in a test", "internal/proxy/a_test.go", "package proxy\nimport _ \"" + module + "/internal/mcptest\"", checkLayer, 0},
+		{"support in a room", "internal/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/mcptest\"", checkLayer, 1},
+		{"cmd past cli", "cmd/outlive/main.go", "package main\nimport _ \"" + module + "/internal/proxy\"", checkLayer, 1},
+		{"config in a domain room", "internal/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/config\"", checkLayer, 1},
+		{"room without level", "internal/attic/a.go", "package attic", checkLayer, 1},
+		{"bag", "internal/helpers/a.go", "package helpers", checkBag, 2},
+		{"nested", "internal/proxy/deep/a.go", "package deep", checkFlat, 1},
+		{"600 lines", "internal/proxy/a.go", "package p" + strings.Repeat("\n", maxLines), checkFileLength, 0},
+		{"601 lines", "internal/proxy/a.go", "package p" + strings.Repeat("\n", maxLines) + "var x int\n", checkFileLength, 1},
+		{"60 lines", "internal/proxy/a.go", long, checkFunctionLength, 1},
+		{"59 lines", "internal/proxy/a.go", strings.Replace(long, "_ = 1\n", "", 1), checkFunctionLength, 0},
+		{"exported", "internal/proxy/a.go", "package p\nfunc F() {}\ntype T int\nfunc (T) M() {}\ntype t int\nfunc (t) M() {}\nconst C = 1", checkExported, 4},
+		{"documented", "internal/proxy/a.go", "package p\n// F is.\nfunc F() {}\n// All.\nconst (\nA = 1\nB = 2\n)", checkExported, 0},
+		{"GOOS", "internal/proxy/a.go", "package p\nimport \"runtime\"\nvar x = runtime.GOOS", checkGOOS, 1},
+		{"GOOS by suffix", "internal/proxy/a_linux.go", "package p\nimport \"runtime\"\nvar x = runtime.GOOS", checkGOOS, 0},
+		{"print", "internal/proxy/a.go", "package p\nimport \"fmt\"\nfunc f() { fmt.Println() }", checkPrint, 1},
+		{"print in cli", "internal/cli/a.go", "package p\nimport \"fmt\"\nfunc f() { fmt.Println() }", checkPrint, 0},
+		{"exit", "internal/cli/a.go", "package p\nimport (\"log\"; \"os\")\nfunc f() { os.Exit(1); log.Fatal() }", checkExit, 2},
+		{"unfinished", "internal/proxy/a.go", "package p\n// TO" + "DO later\nvar x = \"not implem" + "ented\"", checkUnfinished, 2},
+		{"environment", "internal/proxy/a.go", "package p\nimport (\"flag\"; \"os\")\nvar x = os.Getenv(flag.Arg(0))", checkEnvironment, 2},
+		{"testing", "internal/proxy/a.go", "package p\nimport _ \"testing/synctest\"", checkTesting, 1},
+		{"long main", "cmd/outlive/main.go", "package main" + strings.Repeat("\n//", mainLines), checkMain, 1},
+		{"doc", "internal/proxy/doc.go", "// Package proxy starts no goroutine.\npackage proxy", checkDocOf("proxy"), 0},
+		{"silent doc", "internal/proxy/doc.go", "// Package proxy is.\npackage proxy", checkDocOf("proxy"), 1},
+		{"no doc", "internal/proxy/a.go", "package proxy", checkDocOf("proxy"), 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, err := parseSource(tc.path, []byte(tc.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tc.check(s); len(got) != tc.found {
+				t.Errorf("%d findings %v, want %d", len(got), got, tc.found)
+			}
+		})
+	}
+}
+
+func checkDocOf(room string) func(*source) []finding {
+	return func(s *source) []finding { return checkDoc(room, []*source{s}) }
+}

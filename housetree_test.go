@@ -1,0 +1,174 @@
+package outlive_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// module is the import path of the tree's root.
+const module = "github.com/outlive-mcp/outlive"
+
+// source is one Go file of the tree. Paths have forward slashes and are relative to the root.
+type source struct {
+	path string
+	// room is the folder under internal; empty for cmd and bench.
+	room string
+	test bool
+	fset *token.FileSet
+	ast  *ast.File
+	text []byte
+}
+
+// finding is one broken rule, told so that an editor can jump there.
+type finding string
+
+func (s *source) at(pos token.Pos, format string, args ...any) finding {
+	return finding(fmt.Sprintf("%s:%d: %s", s.path, s.fset.Position(pos).Line, fmt.Sprintf(format, args...)))
+}
+
+func parseSource(name string, text []byte) (*source, error) {
+	s := &source{path: name, fset: token.NewFileSet(), text: text, test: strings.HasSuffix(name, "_test.go")}
+	if parts := strings.Split(name, "/"); parts[0] == "internal" && len(parts) > 2 {
+		s.room = parts[1]
+	}
+	var err error
+	s.ast, err = parser.ParseFile(s.fset, name, text, parser.ParseComments)
+	return s, err
+}
+
+// loadTree parses every Go file under internal, cmd and bench. A file that does not parse is reported and left out.
+func loadTree(t *testing.T) []*source {
+	t.Helper()
+	var tree []*source
+	for _, top := range []string{"internal", "cmd", "bench"} {
+		err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil && os.IsNotExist(err):
+				return nil
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules"):
+				return filepath.SkipDir
+			case d.IsDir() || !strings.HasSuffix(p, ".go"):
+				return nil
+			}
+			text, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			s, err := parseSource(filepath.ToSlash(p), text)
+			if err != nil {
+				t.Errorf("does not parse: %v", err)
+				return nil
+			}
+			tree = append(tree, s)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(tree) == 0 {
+		t.Fatal("no Go file found: the test must run in the module's root")
+	}
+	return tree
+}
+
+// rooms groups the tree by room.
+func rooms(tree []*source) map[string][]*source {
+	m := map[string][]*source{}
+	for _, s := range tree {
+		if s.room != "" {
+			m[s.room] = append(m[s.room], s)
+		}
+	}
+	return m
+}
+
+// imports gives the import specs by path.
+func (s *source) imports() map[string]*ast.ImportSpec {
+	m := map[string]*ast.ImportSpec{}
+	for _, spec := range s.ast.Imports {
+		m[strings.Trim(spec.Path.Value, `"`)] = spec
+	}
+	return m
+}
+
+// uses calls found for each selector pkg.Name whose package is imported under its own name.
+func (s *source) uses(found func(pkg, name string, pos token.Pos)) {
+	known := map[string]bool{}
+	for p, spec := range s.imports() {
+		if spec.Name == nil {
+			known[path.Base(p)] = true
+		}
+	}
+	ast.Inspect(s.ast, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if id, ok := sel.X.(*ast.Ident); ok && known[id.Name] && id.Obj == nil {
+			found(id.Name, sel.Sel.Name, sel.Pos())
+		}
+		return true
+	})
+}
+
+// osSuffixes end the names of files that only one family of systems compiles.
+var osSuffixes = []string{"linux", "darwin", "windows", "unix", "posix", "freebsd", "other"}
+
+// forOneOS reports a file that its name's suffix binds to an operating system, such as tree_linux.go.
+func (s *source) forOneOS() bool {
+	stem := strings.TrimSuffix(strings.TrimSuffix(path.Base(s.path), ".go"), "_test")
+	for _, suffix := range osSuffixes {
+		if strings.HasSuffix(stem, "_"+suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// publishedFiles are the files that are tracked, or would be after `git add .`; without git, everything but
+// what is never published.
+func publishedFiles(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err == nil && len(out) > 0 {
+		return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	}
+	var files []string
+	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules" || d.Name() == ".venv" || d.Name() == ".work"):
+			return filepath.SkipDir
+		case !d.IsDir():
+			files = append(files, filepath.ToSlash(p))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// readText gives the file's content, or nothing for binary and vanished files.
+func readText(name string) []byte {
+	b, err := os.ReadFile(name)
+	if err != nil || bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,25 @@
+package audit
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// closeBeforeRename tells whether an open file can be renamed. While another process has the file open too the rename
+// fails; the file then grows up to twice its limit until that process is gone.
+const closeBeforeRename = true
+
+// lockAt is far beyond the data: locks are mandatory here, and readers must not be shut out.
+const lockAt = 0x7fff_ffff
+
+func tryLock(f *os.File) bool {
+	at := windows.Overlapped{OffsetHigh: lockAt}
+	flags := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY)
+	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &at) == nil
+}
+
+func unlock(f *os.File) {
+	at := windows.Overlapped{OffsetHigh: lockAt}
+	_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
+}

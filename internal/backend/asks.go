@@ -1,0 +1,124 @@
+package backend
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+)
+
+// tombstones is how many ids of requests that ended without the client's answer are remembered.
+const tombstones = 1024
+
+// ask is a request of the server to the client: sampling, elicitation, roots, ping.
+type ask struct {
+	server []byte // raw id the server chose
+	client []byte // raw id the client sees: the same, or one of ours when that one is taken
+	gen    int
+}
+
+// asks holds the server's open requests. A new process numbers its requests from the start again, so its ids are
+// certain to meet those of the old one.
+type asks struct {
+	open    map[uint64]*ask // by hash of the client's id
+	dead    map[uint64]bool // tombstones: late answers to these are dropped
+	deadRow []uint64        // tombstones in order of death
+	mark    uint64          // calls up to this sequence number ran while the server asked something
+}
+
+func (a *asks) init() {
+	a.open = map[uint64]*ask{}
+	a.dead = map[uint64]bool{}
+}
+
+func (a *asks) bury(hash uint64) {
+	delete(a.open, hash)
+	if a.dead[hash] {
+		return
+	}
+	a.dead[hash] = true
+	a.deadRow = append(a.deadRow, hash)
+	if len(a.deadRow) > tombstones {
+		delete(a.dead, a.deadRow[0])
+		a.deadRow = a.deadRow[1:]
+	}
+}
+
+// serverRequest hands a request of the server to the client.
+func (b *Backend) serverRequest(line []byte) {
+	id := b.env.ID.Of(line)
+	if b.process.era == mcp.Modern {
+		b.send(jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "a server of this protocol version must not send requests", nil))
+		return
+	}
+	b.asks.mark = b.calls.nextSeq
+	one := &ask{server: bytes.Clone(id), client: bytes.Clone(id), gen: b.process.gen}
+	hash := jsonrpc.HashID(id)
+	if b.asks.open[hash] != nil || b.asks.dead[hash] {
+		b.lastID++
+		one.client = fmtID("~s", b.process.gen, b.lastID)
+		b.asks.open[jsonrpc.HashID(one.client)] = one
+		b.world.SendToClient(jsonrpc.Replace(nil, line, b.env.ID, one.client))
+		return
+	}
+	b.asks.open[hash] = one
+	b.world.ForwardToClient(line)
+}
+
+// clientAnswer hands the client's answer to the process that asked; one that is dead gets nothing.
+func (b *Backend) clientAnswer(line []byte) {
+	id := b.env.ID.Of(line)
+	hash := jsonrpc.HashID(id)
+	one := b.asks.open[hash]
+	if one == nil || one.gen != b.process.gen || !jsonrpc.SameID(one.client, id) {
+		b.emit(event.MessageDropped, slog.LevelDebug, "Answer of the client dropped: the server that asked is gone",
+			slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "late answer"))
+		return
+	}
+	delete(b.asks.open, hash)
+	if bytes.Equal(one.server, id) {
+		b.forward(line)
+		return
+	}
+	b.send(jsonrpc.Replace(nil, line, b.env.ID, one.server))
+}
+
+// serverCancelled handles notifications/cancelled of the server: it withdraws a request of its own, or ends a listen.
+// It reports whether the client must not see the line as it is.
+func (b *Backend) serverCancelled(line []byte) bool {
+	id := b.env.RequestID.Of(line)
+	if b.process.era == mcp.Modern {
+		return b.listenCancelled(id, line)
+	}
+	for hash, one := range b.asks.open {
+		if one.gen != b.process.gen || !jsonrpc.SameID(one.server, id) {
+			continue
+		}
+		b.asks.bury(hash)
+		if bytes.Equal(one.client, id) {
+			return false
+		}
+		b.world.SendToClient(jsonrpc.Replace(nil, line, b.env.RequestID, one.client))
+		return true
+	}
+	return false
+}
+
+// cancelAll tells the client that nobody waits for its answers any more, so that it can close its dialogues.
+func (a *asks) cancelAll(b *Backend, why string) {
+	for hash, one := range a.open {
+		b.world.SendToClient(mcp.CancelledLine(one.client, why))
+		a.bury(hash)
+	}
+}
+
+// tainted reports whether the server asked the client something while c ran: then c had an effect on the client.
+func (a *asks) tainted(c *call) bool { return c.seq <= a.mark }
+
+// fmtID is a raw string id of outlive's own: prefix, generation, number.
+func fmtID(prefix string, gen, n int) []byte {
+	return fmt.Appendf(nil, `"%s%d.%d"`, prefix, gen, n)
+}

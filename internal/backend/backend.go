@@ -1,0 +1,280 @@
+package backend
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/restart"
+	"github.com/outlive-mcp/outlive/internal/session"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// World is what a backend acts on. Lines are given without newline. Forward takes a slice of the line that is being
+// handled and need not copy it; Send must copy.
+type World interface {
+	ForwardToClient(line []byte)
+	SendToClient(line []byte)
+	ForwardToServer(line []byte)
+	SendToServer(line []byte)
+	// Backlog is how many bytes given to the server side are not yet in the kernel.
+	Backlog() int
+
+	// Start starts process number gen. Its output comes back as ServerLine, its end as ServerExited and ServerClosed.
+	Start(gen int, why string) (pid int, err error)
+	// CloseInput closes the server's stdin once everything given to it is written.
+	CloseInput()
+	// Terminate asks the server's process group to end; Kill ends it.
+	Terminate()
+	Kill()
+	// Abandon stops reading what a dead server's descendants may still write.
+	Abandon()
+	// Unread is how many bytes the running server has not taken from its stdin; ok is false where nobody can tell.
+	Unread() (n int, ok bool)
+	// Finish ends the whole connection: nothing more will be kept alive. code is outlive's exit status.
+	Finish(code int)
+
+	// LastStderr returns the last lines the server wrote to stderr, oldest first.
+	LastStderr(lines int) []string
+	// Marker reads and writes the restart marker file (S1).
+	WriteMarker(m restart.MarkerRecord) error
+	ReadMarker() (restart.MarkerRecord, error)
+	MarkerPath() string
+	// Remember keeps what was learned about the command for the next run of it.
+	Remember(k Knowledge)
+	// Rand returns a number in [0,1) for jitter.
+	Rand() float64
+}
+
+// Surrogates says what happens to a client's line with a lone surrogate escape such as \ud800.
+type Surrogates string
+
+// The three ways (S3 "Validation Levels"; Reject is S3's).
+const (
+	RejectSurrogates  Surrogates = "reject"  // -32602 to its id
+	ReplaceSurrogates Surrogates = "replace" // by \ufffd, then sent on
+	PassSurrogates    Surrogates = "pass"    // sent on as it is
+)
+
+// Options are a backend's settings. The zero value of each field is its default.
+type Options struct {
+	Name    string   // shown in status and errors
+	Command []string // shown in errors; Start knows how to run it
+
+	Supervise supervise.Options // backoff, exit codes, grace periods
+
+	NoTools     bool       // inject no tools
+	Surrogates  Surrogates // default reject
+	LostAsError bool       // answer a call of unknown outcome with an error instead of a tool result
+	Distrust    bool       // do not believe tool annotations: no call is ever sent twice
+	RetryTools  []string   // names of tools that may always be sent again
+
+	QueueFor  time.Duration // how long a request waits for a server (default 25 s, under every client's own 60 s)
+	QueueMax  int           // requests waiting at most (default 1024)
+	QueueSize int           // bytes waiting at most (default 64 MiB)
+
+	ProbeSilence  time.Duration // a server that has read a probe and says nothing this long is legacy (default 2 s)
+	ProbePatience time.Duration // a server that has not even read it this long is legacy (default 8 s)
+	FirstTries    int           // failed first starts before initialize is answered with the error (default 3)
+	FirstPatience time.Duration // or this long after the client asked (default 10 s)
+
+	Known Knowledge // what earlier runs of this command have shown
+}
+
+// Knowledge is what runs of a command teach about it. It is kept per command and binary.
+type Knowledge struct {
+	Era      mcp.Era `json:"era"`                // Legacy: do not probe it. Modern: it answers server/discover.
+	Probe    string  `json:"probe,omitempty"`    // how it took a probe: ok, error, silent, exits
+	Discover []byte  `json:"discover,omitempty"` // raw DiscoverResult of a modern server
+}
+
+// Backend keeps one server alive behind one client.
+type Backend struct {
+	opts  Options
+	world World
+	sink  event.Sink
+	now   time.Time // of the call being handled
+
+	machine *supervise.Machine
+	session session.Session
+	env     jsonrpc.Envelope // scratch of the line being handled
+
+	calls   calls
+	private map[string]*question // what outlive itself asked, by raw id
+	asks    asks
+	timers  [timerCount]time.Time
+	prefix  string // of ids outlive makes up
+	lastID  int
+
+	process process
+	probe   probe
+	tools   toolbox
+	lists   [mcp.Lists]known
+	noise   noise
+	first   firstStart
+	states  requestStates
+	cut     []cutShort // listen ends held back until it is clear whether the server died
+	closing bool       // the client closed its end
+	stopped bool       // Finish was called
+	lastOut lastExit
+	readyAt time.Time // wall clock of the last time a process became ready
+	begun   time.Time // when the running restart was initiated; zero if none runs
+	cause   string    // of the running restart
+
+	events      []supervise.Event // not yet given to the machine
+	stepping    bool
+	closeWanted bool // the server's stdin is to be closed once nothing waits for it
+}
+
+// process is the incarnation that serves now or is being started.
+type process struct {
+	gen         int
+	pid         int
+	started     time.Time
+	era         mcp.Era
+	up          bool   // spawned and not known to have exited
+	answered    bool   // its handshake is done, or it needs none
+	accepting   bool   // requests may be handed to it
+	draining    bool   // requests in flight may finish, no new one begins
+	exited      bool   // exit seen; its output may still be coming
+	closed      bool   // its output has ended
+	sent        uint64 // bytes handed to its stdin
+	undelivered uint64 // sent bytes it never took; known once it exited
+	hasTools    bool   // it declared tools
+	wishes      int    // answers to replayed wishes still awaited
+}
+
+// lastExit is how the last process ended.
+type lastExit struct {
+	code   int
+	signal string
+	at     time.Time
+	why    string
+	stderr []string
+}
+
+// The timers, each with one meaning.
+type timer int
+
+const (
+	timerQueue  timer = iota // look for requests that have waited too long
+	timerProbe               // the probe has had its time
+	timerDrain               // an exited server's output has had its time
+	timerClosed              // a server that closed its stdout has had its time to exit
+	timerWishes              // replayed wishes have had their time
+	timerVerify              // verify_server_restarted has waited long enough
+	timerNoise               // a message in several lines has had its time
+	timerCut                 // a listen end is released to the client
+	timerFirst               // the client's patience with the first start is over
+	timerCount
+)
+
+// New returns a backend that acts on w and tells sink what happens. Call [Backend.Open] to start its first process.
+func New(opts Options, w World, sink event.Sink) *Backend {
+	opts = opts.withDefaults()
+	b := &Backend{
+		opts: opts, world: w, sink: sink,
+		machine: supervise.New(opts.Supervise),
+		private: map[string]*question{},
+		prefix:  "~p",
+	}
+	b.calls.init()
+	b.asks.init()
+	b.tools.init(!opts.NoTools)
+	return b
+}
+
+func (o Options) withDefaults() Options {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&o.QueueFor, 25*time.Second)
+	def(&o.ProbeSilence, 2*time.Second)
+	def(&o.ProbePatience, 8*time.Second)
+	def(&o.FirstPatience, 10*time.Second)
+	if o.QueueMax == 0 {
+		o.QueueMax = 1024
+	}
+	if o.QueueSize == 0 {
+		o.QueueSize = 64 << 20
+	}
+	if o.FirstTries == 0 {
+		o.FirstTries = 3
+	}
+	if o.Surrogates == "" {
+		o.Surrogates = RejectSurrogates
+	}
+	return o
+}
+
+// Deadline returns when [Backend.Tick] wants to be called; the zero time means not at all.
+func (b *Backend) Deadline() time.Time {
+	at := b.machine.Deadline()
+	for _, t := range b.timers {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	return at
+}
+
+// Tick lets everything happen whose time has come.
+func (b *Backend) Tick(now time.Time) {
+	b.now = now
+	for t := range timerCount {
+		if at := b.timers[t]; !at.IsZero() && !now.Before(at) {
+			b.timers[t] = time.Time{}
+			b.expire(t)
+		}
+	}
+	b.act(b.machine.Tick(now, b.world.Rand()))
+}
+
+func (b *Backend) expire(t timer) {
+	switch t {
+	case timerQueue:
+		b.expireQueue()
+	case timerProbe:
+		b.probeTick()
+	case timerDrain:
+		b.world.Abandon()
+		b.outputEnded()
+	case timerClosed:
+		b.step(supervise.StdoutClosed{Gen: b.process.gen})
+	case timerWishes:
+		b.becomeReady()
+	case timerVerify:
+		b.answerVerify(true)
+	case timerNoise:
+		b.noise.flush(b)
+	case timerCut:
+		b.releaseCut()
+	case timerFirst:
+		b.giveUpFirst()
+	}
+}
+
+func (b *Backend) arm(t timer, after time.Duration) { b.timers[t] = b.now.Add(after) }
+func (b *Backend) disarm(t timer)                   { b.timers[t] = time.Time{} }
+
+// emit tells the sink. It is kept off the hot path: an event allocates.
+func (b *Backend) emit(t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
+	pid := 0
+	if b.process.up {
+		pid = b.process.pid
+	}
+	b.sink.Emit(event.Event{
+		Type: t, Time: b.now, Level: level, Message: message,
+		Generation: b.process.gen, ServerPID: pid, RestartCount: b.machine.Restarts(), Attrs: attrs,
+	})
+}
+
+// newID makes up a raw request id that no client uses.
+func (b *Backend) newID() []byte {
+	b.lastID++
+	return fmtID(b.prefix, b.process.gen, b.lastID)
+}

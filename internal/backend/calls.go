@@ -1,0 +1,260 @@
+package backend
+
+import (
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/wire"
+)
+
+// callState is where a client's message is.
+type callState uint8
+
+const (
+	waiting callState = iota // in the queue: no living process has it
+	sent                     // handed to process call.gen, not answered
+	parked                   // held for an answer outlive gives itself
+)
+
+// call is one message of the client that is not finished: a request until it is answered, or a notification until it
+// is handed on. Calls are recycled with their buffers, so that relaying allocates nothing.
+type call struct {
+	id     []byte // raw, as the client wrote it; empty for a notification
+	hash   uint64 // of id
+	wire   []byte // the id the server sees when it is another one; empty otherwise
+	method mcp.Method
+	state  callState
+
+	line  []byte       // the message, ours
+	big   *wire.Hold   // backs line when it is too long for memory
+	tool  jsonrpc.Span // in line: params.name of a tools/call
+	param jsonrpc.Span // in line: params
+	first bool         // a list request without cursor
+	task  bool         // asks for a task (2025-11-25)
+	retry jsonrpc.Span // in line: params.requestState
+
+	seq     uint64    // order of arrival
+	gen     int       // process it was handed to last
+	end     uint64    // stream offset behind its last byte
+	resent  int       // times it was sent again after a process may have begun it
+	crashes int       // processes in a row that died with it
+	until   time.Time // in the queue: when it has waited too long
+
+	token     []byte // raw progress token; empty without
+	tokenHash uint64
+	progress  []byte // raw progress value the client saw last
+
+	batch *batch // collects its answer; nil outside a batch
+
+	next, prev *call // in order of arrival
+	chain      *call // same bucket of byID
+	tokenChain *call // same bucket of byToken
+}
+
+// calls holds every unfinished call: by id, by progress token, and in order of arrival.
+type calls struct {
+	byID    map[uint64]*call
+	byToken map[uint64]*call
+	head    *call // oldest
+	tail    *call
+	free    *call
+	spare   int // bytes in the buffers of free calls
+
+	nextSeq  uint64
+	waiting  int // calls in the queue
+	bytes    int // their bytes
+	inFlight int // requests handed to a process
+}
+
+const (
+	keptBuffer  = 128 << 10 // a recycled call keeps a line buffer up to this many bytes
+	keptBuffers = 4 << 20   // and all of them together up to this many
+)
+
+func (t *calls) init() {
+	t.byID = map[uint64]*call{}
+	t.byToken = map[uint64]*call{}
+}
+
+// add makes a call of the client's line; env was scanned from it.
+func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method) *call {
+	c := t.free
+	if c != nil {
+		t.free = c.next
+		c.next = nil
+		t.spare -= cap(c.line)
+	} else {
+		c = &call{}
+	}
+	t.nextSeq++
+	c.seq = t.nextSeq
+	c.method = m
+	c.state = parked
+	if len(line) > wire.HeapLimit {
+		c.big = wire.HoldCopy(line)
+		c.line = c.big.Bytes
+	} else {
+		c.line = append(c.line[:0], line...)
+	}
+	c.tool, c.param, c.retry = env.Name, env.Params, env.RequestState
+	c.first = !env.Cursor.Present()
+	c.task = env.Task.Present()
+	if id := env.ID.Of(line); id != nil {
+		c.id = append(c.id[:0], id...)
+		c.hash = jsonrpc.HashID(id)
+		c.chain = t.byID[c.hash]
+		t.byID[c.hash] = c
+	}
+	t.linkLast(c)
+	return c
+}
+
+// setToken remembers the raw progress token of a request.
+func (t *calls) setToken(c *call, token []byte) {
+	c.token = append(c.token[:0], token...)
+	c.tokenHash = jsonrpc.HashID(token)
+	c.tokenChain = t.byToken[c.tokenHash]
+	t.byToken[c.tokenHash] = c
+}
+
+// find returns the unfinished request with this raw id as the client wrote it.
+func (t *calls) find(id []byte) *call {
+	for c := t.byID[jsonrpc.HashID(id)]; c != nil; c = c.chain {
+		if jsonrpc.SameID(c.id, id) {
+			return c
+		}
+	}
+	return nil
+}
+
+// withToken returns the unfinished request that reports progress under this raw token.
+func (t *calls) withToken(token []byte) *call {
+	for c := t.byToken[jsonrpc.HashID(token)]; c != nil; c = c.tokenChain {
+		if jsonrpc.SameID(c.token, token) {
+			return c
+		}
+	}
+	return nil
+}
+
+// enqueue puts c into the queue.
+func (t *calls) enqueue(c *call, until time.Time) {
+	t.leaveState(c)
+	c.state, c.until = waiting, until
+	t.waiting++
+	t.bytes += len(c.line)
+}
+
+// hand notes that c was handed to process gen; end is the stream offset behind it.
+func (t *calls) hand(c *call, gen int, end uint64) {
+	t.leaveState(c)
+	c.state, c.gen, c.end = sent, gen, end
+	t.inFlight++
+}
+
+// park takes c out of queue and flight; outlive answers it later.
+func (t *calls) park(c *call) {
+	t.leaveState(c)
+	c.state = parked
+}
+
+func (t *calls) leaveState(c *call) {
+	switch c.state {
+	case waiting:
+		t.waiting--
+		t.bytes -= len(c.line)
+	case sent:
+		t.inFlight--
+	}
+}
+
+// remove forgets c. Its buffers go back for reuse, so nobody may keep them.
+func (t *calls) remove(c *call) {
+	t.leaveState(c)
+	if len(c.id) > 0 {
+		unchain(t.byID, c.hash, c, func(c *call) **call { return &c.chain })
+	}
+	if len(c.token) > 0 {
+		unchain(t.byToken, c.tokenHash, c, func(c *call) **call { return &c.tokenChain })
+	}
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		t.head = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	} else {
+		t.tail = c.prev
+	}
+	t.recycle(c)
+}
+
+func (t *calls) recycle(c *call) {
+	line := c.line
+	if c.big != nil {
+		c.big.Release()
+		line = nil
+	}
+	if cap(line) > keptBuffer || t.spare+cap(line) > keptBuffers {
+		line = nil
+	}
+	*c = call{
+		line: line[:0], id: c.id[:0], wire: c.wire[:0], token: c.token[:0], progress: c.progress[:0],
+		next: t.free,
+	}
+	t.spare += cap(line)
+	t.free = c
+}
+
+func (t *calls) linkLast(c *call) {
+	c.prev = t.tail
+	if t.tail != nil {
+		t.tail.next = c
+	} else {
+		t.head = c
+	}
+	t.tail = c
+}
+
+// unchain takes c out of its bucket.
+func unchain(m map[uint64]*call, hash uint64, c *call, link func(*call) **call) {
+	first := m[hash]
+	if first == c {
+		if rest := *link(c); rest != nil {
+			m[hash] = rest
+		} else {
+			delete(m, hash)
+		}
+		return
+	}
+	for ; first != nil; first = *link(first) {
+		if *link(first) == c {
+			*link(first) = *link(c)
+			return
+		}
+	}
+}
+
+// all returns the calls in order of arrival; calls may be removed on the way, each only when it was yielded.
+func (t *calls) all(yield func(*call) bool) {
+	for c := t.head; c != nil; {
+		next := c.next
+		if !yield(c) {
+			return
+		}
+		c = next
+	}
+}
+
+// isRequest reports whether c is a request, which wants exactly one answer.
+func (c *call) isRequest() bool { return len(c.id) > 0 }
+
+// serverID is the raw id under which the server knows c.
+func (c *call) serverID() []byte {
+	if len(c.wire) > 0 {
+		return c.wire
+	}
+	return c.id
+}

@@ -1,0 +1,328 @@
+package backend
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// ClientLine takes one line of the client, without its newline. The bytes may be forwarded but are not kept.
+func (b *Backend) ClientLine(now time.Time, line []byte) {
+	b.now = now
+	if line = jsonrpc.Trim(line); len(line) == 0 {
+		return
+	}
+	b.clientMessage(line, nil)
+}
+
+// clientMessage takes one message; batch is the array it came in, nil if it came alone.
+func (b *Backend) clientMessage(line []byte, group *batch) {
+	env := &b.env
+	err := env.Scan(line)
+	if err == nil && env.Kind == jsonrpc.Batch && group == nil {
+		b.clientBatch(line)
+		return
+	}
+	if err != nil || !env.Version2 || env.Kind == jsonrpc.Batch {
+		b.rejectClient(line, err, group)
+		return
+	}
+	if env.BadUTF8 || env.Surrogate {
+		if line = b.validated(line, group); line == nil {
+			return
+		}
+	}
+	switch env.Kind {
+	case jsonrpc.Request:
+		b.clientRequest(line, group)
+	case jsonrpc.Notification:
+		b.clientNotification(line)
+	default:
+		b.clientAnswer(line)
+	}
+}
+
+// ClientOversize takes the ends of a line that was over the limit.
+func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
+	b.now = now
+	id, ok := jsonrpc.RecoverID(head, tail)
+	b.emit(event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Client message of %d bytes is over the limit", size),
+		slog.String(event.KeyDirection, "client_to_server"), slog.String(event.KeyRequestID, string(id)))
+	if ok {
+		b.reply(nil, jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+			fmt.Sprintf("message of %d bytes is over the limit of outlive (see --max-message); it was not sent on", size),
+			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+	}
+}
+
+// reply sends the client a message of outlive's own, as part of its batch if it came in one.
+func (b *Backend) reply(group *batch, line []byte) {
+	if group != nil {
+		b.collectLine(group, line)
+		return
+	}
+	b.world.SendToClient(line)
+}
+
+// rejectClient answers a line that is no message. Without an id there is nobody to answer: never with a null id,
+// which ends some clients.
+func (b *Backend) rejectClient(line []byte, err error, group *batch) {
+	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
+	switch {
+	case errors.Is(err, jsonrpc.ErrSyntax):
+		code, text = jsonrpc.ParseError, "parse error: the line is not valid JSON"
+	case err != nil:
+		text = "invalid request: " + err.Error()
+	case !b.env.Version2:
+		text = `invalid request: "jsonrpc":"2.0" is missing`
+	}
+	id, ok := b.env.ID.Of(line), b.env.ID.Present()
+	if !ok || err != nil {
+		id, ok = jsonrpc.RecoverID(line, line)
+	}
+	b.blocked(line, id, text)
+	if ok && !jsonrpc.IsNull(id) {
+		b.reply(group, jsonrpc.AppendError(nil, id, code, text, outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+	}
+}
+
+// blocked tells of a client line that never reaches the server.
+func (b *Backend) blocked(line, id []byte, why string) {
+	b.emit(event.ValidationBlocked, slog.LevelError, "Message blocked: "+why,
+		slog.String(event.KeyReason, why), slog.String(event.KeyRequestID, string(id)),
+		slog.String(event.KeyRawLine, excerpt(line)))
+}
+
+// excerpt is the beginning of a foreign line, fit for a log.
+func excerpt(line []byte) string {
+	const most = 1 << 10
+	if len(line) > most {
+		line = line[:most]
+	}
+	return string(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+}
+
+// validated applies S3's UTF-8 validation: it returns the line that may go on, or nil if it was answered.
+func (b *Backend) validated(line []byte, group *batch) []byte {
+	why := "Validation failed: surrogates not allowed"
+	if b.env.BadUTF8 {
+		why = "Validation failed: invalid UTF-8"
+	} else if b.opts.Surrogates == PassSurrogates {
+		return line
+	} else if b.opts.Surrogates == ReplaceSurrogates {
+		line = jsonrpc.Sanitize(nil, line)
+		if b.env.Scan(line) == nil {
+			return line
+		}
+	}
+	id := b.env.ID.Of(line)
+	b.blocked(line, id, why)
+	if b.env.Kind == jsonrpc.Request {
+		// An id that is itself ill-formed is given back as well as it can be.
+		b.reply(group, jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, id), jsonrpc.InvalidParams, why,
+			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+	}
+	return nil
+}
+
+// clientRequest takes a request: it is answered here, handed on, or queued, and answered exactly once.
+func (b *Backend) clientRequest(line []byte, group *batch) {
+	env := &b.env
+	id := env.ID.Of(line)
+	if b.calls.find(id) != nil {
+		b.blocked(line, id, "duplicate request id")
+		b.reply(group, jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+			"invalid request: a request with this id is still in flight", outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+		return
+	}
+	m := mcp.Lookup(env.Method.Of(line))
+	meta := env.Meta.Of(line)
+	if b.session.Era != mcp.Legacy && meta != nil {
+		b.noteEra(m, meta)
+	}
+	c := b.calls.add(env, line, m)
+	c.batch = group
+	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || b.ours(id) {
+		c.wire = append(c.wire[:0], b.newID()...)
+	}
+	if meta != nil {
+		if token := jsonrpc.Find(meta, "progressToken").Of(meta); token != nil {
+			b.calls.setToken(c, token)
+		}
+	}
+	b.route(c, line)
+}
+
+// noteEra learns from a request's _meta that the client is modern. A probe decides nothing.
+func (b *Backend) noteEra(m mcp.Method, meta []byte) {
+	if b.session.Meta != nil && b.session.Era == mcp.Modern {
+		return
+	}
+	b.session.KeepMeta(meta)
+	if m != mcp.Discover && b.session.Meta != nil && jsonrpc.Find(meta, mcp.MetaProtocolVersion).Present() {
+		b.session.Era = mcp.Modern
+		b.clientIsModern()
+	}
+}
+
+// ours reports whether a client's id looks like one outlive makes up.
+func (b *Backend) ours(id []byte) bool {
+	return len(id) > 2 && id[0] == '"' && id[1] == '~'
+}
+
+// route decides who answers a request.
+func (b *Backend) route(c *call, line []byte) {
+	switch c.method {
+	case mcp.Initialize:
+		b.clientInitialize(c, line)
+	case mcp.Discover:
+		b.clientDiscover(c, line)
+	case mcp.Ping:
+		if !b.process.accepting {
+			b.answer(c, jsonrpc.AppendResult(nil, c.id, []byte("{}")))
+			return
+		}
+		b.submit(c, line)
+	case mcp.ToolsCall:
+		if !b.callTool(c) {
+			b.submit(c, line)
+		}
+	case mcp.ToolsList:
+		if !b.listToolsAlone(c) {
+			b.submit(c, line)
+		}
+	case mcp.Listen:
+		b.session.OpenListen(c.id, line, c.param.Of(c.line))
+		b.submit(c, line)
+	default:
+		b.submit(c, line)
+	}
+}
+
+// clientInitialize takes the legacy handshake. A second one on the same connection gets a process of its own, and so
+// does one that follows a probe: a process that has seen a modern request may refuse it.
+func (b *Backend) clientInitialize(c *call, line []byte) {
+	fresh := b.session.InitParams != nil || b.session.Era == mcp.Modern || b.process.era == mcp.Modern || b.probe.seen
+	answered := b.session.Answered()
+	if answered || b.session.Era == mcp.Modern {
+		b.forgetSession(c)
+	}
+	b.session.Era = mcp.Legacy
+	b.session.InitParams = bytes.Clone(c.param.Of(c.line))
+	b.emit(event.InitializeCaptured, slog.LevelInfo, "Initialize request captured",
+		slog.String(event.KeyProtocol, b.askedVersion()))
+	b.beginFirstStart()
+	if fresh && b.process.up && !b.process.draining {
+		b.queue(c)
+		b.step(supervise.Restart{Cause: supervise.Replace, Reason: "new handshake"})
+		return
+	}
+	if b.process.accepting {
+		b.process.era = mcp.Legacy
+		b.process.answered = false
+		b.step(supervise.Handshake{Gen: b.process.gen})
+	}
+	b.submit(c, line)
+}
+
+func (b *Backend) askedVersion() string {
+	v, _ := jsonrpc.Unquote(jsonrpc.Find(b.session.InitParams, "protocolVersion").Of(b.session.InitParams))
+	return v
+}
+
+// forgetSession ends everything of the client's earlier handshake but c, the new one.
+func (b *Backend) forgetSession(c *call) {
+	b.session.Reset()
+	for old := range b.calls.all {
+		if old != c && old.isRequest() {
+			b.refuse(old, refusal{reason: reasonRestarted, text: "the client began a new session", code: jsonrpc.InvalidRequest})
+		}
+	}
+	b.asks.cancelAll(b, "new session")
+}
+
+// clientNotification takes a notification.
+func (b *Backend) clientNotification(line []byte) {
+	switch m := mcp.Lookup(b.env.Method.Of(line)); m {
+	case mcp.NoteCancelled:
+		b.clientCancelled(line)
+	case mcp.NoteInitialized:
+		if b.session.Initialized && b.session.Answered() {
+			return
+		}
+		b.session.Initialized = true
+		if b.replaying() {
+			return // the replay says it
+		}
+		b.notify(m, line)
+	default:
+		b.notify(m, line)
+	}
+}
+
+// notify hands a notification on, in its place behind what waits already.
+func (b *Backend) notify(m mcp.Method, line []byte) {
+	if b.calls.waiting == 0 && b.process.accepting && !b.process.draining && b.world.Backlog() < slowServer {
+		b.forward(line)
+		return
+	}
+	if m == mcp.NoteProgress || b.stopped {
+		return // progress of an answer that a dead server asked for
+	}
+	b.queue(b.calls.add(&b.env, line, m))
+}
+
+// clientCancelled ends a request the client no longer waits for: it gets no answer any more.
+func (b *Backend) clientCancelled(line []byte) {
+	id := b.env.RequestID.Of(line)
+	c := b.calls.find(id)
+	if c == nil {
+		if l := b.session.ListenByID(id); l != nil {
+			b.session.CloseListen(id)
+		}
+		b.forwardNote(line)
+		return
+	}
+	if c.method == mcp.Initialize {
+		return // must not be cancelled, but one client does; the server goes on starting
+	}
+	if c.method == mcp.Listen {
+		b.session.CloseListen(c.id)
+	}
+	if c.state == sent && b.process.accepting {
+		if len(c.wire) > 0 {
+			b.send(mcp.CancelledLine(c.wire, "cancelled"))
+		} else {
+			b.forward(line)
+		}
+	}
+	if c.batch != nil {
+		b.closeBatch(c.batch)
+	}
+	b.finish(c)
+}
+
+func (b *Backend) forwardNote(line []byte) {
+	if b.process.accepting {
+		b.forward(line)
+	}
+}
+
+// ClientClosed tells that the client has closed its end. What waits is still handed on; then the server's stdin is
+// closed and its output forwarded to the end.
+func (b *Backend) ClientClosed(now time.Time) {
+	b.now = now
+	if b.closing || b.stopped {
+		return
+	}
+	b.closing = true
+	b.emit(event.ClientClosed, slog.LevelInfo, "Client closed the connection")
+	b.step(supervise.Stop{Profile: supervise.ClientEOF})
+}

@@ -1,0 +1,24 @@
+// Package backend keeps one MCP server alive behind one client connection. It is the keystone: the proxy puts it
+// between a client's and a server's pipes, the gateway between its clients and its many servers.
+//
+// A [Backend] does no I/O, reads no clock and starts no goroutine. Its owner calls it with what happened (a line from
+// the client, a line from the server, an exit, a tick of the clock) and it answers through [World]: lines to either
+// side, processes to start and to end, events. One goroutine owns a Backend; nothing in it locks. So a thousand
+// crashes at every message boundary are an ordinary table test.
+//
+// What lives where:
+//
+//	backend.go    the type, its options, the world it acts on
+//	client.go     what comes from the client           server.go     what comes from the server
+//	calls.go      every request in flight or waiting   flow.go       when a request may go out, and the queue
+//	lifecycle.go  the process: start, exit, restart     replay.go     telling a new process what the old one knew
+//	recover.go    what becomes of requests whose server died
+//	probe.go      server/discover on behalf of legacy servers
+//	tools.go      the injected tools                    lists.go      lists, their drift, the tools' annotations
+//	asks.go       requests of the server to the client  listen.go     subscriptions/listen across processes
+//	batch.go      JSON-RPC batches                      noise.go      server output that is no message
+//	refuse.go     every error outlive itself answers     status.go    what status shows
+//
+// The hot path is one line relayed: [Backend.ClientLine] or [Backend.ServerLine], one scan, one map access, one
+// forward. It allocates nothing.
+package backend

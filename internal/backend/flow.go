@@ -1,0 +1,147 @@
+package backend
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+)
+
+const (
+	// slowServer is how many bytes may wait for a server that does not read before new requests stay in our queue,
+	// where they can still be cancelled, answered or given to another process.
+	slowServer = 256 << 10
+	// queueTick is how often the queue is looked through for requests that have waited too long.
+	queueTick = 250 * time.Millisecond
+)
+
+// submit hands c to the server or queues it. line is the message as it came, in memory that Forward may take.
+func (b *Backend) submit(c *call, line []byte) {
+	if b.calls.waiting == 0 && b.process.accepting && !b.process.draining && b.world.Backlog() < slowServer {
+		b.transmit(c, line)
+		return
+	}
+	b.queue(c)
+}
+
+// queue lets c wait for a process that takes it, or refuses it at once when there is no hope.
+func (b *Backend) queue(c *call) {
+	switch {
+	case b.stopped:
+		b.finish(c)
+	case b.hopeless() && c.isRequest() && c.method != mcp.Initialize:
+		b.refuse(c, b.unavailable())
+	case b.calls.waiting >= b.opts.QueueMax || b.calls.bytes+len(c.line) > b.opts.QueueSize:
+		b.refuse(c, refusal{reason: reasonQueueFull, text: "server restarting: too many requests are waiting; this one was not delivered, retry later", retry: true})
+	default:
+		b.calls.enqueue(c, b.now.Add(b.opts.QueueFor))
+		if b.timers[timerQueue].IsZero() {
+			b.arm(timerQueue, queueTick)
+		}
+	}
+}
+
+// transmit hands c to the running process. A notification is finished with that.
+func (b *Backend) transmit(c *call, line []byte) {
+	if len(c.wire) > 0 {
+		line = jsonrpc.Replace(nil, line, c.idSpan(line), c.wire)
+		b.send(line)
+	} else {
+		b.forward(line)
+	}
+	if !c.isRequest() {
+		b.calls.remove(c)
+		return
+	}
+	b.calls.hand(c, b.process.gen, b.process.sent-1)
+}
+
+func (c *call) idSpan(line []byte) jsonrpc.Span { return jsonrpc.Find(line, "id") }
+
+func (b *Backend) forward(line []byte) {
+	b.process.sent += uint64(len(line)) + 1
+	b.world.ForwardToServer(line)
+}
+
+func (b *Backend) send(line []byte) {
+	b.process.sent += uint64(len(line)) + 1
+	b.world.SendToServer(line)
+}
+
+// flushQueue hands the queue to the process in order of arrival: first what an earlier process left, then the rest.
+func (b *Backend) flushQueue() {
+	if !b.process.accepting || b.process.draining {
+		return
+	}
+	for c := range b.calls.all {
+		if b.calls.waiting == 0 || b.world.Backlog() >= slowServer {
+			return
+		}
+		if c.state == waiting {
+			b.transmitCopy(c)
+		}
+	}
+}
+
+// transmitCopy hands on a call whose line is only in our own memory.
+func (b *Backend) transmitCopy(c *call) {
+	b.calls.park(c)
+	line := c.line
+	if len(c.wire) > 0 {
+		line = jsonrpc.Replace(nil, line, c.idSpan(line), c.wire)
+	}
+	b.send(line)
+	if !c.isRequest() {
+		b.calls.remove(c)
+		return
+	}
+	b.calls.hand(c, b.process.gen, b.process.sent-1)
+}
+
+// Drained tells that the server has taken everything that was waiting for it in its pipe.
+func (b *Backend) Drained(now time.Time) {
+	b.now = now
+	b.flushQueue()
+}
+
+// expireQueue answers what has waited too long.
+func (b *Backend) expireQueue() {
+	for c := range b.calls.all {
+		if c.state != waiting || c.until.After(b.now) {
+			continue
+		}
+		if c.isRequest() {
+			b.refuse(c, b.unavailable())
+		} else {
+			b.drop(c, "nobody to send it to in time")
+		}
+	}
+	if b.calls.waiting > 0 {
+		b.arm(timerQueue, queueTick)
+	}
+}
+
+// finish forgets c without an answer: it has one, or must not get one.
+func (b *Backend) finish(c *call) {
+	b.calls.remove(c)
+	b.checkDrained()
+}
+
+// drop forgets a message nobody can get, and says so.
+func (b *Backend) drop(c *call, why string) {
+	b.emit(event.MessageDropped, slog.LevelWarn, "Message dropped: "+why,
+		slog.String(event.KeyMethod, c.method.String()), slog.String(event.KeyReason, why))
+	b.finish(c)
+}
+
+// answer gives c its one answer, a whole message with c's id, and forgets it.
+func (b *Backend) answer(c *call, line []byte) {
+	if c.batch != nil {
+		b.collect(c, line)
+	} else {
+		b.world.SendToClient(line)
+	}
+	b.finish(c)
+}

@@ -1,0 +1,169 @@
+package backend
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+)
+
+// pagesMost bounds how many pages of one list outlive reads for itself.
+const pagesMost = 200
+
+// taskTokensKept is how many progress tokens of tasks are remembered after their request was answered.
+const taskTokensKept = 256
+
+// known is one list as a process showed it last, to the client or to outlive itself.
+type known struct {
+	now   mcp.Catalog
+	gen   int      // the process that showed it
+	tasks []uint64 // hashes of progress tokens that live on in tasks
+}
+
+func (k *known) taskToken(token []byte) bool {
+	hash := jsonrpc.HashID(token)
+	for _, h := range k.tasks {
+		if h == hash {
+			return true
+		}
+	}
+	return false
+}
+
+// question is a request outlive itself asked the server.
+type question struct {
+	gen      int
+	answered func(line []byte)
+}
+
+// ask sends the server a request of outlive's own and calls answered with the whole answer; b.env is scanned from it.
+// If the process dies first, nobody is told: whoever asks again asks the next one.
+func (b *Backend) ask(build func(id []byte) []byte, answered func(line []byte)) {
+	id := b.newID()
+	b.private[string(id)] = &question{gen: b.process.gen, answered: answered}
+	b.send(build(id))
+}
+
+// listAnswered looks at a page of a list on its way to the client.
+func (b *Backend) listAnswered(c *call, line []byte) []byte {
+	l, _ := mcp.ListOf(c.method)
+	if b.env.Kind == jsonrpc.ErrorResponse {
+		return b.listMissing(c, l, line)
+	}
+	if l == mcp.Tools && c.first {
+		b.tools.avoid(b.env.Result.Of(line))
+		line = b.withTools(line)
+	}
+	if whole := b.session.SawPage(l, c.first, b.env.Result.Of(line)); whole != nil {
+		b.lists[l].now, b.lists[l].gen = whole, b.process.gen
+		if l == mcp.Tools {
+			b.tools.settled = true
+		}
+	}
+	return line
+}
+
+// listMissing handles a server that knows no tools at all: outlive's own are a list, too.
+func (b *Backend) listMissing(c *call, l mcp.List, line []byte) []byte {
+	code := jsonrpc.FindPath(line, "error", "code").Of(line)
+	if l != mcp.Tools || !b.tools.on || !c.first || string(code) != "-32601" {
+		return line
+	}
+	b.tools.settled = true
+	b.answerToolsAlone(c)
+	return nil
+}
+
+// compareLists reads again, from a new process, each list that the client has read, and tells the client of those
+// that are different now. A list that is the same is never announced: the client would read it again for nothing.
+func (b *Backend) compareLists() {
+	for l := range mcp.Lists {
+		if b.session.Seen(l) == nil {
+			continue
+		}
+		if l == mcp.Tools && b.session.Era == mcp.Legacy && !b.process.hasTools {
+			b.compared(l, b.ownTools(mcp.Catalog{}))
+			continue
+		}
+		b.readList(l, mcp.Catalog{}, nil, 0, b.compared)
+	}
+}
+
+// readList walks a list to its end and calls done with all of it; a list that cannot be read is left alone.
+func (b *Backend) readList(l mcp.List, so mcp.Catalog, cursor []byte, page int, done func(mcp.List, mcp.Catalog)) {
+	meta := b.privateMeta()
+	b.ask(func(id []byte) []byte { return mcp.ListLine(id, l, cursor, meta) }, func(line []byte) {
+		if b.env.Kind != jsonrpc.Response {
+			b.listUnreadable(l, line, done)
+			return
+		}
+		result := b.env.Result.Of(line)
+		if l == mcp.Tools && page == 0 {
+			b.tools.avoid(result)
+		}
+		next := so.AddPage(l, result)
+		if next != nil && page < pagesMost {
+			b.readList(l, so, next, page+1, done)
+			return
+		}
+		if l == mcp.Tools {
+			so = b.ownTools(so)
+		}
+		done(l, so)
+	})
+}
+
+// listUnreadable: a new process that does not know the method any more has an empty list; other errors say nothing.
+func (b *Backend) listUnreadable(l mcp.List, line []byte, done func(mcp.List, mcp.Catalog)) {
+	code := jsonrpc.FindPath(line, "error", "code").Of(line)
+	if string(code) != "-32601" {
+		return
+	}
+	empty := mcp.Catalog{}
+	if l == mcp.Tools {
+		empty = b.ownTools(empty)
+	}
+	done(l, empty)
+}
+
+// compared takes a list of the new process as the client would see it.
+func (b *Backend) compared(l mcp.List, now mcp.Catalog) {
+	b.lists[l].now, b.lists[l].gen = now, b.process.gen
+	if l == mcp.Tools {
+		b.tools.settled = true
+	}
+	if now.Equal(b.session.Seen(l)) {
+		return
+	}
+	b.session.Told(l, now)
+	told := b.tellChanged(l)
+	b.emit(event.DriftDetected, slog.LevelInfo, fmt.Sprintf("The restarted server has other %s", l),
+		slog.String(event.KeyKind, l.String()), slog.Bool(event.KeyNotified, told))
+}
+
+// tellChanged sends list_changed: once to a legacy client, on each stream that asked for it to a modern one.
+func (b *Backend) tellChanged(l mcp.List) bool {
+	if b.session.Era != mcp.Modern {
+		b.world.SendToClient(mcp.ChangedLine(l, nil))
+		return true
+	}
+	told := false
+	for _, listen := range b.session.Listens() {
+		if listen.Wants(l) {
+			b.world.SendToClient(mcp.ChangedLine(l, listen.ID))
+			told = true
+		}
+	}
+	return told
+}
+
+// privateMeta is the _meta of outlive's own requests: the client's in the modern era, none in the legacy one.
+func (b *Backend) privateMeta() []byte {
+	if b.session.Era != mcp.Modern {
+		return nil
+	}
+	return bytes.Clone(b.session.Meta)
+}

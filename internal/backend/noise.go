@@ -1,0 +1,83 @@
+package backend
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+)
+
+const (
+	// prettyFor and prettyMax bound how long the lines of a pretty-printed message are collected.
+	prettyFor = time.Second
+	prettyMax = 1 << 20
+	// noiseEvery is the least time between two events about noise; what comes between is counted.
+	noiseEvery = time.Second
+)
+
+// noise is what the server writes to stdout that is no message. It is never forwarded. The lines of a message that
+// was printed over several lines are put together again.
+type noise struct {
+	lines  [][]byte // an unfinished message, line by line
+	size   int
+	count  int // lines of noise not yet told
+	total  int
+	toldAt time.Time
+}
+
+func (n *noise) holding() bool { return len(n.lines) > 0 }
+
+// begin starts collecting: line opens an object and does not close it.
+func (n *noise) begin(b *Backend, line []byte) {
+	n.lines = append(n.lines[:0], append([]byte(nil), line...))
+	n.size = len(line)
+	b.arm(timerNoise, prettyFor)
+}
+
+// add takes the next line while a message is being collected; err is what scanning the line by itself said. It
+// reports whether the line was taken. A line that is a message by itself shows that what was collected is not one.
+func (n *noise) add(b *Backend, line []byte, err error) bool {
+	if err == nil {
+		n.flush(b)
+		return false
+	}
+	n.lines = append(n.lines, append([]byte(nil), line...))
+	n.size += len(line)
+	var joined []byte
+	for _, l := range n.lines {
+		joined = append(joined, l...)
+	}
+	if line[len(line)-1] == '}' && b.env.Scan(joined) == nil && b.env.Version2 {
+		n.lines, n.size = nil, 0
+		b.disarm(timerNoise)
+		b.serverMessage(joined)
+		return true
+	}
+	if n.size > prettyMax {
+		n.flush(b)
+	}
+	return true
+}
+
+// flush gives up collecting: it was noise after all.
+func (n *noise) flush(b *Backend) {
+	lines := n.lines
+	n.lines, n.size = nil, 0
+	b.disarm(timerNoise)
+	for _, l := range lines {
+		n.tell(b, l)
+	}
+}
+
+// tell reports a line of noise, at most one event a second.
+func (n *noise) tell(b *Backend, line []byte) {
+	n.count++
+	n.total++
+	if !n.toldAt.IsZero() && b.now.Sub(n.toldAt) < noiseEvery {
+		return
+	}
+	b.emit(event.StdoutNoise, slog.LevelWarn, "Server stdout (no MCP message): "+excerpt(jsonrpc.Trim(line)),
+		slog.String(event.KeyRawLine, excerpt(line)), slog.Int(event.KeyCount, n.count))
+	n.count, n.toldAt = 0, b.now
+}

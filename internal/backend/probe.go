@@ -1,0 +1,143 @@
+package backend
+
+import (
+	"bytes"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// probeLook is how often a probed server is looked at.
+const probeLook = 100 * time.Millisecond
+
+// codeUnsupportedVersion is how a modern server refuses another protocol version.
+const codeUnsupportedVersion = "-32022"
+
+// probe shields servers from a client that asks server/discover before it says anything else. Servers of the legacy
+// era may answer with an error, say nothing for ever, or die of it; the client must see none of that.
+type probe struct {
+	active bool
+	seen   bool // the running process was sent a probe: it must not get an initialize any more
+	seq    uint64
+	sentAt time.Time
+	readAt time.Time // the process has taken the probe from its stdin
+}
+
+// clientDiscover answers a probe from what is known of the command, or lets the server answer, watched.
+func (b *Backend) clientDiscover(c *call, line []byte) {
+	if b.session.Era != mcp.Virgin || b.process.era != mcp.Virgin || b.probe.seen {
+		b.submit(c, line)
+		return
+	}
+	switch known := b.opts.Known; {
+	case known.Era == mcp.Modern && len(known.Discover) > 0:
+		b.probeAnswered("known to be modern")
+		result, err := jsonrpc.Set(nil, known.Discover, []byte("0"), "ttlMs")
+		if err != nil {
+			result = known.Discover
+		}
+		b.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.AdvertiseListChanged(result, b.tools.on)))
+	case known.Era == mcp.Legacy:
+		b.probeAnswered("known to be legacy")
+		b.notFound(c)
+	default:
+		b.probe = probe{active: true, seen: true, seq: c.seq, sentAt: b.now}
+		b.arm(timerProbe, probeLook)
+		b.submit(c, line)
+	}
+}
+
+func (b *Backend) probeAnswered(why string) {
+	b.emit(event.ProbeAnswered, slog.LevelInfo, "server/discover answered: "+why, slog.String(event.KeyReason, why))
+}
+
+// notFound is the answer that makes every client fall back to the legacy handshake.
+func (b *Backend) notFound(c *call) {
+	b.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.MethodNotFound, "Method not found", nil))
+}
+
+// probeTick looks whether the server has had its time: a short one once it has read the probe, a longer one while it
+// may still be starting.
+func (b *Backend) probeTick() {
+	if !b.probe.active {
+		return
+	}
+	if n, ok := b.world.Unread(); ok && n == 0 && b.probe.readAt.IsZero() && b.process.up {
+		b.probe.readAt = b.now
+	}
+	read := !b.probe.readAt.IsZero() && b.now.Sub(b.probe.readAt) >= b.opts.ProbeSilence
+	if read || b.now.Sub(b.probe.sentAt) >= b.opts.ProbePatience {
+		b.probeFailed("silent")
+		b.replaceProbed()
+		return
+	}
+	b.arm(timerProbe, probeLook)
+}
+
+// probeFailed ends a probe that showed a legacy server.
+func (b *Backend) probeFailed(how string) {
+	b.probe.active = false
+	b.disarm(timerProbe)
+	b.learn(Knowledge{Era: mcp.Legacy, Probe: how})
+	b.probeAnswered("the server is legacy (" + how + ")")
+	for c := range b.calls.all {
+		if c.seq == b.probe.seq {
+			b.notFound(c)
+			return
+		}
+	}
+}
+
+// replaceProbed gives the client that will now send initialize a process that has seen nothing.
+func (b *Backend) replaceProbed() {
+	if b.process.up {
+		b.step(supervise.Restart{Cause: supervise.Replace, Reason: "it was probed"})
+	}
+}
+
+// discoverAnswered handles an answer to server/discover.
+func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
+	probed := b.probe.active && c.seq == b.probe.seq
+	if b.env.Kind == jsonrpc.Response {
+		result := bytes.Clone(b.env.Result.Of(line))
+		if probed {
+			b.probe.active = false
+			b.disarm(timerProbe)
+			b.process.era = mcp.Modern
+			b.learn(Knowledge{Era: mcp.Modern, Probe: "ok", Discover: result})
+		}
+		return b.withResult(line, mcp.AdvertiseListChanged(result, b.tools.on))
+	}
+	if !probed {
+		return line
+	}
+	if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) == codeUnsupportedVersion {
+		b.probe.active = false
+		b.disarm(timerProbe)
+		b.process.era = mcp.Modern
+		return line // it is modern and negotiates
+	}
+	b.probeFailed("error")
+	b.replaceProbed()
+	return nil
+}
+
+// learn keeps what was seen of the command.
+func (b *Backend) learn(k Knowledge) {
+	if k.Era == b.opts.Known.Era && k.Probe == b.opts.Known.Probe && bytes.Equal(k.Discover, b.opts.Known.Discover) {
+		return
+	}
+	b.opts.Known = k
+	b.world.Remember(k)
+}
+
+// clientIsModern notes that the client speaks the modern era to this process.
+func (b *Backend) clientIsModern() {
+	if b.process.era == mcp.Virgin {
+		b.process.era = mcp.Modern
+	}
+}

@@ -1,0 +1,114 @@
+package backend
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+)
+
+// fate is what becomes of a request whose process died.
+type fate uint8
+
+const (
+	undelivered fate = iota // no process has begun it: it is sent as if for the first time
+	again                   // it may be done twice: it is sent again
+	unknown                 // it may or may not have been done: the client is told so
+	poisonous               // it was in flight at two deaths in a row: it is not tried again
+)
+
+// crashesAllowed is how many processes in a row may die with a request before it counts as their cause.
+const crashesAllowed = 2
+
+// recoverCalls decides about every request the dead process had, in order of arrival. planned says that outlive ended
+// the process itself: then a request is no suspect.
+func (b *Backend) recoverCalls(planned bool) {
+	for c := range b.calls.all {
+		if c.state != sent || c.gen != b.process.gen {
+			continue
+		}
+		switch b.fateOf(c, planned) {
+		case undelivered:
+			b.resend(c, "not delivered")
+		case again:
+			c.resent++
+			b.resend(c, "may be sent again")
+		case unknown:
+			b.lost(c, reasonRestarted)
+		case poisonous:
+			b.lost(c, reasonPoison)
+		}
+	}
+}
+
+func (b *Backend) fateOf(c *call, planned bool) fate {
+	if b.process.undelivered > 0 && b.process.sent-b.process.undelivered < c.end {
+		return undelivered
+	}
+	if !planned {
+		c.crashes++
+	}
+	if c.method == mcp.Initialize {
+		return again // its tries are counted by the first start
+	}
+	if c.crashes >= crashesAllowed {
+		return poisonous
+	}
+	if !b.process.answered {
+		return undelivered // a process works on nothing before its handshake is done
+	}
+	if c.method.Resendable() {
+		return again
+	}
+	if c.method == mcp.ToolsCall && c.resent == 0 && b.toolAllows(c) {
+		return again
+	}
+	return unknown
+}
+
+// toolAllows reports whether the tool of a tools/call says that it may be called twice.
+func (b *Backend) toolAllows(c *call) bool {
+	name, ok := jsonrpc.Unquote(c.tool.Of(c.line))
+	if !ok {
+		return false
+	}
+	if slices.Contains(b.opts.RetryTools, name) {
+		return true
+	}
+	list := b.lists[mcp.Tools]
+	if b.opts.Distrust || list.gen != c.gen {
+		return false // annotations of another version of the server say nothing
+	}
+	item := list.now[name]
+	if b.asks.tainted(c) || c.task {
+		return item.ReadOnly
+	}
+	return item.Idempotent
+}
+
+// resend puts a request back into the queue; being older than what waits there, it goes out first.
+func (b *Backend) resend(c *call, why string) {
+	b.emit(event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s waits for the new server: %s", c.what(), why),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+		slog.String(event.KeyReason, why))
+	if b.hopeless() && c.method != mcp.Initialize {
+		b.refuse(c, b.unavailable())
+		return
+	}
+	b.calls.enqueue(c, b.now.Add(b.opts.QueueFor))
+	if b.timers[timerQueue].IsZero() {
+		b.arm(timerQueue, queueTick)
+	}
+}
+
+// greater reports whether raw JSON number a is more than b; numbers that cannot be read count as more, so that they
+// pass.
+func greater(a, b []byte) bool {
+	x, errA := strconv.ParseFloat(string(a), 64)
+	y, errB := strconv.ParseFloat(string(b), 64)
+	return errA != nil || errB != nil || x > y
+}

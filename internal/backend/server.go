@@ -1,0 +1,250 @@
+package backend
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+)
+
+// ServerLine takes one line of process gen's stdout, without its newline; whole is false when the output ended in it.
+func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
+	b.now = now
+	if gen != b.process.gen {
+		return
+	}
+	if line = jsonrpc.Trim(line); len(line) == 0 {
+		return
+	}
+	err := b.env.Scan(line)
+	if b.noise.holding() && b.noise.add(b, line, err) {
+		return
+	}
+	if err != nil || !b.env.Version2 && b.env.Kind != jsonrpc.Batch {
+		b.oddServerLine(line, err, whole)
+		return
+	}
+	b.serverMessage(line)
+}
+
+// serverMessage takes one message; b.env was scanned from it.
+func (b *Backend) serverMessage(line []byte) {
+	if b.env.BadUTF8 || b.env.Surrogate {
+		line = jsonrpc.Sanitize(nil, line)
+		if b.env.Scan(line) != nil {
+			return
+		}
+		b.emit(event.TextRepaired, slog.LevelWarn, "Invalid text of the server replaced by U+FFFD")
+	}
+	switch b.env.Kind {
+	case jsonrpc.Response, jsonrpc.ErrorResponse:
+		b.serverAnswer(line)
+	case jsonrpc.Notification:
+		b.serverNotification(line)
+	case jsonrpc.Request:
+		b.serverRequest(line)
+	case jsonrpc.Batch:
+		// Every client must take single messages; only one version knows arrays.
+		for at := range jsonrpc.Elements(line) {
+			if one := at.Of(line); b.env.Scan(one) == nil && b.env.Kind != jsonrpc.Batch {
+				b.serverMessage(bytes.Clone(one))
+			}
+		}
+	}
+}
+
+// serverAnswer gives an answer to whoever asked.
+func (b *Backend) serverAnswer(line []byte) {
+	id := b.env.ID.Of(line)
+	if len(b.private) > 0 {
+		if q := b.private[string(id)]; q != nil {
+			delete(b.private, string(id))
+			q.answered(line)
+			return
+		}
+	}
+	c := b.calls.find(id)
+	if c == nil && len(id) > 2 && id[1] == '~' {
+		c = b.callOnWire(id)
+	}
+	if c == nil || c.state != sent || c.gen != b.process.gen {
+		b.lateAnswer(line, id)
+		return
+	}
+	if !b.process.answered {
+		b.firstAnswer()
+	}
+	if b.env.Kind == jsonrpc.ErrorResponse || c.method != mcp.Other || b.env.ResultType.Present() {
+		if line = b.inspectAnswer(c, line); line == nil {
+			return
+		}
+	}
+	b.deliver(c, line)
+}
+
+// deliver hands the server's answer to the client under the id the client knows.
+func (b *Backend) deliver(c *call, line []byte) {
+	raw := b.env.ID.Of(line)
+	switch {
+	case c.batch != nil:
+		b.collect(c, jsonrpc.Replace(nil, line, b.env.ID, c.id))
+	case bytes.Equal(raw, c.id):
+		b.world.ForwardToClient(line)
+	default:
+		b.world.SendToClient(jsonrpc.Replace(nil, line, b.env.ID, c.id))
+	}
+	b.finish(c)
+}
+
+// callOnWire finds the call that the server knows under an id of ours.
+func (b *Backend) callOnWire(id []byte) *call {
+	for c := range b.calls.all {
+		if len(c.wire) > 0 && bytes.Equal(c.wire, id) {
+			return c
+		}
+	}
+	return nil
+}
+
+// lateAnswer drops an answer nobody waits for: to a cancelled request, a second one, or to a process's own invention.
+func (b *Backend) lateAnswer(line, id []byte) {
+	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: nobody waits for it",
+		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))
+}
+
+// inspectAnswer looks at the answers that outlive must know of. It returns the line to deliver, nil if the call was
+// dealt with otherwise.
+func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
+	ok := b.env.Kind == jsonrpc.Response
+	switch c.method {
+	case mcp.Initialize:
+		return b.initializeAnswered(c, line)
+	case mcp.Discover:
+		return b.discoverAnswered(c, line)
+	case mcp.ToolsList, mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList:
+		return b.listAnswered(c, line)
+	case mcp.SetLevel:
+		if ok {
+			b.session.SetLogLevel(c.param.Of(c.line))
+		}
+	case mcp.Subscribe:
+		if ok {
+			b.session.Subscribe(c.param.Of(c.line))
+		}
+	case mcp.Unsubscribe:
+		if ok {
+			b.session.Unsubscribe(c.param.Of(c.line))
+		}
+	case mcp.Listen:
+		return b.listenEnded(c, line)
+	}
+	return b.inspectState(c, line)
+}
+
+// initializeAnswered notes what the handshake settled and shows the client a server whose lists can change.
+func (b *Backend) initializeAnswered(c *call, line []byte) []byte {
+	if b.env.Kind != jsonrpc.Response {
+		b.session.InitParams = nil
+		b.endFirstStart()
+		b.handshakeRefused()
+		return line
+	}
+	result := bytes.Clone(b.env.Result.Of(line))
+	version, _ := jsonrpc.Unquote(jsonrpc.Find(result, "protocolVersion").Of(result))
+	b.session.InitResult, b.session.Version = result, version
+	b.process.era = mcp.Legacy
+	b.process.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	b.endFirstStart()
+	b.learn(Knowledge{Era: mcp.Legacy, Probe: b.opts.Known.Probe})
+	b.becomeReady()
+	shown := mcp.AdvertiseListChanged(result, b.tools.on)
+	return b.withResult(line, shown)
+}
+
+// withResult returns line with another result and its envelope scanned anew.
+func (b *Backend) withResult(line, result []byte) []byte {
+	line = jsonrpc.Replace(nil, line, b.env.Result, result)
+	_ = b.env.Scan(line) // our own splice of two valid texts
+	return line
+}
+
+// serverNotification hands a notification to the client, unless it would say something twice or backwards.
+func (b *Backend) serverNotification(line []byte) {
+	switch mcp.Lookup(b.env.Method.Of(line)) {
+	case mcp.NoteProgress:
+		if !b.progressGoesOn(line) {
+			return
+		}
+	case mcp.NoteCancelled:
+		if b.serverCancelled(line) {
+			return
+		}
+	case mcp.NoteAcknowledged:
+		if b.swallowAck(line) {
+			return
+		}
+	}
+	b.world.ForwardToClient(line)
+}
+
+// progressGoesOn lets progress through while somebody waits for it and only upwards: a request that was sent again
+// begins again at zero, which a client must not see.
+func (b *Backend) progressGoesOn(line []byte) bool {
+	token := b.env.ProgressToken.Of(line)
+	if token == nil || jsonrpc.IsNull(token) {
+		return false
+	}
+	c := b.calls.withToken(token)
+	if c == nil {
+		return b.lists[mcp.Tools].taskToken(token)
+	}
+	value := b.env.Progress.Of(line)
+	if c.resent > 0 && len(c.progress) > 0 && !greater(value, c.progress) {
+		return false
+	}
+	c.progress = append(c.progress[:0], value...)
+	return true
+}
+
+// ServerOversize takes the ends of a line of process gen that was over the limit.
+func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size int64) {
+	b.now = now
+	if gen != b.process.gen {
+		return
+	}
+	id, ok := jsonrpc.RecoverID(head, tail)
+	b.emit(event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Server message of %d bytes is over the limit", size),
+		slog.String(event.KeyDirection, "server_to_client"), slog.String(event.KeyRequestID, string(id)))
+	if !ok {
+		return
+	}
+	c := b.calls.find(id)
+	if c == nil || c.state != sent || c.gen != gen {
+		return
+	}
+	text := fmt.Sprintf("the server's answer of %d bytes is over the limit of outlive (see --max-message)", size)
+	data := outcome{Reason: reasonTooLarge, Delivered: "yes", Generation: gen}
+	b.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
+}
+
+// oddServerLine takes a line that is no message as it stands: repaired if that is certain, noise otherwise.
+func (b *Backend) oddServerLine(line []byte, err error, whole bool) {
+	isAnswer := b.env.Kind == jsonrpc.Response || b.env.Kind == jsonrpc.ErrorResponse
+	if err == nil && isAnswer && b.calls.find(b.env.ID.Of(line)) != nil {
+		// Only the version marker is missing.
+		if fixed, e := jsonrpc.Set(nil, line, []byte(`"2.0"`), "jsonrpc"); e == nil && b.env.Scan(fixed) == nil {
+			b.serverMessage(fixed)
+			return
+		}
+	}
+	if errors.Is(err, jsonrpc.ErrSyntax) && whole && line[0] == '{' {
+		b.noise.begin(b, line)
+		return
+	}
+	b.noise.tell(b, line)
+}

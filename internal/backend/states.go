@@ -1,0 +1,84 @@
+package backend
+
+import (
+	"bytes"
+	"hash/maphash"
+
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+)
+
+// statesKept is how many request states are remembered.
+const statesKept = 4096
+
+// requestStates remembers which process gave out which requestState. Servers seal it with a key of their own process,
+// so that after a restart every open multi-round-trip request would fail; asked without it, the server simply begins
+// that request again.
+type requestStates struct {
+	seed maphash.Seed
+	gens map[uint64]int
+	row  []uint64
+}
+
+func (s *requestStates) hash(state []byte) uint64 {
+	if s.gens == nil {
+		s.seed, s.gens = maphash.MakeSeed(), map[uint64]int{}
+	}
+	return maphash.Bytes(s.seed, state)
+}
+
+// gave notes that process gen gave out state, a raw JSON value.
+func (s *requestStates) gave(state []byte, gen int) {
+	h := s.hash(state)
+	if _, known := s.gens[h]; !known {
+		s.row = append(s.row, h)
+		if len(s.row) > statesKept {
+			delete(s.gens, s.row[0])
+			s.row = s.row[1:]
+		}
+	}
+	s.gens[h] = gen
+}
+
+// older reports whether state was given out by a process before gen.
+func (s *requestStates) older(state []byte, gen int) bool {
+	from, known := s.gens[s.hash(state)]
+	return known && from < gen
+}
+
+// inspectState notes the states that a server gives out, and begins a request again whose state died with its server.
+func (b *Backend) inspectState(c *call, line []byte) []byte {
+	if b.env.Kind == jsonrpc.Response {
+		if jsonrpc.EqualString(b.env.ResultType.Of(line), "input_required") {
+			result := b.env.Result.Of(line)
+			if state := jsonrpc.Find(result, "requestState").Of(result); state != nil {
+				b.states.gave(state, c.gen)
+			}
+		}
+		return line
+	}
+	state := c.retry.Of(c.line)
+	code := jsonrpc.FindPath(line, "error", "code").Of(line)
+	if state == nil || string(code) != "-32602" || !b.states.older(state, c.gen) {
+		return line
+	}
+	b.beginAgain(c)
+	return nil
+}
+
+// beginAgain sends a request again as if it were new, once: without the state and the answers given for it.
+func (b *Backend) beginAgain(c *call) {
+	params := c.param.Of(c.line)
+	fresh := jsonrpc.Delete(nil, jsonrpc.Delete(nil, params, "requestState"), "inputResponses")
+	line := bytes.Clone(jsonrpc.Replace(nil, c.line, c.param, fresh))
+	c.retry = jsonrpc.Span{}
+	c.line = append(c.line[:0], line...)
+	_ = b.env.Scan(c.line) // our own splice of two valid texts
+	c.param, c.tool = b.env.Params, b.env.Name
+	c.resent++
+	b.calls.park(c)
+	if b.process.accepting && !b.process.draining {
+		b.transmitCopy(c)
+		return
+	}
+	b.queue(c)
+}

@@ -1,0 +1,64 @@
+package backend
+
+import (
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// Status is how a backend stands, for people and programs. Times are zero where there is none.
+type Status struct {
+	Name            string     `json:"name"`
+	Command         []string   `json:"command"`
+	State           string     `json:"state"` // a supervise.State
+	ServerPID       int        `json:"server_pid,omitempty"`
+	Generation      int        `json:"generation"`
+	RestartCount    int        `json:"restart_count"`
+	Era             string     `json:"era"`
+	ProtocolVersion string     `json:"protocol_version,omitempty"`
+	Client          string     `json:"client,omitempty"` // name and version it gave itself
+	InFlight        int        `json:"in_flight"`
+	Queued          int        `json:"queued"`
+	UptimeMS        int64      `json:"uptime_ms,omitempty"` // of the running process
+	ReadySince      *time.Time `json:"ready_since,omitempty"`
+	NextTryAt       *time.Time `json:"next_try_at,omitempty"`
+	StdoutNoise     int        `json:"stdout_noise_lines"`
+	LastExit        *LastExit  `json:"last_exit,omitempty"`
+}
+
+// LastExit is how the last process ended.
+type LastExit struct {
+	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started
+	Signal string    `json:"signal,omitempty"`
+	At     time.Time `json:"at"`
+	Stderr []string  `json:"stderr,omitempty"` // its last lines
+}
+
+// Status tells how the backend stands at now.
+func (b *Backend) Status(now time.Time) Status {
+	snap := b.machine.Snapshot()
+	s := Status{
+		Name: b.opts.Name, Command: b.opts.Command, State: snap.State.String(),
+		Generation: b.process.gen, RestartCount: b.machine.Restarts(), Era: b.session.Era.String(),
+		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
+		StdoutNoise: b.noise.total,
+	}
+	if name, version := b.session.ClientName(); name != "" {
+		s.Client = name + " " + version
+	}
+	if b.process.up {
+		s.ServerPID = b.process.pid
+		s.UptimeMS = now.Sub(b.process.started).Milliseconds()
+	}
+	if b.process.up && b.process.answered {
+		at := b.readyAt
+		s.ReadySince = &at
+	}
+	if !snap.NextTry.IsZero() && (snap.State == supervise.Backoff || snap.State == supervise.Failed) {
+		s.NextTryAt = &snap.NextTry
+	}
+	if o := b.lastOut; !o.at.IsZero() {
+		s.LastExit = &LastExit{Code: o.code, Signal: o.signal, At: o.at, Stderr: o.stderr}
+	}
+	return s
+}

@@ -1,0 +1,263 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/restart"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+const (
+	// verifyFor is how long verify_server_restarted waits for a restart that has begun.
+	verifyFor = 10 * time.Second
+	// ownPrefix goes before the name of an injected tool when the server has a tool of that name: the server's wins.
+	ownPrefix = "outlive_"
+)
+
+// toolbox is the injected tools as the client sees them.
+type toolbox struct {
+	on      bool
+	settled bool // the server's own tools are known, so the names are final
+	names   map[restart.Tool]string
+	verify  []parkedCall // until the restart they ask about is over
+}
+
+// parkedCall is a call held for outlive's own answer; seq tells whether the call is still the same one.
+type parkedCall struct {
+	*call
+	seq uint64
+}
+
+func (t *toolbox) init(on bool) {
+	t.on = on
+	t.names = map[restart.Tool]string{}
+	for _, tool := range restart.Tools() {
+		t.names[tool] = string(tool)
+	}
+}
+
+// avoid chooses the names by the server's own tools, given the raw result of its tools/list.
+func (t *toolbox) avoid(result []byte) {
+	theirs := mcp.Catalog{}
+	theirs.AddPage(mcp.Tools, result)
+	for tool := range t.names {
+		t.names[tool] = string(tool)
+		if _, taken := theirs[string(tool)]; taken {
+			t.names[tool] = ownPrefix + string(tool)
+		}
+	}
+}
+
+// json returns the raw tool objects in their fixed order.
+func (t *toolbox) json() [][]byte {
+	if !t.on {
+		return nil
+	}
+	var out [][]byte
+	for _, tool := range restart.Tools() {
+		out = append(out, restart.ToolJSON(tool, t.names[tool]))
+	}
+	return out
+}
+
+// named returns the injected tool that the client knows by name.
+func (t *toolbox) named(name []byte) (restart.Tool, bool) {
+	if !t.on {
+		return "", false
+	}
+	for tool, shown := range t.names {
+		if jsonrpc.EqualString(name, shown) {
+			return tool, true
+		}
+	}
+	return "", false
+}
+
+// withTools returns the answer to a tools/list with the injected tools at the end of its array.
+func (b *Backend) withTools(line []byte) []byte {
+	result := b.env.Result.Of(line)
+	at := jsonrpc.Find(result, "tools")
+	if !b.tools.on || !jsonrpc.IsArray(at.Of(result)) {
+		return line
+	}
+	longer := jsonrpc.AppendElements(nil, at.Of(result), b.tools.json()...)
+	return b.withResult(line, jsonrpc.Replace(nil, result, at, longer))
+}
+
+// ownTools adds the injected tools to a catalogue of the server's.
+func (b *Backend) ownTools(c mcp.Catalog) mcp.Catalog {
+	c.AddPage(mcp.Tools, b.ownToolsResult())
+	return c
+}
+
+func (b *Backend) ownToolsResult() []byte {
+	out := []byte(`{`)
+	if b.session.Era == mcp.Modern {
+		out = append(out, `"resultType":"complete","ttlMs":0,"cacheScope":"private",`...)
+	}
+	out = append(out, `"tools":[`...)
+	out = append(out, bytes.Join(b.tools.json(), []byte(","))...)
+	return append(out, "]}"...)
+}
+
+// listToolsAlone answers tools/list for a server that has declared to have no tools.
+func (b *Backend) listToolsAlone(c *call) bool {
+	if !b.tools.on || b.session.Era != mcp.Legacy || !b.session.Answered() || !b.process.answered || b.process.hasTools {
+		return false
+	}
+	b.tools.settled = true
+	b.answerToolsAlone(c)
+	return true
+}
+
+func (b *Backend) answerToolsAlone(c *call) {
+	result := b.ownToolsResult()
+	b.session.SawPage(mcp.Tools, c.first, result)
+	b.answer(c, jsonrpc.AppendResult(nil, c.id, result))
+}
+
+// callTool answers a call of an injected tool. It reports false for every other tool.
+func (b *Backend) callTool(c *call) bool {
+	name := c.tool.Of(c.line)
+	tool, ok := b.tools.named(name)
+	if !ok {
+		return false
+	}
+	if !b.tools.settled && b.process.accepting && (b.process.hasTools || b.session.Era == mcp.Modern) {
+		// Perhaps the server has a tool of that name; then it is the server's to answer.
+		b.readList(mcp.Tools, mcp.Catalog{}, nil, 0, func(l mcp.List, now mcp.Catalog) {
+			b.tools.settled = true
+			b.lists[l].now, b.lists[l].gen = now, b.process.gen
+			b.settleCall(bytes.Clone(c.id))
+		})
+		return true
+	}
+	b.runTool(c, tool)
+	return true
+}
+
+// settleCall decides about a call that waited for the server's list. It may have been cancelled meanwhile.
+func (b *Backend) settleCall(id []byte) {
+	c := b.calls.find(id)
+	if c == nil || c.state != parked {
+		return
+	}
+	if tool, ours := b.tools.named(c.tool.Of(c.line)); ours {
+		b.runTool(c, tool)
+		return
+	}
+	b.queue(c)
+	b.flushQueue()
+}
+
+func (b *Backend) runTool(c *call, tool restart.Tool) {
+	params := c.param.Of(c.line)
+	args := jsonrpc.Find(params, "arguments").Of(params)
+	switch tool {
+	case restart.RestartServer:
+		b.runRestart(c, args)
+	case restart.VerifyRestarted:
+		b.runVerify(c)
+	case restart.ServerStatus:
+		text, err := json.MarshalIndent(b.Status(b.now), "", "  ")
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		b.say(c, string(text), false)
+	}
+}
+
+func (b *Backend) say(c *call, text string, isError bool) {
+	b.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.ToolText(text, isError, b.session.Era, nil)))
+}
+
+// runRestart answers first and restarts then: the answer is on its way before the server is touched (S1 3.3).
+func (b *Backend) runRestart(c *call, args []byte) {
+	reason, ok := jsonrpc.Unquote(jsonrpc.Find(args, "reason").Of(args))
+	if !ok {
+		b.say(c, `❌ restart_server needs an argument "reason" (a string): why the server is to be restarted.`, true)
+		return
+	}
+	err := b.world.WriteMarker(restart.MarkerRecord{
+		Timestamp: b.now, Reason: reason, ExitCode: restart.RestartExitCode, Method: restart.MarkerMethod,
+	})
+	attrs := []slog.Attr{slog.String(event.KeyReason, reason), slog.Int(event.KeyExitCode, restart.RestartExitCode),
+		slog.String(event.KeyMarkerPath, b.world.MarkerPath())}
+	if err != nil {
+		attrs = append(attrs, slog.String(event.KeyError, err.Error()))
+	}
+	b.emit(event.ServerRestartRequested, slog.LevelInfo, "Server restart requested: "+reason, attrs...)
+	text := restart.ScheduledText(reason)
+	if err != nil {
+		text += fmt.Sprintf(" (The restart marker could not be written: %v; verify_server_restarted will not find it.)", err)
+	}
+	b.say(c, text, false)
+	b.Restart(b.now, supervise.SourceTool, reason)
+}
+
+// runVerify answers verify_server_restarted, or parks it while the restart it asks about is still running.
+func (b *Backend) runVerify(c *call) {
+	b.tools.verify = append(b.tools.verify, parkedCall{c, c.seq})
+	b.arm(timerVerify, verifyFor)
+	b.answerVerify(false)
+}
+
+// answerVerify answers the parked calls that can be answered now; all of them if late.
+func (b *Backend) answerVerify(late bool) {
+	parkedNow := b.tools.verify
+	b.tools.verify = nil
+	for _, c := range parkedNow {
+		if !b.stillThere(c) {
+			continue
+		}
+		if text, isError, wait := b.verdict(c.call); !wait || late {
+			b.say(c.call, text, isError)
+		} else {
+			b.tools.verify = append(b.tools.verify, c)
+		}
+	}
+	if len(b.tools.verify) == 0 {
+		b.disarm(timerVerify)
+	}
+}
+
+// stillThere reports whether a parked call was not cancelled meanwhile.
+func (b *Backend) stillThere(c parkedCall) bool {
+	return c.call.seq == c.seq && c.state == parked && c.isRequest()
+}
+
+// verdict says what verify_server_restarted is to answer; wait means that a running restart may still change it.
+func (b *Backend) verdict(c *call) (text string, isError, wait bool) {
+	params := c.param.Of(c.line)
+	since, err := restart.ParseTime(argument(params, "since_timestamp"))
+	if err != nil {
+		return "❌ since_timestamp: " + err.Error(), true, false
+	}
+	marker, err := b.world.ReadMarker()
+	proof := restart.Proof{Ready: b.process.answered && b.process.up && b.readyAt.After(marker.Timestamp), Detail: b.detail()}
+	text, isError = restart.VerifyText(marker, err, b.world.MarkerPath(), since, proof)
+	fresh := err == nil && marker.Timestamp.After(since)
+	return text, isError, fresh && !proof.Ready && !b.hopeless()
+}
+
+func argument(params []byte, name string) string {
+	s, _ := jsonrpc.Unquote(jsonrpc.FindPath(params, "arguments", name).Of(params))
+	return s
+}
+
+// detail says how the server stands, for an answer that must say why it is not there.
+func (b *Backend) detail() string {
+	snap := b.machine.Snapshot()
+	text := "server is " + snap.State.String()
+	if b.lastOut.why != "" {
+		text += ", " + b.describeExit() + b.stderrText()
+	}
+	return text
+}

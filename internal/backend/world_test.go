@@ -1,0 +1,123 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/restart"
+)
+
+// fakeWorld records what a backend does to the world; nothing happens by itself.
+type fakeWorld struct {
+	b        *Backend
+	now      time.Time
+	toClient []string
+	toServer []string
+	acts     []string // start 0, term, kill, close, finish 0 …
+	gen      int
+	unread   int
+	canCount bool
+	backlog  int
+	failNext error
+	stderr   []string
+	marker   *restart.MarkerRecord
+	learned  []Knowledge
+	events   []event.Event
+}
+
+var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func newWorld(opts Options) *fakeWorld {
+	w := &fakeWorld{now: epoch, canCount: true}
+	if opts.Name == "" {
+		opts.Name, opts.Command = "srv", []string{"srv"}
+	}
+	w.b = New(opts, w, w)
+	return w
+}
+
+func (w *fakeWorld) ForwardToClient(line []byte) { w.toClient = append(w.toClient, string(line)) }
+func (w *fakeWorld) SendToClient(line []byte)    { w.toClient = append(w.toClient, string(line)) }
+func (w *fakeWorld) ForwardToServer(line []byte) { w.toServer = append(w.toServer, string(line)) }
+func (w *fakeWorld) SendToServer(line []byte)    { w.toServer = append(w.toServer, string(line)) }
+func (w *fakeWorld) Backlog() int                { return w.backlog }
+func (w *fakeWorld) CloseInput()                 { w.acts = append(w.acts, "close") }
+func (w *fakeWorld) Terminate()                  { w.acts = append(w.acts, "term") }
+func (w *fakeWorld) Kill()                       { w.acts = append(w.acts, "kill") }
+func (w *fakeWorld) Abandon()                    { w.acts = append(w.acts, "abandon") }
+func (w *fakeWorld) Unread() (int, bool)         { return w.unread, w.canCount }
+func (w *fakeWorld) Finish(code int)             { w.acts = append(w.acts, fmt.Sprintf("finish %d", code)) }
+func (w *fakeWorld) LastStderr(int) []string     { return w.stderr }
+func (w *fakeWorld) MarkerPath() string          { return "/work/.mcp_restart_marker" }
+func (w *fakeWorld) Remember(k Knowledge)        { w.learned = append(w.learned, k) }
+func (w *fakeWorld) Rand() float64               { return 0 }
+func (w *fakeWorld) Emit(e event.Event)          { w.events = append(w.events, e) }
+
+func (w *fakeWorld) Start(gen int, _ string) (int, error) {
+	if err := w.failNext; err != nil {
+		w.failNext = nil
+		return 0, err
+	}
+	w.gen = gen
+	w.unread = 0
+	w.acts = append(w.acts, fmt.Sprintf("start %d", gen))
+	return 1000 + gen, nil
+}
+
+func (w *fakeWorld) WriteMarker(m restart.MarkerRecord) error {
+	w.marker = &m
+	return nil
+}
+
+func (w *fakeWorld) ReadMarker() (restart.MarkerRecord, error) {
+	if w.marker == nil {
+		return restart.MarkerRecord{}, fs.ErrNotExist
+	}
+	return *w.marker, nil
+}
+
+// tick lets time pass in the steps the backend asks for.
+func (w *fakeWorld) tick(d time.Duration) {
+	end := w.now.Add(d)
+	for {
+		at := w.b.Deadline()
+		if at.IsZero() || at.After(end) {
+			break
+		}
+		if at.After(w.now) {
+			w.now = at
+		}
+		w.b.Tick(w.now)
+	}
+	w.now = end
+}
+
+// client and server say lines; exit ends the running process, its output included.
+func (w *fakeWorld) client(line string) { w.b.ClientLine(w.now, []byte(line)) }
+func (w *fakeWorld) server(line string) { w.b.ServerLine(w.now, w.gen, []byte(line), true) }
+
+func (w *fakeWorld) exit(code int) {
+	e := Exit{Code: code, Unread: w.unread}
+	if code > 128 {
+		e.Signalled, e.Signal = true, map[int]string{137: "killed", 139: "segmentation fault", 143: "terminated"}[code]
+	}
+	w.b.ServerExited(w.now, w.gen, e)
+	w.b.ServerClosed(w.now, w.gen)
+}
+
+// takeClient returns and forgets what the client was sent; takeServer and takeActs likewise.
+func (w *fakeWorld) takeClient() []string { return take(&w.toClient) }
+func (w *fakeWorld) takeServer() []string { return take(&w.toServer) }
+func (w *fakeWorld) takeActs() string     { return strings.Join(take(&w.acts), ", ") }
+
+func take(from *[]string) []string {
+	out := *from
+	*from = nil
+	return out
+}
+
+var errNoFile = errors.New("no such file")

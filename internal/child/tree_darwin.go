@@ -1,0 +1,104 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxrssUnit is the unit of rusage's maxrss in bytes.
+const maxrssUnit = 1
+
+// tree reaches a process and its descendants by process group, and those that left it by a snapshot of all processes.
+type tree struct{}
+
+func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: !inherit}
+}
+
+func (t *tree) adopt(*os.Process) {}
+
+func (t *tree) close() {}
+
+// killRest kills what is left of the group. The leader is a zombie now and pins the group's number.
+func (t *tree) killRest(pid int) {
+	_ = killGroup(pid, unix.SIGKILL)
+}
+
+func (p *Process) kill() error {
+	strays := descendants(p.pid)
+	err := p.signal(unix.SIGKILL)
+	for _, s := range strays {
+		s.kill()
+	}
+	return err
+}
+
+// stray is a descendant, known by its number and the moment of its birth.
+type stray struct {
+	pid  int
+	born unix.Timeval
+}
+
+// kill looks again before it strikes: the number may be a stranger's by now.
+func (s stray) kill() {
+	if k, err := unix.SysctlKinfoProc("kern.proc.pid", s.pid); err == nil && k.Proc.P_starttime == s.born {
+		_ = unix.Kill(s.pid, unix.SIGKILL)
+	}
+}
+
+// descendants returns the living descendants of pid. One whose parent already died is not found: it is launchd's now.
+func descendants(pid int) []stray {
+	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return nil
+	}
+	byParent := make(map[int][]stray, len(all))
+	for i := range all {
+		k := &all[i]
+		parent := int(k.Eproc.Ppid)
+		byParent[parent] = append(byParent[parent], stray{int(k.Proc.P_pid), k.Proc.P_starttime})
+	}
+	var found []stray
+	for todo := []int{pid}; len(todo) > 0; {
+		next := byParent[todo[0]]
+		delete(byParent, todo[0]) // the kernel's own process is its own parent
+		todo = todo[1:]
+		found = append(found, next...)
+		for _, s := range next {
+			todo = append(todo, s.pid)
+		}
+	}
+	return found
+}
+
+// unread: a pipe tells its fill level only at the reading end here.
+func unread(*os.File) (int, bool) { return 0, false }
+
+// pipe returns a pipe whose ends block and are unknown to the runtime's poller.
+func pipe(name string) (r, w *os.File, err error) {
+	var p [2]int
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := syscall.Pipe(p[:]); err != nil {
+		return nil, nil, os.NewSyscallError("pipe", err)
+	}
+	syscall.CloseOnExec(p[0])
+	syscall.CloseOnExec(p[1])
+	return os.NewFile(uintptr(p[0]), name), os.NewFile(uintptr(p[1]), name), nil
+}
+
+// inheritedLimit is how far CloseInheritedOnExec looks; nobody hands on that many descriptors.
+const inheritedLimit = 1024
+
+// CloseInheritedOnExec marks every descriptor above 2 that this process was started with close-on-exec, so that
+// children do not inherit what outlive inherited. Call it first thing in main.
+func CloseInheritedOnExec() {
+	for fd := 3; fd < inheritedLimit; fd++ {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); !errors.Is(err, unix.EBADF) {
+			unix.CloseOnExec(fd)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxrssUnit is the unit of rusage's maxrss in bytes.
+const maxrssUnit = 1024
+
+// tree reaches a process and its descendants: by process group, and those that left it by walking /proc while their
+// parents live.
+type tree struct {
+	pidfd int // -1: the kernel gave none
+}
+
+func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
+	t.pidfd = -1
+	return &syscall.SysProcAttr{PidFD: &t.pidfd, Setsid: !inherit}
+}
+
+func (t *tree) adopt(*os.Process) {}
+
+func (t *tree) close() {}
+
+// killRest kills what is left of the group. The leader is a zombie now and pins the group's number.
+func (t *tree) killRest(pid int) {
+	_ = killGroup(pid, unix.SIGKILL)
+}
+
+func (p *Process) kill() error {
+	strays := descendants(p.pid)
+	err := p.signal(unix.SIGKILL)
+	for _, s := range strays {
+		s.kill()
+	}
+	return err
+}
+
+// stray is a descendant held by a pidfd, so that its number cannot become a stranger's.
+type stray struct{ pidfd int }
+
+func (s stray) kill() {
+	_ = unix.PidfdSendSignal(s.pidfd, unix.SIGKILL, nil, 0)
+	_ = unix.Close(s.pidfd)
+}
+
+// walkLimit bounds the walk: a fork bomb must not hold us up.
+const walkLimit = 4096
+
+// descendants returns the living descendants of pid. One whose parent already died is not found: it is init's now.
+func descendants(pid int) []stray {
+	var found []stray
+	todo := []int{pid}
+	for len(todo) > 0 && len(found) < walkLimit {
+		parent := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, c := range children(parent) {
+			fd, err := unix.PidfdOpen(c, 0)
+			if err != nil {
+				continue
+			}
+			if parentOf(c) != parent { // the number changed hands before we held it
+				_ = unix.Close(fd)
+				continue
+			}
+			found = append(found, stray{fd})
+			todo = append(todo, c)
+		}
+	}
+	return found
+}
+
+func children(pid int) []int {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	tasks, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var all []int
+	for _, t := range tasks {
+		b, err := os.ReadFile(dir + "/" + t.Name() + "/children")
+		if err != nil {
+			continue
+		}
+		for _, f := range strings.Fields(string(b)) {
+			if n, err := strconv.Atoi(f); err == nil {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
+// parentOf reads the fourth field of /proc/PID/stat, counted after the command's closing parenthesis.
+func parentOf(pid int) int {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return -1
+	}
+	s := string(b)
+	fields := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
+	if len(fields) < 2 {
+		return -1
+	}
+	n, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// unread asks the pipe itself, from our writing end; the kernel answers also when nobody holds the other end.
+func unread(f *os.File) (int, bool) {
+	rc, err := f.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	var n int
+	var ioErr error
+	if err := rc.Control(func(fd uintptr) { n, ioErr = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil || ioErr != nil {
+		return 0, false
+	}
+	return n, true
+}
+
+// pipe returns a pipe whose ends block and are unknown to the runtime's poller.
+func pipe(name string) (r, w *os.File, err error) {
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	return os.NewFile(uintptr(p[0]), name), os.NewFile(uintptr(p[1]), name), nil
+}
+
+// CloseInheritedOnExec marks every descriptor above 2 that this process was started with close-on-exec, so that
+// children do not inherit what outlive inherited. Call it first thing in main.
+func CloseInheritedOnExec() {
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err == nil || errors.Is(err, unix.EBADF) {
+		return
+	}
+	entries, err := os.ReadDir("/proc/self/fd") // kernels before 5.11
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// waitExit returns when the leader has exited; it is not reaped then. It holds a thread: a kernel queue does not tell
+// the runtime's poller.
+func (t *tree) waitExit(proc *os.Process) {
+	for {
+		kq, err := unix.Kqueue()
+		if err != nil {
+			time.Sleep(retry) // out of descriptors: it passes
+			continue
+		}
+		unix.CloseOnExec(kq)
+		waitKqueue(kq, proc.Pid)
+		_ = unix.Close(kq)
+		return
+	}
+}
+
+func waitKqueue(kq, pid int) {
+	var change, got [1]unix.Kevent_t
+	unix.SetKevent(&change[0], pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
+	change[0].Fflags = unix.NOTE_EXIT
+	for {
+		n, err := unix.Kevent(kq, change[:], got[:], nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.ESRCH), n > 0:
+			return // ESRCH: it is a zombie already
+		case err != nil:
+			time.Sleep(retry)
+		}
+	}
+}

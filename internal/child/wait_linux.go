@@ -1,0 +1,48 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// waitExit returns when the leader has exited; it is not reaped then.
+func (t *tree) waitExit(proc *os.Process) {
+	if t.pidfd >= 0 && waitPidfd(t.pidfd) == nil {
+		return
+	}
+	waitThread(proc.Pid)
+}
+
+// waitPidfd waits in the runtime's poller: no thread is held, however many processes there are. It takes fd over.
+func waitPidfd(fd int) error {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return err
+	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	defer f.Close()
+	rc, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return rc.Read(func(fd uintptr) bool {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(p, 0)
+		return err == nil && n > 0
+	})
+}
+
+// waitThread is for kernels, and sandboxes, without pidfd: it holds a thread.
+func waitThread(pid int) {
+	for {
+		switch err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); {
+		case err == nil, errors.Is(err, unix.ECHILD):
+			return
+		case !errors.Is(err, unix.EINTR):
+			time.Sleep(retry)
+		}
+	}
+}

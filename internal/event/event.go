@@ -1,0 +1,180 @@
+// Package event is the one vocabulary of what can happen to a thing that outlive keeps alive.
+//
+// Every sink hangs on it: the log lines on stderr, the audit log, status, and whatever else wants to be told.
+// The vocabulary is closed: a new happening is a new [Type] here, with a doc comment that says when it is emitted
+// and which attributes it carries.
+//
+// The package starts no goroutine. An [Event] is a value; a [Sink] must not block its caller.
+package event
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Type names one kind of happening. The names of S3 ("Event Types") are kept to the letter.
+type Type string
+
+// The life of outlive itself.
+const (
+	// ProxyStarted: outlive is up, nothing is spawned yet (S3).
+	ProxyStarted Type = "proxy_started"
+	// ProxyStopped: the last event of a run (S3). Attr: KeyExitCode.
+	ProxyStopped Type = "proxy_stopped"
+	// Interrupted: SIGINT or SIGTERM reached outlive. Attr: KeySignal.
+	Interrupted Type = "interrupted"
+	// ClientClosed: the client closed our stdin.
+	ClientClosed Type = "client_closed"
+	// FatalError: outlive itself cannot go on (S0 7.3 "FATAL ERROR"). Attr: KeyError.
+	FatalError Type = "fatal_error"
+)
+
+// The life of one server process.
+const (
+	// ServerStarting: a process is about to be spawned (S0 7.3 "Starting MCP server").
+	ServerStarting Type = "server_starting"
+	// ServerSpawned: the process runs (S3; S0 7.3 "MCP server running").
+	ServerSpawned Type = "server_spawned"
+	// SpawnFailed: the process could not be started. Attr: KeyError.
+	SpawnFailed Type = "spawn_failed"
+	// ServerReady: the handshake is answered (S3). Attr: KeyStartupMS.
+	ServerReady Type = "server_ready"
+	// StartTimeout: the process lives but did not answer the handshake in time. Attr: KeyDelayMS.
+	StartTimeout Type = "start_timeout"
+	// ServerExited: the process is gone (S0 7.3 "MCP server exited"). Attrs: KeyExitCode, KeySignal,
+	// KeyUptimeMS, KeyMaxRSS, KeyCPUMS.
+	ServerExited Type = "server_exited"
+	// ServerCrashed: the exit was nobody's wish; a restart follows (S0 7.3 "Server crashed").
+	// Attrs: KeyExitCode, KeyReason.
+	ServerCrashed Type = "server_crashed"
+	// CleanShutdown: the server exited 0 by itself (S0 7.3 "Clean shutdown requested").
+	CleanShutdown Type = "clean_shutdown"
+)
+
+// Restarts.
+const (
+	// RestartMarkerDetected: the marker was seen on the server's stderr (S3).
+	RestartMarkerDetected Type = "restart_marker_detected"
+	// ServerRestartRequested: the restart_server tool was called (S1 2.3). Attrs: KeyReason, KeyMarkerPath, KeyExitCode.
+	ServerRestartRequested Type = "server_restart_requested"
+	// RestartInitiated: a new process will take the place of one that is gone (S3). Attrs: KeyCause, KeySource, KeyReason.
+	RestartInitiated Type = "restart_initiated"
+	// RestartThrottled: a requested restart waits for the one-a-second floor (S0 5.2). Attr: KeyDelayMS.
+	RestartThrottled Type = "restart_throttled"
+	// RestartDelayed: a crashed server waits for its backoff (S0 7.3 "Crash recovery delay"). Attr: KeyDelayMS.
+	RestartDelayed Type = "restart_delayed"
+	// RestartCompleted: the new process answers (S3). Attrs: KeyRestartMS, KeyCause.
+	RestartCompleted Type = "restart_completed"
+	// BreakerOpened: the restart budget is spent. Attrs: KeyDelayMS until the next try (0: none), KeyReason.
+	BreakerOpened Type = "breaker_opened"
+	// BreakerClosed: the server came up again after BreakerOpened.
+	BreakerClosed Type = "breaker_closed"
+)
+
+// What the protocol carried.
+const (
+	// InitializeCaptured: the client's handshake is known (S3). Attr: KeyProtocol.
+	InitializeCaptured Type = "initialize_captured"
+	// InitializeReplayed: a new process was told the handshake (S3). Attr: KeyProtocol.
+	InitializeReplayed Type = "initialize_replayed"
+	// ProbeAnswered: a server/discover probe was answered on the server's behalf. Attr: KeyReason.
+	ProbeAnswered Type = "probe_answered"
+	// ValidationBlocked: a client line never reached the server (S3). Attrs: KeyRawLine, KeyReason, KeyRequestID.
+	ValidationBlocked Type = "validation_blocked"
+	// StdoutNoise: the server wrote something to stdout that is no message. Attrs: KeyRawLine, KeyCount.
+	StdoutNoise Type = "stdout_noise"
+	// TextRepaired: invalid UTF-8 or a lone surrogate of the server was replaced by U+FFFD.
+	TextRepaired Type = "text_repaired"
+	// MessageDropped: a message had nobody to go to (a late, double or unknown answer). Attrs: KeyReason, KeyRequestID.
+	MessageDropped Type = "message_dropped"
+	// MessageTooLarge: a line was over the limit and was answered with an error. Attrs: KeyDirection, KeyRequestID.
+	MessageTooLarge Type = "message_too_large"
+	// RequestResent: a request was sent again to a new process. Attrs: KeyMethod, KeyRequestID, KeyReason.
+	RequestResent Type = "request_resent"
+	// RequestLost: a request was answered "outcome unknown". Attrs: KeyMethod, KeyRequestID, KeyReason.
+	RequestLost Type = "request_lost"
+	// RequestRefused: a request was answered with an error without having reached a server.
+	// Attrs: KeyMethod, KeyRequestID, KeyReason.
+	RequestRefused Type = "request_refused"
+	// DriftDetected: the new process differs from what the client knows. Attrs: KeyKind, KeyNotified.
+	DriftDetected Type = "drift_detected"
+)
+
+// ServerLogLost: stderr or audit output could not be kept (full disk, slow reader). Attr: KeyCount.
+const ServerLogLost Type = "log_lost"
+
+// Types is the whole vocabulary, in the order of a run's life.
+func Types() []Type {
+	return []Type{
+		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, FatalError,
+		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout, ServerExited, ServerCrashed, CleanShutdown,
+		RestartMarkerDetected, ServerRestartRequested, RestartInitiated, RestartThrottled, RestartDelayed,
+		RestartCompleted, BreakerOpened, BreakerClosed,
+		InitializeCaptured, InitializeReplayed, ProbeAnswered, ValidationBlocked, StdoutNoise, TextRepaired,
+		MessageDropped, MessageTooLarge, RequestResent, RequestLost, RequestRefused, DriftDetected, ServerLogLost,
+	}
+}
+
+// Attribute keys. They are the field names of the audit log; durations are whole milliseconds.
+const (
+	KeyStartupMS  = "startup_time_ms"     // int: spawn to ready (S3)
+	KeyRestartMS  = "restart_duration_ms" // int: restart initiated to ready (S3)
+	KeyExitCode   = "exit_code"           // int: 128+N for signal N
+	KeySignal     = "signal"              // string: "killed", "terminated", …
+	KeyReason     = "reason"              // string: in words
+	KeyCause      = "cause"               // string: a supervise.Cause
+	KeySource     = "source"              // string: a supervise.Source: who asked for a restart
+	KeyError      = "error"               // string
+	KeyDelayMS    = "delay_ms"            // int
+	KeyUptimeMS   = "uptime_ms"           // int: spawn to exit
+	KeyMaxRSS     = "max_rss_bytes"       // int
+	KeyCPUMS      = "cpu_ms"              // int: user and system
+	KeyProtocol   = "protocol_version"    // string
+	KeyRawLine    = "raw_line"            // string: cut at 1 KiB (S3)
+	KeyRequestID  = "request_id"          // string: the raw JSON id
+	KeyMethod     = "method"              // string
+	KeyCount      = "count"               // int
+	KeyKind       = "kind"                // string: tools, prompts, resources, serverInfo, …
+	KeyNotified   = "notified"            // bool: the client was told
+	KeyDirection  = "direction"           // string: "client_to_server" or "server_to_client"
+	KeyMarkerPath = "marker_path"         // string
+)
+
+// Event is one happening.
+type Event struct {
+	Type    Type
+	Time    time.Time // wall clock
+	Level   slog.Level
+	Message string // one line for people, in S3's wording where it has one
+
+	Generation   int // of the server process this is about: 0, 1, …
+	ServerPID    int // 0: none runs
+	RestartCount int // restarts of any cause since outlive started
+
+	Attrs []slog.Attr // keys of this package only
+}
+
+// Attr returns the attribute named key and whether the event carries it.
+func (e Event) Attr(key string) (slog.Value, bool) {
+	for _, a := range e.Attrs {
+		if a.Key == key {
+			return a.Value, true
+		}
+	}
+	return slog.Value{}, false
+}
+
+// Sink takes events. It must return at once and must not keep e.Attrs' backing array.
+type Sink interface {
+	Emit(e Event)
+}
+
+// Tee hands each event to every sink in order.
+type Tee []Sink
+
+// Emit implements [Sink].
+func (t Tee) Emit(e Event) {
+	for _, s := range t {
+		s.Emit(e)
+	}
+}

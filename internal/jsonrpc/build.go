@@ -1,0 +1,122 @@
+package jsonrpc
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// The error codes of JSON-RPC 2.0. No other is ever made here: the range -32000 to -32099 means something different to
+// each client.
+const (
+	ParseError     = -32700
+	InvalidRequest = -32600
+	MethodNotFound = -32601
+	InvalidParams  = -32602
+	InternalError  = -32603
+)
+
+// AppendResult appends a response without a newline. id and result are raw JSON; a nil result is {}.
+func AppendResult(dst, id, result []byte) []byte {
+	dst = appendHead(dst, id)
+	dst = append(dst, `,"result":`...)
+	if len(result) == 0 {
+		result = []byte("{}")
+	}
+	dst = append(dst, result...)
+	return append(dst, '}')
+}
+
+// AppendError appends an error response without a newline. id is raw JSON, null when nil; data is raw JSON, left out
+// when nil.
+func AppendError(dst, id []byte, code int, message string, data []byte) []byte {
+	if len(id) == 0 {
+		id = []byte("null")
+	}
+	dst = appendHead(dst, id)
+	dst = append(dst, `,"error":{"code":`...)
+	dst = strconv.AppendInt(dst, int64(code), 10)
+	dst = append(dst, `,"message":`...)
+	dst = AppendQuoted(dst, message)
+	if len(data) > 0 {
+		dst = append(dst, `,"data":`...)
+		dst = append(dst, data...)
+	}
+	return append(dst, "}}"...)
+}
+
+// AppendRequest appends a request without a newline. id and params are raw JSON; nil params are left out.
+func AppendRequest(dst, id []byte, method string, params []byte) []byte {
+	return appendCall(appendHead(dst, id), method, params)
+}
+
+// AppendNotification appends a notification without a newline. params is raw JSON, left out when nil.
+func AppendNotification(dst []byte, method string, params []byte) []byte {
+	return appendCall(appendHead(dst, nil), method, params)
+}
+
+func appendHead(dst, id []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if len(id) > 0 {
+		dst = append(dst, `,"id":`...)
+		dst = append(dst, id...)
+	}
+	return dst
+}
+
+func appendCall(dst []byte, method string, params []byte) []byte {
+	dst = append(dst, `,"method":`...)
+	dst = AppendQuoted(dst, method)
+	if len(params) > 0 {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
+}
+
+// AppendQuoted appends s as a JSON string. Only what must be escaped is: <, >, & and everything beyond ASCII stay as
+// they are. Bytes that are no UTF-8 become U+FFFD.
+func AppendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	done := 0 // s[:done] is in dst
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if c >= utf8.RuneSelf && (r != utf8.RuneError || n > 1) {
+			i += n
+			continue
+		}
+		dst = append(dst, s[done:i]...)
+		dst = appendEscaped(dst, c)
+		i++
+		done = i
+	}
+	dst = append(dst, s[done:]...)
+	return append(dst, '"')
+}
+
+// appendEscaped appends a byte that cannot stand in a JSON string as it is.
+func appendEscaped(dst []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	if c >= utf8.RuneSelf {
+		return utf8.AppendRune(dst, utf8.RuneError)
+	}
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}

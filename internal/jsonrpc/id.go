@@ -1,0 +1,110 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"hash/maphash"
+)
+
+// IDClass says how far an id can be trusted to come back unchanged from any server.
+type IDClass uint8
+
+// The classes of id.
+const (
+	IDInteger IDClass = iota // a whole number of at most ±2^53, however it is written (1, 1.0, 1e3)
+	IDString                 // a string
+	IDOdd                    // anything else: a fraction, a bigger number, true, null, an object, an array, no JSON at all
+)
+
+// maxSafe is the largest integer every JSON parser keeps exactly.
+const maxSafe = 1 << 53
+
+// ClassifyID says of which class a raw id is.
+func ClassifyID(raw []byte) IDClass {
+	if len(raw) > 0 && raw[0] == '"' {
+		if _, _, ok := inside(raw); ok {
+			return IDString
+		}
+		return IDOdd
+	}
+	d, ok := parseDecimal(raw)
+	if ok && d.small && -maxSafe <= d.n && d.n <= maxSafe {
+		return IDInteger
+	}
+	return IDOdd
+}
+
+// idSeed makes HashID differ from process to process, so that nobody can choose ids that collide.
+var idSeed = maphash.MakeSeed()
+
+// HashID returns a hash that is equal for ids which SameID calls equal. It is good for this process only. It does not
+// allocate.
+func HashID(raw []byte) uint64 {
+	if len(raw) > 0 && raw[0] == '"' {
+		return hashText(raw)
+	}
+	d, ok := parseDecimal(raw)
+	switch {
+	case !ok || d.huge:
+		return maphash.Bytes(idSeed, raw)
+	case d.small:
+		return mix(uint64(d.n))
+	}
+	h := mix(uint64(d.exp))
+	if d.neg {
+		h = ^h
+	}
+	for _, c := range d.digits {
+		if c != '.' {
+			h = mix(h + uint64(c))
+		}
+	}
+	return h
+}
+
+// hashText hashes the value of a raw string, with a quote before it so that it is apart from the other types.
+func hashText(raw []byte) uint64 {
+	text, f, ok := inside(raw)
+	switch {
+	case !ok:
+		return maphash.Bytes(idSeed, raw)
+	case f == 0:
+		return maphash.Bytes(idSeed, raw[:len(raw)-1])
+	}
+	var h maphash.Hash
+	h.SetSeed(idSeed)
+	_ = h.WriteByte('"')
+	for d := (decoder{in: text}); len(d.in) > 0; {
+		_, _ = h.Write(d.next())
+	}
+	return h.Sum64()
+}
+
+// mix spreads the bits of a number (the finaliser of splitmix64).
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// SameID reports whether two raw ids are the same id: strings by their value ("\u00e9" is "é"), numbers by theirs (1,
+// 1.0 and 1e0 are the same, so that a server which echoes another spelling is understood), never a string and a
+// number; anything else byte for byte. It does not allocate.
+func SameID(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return len(a) > 0
+	}
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	if a[0] == '"' {
+		return equalText(a, b)
+	}
+	da, ok := parseDecimal(a)
+	if !ok {
+		return false
+	}
+	db, ok := parseDecimal(b)
+	return ok && da.equal(&db)
+}

@@ -1,0 +1,62 @@
+package jsonrpc
+
+import "unicode/utf8"
+
+// Sanitize appends line to dst in a form every peer can read: raw bytes that are no UTF-8 become U+FFFD, one for each
+// maximal ill-formed part (as the Unicode standard recommends and as browsers, Node and Python decode), and lone
+// surrogate escapes become \ufffd. Everything else stays byte for byte. Where the bytes stand does not matter: a line
+// that is no JSON is cleaned the same way.
+func Sanitize(dst, line []byte) []byte {
+	for len(line) > 0 {
+		n := plainRun(line)
+		dst = append(dst, line[:n]...)
+		if line = line[n:]; len(line) == 0 {
+			break
+		}
+		if line[0] != '\\' {
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+			line = line[illFormed(line):]
+			continue
+		}
+		n, lone := scanEscape(line, 0)
+		if lone {
+			dst = append(dst, `\ufffd`...)
+		} else {
+			n = max(n, 1) // a backslash that starts no escape stays alone: what follows it is looked at by itself
+			dst = append(dst, line[:n]...)
+		}
+		line = line[n:]
+	}
+	return dst
+}
+
+// illFormed measures the maximal ill-formed part at the start of b: the longest start of a well-formed sequence, or
+// one byte.
+func illFormed(b []byte) int {
+	// second is the range of second bytes that the first byte allows, more how many bytes follow that one.
+	second, more := [2]byte{0x80, 0xbf}, 0
+	switch c := b[0]; {
+	case c == 0xe0:
+		second[0], more = 0xa0, 1
+	case c == 0xed:
+		second[1], more = 0x9f, 1
+	case c >= 0xe1 && c <= 0xef:
+		more = 1
+	case c == 0xf0:
+		second[0], more = 0x90, 2
+	case c == 0xf4:
+		second[1], more = 0x8f, 2
+	case c >= 0xf1 && c <= 0xf3:
+		more = 2
+	default:
+		return 1
+	}
+	if len(b) < 2 || b[1] < second[0] || b[1] > second[1] {
+		return 1
+	}
+	n := 2
+	for n < len(b) && n <= more && b[n] >= 0x80 && b[n] <= 0xbf {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,70 @@
+package jsonrpc
+
+// Span is a half-open range of a line: the raw bytes of one JSON value. The zero Span is "absent": no value found by
+// this package starts and ends at offset 0.
+type Span struct{ Start, End int }
+
+// Present reports whether the span stands for a value.
+func (s Span) Present() bool { return s.End > s.Start }
+
+// Of returns the bytes of the span in line, nil when it is absent. line must be the one the span was found in.
+func (s Span) Of(line []byte) []byte {
+	if !s.Present() {
+		return nil
+	}
+	return line[s.Start:s.End:s.End]
+}
+
+func (s Span) shift(by int) Span { return Span{s.Start + by, s.End + by} }
+
+const bom = "\xef\xbb\xbf"
+
+// Trim cuts what may stand around a message on its line without belonging to it: a UTF-8 byte order mark at the very
+// start, and JSON white space (carriage returns among it) at both ends.
+func Trim(line []byte) []byte {
+	if len(line) >= len(bom) && string(line[:len(bom)]) == bom {
+		line = line[len(bom):]
+	}
+	return trimSpace(line)
+}
+
+func trimSpace(b []byte) []byte {
+	i, n := 0, len(b)
+	for i < n && isSpace(b[i]) {
+		i++
+	}
+	for n > i && isSpace(b[n-1]) {
+		n--
+	}
+	return b[i:n]
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// skipSpace returns the first offset from i on that is no JSON white space. An offset outside b stays as it is.
+func skipSpace(b []byte, i int) int {
+	for uint(i) < uint(len(b)) && b[i] <= ' ' && isSpace(b[i]) {
+		i++
+	}
+	return i
+}
+
+// first returns the first byte of a raw value, 0 when there is none.
+func first(raw []byte) byte {
+	if i := skipSpace(raw, 0); i < len(raw) {
+		return raw[i]
+	}
+	return 0
+}
+
+// IsObject reports whether a raw value, known to be valid JSON, is an object.
+func IsObject(raw []byte) bool { return first(raw) == '{' }
+
+// IsArray reports whether a raw value, known to be valid JSON, is an array.
+func IsArray(raw []byte) bool { return first(raw) == '[' }
+
+// IsString reports whether a raw value, known to be valid JSON, is a string.
+func IsString(raw []byte) bool { return first(raw) == '"' }
+
+// IsNull reports whether a raw value is null. An absent value (nil) is not.
+func IsNull(raw []byte) bool { return string(trimSpace(raw)) == "null" }

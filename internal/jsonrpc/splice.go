@@ -1,0 +1,106 @@
+package jsonrpc
+
+import "errors"
+
+// ErrNoPlace is what Set says when the document, or a parent on the path, is no valid JSON object.
+var ErrNoPlace = errors.New("no JSON object to set a member in")
+
+// Replace appends line to dst with the bytes of at replaced by value.
+func Replace(dst, line []byte, at Span, value []byte) []byte {
+	dst = append(dst, line[:at.Start]...)
+	dst = append(dst, value...)
+	return append(dst, line[at.End:]...)
+}
+
+// Set appends object to dst with the member at path set to value, which must be valid JSON. A member that is there is
+// replaced; one that is not becomes the last of its object, and so do missing parents. All other bytes stay as they
+// are. An empty path replaces the whole value. With an error, which is ErrNoPlace, dst comes back unchanged.
+func Set(dst, object, value []byte, path ...string) ([]byte, error) {
+	at := wholeValue(object)
+	if !at.Present() {
+		return dst, ErrNoPlace
+	}
+	for depth, key := range path {
+		if object[at.Start] != '{' {
+			return dst, ErrNoPlace
+		}
+		member := Find(object[at.Start:at.End], key)
+		if !member.Present() {
+			return insert(dst, object, at.Start, value, path[depth:]), nil
+		}
+		at = member.shift(at.Start)
+	}
+	return Replace(dst, object, at, value), nil
+}
+
+// insert adds a last member to the valid object whose brace stands at start: path[0], holding as many new objects as
+// path has further keys, the innermost with value.
+func insert(dst, doc []byte, start int, value []byte, path []string) []byte {
+	place := start + 1
+	c := openCursor(doc, start, 0)
+	for c.member() && c.skip() {
+		place = c.val.End
+	}
+	dst = append(dst, doc[:place]...)
+	if c.inner {
+		dst = append(dst, ',')
+	}
+	for i, key := range path {
+		if i > 0 {
+			dst = append(dst, '{')
+		}
+		dst = AppendQuoted(dst, key)
+		dst = append(dst, ':')
+	}
+	dst = append(dst, value...)
+	for range path[1:] {
+		dst = append(dst, '}')
+	}
+	return append(dst, doc[place:]...)
+}
+
+// Delete appends object to dst without the member named key (without each of them, if it stands there more than once).
+// When there is none, or object is not a valid JSON object, all bytes stay as they are.
+func Delete(dst, object []byte, key string) []byte {
+	if !Find(object, key).Present() {
+		return append(dst, object...)
+	}
+	c, _ := openWhole(object, '{')
+	done, kept := 0, false // object[:done] is dealt with
+	for c.member() && c.skip() {
+		if done == 0 {
+			dst = append(dst, object[:c.key.Start]...)
+			done = c.key.Start
+		}
+		if !c.keyIs(key) {
+			if !kept { // the first that stays does not want the comma before it
+				done = c.key.Start
+			}
+			dst = append(dst, object[done:c.val.End]...)
+			kept = true
+		}
+		done = c.val.End
+	}
+	return append(dst, object[done:]...)
+}
+
+// AppendElements appends array to dst with elements, each valid JSON, added at its end. When array is not a valid JSON
+// array, all bytes stay as they are.
+func AppendElements(dst, array []byte, elements ...[]byte) []byte {
+	c, ok := openWhole(array, '[')
+	place := c.at
+	for ok && c.element() && c.skip() {
+		place = c.val.End
+	}
+	if !c.whole() {
+		return append(dst, array...)
+	}
+	dst = append(dst, array[:place]...)
+	for i, element := range elements {
+		if c.inner || i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, element...)
+	}
+	return append(dst, array[place:]...)
+}

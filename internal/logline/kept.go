@@ -1,0 +1,155 @@
+package logline
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/DeRuina/timberjack"
+)
+
+// KeptOptions tune a [Kept]. The zero value keeps 10 MiB a file, 5 old files, 14 days.
+type KeptOptions struct {
+	MaxSizeMiB int // size at which the file is rotated; 0: 10
+	MaxBackups int // rotated files kept; 0: 5
+	MaxAgeDays int // age at which rotated files are removed; 0: 14
+	// Pass gets every chunk too, before it is queued: [Writer.Raw]. It must not block nor keep p. It may be nil.
+	Pass func(p []byte)
+	// OnFailure is called once for each run of failures, from Kept's goroutine. It may be nil.
+	OnFailure func(error)
+}
+
+const (
+	tailLimit    = 64 << 10 // bytes of the last output kept in memory
+	tailLine     = 1000     // longest line [Kept.Tail] returns, in bytes
+	keptPatience = time.Second
+)
+
+// Kept keeps a server's stderr: all of it in a rotated file, the last of it in memory. Its methods may be called from
+// any goroutine and never block.
+//
+// One process writes one file: lines of two copies of a server would be of no use in one. [Prune] bounds what dead
+// copies leave behind.
+type Kept struct {
+	path  string
+	pass  func([]byte)
+	queue *queue // nil without a file
+	file  *rotated
+
+	mu   sync.Mutex
+	tail []byte
+}
+
+// OpenKept returns a Kept that appends to path; with an empty path it only remembers. The file is made when the first
+// output comes. That it cannot be written is told to opts.OnFailure and counted.
+func OpenKept(path string, opts KeptOptions) *Kept {
+	k := &Kept{path: path, pass: opts.Pass}
+	if path == "" {
+		return k
+	}
+	k.file = &rotated{onFailure: opts.OnFailure, log: &timberjack.Logger{
+		Filename:   path,
+		MaxSize:    orDefault(opts.MaxSizeMiB, 10),
+		MaxBackups: orDefault(opts.MaxBackups, 5),
+		MaxAge:     orDefault(opts.MaxAgeDays, 14),
+		FileMode:   0o600,
+	}}
+	k.queue = newQueue(k.file, k.file.failed)
+	return k
+}
+
+func orDefault(n, def int) int {
+	if n == 0 {
+		return def
+	}
+	return n
+}
+
+// Path returns the file's path; "" when there is none.
+func (k *Kept) Path() string { return k.path }
+
+// Write keeps p. It never fails: what cannot be kept is counted.
+func (k *Kept) Write(p []byte) (int, error) {
+	if k.pass != nil {
+		k.pass(p)
+	}
+	k.mu.Lock()
+	if len(k.tail)+len(p) > 2*tailLimit {
+		keep := k.tail[max(0, len(k.tail)-tailLimit):]
+		k.tail = k.tail[:copy(k.tail, keep)]
+	}
+	k.tail = append(k.tail, p[max(0, len(p)-tailLimit):]...)
+	k.mu.Unlock()
+	if k.queue != nil {
+		k.queue.put(p, max(1, bytes.Count(p, []byte("\n"))))
+	}
+	return len(p), nil
+}
+
+// Tail returns the last lines, oldest first, at most n, from the last 64 KiB. Long ones are cut at 1,000 bytes; bytes
+// that are no UTF-8 are replaced.
+func (k *Kept) Tail(n int) []string {
+	k.mu.Lock()
+	last := string(k.tail[max(0, len(k.tail)-tailLimit):])
+	cut := len(k.tail) > tailLimit
+	k.mu.Unlock()
+	lines := strings.Split(strings.TrimRight(last, "\r\n"), "\n")
+	if cut && len(lines) > 1 {
+		lines = lines[1:] // its beginning is gone
+	}
+	if len(lines) == 1 && lines[0] == "" || n <= 0 {
+		return nil
+	}
+	lines = lines[max(0, len(lines)-n):]
+	for i, l := range lines {
+		l = strings.TrimSuffix(l, "\r")
+		if len(l) > tailLine {
+			l = l[:tailLine] + "…"
+		}
+		lines[i] = strings.ToValidUTF8(l, "\uFFFD")
+	}
+	return lines
+}
+
+// Lost returns how many lines could not be written to the file.
+func (k *Kept) Lost() int {
+	if k.queue == nil {
+		return 0
+	}
+	return k.queue.lostLines()
+}
+
+// Close writes what is queued, for at most a second, and closes the file.
+func (k *Kept) Close() error {
+	if k.queue == nil {
+		return nil
+	}
+	if !k.queue.close(keptPatience) {
+		return fmt.Errorf("close %s: %w", k.path, ErrUnflushed)
+	}
+	return k.file.log.Close()
+}
+
+// rotated is the file as the queue's goroutine sees it: chunks of any size, failures told once.
+type rotated struct {
+	log       *timberjack.Logger
+	onFailure func(error)
+	failing   bool
+}
+
+func (r *rotated) Write(p []byte) (int, error) {
+	n, err := r.log.Write(p)
+	if err == nil {
+		r.failing = false
+	}
+	return n, err
+}
+
+func (r *rotated) failed(err error) {
+	if !r.failing && r.onFailure != nil {
+		r.onFailure(fmt.Errorf("keep stderr in %s: %w", r.log.Filename, err))
+	}
+	r.failing = true
+}

@@ -1,0 +1,203 @@
+package logline
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+)
+
+// The two voices on stderr: S0's supervisor and S3's proxy.
+const (
+	supervisor = "SUPERVISOR"
+	proxy      = "PROXY"
+)
+
+// line is one log line without its time.
+type line struct {
+	tag, text string
+}
+
+// narrator turns events into lines. It remembers just enough to keep S0's order and numbers whatever order a restart's
+// events come in: a restart by marker or tool is initiated before the old process exits, one by exit code after it.
+type narrator struct {
+	opts      Options
+	running   bool // a process was spawned and has not exited
+	starts    int  // ServerStarting events so far
+	restarts  int  // RestartCount of the last ServerStarting
+	requested bool // "Restart requested" is still to be said
+}
+
+// tell returns the lines for e, in order; the texts are those of S0 7.3.
+func (n *narrator) tell(e event.Event) []line {
+	switch e.Type {
+	case event.ProxyStarted:
+		return n.started()
+	case event.ServerStarting:
+		return n.starting(e)
+	case event.ServerSpawned:
+		n.running = true
+		return say("MCP server running (PID: %d)", e.ServerPID)
+	case event.ServerExited:
+		n.running = false
+		return say("MCP server exited (code: %s)", number(e, event.KeyExitCode))
+	case event.RestartInitiated:
+		return n.initiated(e)
+	case event.RestartThrottled:
+		return say("WARNING: Restart throttle triggered (max 1/sec)")
+	case event.ServerCrashed:
+		return say("ERROR: Server crashed (exit code %s), restarting (restart #%d)", number(e, event.KeyExitCode), n.next(e))
+	case event.RestartDelayed:
+		return delayed(e)
+	case event.CleanShutdown:
+		return say("Clean shutdown requested, supervisor exiting")
+	case event.Interrupted:
+		return interrupted(e)
+	case event.FatalError:
+		return say("FATAL ERROR: %s", textOf(e, event.KeyError))
+	case event.ProxyStopped:
+		return say("=== Watchdog Supervisor Exiting (code: %s) ===", number(e, event.KeyExitCode))
+	case event.SpawnFailed, event.StartTimeout, event.BreakerOpened, event.BreakerClosed, event.ServerLogLost:
+		return []line{{supervisor, marked(e)}}
+	}
+	return []line{{proxy, marked(e)}}
+}
+
+func say(format string, args ...any) []line {
+	return []line{{supervisor, fmt.Sprintf(format, args...)}}
+}
+
+func (n *narrator) started() []line {
+	lines := say("=== Watchdog Supervisor Starting ===")
+	switch {
+	case python.MatchString(filepath.Base(filepath.ToSlash(n.opts.Executable))):
+		lines = append(lines, line{supervisor, "Python: " + n.opts.Executable})
+	case len(n.opts.Command) > 0:
+		lines = append(lines, line{supervisor, "Command: " + strings.Join(n.opts.Command, " ")})
+	}
+	lines = append(lines,
+		line{supervisor, "PID: " + strconv.Itoa(n.opts.PID)},
+		line{supervisor, "CWD: " + n.opts.Dir})
+	if !n.opts.Inherit {
+		lines = append(lines, line{proxy, fmt.Sprintf("MCP Proxy starting (PID=%d)", n.opts.PID)})
+	}
+	return lines
+}
+
+// python matches the base name of a Python interpreter.
+var python = regexp.MustCompile(`(?i)^(python|pythonw|pypy)[0-9.]*(\.exe)?$`)
+
+func (n *narrator) starting(e event.Event) []line {
+	var lines []line
+	if n.requested {
+		n.requested = false
+		lines = say("Restart requested, spawning new server (restart #%d)", e.RestartCount)
+	}
+	n.starts++
+	n.restarts = e.RestartCount
+	return append(lines, say("Starting MCP server (restart #%d)", e.RestartCount)...)
+}
+
+// initiated says that a restart was requested, once the old process is gone; a throttle's warning comes before it.
+func (n *narrator) initiated(e event.Event) []line {
+	if cause, _ := e.Attr(event.KeyCause); cause.String() != "requested" {
+		return []line{{proxy, marked(e)}}
+	}
+	if n.running {
+		n.requested = true
+		return nil
+	}
+	n.requested = false
+	return say("Restart requested, spawning new server (restart #%d)", n.next(e))
+}
+
+// next is the number of the restart that follows, whether or not the event counts it already.
+func (n *narrator) next(e event.Event) int {
+	if n.starts == 0 {
+		return e.RestartCount
+	}
+	return max(e.RestartCount, n.restarts+1)
+}
+
+// delayed says how long the server waits after a crash; a wait of nothing is no wait.
+func delayed(e event.Event) []line {
+	v, _ := e.Attr(event.KeyDelayMS)
+	d := time.Duration(integer(v)) * time.Millisecond
+	if d <= 0 {
+		return nil
+	}
+	return say("Crash recovery delay: %ss", pythonFloat(d.Seconds()))
+}
+
+// pythonFloat is str(float) of Python for the sizes a delay has.
+func pythonFloat(f float64) string {
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+func interrupted(e event.Event) []line {
+	sig, _ := e.Attr(event.KeySignal)
+	switch s := strings.ToLower(sig.String()); s {
+	case "interrupt", "sigint", "int", "ctrl-c":
+		return say("Keyboard interrupt received, shutting down")
+	case "", "<nil>":
+		return say("Signal received, shutting down")
+	default:
+		return say("Signal received (%s), shutting down", s)
+	}
+}
+
+// marked is the event's message, with S0's word in front when it is a warning or an error.
+func marked(e event.Event) string {
+	text := e.Message
+	if text == "" {
+		text = strings.ReplaceAll(string(e.Type), "_", " ")
+		for _, a := range e.Attrs {
+			text += fmt.Sprintf(" %s=%v", a.Key, a.Value)
+		}
+	}
+	switch {
+	case e.Level >= slog.LevelError:
+		return "ERROR: " + text
+	case e.Level >= slog.LevelWarn:
+		return "WARNING: " + text
+	}
+	return text
+}
+
+// textOf is the attribute, or else the message.
+func textOf(e event.Event, key string) string {
+	if v, ok := e.Attr(key); ok && v.String() != "" {
+		return v.String()
+	}
+	return e.Message
+}
+
+// number is the attribute as digits; "?" when the event does not carry it.
+func number(e event.Event, key string) string {
+	v, ok := e.Attr(key)
+	if !ok {
+		return "?"
+	}
+	return strconv.FormatInt(integer(v), 10)
+}
+
+func integer(v slog.Value) int64 {
+	switch v.Kind() {
+	case slog.KindInt64:
+		return v.Int64()
+	case slog.KindUint64:
+		return int64(v.Uint64())
+	case slog.KindDuration:
+		return v.Duration().Milliseconds()
+	}
+	return 0
+}

@@ -1,0 +1,104 @@
+package logline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+)
+
+// timeLayout is S0's: UTC, always six fraction digits, so that every parser of S0 7.4 matches every line.
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// appendText appends "[time] [TAG] text\n" (S0 7.2). Control characters in the text are escaped: what a server or a
+// client wrote can neither forge a line nor play with a terminal.
+func appendText(dst []byte, at time.Time, l line) []byte {
+	dst = append(dst, '[')
+	dst = at.UTC().AppendFormat(dst, timeLayout)
+	dst = append(dst, "] ["...)
+	dst = append(dst, l.tag...)
+	dst = append(dst, "] "...)
+	dst = appendPrintable(dst, l.text)
+	return append(dst, '\n')
+}
+
+func appendPrintable(dst []byte, s string) []byte {
+	for i, r := range s {
+		switch {
+		case r == utf8.RuneError:
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				dst = append(dst, "\uFFFD"...)
+				continue
+			}
+			dst = utf8.AppendRune(dst, r)
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+			q := strconv.QuoteRune(r)
+			dst = append(dst, q[1:len(q)-1]...)
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return dst
+}
+
+// appendJSON appends one object and a newline.
+func appendJSON(dst []byte, e event.Event, l line) []byte {
+	dst = append(dst, `{"time":"`...)
+	dst = e.Time.UTC().AppendFormat(dst, timeLayout)
+	dst = append(dst, `","level":"`...)
+	dst = append(dst, e.Level.String()...)
+	dst = append(dst, `","tag":"`...)
+	dst = append(dst, l.tag...)
+	dst = append(dst, `","msg":`...)
+	dst = appendValue(dst, l.text)
+	dst = append(dst, `,"event":`...)
+	dst = appendValue(dst, string(e.Type))
+	dst = append(dst, `,"generation":`...)
+	dst = strconv.AppendInt(dst, int64(e.Generation), 10)
+	dst = append(dst, `,"restart_count":`...)
+	dst = strconv.AppendInt(dst, int64(e.RestartCount), 10)
+	if e.ServerPID != 0 {
+		dst = append(dst, `,"server_pid":`...)
+		dst = strconv.AppendInt(dst, int64(e.ServerPID), 10)
+	}
+	for _, a := range e.Attrs {
+		switch a.Key {
+		case "", "time", "level", "tag", "msg", "event", "generation", "restart_count", "server_pid":
+			continue
+		}
+		dst = append(dst, ',')
+		dst = appendValue(dst, a.Key)
+		dst = append(dst, ':')
+		dst = appendValue(dst, plain(a.Value.Resolve()))
+	}
+	return append(dst, "}\n"...)
+}
+
+// plain is the value as JSON should show it.
+func plain(v slog.Value) any {
+	switch v.Kind() {
+	case slog.KindDuration:
+		return v.Duration().Milliseconds()
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			return err.Error()
+		}
+	}
+	return v.Any()
+}
+
+func appendValue(dst []byte, v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return appendValue(dst, fmt.Sprint(v))
+	}
+	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}

@@ -1,0 +1,109 @@
+package mcp
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"maps"
+
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+)
+
+// List is one of the four lists a server shows its client.
+type List uint8
+
+// The lists, in the order they are compared after a restart.
+const (
+	Tools List = iota
+	Prompts
+	Resources
+	Templates
+	Lists // how many there are
+)
+
+var lists = [Lists]struct {
+	name, member, key string
+	method, changed   Method
+}{
+	Tools:     {"tools", "tools", "name", ToolsList, NoteToolsChanged},
+	Prompts:   {"prompts", "prompts", "name", PromptsList, NotePromptsChanged},
+	Resources: {"resources", "resources", "uri", ResourcesList, NoteResourcesChanged},
+	Templates: {"resource templates", "resourceTemplates", "uriTemplate", TemplatesList, NoteResourcesChanged},
+}
+
+// String names the list for people.
+func (l List) String() string { return lists[l].name }
+
+// Member is the name of the array in a list result.
+func (l List) Member() string { return lists[l].member }
+
+// Method is the request that reads the list.
+func (l List) Method() Method { return lists[l].method }
+
+// Changed is the notification that says it is another one now.
+func (l List) Changed() Method { return lists[l].changed }
+
+// ListOf returns which list a request reads.
+func ListOf(m Method) (List, bool) {
+	for l := range Lists {
+		if lists[l].method == m {
+			return l, true
+		}
+	}
+	return 0, false
+}
+
+// Item is what is remembered of one entry of a list.
+type Item struct {
+	Digest [sha256.Size]byte // of the entry without _meta, member order ignored
+	// ReadOnly and Idempotent are a tool's annotations with the protocol's defaults applied; Idempotent is set for
+	// read-only tools too.
+	ReadOnly, Idempotent bool
+}
+
+// Catalog is a list as it stands: entries by name (by URI for resources).
+type Catalog map[string]Item
+
+// Equal reports whether both show a client the same entries, in whatever order.
+func (c Catalog) Equal(other Catalog) bool {
+	return maps.EqualFunc(c, other, func(a, b Item) bool { return a.Digest == b.Digest })
+}
+
+// AddPage adds the entries of one raw list result and returns the cursor of the next page, nil at the end.
+func (c Catalog) AddPage(l List, result []byte) (cursor []byte) {
+	array := jsonrpc.Find(result, l.Member()).Of(result)
+	for at := range jsonrpc.Elements(array) {
+		raw := at.Of(array)
+		name, ok := jsonrpc.Unquote(jsonrpc.Find(raw, lists[l].key).Of(raw))
+		if !ok {
+			continue
+		}
+		c[name] = newItem(raw)
+	}
+	next := jsonrpc.Find(result, "nextCursor").Of(result)
+	if len(next) == 0 || jsonrpc.IsNull(next) {
+		return nil
+	}
+	return bytes.Clone(next)
+}
+
+func newItem(raw []byte) Item {
+	var item Item
+	var v map[string]any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		item.Digest = sha256.Sum256(raw)
+		return item
+	}
+	delete(v, "_meta")
+	canonical, err := json.Marshal(v) // sorts the members
+	if err != nil {
+		canonical = raw
+	}
+	item.Digest = sha256.Sum256(canonical)
+	hints, _ := v["annotations"].(map[string]any)
+	item.ReadOnly = hints["readOnlyHint"] == true
+	item.Idempotent = item.ReadOnly || hints["idempotentHint"] == true
+	return item
+}

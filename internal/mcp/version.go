@@ -1,0 +1,45 @@
+package mcp
+
+import "slices"
+
+// Era is which of the two forms of the protocol a peer speaks.
+type Era uint8
+
+const (
+	// Virgin: nothing was said yet that decides.
+	Virgin Era = iota
+	// Legacy: the connection begins with initialize (2024-11-05 … 2025-11-25).
+	Legacy
+	// Modern: each request carries its version in _meta (2026-07-28 on); there is no handshake.
+	Modern
+)
+
+// String names the era as status shows it.
+func (e Era) String() string {
+	return [...]string{"unknown", "legacy", "modern"}[e]
+}
+
+const (
+	// ModernVersion is the first version without a handshake.
+	ModernVersion = "2026-07-28"
+	// BatchVersion is the only version whose messages may come as JSON arrays.
+	BatchVersion = "2025-03-26"
+)
+
+// LegacyVersions are the versions that begin with initialize, oldest first.
+var LegacyVersions = []string{"2024-11-05", BatchVersion, "2025-06-18", "2025-11-25"}
+
+// IsLegacy reports whether version begins with initialize.
+func IsLegacy(version string) bool { return slices.Contains(LegacyVersions, version) }
+
+// Keys of a request's or result's _meta in the modern era.
+const (
+	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
+	MetaClientInfo         = "io.modelcontextprotocol/clientInfo"
+	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
+	MetaSubscriptionID     = "io.modelcontextprotocol/subscriptionId"
+)
+
+// MetaOutcome is the key under which outlive says, in the _meta of a result of its own, what became of a call.
+const MetaOutcome = "dev.outlive/outcome"

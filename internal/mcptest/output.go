@@ -1,0 +1,91 @@
+package mcptest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// output is the server's stdout: one message a line, in the shapes the flags ask for.
+type output struct {
+	o  *options
+	mu sync.Mutex
+	w  io.Writer
+	// begun says that the byte order mark, if any, is out.
+	begun bool
+	// noise counts the messages of -garbage, to vary it.
+	noise int
+}
+
+// answer gives the line that answers id, without newline. key is "result" or "error".
+func (p *output) answer(id json.RawMessage, key string, body any) []byte {
+	raw := encode(body)
+	line := join(`{"jsonrpc":"2.0","id":`, id, `,"`, key, `":`, raw, `}`)
+	if p.o.idLast {
+		line = join(`{"`, key, `":`, raw, `,"jsonrpc":"2.0","id":`, id, `}`)
+	}
+	if p.o.batchOut {
+		line = join(`[`, json.RawMessage(line), `]`)
+	}
+	if p.o.pretty {
+		var b bytes.Buffer
+		if json.Indent(&b, line, "", "  ") == nil {
+			line = b.Bytes()
+		}
+	}
+	return line
+}
+
+// line writes one message. A stdout that nobody reads any more is no concern of a test server.
+func (p *output) line(line []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.write(p.noiseLines())
+	end := "\n"
+	if p.o.crlf {
+		end = "\r\n"
+	}
+	p.write(append(bytes.Clone(line), end...))
+}
+
+// fragment writes bytes as they are: what a crash leaves behind.
+func (p *output) fragment(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.write(b)
+}
+
+// write needs mu.
+func (p *output) write(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if p.o.bom && !p.begun {
+		b = append([]byte("\xef\xbb\xbf"), b...)
+	}
+	p.begun = true
+	_, _ = p.w.Write(b)
+}
+
+func (p *output) noiseLines() []byte {
+	if !p.o.garbage {
+		return nil
+	}
+	p.noise++
+	switch p.noise % 4 {
+	case 1:
+		return fmt.Appendf(nil, "Server listening, request %d\n", p.noise)
+	case 2:
+		return fmt.Appendf(nil, `{"level":30,"time":1760000000000,"pid":1,"msg":"request %d"}`+"\n", p.noise)
+	case 3:
+		return []byte("\n")
+	default:
+		return []byte(`{"jsonrpc":"2.0","id":` + "\n")
+	}
+}
+
+func (p *output) notify(method string, params any) {
+	p.line(requestLine(nil, method, params))
+}

@@ -1,0 +1,104 @@
+package supervise
+
+import "time"
+
+// whileSweeping takes an event while a dead process is being cleared away.
+func (m *Machine) whileSweeping(now time.Time, rnd float64, ev Event) {
+	switch ev := ev.(type) {
+	case Gone:
+		m.decide(now, rnd)
+	case Restart:
+		m.remember(ev)
+	case Stop:
+		m.stop = true
+	}
+}
+
+// whileDown takes an event while no process runs and the next one is waited for. A wish to replace the process changes
+// nothing: the next one is a fresh one.
+func (m *Machine) whileDown(now time.Time, ev Event) {
+	switch ev := ev.(type) {
+	case Stop:
+		m.finish(now)
+	case Restart:
+		// What the dead process itself wished comes too late, and one wish is enough.
+		if ev.Cause != Requested || ev.Source.own() || m.cause == Requested {
+			return
+		}
+		m.cause, m.source, m.reason = Requested, ev.Source, ev.Reason
+		m.tracker.Reset()
+		delay, throttled := m.tracker.Requested(now)
+		// The pause lets a process that has just ended clear away; here it has long been gone.
+		m.wait(now, delay-m.tracker.Policy().RequestPause, throttled)
+	}
+}
+
+// decide says what follows when nothing is left of a process.
+func (m *Machine) decide(now time.Time, rnd float64) {
+	if m.stop {
+		m.finish(now)
+		return
+	}
+	if p := m.pending; p != nil && !restarts(m.cause) {
+		m.cause, m.source, m.reason = Requested, p.Source, p.Reason
+	}
+	switch {
+	case m.cause == Clean:
+		m.finish(now)
+	case m.cause == Requested:
+		if !m.source.own() {
+			m.tracker.Reset()
+		}
+		delay, throttled := m.tracker.Requested(now)
+		m.wait(now, delay, throttled)
+	case m.cause == Crash || m.cause == StartFail:
+		delay, open := m.tracker.Crash(now, rnd)
+		if open {
+			m.fail(now, delay)
+		} else {
+			m.wait(now, delay, false)
+		}
+	case m.cause == Misconfigured:
+		m.fail(now, 0)
+	default:
+		m.spawn(now)
+	}
+}
+
+// wait starts the next process after delay.
+func (m *Machine) wait(now time.Time, delay time.Duration, throttled bool) {
+	m.pending = nil
+	if delay <= 0 {
+		m.spawn(now)
+		return
+	}
+	m.enter(now, Backoff, Report{Delay: delay, Throttled: throttled})
+	m.at = now.Add(delay)
+}
+
+// fail gives up, for delay or, if that is 0, until somebody asks for a restart.
+func (m *Machine) fail(now time.Time, delay time.Duration) {
+	m.pending = nil
+	m.broken = true
+	m.enter(now, Failed, Report{Delay: delay})
+	if delay > 0 {
+		m.at = now.Add(delay)
+	}
+}
+
+// spawn starts the next process.
+func (m *Machine) spawn(now time.Time) {
+	m.gen++
+	m.tracker.Started(now)
+	m.enter(now, Starting, Report{})
+	m.do(Spawn{Gen: m.gen, Cause: m.cause, Source: m.source, Reason: m.reason})
+	m.cause, m.source, m.reason = NoCause, NoSource, ""
+	m.exit, m.rung, m.pending = Exited{}, ground, nil
+}
+
+// finish ends it all.
+func (m *Machine) finish(now time.Time) {
+	m.enter(now, Stopped, Report{})
+	m.over = true
+	m.do(Finish{})
+}

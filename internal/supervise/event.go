@@ -1,0 +1,75 @@
+package supervise
+
+// Event is something that happened. The events are the types of this file.
+type Event interface {
+	// about returns the generation of the process it happened to; ok is false for a wish, which is about none.
+	about() (gen int, ok bool)
+}
+
+// Start asks for the first process.
+type Start struct{}
+
+// SpawnFailed tells that the process of a [Spawn] could not be started.
+type SpawnFailed struct {
+	Gen int
+	Err error
+}
+
+// Handshake tells that the process is now being asked to show that it is up: Options.StartTimeout counts from here. A
+// process that was up is Starting again until it answers.
+type Handshake struct{ Gen int }
+
+// Ready tells that the process is up. Whatever was held back for it should be handed on with it.
+type Ready struct{ Gen int }
+
+// Refused tells that the process answered its handshake with a refusal: it is ended, and did not come up.
+type Refused struct{ Gen int }
+
+// Drained tells, after [BeginDrain], that nothing is in flight at the process any more.
+type Drained struct{ Gen int }
+
+// StdoutClosed tells that the process closed its stdout and still lives, though it had time to exit: it is killed, and
+// has crashed.
+type StdoutClosed struct{ Gen int }
+
+// Exited tells that the leader of the process tree is dead.
+type Exited struct {
+	Gen       int
+	Code      int  // 128+N for signal N
+	Signalled bool // it died by a signal
+	Probe     bool // it was being probed: its end says nothing about its health
+}
+
+// Gone tells, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end.
+type Gone struct{ Gen int }
+
+// Restart asks for a new process in place of the running one.
+type Restart struct {
+	Cause  Cause  // Requested; or Replace, ProbeExit: at once, and it counts as nothing
+	Source Source // of a Requested one
+	Reason string // in words
+}
+
+// Profile is how fast a [Stop] has to be.
+type Profile uint8
+
+// The profiles.
+const (
+	ClientEOF Profile = iota // the client closed its end: the process may finish what it has
+	Signal                   // outlive itself was told to end
+)
+
+// Stop asks for the end of it all: no further process is started. A later, harder Stop overtakes a softer one.
+type Stop struct{ Profile Profile }
+
+func (Start) about() (int, bool)          { return 0, false }
+func (Restart) about() (int, bool)        { return 0, false }
+func (Stop) about() (int, bool)           { return 0, false }
+func (e SpawnFailed) about() (int, bool)  { return e.Gen, true }
+func (e Handshake) about() (int, bool)    { return e.Gen, true }
+func (e Ready) about() (int, bool)        { return e.Gen, true }
+func (e Refused) about() (int, bool)      { return e.Gen, true }
+func (e Drained) about() (int, bool)      { return e.Gen, true }
+func (e StdoutClosed) about() (int, bool) { return e.Gen, true }
+func (e Exited) about() (int, bool)       { return e.Gen, true }
+func (e Gone) about() (int, bool)         { return e.Gen, true }

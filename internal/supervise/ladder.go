@@ -1,0 +1,135 @@
+package supervise
+
+import "time"
+
+// rung is how far the ending of a process has come. The rungs are in rising order; some ladders leave some out.
+type rung uint8
+
+const (
+	ground   rung = iota // it is not being ended
+	draining             // requests in flight may finish
+	coming               // its stdin is closed, but it may still come up first
+	closing              // its stdin is closed
+	ending               // it was asked to end
+	killed               // it was killed; there is nothing harder
+)
+
+// drain is the first rung of a planned restart.
+func (m *Machine) drain(now time.Time) {
+	m.rung = draining
+	m.at = now.Add(m.opts.DrainFor)
+	m.do(BeginDrain{m.gen})
+}
+
+// drained is the second: stdin is closed as well, for servers that take no signal.
+func (m *Machine) drained(now time.Time) {
+	m.do(CloseStdin{m.gen})
+	m.terminate(now, m.opts.RestartGrace)
+}
+
+func (m *Machine) terminate(now time.Time, grace time.Duration) {
+	m.rung = ending
+	m.at = now.Add(grace)
+	m.do(Terminate{m.gen})
+}
+
+func (m *Machine) kill() {
+	m.rung = killed
+	m.at = time.Time{}
+	m.do(Kill{m.gen})
+}
+
+// beginStop steps on the ladder of a profile. A process that is still coming up gets time to do so when the client has
+// left: what the client asked before is still worth an answer.
+func (m *Machine) beginStop(now time.Time, p Profile, starting bool) {
+	if p == Signal {
+		m.terminate(now, m.opts.SignalGrace)
+		return
+	}
+	m.rung, m.at = closing, now.Add(m.opts.InputGrace)
+	if starting {
+		m.rung, m.at = coming, now.Add(m.opts.StartingGrace)
+	}
+	m.do(CloseStdin{m.gen})
+}
+
+// nextRung goes on when a rung has had its time.
+func (m *Machine) nextRung(now time.Time) {
+	switch m.rung {
+	case draining:
+		m.drained(now)
+	case coming:
+		m.cameUp(now)
+	case closing:
+		m.terminate(now, m.opts.EOFGrace)
+	case ending:
+		m.kill()
+	}
+}
+
+// cameUp lets the time after the closing of stdin begin.
+func (m *Machine) cameUp(now time.Time) {
+	m.rung = closing
+	m.at = now.Add(m.opts.InputGrace)
+}
+
+// hurry makes the ending under way at least as fast as one that begins with Terminate now and has that grace.
+func (m *Machine) hurry(now time.Time, grace time.Duration) {
+	switch by := now.Add(grace); {
+	case m.rung < ending:
+		m.terminate(now, grace)
+	case m.rung == ending && by.Before(m.at):
+		m.at = by
+	}
+}
+
+// whileStopping takes an event while a process is being ended.
+func (m *Machine) whileStopping(now time.Time, ev Event) {
+	switch ev := ev.(type) {
+	case Exited:
+		m.exited(now, ev)
+	case Drained:
+		if m.rung == draining {
+			m.drained(now)
+		}
+	case Ready:
+		if m.rung == coming {
+			m.cameUp(now)
+		}
+	case Restart:
+		m.remember(ev)
+		if ev.Cause == Replace || ev.Cause == ProbeExit {
+			m.hurryReplace(now)
+		}
+	case Stop:
+		m.stop = true
+		m.overtake(now, ev.Profile)
+	}
+}
+
+// hurryReplace ends a drain: its owner no longer wants what is in flight. A stop keeps its own pace.
+func (m *Machine) hurryReplace(now time.Time) {
+	if !m.stop {
+		m.hurry(now, m.opts.ReplaceGrace)
+	}
+}
+
+// overtake makes the ending under way as fast as the profile asks.
+func (m *Machine) overtake(now time.Time, p Profile) {
+	switch {
+	case p == Signal:
+		m.hurry(now, m.opts.SignalGrace)
+	case m.rung == draining:
+		m.beginStop(now, ClientEOF, false)
+	case m.rung == ending:
+		m.hurry(now, m.opts.EOFGrace)
+	}
+}
+
+// remember keeps a wish for a restart until it is clear whether one follows anyhow. However many there are, one
+// restart fulfils them.
+func (m *Machine) remember(ev Restart) {
+	if ev.Cause == Requested && m.pending == nil {
+		m.pending = &ev
+	}
+}

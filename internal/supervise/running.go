@@ -1,0 +1,121 @@
+package supervise
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/restart"
+)
+
+// whileStopped takes an event before there was any process.
+func (m *Machine) whileStopped(now time.Time, ev Event) {
+	switch ev := ev.(type) {
+	case Start:
+		m.spawn(now)
+	case Restart:
+		if ev.Cause == Requested {
+			m.because(Requested, ev.Source, ev.Reason)
+			m.spawn(now)
+		}
+	case Stop:
+		m.finish(now)
+	}
+}
+
+// whileStarting takes an event while a process runs that has not come up.
+func (m *Machine) whileStarting(now time.Time, rnd float64, ev Event) {
+	switch ev := ev.(type) {
+	case SpawnFailed:
+		m.because(StartFail, NoSource, fmt.Sprint(ev.Err))
+		m.decide(now, rnd)
+	case Handshake:
+		m.at = now.Add(m.opts.StartTimeout)
+	case Ready:
+		m.tracker.Ready(now)
+		m.enter(now, Serving, Report{Recovered: m.broken})
+		m.broken = false
+		if after := m.tracker.Policy().ResetAfter; after > 0 {
+			m.at = now.Add(after)
+		}
+	case Refused:
+		m.because(StartFail, NoSource, "it refused the handshake")
+		m.enter(now, Stopping, Report{})
+		m.terminate(now, m.opts.ReplaceGrace)
+	default:
+		m.whileRunning(now, ev)
+	}
+}
+
+// whileServing takes an event while a process is up.
+func (m *Machine) whileServing(now time.Time, ev Event) {
+	switch ev := ev.(type) {
+	case Handshake:
+		m.tracker.Unready()
+		m.enter(now, Starting, Report{})
+		m.at = now.Add(m.opts.StartTimeout)
+	case Restart:
+		if ev.Cause != Requested {
+			m.whileRunning(now, ev)
+			return
+		}
+		m.because(Requested, ev.Source, ev.Reason)
+		m.enter(now, Stopping, Report{})
+		m.drain(now)
+	default:
+		m.whileRunning(now, ev)
+	}
+}
+
+// whileRunning takes what means the same for every running process.
+func (m *Machine) whileRunning(now time.Time, ev Event) {
+	switch ev := ev.(type) {
+	case Exited:
+		m.exited(now, ev)
+	case StdoutClosed:
+		m.because(Crash, NoSource, "it closed its stdout and did not exit")
+		m.enter(now, Stopping, Report{})
+		m.kill()
+	case Restart:
+		if !restarts(ev.Cause) {
+			return
+		}
+		m.because(ev.Cause, ev.Source, ev.Reason)
+		m.enter(now, Stopping, Report{})
+		m.terminate(now, m.opts.ReplaceGrace)
+	case Stop:
+		m.stop = true
+		m.because(Shutdown, NoSource, ev.Profile.why())
+		starting := m.state == Starting
+		m.enter(now, Stopping, Report{})
+		m.beginStop(now, ev.Profile, starting)
+	}
+}
+
+// restarts reports whether somebody may wish a restart for this cause.
+func restarts(c Cause) bool { return c == Requested || c == Replace || c == ProbeExit }
+
+// exited takes the leader's death. What follows is decided when nothing of the process is left.
+func (m *Machine) exited(now time.Time, ev Exited) {
+	m.exit = ev
+	reason := fmt.Sprintf("exit %d", ev.Code)
+	switch meaning := m.opts.Exits.Meaning(ev.Code, ev.Signalled); {
+	case ev.Probe:
+		m.because(ProbeExit, NoSource, "a probe ended it")
+	case meaning == restart.Clean:
+		m.because(Clean, NoSource, reason)
+	case meaning == restart.Requested:
+		m.because(Requested, SourceExit, reason)
+	case meaning == restart.Fail:
+		m.because(Misconfigured, NoSource, reason)
+	default:
+		m.because(Crash, NoSource, reason)
+	}
+	m.enter(now, Sweeping, Report{})
+}
+
+func (p Profile) why() string {
+	if p == Signal {
+		return "told to end"
+	}
+	return "the client left"
+}
