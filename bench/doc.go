@@ -11,8 +11,8 @@
 // How it measures. A machine that does other things too makes single figures
 // worthless, so every comparison is between blocks that took turns within the
 // same seconds (A B C, B C A, …), each round starts its processes anew because
-// their placement on cores decides much, and each figure is a median over
-// blocks. The client is one locked thread of raw system calls with garbage
+// their placement on cores decides much, and each figure is the mean over the
+// middle half of the blocks. The client is one locked thread of raw system calls with garbage
 // collection off. "Added" is the figure through the relay minus the direct one.
 //
 // Goroutines: main, which measures; a timer that kills a peer which does not

@@ -73,7 +73,7 @@ func section(r *results) string {
 	fmt.Fprintf(&out, "Measured on %s, in %s.\n\n", r.Machine, r.Took.Round(time.Second))
 	out.WriteString("`direct` is no relay; `floor` is `bench/floor`, one thread that copies bytes and knows nothing of messages; " +
 		"`outlive` is `outlive run` with everything on. All three take turns in one run, against the same server (`bench/echo`), " +
-		"with new processes in each round; figures are medians over blocks. " +
+		"with new processes in each round; figures are means over the middle half of the blocks. " +
 		"On another machine the figures differ; the ratios are what should stay.\n\n")
 	for _, t := range tables(r) {
 		out.WriteString(t.markdown() + "\n")

@@ -4,7 +4,7 @@ package main
 const longLine = 16 << 20
 
 // plan says how much is measured. Counts of calls are per block, chosen so that
-// a block takes 10 to 100 ms.
+// a block takes 5 to 50 ms.
 type plan struct {
 	Rounds    int // each with processes of its own
 	Blocks    int // per scenario, way and round
@@ -17,7 +17,7 @@ type plan struct {
 func planFor(quick bool) plan {
 	if quick {
 		return plan{
-			Rounds: 4, Blocks: 3, Starts: 12, LongLines: 3,
+			Rounds: 10, Blocks: 4, Starts: 12, LongLines: 3,
 			Scenarios: []scenario{
 				{Size: 200, InFlight: 1},
 				{Size: 200, InFlight: 1, Think: true},
@@ -28,7 +28,7 @@ func planFor(quick bool) plan {
 			},
 		}
 	}
-	full := plan{Rounds: 8, Blocks: 4, Starts: 40, LongLines: 8}
+	full := plan{Rounds: 8, Blocks: 6, Starts: 40, LongLines: 8}
 	for _, think := range []bool{false, true} {
 		for _, size := range []int{200, 4 << 10, 64 << 10, 1 << 20} {
 			for _, inFlight := range []int{1, 64} {
@@ -52,18 +52,18 @@ func (p plan) blocks(s scenario) int {
 func (s scenario) calls() int {
 	switch {
 	case s.Think && s.Size == 200 && s.InFlight == 1:
-		return 40
+		return 25
 	case s.Think:
-		return 10 * s.InFlight
+		return 8 * s.InFlight
 	}
-	alone, together := 800, 6400
+	alone, together := 400, 3200
 	switch {
 	case s.Size >= 1<<20:
-		alone, together = 40, 96
+		alone, together = 24, 64
 	case s.Size >= 64<<10:
-		alone, together = 200, 1280
+		alone, together = 100, 640
 	case s.Size >= 4<<10:
-		alone, together = 600, 3840
+		alone, together = 300, 1920
 	}
 	if s.InFlight == 1 {
 		return alone

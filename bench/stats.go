@@ -44,8 +44,26 @@ func (s *series) add(trips []float64, seconds float64) {
 	s.rate = append(s.rate, float64(len(trips))/seconds)
 }
 
-// figure reduces the blocks to their medians: one disturbed block, which on a
-// shared machine there always is, then changes nothing.
+// figure reduces the blocks to the mean of their middle half.
 func (s *series) figure() figure {
-	return figure{P50: median(s.p50), P99: median(s.p99), Rate: median(s.rate)}
+	return figure{P50: midmean(s.p50), P99: midmean(s.p99), Rate: midmean(s.rate)}
+}
+
+// midmean is the mean of the middle half of values. Like the median it does not
+// care for disturbed blocks, which on a shared machine there always are. Unlike
+// the median it does not jump when the blocks fall into two camps, as they do
+// when the scheduler places two processes now on one core and now on two.
+func midmean(values []float64) float64 {
+	if len(values) < 3 {
+		return median(values)
+	}
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	cut := (len(sorted) + 3) / 4
+	middle := sorted[cut : len(sorted)-cut]
+	sum := 0.0
+	for _, value := range middle {
+		sum += value
+	}
+	return sum / float64(len(middle))
 }

@@ -28,6 +28,25 @@ func TestPercentileAndMedian(t *testing.T) {
 	}
 }
 
+func TestMidmean(t *testing.T) {
+	tests := []struct {
+		name   string
+		values []float64
+		want   float64
+	}{
+		{"two", []float64{2, 4}, 3},
+		{"outlier of three", []float64{900, 2, 1}, 2},
+		{"four", []float64{900, 2, 4, 1}, 3},
+		{"two camps", []float64{1, 1, 1, 1, 3, 3, 3, 3}, 2},
+		{"outliers on both sides", []float64{-900, -900, 5, 6, 7, 8, 900, 900}, 6.5},
+	}
+	for _, test := range tests {
+		if got := midmean(test.values); got != test.want {
+			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
 func TestNothingMeasuredIsNoNumber(t *testing.T) {
 	if got := percentile(nil, 0.5); !math.IsNaN(got) {
 		t.Errorf("percentile of nothing = %v", got)

@@ -126,18 +126,32 @@ func freeze(t *testing.T, pid int, send func()) {
 		t.Fatalf("stop server %d: %v", pid, err)
 	}
 	send()
-	stdin, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", pid), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatalf("look at the server's stdin: %v", err)
-	}
-	defer stdin.Close()
-	unread := func() bool {
-		n, err := unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCINQ)
-		return err == nil && n > 0
-	}
-	if !eventually(unread) {
+	if !eventually(func() bool { return unread(pid) }) {
 		t.Fatal("the request never reached the pipe of the stopped server")
 	}
+}
+
+// unread says whether bytes wait in a pipe that the process reads. Not only descriptor 0 counts: the Python SDK moves
+// its stdin to another one.
+func unread(pid int) bool {
+	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, fd := range fds {
+		info, err := os.Lstat(fd)
+		target, _ := os.Readlink(fd)
+		if err != nil || !strings.HasPrefix(target, "pipe:") || info.Mode()&0o600 != 0o400 {
+			continue
+		}
+		pipe, err := os.OpenFile(fd, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			continue
+		}
+		n, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ)
+		pipe.Close()
+		if err == nil && n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // processes lists the living processes whose environment names this session and whose command line contains part.
@@ -193,7 +207,7 @@ func (w *workspace) explain() {
 	if !w.t.Failed() {
 		return
 	}
-	for _, name := range []string{"stderr.log", "audit.log", "trace"} {
+	for _, name := range []string{"stderr.log", "audit.log", "trace", "wire"} {
 		data, _ := os.ReadFile(w.path(name))
 		lines := strings.SplitAfter(string(data), "\n")
 		if from := len(lines) - 60; from > 0 {

@@ -95,11 +95,11 @@ func Start(spec Spec, onExit func(Status)) (*Process, error) {
 // makePipes makes the three pipes, keeps our ends and returns the child's.
 func (p *Process) makePipes() (theirs [3]*os.File, err error) {
 	for i, name := range []string{"stdin", "stdout", "stderr"} {
-		make := pipe
+		create := pipe
 		if name == "stderr" {
-			make = func(string) (r, w *os.File, err error) { return os.Pipe() }
+			create = func(string) (r, w *os.File, err error) { return os.Pipe() }
 		}
-		r, w, err := make(name)
+		r, w, err := create(name)
 		if err != nil {
 			closeAll(theirs)
 			closeAll(p.ours)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// benchLine builds a tool answer of about size bytes in one of three shapes.
+// benchLine builds a tool answer of about size bytes in one of four shapes.
 func benchLine(shape string, size int) []byte {
 	const head, foot = `{"result":{"content":[{"type":"text","text":`, `}]},"jsonrpc":"2.0","id":12345}`
 	var b strings.Builder
@@ -25,11 +25,16 @@ func benchLine(shape string, size int) []byte {
 		}
 		b.WriteByte('"')
 	default:
-		b.WriteByte('"')
-		for b.Len() < room+len(head)-60 {
-			b.WriteString(`	func main() { fmt.Println(\"hello, world\") }\n`[1:])
-			b.WriteString(`// A comment that is as long as lines of code are used to be.\n`)
+		piece := `Prose goes on for a while, and \"now and then\" it has something to escape.\n` +
+			strings.Repeat(`This line has nothing of the kind, nor has the next. `, 4) + `\n`
+		if shape == "code" {
+			piece = `	fmt.Println(\"hello, world\")\n\t// A comment as long as such lines are.\n`[1:]
 		}
+		b.WriteByte('"')
+		for b.Len()+len(piece) < size-len(foot) {
+			b.WriteString(piece)
+		}
+		b.WriteString(strings.Repeat("x", max(0, size-b.Len()-len(foot)-1)))
 		b.WriteByte('"')
 	}
 	b.WriteString(foot)
@@ -41,7 +46,7 @@ func BenchmarkScan(b *testing.B) {
 		name  string
 		bytes int
 	}{{"200B", 200}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}} {
-		for _, shape := range []string{"text", "structure", "cjk"} {
+		for _, shape := range []string{"text", "code", "structure", "cjk"} {
 			line := benchLine(shape, size.bytes)
 			b.Run(size.name+"/"+shape, func(b *testing.B) {
 				b.SetBytes(int64(len(line)))

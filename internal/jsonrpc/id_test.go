@@ -112,6 +112,9 @@ func hugeExponent(number string) bool {
 	return len(exp) > 4
 }
 
+// isRaw reports whether b is a JSON value without space around it, as spans always are.
+func isRaw(b []byte) bool { return json.Valid(b) && len(trimSpace(b)) == len(b) }
+
 func FuzzSameID(f *testing.F) {
 	for _, pair := range [][2]string{
 		{`1`, `1.0`}, {`1e3`, `1000`}, {`"\u00e9"`, `"é"`}, {`"a"`, `"a`}, {`-0`, `0`}, {`1.50`, `15e-1`}, {`null`, `0`},
@@ -127,7 +130,7 @@ func FuzzSameID(f *testing.F) {
 		if got && HashID(a) != HashID(b) {
 			t.Fatalf("%q and %q are the same id with different hashes", a, b)
 		}
-		if want, known := oracleSame(a, b); known && json.Valid(a) && json.Valid(b) && got != want {
+		if want, known := oracleSame(a, b); known && isRaw(a) && isRaw(b) && got != want {
 			t.Fatalf("SameID(%q, %q) = %v", a, b, got)
 		}
 		ClassifyID(a)

@@ -3,6 +3,8 @@ package logline
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -136,10 +138,17 @@ func (k *Kept) Close() error {
 type rotated struct {
 	log       *timberjack.Logger
 	onFailure func(error)
+	made      bool // the directory, private: stderr may hold secrets
 	failing   bool
 }
 
 func (r *rotated) Write(p []byte) (int, error) {
+	if !r.made {
+		if err := os.MkdirAll(filepath.Dir(r.log.Filename), 0o700); err != nil {
+			return 0, err
+		}
+		r.made = true
+	}
 	n, err := r.log.Write(p)
 	if err == nil {
 		r.failing = false

@@ -3,8 +3,6 @@ package logline
 import (
 	"fmt"
 	"log/slog"
-	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +73,7 @@ func say(format string, args ...any) []line {
 func (n *narrator) started() []line {
 	lines := say("=== Watchdog Supervisor Starting ===")
 	switch {
-	case python.MatchString(filepath.Base(filepath.ToSlash(n.opts.Executable))):
+	case isPython(n.opts.Executable):
 		lines = append(lines, line{supervisor, "Python: " + n.opts.Executable})
 	case len(n.opts.Command) > 0:
 		lines = append(lines, line{supervisor, "Command: " + strings.Join(n.opts.Command, " ")})
@@ -89,8 +87,16 @@ func (n *narrator) started() []line {
 	return lines
 }
 
-// python matches the base name of a Python interpreter.
-var python = regexp.MustCompile(`(?i)^(python|pythonw|pypy)[0-9.]*(\.exe)?$`)
+// isPython tells a Python interpreter by its file name, of any system: python, python3.12, pythonw.exe, pypy3.
+func isPython(path string) bool {
+	name := strings.ToLower(path[strings.LastIndexAny(path, `/\`)+1:])
+	name = strings.TrimSuffix(name, ".exe")
+	switch strings.TrimRight(name, "0123456789.") {
+	case "python", "pythonw", "pypy":
+		return true
+	}
+	return false
+}
 
 func (n *narrator) starting(e event.Event) []line {
 	var lines []line
@@ -105,7 +111,11 @@ func (n *narrator) starting(e event.Event) []line {
 
 // initiated says that a restart was requested, once the old process is gone; a throttle's warning comes before it.
 func (n *narrator) initiated(e event.Event) []line {
-	if cause, _ := e.Attr(event.KeyCause); cause.String() != "requested" {
+	switch causeOf(e) {
+	case "requested":
+	case "crash", "start_failed", "misconfigured":
+		return nil // "Server crashed, restarting" has said it, and S0 has nothing between that and the delay
+	default:
 		return []line{{proxy, marked(e)}}
 	}
 	if n.running {
@@ -124,8 +134,21 @@ func (n *narrator) next(e event.Event) int {
 	return max(e.RestartCount, n.restarts+1)
 }
 
-// delayed says how long the server waits after a crash; a wait of nothing is no wait.
+// causeOf is the event's supervise.Cause; "" when it carries none.
+func causeOf(e event.Event) string {
+	v, ok := e.Attr(event.KeyCause)
+	if !ok {
+		return ""
+	}
+	return v.String()
+}
+
+// delayed says how long the server waits after a crash; a wait of nothing is no wait, and the pause of a requested
+// restart is not told (S0).
 func delayed(e event.Event) []line {
+	if causeOf(e) == "requested" {
+		return nil
+	}
 	v, _ := e.Attr(event.KeyDelayMS)
 	d := time.Duration(integer(v)) * time.Millisecond
 	if d <= 0 {

@@ -56,16 +56,16 @@ type Options struct {
 
 // Proxy keeps one server alive behind one client.
 type Proxy struct {
-	opts    Options
-	loop    *wire.Loop
-	backend *backend.Backend
-	client  *wire.Sink
-	server  server
-	code    int
-	clientGone bool // it closed the end it reads from
-	lastWait time.Time // until when the end waits for it to read
-	ended   chan struct{}
-	waiters []waiter
+	opts       Options
+	loop       *wire.Loop
+	backend    *backend.Backend
+	client     *wire.Sink
+	server     server
+	code       int
+	clientGone bool      // it closed the end it reads from
+	lastWait   time.Time // until when the end waits for it to read
+	ended      chan struct{}
+	waiters    []waiter
 }
 
 // waiter is somebody who waits for the restart he asked for.

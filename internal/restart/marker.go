@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
-	"unicode/utf8"
 )
 
 const (
@@ -94,7 +93,7 @@ func appendPythonString(out []byte, s string) []byte {
 			out = append(out, `\b`...)
 		case r == '\f':
 			out = append(out, `\f`...)
-		case r >= ' ' && r < utf8.RuneSelf:
+		case r >= ' ' && r <= '~':
 			out = append(out, byte(r))
 		case r > 0xFFFF:
 			r -= 0x10000

@@ -32,12 +32,12 @@ func isoFormat(t time.Time) string {
 // isoForm is what Python's datetime.fromisoformat (3.11 and later) takes of ISO 8601, without week dates.
 var isoForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\d{4})-?(\d\d)-?(\d\d)` +
-		`(?:[Tt ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?)? ?` +
+		`(?:[Tt ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)? ?` +
 		`([Zz]|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?)?$`)
 })
 
 // ParseTime reads an ISO 8601 time as Python's datetime.fromisoformat does: with T or a space, Z or an offset, a
-// fraction of 1 to 9 digits (cut to microseconds), or only a date. Without an offset it is UTC. Errors wrap [ErrTime].
+// fraction (cut to microseconds), or only a date. Without an offset it is UTC. Errors wrap [ErrTime].
 func ParseTime(s string) (time.Time, error) {
 	m := isoForm().FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {

@@ -141,3 +141,9 @@ func (m *Machine) because(c Cause, s Source, reason string) {
 		m.cause, m.source, m.reason = c, s, reason
 	}
 }
+
+// State returns where things stand.
+func (m *Machine) State() State { return m.state }
+
+// Generation is that of the last process; -1: there was none.
+func (m *Machine) Generation() int { return m.gen }

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// runFlags are the flags of `outlive run` as they were given.
+type runFlags struct {
+	name string
+	mode string
+
+	backoff      string
+	maxRestarts  int
+	restartDelay time.Duration
+	compat       string
+	restartOn    string
+	failOn       string
+	startTimeout time.Duration
+	drain        time.Duration
+
+	noTools    bool
+	surrogates string
+	lostCalls  string
+	distrust   bool
+	retryTools []string
+	queueFor   time.Duration
+	maxMessage string
+
+	logLevel  string
+	logFormat string
+	audit     string
+}
+
+const runLong = `Run CMD and keep it alive. outlive speaks for it on stdin and stdout: a client that starts "outlive run -- CMD"
+instead of CMD never loses its server.
+
+EXIT STATUS
+  0      the server ended by itself with 0, or the client closed the connection, or SIGTERM/SIGINT
+  1      outlive itself failed
+  2      the command line is wrong
+  126    CMD cannot be executed
+  127    CMD was not found
+
+EXIT CODES OF THE SERVER
+  0      it is done: outlive ends, too
+  42     it wants to be restarted (at most once a second); --restart-on adds codes
+  other  it crashed: it is restarted after a delay (--backoff); --fail-on names codes that are not worth a retry
+
+The server may also print __MCP_RESTART_REQUEST__ on its stderr, the agent may call the tool restart_server, and a
+person may send SIGHUP or run "outlive restart NAME".`
+
+func newRun(io streams) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:                   "run [flags] -- CMD [ARG…]",
+		Short:                 "Keep one stdio MCP server alive behind my stdin and stdout",
+		Long:                  runLong,
+		Example:               "  outlive run -- npx -y @modelcontextprotocol/server-everything\n  outlive run --name db --audit audit.log -- python -m my_server",
+		DisableFlagsInUseLine: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("run: no command given; write: outlive run -- CMD [ARG…]")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			settings, err := f.settings(args, cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			if f.mode == "inherit" {
+				return runInherit(io, settings)
+			}
+			return runProxy(io, settings)
+		},
+	}
+	fl := cmd.Flags()
+	fl.SetInterspersed(false) // flags after CMD are CMD's
+	fl.StringVar(&f.name, "name", "", "name in status and logs (default: made from CMD)")
+	fl.StringVar(&f.mode, "mode", "proxy", "proxy, or inherit: CMD gets our descriptors, outlive copies nothing")
+	fl.StringVar(&f.backoff, "backoff", "transparent", "delay after a crash: transparent, exponential or tiered")
+	fl.IntVar(&f.maxRestarts, "max-restarts", 0, "crashes tolerated before giving up; 0: unlimited (default: as --backoff says)")
+	fl.DurationVar(&f.restartDelay, "restart-delay", 0, "wait exactly this long after every crash (default: as --backoff says)")
+	fl.StringVar(&f.compat, "compat", "", "watchdog: every number of the watchdog supervisor at once")
+	fl.StringVar(&f.restartOn, "restart-on", "", "exit codes that ask for a restart, besides 42: 75,100-110")
+	fl.StringVar(&f.failOn, "fail-on", "", "exit codes that no restart can mend: 2,78")
+	fl.DurationVar(&f.startTimeout, "start-timeout", 30*time.Second, "how long a server may take to answer its handshake")
+	fl.DurationVar(&f.drain, "drain", time.Second, "how long calls in flight may finish before a planned restart")
+	fl.BoolVar(&f.noTools, "no-tools", false, "do not add restart_server, verify_server_restarted and server_status")
+	fl.StringVar(&f.surrogates, "surrogates", "reject", "lone surrogates from the client: reject, replace or pass")
+	fl.StringVar(&f.lostCalls, "lost-calls", "tool-result", "answer calls of unknown outcome with: tool-result or error")
+	fl.BoolVar(&f.distrust, "distrust-annotations", false, "do not repeat calls of tools that say they are read-only or idempotent")
+	fl.StringSliceVar(&f.retryTools, "retry-tool", nil, "names of tools whose calls may be repeated after a crash")
+	fl.DurationVar(&f.queueFor, "queue-timeout", 25*time.Second, "how long a request waits for the server to come back")
+	fl.StringVar(&f.maxMessage, "max-message", "", "longest message in both directions, like 32MiB (default 10MiB to the client, 16MiB to the server)")
+	fl.StringVar(&f.logLevel, "log-level", "info", "least level told on stderr: debug, info, warn or error")
+	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	fl.StringVar(&f.audit, "audit", "", "audit log (default: under the state directory); \"none\" for none")
+	return cmd
+}

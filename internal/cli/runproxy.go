@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/audit"
+	"github.com/outlive-mcp/outlive/internal/backend"
+	"github.com/outlive-mcp/outlive/internal/child"
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/logline"
+	"github.com/outlive-mcp/outlive/internal/proxy"
+)
+
+// sinks are where the events of a run go.
+type sinks struct {
+	log   *logline.Writer
+	kept  *logline.Kept
+	audit *audit.Log // nil: none wanted
+	start time.Time
+}
+
+// openSinks starts the log lines, the audit log and the file that keeps the server's stderr. None of them can hold a
+// run up or end it: what cannot be written is told once and counted.
+func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
+	k := &sinks{start: time.Now()}
+	k.log = logline.NewWriter(io.err, logline.Options{
+		Format: s.logFormat, Level: s.logLevel, Command: s.backend.Command, Executable: s.executable,
+		Dir: s.dir, PID: os.Getpid(), Inherit: inherit,
+	})
+	lost := func(what string) func(error) {
+		return func(err error) {
+			k.log.Emit(event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
+				Message: fmt.Sprintf("%s: %v; going on without", what, err)})
+		}
+	}
+	k.kept = logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: k.log.Raw, OnFailure: lost("server log cannot be written")})
+	if s.audit != "" {
+		log, err := audit.Open(s.audit, audit.Options{OnFailure: lost("audit log cannot be written")})
+		if err != nil {
+			return nil, fail(exitUsage, "%w", err)
+		}
+		k.audit = log
+	}
+	return k, nil
+}
+
+// Emit implements event.Sink.
+func (k *sinks) Emit(e event.Event) {
+	k.log.Emit(e)
+	if k.audit != nil {
+		k.audit.Emit(e)
+	}
+}
+
+// say emits an event about outlive itself.
+func (k *sinks) say(t event.Type, message string, attrs ...slog.Attr) {
+	k.Emit(event.Event{Type: t, Time: time.Now(), Level: slog.LevelInfo, Message: message, Attrs: attrs})
+}
+
+// close writes what is queued; each sink bounds its own wait.
+func (k *sinks) close() {
+	errs := []error{k.log.Close(), k.kept.Close()}
+	if k.audit != nil {
+		errs = append(errs, k.audit.Close())
+	}
+	_ = errors.Join(errs...) // stderr may be what failed: there is nobody left to tell
+}
+
+// runProxy is `outlive run` in its usual mode.
+func runProxy(io streams, s *settings) error {
+	child.CloseInheritedOnExec()
+	in, out, err := takeStreams(io)
+	if err != nil {
+		return fail(exitFailure, "take over stdin and stdout: %w", err)
+	}
+	k, err := openSinks(io, s, false)
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	p, err := proxy.New(proxy.Options{
+		In: in, Out: out, Backend: s.backend, MaxToClient: s.maxToClient, MaxToServer: s.maxToServer,
+		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
+		Remember: func(known backend.Knowledge) {
+			if err := saveKnowledge(s.known, known); err != nil {
+				k.say(event.ServerLogLost, err.Error())
+			}
+		},
+	})
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	k.say(event.ProxyStarted, "MCP Proxy starting")
+	stop := handleSignals(p, k)
+	defer stop()
+	done := serveControl(p, s, k)
+	defer done()
+	code := p.Run()
+	k.say(event.ProxyStopped, "MCP Proxy stopped", slog.Int(event.KeyExitCode, code))
+	if code != 0 {
+		return &exitError{code: code}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// restartable is what a signal can ask something of.
+type restartable interface {
+	Interrupt()
+	Restart(ctx context.Context, source supervise.Source, reason string) error
+}
+
+// handleSignals lets SIGINT and SIGTERM end the run and SIGHUP restart the server, until the returned function is
+// called. SIGPIPE is caught, so that a client that closes its end is an error of a write and not our death.
+func handleSignals(p restartable, k *sinks) (stop func()) {
+	got := make(chan os.Signal, 8)
+	signal.Notify(got, watchedSignals...)
+	quit := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-quit:
+				return
+			case sig := <-got:
+				handleSignal(p, k, sig)
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(got)
+		close(quit)
+	}
+}
+
+func handleSignal(p restartable, k *sinks, sig os.Signal) {
+	switch kindOf(sig) {
+	case endSignal:
+		k.say(event.Interrupted, "Interrupted by "+sig.String(), slog.String(event.KeySignal, sig.String()))
+		p.Interrupt()
+	case restartSignal:
+		go func() {
+			// Whether it came up, the log says; there is nobody else to tell.
+			_ = p.Restart(context.Background(), supervise.SourceSignal, "SIGHUP")
+		}()
+	}
+}
+
+// signalKind is what a signal means to us.
+type signalKind int
+
+const (
+	noSignal signalKind = iota
+	endSignal
+	restartSignal
+)

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/backend"
+	"github.com/outlive-mcp/outlive/internal/backoff"
+	"github.com/outlive-mcp/outlive/internal/child"
+	"github.com/outlive-mcp/outlive/internal/logline"
+	"github.com/outlive-mcp/outlive/internal/restart"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// settings are the flags of `outlive run`, checked and in the words of the packages that need them.
+type settings struct {
+	backend     backend.Options
+	executable  string // what CMD resolved to
+	dir         string
+	maxToClient int
+	maxToServer int
+	logLevel    slog.Level
+	logFormat   logline.Format
+	audit       string // path; "" for none
+	stderrLog   string
+	known       string // path of the knowledge file
+	markerPath  string
+	serverState string // OUTLIVE_STATE_DIR
+}
+
+// settings checks the flags and finds the command. changed tells which flags were given.
+func (f *runFlags) settings(argv []string, changed func(string) bool) (*settings, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fail(exitFailure, "working directory: %w", err)
+	}
+	s := &settings{dir: dir, markerPath: filepath.Join(dir, restart.MarkerFile)}
+	s.backend.Command = argv
+	if s.backend.Name = f.name; f.name == "" {
+		s.backend.Name = nameOf(argv)
+	} else if plainName(f.name) != f.name {
+		return nil, fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
+	}
+	for _, check := range []func() error{
+		func() error { return f.checkWords(s) },
+		func() error { return f.supervise(&s.backend.Supervise, changed) },
+		func() error { return f.limits(s) },
+	} {
+		if err := check(); err != nil {
+			return nil, fail(exitUsage, "%w", err)
+		}
+	}
+	if s.executable, err = child.Resolve(argv[0], ""); err != nil {
+		return nil, startError(err)
+	}
+	f.paths(s, argv)
+	return s, nil
+}
+
+// startError gives the shell's status to a command that cannot be started.
+func startError(err error) error {
+	code := exitNotExecutable
+	if errors.Is(err, child.ErrNotFound) {
+		code = exitNotFound
+	}
+	return &exitError{code: code, err: err}
+}
+
+// checkWords takes the flags that are one of a few words.
+func (f *runFlags) checkWords(s *settings) error {
+	oneOf := func(flag, value string, words ...string) error {
+		for _, w := range words {
+			if value == w {
+				return nil
+			}
+		}
+		return fmt.Errorf("--%s %q: want %s", flag, value, strings.Join(words, ", "))
+	}
+	for _, err := range []error{
+		oneOf("mode", f.mode, "proxy", "inherit"),
+		oneOf("compat", f.compat, "", "watchdog"),
+		oneOf("surrogates", f.surrogates, "reject", "replace", "pass"),
+		oneOf("lost-calls", f.lostCalls, "tool-result", "error"),
+		oneOf("log-level", f.logLevel, "debug", "info", "warn", "error"),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return fmt.Errorf("--log-level: %w", err)
+	}
+	format, err := logline.ParseFormat(f.logFormat)
+	if err != nil {
+		return fmt.Errorf("--log-format: %w", err)
+	}
+	s.logFormat = format
+	s.backend.NoTools = f.noTools
+	s.backend.Surrogates = backend.Surrogates(f.surrogates)
+	s.backend.LostAsError = f.lostCalls == "error"
+	s.backend.Distrust = f.distrust
+	s.backend.RetryTools = f.retryTools
+	return nil
+}
+
+// supervise takes the flags about restarts. --mode inherit and --compat watchdog mean the numbers of S0.
+func (f *runFlags) supervise(o *supervise.Options, changed func(string) bool) error {
+	preset := f.backoff
+	if (f.compat == "watchdog" || f.mode == "inherit") && !changed("backoff") {
+		preset = "tiered"
+	}
+	policy, err := backoff.Preset(preset)
+	if err != nil {
+		return fmt.Errorf("--backoff: %w", err)
+	}
+	if changed("max-restarts") {
+		policy.MaxRestarts = f.maxRestarts
+	}
+	if changed("restart-delay") {
+		policy.Tiers, policy.FirstAtOnce = []backoff.Tier{{Delay: f.restartDelay}}, false
+	}
+	if err := policy.Validate(); err != nil {
+		return err
+	}
+	o.Backoff = policy
+	if o.Exits.RestartOn, err = codes("restart-on", f.restartOn); err != nil {
+		return err
+	}
+	if o.Exits.FailOn, err = codes("fail-on", f.failOn); err != nil {
+		return err
+	}
+	for flag, d := range map[string]time.Duration{"start-timeout": f.startTimeout, "drain": f.drain, "queue-timeout": f.queueFor} {
+		if d <= 0 {
+			return fmt.Errorf("--%s %s: want a positive duration such as 5s", flag, d)
+		}
+	}
+	o.StartTimeout, o.DrainFor = f.startTimeout, f.drain
+	return nil
+}
+
+func codes(flag, list string) ([]int, error) {
+	if list == "" {
+		return nil, nil
+	}
+	out, err := restart.ParseCodes(list)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return out, nil
+}
+
+// limits takes the flags about waiting and size.
+func (f *runFlags) limits(s *settings) error {
+	s.backend.QueueFor = f.queueFor
+	if f.maxMessage == "" {
+		return nil
+	}
+	n, err := parseSize(f.maxMessage)
+	if err != nil {
+		return fmt.Errorf("--max-message: %w", err)
+	}
+	s.maxToClient, s.maxToServer = n, n
+	return nil
+}
+
+var sizeForm = regexp.MustCompile(`^(\d+) ?([KMG]?)(?:i?B)?$`)
+
+// parseSize reads "32MiB", "500K", "1000000": bytes, in powers of 1024.
+func parseSize(text string) (int, error) {
+	m := sizeForm.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("%q is no size: write it like 32MiB", text)
+	}
+	n, err := strconv.Atoi(m[1])
+	shift := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[m[2]]
+	if err != nil || n <= 0 || n > 1<<40>>shift {
+		return 0, fmt.Errorf("%q is out of range", text)
+	}
+	return n << shift, nil
+}
+
+// paths says where this run keeps what. Files of one run carry its PID: clients start throw-away copies.
+func (f *runFlags) paths(s *settings, argv []string) {
+	state := stateDir()
+	id := fmt.Sprintf("%s.%d", s.backend.Name, os.Getpid())
+	s.stderrLog = filepath.Join(state, "log", id+".stderr.log")
+	switch f.audit {
+	case "":
+		s.audit = filepath.Join(state, "audit", s.backend.Name+".jsonl")
+	case "none":
+	default:
+		s.audit = f.audit
+	}
+	s.known = knowledgeFile(argv, s.executable, s.dir)
+	s.backend.Known = loadKnowledge(s.known)
+	s.serverState = filepath.Join(state, "servers", s.backend.Name)
+}

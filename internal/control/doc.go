@@ -1,0 +1,13 @@
+// Package control lets other processes of the same user ask a running outlive how its server stands, restart it and
+// read its log: HTTP over a Unix socket, which Windows has too.
+//
+// Each running outlive has one socket, <name>.<pid>.sock, in the user's socket directory. The directory is 0700 and the
+// socket 0600: whoever can connect is the user. The process id in the name keeps two copies of one command apart.
+//
+//	GET  /v1/status               Status
+//	POST /v1/restart  {"reason"}  Result, once the new process is ready; 503 with {"error"} if it does not come up
+//	GET  /v1/logs?follow=1        the server's stderr as it is, text; with follow until the client goes
+//
+// [Listen] starts one goroutine that accepts connections, and net/http one for each of them; [Server.Close] ends them
+// all. The client side, [Discover] and [Instance], starts none that outlives a call.
+package control

@@ -1,0 +1,122 @@
+package control
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const (
+	suffix = ".sock"
+	// pathLimit is the longest socket path, in bytes, that every system takes: macOS has 104 with the final zero.
+	pathLimit = 103
+	// nameLimit is the longest name, in bytes, that a file name shows.
+	nameLimit = 40
+)
+
+// socketPath returns where the socket of name and pid lives: in dir, or, when that path would be too long for the
+// system, in [fallbackDir]. Discover looks in both.
+func socketPath(dir, name string, pid int) string {
+	file := fileName(name) + "." + strconv.Itoa(pid) + suffix
+	if path := filepath.Join(dir, file); len(path) <= pathLimit {
+		return path
+	}
+	return filepath.Join(fallbackDir(dir), file)
+}
+
+// fallbackDir is a short directory that stands for dir: named after a hash of dir and the user, under the temporary
+// directory, or /tmp if that is long too.
+func fallbackDir(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", os.Getuid(), dir))
+	short := "outlive-" + hex.EncodeToString(sum[:6])
+	base := os.TempDir()
+	if len(base)+len(short)+nameLimit+len("/.4294967295.sock/") > pathLimit {
+		base = shortTemp
+	}
+	return filepath.Join(base, short)
+}
+
+// fileName is name as a file name shows it: bytes other than letters, digits, '_' and '-' become %XX; a long name is
+// cut and ends in a hash.
+func fileName(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.' && i > 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	s := b.String()
+	if len(s) > nameLimit {
+		sum := sha256.Sum256([]byte(name))
+		s = s[:nameLimit-9] + "~" + hex.EncodeToString(sum[:4])
+	}
+	return s
+}
+
+// parseFile is the inverse of what socketPath names a file. A cut name comes back cut.
+func parseFile(file string) (name string, pid int, ok bool) {
+	rest, ok := strings.CutSuffix(file, suffix)
+	dot := strings.LastIndexByte(rest, '.')
+	if !ok || dot <= 0 {
+		return "", 0, false
+	}
+	pid, err := strconv.Atoi(rest[dot+1:])
+	if err != nil || pid <= 0 {
+		return "", 0, false
+	}
+	var b strings.Builder
+	for s := rest[:dot]; s != ""; {
+		if s[0] != '%' {
+			b.WriteByte(s[0])
+			s = s[1:]
+			continue
+		}
+		if len(s) < 3 {
+			return "", 0, false
+		}
+		c, err := strconv.ParseUint(s[1:3], 16, 8)
+		if err != nil {
+			return "", 0, false
+		}
+		b.WriteByte(byte(c))
+		s = s[3:]
+	}
+	return b.String(), pid, true
+}
+
+// ErrForeignDir is returned when the socket directory belongs to somebody else.
+var ErrForeignDir = errors.New("socket directory is not ours alone")
+
+// makeDir makes dir, private to the user. In a place anybody may write to, such as /tmp, it refuses a directory or a
+// link that somebody else put there.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() || !ours(st) {
+		return fmt.Errorf("%w: %s", ErrForeignDir, dir)
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		return os.Chmod(dir, 0o700)
+	}
+	return nil
+}

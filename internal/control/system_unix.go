@@ -1,0 +1,22 @@
+//go:build unix
+
+package control
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// shortTemp is a temporary directory with a short path.
+const shortTemp = "/tmp"
+
+// ours reports whether the file belongs to the user.
+func ours(st fs.FileInfo) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return ok && int(sys.Uid) == os.Getuid()
+}
+
+// refused reports whether a connection failed because nobody listens.
+func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

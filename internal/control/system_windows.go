@@ -1,0 +1,17 @@
+package control
+
+import (
+	"errors"
+	"io/fs"
+
+	"golang.org/x/sys/windows"
+)
+
+// shortTemp is a temporary directory with a short path.
+const shortTemp = `C:\Windows\Temp`
+
+// ours is always true: the user's directories are private to him by inheritance here.
+func ours(fs.FileInfo) bool { return true }
+
+// refused reports whether a connection failed because nobody listens.
+func refused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }

@@ -1,0 +1,285 @@
+package supervise
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/outlive-mcp/outlive/internal/backoff"
+)
+
+// never is a process's answer to what it ignores.
+const never = time.Duration(-1)
+
+// world is a simulated owner: one process at a time, which obeys or does not, and a clock that jumps.
+type world struct {
+	*Machine
+	rt  *rapid.T
+	now time.Time
+
+	alive, swept   bool // the process lives; it is dead but not cleared away
+	gen            int
+	drainsAfter    time.Duration
+	exits, gone    time.Time // when that happens; zero: not yet known
+	drains         time.Time
+	code           int
+	stopped        time.Time // when the first Stop was told
+	finished       bool
+	wished         time.Time // the oldest wish for a restart that no start has followed; zero: none
+	spawns, starts int
+}
+
+// longestStop is the sum of the longest ladder to the end: a planned restart is no part of it, a Stop overtakes that.
+const longestStop = 10*time.Second + 1500*time.Millisecond + 500*time.Millisecond
+
+// longestSweep is how long the simulated owner takes to clear a dead process away, at most.
+const longestSweep = 500 * time.Millisecond
+
+// longestWish is how long a wished restart may take to its start: drain, grace, sweep, floor, pause.
+const longestWish = time.Second + 2*time.Second + longestSweep + time.Second + 500*time.Millisecond
+
+func (w *world) draw(label string, most time.Duration) time.Duration {
+	return time.Duration(rapid.Int64Range(0, int64(most)).Draw(w.rt, label))
+}
+
+// drawReply draws how long the process takes to obey; it may ignore what it is told.
+func (w *world) drawReply(label string) time.Duration {
+	if rapid.Bool().Draw(w.rt, label+" ignored") {
+		return never
+	}
+	return w.draw(label, 3*time.Second)
+}
+
+func (w *world) tell(ev Event) {
+	w.checkedStep(func() []Action { return w.Step(w.now, w.random(), ev) })
+}
+
+func (w *world) random() float64 { return rapid.Float64Range(0, 0.999).Draw(w.rt, "rnd") }
+
+func (w *world) checkedStep(step func() []Action) {
+	var failed bool
+	for _, a := range step() {
+		failed = w.obey(a) || failed
+	}
+	if failed {
+		w.tell(SpawnFailed{w.gen, errors.New("no such file")})
+	}
+	w.check()
+}
+
+// obey carries an action out. It reports true when the process could not be started.
+func (w *world) obey(a Action) bool {
+	switch a := a.(type) {
+	case Spawn:
+		if w.alive || w.swept || w.finished || !w.stopped.IsZero() {
+			w.rt.Fatalf("start %d: alive %v, swept %v, finished %v, stopped %s", a.Gen, w.alive, w.swept, w.finished, w.stopped)
+		}
+		if a.Gen != w.spawns {
+			w.rt.Fatalf("start %d is called %d", w.spawns, a.Gen)
+		}
+		w.spawns++
+		w.gen, w.wished = a.Gen, time.Time{}
+		w.exits, w.gone, w.drains = time.Time{}, time.Time{}, time.Time{}
+		if rapid.IntRange(0, 9).Draw(w.rt, "spawn fails") == 0 {
+			return true
+		}
+		w.alive = true
+	case BeginDrain:
+		w.owns(a.Gen)
+		if d := w.drawReply("drain"); d != never {
+			w.drains = w.now.Add(d)
+		}
+	case CloseStdin:
+		w.owns(a.Gen)
+		w.exitAfter(w.drawReply("stdin closed"), 0)
+	case Terminate:
+		w.owns(a.Gen)
+		w.exitAfter(w.drawReply("terminated"), 143)
+	case Kill:
+		w.owns(a.Gen)
+		w.exitAfter(0, 137)
+	case Finish:
+		if w.alive || w.swept || w.finished {
+			w.rt.Fatalf("finished: alive %v, swept %v, finished already %v", w.alive, w.swept, w.finished)
+		}
+		w.finished = true
+	}
+	return false
+}
+
+// owns checks that an action is for the process that lives.
+func (w *world) owns(gen int) {
+	if !w.alive || gen != w.gen {
+		w.rt.Fatalf("action for generation %d; %d is alive: %v", gen, w.gen, w.alive)
+	}
+}
+
+func (w *world) exitAfter(d time.Duration, code int) {
+	if at := w.now.Add(d); d != never && (w.exits.IsZero() || at.Before(w.exits)) {
+		w.exits, w.code = at, code
+	}
+}
+
+// check holds after every step.
+func (w *world) check() {
+	if due := w.Deadline(); !due.IsZero() && due.Before(w.now) {
+		w.rt.Fatalf("%s wants to be woken in the past", w.State())
+	}
+	if w.finished != w.Snapshot().Over || w.finished && !w.Deadline().IsZero() {
+		w.rt.Fatalf("finished %v, %+v, deadline %s", w.finished, w.Snapshot(), w.Deadline())
+	}
+	running := map[State]bool{Starting: true, Serving: true, Stopping: true}[w.State()]
+	if running != w.alive || (w.State() == Sweeping) != w.swept {
+		w.rt.Fatalf("%s, but alive %v, swept %v", w.State(), w.alive, w.swept)
+	}
+	if !w.stopped.IsZero() && !w.finished && w.now.Sub(w.stopped) > longestStop+longestSweep {
+		w.rt.Fatalf("not over %s after the stop", w.now.Sub(w.stopped))
+	}
+	if !w.wished.IsZero() && w.stopped.IsZero() && w.now.Sub(w.wished) > longestWish {
+		w.rt.Fatalf("no start %s after the wish: %s", w.now.Sub(w.wished), w.State())
+	}
+}
+
+// next returns what the world does next by itself and when; nil: nothing.
+func (w *world) next() (when time.Time, what func()) {
+	consider := func(t time.Time, do func()) {
+		if !t.IsZero() && (when.IsZero() || t.Before(when)) {
+			when, what = t, do
+		}
+	}
+	consider(w.gone, func() {
+		w.swept, w.gone = false, time.Time{}
+		w.tell(Gone{w.gen})
+	})
+	if w.alive {
+		consider(w.exits, func() { w.die(w.code, false) })
+		consider(w.drains, func() {
+			w.drains = time.Time{}
+			w.tell(Drained{w.gen})
+		})
+	}
+	consider(w.Deadline(), func() {
+		w.checkedStep(func() []Action { return w.Tick(w.now, w.random()) })
+		if due := w.Deadline(); !due.IsZero() && !due.After(w.now) {
+			w.rt.Fatalf("%s wants to be woken at once again", w.State())
+		}
+	})
+	return when, what
+}
+
+func (w *world) die(code int, probe bool) {
+	if !w.alive {
+		return
+	}
+	w.alive, w.swept = false, true
+	w.gone = w.now.Add(w.draw("sweep", longestSweep))
+	w.tell(Exited{Gen: w.gen, Code: code, Signalled: code > 128, Probe: probe})
+}
+
+// pass lets time go by.
+func (w *world) pass(d time.Duration) {
+	for end := w.now.Add(d); ; {
+		when, what := w.next()
+		if what == nil || when.After(end) {
+			w.now = end
+			w.check()
+			return
+		}
+		w.now = when
+		what()
+	}
+}
+
+// happen lets one thing happen that nobody could foresee.
+func (w *world) happen() {
+	switch rapid.SampledFrom([]string{
+		"start", "up", "up", "handshake", "refused", "exit", "exit", "exit", "stdout", "wish", "wish", "replace", "stale", "stop",
+	}).Draw(w.rt, "what") {
+	case "start":
+		w.tell(Start{})
+	case "up":
+		w.tellAlive(Ready{w.gen})
+	case "handshake":
+		w.tellAlive(Handshake{w.gen})
+	case "refused":
+		w.tellAlive(Refused{w.gen})
+	case "exit":
+		code := rapid.SampledFrom([]int{0, 1, 1, 1, 1, 1, 1, 42, 42, 78, 139}).Draw(w.rt, "code")
+		w.die(code, rapid.IntRange(0, 9).Draw(w.rt, "probe") == 0)
+	case "stdout":
+		w.tellAlive(StdoutClosed{w.gen})
+	case "wish":
+		if w.wished.IsZero() && !w.finished {
+			w.wished = w.now
+		}
+		w.tell(Restart{Cause: Requested, Source: rapid.SampledFrom([]Source{SourceTool, SourceControl}).Draw(w.rt, "source")})
+	case "replace":
+		w.tell(Restart{Cause: rapid.SampledFrom([]Cause{Replace, ProbeExit}).Draw(w.rt, "cause")})
+	case "stale":
+		w.stale()
+	case "stop":
+		if rapid.IntRange(0, 9).Draw(w.rt, "really") == 0 {
+			w.stop()
+		}
+	}
+}
+
+func (w *world) tellAlive(ev Event) {
+	if w.alive {
+		w.tell(ev)
+	}
+}
+
+func (w *world) stop() {
+	if w.stopped.IsZero() {
+		w.stopped = w.now
+	}
+	w.tell(Stop{rapid.SampledFrom([]Profile{ClientEOF, Signal}).Draw(w.rt, "profile")})
+}
+
+// stale tells of processes other than the last one; nothing may come of it.
+func (w *world) stale() {
+	gen := w.gen + rapid.SampledFrom([]int{-1, 1}).Draw(w.rt, "off by")
+	if w.spawns == 0 {
+		gen = -2
+	}
+	before, due := w.Snapshot(), w.Deadline()
+	for _, ev := range []Event{
+		SpawnFailed{Gen: gen}, Handshake{gen}, Ready{gen}, Refused{gen}, Drained{gen}, StdoutClosed{gen},
+		Exited{Gen: gen, Code: 1}, Gone{gen},
+	} {
+		if actions := w.Step(w.now, 0, ev); len(actions) > 0 {
+			w.rt.Fatalf("%T of generation %d: %v", ev, gen, actions)
+		}
+	}
+	if diff := cmp.Diff(before, w.Snapshot()); diff != "" || !w.Deadline().Equal(due) {
+		w.rt.Fatalf("stale events changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p, err := backoff.Preset(rapid.SampledFrom([]string{"transparent", "exponential", "tiered"}).Draw(rt, "policy"))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		opts := rulesOf78()
+		opts.Backoff = p
+		w := &world{Machine: New(opts), rt: rt, now: t0}
+		if rapid.Bool().Draw(rt, "started") {
+			w.tell(Start{})
+		}
+		for range rapid.IntRange(1, 60).Draw(rt, "events") {
+			w.happen()
+			w.pass(w.draw("pause", rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, 24 * time.Hour}).Draw(rt, "scale")))
+		}
+		w.stop()
+		w.pass(longestStop + longestSweep)
+		if !w.finished {
+			rt.Fatalf("a stop did not end it: %s", w.State())
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package supervise
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+var t0 = time.Date(2026, 1, 13, 22, 30, 0, 0, time.UTC)
+
+// at is when a row's state is entered; the event comes 10 ms later.
+var at = t0.Add(time.Hour)
+
+// rows are the states, Stopping by its rungs, and what leads to each one, all of it at `at`.
+var rows = []struct {
+	name string
+	path []Event
+}{
+	{"stopped", nil},
+	{"starting", []Event{Start{}}},
+	{"handshake", []Event{Start{}, Handshake{0}}},
+	{"ready", []Event{Start{}, Ready{0}}},
+	{"draining", []Event{Start{}, Ready{0}, Restart{Cause: Requested, Source: SourceTool}}},
+	{"coming", []Event{Start{}, Stop{ClientEOF}}},
+	{"closing", []Event{Start{}, Ready{0}, Stop{ClientEOF}}},
+	{"ending", []Event{Start{}, Ready{0}, Restart{Cause: Requested, Source: SourceTool}, Drained{0}}},
+	{"killed", []Event{Start{}, StdoutClosed{0}}},
+	{"sweeping", []Event{Start{}, Exited{Code: 1}}},
+	{"leaving", []Event{Start{}, Exited{Code: 1}, Stop{}}},
+	{"backoff", []Event{Start{}, Exited{Code: 1}, Gone{0}, Exited{Gen: 1, Code: 1}, Gone{1}}},
+	{"failed", []Event{Start{}, Exited{Code: 78}, Gone{0}}},
+	{"over", []Event{Stop{}}},
+}
+
+var columns = []struct {
+	name string
+	ev   func(gen int) Event
+}{
+	{"Start", func(int) Event { return Start{} }},
+	{"SpawnFail", func(g int) Event { return SpawnFailed{g, errors.New("no such file")} }},
+	{"Handshake", func(g int) Event { return Handshake{g} }},
+	{"Ready", func(g int) Event { return Ready{g} }},
+	{"Refused", func(g int) Event { return Refused{g} }},
+	{"Drained", func(g int) Event { return Drained{g} }},
+	{"StdoutClosed", func(g int) Event { return StdoutClosed{g} }},
+	{"Exit 0", func(g int) Event { return Exited{Gen: g} }},
+	{"Exit 42", func(g int) Event { return Exited{Gen: g, Code: 42} }},
+	{"Exit 1", func(g int) Event { return Exited{Gen: g, Code: 1} }},
+	{"Gone", func(g int) Event { return Gone{g} }},
+	{"Restart", func(int) Event { return Restart{Cause: Requested, Source: SourceTool} }},
+	{"Replace", func(int) Event { return Restart{Cause: Replace} }},
+	{"EOF", func(int) Event { return Stop{ClientEOF} }},
+	{"Signal", func(int) Event { return Stop{Signal} }},
+	{"Tick", nil},
+}
+
+// table is every cell: the state that follows, the actions (D begin drain, I close stdin, T terminate, K kill, S spawn,
+// F finish; a report is implied by a change of state) and the time until the deadline. A dot: nothing happens at all.
+const table = `
+| row       | Start      | SpawnFail  | Handshake    | Ready         | Refused          | Drained        | StdoutClosed | Exit 0   | Exit 42  | Exit 1   | Gone       | Restart          | Replace          | EOF             | Signal           | Tick             |
+| stopped   | starting S | .          | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | .                |
+| starting  | .          | starting S | starting 30s | ready 1m0s    | stopping T 300ms | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping T 300ms | stopping T 300ms | stopping I 10s  | stopping T 600ms | .                |
+| handshake | .          | starting S | starting 30s | ready 1m0s    | stopping T 300ms | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping T 300ms | stopping T 300ms | stopping I 10s  | stopping T 600ms | stopping K       |
+| ready     | .          | .          | starting 30s | .             | .                | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping D 1s    | stopping T 300ms | stopping I 1.5s | stopping T 600ms | ready            |
+| draining  | .          | .          | .            | .             | .                | stopping IT 2s | .            | sweeping | sweeping | sweeping | .          | .                | stopping T 300ms | stopping I 1.5s | stopping T 600ms | stopping IT 2s   |
+| coming    | .          | .          | .            | stopping 1.5s | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | stopping T 600ms | stopping 1.5s    |
+| closing   | .          | .          | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | stopping T 600ms | stopping T 500ms |
+| ending    | .          | .          | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | stopping 300ms   | stopping 500ms  | stopping 600ms   | stopping K       |
+| killed    | .          | .          | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | .                | .                |
+| sweeping  | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | starting S | .                | .                | .               | .                | .                |
+| leaving   | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | stopped F  | .                | .                | .               | .                | .                |
+| backoff   | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | starting S       |
+| failed    | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | .                |
+| over      | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | .          | .                | .                | .               | .                | .                |
+`
+
+func TestEveryCell(t *testing.T) {
+	cells := parseTable(t)
+	for _, row := range rows {
+		for _, col := range columns {
+			t.Run(row.name+" "+col.name, func(t *testing.T) {
+				got := cell(row.path, col.ev)
+				if want := cells[row.name][col.name]; got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
+// cell returns what a machine in the row's state makes of an event, or of the deadline if there is no event.
+func cell(path []Event, event func(int) Event) string {
+	m := New(rulesOf78())
+	for _, ev := range path {
+		m.Step(at, 0, ev)
+	}
+	now, state, deadline := at.Add(10*time.Millisecond), m.State(), m.Deadline()
+	var actions []Action
+	if event != nil {
+		actions = m.Step(now, 0, event(max(m.gen, 0)))
+	} else {
+		now = deadline
+		actions = m.Tick(now, 0)
+	}
+	if len(actions) == 0 && m.State() == state && m.Deadline().Equal(deadline) {
+		return "."
+	}
+	text := m.State().String()
+	if a := letters(actions); a != "" {
+		text += " " + a
+	}
+	if !m.Deadline().IsZero() {
+		text += " " + m.Deadline().Sub(now).String()
+	}
+	return text
+}
+
+func letters(actions []Action) string {
+	var b strings.Builder
+	for _, a := range actions {
+		switch a.(type) {
+		case Spawn:
+			b.WriteByte('S')
+		case BeginDrain:
+			b.WriteByte('D')
+		case CloseStdin:
+			b.WriteByte('I')
+		case Terminate:
+			b.WriteByte('T')
+		case Kill:
+			b.WriteByte('K')
+		case Finish:
+			b.WriteByte('F')
+		}
+	}
+	return b.String()
+}
+
+func rulesOf78() Options {
+	var o Options
+	o.Exits.FailOn = []int{78}
+	return o
+}
+
+func parseTable(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	cells := map[string]map[string]string{}
+	var head []string
+	for line := range strings.Lines(table) {
+		var fields []string
+		for f := range strings.SplitSeq(strings.Trim(line, "|\n "), "|") {
+			fields = append(fields, strings.TrimSpace(f))
+		}
+		if len(fields) == 1 {
+			continue
+		}
+		if head == nil {
+			head = fields
+			continue
+		}
+		row := map[string]string{}
+		for i, f := range fields[1:] {
+			row[head[i+1]] = f
+		}
+		cells[fields[0]] = row
+	}
+	if len(head) != len(columns)+1 || len(cells) != len(rows) {
+		t.Fatalf("the table has %d rows and %d columns", len(cells), len(head)-1)
+	}
+	return cells
+}
