@@ -17,7 +17,7 @@ type plan struct {
 func planFor(quick bool) plan {
 	if quick {
 		return plan{
-			Rounds: 10, Blocks: 4, Starts: 12, LongLines: 3,
+			Rounds: 8, Blocks: 4, Starts: 12, LongLines: 3,
 			Scenarios: []scenario{
 				{Size: 200, InFlight: 1},
 				{Size: 200, InFlight: 1, Think: true},

@@ -4,13 +4,13 @@ import "testing"
 
 // asks: the server asks its client for a sample, an answer of the user, and its roots.
 func (s *session) asks(t *testing.T) {
-	t.Run("server asks", func(t *testing.T) {
+	s.run(t, "server asks", func(t *testing.T) {
 		s.checkAsks(t)
 	})
 	if direct() {
 		return
 	}
-	t.Run("killed while the user is asked", func(t *testing.T) {
+	s.run(t, "killed while the user is asked", func(t *testing.T) {
 		from := s.mark()
 		s.do(t, step{"op": "hold"})
 		_, ch := s.begin(step{"op": "call", "tool": "elicit", "args": map[string]any{"question": "held"}})
@@ -50,7 +50,7 @@ func (s *session) checkAsks(t *testing.T) {
 // and the late answer reaches nobody.
 func (s *session) withdrawn(t *testing.T, from int, ch <-chan reply) {
 	t.Helper()
-	s.wantUnknown(t, await(t, "elicit", ch))
+	s.wantUnknown(t, s.await(t, "elicit", ch))
 	s.awaitEvent(t, from, "withdrawal of the question", func(e event) bool { return e.Event == "withdrawn" })
 	s.do(t, step{"op": "release"})
 	if n := s.count("elicit held"); n != 0 {
@@ -63,7 +63,7 @@ func (s *session) withdrawn(t *testing.T, from int, ch <-chan reply) {
 func (s *session) answeredLater(t *testing.T, ch <-chan reply) {
 	t.Helper()
 	s.do(t, step{"op": "release"})
-	r := await(t, "elicit", ch)
+	r := s.await(t, "elicit", ch)
 	if r.Error != nil || r.text() != "elicited yes" {
 		t.Errorf("answer after a restart: %s", r)
 	}

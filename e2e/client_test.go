@@ -151,13 +151,24 @@ func (s *session) begin(st step) (int, <-chan reply) {
 	return n, ch
 }
 
+// run is t.Run for a part of the session; it is skipped when an earlier part broke the session.
+func (s *session) run(t *testing.T, name string, part func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		if s.broken.Load() {
+			t.Skip("the session is broken since an earlier failure")
+		}
+		part(t)
+	})
+}
+
 // await waits for a step's outcome.
-func await(t *testing.T, what string, ch <-chan reply) reply {
+func (s *session) await(t *testing.T, what string, ch <-chan reply) reply {
 	t.Helper()
 	select {
 	case r := <-ch:
 		return r
 	case <-time.After(patience + 15*time.Second):
+		s.broken.Store(true)
 		t.Fatalf("%s: no answer", what)
 		return reply{}
 	}
@@ -168,8 +179,11 @@ func (s *session) do(t *testing.T, st step) reply {
 	t.Helper()
 	what := fmt.Sprint(st["op"], " ", st["tool"], st["uri"])
 	_, ch := s.begin(st)
-	r := await(t, what, ch)
+	r := s.await(t, what, ch)
 	if r.Error != nil {
+		if m := r.Error.Message; strings.Contains(m, "timed out") || strings.Contains(m, "deadline") || strings.Contains(m, "closed") {
+			s.broken.Store(true)
+		}
 		t.Fatalf("%s: %s", what, r)
 	}
 	return r
@@ -197,6 +211,7 @@ func (s *session) awaitEvent(t *testing.T, from int, what string, ok func(event)
 		return false
 	}
 	if !eventually(found) {
+		s.broken.Store(true)
 		t.Fatalf("%s: never came; the client saw %v", what, s.seen(from))
 	}
 }

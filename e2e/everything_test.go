@@ -88,7 +88,7 @@ func (s *session) everythingUnderFire(t *testing.T) {
 	n, ch := s.begin(step{"op": "call", "tool": "trigger-long-running-operation", "args": map[string]any{"duration": 1.2, "steps": 6}, "progress": true})
 	s.awaitEvent(t, from, "progress", func(e event) bool { return e.Event == "progress" && e.N == n && e.Progress >= 2 })
 	kill(t, s.everythingPID(t))
-	r := await(t, "long operation", ch)
+	r := s.await(t, "long operation", ch)
 	if r.Error != nil || r.tool().IsError {
 		t.Errorf("a read-only call over a kill: %s", r)
 	}
@@ -103,7 +103,7 @@ func (s *session) everythingUnderFire(t *testing.T) {
 	_, ch = s.begin(step{"op": "call", "tool": "trigger-elicitation-request", "args": map[string]any{}})
 	s.awaitEvent(t, from, "elicitation", asked("elicitation/create"))
 	kill(t, s.everythingPID(t))
-	s.wantUnknown(t, await(t, "elicitation", ch))
+	s.wantUnknown(t, s.await(t, "elicitation", ch))
 	s.awaitEvent(t, from, "withdrawal of the question", func(e event) bool { return e.Event == "withdrawn" })
 	s.do(t, step{"op": "release"})
 	if got := s.call(t, "trigger-sampling-request", map[string]any{"prompt": "again", "maxTokens": 10}).text(); !strings.Contains(got, "fixed reply") {

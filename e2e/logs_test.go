@@ -30,7 +30,7 @@ func startLoggedRun(t *testing.T) loggedRun {
 	}
 	old := s.serverPID(t)
 	_, ch := s.begin(step{"op": "call", "tool": "die"})
-	if r := await(t, "die", ch); r.Error != nil || !r.tool().IsError {
+	if r := s.await(t, "die", ch); r.Error != nil || !r.tool().IsError {
 		t.Errorf("a call that kills its server: %s", r)
 	}
 	s.awaitNewServer(t, old)
@@ -41,7 +41,7 @@ func startLoggedRun(t *testing.T) loggedRun {
 	}
 	// A lone surrogate: Node's JSON.stringify sends it as an escape.
 	_, ch = s.begin(step{"op": "call", "tool": "echo", "args": map[string]any{"text": json.RawMessage(`"\ud83d"`)}})
-	if r := await(t, "lone surrogate", ch); r.Error == nil || r.Error.Code != -32602 || !strings.Contains(r.Error.Message, "Validation failed: ") {
+	if r := s.await(t, "lone surrogate", ch); r.Error == nil || r.Error.Code != -32602 || !strings.Contains(r.Error.Message, "Validation failed: ") {
 		t.Errorf("lone surrogate: %s", r)
 	}
 	s.do(t, step{"op": "close"})

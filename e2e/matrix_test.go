@@ -65,7 +65,7 @@ const item = "test://item"
 
 // everyday is what a session does while nothing goes wrong.
 func (s *session) everyday(t *testing.T) {
-	t.Run("list", func(t *testing.T) {
+	s.run(t, "list", func(t *testing.T) {
 		names := s.toolNames(t)
 		for _, want := range []string{"echo", "bump", "look", "idem", "slow"} {
 			if !slices.Contains(names, want) {
@@ -78,7 +78,7 @@ func (s *session) everyday(t *testing.T) {
 		s.do(t, step{"op": "resources"})
 		s.do(t, step{"op": "prompts"})
 	})
-	t.Run("call", func(t *testing.T) {
+	s.run(t, "call", func(t *testing.T) {
 		const odd = "héllo \"wörld\" ✅ \u2028 \\u0041 \t"
 		if got := s.call(t, "echo", map[string]any{"text": odd}).text(); got != odd {
 			t.Errorf("echo: %q, want %q", got, odd)
@@ -89,22 +89,22 @@ func (s *session) everyday(t *testing.T) {
 		}
 		s.call(t, "bump", map[string]any{"value": "plain"})
 	})
-	t.Run("progress", func(t *testing.T) {
+	s.run(t, "progress", func(t *testing.T) {
 		r := s.do(t, step{"op": "call", "tool": "slow", "args": map[string]any{"value": "p", "steps": 4, "ms": 30}, "progress": true})
 		if r.text() == "" || !slices.Equal(r.Progress, []float64{1, 2, 3, 4}) {
 			t.Errorf("progress %v of %s", r.Progress, r)
 		}
 	})
-	t.Run("cancel", func(t *testing.T) {
+	s.run(t, "cancel", func(t *testing.T) {
 		n, ch := s.begin(step{"op": "call", "tool": "slow", "args": map[string]any{"value": "c", "steps": 200, "ms": 50}})
 		s.awaitTrace(t, "slow c", 1)
 		s.do(t, step{"op": "cancel", "target": n})
-		if r := await(t, "cancelled call", ch); r.Error == nil {
+		if r := s.await(t, "cancelled call", ch); r.Error == nil {
 			t.Errorf("the cancelled call was answered: %s", r)
 		}
 		s.awaitTrace(t, "slow-cancelled c", 1)
 	})
-	t.Run("subscribe", func(t *testing.T) {
+	s.run(t, "subscribe", func(t *testing.T) {
 		s.do(t, step{"op": "subscribe", "uri": item})
 		if !s.modern() {
 			s.do(t, step{"op": "level", "level": "info"})
@@ -146,7 +146,7 @@ func (s *session) serverPID(t *testing.T) int {
 
 // underFire: the server is killed between calls and during calls.
 func (s *session) underFire(t *testing.T) {
-	t.Run("killed between calls", func(t *testing.T) {
+	s.run(t, "killed between calls", func(t *testing.T) {
 		from, subscribed := s.mark(), s.count("subscribe "+item)
 		kill(t, s.serverPID(t))
 		s.call(t, "bump", map[string]any{"value": "between"})
@@ -160,23 +160,23 @@ func (s *session) underFire(t *testing.T) {
 		}
 		s.touch(t)
 	})
-	t.Run("killed during a call that may not be repeated", func(t *testing.T) {
+	s.run(t, "killed during a call that may not be repeated", func(t *testing.T) {
 		_, ch := s.begin(step{"op": "call", "tool": "bump", "args": map[string]any{"value": "during", "ms": 60000}})
 		s.awaitTrace(t, "bump during", 1)
 		kill(t, s.currentPID(t, "bump during"))
-		s.wantUnknown(t, await(t, "bump", ch))
+		s.wantUnknown(t, s.await(t, "bump", ch))
 		s.call(t, "bump", map[string]any{"value": "after"})
 		if n := s.count("bump during"); n != 1 {
 			t.Errorf("the call ran %d times, want once", n)
 		}
 	})
 	for _, tool := range []string{"look", "idem"} {
-		t.Run("killed during "+tool, func(t *testing.T) {
+		s.run(t, "killed during "+tool, func(t *testing.T) {
 			_, ch := s.begin(step{"op": "call", "tool": tool, "args": map[string]any{"value": "x", "ms": 700}})
 			s.awaitTrace(t, tool+" x", 1)
 			old := s.currentPID(t, tool+" x")
 			kill(t, old)
-			r := await(t, tool, ch)
+			r := s.await(t, tool, ch)
 			if r.Error != nil || r.tool().IsError || !strings.HasPrefix(r.text(), tool+" x ") || strings.HasSuffix(r.text(), fmt.Sprint(" ", old)) {
 				t.Errorf("the call that may be repeated: %s", r)
 			}
@@ -185,13 +185,13 @@ func (s *session) underFire(t *testing.T) {
 			}
 		})
 	}
-	t.Run("killed before it read the call", s.undelivered)
-	t.Run("killed during progress", s.progressUnderFire)
-	t.Run("killed after a cancellation", func(t *testing.T) {
+	s.run(t, "killed before it read the call", s.undelivered)
+	s.run(t, "killed during progress", s.progressUnderFire)
+	s.run(t, "killed after a cancellation", func(t *testing.T) {
 		n, ch := s.begin(step{"op": "call", "tool": "look", "args": map[string]any{"value": "gone", "ms": 60000}})
 		s.awaitTrace(t, "look gone", 1)
 		s.do(t, step{"op": "cancel", "target": n})
-		if r := await(t, "cancelled call", ch); r.Error == nil {
+		if r := s.await(t, "cancelled call", ch); r.Error == nil {
 			t.Errorf("the cancelled call was answered: %s", r)
 		}
 		s.call(t, "echo", map[string]any{"text": "the cancellation was read before this"})
@@ -207,11 +207,11 @@ func (s *session) underFire(t *testing.T) {
 func (s *session) undelivered(t *testing.T) {
 	pid := s.serverPID(t)
 	var ch <-chan reply
-	freeze(t, pid, func() {
+	s.freeze(t, pid, func() {
 		_, ch = s.begin(step{"op": "call", "tool": "bump", "args": map[string]any{"value": "unread"}})
 	})
 	kill(t, pid)
-	r := await(t, "undelivered bump", ch)
+	r := s.await(t, "undelivered bump", ch)
 	if r.Error != nil || r.tool().IsError {
 		t.Errorf("a call that was never delivered: %s", r)
 	}
@@ -226,7 +226,7 @@ func (s *session) progressUnderFire(t *testing.T) {
 	n, ch := s.begin(step{"op": "call", "tool": "slow", "args": map[string]any{"value": "f", "steps": 5, "ms": 60}, "progress": true})
 	s.awaitEvent(t, from, "progress", func(e event) bool { return e.Event == "progress" && e.N == n && e.Progress == 2 })
 	kill(t, s.currentPID(t, "slow f"))
-	r := await(t, "slow", ch)
+	r := s.await(t, "slow", ch)
 	if r.Error != nil || r.tool().IsError {
 		t.Fatalf("slow: %s", r)
 	}
@@ -274,7 +274,7 @@ func (s *session) wantUnknown(t *testing.T, r reply) {
 
 // leave closes the connection: fast, without an error before, and with nothing left behind.
 func (s *session) leave(t *testing.T) {
-	t.Run("leave", func(t *testing.T) {
+	s.run(t, "leave", func(t *testing.T) {
 		s.do(t, step{"op": "unsubscribe", "uri": item})
 		r := s.do(t, step{"op": "close"})
 		var took struct{ MS int }

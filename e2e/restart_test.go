@@ -8,17 +8,17 @@ import (
 
 // restarts: every way in which a restart is asked for.
 func (s *session) restarts(t *testing.T) {
-	t.Run("exit 42", func(t *testing.T) {
+	s.run(t, "exit 42", func(t *testing.T) {
 		old := s.serverPID(t)
 		s.call(t, "leave", map[string]any{"code": 42})
 		s.awaitNewServer(t, old)
 	})
-	t.Run("marker on stderr", func(t *testing.T) {
+	s.run(t, "marker on stderr", func(t *testing.T) {
 		old := s.serverPID(t)
 		s.call(t, "marker", nil)
 		s.awaitNewServer(t, old)
 	})
-	t.Run("restart_server", func(t *testing.T) {
+	s.run(t, "restart_server", func(t *testing.T) {
 		old := s.serverPID(t)
 		since := time.Now().UTC().Add(-time.Millisecond).Format("2006-01-02T15:04:05.000000+00:00")
 		got := s.call(t, "restart_server", map[string]any{"reason": "e2e says so"}).text()
@@ -29,7 +29,7 @@ func (s *session) restarts(t *testing.T) {
 		var last reply
 		if !eventually(func() bool {
 			_, ch := s.begin(step{"op": verify["op"], "tool": verify["tool"], "args": verify["args"]})
-			last = await(t, "verify_server_restarted", ch)
+			last = s.await(t, "verify_server_restarted", ch)
 			return strings.HasPrefix(last.text(), "✅ Server restart verified: occurred at ") && strings.HasSuffix(last.text(), " (reason: e2e says so)")
 		}) {
 			t.Errorf("verify_server_restarted: %s", last)
@@ -39,11 +39,11 @@ func (s *session) restarts(t *testing.T) {
 		}
 		s.call(t, "server_status", map[string]any{})
 		_, ch := s.begin(step{"op": "call", "tool": "verify_server_restarted", "args": map[string]any{"since_timestamp": "2999-01-01T00:00:00Z"}})
-		if r := await(t, "verify", ch); !r.tool().IsError || !strings.HasPrefix(r.text(), "❌ No recent restart detected since 2999-01-01T00:00:00+00:00.") {
+		if r := s.await(t, "verify", ch); !r.tool().IsError || !strings.HasPrefix(r.text(), "❌ No recent restart detected since 2999-01-01T00:00:00+00:00.") {
 			t.Errorf("verify of a restart that never was: %s", r)
 		}
 	})
-	t.Run("subscription after all that", s.touch)
+	s.run(t, "subscription after all that", s.touch)
 }
 
 // awaitNewServer: another process answers, and meanwhile no call fails.

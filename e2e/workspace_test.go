@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ const patience = 20 * time.Second
 type workspace struct {
 	t   *testing.T
 	dir string
+
+	broken atomic.Bool // something never came: the rest of the session would only wait
 }
 
 func newWorkspace(t *testing.T) *workspace {
@@ -95,6 +98,7 @@ func (w *workspace) count(line string) int {
 func (w *workspace) awaitTrace(t *testing.T, line string, n int) {
 	t.Helper()
 	if !eventually(func() bool { return w.count(line) >= n }) {
+		w.broken.Store(true)
 		t.Fatalf("trace %q: seen %d times in %v, want %d", line, w.count(line), patience, n)
 	}
 }
@@ -120,15 +124,33 @@ func kill(t *testing.T, pid int) {
 
 // freeze stops a process and returns once something lies unread on its stdin, so that a kill then hits a server
 // that provably has not read it.
-func freeze(t *testing.T, pid int, send func()) {
+func (w *workspace) freeze(t *testing.T, pid int, send func()) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatalf("stop server %d: %v", pid, err)
 	}
+	if !eventually(func() bool { return stopped(pid) }) {
+		w.broken.Store(true)
+		t.Fatalf("server %d does not stop", pid)
+	}
 	send()
 	if !eventually(func() bool { return unread(pid) }) {
+		w.broken.Store(true)
 		t.Fatal("the request never reached the pipe of the stopped server")
 	}
+}
+
+// stopped says whether every thread of the process has stopped.
+func stopped(pid int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, name := range stats {
+		stat, _ := os.ReadFile(name)
+		_, rest, _ := bytes.Cut(stat, []byte(") "))
+		if !bytes.HasPrefix(rest, []byte("T")) {
+			return false
+		}
+	}
+	return len(stats) > 0
 }
 
 // unread says whether bytes wait in a pipe that the process reads. Not only descriptor 0 counts: the Python SDK moves
@@ -207,7 +229,7 @@ func (w *workspace) explain() {
 	if !w.t.Failed() {
 		return
 	}
-	for _, name := range []string{"stderr.log", "audit.log", "trace", "wire"} {
+	for _, name := range []string{"stderr.log", "audit.log", "trace"} {
 		data, _ := os.ReadFile(w.path(name))
 		lines := strings.SplitAfter(string(data), "\n")
 		if from := len(lines) - 60; from > 0 {

@@ -52,7 +52,7 @@ func (w *fakeWorld) Abandon()                    { w.acts = append(w.acts, "aban
 func (w *fakeWorld) Unread() (int, bool)         { return w.unread, w.canCount }
 func (w *fakeWorld) Finish(code int)             { w.acts = append(w.acts, fmt.Sprintf("finish %d", code)) }
 func (w *fakeWorld) LastStderr(int) []string     { return w.stderr }
-func (w *fakeWorld) MarkerPath() string          { return "/work/.mcp_restart_marker" }
+func (w *fakeWorld) MarkerPath() string          { return "marker" }
 func (w *fakeWorld) Remember(k Knowledge)        { w.learned = append(w.learned, k) }
 func (w *fakeWorld) Rand() float64               { return 0 }
 func (w *fakeWorld) Emit(e event.Event)          { w.events = append(w.events, e) }

@@ -28,6 +28,7 @@ func runInherit(io streams, s *settings) error {
 		Command: s.backend.Command, Name: s.backend.Name, StateDir: s.serverState,
 		Supervise: s.backend.Supervise, Sink: k,
 	})
+	prepareState(s, k)
 	k.say(event.ProxyStarted, "Watchdog supervisor starting")
 	stop := handleSignals(inherited{h}, k)
 	defer stop()

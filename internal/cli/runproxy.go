@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/audit"
@@ -70,6 +71,23 @@ func (k *sinks) close() {
 	_ = errors.Join(errs...) // stderr may be what failed: there is nobody left to tell
 }
 
+const (
+	// serverLogsTotal bounds the stderr files of all runs together, in bytes; serverLogsAge their age.
+	serverLogsTotal = 200 << 20
+	serverLogsAge   = 14 * 24 * time.Hour
+)
+
+// prepareState makes the directory the server may keep things in, and clears away what long dead runs left behind.
+func prepareState(s *settings, k *sinks) {
+	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
+		k.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
+	}
+	go func() {
+		// What cannot be removed now is tried again by the next run.
+		_ = logline.Prune(filepath.Dir(s.stderrLog), time.Now(), serverLogsTotal, serverLogsAge, s.stderrLog)
+	}()
+}
+
 // runProxy is `outlive run` in its usual mode.
 func runProxy(io streams, s *settings) error {
 	child.CloseInheritedOnExec()
@@ -94,6 +112,7 @@ func runProxy(io streams, s *settings) error {
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
+	prepareState(s, k)
 	k.say(event.ProxyStarted, "MCP Proxy starting")
 	stop := handleSignals(p, k)
 	defer stop()

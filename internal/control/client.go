@@ -158,14 +158,15 @@ func (i Instance) do(ctx context.Context, method, path string, body any) (resp *
 		}
 		return nil, nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, err)
 	}
+	answer := resp.Body
 	done = func() {
-		_ = resp.Body.Close()
+		_ = answer.Close()
 		transport.CloseIdleConnections()
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer done()
 		var f failure
-		if json.NewDecoder(io.LimitReader(resp.Body, bodyLimit)).Decode(&f) != nil || f.Error == "" {
+		if json.NewDecoder(io.LimitReader(answer, bodyLimit)).Decode(&f) != nil || f.Error == "" {
 			f.Error = resp.Status
 		}
 		return nil, nil, fmt.Errorf("%s (pid %d): %s", i.Name, i.PID, f.Error)

@@ -60,7 +60,11 @@ func fileName(name string) string {
 	s := b.String()
 	if len(s) > nameLimit {
 		sum := sha256.Sum256([]byte(name))
-		s = s[:nameLimit-9] + "~" + hex.EncodeToString(sum[:4])
+		s = s[:nameLimit-9]
+		if at := strings.LastIndexByte(s, '%'); at > len(s)-3 {
+			s = s[:at] // no escape is cut in two
+		}
+		s += "~" + hex.EncodeToString(sum[:4])
 	}
 	return s
 }

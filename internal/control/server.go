@@ -42,7 +42,7 @@ func Listen(dir, name string, pid int, src Source) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on control socket: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := protect(path); err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("protect control socket: %w", err)
 	}

@@ -20,3 +20,6 @@ func ours(st fs.FileInfo) bool {
 
 // refused reports whether a connection failed because nobody listens.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// protect makes the socket the user's alone; its directory is so already.
+func protect(path string) error { return os.Chmod(path, 0o600) }

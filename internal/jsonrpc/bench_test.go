@@ -81,6 +81,7 @@ func TestNoAllocations(t *testing.T) {
 	buf := make([]byte, 0, 64<<10)
 	number, fraction, float := []byte(`12`), []byte(`1.25e-7`), []byte(`12.0`)
 	text, escaped, accent := []byte(`"abc-1"`), []byte(`"\u00e9\ud83d\ude00"`), []byte(`"é😀"`)
+	id := Find(call, "id")
 	var e Envelope
 	for name, f := range map[string]func(){
 		"scan response":  func() { _ = e.Scan(line) },
@@ -97,7 +98,7 @@ func TestNoAllocations(t *testing.T) {
 		"find path":      func() { FindPath(call, "params", "arguments", "k") },
 		"members":        func() { countMembers(call) },
 		"elements":       func() { countElements(call) },
-		"replace":        func() { buf = Replace(buf[:0], call, e.ID, []byte("1")) },
+		"replace":        func() { buf = Replace(buf[:0], call, id, number) },
 		"set":            func() { buf, _ = Set(buf[:0], call, []byte("1"), "params", "_meta", "x") },
 		"delete":         func() { buf = Delete(buf[:0], call, "method") },
 		"error response": func() { buf = AppendError(buf[:0], []byte("1"), InternalError, "no\n\xff", nil) },

@@ -81,44 +81,26 @@ func scanText(b []byte, i int) (int, flags) {
 }
 
 // plainText returns the offset of the next quote, backslash or control character from i on, len(b) when there is none.
-// The high bits of high tell whether there was anything but ASCII on the way.
+// The high bits of high tell whether there was anything but ASCII on the way, or in the few bytes read beyond it.
 func plainText(b []byte, i int, high uint64) (int, uint64) {
-	for i+32 <= len(b) {
-		p := b[i : i+32 : i+32]
+	for i+16 <= len(b) {
+		p := b[i : i+16 : i+16]
 		x, y := binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])
-		if h, k := special(x), special(y); h|k != 0 {
-			return mark(i, high, x, y, h, k)
-		}
+		h, k := special(x), special(y)
 		high |= x | y
-		x, y = binary.LittleEndian.Uint64(p[16:]), binary.LittleEndian.Uint64(p[24:])
-		if h, k := special(x), special(y); h|k != 0 {
-			return mark(i+16, high, x, y, h, k)
+		if h|k != 0 {
+			if h == 0 {
+				h, i = k, i+8
+			}
+			return i + bits.TrailingZeros64(h)>>3, high
 		}
-		high |= x | y
-		i += 32
-	}
-	for i+8 <= len(b) {
-		x := binary.LittleEndian.Uint64(b[i:])
-		if h := special(x); h != 0 {
-			return mark(i, high, x, 0, h, 0)
-		}
-		high |= x
-		i += 8
+		i += 16
 	}
 	for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
 		high |= uint64(b[i])
 		i++
 	}
 	return i, high
-}
-
-// mark returns the offset of the lowest mark in h, else k, which belong to the words x and y from offset i on, and adds
-// to high what stands before it.
-func mark(i int, high, x, y, h, k uint64) (int, uint64) {
-	if h == 0 {
-		i, high, x, h = i+8, high|x, y, k
-	}
-	return i + bits.TrailingZeros64(h)>>3, high | x&(h^(h-1))
 }
 
 // scanEscape measures the escape whose backslash stands at i: a surrogate pair is one escape of 12 bytes. n is 0 when

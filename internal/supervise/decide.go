@@ -96,8 +96,11 @@ func (m *Machine) spawn(now time.Time) {
 	m.exit, m.rung, m.pending = Exited{}, ground, nil
 }
 
-// finish ends it all.
+// finish ends it all. Whatever ended the last process, no restart follows on it any more, and the report says so.
 func (m *Machine) finish(now time.Time) {
+	if m.cause != Clean {
+		m.cause, m.source, m.reason = Shutdown, NoSource, "shut down"
+	}
 	m.enter(now, Stopped, Report{})
 	m.over = true
 	m.do(Finish{})

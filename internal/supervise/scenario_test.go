@@ -252,6 +252,13 @@ func TestWishDuringAnotherEndIsRemembered(t *testing.T) {
 	}
 }
 
+func TestStopAfterACrashPromisesNoRestart(t *testing.T) {
+	s := begin(t, Options{}).up().tell(Exited{Code: 1}, Stop{ClientEOF}, Gone{}).expect(Stopped, 0)
+	if got := s.last(); got.Cause != Shutdown || got.Code != 1 {
+		t.Errorf("reported %+v", got)
+	}
+}
+
 func TestStopForgetsTheWish(t *testing.T) {
 	s := begin(t, Options{}).up().tell(byTool, byTool, Stop{Signal}).exit(143).expect(Stopped, 0)
 	if s.doing != "SDTF" {
@@ -360,5 +367,38 @@ func TestRestartBeforeTheFirstStartStarts(t *testing.T) {
 	m.Step(t0, 0, byTool)
 	if m.State() != Starting || m.Restarts() != 0 || m.Generation() != 0 {
 		t.Errorf("%s, generation %d, %d restarts", m.State(), m.Generation(), m.Restarts())
+	}
+}
+
+func TestALaterSofterStopDoesNotSlowDown(t *testing.T) {
+	s := begin(t, Options{}).up().tell(Stop{Signal}).pass(550*time.Millisecond).tell(Stop{ClientEOF}, Stop{Signal})
+	if s.pass(50 * time.Millisecond); s.doing != "STK" {
+		t.Errorf("did %q", s.doing)
+	}
+}
+
+func TestHandshakeInterruptsHealth(t *testing.T) {
+	s := begin(t, preset(t, "exponential")).exit(1).pass(time.Second).up().pass(50 * time.Second).tell(Handshake{1})
+	s.pass(20 * time.Second).exit(1)
+	if got := s.last().Delay; got != 2*time.Second {
+		t.Errorf("waits %s: it was not ready for a minute", got)
+	}
+}
+
+func TestAReplacementFulfilsAWish(t *testing.T) {
+	s := begin(t, Options{}).up().tell(Restart{Cause: Replace}, byTool).exit(143).expect(Starting, 0)
+	s.up().pass(time.Hour).expect(Serving, 0)
+}
+
+func TestAPersonsRestartForgetsFailuresAServersOwnDoesNot(t *testing.T) {
+	for source, want := range map[Source]time.Duration{
+		SourceTool: time.Second, SourceSignal: time.Second, SourceControl: time.Second, SourceWatch: time.Second,
+		SourceMarker: 4 * time.Second,
+	} {
+		s := begin(t, preset(t, "exponential")).exit(1).pass(time.Second).exit(1).pass(2 * time.Second).up()
+		s.tell(Restart{Cause: Requested, Source: source}).exit(143).expect(Starting, 3).exit(1)
+		if got := s.last().Delay; got != want {
+			t.Errorf("%s: the next crash waits %s, want %s", source, got, want)
+		}
 	}
 }
