@@ -16,7 +16,7 @@ func (s *session) asks(t *testing.T) {
 		_, ch := s.begin(step{"op": "call", "tool": "elicit", "args": map[string]any{"question": "held"}})
 		s.awaitEvent(t, from, "the question", asked("elicitation/create"))
 		pid := s.currentPID(t, "elicit-asked held")
-		kill(t, pid)
+		killed(t, pid)
 		if s.modern() {
 			s.answeredLater(t, ch)
 		} else {

@@ -148,7 +148,7 @@ func (s *session) serverPID(t *testing.T) int {
 func (s *session) underFire(t *testing.T) {
 	s.run(t, "killed between calls", func(t *testing.T) {
 		from, subscribed := s.mark(), s.count("subscribe "+item)
-		kill(t, s.serverPID(t))
+		killed(t, s.serverPID(t))
 		s.call(t, "bump", map[string]any{"value": "between"})
 		if n := s.count("bump between"); n != 1 {
 			t.Errorf("a call after the kill ran %d times, want once", n)
@@ -159,6 +159,13 @@ func (s *session) underFire(t *testing.T) {
 			s.awaitTrace(t, "level info", 2)
 		}
 		s.touch(t)
+	})
+	s.run(t, "killed just before a call", func(t *testing.T) {
+		old := s.serverPID(t)
+		kill(t, old)
+		if now := s.serverPID(t); now == old {
+			t.Errorf("the dead server %d has answered", old)
+		}
 	})
 	s.run(t, "killed during a call that may not be repeated", func(t *testing.T) {
 		_, ch := s.begin(step{"op": "call", "tool": "bump", "args": map[string]any{"value": "during", "ms": 60000}})

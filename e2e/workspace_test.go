@@ -122,6 +122,25 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
+// killed kills a process and returns when it is dead. A process that waits in read(2) while the signal is on its way
+// can still take bytes off the pipe that its program never sees, so only a call sent after this is provably unread.
+func killed(t *testing.T, pid int) {
+	t.Helper()
+	kill(t, pid)
+	dead := func() bool {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if len(tasks) == 0 {
+			return true
+		}
+		stat, _ := os.ReadFile(tasks[0])
+		_, rest, _ := bytes.Cut(stat, []byte(") "))
+		return len(tasks) == 1 && (len(rest) == 0 || bytes.HasPrefix(rest, []byte("Z")) || bytes.HasPrefix(rest, []byte("X")))
+	}
+	if !eventually(dead) {
+		t.Fatalf("server %d survives SIGKILL", pid)
+	}
+}
+
 // freeze stops a process and returns once something lies unread on its stdin, so that a kill then hits a server
 // that provably has not read it.
 func (w *workspace) freeze(t *testing.T, pid int, send func()) {

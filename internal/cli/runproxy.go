@@ -71,12 +71,6 @@ func (k *sinks) close() {
 	_ = errors.Join(errs...) // stderr may be what failed: there is nobody left to tell
 }
 
-const (
-	// serverLogsTotal bounds the stderr files of all runs together, in bytes; serverLogsAge their age.
-	serverLogsTotal = 200 << 20
-	serverLogsAge   = 14 * 24 * time.Hour
-)
-
 // prepareState makes the directory the server may keep things in, and clears away what long dead runs left behind.
 func prepareState(s *settings, k *sinks) {
 	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
@@ -84,7 +78,7 @@ func prepareState(s *settings, k *sinks) {
 	}
 	go func() {
 		// What cannot be removed now is tried again by the next run.
-		_ = logline.Prune(filepath.Dir(s.stderrLog), time.Now(), serverLogsTotal, serverLogsAge, s.stderrLog)
+		_ = logline.Prune(filepath.Dir(s.stderrLog), time.Now(), logline.PruneTotal, logline.PruneAge, s.stderrLog)
 	}()
 }
 

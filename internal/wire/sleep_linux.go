@@ -34,8 +34,8 @@ func (l *Loop) sleep(timeout time.Duration) int {
 		n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)),
 			uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 		if errno != 0 {
-			// The signal that interrupts us is often the collector's, which waits for this goroutine to yield.
-			runtime.Gosched()
+			// The signal that interrupts us is often the collector's, which waits for this goroutine. It is heard at the
+			// next ordinary call; runtime.Gosched would not do, it forgets the request and the collector waits on.
 			return -1
 		}
 		return int(n)
