@@ -55,16 +55,9 @@ func (r reachable) Status() control.Status {
 		b.Name, b.Command, b.State = r.settings.backend.Name, r.settings.backend.Command, "ending"
 	}
 	s := control.Status{
-		Name: b.Name, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Command: b.Command,
-		Dir: r.settings.dir, State: b.State, ServerPID: b.ServerPID, Generation: b.Generation,
-		RestartCount: b.RestartCount, UptimeMS: b.UptimeMS, ReadySince: b.ReadySince, NextTryAt: b.NextTryAt,
-		Era: b.Era, ProtocolVersion: b.ProtocolVersion, Client: b.Client, InFlight: b.InFlight, Queued: b.Queued,
-		StdoutNoise: b.StdoutNoise,
-		Lost:        control.Lost{Stderr: r.sinks.log.Lost(), Log: r.sinks.kept.Lost()},
-		LogPath:     r.sinks.kept.Path(),
-	}
-	if e := b.LastExit; e != nil {
-		s.LastExit = &control.LastExit{Code: e.Code, Signal: e.Signal, At: e.At, Stderr: e.Stderr}
+		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Dir: r.settings.dir,
+		Lost:    control.Lost{Stderr: r.sinks.log.Lost(), Log: r.sinks.kept.Lost()},
+		LogPath: r.sinks.kept.Path(),
 	}
 	if r.sinks.audit != nil {
 		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()

@@ -113,7 +113,8 @@ func runProxy(io streams, s *settings) error {
 	done := serveControl(p, s, k)
 	defer done()
 	code := p.Run()
-	k.say(event.ProxyStopped, "MCP Proxy stopped", slog.Int(event.KeyExitCode, code))
+	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
+		RestartCount: p.Restarts(), Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
 	if code != 0 {
 		return &exitError{code: code}
 	}

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/outlive-mcp/outlive/internal/backend"
 	"go.uber.org/goleak"
 )
 
@@ -28,7 +30,7 @@ type fake struct {
 }
 
 func newFake(name string) *fake {
-	return &fake{status: Status{Name: name, PID: 1}, reasons: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{})}
+	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{})}
 }
 
 func (f *fake) Status() Status { return f.status }
@@ -95,9 +97,10 @@ func TestStatusAndRestart(t *testing.T) {
 	dir := shortDir(t)
 	f := newFake("github")
 	now := time.Now().UTC().Truncate(time.Second)
-	f.status = Status{Name: "github", PID: 4, StartedAt: now, Command: []string{"npx", "-y", "x"}, State: "serving",
-		ServerPID: 5, Generation: 1, RestartCount: 1, NextTryAt: &now, Lost: Lost{Audit: 3},
-		LastExit: &LastExit{Code: 137, Signal: "killed", At: now, Stderr: []string{"boom"}}}
+	f.status = Status{PID: 4, StartedAt: now, Lost: Lost{Audit: 3}, Status: backend.Status{
+		Name: "github", Command: []string{"npx", "-y", "x"}, State: "ready",
+		ServerPID: 5, Generation: 1, RestartCount: 1, NextTryAt: &now,
+		LastExit: &backend.LastExit{Code: 137, Signal: "killed", At: now, Stderr: []string{"boom"}}}}
 	s := listen(t, dir, "github", 4, f)
 
 	all := discover(t, dir)

@@ -153,6 +153,9 @@ func (p *Proxy) Status(ctx context.Context) (backend.Status, error) {
 	}
 }
 
+// Restarts is how often the server was restarted. After Run has returned, or on its goroutine.
+func (p *Proxy) Restarts() int { return p.backend.Status(time.Now()).RestartCount }
+
 // restartWatch hears the events and tells those who wait for a restart how it went.
 type restartWatch Proxy
 
