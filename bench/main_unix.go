@@ -141,20 +141,25 @@ func peerEnvironment(dir string) []string {
 	return append(os.Environ(), "XDG_STATE_HOME="+dir, "XDG_RUNTIME_DIR="+dir, "XDG_CONFIG_HOME="+dir)
 }
 
+// progressEvery is how often progress is told where lines cannot be overwritten.
+const progressEvery = 5 * time.Second
+
 // newProgress returns a function that shows one line at a time: over the last
-// one on a terminal, below it elsewhere, and nothing twice.
+// one on a terminal; elsewhere below it, each stage's first and then one now
+// and then.
 func newProgress(to *os.File) func(format string, args ...any) {
 	info, err := to.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
-	stage := ""
+	stage, told := "", time.Time{}
 	return func(format string, args ...any) {
 		if terminal {
 			fmt.Fprintf(to, "\r\x1b[K"+format, args...)
 			return
 		}
-		if format != stage && format != "" {
-			fmt.Fprintf(to, format+"\n", args...)
+		if format == "" || format == stage && time.Since(told) < progressEvery {
+			return
 		}
-		stage = format
+		fmt.Fprintf(to, format+"\n", args...)
+		stage, told = format, time.Now()
 	}
 }

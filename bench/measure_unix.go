@@ -74,12 +74,12 @@ func stopAll(peers [ways]*peer) {
 func (b *bench) latencies() ([]latencyRow, error) {
 	gathered := make([][ways]series, len(b.plan.Scenarios))
 	for round := range b.plan.Rounds {
-		b.progress("latency and throughput: round %d of %d", round+1, b.plan.Rounds)
 		peers, err := b.startAll()
 		if err != nil {
 			return nil, err
 		}
 		for i, s := range b.plan.Scenarios {
+			b.progress("latency and throughput: round %d of %d: %s", round+1, b.plan.Rounds, s)
 			if err := b.scenario(s, peers, round, &gathered[i]); err != nil {
 				stopAll(peers)
 				return nil, fmt.Errorf("%s: %w", s, err)

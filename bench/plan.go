@@ -28,7 +28,7 @@ func planFor(quick bool) plan {
 			},
 		}
 	}
-	full := plan{Rounds: 8, Blocks: 6, Starts: 40, LongLines: 8}
+	full := plan{Rounds: 6, Blocks: 6, Starts: 30, LongLines: 8}
 	for _, think := range []bool{false, true} {
 		for _, size := range []int{200, 4 << 10, 64 << 10, 1 << 20} {
 			for _, inFlight := range []int{1, 64} {
@@ -54,7 +54,7 @@ func (s scenario) calls() int {
 	case s.Think && s.Size == 200 && s.InFlight == 1:
 		return 25
 	case s.Think:
-		return 8 * s.InFlight
+		return 5 * s.InFlight
 	}
 	alone, together := 400, 3200
 	switch {

@@ -158,6 +158,9 @@ func (d *goDriver) run(ctx context.Context, n int, s step) (any, error) {
 		return d.cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 	case "call":
 		params := &mcp.CallToolParams{Name: s["tool"].(string), Arguments: s["args"]}
+		if args, _ := s["args"].(map[string]any); args == nil {
+			params.Arguments = none // the TypeScript SDK's servers refuse null
+		}
 		if s["progress"] == true {
 			params.SetProgressToken(fmt.Sprintf("step-%d", n))
 		}

@@ -20,10 +20,14 @@ func TestEverything(t *testing.T) {
 			from := s.everythingFirst(t)
 			if !direct() {
 				s.everythingUnderFire(t)
+				changes := 0
 				for _, e := range s.seen(from) {
 					if e.Method == "notifications/tools/list_changed" {
-						t.Errorf("told of a change of tools that is none: %s", e)
+						changes++
 					}
+				}
+				if changes > 0 {
+					t.Errorf("told %d times of a change of tools over restarts that changed none", changes)
 				}
 			}
 			s.everythingLeave(t)
@@ -126,6 +130,9 @@ func (s *session) everythingLeave(t *testing.T) {
 	for _, e := range s.seen(0) {
 		if strings.Contains(e.Message, "progress notification for an unknown token") {
 			continue // the last progress comes just before the answer, and this client handles the answer first
+		}
+		if strings.HasSuffix(e.Message, "Not connected") {
+			continue // the server asked for the roots while the client was closing
 		}
 		if e.Event == "error" || e.Event == "closed" {
 			t.Errorf("the client noticed: %s", e)

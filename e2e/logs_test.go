@@ -28,6 +28,7 @@ func startLoggedRun(t *testing.T) loggedRun {
 	if s.driver = d; hello.Error != nil {
 		t.Fatalf("connect: %s", hello)
 	}
+	s.toolNames(t)
 	old := s.serverPID(t)
 	_, ch := s.begin(step{"op": "call", "tool": "die"})
 	if r := s.await(t, "die", ch); r.Error != nil || !r.tool().IsError {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -50,6 +51,7 @@ func TestProbe(t *testing.T) {
 // oddCalls: the connection carries calls, also over a kill.
 func (s *session) oddCalls(t *testing.T) {
 	t.Helper()
+	s.toolNames(t) // every real client lists before it calls
 	for i := range 2 {
 		text := fmt.Sprint("after ", i, " kills")
 		if got := s.call(t, "echo", map[string]any{"text": text}).text(); got != text {
@@ -77,6 +79,39 @@ func (s *session) noCrash(t *testing.T) {
 		if e.Event == "error" || e.Event == "closed" || strings.Contains(e.Method, "list_changed") {
 			t.Errorf("the client noticed: %s", e)
 		}
+	}
+}
+
+// TestKilledDuringTheVeryFirstCall: the probe is answered from memory, so the first thing a modern server hears is a
+// call. It has no handshake that would prove that it was not yet at work: the call must not be run twice.
+func TestKilledDuringTheVeryFirstCall(t *testing.T) {
+	needOutlive(t)
+	for _, name := range []string{"go", "ts2-auto", "py-auto"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := servers()["go"]
+			w := newWorkspace(t)
+			for i := range 2 {
+				s := &session{workspace: w, client: name, server: srv}
+				d, hello := clients()[name].start(s, w.wrap(srv.argv))
+				if s.driver = d; hello.Error != nil {
+					t.Fatalf("connect: %s", hello)
+				}
+				_ = json.Unmarshal(hello.Result, &s.hello)
+				value := fmt.Sprint("start", i)
+				_, ch := s.begin(step{"op": "call", "tool": "bump", "args": map[string]any{"value": value, "ms": 60000}})
+				s.awaitTrace(t, "bump "+value, 1)
+				kill(t, s.currentPID(t, "bump "+value))
+				s.wantUnknown(t, s.await(t, "bump", ch))
+				s.call(t, "echo", map[string]any{"text": "x"})
+				if n := s.count("bump " + value); n != 1 {
+					t.Errorf("the first call of start %d ran %d times, want once", i+1, n)
+				}
+				s.do(t, step{"op": "close"})
+				<-d.exited()
+			}
+			w.noneLeft(t)
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/restart"
 	"github.com/outlive-mcp/outlive/internal/session"
 	"github.com/outlive-mcp/outlive/internal/supervise"
+	"github.com/outlive-mcp/outlive/internal/wire"
 )
 
 // World is what a backend acts on. Lines are given without newline. Forward takes a slice of the line that is being
@@ -19,8 +20,13 @@ type World interface {
 	SendToClient(line []byte)
 	ForwardToServer(line []byte)
 	SendToServer(line []byte)
-	// Backlog is how many bytes given to the server side are not yet in the kernel.
+	// Backlog is how many bytes given to the server side the kernel has refused so far.
 	Backlog() int
+
+	// Keep makes a long line that is being handled outlast the call; the hold is released by the backend.
+	Keep(line []byte) (hold *wire.Hold, kept []byte)
+	// Passed tells that the first n bytes of a long line that is being handled have been scanned.
+	Passed(line []byte, n int)
 
 	// Start starts process number gen. Its output comes back as ServerLine, its end as ServerExited and ServerClosed.
 	Start(gen int, why string) (pid int, err error)
@@ -138,8 +144,11 @@ type process struct {
 	answered    bool   // its handshake is done, or it needs none
 	accepting   bool   // requests may be handed to it
 	draining    bool   // requests in flight may finish, no new one begins
+	initialized bool   // it was told that the client is
+	shut        bool   // its stdin is closed
 	exited      bool   // exit seen; its output may still be coming
 	closed      bool   // its output has ended
+	asked       uint64 // sequence number of the client's initialize it was given; 0: none
 	sent        uint64 // bytes handed to its stdin
 	undelivered uint64 // sent bytes it never took; known once it exited
 	hasTools    bool   // it declared tools
@@ -165,6 +174,7 @@ const (
 	timerClosed              // a server that closed its stdout has had its time to exit
 	timerWishes              // replayed wishes have had their time
 	timerVerify              // verify_server_restarted has waited long enough
+	timerSettle              // the server has had its time to show its tools
 	timerNoise               // a message in several lines has had its time
 	timerCut                 // a listen end is released to the client
 	timerFirst               // the client's patience with the first start is over
@@ -249,6 +259,8 @@ func (b *Backend) expire(t timer) {
 		b.becomeReady()
 	case timerVerify:
 		b.answerVerify(true)
+	case timerSettle:
+		b.settleCalls()
 	case timerNoise:
 		b.noise.flush(b)
 	case timerCut:

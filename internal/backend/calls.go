@@ -77,8 +77,8 @@ func (t *calls) init() {
 	t.byToken = map[uint64]*call{}
 }
 
-// add makes a call of the client's line; env was scanned from it.
-func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method) *call {
+// add makes a call of the client's line; env was scanned from it. keep saves a line that is too long to copy.
+func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method, keep func([]byte) (*wire.Hold, []byte)) *call {
 	c := t.free
 	if c != nil {
 		t.free = c.next
@@ -92,8 +92,7 @@ func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method) *call {
 	c.method = m
 	c.state = parked
 	if len(line) > wire.HeapLimit {
-		c.big = wire.HoldCopy(line)
-		c.line = c.big.Bytes
+		c.big, c.line = keep(line)
 	} else {
 		c.line = append(c.line[:0], line...)
 	}

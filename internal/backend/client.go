@@ -147,7 +147,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 	if b.session.Era != mcp.Legacy && meta != nil {
 		b.noteEra(m, meta)
 	}
-	c := b.calls.add(env, line, m)
+	c := b.calls.add(env, line, m, b.world.Keep)
 	c.batch = group
 	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || b.ours(id) {
 		c.wire = append(c.wire[:0], b.newID()...)
@@ -230,6 +230,10 @@ func (b *Backend) clientInitialize(c *call, line []byte) {
 		b.step(supervise.Handshake{Gen: b.process.gen})
 	}
 	b.submit(c, line)
+	if b.hopeless() {
+		b.first.tries++ // the one that opened the breaker
+		b.giveUpFirst()
+	}
 }
 
 func (b *Backend) askedVersion() string {
@@ -258,7 +262,7 @@ func (b *Backend) clientNotification(line []byte) {
 			return
 		}
 		b.session.Initialized = true
-		if b.replaying() {
+		if b.session.Answered() && (!b.process.accepting || b.process.draining) {
 			return // the replay says it
 		}
 		b.notify(m, line)
@@ -270,13 +274,25 @@ func (b *Backend) clientNotification(line []byte) {
 // notify hands a notification on, in its place behind what waits already.
 func (b *Backend) notify(m mcp.Method, line []byte) {
 	if b.calls.waiting == 0 && b.process.accepting && !b.process.draining && b.world.Backlog() < slowServer {
-		b.forward(line)
+		if !b.said(m) {
+			b.forward(line)
+		}
 		return
 	}
 	if m == mcp.NoteProgress || b.stopped {
 		return // progress of an answer that a dead server asked for
 	}
-	b.queue(b.calls.add(&b.env, line, m))
+	b.queue(b.calls.add(&b.env, line, m, b.world.Keep))
+}
+
+// said reports whether the running process needs no (further) notification m: initialized is said once to each process.
+func (b *Backend) said(m mcp.Method) bool {
+	if m != mcp.NoteInitialized {
+		return false
+	}
+	was := b.process.initialized
+	b.process.initialized = true
+	return was
 }
 
 // clientCancelled ends a request the client no longer waits for: it gets no answer any more.

@@ -12,7 +12,7 @@ import (
 const (
 	// slowServer is how many bytes may wait for a server that does not read before new requests stay in our queue,
 	// where they can still be cancelled, answered or given to another process.
-	slowServer = 256 << 10
+	slowServer = 1 << 20
 	// queueTick is how often the queue is looked through for requests that have waited too long.
 	queueTick = 250 * time.Millisecond
 )
@@ -45,6 +45,10 @@ func (b *Backend) queue(c *call) {
 
 // transmit hands c to the running process. A notification is finished with that.
 func (b *Backend) transmit(c *call, line []byte) {
+	if b.said(c.method) {
+		b.calls.remove(c)
+		return
+	}
 	if len(c.wire) > 0 {
 		line = jsonrpc.Replace(nil, line, c.idSpan(line), c.wire)
 		b.send(line)
@@ -55,17 +59,31 @@ func (b *Backend) transmit(c *call, line []byte) {
 		b.calls.remove(c)
 		return
 	}
+	b.handed(c)
+}
+
+// handed notes that the running process was given all of request c.
+func (b *Backend) handed(c *call) {
+	if c.method == mcp.Initialize {
+		b.process.asked = c.seq
+	}
 	b.calls.hand(c, b.process.gen, b.process.sent-1)
 }
 
 func (c *call) idSpan(line []byte) jsonrpc.Span { return jsonrpc.Find(line, "id") }
 
 func (b *Backend) forward(line []byte) {
+	if !b.process.up || b.process.shut {
+		return // it never gets there, and must not count as taken
+	}
 	b.process.sent += uint64(len(line)) + 1
 	b.world.ForwardToServer(line)
 }
 
 func (b *Backend) send(line []byte) {
+	if !b.process.up || b.process.shut {
+		return
+	}
 	b.process.sent += uint64(len(line)) + 1
 	b.world.SendToServer(line)
 }
@@ -88,6 +106,10 @@ func (b *Backend) flushQueue() {
 // transmitCopy hands on a call whose line is only in our own memory.
 func (b *Backend) transmitCopy(c *call) {
 	b.calls.park(c)
+	if b.said(c.method) {
+		b.calls.remove(c)
+		return
+	}
 	line := c.line
 	if len(c.wire) > 0 {
 		line = jsonrpc.Replace(nil, line, c.idSpan(line), c.wire)
@@ -97,7 +119,7 @@ func (b *Backend) transmitCopy(c *call) {
 		b.calls.remove(c)
 		return
 	}
-	b.calls.hand(c, b.process.gen, b.process.sent-1)
+	b.handed(c)
 }
 
 // Drained tells that the server has taken everything that was waiting for it in its pipe.

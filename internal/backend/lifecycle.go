@@ -134,8 +134,13 @@ func (b *Backend) spawn(a supervise.Spawn) {
 	b.greet()
 }
 
-// closeInput closes the server's stdin, after what still waits for it.
+// closeInput closes the server's stdin: before a restart at once, since what waits is for the next process; when the
+// client has left, after what still waits for this one.
 func (b *Backend) closeInput() {
+	if !b.closing {
+		b.shutInput()
+		return
+	}
 	b.closeWanted = true
 	b.closeInputWhenFlushed()
 }
@@ -143,8 +148,14 @@ func (b *Backend) closeInput() {
 func (b *Backend) closeInputWhenFlushed() {
 	if b.closeWanted && b.process.accepting && b.calls.waiting == 0 {
 		b.closeWanted = false
-		b.world.CloseInput()
+		b.shutInput()
 	}
+}
+
+// shutInput closes the server's stdin. What the client says from now on is not for this process.
+func (b *Backend) shutInput() {
+	b.process.draining, b.process.shut = true, true
+	b.world.CloseInput()
 }
 
 // checkDrained tells the machine when nothing is in flight any more at a process that is to be ended.
@@ -236,6 +247,7 @@ func (b *Backend) outputEnded() {
 	b.noise.flush(b)
 	b.forgetCut()
 	clear(b.private)
+	b.settleCalls()
 	b.asks.cancelAll(b, "server restarted")
 	b.recoverCalls(b.machine.Snapshot().Planned)
 	b.firstTryFailed()

@@ -120,6 +120,7 @@ func (b *Backend) readList(l mcp.List, so mcp.Catalog, cursor []byte, page int, 
 func (b *Backend) listUnreadable(l mcp.List, line []byte, done func(mcp.List, mcp.Catalog)) {
 	code := jsonrpc.FindPath(line, "error", "code").Of(line)
 	if string(code) != "-32601" {
+		b.settleCalls() // there will be no list
 		return
 	}
 	empty := mcp.Catalog{}

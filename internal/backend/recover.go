@@ -58,8 +58,8 @@ func (b *Backend) fateOf(c *call, planned bool) fate {
 	if c.crashes >= crashesAllowed {
 		return poisonous
 	}
-	if !b.process.answered {
-		return undelivered // a process works on nothing before its handshake is done
+	if p := &b.process; !p.answered && p.asked != 0 && c.seq > p.asked {
+		return undelivered // a process works on nothing before the handshake it was asked for is done
 	}
 	if c.method.Resendable() {
 		return again

@@ -45,11 +45,6 @@ func (b *Backend) greet() {
 	}
 }
 
-// replaying reports whether the running process is being told what the client has said.
-func (b *Backend) replaying() bool {
-	return b.process.up && !b.process.accepting && b.session.Answered()
-}
-
 // greeted takes a new process's answer to the replayed initialize. The client has had that answer long ago.
 func (b *Backend) greeted(line []byte) {
 	if b.env.Kind != jsonrpc.Response {
@@ -61,9 +56,7 @@ func (b *Backend) greeted(line []byte) {
 	b.emit(event.InitializeReplayed, slog.LevelInfo, "Initialize handshake replayed",
 		slog.String(event.KeyProtocol, b.session.Version))
 	b.noteDrift(result)
-	if b.session.Initialized {
-		b.send(mcp.InitializedLine())
-	}
+	b.sayInitialized()
 	for _, wish := range b.session.Wishes() {
 		b.process.wishes++
 		b.ask(func(id []byte) []byte {
@@ -75,6 +68,13 @@ func (b *Backend) greeted(line []byte) {
 		return
 	}
 	b.arm(timerWishes, wishesFor)
+}
+
+// sayInitialized tells a process that has answered initialize what the client told an earlier one.
+func (b *Backend) sayInitialized() {
+	if b.session.Initialized && !b.said(mcp.NoteInitialized) {
+		b.send(mcp.InitializedLine())
+	}
 }
 
 // wishAnswered counts the answers to the replay; a subscription that the new process refuses is forgotten.

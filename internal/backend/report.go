@@ -19,6 +19,10 @@ func (b *Backend) report(r supervise.Report) {
 	default:
 		b.cause = r.Cause.String()
 		r.Tell(b.describeExit(), b.lastOut.code, b.emit)
+		if r.To == supervise.Failed {
+			b.giveUpFirst()
+			b.refuseWaiting()
+		}
 	}
 }
 

@@ -68,10 +68,7 @@ func (b *Backend) serverAnswer(line []byte) {
 			return
 		}
 	}
-	c := b.calls.find(id)
-	if c == nil && len(id) > 2 && id[1] == '~' {
-		c = b.callOnWire(id)
-	}
+	c := b.callOnWire(id)
 	if c == nil || c.state != sent || c.gen != b.process.gen {
 		b.lateAnswer(line, id)
 		return
@@ -101,8 +98,11 @@ func (b *Backend) deliver(c *call, line []byte) {
 	b.finish(c)
 }
 
-// callOnWire finds the call that the server knows under an id of ours.
+// callOnWire finds the call that the server knows under this raw id: the client's, or one of ours.
 func (b *Backend) callOnWire(id []byte) *call {
+	if !b.ours(id) {
+		return b.calls.find(id)
+	}
 	for c := range b.calls.all {
 		if len(c.wire) > 0 && bytes.Equal(c.wire, id) {
 			return c
@@ -159,6 +159,7 @@ func (b *Backend) initializeAnswered(c *call, line []byte) []byte {
 	b.session.InitResult, b.session.Version = result, version
 	b.process.era = mcp.Legacy
 	b.process.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	b.sayInitialized()
 	b.endFirstStart()
 	b.learn(Knowledge{Era: mcp.Legacy, Probe: b.opts.Known.Probe})
 	b.becomeReady()
@@ -223,7 +224,7 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	if !ok {
 		return
 	}
-	c := b.calls.find(id)
+	c := b.callOnWire(id)
 	if c == nil || c.state != sent || c.gen != gen {
 		return
 	}
@@ -235,7 +236,7 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 // oddServerLine takes a line that is no message as it stands: repaired if that is certain, noise otherwise.
 func (b *Backend) oddServerLine(line []byte, err error, whole bool) {
 	isAnswer := b.env.Kind == jsonrpc.Response || b.env.Kind == jsonrpc.ErrorResponse
-	if err == nil && isAnswer && b.calls.find(b.env.ID.Of(line)) != nil {
+	if id := b.env.ID.Of(line); err == nil && isAnswer && (b.private[string(id)] != nil || b.callOnWire(id) != nil) {
 		// Only the version marker is missing.
 		if fixed, e := jsonrpc.Set(nil, line, []byte(`"2.0"`), "jsonrpc"); e == nil && b.env.Scan(fixed) == nil {
 			b.serverMessage(fixed)

@@ -17,6 +17,8 @@ import (
 const (
 	// verifyFor is how long verify_server_restarted waits for a restart that has begun.
 	verifyFor = 10 * time.Second
+	// settleFor is how long the server may take to show its tools before a call of an injected name is outlive's.
+	settleFor = 2 * time.Second
 	// ownPrefix goes before the name of an injected tool when the server has a tool of that name: the server's wins.
 	ownPrefix = "outlive_"
 )
@@ -27,6 +29,7 @@ type toolbox struct {
 	settled bool // the server's own tools are known, so the names are final
 	names   map[restart.Tool]string
 	verify  []parkedCall // until the restart they ask about is over
+	unsure  []parkedCall // until it is known whose tool they call
 }
 
 // parkedCall is a call held for outlive's own answer; seq tells whether the call is still the same one.
@@ -132,10 +135,12 @@ func (b *Backend) callTool(c *call) bool {
 	}
 	if !b.tools.settled && b.process.accepting && (b.process.hasTools || b.session.Era == mcp.Modern) {
 		// Perhaps the server has a tool of that name; then it is the server's to answer.
+		b.tools.unsure = append(b.tools.unsure, parkedCall{c, c.seq})
+		b.arm(timerSettle, settleFor)
 		b.readList(mcp.Tools, mcp.Catalog{}, nil, 0, func(l mcp.List, now mcp.Catalog) {
 			b.tools.settled = true
 			b.lists[l].now, b.lists[l].gen = now, b.process.gen
-			b.settleCall(bytes.Clone(c.id))
+			b.settleCalls()
 		})
 		return true
 	}
@@ -143,17 +148,22 @@ func (b *Backend) callTool(c *call) bool {
 	return true
 }
 
-// settleCall decides about a call that waited for the server's list. It may have been cancelled meanwhile.
-func (b *Backend) settleCall(id []byte) {
-	c := b.calls.find(id)
-	if c == nil || c.state != parked {
-		return
+// settleCalls decides about the calls that waited for the server's list, by the names as they are known now: the list
+// may have come, or never will. A call may have been cancelled meanwhile.
+func (b *Backend) settleCalls() {
+	unsure := b.tools.unsure
+	b.tools.unsure = nil
+	b.disarm(timerSettle)
+	for _, c := range unsure {
+		if !b.stillThere(c) {
+			continue
+		}
+		if tool, ours := b.tools.named(c.tool.Of(c.line)); ours {
+			b.runTool(c.call, tool)
+		} else {
+			b.queue(c.call)
+		}
 	}
-	if tool, ours := b.tools.named(c.tool.Of(c.line)); ours {
-		b.runTool(c, tool)
-		return
-	}
-	b.queue(c)
 	b.flushQueue()
 }
 

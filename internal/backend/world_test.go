@@ -9,6 +9,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/restart"
+	"github.com/outlive-mcp/outlive/internal/wire"
 )
 
 // fakeWorld records what a backend does to the world; nothing happens by itself.
@@ -45,17 +46,24 @@ func (w *fakeWorld) SendToClient(line []byte)    { w.toClient = append(w.toClien
 func (w *fakeWorld) ForwardToServer(line []byte) { w.toServer = append(w.toServer, string(line)) }
 func (w *fakeWorld) SendToServer(line []byte)    { w.toServer = append(w.toServer, string(line)) }
 func (w *fakeWorld) Backlog() int                { return w.backlog }
-func (w *fakeWorld) CloseInput()                 { w.acts = append(w.acts, "close") }
-func (w *fakeWorld) Terminate()                  { w.acts = append(w.acts, "term") }
-func (w *fakeWorld) Kill()                       { w.acts = append(w.acts, "kill") }
-func (w *fakeWorld) Abandon()                    { w.acts = append(w.acts, "abandon") }
-func (w *fakeWorld) Unread() (int, bool)         { return w.unread, w.canCount }
-func (w *fakeWorld) Finish(code int)             { w.acts = append(w.acts, fmt.Sprintf("finish %d", code)) }
-func (w *fakeWorld) LastStderr(int) []string     { return w.stderr }
-func (w *fakeWorld) MarkerPath() string          { return "marker" }
-func (w *fakeWorld) Remember(k Knowledge)        { w.learned = append(w.learned, k) }
-func (w *fakeWorld) Rand() float64               { return 0 }
-func (w *fakeWorld) Emit(e event.Event)          { w.events = append(w.events, e) }
+func (w *fakeWorld) Passed([]byte, int)          {}
+
+func (w *fakeWorld) Keep(line []byte) (*wire.Hold, []byte) {
+	h := wire.HoldCopy(line)
+	return h, h.Bytes
+}
+
+func (w *fakeWorld) CloseInput()             { w.acts = append(w.acts, "close") }
+func (w *fakeWorld) Terminate()              { w.acts = append(w.acts, "term") }
+func (w *fakeWorld) Kill()                   { w.acts = append(w.acts, "kill") }
+func (w *fakeWorld) Abandon()                { w.acts = append(w.acts, "abandon") }
+func (w *fakeWorld) Unread() (int, bool)     { return w.unread, w.canCount }
+func (w *fakeWorld) Finish(code int)         { w.acts = append(w.acts, fmt.Sprintf("finish %d", code)) }
+func (w *fakeWorld) LastStderr(int) []string { return w.stderr }
+func (w *fakeWorld) MarkerPath() string      { return "marker" }
+func (w *fakeWorld) Remember(k Knowledge)    { w.learned = append(w.learned, k) }
+func (w *fakeWorld) Rand() float64           { return 0 }
+func (w *fakeWorld) Emit(e event.Event)      { w.events = append(w.events, e) }
 
 func (w *fakeWorld) Start(gen int, _ string) (int, error) {
 	if err := w.failNext; err != nil {

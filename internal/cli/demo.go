@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -87,14 +88,16 @@ type demo struct {
 // ending is one way a server ends in the demo. act returns what more there is to say; it may be "".
 type ending struct {
 	what string
-	act  func(*demo, context.Context) (string, error)
+	act  func(context.Context) (string, error)
 }
 
-var endings = []ending{
-	{"killed with SIGKILL", (*demo).kill},
-	{"exits with code 42", (*demo).exit42},
-	{"prints " + restart.Marker, (*demo).printMarker},
-	{"restart_server is called", (*demo).callRestart},
+func (d *demo) endings() []ending {
+	return []ending{
+		{"killed with SIGKILL", d.kill},
+		{"exits with code 42", d.exit42},
+		{"prints " + restart.Marker, d.printMarker},
+		{"restart_server is called", d.callRestart},
+	}
 }
 
 // show runs the demo to its end.
@@ -107,9 +110,18 @@ func (d *demo) show(ctx context.Context) error {
 		defer close(done)
 		d.caller.steadily(ctx, d.pace.call, quit)
 	}()
-	defer func() { <-done }()
-	defer close(quit)
-	for i, e := range endings {
+	err := d.restartAll(ctx)
+	close(quit)
+	<-done
+	if err != nil {
+		return err
+	}
+	return d.sum(ctx)
+}
+
+// restartAll ends the server in every way, with pauses in which the client just goes on.
+func (d *demo) restartAll(ctx context.Context) error {
+	for i, e := range d.endings() {
 		if err := d.pass(ctx); err != nil {
 			return err
 		}
@@ -117,10 +129,7 @@ func (d *demo) show(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.pass(ctx); err != nil {
-		return err
-	}
-	return d.sum(ctx)
+	return d.pass(ctx)
 }
 
 // greet does what a client does first, and introduces everybody.
@@ -163,7 +172,7 @@ func (d *demo) pass(ctx context.Context) error {
 // restart ends the server in one way and tells what the client noticed.
 func (d *demo) restart(ctx context.Context, number int, e ending) error {
 	d.caller.forgetLongest()
-	more, err := e.act(d, ctx)
+	more, err := e.act(ctx)
 	if err != nil {
 		return err
 	}
@@ -222,11 +231,11 @@ func (d *demo) sum(ctx context.Context) error {
 	if err := json.Unmarshal([]byte(text), &status); err != nil {
 		return fmt.Errorf("read server_status: %w", err)
 	}
-	if err := d.caller.failure(); err != nil {
-		return err
+	if want := len(d.endings()); status.Restarts != want {
+		return fmt.Errorf("outlive counted %d restarts, want %d", status.Restarts, want)
 	}
-	if status.Restarts != len(endings) {
-		return fmt.Errorf("outlive counted %d restarts, want %d", status.Restarts, len(endings))
+	if err := errors.Join(d.caller.failure(), d.process.Verify()); err != nil {
+		return err
 	}
 	t := d.caller.tally()
 	d.screen.line(fmt.Sprintf("\n%d calls, %d errors. %d restarts, longest wait %.1f ms. The client noticed nothing else.",

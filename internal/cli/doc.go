@@ -2,5 +2,7 @@
 // directories into the options of the packages that do the work. Only here are flags and environment read, and only
 // here is anything printed for people on stdout.
 //
-// The package starts goroutines of its own for signals only (signals.go); they end with the verb that asked for them.
+// Goroutines of its own: one that takes signals (signals.go), one that opens the control socket beside the server's
+// first start (control.go), one that clears old logs away, and in the demo the steady caller. All but the clearing
+// away, which is short, end with the verb that started them.
 package cli

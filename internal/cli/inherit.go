@@ -18,12 +18,13 @@ func (h inherited) Restart(_ context.Context, source supervise.Source, reason st
 }
 
 // runInherit is `outlive run --mode inherit`: S0 to the letter. The program has our three descriptors.
-func runInherit(io streams, s *settings) error {
+func runInherit(io streams, s *settings) (err error) {
 	k, err := openSinks(io, s, true)
 	if err != nil {
 		return err
 	}
 	defer k.close()
+	defer tellFatal(k, &err)
 	h := proxy.NewInherited(proxy.InheritOptions{
 		Command: s.backend.Command, Name: s.backend.Name, StateDir: s.serverState,
 		Supervise: s.backend.Supervise, Sink: k,

@@ -3,6 +3,7 @@ package cli
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,7 @@ var launchers = map[string]bool{
 }
 
 var (
+	shells        = map[string]bool{"sh": true, "bash": true, "zsh": true, "dash": true}
 	launcherWords = map[string]bool{"exec": true, "run": true, "dlx": true, "tool": true, "x": true}
 	unfit         = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 	extension     = regexp.MustCompile(`\.(js|mjs|cjs|ts|mts|py|jar|exe|rb|sh|go)$`)
@@ -23,6 +25,11 @@ var (
 // nameOf makes a short name of a command: what a person would call the server.
 func nameOf(argv []string) string {
 	pick := argv[0]
+	if i := slices.Index(argv, "-c"); i > 0 && i+1 < len(argv) && shells[plainName(argv[0])] {
+		if words := strings.Fields(argv[i+1]); len(words) > 0 {
+			return nameOf(words)
+		}
+	}
 	if launchers[plainName(argv[0])] {
 		for _, arg := range argv[1:] {
 			if strings.HasPrefix(arg, "-") || launcherWords[arg] {

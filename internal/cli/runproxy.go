@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/audit"
@@ -82,8 +83,21 @@ func prepareState(s *settings, k *sinks) {
 	}()
 }
 
+// tellFatal turns a panic into S0's last words: the fatal error with its trace, the exit with 1.
+func tellFatal(k *sinks, err *error) {
+	problem := recover()
+	if problem == nil {
+		return
+	}
+	trace := debug.Stack()
+	k.say(event.FatalError, "Fatal error", slog.String(event.KeyError, fmt.Sprint(problem)))
+	k.log.Raw(append(trace, '\n'))
+	k.say(event.ProxyStopped, "MCP Proxy stopped", slog.Int(event.KeyExitCode, exitFailure))
+	*err = &exitError{code: exitFailure}
+}
+
 // runProxy is `outlive run` in its usual mode.
-func runProxy(io streams, s *settings) error {
+func runProxy(io streams, s *settings) (err error) {
 	child.CloseInheritedOnExec()
 	in, out, err := takeStreams(io)
 	if err != nil {
@@ -94,6 +108,7 @@ func runProxy(io streams, s *settings) error {
 		return err
 	}
 	defer k.close()
+	defer tellFatal(k, &err)
 	p, err := proxy.New(proxy.Options{
 		In: in, Out: out, Backend: s.backend, MaxToClient: s.maxToClient, MaxToServer: s.maxToServer,
 		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
@@ -112,6 +127,7 @@ func runProxy(io streams, s *settings) error {
 	defer stop()
 	done := serveControl(p, s, k)
 	defer done()
+	defer slimLater()()
 	code := p.Run()
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
 		RestartCount: p.Restarts(), Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})

@@ -32,13 +32,13 @@ const (
 	SpawnFailed Type = "spawn_failed"
 	// ServerReady: the handshake is answered (S3). Attr: KeyStartupMS.
 	ServerReady Type = "server_ready"
-	// StartTimeout: the process lives but did not answer the handshake in time. Attr: KeyDelayMS.
+	// StartTimeout: the process lives but did not answer the handshake in time, or refused it. Attr: KeyReason.
 	StartTimeout Type = "start_timeout"
 	// ServerExited: the process is gone (S0 7.3 "MCP server exited"). Attrs: KeyExitCode, KeySignal,
 	// KeyUptimeMS, KeyMaxRSS, KeyCPUMS.
 	ServerExited Type = "server_exited"
-	// ServerCrashed: the exit was nobody's wish; a restart follows (S0 7.3 "Server crashed").
-	// Attrs: KeyExitCode, KeyReason.
+	// ServerCrashed: the exit was nobody's wish (S0 7.3 "Server crashed").
+	// Attrs: KeyExitCode, KeyReason, KeyRestarting.
 	ServerCrashed Type = "server_crashed"
 	// CleanShutdown: the server exited 0 by itself (S0 7.3 "Clean shutdown requested").
 	CleanShutdown Type = "clean_shutdown"
@@ -93,7 +93,7 @@ const (
 	DriftDetected Type = "drift_detected"
 )
 
-// ServerLogLost: stderr or audit output could not be kept (full disk, slow reader). Attr: KeyCount.
+// ServerLogLost: stderr or audit output could not be kept (full disk, slow reader); the message says what.
 const ServerLogLost Type = "log_lost"
 
 // Types is the whole vocabulary, in the order of a run's life.
@@ -127,6 +127,7 @@ const (
 	KeyRequestID  = "request_id"          // string: the raw JSON id
 	KeyMethod     = "method"              // string
 	KeyCount      = "count"               // int
+	KeyRestarting = "restarting"          // bool: a restart follows
 	KeyKind       = "kind"                // string: tools, prompts, resources, serverInfo, …
 	KeyNotified   = "notified"            // bool: the client was told
 	KeyDirection  = "direction"           // string: "client_to_server" or "server_to_client"

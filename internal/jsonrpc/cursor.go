@@ -14,6 +14,7 @@ type cursor struct {
 	inner bool // past the first value
 	ended bool // the closing bracket was read: at is behind it
 	bad   bool // no JSON: nothing more comes
+	trail *trail
 }
 
 // openCursor starts at the opening bracket at offset i; open is the number of levels around it.
@@ -31,7 +32,7 @@ func (c *cursor) member() bool {
 	if start >= len(c.b) || c.b[start] != '"' {
 		return c.fail()
 	}
-	end, f := scanString(c.b, start+1)
+	end, f := scanString(c.b, start+1, c.trail)
 	if end < 0 {
 		return c.fail()
 	}
@@ -71,7 +72,7 @@ func (c *cursor) next(closing byte) bool {
 
 // skip validates the value at at, notes it in val and moves behind it.
 func (c *cursor) skip() bool {
-	end, f := skipValue(c.b, c.at, c.open)
+	end, f := skipValue(c.b, c.at, c.open, c.trail)
 	if end < 0 {
 		return c.fail()
 	}

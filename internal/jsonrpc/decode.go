@@ -5,6 +5,9 @@ import "unicode/utf8"
 // maxName is longer than every member name the envelope looks for, so that a longer one need not be decoded to its end.
 const maxName = 16
 
+// escapeMost is how many bytes may stand for one byte of a value.
+const escapeMost = len(`\u0069`)
+
 // decoder gives the value of a string piece by piece, without allocating. in is what stands between the quotes, known
 // to be valid. Like encoding/json it reads a lone surrogate, and each byte that is no UTF-8, as U+FFFD.
 type decoder struct {
@@ -79,7 +82,7 @@ func inside(raw []byte) (text []byte, f flags, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return nil, 0, false
 	}
-	end, f := scanString(raw, 1)
+	end, f := scanString(raw, 1, nil)
 	if end != len(raw) {
 		return nil, 0, false
 	}
@@ -147,8 +150,11 @@ func equalText(a, b []byte) bool {
 // the envelope could go.
 func (c *cursor) name(plain []byte) []byte {
 	text := c.b[c.key.Start+1 : c.key.End-1]
-	if c.keyF&hasEscape == 0 {
+	switch {
+	case c.keyF&hasEscape == 0:
 		return text
+	case len(text) > maxName*escapeMost:
+		return nil
 	}
 	for d := (decoder{in: text}); len(d.in) > 0; {
 		piece := d.next()

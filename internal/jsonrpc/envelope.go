@@ -60,6 +60,12 @@ type Envelope struct {
 
 	Surrogate bool // a surrogate escape without its other half (\ud800) stands in some string or key
 	BadUTF8   bool // some string or key has raw bytes that are no UTF-8
+
+	// Behind, unless nil, is called while Scan reads a text of more than 1 MiB, with offsets that only grow: the bytes
+	// before upTo have been read, and this scan does not look at them again but for the first byte of id, method and
+	// error at its end. The scan is never much more than 256 KiB further on than the last report, white space and
+	// numbers of such a length apart. Scan leaves the field as it is.
+	Behind func(upTo int)
 }
 
 // level says which object's members are being read.
@@ -69,6 +75,7 @@ const (
 	top level = iota
 	inParams
 	inResult
+	inVersion // no object: the value of jsonrpc is wanted
 )
 
 // Scan reads one complete line without its newline; see Trim for what may stand around a message. It validates the
@@ -79,13 +86,23 @@ const (
 // first one is kept) and ErrNoMessage (also a method that is no string, and a request whose id is null). With an error
 // Kind is Invalid, and the spans found so far are kept, so that an id can be answered.
 func (e *Envelope) Scan(line []byte) error {
+	behind := e.Behind
 	*e = Envelope{}
+	e.Behind = behind
+	if behind != nil && len(line) > longText {
+		return e.scanLong(line, reportStep)
+	}
+	return e.scan(line, nil)
+}
+
+// scan is Scan on an envelope that is still empty.
+func (e *Envelope) scan(line []byte, t *trail) error {
 	i := skipSpace(line, 0)
 	if i >= len(line) {
 		return ErrSyntax
 	}
 	if line[i] != '{' {
-		end, f := skipValue(line, i, 0)
+		end, f := skipValue(line, i, 0, t)
 		if end < 0 || skipSpace(line, end) != len(line) {
 			return ErrSyntax
 		}
@@ -96,7 +113,7 @@ func (e *Envelope) Scan(line []byte) error {
 		e.Kind = Batch
 		return nil
 	}
-	end, dup := e.members(line, i, top)
+	end, dup := e.members(line, i, top, t)
 	if end < 0 || skipSpace(line, end) != len(line) {
 		return ErrSyntax
 	}
@@ -108,12 +125,13 @@ func (e *Envelope) Scan(line []byte) error {
 
 // members reads the object at offset i and keeps what the envelope wants of it. It returns the offset after the object
 // or broken. Below the top level it runs once for params and once for result, never deeper.
-func (e *Envelope) members(line []byte, i int, at level) (end int, dup bool) {
+func (e *Envelope) members(line []byte, i int, at level, t *trail) (end int, dup bool) {
 	open := 0
 	if at != top {
 		open = 1
 	}
 	c := openCursor(line, i, open)
+	c.trail = t
 	for c.member() {
 		if at == top {
 			twice, ok := e.topMember(&c)
@@ -123,10 +141,11 @@ func (e *Envelope) members(line []byte, i int, at level) (end int, dup bool) {
 			dup = dup || twice
 			continue
 		}
+		field := e.innerField(&c, at) // before skip: the key may be far behind after it
 		if !c.skip() {
 			break
 		}
-		if field := e.innerField(&c, at); field != nil {
+		if field != nil {
 			*field = c.val
 		}
 	}
@@ -140,9 +159,18 @@ func (e *Envelope) members(line []byte, i int, at level) (end int, dup bool) {
 // topMember reads the value of one member of the message itself.
 func (e *Envelope) topMember(c *cursor) (dup, ok bool) {
 	field, inner := e.topField(c)
+	if field == nil {
+		if !c.skip() {
+			return false, false
+		}
+		if inner == inVersion {
+			e.Version2 = isVersion2(c.b[c.val.Start:c.val.End])
+		}
+		return false, true
+	}
 	start := c.at
 	if inner != top && start < len(c.b) && c.b[start] == '{' && !field.Present() {
-		end, _ := e.members(c.b, start, inner)
+		end, _ := e.members(c.b, start, inner, c.trail)
 		if end < 0 {
 			return false, false
 		}
@@ -153,22 +181,20 @@ func (e *Envelope) topMember(c *cursor) (dup, ok bool) {
 	if !c.skip() {
 		return false, false
 	}
-	switch {
-	case field == nil:
-		if c.keyIs("jsonrpc") {
-			raw := c.b[c.val.Start:c.val.End]
-			e.Version2 = string(raw) == `"2.0"` || EqualString(raw, "2.0")
-		}
-		return false, true
-	case field.Present():
+	if field.Present() {
 		return true, true
 	}
 	*field = c.val
 	return false, true
 }
 
-// topField returns where the current member of the message belongs, nil for nowhere, and which members of its value
-// are wanted, top for none.
+// isVersion2 reports whether raw is the string 2.0, without looking at anything longer than that can be.
+func isVersion2(raw []byte) bool {
+	return string(raw) == `"2.0"` || len(raw) <= len(`""`)+len("2.0")*escapeMost && EqualString(raw, "2.0")
+}
+
+// topField returns where the current member of the message belongs, nil for nowhere, and what of its value is wanted
+// beyond that, top for nothing.
 func (e *Envelope) topField(c *cursor) (*Span, level) {
 	var plain [maxName]byte
 	switch string(c.name(plain[:0])) {
@@ -182,6 +208,8 @@ func (e *Envelope) topField(c *cursor) (*Span, level) {
 		return &e.Result, inResult
 	case "error":
 		return &e.Error, top
+	case "jsonrpc":
+		return nil, inVersion
 	}
 	return nil, top
 }

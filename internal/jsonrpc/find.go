@@ -67,7 +67,7 @@ func Elements(array []byte) iter.Seq[Span] {
 // wholeValue returns the range of the one valid JSON value that doc is, without the white space around it.
 func wholeValue(doc []byte) Span {
 	i := skipSpace(doc, 0)
-	end, _ := skipValue(doc, i, 0)
+	end, _ := skipValue(doc, i, 0, nil)
 	if end < 0 || skipSpace(doc, end) != len(doc) {
 		return Span{}
 	}

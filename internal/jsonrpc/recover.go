@@ -178,7 +178,7 @@ func isWord(c byte) bool {
 func answerable(raw []byte) ([]byte, ending) {
 	end := broken
 	if raw[0] == quote {
-		end, _ = scanString(raw, 1)
+		end, _ = scanString(raw, 1, nil)
 	} else if raw[0] != 'n' {
 		end = scanScalar(raw, 0)
 	}

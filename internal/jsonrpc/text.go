@@ -32,7 +32,7 @@ var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': t
 
 // scanString reads a JSON string from the byte after its opening quote and returns the offset after its closing quote,
 // or broken when the text is no JSON string. Raw bytes that are no UTF-8 and lone surrogates are reported, not refused.
-func scanString(b []byte, i int) (int, flags) {
+func scanString(b []byte, i int, t *trail) (int, flags) {
 	if i+8 <= len(b) { // most keys end within eight bytes and have nothing special
 		x := binary.LittleEndian.Uint64(b[i:])
 		if h := special(x); h != 0 && x&(h-1)&^h&highs == 0 {
@@ -40,6 +40,9 @@ func scanString(b []byte, i int) (int, flags) {
 				return end + 1, 0
 			}
 		}
+	}
+	if t != nil {
+		return scanParts(b, i, t)
 	}
 	return scanText(b, i)
 }

@@ -13,8 +13,11 @@ const (
 
 // skipValue validates the JSON value that starts at i (no white space before it) and returns the offset after it, or
 // broken. open is how many objects and arrays around it count towards the depth limit.
-func skipValue(b []byte, i, open int) (int, flags) {
-	end, f := skip(b, i, maxDepth-open, nil)
+func skipValue(b []byte, i, open int, t *trail) (int, flags) {
+	if t != nil {
+		return skip(b, i, maxDepth-open, t.spill[:], t)
+	}
+	end, f := skip(b, i, maxDepth-open, nil, nil)
 	if end == needSpill {
 		return skipDeep(b, i, maxDepth-open)
 	}
@@ -26,20 +29,23 @@ func skipValue(b []byte, i, open int) (int, flags) {
 //go:noinline
 func skipDeep(b []byte, i, room int) (int, flags) {
 	var spill [spillWords]uint64
-	return skip(b, i, room, spill[:])
+	return skip(b, i, room, spill[:], nil)
 }
 
 // skip is the grammar without recursion. nest holds one bit for each open container, 1 for an object, the innermost in
 // the lowest bit; every 64 levels the word moves to spill.
-func skip(b []byte, i, room int, spill []uint64) (int, flags) {
+func skip(b []byte, i, room int, spill []uint64, t *trail) (int, flags) {
 	var all, f flags
 	var nest uint64
 	depth := 0
 value:
 	for uint(i) < uint(len(b)) {
+		if t != nil && i >= t.next {
+			t.report(i)
+		}
 		switch c := b[i]; c {
 		case '"':
-			i, f = scanString(b, i+1)
+			i, f = scanString(b, i+1, t)
 			all |= f
 		case '{', '[':
 			if depth++; depth > room {
@@ -57,7 +63,7 @@ value:
 				break
 			}
 			if c == '{' {
-				i, f = scanKey(b, i)
+				i, f = scanKey(b, i, t)
 				all |= f
 			}
 			continue
@@ -71,7 +77,7 @@ value:
 			if b[i] == ',' {
 				i = skipSpace(b, i+1)
 				if nest&1 == 1 {
-					i, f = scanKey(b, i)
+					i, f = scanKey(b, i, t)
 					all |= f
 				}
 				continue value
@@ -96,11 +102,11 @@ func pop(nest uint64, depth int, spill []uint64) (uint64, int) {
 
 // scanKey reads a member's key from its opening quote, the colon and the white space around it, and returns where the
 // value starts, or broken.
-func scanKey(b []byte, i int) (int, flags) {
+func scanKey(b []byte, i int, t *trail) (int, flags) {
 	if i >= len(b) || b[i] != '"' {
 		return broken, 0
 	}
-	i, f := scanString(b, i+1)
+	i, f := scanString(b, i+1, t)
 	if i < 0 {
 		return broken, f
 	}

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
 )
@@ -49,7 +48,7 @@ func (n *narrator) tell(e event.Event) []line {
 	case event.RestartThrottled:
 		return say("WARNING: Restart throttle triggered (max 1/sec)")
 	case event.ServerCrashed:
-		return say("ERROR: Server crashed (exit code %s), restarting (restart #%d)", number(e, event.KeyExitCode), n.next(e))
+		return n.crashed(e)
 	case event.RestartDelayed:
 		return delayed(e)
 	case event.CleanShutdown:
@@ -64,6 +63,14 @@ func (n *narrator) tell(e event.Event) []line {
 		return []line{{supervisor, marked(e)}}
 	}
 	return []line{{proxy, marked(e)}}
+}
+
+// crashed tells of a crash; that a restart follows is said only where one does.
+func (n *narrator) crashed(e event.Event) []line {
+	if v, ok := e.Attr(event.KeyRestarting); ok && v.Kind() == slog.KindBool && !v.Bool() {
+		return say("ERROR: Server crashed (exit code %s)", number(e, event.KeyExitCode))
+	}
+	return say("ERROR: Server crashed (exit code %s), restarting (restart #%d)", number(e, event.KeyExitCode), n.next(e))
 }
 
 func say(format string, args ...any) []line {
@@ -150,11 +157,11 @@ func delayed(e event.Event) []line {
 		return nil
 	}
 	v, _ := e.Attr(event.KeyDelayMS)
-	d := time.Duration(integer(v)) * time.Millisecond
-	if d <= 0 {
+	ms := integer(v)
+	if ms <= 0 {
 		return nil
 	}
-	return say("Crash recovery delay: %ss", pythonFloat(d.Seconds()))
+	return say("Crash recovery delay: %ss", pythonFloat(float64(ms)/1000))
 }
 
 // pythonFloat is str(float) of Python for the sizes a delay has.

@@ -61,6 +61,7 @@ type Proxy struct {
 	backend    *backend.Backend
 	client     *wire.Sink
 	server     server
+	pressure   pressure
 	code       int
 	clientGone bool      // it closed the end it reads from
 	lastWait   time.Time // until when the end waits for it to read
@@ -88,7 +89,7 @@ func New(opts Options) (*Proxy, error) {
 	}
 	p := &Proxy{opts: opts, loop: loop, ended: make(chan struct{})}
 	p.backend = backend.New(opts.Backend, (*world)(p), event.Tee{opts.Sink, (*restartWatch)(p)})
-	loop.Deadline = p.backend.Deadline
+	loop.Deadline = p.deadline
 	loop.OnTick = p.backend.Tick
 	return p, nil
 }
@@ -101,15 +102,16 @@ func (p *Proxy) Run() int {
 	p.client = p.loop.AddSink(p.opts.Out, wire.SinkOptions{
 		OnError: func(error) {
 			p.clientGone = true
-			p.backend.ClientClosed(time.Now())
+			p.backend.ClientClosed(p.loop.Now())
 		},
 	})
 	p.backend.Open(time.Now())
 	p.loop.AddSource(p.opts.In, wire.SourceOptions{
 		Limit:      p.opts.MaxToServer,
-		OnLine:     func(line []byte, _ bool) { p.backend.ClientLine(time.Now(), line) },
-		OnOversize: func(head, tail []byte, n int64) { p.backend.ClientOversize(time.Now(), head, tail, n) },
-		OnEOF:      func(error) { p.backend.ClientClosed(time.Now()) },
+		OnLine:     func(line []byte, _ bool) { p.backend.ClientLine(p.loop.Now(), line) },
+		OnOversize: func(head, tail []byte, n int64) { p.backend.ClientOversize(p.loop.Now(), head, tail, n) },
+		OnEOF:      func(error) { p.backend.ClientClosed(p.loop.Now()) },
+		Gate:       p.mayReadClient,
 	})
 	p.loop.Run()
 	p.server.process.kill()

@@ -67,15 +67,15 @@ func (p *Proxy) start(gen int, why string) (int, error) {
 	}
 	p.server = server{process: running{process}}
 	p.server.input = p.loop.AddSink(process.Stdin(), wire.SinkOptions{
-		OnDrain: func() { p.backend.Drained(time.Now()) },
+		OnDrain: func() { p.backend.Drained(p.loop.Now()) },
 	})
 	p.server.output = p.loop.AddSource(process.Stdout(), wire.SourceOptions{
 		Limit:  p.opts.MaxToClient,
-		OnLine: func(line []byte, whole bool) { p.backend.ServerLine(time.Now(), gen, line, whole) },
+		OnLine: func(line []byte, whole bool) { p.backend.ServerLine(p.loop.Now(), gen, line, whole) },
 		OnOversize: func(head, tail []byte, n int64) {
-			p.backend.ServerOversize(time.Now(), gen, head, tail, n)
+			p.backend.ServerOversize(p.loop.Now(), gen, head, tail, n)
 		},
-		OnEOF: func(error) { p.backend.ServerClosed(time.Now(), gen) },
+		OnEOF: func(error) { p.backend.ServerClosed(p.loop.Now(), gen) },
 		Gate:  func() bool { return p.client.Pending() < clientBehind },
 	})
 	go p.readStderr(process.Stderr(), gen, words)
@@ -121,7 +121,7 @@ func (p *Proxy) readStderr(from io.ReadCloser, gen int, ended chan<- struct{}) {
 		if n > 0 {
 			_, _ = p.opts.Stderr.Write(buf[:n]) // a Stderr accounts its own losses
 			if marker.Scan(buf[:n]) > 0 {
-				p.loop.Post(func() { p.backend.MarkerSeen(time.Now(), gen) })
+				p.loop.Post(func() { p.backend.MarkerSeen(p.loop.Now(), gen) })
 			}
 		}
 		if err != nil {
@@ -137,7 +137,10 @@ func (w *world) ForwardToClient(line []byte) { w.client.Forward(line) }
 func (w *world) SendToClient(line []byte)    { w.client.Send(line) }
 func (w *world) ForwardToServer(line []byte) { w.server.input.Forward(line) }
 func (w *world) SendToServer(line []byte)    { w.server.input.Send(line) }
-func (w *world) Backlog() int                { return w.server.input.Pending() }
+func (w *world) Backlog() int                { return w.server.input.Refused() }
+
+func (w *world) Keep(line []byte) (*wire.Hold, []byte) { return w.loop.Keep(line) }
+func (w *world) Passed(line []byte, n int)             { w.loop.DropBehind(line, n) }
 
 func (w *world) Start(gen int, why string) (int, error) { return (*Proxy)(w).start(gen, why) }
 

@@ -44,6 +44,8 @@ type Report struct {
 	Delay time.Duration
 	// Throttled: the delay of a requested restart is because of the floor between two of them (S0 5.2).
 	Throttled bool
+	// Asked: somebody asked for this start while no process ran.
+	Asked bool
 	// Recovered: this process is the first that came up after the state was Failed.
 	Recovered bool
 }

@@ -25,7 +25,7 @@ func (m *Machine) whileDown(now time.Time, ev Event) {
 		if ev.Cause != Requested || ev.Source.own() || m.cause == Requested {
 			return
 		}
-		m.cause, m.source, m.reason = Requested, ev.Source, ev.Reason
+		m.cause, m.source, m.reason, m.asked = Requested, ev.Source, ev.Reason, true
 		m.tracker.Reset()
 		delay, throttled := m.tracker.Requested(now)
 		// The pause lets a process that has just ended clear away; here it has long been gone.

@@ -26,6 +26,7 @@ type Machine struct {
 	rung    rung
 	stop    bool     // no further process is to be started
 	over    bool     // Finish was returned
+	asked   bool     // the next transition is what somebody asked for while no process ran
 	broken  bool     // Failed since a process last came up
 	pending *Restart // wished while the process was ending for another reason
 
@@ -125,7 +126,8 @@ func (m *Machine) do(a Action) { m.out = append(m.out, a) }
 
 // enter is the only place where the state changes. Every deadline belongs to a state and ends with it.
 func (m *Machine) enter(now time.Time, to State, r Report) {
-	r.From, r.To = m.state, to
+	r.From, r.To, r.Asked = m.state, to, m.asked
+	m.asked = false
 	r.Gen, r.Restarts = m.gen, m.tracker.Restarts()
 	r.Cause, r.Source, r.Reason = m.cause, m.source, m.reason
 	if to == Sweeping || m.state == Sweeping {

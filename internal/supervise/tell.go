@@ -14,7 +14,7 @@ type Emit func(t event.Type, level slog.Level, message string, attrs ...slog.Att
 // exit is the last process's end in words, code its exit status. A report of anything else says nothing.
 func (r Report) Tell(exit string, code int, emit Emit) {
 	decided := r.From == Sweeping || r.From == Starting && (r.To == Backoff || r.To == Failed || r.To == Starting)
-	if !decided {
+	if !decided && !r.Asked {
 		return
 	}
 	reason := slog.String(event.KeyReason, r.Reason)
@@ -25,7 +25,7 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 		return
 	case Crash, StartFail, Misconfigured:
 		emit(event.ServerCrashed, slog.LevelError, fmt.Sprintf("Server crashed (%s)", exit),
-			slog.Int(event.KeyExitCode, code), reason)
+			slog.Int(event.KeyExitCode, code), reason, slog.Bool(event.KeyRestarting, r.To != Failed))
 	}
 	if r.To == Failed {
 		text := "Server keeps failing; next try in " + r.Delay.String()

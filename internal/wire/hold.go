@@ -3,41 +3,89 @@ package wire
 // HeapLimit is the largest buffer, in bytes, kept in ordinary memory; longer lines live in a mapped file.
 const HeapLimit = 1 << 20
 
+// dropStep is how many bytes of a mapped buffer may become resident before they are dropped again.
+const dropStep = 512 << 10
+
 // Hold is a buffer for one line that may be too long for memory: ordinary memory up to [HeapLimit], a mapped,
 // already unlinked file above it. If no file can be had (full disk, no mapping on this system) it is memory after all:
-// serving goes on.
+// serving goes on. A hold has one or more owners; see [Hold.Retain].
 type Hold struct {
 	Bytes  []byte // len is the capacity asked for
 	unmap  func([]byte)
-	mapped bool
+	owners int
+	home   *shelf // takes it back for reuse; nil: nobody does
 }
 
-// NewHold returns a buffer of size bytes. Release it when done.
+// shelf keeps a few buffers of one size for reuse, so that a busy loop makes no garbage.
+type shelf struct{ free []*Hold }
+
+// shelfMost is how many buffers a shelf keeps.
+const shelfMost = 3
+
+// take returns a buffer of the resting size.
+func (s *shelf) take() *Hold {
+	if n := len(s.free); n > 0 {
+		h := s.free[n-1]
+		s.free = s.free[:n-1]
+		h.owners = 1
+		return h
+	}
+	h := NewHold(readBuffer)
+	h.home = s
+	return h
+}
+
+// NewHold returns a buffer of size bytes with one owner.
 func NewHold(size int) *Hold {
 	if size > HeapLimit {
 		if b, unmap, err := mapSpool(size); err == nil {
-			return &Hold{Bytes: b, unmap: unmap, mapped: true}
+			return &Hold{Bytes: b, unmap: unmap, owners: 1}
 		}
 	}
-	return &Hold{Bytes: make([]byte, size)}
+	return &Hold{Bytes: make([]byte, size), owners: 1}
 }
 
 // HoldCopy returns a hold with a copy of line.
 func HoldCopy(line []byte) *Hold {
 	h := NewHold(len(line))
 	copy(h.Bytes, line)
+	h.Drop(0, len(line))
 	return h
 }
 
 // Mapped reports whether the bytes are outside private memory.
-func (h *Hold) Mapped() bool { return h.mapped }
+func (h *Hold) Mapped() bool { return h.unmap != nil }
 
-// Release gives the buffer back. Neither h nor its bytes may be used afterwards. Releasing a nil hold does nothing.
+// Shared reports whether somebody else owns the buffer, too: then it must not be written to any more.
+func (h *Hold) Shared() bool { return h.owners > 1 }
+
+// Retain adds an owner, who calls Release for himself.
+func (h *Hold) Retain() *Hold {
+	h.owners++
+	return h
+}
+
+// Drop tells that the bytes from start to end will not be needed for a while: pages of a mapped buffer leave memory.
+// They come back when touched.
+func (h *Hold) Drop(start, end int) {
+	if h.Mapped() {
+		dropPages(h.Bytes, start, end)
+	}
+}
+
+// Release ends one ownership; the last one gives the buffer back. Releasing a nil hold does nothing.
 func (h *Hold) Release() {
 	if h == nil || h.Bytes == nil {
 		return
 	}
-	if h.unmap != nil {
+	if h.owners--; h.owners > 0 {
+		return
+	}
+	switch {
+	case h.home != nil && len(h.home.free) < shelfMost:
+		h.home.free = append(h.home.free, h)
+		return
+	case h.unmap != nil:
 		h.unmap(h.Bytes)
 	}
 	h.Bytes = nil

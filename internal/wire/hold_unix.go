@@ -28,6 +28,15 @@ func mapSpool(size int) ([]byte, func([]byte), error) {
 	return b, func(b []byte) { _ = unix.Munmap(b) }, nil
 }
 
+// dropPages takes whole pages of a mapping out of the process's resident memory. The file keeps what they hold.
+func dropPages(b []byte, start, end int) {
+	page := os.Getpagesize()
+	start, end = (start+page-1)/page*page, end/page*page
+	if end > start {
+		_ = unix.Madvise(b[start:end], unix.MADV_DONTNEED) // only advice
+	}
+}
+
 // spoolDir is where long lines are collected; /var/tmp is on a disk where /tmp is often memory.
 var spoolDir = func() string {
 	if st, err := os.Stat("/var/tmp"); err == nil && st.IsDir() && unix.Access("/var/tmp", unix.W_OK) == nil {

@@ -15,6 +15,10 @@ type Loop struct {
 
 	driver
 
+	now     time.Time // when the loop last woke up
+	alarm   *time.Timer
+	alarmAt time.Time // when the alarm is set for
+	buffers shelf
 	current *Source // whose batch is being dispatched
 	dirty   []*Sink // sinks with an unwritten batch
 	stopped bool
@@ -62,41 +66,65 @@ func (l *Loop) Post(fn func()) {
 // Stop ends Run after the callback that calls it. Loop goroutine only.
 func (l *Loop) Stop() { l.stopped = true }
 
+// Now is when the loop last woke up: good enough for every deadline, and free.
+func (l *Loop) Now() time.Time { return l.now }
+
+// Keep makes line outlast its callback without copying it, if it lies in a buffer that can be shared, and returns the
+// buffer; otherwise it returns a copy. The caller releases it.
+func (l *Loop) Keep(line []byte) (*Hold, []byte) {
+	if s := l.current; s != nil && s.hold != nil && s.hold.Mapped() && within(line, s.hold.Bytes) {
+		return s.hold.Retain(), line
+	}
+	h := HoldCopy(line)
+	return h, h.Bytes
+}
+
+// DropBehind is for the scan of a long line that is being handled: its first n bytes have been looked at.
+func (l *Loop) DropBehind(line []byte, n int) {
+	if s := l.current; s != nil && s.hold != nil && within(line, s.hold.Bytes) {
+		start := cap(s.hold.Bytes) - cap(line)
+		s.hold.Drop(start, start+n)
+	}
+}
+
 // Run serves until Stop and then closes every descriptor it owns.
 func (l *Loop) Run() {
+	l.now = time.Now()
+	l.alarm = time.AfterFunc(time.Hour, func() { l.Post(func() {}) })
+	defer l.alarm.Stop()
+	l.runPosted()
 	for !l.stopped {
-		l.wait(l.timeout())
-		l.runPosted()
-		if l.Deadline != nil && l.OnTick != nil {
-			if at := l.Deadline(); !at.IsZero() {
-				if now := time.Now(); !now.Before(at) {
-					l.OnTick(now)
-				}
-			}
+		l.doWhatIsDue()
+		if !l.stopped && l.wait() {
+			l.runPosted()
 		}
-		l.flush()
 	}
 	l.closeDriver()
 }
 
-// timeout returns how long to wait at most; negative means for ever.
-func (l *Loop) timeout() time.Duration {
-	if l.Deadline == nil {
-		return -1
+// doWhatIsDue ticks, and sets the alarm for the next time if that is another one than before. The kernel is never
+// given a timeout: setting one up for every message would cost more than the message's own handling.
+func (l *Loop) doWhatIsDue() {
+	for l.Deadline != nil && !l.stopped {
+		at := l.Deadline()
+		if at.IsZero() {
+			return // an alarm that still comes finds nothing to do
+		}
+		if l.now.Before(at) {
+			if !at.Equal(l.alarmAt) {
+				l.alarmAt = at
+				l.alarm.Reset(at.Sub(l.now))
+			}
+			return
+		}
+		l.alarmAt = time.Time{}
+		l.OnTick(l.now)
+		l.flush()
 	}
-	at := l.Deadline()
-	if at.IsZero() {
-		return -1
-	}
-	return max(0, time.Until(at))
 }
 
 func (l *Loop) runPosted() {
 	l.mu.Lock()
-	if len(l.posted) == 0 {
-		l.mu.Unlock()
-		return
-	}
 	work := l.posted
 	l.posted, l.awake = nil, false
 	l.mu.Unlock()

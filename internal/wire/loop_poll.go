@@ -17,7 +17,8 @@ type driver struct {
 	wakeR, wakeW int           // raw: the runtime's own poller must not wake for them too
 	fds          []unix.PollFd // fds[0] is wakeR
 	owners       []owner       // parallel to fds
-	busyUntil    time.Time     // traffic was seen lately: see sleep
+	linger       bool          // see sleep
+	busyUntil    time.Time     // traffic was seen lately
 	enlarged     int           // pipes made bigger so far
 	gone         bool          // a descriptor left fds during the walk
 }
@@ -34,6 +35,7 @@ func (l *Loop) initDriver() error {
 		return fmt.Errorf("make wake-up pipe: %w", err)
 	}
 	l.wakeR, l.wakeW = p[0], p[1]
+	l.linger = mayLinger()
 	l.fds = []unix.PollFd{{Fd: int32(l.wakeR), Events: unix.POLLIN}}
 	l.owners = make([]owner, 1)
 	return nil
@@ -112,67 +114,51 @@ func (l *Loop) wake() {
 	_, _ = unix.Write(l.wakeW, newline)
 }
 
-// wait sleeps until a descriptor is ready or the time is over, and serves what is ready.
-func (l *Loop) wait(timeout time.Duration) {
+// wait sleeps until a descriptor is ready and serves what is. It reports whether work was posted.
+func (l *Loop) wait() (posted bool) {
 	l.compact()
 	for i := 1; i < len(l.fds); i++ {
-		l.fds[i].Events = l.owners[i].wants()
+		l.owners[i].prepare(&l.fds[i])
 	}
-	if l.sleep(timeout) <= 0 {
-		return
+	n := l.sleep()
+	l.now = time.Now()
+	if n <= 0 {
+		return false
 	}
 	if l.fds[0].Revents != 0 {
 		var buf [64]byte
 		_, _ = unix.Read(l.wakeR, buf[:])
 	}
-	l.traffic()
+	l.busyUntil = l.now.Add(lingerFor)
 	for i := 1; i < len(l.fds) && !l.stopped; i++ {
 		if got := l.fds[i].Revents; got != 0 && l.fds[i].Fd >= 0 {
 			l.serve(l.owners[i], got)
 		}
 	}
+	return l.fds[0].Revents != 0
 }
 
-// wants returns the poll events an entry waits for. A gated source and an idle sink still hear of errors.
-func (o owner) wants() int16 {
+// prepare says what an entry waits for. A source that is held back and a sink with nothing to write wait for nothing,
+// not even for errors: the next read or write tells those.
+func (o owner) prepare(p *unix.PollFd) {
+	p.Fd = -1
 	switch {
 	case o.source != nil && (o.source.opts.Gate == nil || o.source.opts.Gate()):
-		return unix.POLLIN
+		p.Fd, p.Events = int32(o.source.fd), unix.POLLIN
 	case o.sink != nil && len(o.sink.queue) > 0:
-		return unix.POLLOUT
+		p.Fd, p.Events = int32(o.sink.fd), unix.POLLOUT
 	}
-	return 0
 }
 
 func (l *Loop) serve(o owner, got int16) {
 	switch {
 	case o.source != nil:
-		if got&unix.POLLIN == 0 && o.wants() == 0 {
-			// Hang-up of a source whose reading is held back: look again when it may be read, not in a busy loop.
-			l.fds[o.source.pos].Fd = -1
-			l.reviveLater(o.source)
-			return
-		}
 		l.read(o.source)
-	case o.sink != nil && len(o.sink.queue) > 0 && got&(unix.POLLOUT) != 0:
+	case got&unix.POLLOUT != 0:
 		o.sink.drain()
-	case o.sink != nil && got&(unix.POLLERR|unix.POLLNVAL) != 0:
-		l.fds[o.sink.pos].Fd = -1
+	default:
 		o.sink.fail(ErrSinkClosed)
-	case o.sink != nil:
-		l.fds[o.sink.pos].Fd = -1 // POLLHUP of a socket: the next write tells
 	}
-}
-
-// reviveLater looks at a held-back source again in a moment.
-func (l *Loop) reviveLater(s *Source) {
-	time.AfterFunc(5*time.Millisecond, func() {
-		l.Post(func() {
-			if !s.done {
-				l.fds[s.pos].Fd = int32(s.fd)
-			}
-		})
-	})
 }
 
 func (l *Loop) read(s *Source) {

@@ -40,19 +40,17 @@ func (l *Loop) wake() {
 	}
 }
 
-func (l *Loop) wait(timeout time.Duration) {
-	var expired <-chan time.Time
-	if timeout >= 0 {
-		t := time.NewTimer(timeout)
-		defer t.Stop()
-		expired = t.C
-	}
+func (l *Loop) wait() (posted bool) {
 	select {
 	case fn := <-l.arrivals:
+		l.now = time.Now()
 		fn()
+		l.flush()
 	case <-l.bell:
-	case <-expired:
+		l.now = time.Now()
+		posted = true
 	}
+	return posted
 }
 
 // bring hands fn to the loop and reports whether the loop still runs.

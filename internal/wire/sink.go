@@ -31,18 +31,43 @@ type Sink struct {
 
 	batch   [][]byte // of the running dispatch, not yet written
 	own     []byte   // bytes of batch that were sent, not forwarded
-	queue   []chunk  // refused by the kernel so far
-	pending int      // bytes in queue
-	dirty   bool     // in the loop's flush list
+	one     [1][]byte
+	spare   []byte  // buffer of a finished chunk, for the next
+	queue   []chunk // refused by the kernel so far
+	pending int     // bytes in queue
+	written uint64  // bytes the kernel took
+	dirty   bool    // in the loop's flush list
 	dead    bool
 	closing bool // close once the queue is empty
 	done    bool
 }
 
-// chunk is a piece of the queue; release, if set, gives the buffer it lies in back.
+// chunk is a piece of the queue; hold, if set, is the buffer it lies in.
 type chunk struct {
-	data    []byte
-	release func()
+	data  []byte
+	whole []byte // data from its beginning, when it is ours
+	hold  *Hold
+	kept  int // bytes written since the buffer's pages were last dropped
+}
+
+// done gives back what the chunk lies in.
+func (c *chunk) done(k *Sink) {
+	if c.hold != nil {
+		c.hold.Release()
+	} else if cap(c.whole) == copyLimit {
+		k.spare = c.whole
+	}
+}
+
+// wrote drops the pages of a long line behind what was written.
+func (c *chunk) wrote(n int) {
+	if c.hold == nil {
+		return
+	}
+	if c.kept += n; c.kept >= dropStep {
+		c.kept = 0
+		c.hold.Drop(0, cap(c.hold.Bytes)-cap(c.data))
+	}
 }
 
 var newline = []byte{'\n'}
@@ -101,6 +126,12 @@ func (k *Sink) Pending() int {
 	return n
 }
 
+// Written returns how many bytes the kernel has taken so far: whether the other side reads.
+func (k *Sink) Written() uint64 { return k.written }
+
+// Refused returns how many bytes the kernel has refused so far; unlike Pending without those of the running batch.
+func (k *Sink) Refused() int { return k.pending }
+
 // flush writes the batch, or queues it behind what waits already.
 func (k *Sink) flush() {
 	k.dirty = false
@@ -126,6 +157,7 @@ func (k *Sink) flush() {
 func (k *Sink) writeBatch(batch [][]byte) [][]byte {
 	for len(batch) > 0 {
 		n, err := k.loop.write(k, batch)
+		k.written += uint64(n)
 		batch = skip(batch, n)
 		if err != nil {
 			k.fail(err)
@@ -162,20 +194,24 @@ func (k *Sink) enqueue(p []byte) {
 		k.copyToQueue(p)
 		return
 	}
-	hold := src.detach()
-	k.queue = append(k.queue, chunk{data: p, release: hold.Release})
+	k.queue = append(k.queue, chunk{data: p, hold: src.hold.Retain()})
 }
 
 // copyToQueue appends p to the last chunk if that is ours and has room.
 func (k *Sink) copyToQueue(p []byte) {
 	if n := len(k.queue); n > 0 {
-		if last := &k.queue[n-1]; last.release == nil && cap(last.data)-len(last.data) >= len(p) {
+		if last := &k.queue[n-1]; last.hold == nil && cap(last.data)-len(last.data) >= len(p) {
 			last.data = append(last.data, p...)
 			return
 		}
 	}
-	buf := make([]byte, 0, max(copyLimit, len(p)))
-	k.queue = append(k.queue, chunk{data: append(buf, p...)})
+	buf := k.spare[:0]
+	k.spare = nil
+	if cap(buf) < len(p) {
+		buf = make([]byte, 0, max(copyLimit, len(p)))
+	}
+	data := append(buf, p...)
+	k.queue = append(k.queue, chunk{data: data, whole: data})
 }
 
 // within reports whether p lies in buf.
@@ -191,9 +227,12 @@ func within(p, buf []byte) bool {
 func (k *Sink) drain() {
 	for len(k.queue) > 0 {
 		c := &k.queue[0]
-		n, err := k.loop.write(k, [][]byte{c.data})
+		k.one[0] = c.data
+		n, err := k.loop.write(k, k.one[:])
 		c.data = c.data[n:]
+		c.wrote(n)
 		k.pending -= n
+		k.written += uint64(n)
 		if err != nil {
 			k.fail(err)
 			return
@@ -201,13 +240,14 @@ func (k *Sink) drain() {
 		if len(c.data) > 0 {
 			return
 		}
-		if c.release != nil {
-			c.release()
-		}
+		c.done(k)
 		k.queue[0] = chunk{}
-		k.queue = k.queue[1:]
+		if len(k.queue) == 1 {
+			k.queue = k.queue[:0]
+		} else {
+			k.queue = k.queue[1:]
+		}
 	}
-	k.queue = nil
 	if k.closing {
 		k.shut()
 		return
@@ -231,9 +271,7 @@ func (k *Sink) fail(err error) {
 
 func (k *Sink) dropQueue() {
 	for i := range k.queue {
-		if k.queue[i].release != nil {
-			k.queue[i].release()
-		}
+		k.queue[i].hold.Release()
 	}
 	k.queue = nil
 }

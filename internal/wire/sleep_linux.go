@@ -17,22 +17,16 @@ import (
 // this long; an idle loop sleeps soundly.
 const lingerFor = time.Second
 
-// traffic notes that something was read or can be written.
-func (l *Loop) traffic() {
-	if runtime.GOMAXPROCS(0) > 1 { // with one processor the other goroutines would have to wait for us
-		l.busyUntil = time.Now().Add(lingerFor)
-	}
-}
+// mayLinger: with one processor the other goroutines would have to wait for a loop that sleeps unnoticed.
+func mayLinger() bool { return runtime.GOMAXPROCS(0) > 1 }
 
-// sleep waits for a descriptor; it returns how many are ready, 0 or less for a timeout or an interruption.
-func (l *Loop) sleep(timeout time.Duration) int {
-	if left := time.Until(l.busyUntil); left > 0 && !l.busyUntil.IsZero() {
-		if timeout < 0 || left < timeout {
-			timeout = left
-		}
-		ts := unix.NsecToTimespec(int64(timeout))
-		n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)),
-			uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+// sleep waits for a descriptor; it returns how many are ready, 0 or less for an interruption.
+//
+// The lingering sleep has no timeout either. What ends it is the runtime's monitor, which interrupts a goroutine that
+// seems to run for 10 ms; that also lets the collector in.
+func (l *Loop) sleep() int {
+	if l.linger && l.now.Before(l.busyUntil) {
+		n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)), 0, 0, 0, 0)
 		if errno != 0 {
 			// The signal that interrupts us is often the collector's, which waits for this goroutine. It is heard at the
 			// next ordinary call; runtime.Gosched would not do, it forgets the request and the collector waits on.
@@ -40,12 +34,7 @@ func (l *Loop) sleep(timeout time.Duration) int {
 		}
 		return int(n)
 	}
-	if timeout < 0 {
-		n, _ := unix.Ppoll(l.fds, nil, nil)
-		return n
-	}
-	ts := unix.NsecToTimespec(int64(timeout))
-	n, _ := unix.Ppoll(l.fds, &ts, nil)
+	n, _ := unix.Ppoll(l.fds, nil, nil)
 	return n
 }
 

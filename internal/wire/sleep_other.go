@@ -2,22 +2,16 @@
 
 package wire
 
-import (
-	"time"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
+const lingerFor = 0
 
-// traffic has nothing to note here: there is one way to sleep.
-func (l *Loop) traffic() {}
+// mayLinger: there is one way to sleep here.
+func mayLinger() bool { return false }
 
-// sleep waits for a descriptor; it returns how many are ready, 0 or less for a timeout or an interruption.
-func (l *Loop) sleep(timeout time.Duration) int {
-	ms := -1
-	if timeout >= 0 {
-		ms = int((timeout + time.Millisecond - 1) / time.Millisecond)
-	}
-	n, _ := unix.Poll(l.fds, ms)
+// sleep waits for a descriptor; it returns how many are ready, 0 or less for an interruption.
+func (l *Loop) sleep() int {
+	n, _ := unix.Poll(l.fds, -1)
 	return n
 }
 

@@ -11,6 +11,8 @@ const (
 	// tailKept is how much of the end of an over-long line is kept, in bytes: enough for the members that follow
 	// the last big value (TypeScript servers write the id last).
 	tailKept = 4 << 10
+	// longLine is the length, in bytes, from which on lines deserve bigger pipes.
+	longLine = 32 << 10
 	// headKept is how much of its beginning is kept, in bytes.
 	headKept = 64 << 10
 )
@@ -46,8 +48,9 @@ type Source struct {
 	scanned int // no newline before this index
 	small   int // reads in a row that would have fitted the resting buffer
 
-	over *oversize
-	done bool
+	over     *oversize
+	enlarged bool // the pipes of this source were made bigger, or could not be
+	done     bool
 }
 
 // oversize collects the two ends of a line that is too long to keep.
@@ -60,7 +63,7 @@ type oversize struct {
 // room returns where the next read may write.
 func (s *Source) room() []byte {
 	if s.hold == nil {
-		s.hold = NewHold(readBuffer)
+		s.hold = s.loop.buffers.take()
 	}
 	return s.hold.Bytes[s.w:]
 }
@@ -68,18 +71,21 @@ func (s *Source) room() []byte {
 // took accounts n bytes read into room and hands out the lines they complete.
 func (s *Source) took(n int) {
 	s.w += n
-	s.dispatch(func() {
-		for !s.done && s.nextLine() {
-		}
-	})
+	if s.w-s.r > dropStep {
+		s.hold.Drop(s.r, s.w) // what a long line has brought so far is not needed until its end
+	}
+	s.begin()
+	for !s.done && s.nextLine() {
+	}
+	s.end()
 	s.makeRoom()
 }
 
-// dispatch runs the callbacks of one read and then flushes the sinks they filled: until then the sinks may hold
-// slices of our buffer, so a source that is closed on the way keeps it until the end.
-func (s *Source) dispatch(lines func()) {
-	s.loop.current = s
-	lines()
+func (s *Source) begin() { s.loop.current = s }
+
+// end flushes the sinks that the callbacks of one read have filled. Until then the sinks may hold slices of our
+// buffer, so a source that is closed on the way keeps it to the end.
+func (s *Source) end() {
 	if s.opts.OnBatch != nil && !s.done {
 		s.opts.OnBatch()
 	}
@@ -103,6 +109,10 @@ func (s *Source) nextLine() bool {
 	end := s.scanned + i
 	line := buf[s.r:end]
 	s.r, s.scanned = end+1, end+1
+	if len(line) > longLine && !s.enlarged {
+		s.enlarged = true
+		s.loop.enlargePipes(s)
+	}
 	switch {
 	case s.over != nil:
 		s.endOversize(line)
@@ -160,6 +170,10 @@ func (s *Source) makeRoom() {
 	if s.hold == nil {
 		return
 	}
+	if s.hold.Shared() {
+		s.detach().Release()
+		return
+	}
 	size := len(s.hold.Bytes)
 	used := s.w - s.r
 	if used == 0 {
@@ -177,13 +191,11 @@ func (s *Source) makeRoom() {
 		return
 	}
 	s.grow(2 * size)
-	s.loop.enlargePipes(s)
 }
 
 func (s *Source) grow(size int) {
-	if s.opts.Limit > 0 {
-		// One byte more than the limit and its newline is enough to know that a line is over it.
-		size = max(min(size, s.opts.Limit+readBuffer), s.w-s.r+readBuffer)
+	if most := s.opts.Limit + readBuffer; s.opts.Limit > 0 && (size > HeapLimit || size > most) {
+		size = most // a mapped buffer costs its address space only, and grows once
 	}
 	bigger := NewHold(size)
 	used := copy(bigger.Bytes, s.hold.Bytes[s.r:s.w])
@@ -210,7 +222,11 @@ func (s *Source) shrink() {
 func (s *Source) detach() *Hold {
 	old := s.hold
 	rest := old.Bytes[s.r:s.w]
-	s.hold = NewHold(max(readBuffer, len(rest)+readBuffer/2))
+	if len(rest) <= readBuffer/2 {
+		s.hold = s.loop.buffers.take()
+	} else {
+		s.hold = NewHold(len(rest) + readBuffer)
+	}
 	s.scanned -= s.r
 	s.r, s.w = 0, copy(s.hold.Bytes, rest)
 	return old
@@ -221,7 +237,9 @@ func (s *Source) finish(err error) {
 	if s.done {
 		return
 	}
-	s.dispatch(s.lastLine)
+	s.begin()
+	s.lastLine()
+	s.end()
 	if s.done {
 		return
 	}

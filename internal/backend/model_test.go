@@ -1,0 +1,295 @@
+package backend
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/outlive-mcp/outlive/internal/backoff"
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// model drives a Backend with a simulated client (modelclient_test.go) and simulated server processes
+// (modelserver_test.go) through random interleavings, and checks what both may rely on.
+type model struct {
+	fakeWorld // for what needs no simulation: marker, stderr, events
+	rt        *rapid.T
+	client    simClient
+	server    *simServer
+	slow      bool // the server does not read: the backlog is long
+	counts    bool // the system can tell what the server has not read
+	spawnFail bool // the next start fails
+	finished  bool
+	version   string
+	collides  bool // the server has a tool called server_status itself
+}
+
+// TestModel lets everything happen in any order. For each request the client made: exactly one answer with its id byte
+// for byte, or none if and only if it was cancelled; no call that must not be repeated runs twice, none is lost; progress
+// only rises; list_changed comes only for a difference; the end comes; nothing is left over in the tables.
+func TestModel(t *testing.T) {
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		if err := checks.Value.Set("1000"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		m := newModel(rt)
+		m.b.Open(m.now)
+		m.settleClient()
+		steps := rapid.IntRange(5, 80).Draw(rt, "steps")
+		for range steps {
+			m.anything()
+			if m.finished {
+				break
+			}
+		}
+		switch end := rapid.SampledFrom([]string{"calm", "eof", "interrupt"}).Draw(rt, "end"); {
+		case m.finished:
+		case end == "calm":
+			m.calmDown()
+			m.nothingLeft()
+			m.end(func() { m.b.ClientClosed(m.now) })
+		case end == "eof":
+			m.end(func() { m.b.ClientClosed(m.now) })
+		default:
+			m.end(func() { m.b.Interrupted(m.now) })
+		}
+		m.client.allAnswered()
+		m.nothingLeft()
+	})
+}
+
+// Emit implements event.Sink: a failure is read by its log.
+func (m *model) Emit(e event.Event) { m.rt.Logf("%s  -- %s", m.now.Format("05.000"), e.Message) }
+
+func newModel(rt *rapid.T) *model {
+	m := &model{
+		rt:       rt,
+		counts:   rapid.Bool().Draw(rt, "counts"),
+		version:  rapid.SampledFrom([]string{mcp.BatchVersion, "2025-11-25"}).Draw(rt, "version"),
+		collides: rapid.Bool().Draw(rt, "collides"),
+	}
+	m.now = epoch
+	m.client.init(m, rapid.SampledFrom([]mcp.Era{mcp.Legacy, mcp.Legacy, mcp.Modern, mcp.Virgin}).Draw(rt, "era"))
+	opts := Options{Name: "srv", Command: []string{"srv"}, RetryTools: []string{"again"}, QueueMax: 20}
+	switch rapid.IntRange(0, 2).Draw(rt, "backoff") {
+	case 0:
+		opts.Supervise.Backoff = backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}}
+	case 1:
+		opts.Supervise.Backoff = backoff.Policy{Tiers: []backoff.Tier{{Delay: 10 * time.Millisecond}},
+			MaxRestarts: 1, Window: time.Minute, OpenFor: 2 * time.Second}
+	}
+	if rapid.IntRange(0, 4).Draw(rt, "distrust") == 0 {
+		opts.Distrust = true
+	}
+	m.b = New(opts, m, m)
+	return m
+}
+
+// anything lets one random thing happen.
+func (m *model) anything() {
+	m.rt.Helper()
+	s := m.server
+	things := []func(){
+		m.client.asks, m.client.asks, m.client.asks, m.client.notifies, m.client.cancels, m.client.answersServer,
+		m.client.sendsRubbish, m.tickAWhile, m.client.sendsBatch,
+		func() { m.b.Restart(m.now, supervise.SourceControl, "asked") },
+		func() { m.slow = true },
+		m.unstall,
+		func() { m.spawnFail = true },
+	}
+	if s != nil && !s.closed {
+		for range 3 {
+			things = append(things, s.answers)
+		}
+		things = append(things, s.progresses, s.asksClient, s.babbles, s.dies, func() { m.b.MarkerSeen(m.now, s.gen) })
+		if s.exited {
+			things = append(things, s.outputEnds)
+		} else {
+			things = append(things, s.reads, s.reads, s.reads)
+		}
+	}
+	things[rapid.IntRange(0, len(things)-1).Draw(m.rt, "what")]()
+	m.obeyed()
+	m.invariants()
+}
+
+// settleClient brings the client through its handshake, if it has one, with a server that works.
+func (m *model) settleClient() {
+	if m.client.era != mcp.Legacy {
+		return
+	}
+	m.client.initialize(m.version)
+	if rapid.IntRange(0, 3).Draw(m.rt, "hasty") == 0 {
+		m.client.sendsInitialized()
+	}
+	for i := 0; !m.client.ready; i++ {
+		if len(m.client.open) == 0 {
+			m.client.initialize(m.version) // the last one was answered with an error
+		}
+		m.oneStart(i > 20)
+		m.obeyed()
+		m.invariants()
+	}
+	if rapid.IntRange(0, 3).Draw(m.rt, "dies at once") == 0 {
+		m.server.dies()
+	}
+	if !m.client.said {
+		m.client.sendsInitialized()
+	}
+}
+
+// oneStart lets one thing happen to a server that is starting.
+func (m *model) oneStart(calm bool) {
+	s := m.server
+	what := rapid.IntRange(0, 9).Draw(m.rt, "start")
+	switch {
+	case s == nil || s.closed:
+		m.tickAWhile()
+	case s.exited:
+		s.outputEnds()
+	case !calm && what == 0:
+		s.dies()
+	case !calm && what == 1:
+		m.spawnFail = true
+	case !calm && what == 2:
+		s.reads()
+	case !calm && what == 3:
+		m.tickAWhile()
+	case s.termed || s.inputClosed:
+		s.exit(0)
+	default:
+		s.readAll()
+		s.answerAll()
+	}
+}
+
+func (m *model) tickAWhile() {
+	m.tick(time.Duration(rapid.SampledFrom([]int{1, 100, 600, 1100, 5000, 30000}).Draw(m.rt, "ms")) * time.Millisecond)
+}
+
+func (m *model) unstall() {
+	m.slow = false
+	m.b.Drained(m.now)
+}
+
+// obeyed lets a process that was killed die.
+func (m *model) obeyed() {
+	if s := m.server; s != nil && s.killed && !s.exited {
+		s.exit(137)
+		s.outputEnds()
+	}
+}
+
+// calmDown lets the world behave until the client has all its answers and the server is up.
+func (m *model) calmDown() {
+	m.unstall()
+	m.spawnFail = false
+	for i := 0; ; i++ {
+		s := m.server
+		switch {
+		case s != nil && s.exited && !s.closed:
+			s.outputEnds()
+		case s != nil && (s.termed || s.inputClosed) && !s.exited:
+			s.exit(0)
+			s.outputEnds()
+		case s != nil && !s.closed:
+			s.readAll()
+			s.answerAll()
+		}
+		m.spawnFail = false
+		if len(m.client.open) == 0 && m.b.process.up && m.b.machine.State() == supervise.Serving && len(m.server.pipe) == 0 && len(m.server.running) == 0 {
+			break
+		}
+		if i > 400 {
+			m.rt.Fatalf("no calm: state %s, open %v, private %d", m.b.machine.State(), m.client.openIDs(), len(m.b.private))
+		}
+		m.tick(10 * time.Second)
+		m.obeyed()
+	}
+	m.client.upToDate()
+	if m.client.said && m.server.initialized != 1 {
+		m.rt.Fatalf("process %d was told %d times that the client is initialized", m.server.gen, m.server.initialized)
+	}
+}
+
+// end tells the backend that it is over and waits for Finish; the server obeys or does not.
+func (m *model) end(begin func()) {
+	begin()
+	m.unstall()
+	for i := 0; !m.finished; i++ {
+		if i > 60 {
+			m.rt.Fatalf("no end: state %s", m.b.machine.State())
+		}
+		s := m.server
+		switch rapid.IntRange(0, 3).Draw(m.rt, "at the end") {
+		case 0:
+			if s != nil && !s.closed && !s.exited {
+				s.readAll()
+				s.answerAll()
+			}
+		case 1:
+			if s != nil && (s.inputClosed || s.termed) && !s.exited {
+				s.exit(0)
+			}
+		}
+		if s != nil && s.exited && !s.closed {
+			s.outputEnds()
+		}
+		m.obeyed()
+		m.tick(500 * time.Millisecond)
+		m.obeyed()
+	}
+}
+
+// invariants hold after every event.
+func (m *model) invariants() {
+	m.rt.Helper()
+	waiting, bytes, inFlight := 0, 0, 0
+	for c := range m.b.calls.all {
+		switch c.state {
+		case inQueue:
+			waiting++
+			bytes += len(c.line)
+		case sent:
+			inFlight++
+		}
+	}
+	if m.b.hopeless() {
+		for c := range m.b.calls.all {
+			if c.isRequest() && c.state == inQueue {
+				m.rt.Fatalf("the breaker is open and %s waits", c.line)
+			}
+		}
+	}
+	if waiting != m.b.calls.waiting || bytes != m.b.calls.bytes || inFlight != m.b.calls.inFlight {
+		m.rt.Fatalf("counted %d waiting (%d bytes), %d in flight; the table says %d (%d), %d",
+			waiting, bytes, inFlight, m.b.calls.waiting, m.b.calls.bytes, m.b.calls.inFlight)
+	}
+}
+
+// inQueue is the state waiting, under a name that no counter shadows.
+const inQueue = waiting
+
+// nothingLeft checks that the tables are empty when every request has its answer.
+func (m *model) nothingLeft() {
+	m.rt.Helper()
+	c := &m.b.calls
+	if len(c.byID)+len(c.byToken)+c.waiting+c.bytes+c.inFlight != 0 || c.head != nil || c.tail != nil {
+		m.rt.Fatalf("left over: %d ids, %d tokens, %d waiting, %d bytes, %d in flight, first %s",
+			len(c.byID), len(c.byToken), c.waiting, c.bytes, c.inFlight, leftOver(c))
+	}
+}
+
+func leftOver(c *calls) string {
+	if c.head == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s (state %d)", c.head.line, c.head.state)
+}
