@@ -29,7 +29,7 @@ type player struct {
 	ts     *testscript.TestScript
 	cmd    *exec.Cmd
 	client *mcptest.Client
-	stderr screen
+	stderr transcript
 	gone   chan struct{}
 	from   int // lines of stdout that an earlier "<" has passed
 	seen   int // bytes of stderr that an earlier "e<" has passed
@@ -257,15 +257,15 @@ func (p *player) fail(n int, format string, args ...any) {
 	p.ts.Fatalf(format, args...)
 }
 
-// screen is a stderr that is read while it is written.
-type screen struct {
+// transcript is a stderr that is read while it is written.
+type transcript struct {
 	mu      sync.Mutex
 	b       bytes.Buffer
 	changed chan struct{}
 }
 
 // Write implements io.Writer.
-func (s *screen) Write(b []byte) (int, error) {
+func (s *transcript) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changed != nil {
@@ -275,14 +275,14 @@ func (s *screen) Write(b []byte) (int, error) {
 	return s.b.Write(b)
 }
 
-func (s *screen) text() string {
+func (s *transcript) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
 }
 
 // changing returns a channel that is closed by the next Write.
-func (s *screen) changing() <-chan struct{} {
+func (s *transcript) changing() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changed == nil {

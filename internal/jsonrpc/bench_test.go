@@ -62,6 +62,25 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
+// What it costs to be told how far the scan of a long line is.
+func BenchmarkScanBehind(b *testing.B) {
+	for _, shape := range []string{"text", "code", "structure", "cjk"} {
+		line := benchLine(shape, 4<<20)
+		for name, behind := range map[string]func(int){"quiet": nil, "reported": func(int) {}} {
+			b.Run(shape+"/"+name, func(b *testing.B) {
+				b.SetBytes(int64(len(line)))
+				b.ReportAllocs()
+				e := Envelope{Behind: behind}
+				for b.Loop() {
+					if err := e.Scan(line); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
 func BenchmarkHashID(b *testing.B) {
 	for _, id := range []string{`1`, `"a1b2c3d4-e5f6-7890-abcd-ef1234567890"`} {
 		b.Run(id, func(b *testing.B) {
@@ -83,7 +102,9 @@ func TestNoAllocations(t *testing.T) {
 	text, escaped, accent := []byte(`"abc-1"`), []byte(`"\u00e9\ud83d\ude00"`), []byte(`"é😀"`)
 	id := Find(call, "id")
 	var e Envelope
+	long, told := benchLine("cjk", 2<<20), Envelope{Behind: func(int) {}}
 	for name, f := range map[string]func(){
+		"scan long":      func() { _ = told.Scan(long) },
 		"scan response":  func() { _ = e.Scan(line) },
 		"scan call":      func() { _ = e.Scan(call) },
 		"scan deep":      func() { _ = e.Scan(deep) },

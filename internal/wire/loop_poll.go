@@ -19,6 +19,7 @@ type driver struct {
 	owners       []owner       // parallel to fds
 	linger       bool          // see sleep
 	busyUntil    time.Time     // traffic was seen lately
+	rhythm       rhythm        // see spin
 	enlarged     int           // pipes made bigger so far
 	gone         bool          // a descriptor left fds during the walk
 }
@@ -121,21 +122,28 @@ func (l *Loop) wait() (posted bool) {
 		l.owners[i].prepare(&l.fds[i])
 	}
 	n := l.sleep()
+	l.rhythm.woke(time.Since(l.now), n > 0)
 	l.now = time.Now()
 	if n <= 0 {
 		return false
 	}
-	if l.fds[0].Revents != 0 {
-		var buf [64]byte
-		_, _ = unix.Read(l.wakeR, buf[:])
+	if posted = l.fds[0].Revents != 0; posted {
+		l.hush()
 	}
 	l.busyUntil = l.now.Add(lingerFor)
 	for i := 1; i < len(l.fds) && !l.stopped; i++ {
 		if got := l.fds[i].Revents; got != 0 && l.fds[i].Fd >= 0 {
+			l.rhythm.served = i
 			l.serve(l.owners[i], got)
 		}
 	}
-	return l.fds[0].Revents != 0
+	return posted
+}
+
+// hush empties the wake-up pipe.
+func (l *Loop) hush() {
+	var buf [64]byte
+	_, _ = unix.Read(l.wakeR, buf[:])
 }
 
 // prepare says what an entry waits for. A source that is held back and a sink with nothing to write wait for nothing,

@@ -26,6 +26,9 @@ func mayLinger() bool { return runtime.GOMAXPROCS(0) > 1 }
 // seems to run for 10 ms; that also lets the collector in.
 func (l *Loop) sleep() int {
 	if l.linger && l.now.Before(l.busyUntil) {
+		if n := l.spin(); n > 0 {
+			return n
+		}
 		n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)), 0, 0, 0, 0)
 		if errno != 0 {
 			// The signal that interrupts us is often the collector's, which waits for this goroutine. It is heard at the
@@ -37,6 +40,27 @@ func (l *Loop) sleep() int {
 	n, _ := unix.Ppoll(l.fds, nil, nil)
 	return n
 }
+
+// spin looks for traffic without sleeping, for as long as it may well come.
+func (l *Loop) spin() int {
+	patience := l.rhythm.patience()
+	if patience == 0 {
+		return 0
+	}
+	for {
+		n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)),
+			uintptr(unsafe.Pointer(&atOnce)), 0, 0, 0)
+		if n > 0 && errno == 0 {
+			return int(n)
+		}
+		if time.Since(l.now) > patience {
+			return 0
+		}
+	}
+}
+
+// atOnce is a timeout of nothing. The kernel does not write to it.
+var atOnce unix.Timespec
 
 // sysRead reads from fd; private descriptors never block, so the scheduler need not know.
 func sysRead(fd int, p []byte, private bool) (int, error) {
