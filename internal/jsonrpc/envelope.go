@@ -68,9 +68,6 @@ type Envelope struct {
 	Behind func(upTo int)
 }
 
-// longVersion is the length of the string 2.0 with every character escaped; what is longer need not be looked at.
-const longVersion = len(`""`) + len("2.0")*escapeMost
-
 // level says which object's members are being read.
 type level uint8
 
@@ -167,8 +164,7 @@ func (e *Envelope) topMember(c *cursor) (dup, ok bool) {
 			return false, false
 		}
 		if inner == inVersion {
-			raw := c.b[c.val.Start:c.val.End]
-			e.Version2 = string(raw) == `"2.0"` || len(raw) <= longVersion && EqualString(raw, "2.0")
+			e.Version2 = isVersion2(c.b[c.val.Start:c.val.End])
 		}
 		return false, true
 	}
@@ -190,6 +186,11 @@ func (e *Envelope) topMember(c *cursor) (dup, ok bool) {
 	}
 	*field = c.val
 	return false, true
+}
+
+// isVersion2 reports whether raw is the string 2.0, without looking at anything longer than that can be.
+func isVersion2(raw []byte) bool {
+	return string(raw) == `"2.0"` || len(raw) <= len(`""`)+len("2.0")*escapeMost && EqualString(raw, "2.0")
 }
 
 // topField returns where the current member of the message belongs, nil for nowhere, and what of its value is wanted

@@ -15,7 +15,7 @@ const (
 // broken. open is how many objects and arrays around it count towards the depth limit.
 func skipValue(b []byte, i, open int, t *trail) (int, flags) {
 	if t != nil {
-		return skip(b, i, maxDepth-open, t.spill[:], t)
+		return skip(b, i, maxDepth-open, &t.spill, t)
 	}
 	end, f := skip(b, i, maxDepth-open, nil, nil)
 	if end == needSpill {
@@ -29,12 +29,12 @@ func skipValue(b []byte, i, open int, t *trail) (int, flags) {
 //go:noinline
 func skipDeep(b []byte, i, room int) (int, flags) {
 	var spill [spillWords]uint64
-	return skip(b, i, room, spill[:], nil)
+	return skip(b, i, room, &spill, nil)
 }
 
 // skip is the grammar without recursion. nest holds one bit for each open container, 1 for an object, the innermost in
 // the lowest bit; every 64 levels the word moves to spill.
-func skip(b []byte, i, room int, spill []uint64, t *trail) (int, flags) {
+func skip(b []byte, i, room int, spill *[spillWords]uint64, t *trail) (int, flags) {
 	var all, f flags
 	var nest uint64
 	depth := 0
@@ -93,7 +93,7 @@ value:
 	return broken, all
 }
 
-func pop(nest uint64, depth int, spill []uint64) (uint64, int) {
+func pop(nest uint64, depth int, spill *[spillWords]uint64) (uint64, int) {
 	if nest >>= 1; depth&63 == 0 {
 		nest = spill[depth>>6]
 	}
