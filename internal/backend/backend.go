@@ -114,20 +114,23 @@ type Backend struct {
 	prefix  string // of ids outlive makes up
 	lastID  int
 
-	process process
-	probe   probe
-	tools   toolbox
-	lists   [mcp.Lists]known
-	noise   noise
-	first   firstStart
-	states  requestStates
-	cut     []cutShort // listen ends held back until it is clear whether the server died
-	closing bool       // the client closed its end
-	stopped bool       // Finish was called
-	lastOut lastExit
-	readyAt time.Time // wall clock of the last time a process became ready
-	begun   time.Time // when the running restart was initiated; zero if none runs
-	cause   string    // of the running restart
+	process      process
+	probe        probe
+	tools        toolbox
+	lists        [mcp.Lists]known
+	noise        noise
+	first        firstStart
+	states       requestStates
+	cut          []cutShort // listen ends held back until it is clear whether the server died
+	taskTokens   []uint64   // hashes of progress tokens that live on in tasks
+	closing      bool       // the client closed its end
+	stopped      bool       // Finish was called
+	lastOut      lastExit
+	readyAt      time.Time // wall clock of the last time a process became ready
+	begun        time.Time // when the running restart was initiated; zero if none runs
+	cause        string    // of the running restart
+	introduction string    // the last modern process's DiscoverResult
+	scanned      []byte    // the line that env is being scanned from, for the world to drop its pages
 
 	events      []supervise.Event // not yet given to the machine
 	stepping    bool
@@ -177,6 +180,8 @@ const (
 	timerSettle              // the server has had its time to show its tools
 	timerNoise               // a message in several lines has had its time
 	timerCut                 // a listen end is released to the client
+	timerDoubt               // doubted lists are looked at
+	timerLearn               // the server's tools are read, if nobody has
 	timerFirst               // the client's patience with the first start is over
 	timerCount
 )
@@ -193,6 +198,8 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	b.calls.init()
 	b.asks.init()
 	b.tools.init(!opts.NoTools)
+	b.introduction = string(opts.Known.Discover)
+	b.env.Behind = func(upTo int) { w.Passed(b.scanned, upTo) }
 	return b
 }
 
@@ -265,6 +272,10 @@ func (b *Backend) expire(t timer) {
 		b.noise.flush(b)
 	case timerCut:
 		b.releaseCut()
+	case timerDoubt:
+		b.settleDoubts()
+	case timerLearn:
+		b.learnTools()
 	case timerFirst:
 		b.giveUpFirst()
 	}

@@ -25,6 +25,7 @@ func (b *Backend) ClientLine(now time.Time, line []byte) {
 // clientMessage takes one message; batch is the array it came in, nil if it came alone.
 func (b *Backend) clientMessage(line []byte, group *batch) {
 	env := &b.env
+	b.scanned = line
 	err := env.Scan(line)
 	if err == nil && env.Kind == jsonrpc.Batch && group == nil {
 		b.clientBatch(line)

@@ -14,7 +14,7 @@
 //	lifecycle.go  the process: start, exit, restart     replay.go     telling a new process what the old one knew
 //	recover.go    what becomes of requests whose server died
 //	probe.go      server/discover on behalf of legacy servers
-//	tools.go      the injected tools                    lists.go      lists, their drift, the tools' annotations
+//	tools.go      the injected tools                    lists.go      reading lists     drift.go  telling of changes
 //	asks.go       requests of the server to the client  listen.go     subscriptions/listen across processes
 //	batch.go      JSON-RPC batches                      noise.go      server output that is no message
 //	refuse.go     every error outlive itself answers     status.go    what status shows

@@ -39,7 +39,7 @@ func (b *Backend) Open(now time.Time) {
 func (b *Backend) Generation() int { return b.process.gen }
 
 // Unspoken reports whether no client has begun to speak to a server yet: then a process is ready once it runs.
-func (b *Backend) Unspoken() bool { return b.session.InitParams == nil && b.session.Era == mcp.Virgin }
+func (b *Backend) Unspoken() bool { return b.session.InitParams == nil && b.session.Era != mcp.Modern }
 
 // Restart asks for a planned restart; source and reason say who wants it and why.
 func (b *Backend) Restart(now time.Time, source supervise.Source, reason string) {

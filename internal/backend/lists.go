@@ -2,10 +2,7 @@ package backend
 
 import (
 	"bytes"
-	"fmt"
-	"log/slog"
 
-	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 )
@@ -13,24 +10,11 @@ import (
 // pagesMost bounds how many pages of one list outlive reads for itself.
 const pagesMost = 200
 
-// taskTokensKept is how many progress tokens of tasks are remembered after their request was answered.
-const taskTokensKept = 256
-
 // known is one list as a process showed it last, to the client or to outlive itself.
 type known struct {
-	now   mcp.Catalog
-	gen   int      // the process that showed it
-	tasks []uint64 // hashes of progress tokens that live on in tasks
-}
-
-func (k *known) taskToken(token []byte) bool {
-	hash := jsonrpc.HashID(token)
-	for _, h := range k.tasks {
-		if h == hash {
-			return true
-		}
-	}
-	return false
+	now     mcp.Catalog
+	gen     int  // the process that showed it, or a later one that is the same
+	doubted bool // it is to be looked at again
 }
 
 // question is a request outlive itself asked the server.
@@ -77,21 +61,6 @@ func (b *Backend) listMissing(c *call, l mcp.List, line []byte) []byte {
 	return nil
 }
 
-// compareLists reads again, from a new process, each list that the client has read, and tells the client of those
-// that are different now. A list that is the same is never announced: the client would read it again for nothing.
-func (b *Backend) compareLists() {
-	for l := range mcp.Lists {
-		if b.session.Seen(l) == nil {
-			continue
-		}
-		if l == mcp.Tools && b.session.Era == mcp.Legacy && !b.process.hasTools {
-			b.compared(l, b.ownTools(mcp.Catalog{}))
-			continue
-		}
-		b.readList(l, mcp.Catalog{}, nil, 0, b.compared)
-	}
-}
-
 // readList walks a list to its end and calls done with all of it; a list that cannot be read is left alone.
 func (b *Backend) readList(l mcp.List, so mcp.Catalog, cursor []byte, page int, done func(mcp.List, mcp.Catalog)) {
 	meta := b.privateMeta()
@@ -128,37 +97,6 @@ func (b *Backend) listUnreadable(l mcp.List, line []byte, done func(mcp.List, mc
 		empty = b.ownTools(empty)
 	}
 	done(l, empty)
-}
-
-// compared takes a list of the new process as the client would see it.
-func (b *Backend) compared(l mcp.List, now mcp.Catalog) {
-	b.lists[l].now, b.lists[l].gen = now, b.process.gen
-	if l == mcp.Tools {
-		b.tools.settled = true
-	}
-	if now.Equal(b.session.Seen(l)) {
-		return
-	}
-	b.session.Told(l, now)
-	told := b.tellChanged(l)
-	b.emit(event.DriftDetected, slog.LevelInfo, fmt.Sprintf("The restarted server has other %s", l),
-		slog.String(event.KeyKind, l.String()), slog.Bool(event.KeyNotified, told))
-}
-
-// tellChanged sends list_changed: once to a legacy client, on each stream that asked for it to a modern one.
-func (b *Backend) tellChanged(l mcp.List) bool {
-	if b.session.Era != mcp.Modern {
-		b.world.SendToClient(mcp.ChangedLine(l, nil))
-		return true
-	}
-	told := false
-	for _, listen := range b.session.Listens() {
-		if listen.Wants(l) {
-			b.world.SendToClient(mcp.ChangedLine(l, listen.ID))
-			told = true
-		}
-	}
-	return told
 }
 
 // privateMeta is the _meta of outlive's own requests: the client's in the modern era, none in the legacy one.

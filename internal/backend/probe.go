@@ -108,6 +108,7 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 			b.probe.active = false
 			b.disarm(timerProbe)
 			b.process.era = mcp.Modern
+			b.introduction = string(result)
 			b.learn(Knowledge{Era: mcp.Modern, Probe: "ok", Discover: result})
 		}
 		return b.withResult(line, mcp.AdvertiseListChanged(result, b.tools.on))

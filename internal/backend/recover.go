@@ -52,8 +52,8 @@ func (b *Backend) fateOf(c *call, planned bool) fate {
 	if !planned {
 		c.crashes++
 	}
-	if c.method == mcp.Initialize {
-		return again // its tries are counted by the first start
+	if c.method == mcp.Initialize || c.method == mcp.Listen {
+		return again // the first start counts its own tries; a stream is open by nature when a server dies
 	}
 	if c.crashes >= crashesAllowed {
 		return poisonous

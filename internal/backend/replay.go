@@ -28,7 +28,8 @@ func (b *Backend) greet() {
 	case b.session.Era == mcp.Modern:
 		b.process.era = mcp.Modern
 		b.step(supervise.Handshake{Gen: b.process.gen})
-		b.ask(func(id []byte) []byte { return mcp.DiscoverLine(id, b.privateMeta()) }, func([]byte) {
+		b.ask(func(id []byte) []byte { return mcp.DiscoverLine(id, b.privateMeta()) }, func(line []byte) {
+			b.introduced(line)
 			b.becomeReady() // whatever it answered: it answers
 		})
 	default:
@@ -55,7 +56,11 @@ func (b *Backend) greeted(line []byte) {
 	b.process.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
 	b.emit(event.InitializeReplayed, slog.LevelInfo, "Initialize handshake replayed",
 		slog.String(event.KeyProtocol, b.session.Version))
-	b.noteDrift(result)
+	if bytes.Equal(result, b.session.InitResult) {
+		b.sameServer()
+	} else {
+		b.noteDrift(result)
+	}
 	b.sayInitialized()
 	for _, wish := range b.session.Wishes() {
 		b.process.wishes++

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 )
+
+// taskTokensKept is how many progress tokens of tasks are remembered after their request was answered.
+const taskTokensKept = 256
 
 // ServerLine takes one line of process gen's stdout, without its newline; whole is false when the output ended in it.
 func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
@@ -21,6 +25,7 @@ func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
 	if line = jsonrpc.Trim(line); len(line) == 0 {
 		return
 	}
+	b.scanned = line
 	err := b.env.Scan(line)
 	if b.noise.holding() && b.noise.add(b, line, err) {
 		return
@@ -86,6 +91,9 @@ func (b *Backend) serverAnswer(line []byte) {
 
 // deliver hands the server's answer to the client under the id the client knows.
 func (b *Backend) deliver(c *call, line []byte) {
+	if c.task && len(c.token) > 0 {
+		b.keepTaskToken(c)
+	}
 	raw := b.env.ID.Of(line)
 	switch {
 	case c.batch != nil:
@@ -96,6 +104,14 @@ func (b *Backend) deliver(c *call, line []byte) {
 		b.world.SendToClient(jsonrpc.Replace(nil, line, b.env.ID, c.id))
 	}
 	b.finish(c)
+}
+
+// keepTaskToken lets progress go on under the token of a request that made a task: the task outlives its answer.
+func (b *Backend) keepTaskToken(c *call) {
+	b.taskTokens = append(b.taskTokens, c.tokenHash)
+	if extra := len(b.taskTokens) - taskTokensKept; extra > 0 {
+		b.taskTokens = b.taskTokens[extra:]
+	}
 }
 
 // callOnWire finds the call that the server knows under this raw id: the client's, or one of ours.
@@ -185,6 +201,10 @@ func (b *Backend) serverNotification(line []byte) {
 		if b.serverCancelled(line) {
 			return
 		}
+	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged:
+		if b.serverChanged(mcp.Lookup(b.env.Method.Of(line))) {
+			return
+		}
 	case mcp.NoteAcknowledged:
 		if b.swallowAck(line) {
 			return
@@ -202,7 +222,7 @@ func (b *Backend) progressGoesOn(line []byte) bool {
 	}
 	c := b.calls.withToken(token)
 	if c == nil {
-		return b.lists[mcp.Tools].taskToken(token)
+		return slices.Contains(b.taskTokens, jsonrpc.HashID(token))
 	}
 	value := b.env.Progress.Of(line)
 	if c.resent > 0 && len(c.progress) > 0 && !greater(value, c.progress) {

@@ -137,11 +137,7 @@ func (b *Backend) callTool(c *call) bool {
 		// Perhaps the server has a tool of that name; then it is the server's to answer.
 		b.tools.unsure = append(b.tools.unsure, parkedCall{c, c.seq})
 		b.arm(timerSettle, settleFor)
-		b.readList(mcp.Tools, mcp.Catalog{}, nil, 0, func(l mcp.List, now mcp.Catalog) {
-			b.tools.settled = true
-			b.lists[l].now, b.lists[l].gen = now, b.process.gen
-			b.settleCalls()
-		})
+		b.readList(mcp.Tools, mcp.Catalog{}, nil, 0, b.learned)
 		return true
 	}
 	b.runTool(c, tool)

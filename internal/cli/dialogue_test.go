@@ -47,7 +47,7 @@ type player struct {
 //	signal NAME      send TERM, INT, HUP or KILL to the command
 //	kill             send KILL to the server that runs now
 //	exit CODE TIME   the command ends within TIME with CODE
-//	do COMMAND…      run a program to its end; "do CODE COMMAND…" wants that exit status
+//	do COMMAND…      run a shell command to its end; "do CODE COMMAND…" wants that exit status
 //	# comment
 //
 // A dialogue that does not say "exit" ends with "close" and "exit 0 5s". What came is there for stdout and stderr.
@@ -144,7 +144,7 @@ func (p *player) step(n int, word, rest string) {
 	case "exit":
 		p.exit(n, strings.Fields(rest))
 	case "do":
-		p.do(strings.Fields(os.Expand(rest, p.ts.Getenv)))
+		p.do(rest)
 	default:
 		p.fail(n, "unknown step %q", word)
 	}
@@ -234,11 +234,12 @@ func (p *player) exit(n int, args []string) {
 	}
 }
 
-func (p *player) do(args []string) {
-	if _, err := strconv.Atoi(args[0]); err != nil {
-		args = append([]string{"0"}, args...)
+func (p *player) do(command string) {
+	code := "0"
+	if first, rest, _ := strings.Cut(command, " "); strings.Trim(first, "0123456789") == "" {
+		code, command = first, rest
 	}
-	exits(p.ts, false, args)
+	exits(p.ts, false, []string{code, "sh", "-c", command})
 }
 
 // check fails if anything on stdout was no protocol, or an answer came twice.
