@@ -204,7 +204,7 @@ func (m *model) calmDown() {
 			s.answerAll()
 		}
 		m.spawnFail = false
-		if len(m.client.open) == 0 && m.b.process.up && m.b.machine.State() == supervise.Serving && len(m.server.pipe) == 0 && len(m.server.running) == 0 {
+		if len(m.client.open) == 0 && m.b.machine.State() == supervise.Serving && m.quiet() {
 			break
 		}
 		if i > 400 {
@@ -217,6 +217,12 @@ func (m *model) calmDown() {
 	if m.client.said && m.server.initialized != 1 {
 		m.rt.Fatalf("process %d was told %d times that the client is initialized", m.server.gen, m.server.initialized)
 	}
+}
+
+// quiet reports whether a running server has nothing to do and outlive has nothing left to ask it.
+func (m *model) quiet() bool {
+	return m.b.process.up && len(m.server.pipe)+len(m.server.running)+len(m.b.private) == 0 &&
+		m.b.timers[timerDoubt].IsZero() && m.b.timers[timerLearn].IsZero()
 }
 
 // end tells the backend that it is over and waits for Finish; the server obeys or does not.

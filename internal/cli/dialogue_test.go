@@ -81,7 +81,7 @@ func newPlayer(ts *testscript.TestScript, argv []string) *player {
 	p := &player{ts: ts, cmd: exec.Command(path, argv[1:]...), gone: make(chan struct{})}
 	p.cmd.Args[0] = argv[0]
 	p.cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "WORK", "TMPDIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"} {
+	for _, name := range []string{"PATH", "HOME", "WORK", "TMPDIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "GORACE"} {
 		p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	p.cmd.Stderr = &p.stderr

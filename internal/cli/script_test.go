@@ -40,6 +40,7 @@ func TestScript(t *testing.T) {
 			for name, dir := range map[string]string{"HOME": "home", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"} {
 				env.Setenv(name, filepath.Join(env.WorkDir, dir))
 			}
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second at each exit otherwise, when this binary has the detector
 			// The path of a Unix socket is short.
 			run, err := os.MkdirTemp("", "out")
 			if err != nil {

@@ -51,9 +51,11 @@ func (l *Loop) spin() int {
 		n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)),
 			uintptr(unsafe.Pointer(&atOnce)), 0, 0, 0)
 		if n > 0 && errno == 0 {
+			l.rhythm.waited(false)
 			return int(n)
 		}
 		if time.Since(l.now) > patience {
+			l.rhythm.waited(true)
 			return 0
 		}
 	}
