@@ -20,8 +20,9 @@ const (
 // was printed over several lines are put together again.
 type noise struct {
 	lines  [][]byte // an unfinished message, line by line
-	size   int
-	count  int // lines of noise not yet told
+	joined []byte   // the same in one piece
+	open   int      // brackets that are open behind it
+	count  int      // lines of noise not yet told
 	total  int
 	toldAt time.Time
 }
@@ -31,7 +32,8 @@ func (n *noise) holding() bool { return len(n.lines) > 0 }
 // begin starts collecting: line opens an object and does not close it.
 func (n *noise) begin(b *Backend, line []byte) {
 	n.lines = append(n.lines[:0], append([]byte(nil), line...))
-	n.size = len(line)
+	n.joined = append(n.joined[:0], line...)
+	n.open = bracketsOpen(line)
 	b.arm(timerNoise, prettyFor)
 }
 
@@ -43,27 +45,44 @@ func (n *noise) add(b *Backend, line []byte, err error) bool {
 		return false
 	}
 	n.lines = append(n.lines, append([]byte(nil), line...))
-	n.size += len(line)
-	var joined []byte
-	for _, l := range n.lines {
-		joined = append(joined, l...)
-	}
-	if line[len(line)-1] == '}' && b.env.Scan(joined) == nil && b.env.Version2 {
-		n.lines, n.size = nil, 0
+	n.joined = append(n.joined, line...)
+	n.open += bracketsOpen(line)
+	if joined := n.joined; n.open <= 0 && b.env.Scan(joined) == nil && b.env.Version2 {
+		n.lines, n.joined = nil, nil
 		b.disarm(timerNoise)
 		b.serverMessage(joined)
 		return true
 	}
-	if n.size > prettyMax {
+	if n.open <= 0 || len(n.joined) > prettyMax {
 		n.flush(b)
 	}
 	return true
 }
 
+// bracketsOpen counts the brackets a line opens and does not close; a string never goes on in the next line. So each
+// line is looked at once, however long the message gets.
+func bracketsOpen(line []byte) (open int) {
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			open++
+		case c == '}' || c == ']':
+			open--
+		}
+	}
+	return open
+}
+
 // flush gives up collecting: it was noise after all.
 func (n *noise) flush(b *Backend) {
 	lines := n.lines
-	n.lines, n.size = nil, 0
+	n.lines, n.joined = nil, nil
 	b.disarm(timerNoise)
 	for _, l := range lines {
 		n.tell(b, l)

@@ -26,8 +26,8 @@ const (
 // toolbox is the injected tools as the client sees them.
 type toolbox struct {
 	on      bool
-	settled bool // the server's own tools are known, so the names are final
-	names   map[restart.Tool]string
+	settled bool         // the server's own tools are known, so the names are final
+	shown   []shownTool  // in their fixed order
 	verify  []parkedCall // until the restart they ask about is over
 	unsure  []parkedCall // until it is known whose tool they call
 }
@@ -38,11 +38,16 @@ type parkedCall struct {
 	seq uint64
 }
 
+// shownTool is an injected tool under the name the client knows.
+type shownTool struct {
+	tool restart.Tool
+	name string
+}
+
 func (t *toolbox) init(on bool) {
 	t.on = on
-	t.names = map[restart.Tool]string{}
 	for _, tool := range restart.Tools() {
-		t.names[tool] = string(tool)
+		t.shown = append(t.shown, shownTool{tool, string(tool)})
 	}
 }
 
@@ -50,10 +55,11 @@ func (t *toolbox) init(on bool) {
 func (t *toolbox) avoid(result []byte) {
 	theirs := mcp.Catalog{}
 	theirs.AddPage(mcp.Tools, result)
-	for tool := range t.names {
-		t.names[tool] = string(tool)
-		if _, taken := theirs[string(tool)]; taken {
-			t.names[tool] = ownPrefix + string(tool)
+	for i := range t.shown {
+		one := &t.shown[i]
+		one.name = string(one.tool)
+		if _, taken := theirs[one.name]; taken {
+			one.name = ownPrefix + one.name
 		}
 	}
 }
@@ -64,8 +70,8 @@ func (t *toolbox) json() [][]byte {
 		return nil
 	}
 	var out [][]byte
-	for _, tool := range restart.Tools() {
-		out = append(out, restart.ToolJSON(tool, t.names[tool]))
+	for _, one := range t.shown {
+		out = append(out, restart.ToolJSON(one.tool, one.name))
 	}
 	return out
 }
@@ -75,9 +81,9 @@ func (t *toolbox) named(name []byte) (restart.Tool, bool) {
 	if !t.on {
 		return "", false
 	}
-	for tool, shown := range t.names {
-		if jsonrpc.EqualString(name, shown) {
-			return tool, true
+	for _, one := range t.shown {
+		if jsonrpc.EqualString(name, one.name) {
+			return one.tool, true
 		}
 	}
 	return "", false

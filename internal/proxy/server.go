@@ -151,6 +151,9 @@ func (w *world) Abandon()    { w.server.output.Close() }
 
 func (w *world) Unread() (int, bool) {
 	n, ok := w.server.process.unread()
+	if !ok {
+		return 0, false // perhaps there never was a process
+	}
 	return n + w.server.input.Pending(), ok
 }
 

@@ -1,10 +1,10 @@
 package wire
 
 // HeapLimit is the largest buffer, in bytes, kept in ordinary memory; longer lines live in a mapped file.
-const HeapLimit = 1 << 20
+const HeapLimit = 512 << 10
 
 // dropStep is how many bytes of a mapped buffer may become resident before they are dropped again.
-const dropStep = 512 << 10
+const dropStep = 256 << 10
 
 // Hold is a buffer for one line that may be too long for memory: ordinary memory up to [HeapLimit], a mapped,
 // already unlinked file above it. If no file can be had (full disk, no mapping on this system) it is memory after all:
@@ -43,6 +43,27 @@ func NewHold(size int) *Hold {
 		}
 	}
 	return &Hold{Bytes: make([]byte, size), owners: 1}
+}
+
+// pieces keeps the buffers of finished chunks for the next ones.
+type pieces struct{ free [][]byte }
+
+// piecesMost is how many buffers of copyLimit bytes are kept.
+const piecesMost = 8
+
+func (s *pieces) take(size int) []byte {
+	if n := len(s.free); n > 0 && size <= copyLimit {
+		b := s.free[n-1]
+		s.free = s.free[:n-1]
+		return b[:0]
+	}
+	return make([]byte, 0, max(copyLimit, size))
+}
+
+func (s *pieces) put(b []byte) {
+	if cap(b) == copyLimit && len(s.free) < piecesMost {
+		s.free = append(s.free, b)
+	}
 }
 
 // HoldCopy returns a hold with a copy of line.

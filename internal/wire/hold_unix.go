@@ -25,6 +25,7 @@ func mapSpool(size int) ([]byte, func([]byte), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("map spool: %w", err)
 	}
+	adviseSmall(b)
 	return b, func(b []byte) { _ = unix.Munmap(b) }, nil
 }
 

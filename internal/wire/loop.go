@@ -19,6 +19,7 @@ type Loop struct {
 	alarm   *time.Timer
 	alarmAt time.Time // when the alarm is set for
 	buffers shelf
+	pieces  pieces
 	current *Source // whose batch is being dispatched
 	dirty   []*Sink // sinks with an unwritten batch
 	stopped bool

@@ -4,6 +4,9 @@ package wire
 
 import "os"
 
+// adviseSmall has nothing to ask for here.
+func adviseSmall([]byte) {}
+
 // reserve writes zeros: the portable way to own the blocks before they are mapped.
 func reserve(f *os.File, size int64) error {
 	zeros := make([]byte, 1<<16)

@@ -32,7 +32,6 @@ type Sink struct {
 	batch   [][]byte // of the running dispatch, not yet written
 	own     []byte   // bytes of batch that were sent, not forwarded
 	one     [1][]byte
-	spare   []byte  // buffer of a finished chunk, for the next
 	queue   []chunk // refused by the kernel so far
 	pending int     // bytes in queue
 	written uint64  // bytes the kernel took
@@ -54,8 +53,8 @@ type chunk struct {
 func (c *chunk) done(k *Sink) {
 	if c.hold != nil {
 		c.hold.Release()
-	} else if cap(c.whole) == copyLimit {
-		k.spare = c.whole
+	} else {
+		k.loop.pieces.put(c.whole)
 	}
 }
 
@@ -205,12 +204,7 @@ func (k *Sink) copyToQueue(p []byte) {
 			return
 		}
 	}
-	buf := k.spare[:0]
-	k.spare = nil
-	if cap(buf) < len(p) {
-		buf = make([]byte, 0, max(copyLimit, len(p)))
-	}
-	data := append(buf, p...)
+	data := append(k.loop.pieces.take(len(p)), p...)
 	k.queue = append(k.queue, chunk{data: data, whole: data})
 }
 
@@ -271,7 +265,7 @@ func (k *Sink) fail(err error) {
 
 func (k *Sink) dropQueue() {
 	for i := range k.queue {
-		k.queue[i].hold.Release()
+		k.queue[i].done(k)
 	}
 	k.queue = nil
 }
