@@ -249,11 +249,3 @@ func (t *calls) all(yield func(*call) bool) {
 
 // isRequest reports whether c is a request, which wants exactly one answer.
 func (c *call) isRequest() bool { return len(c.id) > 0 }
-
-// serverID is the raw id under which the server knows c.
-func (c *call) serverID() []byte {
-	if len(c.wire) > 0 {
-		return c.wire
-	}
-	return c.id
-}

@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func newRestart(io streams) *cobra.Command {
 	var reason string
+	var patience time.Duration
 	cmd := &cobra.Command{
 		Use:   "restart NAME",
 		Short: "Restart one server; return when the new one is ready",
@@ -24,7 +27,9 @@ EXIT STATUS
 			if err != nil {
 				return err
 			}
-			result, err := instance.Restart(cmd.Context(), reason)
+			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+			defer cancel()
+			result, err := instance.Restart(ctx, reason)
 			if err != nil {
 				return fail(exitFailure, "restart %s: %w", args[0], err)
 			}
@@ -34,5 +39,6 @@ EXIT STATUS
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "outlive restart", "why, for the audit log")
+	cmd.Flags().DurationVar(&patience, "timeout", 3*time.Minute, "how long to wait for the new process")
 	return cmd
 }

@@ -124,7 +124,7 @@ func (f *runFlags) supervise(o *supervise.Options, changed func(string) bool) er
 		policy.MaxRestarts = f.maxRestarts
 	}
 	if changed("restart-delay") {
-		policy.Tiers, policy.FirstAtOnce = []backoff.Tier{{Delay: f.restartDelay}}, false
+		policy.Tiers, policy.FirstAtOnce, policy.Jitter = []backoff.Tier{{Delay: f.restartDelay}}, false, 0
 	}
 	if err := policy.Validate(); err != nil {
 		return err

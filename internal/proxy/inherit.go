@@ -88,7 +88,7 @@ func (h *Inherited) carryOut(actions []supervise.Action) {
 		case supervise.Spawn:
 			next = append(next, h.spawn(a))
 		case supervise.BeginDrain:
-			next = append(next, supervise.Drained{Gen: a.Gen}) // what is in flight, nobody knows
+			next = append(next, supervise.Drained(a)) // what is in flight, nobody knows
 		case supervise.Terminate:
 			_ = h.process.Terminate() // an error means that it is gone
 		case supervise.Kill:

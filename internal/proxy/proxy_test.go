@@ -47,12 +47,6 @@ func (w *watcher) Emit(e event.Event) {
 	}
 }
 
-func (w *watcher) seen(t event.Type) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.count[t]
-}
-
 // run is a proxy between a test's client and a server, over real pipes and processes.
 type run struct {
 	proxy  *Proxy

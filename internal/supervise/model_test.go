@@ -20,16 +20,15 @@ type world struct {
 	rt  *rapid.T
 	now time.Time
 
-	alive, swept   bool // the process lives; it is dead but not cleared away
-	gen            int
-	drainsAfter    time.Duration
-	exits, gone    time.Time // when that happens; zero: not yet known
-	drains         time.Time
-	code           int
-	stopped        time.Time // when the first Stop was told
-	finished       bool
-	wished         time.Time // the oldest wish for a restart that no start has followed; zero: none
-	spawns, starts int
+	alive, swept bool // the process lives; it is dead but not cleared away
+	gen          int
+	exits, gone  time.Time // when that happens; zero: not yet known
+	drains       time.Time
+	code         int
+	stopped      time.Time // when the first Stop was told
+	finished     bool
+	wished       time.Time // the oldest wish for a restart that no start has followed; zero: none
+	spawns       int
 }
 
 // longestStop is the sum of the longest ladder to the end: a planned restart is no part of it, a Stop overtakes that.

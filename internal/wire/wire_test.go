@@ -218,8 +218,7 @@ func TestReaderGoneIsTold(t *testing.T) {
 	r, w := pipe(t)
 	r.Close()
 	told := false
-	var sink *Sink
-	sink = loop.AddSink(w, SinkOptions{OnError: func(error) { told = true; loop.Stop() }})
+	sink := loop.AddSink(w, SinkOptions{OnError: func(error) { told = true; loop.Stop() }})
 	loop.Post(func() { sink.Send([]byte("x")) })
 	loop.Run()
 	if !told {
