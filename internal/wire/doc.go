@@ -10,7 +10,7 @@
 // (loop_stream.go, Windows) each source has a goroutine that reads and waits until the loop has digested what it read,
 // and each sink one that writes; they end when their descriptor is closed. Buffers and queues are the same for both.
 //
-// Lines up to 512 KiB live in memory; a longer one is collected in an unlinked file that is mapped ([Hold]), so that
+// Lines up to 256 KiB live in memory; a longer one is collected in an unlinked file that is mapped ([Hold]), so that
 // it is one contiguous []byte for everybody without being in the process's private memory. A line is handed on only
 // when it is whole: a crash in its middle never reaches the other side.
 package wire

@@ -1,7 +1,7 @@
 package wire
 
 // HeapLimit is the largest buffer, in bytes, kept in ordinary memory; longer lines live in a mapped file.
-const HeapLimit = 512 << 10
+const HeapLimit = readBuffer
 
 // dropStep is how many bytes of a mapped buffer may become resident before they are dropped again.
 const dropStep = 256 << 10
