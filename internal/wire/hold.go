@@ -35,6 +35,39 @@ func (s *shelf) take() *Hold {
 	return h
 }
 
+// takeLong returns a buffer of at least size bytes for a long line. Making a file costs more than using it, so the last
+// one is kept, its pages out of memory.
+func (s *shelf) takeLong(size int) *Hold {
+	if n := len(s.free); n > 0 && len(s.free[n-1].Bytes) >= size {
+		h := s.free[n-1]
+		s.free = s.free[:n-1]
+		h.owners = 1
+		return h
+	}
+	h := NewHold(size)
+	if h.Mapped() {
+		h.home = s
+	}
+	return h
+}
+
+// room reports whether h is to be kept: a few small ones, one long one.
+func (s *shelf) room(h *Hold) bool {
+	if h.Mapped() {
+		return len(s.free) == 0
+	}
+	return len(s.free) < shelfMost
+}
+
+// clear gives everything back.
+func (s *shelf) clear() {
+	for _, h := range s.free {
+		h.home, h.owners = nil, 1
+		h.Release()
+	}
+	s.free = nil
+}
+
 // NewHold returns a buffer of size bytes with one owner.
 func NewHold(size int) *Hold {
 	if size > HeapLimit {
@@ -103,7 +136,8 @@ func (h *Hold) Release() {
 		return
 	}
 	switch {
-	case h.home != nil && len(h.home.free) < shelfMost:
+	case h.home != nil && h.home.room(h):
+		h.Drop(0, len(h.Bytes))
 		h.home.free = append(h.home.free, h)
 		return
 	case h.unmap != nil:

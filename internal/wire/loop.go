@@ -18,7 +18,8 @@ type Loop struct {
 	now     time.Time // when the loop last woke up
 	alarm   *time.Timer
 	alarmAt time.Time // when the alarm is set for
-	buffers shelf
+	buffers shelf     // resting buffers
+	long    shelf     // the last buffer of a long line
 	pieces  pieces
 	current *Source // whose batch is being dispatched
 	dirty   []*Sink // sinks with an unwritten batch
@@ -101,6 +102,7 @@ func (l *Loop) Run() {
 		}
 	}
 	l.closeDriver()
+	l.long.clear()
 }
 
 // doWhatIsDue ticks, and sets the alarm for the next time if that is another one than before. The kernel is never

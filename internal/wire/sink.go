@@ -135,7 +135,8 @@ func (k *Sink) Refused() int { return k.pending }
 func (k *Sink) flush() {
 	k.dirty = false
 	batch := k.batch
-	if len(k.queue) == 0 && !k.dead {
+	long := k.long()
+	if len(k.queue) == 0 && !k.dead && !long {
 		batch = k.writeBatch(batch)
 	}
 	for _, p := range batch {
@@ -147,9 +148,22 @@ func (k *Sink) flush() {
 		k.own = nil
 	}
 	k.own = k.own[:0]
+	if long && !k.dead {
+		k.drain()
+	}
 	if k.closing && len(k.queue) == 0 {
 		k.shut()
 	}
+}
+
+// long reports whether the batch has a piece of a long line, which goes out in steps.
+func (k *Sink) long() bool {
+	for _, p := range k.batch {
+		if len(p) > dropStep {
+			return true
+		}
+	}
+	return false
 }
 
 // writeBatch writes as much as the descriptor takes and returns the rest.
@@ -221,7 +235,9 @@ func within(p, buf []byte) bool {
 func (k *Sink) drain() {
 	for len(k.queue) > 0 {
 		c := &k.queue[0]
-		k.one[0] = c.data
+		// A reader that keeps up would let one call go through all of a long line, and all of it be resident.
+		k.one[0] = c.data[:min(len(c.data), dropStep)]
+		step := len(k.one[0])
 		n, err := k.loop.write(k, k.one[:])
 		c.data = c.data[n:]
 		c.wrote(n)
@@ -231,8 +247,11 @@ func (k *Sink) drain() {
 			k.fail(err)
 			return
 		}
-		if len(c.data) > 0 {
+		if n < step {
 			return
+		}
+		if len(c.data) > 0 {
+			continue
 		}
 		c.done(k)
 		k.queue[0] = chunk{}

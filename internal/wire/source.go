@@ -193,11 +193,19 @@ func (s *Source) makeRoom() {
 	s.grow(2 * size)
 }
 
+// bigger returns a buffer of at least size bytes.
+func (l *Loop) bigger(size int) *Hold {
+	if size > HeapLimit {
+		return l.long.takeLong(size)
+	}
+	return NewHold(size)
+}
+
 func (s *Source) grow(size int) {
 	if most := s.opts.Limit + readBuffer; s.opts.Limit > 0 && (size > HeapLimit || size > most) {
 		size = most // a mapped buffer costs its address space only, and grows once
 	}
-	bigger := NewHold(size)
+	bigger := s.loop.bigger(size)
 	used := copy(bigger.Bytes, s.hold.Bytes[s.r:s.w])
 	s.scanned -= s.r
 	s.r, s.w = 0, used
