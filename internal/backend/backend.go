@@ -42,6 +42,8 @@ type World interface {
 	// Finish ends the whole connection: nothing more will be kept alive. code is outlive's exit status.
 	Finish(code int)
 
+	// Noise takes a line of the server's stdout that is no message: it belongs on stderr.
+	Noise(line []byte)
 	// LastStderr returns the last lines the server wrote to stderr, oldest first.
 	LastStderr(lines int) []string
 	// Marker reads and writes the restart marker file (S1).

@@ -20,6 +20,7 @@ import (
 //	C> line      the client sends          S> line   the server sends
 //	C< line      the client has got next   S< line   the server has got next
 //	C<~ text     … a line that contains    S<~ text  … a line that contains
+//	N< line      a line of the server's stdout that was handed on to stderr
 //	! word …     something happens: exit CODE, unread N, tick DURATION, restart, marker, eof, interrupt, stderr LINE
 //	= acts       what was done to processes since the last such line
 //	# comment
@@ -95,6 +96,8 @@ func (d *dialogue) step(line string) {
 		d.expect("client", &d.w.toClient, rest, mark == "C<~")
 	case "S<", "S<~":
 		d.expect("server", &d.w.toServer, rest, mark == "S<~")
+	case "N<":
+		d.expect("stderr", &d.w.noise, rest, false)
 	case "!":
 		d.quiet()
 		d.happen(strings.Fields(rest))

@@ -89,8 +89,9 @@ func (n *noise) flush(b *Backend) {
 	}
 }
 
-// tell reports a line of noise, at most one event a second.
+// tell hands a line of noise on to stderr and reports it, at most one event a second.
 func (n *noise) tell(b *Backend, line []byte) {
+	b.world.Noise(line)
 	n.count++
 	n.total++
 	if !n.toldAt.IsZero() && b.now.Sub(n.toldAt) < noiseEvery {

@@ -25,6 +25,7 @@ type fakeWorld struct {
 	backlog  int
 	failNext error
 	stderr   []string
+	noise    []string
 	marker   *restart.MarkerRecord
 	learned  []Knowledge
 	events   []event.Event
@@ -46,6 +47,7 @@ func (w *fakeWorld) SendToClient(line []byte)    { w.toClient = append(w.toClien
 func (w *fakeWorld) ForwardToServer(line []byte) { w.toServer = append(w.toServer, string(line)) }
 func (w *fakeWorld) SendToServer(line []byte)    { w.toServer = append(w.toServer, string(line)) }
 func (w *fakeWorld) Backlog() int                { return w.backlog }
+func (w *fakeWorld) Noise(line []byte)           { w.noise = append(w.noise, string(line)) }
 func (w *fakeWorld) Passed([]byte, int)          {}
 
 func (w *fakeWorld) Keep(line []byte) (*wire.Hold, []byte) {

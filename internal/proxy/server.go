@@ -174,6 +174,12 @@ func (p *Proxy) stopWhenWritten() {
 	time.AfterFunc(time.Millisecond, func() { p.loop.Post(p.stopWhenWritten) })
 }
 
+// Noise writes the line to the server's stderr, where it should have gone, with a prefix that tells whence it came.
+func (w *world) Noise(line []byte) {
+	text := append([]byte("[stdout] "), line...)
+	_, _ = w.opts.Stderr.Write(append(text, '\n')) // a Stderr accounts its own losses
+}
+
 func (w *world) LastStderr(lines int) []string { return w.opts.Stderr.Tail(lines) }
 
 func (w *world) MarkerPath() string { return w.opts.MarkerPath }
