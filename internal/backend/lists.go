@@ -19,7 +19,6 @@ type known struct {
 
 // question is a request outlive itself asked the server.
 type question struct {
-	gen      int
 	answered func(line []byte)
 }
 
@@ -27,7 +26,7 @@ type question struct {
 // If the process dies first, nobody is told: whoever asks again asks the next one.
 func (b *Backend) ask(build func(id []byte) []byte, answered func(line []byte)) {
 	id := b.newID()
-	b.private[string(id)] = &question{gen: b.process.gen, answered: answered}
+	b.private[string(id)] = &question{answered: answered}
 	b.send(build(id))
 }
 
