@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
@@ -20,8 +21,7 @@ const (
 // call is one message of the client that is not finished: a request until it is answered, or a notification until it
 // is handed on. Calls are recycled with their buffers, so that relaying allocates nothing.
 type call struct {
-	id     []byte // raw, as the client wrote it; empty for a notification
-	hash   uint64 // of id
+	id     keyed  // raw, as the client wrote it; empty for a notification
 	wire   []byte // the id the server sees when it is another one; empty otherwise
 	method mcp.Method
 	state  callState
@@ -41,21 +41,18 @@ type call struct {
 	crashes int       // processes in a row that died with it
 	until   time.Time // in the queue: when it has waited too long
 
-	token     []byte // raw progress token; empty without
-	tokenHash uint64
-	progress  []byte // raw progress value the client saw last
+	token    keyed  // raw progress token; empty without
+	progress []byte // raw progress value the client saw last
 
 	batch *batch // collects its answer; nil outside a batch
 
 	next, prev *call // in order of arrival
-	chain      *call // same bucket of byID
-	tokenChain *call // same bucket of byToken
 }
 
 // calls holds every unfinished call: by id, by progress token, and in order of arrival.
 type calls struct {
-	byID    map[uint64]*call
-	byToken map[uint64]*call
+	byID    index
+	byToken index
 	head    *call // oldest
 	tail    *call
 	free    *call
@@ -73,8 +70,8 @@ const (
 )
 
 func (t *calls) init() {
-	t.byID = map[uint64]*call{}
-	t.byToken = map[uint64]*call{}
+	t.byID = newIndex(func(c *call) *keyed { return &c.id })
+	t.byToken = newIndex(func(c *call) *keyed { return &c.token })
 }
 
 // add makes a call of the client's line; env was scanned from it. keep saves a line that is too long to copy.
@@ -100,42 +97,25 @@ func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method, keep func(
 	c.first = !env.Cursor.Present()
 	c.task = env.Task.Present()
 	if id := env.ID.Of(line); id != nil {
-		c.id = append(c.id[:0], id...)
-		c.hash = jsonrpc.HashID(id)
-		c.chain = t.byID[c.hash]
-		t.byID[c.hash] = c
+		t.byID.put(c, id)
 	}
 	t.linkLast(c)
 	return c
 }
 
 // setToken remembers the raw progress token of a request.
-func (t *calls) setToken(c *call, token []byte) {
-	c.token = append(c.token[:0], token...)
-	c.tokenHash = jsonrpc.HashID(token)
-	c.tokenChain = t.byToken[c.tokenHash]
-	t.byToken[c.tokenHash] = c
-}
+func (t *calls) setToken(c *call, token []byte) { t.byToken.put(c, token) }
 
 // find returns the unfinished request with this raw id as the client wrote it.
 func (t *calls) find(id []byte) *call {
-	for c := t.byID[jsonrpc.HashID(id)]; c != nil; c = c.chain {
-		if jsonrpc.SameID(c.id, id) {
-			return c
-		}
+	if c := t.tail; c != nil && bytes.Equal(c.id.raw, id) {
+		return c // mostly the newest is wanted
 	}
-	return nil
+	return t.byID.find(id)
 }
 
 // withToken returns the unfinished request that reports progress under this raw token.
-func (t *calls) withToken(token []byte) *call {
-	for c := t.byToken[jsonrpc.HashID(token)]; c != nil; c = c.tokenChain {
-		if jsonrpc.SameID(c.token, token) {
-			return c
-		}
-	}
-	return nil
-}
+func (t *calls) withToken(token []byte) *call { return t.byToken.find(token) }
 
 // enqueue puts c into the queue.
 func (t *calls) enqueue(c *call, until time.Time) {
@@ -171,12 +151,8 @@ func (t *calls) leaveState(c *call) {
 // remove forgets c. Its buffers go back for reuse, so nobody may keep them.
 func (t *calls) remove(c *call) {
 	t.leaveState(c)
-	if len(c.id) > 0 {
-		unchain(t.byID, c.hash, c, func(c *call) **call { return &c.chain })
-	}
-	if len(c.token) > 0 {
-		unchain(t.byToken, c.tokenHash, c, func(c *call) **call { return &c.tokenChain })
-	}
+	t.byID.take(c)
+	t.byToken.take(c)
 	if c.prev != nil {
 		c.prev.next = c.next
 	} else {
@@ -200,7 +176,7 @@ func (t *calls) recycle(c *call) {
 		line = nil
 	}
 	*c = call{
-		line: line[:0], id: c.id[:0], wire: c.wire[:0], token: c.token[:0], progress: c.progress[:0],
+		line: line[:0], id: keyed{raw: c.id.raw[:0]}, wire: c.wire[:0], token: keyed{raw: c.token.raw[:0]}, progress: c.progress[:0],
 		next: t.free,
 	}
 	t.spare += cap(line)
@@ -217,25 +193,6 @@ func (t *calls) linkLast(c *call) {
 	t.tail = c
 }
 
-// unchain takes c out of its bucket.
-func unchain(m map[uint64]*call, hash uint64, c *call, link func(*call) **call) {
-	first := m[hash]
-	if first == c {
-		if rest := *link(c); rest != nil {
-			m[hash] = rest
-		} else {
-			delete(m, hash)
-		}
-		return
-	}
-	for ; first != nil; first = *link(first) {
-		if *link(first) == c {
-			*link(first) = *link(c)
-			return
-		}
-	}
-}
-
 // all returns the calls in order of arrival; calls may be removed on the way, each only when it was yielded.
 func (t *calls) all(yield func(*call) bool) {
 	for c := t.head; c != nil; {
@@ -248,4 +205,4 @@ func (t *calls) all(yield func(*call) bool) {
 }
 
 // isRequest reports whether c is a request, which wants exactly one answer.
-func (c *call) isRequest() bool { return len(c.id) > 0 }
+func (c *call) isRequest() bool { return len(c.id.raw) > 0 }

@@ -187,7 +187,7 @@ func (b *Backend) route(c *call, line []byte) {
 		b.clientDiscover(c, line)
 	case mcp.Ping:
 		if !b.process.accepting {
-			b.answer(c, jsonrpc.AppendResult(nil, c.id, []byte("{}")))
+			b.answer(c, jsonrpc.AppendResult(nil, c.id.raw, []byte("{}")))
 			return
 		}
 		b.submit(c, line)
@@ -200,7 +200,7 @@ func (b *Backend) route(c *call, line []byte) {
 			b.submit(c, line)
 		}
 	case mcp.Listen:
-		b.session.OpenListen(c.id, line, c.param.Of(c.line))
+		b.session.OpenListen(c.id.raw, line, c.param.Of(c.line))
 		b.submit(c, line)
 	default:
 		b.submit(c, line)
@@ -311,7 +311,7 @@ func (b *Backend) clientCancelled(line []byte) {
 		return // must not be cancelled, but one client does; the server goes on starting
 	}
 	if c.method == mcp.Listen {
-		b.session.CloseListen(c.id)
+		b.session.CloseListen(c.id.raw)
 	}
 	if c.state == sent && b.process.accepting {
 		if len(c.wire) > 0 {

@@ -52,7 +52,7 @@ func (b *Backend) giveUpFirst() {
 		b.session.InitParams = nil
 		text := fmt.Sprintf("the server %s (%s; %d starts tried)%s", firstVerb(b.lastOut), b.describeExit(), tries, b.stderrText())
 		data := outcome{Reason: reasonUnavailable, Delivered: "no", Retryable: true, Generation: b.process.gen}
-		b.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
+		b.answer(c, jsonrpc.AppendError(nil, c.id.raw, jsonrpc.InternalError, text, data.raw()))
 		b.refuseWaiting()
 		return
 	}

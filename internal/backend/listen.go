@@ -23,10 +23,10 @@ type cutShort struct {
 // listenEnded handles the answer to subscriptions/listen: the stream's end. An error is an ordinary answer.
 func (b *Backend) listenEnded(c *call, line []byte) []byte {
 	if b.env.Kind == jsonrpc.ErrorResponse {
-		b.session.CloseListen(c.id)
+		b.session.CloseListen(c.id.raw)
 		return line
 	}
-	b.hold(cutShort{id: bytes.Clone(c.id), line: jsonrpc.Replace(nil, line, b.env.ID, c.id), ends: true})
+	b.hold(cutShort{id: bytes.Clone(c.id.raw), line: jsonrpc.Replace(nil, line, b.env.ID, c.id.raw), ends: true})
 	return nil
 }
 

@@ -287,9 +287,9 @@ const inQueue = waiting
 func (m *model) nothingLeft() {
 	m.rt.Helper()
 	c := &m.b.calls
-	if len(c.byID)+len(c.byToken)+c.waiting+c.bytes+c.inFlight != 0 || c.head != nil || c.tail != nil {
+	if c.byID.n+c.byToken.n+c.waiting+c.bytes+c.inFlight != 0 || c.head != nil || c.tail != nil {
 		m.rt.Fatalf("left over: %d ids, %d tokens, %d waiting, %d bytes, %d in flight, first %s",
-			len(c.byID), len(c.byToken), c.waiting, c.bytes, c.inFlight, leftOver(c))
+			c.byID.n, c.byToken.n, c.waiting, c.bytes, c.inFlight, leftOver(c))
 	}
 }
 

@@ -40,7 +40,7 @@ func (b *Backend) clientDiscover(c *call, line []byte) {
 		if err != nil {
 			result = known.Discover
 		}
-		b.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.AdvertiseListChanged(result, b.tools.on)))
+		b.answer(c, jsonrpc.AppendResult(nil, c.id.raw, mcp.AdvertiseListChanged(result, b.tools.on)))
 	case known.Era == mcp.Legacy:
 		b.probeAnswered("known to be legacy")
 		b.notFound(c)
@@ -57,7 +57,7 @@ func (b *Backend) probeAnswered(why string) {
 
 // notFound is the answer that makes every client fall back to the legacy handshake.
 func (b *Backend) notFound(c *call) {
-	b.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.MethodNotFound, "Method not found", nil))
+	b.answer(c, jsonrpc.AppendError(nil, c.id.raw, jsonrpc.MethodNotFound, "Method not found", nil))
 }
 
 // probeTick looks whether the server has had its time: a short one once it has read the probe, a longer one while it

@@ -93,7 +93,7 @@ func (b *Backend) toolAllows(c *call) bool {
 // resend puts a request back into the queue; being older than what waits there, it goes out first.
 func (b *Backend) resend(c *call, why string) {
 	b.emit(event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s waits for the new server: %s", c.what(), why),
-		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id.raw)),
 		slog.String(event.KeyReason, why))
 	if b.hopeless() && c.method != mcp.Initialize {
 		b.refuse(c, b.unavailable())

@@ -63,11 +63,11 @@ func (b *Backend) refuse(c *call, r refusal) {
 		r.code = jsonrpc.InternalError
 	}
 	b.emit(event.RequestRefused, slog.LevelWarn, fmt.Sprintf("Request %s not delivered: %s", c.method, r.reason),
-		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id.raw)),
 		slog.String(event.KeyReason, r.reason))
 	data := outcome{Reason: r.reason, Delivered: "no", Retryable: r.retry,
 		RetryAfterMS: r.after.Milliseconds(), Generation: b.process.gen}
-	b.answer(c, jsonrpc.AppendError(nil, c.id, r.code, r.text, data.raw()))
+	b.answer(c, jsonrpc.AppendError(nil, c.id.raw, r.code, r.text, data.raw()))
 }
 
 // methodName is the method as the client wrote it.
@@ -82,7 +82,7 @@ func (c *call) methodName() string {
 // lost answers a call that a dead server may or may not have carried out.
 func (b *Backend) lost(c *call, reason string) {
 	b.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), b.lastOut.why),
-		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id.raw)),
 		slog.String(event.KeyReason, reason))
 	data := outcome{Reason: reason, Delivered: "unknown", Generation: c.gen}
 	text := fmt.Sprintf("The tool server %s while %s was running and was restarted. The call may or may not have "+
@@ -92,11 +92,11 @@ func (b *Backend) lost(c *call, reason string) {
 			"seems to be what ends it and was NOT repeated. Change the call before trying again.", b.lastOut.why, c.what())
 	}
 	if c.method != mcp.ToolsCall || b.opts.LostAsError {
-		b.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
+		b.answer(c, jsonrpc.AppendError(nil, c.id.raw, jsonrpc.InternalError, text, data.raw()))
 		return
 	}
 	meta := append([]byte(`{"`+mcp.MetaOutcome+`":`), data.raw()...)
-	b.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.ToolText(text, true, b.session.Era, append(meta, '}'))))
+	b.answer(c, jsonrpc.AppendResult(nil, c.id.raw, mcp.ToolText(text, true, b.session.Era, append(meta, '}'))))
 }
 
 // what names a call for people: its tool, or its method.

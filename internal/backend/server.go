@@ -91,24 +91,24 @@ func (b *Backend) serverAnswer(line []byte) {
 
 // deliver hands the server's answer to the client under the id the client knows.
 func (b *Backend) deliver(c *call, line []byte) {
-	if c.task && len(c.token) > 0 {
+	if c.task && len(c.token.raw) > 0 {
 		b.keepTaskToken(c)
 	}
 	raw := b.env.ID.Of(line)
 	switch {
 	case c.batch != nil:
-		b.collect(c, jsonrpc.Replace(nil, line, b.env.ID, c.id))
-	case bytes.Equal(raw, c.id):
+		b.collect(c, jsonrpc.Replace(nil, line, b.env.ID, c.id.raw))
+	case bytes.Equal(raw, c.id.raw):
 		b.world.ForwardToClient(line)
 	default:
-		b.world.SendToClient(jsonrpc.Replace(nil, line, b.env.ID, c.id))
+		b.world.SendToClient(jsonrpc.Replace(nil, line, b.env.ID, c.id.raw))
 	}
 	b.finish(c)
 }
 
 // keepTaskToken lets progress go on under the token of a request that made a task: the task outlives its answer.
 func (b *Backend) keepTaskToken(c *call) {
-	b.taskTokens = append(b.taskTokens, c.tokenHash)
+	b.taskTokens = append(b.taskTokens, c.token.hash)
 	if extra := len(b.taskTokens) - taskTokensKept; extra > 0 {
 		b.taskTokens = b.taskTokens[extra:]
 	}
@@ -250,7 +250,7 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	}
 	text := fmt.Sprintf("the server's answer of %d bytes is over the limit of outlive (see --max-message)", size)
 	data := outcome{Reason: reasonTooLarge, Delivered: "yes", Generation: gen}
-	b.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
+	b.answer(c, jsonrpc.AppendError(nil, c.id.raw, jsonrpc.InternalError, text, data.raw()))
 }
 
 // oddServerLine takes a line that is no message as it stands: repaired if that is certain, noise otherwise.

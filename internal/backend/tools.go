@@ -129,7 +129,7 @@ func (b *Backend) listToolsAlone(c *call) bool {
 func (b *Backend) answerToolsAlone(c *call) {
 	result := b.ownToolsResult()
 	b.session.SawPage(mcp.Tools, c.first, result)
-	b.answer(c, jsonrpc.AppendResult(nil, c.id, result))
+	b.answer(c, jsonrpc.AppendResult(nil, c.id.raw, result))
 }
 
 // callTool answers a call of an injected tool. It reports false for every other tool.
@@ -187,7 +187,7 @@ func (b *Backend) runTool(c *call, tool restart.Tool) {
 }
 
 func (b *Backend) say(c *call, text string, isError bool) {
-	b.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.ToolText(text, isError, b.session.Era, nil)))
+	b.answer(c, jsonrpc.AppendResult(nil, c.id.raw, mcp.ToolText(text, isError, b.session.Era, nil)))
 }
 
 // runRestart answers first and restarts then: the answer is on its way before the server is touched (S1 3.3).

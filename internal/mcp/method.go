@@ -1,6 +1,10 @@
 package mcp
 
-import "github.com/outlive-mcp/outlive/internal/jsonrpc"
+import (
+	"bytes"
+
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+)
 
 // Method names a method that outlive treats in a way of its own; every other one is Other.
 type Method uint8
@@ -70,16 +74,6 @@ var methodNames = [methods]string{
 	NoteAcknowledged:     "notifications/subscriptions/acknowledged",
 }
 
-var byName = func() map[string]Method {
-	m := make(map[string]Method, methods)
-	for i, name := range methodNames {
-		if name != "" {
-			m[name] = Method(i)
-		}
-	}
-	return m
-}()
-
 // String returns the method's name on the wire; "" for Other.
 func (m Method) String() string { return methodNames[m] }
 
@@ -88,11 +82,23 @@ func Lookup(raw []byte) Method {
 	if len(raw) < 2 {
 		return Other
 	}
-	if m, ok := byName[string(raw[1:len(raw)-1])]; ok {
+	if m := named(raw[1 : len(raw)-1]); m != Other {
 		return m
 	}
-	if name, ok := jsonrpc.Unquote(raw); ok { // "tools\/list" is the same method
-		return byName[name]
+	if bytes.IndexByte(raw, '\\') >= 0 { // "tools\/list" is the same method
+		name, _ := jsonrpc.Unquote(raw)
+		return named([]byte(name))
+	}
+	return Other
+}
+
+// named looks through the whole table: it is small and lies in one piece, and on a processor that has been asleep that
+// counts for more than the number of comparisons.
+func named(name []byte) Method {
+	for m := Other + 1; m < methods; m++ {
+		if string(name) == methodNames[m] {
+			return m
+		}
 	}
 	return Other
 }

@@ -71,10 +71,12 @@ func (c *chunk) wrote(n int) {
 
 var newline = []byte{'\n'}
 
-// Forward queues a line of the source that is being dispatched, with its newline, without copying it.
+// Forward queues a line of the source that is being dispatched, with its newline, without copying it. A line that came
+// alone is written at once, so that what its owner has to note about it costs nobody time.
 func (k *Sink) Forward(line []byte) {
 	if cap(line) > len(line) && line[:len(line)+1][len(line)] == '\n' {
-		k.put(line[:len(line)+1])
+		line = line[:len(line)+1]
+		k.put(line[k.writeAlone(line):])
 		return
 	}
 	k.put(line)
@@ -92,9 +94,25 @@ func (k *Sink) Send(line []byte) {
 	k.put(k.own[start:len(k.own):len(k.own)])
 }
 
+// writeAlone writes line if nothing stands before it and nothing follows it, and returns how many bytes were taken. An
+// error is left to the flush, where nobody is in the middle of anything.
+func (k *Sink) writeAlone(line []byte) int {
+	src := k.loop.current
+	if k.dead || len(k.queue) > 0 || len(k.batch) > 0 || len(line) > copyLimit || src == nil || src.r < src.w {
+		return 0
+	}
+	k.one[0] = line
+	n, err := k.loop.write(k, k.one[:])
+	if err != nil {
+		return 0
+	}
+	k.written += uint64(n)
+	return n
+}
+
 // put adds p to the batch, as part of the last piece where they touch in memory.
 func (k *Sink) put(p []byte) {
-	if k.done {
+	if k.done || len(p) == 0 {
 		return
 	}
 	if n := len(k.batch); n > 0 {
