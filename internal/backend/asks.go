@@ -48,18 +48,18 @@ func (a *asks) bury(hash uint64) {
 }
 
 // serverRequest hands a request of the server to the client.
-func (b *Backend) serverRequest(line []byte) {
+func (b *Backend) serverRequest(p *process, line []byte) {
 	id := b.env.ID.Of(line)
-	if b.process.era == mcp.Modern {
-		b.send(jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "a server of this protocol version must not send requests", nil))
+	if p.era == mcp.Modern {
+		p.send(jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "a server of this protocol version must not send requests", nil))
 		return
 	}
 	b.asks.mark = b.calls.nextSeq
-	one := &ask{server: bytes.Clone(id), client: bytes.Clone(id), gen: b.process.gen}
+	one := &ask{server: bytes.Clone(id), client: bytes.Clone(id), gen: p.gen}
 	hash := jsonrpc.HashID(id)
 	if b.asks.open[hash] != nil || b.asks.dead[hash] {
 		b.lastID++
-		one.client = fmtID("~s", b.process.gen, b.lastID)
+		one.client = fmtID("~s", p.gen, b.lastID)
 		b.asks.open[jsonrpc.HashID(one.client)] = one
 		b.world.SendToClient(jsonrpc.Replace(nil, line, b.env.ID, one.client))
 		return
@@ -73,28 +73,31 @@ func (b *Backend) clientAnswer(line []byte) {
 	id := b.env.ID.Of(line)
 	hash := jsonrpc.HashID(id)
 	one := b.asks.open[hash]
-	if one == nil || one.gen != b.process.gen || !jsonrpc.SameID(one.client, id) {
+	if one == nil || !jsonrpc.SameID(one.client, id) {
 		b.emit(event.MessageDropped, slog.LevelDebug, "Answer of the client dropped: the server that asked is gone",
 			slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "late answer"))
 		return
 	}
 	delete(b.asks.open, hash)
-	if bytes.Equal(one.server, id) {
-		b.forward(line)
+	if p := b.byGen(one.gen); p == nil {
 		return
+	} else if bytes.Equal(one.server, id) {
+		p.forward(line)
+	} else {
+		p.send(jsonrpc.Replace(nil, line, b.env.ID, one.server))
 	}
-	b.send(jsonrpc.Replace(nil, line, b.env.ID, one.server))
+	b.checkDrained()
 }
 
 // serverCancelled handles notifications/cancelled of the server: it withdraws a request of its own, or ends a listen.
 // It reports whether the client must not see the line as it is.
-func (b *Backend) serverCancelled(line []byte) bool {
+func (b *Backend) serverCancelled(p *process, line []byte) bool {
 	id := b.env.RequestID.Of(line)
-	if b.process.era == mcp.Modern {
-		return b.listenCancelled(id, line)
+	if p.era == mcp.Modern {
+		return p.role != serving || b.listenCancelled(id, line)
 	}
 	for hash, one := range b.asks.open {
-		if one.gen != b.process.gen || !jsonrpc.SameID(one.server, id) {
+		if one.gen != p.gen || !jsonrpc.SameID(one.server, id) {
 			continue
 		}
 		b.asks.bury(hash)
@@ -107,12 +110,26 @@ func (b *Backend) serverCancelled(line []byte) bool {
 	return false
 }
 
-// cancelAll tells the client that nobody waits for its answers any more, so that it can close its dialogues.
-func (a *asks) cancelAll(b *Backend, why string) {
+// cancelAll tells the client that p, or nil for nobody at all, waits for its answers no more, so that it can close its
+// dialogues.
+func (a *asks) cancelAll(b *Backend, p *process, why string) {
 	for hash, one := range a.open {
+		if p != nil && one.gen != p.gen {
+			continue
+		}
 		b.world.SendToClient(mcp.CancelledLine(one.client, why))
 		a.bury(hash)
 	}
+}
+
+// of reports whether process gen waits for an answer of the client.
+func (a *asks) of(gen int) bool {
+	for _, one := range a.open {
+		if one.gen == gen {
+			return true
+		}
+	}
+	return false
 }
 
 // tainted reports whether the server asked the client something while c ran: then c had an effect on the client.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/health"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/restart"
@@ -13,15 +14,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/wire"
 )
 
-// World is what a backend acts on. Lines are given without newline. Forward takes a slice of the line that is being
-// handled and need not copy it; Send must copy.
+// World is what a backend acts on besides its [Server] processes. Lines are given without newline. Forward takes a
+// slice of the line that is being handled and need not copy it; Send must copy.
 type World interface {
 	ForwardToClient(line []byte)
 	SendToClient(line []byte)
-	ForwardToServer(line []byte)
-	SendToServer(line []byte)
-	// Backlog is how many bytes given to the server side the kernel has refused so far.
-	Backlog() int
 
 	// Keep makes a long line that is being handled outlast the call; the hold is released by the backend.
 	Keep(line []byte) (hold *wire.Hold, kept []byte)
@@ -29,23 +26,12 @@ type World interface {
 	Passed(line []byte, n int)
 
 	// Start starts process number gen. Its output comes back as ServerLine, its end as ServerExited and ServerClosed.
-	Start(gen int, why string) (pid int, err error)
-	// CloseInput closes the server's stdin once everything given to it is written.
-	CloseInput()
-	// Terminate asks the server's process group to end; Kill ends it.
-	Terminate()
-	Kill()
-	// Abandon stops reading what a dead server's descendants may still write.
-	Abandon()
-	// Unread is how many bytes the running server has not taken from its stdin; ok is false where nobody can tell.
-	Unread() (n int, ok bool)
+	Start(gen int, why string) (Server, error)
 	// Finish ends the whole connection: nothing more will be kept alive. code is outlive's exit status.
 	Finish(code int)
 
 	// Noise takes a line of the server's stdout that is no message: it belongs on stderr.
 	Noise(line []byte)
-	// LastStderr returns the last lines the server wrote to stderr, oldest first.
-	LastStderr(lines int) []string
 	// Marker reads and writes the restart marker file (S1).
 	WriteMarker(m restart.MarkerRecord) error
 	ReadMarker() (restart.MarkerRecord, error)
@@ -66,12 +52,24 @@ const (
 	PassSurrogates    Surrogates = "pass"    // sent on as it is
 )
 
+// Reload is how a planned restart goes.
+type Reload string
+
+// The two ways.
+const (
+	// OverlapReload starts the new process beside the old one and switches between two messages.
+	OverlapReload Reload = "overlap"
+	// ReplaceReload ends the old process first, for servers that hold something only one can have.
+	ReplaceReload Reload = "replace"
+)
+
 // Options are a backend's settings. The zero value of each field is its default.
 type Options struct {
 	Name    string   // shown in status and errors
 	Command []string // shown in errors; Start knows how to run it
 
-	Supervise supervise.Options // backoff, exit codes, grace periods
+	Supervise supervise.Options // backoff, exit codes, grace periods, number of spares
+	Reload    Reload            // how a planned restart goes (default overlap)
 
 	NoTools     bool       // inject no tools
 	Surrogates  Surrogates // default reject
@@ -87,6 +85,10 @@ type Options struct {
 	ProbePatience time.Duration // a server that has not even read it this long is legacy (default 8 s)
 	FirstTries    int           // failed first starts before initialize is answered with the error (default 3)
 	FirstPatience time.Duration // or this long after the client asked (default 10 s)
+
+	Health    health.Options // when a silent server counts as hung
+	Elsewhere bool           // the command only stands for a server that runs elsewhere, as docker run does
+	Limits    Limits         // what one process may take
 
 	Known Knowledge // what earlier runs of this command have shown
 }
@@ -116,48 +118,35 @@ type Backend struct {
 	prefix  string // of ids outlive makes up
 	lastID  int
 
-	process      process
+	process      *process   // the serving one
+	beside       []*process // spares and retired ones
+	told         bool       // the machine was told that processes can be brought up without the client
+	introduction string     // DiscoverResult of the last modern process that served
 	probe        probe
 	tools        toolbox
-	lists        [mcp.Lists]known
-	noise        noise
+	doubted      [mcp.Lists]bool // lists to be looked at again
+	babble       babble
+	health       *health.Watch // of the serving process, from when it serves
+	deaf         bool          // the server answers everything but ping
+	used         usage
 	first        firstStart
 	states       requestStates
 	cut          []cutShort // listen ends held back until it is clear whether the server died
 	taskTokens   []uint64   // hashes of progress tokens that live on in tasks
 	closing      bool       // the client closed its end
+	over         bool       // the machine is finished; the last processes are waited for
 	stopped      bool       // Finish was called
+	code         int        // to finish with
 	lastOut      lastExit
-	readyAt      time.Time // wall clock of the last time a process became ready
-	begun        time.Time // when the running restart was initiated; zero if none runs
-	cause        string    // of the running restart
-	introduction string    // the last modern process's DiscoverResult
-	scanned      []byte    // the line that env is being scanned from, for the world to drop its pages
+	misfortune   reloadFailure // of the last planned restart that came to nothing
+	readyAt      time.Time     // wall clock of the last time a process became the serving one
+	begun        time.Time     // when the running restart was initiated; zero if none runs
+	cause        string        // of the running restart
+	scanned      []byte        // the line that env is being scanned from, for the world to drop its pages
 
 	events      []supervise.Event // not yet given to the machine
 	stepping    bool
 	closeWanted bool // the server's stdin is to be closed once nothing waits for it
-}
-
-// process is the incarnation that serves now or is being started.
-type process struct {
-	gen         int
-	pid         int
-	started     time.Time
-	era         mcp.Era
-	up          bool   // spawned and not known to have exited
-	answered    bool   // its handshake is done, or it needs none
-	accepting   bool   // requests may be handed to it
-	draining    bool   // requests in flight may finish, no new one begins
-	initialized bool   // it was told that the client is
-	shut        bool   // its stdin is closed
-	exited      bool   // exit seen; its output may still be coming
-	closed      bool   // its output has ended
-	asked       uint64 // sequence number of the client's initialize it was given; 0: none
-	sent        uint64 // bytes handed to its stdin
-	undelivered uint64 // sent bytes it never took; known once it exited
-	hasTools    bool   // it declared tools
-	wishes      int    // answers to replayed wishes still awaited
 }
 
 // lastExit is how the last process ended.
@@ -175,15 +164,13 @@ type timer int
 const (
 	timerQueue  timer = iota // look for requests that have waited too long
 	timerProbe               // the probe has had its time
-	timerDrain               // an exited server's output has had its time
-	timerClosed              // a server that closed its stdout has had its time to exit
-	timerWishes              // replayed wishes have had their time
 	timerVerify              // verify_server_restarted has waited long enough
 	timerSettle              // the server has had its time to show its tools
 	timerNoise               // a message in several lines has had its time
 	timerCut                 // a listen end is released to the client
 	timerDoubt               // doubted lists are looked at
 	timerLearn               // the server's tools are read, if nobody has
+	timerLimits              // memory and age are looked at
 	timerFirst               // the client's patience with the first start is over
 	timerCount
 )
@@ -196,11 +183,11 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 		machine: supervise.New(opts.Supervise),
 		private: map[string]*question{},
 		prefix:  "~p",
+		process: &process{}, introduction: string(opts.Known.Discover),
 	}
 	b.calls.init()
 	b.asks.init()
 	b.tools.init(!opts.NoTools)
-	b.introduction = string(opts.Known.Discover)
 	b.env.Behind = func(upTo int) { w.Passed(b.scanned, upTo) }
 	return b
 }
@@ -224,6 +211,9 @@ func (o Options) withDefaults() Options {
 	if o.FirstTries == 0 {
 		o.FirstTries = 3
 	}
+	if o.Reload == "" {
+		o.Reload = OverlapReload
+	}
 	if o.Surrogates == "" {
 		o.Surrogates = RejectSurrogates
 	}
@@ -233,8 +223,16 @@ func (o Options) withDefaults() Options {
 // Deadline returns when [Backend.Tick] wants to be called; the zero time means not at all.
 func (b *Backend) Deadline() time.Time {
 	at := b.machine.Deadline()
+	if t := b.healthDeadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
+		at = t
+	}
 	for _, t := range b.timers {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	for p := range b.all {
+		if t := p.deadline(); !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
 	}
@@ -250,6 +248,10 @@ func (b *Backend) Tick(now time.Time) {
 			b.expire(t)
 		}
 	}
+	for _, p := range append([]*process{b.process}, b.beside...) {
+		b.processTick(p)
+	}
+	b.healthTick()
 	b.act(b.machine.Tick(now, b.world.Rand()))
 }
 
@@ -259,25 +261,20 @@ func (b *Backend) expire(t timer) {
 		b.expireQueue()
 	case timerProbe:
 		b.probeTick()
-	case timerDrain:
-		b.world.Abandon()
-		b.outputEnded()
-	case timerClosed:
-		b.step(supervise.StdoutClosed{Gen: b.process.gen})
-	case timerWishes:
-		b.becomeReady()
 	case timerVerify:
 		b.answerVerify(true)
 	case timerSettle:
 		b.settleCalls()
 	case timerNoise:
-		b.noise.flush(b)
+		b.flushNoise()
 	case timerCut:
 		b.releaseCut()
 	case timerDoubt:
 		b.settleDoubts()
 	case timerLearn:
 		b.learnTools()
+	case timerLimits:
+		b.checkLimits()
 	case timerFirst:
 		b.giveUpFirst()
 	}
@@ -286,20 +283,25 @@ func (b *Backend) expire(t timer) {
 func (b *Backend) arm(t timer, after time.Duration) { b.timers[t] = b.now.Add(after) }
 func (b *Backend) disarm(t timer)                   { b.timers[t] = time.Time{} }
 
-// emit tells the sink. It is kept off the hot path: an event allocates.
+// emit tells the sink of something about the serving process or none. It is kept off the hot path: an event allocates.
 func (b *Backend) emit(t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
+	b.emitOf(b.process, t, level, message, attrs...)
+}
+
+// emitOf tells the sink of something about p.
+func (b *Backend) emitOf(p *process, t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
 	pid := 0
-	if b.process.up {
-		pid = b.process.pid
+	if p.up {
+		pid = p.pid
 	}
 	b.sink.Emit(event.Event{
 		Type: t, Time: b.now, Level: level, Message: message,
-		Generation: b.process.gen, ServerPID: pid, RestartCount: b.machine.Restarts(), Attrs: attrs,
+		Generation: p.gen, ServerPID: pid, RestartCount: b.machine.Restarts(), Attrs: attrs,
 	})
 }
 
-// newID makes up a raw request id that no client uses.
-func (b *Backend) newID() []byte {
+// newID makes up a raw request id that no client uses, for a line to process gen.
+func (b *Backend) newID(gen int) []byte {
 	b.lastID++
-	return fmtID(b.prefix, b.process.gen, b.lastID)
+	return fmtID(b.prefix, gen, b.lastID)
 }

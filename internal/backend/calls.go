@@ -36,6 +36,7 @@ type call struct {
 
 	seq     uint64    // order of arrival
 	gen     int       // process it was handed to last
+	touched time.Time // handed to it, or last sign of progress
 	end     uint64    // stream offset behind its last byte
 	resent  int       // times it was sent again after a process may have begun it
 	crashes int       // processes in a row that died with it
@@ -126,9 +127,9 @@ func (t *calls) enqueue(c *call, until time.Time) {
 }
 
 // hand notes that c was handed to process gen; end is the stream offset behind it.
-func (t *calls) hand(c *call, gen int, end uint64) {
+func (t *calls) hand(c *call, now time.Time, gen int, end uint64) {
 	t.leaveState(c)
-	c.state, c.gen, c.end = sent, gen, end
+	c.state, c.touched, c.gen, c.end = sent, now, gen, end
 	t.inFlight++
 }
 
@@ -202,6 +203,14 @@ func (t *calls) all(yield func(*call) bool) {
 		}
 		c = next
 	}
+}
+
+// onWire is the raw id under which the server knows c.
+func (c *call) onWire() []byte {
+	if len(c.wire) > 0 {
+		return c.wire
+	}
+	return c.id.raw
 }
 
 // isRequest reports whether c is a request, which wants exactly one answer.

@@ -151,7 +151,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 	c := b.calls.add(env, line, m, b.world.Keep)
 	c.batch = group
 	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || b.ours(id) {
-		c.wire = append(c.wire[:0], b.newID()...)
+		c.wire = append(c.wire[:0], b.newID(b.process.gen)...)
 	}
 	if meta != nil {
 		if token := jsonrpc.Find(meta, "progressToken").Of(meta); token != nil {
@@ -245,12 +245,13 @@ func (b *Backend) askedVersion() string {
 // forgetSession ends everything of the client's earlier handshake but c, the new one.
 func (b *Backend) forgetSession(c *call) {
 	b.session.Reset()
+	b.introduce()
 	for old := range b.calls.all {
 		if old != c && old.isRequest() {
 			b.refuse(old, refusal{reason: reasonRestarted, text: "the client began a new session", code: jsonrpc.InvalidRequest})
 		}
 	}
-	b.asks.cancelAll(b, "new session")
+	b.asks.cancelAll(b, nil, "new session")
 }
 
 // clientNotification takes a notification.
@@ -267,6 +268,7 @@ func (b *Backend) clientNotification(line []byte) {
 			return // the replay says it
 		}
 		b.notify(m, line)
+		b.introduce()
 	default:
 		b.notify(m, line)
 	}
@@ -274,9 +276,9 @@ func (b *Backend) clientNotification(line []byte) {
 
 // notify hands a notification on, in its place behind what waits already.
 func (b *Backend) notify(m mcp.Method, line []byte) {
-	if b.calls.waiting == 0 && b.process.accepting && !b.process.draining && b.world.Backlog() < slowServer {
+	if b.calls.waiting == 0 && b.process.open() {
 		if !b.said(m) {
-			b.forward(line)
+			b.process.forward(line)
 		}
 		return
 	}
@@ -287,12 +289,14 @@ func (b *Backend) notify(m mcp.Method, line []byte) {
 }
 
 // said reports whether the running process needs no (further) notification m: initialized is said once to each process.
-func (b *Backend) said(m mcp.Method) bool {
+func (b *Backend) said(m mcp.Method) bool { return b.process.said(m) }
+
+func (p *process) said(m mcp.Method) bool {
 	if m != mcp.NoteInitialized {
 		return false
 	}
-	was := b.process.initialized
-	b.process.initialized = true
+	was := p.initialized
+	p.initialized = true
 	return was
 }
 
@@ -313,11 +317,11 @@ func (b *Backend) clientCancelled(line []byte) {
 	if c.method == mcp.Listen {
 		b.session.CloseListen(c.id.raw)
 	}
-	if c.state == sent && b.process.accepting {
+	if p := b.byGen(c.gen); c.state == sent && p != nil {
 		if len(c.wire) > 0 {
-			b.send(mcp.CancelledLine(c.wire, "cancelled"))
+			p.send(mcp.CancelledLine(c.onWire(), "cancelled"))
 		} else {
-			b.forward(line)
+			p.forward(line)
 		}
 	}
 	if c.batch != nil {
@@ -328,7 +332,7 @@ func (b *Backend) clientCancelled(line []byte) {
 
 func (b *Backend) forwardNote(line []byte) {
 	if b.process.accepting {
-		b.forward(line)
+		b.process.forward(line)
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 //	C< line      the client has got next   S< line   the server has got next
 //	C<~ text     … a line that contains    S<~ text  … a line that contains
 //	N< line      a line of the server's stdout that was handed on to stderr
-//	! word …     something happens: exit CODE, unread N, tick DURATION, restart, marker, eof, interrupt, stderr LINE
+//	! word …     something happens: exit CODE, unread N, tick DURATION, restart, marker, eof, interrupt, stderr LINE,
+//	             as GENERATION
 //	= acts       what was done to processes since the last such line
 //	# comment
 //
@@ -62,6 +63,10 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.Surrogates = ReplaceSurrogates
 		case "pass-surrogates":
 			o.Surrogates = PassSurrogates
+		case "replace":
+			o.Reload = ReplaceReload
+		case "standby":
+			o.Supervise.Standby = 1
 		case "lost-as-error":
 			o.LostAsError = true
 		case "known-legacy":
@@ -157,7 +162,9 @@ func (d *dialogue) happen(words []string) {
 		d.w.b.Interrupted(d.w.now)
 	case "drained":
 		d.w.backlog = 0
-		d.w.b.Drained(d.w.now)
+		d.w.b.Drained(d.w.now, d.w.gen)
+	case "as": // lines and happenings are about another process from here on
+		d.w.gen = number()
 	case "stderr":
 		d.w.stderr = append(d.w.stderr, strings.Join(words[1:], " "))
 	case "spawn-fails":

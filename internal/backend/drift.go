@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
@@ -23,37 +24,58 @@ const (
 // announced: the client would read it again for nothing.
 func (b *Backend) compareLists() {
 	for l := range mcp.Lists {
-		if b.session.Seen(l) != nil {
+		if b.session.Seen(l) == nil {
+			continue
+		}
+		if b.process.read[l] {
+			b.firstLook(l, b.process.shows[l]) // it was read before the process took over
+		} else {
 			b.lookAt(l, b.firstLook)
 		}
 	}
 	b.arm(timerLearn, learnAfter)
 }
 
-// lookAt reads a list as the client would see it.
+// lookAt reads a list of the serving process. A list that cannot be read says nothing.
 func (b *Backend) lookAt(l mcp.List, done func(mcp.List, mcp.Catalog)) {
-	if l == mcp.Tools && b.session.Era == mcp.Legacy && !b.process.hasTools {
-		done(l, b.ownTools(mcp.Catalog{}))
+	p := b.process
+	if l == mcp.Tools && b.session.Era == mcp.Legacy && !p.hasTools {
+		done(l, mcp.Catalog{})
 		return
 	}
-	b.readList(l, mcp.Catalog{}, nil, 0, done)
+	b.readList(p, l, func(l mcp.List, now mcp.Catalog) {
+		if now != nil && p.role == serving {
+			done(l, now)
+		} else if l == mcp.Tools {
+			b.settleCalls() // there will be no list
+		}
+	})
 }
 
 // firstLook takes a list of a process that has only just become ready.
 func (b *Backend) firstLook(l mcp.List, now mcp.Catalog) {
 	b.learned(l, now)
-	if !now.Equal(b.session.Seen(l)) {
+	if !b.asShown(l, now).Equal(b.session.Seen(l)) {
 		b.doubtList(l)
 	}
 }
 
-// learned keeps what a process's list says.
+// learned keeps what the serving process's list says.
 func (b *Backend) learned(l mcp.List, now mcp.Catalog) {
-	b.lists[l].now, b.lists[l].gen = now, b.process.gen
+	b.process.shows[l] = now
 	if l == mcp.Tools {
+		b.tools.avoid(now)
 		b.tools.settled = true
 		b.settleCalls()
 	}
+}
+
+// asShown is a server's list as the client sees it: the tools with outlive's own.
+func (b *Backend) asShown(l mcp.List, now mcp.Catalog) mcp.Catalog {
+	if l == mcp.Tools {
+		return b.ownTools(maps.Clone(now))
+	}
+	return now
 }
 
 // doubtList has a list looked at again in a moment. It reports false for one that the client has never read: then
@@ -62,7 +84,7 @@ func (b *Backend) doubtList(l mcp.List) bool {
 	if b.session.Seen(l) == nil {
 		return false
 	}
-	b.lists[l].doubted = true
+	b.doubted[l] = true
 	if b.timers[timerDoubt].IsZero() {
 		b.arm(timerDoubt, doubtFor)
 	}
@@ -84,10 +106,10 @@ func (b *Backend) serverChanged(m mcp.Method) bool {
 // settleDoubts looks at the doubted lists and tells the client of those that are different.
 func (b *Backend) settleDoubts() {
 	for l := range mcp.Lists {
-		if !b.lists[l].doubted {
+		if !b.doubted[l] {
 			continue
 		}
-		b.lists[l].doubted = false
+		b.doubted[l] = false
 		if b.process.answered && b.process.up {
 			b.lookAt(l, b.verdictOn)
 		} // otherwise the next process's lists are compared when it is ready
@@ -97,10 +119,11 @@ func (b *Backend) settleDoubts() {
 // verdictOn tells the client of a list that is another one than it has seen.
 func (b *Backend) verdictOn(l mcp.List, now mcp.Catalog) {
 	b.learned(l, now)
-	if now.Equal(b.session.Seen(l)) {
+	shown := b.asShown(l, now)
+	if shown.Equal(b.session.Seen(l)) {
 		return
 	}
-	b.session.Told(l, now)
+	b.session.Told(l, shown)
 	told := b.tellChanged(l)
 	b.emit(event.DriftDetected, slog.LevelInfo, fmt.Sprintf("The server has other %s than the client has seen", l),
 		slog.String(event.KeyKind, l.String()), slog.Bool(event.KeyNotified, told))
@@ -108,24 +131,33 @@ func (b *Backend) verdictOn(l mcp.List, now mcp.Catalog) {
 
 // learnTools reads the tools of a process that nobody has asked for them yet.
 func (b *Backend) learnTools() {
-	p := &b.process
-	known := b.lists[mcp.Tools].now != nil && b.lists[mcp.Tools].gen == p.gen
-	if known || !p.answered || !p.up || b.closing || b.session.Era == mcp.Legacy && !p.hasTools {
+	p := b.process
+	if p.shows[mcp.Tools] != nil || !p.answered || !p.up || b.closing || b.session.Era == mcp.Legacy && !p.hasTools {
 		return
 	}
 	if b.session.Era == mcp.Legacy && !b.session.Initialized {
 		b.arm(timerLearn, learnAfter)
 		return
 	}
-	b.readList(mcp.Tools, mcp.Catalog{}, nil, 0, b.learned)
+	b.lookAt(mcp.Tools, b.learned)
 }
 
-// sameServer notes that a new process has introduced itself with exactly the words of the old one: until its lists are
+// sameServer notes that p has introduced itself with exactly the words of the process before it: until its lists are
 // read, they are taken to be the same.
-func (b *Backend) sameServer() {
-	for l := range b.lists {
-		if b.lists[l].now != nil {
-			b.lists[l].gen = b.process.gen
+func (p *process) sameServer() {
+	for l, was := range p.before {
+		if p.shows[l] == nil {
+			p.shows[l] = was
+		}
+	}
+}
+
+// follow notes the lists of the process that p comes after.
+func (p *process) follow(old *process) {
+	p.before = old.before
+	for l, shown := range old.shows {
+		if shown != nil {
+			p.before[l] = shown
 		}
 	}
 }
@@ -146,14 +178,16 @@ func (b *Backend) tellChanged(l mcp.List) bool {
 	return told
 }
 
-// introduced notes a modern process's DiscoverResult, nil if it gave none.
-func (b *Backend) introduced(line []byte) {
+// introduces notes a modern process's DiscoverResult, if it gave one.
+func (b *Backend) introduces(p *process, line []byte) {
 	if b.env.Kind != jsonrpc.Response {
 		return
 	}
-	result := string(b.env.Result.Of(line))
-	if b.introduction == result {
-		b.sameServer()
+	p.introduction = string(b.env.Result.Of(line))
+	if p.introduction == b.introduction {
+		p.sameServer()
 	}
-	b.introduction = result
+	if p.role == serving {
+		b.introduction = p.introduction
+	}
 }

@@ -19,7 +19,7 @@ const (
 
 // submit hands c to the server or queues it. line is the message as it came, in memory that Forward may take.
 func (b *Backend) submit(c *call, line []byte) {
-	if b.calls.waiting == 0 && b.process.accepting && !b.process.draining && b.world.Backlog() < slowServer {
+	if b.calls.waiting == 0 && b.process.open() {
 		b.transmit(c, line)
 		return
 	}
@@ -50,10 +50,9 @@ func (b *Backend) transmit(c *call, line []byte) {
 		return
 	}
 	if len(c.wire) > 0 {
-		line = jsonrpc.Replace(nil, line, c.idSpan(line), c.wire)
-		b.send(line)
+		b.process.send(jsonrpc.Replace(nil, line, c.idSpan(line), c.wire))
 	} else {
-		b.forward(line)
+		b.process.forward(line)
 	}
 	if !c.isRequest() {
 		b.calls.remove(c)
@@ -67,26 +66,14 @@ func (b *Backend) handed(c *call) {
 	if c.method == mcp.Initialize {
 		b.process.asked = c.seq
 	}
-	b.calls.hand(c, b.process.gen, b.process.sent-1)
+	b.calls.hand(c, b.now, b.process.gen, b.process.sent-1)
+	if b.health != nil {
+		b.health.Called(b.now)
+	}
+	b.countCall()
 }
 
 func (c *call) idSpan(line []byte) jsonrpc.Span { return jsonrpc.Find(line, "id") }
-
-func (b *Backend) forward(line []byte) {
-	if !b.process.up || b.process.shut {
-		return // it never gets there, and must not count as taken
-	}
-	b.process.sent += uint64(len(line)) + 1
-	b.world.ForwardToServer(line)
-}
-
-func (b *Backend) send(line []byte) {
-	if !b.process.up || b.process.shut {
-		return
-	}
-	b.process.sent += uint64(len(line)) + 1
-	b.world.SendToServer(line)
-}
 
 // flushQueue hands the queue to the process in order of arrival: first what an earlier process left, then the rest.
 func (b *Backend) flushQueue() {
@@ -94,7 +81,7 @@ func (b *Backend) flushQueue() {
 		return
 	}
 	for c := range b.calls.all {
-		if b.calls.waiting == 0 || b.world.Backlog() >= slowServer {
+		if b.calls.waiting == 0 || b.process.server.Backlog() >= slowServer {
 			return
 		}
 		if c.state == waiting {
@@ -114,7 +101,7 @@ func (b *Backend) transmitCopy(c *call) {
 	if len(c.wire) > 0 {
 		line = jsonrpc.Replace(nil, line, c.idSpan(line), c.wire)
 	}
-	b.send(line)
+	b.process.send(line)
 	if !c.isRequest() {
 		b.calls.remove(c)
 		return
@@ -122,10 +109,12 @@ func (b *Backend) transmitCopy(c *call) {
 	b.handed(c)
 }
 
-// Drained tells that the server has taken everything that was waiting for it in its pipe.
-func (b *Backend) Drained(now time.Time) {
+// Drained tells that process gen has taken everything that was waiting for it in its pipe.
+func (b *Backend) Drained(now time.Time, gen int) {
 	b.now = now
-	b.flushQueue()
+	if gen == b.process.gen {
+		b.flushQueue()
+	}
 }
 
 // expireQueue answers what has waited too long.

@@ -13,6 +13,8 @@ import (
 const (
 	// drainFor is how long the output of a process that has exited is still read: a descendant may hold the pipe.
 	drainFor = 500 * time.Millisecond
+	// lastGrace is the time between Terminate and Kill for retired processes when everything ends.
+	lastGrace = 300 * time.Millisecond
 	// closedFor is how long a process that closed its stdout may take to exit.
 	closedFor = time.Second
 )
@@ -44,7 +46,7 @@ func (b *Backend) Unspoken() bool { return b.session.InitParams == nil && b.sess
 // Restart asks for a planned restart; source and reason say who wants it and why.
 func (b *Backend) Restart(now time.Time, source supervise.Source, reason string) {
 	b.now = now
-	b.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason})
+	b.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason, Overlap: b.mayOverlap()})
 }
 
 // Interrupted ends everything at once: outlive itself was told to stop.
@@ -103,9 +105,17 @@ func (b *Backend) carryOut(actions []supervise.Action) {
 		case supervise.CloseStdin:
 			b.closeInput()
 		case supervise.Terminate:
-			b.world.Terminate()
+			b.process.server.Terminate()
 		case supervise.Kill:
-			b.world.Kill()
+			b.process.server.Kill()
+		case supervise.SpawnSpare:
+			b.spawnSpare(a)
+		case supervise.TakeOver:
+			b.takeOver(a)
+		case supervise.Dismiss:
+			b.dismiss(a.Gen)
+		case supervise.ReloadFailed:
+			b.reloadFailed(a)
 		case supervise.Report:
 			b.report(a)
 		case supervise.Finish:
@@ -114,31 +124,46 @@ func (b *Backend) carryOut(actions []supervise.Action) {
 	}
 }
 
-// spawn starts the next process and greets it.
+// spawn starts the next serving process and greets it.
 func (b *Backend) spawn(a supervise.Spawn) {
-	b.process = process{gen: a.Gen, started: b.now}
 	b.probe = probe{}
-	clear(b.private)
-	b.emit(event.ServerStarting, slog.LevelInfo, fmt.Sprintf("Starting server (restart #%d)", b.machine.Restarts()))
-	pid, err := b.world.Start(a.Gen, a.Reason)
+	p, err := b.start(a.Gen, serving, a.Reason)
 	if err != nil {
 		b.lastOut = lastExit{code: -1, at: b.now, why: "could not be started: " + err.Error()}
-		b.emit(event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(),
-			slog.String(event.KeyError, err.Error()))
 		b.step(supervise.SpawnFailed{Gen: a.Gen, Err: err})
 		b.firstTryFailed()
 		return
 	}
-	b.process.pid, b.process.up = pid, true
-	b.emit(event.ServerSpawned, slog.LevelInfo, fmt.Sprintf("Server spawned (PID: %d)", pid))
-	b.greet()
+	b.greet(p)
+}
+
+// start starts a process.
+func (b *Backend) start(gen int, r role, why string) (*process, error) {
+	p := &process{gen: gen, role: r, started: b.now}
+	p.follow(b.process)
+	if r == serving {
+		b.process = p
+	}
+	b.emitOf(p, event.ServerStarting, slog.LevelInfo, fmt.Sprintf("Starting server (restart #%d)", b.machine.Restarts()))
+	server, err := b.world.Start(gen, why)
+	if err != nil {
+		b.emitOf(p, event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(),
+			slog.String(event.KeyError, err.Error()))
+		return nil, fmt.Errorf("start server: %w", err)
+	}
+	p.server, p.pid, p.up = server, server.PID(), true
+	if r != serving {
+		b.beside = append(b.beside, p)
+	}
+	b.emitOf(p, event.ServerSpawned, slog.LevelInfo, fmt.Sprintf("Server spawned (PID: %d)", p.pid))
+	return p, nil
 }
 
 // closeInput closes the server's stdin: before a restart at once, since what waits is for the next process; when the
 // client has left, after what still waits for this one.
 func (b *Backend) closeInput() {
 	if !b.closing {
-		b.shutInput()
+		b.process.shutInput()
 		return
 	}
 	b.closeWanted = true
@@ -148,47 +173,38 @@ func (b *Backend) closeInput() {
 func (b *Backend) closeInputWhenFlushed() {
 	if b.closeWanted && b.process.accepting && b.calls.waiting == 0 {
 		b.closeWanted = false
-		b.shutInput()
+		b.process.shutInput()
 	}
 }
 
 // shutInput closes the server's stdin. What the client says from now on is not for this process.
-func (b *Backend) shutInput() {
-	b.process.draining, b.process.shut = true, true
-	b.world.CloseInput()
+func (p *process) shutInput() {
+	p.draining, p.shut = true, true
+	p.server.CloseInput()
 }
 
-// checkDrained tells the machine when nothing is in flight any more at a process that is to be ended.
+// checkDrained tells when nothing is in flight any more at a process that is to be ended.
 func (b *Backend) checkDrained() {
-	if b.process.draining && b.calls.inFlight-b.listening() <= 0 {
-		b.step(supervise.Drained{Gen: b.process.gen})
+	if p := b.process; p.draining && p.up && !b.busy(p) {
+		b.step(supervise.Drained{Gen: p.gen})
 	}
-}
-
-// listening is how many requests in flight are streams that never end by themselves.
-func (b *Backend) listening() int {
-	if b.session.Era != mcp.Modern {
-		return 0
-	}
-	n := 0
-	for c := range b.calls.all {
-		if c.state == sent && c.method == mcp.Listen {
-			n++
+	for i := 0; i < len(b.beside); i++ {
+		if p := b.beside[i]; p.role == retired && p.up && !b.busy(p) {
+			b.carryOutFor(p, p.retirement.Drained(b.now))
 		}
 	}
-	return n
 }
 
 // ServerExited tells that process gen is gone. Its output may still be coming.
 func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	b.now = now
-	if gen != b.process.gen || b.process.exited {
+	p := b.byGen(gen)
+	if p == nil || p.exited {
 		return
 	}
-	p := &b.process
 	p.undelivered = uint64(exit.Unread)
-	b.lastOut = lastExit{
-		code: exit.Code, signal: exit.Signal, at: now, why: b.whyExited(exit), stderr: b.world.LastStderr(stderrShown),
+	p.ending = lastExit{
+		code: exit.Code, signal: exit.Signal, at: now, why: b.whyExited(p, exit), stderr: p.server.LastStderr(stderrShown),
 	}
 	attrs := []slog.Attr{
 		slog.Int(event.KeyExitCode, exit.Code), slog.Int64(event.KeyUptimeMS, now.Sub(p.started).Milliseconds()),
@@ -197,26 +213,43 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	if exit.Signal != "" {
 		attrs = append(attrs, slog.String(event.KeySignal, exit.Signal))
 	}
-	b.emit(event.ServerExited, slog.LevelInfo, fmt.Sprintf("Server exited (code: %d)", exit.Code), attrs...)
+	b.emitOf(p, event.ServerExited, slog.LevelInfo, fmt.Sprintf("Server exited (code: %d)", exit.Code), attrs...)
 	p.up, p.exited, p.accepting = false, true, false
+	switch p.role {
+	case serving:
+		b.servingExited(p, exit)
+	case spare:
+		p.role = retired // there is nothing left to end
+		b.step(supervise.SpareFailed{Gen: gen, Reason: "it " + p.ending.why})
+	}
+	if p.closed {
+		b.outputEnded(p)
+	} else {
+		p.drainBy = now.Add(drainFor)
+	}
+}
+
+func (b *Backend) servingExited(p *process, exit Exit) {
+	b.lastOut = p.ending
 	probed := b.probe.active
 	if probed {
 		b.probeFailed("exits")
 	}
-	b.step(supervise.Exited{Gen: gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed})
+	b.step(supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed})
 	if b.begun.IsZero() {
-		b.begun = now
-	}
-	if p.closed {
-		b.outputEnded()
-	} else {
-		b.arm(timerDrain, drainFor)
+		b.begun = b.now
 	}
 }
 
-func (b *Backend) whyExited(exit Exit) string {
+func (b *Backend) whyExited(p *process, exit Exit) string {
 	snap := b.machine.Snapshot()
 	switch {
+	case p.role == retired:
+		return "was stopped for a restart"
+	case p.role == serving && snap.Cause == supervise.Unhealthy:
+		return "stopped working and was ended"
+	case p.role == spare:
+		return fmt.Sprintf("exited before it was ready (exit %d)", exit.Code)
 	case snap.Cause == supervise.Requested || snap.Cause == supervise.Replace:
 		return "was stopped for a restart"
 	case exit.Signalled:
@@ -229,30 +262,34 @@ func (b *Backend) whyExited(exit Exit) string {
 // ServerClosed tells that process gen's stdout has ended.
 func (b *Backend) ServerClosed(now time.Time, gen int) {
 	b.now = now
-	if gen != b.process.gen || b.process.closed {
+	p := b.byGen(gen)
+	if p == nil || p.closed {
 		return
 	}
-	b.process.closed = true
-	if b.process.exited {
-		b.outputEnded()
+	p.closed = true
+	if p.exited {
+		b.outputEnded(p)
 	} else {
-		b.arm(timerClosed, closedFor)
+		p.closedBy = now.Add(closedFor)
 	}
 }
 
 // outputEnded settles everything the dead process leaves behind and lets the machine decide what follows.
-func (b *Backend) outputEnded() {
-	b.disarm(timerDrain)
-	b.disarm(timerClosed)
-	b.noise.flush(b)
+func (b *Backend) outputEnded(p *process) {
+	p.drainBy, p.closedBy, p.wishesBy = time.Time{}, time.Time{}, time.Time{}
+	p.noise.flush(b, p)
+	b.forgetQuestions(p)
+	b.asks.cancelAll(b, p, "server restarted")
+	if p.role != serving {
+		b.besideEnded(p)
+		return
+	}
 	b.forgetCut()
-	clear(b.private)
 	b.settleCalls()
-	b.asks.cancelAll(b, "server restarted")
-	b.recoverCalls(b.machine.Snapshot().Planned)
+	b.recoverCalls(p, b.machine.Snapshot().Planned)
 	b.firstTryFailed()
-	b.step(supervise.Gone{Gen: b.process.gen})
-	if b.stopped {
+	b.step(supervise.Gone{Gen: p.gen})
+	if b.stopped || b.over {
 		return
 	}
 	b.answerVerify(false)
@@ -260,6 +297,14 @@ func (b *Backend) outputEnded() {
 		b.giveUpFirst()
 		b.refuseWaiting()
 	}
+}
+
+// besideEnded settles a process that did not serve. What a retired one had in flight goes to the one that serves now.
+func (b *Backend) besideEnded(p *process) {
+	b.recoverCalls(p, true)
+	b.leave(p)
+	b.flushQueue()
+	b.finishWhenAlone()
 }
 
 // refuseWaiting answers the whole queue: the breaker is open.
@@ -273,7 +318,24 @@ func (b *Backend) refuseWaiting() {
 
 // finishAll ends the connection. Whoever still waits is told.
 func (b *Backend) finishAll(code int) {
-	if b.stopped {
+	if b.stopped || b.over {
+		return
+	}
+	b.over, b.code = true, code
+	for _, p := range b.beside {
+		if p.role == spare {
+			b.retire(p)
+		}
+		if p.up {
+			b.carryOutFor(p, p.retirement.Hurry(b.now, lastGrace))
+		}
+	}
+	b.finishWhenAlone()
+}
+
+// finishWhenAlone ends everything as soon as the last process is settled.
+func (b *Backend) finishWhenAlone() {
+	if !b.over || b.stopped || len(b.beside) > 0 {
 		return
 	}
 	b.stopped = true
@@ -281,11 +343,11 @@ func (b *Backend) finishAll(code int) {
 		if !c.isRequest() {
 			b.calls.remove(c)
 		} else if c.state == sent {
-			b.lost(c, reasonRestarted)
+			b.lost(c, b.process, reasonRestarted)
 		} else {
 			b.refuse(c, refusal{reason: reasonUnavailable, text: "the server has shut down; the request was not delivered"})
 		}
 	}
 	b.timers = [timerCount]time.Time{}
-	b.world.Finish(code)
+	b.world.Finish(b.code)
 }

@@ -89,7 +89,7 @@ func (b *Backend) swallowAck(line []byte) bool {
 func (b *Backend) endListen(l *session.Listen) {
 	id := bytes.Clone(l.ID)
 	b.session.CloseListen(id)
-	b.send(mcp.CancelledLine(id, "subscription ended"))
+	b.process.send(mcp.CancelledLine(id, "subscription ended"))
 	b.world.SendToClient(mcp.CancelledLine(id, "the restarted server does not offer all of this subscription"))
 	if c := b.calls.find(id); c != nil {
 		result := append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaSubscriptionID+`":`), id...)

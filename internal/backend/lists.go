@@ -10,24 +10,30 @@ import (
 // pagesMost bounds how many pages of one list outlive reads for itself.
 const pagesMost = 200
 
-// known is one list as a process showed it last, to the client or to outlive itself.
-type known struct {
-	now     mcp.Catalog
-	gen     int  // the process that showed it, or a later one that is the same
-	doubted bool // it is to be looked at again
-}
-
 // question is a request outlive itself asked the server.
 type question struct {
+	of       *process // whom it was asked
 	answered func(line []byte)
 }
 
-// ask sends the server a request of outlive's own and calls answered with the whole answer; b.env is scanned from it.
-// If the process dies first, nobody is told: whoever asks again asks the next one.
-func (b *Backend) ask(build func(id []byte) []byte, answered func(line []byte)) {
-	id := b.newID()
-	b.private[string(id)] = &question{answered: answered}
-	b.send(build(id))
+// ask sends p a request of outlive's own and calls answered with the whole answer; b.env is scanned from it. If the
+// process dies first, nobody is told: whoever asks again asks the next one.
+func (b *Backend) ask(p *process, build func(id []byte) []byte, answered func(line []byte)) {
+	if !p.takes() {
+		return
+	}
+	id := b.newID(p.gen)
+	b.private[string(id)] = &question{of: p, answered: answered}
+	p.send(build(id))
+}
+
+// forgetQuestions drops what p will never answer.
+func (b *Backend) forgetQuestions(p *process) {
+	for id, q := range b.private {
+		if q.of == p {
+			delete(b.private, id)
+		}
+	}
 }
 
 // listAnswered looks at a page of a list on its way to the client.
@@ -37,14 +43,14 @@ func (b *Backend) listAnswered(c *call, line []byte) []byte {
 		return b.listMissing(c, l, line)
 	}
 	if l == mcp.Tools && c.first {
-		b.tools.avoid(b.env.Result.Of(line))
+		page := mcp.Catalog{}
+		page.AddPage(mcp.Tools, b.env.Result.Of(line))
+		b.tools.avoid(page)
 		line = b.withTools(line)
 	}
-	if whole := b.session.SawPage(l, c.first, b.env.Result.Of(line)); whole != nil {
-		b.lists[l].now, b.lists[l].gen = whole, b.process.gen
-		if l == mcp.Tools {
-			b.tools.settled = true
-		}
+	if whole := b.session.SawPage(l, c.first, b.env.Result.Of(line)); whole != nil && c.gen == b.process.gen {
+		b.process.shows[l] = whole
+		b.tools.settled = b.tools.settled || l == mcp.Tools
 	}
 	return line
 }
@@ -60,42 +66,29 @@ func (b *Backend) listMissing(c *call, l mcp.List, line []byte) []byte {
 	return nil
 }
 
-// readList walks a list to its end and calls done with all of it; a list that cannot be read is left alone.
-func (b *Backend) readList(l mcp.List, so mcp.Catalog, cursor []byte, page int, done func(mcp.List, mcp.Catalog)) {
+// readList walks a list of p to its end and calls done with all of it, nil if it cannot be read: that says nothing.
+func (b *Backend) readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog)) {
+	b.readPages(p, l, mcp.Catalog{}, nil, 0, done)
+}
+
+func (b *Backend) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte, page int, done func(mcp.List, mcp.Catalog)) {
 	meta := b.privateMeta()
-	b.ask(func(id []byte) []byte { return mcp.ListLine(id, l, cursor, meta) }, func(line []byte) {
+	b.ask(p, func(id []byte) []byte { return mcp.ListLine(id, l, cursor, meta) }, func(line []byte) {
 		if b.env.Kind != jsonrpc.Response {
-			b.listUnreadable(l, line, done)
+			// A process that does not know the method has an empty list.
+			if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) != "-32601" {
+				so = nil
+			}
+			done(l, so)
 			return
 		}
-		result := b.env.Result.Of(line)
-		if l == mcp.Tools && page == 0 {
-			b.tools.avoid(result)
-		}
-		next := so.AddPage(l, result)
+		next := so.AddPage(l, b.env.Result.Of(line))
 		if next != nil && page < pagesMost {
-			b.readList(l, so, next, page+1, done)
+			b.readPages(p, l, so, next, page+1, done)
 			return
-		}
-		if l == mcp.Tools {
-			so = b.ownTools(so)
 		}
 		done(l, so)
 	})
-}
-
-// listUnreadable: a new process that does not know the method any more has an empty list; other errors say nothing.
-func (b *Backend) listUnreadable(l mcp.List, line []byte, done func(mcp.List, mcp.Catalog)) {
-	code := jsonrpc.FindPath(line, "error", "code").Of(line)
-	if string(code) != "-32601" {
-		b.settleCalls() // there will be no list
-		return
-	}
-	empty := mcp.Catalog{}
-	if l == mcp.Tools {
-		empty = b.ownTools(empty)
-	}
-	done(l, empty)
 }
 
 // privateMeta is the _meta of outlive's own requests: the client's in the modern era, none in the legacy one.

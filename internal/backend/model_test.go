@@ -20,7 +20,8 @@ type model struct {
 	fakeWorld // for what needs no simulation: marker, stderr, events
 	rt        *rapid.T
 	client    simClient
-	server    *simServer
+	servers   []*simServer // in order of their start
+	standby   int
 	slow      bool // the server does not read: the backlog is long
 	counts    bool // the system can tell what the server has not read
 	spawnFail bool // the next start fails
@@ -88,6 +89,12 @@ func newModel(rt *rapid.T) *model {
 	if rapid.IntRange(0, 4).Draw(rt, "distrust") == 0 {
 		opts.Distrust = true
 	}
+	if rapid.Bool().Draw(rt, "replace") {
+		opts.Reload = ReplaceReload
+	} else {
+		m.standby = rapid.IntRange(0, 2).Draw(rt, "standby")
+		opts.Supervise.Standby = m.standby
+	}
 	m.b = New(opts, m, m)
 	return m
 }
@@ -95,7 +102,6 @@ func newModel(rt *rapid.T) *model {
 // anything lets one random thing happen.
 func (m *model) anything() {
 	m.rt.Helper()
-	s := m.server
 	things := []func(){
 		m.client.asks, m.client.asks, m.client.asks, m.client.notifies, m.client.cancels, m.client.answersServer,
 		m.client.sendsRubbish, m.tickAWhile, m.client.sendsBatch,
@@ -104,7 +110,7 @@ func (m *model) anything() {
 		m.unstall,
 		func() { m.spawnFail = true },
 	}
-	if s != nil && !s.closed {
+	for s := range m.running {
 		for range 3 {
 			things = append(things, s.answers)
 		}
@@ -138,7 +144,7 @@ func (m *model) settleClient() {
 		m.invariants()
 	}
 	if rapid.IntRange(0, 3).Draw(m.rt, "dies at once") == 0 {
-		m.server.dies()
+		m.main().dies()
 	}
 	if !m.client.said {
 		m.client.sendsInitialized()
@@ -147,7 +153,7 @@ func (m *model) settleClient() {
 
 // oneStart lets one thing happen to a server that is starting.
 func (m *model) oneStart(calm bool) {
-	s := m.server
+	s := m.main()
 	what := rapid.IntRange(0, 9).Draw(m.rt, "start")
 	switch {
 	case s == nil || s.closed:
@@ -176,14 +182,32 @@ func (m *model) tickAWhile() {
 
 func (m *model) unstall() {
 	m.slow = false
-	m.b.Drained(m.now)
+	m.b.Drained(m.now, m.b.process.gen)
+}
+
+// behaves lets a process do what a healthy one would.
+func (s *simServer) behaves() {
+	switch {
+	case s.exited:
+		s.outputEnds()
+	case s.termed || s.inputClosed:
+		s.readAll()
+		s.answerAll()
+		s.exit(0)
+		s.outputEnds()
+	default:
+		s.readAll()
+		s.answerAll()
+	}
 }
 
 // obeyed lets a process that was killed die.
 func (m *model) obeyed() {
-	if s := m.server; s != nil && s.killed && !s.exited {
-		s.exit(137)
-		s.outputEnds()
+	for s := range m.running {
+		if s.killed && !s.exited {
+			s.exit(137)
+			s.outputEnds()
+		}
 	}
 }
 
@@ -192,16 +216,8 @@ func (m *model) calmDown() {
 	m.unstall()
 	m.spawnFail = false
 	for i := 0; ; i++ {
-		s := m.server
-		switch {
-		case s != nil && s.exited && !s.closed:
-			s.outputEnds()
-		case s != nil && (s.termed || s.inputClosed) && !s.exited:
-			s.exit(0)
-			s.outputEnds()
-		case s != nil && !s.closed:
-			s.readAll()
-			s.answerAll()
+		for s := range m.running {
+			s.behaves()
 		}
 		m.spawnFail = false
 		if len(m.client.open) == 0 && m.b.machine.State() == supervise.Serving && m.quiet() {
@@ -214,14 +230,19 @@ func (m *model) calmDown() {
 		m.obeyed()
 	}
 	m.client.upToDate()
-	if m.client.said && m.server.initialized != 1 {
-		m.rt.Fatalf("process %d was told %d times that the client is initialized", m.server.gen, m.server.initialized)
+	if m.client.said && m.main().initialized != 1 {
+		m.rt.Fatalf("process %d was told %d times that the client is initialized", m.main().gen, m.main().initialized)
 	}
 }
 
 // quiet reports whether a running server has nothing to do and outlive has nothing left to ask it.
 func (m *model) quiet() bool {
-	return m.b.process.up && len(m.server.pipe)+len(m.server.running)+len(m.b.private) == 0 &&
+	for s := range m.running {
+		if len(s.pipe)+len(s.running) > 0 {
+			return false
+		}
+	}
+	return m.b.process.up && len(m.b.private) == 0 &&
 		m.b.timers[timerDoubt].IsZero() && m.b.timers[timerLearn].IsZero()
 }
 
@@ -233,20 +254,21 @@ func (m *model) end(begin func()) {
 		if i > 60 {
 			m.rt.Fatalf("no end: state %s", m.b.machine.State())
 		}
-		s := m.server
-		switch rapid.IntRange(0, 3).Draw(m.rt, "at the end") {
-		case 0:
-			if s != nil && !s.closed && !s.exited {
-				s.readAll()
-				s.answerAll()
+		for s := range m.running {
+			switch rapid.IntRange(0, 3).Draw(m.rt, "at the end") {
+			case 0:
+				if !s.exited {
+					s.readAll()
+					s.answerAll()
+				}
+			case 1:
+				if s.inputClosed || s.termed {
+					s.exit(0)
+				}
 			}
-		case 1:
-			if s != nil && (s.inputClosed || s.termed) && !s.exited {
-				s.exit(0)
+			if s.exited {
+				s.outputEnds()
 			}
-		}
-		if s != nil && s.exited && !s.closed {
-			s.outputEnds()
 		}
 		m.obeyed()
 		m.tick(500 * time.Millisecond)

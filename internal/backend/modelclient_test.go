@@ -311,11 +311,11 @@ func (c *simClient) getsNotification(msg wireMessage, line string) {
 		if c.tools == "" {
 			c.m.rt.Fatalf("list_changed for a list that was never shown")
 		}
-		if c.showsExtra() == c.m.server.extra {
+		if c.showsExtra() == c.m.main().extra {
 			c.m.rt.Fatalf("list_changed without a difference")
 		}
 		c.owes = true
-		c.tools = strings.Join(c.m.server.tools(), ",")
+		c.tools = strings.Join(c.m.main().tools(), ",")
 	}
 }
 
@@ -323,7 +323,7 @@ func (c *simClient) showsExtra() bool { return strings.Contains(c.tools, `"extra
 
 // upToDate checks that a client which has read the list knows of every difference.
 func (c *simClient) upToDate() {
-	if c.era == mcp.Legacy && c.tools != "" && c.showsExtra() != c.m.server.extra {
+	if c.era == mcp.Legacy && c.tools != "" && c.showsExtra() != c.m.main().extra {
 		c.m.rt.Fatalf("the list is another one now, and the client was not told")
 	}
 }

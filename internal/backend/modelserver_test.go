@@ -59,47 +59,49 @@ func member(raw json.RawMessage, path ...string) json.RawMessage {
 	return raw
 }
 
-// Start, CloseInput, Terminate, Kill, Abandon, Unread, Backlog, Finish and the lines to the server: see World.
+// Start and Finish: see World.
 
-func (m *model) Start(gen int, _ string) (int, error) {
-	if s := m.server; s != nil && (!s.exited || !s.closed) {
-		m.rt.Fatalf("process %d is started while %d is not gone", gen, s.gen)
+func (m *model) Start(gen int, _ string) (Server, error) {
+	alive := 0
+	for s := range m.running {
+		alive++
+		if s.gen >= gen {
+			m.rt.Fatalf("process %d is started after %d", gen, s.gen)
+		}
+	}
+	if retired := len(m.b.beside) - len(m.b.machine.Snapshot().Spares); alive > retired+m.standby+2 {
+		m.rt.Fatalf("process %d is started while %d others live, %d of them retired", gen, alive, retired)
 	}
 	if m.finished {
 		m.rt.Fatalf("process %d is started after the end", gen)
 	}
 	if m.spawnFail {
 		m.spawnFail = false
-		return 0, errors.New("no such file")
+		return nil, errors.New("no such file")
 	}
 	m.slow = false
-	m.server = &simServer{m: m, gen: gen, extra: rapid.IntRange(0, 2).Draw(m.rt, "extra tool") == 0}
-	return 1000 + gen, nil
+	s := &simServer{m: m, gen: gen, extra: rapid.IntRange(0, 2).Draw(m.rt, "extra tool") == 0}
+	m.servers = append(m.servers, s)
+	return s, nil
 }
 
-func (m *model) CloseInput() { m.server.inputClosed = true }
-func (m *model) Terminate()  { m.server.termed = true }
-func (m *model) Kill()       { m.server.killed = true }
-
-func (m *model) Abandon() {
-	if s := m.server; !s.exited {
-		m.rt.Fatalf("process %d is abandoned alive", s.gen)
+// running yields the processes that have not come to the end of their output.
+func (m *model) running(yield func(*simServer) bool) {
+	for _, s := range slices.Clone(m.servers) {
+		if !s.closed && !yield(s) {
+			return
+		}
 	}
-	m.server.closed = true
 }
 
-func (m *model) Unread() (int, bool) {
-	if m.server == nil || !m.counts {
-		return 0, false
+// main is the process that serves; nil before there was one.
+func (m *model) main() *simServer {
+	for _, s := range m.servers {
+		if s.gen == m.b.process.gen {
+			return s
+		}
 	}
-	return len(m.server.pipe), true
-}
-
-func (m *model) Backlog() int {
-	if m.slow {
-		return slowServer
-	}
-	return 0
+	return nil
 }
 
 func (m *model) Finish(code int) {
@@ -107,26 +109,50 @@ func (m *model) Finish(code int) {
 		m.rt.Fatalf("finished twice")
 	}
 	m.finished = true
-	if s := m.server; s != nil && !s.exited {
-		m.rt.Fatalf("finished with process %d alive", s.gen)
+	for s := range m.running {
+		if !s.exited {
+			m.rt.Fatalf("finished with process %d alive", s.gen)
+		}
 	}
 	if code != 0 {
 		m.rt.Fatalf("finished with %d", code)
 	}
 }
 
-func (m *model) ForwardToServer(line []byte) { m.toServer(line) }
-func (m *model) SendToServer(line []byte)    { m.toServer(line) }
+// See Server.
 
-func (m *model) toServer(line []byte) {
-	if bytes.ContainsAny(line, "\n\r") {
-		m.rt.Fatalf("newline within %q", line)
+func (s *simServer) PID() int                { return 1000 + s.gen }
+func (s *simServer) Send(line []byte)        { s.Forward(line) }
+func (s *simServer) CloseInput()             { s.inputClosed = true }
+func (s *simServer) Terminate()              { s.termed = true }
+func (s *simServer) Kill()                   { s.killed = true }
+func (s *simServer) Continue()               {}
+func (s *simServer) Vitals() Vitals          { return Vitals{} }
+func (s *simServer) LastStderr(int) []string { return nil }
+func (s *simServer) Unread() (int, bool)     { return len(s.pipe), s.m.counts }
+
+func (s *simServer) Abandon() {
+	if !s.exited {
+		s.m.rt.Fatalf("process %d is abandoned alive", s.gen)
 	}
-	s := m.server
-	if s == nil || s.exited || s.inputClosed {
+	s.closed = true
+}
+
+func (s *simServer) Backlog() int {
+	if s.m.slow {
+		return slowServer
+	}
+	return 0
+}
+
+func (s *simServer) Forward(line []byte) {
+	if bytes.ContainsAny(line, "\n\r") {
+		s.m.rt.Fatalf("newline within %q", line)
+	}
+	if s.exited || s.inputClosed {
 		return // the descriptor is closed
 	}
-	m.rt.Logf("S%d< %s", s.gen, line)
+	s.m.rt.Logf("S%d< %s", s.gen, line)
 	s.pipe = append(append(s.pipe, line...), '\n')
 }
 
@@ -274,7 +300,7 @@ func (s *simServer) progresses() {
 
 // asksClient sends a request; ids begin at 0 in each process.
 func (s *simServer) asksClient() {
-	if s.m.client.era == mcp.Modern && s.m.b.process.era != mcp.Modern {
+	if p := s.m.b.byGen(s.gen); s.m.client.era == mcp.Modern && (p == nil || p.era != mcp.Modern) {
 		return // nobody has told it yet that it must not
 	}
 	id := fmt.Sprint(s.asked)

@@ -16,13 +16,17 @@ const (
 	noiseEvery = time.Second
 )
 
-// noise is what the server writes to stdout that is no message. It is never forwarded. The lines of a message that
-// was printed over several lines are put together again.
+// noise is what one process writes to stdout that is no message, or not yet: the lines of a message that was printed
+// over several lines are put together again.
 type noise struct {
 	lines  [][]byte // an unfinished message, line by line
 	joined []byte   // the same in one piece
 	open   int      // brackets that are open behind it
-	count  int      // lines of noise not yet told
+}
+
+// babble counts the noise of all processes. It is never forwarded.
+type babble struct {
+	count  int // lines not yet told
 	total  int
 	toldAt time.Time
 }
@@ -39,9 +43,9 @@ func (n *noise) begin(b *Backend, line []byte) {
 
 // add takes the next line while a message is being collected; err is what scanning the line by itself said. It
 // reports whether the line was taken. A line that is a message by itself shows that what was collected is not one.
-func (n *noise) add(b *Backend, line []byte, err error) bool {
+func (n *noise) add(b *Backend, p *process, line []byte, err error) bool {
 	if err == nil {
-		n.flush(b)
+		n.flush(b, p)
 		return false
 	}
 	n.lines = append(n.lines, append([]byte(nil), line...))
@@ -49,12 +53,11 @@ func (n *noise) add(b *Backend, line []byte, err error) bool {
 	n.open += bracketsOpen(line)
 	if joined := n.joined; n.open <= 0 && b.env.Scan(joined) == nil && b.env.Version2 {
 		n.lines, n.joined = nil, nil
-		b.disarm(timerNoise)
-		b.serverMessage(joined)
+		b.serverMessage(p, joined)
 		return true
 	}
 	if n.open <= 0 || len(n.joined) > prettyMax {
-		n.flush(b)
+		n.flush(b, p)
 	}
 	return true
 }
@@ -80,24 +83,31 @@ func bracketsOpen(line []byte) (open int) {
 }
 
 // flush gives up collecting: it was noise after all.
-func (n *noise) flush(b *Backend) {
+func (n *noise) flush(b *Backend, p *process) {
 	lines := n.lines
 	n.lines, n.joined = nil, nil
-	b.disarm(timerNoise)
 	for _, l := range lines {
-		n.tell(b, l)
+		b.tellNoise(p, l)
 	}
 }
 
-// tell hands a line of noise on to stderr and reports it, at most one event a second.
-func (n *noise) tell(b *Backend, line []byte) {
+// flushNoise gives up collecting messages in several lines.
+func (b *Backend) flushNoise() {
+	for p := range b.all {
+		p.noise.flush(b, p)
+	}
+}
+
+// tellNoise hands a line of p's noise on to stderr and reports it, at most one event a second.
+func (b *Backend) tellNoise(p *process, line []byte) {
 	b.world.Noise(line)
+	n := &b.babble
 	n.count++
 	n.total++
 	if !n.toldAt.IsZero() && b.now.Sub(n.toldAt) < noiseEvery {
 		return
 	}
-	b.emit(event.StdoutNoise, slog.LevelWarn, "Server stdout (no MCP message): "+excerpt(jsonrpc.Trim(line)),
+	b.emitOf(p, event.StdoutNoise, slog.LevelWarn, "Server stdout (no MCP message): "+excerpt(jsonrpc.Trim(line)),
 		slog.String(event.KeyRawLine, excerpt(line)), slog.Int(event.KeyCount, n.count))
 	n.count, n.toldAt = 0, b.now
 }

@@ -18,7 +18,7 @@ func TestManyLinesAreOneMessage(t *testing.T) {
 	w.server(`0]`)
 	w.server(`}`)
 	w.server(`}`)
-	if b.calls.inFlight != 0 || b.noise.holding() {
-		t.Errorf("%d in flight, %d lines held", b.calls.inFlight, len(b.noise.lines))
+	if b.calls.inFlight != 0 || b.process.noise.holding() {
+		t.Errorf("%d in flight, %d lines held", b.calls.inFlight, len(b.process.noise.lines))
 	}
 }

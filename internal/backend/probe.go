@@ -66,8 +66,10 @@ func (b *Backend) probeTick() {
 	if !b.probe.active {
 		return
 	}
-	if n, ok := b.world.Unread(); ok && n == 0 && b.probe.readAt.IsZero() && b.process.up {
-		b.probe.readAt = b.now
+	if p := b.process; p.up && b.probe.readAt.IsZero() {
+		if n, ok := p.server.Unread(); ok && n == 0 {
+			b.probe.readAt = b.now
+		}
 	}
 	read := !b.probe.readAt.IsZero() && b.now.Sub(b.probe.readAt) >= b.opts.ProbeSilence
 	if read || b.now.Sub(b.probe.sentAt) >= b.opts.ProbePatience {

@@ -24,29 +24,29 @@ const (
 // crashesAllowed is how many processes in a row may die with a request before it counts as their cause.
 const crashesAllowed = 2
 
-// recoverCalls decides about every request the dead process had, in order of arrival. planned says that outlive ended
+// recoverCalls decides about every request the dead process p had, in order of arrival. planned says that outlive ended
 // the process itself: then a request is no suspect.
-func (b *Backend) recoverCalls(planned bool) {
+func (b *Backend) recoverCalls(p *process, planned bool) {
 	for c := range b.calls.all {
-		if c.state != sent || c.gen != b.process.gen {
+		if c.state != sent || c.gen != p.gen {
 			continue
 		}
-		switch b.fateOf(c, planned) {
+		switch b.fateOf(c, p, planned) {
 		case undelivered:
 			b.resend(c, "not delivered")
 		case again:
 			c.resent++
 			b.resend(c, "may be sent again")
 		case unknown:
-			b.lost(c, reasonRestarted)
+			b.lost(c, p, reasonRestarted)
 		case poisonous:
-			b.lost(c, reasonPoison)
+			b.lost(c, p, reasonPoison)
 		}
 	}
 }
 
-func (b *Backend) fateOf(c *call, planned bool) fate {
-	if b.process.undelivered > 0 && b.process.sent-b.process.undelivered < c.end {
+func (b *Backend) fateOf(c *call, p *process, planned bool) fate {
+	if p.undelivered > 0 && p.sent-p.undelivered < c.end {
 		return undelivered
 	}
 	if !planned {
@@ -58,20 +58,20 @@ func (b *Backend) fateOf(c *call, planned bool) fate {
 	if c.crashes >= crashesAllowed {
 		return poisonous
 	}
-	if p := &b.process; !p.answered && p.asked != 0 && c.seq > p.asked {
+	if !p.answered && p.asked != 0 && c.seq > p.asked {
 		return undelivered // a process works on nothing before the handshake it was asked for is done
 	}
 	if c.method.Resendable() {
 		return again
 	}
-	if c.method == mcp.ToolsCall && c.resent == 0 && b.toolAllows(c) {
+	if c.method == mcp.ToolsCall && c.resent == 0 && b.toolAllows(c, p) {
 		return again
 	}
 	return unknown
 }
 
 // toolAllows reports whether the tool of a tools/call says that it may be called twice.
-func (b *Backend) toolAllows(c *call) bool {
+func (b *Backend) toolAllows(c *call, p *process) bool {
 	name, ok := jsonrpc.Unquote(c.tool.Of(c.line))
 	if !ok {
 		return false
@@ -79,11 +79,10 @@ func (b *Backend) toolAllows(c *call) bool {
 	if slices.Contains(b.opts.RetryTools, name) {
 		return true
 	}
-	list := b.lists[mcp.Tools]
-	if b.opts.Distrust || list.gen != c.gen {
-		return false // annotations of another version of the server say nothing
+	if b.opts.Distrust {
+		return false
 	}
-	item := list.now[name]
+	item := p.shows[mcp.Tools][name] // annotations of another version of the server say nothing
 	if b.asks.tainted(c) || c.task {
 		return item.ReadOnly
 	}

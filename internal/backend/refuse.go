@@ -22,6 +22,7 @@ const (
 	reasonPoison      = "poison"
 	reasonTooLarge    = "response_too_large"
 	reasonInvalid     = "invalid_message"
+	reasonTimeout     = "timeout"
 )
 
 // stderrShown is how many of the server's last stderr lines an error answer carries.
@@ -79,18 +80,24 @@ func (c *call) methodName() string {
 	return name
 }
 
-// lost answers a call that a dead server may or may not have carried out.
-func (b *Backend) lost(c *call, reason string) {
-	b.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), b.lastOut.why),
+// lost answers a call that the dead process p may or may not have carried out.
+func (b *Backend) lost(c *call, p *process, reason string) {
+	how := p.ending.why
+	b.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), how),
 		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id.raw)),
 		slog.String(event.KeyReason, reason))
-	data := outcome{Reason: reason, Delivered: "unknown", Generation: c.gen}
 	text := fmt.Sprintf("The tool server %s while %s was running and was restarted. The call may or may not have "+
-		"taken effect and was NOT repeated. Check the state before calling it again.", b.lastOut.why, c.what())
+		"taken effect and was NOT repeated. Check the state before calling it again.", how, c.what())
 	if reason == reasonPoison {
 		text = fmt.Sprintf("The tool server %s while %s was running, as it did before with the same call; the call "+
-			"seems to be what ends it and was NOT repeated. Change the call before trying again.", b.lastOut.why, c.what())
+			"seems to be what ends it and was NOT repeated. Change the call before trying again.", how, c.what())
 	}
+	b.answerUnknown(c, reason, text)
+}
+
+// answerUnknown answers a call of which nobody knows whether it took effect: so that the model reads it.
+func (b *Backend) answerUnknown(c *call, reason, text string) {
+	data := outcome{Reason: reason, Delivered: "unknown", Generation: c.gen}
 	if c.method != mcp.ToolsCall || b.opts.LostAsError {
 		b.answer(c, jsonrpc.AppendError(nil, c.id.raw, jsonrpc.InternalError, text, data.raw()))
 		return

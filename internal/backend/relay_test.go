@@ -10,7 +10,15 @@ import (
 type nullWorld struct{ fakeWorld }
 
 func (*nullWorld) ForwardToClient([]byte) {}
-func (*nullWorld) ForwardToServer([]byte) {}
+
+func (w *nullWorld) Start(gen int, _ string) (Server, error) {
+	return &nullServer{fakeServer{w: &w.fakeWorld, gen: gen}}, nil
+}
+
+type nullServer struct{ fakeServer }
+
+func (*nullServer) Forward([]byte) {}
+func (*nullServer) Send([]byte)    {}
 
 // readyBackend is a backend through its legacy handshake.
 func readyBackend() (*Backend, *nullWorld) {

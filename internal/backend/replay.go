@@ -15,122 +15,155 @@ import (
 // wishesFor is how long a new process may take to answer the replayed log level and subscriptions.
 const wishesFor = time.Second
 
-// greet brings a new process to where the client believes its server is. It serves once that is done; what the client
-// asks meanwhile waits.
-func (b *Backend) greet() {
+// greet brings a new process to where the client believes its server is. It can serve once that is done; what the
+// client asks meanwhile waits, or goes to the process that still serves.
+func (b *Backend) greet(p *process) {
 	switch {
 	case b.session.Answered():
-		b.process.era = mcp.Legacy
-		b.step(supervise.Handshake{Gen: b.process.gen})
-		b.ask(func(id []byte) []byte {
+		p.era = mcp.Legacy
+		b.expect(p)
+		b.ask(p, func(id []byte) []byte {
 			return mcp.InitializeLine(id, b.session.InitParams, b.session.Version)
-		}, b.greeted)
+		}, func(line []byte) { b.greeted(p, line) })
 	case b.session.Era == mcp.Modern:
-		b.process.era = mcp.Modern
-		b.step(supervise.Handshake{Gen: b.process.gen})
-		b.ask(func(id []byte) []byte { return mcp.DiscoverLine(id, b.privateMeta()) }, func(line []byte) {
-			b.introduced(line)
-			b.becomeReady() // whatever it answered: it answers
+		p.era = mcp.Modern
+		b.expect(p)
+		b.ask(p, func(id []byte) []byte { return mcp.DiscoverLine(id, b.privateMeta()) }, func(line []byte) {
+			b.introduces(p, line)
+			p.greeted = true
+			b.cameUp(p) // whatever it answered: it answers
 		})
 	default:
 		// The client has not been through a handshake with anyone: what it says goes to this process as it is.
-		b.process.accepting = true
+		p.accepting = true
 		if b.session.InitParams != nil {
-			b.process.era = mcp.Legacy
-			b.step(supervise.Handshake{Gen: b.process.gen})
+			p.era = mcp.Legacy
+			b.expect(p)
 		} else {
-			b.step(supervise.Ready{Gen: b.process.gen}) // as ready as it can be: nobody asks it anything
+			b.step(supervise.Ready{Gen: p.gen}) // as ready as it can be: nobody asks it anything
 		}
 		b.flushQueue()
 		b.closeInputWhenFlushed()
 	}
 }
 
+// expect tells the machine that the serving process is being asked to show that it is up. The time of a spare runs
+// from its start.
+func (b *Backend) expect(p *process) {
+	if p.role == serving {
+		b.step(supervise.Handshake{Gen: p.gen})
+	}
+}
+
 // greeted takes a new process's answer to the replayed initialize. The client has had that answer long ago.
-func (b *Backend) greeted(line []byte) {
+func (b *Backend) greeted(p *process, line []byte) {
 	if b.env.Kind != jsonrpc.Response {
-		b.handshakeRefused()
+		b.handshakeRefused(p)
 		return
 	}
 	result := bytes.Clone(b.env.Result.Of(line))
-	b.process.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
-	b.emit(event.InitializeReplayed, slog.LevelInfo, "Initialize handshake replayed",
+	p.greeted = true
+	p.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	b.emitOf(p, event.InitializeReplayed, slog.LevelInfo, "Initialize handshake replayed",
 		slog.String(event.KeyProtocol, b.session.Version))
 	if bytes.Equal(result, b.session.InitResult) {
-		b.sameServer()
+		p.sameServer()
 	} else {
-		b.noteDrift(result)
+		b.noteDrift(p, result)
 	}
-	b.sayInitialized()
+	b.sayInitialized(p)
 	for _, wish := range b.session.Wishes() {
-		b.process.wishes++
-		b.ask(func(id []byte) []byte {
+		p.wishes++
+		b.ask(p, func(id []byte) []byte {
 			return jsonrpc.AppendRequest(nil, id, wish.Method.String(), wish.Params)
-		}, func([]byte) { b.wishAnswered(wish.Method, wish.Params) })
+		}, func([]byte) { b.wishAnswered(p, wish.Method, wish.Params) })
 	}
-	if b.process.wishes == 0 {
-		b.becomeReady()
+	if p.wishes == 0 {
+		b.cameUp(p)
 		return
 	}
-	b.arm(timerWishes, wishesFor)
+	p.wishesBy = b.now.Add(wishesFor)
 }
 
 // sayInitialized tells a process that has answered initialize what the client told an earlier one.
-func (b *Backend) sayInitialized() {
-	if b.session.Initialized && !b.said(mcp.NoteInitialized) {
-		b.send(mcp.InitializedLine())
+func (b *Backend) sayInitialized(p *process) {
+	if b.session.Initialized && !p.said(mcp.NoteInitialized) {
+		p.send(mcp.InitializedLine())
 	}
 }
 
 // wishAnswered counts the answers to the replay; a subscription that the new process refuses is forgotten.
-func (b *Backend) wishAnswered(m mcp.Method, params []byte) {
-	if b.env.Kind != jsonrpc.Response && m == mcp.Subscribe {
+func (b *Backend) wishAnswered(p *process, m mcp.Method, params []byte) {
+	if b.env.Kind != jsonrpc.Response && m == mcp.Subscribe && p.role == serving {
 		b.session.Unsubscribe(params)
 	}
-	b.process.wishes--
-	if b.process.wishes == 0 {
-		b.becomeReady()
+	p.wishes--
+	if p.wishes == 0 {
+		b.cameUp(p)
 	}
 }
 
 // handshakeRefused ends a process that does not take the handshake.
-func (b *Backend) handshakeRefused() {
-	b.step(supervise.Refused{Gen: b.process.gen})
+func (b *Backend) handshakeRefused(p *process) {
+	if p.role == serving {
+		b.step(supervise.Refused{Gen: p.gen})
+	} else {
+		b.spareFailed(p, "it refused the handshake")
+	}
 }
 
 // noteDrift tells what of the server's identity is another one now. The client negotiated without it, so it is not
 // shown; status and the audit log say it.
-func (b *Backend) noteDrift(result []byte) {
+func (b *Backend) noteDrift(p *process, result []byte) {
 	for _, key := range []string{"protocolVersion", "serverInfo", "instructions"} {
 		was := jsonrpc.Find(b.session.InitResult, key).Of(b.session.InitResult)
 		is := jsonrpc.Find(result, key).Of(result)
 		if !bytes.Equal(was, is) {
-			b.emit(event.DriftDetected, slog.LevelWarn, fmt.Sprintf("The restarted server has another %s: %s", key, excerpt(is)),
+			b.emitOf(p, event.DriftDetected, slog.LevelWarn, fmt.Sprintf("The restarted server has another %s: %s", key, excerpt(is)),
 				slog.String(event.KeyKind, key), slog.Bool(event.KeyNotified, false))
 		}
 	}
 }
 
 // firstAnswer notes that a modern process works: its first answer is all the handshake there is.
-func (b *Backend) firstAnswer() {
-	if b.process.era == mcp.Modern {
-		b.becomeReady()
+func (b *Backend) firstAnswer(p *process) {
+	if p.era == mcp.Modern {
+		b.cameUp(p)
 	}
 }
 
-// becomeReady lets a process serve.
-func (b *Backend) becomeReady() {
-	if b.process.answered || !b.process.up {
+// cameUp notes that a process has been through its handshake: the serving one serves, a spare is looked at first.
+func (b *Backend) cameUp(p *process) {
+	if p.answered || !p.up {
 		return
 	}
-	b.disarm(timerWishes)
-	replayed := !b.process.accepting
-	b.process.answered, b.process.accepting = true, true
+	p.wishesBy = time.Time{}
+	p.answered = true
+	if p.role == spare {
+		b.check(p)
+		return
+	}
+	b.becomeReady(p)
+}
+
+// becomeReady lets a process serve that has come up.
+func (b *Backend) becomeReady(p *process) {
+	replayed := !p.accepting
+	p.accepting = true
 	b.readyAt = b.now
-	startup := b.now.Sub(b.process.started)
+	startup := b.now.Sub(p.started)
 	b.emit(event.ServerReady, slog.LevelInfo, fmt.Sprintf("Server ready (startup: %dms)", startup.Milliseconds()),
 		slog.Int64(event.KeyStartupMS, startup.Milliseconds()))
-	b.step(supervise.Ready{Gen: b.process.gen})
+	b.step(supervise.Ready{Gen: p.gen})
+	b.nowServes(p, replayed)
+	b.introduce()
+}
+
+// nowServes hands a process that serves from now on what was held back for it; replayed says that the client has been
+// served before.
+func (b *Backend) nowServes(p *process, replayed bool) {
+	b.watchHealth(p)
+	b.watchLimits()
 	if !b.begun.IsZero() {
 		took := b.now.Sub(b.begun)
 		b.begun = time.Time{}

@@ -13,17 +13,25 @@ func (b *Backend) report(r supervise.Report) {
 	case supervise.Stopping:
 		b.beginRestart(r)
 	case supervise.Serving:
+		b.decided(r)
 		if r.Recovered {
 			b.emit(event.BreakerClosed, slog.LevelInfo, "Server is up again")
 		}
 	default:
-		b.cause = r.Cause.String()
-		r.Tell(b.describeExit(), b.lastOut.code, b.emit)
+		b.decided(r)
 		if r.To == supervise.Failed {
 			b.giveUpFirst()
 			b.refuseWaiting()
 		}
 	}
+}
+
+// decided tells what follows on a process that is gone; of any other transition there is nothing to tell.
+func (b *Backend) decided(r supervise.Report) {
+	if r.From != supervise.Serving || r.To != supervise.Serving {
+		b.cause = r.Cause.String()
+	}
+	r.Tell(b.describeExit(), b.lastOut.code, b.emit)
 }
 
 // beginRestart notes when a process that is to be replaced was told to go.

@@ -19,26 +19,29 @@ const taskTokensKept = 256
 // ServerLine takes one line of process gen's stdout, without its newline; whole is false when the output ended in it.
 func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
 	b.now = now
-	if gen != b.process.gen {
-		return
+	p := b.process
+	if gen != p.gen {
+		if p = b.byGen(gen); p == nil {
+			return
+		}
 	}
 	if line = jsonrpc.Trim(line); len(line) == 0 {
 		return
 	}
-	b.scanned = line
+	b.scanned, p.heard = line, now
 	err := b.env.Scan(line)
-	if b.noise.holding() && b.noise.add(b, line, err) {
+	if p.noise.holding() && p.noise.add(b, p, line, err) {
 		return
 	}
 	if err != nil || !b.env.Version2 && b.env.Kind != jsonrpc.Batch {
-		b.oddServerLine(line, err, whole)
+		b.oddServerLine(p, line, err, whole)
 		return
 	}
-	b.serverMessage(line)
+	b.serverMessage(p, line)
 }
 
 // serverMessage takes one message; b.env was scanned from it.
-func (b *Backend) serverMessage(line []byte) {
+func (b *Backend) serverMessage(p *process, line []byte) {
 	if b.env.BadUTF8 || b.env.Surrogate {
 		line = jsonrpc.Sanitize(nil, line)
 		if b.env.Scan(line) != nil {
@@ -48,38 +51,38 @@ func (b *Backend) serverMessage(line []byte) {
 	}
 	switch b.env.Kind {
 	case jsonrpc.Response, jsonrpc.ErrorResponse:
-		b.serverAnswer(line)
+		b.serverAnswer(p, line)
 	case jsonrpc.Notification:
-		b.serverNotification(line)
+		b.serverNotification(p, line)
 	case jsonrpc.Request:
-		b.serverRequest(line)
+		b.serverRequest(p, line)
 	case jsonrpc.Batch:
 		// Every client must take single messages; only one version knows arrays.
 		for at := range jsonrpc.Elements(line) {
 			if one := at.Of(line); b.env.Scan(one) == nil && b.env.Kind != jsonrpc.Batch {
-				b.serverMessage(bytes.Clone(one))
+				b.serverMessage(p, bytes.Clone(one))
 			}
 		}
 	}
 }
 
 // serverAnswer gives an answer to whoever asked.
-func (b *Backend) serverAnswer(line []byte) {
+func (b *Backend) serverAnswer(p *process, line []byte) {
 	id := b.env.ID.Of(line)
 	if len(b.private) > 0 {
-		if q := b.private[string(id)]; q != nil {
+		if q := b.private[string(id)]; q != nil && q.of == p {
 			delete(b.private, string(id))
 			q.answered(line)
 			return
 		}
 	}
 	c := b.callOnWire(id)
-	if c == nil || c.state != sent || c.gen != b.process.gen {
+	if c == nil || c.state != sent || c.gen != p.gen {
 		b.lateAnswer(line, id)
 		return
 	}
-	if !b.process.answered {
-		b.firstAnswer()
+	if !p.answered {
+		b.firstAnswer(p)
 	}
 	if b.env.Kind == jsonrpc.ErrorResponse || c.method != mcp.Other || b.env.ResultType.Present() {
 		if line = b.inspectAnswer(c, line); line == nil {
@@ -147,14 +150,17 @@ func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
 	case mcp.SetLevel:
 		if ok {
 			b.session.SetLogLevel(c.param.Of(c.line))
+			b.mirror(c)
 		}
 	case mcp.Subscribe:
 		if ok {
 			b.session.Subscribe(c.param.Of(c.line))
+			b.mirror(c)
 		}
 	case mcp.Unsubscribe:
 		if ok {
 			b.session.Unsubscribe(c.param.Of(c.line))
+			b.mirror(c)
 		}
 	case mcp.Listen:
 		return b.listenEnded(c, line)
@@ -167,7 +173,7 @@ func (b *Backend) initializeAnswered(c *call, line []byte) []byte {
 	if b.env.Kind != jsonrpc.Response {
 		b.session.InitParams = nil
 		b.endFirstStart()
-		b.handshakeRefused()
+		b.handshakeRefused(b.process)
 		return line
 	}
 	result := bytes.Clone(b.env.Result.Of(line))
@@ -175,10 +181,11 @@ func (b *Backend) initializeAnswered(c *call, line []byte) []byte {
 	b.session.InitResult, b.session.Version = result, version
 	b.process.era = mcp.Legacy
 	b.process.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
-	b.sayInitialized()
+	b.sayInitialized(b.process)
 	b.endFirstStart()
 	b.learn(Knowledge{Era: mcp.Legacy, Probe: b.opts.Known.Probe})
-	b.becomeReady()
+	b.cameUp(b.process)
+	b.introduce()
 	shown := mcp.AdvertiseListChanged(result, b.tools.on)
 	return b.withResult(line, shown)
 }
@@ -191,18 +198,22 @@ func (b *Backend) withResult(line, result []byte) []byte {
 }
 
 // serverNotification hands a notification to the client, unless it would say something twice or backwards.
-func (b *Backend) serverNotification(line []byte) {
-	switch mcp.Lookup(b.env.Method.Of(line)) {
+func (b *Backend) serverNotification(p *process, line []byte) {
+	m := mcp.Lookup(b.env.Method.Of(line))
+	if p.role != serving && !p.mayNotify(m) {
+		return
+	}
+	switch m {
 	case mcp.NoteProgress:
-		if !b.progressGoesOn(line) {
+		if !b.progressGoesOn(p, line) {
 			return
 		}
 	case mcp.NoteCancelled:
-		if b.serverCancelled(line) {
+		if b.serverCancelled(p, line) {
 			return
 		}
 	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged:
-		if b.serverChanged(mcp.Lookup(b.env.Method.Of(line))) {
+		if b.serverChanged(m) {
 			return
 		}
 	case mcp.NoteAcknowledged:
@@ -213,9 +224,22 @@ func (b *Backend) serverNotification(line []byte) {
 	b.world.ForwardToClient(line)
 }
 
+// mayNotify reports whether the client may hear m from a process that does not serve. A retired one may speak of the
+// requests it still has; what a spare says before it serves, and what either says of lists and resources, is not of
+// the server the client sees.
+func (p *process) mayNotify(m mcp.Method) bool {
+	switch m {
+	case mcp.NoteProgress, mcp.NoteCancelled:
+		return true
+	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged, mcp.NoteResourceUpdated, mcp.NoteAcknowledged:
+		return false
+	}
+	return p.role == retired
+}
+
 // progressGoesOn lets progress through while somebody waits for it and only upwards: a request that was sent again
 // begins again at zero, which a client must not see.
-func (b *Backend) progressGoesOn(line []byte) bool {
+func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 	token := b.env.ProgressToken.Of(line)
 	if token == nil || jsonrpc.IsNull(token) {
 		return false
@@ -224,22 +248,27 @@ func (b *Backend) progressGoesOn(line []byte) bool {
 	if c == nil {
 		return slices.Contains(b.taskTokens, jsonrpc.HashID(token))
 	}
+	if c.gen != p.gen {
+		return false // another process has the request now
+	}
 	value := b.env.Progress.Of(line)
 	if c.resent > 0 && len(c.progress) > 0 && !greater(value, c.progress) {
 		return false
 	}
 	c.progress = append(c.progress[:0], value...)
+	c.touched = b.now
 	return true
 }
 
 // ServerOversize takes the ends of a line of process gen that was over the limit.
 func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size int64) {
 	b.now = now
-	if gen != b.process.gen {
+	p := b.byGen(gen)
+	if p == nil {
 		return
 	}
 	id, ok := jsonrpc.RecoverID(head, tail)
-	b.emit(event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Server message of %d bytes is over the limit", size),
+	b.emitOf(p, event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Server message of %d bytes is over the limit", size),
 		slog.String(event.KeyDirection, "server_to_client"), slog.String(event.KeyRequestID, string(id)))
 	if !ok {
 		return
@@ -254,18 +283,18 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 }
 
 // oddServerLine takes a line that is no message as it stands: repaired if that is certain, noise otherwise.
-func (b *Backend) oddServerLine(line []byte, err error, whole bool) {
+func (b *Backend) oddServerLine(p *process, line []byte, err error, whole bool) {
 	isAnswer := b.env.Kind == jsonrpc.Response || b.env.Kind == jsonrpc.ErrorResponse
 	if id := b.env.ID.Of(line); err == nil && isAnswer && (b.private[string(id)] != nil || b.callOnWire(id) != nil) {
 		// Only the version marker is missing.
 		if fixed, e := jsonrpc.Set(nil, line, []byte(`"2.0"`), "jsonrpc"); e == nil && b.env.Scan(fixed) == nil {
-			b.serverMessage(fixed)
+			b.serverMessage(p, fixed)
 			return
 		}
 	}
 	if errors.Is(err, jsonrpc.ErrSyntax) && whole && line[0] == '{' {
-		b.noise.begin(b, line)
+		p.noise.begin(b, line)
 		return
 	}
-	b.noise.tell(b, line)
+	b.tellNoise(p, line)
 }

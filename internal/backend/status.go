@@ -24,6 +24,26 @@ type Status struct {
 	NextTryAt       *time.Time `json:"next_try_at,omitempty"`
 	StdoutNoise     int        `json:"stdout_noise_lines"`
 	LastExit        *LastExit  `json:"last_exit,omitempty"`
+
+	Reload       string         `json:"reload"` // how planned restarts go: a [Reload]
+	Beside       []Beside       `json:"beside,omitempty"`
+	ReloadFailed *ReloadTrouble `json:"reload_failed,omitempty"` // the last planned restart, if it came to nothing
+}
+
+// Beside is a process beside the serving one.
+type Beside struct {
+	PID        int    `json:"pid"`
+	Generation int    `json:"generation"`
+	Role       string `json:"role"` // starting or standby, or retired: it finishes what it was asked
+	InFlight   int    `json:"in_flight,omitempty"`
+}
+
+// ReloadTrouble says why a new process did not take over.
+type ReloadTrouble struct {
+	At     time.Time `json:"at"`
+	Error  string    `json:"error"`
+	Stderr []string  `json:"stderr,omitempty"` // its last lines
+	Hint   string    `json:"hint,omitempty"`
 }
 
 // LastExit is how the last process ended.
@@ -41,7 +61,10 @@ func (b *Backend) Status(now time.Time) Status {
 		Name: b.opts.Name, Command: b.opts.Command, State: snap.State.String(),
 		Generation: b.process.gen, RestartCount: b.machine.Restarts(), Era: b.session.Era.String(),
 		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
-		StdoutNoise: b.noise.total,
+		StdoutNoise: b.babble.total, Reload: string(b.opts.Reload), Beside: b.besideStatus(),
+	}
+	if f := b.misfortune; !f.at.IsZero() {
+		s.ReloadFailed = &ReloadTrouble{At: f.at, Error: f.why, Stderr: f.stderr, Hint: f.hint()}
 	}
 	if name, version := b.session.ClientName(); name != "" {
 		s.Client = name + " " + version
@@ -61,4 +84,23 @@ func (b *Backend) Status(now time.Time) Status {
 		s.LastExit = &LastExit{Code: o.code, Signal: o.signal, At: o.at, Stderr: o.stderr}
 	}
 	return s
+}
+
+func (b *Backend) besideStatus() (all []Beside) {
+	for _, p := range b.beside {
+		one := Beside{PID: p.pid, Generation: p.gen, Role: "retired"}
+		for c := range b.calls.all {
+			if c.state == sent && c.gen == p.gen {
+				one.InFlight++
+			}
+		}
+		if p.role == spare {
+			one.Role = "starting"
+			if p.fit {
+				one.Role = "standby"
+			}
+		}
+		all = append(all, one)
+	}
+	return all
 }

@@ -51,10 +51,8 @@ func (t *toolbox) init(on bool) {
 	}
 }
 
-// avoid chooses the names by the server's own tools, given the raw result of its tools/list.
-func (t *toolbox) avoid(result []byte) {
-	theirs := mcp.Catalog{}
-	theirs.AddPage(mcp.Tools, result)
+// avoid chooses the names by the server's own tools.
+func (t *toolbox) avoid(theirs mcp.Catalog) {
 	for i := range t.shown {
 		one := &t.shown[i]
 		one.name = string(one.tool)
@@ -143,7 +141,7 @@ func (b *Backend) callTool(c *call) bool {
 		// Perhaps the server has a tool of that name; then it is the server's to answer.
 		b.tools.unsure = append(b.tools.unsure, parkedCall{c, c.seq})
 		b.arm(timerSettle, settleFor)
-		b.readList(mcp.Tools, mcp.Catalog{}, nil, 0, b.learned)
+		b.lookAt(mcp.Tools, b.learned)
 		return true
 	}
 	b.runTool(c, tool)
@@ -256,7 +254,7 @@ func (b *Backend) verdict(c *call) (text string, isError, wait bool) {
 	proof := restart.Proof{Ready: b.process.answered && b.process.up && b.readyAt.After(marker.Timestamp), Detail: b.detail()}
 	text, isError = restart.VerifyText(marker, err, b.world.MarkerPath(), since, proof)
 	fresh := err == nil && marker.Timestamp.After(since)
-	return text, isError, fresh && !proof.Ready && !b.hopeless()
+	return text, isError, fresh && !proof.Ready && !b.hopeless() && b.misfortune.at.Before(marker.Timestamp)
 }
 
 func argument(params []byte, name string) string {
@@ -268,6 +266,9 @@ func argument(params []byte, name string) string {
 func (b *Backend) detail() string {
 	snap := b.machine.Snapshot()
 	text := "server is " + snap.State.String()
+	if f := b.misfortune; !f.at.IsZero() {
+		return text + ", but it is the old one: the new one did not come up: " + f.text()
+	}
 	if b.lastOut.why != "" {
 		text += ", " + b.describeExit() + b.stderrText()
 	}

@@ -19,10 +19,11 @@ type fakeWorld struct {
 	toClient []string
 	toServer []string
 	acts     []string // start 0, term, kill, close, finish 0 …
-	gen      int
+	gen      int      // of the process that lines and happenings are about: the one started last, or the one of "as"
 	unread   int
 	canCount bool
 	backlog  int
+	vitals   Vitals
 	failNext error
 	stderr   []string
 	noise    []string
@@ -44,9 +45,6 @@ func newWorld(opts Options) *fakeWorld {
 
 func (w *fakeWorld) ForwardToClient(line []byte) { w.toClient = append(w.toClient, string(line)) }
 func (w *fakeWorld) SendToClient(line []byte)    { w.toClient = append(w.toClient, string(line)) }
-func (w *fakeWorld) ForwardToServer(line []byte) { w.toServer = append(w.toServer, string(line)) }
-func (w *fakeWorld) SendToServer(line []byte)    { w.toServer = append(w.toServer, string(line)) }
-func (w *fakeWorld) Backlog() int                { return w.backlog }
 func (w *fakeWorld) Noise(line []byte)           { w.noise = append(w.noise, string(line)) }
 func (w *fakeWorld) Passed([]byte, int)          {}
 
@@ -55,28 +53,51 @@ func (w *fakeWorld) Keep(line []byte) (*wire.Hold, []byte) {
 	return h, h.Bytes
 }
 
-func (w *fakeWorld) CloseInput()             { w.acts = append(w.acts, "close") }
-func (w *fakeWorld) Terminate()              { w.acts = append(w.acts, "term") }
-func (w *fakeWorld) Kill()                   { w.acts = append(w.acts, "kill") }
-func (w *fakeWorld) Abandon()                { w.acts = append(w.acts, "abandon") }
-func (w *fakeWorld) Unread() (int, bool)     { return w.unread, w.canCount }
-func (w *fakeWorld) Finish(code int)         { w.acts = append(w.acts, fmt.Sprintf("finish %d", code)) }
-func (w *fakeWorld) LastStderr(int) []string { return w.stderr }
-func (w *fakeWorld) MarkerPath() string      { return "marker" }
-func (w *fakeWorld) Remember(k Knowledge)    { w.learned = append(w.learned, k) }
-func (w *fakeWorld) Rand() float64           { return 0 }
-func (w *fakeWorld) Emit(e event.Event)      { w.events = append(w.events, e) }
+func (w *fakeWorld) Finish(code int)      { w.acts = append(w.acts, fmt.Sprintf("finish %d", code)) }
+func (w *fakeWorld) MarkerPath() string   { return "marker" }
+func (w *fakeWorld) Remember(k Knowledge) { w.learned = append(w.learned, k) }
+func (w *fakeWorld) Rand() float64        { return 0 }
+func (w *fakeWorld) Emit(e event.Event)   { w.events = append(w.events, e) }
 
-func (w *fakeWorld) Start(gen int, _ string) (int, error) {
+func (w *fakeWorld) Start(gen int, _ string) (Server, error) {
 	if err := w.failNext; err != nil {
 		w.failNext = nil
-		return 0, err
+		return nil, err
 	}
 	w.gen = gen
 	w.unread = 0
 	w.acts = append(w.acts, fmt.Sprintf("start %d", gen))
-	return 1000 + gen, nil
+	return &fakeServer{w: w, gen: gen}, nil
 }
+
+// fakeServer is one process of a fakeWorld. What it is told is marked with its generation once there is a second one
+// beside it.
+type fakeServer struct {
+	w   *fakeWorld
+	gen int
+}
+
+func (s *fakeServer) mark() string {
+	if len(s.w.b.beside) > 0 {
+		return fmt.Sprintf("@%d ", s.gen)
+	}
+	return ""
+}
+
+func (s *fakeServer) act(what string) { s.w.acts = append(s.w.acts, s.mark()+what) }
+
+func (s *fakeServer) PID() int                { return 1000 + s.gen }
+func (s *fakeServer) Forward(line []byte)     { s.w.toServer = append(s.w.toServer, s.mark()+string(line)) }
+func (s *fakeServer) Send(line []byte)        { s.Forward(line) }
+func (s *fakeServer) Backlog() int            { return s.w.backlog }
+func (s *fakeServer) CloseInput()             { s.act("close") }
+func (s *fakeServer) Terminate()              { s.act("term") }
+func (s *fakeServer) Kill()                   { s.act("kill") }
+func (s *fakeServer) Abandon()                { s.act("abandon") }
+func (s *fakeServer) Unread() (int, bool)     { return s.w.unread, s.w.canCount }
+func (s *fakeServer) Continue()               { s.act("continue") }
+func (s *fakeServer) Vitals() Vitals          { return s.w.vitals }
+func (s *fakeServer) LastStderr(int) []string { return s.w.stderr }
 
 func (w *fakeWorld) WriteMarker(m restart.MarkerRecord) error {
 	w.marker = &m

@@ -17,7 +17,18 @@ type Spec struct {
 	// Inherit hands our own descriptors 0, 1 and 2 on and leaves the process in our process group (S0 4.2). There are
 	// no pipes then, and signals go to the process alone, because its group is ours.
 	Inherit bool
+	// KillMode says what ends with the process. "": [KillTree]. Where there is no keeper it makes no difference.
+	KillMode KillMode
 }
+
+// KillMode says which descendants of a process end with it.
+type KillMode string
+
+// Kill modes.
+const (
+	KillTree  KillMode = "tree"  // all, as far as they can be found
+	KillGroup KillMode = "group" // those in its process group: for servers that start daemons on purpose
+)
 
 // Status is how a process ended.
 type Status struct {
@@ -37,7 +48,7 @@ var ErrEmpty = errors.New("empty command")
 
 // Process is a started process. Its methods may be called from any goroutine.
 type Process struct {
-	proc    *os.Process
+	proc    *os.Process // nil when the keeper is its parent
 	pid     int
 	inherit bool
 	started time.Time
@@ -52,8 +63,9 @@ type Process struct {
 // Start spawns the process. Errors wrap [ErrNotFound], [ErrNotExecutable] or [ErrBadDir] where these are the cause;
 // their text tells what was searched and what may help. After an error onExit is never called.
 //
-// onExit is called exactly once, from a goroutine of this package, after the leader exited, the rest of its group was
-// killed (with Inherit the group is ours and stays) and the leader was reaped. It may be nil.
+// onExit is called exactly once, from a goroutine of this package, after the leader exited, its descendants were
+// killed (without a keeper the rest of its group only; with Inherit none, as the group is ours) and the leader was
+// reaped. It may be nil.
 func Start(spec Spec, onExit func(Status)) (*Process, error) {
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
 		return nil, ErrEmpty
@@ -78,18 +90,31 @@ func Start(spec Spec, onExit func(Status)) (*Process, error) {
 		}
 		defer closeAll(theirs)
 	}
-	attr := &os.ProcAttr{Dir: spec.Dir, Env: env, Files: theirs[:], Sys: p.tree.attributes(spec.Inherit)}
 	p.started = time.Now()
-	p.proc, err = os.StartProcess(path, spec.Argv, attr)
-	if err != nil {
-		p.tree.close()
+	if err := p.start(path, spec, env, theirs); err != nil {
 		closeAll(p.ours)
 		return nil, explainStart(spec.Argv[0], path, err)
 	}
+	go func() {
+		status := p.end()
+		if onExit != nil {
+			onExit(status)
+		}
+	}()
+	return p, nil
+}
+
+// startDirect spawns the process as our own child.
+func (p *Process) startDirect(path string, spec Spec, env []string, theirs [3]*os.File) (err error) {
+	attr := &os.ProcAttr{Dir: spec.Dir, Env: env, Files: theirs[:], Sys: p.tree.attributes(spec.Inherit)}
+	p.proc, err = os.StartProcess(path, spec.Argv, attr)
+	if err != nil {
+		p.tree.close()
+		return err
+	}
 	p.pid = p.proc.Pid
 	p.tree.adopt(p.proc)
-	go p.watch(onExit)
-	return p, nil
+	return nil
 }
 
 // makePipes makes the three pipes, keeps our ends and returns the child's.
@@ -113,12 +138,13 @@ func (p *Process) makePipes() (theirs [3]*os.File, err error) {
 	return theirs, nil
 }
 
-// watch sees the process through to its end.
-func (p *Process) watch(onExit func(Status)) {
+// endDirect sees our own child through to its end.
+func (p *Process) endDirect() Status {
 	p.tree.waitExit(p.proc)
 	uptime := time.Since(p.started)
 
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !p.inherit {
 		p.tree.killRest(p.pid)
 	}
@@ -126,12 +152,8 @@ func (p *Process) watch(onExit func(Status)) {
 	p.reaped = true
 	status := p.status(state, err)
 	p.tree.close()
-	p.mu.Unlock()
-
 	status.Uptime = uptime
-	if onExit != nil {
-		onExit(status)
-	}
+	return status
 }
 
 // PID returns the leader's process id.

@@ -22,7 +22,13 @@ import (
 const modeVar = "CHILD_TEST_MODE"
 
 func TestMain(m *testing.M) {
+	if RunKeeperIfAsked() {
+		return
+	}
 	if mode := os.Getenv(modeVar); mode != "" {
+		if code, known := attack(mode, os.Args[1:]); known {
+			os.Exit(code)
+		}
 		os.Exit(misbehave(mode, os.Args[1:]))
 	}
 	goleak.VerifyTestMain(m)
@@ -112,5 +118,8 @@ func grandchild(setsid bool) int {
 // withMode is our environment with another mode. A second assignment would not do: the first one counts.
 func withMode(mode string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, modeVar+"=") })
-	return append(env, modeVar+"="+mode, "GORACE=atexit_sleep_ms=0")
+	return append(env, modeVar+"="+mode, noLinger)
 }
+
+// noLinger lets a process under the race detector exit at once.
+const noLinger = "GORACE=atexit_sleep_ms=0"

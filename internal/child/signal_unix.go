@@ -23,7 +23,7 @@ func (p *Process) signal(sig syscall.Signal) error {
 	if p.inherit {
 		return p.proc.Signal(sig)
 	}
-	return killGroup(p.pid, sig)
+	return p.tree.signal(p.pid, sig)
 }
 
 func killGroup(pgid int, sig syscall.Signal) error {
@@ -40,14 +40,29 @@ func (p *Process) status(state *os.ProcessState, err error) Status {
 		// Somebody else reaped our child. That it is gone is sure, how it went is not.
 		return Status{Code: 255}
 	}
-	s := Status{Code: state.ExitCode(), CPU: state.UserTime() + state.SystemTime()}
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+	cpu := state.UserTime() + state.SystemTime()
+	ws, ok := state.Sys().(syscall.WaitStatus)
+	ru, ok2 := state.SysUsage().(*syscall.Rusage)
+	if !ok || !ok2 {
+		return Status{Code: state.ExitCode(), CPU: cpu}
+	}
+	return statusOf(ws, cpu, int64(ru.Maxrss)*maxrssUnit)
+}
+
+// waitStatus is what the kernel packs into a number: the syscall package's type or that of x/sys.
+type waitStatus interface {
+	Signaled() bool
+	CoreDump() bool
+	Signal() syscall.Signal
+	ExitStatus() int
+}
+
+func statusOf(ws waitStatus, cpu time.Duration, maxrss int64) Status {
+	s := Status{Code: ws.ExitStatus(), CPU: cpu, MaxRSS: maxrss}
+	if ws.Signaled() {
 		s.Signalled, s.Core = true, ws.CoreDump()
 		s.Signal = ws.Signal().String()
 		s.Code = 128 + int(ws.Signal())
-	}
-	if ru, ok := state.SysUsage().(*syscall.Rusage); ok {
-		s.MaxRSS = int64(ru.Maxrss) * maxrssUnit
 	}
 	return s
 }

@@ -14,6 +14,9 @@ const maxrssUnit = 1
 // tree reaches a process and its descendants by process group, and those that left it by a snapshot of all processes.
 type tree struct{}
 
+var mechanism = Mechanism{Name: "process group", InUse: true,
+	Detail: "nothing is done when outlive is killed; strays that left their group while their parent died are not found"}
+
 func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !inherit}
 }
@@ -26,6 +29,8 @@ func (t *tree) close() {}
 func (t *tree) killRest(pid int) {
 	_ = killGroup(pid, unix.SIGKILL)
 }
+
+func (t *tree) signal(pid int, sig syscall.Signal) error { return killGroup(pid, sig) }
 
 func (p *Process) kill() error {
 	strays := descendants(p.pid)

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strconv"
@@ -16,7 +17,8 @@ const maxrssUnit = 1024
 // tree reaches a process and its descendants: by process group, and those that left it by walking /proc while their
 // parents live.
 type tree struct {
-	pidfd int // -1: the kernel gave none
+	pidfd int   // -1: the kernel gave none
+	kept  *kept // not nil: the keeper is the parent, and the rest is unused
 }
 
 func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
@@ -34,6 +36,9 @@ func (t *tree) killRest(pid int) {
 }
 
 func (p *Process) kill() error {
+	if p.tree.kept != nil {
+		return p.signal(unix.SIGKILL) // the keeper sees the leader go and ends the rest
+	}
 	strays := descendants(p.pid)
 	err := p.signal(unix.SIGKILL)
 	for _, s := range strays {
@@ -76,6 +81,7 @@ func descendants(pid int) []stray {
 	return found
 }
 
+// children returns the children of all threads of pid. While processes fork and die it may lack some.
 func children(pid int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	tasks, err := os.ReadDir(dir)
@@ -83,13 +89,10 @@ func children(pid int) []int {
 		return nil
 	}
 	var all []int
+	buf := make([]byte, 4096)
 	for _, t := range tasks {
-		b, err := os.ReadFile(dir + "/" + t.Name() + "/children")
-		if err != nil {
-			continue
-		}
-		for _, f := range strings.Fields(string(b)) {
-			if n, err := strconv.Atoi(f); err == nil {
+		for _, f := range bytes.Fields(readProc(dir+"/"+t.Name()+"/children", buf)) {
+			if n, err := strconv.Atoi(string(f)); err == nil {
 				all = append(all, n)
 			}
 		}
@@ -97,14 +100,32 @@ func children(pid int) []int {
 	return all
 }
 
-// parentOf reads the fourth field of /proc/PID/stat, counted after the command's closing parenthesis.
-func parentOf(pid int) int {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+// readProc reads a file of /proc into buf, or a larger buffer, without the runtime's poller, which costs four system
+// calls more for each file. nil: it cannot be read.
+func readProc(path string, buf []byte) []byte {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1
+		return nil
 	}
-	s := string(b)
-	fields := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
+	defer unix.Close(fd)
+	for at := 0; ; {
+		n, err := unix.Read(fd, buf[at:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil
+		case n == 0:
+			return buf[:at]
+		}
+		if at += max(n, 0); at == len(buf) {
+			buf = append(buf, make([]byte, len(buf))...)
+		}
+	}
+}
+
+// parentOf is the parent's pid; -1 when there is no such process.
+func parentOf(pid int) int {
+	fields := statFields(pid)
 	if len(fields) < 2 {
 		return -1
 	}
@@ -113,6 +134,13 @@ func parentOf(pid int) int {
 		return -1
 	}
 	return n
+}
+
+// statFields are the fields of /proc/PID/stat behind the command, whose text could hold anything: state, parent, group,
+// session and so on. It is nil when there is no such process.
+func statFields(pid int) []string {
+	s := string(readProc("/proc/"+strconv.Itoa(pid)+"/stat", make([]byte, 1024)))
+	return strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
 }
 
 // unread asks the pipe itself, from our writing end; the kernel answers also when nobody holds the other end.

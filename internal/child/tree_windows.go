@@ -22,6 +22,8 @@ type tree struct {
 	killed bool // by us: the exit code says nothing of its own
 }
 
+var mechanism = Mechanism{Name: "job object", InUse: true, Detail: "the kernel ends everything with outlive"}
+
 // confine puts outlive itself into a job that dies with it. Whatever is started afterwards is born inside, so nothing
 // survives outlive, not even a process started before its own job was attached.
 var confine = sync.OnceFunc(func() {

@@ -21,6 +21,16 @@ type runFlags struct {
 	startTimeout time.Duration
 	drain        time.Duration
 
+	reload      string
+	standby     int
+	retire      time.Duration
+	watch       []string
+	health      string
+	callTimeout time.Duration
+	maxRSS      string
+	maxAge      time.Duration
+	maxCalls    int
+
 	noTools    bool
 	surrogates string
 	lostCalls  string
@@ -89,6 +99,15 @@ func newRun(io streams) *cobra.Command {
 	fl.StringVar(&f.failOn, "fail-on", "", "exit codes that no restart can mend: 2,78")
 	fl.DurationVar(&f.startTimeout, "start-timeout", 30*time.Second, "how long a server may take to answer its handshake")
 	fl.DurationVar(&f.drain, "drain", time.Second, "how long calls in flight may finish before a planned restart")
+	fl.StringVar(&f.reload, "reload", "overlap", "planned restarts: overlap (the new server is up before the old one goes), or replace (servers that hold a port or a lock)")
+	fl.IntVar(&f.standby, "standby", 0, "how many initialised spare servers to keep: a crash then costs a switch, not a start")
+	fl.DurationVar(&f.retire, "retire", 10*time.Minute, "how long a replaced server may finish the calls it has")
+	fl.StringArrayVar(&f.watch, "watch", nil, "restart when these files change: a glob such as 'src/**/*.py', repeated; \"auto\": CMD's own code; \"!glob\" excludes")
+	fl.StringVar(&f.health, "health", "on", "on: a server that hangs is restarted; off: it is not looked at")
+	fl.DurationVar(&f.callTimeout, "call-timeout", 0, "how long a call may go without progress before it is answered with an error (default: no limit)")
+	fl.StringVar(&f.maxRSS, "max-rss", "", "memory of the server and all it starts, like 512MiB: above it, it is replaced")
+	fl.DurationVar(&f.maxAge, "max-age", 0, "how long one server process may serve before it is replaced")
+	fl.IntVar(&f.maxCalls, "max-calls", 0, "how many calls one server process may get before it is replaced")
 	fl.BoolVar(&f.noTools, "no-tools", false, "do not add restart_server, verify_server_restarted and server_status")
 	fl.StringVar(&f.surrogates, "surrogates", "reject", "lone surrogates from the client: reject, replace or pass")
 	fl.StringVar(&f.lostCalls, "lost-calls", "tool-result", "answer calls of unknown outcome with: tool-result or error")

@@ -125,6 +125,11 @@ func runProxy(io streams, s *settings) (err error) {
 	k.say(event.ProxyStarted, "MCP Proxy starting")
 	stop := handleSignals(p, k)
 	defer stop()
+	unwatch, err := watchFiles(p, s, k)
+	if err != nil {
+		return fail(exitUsage, "%w", err)
+	}
+	defer unwatch()
 	done := serveControl(p, s, k)
 	defer done()
 	defer slimLater()()

@@ -17,12 +17,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/restart"
 	"github.com/outlive-mcp/outlive/internal/supervise"
+	"github.com/outlive-mcp/outlive/internal/watch"
 )
 
 // settings are the flags of `outlive run`, checked and in the words of the packages that need them.
 type settings struct {
 	backend     backend.Options
-	executable  string // what CMD resolved to
+	watch       watch.Options // Globs and Auto empty: nothing is watched
+	executable  string        // what CMD resolved to
 	dir         string
 	maxToClient int
 	maxToServer int
@@ -52,6 +54,7 @@ func (f *runFlags) settings(argv []string, changed func(string) bool) (*settings
 		func() error { return f.checkWords(s) },
 		func() error { return f.supervise(&s.backend.Supervise, changed) },
 		func() error { return f.limits(s) },
+		func() error { return f.care(s, changed) },
 	} {
 		if err := check(); err != nil {
 			return nil, fail(exitUsage, "%w", err)
@@ -86,6 +89,8 @@ func (f *runFlags) checkWords(s *settings) error {
 	for _, err := range []error{
 		oneOf("mode", f.mode, "proxy", "inherit"),
 		oneOf("compat", f.compat, "", "watchdog"),
+		oneOf("reload", f.reload, "overlap", "replace"),
+		oneOf("health", f.health, "on", "off"),
 		oneOf("surrogates", f.surrogates, "reject", "replace", "pass"),
 		oneOf("lost-calls", f.lostCalls, "tool-result", "error"),
 		oneOf("log-level", f.logLevel, "debug", "info", "warn", "error"),
@@ -136,12 +141,12 @@ func (f *runFlags) supervise(o *supervise.Options, changed func(string) bool) er
 	if o.Exits.FailOn, err = codes("fail-on", f.failOn); err != nil {
 		return err
 	}
-	for flag, d := range map[string]time.Duration{"start-timeout": f.startTimeout, "drain": f.drain, "queue-timeout": f.queueFor} {
+	for flag, d := range map[string]time.Duration{"start-timeout": f.startTimeout, "drain": f.drain, "retire": f.retire, "queue-timeout": f.queueFor} {
 		if d <= 0 {
 			return fmt.Errorf("--%s %s: want a positive duration such as 5s", flag, d)
 		}
 	}
-	o.StartTimeout, o.DrainFor = f.startTimeout, f.drain
+	o.StartTimeout, o.DrainFor, o.RetireFor = f.startTimeout, f.drain, f.retire
 	return nil
 }
 
@@ -184,6 +189,65 @@ func parseSize(text string) (int, error) {
 		return 0, fmt.Errorf("%q is out of range", text)
 	}
 	return n << shift, nil
+}
+
+// care takes the flags about replacing servers before and after they fail. --compat watchdog ends the old process first,
+// as S0 does.
+func (f *runFlags) care(s *settings, changed func(string) bool) error {
+	o := &s.backend
+	o.Reload = backend.Reload(f.reload)
+	if f.compat == "watchdog" && !changed("reload") {
+		o.Reload = backend.ReplaceReload
+	}
+	switch {
+	case f.standby < 0 || f.standby > mostSpares:
+		return fmt.Errorf("--standby %d: want 0 to %d", f.standby, mostSpares)
+	case f.standby > 0 && o.Reload == backend.ReplaceReload:
+		return errors.New("--standby needs --reload overlap: a server that cannot run twice has no spare")
+	case f.maxAge < 0 || f.maxCalls < 0 || f.callTimeout < 0:
+		return errors.New("--max-age, --max-calls and --call-timeout must not be negative")
+	}
+	o.Supervise.Standby = f.standby
+	o.Health.Off = f.health == "off"
+	o.Health.CallTimeout = f.callTimeout
+	o.Elsewhere = standsIn(o.Command)
+	o.Limits = backend.Limits{MaxAge: f.maxAge, MaxCalls: f.maxCalls}
+	if f.maxRSS != "" {
+		n, err := parseSize(f.maxRSS)
+		if err != nil {
+			return fmt.Errorf("--max-rss: %w", err)
+		}
+		o.Limits.MaxRSS = int64(n)
+	}
+	return f.watched(s)
+}
+
+// mostSpares is more than anybody needs: one is for a crash, a second for one that follows at once.
+const mostSpares = 8
+
+// watched takes the globs of --watch and tries them, so that a mistake is told before anything runs.
+func (f *runFlags) watched(s *settings) error {
+	for _, glob := range f.watch {
+		if glob != "auto" {
+			s.watch.Globs = append(s.watch.Globs, glob)
+			continue
+		}
+		if _, err := watch.Auto(s.dir, s.backend.Command); err != nil {
+			return fmt.Errorf("--watch auto: %w", err)
+		}
+		s.watch.Auto = s.backend.Command
+	}
+	s.watch.Root = s.dir
+	return nil
+}
+
+// standsIn reports whether a command only stands for a server that runs elsewhere: what it uses says nothing of that.
+func standsIn(argv []string) bool {
+	switch strings.TrimSuffix(filepath.Base(argv[0]), ".exe") {
+	case "docker", "podman", "nerdctl", "kubectl", "ssh", "wsl", "mcp-remote":
+		return true
+	}
+	return false
 }
 
 // paths says where this run keeps what. Files of one run carry its PID: clients start throw-away copies.

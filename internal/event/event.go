@@ -34,6 +34,14 @@ const (
 	ServerReady Type = "server_ready"
 	// StartTimeout: the process lives but did not answer the handshake in time, or refused it. Attr: KeyReason.
 	StartTimeout Type = "start_timeout"
+	// ServerSuspect: a running server gives no answers. Attr: KeyReason.
+	ServerSuspect Type = "server_suspect"
+	// ServerCleared: a suspected server answers again.
+	ServerCleared Type = "server_cleared"
+	// ServerUnhealthy: the process no longer works, or takes too much, and is ended. Attrs: KeyReason, KeyCause.
+	ServerUnhealthy Type = "server_unhealthy"
+	// LimitReached: the process has taken what it may; another one takes its place. Attr: KeyReason.
+	LimitReached Type = "limit_reached"
 	// ServerExited: the process is gone (S0 7.3 "MCP server exited"). Attrs: KeyExitCode, KeySignal,
 	// KeyUptimeMS, KeyMaxRSS, KeyCPUMS.
 	ServerExited Type = "server_exited"
@@ -50,6 +58,8 @@ const (
 	RestartMarkerDetected Type = "restart_marker_detected"
 	// ServerRestartRequested: the restart_server tool was called (S1 2.3). Attrs: KeyReason, KeyMarkerPath, KeyExitCode.
 	ServerRestartRequested Type = "server_restart_requested"
+	// FilesChanged: watched files changed. Attr: KeyFiles.
+	FilesChanged Type = "files_changed"
 	// RestartInitiated: a new process will take the place of one that is gone (S3). Attrs: KeyCause, KeySource, KeyReason.
 	RestartInitiated Type = "restart_initiated"
 	// RestartThrottled: a requested restart waits for the one-a-second floor (S0 5.2). Attr: KeyDelayMS.
@@ -58,6 +68,11 @@ const (
 	RestartDelayed Type = "restart_delayed"
 	// RestartCompleted: the new process answers (S3). Attrs: KeyRestartMS, KeyCause.
 	RestartCompleted Type = "restart_completed"
+	// SpareReady: a process beside the serving one could take over now. Attr: KeyStartupMS.
+	SpareReady Type = "standby_ready"
+	// ReloadFailed: the new process of a planned restart did not come up; the old one goes on serving.
+	// Attrs: KeyReason and KeySource of the restart, KeyError, KeyStderr, KeyHint.
+	ReloadFailed Type = "reload_failed"
 	// BreakerOpened: the restart budget is spent. Attrs: KeyDelayMS until the next try (0: none), KeyReason.
 	BreakerOpened Type = "breaker_opened"
 	// BreakerClosed: the server came up again after BreakerOpened.
@@ -86,6 +101,8 @@ const (
 	RequestResent Type = "request_resent"
 	// RequestLost: a request was answered "outcome unknown". Attrs: KeyMethod, KeyRequestID, KeyReason.
 	RequestLost Type = "request_lost"
+	// CallTimedOut: a call was ended by its time limit. Attrs: KeyMethod, KeyRequestID.
+	CallTimedOut Type = "call_timed_out"
 	// RequestRefused: a request was answered with an error without having reached a server.
 	// Attrs: KeyMethod, KeyRequestID, KeyReason.
 	RequestRefused Type = "request_refused"
@@ -100,11 +117,12 @@ const ServerLogLost Type = "log_lost"
 func Types() []Type {
 	return []Type{
 		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, FatalError,
-		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout, ServerExited, ServerCrashed, CleanShutdown,
-		RestartMarkerDetected, ServerRestartRequested, RestartInitiated, RestartThrottled, RestartDelayed,
-		RestartCompleted, BreakerOpened, BreakerClosed,
+		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout,
+		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown,
+		RestartMarkerDetected, ServerRestartRequested, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
+		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, ProbeAnswered, ValidationBlocked, StdoutNoise, TextRepaired,
-		MessageDropped, MessageTooLarge, RequestResent, RequestLost, RequestRefused, DriftDetected, ServerLogLost,
+		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, DriftDetected, ServerLogLost,
 	}
 }
 
@@ -118,6 +136,9 @@ const (
 	KeyCause      = "cause"               // string: a supervise.Cause
 	KeySource     = "source"              // string: a supervise.Source: who asked for a restart
 	KeyError      = "error"               // string
+	KeyStderr     = "stderr"              // []string: the last lines
+	KeyFiles      = "files"               // []string: paths
+	KeyHint       = "hint"                // string: what may help
 	KeyDelayMS    = "delay_ms"            // int
 	KeyUptimeMS   = "uptime_ms"           // int: spawn to exit
 	KeyMaxRSS     = "max_rss_bytes"       // int

@@ -20,11 +20,12 @@ type pressure struct {
 
 // mayReadClient is asked before each wait.
 func (p *Proxy) mayReadClient() bool {
-	in := p.server.input
-	if in == nil || in.Refused() < serverBehind {
+	s, running := p.backend.Serving().(*server)
+	if !running || s.input.Refused() < serverBehind {
 		p.pressure.held = false
 		return true
 	}
+	in := s.input
 	if now := in.Written(); !p.pressure.held || now != p.pressure.taken {
 		p.pressure = pressure{taken: now, since: p.loop.Now(), held: true}
 	}

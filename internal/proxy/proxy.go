@@ -27,12 +27,10 @@ const clientBehind = 256 << 10
 // ErrEnded is returned to those who ask something of a proxy that is no more.
 var ErrEnded = errors.New("outlive run has ended")
 
-// Stderr takes what a server writes to its stderr.
+// Stderr takes what servers write to their stderr.
 type Stderr interface {
 	// Write gets the bytes as they come; it must not block and must not keep p.
 	Write(p []byte) (int, error)
-	// Tail returns the last lines written, oldest first, at most n.
-	Tail(n int) []string
 }
 
 // Options are a proxy's settings.
@@ -60,7 +58,7 @@ type Proxy struct {
 	loop       *wire.Loop
 	backend    *backend.Backend
 	client     *wire.Sink
-	server     server
+	servers    []*server
 	pressure   pressure
 	code       int
 	clientGone bool      // it closed the end it reads from
@@ -114,7 +112,9 @@ func (p *Proxy) Run() int {
 		Gate:       p.mayReadClient,
 	})
 	p.loop.Run()
-	p.server.process.kill()
+	for _, s := range p.servers {
+		s.Kill()
+	}
 	p.tellWaiters(ErrEnded)
 	return p.code
 }
@@ -173,7 +173,7 @@ func (w *restartWatch) Emit(e event.Event) {
 		if e.Type == event.ServerReady || p.backend.Unspoken() {
 			p.tellNewer(e.Generation, nil)
 		}
-	case event.SpawnFailed, event.ServerCrashed, event.BreakerOpened, event.StartTimeout:
+	case event.SpawnFailed, event.ServerCrashed, event.BreakerOpened, event.StartTimeout, event.ReloadFailed:
 		p.tellNewer(e.Generation, fmt.Errorf("the new server did not become ready: %s", e.Message))
 	}
 }

@@ -2,14 +2,16 @@ package proxy
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/child"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/restart"
 	"github.com/outlive-mcp/outlive/internal/wire"
 )
@@ -21,65 +23,83 @@ const stderrLag = 50 * time.Millisecond
 // lastWaitFor is how long the end waits for a client that does not read the last answers.
 const lastWaitFor = time.Second
 
-// server is the running process with its pipes; the zero value: none.
+// server is one process with its pipes. It implements backend.Server; its methods belong to the loop's goroutine, but
+// for LastStderr.
 type server struct {
-	process running
+	process *child.Process
 	input   *wire.Sink
 	output  *wire.Source
+	words   *logline.Kept             // the end of its stderr: two processes may speak at once
+	spokeAt atomic.Pointer[time.Time] // when it last wrote to its stderr
+	held    func() bool               // its stdout is not being read
 }
 
-// running is a process that may not exist.
-type running struct{ *child.Process }
+func (s *server) PID() int            { return s.process.PID() }
+func (s *server) Forward(line []byte) { s.input.Forward(line) }
+func (s *server) Send(line []byte)    { s.input.Send(line) }
+func (s *server) Backlog() int        { return s.input.Refused() }
+func (s *server) CloseInput()         { s.input.CloseWhenDrained() }
+func (s *server) Abandon()            { s.output.Close() }
 
-func (r running) terminate() {
-	if r.Process != nil {
-		_ = r.Process.Terminate() // an error means that it is gone
+// Terminate and Kill fail only for a process that is gone.
+func (s *server) Terminate() { _ = s.process.Terminate() }
+func (s *server) Kill()      { _ = s.process.Kill() }
+
+func (s *server) Unread() (int, bool) {
+	n, ok := s.process.Unread()
+	return n + s.input.Pending(), ok
+}
+
+// Continue fails only for a process that is gone.
+func (s *server) Continue() { _ = child.Continue(s.process.PID()) }
+
+func (s *server) Vitals() backend.Vitals {
+	v := backend.Vitals{Held: s.held()}
+	if at := s.spokeAt.Load(); at != nil {
+		v.HeardAt = *at
 	}
-}
-
-func (r running) kill() {
-	if r.Process != nil {
-		_ = r.Process.Kill() // likewise
+	if u, err := child.TreeUsage(s.process.PID()); err == nil {
+		v.RSS, v.CPU, v.State, v.Known = u.RSS, u.CPU, u.State, true
 	}
+	return v
 }
 
-func (r running) unread() (int, bool) {
-	if r.Process == nil {
-		return 0, false
-	}
-	return r.Process.Unread()
-}
+func (s *server) LastStderr(lines int) []string { return s.words.Tail(lines) }
 
-// start spawns process gen and joins its pipes to the loop.
-func (p *Proxy) start(gen int, why string) (int, error) {
-	words := make(chan struct{}) // closed when its stderr has ended
-	process, err := child.Start(child.Spec{
+// Start spawns process gen and joins its pipes to the loop.
+func (w *world) Start(gen int, why string) (backend.Server, error) {
+	p := (*Proxy)(w)
+	ended := make(chan struct{}) // closed when its stderr has ended
+	full := func() bool { return p.client.Pending() >= clientBehind }
+	s := &server{held: full, words: logline.OpenKept("", logline.KeptOptions{})}
+	var err error
+	s.process, err = child.Start(child.Spec{
 		Argv: p.opts.Backend.Command, Dir: p.opts.Dir, Env: p.environment(gen, why),
-	}, func(s child.Status) {
+	}, func(st child.Status) {
 		select {
-		case <-words:
+		case <-ended:
 		case <-time.After(stderrLag):
 		}
-		p.loop.Post(func() { p.exited(gen, s) })
+		p.loop.Post(func() { p.exited(s, gen, st) })
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	p.server = server{process: running{process}}
-	p.server.input = p.loop.AddSink(process.Stdin(), wire.SinkOptions{
-		OnDrain: func() { p.backend.Drained(p.loop.Now()) },
+	s.input = p.loop.AddSink(s.process.Stdin(), wire.SinkOptions{
+		OnDrain: func() { p.backend.Drained(p.loop.Now(), gen) },
 	})
-	p.server.output = p.loop.AddSource(process.Stdout(), wire.SourceOptions{
+	s.output = p.loop.AddSource(s.process.Stdout(), wire.SourceOptions{
 		Limit:  p.opts.MaxToClient,
 		OnLine: func(line []byte, whole bool) { p.backend.ServerLine(p.loop.Now(), gen, line, whole) },
 		OnOversize: func(head, tail []byte, n int64) {
 			p.backend.ServerOversize(p.loop.Now(), gen, head, tail, n)
 		},
 		OnEOF: func(error) { p.backend.ServerClosed(p.loop.Now(), gen) },
-		Gate:  func() bool { return p.client.Pending() < clientBehind },
+		Gate:  func() bool { return !full() },
 	})
-	go p.readStderr(process.Stderr(), gen, words)
-	return process.PID(), nil
+	p.servers = append(p.servers, s)
+	go p.readStderr(s, gen, ended)
+	return s, nil
 }
 
 // environment is the server's: ours, and what tells it of its life behind outlive.
@@ -99,20 +119,22 @@ func (p *Proxy) environment(gen int, why string) []string {
 }
 
 // exited brings the news of a process's end to the backend, with how much of its stdin it never took.
-func (p *Proxy) exited(gen int, s child.Status) {
-	unread := p.server.input.Pending()
-	if n, ok := p.server.process.unread(); ok {
+func (p *Proxy) exited(s *server, gen int, st child.Status) {
+	unread := s.input.Pending()
+	if n, ok := s.process.Unread(); ok {
 		unread += n
 	}
-	p.server.input.Close()
+	s.input.Close()
+	p.servers = slices.DeleteFunc(p.servers, func(one *server) bool { return one == s })
 	p.backend.ServerExited(time.Now(), gen, backend.Exit{
-		Code: s.Code, Signal: s.Signal, Signalled: s.Signalled, MaxRSS: s.MaxRSS, CPU: s.CPU, Unread: unread,
+		Code: st.Code, Signal: st.Signal, Signalled: st.Signalled, MaxRSS: st.MaxRSS, CPU: st.CPU, Unread: unread,
 	})
 }
 
 // readStderr keeps and passes on what process gen says, and looks for the restart marker in it (S3).
-func (p *Proxy) readStderr(from io.ReadCloser, gen int, ended chan<- struct{}) {
+func (p *Proxy) readStderr(s *server, gen int, ended chan<- struct{}) {
 	defer close(ended)
+	from := s.process.Stderr()
 	defer from.Close()
 	var marker restart.MarkerScanner
 	buf := make([]byte, 16<<10)
@@ -120,6 +142,9 @@ func (p *Proxy) readStderr(from io.ReadCloser, gen int, ended chan<- struct{}) {
 		n, err := from.Read(buf)
 		if n > 0 {
 			_, _ = p.opts.Stderr.Write(buf[:n]) // a Stderr accounts its own losses
+			_, _ = s.words.Write(buf[:n])
+			now := time.Now()
+			s.spokeAt.Store(&now)
 			if marker.Scan(buf[:n]) > 0 {
 				p.loop.Post(func() { p.backend.MarkerSeen(p.loop.Now(), gen) })
 			}
@@ -133,29 +158,10 @@ func (p *Proxy) readStderr(from io.ReadCloser, gen int, ended chan<- struct{}) {
 // world is the proxy as its backend sees it.
 type world Proxy
 
-func (w *world) ForwardToClient(line []byte) { w.client.Forward(line) }
-func (w *world) SendToClient(line []byte)    { w.client.Send(line) }
-func (w *world) ForwardToServer(line []byte) { w.server.input.Forward(line) }
-func (w *world) SendToServer(line []byte)    { w.server.input.Send(line) }
-func (w *world) Backlog() int                { return w.server.input.Refused() }
-
+func (w *world) ForwardToClient(line []byte)           { w.client.Forward(line) }
+func (w *world) SendToClient(line []byte)              { w.client.Send(line) }
 func (w *world) Keep(line []byte) (*wire.Hold, []byte) { return w.loop.Keep(line) }
 func (w *world) Passed(line []byte, n int)             { w.loop.DropBehind(line, n) }
-
-func (w *world) Start(gen int, why string) (int, error) { return (*Proxy)(w).start(gen, why) }
-
-func (w *world) CloseInput() { w.server.input.CloseWhenDrained() }
-func (w *world) Terminate()  { w.server.process.terminate() }
-func (w *world) Kill()       { w.server.process.kill() }
-func (w *world) Abandon()    { w.server.output.Close() }
-
-func (w *world) Unread() (int, bool) {
-	n, ok := w.server.process.unread()
-	if !ok {
-		return 0, false // perhaps there never was a process
-	}
-	return n + w.server.input.Pending(), ok
-}
 
 func (w *world) Rand() float64 { return rand.Float64() }
 
@@ -179,8 +185,6 @@ func (w *world) Noise(line []byte) {
 	text := append([]byte("[stdout] "), line...)
 	_, _ = w.opts.Stderr.Write(append(text, '\n')) // a Stderr accounts its own losses
 }
-
-func (w *world) LastStderr(lines int) []string { return w.opts.Stderr.Tail(lines) }
 
 func (w *world) MarkerPath() string { return w.opts.MarkerPath }
 

@@ -14,6 +14,44 @@ type Spawn struct {
 	Reason string // in words
 }
 
+// SpawnSpare starts a process beside the one that serves. The owner brings it up and checks it by itself, and tells
+// [SpareReady] or [SpareFailed]; every spare ends in one [TakeOver], one [Dismiss] or one SpareFailed. Generations are
+// those of Spawn: each is higher than every one before.
+type SpawnSpare struct {
+	Gen    int
+	Reload bool // it is to take over once it can; otherwise it stands by
+	// Cause, Source and Reason are those of the planned restart; of one that stands by there are none.
+	Cause  Cause
+	Source Source
+	Reason string
+	// Throttled is how long the floor between two requested restarts held it up; 0: not at all (S0 5.2).
+	Throttled time.Duration
+	// Silent: the restart has been told of already; this only brings newer code in the place of a spare that had to
+	// serve at once.
+	Silent bool
+}
+
+// TakeOver makes the spare Gen the serving process, between two messages.
+type TakeOver struct {
+	Gen int
+	// Old is the process that served and still lives: it is to be retired, see [Retirement]. -1: it is gone.
+	Old int
+	// Ready: it can serve now. Otherwise it is still coming up, and what happens to it from now on are the ordinary
+	// events: [Ready], [Refused], [Exited].
+	Ready bool
+}
+
+// Dismiss tells that a spare is not wanted any more: the owner ends it, see [Retirement].
+type Dismiss struct{ Gen int }
+
+// ReloadFailed tells that a planned restart beside the serving process came to nothing. That process goes on serving.
+type ReloadFailed struct {
+	Gen    int    // of the spare; -1: none was started
+	Source Source // of the restart
+	Reason string // of the restart, in words
+	Why    string // it failed, in words
+}
+
 // BeginDrain stops handing the process anything new; what is in flight may finish. The owner tells [Drained].
 type BeginDrain struct{ Gen int }
 
@@ -29,7 +67,7 @@ type Kill struct{ Gen int }
 // Report tells of one transition; it comes before the actions that the transition causes.
 type Report struct {
 	From, To State
-	Gen      int // of the process this is about; of the new one on the way to Starting
+	Gen      int // of the process this is about; of the new one on the way to Starting and when a spare takes over
 	Restarts int // lifetime, this one included
 
 	Cause  Cause
@@ -46,6 +84,8 @@ type Report struct {
 	Throttled bool
 	// Asked: somebody asked for this start while no process ran.
 	Asked bool
+	// AtOnce: a spare that stood by took over from a process that lives; nothing was told of this restart before.
+	AtOnce bool
 	// Recovered: this process is the first that came up after the state was Failed.
 	Recovered bool
 }
@@ -53,10 +93,14 @@ type Report struct {
 // Finish ends the supervised thing: nothing runs any more and nothing will. Code is the exit status to leave with.
 type Finish struct{ Code int }
 
-func (Spawn) action()      {}
-func (BeginDrain) action() {}
-func (CloseStdin) action() {}
-func (Terminate) action()  {}
-func (Kill) action()       {}
-func (Report) action()     {}
-func (Finish) action()     {}
+func (Spawn) action()        {}
+func (SpawnSpare) action()   {}
+func (TakeOver) action()     {}
+func (Dismiss) action()      {}
+func (ReloadFailed) action() {}
+func (BeginDrain) action()   {}
+func (CloseStdin) action()   {}
+func (Terminate) action()    {}
+func (Kill) action()         {}
+func (Report) action()       {}
+func (Finish) action()       {}

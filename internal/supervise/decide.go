@@ -49,20 +49,38 @@ func (m *Machine) decide(now time.Time, rnd float64) {
 		if !m.source.own() {
 			m.tracker.Reset()
 		}
+		if m.source != SourceLimit {
+			m.outdate(Restart{Cause: Requested, Source: m.source, Reason: m.reason})
+		}
 		delay, throttled := m.tracker.Requested(now)
-		m.wait(now, delay, throttled)
-	case m.cause == Crash || m.cause == StartFail:
+		m.follow(now, delay, throttled)
+	case m.cause.crash():
 		delay, open := m.tracker.Crash(now, rnd)
 		if open {
 			m.fail(now, delay)
 		} else {
-			m.wait(now, delay, false)
+			m.follow(now, delay, false)
 		}
 	case m.cause == Misconfigured:
 		m.fail(now, 0)
 	default:
+		m.dismissAll()
 		m.spawn(now)
 	}
+}
+
+// follow lets a spare take the place of a process that is gone, or starts another after delay.
+func (m *Machine) follow(now time.Time, delay time.Duration, throttled bool) {
+	if s, ok := m.successor(); ok {
+		m.succeed(now, s, delay)
+		return
+	}
+	if r := m.reload; r != nil && !r.silent {
+		// A restart was promised for that time; it is the same one now.
+		delay = min(delay, r.at.Sub(now))
+	}
+	m.dismissAll()
+	m.wait(now, delay, throttled)
 }
 
 // wait starts the next process after delay.
@@ -80,6 +98,7 @@ func (m *Machine) wait(now time.Time, delay time.Duration, throttled bool) {
 func (m *Machine) fail(now time.Time, delay time.Duration) {
 	m.pending = nil
 	m.broken = true
+	m.dismissAll()
 	m.enter(now, Failed, Report{Delay: delay})
 	if delay > 0 {
 		m.at = now.Add(delay)
@@ -88,16 +107,28 @@ func (m *Machine) fail(now time.Time, delay time.Duration) {
 
 // spawn starts the next process.
 func (m *Machine) spawn(now time.Time) {
-	m.gen++
+	m.gen, m.stale = m.nextGen(), false
 	m.tracker.Started(now)
 	m.enter(now, Starting, Report{})
 	m.do(Spawn{Gen: m.gen, Cause: m.cause, Source: m.source, Reason: m.reason})
+	m.begun()
+}
+
+// begun forgets why the last process ended: the next one has its place.
+func (m *Machine) begun() {
 	m.cause, m.source, m.reason = NoCause, NoSource, ""
 	m.exit, m.rung, m.pending = Exited{}, ground, nil
 }
 
+// nextGen returns the generation of a process that is to be started.
+func (m *Machine) nextGen() int {
+	m.last++
+	return m.last
+}
+
 // finish ends it all. Whatever ended the last process, no restart follows on it any more, and the report says so.
 func (m *Machine) finish(now time.Time) {
+	m.dismissAll()
 	if m.cause != Clean {
 		m.cause, m.source, m.reason = Shutdown, NoSource, "shut down"
 	}

@@ -48,6 +48,30 @@ type Restart struct {
 	Cause  Cause  // Requested; or Replace, ProbeExit: at once, and it counts as nothing
 	Source Source // of a Requested one
 	Reason string // in words
+	// Overlap: the owner can bring up a second process beside the first. A Requested restart of a process that is up
+	// then lets it serve until the new one can.
+	Overlap bool
+}
+
+// Introduced tells whether the owner can bring up a process by itself, because it knows the client's handshake. Until
+// it can there are no spares, and when it no longer can all of them are dismissed.
+type Introduced struct{ Possible bool }
+
+// SpareReady tells that the process of a [SpawnSpare] has been initialised and checked and could serve now.
+type SpareReady struct{ Gen int }
+
+// SpareFailed tells that the process of a [SpawnSpare] will not come up, or was ready and has died. The owner deals
+// with the process itself.
+type SpareFailed struct {
+	Gen    int
+	Reason string // in words
+}
+
+// Condemned tells that the process still runs and no longer works: it is killed at once, and has crashed.
+type Condemned struct {
+	Gen    int
+	Cause  Cause  // Unhealthy or Memory
+	Reason string // in words
 }
 
 // Profile is how fast a [Stop] has to be.
@@ -65,6 +89,7 @@ type Stop struct{ Profile Profile }
 func (Start) about() (int, bool)          { return 0, false }
 func (Restart) about() (int, bool)        { return 0, false }
 func (Stop) about() (int, bool)           { return 0, false }
+func (Introduced) about() (int, bool)     { return 0, false }
 func (e SpawnFailed) about() (int, bool)  { return e.Gen, true }
 func (e Handshake) about() (int, bool)    { return e.Gen, true }
 func (e Ready) about() (int, bool)        { return e.Gen, true }
@@ -73,3 +98,6 @@ func (e Drained) about() (int, bool)      { return e.Gen, true }
 func (e StdoutClosed) about() (int, bool) { return e.Gen, true }
 func (e Exited) about() (int, bool)       { return e.Gen, true }
 func (e Gone) about() (int, bool)         { return e.Gen, true }
+func (e SpareReady) about() (int, bool)   { return e.Gen, true }
+func (e SpareFailed) about() (int, bool)  { return e.Gen, true }
+func (e Condemned) about() (int, bool)    { return e.Gen, true }

@@ -14,29 +14,50 @@ const (
 	killed               // it was killed; there is nothing harder
 )
 
-// drain is the first rung of a planned restart.
-func (m *Machine) drain(now time.Time) {
-	m.rung = draining
-	m.at = now.Add(m.opts.DrainFor)
-	m.do(BeginDrain{m.gen})
+// ladder is how one process is ended, step by step.
+type ladder struct {
+	gen  int // of the process
+	rung rung
+	at   time.Time // the next step is due; zero: none is
+
+	out []Action
 }
 
-// drained is the second: stdin is closed as well, for servers that take no signal.
-func (m *Machine) drained(now time.Time) {
-	m.do(CloseStdin{m.gen})
-	m.terminate(now, m.opts.RestartGrace)
+func (l *ladder) do(a Action) { l.out = append(l.out, a) }
+
+// drain lets what is in flight finish, for that long.
+func (l *ladder) drain(now time.Time, long time.Duration) {
+	l.rung = draining
+	l.at = now.Add(long)
+	l.do(BeginDrain{l.gen})
 }
 
-func (m *Machine) terminate(now time.Time, grace time.Duration) {
-	m.rung = ending
-	m.at = now.Add(grace)
-	m.do(Terminate{m.gen})
+// leave asks the process to end in both ways: servers that take no signal notice that their stdin is closed.
+func (l *ladder) leave(now time.Time, grace time.Duration) {
+	l.do(CloseStdin{l.gen})
+	l.terminate(now, grace)
 }
 
-func (m *Machine) kill() {
-	m.rung = killed
-	m.at = time.Time{}
-	m.do(Kill{m.gen})
+func (l *ladder) terminate(now time.Time, grace time.Duration) {
+	l.rung = ending
+	l.at = now.Add(grace)
+	l.do(Terminate{l.gen})
+}
+
+func (l *ladder) kill() {
+	l.rung = killed
+	l.at = time.Time{}
+	l.do(Kill{l.gen})
+}
+
+// hurry makes the ending under way at least as fast as one that begins with Terminate now and has that grace.
+func (l *ladder) hurry(now time.Time, grace time.Duration) {
+	switch by := now.Add(grace); {
+	case l.rung < ending:
+		l.terminate(now, grace)
+	case l.rung == ending && by.Before(l.at):
+		l.at = by
+	}
 }
 
 // beginStop steps on the ladder of a profile. A process that is still coming up gets time to do so when the client has
@@ -57,7 +78,7 @@ func (m *Machine) beginStop(now time.Time, p Profile, starting bool) {
 func (m *Machine) nextRung(now time.Time) {
 	switch m.rung {
 	case draining:
-		m.drained(now)
+		m.leave(now, m.opts.RestartGrace)
 	case coming:
 		m.cameUp(now)
 	case closing:
@@ -73,16 +94,6 @@ func (m *Machine) cameUp(now time.Time) {
 	m.at = now.Add(m.opts.InputGrace)
 }
 
-// hurry makes the ending under way at least as fast as one that begins with Terminate now and has that grace.
-func (m *Machine) hurry(now time.Time, grace time.Duration) {
-	switch by := now.Add(grace); {
-	case m.rung < ending:
-		m.terminate(now, grace)
-	case m.rung == ending && by.Before(m.at):
-		m.at = by
-	}
-}
-
 // whileStopping takes an event while a process is being ended.
 func (m *Machine) whileStopping(now time.Time, ev Event) {
 	switch ev := ev.(type) {
@@ -90,11 +101,16 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 		m.exited(now, ev)
 	case Drained:
 		if m.rung == draining {
-			m.drained(now)
+			m.leave(now, m.opts.RestartGrace)
 		}
 	case Ready:
 		if m.rung == coming {
 			m.cameUp(now)
+		}
+	case Condemned:
+		// Why it is being ended stays as it is: a wish is not to be taken for a crash because it took too long.
+		if ev.condemns() && m.rung < killed {
+			m.kill()
 		}
 	case Restart:
 		m.remember(ev)
@@ -127,9 +143,9 @@ func (m *Machine) overtake(now time.Time, p Profile) {
 }
 
 // remember keeps a wish for a restart until it is clear whether one follows anyhow. However many there are, one
-// restart fulfils them.
+// restart fulfils them. What the process has used up is of no interest any more.
 func (m *Machine) remember(ev Restart) {
-	if ev.Cause == Requested && m.pending == nil {
+	if ev.Cause == Requested && ev.Source != SourceLimit && m.pending == nil {
 		m.pending = &ev
 	}
 }

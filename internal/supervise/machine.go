@@ -12,39 +12,74 @@ type Machine struct {
 	tracker *backoff.Tracker
 
 	state State
-	gen   int // of the last process; -1: there was none
 	since time.Time
-	// at is when the state wants to be woken; zero: it does not. What for depends on the state: Starting has its
-	// timeout, Serving becomes healthy, Stopping takes the next rung, Backoff and Failed start the next process.
-	at time.Time
+	// ladder's gen is that of the process that serves, is to serve or was the last to do so; -1: there was none. Its at
+	// is when the state wants to be woken; zero: it does not. What for depends on the state: Starting has its timeout,
+	// Serving becomes healthy, Stopping takes the next rung, Backoff and Failed start the next process.
+	ladder
+	last   int // the highest generation so far, spares included
+	beside spares
+	reload *reload // under way; nil: none is
+	wish   Restart // the last one for another process than those that had been started
+	stale  bool    // the serving process was started before that
 
 	cause  Cause
 	source Source
 	reason string
 	exit   Exited // of the process that is being dealt with
 
-	rung    rung
 	stop    bool     // no further process is to be started
 	over    bool     // Finish was returned
 	asked   bool     // the next transition is what somebody asked for while no process ran
 	broken  bool     // Failed since a process last came up
 	pending *Restart // wished while the process was ending for another reason
-
-	out []Action
 }
 
 // New returns a machine that waits for [Start].
 func New(opts Options) *Machine {
 	opts = opts.withDefaults()
-	return &Machine{opts: opts, tracker: backoff.NewTracker(opts.Backoff), gen: -1}
+	return &Machine{opts: opts, tracker: backoff.NewTracker(opts.Backoff), ladder: ladder{gen: -1}, last: -1}
 }
 
 // Step takes an event and returns what to do about it. rnd in [0,1) is for the jitter. The slice is valid until the
 // next call of Step or Tick.
 func (m *Machine) Step(now time.Time, rnd float64, ev Event) []Action {
 	m.out = m.out[:0]
-	if gen, ok := ev.about(); m.over || ok && gen != m.gen {
+	if m.over {
 		return nil
+	}
+	switch ev := ev.(type) {
+	case Introduced:
+		m.introduce(ev.Possible)
+	case SpareReady:
+		if ev.Gen != m.gen {
+			m.spareReady(ev.Gen)
+		} else if m.state == Starting {
+			m.whileStarting(now, rnd, Ready(ev)) // it took over before its owner could tell
+		}
+	case SpareFailed:
+		if ev.Gen != m.gen {
+			m.spareFailed(now, ev.Gen, ev.Reason)
+		} else {
+			m.lost(now, rnd, ev.Reason)
+		}
+	default:
+		m.serving(now, rnd, ev)
+	}
+	m.settle(now)
+	return m.out
+}
+
+// serving takes what happens to the serving process, or is wished of it.
+func (m *Machine) serving(now time.Time, rnd float64, ev Event) {
+	if gen, ok := ev.about(); ok && gen != m.gen {
+		return
+	}
+	switch ev := ev.(type) {
+	case Restart:
+		m.wished(ev)
+	case Stop:
+		m.dismissAll()
 	}
 	switch m.state {
 	case Stopped:
@@ -60,19 +95,25 @@ func (m *Machine) Step(now time.Time, rnd float64, ev Event) []Action {
 	case Backoff, Failed:
 		m.whileDown(now, ev)
 	}
-	return m.out
 }
 
 // Tick does what is due at now, if anything. It is valid at any time, and the result as long as that of [Machine.Step].
 func (m *Machine) Tick(now time.Time, rnd float64) []Action {
 	m.out = m.out[:0]
-	if m.at.IsZero() || now.Before(m.at) {
-		return nil
+	m.expire(now)
+	if !m.at.IsZero() && !now.Before(m.at) {
+		m.at = time.Time{}
+		m.due(now)
 	}
-	m.at = time.Time{}
+	m.settle(now)
+	return m.out
+}
+
+// due does what the state wanted to be woken for.
+func (m *Machine) due(now time.Time) {
 	switch m.state {
 	case Starting:
-		m.because(StartFail, NoSource, "no answer to the handshake within "+m.opts.StartTimeout.String())
+		m.because(StartFail, NoSource, m.timeout())
 		m.enter(now, Stopping, Report{})
 		m.kill()
 	case Serving:
@@ -82,11 +123,15 @@ func (m *Machine) Tick(now time.Time, rnd float64) []Action {
 	case Backoff, Failed:
 		m.spawn(now)
 	}
-	return m.out
+}
+
+// timeout says why a process did not come up that had its time.
+func (m *Machine) timeout() string {
+	return "no answer to the handshake within " + m.opts.StartTimeout.String()
 }
 
 // Deadline returns when [Machine.Tick] is to be called; the zero time means not at all.
-func (m *Machine) Deadline() time.Time { return m.at }
+func (m *Machine) Deadline() time.Time { return sooner(m.at, m.besideDue()) }
 
 // Restarts is the number of restarts of any cause so far, one that is waited for included (S0 4.4).
 func (m *Machine) Restarts() int { return m.tracker.Restarts() }
@@ -95,8 +140,9 @@ func (m *Machine) Restarts() int { return m.tracker.Restarts() }
 type Snapshot struct {
 	State      State
 	Since      time.Time // of the last transition; zero: there was none
-	Generation int       // of the last process; -1: there was none
+	Generation int       // of the process that serves, is to serve or was the last to do so; -1: there was none
 	Restarts   int       // lifetime, of any cause
+	Spares     []Spare   // the processes beside that one, the oldest first; those that are retired are not among them
 
 	// Cause, Source and Reason say why the process is ending or has ended. While it is Starting or Serving there is
 	// none: why it was started is what its Spawn said.
@@ -115,14 +161,13 @@ func (m *Machine) Snapshot() Snapshot {
 	s := Snapshot{
 		State: m.state, Since: m.since, Generation: m.gen, Restarts: m.tracker.Restarts(),
 		Cause: m.cause, Source: m.source, Reason: m.reason, Planned: m.cause.planned(), Over: m.over,
+		Spares: m.beside.show(),
 	}
 	if m.state == Backoff || m.state == Failed {
 		s.NextTry = m.at
 	}
 	return s
 }
-
-func (m *Machine) do(a Action) { m.out = append(m.out, a) }
 
 // enter is the only place where the state changes. Every deadline belongs to a state and ends with it.
 func (m *Machine) enter(now time.Time, to State, r Report) {
@@ -147,5 +192,5 @@ func (m *Machine) because(c Cause, s Source, reason string) {
 // State returns where things stand.
 func (m *Machine) State() State { return m.state }
 
-// Generation is that of the last process; -1: there was none.
+// Generation is that of the process that serves, is to serve or was the last to do so, no spare's; -1: there was none.
 func (m *Machine) Generation() int { return m.gen }

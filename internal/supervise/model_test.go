@@ -29,6 +29,10 @@ type world struct {
 	finished     bool
 	wished       time.Time // the oldest wish for a restart that no start has followed; zero: none
 	spawns       int
+
+	standby int
+	beside  map[int]*modelSpare
+	comes   time.Time // when the process that took over while it was coming up has come up
 }
 
 // longestStop is the sum of the longest ladder to the end: a planned restart is no part of it, a Stop overtakes that.
@@ -59,19 +63,27 @@ func (w *world) tell(ev Event) {
 func (w *world) random() float64 { return rapid.Float64Range(0, 0.999).Draw(w.rt, "rnd") }
 
 func (w *world) checkedStep(step func() []Action) {
-	var failed bool
+	var next []Event
 	for _, a := range step() {
-		failed = w.obey(a) || failed
+		if ev := w.obey(a); ev != nil {
+			next = append(next, ev)
+		}
 	}
-	if failed {
-		w.tell(SpawnFailed{w.gen, errors.New("no such file")})
+	for _, ev := range next {
+		w.tell(ev)
 	}
 	w.check()
 }
 
-// obey carries an action out. It reports true when the process could not be started.
-func (w *world) obey(a Action) bool {
+// obey carries an action out. It returns the event that follows on it at once, if any.
+func (w *world) obey(a Action) Event {
 	switch a := a.(type) {
+	case SpawnSpare, TakeOver, Dismiss, ReloadFailed:
+		return w.obeyBeside(a)
+	case Report:
+		if a.To == Failed {
+			w.wished = time.Time{}
+		}
 	case Spawn:
 		if w.alive || w.swept || w.finished || !w.stopped.IsZero() {
 			w.rt.Fatalf("start %d: alive %v, swept %v, finished %v, stopped %s", a.Gen, w.alive, w.swept, w.finished, w.stopped)
@@ -81,9 +93,9 @@ func (w *world) obey(a Action) bool {
 		}
 		w.spawns++
 		w.gen, w.wished = a.Gen, time.Time{}
-		w.exits, w.gone, w.drains = time.Time{}, time.Time{}, time.Time{}
+		w.exits, w.gone, w.drains, w.comes = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		if rapid.IntRange(0, 9).Draw(w.rt, "spawn fails") == 0 {
-			return true
+			return SpawnFailed{w.gen, errors.New("no such file")}
 		}
 		w.alive = true
 	case BeginDrain:
@@ -101,12 +113,12 @@ func (w *world) obey(a Action) bool {
 		w.owns(a.Gen)
 		w.exitAfter(0, 137)
 	case Finish:
-		if w.alive || w.swept || w.finished {
-			w.rt.Fatalf("finished: alive %v, swept %v, finished already %v", w.alive, w.swept, w.finished)
+		if w.alive || w.swept || w.finished || len(w.beside) > 0 {
+			w.rt.Fatalf("finished: alive %v, swept %v, finished already %v, %d spares", w.alive, w.swept, w.finished, len(w.beside))
 		}
-		w.finished = true
+		w.finished, w.wished = true, time.Time{}
 	}
-	return false
+	return nil
 }
 
 // owns checks that an action is for the process that lives.
@@ -140,6 +152,7 @@ func (w *world) check() {
 	if !w.wished.IsZero() && w.stopped.IsZero() && w.now.Sub(w.wished) > longestWish {
 		w.rt.Fatalf("no start %s after the wish: %s", w.now.Sub(w.wished), w.State())
 	}
+	w.checkBeside()
 }
 
 // next returns what the world does next by itself and when; nil: nothing.
@@ -160,6 +173,7 @@ func (w *world) next() (when time.Time, what func()) {
 			w.tell(Drained{w.gen})
 		})
 	}
+	w.nextBeside(consider)
 	consider(w.Deadline(), func() {
 		w.checkedStep(func() []Action { return w.Tick(w.now, w.random()) })
 		if due := w.Deadline(); !due.IsZero() && !due.After(w.now) {
@@ -195,7 +209,8 @@ func (w *world) pass(d time.Duration) {
 // happen lets one thing happen that nobody could foresee.
 func (w *world) happen() {
 	switch rapid.SampledFrom([]string{
-		"start", "up", "up", "handshake", "refused", "exit", "exit", "exit", "stdout", "wish", "wish", "replace", "stale", "stop",
+		"start", "up", "up", "up", "handshake", "refused", "exit", "exit", "exit", "stdout", "condemned", "wish", "wish", "limit",
+		"replace", "introduced", "introduced", "spare dies", "stale", "stop",
 	}).Draw(w.rt, "what") {
 	case "start":
 		w.tell(Start{})
@@ -203,6 +218,9 @@ func (w *world) happen() {
 		w.tellAlive(Ready{w.gen})
 	case "handshake":
 		w.tellAlive(Handshake{w.gen})
+		if w.State() == Starting {
+			w.wished = time.Time{} // what is wished begins when it is up again, which is its own matter
+		}
 	case "refused":
 		w.tellAlive(Refused{w.gen})
 	case "exit":
@@ -210,11 +228,20 @@ func (w *world) happen() {
 		w.die(code, rapid.IntRange(0, 9).Draw(w.rt, "probe") == 0)
 	case "stdout":
 		w.tellAlive(StdoutClosed{w.gen})
+	case "condemned":
+		w.tellAlive(Condemned{w.gen, rapid.SampledFrom([]Cause{Unhealthy, Memory}).Draw(w.rt, "cause"), "no answer"})
 	case "wish":
 		if w.wished.IsZero() && !w.finished {
 			w.wished = w.now
 		}
-		w.tell(Restart{Cause: Requested, Source: rapid.SampledFrom([]Source{SourceTool, SourceControl}).Draw(w.rt, "source")})
+		w.tell(Restart{Cause: Requested, Source: rapid.SampledFrom([]Source{SourceTool, SourceControl}).Draw(w.rt, "source"),
+			Overlap: rapid.Bool().Draw(w.rt, "overlap")})
+	case "limit":
+		w.tell(Restart{Cause: Requested, Source: SourceLimit, Overlap: rapid.Bool().Draw(w.rt, "overlap")})
+	case "introduced":
+		w.tell(Introduced{rapid.IntRange(0, 9).Draw(w.rt, "not") > 0})
+	case "spare dies":
+		w.spareDies()
 	case "replace":
 		w.tell(Restart{Cause: rapid.SampledFrom([]Cause{Replace, ProbeExit}).Draw(w.rt, "cause")})
 	case "stale":
@@ -241,14 +268,14 @@ func (w *world) stop() {
 
 // stale tells of processes other than the last one; nothing may come of it.
 func (w *world) stale() {
-	gen := w.gen + rapid.SampledFrom([]int{-1, 1}).Draw(w.rt, "off by")
-	if w.spawns == 0 {
+	gen := rapid.SampledFrom([]int{-2, w.gen - 1, w.spawns}).Draw(w.rt, "generation")
+	if w.spawns == 0 || w.beside[gen] != nil {
 		gen = -2
 	}
 	before, due := w.Snapshot(), w.Deadline()
 	for _, ev := range []Event{
 		SpawnFailed{Gen: gen}, Handshake{gen}, Ready{gen}, Refused{gen}, Drained{gen}, StdoutClosed{gen},
-		Exited{Gen: gen, Code: 1}, Gone{gen},
+		Exited{Gen: gen, Code: 1}, Gone{gen}, SpareReady{gen}, SpareFailed{Gen: gen}, Condemned{gen, Memory, ""},
 	} {
 		if actions := w.Step(w.now, 0, ev); len(actions) > 0 {
 			w.rt.Fatalf("%T of generation %d: %v", ev, gen, actions)
@@ -267,7 +294,8 @@ func TestModel(t *testing.T) {
 		}
 		opts := rulesOf78()
 		opts.Backoff = p
-		w := &world{Machine: New(opts), rt: rt, now: t0}
+		opts.Standby = rapid.IntRange(0, 2).Draw(rt, "standby")
+		w := &world{Machine: New(opts), rt: rt, now: t0, standby: opts.Standby, beside: map[int]*modelSpare{}}
 		if rapid.Bool().Draw(rt, "started") {
 			w.tell(Start{})
 		}

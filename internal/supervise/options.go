@@ -12,8 +12,15 @@ type Options struct {
 	Backoff backoff.Policy    // default backoff.Transparent
 	Exits   restart.ExitRules // default: 0 is clean, 42 a restart, all else a crash
 
-	// StartTimeout is how long a process may take to come up, from its Handshake (default 30 s).
+	// StartTimeout is how long a process may take to come up, from its Handshake (default 30 s); a spare from its
+	// SpawnSpare.
 	StartTimeout time.Duration
+
+	// Standby is how many initialised spares are kept for the case that the serving process dies (default 0).
+	Standby int
+	// RetireFor is how long an old process may take to finish what it was asked after a new one has taken over
+	// (default 10 min).
+	RetireFor time.Duration
 
 	// DrainFor is how long requests in flight may go on before a planned restart (default 1 s).
 	DrainFor time.Duration
@@ -38,7 +45,7 @@ func (o Options) withDefaults() Options {
 		at  *time.Duration
 		def time.Duration
 	}{
-		{&o.StartTimeout, 30 * time.Second}, {&o.DrainFor, time.Second},
+		{&o.StartTimeout, 30 * time.Second}, {&o.RetireFor, 10 * time.Minute}, {&o.DrainFor, time.Second},
 		{&o.RestartGrace, 2 * time.Second}, {&o.ReplaceGrace, 300 * time.Millisecond},
 		{&o.StartingGrace, 10 * time.Second}, {&o.InputGrace, 1500 * time.Millisecond},
 		{&o.EOFGrace, 500 * time.Millisecond}, {&o.SignalGrace, 600 * time.Millisecond},

@@ -31,18 +31,24 @@ func (m *Machine) whileStarting(now time.Time, rnd float64, ev Event) {
 	case Handshake:
 		m.at = now.Add(m.opts.StartTimeout)
 	case Ready:
-		m.tracker.Ready(now)
-		m.enter(now, Serving, Report{Recovered: m.broken})
-		m.broken = false
-		if after := m.tracker.Policy().ResetAfter; after > 0 {
-			m.at = now.Add(after)
-		}
+		m.serve(now, Report{})
 	case Refused:
 		m.because(StartFail, NoSource, "it refused the handshake")
 		m.enter(now, Stopping, Report{})
 		m.terminate(now, m.opts.ReplaceGrace)
 	default:
 		m.whileRunning(now, ev)
+	}
+}
+
+// serve begins the time that a process is up.
+func (m *Machine) serve(now time.Time, r Report) {
+	m.tracker.Ready(now)
+	r.Recovered = m.broken
+	m.enter(now, Serving, r)
+	m.broken = false
+	if after := m.tracker.Policy().ResetAfter; after > 0 {
+		m.at = now.Add(after)
 	}
 }
 
@@ -58,9 +64,13 @@ func (m *Machine) whileServing(now time.Time, ev Event) {
 			m.whileRunning(now, ev)
 			return
 		}
+		if ev.Overlap {
+			m.beginReload(now, ev)
+			return
+		}
 		m.because(Requested, ev.Source, ev.Reason)
 		m.enter(now, Stopping, Report{})
-		m.drain(now)
+		m.drain(now, m.opts.DrainFor)
 	default:
 		m.whileRunning(now, ev)
 	}
@@ -73,6 +83,13 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 		m.exited(now, ev)
 	case StdoutClosed:
 		m.because(Crash, NoSource, "it closed its stdout and did not exit")
+		m.enter(now, Stopping, Report{})
+		m.kill()
+	case Condemned:
+		if !ev.condemns() {
+			return
+		}
+		m.because(ev.Cause, NoSource, ev.Reason)
 		m.enter(now, Stopping, Report{})
 		m.kill()
 	case Restart:
@@ -93,6 +110,9 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 
 // restarts reports whether somebody may wish a restart for this cause.
 func restarts(c Cause) bool { return c == Requested || c == Replace || c == ProbeExit }
+
+// condemns reports whether a process can be condemned for this cause.
+func (e Condemned) condemns() bool { return e.Cause == Unhealthy || e.Cause == Memory }
 
 // exited takes the leader's death. What follows is decided when nothing of the process is left.
 func (m *Machine) exited(now time.Time, ev Exited) {

@@ -17,7 +17,8 @@ type story struct {
 	now     time.Time
 	reports []Report
 	spawns  []Spawn
-	doing   string // the letters of all actions
+	beside  []Action // what concerns spares
+	doing   string   // the letters of all actions
 }
 
 func begin(t *testing.T, opts Options) *story {
@@ -41,6 +42,8 @@ func (s *story) keep(actions []Action) {
 			s.reports = append(s.reports, a)
 		case Spawn:
 			s.spawns = append(s.spawns, a)
+		case SpawnSpare, TakeOver, Dismiss, ReloadFailed:
+			s.beside = append(s.beside, a)
 		}
 	}
 }

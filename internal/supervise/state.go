@@ -48,6 +48,8 @@ const (
 	ProbeExit                  // it died of a protocol probe; counts as nothing
 	Replace                    // its owner wanted a fresh process at once; counts as nothing
 	Shutdown                   // the whole thing is to end
+	Unhealthy                  // it no longer answers; counts as a crash
+	Memory                     // it took too much memory; counts as a crash
 )
 
 // String returns the cause as one or two words, as the audit log shows it.
@@ -69,6 +71,10 @@ func (c Cause) String() string {
 		return "replace"
 	case Shutdown:
 		return "shutdown"
+	case Unhealthy:
+		return "unhealthy"
+	case Memory:
+		return "memory"
 	}
 	return "none"
 }
@@ -78,11 +84,16 @@ func (c Cause) planned() bool {
 	return c == Clean || c == Requested || c == ProbeExit || c == Replace || c == Shutdown
 }
 
+// crash reports whether the tracker counts the process's end as a crash.
+func (c Cause) crash() bool {
+	return c == Crash || c == StartFail || c == Unhealthy || c == Memory
+}
+
 // Source is who wished a restart.
 type Source uint8
 
-// The sources. A wish of the process itself leaves the breaker and the failures as they are; every other one resets
-// them.
+// The sources. A wish of the process itself, or because of what it has used up, leaves the breaker and the failures as
+// they are; every other one resets them.
 const (
 	NoSource      Source = iota
 	SourceExit           // the process, by its exit code (S0 3.2)
@@ -91,6 +102,7 @@ const (
 	SourceSignal         // a person, by SIGHUP
 	SourceControl        // a person, by `outlive restart`
 	SourceWatch          // a watched file changed
+	SourceLimit          // memory, age or number of calls; the next process may run the same code
 )
 
 // String returns the source as a word.
@@ -108,9 +120,11 @@ func (s Source) String() string {
 		return "control"
 	case SourceWatch:
 		return "watch"
+	case SourceLimit:
+		return "limit"
 	}
 	return "none"
 }
 
-// own reports whether the wish came from the process itself.
-func (s Source) own() bool { return s == SourceExit || s == SourceMarker }
+// own reports whether the wish came from the process itself or is about this one process only.
+func (s Source) own() bool { return s == SourceExit || s == SourceMarker || s == SourceLimit }

@@ -17,10 +17,10 @@ func TestEveryValueHasAWordOfItsOwn(t *testing.T) {
 	for s := Stopped; s <= Failed; s++ {
 		say("state", s)
 	}
-	for c := NoCause; c <= Shutdown; c++ {
+	for c := NoCause; c <= Memory; c++ {
 		say("cause", c)
 	}
-	for s := NoSource; s <= SourceWatch; s++ {
+	for s := NoSource; s <= SourceLimit; s++ {
 		say("source", s)
 	}
 }

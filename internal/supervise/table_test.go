@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var t0 = time.Date(2026, 1, 13, 22, 30, 0, 0, time.UTC)
@@ -12,11 +14,14 @@ var t0 = time.Date(2026, 1, 13, 22, 30, 0, 0, time.UTC)
 // at is when a row's state is entered; the event comes 10 ms later.
 var at = t0.Add(time.Hour)
 
-// rows are the states, Stopping by its rungs, and what leads to each one, all of it at `at`.
-var rows = []struct {
+// tableRow is a row of a table of every cell: events that lead to it, all of them at `at`.
+type tableRow struct {
 	name string
 	path []Event
-}{
+}
+
+// rows are the states, Stopping by its rungs, and what leads to each one, all of it at `at`.
+var rows = []tableRow{
 	{"stopped", nil},
 	{"starting", []Event{Start{}}},
 	{"handshake", []Event{Start{}, Handshake{0}}},
@@ -35,25 +40,38 @@ var rows = []struct {
 
 var columns = []struct {
 	name string
-	ev   func(gen int) Event
+	ev   func(gen, spare int) Event
 }{
-	{"Start", func(int) Event { return Start{} }},
-	{"SpawnFail", func(g int) Event { return SpawnFailed{g, errors.New("no such file")} }},
-	{"Handshake", func(g int) Event { return Handshake{g} }},
-	{"Ready", func(g int) Event { return Ready{g} }},
-	{"Refused", func(g int) Event { return Refused{g} }},
-	{"Drained", func(g int) Event { return Drained{g} }},
-	{"StdoutClosed", func(g int) Event { return StdoutClosed{g} }},
-	{"Exit 0", func(g int) Event { return Exited{Gen: g} }},
-	{"Exit 42", func(g int) Event { return Exited{Gen: g, Code: 42} }},
-	{"Exit 1", func(g int) Event { return Exited{Gen: g, Code: 1} }},
-	{"Gone", func(g int) Event { return Gone{g} }},
-	{"Restart", func(int) Event { return Restart{Cause: Requested, Source: SourceTool} }},
-	{"Replace", func(int) Event { return Restart{Cause: Replace} }},
-	{"EOF", func(int) Event { return Stop{ClientEOF} }},
-	{"Signal", func(int) Event { return Stop{Signal} }},
+	{"Start", func(int, int) Event { return Start{} }},
+	{"SpawnFail", func(g, _ int) Event { return SpawnFailed{g, errors.New("no such file")} }},
+	{"Handshake", func(g, _ int) Event { return Handshake{g} }},
+	{"Ready", func(g, _ int) Event { return Ready{g} }},
+	{"Refused", func(g, _ int) Event { return Refused{g} }},
+	{"Drained", func(g, _ int) Event { return Drained{g} }},
+	{"StdoutClosed", func(g, _ int) Event { return StdoutClosed{g} }},
+	{"Exit 0", func(g, _ int) Event { return Exited{Gen: g} }},
+	{"Exit 42", func(g, _ int) Event { return Exited{Gen: g, Code: 42} }},
+	{"Exit 1", func(g, _ int) Event { return Exited{Gen: g, Code: 1} }},
+	{"Gone", func(g, _ int) Event { return Gone{g} }},
+	{"Restart", func(int, int) Event { return Restart{Cause: Requested, Source: SourceTool} }},
+	{"Replace", func(int, int) Event { return Restart{Cause: Replace} }},
+	{"EOF", func(int, int) Event { return Stop{ClientEOF} }},
+	{"Signal", func(int, int) Event { return Stop{Signal} }},
 	{"Tick", nil},
+
+	{"Introduced", func(int, int) Event { return Introduced{true} }},
+	{"Estranged", func(int, int) Event { return Introduced{} }},
+	{"SpareReady", func(_, s int) Event { return SpareReady{s} }},
+	{"SpareFailed", func(_, s int) Event { return SpareFailed{s, "it died"} }},
+	{"Condemned", func(g, _ int) Event { return Condemned{g, Unhealthy, "no answer"} }},
+	{"Overlap", func(int, int) Event { return overlap }},
+	{"Limit", func(int, int) Event { return limit }},
 }
+
+var (
+	overlap = Restart{Cause: Requested, Source: SourceTool, Reason: "new code", Overlap: true}
+	limit   = Restart{Cause: Requested, Source: SourceLimit, Reason: "too old", Overlap: true}
+)
 
 // table is every cell: the state that follows, the actions (D begin drain, I close stdin, T terminate, K kill, S spawn,
 // F finish; a report is implied by a change of state) and the time until the deadline. A dot: nothing happens at all.
@@ -77,7 +95,7 @@ const table = `
 
 func TestEveryCell(t *testing.T) {
 	cells := parseTable(t)
-	for _, row := range rows {
+	for _, row := range append(rows, spareRows...) {
 		for _, col := range columns {
 			t.Run(row.name+" "+col.name, func(t *testing.T) {
 				got := cell(row.path, col.ev)
@@ -90,20 +108,22 @@ func TestEveryCell(t *testing.T) {
 }
 
 // cell returns what a machine in the row's state makes of an event, or of the deadline if there is no event.
-func cell(path []Event, event func(int) Event) string {
-	m := New(rulesOf78())
+func cell(path []Event, event func(gen, spare int) Event) string {
+	opts := rulesOf78()
+	opts.Standby = 1
+	m := New(opts)
 	for _, ev := range path {
 		m.Step(at, 0, ev)
 	}
-	now, state, deadline := at.Add(10*time.Millisecond), m.State(), m.Deadline()
+	now, before, deadline := at.Add(10*time.Millisecond), m.Snapshot(), m.Deadline()
 	var actions []Action
 	if event != nil {
-		actions = m.Step(now, 0, event(max(m.gen, 0)))
+		actions = m.Step(now, 0, event(max(m.gen, 0), spareOf(m)))
 	} else {
 		now = deadline
 		actions = m.Tick(now, 0)
 	}
-	if len(actions) == 0 && m.State() == state && m.Deadline().Equal(deadline) {
+	if len(actions) == 0 && cmp.Equal(before, m.Snapshot()) && m.Deadline().Equal(deadline) {
 		return "."
 	}
 	text := m.State().String()
@@ -113,7 +133,7 @@ func cell(path []Event, event func(int) Event) string {
 	if !m.Deadline().IsZero() {
 		text += " " + m.Deadline().Sub(now).String()
 	}
-	return text
+	return text + marks(m)
 }
 
 func letters(actions []Action) string {
@@ -122,6 +142,14 @@ func letters(actions []Action) string {
 		switch a.(type) {
 		case Spawn:
 			b.WriteByte('S')
+		case SpawnSpare:
+			b.WriteByte('P')
+		case TakeOver:
+			b.WriteByte('O')
+		case Dismiss:
+			b.WriteByte('X')
+		case ReloadFailed:
+			b.WriteByte('L')
 		case BeginDrain:
 			b.WriteByte('D')
 		case CloseStdin:
@@ -143,30 +171,40 @@ func rulesOf78() Options {
 	return o
 }
 
+// parseTable puts the tables of every cell together.
 func parseTable(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	cells := map[string]map[string]string{}
-	var head []string
-	for line := range strings.Lines(table) {
-		var fields []string
-		for f := range strings.SplitSeq(strings.Trim(line, "|\n "), "|") {
-			fields = append(fields, strings.TrimSpace(f))
+	for _, one := range []string{table, besideTable, spareTable} {
+		var head []string
+		for line := range strings.Lines(one) {
+			var fields []string
+			for f := range strings.SplitSeq(strings.Trim(line, "|\n "), "|") {
+				fields = append(fields, strings.TrimSpace(f))
+			}
+			switch {
+			case len(fields) == 1:
+			case fields[0] == "row":
+				head = fields
+			default:
+				row := cells[fields[0]]
+				if row == nil {
+					row = map[string]string{}
+					cells[fields[0]] = row
+				}
+				for i, f := range fields[1:] {
+					row[head[i+1]] = f
+				}
+			}
 		}
-		if len(fields) == 1 {
-			continue
-		}
-		if head == nil {
-			head = fields
-			continue
-		}
-		row := map[string]string{}
-		for i, f := range fields[1:] {
-			row[head[i+1]] = f
-		}
-		cells[fields[0]] = row
 	}
-	if len(head) != len(columns)+1 || len(cells) != len(rows) {
-		t.Fatalf("the table has %d rows and %d columns", len(cells), len(head)-1)
+	if len(cells) != len(rows)+len(spareRows) {
+		t.Fatalf("the tables have %d rows", len(cells))
+	}
+	for name, row := range cells {
+		if len(row) != len(columns) {
+			t.Fatalf("row %s has %d columns", name, len(row))
+		}
 	}
 	return cells
 }

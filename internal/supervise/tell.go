@@ -10,11 +10,15 @@ import (
 // Emit is how a machine's owner tells its sinks of something.
 type Emit func(t event.Type, level slog.Level, message string, attrs ...slog.Attr)
 
+// throttleText is S0 5.2's.
+const throttleText = "Restart throttle triggered (max 1/sec)"
+
 // Tell says what follows on a process that is gone, in the order of S0 7.3: what the exit means, the wait, the restart.
-// exit is the last process's end in words, code its exit status. A report of anything else says nothing.
+// exit is the last process's end in words, code its exit status. A report of anything else says nothing; of a planned
+// restart beside the serving process [SpawnSpare.Tell] speaks.
 func (r Report) Tell(exit string, code int, emit Emit) {
 	decided := r.From == Sweeping || r.From == Starting && (r.To == Backoff || r.To == Failed || r.To == Starting)
-	if !decided && !r.Asked {
+	if !decided && !r.Asked && !r.AtOnce {
 		return
 	}
 	reason := slog.String(event.KeyReason, r.Reason)
@@ -23,7 +27,7 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 	case Clean, Shutdown:
 		emit(event.CleanShutdown, slog.LevelInfo, "Clean shutdown requested")
 		return
-	case Crash, StartFail, Misconfigured:
+	case Crash, StartFail, Misconfigured, Unhealthy, Memory:
 		emit(event.ServerCrashed, slog.LevelError, fmt.Sprintf("Server crashed (%s)", exit),
 			slog.Int(event.KeyExitCode, code), reason, slog.Bool(event.KeyRestarting, r.To != Failed))
 	}
@@ -36,7 +40,7 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 		return
 	}
 	if r.Throttled {
-		emit(event.RestartThrottled, slog.LevelWarn, "Restart throttle triggered (max 1/sec)", delay)
+		emit(event.RestartThrottled, slog.LevelWarn, throttleText, delay)
 	}
 	cause := slog.String(event.KeyCause, r.Cause.String())
 	emit(event.RestartInitiated, slog.LevelInfo, "Restart initiated: "+r.Reason, cause,
@@ -44,4 +48,16 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 	if r.To == Backoff && !r.Throttled {
 		emit(event.RestartDelayed, slog.LevelInfo, "Restart in "+r.Delay.String(), delay, cause)
 	}
+}
+
+// Tell says that a planned restart beside the serving process has begun, once for each.
+func (s SpawnSpare) Tell(emit Emit) {
+	if !s.Reload || s.Silent {
+		return
+	}
+	if s.Throttled > 0 {
+		emit(event.RestartThrottled, slog.LevelWarn, throttleText, slog.Int64(event.KeyDelayMS, s.Throttled.Milliseconds()))
+	}
+	emit(event.RestartInitiated, slog.LevelInfo, "Restart initiated: "+s.Reason, slog.String(event.KeyCause, s.Cause.String()),
+		slog.String(event.KeySource, s.Source.String()), slog.String(event.KeyReason, s.Reason))
 }

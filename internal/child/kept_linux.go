@@ -1,0 +1,147 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// kept is a process whose parent is the keeper.
+type kept struct {
+	line    *lifeline
+	channel *os.File // in the runtime's poller; closed after the end
+	pidfd   int      // to signal it by; closed with the channel
+	slot    int
+	spares  bool
+}
+
+// start spawns the process, by the keeper if there is one.
+func (p *Process) start(path string, spec Spec, env []string, theirs [3]*os.File) error {
+	if spec.Inherit {
+		return p.startDirect(path, spec, env, theirs)
+	}
+	slot, ok := takeSlot()
+	mine := ownBrand()
+	if !ok || !mine.valid() {
+		return p.startDirect(path, spec, env, theirs)
+	}
+	o := order{slot: slot, brand: mine.with(slot), path: path, dir: spec.Dir, argv: spec.Argv}
+	if spec.KillMode == KillGroup {
+		o.brand = mine.with(spared)
+	}
+	o.env = lastOfEach(append(env, cookieVar+"="+o.brand.cookie()))
+	err := p.startKept(o, theirs)
+	var number syscall.Errno
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &number):
+		err = &os.PathError{Op: "fork/exec", Path: path, Err: number}
+	default:
+		err = p.startDirect(path, spec, o.env, theirs)
+	}
+	freeSlot(slot)
+	return err
+}
+
+func (p *Process) startKept(o order, theirs [3]*os.File) error {
+	l, channel, err := place(o, theirs)
+	if err != nil {
+		return fmt.Errorf("%w: %v", errNoKeeper, err)
+	}
+	pid, pidfd, err := l.answer(channel)
+	if err != nil {
+		closeFds(channel)
+		return err
+	}
+	p.pid = pid
+	p.tree.kept = &kept{line: l, channel: os.NewFile(uintptr(channel), "keeper"), pidfd: pidfd, slot: o.slot,
+		spares: o.brand.slot() == spared}
+	return nil
+}
+
+// end waits for the process's end and returns its status; the process is reaped then, and its descendants are gone.
+func (p *Process) end() Status {
+	k := p.tree.kept
+	if k == nil {
+		return p.endDirect()
+	}
+	var status Status
+	if m, err := k.report(); err == nil {
+		status = statusOf(unix.WaitStatus(m.number), m.cpu, m.maxrss)
+		status.Uptime = m.lived
+	} else {
+		status = k.lost(p.pid)
+		status.Uptime = time.Since(p.started)
+	}
+	p.mu.Lock()
+	p.reaped = true
+	_ = k.channel.Close()
+	closeFds(k.pidfd)
+	p.mu.Unlock()
+	freeSlot(k.slot)
+	reapForgotten(time.Now())
+	return status
+}
+
+// report waits for what the keeper says of the end; an error says that there is no keeper any more.
+func (k *kept) report() (message, error) {
+	rc, err := k.channel.SyscallConn()
+	if err != nil {
+		return message{}, err
+	}
+	var b [messageSize]byte
+	var n int
+	var readErr error
+	if err := rc.Read(func(fd uintptr) bool {
+		var fds []int
+		n, fds, readErr = receive(int(fd), b[:])
+		closeFds(fds...)
+		return !errors.Is(readErr, unix.EAGAIN)
+	}); err != nil {
+		return message{}, err
+	}
+	if readErr != nil {
+		return message{}, readErr
+	}
+	if n == 0 {
+		return message{}, io.EOF
+	}
+	return decodeMessage(b[:n])
+}
+
+// signal reaches the group. Only the keeper knows for sure whose a number is, but a pidfd is as good.
+func (k *kept) signal(sig syscall.Signal) error {
+	switch err := signalGroup(k.pidfd, sig); {
+	case errors.Is(err, unix.ESRCH):
+		return os.ErrProcessDone
+	case !errors.Is(err, unix.EINVAL):
+		return err
+	}
+	// Kernels before 6.9: the keeper, who reaps the leader, does it.
+	rc, err := k.channel.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sendErr error
+	err = rc.Control(func(fd uintptr) {
+		sendErr = send(int(fd), message{kind: kindSignal, number: int32(sig)}.encode())
+	})
+	if errors.Is(sendErr, unix.EPIPE) {
+		sendErr = os.ErrProcessDone // or the keeper is gone, and the process with it
+	}
+	return errors.Join(err, sendErr)
+}
+
+// signal reaches the group, or the keeper's ward. The caller has seen that the leader is not reaped.
+func (t *tree) signal(pid int, sig syscall.Signal) error {
+	if t.kept != nil {
+		return t.kept.signal(sig)
+	}
+	return killGroup(pid, sig)
+}

@@ -1,0 +1,216 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// answerTime is how long the keeper may take to start a process: executing a file on a slow network takes seconds.
+const answerTime = 10 * time.Second
+
+// keeperTries is how many keepers may end without ever having started anything until outlive does without.
+const keeperTries = 3
+
+// errNoKeeper says that a process must be started directly.
+var errNoKeeper = errors.New("no keeper")
+
+// lifeline is our side of one keeper. When our end of the line closes, however that comes about, the keeper ends
+// everything that it has started.
+type lifeline struct {
+	line   int
+	proc   *os.Process
+	pidfd  int
+	buried sync.Once
+}
+
+// keeping is this program's use of keepers: one at a time, started with the first process.
+var keeping struct {
+	mu    sync.Mutex // held while a keeper is chosen and its order sent; nothing waits in it
+	now   *lifeline
+	tries int          // keepers started since the last that proved itself
+	slot  int          // the last that was given away
+	slots map[int]bool // in use
+}
+
+// Prepare starts the keeper, so that it is ready when the first process is to start; without it the first [Start] does
+// that and takes a few milliseconds more. It returns before the keeper is ready. Call it after [RunKeeperIfAsked].
+func Prepare() {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	_, _ = theKeeper() // the first Start tries again and finds out what follows from it
+}
+
+// theKeeper returns the living keeper. The caller holds keeping.mu.
+func theKeeper() (*lifeline, error) {
+	if !keeperPossible.Load() {
+		return nil, errNoKeeper
+	}
+	if l := keeping.now; l != nil {
+		if over, err := ended(l.pidfd); err == nil && !over {
+			return l, nil
+		}
+		l.bury()
+		keeping.now = nil
+	}
+	if keeping.tries >= keeperTries {
+		return nil, errNoKeeper
+	}
+	keeping.tries++
+	l, err := startKeeper()
+	if err != nil {
+		return nil, fmt.Errorf("start keeper: %w", err)
+	}
+	keeping.now = l
+	return l, nil
+}
+
+func startKeeper() (*lifeline, error) {
+	// Should the keeper be killed, its orphans are ours, and we can find them.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, os.NewSyscallError("prctl", err)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "lifeline")
+	defer theirs.Close()
+	l := &lifeline{line: pair[0], pidfd: -1}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err == nil {
+		defer null.Close()
+		l.proc, err = os.StartProcess("/proc/self/exe", []string{keeperName, strconv.Itoa(os.Getpid())}, &os.ProcAttr{
+			// It needs little of the runtime: one processor, a small heap.
+			Env:   []string{"GOMAXPROCS=1", "GOGC=10", cookieVar + "=" + ownBrand().with(keeperSlot).cookie()},
+			Files: []*os.File{null, null, null, theirs},
+			Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &l.pidfd},
+		})
+	}
+	if err == nil && l.pidfd < 0 { // without pidfd there is no watching, neither here nor there
+		_ = l.proc.Kill()
+		_, _ = l.proc.Wait()
+		err = unix.ENOSYS
+	}
+	if err != nil {
+		closeFds(l.line, l.pidfd)
+		return nil, err
+	}
+	return l, nil
+}
+
+// bury makes sure that the keeper is dead: when it returns, the keeper's children are ours.
+func (l *lifeline) bury() {
+	l.buried.Do(func() {
+		_ = l.proc.Kill()
+		_, _ = l.proc.Wait()
+		closeFds(l.line, l.pidfd)
+	})
+}
+
+// takeSlot returns a number that none of our living processes has. ok is false when there are too many.
+func takeSlot() (slot int, ok bool) {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	if keeping.slots == nil {
+		keeping.slots = make(map[int]bool)
+	}
+	for range keeperSlot {
+		keeping.slot = keeping.slot%(keeperSlot-1) + 1
+		if !keeping.slots[keeping.slot] {
+			keeping.slots[keeping.slot] = true
+			return keeping.slot, true
+		}
+	}
+	return 0, false
+}
+
+func freeSlot(slot int) {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	delete(keeping.slots, slot)
+}
+
+// place sends an order to the keeper and returns our end of the new process's channel.
+func place(o order, files [3]*os.File) (l *lifeline, channel int, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, -1, os.NewSyscallError("socketpair", err)
+	}
+	defer closeFds(pair[1])
+	text, err := inMemory(o.encode())
+	if err != nil {
+		closeFds(pair[0])
+		return nil, -1, os.NewSyscallError("memfd_create", err)
+	}
+	defer closeFds(text)
+	dir, err := unix.Open(".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		closeFds(pair[0])
+		return nil, -1, os.NewSyscallError("open", err)
+	}
+	defer closeFds(dir)
+	fds := make([]int, 0, orderFds)
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	fds = append(fds, pair[1], dir, text)
+
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	for range keeperTries {
+		if l, err = theKeeper(); err != nil {
+			break
+		}
+		if err = send(l.line, []byte{0}, fds...); err == nil {
+			return l, pair[0], nil
+		}
+		l.bury() // it does not even read
+	}
+	closeFds(pair[0])
+	return nil, -1, err
+}
+
+// answer waits for the keeper's answer to an order: the new process and its pidfd. The error of a process that cannot be
+// started is its errno; any other says that there is no telling, and that nothing was started or will live.
+func (l *lifeline) answer(channel int) (pid, pidfd int, err error) {
+	for end := time.Now().Add(answerTime); ; {
+		p := []unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}
+		n, err := unix.Poll(p, int(time.Until(end).Milliseconds()))
+		if n > 0 {
+			break
+		}
+		if err == nil || !errors.Is(err, unix.EINTR) {
+			l.bury() // it hangs
+			return 0, -1, errNoKeeper
+		}
+	}
+	var b [messageSize]byte
+	n, fds, err := receive(channel, b[:])
+	if err == nil && n == 0 {
+		return 0, -1, errNoKeeper // it died, or could not take the descriptors
+	}
+	m, decodeErr := decodeMessage(b[:n])
+	if err = errors.Join(err, decodeErr); err != nil {
+		closeFds(fds...)
+		return 0, -1, err
+	}
+	keeping.mu.Lock()
+	keeping.tries = 0
+	keeping.mu.Unlock()
+	if m.kind == kindFailed {
+		closeFds(fds...)
+		return 0, -1, syscall.Errno(m.number)
+	}
+	if len(fds) != 1 { // no descriptor was free for it here
+		l.bury()
+		return 0, -1, errNoKeeper
+	}
+	return int(m.number), fds[0], nil
+}

@@ -1,0 +1,278 @@
+package child
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// startVictim starts a victim here and waits until all of it runs.
+func startVictim(t *testing.T, kind, token string, mode KillMode) *running {
+	t.Helper()
+	exited := make(chan Status, 2)
+	p, err := Start(Spec{Argv: []string{os.Args[0], kind, token}, Env: withMode("victim"), KillMode: mode},
+		func(s Status) { exited <- s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.Kill()
+		closeAll(p.ours)
+	})
+	r := &running{p, exited, bufio.NewReader(p.Stdout())}
+	if got := r.line(t); got != "up" {
+		t.Fatalf("victim says %q", got)
+	}
+	return r
+}
+
+// When onExit is called nobody is left, however the leader went and whatever its descendants did to get away.
+func TestNobodySurvivesTheServer(t *testing.T) {
+	for _, kind := range victims {
+		for _, killer := range []string{"exit", "crash", "kill"} {
+			t.Run(kind+"/"+killer, func(t *testing.T) {
+				token := newToken(t)
+				r := startVictim(t, kind, token, KillTree)
+				before := len(survivors(token))
+				began := time.Now()
+				if killer == "kill" {
+					_ = r.Kill()
+				} else {
+					_, _ = io.WriteString(r.Stdin(), killer+"\n")
+				}
+				r.wait(t)
+				took := time.Since(began)
+				if left := survivors(token); len(left) > 0 {
+					t.Errorf("survivors:\n%s", strings.Join(left, "\n"))
+				}
+				t.Logf("cell %s/%s: %d processes, gone after %v", kind, killer, before, took.Round(10*time.Microsecond))
+			})
+		}
+	}
+}
+
+// outlive is another process that supervises victims, for being killed.
+type outlive struct {
+	cmd    *exec.Cmd
+	out    *bufio.Reader
+	keeper int
+}
+
+func startOutlive(t *testing.T, token string, mode KillMode, kinds ...string) *outlive {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{token, string(mode)}, kinds...)...)
+	cmd.Env = withMode("supervisor")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	o := &outlive{cmd: cmd, out: bufio.NewReader(out)}
+	line := o.line(t)
+	if _, err := fmt.Sscanf(line, "keeper %d", &o.keeper); err != nil || o.keeper == 0 {
+		t.Fatalf("the supervisor says %q", line)
+	}
+	return o
+}
+
+func (o *outlive) line(t *testing.T) string {
+	t.Helper()
+	line, err := o.out.ReadString('\n')
+	if err != nil {
+		t.Fatalf("the supervisor says %q and ends: %v", line, err)
+	}
+	return strings.TrimSpace(line)
+}
+
+func TestNobodySurvivesOutlive(t *testing.T) {
+	for _, kind := range victims {
+		t.Run(kind, func(t *testing.T) {
+			token := newToken(t)
+			o := startOutlive(t, token, KillTree, kind)
+			_ = o.cmd.Process.Kill()
+			took := noSurvivors(t, token, 5*time.Second)
+			t.Logf("cell %s/outlive killed: gone after %v", kind, took.Round(100*time.Microsecond))
+		})
+	}
+}
+
+func TestNobodySurvivesTheKeeper(t *testing.T) {
+	for _, kind := range victims {
+		t.Run(kind, func(t *testing.T) {
+			token := newToken(t)
+			o := startOutlive(t, token, KillTree, kind)
+			began := time.Now()
+			_ = unix.Kill(o.keeper, unix.SIGKILL)
+			if got := o.line(t); got != "end 137 killed" {
+				t.Errorf("reported: %q", got)
+			}
+			took := time.Since(began)
+			// The supervisor itself has the token, too.
+			if left := survivors(token); len(left) != 1 {
+				t.Errorf("survivors:\n%s", strings.Join(left, "\n"))
+			}
+			t.Logf("cell %s/keeper killed: gone and reported after %v", kind, took.Round(10*time.Microsecond))
+		})
+	}
+}
+
+func TestNobodySurvivesTheSweep(t *testing.T) {
+	for _, kind := range victims {
+		t.Run(kind, func(t *testing.T) {
+			token := newToken(t)
+			o := startOutlive(t, token, KillTree, kind)
+			pid := o.cmd.Process.Pid
+			of := func(b brand) bool { return b.pid() == pid }
+			if early, err := straysOf(of); err != nil || len(early) > 0 {
+				t.Fatalf("strays of a living outlive: %v, %v", early, err)
+			}
+			for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} { // neither acts after the other's death
+				_ = unix.Kill(o.keeper, sig)
+				_ = unix.Kill(pid, sig)
+			}
+			_ = o.cmd.Wait()
+			time.Sleep(5 * time.Millisecond) // what Pdeathsig reaches is gone
+			left := len(survivors(token))
+			began := time.Now()
+			report, err := sweepStrays(context.Background(), of)
+			if err != nil || len(report.Left) > 0 {
+				t.Errorf("%v, %v", report, err)
+			}
+			took := time.Since(began)
+			if left := survivors(token); len(left) > 0 {
+				t.Errorf("survivors:\n%s", strings.Join(left, "\n"))
+			}
+			t.Logf("cell %s/both killed: %d left, %s, gone after %v", kind, left, report, took.Round(time.Millisecond))
+		})
+	}
+}
+
+// One keeper serves several servers, and knows whose orphan is whose.
+func TestAServersEndLeavesTheOthersAlone(t *testing.T) {
+	for _, kind := range []string{"daemon", "clobbered-daemon"} {
+		t.Run(kind, func(t *testing.T) {
+			mine, other := newToken(t), newToken(t)
+			a, b := startVictim(t, kind, mine, KillTree), startVictim(t, kind, other, KillTree)
+			before := survivors(other)
+			_ = a.Kill()
+			a.wait(t)
+			if left := survivors(mine); len(left) > 0 {
+				t.Errorf("survivors:\n%s", strings.Join(left, "\n"))
+			}
+			if after := survivors(other); len(after) != len(before) || len(after) != 2 {
+				t.Errorf("of the other server there were %q and now there are %q", before, after)
+			}
+			_ = b.Kill()
+			b.wait(t)
+			if left := survivors(other); len(left) > 0 {
+				t.Errorf("survivors:\n%s", strings.Join(left, "\n"))
+			}
+		})
+	}
+}
+
+// A server that starts daemons on purpose keeps them: after its own end, after outlive's, and at the next sweep.
+func TestKillGroupSparesDaemons(t *testing.T) {
+	for _, kind := range []string{"daemon", "clobbered-daemon"} {
+		t.Run(kind, func(t *testing.T) {
+			token := newToken(t)
+			r := startVictim(t, kind, token, KillGroup)
+			_ = r.Kill()
+			r.wait(t)
+			if left := survivors(token); len(left) != 1 {
+				t.Errorf("after its end: %q", left)
+			}
+
+			token = newToken(t)
+			o := startOutlive(t, token, KillGroup, kind)
+			_ = o.cmd.Process.Kill()
+			_ = o.cmd.Wait()
+			gone(t, o.keeper)
+			if left := survivors(token); len(left) != 1 {
+				t.Errorf("after outlive's end: %q", left)
+			}
+			pid := o.cmd.Process.Pid
+			if strays, err := straysOf(func(b brand) bool { return b.pid() == pid }); err != nil || len(strays) > 0 {
+				t.Errorf("strays %v, %v", strays, err)
+			}
+		})
+	}
+	t.Run("group", func(t *testing.T) {
+		token := newToken(t)
+		r := startVictim(t, "group", token, KillGroup)
+		_ = r.Kill()
+		r.wait(t)
+		noSurvivors(t, token, 5*time.Second)
+	})
+}
+
+// Without the keeper's dispatch in main processes are started as before.
+func TestStartWithoutKeeper(t *testing.T) {
+	keeperPossible.Store(false)
+	defer keeperPossible.Store(true)
+	r := start(t, "exit", "3")
+	if r.tree.kept != nil {
+		t.Error("there is a keeper")
+	}
+	if s := r.wait(t); s.Code != 3 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// A keeper that is killed between two starts is replaced.
+func TestTheNextStartReplacesTheKeeper(t *testing.T) {
+	start(t, "exit", "0").wait(t)
+	first := keeperPID()
+	_ = unix.Kill(first, unix.SIGKILL)
+	gone(t, first)
+	r := start(t, "exit", "4")
+	if r.tree.kept == nil || keeperPID() == first || parentOf(keeperPID()) != os.Getpid() {
+		t.Errorf("keeper %d, before %d", keeperPID(), first)
+	}
+	if s := r.wait(t); s.Code != 4 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// What a process gets does not depend on who starts it.
+func TestKeptProcessHasOurDirectoryAndItsEnvironment(t *testing.T) {
+	Prepare()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	large := strings.Repeat("x", 100<<10)
+	exited := make(chan Status, 1)
+	env := []string{"PATH=" + os.Getenv("PATH"), cookieVar + "=of an outer outlive"}
+	for i := range 12 { // more than any datagram takes
+		env = append(env, "LARGE"+strconv.Itoa(i)+"="+large)
+	}
+	p, err := Start(Spec{Argv: []string{"sh", "-c", `pwd; echo ${#LARGE11}; env | grep -c ` + cookieVar + `; echo $` + cookieVar}, Env: env},
+		func(s Status) { exited <- s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(p.ours)
+	out, err := io.ReadAll(p.Stdout())
+	<-exited
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil || len(lines) != 4 || lines[0] != dir || lines[1] != strconv.Itoa(len(large)) || lines[2] != "1" {
+		t.Fatalf("%q, %v", out, err)
+	}
+	if b := parseCookie(lines[3]); b.instance() != ownBrand().instance() || b.pid() != os.Getpid() {
+		t.Errorf("cookie %q", lines[3])
+	}
+}

@@ -1,0 +1,31 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// TreeUsage is not supported here: the kernel tells memory and times of other processes through libproc only, which
+// golang.org/x/sys does not reach.
+func TreeUsage(pid int) (Usage, error) {
+	return Usage{}, fmt.Errorf("usage of process %d: %w", pid, ErrUnsupported)
+}
+
+// Continue sends SIGCONT to the process group that pid leads, for one that was stopped. It returns an error that wraps
+// [os.ErrProcessDone] when there is no such group. The caller knows that the leader has not been reaped.
+func Continue(pid int) error {
+	if pid <= 1 { // the kernel would reach everybody, or ourselves
+		return fmt.Errorf("continue process group %d: %w", pid, os.ErrInvalid)
+	}
+	err := unix.Kill(-pid, unix.SIGCONT)
+	if errors.Is(err, unix.ESRCH) {
+		err = os.ErrProcessDone
+	}
+	if err != nil {
+		return fmt.Errorf("continue process group %d: %w", pid, err)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package health
+
+import "time"
+
+// lookEvery is the time between two looks while an answer is awaited. A short one shows an interruption of outlive, and
+// a process that was stopped, in time; a server that is silent for long is looked at less.
+func (w *Watch) lookEvery() time.Duration {
+	if w.rounds < w.opts.Rounds {
+		return max(w.opts.Patience/5, time.Millisecond)
+	}
+	return w.opts.Patience
+}
+
+// rest waits until the server is to be asked.
+func (w *Watch) rest(now time.Time, v View) []Action {
+	if due := w.due(now, v); due.After(now) {
+		w.deadline = due
+		return nil
+	}
+	return w.ask(now, v)
+}
+
+// due is when the server is to be asked next, if nothing is heard from it by then.
+func (w *Watch) due(now time.Time, v View) time.Time {
+	at := later(w.signed, v.Heard).Add(w.interval)
+	switch {
+	case w.open:
+		at = w.roundAt.Add(w.spacing())
+	case v.Heard.After(w.called):
+	case w.exceeded:
+		at = now
+	case !w.called.IsZero():
+		if w.grace.IsZero() {
+			w.grace = now.Add(w.opts.Afterwork)
+		}
+		at = w.grace
+	}
+	return later(at, later(w.fresh, w.pinged).Add(w.opts.Every))
+}
+
+// spacing is the time from one round's beginning to the next's. After the rounds that suffice against a server that
+// does nothing at all there is no hurry.
+func (w *Watch) spacing() time.Duration {
+	d := w.opts.Every
+	for n := w.opts.Rounds; n <= w.rounds && d < slowest; n++ {
+		d = w.opts.doubled(d)
+	}
+	return d
+}
+
+// ask begins a round.
+func (w *Watch) ask(now time.Time, v View) []Action {
+	first := !w.open
+	if first {
+		w.open, w.since = true, now
+		w.evidence = gather(v.Look)
+	}
+	w.phase, w.roundAt, w.pinged = waiting, now, now
+	w.waited, w.lists = 0, 0
+	w.deadline = now.Add(w.lookEvery())
+	switch {
+	case !first && v.Unread > 0: // the last round's probes are still there: more of them would fill the pipe
+		return nil
+	case w.noPing:
+		return []Action{Send{Lists}}
+	}
+	w.ping = true
+	return []Action{Send{Ping}}
+}
+
+// wait gives a probe its time, then tries another way, then ends the round.
+func (w *Watch) wait(now time.Time, v View) []Action {
+	patience := w.opts.Patience
+	var acts []Action
+	switch {
+	case w.lists > 0 && w.waited >= w.lists+patience, w.lists == 0 && w.waited >= 2*patience:
+		return w.fail(now, v)
+	case w.lists == 0 && w.ping && w.waited >= patience && v.Unread == 0:
+		// It has read the ping and does not answer: some servers do not know ping, and are not to die for it.
+		w.lists = w.waited
+		acts = []Action{Send{Lists}}
+	}
+	end := 2 * patience
+	if w.lists > 0 {
+		end = w.lists + patience
+	}
+	w.deadline = now.Add(min(w.lookEvery(), end-w.waited))
+	return acts
+}
+
+// fail ends a round that got no answer.
+func (w *Watch) fail(now time.Time, v View) []Action {
+	w.rounds++
+	w.phase = resting
+	w.tally.count(&w.evidence, w.proven)
+	if w.tally.enough(w.opts.Rounds) {
+		return w.condemn(w.reason(now, v))
+	}
+	var acts []Action
+	if w.tally.any() && !w.suspected {
+		w.suspected = true
+		acts = []Action{Suspect{Reason: w.reason(now, v)}}
+	}
+	w.evidence = gather(v.Look)
+	w.deadline = later(now, w.roundAt.Add(w.spacing()))
+	return acts
+}

@@ -1,0 +1,144 @@
+package launcher
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// lookLimit bounds the walk: behind a launcher there are a handful of processes.
+const lookLimit = 512
+
+// look returns the leader and its living descendants, parents first. What ends meanwhile, or may not be read, is left
+// out, except the leader.
+func look(leader int, stdin, stdout *os.File) ([]process, error) {
+	in, err := pipeName(stdin)
+	if err != nil {
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	out, err := pipeName(stdout)
+	if err != nil {
+		return nil, fmt.Errorf("stdout: %w", err)
+	}
+	var tree []process
+	todo := []process{{pid: leader}}
+	for len(todo) > 0 && len(tree) < lookLimit {
+		p := todo[0]
+		todo = todo[1:]
+		if err := p.read(in, out); err != nil {
+			if p.pid == leader {
+				return nil, fmt.Errorf("process %d: %w", leader, err)
+			}
+			continue
+		}
+		tree = append(tree, p)
+		for _, pid := range childrenOf(p.pid) {
+			todo = append(todo, process{pid: pid, parent: p.pid})
+		}
+	}
+	return tree, nil
+}
+
+// pipeName is what /proc calls the pipe that f is an end of; both ends have the same name.
+func pipeName(f *os.File) (string, error) {
+	if f == nil {
+		return "", fmt.Errorf("no pipe: %w", os.ErrInvalid)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || info.Mode()&os.ModeNamedPipe == 0 {
+		return "", fmt.Errorf("not a pipe: %w", os.ErrInvalid)
+	}
+	return "pipe:[" + strconv.FormatUint(st.Ino, 10) + "]", nil
+}
+
+func (p *process) read(in, out string) error {
+	at := "/proc/" + strconv.Itoa(p.pid) + "/"
+	cmdline, err := os.ReadFile(at + "cmdline")
+	if err != nil {
+		return err
+	}
+	p.argv, p.titled = splitCmdline(cmdline)
+	environ, err := os.ReadFile(at + "environ")
+	if err != nil {
+		return err
+	}
+	p.env = splitZero(environ)
+	if p.exe, err = os.Readlink(at + "exe"); err != nil {
+		return err
+	}
+	if p.dir, err = os.Readlink(at + "cwd"); err != nil {
+		return err
+	}
+	p.holds = holds(at+"fd", in, out)
+	return nil
+}
+
+// holds tells whether the process can read from the pipe in and write to the pipe out.
+func holds(dir, in, out string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	reads, writes := false, false
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		name, err := os.Readlink(path)
+		if err != nil || name != in && name != out {
+			continue
+		}
+		info, err := os.Lstat(path) // the link's own permissions tell how the file was opened
+		if err != nil {
+			continue
+		}
+		reads = reads || name == in && info.Mode()&0o400 != 0
+		writes = writes || name == out && info.Mode()&0o200 != 0
+	}
+	return reads && writes
+}
+
+func childrenOf(pid int) (all []int) {
+	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil {
+		return nil
+	}
+	for _, path := range tasks {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		for _, word := range strings.Fields(string(b)) {
+			if n, err := strconv.Atoi(word); err == nil {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
+// splitCmdline reads /proc/PID/cmdline. A title that a process has written over its argv is filled up with zeros, which
+// look like empty words.
+func splitCmdline(b []byte) (argv []string, titled bool) {
+	if len(b) > 0 && b[len(b)-1] != 0 {
+		return splitZero(b), true // the kernel shows a title like this when it went beyond argv's end
+	}
+	argv = splitZero(b)
+	n := len(argv)
+	return argv, n > 2 && !slices.ContainsFunc(argv[n-2:], func(s string) bool { return s != "" })
+}
+
+func splitZero(b []byte) []string {
+	b = bytes.TrimSuffix(b, []byte{0})
+	if len(b) == 0 {
+		return nil
+	}
+	return strings.Split(string(b), "\x00")
+}

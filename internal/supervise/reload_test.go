@@ -1,0 +1,203 @@
+package supervise
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// did compares what was done about spares since the last call, and forgets it.
+func (s *story) did(want ...Action) *story {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.beside); diff != "" {
+		s.t.Fatalf("(-want +got):\n%s", diff)
+	}
+	s.beside = nil
+	return s
+}
+
+// serves expects which process serves, in which state.
+func (s *story) serves(gen int, state State) *story {
+	s.t.Helper()
+	if s.Generation() != gen || s.State() != state {
+		s.t.Fatalf("%d is %s, want %d to be %s", s.Generation(), s.State(), gen, state)
+	}
+	return s
+}
+
+// newCode is the spare that overlap starts.
+func newCode(gen int) SpawnSpare {
+	return SpawnSpare{Gen: gen, Reload: true, Cause: Requested, Source: SourceTool, Reason: "new code"}
+}
+
+func TestOverlapSwitchesWhenTheNewProcessCanServe(t *testing.T) {
+	s := begin(t, Options{}).up().pass(time.Minute).tell(overlap).did(newCode(1)).serves(0, Serving)
+	reported := len(s.reports)
+	s.pass(10*time.Second).tell(SpareReady{1}).did(TakeOver{Gen: 1, Old: 0, Ready: true}).serves(1, Serving).expect(Serving, 1)
+	want := Report{From: Serving, To: Serving, Gen: 1, Restarts: 1, Cause: Requested, Source: SourceTool, Reason: "new code"}
+	if diff := cmp.Diff([]Report{want}, s.reports[reported:]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if snap := s.Snapshot(); !snap.Since.Equal(s.now) || snap.Cause != NoCause || len(snap.Spares) > 0 {
+		t.Errorf("then: %+v", snap)
+	}
+	if s.doing != "SPO" {
+		t.Errorf("did %q: the old process is its owner's to retire", s.doing)
+	}
+	if s.tell(Exited{Gen: 0, Code: 1}, Gone{0}).serves(1, Serving); s.Restarts() != 1 {
+		t.Error("the old one's end counted")
+	}
+}
+
+func TestAReloadThatFailsChangesNothing(t *testing.T) {
+	why := func(gen int, why string) ReloadFailed {
+		return ReloadFailed{Gen: gen, Source: SourceTool, Reason: "new code", Why: why}
+	}
+	s := begin(t, Options{}).up().tell(overlap, SpareFailed{1, "exit 1"}).did(newCode(1), why(1, "exit 1"))
+	s.pass(time.Hour).serves(0, Serving)
+	s.tell(overlap).did(newCode(2)).pass(30*time.Second - 1).did()
+	s.pass(1).did(Dismiss{2}, why(2, "no answer to the handshake within 30s"))
+	s.tell(SpareReady{2}, SpareFailed{2, "late"}).did().serves(0, Serving)
+	s.tell(overlap, Introduced{}).did(newCode(3), Dismiss{3}, why(3, "the client's handshake is not known any more"))
+	s.tell(overlap, Introduced{}).did(why(-1, "the client's handshake is not known any more")).pass(time.Hour).did()
+}
+
+func TestAFailedReloadLeavesTheServingProcessAsHealthyAsItWas(t *testing.T) {
+	s := begin(t, preset(t, "exponential")).exit(1).pass(time.Second).exit(1).pass(2 * time.Second).up().pass(30 * time.Second)
+	marker := Restart{Cause: Requested, Source: SourceMarker, Overlap: true}
+	s.tell(marker, SpareFailed{3, "exit 1"}).pass(30 * time.Second).exit(1)
+	if got := s.last().Delay; got != time.Second {
+		t.Errorf("the next crash waits %s: it was up for a minute", got)
+	}
+}
+
+func TestTheLatestReloadWins(t *testing.T) {
+	s := begin(t, Options{}).up().tell(overlap).pass(200 * time.Millisecond)
+	latest := Restart{Cause: Requested, Source: SourceControl, Reason: "newest code", Overlap: true}
+	s.tell(overlap).did(newCode(1), Dismiss{1})
+	s.tell(latest, SpareReady{1}).pass(799 * time.Millisecond).did()
+	s.pass(time.Millisecond).did(SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceControl, Reason: "newest code",
+		Throttled: 800 * time.Millisecond})
+	s.tell(SpareReady{2}).did(TakeOver{Gen: 2, Ready: true}).expect(Serving, 2)
+	if got := s.last(); got.Source != SourceControl || got.Reason != "newest code" {
+		t.Errorf("reported %+v", got)
+	}
+}
+
+// TestWishesWithoutEndStillLeadToAStart: each further wish must not put the start off.
+func TestWishesWithoutEndStillLeadToAStart(t *testing.T) {
+	s := begin(t, Options{}).up().tell(overlap).did(newCode(1))
+	for range 20 {
+		s.tell(overlap).pass(50 * time.Millisecond)
+	}
+	if want := []Action{Dismiss{1}, SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceTool, Reason: "new code",
+		Throttled: time.Second}}; !cmp.Equal(want, s.beside) {
+		t.Errorf("after a second: %v", s.beside)
+	}
+}
+
+func TestAReloadWaitsForTheFloorButNotForThePause(t *testing.T) {
+	s := begin(t, preset(t, "tiered")).up().tell(overlap).did(newCode(1))
+	s.tell(SpareReady{1}).did(TakeOver{Gen: 1, Ready: true}).tell(overlap).did()
+	if due := s.Deadline().Sub(s.now); due != time.Second {
+		t.Errorf("starts in %s", due)
+	}
+}
+
+func TestWithoutOverlapTheOldProcessEndsFirst(t *testing.T) {
+	s := begin(t, Options{}).up().tell(overlap, byTool).did(newCode(1), Dismiss{1}).serves(0, Stopping)
+	if s.doing != "SPXD" {
+		t.Errorf("did %q", s.doing)
+	}
+	s = begin(t, Options{}).tell(overlap).serves(0, Stopping).did()
+	s.exit(143).serves(1, Starting)
+}
+
+func TestTheReloadsProcessFollowsOnOneThatDies(t *testing.T) {
+	for name, death := range map[string][]Event{
+		"a crash":           {Exited{Code: 1}, Gone{}},
+		"its own wish":      {Exited{Code: 42}, Gone{}},
+		"a closed stdout":   {StdoutClosed{}, Exited{Code: 137, Signalled: true}, Gone{}},
+		"it was condemned":  {Condemned{Cause: Memory, Reason: "2 GiB"}, Exited{Code: 137, Signalled: true}, Gone{}},
+		"a person's signal": {Exited{Code: 143, Signalled: true}, Gone{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begin(t, Options{}).up().tell(overlap).did(newCode(1)).pass(10 * time.Second).tell(death...)
+			s.did(TakeOver{Gen: 1, Old: -1}).serves(1, Starting)
+			if due := s.Deadline().Sub(s.now); due != 20*time.Second {
+				t.Errorf("it may take %s", due)
+			}
+			s.up().serves(1, Serving).expect(Serving, 2).pass(time.Hour).did()
+		})
+		t.Run(name+", and it is ready", func(t *testing.T) {
+			s := begin(t, Options{}).up().tell(overlap).did(newCode(1)).tell(death[:len(death)-1]...)
+			s.tell(SpareReady{1}).did().tell(death[len(death)-1]).did(TakeOver{Gen: 1, Old: -1, Ready: true}).serves(1, Serving)
+		})
+	}
+}
+
+func TestAnAdoptedProcessThatDoesNotComeUpIsAFailedStart(t *testing.T) {
+	s := begin(t, preset(t, "exponential")).up().tell(overlap).exit(1).serves(1, Starting).pass(30*time.Second).serves(1, Stopping)
+	if got := s.last(); got.Cause != StartFail {
+		t.Errorf("reported %+v", got)
+	}
+	s.exit(137).expect(Backoff, 3)
+}
+
+// TestNewsOfASpareThatTookOverMeanwhile: the owner may have seen them before it heard of the switch.
+func TestNewsOfASpareThatTookOverMeanwhile(t *testing.T) {
+	s := begin(t, Options{}).up().tell(overlap).exit(1).serves(1, Starting)
+	s.tell(SpareReady{1}).serves(1, Serving)
+	s.tell(SpareFailed{1, "it died"}).serves(1, Backoff).pass(time.Second).serves(2, Starting).expect(Starting, 3)
+	if got := s.spawns[1]; got.Cause != Crash || got.Reason != "it died" {
+		t.Errorf("started %+v", got)
+	}
+	s = begin(t, Options{}).up().tell(overlap).exit(1).tell(SpareFailed{1, "it died"})
+	if got := s.last(); s.State() != Backoff || got.Cause != StartFail {
+		t.Errorf("%s, reported %+v", s.State(), got)
+	}
+	s = begin(t, Options{}).up().tell(overlap).exit(1).tell(Stop{Signal}, SpareFailed{1, "it died"}).expect(Stopped, 2)
+	if !s.Snapshot().Over {
+		t.Error("not over")
+	}
+}
+
+func TestAPromisedReloadShortensTheWaitAfterACrash(t *testing.T) {
+	s := begin(t, preset(t, "tiered")).up().tell(overlap, SpareReady{1}, overlap).did(newCode(1), TakeOver{Gen: 1, Ready: true})
+	s.pass(300 * time.Millisecond).exit(1)
+	if got := s.last(); got.To != Backoff || got.Delay != 700*time.Millisecond {
+		t.Errorf("reported %+v", got)
+	}
+	s.pass(700*time.Millisecond).serves(2, Starting).up().pass(time.Hour).did()
+}
+
+func TestAReloadWaitsForAHandshakeUnderWay(t *testing.T) {
+	s := begin(t, Options{}).up().tell(overlap, Handshake{0}, SpareReady{1}).did(newCode(1)).serves(0, Starting)
+	s.tell(Ready{0}).did(TakeOver{Gen: 1, Ready: true}).serves(1, Serving)
+}
+
+func TestAReloadEndsWithWhatEndsEverything(t *testing.T) {
+	for name, ev := range map[string]Event{
+		"replace": Restart{Cause: Replace}, "probe": Restart{Cause: ProbeExit}, "client leaves": Stop{ClientEOF}, "signal": Stop{Signal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begin(t, Options{Standby: 1}).up().tell(Introduced{true}, overlap, ev).did(SpawnSpare{Gen: 1}, newCode(2), Dismiss{1}, Dismiss{2})
+			s.tell(SpareReady{1}, SpareReady{2}).exit(143).did()
+		})
+	}
+}
+
+func TestAProcessThatAlwaysWishesAnotherGetsOneASecond(t *testing.T) {
+	s := begin(t, Options{}).up()
+	wish := Restart{Cause: Requested, Source: SourceMarker, Overlap: true}
+	for end := t0.Add(time.Hour); s.now.Before(end); {
+		if s.tell(wish); len(s.Snapshot().Spares) == 0 {
+			s.pass(s.Deadline().Sub(s.now))
+		}
+		s.tell(SpareReady{s.Generation() + 1}).pass(10 * time.Millisecond)
+	}
+	if gen := s.Generation(); gen < 3500 || gen > 3601 || s.Restarts() != gen {
+		t.Errorf("%d switches in an hour, %d restarts", gen, s.Restarts())
+	}
+}
