@@ -90,14 +90,11 @@ type Options struct {
 	Elsewhere bool           // the command only stands for a server that runs elsewhere, as docker run does
 	Limits    Limits         // what one process may take
 
-	Known Knowledge // what earlier runs of this command have shown
-}
+	Replays     []Replay // tool calls repeated to each new process before it serves
+	NoFastStart bool     // answer nothing from what earlier runs have shown
+	Lazy        bool     // start the server only when something is asked that is not known already
 
-// Knowledge is what runs of a command teach about it. It is kept per command and binary.
-type Knowledge struct {
-	Era      mcp.Era `json:"era"`                // Legacy: do not probe it. Modern: it answers server/discover.
-	Probe    string  `json:"probe,omitempty"`    // how it took a probe: ok, error, silent, exits
-	Discover []byte  `json:"discover,omitempty"` // raw DiscoverResult of a modern server
+	Known Knowledge // what earlier runs of this command have shown
 }
 
 // Backend keeps one server alive behind one client.
@@ -129,6 +126,7 @@ type Backend struct {
 	health       *health.Watch // of the serving process, from when it serves
 	deaf         bool          // the server answers everything but ping
 	used         usage
+	replays      [][]byte // arguments of the last calls of the client, parallel to Options.Replays
 	first        firstStart
 	states       requestStates
 	cut          []cutShort // listen ends held back until it is clear whether the server died

@@ -196,7 +196,11 @@ func (b *Backend) route(c *call, line []byte) {
 			b.submit(c, line)
 		}
 	case mcp.ToolsList:
-		if !b.listToolsAlone(c) {
+		if !b.listFromMemory(c) && !b.listToolsAlone(c) {
+			b.submit(c, line)
+		}
+	case mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList:
+		if !b.listFromMemory(c) {
 			b.submit(c, line)
 		}
 	case mcp.Listen:
@@ -219,6 +223,9 @@ func (b *Backend) clientInitialize(c *call, line []byte) {
 	b.session.InitParams = bytes.Clone(c.param.Of(c.line))
 	b.emit(event.InitializeCaptured, slog.LevelInfo, "Initialize request captured",
 		slog.String(event.KeyProtocol, b.askedVersion()))
+	if !fresh && b.initializeFromMemory(c) {
+		return
+	}
 	b.beginFirstStart()
 	if fresh && b.process.up && !b.process.draining {
 		b.queue(c)
@@ -282,7 +289,7 @@ func (b *Backend) notify(m mcp.Method, line []byte) {
 		}
 		return
 	}
-	if m == mcp.NoteProgress || b.stopped {
+	if m == mcp.NoteProgress || b.stopped || b.asleep() {
 		return // progress of an answer that a dead server asked for
 	}
 	b.queue(b.calls.add(&b.env, line, m, b.world.Keep))

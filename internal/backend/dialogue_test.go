@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -65,6 +66,14 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.Surrogates = PassSurrogates
 		case "replace":
 			o.Reload = ReplaceReload
+		case "remembers":
+			o.Known = Knowledge{Era: mcp.Legacy, Asked: askedDigest([]byte(`{"protocolVersion":"2025-11-25"}`)),
+				Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}`),
+				Lists:      map[string]json.RawMessage{"tools": []byte(`{"tools":[{"name":"a"}]}`)}}
+		case "repeats":
+			o.Replays = []Replay{{Tool: "login"}, {Tool: "open", Arguments: []byte(`{"profile":"x"}`)}}
+		case "lazy":
+			o.Lazy = true
 		case "standby":
 			o.Supervise.Standby = 1
 		case "lost-as-error":

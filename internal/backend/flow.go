@@ -40,6 +40,7 @@ func (b *Backend) queue(c *call) {
 		if b.timers[timerQueue].IsZero() {
 			b.arm(timerQueue, queueTick)
 		}
+		b.wake()
 	}
 }
 

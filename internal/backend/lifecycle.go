@@ -31,10 +31,12 @@ type Exit struct {
 	Unread int
 }
 
-// Open starts the first process.
+// Open starts the first process, if it is not to wait for something to do.
 func (b *Backend) Open(now time.Time) {
 	b.now = now
-	b.step(supervise.Start{})
+	if !b.lazy() {
+		b.step(supervise.Start{})
+	}
 }
 
 // Generation is the number of the last process.

@@ -42,6 +42,9 @@ func (b *Backend) listAnswered(c *call, line []byte) []byte {
 	if b.env.Kind == jsonrpc.ErrorResponse {
 		return b.listMissing(c, l, line)
 	}
+	if c.first && c.gen == b.process.gen {
+		b.learnList(l, b.env.Result.Of(line))
+	}
 	if l == mcp.Tools && c.first {
 		page := mcp.Catalog{}
 		page.AddPage(mcp.Tools, b.env.Result.Of(line))
@@ -82,7 +85,11 @@ func (b *Backend) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byt
 			done(l, so)
 			return
 		}
-		next := so.AddPage(l, b.env.Result.Of(line))
+		result := b.env.Result.Of(line)
+		if page == 0 && p.role == serving {
+			b.learnList(l, result)
+		}
+		next := so.AddPage(l, result)
 		if next != nil && page < pagesMost {
 			b.readPages(p, l, so, next, page+1, done)
 			return

@@ -84,7 +84,9 @@ func (b *Backend) probeTick() {
 func (b *Backend) probeFailed(how string) {
 	b.probe.active = false
 	b.disarm(timerProbe)
-	b.learn(Knowledge{Era: mcp.Legacy, Probe: how})
+	known := b.opts.Known
+	known.Era, known.Probe, known.Discover = mcp.Legacy, how, nil
+	b.learn(known)
 	b.probeAnswered("the server is legacy (" + how + ")")
 	for c := range b.calls.all {
 		if c.seq == b.probe.seq {
@@ -127,15 +129,6 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 	b.probeFailed("error")
 	b.replaceProbed()
 	return nil
-}
-
-// learn keeps what was seen of the command.
-func (b *Backend) learn(k Knowledge) {
-	if k.Era == b.opts.Known.Era && k.Probe == b.opts.Known.Probe && bytes.Equal(k.Discover, b.opts.Known.Discover) {
-		return
-	}
-	b.opts.Known = k
-	b.world.Remember(k)
 }
 
 // clientIsModern notes that the client speaks the modern era to this process.

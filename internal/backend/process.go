@@ -51,6 +51,7 @@ type process struct {
 	era     mcp.Era
 
 	up          bool // spawned and not known to have exited
+	restored    bool // the client's wishes are granted, the calls to be repeated are under way
 	greeted     bool // it has answered the replayed handshake
 	answered    bool // its handshake is done, or it needs none
 	accepting   bool // requests may be handed to it
@@ -166,7 +167,7 @@ func (b *Backend) processTick(p *process) {
 		return true
 	}
 	if due(&p.wishesBy) {
-		b.cameUp(p)
+		b.restored(p)
 	}
 	if due(&p.drainBy) {
 		p.server.Abandon()

@@ -31,7 +31,7 @@ func (b *Backend) greet(p *process) {
 		b.ask(p, func(id []byte) []byte { return mcp.DiscoverLine(id, b.privateMeta()) }, func(line []byte) {
 			b.introduces(p, line)
 			p.greeted = true
-			b.cameUp(p) // whatever it answered: it answers
+			b.restored(p) // whatever it answered: it answers
 		})
 	default:
 		// The client has not been through a handshake with anyone: what it says goes to this process as it is.
@@ -70,6 +70,9 @@ func (b *Backend) greeted(p *process, line []byte) {
 		p.sameServer()
 	} else {
 		b.noteDrift(p, result)
+		known := b.opts.Known
+		known.Initialize = result
+		b.learn(known)
 	}
 	b.sayInitialized(p)
 	for _, wish := range b.session.Wishes() {
@@ -79,7 +82,7 @@ func (b *Backend) greeted(p *process, line []byte) {
 		}, func([]byte) { b.wishAnswered(p, wish.Method, wish.Params) })
 	}
 	if p.wishes == 0 {
-		b.cameUp(p)
+		b.restored(p)
 		return
 	}
 	p.wishesBy = b.now.Add(wishesFor)
@@ -99,7 +102,7 @@ func (b *Backend) wishAnswered(p *process, m mcp.Method, params []byte) {
 	}
 	p.wishes--
 	if p.wishes == 0 {
-		b.cameUp(p)
+		b.restored(p)
 	}
 }
 

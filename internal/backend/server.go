@@ -162,6 +162,10 @@ func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
 			b.session.Unsubscribe(c.param.Of(c.line))
 			b.mirror(c)
 		}
+	case mcp.ToolsCall:
+		if ok && len(b.opts.Replays) > 0 {
+			b.noteReplay(c, b.env.Result.Of(line))
+		}
 	case mcp.Listen:
 		return b.listenEnded(c, line)
 	}
@@ -177,13 +181,12 @@ func (b *Backend) initializeAnswered(c *call, line []byte) []byte {
 		return line
 	}
 	result := bytes.Clone(b.env.Result.Of(line))
-	version, _ := jsonrpc.Unquote(jsonrpc.Find(result, "protocolVersion").Of(result))
-	b.session.InitResult, b.session.Version = result, version
+	b.settled(result)
 	b.process.era = mcp.Legacy
 	b.process.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
 	b.sayInitialized(b.process)
 	b.endFirstStart()
-	b.learn(Knowledge{Era: mcp.Legacy, Probe: b.opts.Known.Probe})
+	b.learn(Knowledge{Era: mcp.Legacy, Probe: b.opts.Known.Probe, Asked: askedDigest(b.session.InitParams), Initialize: result})
 	b.cameUp(b.process)
 	b.introduce()
 	shown := mcp.AdvertiseListChanged(result, b.tools.on)

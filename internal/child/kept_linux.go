@@ -49,20 +49,26 @@ func (p *Process) start(path string, spec Spec, env []string, theirs [3]*os.File
 	return err
 }
 
+// startKept has the keeper start the process, or the next keeper if that one dies meanwhile.
 func (p *Process) startKept(o order, theirs [3]*os.File) error {
-	l, channel, err := place(o, theirs)
-	if err != nil {
-		return fmt.Errorf("%w: %v", errNoKeeper, err)
-	}
-	pid, pidfd, err := l.answer(channel)
-	if err != nil {
+	for range keeperTries {
+		l, channel, err := place(o, theirs)
+		if err != nil {
+			return fmt.Errorf("%w: %v", errNoKeeper, err)
+		}
+		pid, pidfd, err := l.answer(channel)
+		if err == nil {
+			p.pid = pid
+			p.tree.kept = &kept{line: l, channel: os.NewFile(uintptr(channel), "keeper"), pidfd: pidfd, slot: o.slot,
+				spares: o.brand.slot() == spared}
+			return nil
+		}
 		closeFds(channel)
-		return err
+		if !errors.Is(err, errNoKeeper) || !l.dies() {
+			return err
+		}
 	}
-	p.pid = pid
-	p.tree.kept = &kept{line: l, channel: os.NewFile(uintptr(channel), "keeper"), pidfd: pidfd, slot: o.slot,
-		spares: o.brand.slot() == spared}
-	return nil
+	return errNoKeeper
 }
 
 // end waits for the process's end and returns its status; the process is reaped then, and its descendants are gone.
@@ -124,18 +130,13 @@ func (k *kept) signal(sig syscall.Signal) error {
 		return err
 	}
 	// Kernels before 6.9: the keeper, who reaps the leader, does it.
-	rc, err := k.channel.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var sendErr error
-	err = rc.Control(func(fd uintptr) {
-		sendErr = send(int(fd), message{kind: kindSignal, number: int32(sig)}.encode())
+	err := control(k.channel, func(fd int) error {
+		return send(fd, message{kind: kindSignal, number: int32(sig)}.encode())
 	})
-	if errors.Is(sendErr, unix.EPIPE) {
-		sendErr = os.ErrProcessDone // or the keeper is gone, and the process with it
+	if errors.Is(err, unix.EPIPE) {
+		err = os.ErrProcessDone // or the keeper is gone, and the process with it
 	}
-	return errors.Join(err, sendErr)
+	return err
 }
 
 // signal reaches the group, or the keeper's ward. The caller has seen that the leader is not reaped.

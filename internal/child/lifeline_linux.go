@@ -15,6 +15,9 @@ import (
 // answerTime is how long the keeper may take to start a process: executing a file on a slow network takes seconds.
 const answerTime = 10 * time.Second
 
+// deathTime is how long to wait for the death of a keeper that seems to be dying.
+const deathTime = 100 * time.Millisecond
+
 // keeperTries is how many keepers may end without ever having started anything until outlive does without.
 const keeperTries = 3
 
@@ -24,9 +27,9 @@ var errNoKeeper = errors.New("no keeper")
 // lifeline is our side of one keeper. When our end of the line closes, however that comes about, the keeper ends
 // everything that it has started.
 type lifeline struct {
-	line   int
+	line   *os.File
 	proc   *os.Process
-	pidfd  int
+	pidfd  *os.File
 	buried sync.Once
 }
 
@@ -53,7 +56,7 @@ func theKeeper() (*lifeline, error) {
 		return nil, errNoKeeper
 	}
 	if l := keeping.now; l != nil {
-		if over, err := ended(l.pidfd); err == nil && !over {
+		if !l.dead() {
 			return l, nil
 		}
 		l.bury()
@@ -82,7 +85,7 @@ func startKeeper() (*lifeline, error) {
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "lifeline")
 	defer theirs.Close()
-	l := &lifeline{line: pair[0], pidfd: -1}
+	l, pidfd := &lifeline{line: os.NewFile(uintptr(pair[0]), "lifeline")}, -1
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err == nil {
 		defer null.Close()
@@ -90,19 +93,53 @@ func startKeeper() (*lifeline, error) {
 			// It needs little of the runtime: one processor, a small heap.
 			Env:   []string{"GOMAXPROCS=1", "GOGC=10", cookieVar + "=" + ownBrand().with(keeperSlot).cookie()},
 			Files: []*os.File{null, null, null, theirs},
-			Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &l.pidfd},
+			Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
 		})
 	}
-	if err == nil && l.pidfd < 0 { // without pidfd there is no watching, neither here nor there
+	if err == nil && pidfd < 0 { // without pidfd there is no watching, neither here nor there
 		_ = l.proc.Kill()
 		_, _ = l.proc.Wait()
 		err = unix.ENOSYS
 	}
 	if err != nil {
-		closeFds(l.line, l.pidfd)
+		_ = l.line.Close()
 		return nil, err
 	}
+	l.pidfd = os.NewFile(uintptr(pidfd), "keeper")
 	return l, nil
+}
+
+// dead reports whether the keeper has ended, all of it: its children have new parents then.
+func (l *lifeline) dead() bool {
+	dead := true // and buried, if its pidfd is closed
+	_ = control(l.pidfd, func(fd int) (err error) {
+		dead, err = ended(fd)
+		return err
+	})
+	return dead
+}
+
+// dies waits a moment for the death of a keeper that has closed a channel. Its descriptors go a little before the rest.
+func (l *lifeline) dies() bool {
+	for end := time.Now().Add(deathTime); time.Now().Before(end); time.Sleep(lookAgain) {
+		if l.dead() {
+			return true
+		}
+	}
+	return false
+}
+
+// control uses the descriptor of a file, which is not closed meanwhile.
+func control(f *os.File, use func(fd int) error) error {
+	rc, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var useErr error
+	if err := rc.Control(func(fd uintptr) { useErr = use(int(fd)) }); err != nil {
+		return err
+	}
+	return useErr
 }
 
 // bury makes sure that the keeper is dead: when it returns, the keeper's children are ours.
@@ -110,7 +147,8 @@ func (l *lifeline) bury() {
 	l.buried.Do(func() {
 		_ = l.proc.Kill()
 		_, _ = l.proc.Wait()
-		closeFds(l.line, l.pidfd)
+		_ = l.line.Close()
+		_ = l.pidfd.Close()
 	})
 }
 
@@ -168,7 +206,8 @@ func place(o order, files [3]*os.File) (l *lifeline, channel int, err error) {
 		if l, err = theKeeper(); err != nil {
 			break
 		}
-		if err = send(l.line, []byte{0}, fds...); err == nil {
+		err = control(l.line, func(fd int) error { return send(fd, []byte{0}, fds...) })
+		if err == nil {
 			return l, pair[0], nil
 		}
 		l.bury() // it does not even read

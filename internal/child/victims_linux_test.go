@@ -129,11 +129,12 @@ func attack(mode string, args []string) (code int, known bool) {
 }
 
 // supervisor is the mode that is an outlive of its own: it starts the victims that the arguments name, says what runs,
-// and tells of each end. The first argument is the token, the second the kill mode.
+// and tells of each end. The first argument is the token, which each victim gets with its kind; the second is the kill
+// mode.
 func supervisor(args []string) int {
 	ends := make(chan Status, len(args))
 	for _, kind := range args[2:] {
-		p, err := Start(Spec{Argv: []string{os.Args[0], kind, args[0]}, Env: withMode("victim"), KillMode: KillMode(args[1])},
+		p, err := Start(Spec{Argv: []string{os.Args[0], kind, args[0] + kind + "."}, Env: withMode("victim"), KillMode: KillMode(args[1])},
 			func(s Status) { ends <- s })
 		if err != nil {
 			fmt.Println(err)
@@ -142,9 +143,9 @@ func supervisor(args []string) int {
 		_, _ = bufio.NewReader(p.Stdout()).ReadString('\n')
 	}
 	fmt.Println("keeper", keeperPID())
+	time.AfterFunc(time.Minute, func() { close(ends) })
 	for s := range ends {
 		fmt.Println("end", s.Code, s.Signal)
-		time.Sleep(time.Minute)
 	}
 	return 0
 }

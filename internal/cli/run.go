@@ -25,6 +25,9 @@ type runFlags struct {
 	standby     int
 	retire      time.Duration
 	watch       []string
+	lazy        bool
+	noFastStart bool
+	replayCalls []string
 	health      string
 	callTimeout time.Duration
 	maxRSS      string
@@ -103,6 +106,9 @@ func newRun(io streams) *cobra.Command {
 	fl.IntVar(&f.standby, "standby", 0, "how many initialised spare servers to keep: a crash then costs a switch, not a start")
 	fl.DurationVar(&f.retire, "retire", 10*time.Minute, "how long a replaced server may finish the calls it has")
 	fl.StringArrayVar(&f.watch, "watch", nil, "restart when these files change: a glob such as 'src/**/*.py', repeated; \"auto\": CMD's own code; \"!glob\" excludes")
+	fl.BoolVar(&f.lazy, "lazy", false, "start the server at the first call; what an earlier run has shown is answered until then")
+	fl.BoolVar(&f.noFastStart, "no-fast-start", false, "answer nothing from what earlier runs of CMD have shown")
+	fl.StringArrayVar(&f.replayCalls, "replay-call", nil, "tool call repeated to each new server before it serves: 'login {\"profile\":\"x\"}', or 'login': the last one")
 	fl.StringVar(&f.health, "health", "on", "on: a server that hangs is restarted; off: it is not looked at")
 	fl.DurationVar(&f.callTimeout, "call-timeout", 0, "how long a call may go without progress before it is answered with an error (default: no limit)")
 	fl.StringVar(&f.maxRSS, "max-rss", "", "memory of the server and all it starts, like 512MiB: above it, it is replaced")

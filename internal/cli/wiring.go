@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -211,6 +212,17 @@ func (f *runFlags) care(s *settings, changed func(string) bool) error {
 	o.Health.Off = f.health == "off"
 	o.Health.CallTimeout = f.callTimeout
 	o.Elsewhere = standsIn(o.Command)
+	o.Lazy, o.NoFastStart = f.lazy, f.noFastStart
+	if f.lazy && f.noFastStart {
+		return errors.New("--lazy needs what earlier runs have shown: it cannot go with --no-fast-start")
+	}
+	for _, text := range f.replayCalls {
+		r, err := parseReplay(text)
+		if err != nil {
+			return err
+		}
+		o.Replays = append(o.Replays, r)
+	}
 	o.Limits = backend.Limits{MaxAge: f.maxAge, MaxCalls: f.maxCalls}
 	if f.maxRSS != "" {
 		n, err := parseSize(f.maxRSS)
@@ -220,6 +232,20 @@ func (f *runFlags) care(s *settings, changed func(string) bool) error {
 		o.Limits.MaxRSS = int64(n)
 	}
 	return f.watched(s)
+}
+
+// parseReplay reads "tool" or "tool {arguments}".
+func parseReplay(text string) (backend.Replay, error) {
+	tool, arguments, given := strings.Cut(strings.TrimSpace(text), " ")
+	r := backend.Replay{Tool: tool}
+	if given {
+		r.Arguments = []byte(strings.TrimSpace(arguments))
+	}
+	var object map[string]json.RawMessage
+	if tool == "" || given && json.Unmarshal(r.Arguments, &object) != nil {
+		return r, fmt.Errorf(`--replay-call %q: write the tool's name and its arguments as a JSON object: 'login {"profile":"x"}'`, text)
+	}
+	return r, nil
 }
 
 // mostSpares is more than anybody needs: one is for a crash, a second for one that follows at once.

@@ -58,6 +58,10 @@ const (
 	RestartMarkerDetected Type = "restart_marker_detected"
 	// ServerRestartRequested: the restart_server tool was called (S1 2.3). Attrs: KeyReason, KeyMarkerPath, KeyExitCode.
 	ServerRestartRequested Type = "server_restart_requested"
+	// LauncherResolved: the real command behind a launcher is known; restarts use it. Attr: KeyCommand.
+	LauncherResolved Type = "launcher_resolved"
+	// LauncherKept: restarts go through the launcher. Attr: KeyError.
+	LauncherKept Type = "launcher_kept"
 	// FilesChanged: watched files changed. Attr: KeyFiles.
 	FilesChanged Type = "files_changed"
 	// RestartInitiated: a new process will take the place of one that is gone (S3). Attrs: KeyCause, KeySource, KeyReason.
@@ -85,8 +89,12 @@ const (
 	InitializeCaptured Type = "initialize_captured"
 	// InitializeReplayed: a new process was told the handshake (S3). Attr: KeyProtocol.
 	InitializeReplayed Type = "initialize_replayed"
+	// CallReplayed: a tool call was repeated to a new process before it serves. Attrs: KeyTool, KeyError.
+	CallReplayed Type = "call_replayed"
 	// ProbeAnswered: a server/discover probe was answered on the server's behalf. Attr: KeyReason.
 	ProbeAnswered Type = "probe_answered"
+	// AnsweredFromMemory: the client was told what an earlier run of the command has shown. Attr: KeyMethod.
+	AnsweredFromMemory Type = "answered_from_memory"
 	// ValidationBlocked: a client line never reached the server (S3). Attrs: KeyRawLine, KeyReason, KeyRequestID.
 	ValidationBlocked Type = "validation_blocked"
 	// StdoutNoise: the server wrote something to stdout that is no message. Attrs: KeyRawLine, KeyCount.
@@ -119,9 +127,9 @@ func Types() []Type {
 		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, FatalError,
 		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout,
 		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown,
-		RestartMarkerDetected, ServerRestartRequested, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
+		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
-		InitializeCaptured, InitializeReplayed, ProbeAnswered, ValidationBlocked, StdoutNoise, TextRepaired,
+		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, DriftDetected, ServerLogLost,
 	}
 }
@@ -137,6 +145,8 @@ const (
 	KeySource     = "source"              // string: a supervise.Source: who asked for a restart
 	KeyError      = "error"               // string
 	KeyStderr     = "stderr"              // []string: the last lines
+	KeyTool       = "tool"                // string: its name
+	KeyCommand    = "command"             // []string: argv
 	KeyFiles      = "files"               // []string: paths
 	KeyHint       = "hint"                // string: what may help
 	KeyDelayMS    = "delay_ms"            // int

@@ -52,7 +52,6 @@ dependencies = ["mcp-server-time"]
 		{"sh -c exec|npx|-y|" + everything, 0.4, false},
 		{"pnpm dlx " + everything, 0, false},
 		{"bunx " + everything, 0, false},
-		{"yarn dlx -q " + everything, 0, false},
 		{"uvx mcp-server-time", 0, false},
 		{"uv tool run --from mcp-server-time mcp-server-time", 0, false},
 		{"uv run mcp-server-time", 0, true},

@@ -161,7 +161,7 @@ var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 func behindEnv(words []string) ([]string, bool) {
 	for i, w := range words {
 		if !assignment.MatchString(w) {
-			return words[i:], w[:min(1, len(w))] != "-"
+			return words[i:], !strings.HasPrefix(w, "-")
 		}
 	}
 	return nil, false

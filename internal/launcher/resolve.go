@@ -18,7 +18,8 @@ var (
 	ErrNoServer = errors.New("no process behind the launcher holds our pipes")
 	// ErrSeveral: more than one process holds both, so that one of them does something for the other.
 	ErrSeveral = errors.New("several processes behind the launcher hold our pipes")
-	// ErrUnusable: the server's command cannot be read, because it has renamed itself or its files are deleted.
+	// ErrUnusable: the server's command cannot be read, because it has renamed itself, or what it runs is deleted or in an
+	// archive, as with yarn dlx, which unpacks nothing and removes its folder when it ends.
 	ErrUnusable = errors.New("the command cannot be started again")
 )
 
@@ -117,6 +118,9 @@ func (p process) startable() ([]string, error) {
 	}
 	if info, err := os.Stat(p.dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("folder %s of process %d is gone: %w", p.dir, p.pid, ErrUnusable)
+	}
+	if path, ok := script(p.dir, p.argv); !ok {
+		return nil, fmt.Errorf("script %s of process %d is no file: %w", path, p.pid, ErrUnusable)
 	}
 	for _, path := range p.candidates() {
 		if info, err := os.Stat(path); err == nil && os.SameFile(info, exe) {

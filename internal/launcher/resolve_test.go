@@ -96,6 +96,13 @@ func TestChangesGiveTheServersEnvironment(t *testing.T) {
 	})
 }
 
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
 func list(m map[string]string) (env []string) {
 	for k, v := range m {
 		env = append(env, k+"="+v)
@@ -143,6 +150,44 @@ func write(t *testing.T, path, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestStartable(t *testing.T) {
+	c, root := installed(t)
+	node, js := c.Exe, c.Argv[1]
+	if err := os.Symlink(node, filepath.Join(root, "called")); err != nil {
+		t.Fatal(err)
+	}
+	path := []string{"PATH=/nowhere:" + filepath.Dir(node)}
+	for _, tc := range []struct {
+		name string
+		p    process
+		want string // the first word; "" for an error
+	}{
+		{"a bare name", process{argv: []string{"node", js}, env: path}, node},
+		{"a bare name that leads elsewhere", process{argv: []string{"node", js}}, node},
+		{"a path", process{argv: []string{node, js}}, node},
+		{"a symbolic link is kept", process{argv: []string{filepath.Join(root, "called"), js}}, filepath.Join(root, "called")},
+		{"a relative path", process{argv: []string{"../bin/node", js}}, node},
+		{"a relative script", process{argv: []string{"node", "notes.json", "/no/such/file"}, env: path}, node},
+		{"a title", process{argv: []string{"my server"}}, ""},
+		{"a title with zeros behind it", process{argv: []string{"node", "", "", ""}, titled: true}, ""},
+		{"nothing", process{}, ""},
+		{"a script in an archive", process{argv: []string{node, "/tmp/cache/pkg.zip/index.js"}}, ""},
+		{"a folder that is gone", process{argv: []string{node, js}, dir: "/srv (deleted)"}, ""},
+		{"an executable that is gone", process{argv: []string{node, js}, exe: node + " (deleted)"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.p.exe, tc.p.dir = or(tc.p.exe, node), or(tc.p.dir, c.Dir)
+			got, err := tc.p.startable()
+			if (err != nil) != (tc.want == "") || err != nil && !errors.Is(err, ErrUnusable) {
+				t.Fatalf("got %q, %v", got, err)
+			}
+			if err == nil && (got[0] != tc.want || len(got) != len(tc.p.argv)) {
+				t.Errorf("got %q, want %q first", got, tc.want)
+			}
+		})
 	}
 }
 

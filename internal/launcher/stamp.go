@@ -56,19 +56,19 @@ func (e *evidence) addFound(dir string, names ...string) {
 func stampsOf(o order, dir, exe string, argv []string) []FileStamp {
 	var e evidence
 	e.add(exe)
-	script := scriptOf(dir, argv)
-	if script != "" {
-		e.add(script)
+	file, _ := script(dir, argv)
+	if file != "" {
+		e.add(file)
 		if !python.MatchString(program(argv[0])) {
-			e.nodePackage(script)
+			e.nodePackage(file)
 		}
 	}
-	e.pythonPackage(argv, script)
+	e.pythonPackage(argv, file)
 	switch o.kind {
 	case UvRun:
 		e.uvProject(inDir(dir, o.project))
-		if script != "" {
-			e.add(script + ".lock")
+		if file != "" {
+			e.add(file + ".lock")
 		}
 	case Npx, NpmExec, PnpmDlx, Bunx, YarnDlx:
 		// A package that the project itself has goes first, so its coming counts.
@@ -85,25 +85,29 @@ func inDir(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// scriptOf is the script an interpreter runs: the first word that is an existing file and no option. "" if there is none.
-// Later words are the server's own: it may write to the files they name.
-func scriptOf(dir string, argv []string) string {
+// script finds the file that an interpreter runs: the first word that is an existing file and no option. Later words are
+// the server's own: it may write to the files they name. It is "" when there is none, and ok is false when the words
+// name one that does not exist.
+func script(dir string, argv []string) (path string, ok bool) {
 	if !isInterpreter(program(argv[0])) && !isShell(program(argv[0])) {
-		return ""
+		return "", true
 	}
 	for _, word := range argv[1:] {
 		if word == "-m" || word == "-c" || word == "-e" {
-			return ""
+			return "", true
 		}
 		if word == "" || word[0] == '-' {
 			continue
 		}
 		path := inDir(dir, word)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path
+			return path, true
+		}
+		if filepath.IsAbs(word) {
+			return path, false
 		}
 	}
-	return ""
+	return "", true
 }
 
 // nodePackage stamps the package that the script belongs to and the lock files of the folder it was installed in.

@@ -42,6 +42,16 @@ func DiscoverLine(id, meta []byte) []byte {
 	return jsonrpc.AppendRequest(nil, id, Discover.String(), params)
 }
 
+// CallLine calls a tool; arguments is a raw JSON object, meta the modern era's _meta or nil.
+func CallLine(id []byte, tool string, arguments, meta []byte) []byte {
+	params := append(jsonrpc.AppendQuoted([]byte(`{"name":`), tool), `,"arguments":`...)
+	params = append(append(params, arguments...), '}')
+	if meta != nil {
+		params, _ = jsonrpc.Set(nil, params, meta, "_meta")
+	}
+	return jsonrpc.AppendRequest(nil, id, ToolsCall.String(), params)
+}
+
 // CancelledLine tells the receiver of a request that nobody waits for its answer any more.
 func CancelledLine(requestID []byte, reason string) []byte {
 	params := append([]byte(`{"requestId":`), requestID...)

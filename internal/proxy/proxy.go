@@ -60,6 +60,7 @@ type Proxy struct {
 	client     *wire.Sink
 	servers    []*server
 	pressure   pressure
+	shortcut   shortcut
 	code       int
 	clientGone bool      // it closed the end it reads from
 	lastWait   time.Time // until when the end waits for it to read
@@ -119,6 +120,16 @@ func (p *Proxy) Run() int {
 	return p.code
 }
 
+// byGen returns the process of a generation, nil if it is gone.
+func (p *Proxy) byGen(gen int) *server {
+	for _, s := range p.servers {
+		if s.gen == gen {
+			return s
+		}
+	}
+	return nil
+}
+
 // Interrupt ends the proxy as SIGTERM and SIGINT do. Any goroutine.
 func (p *Proxy) Interrupt() {
 	p.loop.Post(func() { p.backend.Interrupted(time.Now()) })
@@ -164,6 +175,9 @@ type restartWatch Proxy
 // Emit implements event.Sink.
 func (w *restartWatch) Emit(e event.Event) {
 	p := (*Proxy)(w)
+	if e.Type == event.ServerReady || e.Type == event.SpareReady {
+		p.findShortcut(e.Generation)
+	}
 	if len(p.waiters) == 0 {
 		return
 	}

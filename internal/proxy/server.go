@@ -26,6 +26,11 @@ const lastWaitFor = time.Second
 // server is one process with its pipes. It implements backend.Server; its methods belong to the loop's goroutine, but
 // for LastStderr.
 type server struct {
+	gen     int
+	env     []string // it was started with
+	direct  bool     // without its launcher
+	ready   bool
+	ending  bool // it was told to end
 	process *child.Process
 	input   *wire.Sink
 	output  *wire.Source
@@ -38,12 +43,23 @@ func (s *server) PID() int            { return s.process.PID() }
 func (s *server) Forward(line []byte) { s.input.Forward(line) }
 func (s *server) Send(line []byte)    { s.input.Send(line) }
 func (s *server) Backlog() int        { return s.input.Refused() }
-func (s *server) CloseInput()         { s.input.CloseWhenDrained() }
 func (s *server) Abandon()            { s.output.Close() }
 
+func (s *server) CloseInput() {
+	s.ending = true
+	s.input.CloseWhenDrained()
+}
+
 // Terminate and Kill fail only for a process that is gone.
-func (s *server) Terminate() { _ = s.process.Terminate() }
-func (s *server) Kill()      { _ = s.process.Kill() }
+func (s *server) Terminate() {
+	s.ending = true
+	_ = s.process.Terminate()
+}
+
+func (s *server) Kill() {
+	s.ending = true
+	_ = s.process.Kill()
+}
 
 func (s *server) Unread() (int, bool) {
 	n, ok := s.process.Unread()
@@ -71,11 +87,12 @@ func (w *world) Start(gen int, why string) (backend.Server, error) {
 	p := (*Proxy)(w)
 	ended := make(chan struct{}) // closed when its stderr has ended
 	full := func() bool { return p.client.Pending() >= clientBehind }
-	s := &server{held: full, words: logline.OpenKept("", logline.KeptOptions{})}
+	s := &server{gen: gen, held: full, words: logline.OpenKept("", logline.KeptOptions{})}
+	var spec child.Spec
+	spec.Argv, spec.Dir, spec.Env, s.direct = p.commandLine(p.environment(gen, why))
+	s.env = spec.Env
 	var err error
-	s.process, err = child.Start(child.Spec{
-		Argv: p.opts.Backend.Command, Dir: p.opts.Dir, Env: p.environment(gen, why),
-	}, func(st child.Status) {
+	s.process, err = child.Start(spec, func(st child.Status) {
 		select {
 		case <-ended:
 		case <-time.After(stderrLag):
@@ -83,6 +100,9 @@ func (w *world) Start(gen int, why string) (backend.Server, error) {
 		p.loop.Post(func() { p.exited(s, gen, st) })
 	})
 	if err != nil {
+		if s.direct {
+			p.directFailed()
+		}
 		return nil, err
 	}
 	s.input = p.loop.AddSink(s.process.Stdin(), wire.SinkOptions{
@@ -125,6 +145,9 @@ func (p *Proxy) exited(s *server, gen int, st child.Status) {
 		unread += n
 	}
 	s.input.Close()
+	if s.direct && !s.ready && !s.ending {
+		p.directFailed()
+	}
 	p.servers = slices.DeleteFunc(p.servers, func(one *server) bool { return one == s })
 	p.backend.ServerExited(time.Now(), gen, backend.Exit{
 		Code: st.Code, Signal: st.Signal, Signalled: st.Signalled, MaxRSS: st.MaxRSS, CPU: st.CPU, Unread: unread,

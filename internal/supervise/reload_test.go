@@ -64,11 +64,16 @@ func TestAReloadThatFailsChangesNothing(t *testing.T) {
 }
 
 func TestAFailedReloadLeavesTheServingProcessAsHealthyAsItWas(t *testing.T) {
-	s := begin(t, preset(t, "exponential")).exit(1).pass(time.Second).exit(1).pass(2 * time.Second).up().pass(30 * time.Second)
 	marker := Restart{Cause: Requested, Source: SourceMarker, Overlap: true}
+	s := begin(t, preset(t, "exponential")).exit(1).pass(time.Second).exit(1).pass(2 * time.Second).up().pass(30 * time.Second)
 	s.tell(marker, SpareFailed{3, "exit 1"}).pass(30 * time.Second).exit(1)
 	if got := s.last().Delay; got != time.Second {
 		t.Errorf("the next crash waits %s: it was up for a minute", got)
+	}
+	s = begin(t, preset(t, "exponential")).exit(1).pass(time.Second).exit(1).pass(2 * time.Second).up()
+	s.tell(marker, SpareFailed{3, "exit 1"}, marker, Introduced{}).pass(time.Minute).exit(1)
+	if got := s.last().Delay; got != time.Second {
+		t.Errorf("after one that was not begun, it waits %s", got)
 	}
 }
 
@@ -157,6 +162,8 @@ func TestNewsOfASpareThatTookOverMeanwhile(t *testing.T) {
 	if got := s.last(); s.State() != Backoff || got.Cause != StartFail {
 		t.Errorf("%s, reported %+v", s.State(), got)
 	}
+	s = begin(t, Options{}).up().tell(overlap).exit(1).tell(Exited{Gen: 1, Code: 1}, SpareFailed{1, "it died"}).serves(1, Sweeping)
+	s.tell(Gone{1}).serves(1, Backoff)
 	s = begin(t, Options{}).up().tell(overlap).exit(1).tell(Stop{Signal}, SpareFailed{1, "it died"}).expect(Stopped, 2)
 	if !s.Snapshot().Over {
 		t.Error("not over")

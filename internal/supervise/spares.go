@@ -86,22 +86,16 @@ func (s *spares) short(standby int) bool {
 	return s.introduced && fresh < standby
 }
 
-// surplus returns a stale spare that is one too many; ok is false when there is none. Wishes that come to nothing must
-// not leave more and more of them behind. One that is still coming up is worth the least.
-func (s *spares) surplus(standby int) (one spare, ok bool) {
+// surplus reports whether there are more stale spares than should stand by. Wishes that come to nothing must not leave
+// more and more of them behind.
+func (s *spares) surplus(standby int) bool {
 	stale := 0
 	for _, one := range s.all {
 		if one.Stale {
 			stale++
 		}
 	}
-	if stale <= standby {
-		return spare{}, false
-	}
-	if one, ok = s.find(func(s Spare) bool { return s.Stale && !s.Ready }); ok {
-		return one, true
-	}
-	return s.find(func(s Spare) bool { return s.Stale })
+	return stale > standby
 }
 
 // show returns them as a snapshot has them.
@@ -186,8 +180,8 @@ func (m *Machine) settle(now time.Time) {
 	if _, covered := m.beside.find(fresh); covered || !m.stale {
 		m.dismiss(func(s Spare) bool { return s.Stale })
 	}
-	for one, ok := m.beside.surplus(m.opts.Standby); ok; one, ok = m.beside.surplus(m.opts.Standby) {
-		m.dismiss(func(s Spare) bool { return s.Gen == one.Gen })
+	if m.beside.surplus(m.opts.Standby) {
+		m.dismiss(func(s Spare) bool { return s.Stale && !s.Ready }) // as good as those that stand ready, and later
 	}
 	if r := m.reload; r != nil {
 		if r.waits() && !now.Before(r.at) {

@@ -63,7 +63,8 @@ func TestACrashLoopOfSparesOpensTheBreaker(t *testing.T) {
 		}
 	}
 	s.beside = nil
-	s.exit(3).expect(Failed, 10).did(Dismiss{11}).pass(time.Minute).expect(Starting, 11)
+	spare := s.Snapshot().Spares[0].Gen
+	s.exit(3).expect(Failed, 10).did(Dismiss{spare}).pass(time.Minute).expect(Starting, 11)
 }
 
 func TestASpareThatIsComingUpFollowsOnACrash(t *testing.T) {
@@ -100,16 +101,14 @@ func TestAWishedRestartSwitchesAtOnceAndReloads(t *testing.T) {
 // TestAnExit42LoopWithASpareIsHeldToTheFloor: the switch is at once, the starts are not.
 func TestAnExit42LoopWithASpareIsHeldToTheFloor(t *testing.T) {
 	s := standby(t, Options{})
-	began := s.now
-	for s.now.Before(began.Add(time.Hour)) {
-		s.exit(42).up()
-		for i := 0; len(s.Snapshot().Spares) == 0 && i < 2; i++ {
-			s.pass(s.Deadline().Sub(s.now))
-		}
+	for range 60_000 {
+		s.pass(10 * time.Millisecond)
 		for _, spare := range s.Snapshot().Spares {
 			s.tell(SpareReady{spare.Gen})
 		}
-		s.pass(time.Millisecond)
+		if s.up(); s.State() == Serving {
+			s.exit(42)
+		}
 	}
 	starts := len(s.spawns)
 	for _, a := range s.beside {
@@ -117,8 +116,8 @@ func TestAnExit42LoopWithASpareIsHeldToTheFloor(t *testing.T) {
 			starts++
 		}
 	}
-	if starts < 3000 || starts > 2*3602 {
-		t.Errorf("%d starts in an hour", starts)
+	if starts < 550 || starts > 2*605 {
+		t.Errorf("%d starts in ten minutes", starts)
 	}
 }
 
@@ -190,6 +189,29 @@ func TestSparesOfOldCode(t *testing.T) {
 	s.tell(SpareReady{4}).did(TakeOver{Gen: 4, Old: 1, Ready: true}, SpawnSpare{Gen: 5}).serves(4, Serving)
 }
 
+// TestASilentReloadKeepsToTheBackoffAPersonDoesNot: a spare of old code serves, and the crashes' delay is long by now.
+func TestASilentReloadKeepsToTheBackoffAPersonDoesNot(t *testing.T) {
+	story := func() *story {
+		s := standby(t, preset(t, "exponential")).tell(overlap, SpareFailed{2, "exit 1"}).pass(0)
+		s.tell(SpareFailed{3, "exit 1"}).pass(0).exit(1).serves(1, Serving)
+		s.beside = nil
+		return s
+	}
+	story().pass(time.Second - 1).did().pass(1).did(SpawnSpare{Gen: 4, Reload: true, Cause: Requested, Source: SourceTool,
+		Reason: "new code", Silent: true})
+	story().pass(500 * time.Millisecond).tell(overlap).did(SpawnSpare{Gen: 4, Reload: true, Cause: Requested,
+		Source: SourceTool, Reason: "new code", Throttled: 500 * time.Millisecond})
+	s := story().exit(1)
+	if got := s.last(); got.To != Backoff || got.Delay != 2*time.Second {
+		t.Errorf("the next crash: %+v", got)
+	}
+}
+
+func TestAReloadAfterASwitchNeedsNoPause(t *testing.T) {
+	standby(t, preset(t, "tiered")).exit(42).did(TakeOver{Gen: 1, Old: -1, Ready: true},
+		SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceExit, Reason: "exit 42", Silent: true})
+}
+
 func TestSparesOfOldCodeDoNotPileUp(t *testing.T) {
 	s := standby(t, Options{})
 	for range 50 {
@@ -206,12 +228,13 @@ func TestSparesOfOldCodeDoNotPileUp(t *testing.T) {
 }
 
 func TestFreshSparesGoFirst(t *testing.T) {
-	s := standby(t, Options{Standby: 2}).tell(SpareReady{2}, limit)
-	s.beside = nil
-	s.serves(1, Serving).tell(overlap).exit(1).serves(2, Serving)
-	if spares := s.Snapshot().Spares; len(spares) == 0 || !spares[len(spares)-1].Reload {
-		t.Errorf("left: %+v", spares)
+	s := standby(t, Options{}).tell(overlap, SpareFailed{2, "exit 1"}, Exited{Code: 1}, SpareReady{3})
+	want := []Spare{{Gen: 1, Ready: true, Stale: true}, {Gen: 3, Ready: true}}
+	if diff := cmp.Diff(want, s.Snapshot().Spares); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
 	}
+	s.beside = nil
+	s.tell(Gone{}).did(TakeOver{Gen: 3, Old: -1, Ready: true}, Dismiss{1}, SpawnSpare{Gen: 4})
 }
 
 func TestSparesThatFailAreTriedLessAndLessOften(t *testing.T) {
@@ -237,7 +260,7 @@ func TestCondemned(t *testing.T) {
 		t.Error("planned")
 	}
 	s.exit(137).expect(Backoff, 1)
-	s = begin(t, Options{}).tell(condemned).exit(137).expect(Starting, 1)
+	begin(t, Options{}).tell(condemned).exit(137).expect(Starting, 1)
 	s = begin(t, Options{}).up().tell(byTool, condemned)
 	if s.doing != "SDK" || s.Snapshot().Cause != Requested {
 		t.Errorf("while it is being ended: did %q because of %s", s.doing, s.Snapshot().Cause)

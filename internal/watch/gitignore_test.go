@@ -141,9 +141,9 @@ func TestRulesOfRepositories(t *testing.T) {
 // Without a repository, .gitignore files count from the root on.
 func TestRulesWithoutRepository(t *testing.T) {
 	top := filepath.ToSlash(t.TempDir())
-	write(t, top, ".gitignore", "*.py\n", "root/.gitignore", "gen/\n")
-	r := newRules([]string{top + "/root"})
-	if !r.ignores(top+"/root/gen/a.py", false) || r.ignores(top+"/root/a.py", false) {
+	write(t, top, ".gitignore", "*.py\n", "base/.gitignore", "gen/\n")
+	r := newRules([]string{top + "/base"})
+	if !r.ignores(top+"/base/gen/a.py", false) || r.ignores(top+"/base/a.py", false) {
 		t.Error("the root's own file counts, the one above does not")
 	}
 }

@@ -55,7 +55,7 @@ func look(name string, now time.Time) (f fingerprint, ok bool) {
 	f.stamp = stampOf(st)
 	var h maphash.Hash
 	h.SetSeed(seed)
-	n, err := io.Copy(&h, io.LimitReader(file, hashLimit+1))
+	n, err := io.CopyBuffer(&h, io.LimitReader(file, hashLimit+1), make([]byte, min(f.size+1, 32<<10)))
 	if err != nil || n > hashLimit {
 		return f, true
 	}

@@ -28,9 +28,8 @@ type watching struct {
 	t    *testing.T
 	root string
 	*Watcher
-	told  chan []string
-	known chan struct{} // gets a value when the content of all files has been read
-	log   *lines
+	told chan []string
+	log  *lines
 }
 
 // lines keeps log messages.

@@ -1,0 +1,77 @@
+package proxy
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/launcher"
+)
+
+// shortcut is the way around a launcher: npx and its like cost up to a second a start, and stay in memory. Once a server
+// behind one is ready its real command is known, and the next start does without the launcher. Loop goroutine only.
+type shortcut struct {
+	off     bool              // there is no launcher, or the real command did not come up by itself
+	command *launcher.Command // nil: not known yet
+	looking bool
+}
+
+// commandLine is what process gen is started with: the real command if it is known and still the same, else as asked.
+func (p *Proxy) commandLine(env []string) (argv []string, dir string, environ []string, direct bool) {
+	c := p.shortcut.command
+	if p.shortcut.off || c == nil || !c.Fresh() {
+		return p.opts.Backend.Command, p.opts.Dir, env, false
+	}
+	return c.Argv, c.Dir, c.Env.Apply(env), true
+}
+
+// findShortcut looks for the real command of a server that is ready.
+func (p *Proxy) findShortcut(gen int) {
+	s := p.byGen(gen)
+	if s == nil {
+		return
+	}
+	s.ready = true
+	k := &p.shortcut
+	if k.off || k.looking || k.command != nil && k.command.Fresh() || s.direct {
+		return
+	}
+	asked := p.opts.Backend.Command
+	if _, is := launcher.Is(asked); !is {
+		k.off = true
+		return
+	}
+	k.looking = true
+	go func() {
+		c, err := launcher.Resolve(launcher.Request{
+			Leader: s.process.PID(), Asked: asked, Env: s.env, Stdin: s.process.Stdin(), Stdout: s.process.Stdout(),
+		})
+		p.loop.Post(func() {
+			k.looking = false
+			if err != nil {
+				k.off = true
+				p.tell(event.LauncherKept, slog.LevelDebug, "The launcher is needed at each start: "+err.Error(),
+					slog.String(event.KeyError, err.Error()))
+				return
+			}
+			k.command = &c
+			p.tell(event.LauncherResolved, slog.LevelInfo, "Restarts will skip "+string(c.Kind)+": "+strings.Join(c.Argv, " "),
+				slog.Any(event.KeyCommand, c.Argv))
+		})
+	}()
+}
+
+// directFailed gives the shortcut up: what it started ended before it was ready.
+func (p *Proxy) directFailed() {
+	if p.shortcut.off {
+		return
+	}
+	p.shortcut.off = true
+	p.tell(event.LauncherKept, slog.LevelWarn, "The server did not come up without its launcher, which is used again")
+}
+
+// tell emits an event of the proxy's own.
+func (p *Proxy) tell(t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
+	p.opts.Sink.Emit(event.Event{Type: t, Time: time.Now(), Level: level, Message: message, Generation: p.backend.Generation(), Attrs: attrs})
+}
