@@ -129,7 +129,7 @@ func (b *Backend) carryOut(actions []supervise.Action) {
 // spawn starts the next serving process and greets it.
 func (b *Backend) spawn(a supervise.Spawn) {
 	b.probe = probe{}
-	p, err := b.start(a.Gen, serving, a.Reason)
+	p, err := b.start(Launch{a.Gen, a.Reason, anew(a.Cause, a.Source)}, serving)
 	if err != nil {
 		b.lastOut = lastExit{code: -1, at: b.now, why: "could not be started: " + err.Error()}
 		b.step(supervise.SpawnFailed{Gen: a.Gen, Err: err})
@@ -139,15 +139,20 @@ func (b *Backend) spawn(a supervise.Spawn) {
 	b.greet(p)
 }
 
+// anew reports whether a start is to bring new code.
+func anew(c supervise.Cause, s supervise.Source) bool {
+	return c == supervise.Requested && s != supervise.SourceLimit
+}
+
 // start starts a process.
-func (b *Backend) start(gen int, r role, why string) (*process, error) {
-	p := &process{gen: gen, role: r, started: b.now}
+func (b *Backend) start(l Launch, r role) (*process, error) {
+	p := &process{gen: l.Gen, role: r, started: b.now}
 	p.follow(b.process)
 	if r == serving {
 		b.process = p
 	}
 	b.emitOf(p, event.ServerStarting, slog.LevelInfo, fmt.Sprintf("Starting server (restart #%d)", b.machine.Restarts()))
-	server, err := b.world.Start(gen, why)
+	server, err := b.world.Start(l)
 	if err != nil {
 		b.emitOf(p, event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(),
 			slog.String(event.KeyError, err.Error()))

@@ -61,7 +61,8 @@ func member(raw json.RawMessage, path ...string) json.RawMessage {
 
 // Start and Finish: see World.
 
-func (m *model) Start(gen int, _ string) (Server, error) {
+func (m *model) Start(l Launch) (Server, error) {
+	gen := l.Gen
 	alive := 0
 	for s := range m.running {
 		alive++

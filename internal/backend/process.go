@@ -32,6 +32,13 @@ type Server interface {
 	LastStderr(lines int) []string
 }
 
+// Launch is a process to be started.
+type Launch struct {
+	Gen  int
+	Why  string // in words, for the process itself
+	Anew bool   // somebody wants new code: what is known of the command's last start may be out of date
+}
+
 // role is what a process is for.
 type role uint8
 

@@ -11,7 +11,8 @@ type nullWorld struct{ fakeWorld }
 
 func (*nullWorld) ForwardToClient([]byte) {}
 
-func (w *nullWorld) Start(gen int, _ string) (Server, error) {
+func (w *nullWorld) Start(l Launch) (Server, error) {
+	gen := l.Gen
 	return &nullServer{fakeServer{w: &w.fakeWorld, gen: gen}}, nil
 }
 

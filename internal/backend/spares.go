@@ -32,7 +32,7 @@ func (b *Backend) spawnSpare(a supervise.SpawnSpare) {
 		b.misfortune = reloadFailure{}
 	}
 	a.Tell(b.emit)
-	p, err := b.start(a.Gen, spare, a.Reason)
+	p, err := b.start(Launch{a.Gen, a.Reason, anew(a.Cause, a.Source)}, spare)
 	if err != nil {
 		b.step(supervise.SpareFailed{Gen: a.Gen, Reason: err.Error()})
 		return

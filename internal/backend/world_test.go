@@ -59,7 +59,8 @@ func (w *fakeWorld) Remember(k Knowledge) { w.learned = append(w.learned, k) }
 func (w *fakeWorld) Rand() float64        { return 0 }
 func (w *fakeWorld) Emit(e event.Event)   { w.events = append(w.events, e) }
 
-func (w *fakeWorld) Start(gen int, _ string) (Server, error) {
+func (w *fakeWorld) Start(l Launch) (Server, error) {
+	gen := l.Gen
 	if err := w.failNext; err != nil {
 		w.failNext = nil
 		return nil, err

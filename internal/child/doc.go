@@ -1,10 +1,33 @@
 // Package child is one operating system process and everything it started: spawn, streams, exit, and the end of its
-// whole process group.
+// whole tree.
 //
-// [Start] makes the pipes itself and starts one goroutine for each process. That goroutine waits for the leader's exit
-// (on Linux in the runtime's poller, without a thread), kills what is left of the group while the dead leader still
-// holds the group's number, reaps the leader, calls onExit once and ends. Nothing else runs; a caller that wants the
-// process gone calls [Process.Kill] and waits for onExit.
+// [Start] makes the pipes itself and starts one goroutine for each process. That goroutine waits for the end in the
+// runtime's poller, without a thread where the system allows, calls onExit once and ends. Nothing else runs; a caller
+// that wants the process gone calls [Process.Kill] and waits for onExit.
+//
+// # The keeper
+//
+// On Linux nothing that was started survives, however its server or outlive itself ends. A second process of the same
+// program, the keeper, starts all servers and is their parent. It is a subreaper: whoever loses its parent becomes its
+// child, whatever session it made for itself. [RunKeeperIfAsked] is its main; one goroutine, locked to its thread, does
+// everything in it, and one more turns SIGCHLD into a wake-up. What it owns: the processes, their pidfds, their reaping.
+// What outlive owns: the pipes, and its ends of the sockets.
+//
+//   - The lifeline, a socket, carries the orders, with descriptors: the streams and the keeper's end of a channel for
+//     each process. Its end is outlive's end, and then the keeper asks everything to go, kills it after half a second,
+//     and ends when nobody is left.
+//   - The channel, a socket for each process, carries the answer, with a pidfd, and later the exit. Its end without
+//     such a report says that the keeper is gone.
+//   - At an exit the keeper kills the group while the dead leader still holds the group's number, then the
+//     descendants that have become its children until there are none, reaps the leader and reports.
+//   - Servers get SIGKILL from the kernel when the keeper dies. Their orphans become outlive's children, which is a
+//     subreaper too and ends them; the next start starts the next keeper.
+//   - When both are killed at once, [SweepStrays] finds what is left, at the start of any later outlive.
+//
+// Whose a descendant is tells a brand, see brand_linux.go. Where no keeper can be started processes are started
+// directly, as on other systems: [Mechanisms] tells. With Inherit there is never a keeper.
+//
+// # Streams
 //
 // Our ends of the pipes belong to the caller, who closes them. They stay readable after the exit, so output written
 // just before the death is never lost. Those of stdin and stdout are plain blocking descriptors outside the runtime's

@@ -35,7 +35,10 @@ func (p *Process) start(path string, spec Spec, env []string, theirs [3]*os.File
 		o.brand = mine.with(spared)
 	}
 	o.env = lastOfEach(append(env, cookieVar+"="+o.brand.cookie()))
-	err := p.startKept(o, theirs)
+	err := errNoKeeper
+	if keeperPossible.Load() {
+		err = p.startKept(o, theirs)
+	}
 	var number syscall.Errno
 	switch {
 	case err == nil:
@@ -121,15 +124,21 @@ func (k *kept) report() (message, error) {
 	return decodeMessage(b[:n])
 }
 
-// signal reaches the group. Only the keeper knows for sure whose a number is, but a pidfd is as good.
+// signal reaches the group by the pidfd: the keeper may reap the leader at any time.
 func (k *kept) signal(sig syscall.Signal) error {
 	switch err := signalGroup(k.pidfd, sig); {
 	case errors.Is(err, unix.ESRCH):
 		return os.ErrProcessDone
-	case !errors.Is(err, unix.EINVAL):
+	case errors.Is(err, unix.EINVAL):
+		return k.askKeeper(sig)
+	default:
 		return err
 	}
-	// Kernels before 6.9: the keeper, who reaps the leader, does it.
+}
+
+// askKeeper has the keeper signal the group, who reaps the leader and so knows whose the number is. For kernels
+// before 6.9.
+func (k *kept) askKeeper(sig syscall.Signal) error {
 	err := control(k.channel, func(fd int) error {
 		return send(fd, message{kind: kindSignal, number: int32(sig)}.encode())
 	})

@@ -236,6 +236,50 @@ func TestStartWithoutKeeper(t *testing.T) {
 	}
 }
 
+// Kernels before 6.9 know no signal to the group of a pidfd.
+func TestTheKeeperSignalsForUs(t *testing.T) {
+	r := start(t, "term")
+	r.line(t)
+	if err := r.tree.kept.askKeeper(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.wait(t); s.Code != 7 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestTheKeeperDoesNotGrow(t *testing.T) {
+	run := func(n int) {
+		for range n {
+			exited := make(chan Status, 1)
+			p, err := Start(Spec{Argv: []string{"/bin/true"}}, func(s Status) { exited <- s })
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-exited
+			closeAll(p.ours)
+		}
+	}
+	count := func(what string) int {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/%s", keeperPID(), what))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	run(20)
+	pid, fds, threads := keeperPID(), count("fd"), count("task")
+	if run(500); keeperPID() != pid {
+		t.Fatal("another keeper")
+	}
+	if n := count("fd"); n != fds {
+		t.Errorf("descriptors: %d before, %d after", fds, n)
+	}
+	if n := count("task"); n > threads+3 {
+		t.Errorf("threads: %d before, %d after", threads, n)
+	}
+}
+
 // A keeper that is killed between two starts is replaced.
 func TestTheNextStartReplacesTheKeeper(t *testing.T) {
 	start(t, "exit", "0").wait(t)

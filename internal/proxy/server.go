@@ -82,14 +82,14 @@ func (s *server) Vitals() backend.Vitals {
 
 func (s *server) LastStderr(lines int) []string { return s.words.Tail(lines) }
 
-// Start spawns process gen and joins its pipes to the loop.
-func (w *world) Start(gen int, why string) (backend.Server, error) {
-	p := (*Proxy)(w)
+// Start spawns a process and joins its pipes to the loop.
+func (w *world) Start(l backend.Launch) (backend.Server, error) {
+	p, gen := (*Proxy)(w), l.Gen
 	ended := make(chan struct{}) // closed when its stderr has ended
 	full := func() bool { return p.client.Pending() >= clientBehind }
 	s := &server{gen: gen, held: full, words: logline.OpenKept("", logline.KeptOptions{})}
 	var spec child.Spec
-	spec.Argv, spec.Dir, spec.Env, s.direct = p.commandLine(p.environment(gen, why))
+	spec.Argv, spec.Dir, spec.Env, s.direct = p.commandLine(p.environment(gen, l.Why), l.Anew)
 	s.env = spec.Env
 	var err error
 	s.process, err = child.Start(spec, func(st child.Status) {

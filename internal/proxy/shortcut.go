@@ -17,10 +17,11 @@ type shortcut struct {
 	looking bool
 }
 
-// commandLine is what process gen is started with: the real command if it is known and still the same, else as asked.
-func (p *Proxy) commandLine(env []string) (argv []string, dir string, environ []string, direct bool) {
+// commandLine is what a process is started with: the real command if it is known and still the same, else as asked. A
+// restart for the sake of new code asks the launcher again, unless the version is pinned.
+func (p *Proxy) commandLine(env []string, anew bool) (argv []string, dir string, environ []string, direct bool) {
 	c := p.shortcut.command
-	if p.shortcut.off || c == nil || !c.Fresh() {
+	if p.shortcut.off || c == nil || !c.Fresh() || anew && c.Version != launcher.Pinned {
 		return p.opts.Backend.Command, p.opts.Dir, env, false
 	}
 	return c.Argv, c.Dir, c.Env.Apply(env), true

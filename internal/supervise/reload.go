@@ -42,14 +42,14 @@ func (m *Machine) outdate(by Restart) {
 
 // beginReload begins a planned restart beside the serving process.
 func (m *Machine) beginReload(now time.Time, ev Restart) {
+	if !ev.Source.own() {
+		m.tracker.Reset()
+	}
 	if m.reload != nil {
 		if ev.Source != SourceLimit {
 			m.reload.source, m.reload.reason = ev.Source, ev.Reason
 		}
 		return
-	}
-	if !ev.Source.own() {
-		m.tracker.Reset()
 	}
 	delay, throttled := m.tracker.Requested(now)
 	delay -= m.tracker.Policy().RequestPause // that lets a process clear away that has just ended; here none has

@@ -77,6 +77,15 @@ func TestAFailedReloadLeavesTheServingProcessAsHealthyAsItWas(t *testing.T) {
 	}
 }
 
+func TestAPersonsReloadForgetsFailuresEvenIfOneWasWaiting(t *testing.T) {
+	s := begin(t, preset(t, "exponential")).exit(1).pass(time.Second).exit(1).pass(2 * time.Second).up()
+	marker := Restart{Cause: Requested, Source: SourceMarker, Overlap: true}
+	s.tell(marker, SpareReady{3}, marker, overlap).pass(time.Second).tell(SpareReady{4}).serves(4, Serving).exit(1)
+	if got := s.last().Delay; got != time.Second {
+		t.Errorf("the next crash waits %s", got)
+	}
+}
+
 func TestTheLatestReloadWins(t *testing.T) {
 	s := begin(t, Options{}).up().tell(overlap).pass(200 * time.Millisecond)
 	latest := Restart{Cause: Requested, Source: SourceControl, Reason: "newest code", Overlap: true}
