@@ -82,15 +82,22 @@ func connectRaw(t *testing.T, w *workspace, argv []string) *raw {
 	return c
 }
 
+var helloParams = map[string]any{
+	"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "raw", "version": "1"},
+}
+
 func (c *raw) handshake(t *testing.T) {
 	t.Helper()
-	c.ask(t, "initialize", map[string]any{
-		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "raw", "version": "1"},
-	})
+	c.ask(t, "initialize", helloParams)
+	c.initialized(t)
+	c.ask(t, "tools/list", nil)
+}
+
+func (c *raw) initialized(t *testing.T) {
+	t.Helper()
 	if _, err := io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	c.ask(t, "tools/list", nil)
 }
 
 func (c *raw) read(out io.Reader) {
@@ -149,6 +156,13 @@ func (c *raw) send(method string, params any) <-chan answer {
 		c.problems = append(c.problems, "write: "+err.Error())
 	}
 	return ch
+}
+
+// forget gives up waiting for what has no answer yet; one that comes all the same is a problem.
+func (c *raw) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.waiting)
 }
 
 func (c *raw) begin(tool string, args map[string]any) <-chan answer {

@@ -25,7 +25,7 @@ type ask struct {
 type asks struct {
 	open    map[uint64]*ask // by hash of the client's id
 	dead    map[uint64]bool // tombstones: late answers to these are dropped
-	deadRow []uint64        // tombstones in order of death
+	deadRow [][]byte        // the ids under the tombstones, raw, in order of death
 	mark    uint64          // calls up to this sequence number ran while the server asked something
 }
 
@@ -34,15 +34,22 @@ func (a *asks) init() {
 	a.dead = map[uint64]bool{}
 }
 
+// bury ends an open request without the client's answer.
 func (a *asks) bury(hash uint64) {
+	one := a.open[hash]
 	delete(a.open, hash)
+	a.tombstone(one.client)
+}
+
+func (a *asks) tombstone(id []byte) {
+	hash := jsonrpc.HashID(id)
 	if a.dead[hash] {
 		return
 	}
 	a.dead[hash] = true
-	a.deadRow = append(a.deadRow, hash)
+	a.deadRow = append(a.deadRow, id)
 	if len(a.deadRow) > tombstones {
-		delete(a.dead, a.deadRow[0])
+		delete(a.dead, jsonrpc.HashID(a.deadRow[0]))
 		a.deadRow = a.deadRow[1:]
 	}
 }

@@ -130,7 +130,7 @@ type Backend struct {
 	first        firstStart
 	states       requestStates
 	cut          []cutShort // listen ends held back until it is clear whether the server died
-	taskTokens   []uint64   // hashes of progress tokens that live on in tasks
+	taskTokens   [][]byte   // raw progress tokens that live on in tasks
 	closing      bool       // the client closed its end
 	over         bool       // the machine is finished; the last processes are waited for
 	stopped      bool       // Finish was called

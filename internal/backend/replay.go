@@ -154,12 +154,16 @@ func (b *Backend) becomeReady(p *process) {
 	replayed := !p.accepting
 	p.accepting = true
 	b.readyAt = b.now
-	startup := b.now.Sub(p.started)
-	b.emit(event.ServerReady, slog.LevelInfo, fmt.Sprintf("Server ready (startup: %dms)", startup.Milliseconds()),
-		slog.Int64(event.KeyStartupMS, startup.Milliseconds()))
+	p.startup = b.now.Sub(p.started)
+	b.tellReady(p)
 	b.step(supervise.Ready{Gen: p.gen})
 	b.nowServes(p, replayed)
 	b.introduce()
+}
+
+func (b *Backend) tellReady(p *process) {
+	b.emitOf(p, event.ServerReady, slog.LevelInfo, fmt.Sprintf("Server ready (startup: %dms)", p.startup.Milliseconds()),
+		slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
 }
 
 // nowServes hands a process that serves from now on what was held back for it; replayed says that the client has been

@@ -111,7 +111,7 @@ func (b *Backend) deliver(c *call, line []byte) {
 
 // keepTaskToken lets progress go on under the token of a request that made a task: the task outlives its answer.
 func (b *Backend) keepTaskToken(c *call) {
-	b.taskTokens = append(b.taskTokens, c.token.hash)
+	b.taskTokens = append(b.taskTokens, bytes.Clone(c.token.raw))
 	if extra := len(b.taskTokens) - taskTokensKept; extra > 0 {
 		b.taskTokens = b.taskTokens[extra:]
 	}
@@ -249,7 +249,7 @@ func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 	}
 	c := b.calls.withToken(token)
 	if c == nil {
-		return slices.Contains(b.taskTokens, jsonrpc.HashID(token))
+		return slices.ContainsFunc(b.taskTokens, func(t []byte) bool { return jsonrpc.SameID(t, token) })
 	}
 	if c.gen != p.gen {
 		return false // another process has the request now

@@ -37,6 +37,7 @@ func (b *Backend) spawnSpare(a supervise.SpawnSpare) {
 		b.step(supervise.SpareFailed{Gen: a.Gen, Reason: err.Error()})
 		return
 	}
+	p.reload = a.Reload
 	b.greet(p)
 }
 
@@ -62,10 +63,11 @@ func (b *Backend) checkedAll(p *process) {
 	if p.unchecked > 0 || p.role != spare || p.fit {
 		return
 	}
-	p.fit = true
-	startup := b.now.Sub(p.started)
-	b.emitOf(p, event.SpareReady, slog.LevelInfo, fmt.Sprintf("Spare server ready (startup: %dms)", startup.Milliseconds()),
-		slog.Int64(event.KeyStartupMS, startup.Milliseconds()))
+	p.fit, p.startup = true, b.now.Sub(p.started)
+	if !p.reload { // one that takes over at once is told of then
+		b.emitOf(p, event.SpareReady, slog.LevelInfo, fmt.Sprintf("Spare server ready (startup: %dms)", p.startup.Milliseconds()),
+			slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
+	}
 	b.step(supervise.SpareReady{Gen: p.gen})
 }
 
@@ -95,6 +97,7 @@ func (b *Backend) takeOver(a supervise.TakeOver) {
 	if p.answered {
 		p.accepting = true
 		b.readyAt = b.now
+		b.tellReady(p)
 		if !a.Ready {
 			b.step(supervise.Ready{Gen: p.gen}) // its lists are read once more, if it comes to that
 		}

@@ -2,7 +2,8 @@ package backend
 
 import (
 	"bytes"
-	"hash/maphash"
+	"crypto/sha256"
+	"encoding/binary"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 )
@@ -14,21 +15,19 @@ const statesKept = 4096
 // so that after a restart every open multi-round-trip request would fail; asked without it, the server simply begins
 // that request again.
 type requestStates struct {
-	seed maphash.Seed
-	gens map[uint64]int
-	row  []uint64
+	gens map[uint64]int // by digest of the state
+	row  []uint64       // digests in the order they were given out
 }
 
-func (s *requestStates) hash(state []byte) uint64 {
-	if s.gens == nil {
-		s.seed, s.gens = maphash.MakeSeed(), map[uint64]int{}
-	}
-	return maphash.Bytes(s.seed, state)
+// stateDigest stands for a state, in every image of this program.
+func stateDigest(state []byte) uint64 {
+	sum := sha256.Sum256(state)
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 // gave notes that process gen gave out state, a raw JSON value.
 func (s *requestStates) gave(state []byte, gen int) {
-	h := s.hash(state)
+	h := stateDigest(state)
 	if _, known := s.gens[h]; !known {
 		s.row = append(s.row, h)
 		if len(s.row) > statesKept {
@@ -36,12 +35,15 @@ func (s *requestStates) gave(state []byte, gen int) {
 			s.row = s.row[1:]
 		}
 	}
+	if s.gens == nil {
+		s.gens = map[uint64]int{}
+	}
 	s.gens[h] = gen
 }
 
 // older reports whether state was given out by a process before gen.
 func (s *requestStates) older(state []byte, gen int) bool {
-	from, known := s.gens[s.hash(state)]
+	from, known := s.gens[stateDigest(state)]
 	return known && from < gen
 }
 

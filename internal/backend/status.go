@@ -20,6 +20,7 @@ type Status struct {
 	InFlight        int        `json:"in_flight"`
 	Queued          int        `json:"queued"`
 	UptimeMS        int64      `json:"uptime_ms,omitempty"` // of the running process
+	RSS             int64      `json:"rss_bytes,omitempty"` // of its whole tree
 	ReadySince      *time.Time `json:"ready_since,omitempty"`
 	NextTryAt       *time.Time `json:"next_try_at,omitempty"`
 	StdoutNoise     int        `json:"stdout_noise_lines"`
@@ -36,6 +37,7 @@ type Beside struct {
 	Generation int    `json:"generation"`
 	Role       string `json:"role"` // starting or standby, or retired: it finishes what it was asked
 	InFlight   int    `json:"in_flight,omitempty"`
+	RSS        int64  `json:"rss_bytes,omitempty"` // of its whole tree
 }
 
 // ReloadTrouble says why a new process did not take over.
@@ -72,6 +74,7 @@ func (b *Backend) Status(now time.Time) Status {
 	if b.process.up {
 		s.ServerPID = b.process.pid
 		s.UptimeMS = now.Sub(b.process.started).Milliseconds()
+		s.RSS = b.process.server.Vitals().RSS
 	}
 	if b.process.up && b.process.answered {
 		at := b.readyAt
@@ -89,6 +92,9 @@ func (b *Backend) Status(now time.Time) Status {
 func (b *Backend) besideStatus() (all []Beside) {
 	for _, p := range b.beside {
 		one := Beside{PID: p.pid, Generation: p.gen, Role: "retired"}
+		if p.up {
+			one.RSS = p.server.Vitals().RSS
+		}
 		for c := range b.calls.all {
 			if c.state == sent && c.gen == p.gen {
 				one.InFlight++

@@ -140,7 +140,7 @@ func (p *player) step(n int, word, rest string) {
 	case "signal":
 		p.signal(n, rest)
 	case "kill":
-		p.kill(n)
+		p.kill(ctx, n)
 	case "exit":
 		p.exit(n, strings.Fields(rest))
 	case "do":
@@ -207,10 +207,18 @@ func (p *player) signal(n int, name string) {
 
 var runningPID = regexp.MustCompile(`MCP server running \(PID: (\d+)\)`)
 
-func (p *player) kill(n int) {
-	all := runningPID.FindAllStringSubmatch(p.stderr.text(), -1)
-	if len(all) == 0 {
-		p.fail(n, "no server is running")
+func (p *player) kill(ctx context.Context, n int) {
+	var all [][]string
+	for len(all) == 0 {
+		changed := p.stderr.changing()
+		if all = runningPID.FindAllStringSubmatch(p.stderr.text(), -1); len(all) > 0 {
+			break
+		}
+		select {
+		case <-changed: // the log is written behind the answers
+		case <-ctx.Done():
+			p.fail(n, "no server is running")
+		}
 	}
 	pid, _ := strconv.Atoi(all[len(all)-1][1])
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

@@ -83,6 +83,13 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 		if s.NextTryAt != nil {
 			fmt.Fprintf(w, "%s: next start in %s\n", s.Name, s.NextTryAt.Sub(now).Round(time.Second))
 		}
+		for _, b := range s.Beside {
+			fmt.Fprintf(w, "%s: %s server %d, %d MiB, %d in flight\n", s.Name, b.Role, b.PID, b.RSS>>20, b.InFlight)
+		}
+		if f := s.ReloadFailed; f != nil {
+			fmt.Fprintf(w, "%s: the last planned restart came to nothing, %s ago: %s\n", s.Name, now.Sub(f.At).Round(time.Second),
+				strings.TrimSpace(f.Error+" "+f.Hint))
+		}
 		if e := s.LastExit; e != nil && s.ServerPID == 0 {
 			fmt.Fprintf(w, "%s: last exit %d %s\n", s.Name, e.Code, strings.Join(e.Stderr, "\n  "))
 		}

@@ -182,12 +182,14 @@ func (w *restartWatch) Emit(e event.Event) {
 		return
 	}
 	switch e.Type {
+	case event.ReloadFailed:
+		p.tellWaiters(errors.New(e.Message))
 	case event.ServerReady, event.ServerSpawned:
 		// A server that no client has spoken to yet is as ready as it can be once it runs.
 		if e.Type == event.ServerReady || p.backend.Unspoken() {
 			p.tellNewer(e.Generation, nil)
 		}
-	case event.SpawnFailed, event.ServerCrashed, event.BreakerOpened, event.StartTimeout, event.ReloadFailed:
+	case event.SpawnFailed, event.ServerCrashed, event.BreakerOpened, event.StartTimeout:
 		p.tellNewer(e.Generation, fmt.Errorf("the new server did not become ready: %s", e.Message))
 	}
 }

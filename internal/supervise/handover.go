@@ -1,0 +1,52 @@
+package supervise
+
+import (
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/backoff"
+)
+
+// Saved is a [Machine] with one serving process and nothing beside it, in a form that can be kept as JSON: another image
+// of the same program goes on with it.
+type Saved struct {
+	Tracker backoff.Saved
+
+	Since time.Time
+	At    time.Time // the process counts as healthy
+	Gen   int
+	Last  int
+
+	Introduced bool
+	Misses     int
+	RefillAt   time.Time
+
+	Wish   Restart
+	Stale  bool
+	Broken bool
+	Asked  bool
+}
+
+// Save returns all that m knows. ok is false where that cannot be carried over: no process serves, one is being ended,
+// or there is another beside it or about to be started.
+func (m *Machine) Save() (s Saved, ok bool) {
+	if m.state != Serving || len(m.beside.all) > 0 || m.reload != nil || m.stop || m.over {
+		return Saved{}, false
+	}
+	return Saved{
+		Tracker: m.tracker.Save(),
+		Since:   m.since, At: m.at, Gen: m.gen, Last: m.last,
+		Introduced: m.beside.introduced, Misses: m.beside.misses, RefillAt: m.beside.refillAt,
+		Wish: m.wish, Stale: m.stale, Broken: m.broken, Asked: m.asked,
+	}, true
+}
+
+// Restore returns a machine that goes on where the one that was saved stood. The options may be others.
+func Restore(opts Options, s Saved) *Machine {
+	m := New(opts)
+	m.tracker = backoff.Restore(m.opts.Backoff, s.Tracker)
+	m.state, m.since = Serving, s.Since
+	m.gen, m.at, m.last = s.Gen, s.At, s.Last
+	m.beside = spares{introduced: s.Introduced, misses: s.Misses, refillAt: s.RefillAt}
+	m.wish, m.stale, m.broken, m.asked = s.Wish, s.Stale, s.Broken, s.Asked
+	return m
+}
