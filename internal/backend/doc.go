@@ -11,7 +11,11 @@
 //	backend.go    the type, its options, the world it acts on
 //	client.go     what comes from the client           server.go     what comes from the server
 //	calls.go      every request in flight or waiting   flow.go       when a request may go out, and the queue
-//	lifecycle.go  the process: start, exit, restart     replay.go     telling a new process what the old one knew
+//	process.go    one process as its backend sees it    lifecycle.go  start, exit, end
+//	spares.go     processes beside the serving one: overlap reload, standby, retirement
+//	replay.go     telling a new process what the old one knew   recipe.go   calls repeated to it
+//	vitals.go     whether the server still works        limits.go     what one process may take
+//	memory.go     what earlier runs of the command have shown
 //	recover.go    what becomes of requests whose server died
 //	probe.go      server/discover on behalf of legacy servers
 //	tools.go      the injected tools                    lists.go      reading lists     drift.go  telling of changes
@@ -19,6 +23,9 @@
 //	batch.go      JSON-RPC batches                      noise.go      server output that is no message
 //	refuse.go     every error outlive itself answers     status.go    what status shows
 //
-// The hot path is one line relayed: [Backend.ClientLine] or [Backend.ServerLine], one scan, one map access, one
+// One process serves. Beside it there may be spares, which are being brought up or stand by, and retired ones, which
+// finish what they were asked. Every call knows the generation of the process that has it.
+//
+// The hot path is one line relayed: [Backend.ClientLine] or [Backend.ServerLine], one scan, one look into a table, one
 // forward. It allocates nothing.
 package backend

@@ -25,9 +25,8 @@ func stateDigest(state []byte) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// gave notes that process gen gave out state, a raw JSON value.
-func (s *requestStates) gave(state []byte, gen int) {
-	h := stateDigest(state)
+// gave notes that process gen gave out the state of digest h.
+func (s *requestStates) gave(h uint64, gen int) {
 	if _, known := s.gens[h]; !known {
 		s.row = append(s.row, h)
 		if len(s.row) > statesKept {
@@ -53,7 +52,7 @@ func (b *Backend) inspectState(c *call, line []byte) []byte {
 		if jsonrpc.EqualString(b.env.ResultType.Of(line), "input_required") {
 			result := b.env.Result.Of(line)
 			if state := jsonrpc.Find(result, "requestState").Of(result); state != nil {
-				b.states.gave(state, c.gen)
+				b.states.gave(stateDigest(state), c.gen)
 			}
 		}
 		return line

@@ -27,6 +27,7 @@ type runFlags struct {
 	lazy        bool
 	noFastStart bool
 	replayCalls []string
+	killMode    string
 	health      string
 	callTimeout time.Duration
 	maxRSS      string
@@ -90,6 +91,7 @@ func (f *runFlags) reloadFlags(fl *pflag.FlagSet) {
 
 // healthFlags are about servers that run and should not.
 func (f *runFlags) healthFlags(fl *pflag.FlagSet) {
+	fl.StringVar(&f.killMode, "kill-mode", "tree", "what ends with a server: tree (all it started), or group (servers that start daemons on purpose)")
 	fl.StringVar(&f.health, "health", "on", "on: a server that hangs is restarted; off: it is not looked at")
 	fl.DurationVar(&f.callTimeout, "call-timeout", 0, "how long a call may go without progress before it is answered with an error (default: no limit)")
 	fl.StringVar(&f.maxRSS, "max-rss", "", "memory of the server and all it starts, like 512MiB: above it, it is replaced")

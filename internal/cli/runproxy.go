@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,6 +81,10 @@ func prepareState(s *settings, k *sinks) {
 	go func() {
 		// What cannot be removed now is tried again by the next run.
 		_ = logline.Prune(filepath.Dir(s.stderrLog), time.Now(), logline.PruneTotal, logline.PruneAge, s.stderrLog)
+		if report, err := child.SweepStrays(context.Background()); err == nil && len(report.Found) > 0 {
+			k.say(event.StraysSwept, "Left over by an outlive that is gone: "+report.String(),
+				slog.Int(event.KeyCount, len(report.Found)))
+		}
 	}()
 }
 
@@ -110,7 +115,7 @@ func runProxy(io streams, s *settings) (err error) {
 	defer k.close()
 	defer tellFatal(k, &err)
 	p, err := proxy.New(proxy.Options{
-		In: in, Out: out, Backend: s.backend, MaxToClient: s.maxToClient, MaxToServer: s.maxToServer,
+		In: in, Out: out, Backend: s.backend, KillMode: s.killMode, MaxToClient: s.maxToClient, MaxToServer: s.maxToServer,
 		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
 		Remember: func(known backend.Knowledge) {
 			if err := saveKnowledge(s.known, known); err != nil {

@@ -27,6 +27,7 @@ type settings struct {
 	watch       watch.Options // Globs and Auto empty: nothing is watched
 	executable  string        // what CMD resolved to
 	dir         string
+	killMode    child.KillMode
 	maxToClient int
 	maxToServer int
 	logLevel    slog.Level
@@ -91,6 +92,7 @@ func (f *runFlags) checkWords(s *settings) error {
 		oneOf("mode", f.mode, "proxy", "inherit"),
 		oneOf("compat", f.compat, "", "watchdog"),
 		oneOf("reload", f.reload, "overlap", "replace"),
+		oneOf("kill-mode", f.killMode, "tree", "group"),
 		oneOf("health", f.health, "on", "off"),
 		oneOf("surrogates", f.surrogates, "reject", "replace", "pass"),
 		oneOf("lost-calls", f.lostCalls, "tool-result", "error"),
@@ -108,6 +110,7 @@ func (f *runFlags) checkWords(s *settings) error {
 		return fmt.Errorf("--log-format: %w", err)
 	}
 	s.logFormat = format
+	s.killMode = child.KillMode(f.killMode)
 	s.backend.NoTools = f.noTools
 	s.backend.Surrogates = backend.Surrogates(f.surrogates)
 	s.backend.LostAsError = f.lostCalls == "error"

@@ -18,6 +18,8 @@ const (
 	Interrupted Type = "interrupted"
 	// ClientClosed: the client closed our stdin.
 	ClientClosed Type = "client_closed"
+	// StraysSwept: processes that an earlier outlive had left behind were ended. Attr: KeyCount.
+	StraysSwept Type = "strays_swept"
 	// FatalError: outlive itself cannot go on (S0 7.3 "FATAL ERROR"). Attr: KeyError.
 	FatalError Type = "fatal_error"
 )
@@ -124,7 +126,7 @@ const ServerLogLost Type = "log_lost"
 // Types is the whole vocabulary, in the order of a run's life.
 func Types() []Type {
 	return []Type{
-		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, FatalError,
+		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, StraysSwept, FatalError,
 		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout,
 		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown,
 		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/backend"
+	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 	"github.com/outlive-mcp/outlive/internal/wire"
@@ -40,6 +41,8 @@ type Options struct {
 	Backend backend.Options
 	Dir     string   // working directory of the server; "" is ours
 	Env     []string // environment of the server; nil is ours
+
+	KillMode child.KillMode // what ends with a server (default its whole tree)
 
 	MaxToClient int // longest line in bytes, default [DefaultMaxToClient]
 	MaxToServer int // default [DefaultMaxToServer]

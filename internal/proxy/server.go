@@ -90,7 +90,7 @@ func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	s := &server{gen: gen, held: full, words: logline.OpenKept("", logline.KeptOptions{})}
 	var spec child.Spec
 	spec.Argv, spec.Dir, spec.Env, s.direct = p.commandLine(p.environment(gen, l.Why), l.Anew)
-	s.env = spec.Env
+	spec.KillMode, s.env = p.opts.KillMode, spec.Env
 	var err error
 	s.process, err = child.Start(spec, func(st child.Status) {
 		select {

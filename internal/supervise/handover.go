@@ -50,3 +50,6 @@ func Restore(opts Options, s Saved) *Machine {
 	m.wish, m.stale, m.broken, m.asked = s.Wish, s.Stale, s.Broken, s.Asked
 	return m
 }
+
+// Reloading reports whether a planned restart beside the serving process is under way or waits for its time.
+func (m *Machine) Reloading() bool { return m.reload != nil }

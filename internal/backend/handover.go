@@ -1,0 +1,270 @@
+package backend
+
+import (
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/session"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// Saved is all that a [Backend] with one serving process and nothing beside it knows, in a form that can be kept as
+// JSON: another image of the same program goes on with it. Raw JSON is kept byte for byte. All times are absolute.
+type Saved struct {
+	Machine supervise.Saved
+	Session session.Saved
+	Process savedProcess
+	Calls   []savedCall // in order of arrival
+	Batches []savedBatch
+	NextSeq uint64
+	Asks    savedAsks
+	Timers  []time.Time // by timer
+	LastID  int
+	Asked   bool // outlive had questions open, whose answers will come to nobody
+
+	Known        Knowledge
+	Told         bool
+	Introduction string
+	Probe        savedProbe
+	Tools        savedTools
+	Doubted      [mcp.Lists]bool
+	Noise        savedBabble
+	Watched      bool // the process's health
+	Deaf         bool
+	Used         savedUsage
+	Replays      [][]byte
+	First        savedFirst
+	States       []savedState // the oldest first
+	Cut          []savedCut
+	TaskTokens   [][]byte
+	LastOut      savedExit
+	Misfortune   savedMisfortune
+	ReadyAt      time.Time
+	Begun        time.Time
+	Cause        string
+}
+
+type (
+	savedProbe struct {
+		Active, Seen   bool
+		Seq            uint64
+		SentAt, ReadAt time.Time
+	}
+	savedTools struct {
+		Settled        bool
+		Names          []string // in the order of the tools
+		Verify, Unsure []uint64 // sequence numbers of the parked calls
+	}
+	savedBabble struct {
+		Count, Total int
+		ToldAt       time.Time
+	}
+	savedUsage struct {
+		Over    int
+		Renewed bool
+		RSS     int64
+	}
+	savedFirst struct {
+		Active bool
+		Since  time.Time
+		Tries  int
+	}
+	savedState struct {
+		Digest uint64
+		Gen    int
+	}
+	savedCut struct {
+		ID, Line []byte
+		Ends     bool
+	}
+	savedExit struct {
+		Code        int
+		Signal, Why string
+		At          time.Time
+		Stderr      []string
+	}
+	savedMisfortune struct {
+		At     time.Time
+		Why    string
+		Stderr []string
+	}
+)
+
+// PrepareHandover works towards a moment in which the backend can be saved, and returns why it is not one yet, "" if it
+// is. Processes that stand by are sent away. Who gives up waiting calls [Backend.AbandonHandover].
+func (b *Backend) PrepareHandover(now time.Time) (why string) {
+	b.now = now
+	p := b.process
+	switch {
+	case b.closing || b.over || b.stopped:
+		return "it is ending"
+	case b.machine.State() != supervise.Serving:
+		return "the server is " + b.machine.State().String()
+	case b.machine.Reloading():
+		return "a restart is under way"
+	case !p.up || !p.accepting || p.draining || p.shut || p.closed:
+		return "the server is ending"
+	}
+	if len(b.machine.Snapshot().Spares) > 0 {
+		b.told = false
+		b.step(supervise.Introduced{Possible: false})
+	}
+	for _, one := range b.beside {
+		if b.busy(one) {
+			return "a server that was replaced still works on something"
+		}
+	}
+	if len(b.beside) > 0 {
+		return "servers beside the serving one are ending"
+	}
+	if _, ok := b.machine.Save(); !ok {
+		return "a restart is under way"
+	}
+	return ""
+}
+
+// AbandonHandover takes back what PrepareHandover has done: spares are started again.
+func (b *Backend) AbandonHandover(now time.Time) {
+	b.now = now
+	b.introduce()
+}
+
+// Save returns all that the backend knows. It shares memory with the backend. Only valid at once after
+// [Backend.PrepareHandover] has returned "".
+func (b *Backend) Save() Saved {
+	machine, _ := b.machine.Save()
+	s := Saved{
+		Machine: machine, Session: b.session.Save(), Process: b.process.save(), NextSeq: b.calls.nextSeq, Asks: b.asks.save(),
+		Timers: b.timers[:], LastID: b.lastID, Asked: len(b.private) > 0,
+		Known: b.opts.Known, Told: b.told, Introduction: b.introduction,
+		Probe:   savedProbe{b.probe.active, b.probe.seen, b.probe.seq, b.probe.sentAt, b.probe.readAt},
+		Tools:   b.tools.save(),
+		Doubted: b.doubted, Noise: savedBabble{b.babble.count, b.babble.total, b.babble.toldAt},
+		Watched: b.health != nil, Deaf: b.deaf, Used: savedUsage{b.used.over, b.used.renewed, b.used.rss},
+		Replays: b.replays, First: savedFirst{b.first.active, b.first.since, b.first.tries},
+		TaskTokens: b.taskTokens,
+		LastOut:    savedExit{b.lastOut.code, b.lastOut.signal, b.lastOut.why, b.lastOut.at, b.lastOut.stderr},
+		Misfortune: savedMisfortune{b.misfortune.at, b.misfortune.why, b.misfortune.stderr},
+		ReadyAt:    b.readyAt, Begun: b.begun, Cause: b.cause,
+	}
+	s.Calls, s.Batches = b.calls.save()
+	for _, digest := range b.states.row {
+		s.States = append(s.States, savedState{digest, b.states.gens[digest]})
+	}
+	for _, c := range b.cut {
+		s.Cut = append(s.Cut, savedCut{c.id, c.line, c.ends})
+	}
+	return s
+}
+
+// Restore returns a backend that goes on where the one that was saved stood, with server as its process. What outlive
+// had asked the server itself is asked again; the old answers are dropped when they come.
+func Restore(opts Options, w World, sink event.Sink, s Saved, server Server, now time.Time) *Backend {
+	opts.Known = s.Known
+	b := New(opts, w, sink)
+	b.now = now
+	b.machine = supervise.Restore(b.opts.Supervise, s.Machine)
+	b.session = session.Restore(s.Session)
+	b.process = s.Process.restore(server)
+	b.asks.restore(s.Asks)
+	copy(b.timers[:], s.Timers)
+	b.lastID, b.told, b.introduction = s.LastID, s.Told, s.Introduction
+	b.probe = probe{s.Probe.Active, s.Probe.Seen, s.Probe.Seq, s.Probe.SentAt, s.Probe.ReadAt}
+	b.doubted, b.deaf, b.replays, b.taskTokens = s.Doubted, s.Deaf, s.Replays, s.TaskTokens
+	b.babble = babble{s.Noise.Count, s.Noise.Total, s.Noise.ToldAt}
+	b.first = firstStart{s.First.Active, s.First.Since, s.First.Tries}
+	for _, one := range s.States {
+		b.states.gave(one.Digest, one.Gen)
+	}
+	for _, c := range s.Cut {
+		b.cut = append(b.cut, cutShort{c.ID, c.Line, c.Ends})
+	}
+	o := s.LastOut
+	b.lastOut = lastExit{code: o.Code, signal: o.Signal, at: o.At, why: o.Why, stderr: o.Stderr}
+	b.misfortune = reloadFailure{at: s.Misfortune.At, why: s.Misfortune.Why, stderr: s.Misfortune.Stderr}
+	b.readyAt, b.begun, b.cause = s.ReadyAt, s.Begun, s.Cause
+	bySeq := b.calls.restore(&b.env, s)
+	b.tools.restore(s.Tools, bySeq)
+	b.goOn(s)
+	return b
+}
+
+// goOn begins again what was under way and cannot be saved: looking after the process's health and limits, reading its
+// lists, bringing up spares.
+func (b *Backend) goOn(s Saved) {
+	if s.Watched {
+		heard := b.process.heard
+		b.watchHealth(b.process)
+		b.process.heard = heard
+	}
+	b.used = usage{s.Used.Over, s.Used.Renewed, s.Used.RSS}
+	if l := b.opts.Limits; (l.MaxRSS > 0 || l.MaxAge > 0) && b.timers[timerLimits].IsZero() {
+		b.arm(timerLimits, rssEvery)
+	}
+	if s.Asked && b.process.answered {
+		for l := range mcp.Lists {
+			b.doubtList(l)
+		}
+		b.arm(timerLearn, learnAfter)
+		if len(b.tools.unsure) > 0 {
+			b.lookAt(mcp.Tools, b.learned)
+		}
+	}
+	b.introduce()
+}
+
+func (t *toolbox) save() savedTools {
+	s := savedTools{Settled: t.settled, Verify: seqs(t.verify), Unsure: seqs(t.unsure)}
+	for _, one := range t.shown {
+		s.Names = append(s.Names, one.name)
+	}
+	return s
+}
+
+func seqs(parkedCalls []parkedCall) (all []uint64) {
+	for _, c := range parkedCalls {
+		all = append(all, c.seq)
+	}
+	return all
+}
+
+// restore takes over the names under which the client knows the tools. A newer program may have more of them.
+func (t *toolbox) restore(s savedTools, bySeq map[uint64]*call) {
+	t.settled = s.Settled
+	for i := range t.shown {
+		if i < len(s.Names) {
+			t.shown[i].name = s.Names[i]
+		}
+	}
+	find := func(seqs []uint64) (all []parkedCall) {
+		for _, seq := range seqs {
+			if c := bySeq[seq]; c != nil {
+				all = append(all, parkedCall{c, seq})
+			}
+		}
+		return all
+	}
+	t.verify, t.unsure = find(s.Verify), find(s.Unsure)
+}
+
+// savedAsks are the server's requests to the client.
+type savedAsks struct {
+	Open []savedAsk
+	Dead [][]byte // raw ids, the oldest first
+	Mark uint64
+}
+
+type savedAsk struct {
+	Server, Client []byte // raw ids
+	Gen            int
+}
+
+func (a *asks) save() savedAsks {
+	s := savedAsks{Dead: slices.Clone(a.deadRow), Mark: a.mark}
+	for _, one := range a.open {
+		s.Open = append(s.Open, savedAsk{one.server, one.client, one.gen})
+	}
+	return s
+}
