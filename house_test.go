@@ -107,10 +107,10 @@ func layerFault(s *source, room string) string {
 		}
 		return support + " is for tests and the demo"
 	case top == "cmd":
-		if room == "cli" {
+		if room == "cli" || room == "child" { // the keeper is the same program, and runs before everything else
 			return ""
 		}
-		return "cmd imports cli only, not " + room
+		return "cmd imports cli and child only, not " + room
 	case s.room == support:
 		if room == "jsonrpc" {
 			return ""

@@ -90,9 +90,10 @@ type Options struct {
 	Elsewhere bool           // the command only stands for a server that runs elsewhere, as docker run does
 	Limits    Limits         // what one process may take
 
-	Replays     []Replay // tool calls repeated to each new process before it serves
-	NoFastStart bool     // answer nothing from what earlier runs have shown
-	Lazy        bool     // start the server only when something is asked that is not known already
+	Replays     []Replay      // tool calls repeated to each new process before it serves
+	NoFastStart bool          // answer nothing from what earlier runs have shown
+	Lazy        bool          // start the server only when something is asked that is not known already
+	IdleFor     time.Duration // let the server sleep when nobody has used it this long; 0: never
 
 	Known Knowledge // what earlier runs of this command have shown
 }
@@ -126,7 +127,8 @@ type Backend struct {
 	health       *health.Watch // of the serving process, from when it serves
 	deaf         bool          // the server answers everything but ping
 	used         usage
-	replays      [][]byte // arguments of the last calls of the client, parallel to Options.Replays
+	lastUse      time.Time // the client wanted something of the server
+	replays      [][]byte  // arguments of the last calls of the client, parallel to Options.Replays
 	first        firstStart
 	states       requestStates
 	cut          []cutShort // listen ends held back until it is clear whether the server died
@@ -168,6 +170,7 @@ const (
 	timerCut                 // a listen end is released to the client
 	timerDoubt               // doubted lists are looked at
 	timerLearn               // the server's tools are read, if nobody has
+	timerIdle                // nobody may have used the server for long enough
 	timerLimits              // memory and age are looked at
 	timerFirst               // the client's patience with the first start is over
 	timerCount
@@ -271,6 +274,8 @@ func (b *Backend) expire(t timer) {
 		b.settleDoubts()
 	case timerLearn:
 		b.learnTools()
+	case timerIdle:
+		b.checkIdle()
 	case timerLimits:
 		b.checkLimits()
 	case timerFirst:

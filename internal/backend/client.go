@@ -144,6 +144,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 		return
 	}
 	m := mcp.Lookup(env.Method.Of(line))
+	b.use(m)
 	meta := env.Meta.Of(line)
 	if b.session.Era != mcp.Legacy && meta != nil {
 		b.noteEra(m, meta)

@@ -72,6 +72,8 @@ func dialogueOptions(t *testing.T, name string) Options {
 				Lists:      map[string]json.RawMessage{"tools": []byte(`{"tools":[{"name":"a"}]}`)}}
 		case "repeats":
 			o.Replays = []Replay{{Tool: "login"}, {Tool: "open", Arguments: []byte(`{"profile":"x"}`)}}
+		case "idle":
+			o.IdleFor, o.Health.Off = time.Minute, true
 		case "lazy":
 			o.Lazy = true
 		case "standby":

@@ -199,7 +199,7 @@ func (b *Backend) goOn(s Saved) {
 		b.watchHealth(b.process)
 		b.process.heard = heard
 	}
-	b.used = usage{s.Used.Over, s.Used.Renewed, s.Used.RSS}
+	b.used, b.lastUse = usage{s.Used.Over, s.Used.Renewed, s.Used.RSS}, b.now
 	if l := b.opts.Limits; (l.MaxRSS > 0 || l.MaxAge > 0) && b.timers[timerLimits].IsZero() {
 		b.arm(timerLimits, rssEvery)
 	}

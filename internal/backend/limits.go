@@ -35,6 +35,7 @@ type usage struct {
 // watchLimits begins to count for a process that serves from now on.
 func (b *Backend) watchLimits() {
 	b.used = usage{}
+	b.watchIdle()
 	if b.opts.Limits.MaxRSS > 0 || b.opts.Limits.MaxAge > 0 {
 		b.arm(timerLimits, rssEvery)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
-	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
 // Knowledge is what runs of a command teach about it. It is kept per command and binary.
@@ -98,7 +97,8 @@ func (b *Backend) settled(result []byte) {
 func (b *Backend) listFromMemory(c *call) bool {
 	l, _ := mcp.ListOf(c.method)
 	result := b.opts.Known.Lists[l.String()]
-	if b.opts.NoFastStart || result == nil || !c.first || b.process.answered || b.session.Seen(l) != nil || b.hopeless() ||
+	up := b.process.up && b.process.answered
+	if up || b.opts.NoFastStart || result == nil || !c.first || b.session.Seen(l) != nil && !b.asleep() || b.hopeless() ||
 		!b.session.Answered() && b.session.Era != mcp.Modern {
 		return false
 	}
@@ -125,14 +125,4 @@ func (b *Backend) remembered(method string) {
 func (b *Backend) lazy() bool {
 	k := b.opts.Known
 	return b.opts.Lazy && !b.opts.NoFastStart && (k.Initialize != nil || k.Era == mcp.Modern && len(k.Discover) > 0)
-}
-
-// asleep reports whether there is no process because none was needed so far.
-func (b *Backend) asleep() bool { return b.machine.State() == supervise.Stopped && !b.over }
-
-// wake starts the process that was not needed before.
-func (b *Backend) wake() {
-	if b.asleep() {
-		b.step(supervise.Start{})
-	}
 }

@@ -28,6 +28,7 @@ type model struct {
 	finished  bool
 	version   string
 	collides  bool // the server has a tool called server_status itself
+	upgrades  bool // a handover is tried after everything that happens
 }
 
 // TestModel lets everything happen in any order. For each request the client made: exactly one answer with its id byte
@@ -75,6 +76,7 @@ func newModel(rt *rapid.T) *model {
 		counts:   rapid.Bool().Draw(rt, "counts"),
 		version:  rapid.SampledFrom([]string{mcp.BatchVersion, "2025-11-25"}).Draw(rt, "version"),
 		collides: rapid.Bool().Draw(rt, "collides"),
+		upgrades: rapid.IntRange(0, 3).Draw(rt, "upgrades") == 0,
 	}
 	m.now = epoch
 	m.client.init(m, rapid.SampledFrom([]mcp.Era{mcp.Legacy, mcp.Legacy, mcp.Modern, mcp.Virgin}).Draw(rt, "era"))
@@ -109,6 +111,7 @@ func (m *model) anything() {
 		func() { m.slow = true },
 		m.unstall,
 		func() { m.spawnFail = true },
+		m.handsOver,
 	}
 	for s := range m.running {
 		for range 3 {
@@ -124,6 +127,10 @@ func (m *model) anything() {
 	things[rapid.IntRange(0, len(things)-1).Draw(m.rt, "what")]()
 	m.obeyed()
 	m.invariants()
+	if m.upgrades && !m.finished {
+		m.handsOver()
+		m.invariants()
+	}
 }
 
 // settleClient brings the client through its handshake, if it has one, with a server that works.

@@ -68,6 +68,9 @@ func (b *Backend) Status(now time.Time) Status {
 	if f := b.misfortune; !f.at.IsZero() {
 		s.ReloadFailed = &ReloadTrouble{At: f.at, Error: f.why, Stderr: f.stderr, Hint: f.hint()}
 	}
+	if snap.Asleep {
+		s.State = "asleep"
+	}
 	if name, version := b.session.ClientName(); name != "" {
 		s.Client = name + " " + version
 	}

@@ -67,7 +67,8 @@ type keeper struct {
 	wards  []*ward
 	spares bool // a server was started whose descendants are left alone
 	oom    oomScore
-	slim   bool // what the start needed has been given back
+	slim   bool // what is not needed has been given back
+	orders int  // obeyed since then
 
 	ending   bool      // outlive is gone
 	deadline time.Time // when asking ends and killing begins
@@ -136,7 +137,8 @@ func (k *keeper) wait() {
 	}
 	if n == 0 && timeout == slimAfter {
 		k.slim = true
-		slim()
+		slim(k.orders)
+		k.orders = 0
 	}
 	for i, w := range wards {
 		if fds[2+2*i].Revents != 0 {
@@ -198,6 +200,7 @@ func (k *keeper) takeOrder() {
 		closeFds(fds...)
 	default:
 		k.slim = false
+		k.orders++
 		k.obey(fds)
 	}
 }

@@ -2,6 +2,7 @@ package child
 
 import (
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -12,9 +13,15 @@ import (
 // slimAfter is how long the keeper must have had nothing to do until it gives back what only its start needed.
 const slimAfter = time.Second
 
+// manyOrders is from how many on the heap is collected, too: before that a collection needs more memory than it frees.
+const manyOrders = 30
+
 // slim gives back the pages of our own binary, most of which package initialisation alone has touched. The few that are
-// used come back from the page cache. The heap stays: a collection would need more memory than it frees.
-func slim() {
+// used come back from the page cache.
+func slim(orders int) {
+	if orders >= manyOrders {
+		debug.FreeOSMemory()
+	}
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return

@@ -25,6 +25,7 @@ type runFlags struct {
 	retire      time.Duration
 	watch       []string
 	lazy        bool
+	idleTimeout time.Duration
 	noFastStart bool
 	replayCalls []string
 	killMode    string
@@ -85,6 +86,7 @@ func (f *runFlags) reloadFlags(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.retire, "retire", 10*time.Minute, "how long a replaced server may finish the calls it has")
 	fl.StringArrayVar(&f.watch, "watch", nil, "restart when these files change: a glob such as 'src/**/*.py', repeated; \"auto\": CMD's own code; \"!glob\" excludes")
 	fl.BoolVar(&f.lazy, "lazy", false, "start the server at the first call; what an earlier run has shown is answered until then")
+	fl.DurationVar(&f.idleTimeout, "idle-timeout", 0, "end the server when it was not used this long; the next call starts it (default: never)")
 	fl.BoolVar(&f.noFastStart, "no-fast-start", false, "answer nothing from what earlier runs of CMD have shown")
 	fl.StringArrayVar(&f.replayCalls, "replay-call", nil, "tool call repeated to each new server before it serves: 'login {\"profile\":\"x\"}', or 'login': the last one")
 }

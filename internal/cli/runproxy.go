@@ -104,6 +104,7 @@ func tellFatal(k *sinks, err *error) {
 // runProxy is `outlive run` in its usual mode.
 func runProxy(io streams, s *settings) (err error) {
 	child.CloseInheritedOnExec()
+	child.Prepare()
 	in, out, err := takeStreams(io)
 	if err != nil {
 		return fail(exitFailure, "take over stdin and stdout: %w", err)

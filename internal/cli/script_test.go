@@ -13,10 +13,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/mcptest"
 )
 
 func TestMain(m *testing.M) {
+	if child.RunKeeperIfAsked() {
+		return
+	}
 	mcptest.Reexec()
 	testscript.Main(m, map[string]func(){
 		"outlive":    func() { os.Exit(Main(os.Args[1:])) },

@@ -208,14 +208,14 @@ func (f *runFlags) care(s *settings, changed func(string) bool) error {
 		return fmt.Errorf("--standby %d: want 0 to %d", f.standby, mostSpares)
 	case f.standby > 0 && o.Reload == backend.ReplaceReload:
 		return errors.New("--standby needs --reload overlap: a server that cannot run twice has no spare")
-	case f.maxAge < 0 || f.maxCalls < 0 || f.callTimeout < 0:
-		return errors.New("--max-age, --max-calls and --call-timeout must not be negative")
+	case f.maxAge < 0 || f.maxCalls < 0 || f.callTimeout < 0 || f.idleTimeout < 0:
+		return errors.New("--max-age, --max-calls, --call-timeout and --idle-timeout must not be negative")
 	}
 	o.Supervise.Standby = f.standby
 	o.Health.Off = f.health == "off"
 	o.Health.CallTimeout = f.callTimeout
 	o.Elsewhere = standsIn(o.Command)
-	o.Lazy, o.NoFastStart = f.lazy, f.noFastStart
+	o.Lazy, o.IdleFor, o.NoFastStart = f.lazy, f.idleTimeout, f.noFastStart
 	if f.lazy && f.noFastStart {
 		return errors.New("--lazy needs what earlier runs have shown: it cannot go with --no-fast-start")
 	}

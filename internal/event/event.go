@@ -52,6 +52,8 @@ const (
 	ServerCrashed Type = "server_crashed"
 	// CleanShutdown: the server exited 0 by itself (S0 7.3 "Clean shutdown requested").
 	CleanShutdown Type = "clean_shutdown"
+	// ServerSlept: the process was ended because nobody needed it; the next call starts it. Attr: KeyReason.
+	ServerSlept Type = "server_slept"
 )
 
 // Restarts.
@@ -128,7 +130,7 @@ func Types() []Type {
 	return []Type{
 		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, StraysSwept, FatalError,
 		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout,
-		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown,
+		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown, ServerSlept,
 		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,

@@ -24,7 +24,7 @@ type line struct {
 // events come in: a restart by marker or tool is initiated before the old process exits, one by exit code after it.
 type narrator struct {
 	opts      Options
-	running   bool // a process was spawned and has not exited
+	cast      cast
 	starts    int  // ServerStarting events so far
 	restarts  int  // RestartCount of the last ServerStarting
 	requested bool // "Restart requested" is still to be said
@@ -38,11 +38,9 @@ func (n *narrator) tell(e event.Event) []line {
 	case event.ServerStarting:
 		return n.starting(e)
 	case event.ServerSpawned:
-		n.running = true
-		return say("MCP server running (PID: %d)", e.ServerPID)
+		return n.spawned(e)
 	case event.ServerExited:
-		n.running = false
-		return say("MCP server exited (code: %s)", number(e, event.KeyExitCode))
+		return n.exited(e)
 	case event.RestartInitiated:
 		return n.initiated(e)
 	case event.RestartThrottled:
@@ -59,7 +57,13 @@ func (n *narrator) tell(e event.Event) []line {
 		return say("FATAL ERROR: %s", textOf(e, event.KeyError))
 	case event.ProxyStopped:
 		return say("=== Watchdog Supervisor Exiting (code: %s) ===", number(e, event.KeyExitCode))
-	case event.SpawnFailed, event.StartTimeout, event.BreakerOpened, event.BreakerClosed, event.ServerLogLost:
+	case event.ReloadFailed:
+		return reloadFailed(e)
+	case event.SpareReady:
+		n.cast.fit(e.Generation)
+	case event.ServerReady, event.RestartCompleted:
+		n.cast.serves(e.Generation)
+	case event.SpawnFailed, event.StartTimeout, event.BreakerOpened, event.BreakerClosed, event.ServerSlept, event.ServerLogLost:
 		return []line{{supervisor, marked(e)}}
 	}
 	return []line{{proxy, marked(e)}}
@@ -105,7 +109,12 @@ func isPython(path string) bool {
 	return false
 }
 
+// starting tells of a start. One beside the server that runs is S0's next server if a restart was requested, else a
+// spare, which S0 does not know.
 func (n *narrator) starting(e event.Event) []line {
+	if n.cast.starts(e.Generation, n.requested) == spare {
+		return []line{{proxy, "Starting spare server"}}
+	}
 	var lines []line
 	if n.requested {
 		n.requested = false
@@ -116,16 +125,50 @@ func (n *narrator) starting(e event.Event) []line {
 	return append(lines, say("Starting MCP server (restart #%d)", e.RestartCount)...)
 }
 
+func (n *narrator) spawned(e event.Event) []line {
+	if n.cast.spawned(e.Generation) == spare {
+		return []line{{proxy, fmt.Sprintf("Spare server running (PID: %d)", e.ServerPID)}}
+	}
+	return say("MCP server running (PID: %d)", e.ServerPID)
+}
+
+// exited tells of an exit; whoever reads S0's line takes it that the server has gone.
+func (n *narrator) exited(e event.Event) []line {
+	code := number(e, event.KeyExitCode)
+	switch n.cast.exited(e.Generation) {
+	case old:
+		return []line{{proxy, fmt.Sprintf("Old server exited (PID: %d, code: %s)", e.ServerPID, code)}}
+	case next:
+		return []line{{proxy, fmt.Sprintf("New server exited (PID: %d, code: %s)", e.ServerPID, code)}}
+	case spare:
+		return []line{{proxy, fmt.Sprintf("Spare server exited (PID: %d, code: %s)", e.ServerPID, code)}}
+	}
+	return say("MCP server exited (code: %s)", code)
+}
+
+// reloadFailed tells of it in one line: the last words of the new server have gone to stderr already, as they came.
+func reloadFailed(e event.Event) []line {
+	e.Message, _, _ = strings.Cut(e.Message, "\n")
+	lines := []line{{proxy, marked(e)}}
+	if hint, ok := e.Attr(event.KeyHint); ok {
+		lines = append(lines, line{proxy, "Hint: " + hint.String()})
+	}
+	return lines
+}
+
 // initiated says that a restart was requested, once the old process is gone; a throttle's warning comes before it.
 func (n *narrator) initiated(e event.Event) []line {
 	switch causeOf(e) {
 	case "requested":
-	case "crash", "start_failed", "misconfigured":
+	case "crash", "start_failed", "misconfigured", "unhealthy", "memory":
 		return nil // "Server crashed, restarting" has said it, and S0 has nothing between that and the delay
 	default:
 		return []line{{proxy, marked(e)}}
 	}
-	if n.running {
+	if v, ok := e.Attr(event.KeySource); ok && v.String() == "limit" && n.cast.switches() {
+		return say("Restart requested, a spare server takes over (restart #%d)", n.next(e))
+	}
+	if n.cast.running() {
 		n.requested = true
 		return nil
 	}

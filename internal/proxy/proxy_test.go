@@ -11,12 +11,16 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/backoff"
+	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/mcptest"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
 func TestMain(m *testing.M) {
+	if child.RunKeeperIfAsked() {
+		return
+	}
 	mcptest.Reexec()
 	goleak.VerifyTestMain(m)
 }

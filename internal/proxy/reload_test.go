@@ -63,10 +63,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 	var busy [][2]time.Time
 	for i := range *chaosReloads {
 		begin := time.Now()
-		if err := r.proxy.Restart(ctx, supervise.SourceSignal, fmt.Sprint("reload ", i)); err != nil {
-			t.Fatalf("reload %d: %v", i, err)
-		}
-		gen = r.waitReady(t, gen)
+		gen = r.reload(ctx, i, gen)
 		// As long again without a reload, so that both kinds of calls have the same machine.
 		end := time.Now()
 		busy = append(busy, [2]time.Time{begin, end})
@@ -80,6 +77,19 @@ func TestReloadsUnderLoad(t *testing.T) {
 	r.end(t)
 	r.judge()
 	r.compare(busy)
+}
+
+// reload replaces process gen and returns the generation of the one that serves then.
+func (r *reloads) reload(ctx context.Context, i, gen int) int {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := r.proxy.Restart(ctx, supervise.SourceSignal, fmt.Sprint("reload ", i)); err != nil {
+		r.events.mu.Lock()
+		defer r.events.mu.Unlock()
+		r.t.Fatalf("reload %d: %v; events so far: %v", i, err, r.events.count)
+	}
+	return r.waitReady(r.t, gen)
 }
 
 // calls is one caller: one call after the other, each with an id of a shape of its own.

@@ -7,6 +7,8 @@ func (m *Machine) whileSweeping(now time.Time, rnd float64, ev Event) {
 	switch ev := ev.(type) {
 	case Gone:
 		m.decide(now, rnd)
+	case Start:
+		m.needed = true
 	case Restart:
 		m.remember(ev)
 	case Stop:
@@ -35,9 +37,16 @@ func (m *Machine) whileDown(now time.Time, ev Event) {
 
 // decide says what follows when nothing is left of a process.
 func (m *Machine) decide(now time.Time, rnd float64) {
-	if m.stop {
+	switch {
+	case m.stop:
 		m.finish(now)
 		return
+	case m.cause == Idle:
+		m.slept(now)
+		return
+	case m.next != nil && m.reload == nil: // the process that follows is new enough for it
+		m.remember(*m.next)
+		m.next = nil
 	}
 	if p := m.pending; p != nil && !restarts(m.cause) {
 		m.cause, m.source, m.reason = Requested, p.Source, p.Reason
@@ -117,7 +126,7 @@ func (m *Machine) spawn(now time.Time) {
 // begun forgets why the last process ended: the next one has its place.
 func (m *Machine) begun() {
 	m.cause, m.source, m.reason = NoCause, NoSource, ""
-	m.exit, m.rung, m.pending = Exited{}, ground, nil
+	m.exit, m.rung, m.pending, m.needed = Exited{}, ground, nil, false
 }
 
 // nextGen returns the generation of a process that is to be started.

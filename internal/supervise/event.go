@@ -6,7 +6,8 @@ type Event interface {
 	about() (gen int, ok bool)
 }
 
-// Start asks for the first process.
+// Start asks for the first process, or for one after a [Sleep]. While a process runs it asks for nothing, unless that
+// process is going to sleep: then another one follows at once.
 type Start struct{}
 
 // SpawnFailed tells that the process of a [Spawn] could not be started.
@@ -74,6 +75,13 @@ type Condemned struct {
 	Reason string // in words
 }
 
+// Sleep tells that nobody has needed the process for a while: it is ended, and nothing runs until somebody does. That
+// counts as nothing. While it is coming up or being ended, or a restart is under way, it is needed.
+type Sleep struct {
+	Gen    int
+	Reason string // in words
+}
+
 // Profile is how fast a [Stop] has to be.
 type Profile uint8
 
@@ -101,3 +109,4 @@ func (e Gone) about() (int, bool)         { return e.Gen, true }
 func (e SpareReady) about() (int, bool)   { return e.Gen, true }
 func (e SpareFailed) about() (int, bool)  { return e.Gen, true }
 func (e Condemned) about() (int, bool)    { return e.Gen, true }
+func (e Sleep) about() (int, bool)        { return e.Gen, true }

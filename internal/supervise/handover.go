@@ -10,6 +10,7 @@ import (
 // of the same program goes on with it.
 type Saved struct {
 	Tracker backoff.Saved
+	Hurried int
 
 	Since time.Time
 	At    time.Time // the process counts as healthy
@@ -33,8 +34,8 @@ func (m *Machine) Save() (s Saved, ok bool) {
 		return Saved{}, false
 	}
 	return Saved{
-		Tracker: m.tracker.Save(),
-		Since:   m.since, At: m.at, Gen: m.gen, Last: m.last,
+		Tracker: m.tracker.Save(), Hurried: m.hurried,
+		Since: m.since, At: m.at, Gen: m.gen, Last: m.last,
 		Introduced: m.beside.introduced, Misses: m.beside.misses, RefillAt: m.beside.refillAt,
 		Wish: m.wish, Stale: m.stale, Broken: m.broken, Asked: m.asked,
 	}, true
@@ -43,7 +44,7 @@ func (m *Machine) Save() (s Saved, ok bool) {
 // Restore returns a machine that goes on where the one that was saved stood. The options may be others.
 func Restore(opts Options, s Saved) *Machine {
 	m := New(opts)
-	m.tracker = backoff.Restore(m.opts.Backoff, s.Tracker)
+	m.tracker, m.hurried = backoff.Restore(m.opts.Backoff, s.Tracker), s.Hurried
 	m.state, m.since = Serving, s.Since
 	m.gen, m.at, m.last = s.Gen, s.At, s.Last
 	m.beside = spares{introduced: s.Introduced, misses: s.Misses, refillAt: s.RefillAt}

@@ -112,6 +112,8 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 		if ev.condemns() && m.rung < killed {
 			m.kill()
 		}
+	case Start:
+		m.needed = true
 	case Restart:
 		m.remember(ev)
 		if ev.Cause == Replace || ev.Cause == ProbeExit {
@@ -145,7 +147,12 @@ func (m *Machine) overtake(now time.Time, p Profile) {
 // remember keeps a wish for a restart until it is clear whether one follows anyhow. However many there are, one
 // restart fulfils them. What the process has used up is of no interest any more.
 func (m *Machine) remember(ev Restart) {
-	if ev.Cause == Requested && ev.Source != SourceLimit && m.pending == nil {
+	switch {
+	case ev.Cause == Replace || ev.Cause == ProbeExit:
+		m.needed = true
+	case ev.Cause != Requested || ev.Source == SourceLimit || m.pending != nil:
+	case m.cause == Idle && ev.Source.own(): // however a process goes to sleep, it sleeps
+	default:
 		m.pending = &ev
 	}
 }

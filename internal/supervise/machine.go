@@ -19,9 +19,11 @@ type Machine struct {
 	ladder
 	last   int // the highest generation so far, spares included
 	beside spares
-	reload *reload // under way; nil: none is
-	wish   Restart // the last one for another process than those that had been started
-	stale  bool    // the serving process was started before that
+	reload *reload  // under way; nil: none is
+	anew   bool     // it took the place of one whose process was coming up
+	next   *Restart // wished since, and next: the one under way is not put off again
+	wish   Restart  // the last one for another process than those that had been started
+	stale  bool     // the serving process was started before that
 
 	cause  Cause
 	source Source
@@ -33,6 +35,8 @@ type Machine struct {
 	asked   bool     // the next transition is what somebody asked for while no process ran
 	broken  bool     // Failed since a process last came up
 	pending *Restart // wished while the process was ending for another reason
+	needed  bool     // somebody came for the process while it was ending; of interest if it was to sleep
+	hurried int      // restarts that somebody wished and no floor holds up; the tracker knows the others
 }
 
 // New returns a machine that waits for [Start].
@@ -83,7 +87,11 @@ func (m *Machine) serving(now time.Time, rnd float64, ev Event) {
 	}
 	switch m.state {
 	case Stopped:
-		m.whileStopped(now, ev)
+		if m.asleep() {
+			m.whileAsleep(now, ev)
+		} else {
+			m.whileStopped(now, ev)
+		}
 	case Starting:
 		m.whileStarting(now, rnd, ev)
 	case Serving:
@@ -134,7 +142,7 @@ func (m *Machine) timeout() string {
 func (m *Machine) Deadline() time.Time { return sooner(m.at, m.besideDue()) }
 
 // Restarts is the number of restarts of any cause so far, one that is waited for included (S0 4.4).
-func (m *Machine) Restarts() int { return m.tracker.Restarts() }
+func (m *Machine) Restarts() int { return m.tracker.Restarts() + m.hurried }
 
 // Snapshot is what a machine shows of itself.
 type Snapshot struct {
@@ -153,15 +161,16 @@ type Snapshot struct {
 	Planned bool
 
 	NextTry time.Time // of the next start in Backoff and Failed; zero: none by itself
+	Asleep  bool      // no process runs because none was needed any more: Start starts one
 	Over    bool      // Finish was returned
 }
 
 // Snapshot returns how things stand.
 func (m *Machine) Snapshot() Snapshot {
 	s := Snapshot{
-		State: m.state, Since: m.since, Generation: m.gen, Restarts: m.tracker.Restarts(),
+		State: m.state, Since: m.since, Generation: m.gen, Restarts: m.Restarts(),
 		Cause: m.cause, Source: m.source, Reason: m.reason, Planned: m.cause.planned(), Over: m.over,
-		Spares: m.beside.show(),
+		Spares: m.beside.show(), Asleep: m.asleep(),
 	}
 	if m.state == Backoff || m.state == Failed {
 		s.NextTry = m.at
@@ -173,7 +182,7 @@ func (m *Machine) Snapshot() Snapshot {
 func (m *Machine) enter(now time.Time, to State, r Report) {
 	r.From, r.To, r.Asked = m.state, to, m.asked
 	m.asked = false
-	r.Gen, r.Restarts = m.gen, m.tracker.Restarts()
+	r.Gen, r.Restarts = m.gen, m.Restarts()
 	r.Cause, r.Source, r.Reason = m.cause, m.source, m.reason
 	if to == Sweeping || m.state == Sweeping {
 		r.Code, r.Signalled = m.exit.Code, m.exit.Signalled

@@ -27,6 +27,8 @@ type world struct {
 	code         int
 	stopped      time.Time // when the first Stop was told
 	finished     bool
+	needed       time.Time // a process that sleeps, or goes to sleep, was asked for since; zero: no
+	atSleep      int       // restarts when the last sleep began
 	wished       time.Time // the oldest wish for a restart that no start has followed; zero: none
 	spawns       int
 
@@ -84,6 +86,7 @@ func (w *world) obey(a Action) Event {
 		if a.To == Failed {
 			w.wished = time.Time{}
 		}
+		w.checkSleep(a)
 	case Spawn:
 		if w.alive || w.swept || w.finished || !w.stopped.IsZero() {
 			w.rt.Fatalf("start %d: alive %v, swept %v, finished %v, stopped %s", a.Gen, w.alive, w.swept, w.finished, w.stopped)
@@ -92,7 +95,7 @@ func (w *world) obey(a Action) Event {
 			w.rt.Fatalf("start %d is called %d", w.spawns, a.Gen)
 		}
 		w.spawns++
-		w.gen, w.wished = a.Gen, time.Time{}
+		w.gen, w.wished, w.needed = a.Gen, time.Time{}, time.Time{}
 		w.exits, w.gone, w.drains, w.comes = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		if rapid.IntRange(0, 9).Draw(w.rt, "spawn fails") == 0 {
 			return SpawnFailed{w.gen, errors.New("no such file")}
@@ -116,7 +119,7 @@ func (w *world) obey(a Action) Event {
 		if w.alive || w.swept || w.finished || len(w.beside) > 0 {
 			w.rt.Fatalf("finished: alive %v, swept %v, finished already %v, %d spares", w.alive, w.swept, w.finished, len(w.beside))
 		}
-		w.finished, w.wished = true, time.Time{}
+		w.finished, w.wished, w.needed = true, time.Time{}, time.Time{}
 	}
 	return nil
 }
@@ -149,10 +152,28 @@ func (w *world) check() {
 	if !w.stopped.IsZero() && !w.finished && w.now.Sub(w.stopped) > longestStop+longestSweep {
 		w.rt.Fatalf("not over %s after the stop", w.now.Sub(w.stopped))
 	}
-	if !w.wished.IsZero() && w.stopped.IsZero() && w.now.Sub(w.wished) > longestWish {
+	allowed := longestWish
+	if w.reloads() {
+		allowed += 30 * time.Second // it was put off once; it comes up or fails, and then it is the next one's turn
+	}
+	if !w.wished.IsZero() && w.stopped.IsZero() && w.now.Sub(w.wished) > allowed {
 		w.rt.Fatalf("no start %s after the wish: %s", w.now.Sub(w.wished), w.State())
 	}
+	if !w.needed.IsZero() && w.stopped.IsZero() && w.now.Sub(w.needed) > 2*time.Second+longestSweep {
+		w.rt.Fatalf("asleep %s after it was needed", w.now.Sub(w.needed))
+	}
 	w.checkBeside()
+}
+
+// checkSleep checks that a sleep counts as nothing.
+func (w *world) checkSleep(r Report) {
+	switch {
+	case r.Cause != Idle:
+	case r.To == Stopping:
+		w.atSleep = r.Restarts
+	case r.Restarts != w.atSleep:
+		w.rt.Fatalf("%d restarts before the sleep: %+v", w.atSleep, r)
+	}
 }
 
 // next returns what the world does next by itself and when; nil: nothing.
@@ -210,9 +231,16 @@ func (w *world) pass(d time.Duration) {
 func (w *world) happen() {
 	switch rapid.SampledFrom([]string{
 		"start", "up", "up", "up", "handshake", "refused", "exit", "exit", "exit", "stdout", "condemned", "wish", "wish", "limit",
-		"replace", "introduced", "introduced", "spare dies", "stale", "stop",
+		"replace", "introduced", "introduced", "spare dies", "stale", "stop", "sleep", "needed",
 	}).Draw(w.rt, "what") {
 	case "start":
+		w.tell(Start{})
+	case "sleep":
+		w.tellAlive(Sleep{w.gen, "idle"})
+	case "needed":
+		if w.State() != Starting && w.State() != Serving && w.Snapshot().Cause == Idle && w.needed.IsZero() {
+			w.needed = w.now
+		}
 		w.tell(Start{})
 	case "up":
 		w.tellAlive(Ready{w.gen})
@@ -275,7 +303,7 @@ func (w *world) stale() {
 	before, due := w.Snapshot(), w.Deadline()
 	for _, ev := range []Event{
 		SpawnFailed{Gen: gen}, Handshake{gen}, Ready{gen}, Refused{gen}, Drained{gen}, StdoutClosed{gen},
-		Exited{Gen: gen, Code: 1}, Gone{gen}, SpareReady{gen}, SpareFailed{Gen: gen}, Condemned{gen, Memory, ""},
+		Exited{Gen: gen, Code: 1}, Gone{gen}, SpareReady{gen}, SpareFailed{Gen: gen}, Condemned{gen, Memory, ""}, Sleep{gen, ""},
 	} {
 		if actions := w.Step(w.now, 0, ev); len(actions) > 0 {
 			w.rt.Fatalf("%T of generation %d: %v", ev, gen, actions)

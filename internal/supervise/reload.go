@@ -14,6 +14,9 @@ type reload struct {
 // waits reports whether the reload's process has not been started.
 func (r *reload) waits() bool { return !r.at.IsZero() }
 
+// warms reports whether the reload's process has been started and has not come up.
+func (r *reload) warms() bool { return r != nil && !r.waits() }
+
 // wished takes note of a wish before the state deals with it, for what there is beside the serving process.
 func (m *Machine) wished(ev Restart) {
 	switch {
@@ -23,8 +26,12 @@ func (m *Machine) wished(ev Restart) {
 	case ev.Cause != Requested || ev.Source == SourceLimit:
 	case m.overlaps(ev) && m.reload != nil && m.reload.waits() && !m.reload.silent:
 		m.outdate(ev) // its process, once it is started, will be new enough
+	case m.overlaps(ev) && m.reload.warms() && m.anew:
+		m.outdate(ev) // whoever wishes all the time gets new processes all the time
 	default:
+		anew := m.overlaps(ev) && m.reload.warms()
 		m.cancelReload()
+		m.anew = anew
 		m.outdate(ev)
 	}
 }
@@ -42,17 +49,18 @@ func (m *Machine) outdate(by Restart) {
 
 // beginReload begins a planned restart beside the serving process.
 func (m *Machine) beginReload(now time.Time, ev Restart) {
-	if !ev.Source.own() {
-		m.tracker.Reset()
-	}
 	if m.reload != nil {
-		if ev.Source != SourceLimit {
-			m.reload.source, m.reload.reason = ev.Source, ev.Reason
-		}
+		m.joinReload(now, ev)
 		return
 	}
-	delay, throttled := m.tracker.Requested(now)
-	delay -= m.tracker.Policy().RequestPause // that lets a process clear away that has just ended; here none has
+	var delay time.Duration
+	var throttled bool
+	if ev.Source.own() {
+		delay, throttled = m.tracker.Requested(now)
+		delay -= m.tracker.Policy().RequestPause // that lets a process clear away that has just ended; here none has
+	} else {
+		m.wishedBySomebody()
+	}
 	if s, ok := m.beside.find(fresh); ok && ev.Source == SourceLimit {
 		m.because(Requested, ev.Source, ev.Reason)
 		m.takeOver(now, s, m.gen, true)
@@ -64,6 +72,39 @@ func (m *Machine) beginReload(now time.Time, ev Restart) {
 	if throttled {
 		m.reload.held = delay
 	}
+}
+
+// wishedBySomebody counts a restart that is not the process's own wish. The floor is there for servers that wish one
+// restart after the other (S0 5); a person, an agent or a saved file does not wait for it.
+func (m *Machine) wishedBySomebody() {
+	m.tracker.Reset()
+	m.hurried++
+}
+
+// joinReload lets a wish be fulfilled by the reload under way, or by one that follows on it at once.
+func (m *Machine) joinReload(now time.Time, ev Restart) {
+	own := ev.Source.own()
+	if !own {
+		m.tracker.Reset()
+	}
+	switch r := m.reload; {
+	case ev.Source == SourceLimit:
+	case r.warms():
+		m.next = &ev
+	default:
+		r.source, r.reason = ev.Source, ev.Reason
+		if !own {
+			r.at, r.held = now, 0
+		}
+	}
+}
+
+// beginNext begins the reload that was wished while another one was coming up.
+func (m *Machine) beginNext(now time.Time) {
+	ev := *m.next
+	m.next = nil
+	m.outdate(ev)
+	m.beginReload(now, ev)
 }
 
 // startReload starts the process of a reload.
@@ -80,8 +121,12 @@ func (m *Machine) startReload(now time.Time) {
 // cancelReload forgets a reload under way: a newer wish takes its place.
 func (m *Machine) cancelReload() {
 	m.dismiss(func(s Spare) bool { return s.Reload })
-	m.reload = nil
+	m.endReload()
+	m.next = nil
 }
+
+// endReload forgets a reload that has come to its end, whatever that is.
+func (m *Machine) endReload() { m.reload, m.anew = nil, false }
 
 // reloadFailed ends a reload under way that can come to nothing, whether or not its process has been started.
 func (m *Machine) reloadFailed(why string) {
@@ -97,5 +142,5 @@ func (m *Machine) reloadFailed(why string) {
 // failReload tells that a reload has come to nothing; its process is no spare any more.
 func (m *Machine) failReload(gen int, why string) {
 	m.do(ReloadFailed{Gen: gen, Source: m.reload.source, Reason: m.reload.reason, Why: why})
-	m.reload = nil
+	m.endReload()
 }

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -60,7 +61,10 @@ func TestAReloadThatFailsChangesNothing(t *testing.T) {
 	s.pass(1).did(Dismiss{2}, why(2, "no answer to the handshake within 30s"))
 	s.tell(SpareReady{2}, SpareFailed{2, "late"}).did().serves(0, Serving)
 	s.tell(overlap, Introduced{}).did(newCode(3), Dismiss{3}, why(3, "the client's handshake is not known any more"))
-	s.tell(overlap, Introduced{}).did(why(-1, "the client's handshake is not known any more")).pass(time.Hour).did()
+	s.tell(marked, SpareFailed{4, "exit 1"})
+	s.beside = nil
+	s.tell(marked, Introduced{}).did(ReloadFailed{Gen: -1, Source: SourceMarker, Reason: "restart marker",
+		Why: "the client's handshake is not known any more"}).pass(time.Hour).did()
 }
 
 func TestAFailedReloadLeavesTheServingProcessAsHealthyAsItWas(t *testing.T) {
@@ -89,34 +93,115 @@ func TestAPersonsReloadForgetsFailuresEvenIfOneWasWaiting(t *testing.T) {
 func TestTheLatestReloadWins(t *testing.T) {
 	s := begin(t, Options{}).up().tell(overlap).pass(200 * time.Millisecond)
 	latest := Restart{Cause: Requested, Source: SourceControl, Reason: "newest code", Overlap: true}
-	s.tell(overlap).did(newCode(1), Dismiss{1})
-	s.tell(latest, SpareReady{1}).pass(799 * time.Millisecond).did()
-	s.pass(time.Millisecond).did(SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceControl, Reason: "newest code",
-		Throttled: 800 * time.Millisecond})
-	s.tell(SpareReady{2}).did(TakeOver{Gen: 2, Ready: true}).expect(Serving, 2)
+	s.tell(latest).did(newCode(1), Dismiss{1}, SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceControl, Reason: "newest code"})
+	s.tell(SpareReady{1}).did().tell(SpareReady{2}).did(TakeOver{Gen: 2, Ready: true}).expect(Serving, 2)
 	if got := s.last(); got.Source != SourceControl || got.Reason != "newest code" {
 		t.Errorf("reported %+v", got)
 	}
 }
 
-// TestWishesWithoutEndStillLeadToAStart: each further wish must not put the start off.
-func TestWishesWithoutEndStillLeadToAStart(t *testing.T) {
-	s := begin(t, Options{}).up().tell(overlap).did(newCode(1))
-	for range 20 {
-		s.tell(overlap).pass(50 * time.Millisecond)
+// TestWishesWithoutEndStillLeadToNewProcesses: whoever saves all the time gets a new process all the same, and the last
+// wish is fulfilled, too.
+func TestWishesWithoutEndStillLeadToNewProcesses(t *testing.T) {
+	s := begin(t, Options{}).up()
+	var warm time.Time // when the process that is coming up has come up
+	gen := -1
+	step := func() {
+		s.pass(100 * time.Millisecond)
+		if all := s.Snapshot().Spares; len(all) == 0 {
+			return
+		} else if all[0].Gen != gen {
+			gen, warm = all[0].Gen, s.now.Add(5*time.Second)
+		}
+		if !s.now.Before(warm) {
+			s.tell(SpareReady{gen})
+		}
 	}
-	if want := []Action{Dismiss{1}, SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceTool, Reason: "new code",
-		Throttled: time.Second}}; !cmp.Equal(want, s.beside) {
-		t.Errorf("after a second: %v", s.beside)
+	for range 600 {
+		s.tell(overlap)
+		step()
+	}
+	switches := len(s.reports)
+	if took := strings.Count(s.doing, "O"); took < 10 {
+		t.Errorf("%d took over within a minute: %s", took, s.doing)
+	}
+	s.tell(Restart{Cause: Requested, Source: SourceWatch, Reason: "the last one", Overlap: true})
+	for range 120 {
+		step()
+	}
+	last := s.last()
+	if last.Reason != "the last one" || last.Source != SourceWatch || len(s.reports) > switches+2 || len(s.Snapshot().Spares) > 0 {
+		t.Errorf("last reported %+v, spares %v", last, s.Snapshot().Spares)
 	}
 }
 
-func TestAReloadWaitsForTheFloorButNotForThePause(t *testing.T) {
-	s := begin(t, preset(t, "tiered")).up().tell(overlap).did(newCode(1))
-	s.tell(SpareReady{1}).did(TakeOver{Gen: 1, Ready: true}).tell(overlap).did()
+func TestAReloadIsPutOffOnceAtMost(t *testing.T) {
+	late := func(s Source) Restart {
+		return Restart{Cause: Requested, Source: s, Reason: "later code", Overlap: true}
+	}
+	later := func(gen int) SpawnSpare {
+		return SpawnSpare{Gen: gen, Reload: true, Cause: Requested, Source: SourceSignal, Reason: "later code"}
+	}
+	putOff := func() *story {
+		return begin(t, Options{}).up().tell(overlap, overlap).did(newCode(1), Dismiss{1}, newCode(2)).
+			tell(late(SourceWatch), late(SourceSignal)).did().expect(Serving, 2)
+	}
+	s := putOff().tell(SpareReady{2}).did(TakeOver{Gen: 2, Ready: true}, later(3)).serves(2, Serving).expect(Serving, 3)
+	s.tell(overlap).did(Dismiss{3}, newCode(4)).tell(SpareReady{4}).did(TakeOver{Gen: 4, Old: 2, Ready: true})
+
+	failed := ReloadFailed{Gen: 2, Source: SourceTool, Reason: "new code", Why: "exit 1"}
+	putOff().tell(SpareFailed{2, "exit 1"}).did(failed, later(3)).serves(0, Serving)
+	putOff().tell(Handshake{0}, SpareFailed{2, "exit 1"}).did(failed).tell(Ready{0}).did(later(3))
+
+	s = putOff().tell(Exited{Code: 1}, SpareFailed{2, "exit 1"}, Gone{}).did(failed).serves(3, Starting).expect(Starting, 3)
+	if got := s.spawns[1]; got.Cause != Requested || got.Source != SourceSignal || got.Reason != "later code" {
+		t.Errorf("started %+v", got)
+	}
+	s.up().pass(time.Hour).did()
+	putOff().exit(1).did(TakeOver{Gen: 2, Old: -1}).serves(2, Starting).up().did(later(3))
+
+	putOff().tell(byTool).did(Dismiss{2}).exit(143).serves(3, Starting).up().pass(time.Hour).did()
+	s = putOff().tell(Introduced{})
+	s.did(Dismiss{2}, ReloadFailed{Gen: 2, Source: SourceTool, Reason: "new code", Why: "the client's handshake is not known any more"},
+		ReloadFailed{Gen: -1, Source: SourceSignal, Reason: "later code", Why: "the client's handshake is not known any more"})
+	s.pass(time.Hour).did()
+}
+
+// TestSomebodysReloadDoesNotWaitForTheFloor: it is S0's guard against servers that wish one restart after the other.
+func TestSomebodysReloadDoesNotWaitForTheFloor(t *testing.T) {
+	for _, source := range []Source{SourceTool, SourceSignal, SourceControl, SourceWatch} {
+		t.Run(source.String(), func(t *testing.T) {
+			wish := Restart{Cause: Requested, Source: source, Reason: "new code", Overlap: true}
+			start := func(gen int) SpawnSpare {
+				return SpawnSpare{Gen: gen, Reload: true, Cause: Requested, Source: source, Reason: "new code"}
+			}
+			s := begin(t, preset(t, "tiered")).up().tell(wish, SpareReady{1}).did(start(1), TakeOver{Gen: 1, Ready: true})
+			s.tell(wish, SpareReady{2}).did(start(2), TakeOver{Gen: 2, Old: 1, Ready: true}).expect(Serving, 2)
+			s.tell(marked, SpareReady{3}, marked).pass(100 * time.Millisecond)
+			s.beside = nil
+			s.tell(wish).did(start(4)).expect(Serving, 4) // it is the one that the marker promised
+			for range 50 {
+				s.tell(wish)
+			}
+			s.tell(SpareReady{5}, SpareReady{6}).expect(Serving, 6).pass(2 * time.Second)
+			s.beside = nil
+			s.tell(marked)
+			if len(s.beside) != 1 {
+				t.Errorf("they hold up what the server wishes: %v", s.beside)
+			}
+		})
+	}
+}
+
+func TestAServersOwnReloadWaitsForTheFloorButNotForThePause(t *testing.T) {
+	s := begin(t, preset(t, "tiered")).up().tell(marked, SpareReady{1})
+	s.beside = nil
+	s.tell(marked).did()
 	if due := s.Deadline().Sub(s.now); due != time.Second {
 		t.Errorf("starts in %s", due)
 	}
+	s.pass(time.Second).did(SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceMarker, Reason: "restart marker",
+		Throttled: time.Second})
 }
 
 func TestWithoutOverlapTheOldProcessEndsFirst(t *testing.T) {
@@ -180,7 +265,8 @@ func TestNewsOfASpareThatTookOverMeanwhile(t *testing.T) {
 }
 
 func TestAPromisedReloadShortensTheWaitAfterACrash(t *testing.T) {
-	s := begin(t, preset(t, "tiered")).up().tell(overlap, SpareReady{1}, overlap).did(newCode(1), TakeOver{Gen: 1, Ready: true})
+	s := begin(t, preset(t, "tiered")).up().tell(marked, SpareReady{1}, marked)
+	s.beside = nil
 	s.pass(300 * time.Millisecond).exit(1)
 	if got := s.last(); got.To != Backoff || got.Delay != 700*time.Millisecond {
 		t.Errorf("reported %+v", got)

@@ -55,6 +55,8 @@ func (m *Machine) serve(now time.Time, r Report) {
 // whileServing takes an event while a process is up.
 func (m *Machine) whileServing(now time.Time, ev Event) {
 	switch ev := ev.(type) {
+	case Sleep:
+		m.fallAsleep(now, ev)
 	case Handshake:
 		m.tracker.Unready()
 		m.enter(now, Starting, Report{})

@@ -108,6 +108,16 @@ func (w *world) nextBeside(consider func(time.Time, func())) {
 	}
 }
 
+// reloads reports whether a process comes up that is to take over.
+func (w *world) reloads() bool {
+	for _, s := range w.beside {
+		if s.reload {
+			return true
+		}
+	}
+	return false
+}
+
 // spareDies ends one of the spares that are ready.
 func (w *world) spareDies() {
 	for _, gen := range slices.Sorted(maps.Keys(w.beside)) {

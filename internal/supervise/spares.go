@@ -113,8 +113,12 @@ func (m *Machine) introduce(possible bool) {
 	if possible {
 		return
 	}
+	const why = "the client's handshake is not known any more"
 	if m.reload != nil {
-		m.reloadFailed("the client's handshake is not known any more")
+		m.reloadFailed(why)
+	}
+	if m.next != nil {
+		m.do(ReloadFailed{Gen: -1, Source: m.next.Source, Reason: m.next.Reason, Why: why})
 	}
 	m.dismissAll()
 }
@@ -150,10 +154,11 @@ func (m *Machine) expire(now time.Time) {
 	}
 }
 
-// dismissAll lets all spares go, and with them a reload under way.
+// dismissAll lets all spares go, and with them a reload under way and the one after it.
 func (m *Machine) dismissAll() {
 	m.dismiss(func(Spare) bool { return true })
-	m.reload = nil
+	m.endReload()
+	m.next = nil
 }
 
 func (m *Machine) dismiss(unwanted func(Spare) bool) {
@@ -176,6 +181,9 @@ func (m *Machine) settle(now time.Time) {
 	if s, ok := m.beside.find(func(s Spare) bool { return s.Reload && s.Ready }); ok {
 		m.because(Requested, m.reload.source, m.reload.reason)
 		m.takeOver(now, s, m.gen, false)
+	}
+	if m.next != nil && m.reload == nil {
+		m.beginNext(now)
 	}
 	if _, covered := m.beside.find(fresh); covered || !m.stale {
 		m.dismiss(func(s Spare) bool { return s.Stale })

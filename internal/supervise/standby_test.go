@@ -199,8 +199,7 @@ func TestASilentReloadKeepsToTheBackoffAPersonDoesNot(t *testing.T) {
 	}
 	story().pass(time.Second - 1).did().pass(1).did(SpawnSpare{Gen: 4, Reload: true, Cause: Requested, Source: SourceTool,
 		Reason: "new code", Silent: true})
-	story().pass(500 * time.Millisecond).tell(overlap).pass(500 * time.Millisecond).did(SpawnSpare{Gen: 4, Reload: true, Cause: Requested,
-		Source: SourceTool, Reason: "new code", Throttled: 500 * time.Millisecond})
+	story().pass(500 * time.Millisecond).tell(overlap).did(newCode(4))
 	s := story().exit(1)
 	if got := s.last(); got.To != Backoff || got.Delay != 2*time.Second {
 		t.Errorf("the next crash: %+v", got)

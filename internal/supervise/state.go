@@ -5,7 +5,7 @@ type State uint8
 
 // The states.
 const (
-	Stopped  State = iota // not started yet, or over
+	Stopped  State = iota // not started yet, asleep, or over
 	Starting              // a process runs that has not shown that it is up
 	Serving               // it is up; its name is "ready"
 	Stopping              // it is being ended
@@ -50,6 +50,7 @@ const (
 	Shutdown                   // the whole thing is to end
 	Unhealthy                  // it no longer answers; counts as a crash
 	Memory                     // it took too much memory; counts as a crash
+	Idle                       // nobody needed it; counts as nothing
 )
 
 // String returns the cause as one or two words, as the audit log shows it.
@@ -75,13 +76,15 @@ func (c Cause) String() string {
 		return "unhealthy"
 	case Memory:
 		return "memory"
+	case Idle:
+		return "idle"
 	}
 	return "none"
 }
 
 // planned reports whether the process's end is nobody's fault.
 func (c Cause) planned() bool {
-	return c == Clean || c == Requested || c == ProbeExit || c == Replace || c == Shutdown
+	return c == Clean || c == Requested || c == ProbeExit || c == Replace || c == Shutdown || c == Idle
 }
 
 // crash reports whether the tracker counts the process's end as a crash.

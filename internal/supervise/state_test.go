@@ -17,7 +17,7 @@ func TestEveryValueHasAWordOfItsOwn(t *testing.T) {
 	for s := Stopped; s <= Failed; s++ {
 		say("state", s)
 	}
-	for c := NoCause; c <= Memory; c++ {
+	for c := NoCause; c <= Idle; c++ {
 		say("cause", c)
 	}
 	for s := NoSource; s <= SourceLimit; s++ {

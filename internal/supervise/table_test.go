@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,9 @@ var rows = []tableRow{
 	{"over", []Event{Stop{}}},
 }
 
+// allRows are those of every table.
+func allRows() []tableRow { return slices.Concat(rows, spareRows, sleepRows) }
+
 var columns = []struct {
 	name string
 	ev   func(gen, spare int) Event
@@ -66,6 +70,8 @@ var columns = []struct {
 	{"Condemned", func(g, _ int) Event { return Condemned{g, Unhealthy, "no answer"} }},
 	{"Overlap", func(int, int) Event { return overlap }},
 	{"Limit", func(int, int) Event { return limit }},
+	{"Marked", func(int, int) Event { return marked }},
+	{"Sleep", func(g, _ int) Event { return Sleep{g, "idle"} }},
 }
 
 var (
@@ -95,7 +101,7 @@ const table = `
 
 func TestEveryCell(t *testing.T) {
 	cells := parseTable(t)
-	for _, row := range append(rows, spareRows...) {
+	for _, row := range allRows() {
 		for _, col := range columns {
 			t.Run(row.name+" "+col.name, func(t *testing.T) {
 				got := cell(row.path, col.ev)
@@ -175,7 +181,7 @@ func rulesOf78() Options {
 func parseTable(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	cells := map[string]map[string]string{}
-	for _, one := range []string{table, besideTable, spareTable} {
+	for _, one := range []string{table, besideTable, spareTable, sleepTable} {
 		var head []string
 		for line := range strings.Lines(one) {
 			var fields []string
@@ -198,7 +204,7 @@ func parseTable(t *testing.T) map[string]map[string]string {
 			}
 		}
 	}
-	if len(cells) != len(rows)+len(spareRows) {
+	if len(cells) != len(allRows()) {
 		t.Fatalf("the tables have %d rows", len(cells))
 	}
 	for name, row := range cells {

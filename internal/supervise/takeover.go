@@ -7,7 +7,7 @@ func (m *Machine) takeOver(now time.Time, s spare, old int, atOnce bool) {
 	m.beside.take(s.Gen)
 	m.gen, m.stale = s.Gen, s.Stale
 	if s.Reload {
-		m.reload = nil
+		m.endReload()
 		// Whatever kept the spares from coming up, this one may have brought the cure.
 		m.beside.misses, m.beside.refillAt = 0, time.Time{}
 	}

@@ -27,6 +27,9 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 	case Clean, Shutdown:
 		emit(event.CleanShutdown, slog.LevelInfo, "Clean shutdown requested")
 		return
+	case Idle:
+		emit(event.ServerSlept, slog.LevelInfo, "Server is asleep: "+r.Reason, reason)
+		return
 	case Crash, StartFail, Misconfigured, Unhealthy, Memory:
 		emit(event.ServerCrashed, slog.LevelError, fmt.Sprintf("Server crashed (%s)", exit),
 			slog.Int(event.KeyExitCode, code), reason, slog.Bool(event.KeyRestarting, r.To != Failed))

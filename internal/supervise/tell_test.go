@@ -47,8 +47,16 @@ func TestEachRestartIsToldOfOnce(t *testing.T) {
 		"exit 42": {nil, []Event{Exited{Code: 42}, Gone{}, SpareReady{2}}, 0,
 			[]string{"restart_initiated: Restart initiated: exit 42"}},
 		"limit": {nil, []Event{limit}, 0, []string{"restart_initiated: Restart initiated: too old"}},
-		"held up": {[]Event{overlap, SpareReady{2}, SpareReady{3}}, []Event{overlap}, time.Second, []string{
-			"restart_throttled: Restart throttle triggered (max 1/sec)", "restart_initiated: Restart initiated: new code"}},
+		"held up": {[]Event{marked, SpareReady{2}, SpareReady{3}}, []Event{marked}, time.Second, []string{
+			"restart_throttled: Restart throttle triggered (max 1/sec)", "restart_initiated: Restart initiated: restart marker"}},
+		"again": {[]Event{overlap, SpareReady{2}, SpareReady{3}}, []Event{overlap}, time.Second, []string{
+			"restart_initiated: Restart initiated: new code"}},
+		"sleep": {nil, []Event{Sleep{0, "no call for 10m0s"}, Exited{Code: 143, Signalled: true}, Gone{}}, 0,
+			[]string{"server_slept: Server is asleep: no call for 10m0s"}},
+		"sleep, a call": {nil, []Event{Sleep{0, "no call for 10m0s"}, Exited{}, Gone{}, Start{}}, 0,
+			[]string{"server_slept: Server is asleep: no call for 10m0s"}},
+		"sleep, a wish": {nil, []Event{Sleep{0, "no call for 10m0s"}, overlap, Exited{}, Gone{}}, 0, []string{
+			"server_slept: Server is asleep: no call for 10m0s", "restart_initiated: Restart initiated: new code"}},
 		"unhealthy": {nil, []Event{Condemned{Cause: Unhealthy, Reason: "no answer"}, Exited{Code: 137, Signalled: true}, Gone{}}, 0,
 			[]string{"server_crashed: Server crashed (exit 1)", "restart_initiated: Restart initiated: no answer"}},
 		"stop": {nil, []Event{Stop{Signal}, Exited{Code: 143, Signalled: true}, Gone{}}, 0,

@@ -1,0 +1,50 @@
+package backend
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// watchIdle begins to wait for a time without use.
+func (b *Backend) watchIdle() {
+	b.lastUse = b.now
+	if b.opts.IdleFor > 0 {
+		b.arm(timerIdle, b.opts.IdleFor)
+	}
+}
+
+// checkIdle lets the server sleep if nobody has used it for long enough. What it may still have to say of its own
+// accord keeps it awake: an answer, a question to the client, a stream or a subscription.
+func (b *Backend) checkIdle() {
+	if !b.process.up {
+		return // whoever serves next is watched anew
+	}
+	if left := b.opts.IdleFor - b.now.Sub(b.lastUse); left > 0 {
+		b.arm(timerIdle, left)
+		return
+	}
+	if b.calls.head != nil || b.asks.of(b.process.gen) || len(b.session.Subscribed())+len(b.session.Listens()) > 0 {
+		b.watchIdle()
+		return
+	}
+	b.step(supervise.Sleep{Gen: b.process.gen, Reason: fmt.Sprintf("not used for %s (--idle-timeout)", b.opts.IdleFor.Round(time.Second))})
+	if b.process.up && b.machine.State() == supervise.Serving {
+		b.watchIdle() // not now: a reload is under way
+	}
+}
+
+// asleep reports whether there is no process because none is needed.
+func (b *Backend) asleep() bool { return b.machine.State() == supervise.Stopped && !b.over }
+
+// wake starts a process if there is none because none was needed.
+func (b *Backend) wake() { b.step(supervise.Start{}) }
+
+// use notes that the client wants something of the server. A ping is no use: clients send it by the clock.
+func (b *Backend) use(m mcp.Method) {
+	if m != mcp.Ping {
+		b.lastUse = b.now
+	}
+}
