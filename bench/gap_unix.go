@@ -88,7 +88,7 @@ func (b *bench) coldStart(way int, server []string) (ready, answered float64, er
 // killAndAsk kills the server behind the peer, asks at once, and returns how
 // many ms after the kill the answer came.
 func (p *peer) killAndAsk() (float64, error) {
-	children, err := childrenOf(p.cmd.Process.Pid)
+	children, err := serversOf(p.cmd.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
@@ -105,7 +105,7 @@ func (p *peer) killAndAsk() (float64, error) {
 		return 0, err
 	}
 	took := milliseconds(time.Since(begin))
-	now, err := childrenOf(p.cmd.Process.Pid)
+	now, err := serversOf(p.cmd.Process.Pid)
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,7 +22,11 @@ var errBroken = errors.New("a promise is broken")
 type options struct {
 	quick, check bool
 	restarts     int
+	reloads      int
 	servers      []namedServer
+	launchers    []namedServer
+	python       string
+	only         string
 	outlive      string
 	docs         string
 }
@@ -47,23 +52,23 @@ func parseFlags(args []string) (options, error) {
 	flags.BoolVar(&opts.quick, "quick", false, "measure only what is promised, in about half a minute")
 	flags.BoolVar(&opts.check, "check", false, "exit 1 when a promised figure is broken")
 	flags.IntVar(&opts.restarts, "restarts", 0, "also restart the server this many times and compare what outlive holds before and after")
+	flags.IntVar(&opts.reloads, "reloads", 0, "replace the server this many times under load instead of a few; each takes a second")
+	flags.StringVar(&opts.python, "python", "python3", "interpreter of the server whose broken saves are measured")
+	flags.StringVar(&opts.only, "only", "", "measure nothing but this: "+strings.Join(carePartNames, ", ")+"; writes nothing")
 	flags.StringVar(&opts.outlive, "outlive", "", "measure this binary instead of building cmd/outlive")
 	flags.StringVar(&opts.docs, "docs", "", "directory for BENCHMARKS.md and benchmarks.svg; default docs, or none with -quick")
-	flags.Func("server", "also measure the restarts of a server, as NAME=COMMAND ARG… (repeatable)", func(text string) error {
-		name, command, ok := strings.Cut(text, "=")
-		if !ok || name == "" || len(strings.Fields(command)) == 0 {
-			return fmt.Errorf("want NAME=COMMAND ARG…, got %q", text)
-		}
-		opts.servers = append(opts.servers, namedServer{name: name, command: strings.Fields(command)})
-		return nil
-	})
+	flags.Func("server", "also measure the restarts of a server, as NAME=COMMAND ARG… (repeatable)", addServer(&opts.servers))
+	flags.Func("launcher", "also measure a command that only starts a server, as NAME=COMMAND ARG… (repeatable)", addServer(&opts.launchers))
 	if err := flags.Parse(args); err != nil {
 		return opts, err
+	}
+	if opts.only != "" && !slices.Contains(carePartNames, opts.only) {
+		return opts, fmt.Errorf("-only %q: want one of %s", opts.only, strings.Join(carePartNames, ", "))
 	}
 	if flags.NArg() > 0 {
 		return opts, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if opts.docs == "" && !opts.quick {
+	if opts.docs == "" && !opts.quick && opts.only == "" {
 		root, err := moduleRoot()
 		if err != nil {
 			return opts, err
@@ -71,6 +76,18 @@ func parseFlags(args []string) (options, error) {
 		opts.docs = filepath.Join(root, "docs")
 	}
 	return opts, nil
+}
+
+// addServer takes in a flag's NAME=COMMAND ARG….
+func addServer(to *[]namedServer) func(string) error {
+	return func(text string) error {
+		name, command, ok := strings.Cut(text, "=")
+		if !ok || name == "" || len(strings.Fields(command)) == 0 {
+			return fmt.Errorf("want NAME=COMMAND ARG…, got %q", text)
+		}
+		*to = append(*to, namedServer{name: name, command: strings.Fields(command)})
+		return nil
+	}
 }
 
 // run builds, measures, reports and checks.
@@ -113,27 +130,43 @@ func (b *bench) measure(opts options) (*results, error) {
 	defer runtime.UnlockOSThread()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	begin := time.Now()
-	found := &results{Machine: thisMachine(), Quick: opts.quick}
-	var err error
-	if found.Latency, err = b.latencies(); err != nil {
-		return nil, err
-	}
-	runtime.GC()
-	if found.Memory, err = b.memory(); err != nil {
-		return nil, err
-	}
-	runtime.GC()
+	found := &results{Machine: thisMachine(), Quick: opts.quick, Only: opts.only}
 	servers := append([]namedServer{{name: "echo (Go)", command: []string{b.binaries.echo}}}, opts.servers...)
-	if found.Gaps, err = b.gaps(servers); err != nil {
-		return nil, err
-	}
-	if opts.restarts > 0 {
-		if found.Restarts, err = b.restarts(opts.restarts); err != nil {
+	if opts.only == "" {
+		if err := b.measureRelay(opts, servers, found); err != nil {
 			return nil, err
 		}
 	}
+	for _, part := range b.careParts(opts, servers, &found.Care) {
+		if opts.only != "" && opts.only != part.name {
+			continue
+		}
+		if err := part.measure(); err != nil {
+			return nil, err
+		}
+		runtime.GC()
+	}
 	found.Took = time.Since(begin)
 	return found, nil
+}
+
+// measureRelay measures what outlive costs while nothing is wrong, and its plainest restarts.
+func (b *bench) measureRelay(opts options, servers []namedServer, found *results) (err error) {
+	if found.Latency, err = b.latencies(); err != nil {
+		return err
+	}
+	runtime.GC()
+	if found.Memory, err = b.memory(); err != nil {
+		return err
+	}
+	runtime.GC()
+	if found.Gaps, err = b.gaps(servers); err != nil {
+		return err
+	}
+	if opts.restarts > 0 {
+		found.Restarts, err = b.restarts(opts.restarts)
+	}
+	return err
 }
 
 // peerEnvironment keeps what outlive writes out of the user's directories.

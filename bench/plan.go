@@ -11,6 +11,11 @@ type plan struct {
 	Scenarios []scenario
 	Starts    int // start-ups and restart gaps per server
 	LongLines int
+	Reloads   int // planned restarts under load
+	Spares    int // kills with a spare, per server
+	Announced int // restarts by the tool, per server
+	Saves     int // broken ones, each followed by a mended one
+	Launches  int // first starts per launcher
 }
 
 // planFor is the measuring plan; a quick one keeps what is promised.
@@ -18,6 +23,7 @@ func planFor(quick bool) plan {
 	if quick {
 		return plan{
 			Rounds: 8, Blocks: 4, Starts: 12, LongLines: 3,
+			Reloads: 4, Spares: 8, Announced: 2, Saves: 1, Launches: 1,
 			Scenarios: []scenario{
 				{Size: 200, InFlight: 1},
 				{Size: 200, InFlight: 1, Think: true},
@@ -28,7 +34,10 @@ func planFor(quick bool) plan {
 			},
 		}
 	}
-	full := plan{Rounds: 6, Blocks: 6, Starts: 30, LongLines: 8}
+	full := plan{
+		Rounds: 6, Blocks: 6, Starts: 30, LongLines: 8,
+		Reloads: 40, Spares: 30, Announced: 8, Saves: 8, Launches: 3,
+	}
 	for _, think := range []bool{false, true} {
 		for _, size := range []int{200, 4 << 10, 64 << 10, 1 << 20} {
 			for _, inFlight := range []int{1, 64} {

@@ -3,11 +3,15 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // privateMemory reads, in bytes, what only this process holds: the pages it has
@@ -66,6 +70,49 @@ func childrenOf(pid int) ([]int, error) {
 		}
 	}
 	return children, nil
+}
+
+// serversOf lists the servers that outlive runs: they are children of its keeper, or its own where it has none.
+func serversOf(pid int) ([]int, error) {
+	children, err := childrenOf(pid)
+	if err != nil {
+		return nil, err
+	}
+	var servers []int
+	for _, child := range children {
+		if procFields(child, "status")["Name"] != "outlive-keeper" {
+			servers = append(servers, child)
+			continue
+		}
+		kept, err := childrenOf(child)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, kept...)
+	}
+	return servers, nil
+}
+
+// timeDeath kills a process and returns how many ms later the kernel says that it has ended.
+func timeDeath(pid int) (float64, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return 0, fmt.Errorf("watch process %d: %w", pid, err)
+	}
+	defer unix.Close(fd)
+	begin := time.Now()
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		return 0, fmt.Errorf("kill %d: %w", pid, err)
+	}
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
+		if err == nil {
+			return milliseconds(time.Since(begin)), nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return 0, fmt.Errorf("watch process %d: %w", pid, err)
+		}
+	}
 }
 
 // procFields reads the "Name: value" lines of one file of a process.

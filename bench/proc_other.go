@@ -23,6 +23,12 @@ func stateOf(int) processState {
 	return processState{Descriptors: -1, Threads: -1, Private: math.NaN()}
 }
 
+// timeDeath is not measured: there are no pidfds.
+func timeDeath(int) (float64, error) { return math.NaN(), nil }
+
+// serversOf lists the servers that outlive runs, which are its children: there is no keeper.
+func serversOf(pid int) ([]int, error) { return childrenOf(pid) }
+
 // childrenOf lists the processes whose parent is pid.
 func childrenOf(pid int) ([]int, error) {
 	out, err := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()

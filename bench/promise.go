@@ -33,6 +33,9 @@ const mebibyte = 1 << 20
 
 // promises holds the run against what the project promises.
 func promises(r *results) []promise {
+	if r.Only != "" {
+		return r.Care.promises()
+	}
 	small := scenario{Size: 200, InFlight: 1}
 	thinking := scenario{Size: 200, InFlight: 1, Think: true}
 	list := []promise{
@@ -50,6 +53,7 @@ func promises(r *results) []promise {
 	for _, gap := range r.Gaps {
 		list = append(list, promise{Name: "restart gap over cold start, " + gap.Server, Got: gap.Gap - gap.Cold, Limit: 5, Unit: " ms"})
 	}
+	list = append(list, r.Care.promises()...)
 	if r.Restarts != nil {
 		list = append(list, restartPromises(r.Restarts)...)
 	}

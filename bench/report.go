@@ -8,7 +8,12 @@ import (
 
 // tables are the whole report, for the terminal and for the page alike.
 func tables(r *results) []table {
-	list := []table{promiseTable(r), latencyTable(r), rateTable(r), gapTable(r), startTable(r), memoryTable(r)}
+	if r.Only != "" {
+		return append([]table{promiseTable(r)}, r.Care.tables()...)
+	}
+	list := []table{promiseTable(r), latencyTable(r), rateTable(r), gapTable(r), startTable(r)}
+	list = append(list, r.Care.tables()...)
+	list = append(list, memoryTable(r))
 	if r.Restarts != nil {
 		list = append(list, restartTable(r.Restarts))
 	}

@@ -100,10 +100,12 @@ type restartFigures struct {
 type results struct {
 	Machine  machine
 	Quick    bool
+	Only     string // the one part of Care that was measured; "": everything was
 	Latency  []latencyRow
 	Gaps     []gapRow
 	Memory   [ways]memoryFigures
 	Restarts *restartFigures
+	Care     care
 	Took     time.Duration
 }
 

@@ -23,7 +23,8 @@ type loggedRun struct {
 func startLoggedRun(t *testing.T) loggedRun {
 	t.Helper()
 	s := &session{workspace: newWorkspace(t), client: "ts1", server: servers()["py"]}
-	argv := append([]string{tools.outlive, "run", "--audit", s.path("mcp_audit.log"), "--", s.server.argv[0]}, s.server.argv[1:]...)
+	// The order of S0's lines is that of one process after the other.
+	argv := append([]string{tools.outlive, "run", "--reload", "replace", "--audit", s.path("mcp_audit.log"), "--", s.server.argv[0]}, s.server.argv[1:]...)
 	d, hello := clients()["ts1"].start(s, argv)
 	if s.driver = d; hello.Error != nil {
 		t.Fatalf("connect: %s", hello)

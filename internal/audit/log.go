@@ -23,10 +23,12 @@ type Options struct {
 }
 
 const (
-	queueLines    = 1024        // lines that may wait for the disk
-	flushPatience = time.Second // how long Close waits
-	retryPause    = time.Second // between attempts to open a path that failed
-	lineLimit     = 64 << 10    // longest line, in bytes
+	queueLines    = 1024                   // lines that may wait for the disk
+	flushPatience = time.Second            // how long Close waits
+	shortPatience = 200 * time.Millisecond // how long Flush does
+	flushLook     = 200 * time.Microsecond // how often it looks
+	retryPause    = time.Second            // between attempts to open a path that failed
+	lineLimit     = 64 << 10               // longest line, in bytes
 )
 
 // ErrUnflushed is returned by [Log.Close] when the disk did not take everything in time.
@@ -39,6 +41,7 @@ type Log struct {
 	lines chan []byte
 	done  chan struct{}
 	lost  atomic.Int64
+	open  atomic.Int64 // lines queued and not dealt with
 
 	mu     sync.RWMutex // Emit and the closing of lines exclude each other
 	closed bool
@@ -94,9 +97,11 @@ func (l *Log) Emit(e event.Event) {
 		l.lost.Add(1)
 		return
 	}
+	l.open.Add(1)
 	select {
 	case l.lines <- line:
 	default:
+		l.open.Add(-1)
 		l.lost.Add(1)
 	}
 }
@@ -121,24 +126,43 @@ func (l *Log) Close() error {
 func (l *Log) write() {
 	defer close(l.done)
 	defer l.file.close()
-	var failing bool
-	var notBefore time.Time
+	var t trouble
 	for line := range l.lines {
-		if failing && time.Now().Before(notBefore) {
-			l.lost.Add(1)
-			continue
-		}
-		err := l.file.append(line)
-		switch {
-		case err == nil:
-			failing = false
-		default:
-			l.lost.Add(1)
-			notBefore = time.Now().Add(retryPause)
-			if !failing && l.opts.OnFailure != nil {
-				l.opts.OnFailure(fmt.Errorf("write audit log %s: %w", l.file.path, err))
-			}
-			failing = true
+		l.writeLine(line, &t)
+		l.open.Add(-1)
+	}
+}
+
+// trouble is what the log's goroutine knows of a path that cannot be written.
+type trouble struct {
+	failing   bool
+	notBefore time.Time // of the next attempt
+}
+
+func (l *Log) writeLine(line []byte, t *trouble) {
+	if t.failing && time.Now().Before(t.notBefore) {
+		l.lost.Add(1)
+		return
+	}
+	err := l.file.append(line)
+	if err == nil {
+		t.failing = false
+		return
+	}
+	l.lost.Add(1)
+	t.notBefore = time.Now().Add(retryPause)
+	if !t.failing && l.opts.OnFailure != nil {
+		l.opts.OnFailure(fmt.Errorf("write audit log %s: %w", l.file.path, err))
+	}
+	t.failing = true
+}
+
+// Flush writes what is queued, for at most 200 ms.
+func (l *Log) Flush() error {
+	for end := time.Now().Add(shortPatience); l.open.Load() > 0; time.Sleep(flushLook) {
+		if time.Now().After(end) {
+			return fmt.Errorf("flush %s: %w", l.file.path, ErrUnflushed)
 		}
 	}
+	return nil
 }

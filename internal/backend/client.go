@@ -279,6 +279,9 @@ func (b *Backend) clientNotification(line []byte) {
 		b.introduce()
 	default:
 		b.notify(m, line)
+		if m == mcp.Other {
+			b.tellSpares(line)
+		}
 	}
 }
 

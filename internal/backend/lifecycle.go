@@ -243,7 +243,7 @@ func (b *Backend) servingExited(p *process, exit Exit) {
 		b.probeFailed("exits")
 	}
 	b.step(supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed})
-	if b.begun.IsZero() {
+	if b.begun.IsZero() && b.machine.Snapshot().Cause != supervise.Idle {
 		b.begun = b.now
 	}
 }
@@ -253,6 +253,8 @@ func (b *Backend) whyExited(p *process, exit Exit) string {
 	switch {
 	case p.role == retired:
 		return "was stopped for a restart"
+	case p.role == serving && snap.Cause == supervise.Idle:
+		return "was not needed any more"
 	case p.role == serving && snap.Cause == supervise.Unhealthy:
 		return "stopped working and was ended"
 	case p.role == spare:

@@ -36,7 +36,7 @@ func (b *Backend) decided(r supervise.Report) {
 
 // beginRestart notes when a process that is to be replaced was told to go.
 func (b *Backend) beginRestart(r supervise.Report) {
-	if b.begun.IsZero() && r.Cause != supervise.Shutdown {
+	if b.begun.IsZero() && r.Cause != supervise.Shutdown && r.Cause != supervise.Idle {
 		b.begun = b.now
 	}
 	if r.Cause == supervise.StartFail {

@@ -81,6 +81,16 @@ func (b *Backend) mirror(c *call) {
 	}
 }
 
+// tellSpares hands a notification of the client, such as that its roots have changed, to the spares too: they have asked
+// for the same things.
+func (b *Backend) tellSpares(line []byte) {
+	for _, p := range b.beside {
+		if p.role == spare && p.greeted {
+			p.send(line)
+		}
+	}
+}
+
 // takeOver makes a spare the serving process, between two messages. The old one, if it lives, finishes what it has.
 func (b *Backend) takeOver(a supervise.TakeOver) {
 	p, old := b.byGen(a.Gen), b.process

@@ -56,8 +56,9 @@ type Process struct {
 
 	tree tree // what the operating system needs to reach all of it
 
-	mu     sync.Mutex // signals and the reaping exclude each other: a reaped number may be somebody else's
-	reaped bool
+	mu       sync.Mutex // signals and the reaping exclude each other: a reaped number may be somebody else's
+	reported bool       // the keeper's report of the end has been read
+	reaped   bool
 }
 
 // Start spawns the process. Errors wrap [ErrNotFound], [ErrNotExecutable] or [ErrBadDir] where these are the cause;

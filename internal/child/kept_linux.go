@@ -81,7 +81,7 @@ func (p *Process) end() Status {
 		return p.endDirect()
 	}
 	var status Status
-	if m, err := k.report(); err == nil {
+	if m, err := p.report(k); err == nil {
 		status = statusOf(unix.WaitStatus(m.number), m.cpu, m.maxrss)
 		status.Uptime = m.lived
 	} else {
@@ -98,8 +98,9 @@ func (p *Process) end() Status {
 	return status
 }
 
-// report waits for what the keeper says of the end; an error says that there is no keeper any more.
-func (k *kept) report() (message, error) {
+// report waits for what the keeper says of the end; an error says that there is no keeper any more. While somebody
+// holds the process it reads nothing.
+func (p *Process) report(k *kept) (message, error) {
 	rc, err := k.channel.SyscallConn()
 	if err != nil {
 		return message{}, err
@@ -108,10 +109,13 @@ func (k *kept) report() (message, error) {
 	var n int
 	var readErr error
 	if err := rc.Read(func(fd uintptr) bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		var fds []int
 		n, fds, readErr = receive(int(fd), b[:])
 		closeFds(fds...)
-		return !errors.Is(readErr, unix.EAGAIN)
+		p.reported = !errors.Is(readErr, unix.EAGAIN)
+		return p.reported
 	}); err != nil {
 		return message{}, err
 	}

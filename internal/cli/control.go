@@ -11,7 +11,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/control"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/logline"
-	"github.com/outlive-mcp/outlive/internal/proxy"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
@@ -23,14 +22,14 @@ const askPatience = 2 * time.Second
 
 // reachable is a running proxy as the control socket offers it.
 type reachable struct {
-	proxy    *proxy.Proxy
+	proxy    *upgrader
 	settings *settings
 	sinks    *sinks
 }
 
 // serveControl opens the control socket, and closes it when the returned function is called. The socket is a
 // convenience: without it the run goes on, and says so.
-func serveControl(p *proxy.Proxy, s *settings, k *sinks) (closeIt func()) {
+func serveControl(p *upgrader, s *settings, k *sinks) (closeIt func()) {
 	opened := make(chan *control.Server, 1)
 	go func() { // beside the first start of the server, which must not wait for it
 		srv, err := control.Listen(socketDir(), s.backend.Name, os.Getpid(), reachable{p, s, k})
@@ -55,7 +54,7 @@ func (r reachable) Status() control.Status {
 		b.Name, b.Command, b.State = r.settings.backend.Name, r.settings.backend.Command, "ending"
 	}
 	s := control.Status{
-		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Dir: r.settings.dir,
+		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Upgrades: r.proxy.upgrades, Dir: r.settings.dir,
 		Lost:    control.Lost{Stderr: r.sinks.log.Lost(), Log: r.sinks.kept.Lost()},
 		LogPath: r.sinks.kept.Path(),
 	}
@@ -77,6 +76,9 @@ func (r reachable) Restart(ctx context.Context, reason string) (control.Result, 
 	}
 	return control.Result{Generation: s.Generation, ServerPID: s.ServerPID, TookMS: time.Since(begun).Milliseconds()}, nil
 }
+
+// Upgrade implements control.Source.
+func (r reachable) Upgrade(ctx context.Context) error { return r.proxy.Upgrade(ctx) }
 
 // Log implements control.Source.
 func (r reachable) Log(ctx context.Context, w io.Writer, follow bool) error {

@@ -22,7 +22,8 @@ EXIT CODES OF THE SERVER
   other  it crashed: it is restarted after a delay (--backoff); --fail-on names codes that are not worth a retry
 
 The server may also print __MCP_RESTART_REQUEST__ on its stderr, the agent may call the tool restart_server, and a
-person may send SIGHUP or run "outlive restart NAME".`
+person may send SIGHUP or run "outlive restart NAME". SIGUSR2 or "outlive upgrade NAME" replaces outlive itself by the
+version that is on disk now; neither client nor server notices.`
 
 func newRun(io streams) *cobra.Command {
 	var f runFlags
@@ -41,6 +42,9 @@ func newRun(io streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, err := f.settings(args, cmd.Flags().Changed)
 			if err != nil {
+				return err
+			}
+			if only, err := asked(io.out); only {
 				return err
 			}
 			if f.mode == "inherit" {

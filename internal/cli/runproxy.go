@@ -73,6 +73,15 @@ func (k *sinks) close() {
 	_ = errors.Join(errs...) // stderr may be what failed: there is nobody left to tell
 }
 
+// flush writes what is queued; each sink bounds its own wait.
+func (k *sinks) flush() {
+	errs := []error{k.kept.Flush(), k.log.Flush()}
+	if k.audit != nil {
+		errs = append(errs, k.audit.Flush())
+	}
+	_ = errors.Join(errs...) // what nobody took is lost with us, as it would be at an end
+}
+
 // prepareState makes the directory the server may keep things in, and clears away what long dead runs left behind.
 func prepareState(s *settings, k *sinks) {
 	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
@@ -101,13 +110,41 @@ func tellFatal(k *sinks, err *error) {
 	*err = &exitError{code: exitFailure}
 }
 
+// begin makes the proxy: a new one, or the one that an earlier version in this process has left.
+func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) (*upgrader, error) {
+	u := &upgrader{sinks: k}
+	var err error
+	if u.program, err = programPath(); err != nil {
+		return nil, err
+	}
+	if from != nil {
+		k.start, u.upgrades = from.Started, from.Upgrades
+		if u.Proxy, err = proxy.Resume(opts, from.Proxy); err != nil {
+			return nil, err
+		}
+		u.tellUpgraded(from)
+		return u, nil
+	}
+	if opts.In, opts.Out, err = takeStreams(io); err != nil {
+		return nil, fmt.Errorf("take over stdin and stdout: %w", err)
+	}
+	if u.Proxy, err = proxy.New(opts); err != nil {
+		return nil, err
+	}
+	prepareState(s, k)
+	k.say(event.ProxyStarted, "MCP Proxy starting")
+	return u, nil
+}
+
 // runProxy is `outlive run` in its usual mode.
 func runProxy(io streams, s *settings) (err error) {
 	child.CloseInheritedOnExec()
-	child.Prepare()
-	in, out, err := takeStreams(io)
+	from, err := predecessor()
 	if err != nil {
-		return fail(exitFailure, "take over stdin and stdout: %w", err)
+		return fail(exitFailure, "%w", err)
+	}
+	if from == nil {
+		child.Prepare()
 	}
 	k, err := openSinks(io, s, false)
 	if err != nil {
@@ -115,23 +152,25 @@ func runProxy(io streams, s *settings) (err error) {
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	p, err := proxy.New(proxy.Options{
-		In: in, Out: out, Backend: s.backend, KillMode: s.killMode, MaxToClient: s.maxToClient, MaxToServer: s.maxToServer,
+	opts := proxy.Options{
+		Backend: s.backend, KillMode: s.killMode, MaxToClient: s.maxToClient, MaxToServer: s.maxToServer,
 		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
 		Remember: func(known backend.Knowledge) {
 			if err := saveKnowledge(s.known, known); err != nil {
 				k.say(event.ServerLogLost, err.Error())
 			}
 		},
-	})
+	}
+	p, err := begin(io, s, k, opts, from)
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	prepareState(s, k)
-	k.say(event.ProxyStarted, "MCP Proxy starting")
 	stop := handleSignals(p, k)
 	defer stop()
-	unwatch, err := watchFiles(p, s, k)
+	if from != nil {
+		admitSignals()
+	}
+	unwatch, err := watchFiles(p.Proxy, s, k)
 	if err != nil {
 		return fail(exitUsage, "%w", err)
 	}

@@ -16,8 +16,13 @@ type restartable interface {
 	Restart(ctx context.Context, source supervise.Source, reason string) error
 }
 
-// handleSignals lets SIGINT and SIGTERM end the run and SIGHUP restart the server, until the returned function is
-// called. SIGPIPE is caught, so that a client that closes its end is an error of a write and not our death.
+// upgradable is what can become another version of itself.
+type upgradable interface {
+	Upgrade(ctx context.Context) error
+}
+
+// handleSignals lets SIGINT and SIGTERM end the run, SIGHUP restart the server and SIGUSR2 upgrade outlive, until the
+// returned function is called. SIGPIPE is caught, so that a client that closes its end is an error of a write and not our death.
 func handleSignals(p restartable, k *sinks) (stop func()) {
 	got := make(chan os.Signal, 8)
 	signal.Notify(got, watchedSignals...)
@@ -48,6 +53,10 @@ func handleSignal(p restartable, k *sinks, sig os.Signal) {
 			// Whether it came up, the log says; there is nobody else to tell.
 			_ = p.Restart(context.Background(), supervise.SourceSignal, "SIGHUP")
 		}()
+	case upgradeSignal:
+		if u, ok := p.(upgradable); ok {
+			go func() { _ = u.Upgrade(context.Background()) }() // its event tells why it was not possible
+		}
 	}
 }
 
@@ -58,4 +67,5 @@ const (
 	noSignal signalKind = iota
 	endSignal
 	restartSignal
+	upgradeSignal
 )

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var watchedSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE}
+var watchedSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR2, unix.SIGPIPE}
 
 func kindOf(sig os.Signal) signalKind {
 	switch sig {
@@ -16,6 +16,8 @@ func kindOf(sig os.Signal) signalKind {
 		return endSignal
 	case unix.SIGHUP:
 		return restartSignal
+	case unix.SIGUSR2:
+		return upgradeSignal
 	}
 	return noSignal
 }

@@ -169,7 +169,7 @@ func (i Instance) do(ctx context.Context, method, path string, body any) (resp *
 		if json.NewDecoder(io.LimitReader(answer, bodyLimit)).Decode(&f) != nil || f.Error == "" {
 			f.Error = resp.Status
 		}
-		return nil, nil, fmt.Errorf("%s (pid %d): %s", i.Name, i.PID, f.Error)
+		return nil, nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, &refusal{f.Error})
 	}
 	return resp, done, nil
 }

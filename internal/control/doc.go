@@ -6,6 +6,7 @@
 //
 //	GET  /v1/status               Status
 //	POST /v1/restart  {"reason"}  Result, once the new process is ready; 503 with {"error"} if it does not come up
+//	POST /v1/upgrade              503 with {"error"} if it is not possible; otherwise the connection ends with the program
 //	GET  /v1/logs?follow=1        the server's stderr as it is, text; with follow until the client goes
 //
 // [Listen] starts one goroutine that accepts connections, and net/http one for each of them; [Server.Close] ends them

@@ -81,6 +81,11 @@ func routes(src Source) http.Handler {
 		answer(w, http.StatusOK, src.Status())
 	})
 	mux.HandleFunc("POST /v1/restart", func(w http.ResponseWriter, r *http.Request) { restart(w, r, src) })
+	mux.HandleFunc("POST /v1/upgrade", func(w http.ResponseWriter, r *http.Request) {
+		if err := src.Upgrade(r.Context()); err != nil {
+			answer(w, http.StatusServiceUnavailable, failure{err.Error()})
+		}
+	})
 	mux.HandleFunc("GET /v1/logs", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		follow := r.URL.Query().Get("follow") == "1"

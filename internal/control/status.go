@@ -14,7 +14,8 @@ type Status struct {
 	PID            int       `json:"pid"`        // of outlive
 	StartedAt      time.Time `json:"started_at"` // outlive's own start
 	Version        string    `json:"version,omitempty"`
-	Dir            string    `json:"dir,omitempty"` // working directory of both
+	Upgrades       int       `json:"upgrades,omitempty"` // how often another version took over since then
+	Dir            string    `json:"dir,omitempty"`      // working directory of both
 	Lost           Lost      `json:"lost"`
 	LogPath        string    `json:"log_path,omitempty"`   // the server's stderr
 	AuditPath      string    `json:"audit_path,omitempty"` // the audit log
@@ -41,6 +42,8 @@ type Source interface {
 	// Restart returns when the new process is ready, or with why it is not. ctx ends when whoever asked has gone;
 	// the restart goes on then.
 	Restart(ctx context.Context, reason string) (Result, error)
+	// Upgrade has the program on disk take this one's place. It returns only if that is not possible, and says why.
+	Upgrade(ctx context.Context) error
 	// Log writes what is kept of the server's stderr to w, and with follow goes on until ctx ends.
 	Log(ctx context.Context, w io.Writer, follow bool) error
 }

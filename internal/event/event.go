@@ -20,6 +20,11 @@ const (
 	ClientClosed Type = "client_closed"
 	// StraysSwept: processes that an earlier outlive had left behind were ended. Attr: KeyCount.
 	StraysSwept Type = "strays_swept"
+	// Upgraded: another version of outlive has taken this one's place, in the same process, with the same server.
+	// Attrs: KeyOldVersion, KeyNewVersion, KeyTookMS.
+	Upgraded Type = "upgraded"
+	// UpgradeFailed: that was wished and is not possible; everything goes on as before. Attr: KeyReason.
+	UpgradeFailed Type = "upgrade_failed"
 	// FatalError: outlive itself cannot go on (S0 7.3 "FATAL ERROR"). Attr: KeyError.
 	FatalError Type = "fatal_error"
 )
@@ -128,7 +133,7 @@ const ServerLogLost Type = "log_lost"
 // Types is the whole vocabulary, in the order of a run's life.
 func Types() []Type {
 	return []Type{
-		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, StraysSwept, FatalError,
+		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, Upgraded, UpgradeFailed, StraysSwept, FatalError,
 		ServerStarting, ServerSpawned, SpawnFailed, ServerReady, StartTimeout,
 		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown, ServerSlept,
 		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
@@ -167,6 +172,9 @@ const (
 	KeyNotified   = "notified"            // bool: the client was told
 	KeyDirection  = "direction"           // string: "client_to_server" or "server_to_client"
 	KeyMarkerPath = "marker_path"         // string
+	KeyOldVersion = "old_version"         // string: of outlive
+	KeyNewVersion = "new_version"         // string: of outlive
+	KeyTookMS     = "took_ms"             // int
 )
 
 // Event is one happening.

@@ -1,7 +1,5 @@
 package logline
 
-import "slices"
-
 // part is what a process is to the one that serves.
 type part uint8
 
@@ -12,78 +10,56 @@ const (
 	old               // it has served, or was to, and is no longer wanted
 )
 
-// cast is who plays which part, as far as events show. Only the generation tells processes apart.
+// cast is who plays which part, as far as the events show it. Only the generation tells processes apart.
 type cast struct {
-	leads   int   // the generation that serves or served last
-	up      []int // the processes that run
-	ready   []int // those that could take over at once, the oldest first
-	reload  int   // the last process that was started to take over; of meaning while it is not the lead
-	reloads bool  // there was one
+	leads  int          // the generation that serves, or was the last to do so
+	coming part         // of the process that is being spawned
+	runs   map[int]part // what each process that runs was spawned for
 }
 
 // running reports whether the server runs, whatever runs beside it.
-func (c *cast) running() bool { return slices.Contains(c.up, c.leads) }
-
-// starts notes that a process is about to be spawned, because of a requested restart or not.
-func (c *cast) starts(gen int, requested bool) part {
-	if c.running() && requested {
-		c.reload, c.reloads = gen, true
-	}
-	return c.beside(gen)
+func (c *cast) running() bool {
+	_, ok := c.runs[c.leads]
+	return ok
 }
 
-// spawned notes that a process runs. While no other one serves, it will.
+// starts notes that a process is about to be spawned, because a restart was requested or not.
+func (c *cast) starts(requested bool) part {
+	switch {
+	case !c.running():
+		c.coming = lead
+	case requested:
+		c.coming = next
+	default:
+		c.coming = spare
+	}
+	return c.coming
+}
+
+// spawned notes that a process runs.
 func (c *cast) spawned(gen int) part {
-	p := c.beside(gen)
-	if p == lead {
+	if c.runs == nil {
+		c.runs = map[int]part{}
+	}
+	c.runs[gen] = c.coming
+	if c.coming == lead {
 		c.leads = gen
 	}
-	c.up = append(c.up, gen)
-	return p
+	return c.coming
 }
 
 // exited notes that a process is gone.
 func (c *cast) exited(gen int) part {
-	p := c.beside(gen)
-	if gen < c.leads {
-		p = old
-	} else if gen == c.leads {
-		p = lead
+	p := c.runs[gen]
+	delete(c.runs, gen)
+	switch {
+	case gen == c.leads:
+		return lead
+	case gen < c.leads:
+		return old
 	}
-	c.up = without(c.up, gen)
-	c.ready = without(c.ready, gen)
 	return p
 }
 
-// beside is the part of a process that is newer than the one that serves.
-func (c *cast) beside(gen int) part {
-	switch {
-	case c.reloads && gen == c.reload && gen != c.leads:
-		return next
-	case c.running() && gen != c.leads:
-		return spare
-	}
-	return lead
-}
-
-// fit notes that a spare could serve.
-func (c *cast) fit(gen int) { c.ready = append(c.ready, gen) }
-
-// serves notes which process serves.
-func (c *cast) serves(gen int) {
-	c.leads = gen
-	c.ready = without(c.ready, gen)
-}
-
-// switches notes that a spare takes over at once, without any further event; it reports false if there is none.
-func (c *cast) switches() bool {
-	if !c.running() || len(c.ready) == 0 {
-		return false
-	}
-	c.serves(c.ready[0])
-	return true
-}
-
-func without(gens []int, gen int) []int {
-	return slices.DeleteFunc(gens, func(one int) bool { return one == gen })
-}
+// serves notes which process serves from now on.
+func (c *cast) serves(gen int) { c.leads = gen }

@@ -59,10 +59,8 @@ func (n *narrator) tell(e event.Event) []line {
 		return say("=== Watchdog Supervisor Exiting (code: %s) ===", number(e, event.KeyExitCode))
 	case event.ReloadFailed:
 		return reloadFailed(e)
-	case event.SpareReady:
-		n.cast.fit(e.Generation)
 	case event.ServerReady, event.RestartCompleted:
-		n.cast.serves(e.Generation)
+		return n.serves(e)
 	case event.SpawnFailed, event.StartTimeout, event.BreakerOpened, event.BreakerClosed, event.ServerSlept, event.ServerLogLost:
 		return []line{{supervisor, marked(e)}}
 	}
@@ -112,7 +110,7 @@ func isPython(path string) bool {
 // starting tells of a start. One beside the server that runs is S0's next server if a restart was requested, else a
 // spare, which S0 does not know.
 func (n *narrator) starting(e event.Event) []line {
-	if n.cast.starts(e.Generation, n.requested) == spare {
+	if n.cast.starts(n.requested) == spare {
 		return []line{{proxy, "Starting spare server"}}
 	}
 	var lines []line
@@ -146,6 +144,17 @@ func (n *narrator) exited(e event.Event) []line {
 	return say("MCP server exited (code: %s)", code)
 }
 
+// serves tells which process serves now. If a restart was requested and nothing was started for it, a spare took over.
+func (n *narrator) serves(e event.Event) []line {
+	var lines []line
+	if n.requested && n.cast.running() && e.Generation != n.cast.leads {
+		n.requested = false
+		lines = say("Restart requested, spawning new server (restart #%d)", n.next(e))
+	}
+	n.cast.serves(e.Generation)
+	return append(lines, line{proxy, marked(e)})
+}
+
 // reloadFailed tells of it in one line: the last words of the new server have gone to stderr already, as they came.
 func reloadFailed(e event.Event) []line {
 	e.Message, _, _ = strings.Cut(e.Message, "\n")
@@ -164,9 +173,6 @@ func (n *narrator) initiated(e event.Event) []line {
 		return nil // "Server crashed, restarting" has said it, and S0 has nothing between that and the delay
 	default:
 		return []line{{proxy, marked(e)}}
-	}
-	if v, ok := e.Attr(event.KeySource); ok && v.String() == "limit" && n.cast.switches() {
-		return say("Restart requested, a spare server takes over (restart #%d)", n.next(e))
 	}
 	if n.cast.running() {
 		n.requested = true

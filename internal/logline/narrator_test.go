@@ -173,6 +173,7 @@ func TestEveryEventIsTold(t *testing.T) {
 		event.StartTimeout:     "SUPERVISOR the message",
 		event.BreakerOpened:    "SUPERVISOR the message",
 		event.BreakerClosed:    "SUPERVISOR the message",
+		event.ServerSlept:      "SUPERVISOR the message",
 		event.ServerLogLost:    "SUPERVISOR the message",
 	}
 	for _, typ := range event.Types() {

@@ -16,8 +16,9 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []byte
-	lines   int // in waiting
-	lost    int // lines
+	lines   int  // in waiting
+	lost    int  // lines
+	writing bool // the goroutine is at it
 	closed  bool
 
 	wake chan struct{}
@@ -61,6 +62,7 @@ func (q *queue) run() {
 		batch, q.waiting = q.waiting, batch[:0]
 		lines := q.lines
 		q.lines = 0
+		q.writing = len(batch) > 0
 		closed := q.closed
 		q.mu.Unlock()
 		if len(batch) == 0 {

@@ -61,6 +61,8 @@ type Proxy struct {
 	loop       *wire.Loop
 	backend    *backend.Backend
 	client     *wire.Sink
+	in         *wire.Source // the client's, too
+	begin      func(now time.Time)
 	servers    []*server
 	pressure   pressure
 	shortcut   shortcut
@@ -90,11 +92,15 @@ func New(opts Options) (*Proxy, error) {
 		return nil, fmt.Errorf("make event loop: %w", err)
 	}
 	p := &Proxy{opts: opts, loop: loop, ended: make(chan struct{})}
-	p.backend = backend.New(opts.Backend, (*world)(p), event.Tee{opts.Sink, (*restartWatch)(p)})
+	p.backend = backend.New(opts.Backend, (*world)(p), p.sink())
 	loop.Deadline = p.deadline
-	loop.OnTick = p.backend.Tick
+	loop.OnTick = func(now time.Time) { p.backend.Tick(now) }
+	p.begin = p.backend.Open
 	return p, nil
 }
+
+// sink is where the backend's events go.
+func (p *Proxy) sink() event.Sink { return event.Tee{p.opts.Sink, (*restartWatch)(p)} }
 
 // Run serves until the client or the server ends it, and returns outlive's exit status.
 func (p *Proxy) Run() int {
@@ -107,14 +113,14 @@ func (p *Proxy) Run() int {
 			p.backend.ClientClosed(p.loop.Now())
 		},
 	})
-	p.backend.Open(time.Now())
-	p.loop.AddSource(p.opts.In, wire.SourceOptions{
+	p.in = p.loop.AddSource(p.opts.In, wire.SourceOptions{
 		Limit:      p.opts.MaxToServer,
 		OnLine:     func(line []byte, _ bool) { p.backend.ClientLine(p.loop.Now(), line) },
 		OnOversize: func(head, tail []byte, n int64) { p.backend.ClientOversize(p.loop.Now(), head, tail, n) },
 		OnEOF:      func(error) { p.backend.ClientClosed(p.loop.Now()) },
 		Gate:       p.mayReadClient,
 	})
+	p.begin(time.Now())
 	p.loop.Run()
 	for _, s := range p.servers {
 		s.Kill()

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -37,6 +38,17 @@ type server struct {
 	words   *logline.Kept             // the end of its stderr: two processes may speak at once
 	spokeAt atomic.Pointer[time.Time] // when it last wrote to its stderr
 	held    func() bool               // its stdout is not being read
+	marker  restart.MarkerScanner     // the reader's of its stderr
+	silent  chan struct{}             // closed when its stderr has ended
+	paused  chan struct{}             // the reader of its stderr says that it has stopped, see pauseStderr
+	resumed chan struct{}             // and is told to go on
+}
+
+func (p *Proxy) newServer(gen int) *server {
+	return &server{
+		gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), held: func() bool { return p.client.Pending() >= clientBehind },
+		silent: make(chan struct{}), paused: make(chan struct{}), resumed: make(chan struct{}),
+	}
 }
 
 func (s *server) PID() int            { return s.process.PID() }
@@ -85,26 +97,25 @@ func (s *server) LastStderr(lines int) []string { return s.words.Tail(lines) }
 // Start spawns a process and joins its pipes to the loop.
 func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	p, gen := (*Proxy)(w), l.Gen
-	ended := make(chan struct{}) // closed when its stderr has ended
-	full := func() bool { return p.client.Pending() >= clientBehind }
-	s := &server{gen: gen, held: full, words: logline.OpenKept("", logline.KeptOptions{})}
+	s := p.newServer(gen)
 	var spec child.Spec
 	spec.Argv, spec.Dir, spec.Env, s.direct = p.commandLine(p.environment(gen, l.Why), l.Anew)
 	spec.KillMode, s.env = p.opts.KillMode, spec.Env
 	var err error
-	s.process, err = child.Start(spec, func(st child.Status) {
-		select {
-		case <-ended:
-		case <-time.After(stderrLag):
-		}
-		p.loop.Post(func() { p.exited(s, gen, st) })
-	})
+	s.process, err = child.Start(spec, func(st child.Status) { p.gone(s, st) })
 	if err != nil {
 		if s.direct {
 			p.directFailed()
 		}
 		return nil, err
 	}
+	p.join(s)
+	return s, nil
+}
+
+// join joins the pipes of a process to the loop.
+func (p *Proxy) join(s *server) {
+	gen := s.gen
 	s.input = p.loop.AddSink(s.process.Stdin(), wire.SinkOptions{
 		OnDrain: func() { p.backend.Drained(p.loop.Now(), gen) },
 	})
@@ -115,11 +126,19 @@ func (w *world) Start(l backend.Launch) (backend.Server, error) {
 			p.backend.ServerOversize(p.loop.Now(), gen, head, tail, n)
 		},
 		OnEOF: func(error) { p.backend.ServerClosed(p.loop.Now(), gen) },
-		Gate:  func() bool { return !full() },
+		Gate:  func() bool { return !s.held() },
 	})
 	p.servers = append(p.servers, s)
-	go p.readStderr(s, gen, ended)
-	return s, nil
+	go p.readStderr(s)
+}
+
+// gone waits for a dead process's last words and brings the news to the loop. It is called from package child.
+func (p *Proxy) gone(s *server, st child.Status) {
+	select {
+	case <-s.silent:
+	case <-time.After(stderrLag):
+	}
+	p.loop.Post(func() { p.exited(s, s.gen, st) })
 }
 
 // environment is the server's: ours, and what tells it of its life behind outlive.
@@ -154,12 +173,11 @@ func (p *Proxy) exited(s *server, gen int, st child.Status) {
 	})
 }
 
-// readStderr keeps and passes on what process gen says, and looks for the restart marker in it (S3).
-func (p *Proxy) readStderr(s *server, gen int, ended chan<- struct{}) {
-	defer close(ended)
+// readStderr keeps and passes on what a process says, and looks for the restart marker in it (S3).
+func (p *Proxy) readStderr(s *server) {
+	defer close(s.silent)
 	from := s.process.Stderr()
 	defer from.Close()
-	var marker restart.MarkerScanner
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buf)
@@ -168,11 +186,15 @@ func (p *Proxy) readStderr(s *server, gen int, ended chan<- struct{}) {
 			_, _ = s.words.Write(buf[:n])
 			now := time.Now()
 			s.spokeAt.Store(&now)
-			if marker.Scan(buf[:n]) > 0 {
-				p.loop.Post(func() { p.backend.MarkerSeen(p.loop.Now(), gen) })
+			if s.marker.Scan(buf[:n]) > 0 {
+				p.loop.Post(func() { p.backend.MarkerSeen(p.loop.Now(), s.gen) })
 			}
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			s.paused <- struct{}{}
+			<-s.resumed
+		case err != nil:
 			return
 		}
 	}

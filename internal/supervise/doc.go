@@ -11,5 +11,8 @@
 // started ([SpawnSpare]), takes over ([TakeOver]) or is no longer wanted ([Dismiss]); bringing it up, and ending it, is the
 // owner's. A process that another one has taken over from is out of the machine: its end is a [Retirement], one for each.
 //
+// A process that nobody needs can be sent to sleep ([Sleep]): it is ended, nothing runs, and a Start or a wished restart
+// starts the next one. That is nobody's failure and counts as nothing.
+//
 // The package starts no goroutine. A Machine, and a Retirement, belongs to the goroutine that made it.
 package supervise

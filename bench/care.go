@@ -1,0 +1,161 @@
+package main
+
+import "fmt"
+
+// loadInFlight is how many calls are under way while a server is replaced.
+const loadInFlight = 64
+
+// reloadFigures are the outcome of many planned restarts under load.
+type reloadFigures struct {
+	Count, Calls, Failed int
+	P99                  float64 // of calls while the server is replaced, ms
+	Ordinary             float64 // of as many calls under the same load without, ms
+	Worst                float64 // ms
+}
+
+// standbyRow is, for one server, what a crash costs when a spare stands by. Times in ms.
+type standbyRow struct {
+	Server    string
+	Count     int
+	Dying     float64 // SIGKILL → the system says it has ended, started directly, median
+	Gap       float64 // SIGKILL → next answer, median
+	GapP90    float64
+	Announced float64 // p99 of calls during announced restarts
+	Ordinary  float64 // p99 of as many calls without
+}
+
+// saveFigures are the outcome of saves that broke a watched server, each mended by the next. Times in ms.
+type saveFigures struct {
+	Count, Calls, Failed int
+	Start                float64 // the server's own: exec → first answer, median
+	Live                 float64 // the mending save → first answer of what it saved, median
+	LiveWorst            float64
+}
+
+// launcherRow compares the first start of a launcher's server with the restarts. Times in ms.
+type launcherRow struct {
+	Server         string
+	Count          int
+	First          float64 // exec of outlive → first answer, median
+	Restart, Worst float64 // SIGKILL → next answer
+}
+
+// lazyFigures are starts that memory answers. Times in ms.
+type lazyFigures struct {
+	Count         int
+	Answered, P90 float64 // exec of outlive → the tools are listed
+	Bare          float64 // outlive --version, the whole process, median
+}
+
+// care is what outlive does for servers beyond starting them again.
+type care struct {
+	Reload    *reloadFigures
+	Standby   []standbyRow
+	Saves     *saveFigures
+	Launchers []launcherRow
+	Lazy      *lazyFigures
+}
+
+// promises holds it against what the project promises.
+func (c *care) promises() []promise {
+	var list []promise
+	if r := c.Reload; r != nil {
+		list = append(list,
+			promise{Name: fmt.Sprintf("calls failed over %d planned restarts", r.Count), Got: float64(r.Failed), Limit: 0},
+			promise{Name: "added p99 while a server is replaced", Got: r.P99 - r.Ordinary, Limit: 5, Unit: " ms"})
+	}
+	for _, s := range c.Standby {
+		list = append(list, promise{Name: "gap over the dying, spare, " + s.Server, Got: s.Gap - s.Dying, Limit: 1, Unit: " ms"})
+	}
+	if s := c.Saves; s != nil {
+		list = append(list,
+			promise{Name: fmt.Sprintf("calls failed over %d broken saves", s.Count), Got: float64(s.Failed), Limit: 0},
+			promise{Name: "mended save is live, over the server's start", Got: s.Live - s.Start, Limit: 300, Unit: " ms"})
+	}
+	for _, l := range c.Launchers {
+		list = append(list, promise{Name: "restart, " + l.Server, Got: l.Restart / l.First, Limit: 0.4, Unit: " × first start"})
+	}
+	if l := c.Lazy; l != nil {
+		list = append(list, promise{Name: "lazy start: tools listed", Got: l.Answered, Limit: 20, Unit: " ms"})
+	}
+	return list
+}
+
+// tables are its part of the report.
+func (c *care) tables() []table {
+	var list []table
+	for _, t := range []table{c.reloadTable(), c.standbyTable(), c.saveTable(), c.launcherTable(), c.lazyTable()} {
+		if len(t.Rows) > 1 {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+func (c *care) reloadTable() table {
+	t := table{
+		Title: "Planned restarts under load, ms",
+		Note: fmt.Sprintf("SIGHUP to outlive with %d calls of 200 B in flight to the echo server; blocks with a restart and as long ones "+
+			"without take turns.", loadInFlight),
+		Rows: [][]string{{"", "restarts", "calls", "failed", "p99 without", "p99 meanwhile", "added", "longest wait"}},
+	}
+	if r := c.Reload; r != nil {
+		t.Rows = append(t.Rows, []string{"echo (Go)", fmt.Sprint(r.Count), number(float64(r.Calls)), fmt.Sprint(r.Failed), number(r.Ordinary), number(r.P99),
+			number(r.P99 - r.Ordinary), number(r.Worst)})
+	}
+	return t
+}
+
+func (c *care) standbyTable() table {
+	t := table{
+		Title: "Crash with a spare, ms",
+		Note: "`--standby 1`. Dying: from SIGKILL until the system says that the same server, started directly, has ended; nobody can know sooner. " +
+			"Gap: from SIGKILL to the answer of a call sent at once. Medians. Announced: p99 of calls one after the other while `restart_server` " +
+			"brings up new code, and of as many without.",
+		Rows: [][]string{{"server", "dying", "gap", "gap p90", "gap − dying", "kills", "announced p99", "ordinary p99"}},
+	}
+	for _, s := range c.Standby {
+		t.Rows = append(t.Rows, []string{s.Server, number(s.Dying), number(s.Gap), number(s.GapP90), number(s.Gap - s.Dying), fmt.Sprint(s.Count),
+			number(s.Announced), number(s.Ordinary)})
+	}
+	return t
+}
+
+func (c *care) saveTable() table {
+	t := table{
+		Title: "Saves of a watched server, ms",
+		Note: "`--watch`, a Python server, calls all the while. Each save with a syntax error is followed by one that mends it. " +
+			"Live: from the mending save to the first answer of what it saved; 200 of them outlive waits for further saves.",
+		Rows: [][]string{{"", "broken saves", "calls", "failed", "own start", "live", "longest", "live − own start"}},
+	}
+	if s := c.Saves; s != nil {
+		t.Rows = append(t.Rows, []string{"Python", fmt.Sprint(s.Count), number(float64(s.Calls)), fmt.Sprint(s.Failed), number(s.Start), number(s.Live),
+			number(s.LiveWorst), number(s.Live - s.Start)})
+	}
+	return t
+}
+
+func (c *care) launcherTable() table {
+	t := table{
+		Title: "Servers behind a launcher, ms",
+		Note:  "First: from exec of outlive to the first answer. Restart: from SIGKILL of the server to the next answer; the launcher is left out.",
+		Rows:  [][]string{{"command", "first start", "restart", "longest", "restart ÷ first", "restarts"}},
+	}
+	for _, l := range c.Launchers {
+		t.Rows = append(t.Rows, []string{l.Server, number(l.First), number(l.Restart), number(l.Worst), ratio(l.Restart, l.First), fmt.Sprint(l.Count)})
+	}
+	return t
+}
+
+func (c *care) lazyTable() table {
+	t := table{
+		Title: "Lazy start, ms",
+		Note: "`--lazy`, second run of a command whose server needs a second to start: from exec of outlive to the answer of tools/list, handshake " +
+			"included, without a server. Bare: `outlive --version` from exec to exit.",
+		Rows: [][]string{{"", "answered", "p90", "bare", "starts"}},
+	}
+	if l := c.Lazy; l != nil {
+		t.Rows = append(t.Rows, []string{"outlive", number(l.Answered), number(l.P90), number(l.Bare), fmt.Sprint(l.Count)})
+	}
+	return t
+}

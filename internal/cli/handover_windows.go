@@ -1,0 +1,17 @@
+package cli
+
+import (
+	"errors"
+	"os"
+)
+
+// errNoExec says that a program cannot take another one's place in its process.
+var errNoExec = errors.New("not possible on Windows: restart the client instead")
+
+func documentFile() (*os.File, error) { return nil, errNoExec }
+
+func inheritedFile(string) (*os.File, error) { return nil, errNoExec }
+
+func replaceImage(string, []string, []int) error { return errNoExec }
+
+func admitSignals() {}

@@ -1,0 +1,43 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// upgradeLook is how often an outlive that is being upgraded is asked how it stands.
+const upgradeLook = 20 * time.Millisecond
+
+// Upgrade has the program on disk take the instance's place and returns how it stands afterwards, or says why that was
+// not possible: then it goes on as it was.
+func (i Instance) Upgrade(ctx context.Context) (Status, error) {
+	before, err := i.Status(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	err = i.ask(ctx, http.MethodPost, "/v1/upgrade", nil, &struct{}{})
+	var told *refusal
+	if errors.As(err, &told) {
+		return Status{}, err
+	}
+	// The connection went with the old program; the new one makes the socket anew.
+	for {
+		now, err := i.Status(ctx)
+		if err == nil && now.Upgrades > before.Upgrades {
+			return now, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Status{}, fmt.Errorf("%s (pid %d) does not come back: %w", i.Name, i.PID, errors.Join(err, ctx.Err()))
+		case <-time.After(upgradeLook):
+		}
+	}
+}
+
+// refusal is an error that the instance itself has answered.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return r.text }
