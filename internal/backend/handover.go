@@ -93,13 +93,16 @@ type (
 )
 
 // PrepareHandover works towards a moment in which the backend can be saved, and returns why it is not one yet, "" if it
-// is. Processes that stand by are sent away. Who gives up waiting calls [Backend.AbandonHandover].
+// is. Processes that stand by are sent away, and a server that is asleep is woken. Who gives up waiting calls [Backend.AbandonHandover].
 func (b *Backend) PrepareHandover(now time.Time) (why string) {
 	b.now = now
 	p := b.process
 	switch {
 	case b.closing || b.over || b.stopped:
 		return "it is ending"
+	case b.asleep():
+		b.wake()
+		return "the server is starting"
 	case b.machine.State() != supervise.Serving:
 		return "the server is " + b.machine.State().String()
 	case b.machine.Reloading():

@@ -95,7 +95,7 @@ func (u *upgrader) replace(ctx context.Context, begun time.Time) error {
 // tellUpgraded says in the new program's first words how it came here. The log lines go on as if they had been written
 // by one program.
 func (u *upgrader) tellUpgraded(from *legacy) {
-	gen, pid, restarts := from.Proxy.Backend.Process.Gen, from.Proxy.Server.Process.PID, from.Proxy.Backend.Machine.Tracker.Restarts
+	gen, pid, restarts := from.Proxy.Backend.Process.Gen, from.Proxy.Server.Process.PID, from.Proxy.Backend.Machine.Restarts()
 	for _, known := range []event.Type{event.ServerStarting, event.ServerSpawned} {
 		u.sinks.log.Emit(event.Event{Type: known, Level: unsaid, Generation: gen, ServerPID: pid, RestartCount: restarts})
 	}

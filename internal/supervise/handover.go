@@ -27,6 +27,9 @@ type Saved struct {
 	Asked  bool
 }
 
+// Restarts is that of [Machine.Restarts].
+func (s Saved) Restarts() int { return s.Tracker.Restarts + s.Hurried }
+
 // Save returns all that m knows. ok is false where that cannot be carried over: no process serves, one is being ended,
 // or there is another beside it or about to be started.
 func (m *Machine) Save() (s Saved, ok bool) {
