@@ -18,11 +18,15 @@ type standbyRow struct {
 	Server    string
 	Count     int
 	Dying     float64 // SIGKILL → the system says it has ended, started directly, median
+	Answer    float64 // one answer after a rest, started directly, median
 	Gap       float64 // SIGKILL → next answer, median
 	GapP90    float64
 	Announced float64 // p99 of calls during announced restarts
 	Ordinary  float64 // p99 of as many calls without
 }
+
+// added is what the crash costs a client beside what nobody can change: that the server dies, and that one answers.
+func (s standbyRow) added() float64 { return s.Gap - s.Dying - s.Answer }
 
 // saveFigures are the outcome of saves that broke a watched server, each mended by the next. Times in ms.
 type saveFigures struct {
@@ -65,7 +69,7 @@ func (c *care) promises() []promise {
 			promise{Name: "added p99 while a server is replaced", Got: r.P99 - r.Ordinary, Limit: 5, Unit: " ms"})
 	}
 	for _, s := range c.Standby {
-		list = append(list, promise{Name: "gap over the dying, spare, " + s.Server, Got: s.Gap - s.Dying, Limit: 1, Unit: " ms"})
+		list = append(list, promise{Name: "crash with a spare adds, " + s.Server, Got: s.added(), Limit: 1, Unit: " ms"})
 	}
 	if s := c.Saves; s != nil {
 		list = append(list,
@@ -110,12 +114,13 @@ func (c *care) standbyTable() table {
 	t := table{
 		Title: "Crash with a spare, ms",
 		Note: "`--standby 1`. Dying: from SIGKILL until the system says that the same server, started directly, has ended; nobody can know sooner. " +
-			"Gap: from SIGKILL to the answer of a call sent at once. Medians. Announced: p99 of calls one after the other while `restart_server` " +
+			"Answer: what tools/list takes after a rest, directly. Gap: from SIGKILL to the answer of tools/list sent at once. Medians. Announced: p99 of calls one after the other while `restart_server` " +
 			"brings up new code, and of as many without.",
-		Rows: [][]string{{"server", "dying", "gap", "gap p90", "gap − dying", "kills", "announced p99", "ordinary p99"}},
+		Rows: [][]string{{"server", "dying", "answer", "gap", "gap p90", "gap − dying", "gap − dying − answer", "kills", "announced p99", "ordinary p99"}},
 	}
 	for _, s := range c.Standby {
-		t.Rows = append(t.Rows, []string{s.Server, number(s.Dying), number(s.Gap), number(s.GapP90), number(s.Gap - s.Dying), fmt.Sprint(s.Count),
+		t.Rows = append(t.Rows, []string{s.Server, number(s.Dying), number(s.Answer), number(s.Gap), number(s.GapP90),
+			number(s.Gap - s.Dying), number(s.added()), fmt.Sprint(s.Count),
 			number(s.Announced), number(s.Ordinary)})
 	}
 	return t

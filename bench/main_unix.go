@@ -29,6 +29,8 @@ type options struct {
 	only         string
 	outlive      string
 	docs         string
+	faults       bool
+	peers        string
 }
 
 func main() {
@@ -57,6 +59,8 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&opts.only, "only", "", "measure nothing but this: "+strings.Join(carePartNames, ", ")+"; writes nothing")
 	flags.StringVar(&opts.outlive, "outlive", "", "measure this binary instead of building cmd/outlive")
 	flags.StringVar(&opts.docs, "docs", "", "directory for BENCHMARKS.md and benchmarks.svg; default docs, or none with -quick")
+	flags.BoolVar(&opts.faults, "faults", false, "measure the fault matrix instead: who is left when something is killed, here and with other supervisors")
+	flags.StringVar(&opts.peers, "peers", "", "directory of the other supervisors, made by bench/peers.sh")
 	flags.Func("server", "also measure the restarts of a server, as NAME=COMMAND ARG… (repeatable)", addServer(&opts.servers))
 	flags.Func("launcher", "also measure a command that only starts a server, as NAME=COMMAND ARG… (repeatable)", addServer(&opts.launchers))
 	if err := flags.Parse(args); err != nil {
@@ -92,6 +96,9 @@ func addServer(to *[]namedServer) func(string) error {
 
 // run builds, measures, reports and checks.
 func run(opts options) error {
+	if opts.faults {
+		return runFaults(opts)
+	}
 	dir, err := os.MkdirTemp("", "outlive-bench-")
 	if err != nil {
 		return fmt.Errorf("make scratch directory: %w", err)

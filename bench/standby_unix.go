@@ -28,24 +28,26 @@ func (b *bench) standby(server namedServer) (standbyRow, error) {
 		return standbyRow{}, err
 	}
 	defer p.stop()
-	var dying, gaps []float64
+	var dying, answers, gaps []float64
 	for i := range b.plan.Spares {
 		b.progress("spare of %s: %d of %d", server.name, i+1, b.plan.Spares)
-		took, err := b.dying(server.command)
+		answer, death, err := b.lastOf(server.command)
 		if err != nil {
 			return standbyRow{}, err
 		}
-		dying = append(dying, took)
+		answers, dying = append(answers, answer), append(dying, death)
 		if err := j.await("standby_ready", i+1); err != nil {
 			return standbyRow{}, err
 		}
 		time.Sleep(spareRest)
-		if took, err = p.killServing(j); err != nil {
+		took, err := p.killServing(j)
+		if err != nil {
 			return standbyRow{}, err
 		}
 		gaps = append(gaps, took)
 	}
-	row := standbyRow{Server: server.name, Count: b.plan.Spares, Dying: median(dying), Gap: median(gaps), GapP90: percentile(gaps, 0.9)}
+	row := standbyRow{Server: server.name, Count: b.plan.Spares, Dying: median(dying), Answer: median(answers),
+		Gap: median(gaps), GapP90: percentile(gaps, 0.9)}
 	row.Announced, row.Ordinary, err = b.announced(p, j)
 	return row, err
 }
@@ -53,15 +55,23 @@ func (b *bench) standby(server namedServer) (standbyRow, error) {
 // spareRest lets the machine come to rest when a spare is ready: it is ready for long before it is needed.
 const spareRest = 50 * time.Millisecond
 
-// dying returns how many ms the system itself needs from SIGKILL to the end of the server, started directly.
-func (b *bench) dying(server []string) (float64, error) {
+// lastOf starts a server directly and returns how many ms it takes for one more answer after a rest, as a spare has to
+// give, and how many the system itself needs from SIGKILL to its end.
+func (b *bench) lastOf(server []string) (answer, death float64, err error) {
 	p, err := b.start(direct, server)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer p.stop()
 	time.Sleep(spareRest)
-	return timeDeath(p.cmd.Process.Pid)
+	begin := time.Now()
+	if err := p.list(); err != nil {
+		return 0, 0, err
+	}
+	answer = milliseconds(time.Since(begin))
+	time.Sleep(spareRest)
+	death, err = timeDeath(p.cmd.Process.Pid)
+	return answer, death, err
 }
 
 // killServing kills the process that serves, asks at once, and returns how many ms after the kill the answer came.

@@ -137,7 +137,11 @@ func (c *cell) start(ctx context.Context, token string) (*mcptest.Process, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if _, err := p.Initialize(ctx, protocol); err != nil {
+	_, err = p.Initialize(ctx, protocol)
+	if err == nil { // whoever has read the list has its calls done again, where that may be
+		_, err = p.Call(ctx, "tools/list", nil)
+	}
+	if err != nil {
 		_ = p.Close()
 		return nil, fmt.Errorf("initialize: %w", err)
 	}
@@ -186,17 +190,18 @@ func awaitLines(ctx context.Context, path string, n int) error {
 	}
 }
 
-// ours are the processes of this cell, but for outlive itself.
-func (c *cell) ours() []process {
-	return append(withToken(c.token, os.Getpid(), c.client.PID()), still(c.keeper)...)
-}
+// theirs are the processes of this cell that outlive started: servers and what they started.
+func (c *cell) theirs() []process { return withToken(c.token, os.Getpid(), c.client.PID()) }
+
+// ours are theirs and the keeper.
+func (c *cell) ours() []process { return append(c.theirs(), still(c.keeper)...) }
 
 // suffer does to the cell what the fault says and waits for what should follow.
 func (c *cell) suffer(ctx context.Context, fault Fault, r *Result) error {
 	all := c.ours()
 	switch fault {
 	case ServerKilled:
-		return c.goesOn(ctx, r, familyOf(all, c.server), patience, func() { _ = unix.Kill(c.server, unix.SIGKILL) })
+		return c.goesOn(ctx, r, familyOf(c.theirs(), c.server), patience, func() { _ = unix.Kill(c.server, unix.SIGKILL) })
 	case KeeperKilled:
 		if len(c.keeper) == 0 {
 			return c.without(r, "no keeper")

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -9,7 +10,7 @@ import (
 type Result struct {
 	Fault Fault
 	Shape string
-	// Before is how many processes the fault should have ended.
+	// Before is how many processes the fault should have ended. 0: none.
 	Before int
 	// Left are the command lines of those that it did not end in time. Nobody is left of a cell that is as promised.
 	Left []string
@@ -23,17 +24,20 @@ type Result struct {
 
 // String is the cell of a table: who is left, after how long, and what came back.
 func (r Result) String() string {
-	text := "none, " + brief(r.Gone)
-	if len(r.Left) > 0 {
-		text = fmt.Sprintf("**%d of %d**", len(r.Left), r.Before)
+	var parts []string
+	switch {
+	case len(r.Left) > 0:
+		parts = append(parts, fmt.Sprintf("**%d of %d**", len(r.Left), r.Before))
+	case r.Before > 0:
+		parts = append(parts, "none, "+brief(r.Gone))
 	}
 	if r.Back > 0 {
-		text += "; back " + brief(r.Back)
+		parts = append(parts, "back "+brief(r.Back))
 	}
 	if r.Note != "" {
-		text += "; " + r.Note
+		parts = append(parts, r.Note)
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // brief writes a duration with two digits that count.

@@ -41,9 +41,8 @@ func (c *cell) sweptByNext(ctx context.Context, r *Result, all []process) error 
 
 // hangs stops the server and waits, with nobody calling it, until it goes on or has been replaced.
 func (c *cell) hangs(ctx context.Context, r *Result) error {
-	old := familyOf(c.ours(), c.server)
-	mine := func(p process) bool { return p.pid == c.server }
-	at := slices.IndexFunc(old, mine)
+	old := familyOf(c.theirs(), c.server)
+	at := slices.IndexFunc(old, func(p process) bool { return p.pid == c.server })
 	if at < 0 {
 		return fmt.Errorf("the server %d is not to be seen", c.server)
 	}

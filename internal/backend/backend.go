@@ -133,6 +133,7 @@ type Backend struct {
 	states       requestStates
 	cut          []cutShort // listen ends held back until it is clear whether the server died
 	taskTokens   [][]byte   // raw progress tokens that live on in tasks
+	tasks        []task     // of the server, oldest first
 	closing      bool       // the client closed its end
 	over         bool       // the machine is finished; the last processes are waited for
 	stopped      bool       // Finish was called

@@ -39,6 +39,7 @@ type Saved struct {
 	States       []savedState // the oldest first
 	Cut          []savedCut
 	TaskTokens   [][]byte
+	Tasks        []savedTask
 	LastOut      savedExit
 	Misfortune   savedMisfortune
 	ReadyAt      time.Time
@@ -147,7 +148,7 @@ func (b *Backend) Save() Saved {
 		Doubted: b.doubted, Noise: savedBabble{b.babble.count, b.babble.total, b.babble.toldAt},
 		Watched: b.health != nil, Deaf: b.deaf, Used: savedUsage{b.used.over, b.used.renewed, b.used.rss},
 		Replays: b.replays, First: savedFirst{b.first.active, b.first.since, b.first.tries},
-		TaskTokens: b.taskTokens,
+		TaskTokens: b.taskTokens, Tasks: saveTasks(b.tasks),
 		LastOut:    savedExit{b.lastOut.code, b.lastOut.signal, b.lastOut.why, b.lastOut.at, b.lastOut.stderr},
 		Misfortune: savedMisfortune{b.misfortune.at, b.misfortune.why, b.misfortune.stderr},
 		ReadyAt:    b.readyAt, Begun: b.begun, Cause: b.cause,
@@ -176,6 +177,7 @@ func Restore(opts Options, w World, sink event.Sink, s Saved, server Server, now
 	b.lastID, b.told, b.introduction = s.LastID, s.Told, s.Introduction
 	b.probe = probe{s.Probe.Active, s.Probe.Seen, s.Probe.Seq, s.Probe.SentAt, s.Probe.ReadAt}
 	b.doubted, b.deaf, b.replays, b.taskTokens = s.Doubted, s.Deaf, s.Replays, s.TaskTokens
+	b.tasks = restoreTasks(s.Tasks)
 	b.babble = babble{s.Noise.Count, s.Noise.Total, s.Noise.ToldAt}
 	b.first = firstStart{s.First.Active, s.First.Since, s.First.Tries}
 	for _, one := range s.States {
@@ -270,4 +272,24 @@ func (a *asks) save() savedAsks {
 		s.Open = append(s.Open, savedAsk{one.server, one.client, one.gen})
 	}
 	return s
+}
+
+// savedTask is a task in a handover.
+type savedTask struct {
+	ID, Raw []byte
+	Gen     int
+}
+
+func saveTasks(tasks []task) (saved []savedTask) {
+	for _, t := range tasks {
+		saved = append(saved, savedTask{t.id, t.raw, t.gen})
+	}
+	return saved
+}
+
+func restoreTasks(saved []savedTask) (tasks []task) {
+	for _, s := range saved {
+		tasks = append(tasks, task{id: s.ID, gen: s.Gen, raw: s.Raw})
+	}
+	return tasks
 }

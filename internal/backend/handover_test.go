@@ -168,7 +168,7 @@ func TestSparesGoBeforeAHandoverAndComeAfterIt(t *testing.T) {
 func TestEveryFieldIsHandedOver(t *testing.T) {
 	saved := map[reflect.Type]string{
 		reflect.TypeFor[Backend](): "machine session calls asks timers lastID process told introduction probe tools doubted babble " +
-			"deaf used lastUse replays first states cut taskTokens lastOut misfortune readyAt begun cause",
+			"deaf used lastUse replays first states cut taskTokens tasks lastOut misfortune readyAt begun cause",
 		reflect.TypeFor[process]():       "gen started startup era restored greeted answered initialized asked calls sent hasTools shows read before introduction noise heard",
 		reflect.TypeFor[call]():          "id wire state line seq gen touched end resent crashes until token progress batch",
 		reflect.TypeFor[probe]():         "active seen seq sentAt readAt",

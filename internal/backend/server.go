@@ -162,7 +162,12 @@ func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
 			b.session.Unsubscribe(c.param.Of(c.line))
 			b.mirror(c)
 		}
+	case mcp.TasksGet, mcp.TasksResult, mcp.TasksCancel:
+		return b.inspectTask(c, line)
 	case mcp.ToolsCall:
+		if ok && c.task {
+			b.noteTask(c, line)
+		}
 		if ok && len(b.opts.Replays) > 0 {
 			b.noteReplay(c, b.env.Result.Of(line))
 		}

@@ -5,39 +5,55 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/outlive-mcp/outlive/internal/backend"
 	"go.uber.org/goleak"
+
+	"github.com/outlive-mcp/outlive/internal/backend"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fake is an outlive with a scripted server.
 type fake struct {
-	status  Status
-	reasons chan string
-	fail    error
-	log     chan string // pieces; closed at the end
-	gone    chan struct{}
+	status   Status
+	reasons  chan string
+	fail     error
+	upgrades atomic.Int32
+	log      chan string // pieces; closed at the end
+	gone     chan struct{}
 }
 
 func newFake(name string) *fake {
 	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{})}
 }
 
-func (f *fake) Status() Status { return f.status }
+func (f *fake) Status() Status {
+	s := f.status
+	s.Upgrades = int(f.upgrades.Load())
+	return s
+}
 
 func (f *fake) Restart(_ context.Context, reason string) (Result, error) {
 	f.reasons <- reason
 	return Result{Generation: 2, ServerPID: 77, TookMS: 12}, f.fail
+}
+
+// Upgrade is an upgrade that succeeds if f is not to fail: the connection ends, and the next image shows itself.
+func (f *fake) Upgrade(context.Context) error {
+	if f.fail == nil {
+		f.upgrades.Add(1)
+		panic(http.ErrAbortHandler)
+	}
+	return f.fail
 }
 
 func (f *fake) Log(ctx context.Context, w io.Writer, follow bool) error {
@@ -294,4 +310,18 @@ func FuzzParseFile(f *testing.F) {
 			t.Errorf("%q: %q %d", file, name, pid)
 		}
 	})
+}
+
+func TestUpgrade(t *testing.T) {
+	dir := shortDir(t)
+	f := newFake("up")
+	listen(t, dir, "up", 1, f)
+	all := discover(t, dir)
+	if s, err := all[0].Upgrade(t.Context()); err != nil || s.Upgrades != 1 {
+		t.Errorf("after the upgrade: %+v, %v", s, err)
+	}
+	f.fail = errors.New("no such program")
+	if _, err := all[0].Upgrade(t.Context()); err == nil || !strings.Contains(err.Error(), "no such program") {
+		t.Errorf("a refused upgrade: %v", err)
+	}
 }
