@@ -272,7 +272,7 @@ func TestTheKeeperDoesNotGrow(t *testing.T) {
 	if run(500); keeperPID() != pid {
 		t.Fatal("another keeper")
 	}
-	if n := count("fd"); n != fds {
+	if n := count("fd"); n > fds+4 { // those of a process whose exit is just being reported come and go
 		t.Errorf("descriptors: %d before, %d after", fds, n)
 	}
 	if n := count("task"); n > threads+3 {
