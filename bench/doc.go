@@ -2,11 +2,14 @@
 // one run, it compares a server reached directly, through the fastest plain
 // byte relay that can be written in Go (package floor), and through outlive.
 //
-//	go run ./bench              everything, about four minutes; writes docs/BENCHMARKS.md and docs/benchmarks.svg
-//	go run ./bench -quick       about half a minute, writes nothing
+//	go run ./bench              everything, about seven minutes; writes docs/BENCHMARKS.md and docs/benchmarks.svg
+//	go run ./bench -quick       about a minute, writes nothing
 //	go run ./bench -check       exits 1 when a promised ratio is broken
 //	go run ./bench -restarts 10000
 //	go run ./bench -server "Python SDK=python3 server.py"
+//	go run ./bench -launcher "everything=npx -y @modelcontextprotocol/server-everything"
+//	go run ./bench -only reloads -reloads 500
+//	go run ./bench -faults -peers DIR   who is left when something is killed, some minutes; see package faults and peers.sh
 //
 // How it measures. A machine that does other things too makes single figures
 // worthless, so every comparison is between blocks that took turns within the
@@ -16,5 +19,6 @@
 // collection off. "Added" is the figure through the relay minus the direct one.
 //
 // Goroutines: main, which measures; a timer that kills a peer which does not
-// answer in time; and one per killed or closed peer that waits for its end.
+// answer in time; one per killed or closed peer that waits for its end; and,
+// with -faults, one for each cell under way.
 package main

@@ -140,9 +140,11 @@ func (r *faultRun) degraded() {
 	for _, condition := range faults.Conditions() {
 		setup := condition.On(r.setup)
 		for _, fault := range []faults.Fault{faults.ServerKilled, faults.KeeperKilled, faults.ClientLeaves, faults.Killed, faults.BothKilled} {
-			r.found.Degraded = append(r.found.Degraded, r.row([]string{condition.Name, string(fault)}, 1, func(s faults.Shape) (faults.Result, error) {
+			row := r.row([]string{condition.Name, string(fault)}, 1, func(s faults.Shape) (faults.Result, error) {
 				return setup.Run(context.Background(), fault, s)
-			}))
+			})
+			row.bad = row.bad && condition.Promised
+			r.found.Degraded = append(r.found.Degraded, row)
 		}
 	}
 }

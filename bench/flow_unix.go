@@ -22,10 +22,11 @@ type flow struct {
 	answered func(line []byte) // sees every answer; may be nil
 
 	begun  map[int]time.Time // of the calls under way, by id
-	out    []byte            // not yet written
-	part   []byte            // the beginning of a line
-	waits  []float64         // of each call, µs
-	failed []string          // answers that were errors
+	out    []byte            // written up to sent
+	sent   int
+	part   []byte    // the beginning of a line
+	waits  []float64 // of each call, µs
+	failed []string  // answers that were errors
 }
 
 // run keeps calls under way until done says so, waits for the last answers, and returns how long each call took in µs.
@@ -67,17 +68,17 @@ func (f *flow) call() {
 }
 
 func (f *flow) write() error {
-	for len(f.out) > 0 {
-		n, err := rawio.Write(f.peer.w, f.out)
+	for f.sent < len(f.out) {
+		n, err := rawio.Write(f.peer.w, f.out[f.sent:])
 		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("write to %s: %w%s", f.peer.name, err, f.peer.lastWords())
 		}
-		f.out = f.out[n:]
+		f.sent += n
 	}
-	f.out = f.out[:0]
+	f.out, f.sent = f.out[:0], 0
 	return nil
 }
 
@@ -88,7 +89,7 @@ func (f *flow) read() error {
 		return err
 	}
 	if n == 0 {
-		return f.peer.wait(len(f.out) > 0)
+		return f.peer.wait(f.sent < len(f.out))
 	}
 	now := time.Now()
 	f.part = append(f.part, f.peer.buffer[:n]...)

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -136,6 +137,7 @@ func (b *bench) restarts(count int) (*restartFigures, error) {
 			out.Before, begin = stateOf(pid), time.Now()
 		}
 		if i%100 == 0 {
+			runtime.GC() // it does not run by itself
 			b.progress("restarts: %d of %d", i, count+restartsWarm)
 		}
 		if _, err := p.killAndAsk(); err != nil {

@@ -84,6 +84,8 @@ func section(r *results) string {
 		"go run ./bench -check       # exits 1 when a promise is broken\n" +
 		"go run ./bench -restarts 10000\n" +
 		"go run ./bench -server 'Python SDK=python3 server.py' -server 'TypeScript SDK=node server.js'\n" +
+		"go run ./bench -launcher 'npx server-everything=npx -y @modelcontextprotocol/server-everything'\n" +
+		"go run ./bench -only reloads -reloads 500\n" +
 		"```\n\nLeave the machine alone meanwhile: with a busy core the spread grows and p99 means little.\n")
 	return out.String()
 }

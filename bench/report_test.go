@@ -23,6 +23,13 @@ func sample() *results {
 	}
 	r.Gaps = []gapRow{{Server: "echo <Go>", Cold: 2, Gap: 3, GapP90: 4, Count: 40}}
 	r.Memory[outlive] = memoryFigures{Private: 3 << 20, Extra: 1 << 20}
+	r.Care = care{
+		Reload:    &reloadFigures{Count: 40, Calls: 1000, P99: 4, Ordinary: 3, Worst: 9},
+		Standby:   []standbyRow{{Server: "echo", Count: 30, Dying: 1, Answer: 1, Gap: 2.5, GapP90: 3, Announced: 2, Ordinary: 1}},
+		Saves:     &saveFigures{Count: 8, Calls: 500, Start: 100, Live: 350, LiveWorst: 390},
+		Launchers: []launcherRow{{Server: "npx", Count: 9, First: 1000, Restart: 200, Worst: 300}},
+		Lazy:      &lazyFigures{Count: 30, Answered: 8, P90: 10, Bare: 4},
+	}
 	r.Restarts = &restartFigures{
 		Count: 10000, Took: time.Minute,
 		Before: processState{Descriptors: 9, Threads: 7, Private: 3e6}, After: processState{Descriptors: 9, Threads: 7, Private: 3e6},
@@ -52,6 +59,13 @@ func TestPromises(t *testing.T) {
 		{"memory", func(r *results) { r.Memory[outlive].Extra = 5 << 20 }, "extra memory"},
 		{"not measured", func(r *results) { r.Memory[outlive].Private = math.NaN() }, "idle"},
 		{"slow restart", func(r *results) { r.Gaps[0].Gap = 8 }, "restart gap"},
+		{"failed call during a restart", func(r *results) { r.Care.Reload.Failed = 1 }, "planned restarts"},
+		{"slow during a restart", func(r *results) { r.Care.Reload.P99 = 8.5 }, "while a server is replaced"},
+		{"slow spare", func(r *results) { r.Care.Standby[0].Gap = 3.1 }, "crash with a spare adds, echo"},
+		{"failed call during a save", func(r *results) { r.Care.Saves.Failed = 1 }, "broken saves"},
+		{"slow save", func(r *results) { r.Care.Saves.Live = 401 }, "mended save"},
+		{"launcher not left out", func(r *results) { r.Care.Launchers[0].Restart = 401 }, "restart, npx"},
+		{"slow lazy start", func(r *results) { r.Care.Lazy.Answered = 21 }, "lazy start"},
 		{"descriptor leak", func(r *results) { r.Restarts.After.Descriptors = 10 }, "descriptors"},
 	}
 	for _, test := range tests {
@@ -66,6 +80,19 @@ func TestPromises(t *testing.T) {
 				t.Errorf("broken promises %q, want only %q", got, test.broken)
 			}
 		})
+	}
+}
+
+func TestTablesLeaveOutWhatWasNotMeasured(t *testing.T) {
+	r := sample()
+	all := len(tables(r))
+	r.Care = care{Lazy: r.Care.Lazy}
+	if got := len(tables(r)); got != all-4 {
+		t.Errorf("%d tables with one part of five, %d with all", got, all)
+	}
+	r.Only = "lazy"
+	if got := tables(r); len(got) != 2 || got[1].Title != "Lazy start, ms" {
+		t.Errorf("tables of the lazy start alone: %v", got)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 const (
 	patience = 30 * time.Second // for a start, or for an answer
 	limit    = 10 * time.Second // until those who should be gone are gone
-	hangTime = 3 * time.Minute  // until a health check has noticed a hang
+	hangTime = 6 * time.Minute  // until a health check has noticed a hang: a tick of CPU time in a helper makes it wait
 )
 
 // protocol is what the client speaks.
@@ -203,7 +203,7 @@ func (c *cell) suffer(ctx context.Context, fault Fault, r *Result) error {
 	case ServerKilled:
 		return c.goesOn(ctx, r, familyOf(c.theirs(), c.server), patience, func() { _ = unix.Kill(c.server, unix.SIGKILL) })
 	case KeeperKilled:
-		if len(c.keeper) == 0 {
+		if !c.kept(all) {
 			return c.without(r, "no keeper")
 		}
 		return c.goesOn(ctx, r, all, patience, func() { _ = unix.Kill(c.keeper[0].pid, unix.SIGKILL) })
@@ -286,6 +286,14 @@ func (c *cell) ends(ctx context.Context, r *Result, all []process, do func()) er
 		return fmt.Errorf("outlive's exit status is %d", code)
 	}
 	return nil
+}
+
+// kept reports whether the server's topmost process is the keeper's child.
+func (c *cell) kept(all []process) bool {
+	family := familyOf(all, c.server)
+	return slices.ContainsFunc(c.keeper, func(k process) bool {
+		return slices.ContainsFunc(family, func(p process) bool { return p.parent == k.pid })
+	})
 }
 
 // without ends a cell that has nothing to be killed.

@@ -11,8 +11,10 @@ import (
 
 // Condition is a machine on which something is missing.
 type Condition struct {
-	Name  string
-	apply func(*Setup)
+	Name string
+	// Promised: nobody may be left there either.
+	Promised bool
+	apply    func(*Setup)
 }
 
 // On is s under that condition.
@@ -24,16 +26,16 @@ func (c Condition) On(s Setup) Setup {
 // Conditions are the degraded machines. A full disk needs the right to mount; see [UnwritableState] for those without.
 func Conditions() []Condition {
 	return []Condition{
-		{"64 descriptors", func(s *Setup) { s.Under = []string{"/bin/sh", "-c", `ulimit -n 64; exec "$0" "$@"`} }},
-		{"state: disk full", func(s *Setup) { s.State = fullDisk }},
+		{"64 descriptors", true, func(s *Setup) { s.Under = []string{"/bin/sh", "-c", `ulimit -n 64; exec "$0" "$@"`} }},
+		{"state: disk full", true, func(s *Setup) { s.State = fullDisk }},
 		UnwritableState(),
-		{"no calls with pidfds", func(s *Setup) { s.Under = append(s.Victim[:len(s.Victim):len(s.Victim)], VictimArg, "nopidfd") }},
+		{"no calls with pidfds", false, func(s *Setup) { s.Under = append(s.Victim[:len(s.Victim):len(s.Victim)], VictimArg, "nopidfd") }},
 	}
 }
 
 // UnwritableState is a state directory that cannot be made, not even by root.
 func UnwritableState() Condition {
-	return Condition{"state: not writable", func(s *Setup) {
+	return Condition{"state: not writable", true, func(s *Setup) {
 		s.State = func(dir string) (func(), error) {
 			return func() {}, os.WriteFile(dir, nil, 0o400) // a file, where a directory is wanted
 		}

@@ -164,11 +164,10 @@ func (c *peerCell) close() {
 	_ = os.RemoveAll(c.token)
 }
 
-// ours are the processes of this cell that descend from the server's command; wrapped peers have the token as well.
-func (c *peerCell) ours() []process {
-	return slices.DeleteFunc(withToken(c.token, os.Getpid(), c.cmd.Process.Pid), func(p process) bool {
-		return !slices.Contains(p.argv, VictimArg) || strings.HasSuffix(p.argv[0], c.peer.Name)
-	})
+// theirs are the processes of this cell that descend from the server's command: what a peer starts for itself may have
+// the directory among its arguments as well.
+func (c *peerCell) theirs() []process {
+	return slices.DeleteFunc(withToken(c.token, os.Getpid(), c.cmd.Process.Pid), func(p process) bool { return !slices.Contains(p.argv, VictimArg) })
 }
 
 // started are the pids that the cell's servers had.
@@ -188,7 +187,7 @@ func (c *peerCell) started() []int {
 
 func (c *peerCell) suffer(ctx context.Context, fault Fault, r *Result) error {
 	pids := c.started()
-	old := familyOf(c.ours(), pids[len(pids)-1])
+	old := familyOf(c.theirs(), pids[len(pids)-1])
 	r.Before = len(old)
 	begin := time.Now()
 	switch fault {

@@ -57,20 +57,25 @@ func (c *cell) hangs(ctx context.Context, r *Result) error {
 		case len(now) == 0:
 			left, gone := untilNone(begin, limit, func() []process { return still(old) })
 			pid, err := serving(ctx, c.client)
-			if err != nil || pid == c.server {
-				return fmt.Errorf("answered by %d: %w", pid, err)
+			if err != nil {
+				return err
+			}
+			if pid == c.server {
+				return fmt.Errorf("the dead server %d answers", pid)
 			}
 			r.Before, r.Left, r.Gone, r.Back, r.Note = len(old), lines(left), gone, time.Since(begin), "replaced"
 			return c.leave(ctx, r)
 		case now[0].state != 'T' && time.Since(begin) > time.Second: // the signal has arrived long ago
-			if pid, err := serving(ctx, c.client); err != nil || pid != c.server {
-				return fmt.Errorf("answered by %d: %w", pid, err)
+			pid, err := serving(ctx, c.client)
+			if err != nil {
+				return err
 			}
-			r.Before, r.Gone, r.Back, r.Note = 0, 0, time.Since(begin), "told to go on"
-			return c.leave(ctx, r)
+			if pid == c.server { // otherwise it was seen dying
+				r.Back, r.Note = time.Since(begin), "told to go on"
+				return c.leave(ctx, r)
+			}
 		case time.Since(begin) > hangTime:
-			r.Before, r.Left, r.Note = len(old), lines(now), fmt.Sprintf("still stopped after %s", brief(hangTime))
-			return c.leave(ctx, r)
+			return fmt.Errorf("nobody has noticed that the server is stopped within %s", brief(hangTime))
 		}
 		select {
 		case <-ctx.Done():

@@ -18,7 +18,7 @@ import (
 // VictimArg is the first argument that turns a program into a victim.
 const VictimArg = "outlive-victim"
 
-// lifetime ends descendants that nobody ends.
+// lifetime ends victims that nobody ends.
 const lifetime = 10 * time.Minute
 
 // upFD is the descriptor on which a descendant says that it is up.
@@ -89,6 +89,7 @@ func codeOf(err error) int {
 // server starts its brood and is the scripted server then. The arguments are token, brood, deaf, and the server's flags.
 func server(args []string) int {
 	token, brood, deaf, flags := args[0], args[1], args[2] == "true", args[3:]
+	time.AfterFunc(lifetime, func() { os.Exit(0) })
 	for role := range strings.SplitSeq(brood, ",") {
 		role, cleared := strings.CutSuffix(role, clearedSuffix)
 		if err := descend(role, token, cleared, deaf); err != nil {

@@ -217,3 +217,21 @@ func waitFor(t *testing.T, ok func() bool) {
 		}
 	}
 }
+
+func TestFlush(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := open(t, path, Options{})
+	for range 100 {
+		l.Emit(event.Event{Type: event.ProxyStarted, Message: "m"})
+	}
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "\n"); n != 100 {
+		t.Errorf("%d of 100 lines are written", n)
+	}
+}

@@ -81,6 +81,9 @@ func faultSetup(t *testing.T) faults.Setup {
 
 func faultCell(t *testing.T, name string, setup faults.Setup, fault faults.Fault, shape faults.Shape) {
 	t.Run(name, func(t *testing.T) {
+		if fault == faults.ServerHangs {
+			t.Parallel() // these only wait for a health check
+		}
 		r, err := setup.Run(t.Context(), fault, shape)
 		if err != nil {
 			t.Fatal(err)

@@ -27,11 +27,11 @@ func TestTimesOfAnEarlierImage(t *testing.T) {
 		now   time.Time
 		moved time.Duration // what every time is moved by
 	}{
-		"at once":                      {at, 0},
-		"a moment later":               {at.Add(30 * time.Millisecond), 0},
-		"the clock was set back":       {at.Add(-time.Hour), -time.Hour},
-		"the clock was set forward":    {at.Add(time.Hour), time.Hour - longestGap},
-		"as late as can be":            {at.Add(longestGap), 0},
+		"at once":                   {at, 0},
+		"a moment later":            {at.Add(30 * time.Millisecond), 0},
+		"the clock was set back":    {at.Add(-time.Hour), -time.Hour},
+		"the clock was set forward": {at.Add(time.Hour), time.Hour - longestGap},
+		"as late as can be":         {at.Add(longestGap), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := build(at.Add(-time.Minute), at.Add(time.Second))

@@ -26,14 +26,14 @@ func again[T any](t *testing.T, v T) (out T) {
 	return out
 }
 
-// reopened is a copy of a descriptor, as exec leaves one: the old loop closes its own.
-func reopened(t *testing.T, fd int) *os.File {
+// copied is a copy of a descriptor, as exec leaves one: the old loop closes its own.
+func copied(t *testing.T, fd int) int {
 	t.Helper()
-	copied, err := syscall.Dup(fd)
+	other, err := syscall.Dup(fd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Reopen(copied, "again")
+	return other
 }
 
 // TestALoopGoesOnInAnother: half a line read, the beginning of a line over the limit, and a queue that nobody took yet are
@@ -107,12 +107,13 @@ func (r *relay) handOver(t *testing.T, read int) (source SavedSource, sink Saved
 	for done := false; !done; {
 		posted := make(chan bool)
 		r.loop.Post(func() {
+			quiet := r.loop.Quiet()
 			source, sink = r.source.Save(), r.sink.Save()
 			got := int64(r.sink.Written()) + int64(len(source.Unread)) + source.Size
-			ready := r.loop.Quiet() && (read < 0 || got >= int64(read))
+			ready := quiet && (read < 0 || got >= int64(read))
 			if ready {
 				source, sink = again(t, source), again(t, sink)
-				source.FD, sink.FD = int(reopened(t, source.FD).Fd()), int(reopened(t, sink.FD).Fd())
+				source.FD, sink.FD = copied(t, source.FD), copied(t, sink.FD)
 				r.loop.Stop()
 			}
 			posted <- ready

@@ -1,0 +1,52 @@
+package logline
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestFlush: what was given before is there afterwards, an unfinished line included, and what comes later still works.
+func TestFlush(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter(&out, Options{})
+	w.Raw([]byte("whole\nhalf"))
+	if err := w.Flush(); err != nil || out.String() != "whole\nhalf" {
+		t.Errorf("flushed %q, %v", out.String(), err)
+	}
+	w.Raw([]byte(" a line\n"))
+	if err := w.Close(); err != nil || out.String() != "whole\nhalf a line\n" {
+		t.Errorf("closed %q, %v", out.String(), err)
+	}
+
+	path := filepath.Join(t.TempDir(), "dir", "kept.log")
+	k := OpenKept(path, KeptOptions{})
+	_, _ = k.Write([]byte("first\n"))
+	if err := k.Flush(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || string(text) != "first\n" {
+		t.Errorf("kept %q, %v", text, err)
+	}
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := OpenKept("", KeptOptions{}).Flush(); err != nil {
+		t.Errorf("without a file: %v", err)
+	}
+}
+
+func TestFlushGivesUp(t *testing.T) {
+	r, stuck := io.Pipe() // nobody reads
+	w := NewWriter(stuck, Options{})
+	w.Raw([]byte("x\n"))
+	if err := w.Flush(); !errors.Is(err, ErrUnflushed) {
+		t.Errorf("flush: %v", err)
+	}
+	_ = r.Close()
+	_ = w.Close()
+}
