@@ -21,7 +21,7 @@ import (
 // Times of a cell.
 const (
 	patience = 30 * time.Second // for a start, or for an answer
-	limit    = 10 * time.Second // until those who should be gone are gone
+	limit    = 5 * time.Second  // until those who should be gone are gone
 	hangTime = 6 * time.Minute  // until a health check has noticed a hang: a tick of CPU time in a helper makes it wait
 )
 
@@ -264,8 +264,8 @@ func (c *cell) leave(ctx context.Context, r *Result) error {
 		return err
 	}
 	if len(last.Left) > 0 {
-		r.Left = append(r.Left, last.Left...)
-		r.Note = strings.TrimPrefix(r.Note+", and after the client had left", ", ")
+		r.Before, r.Left = r.Before+last.Before, append(r.Left, last.Left...)
+		r.Note = strings.TrimPrefix(r.Note+"; some after the client had left", "; ")
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (b *Backend) handed(c *call) {
 	if b.health != nil {
 		b.health.Called(b.now)
 	}
-	b.countCall()
+	b.countCall(c)
 }
 
 func (c *call) idSpan(line []byte) jsonrpc.Span { return jsonrpc.Find(line, "id") }

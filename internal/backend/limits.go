@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
@@ -13,7 +14,7 @@ import (
 type Limits struct {
 	MaxRSS   int64         // resident bytes of its whole tree; more than a fifth above it is not waited for
 	MaxAge   time.Duration // since it became ready
-	MaxCalls int           // requests it was given
+	MaxCalls int           // tool calls it was given
 }
 
 const (
@@ -74,8 +75,11 @@ func (b *Backend) checkMemory(p *process) {
 	}
 }
 
-// countCall counts a request given to the serving process.
-func (b *Backend) countCall() {
+// countCall counts a tool call given to the serving process.
+func (b *Backend) countCall(c *call) {
+	if c.method != mcp.ToolsCall {
+		return
+	}
 	b.process.calls++
 	if most := b.opts.Limits.MaxCalls; most > 0 && b.process.calls >= most {
 		b.renew(fmt.Sprintf("it was given %d calls (--max-calls)", b.process.calls))

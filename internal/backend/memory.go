@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"log/slog"
 	"maps"
 
@@ -19,11 +18,12 @@ type Knowledge struct {
 	Probe    string  `json:"probe,omitempty"`    // how it took a probe: ok, error, silent, exits
 	Discover []byte  `json:"discover,omitempty"` // raw DiscoverResult of a modern server
 
-	// Asked is a digest of what a client asked in its initialize, and Initialize the raw result it got.
-	Asked      string          `json:"asked,omitempty"`
-	Initialize json.RawMessage `json:"initialize,omitempty"`
+	// Asked is a digest of what a client asked in its initialize, and Initialize the raw result it got: to the byte,
+	// because a server that says the same again is known by that.
+	Asked      string `json:"asked,omitempty"`
+	Initialize []byte `json:"initialize,omitempty"`
 	// Lists are the raw results of the list methods that fit one page.
-	Lists map[string]json.RawMessage `json:"lists,omitempty"`
+	Lists map[string][]byte `json:"lists,omitempty"`
 }
 
 // rememberedMost is the most of a list that is remembered, in bytes.
@@ -58,7 +58,7 @@ func (b *Backend) learnList(l mcp.List, result []byte) {
 	}
 	lists := maps.Clone(b.opts.Known.Lists)
 	if lists == nil {
-		lists = map[string]json.RawMessage{}
+		lists = map[string][]byte{}
 	}
 	delete(lists, key)
 	if result != nil {

@@ -69,7 +69,7 @@ type process struct {
 	closed      bool // its output has ended
 
 	asked       uint64        // sequence number of the client's initialize it was given; 0: none
-	calls       int           // requests it was given
+	calls       int           // tool calls it was given
 	sent        uint64        // bytes handed to its stdin
 	undelivered uint64        // sent bytes it never took; known once it exited
 	hasTools    bool          // it declared tools

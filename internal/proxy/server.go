@@ -97,6 +97,7 @@ func (s *server) LastStderr(lines int) []string { return s.words.Tail(lines) }
 // Start spawns a process and joins its pipes to the loop.
 func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	p, gen := (*Proxy)(w), l.Gen
+	p.loop.Flush() // nobody who waits for a line is to wait for this as well
 	s := p.newServer(gen)
 	var spec child.Spec
 	spec.Argv, spec.Dir, spec.Env, s.direct = p.commandLine(p.environment(gen, l.Why), l.Anew)

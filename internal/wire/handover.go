@@ -23,7 +23,7 @@ type SavedSink struct {
 // Quiet writes what is still to be written of this callback, and reports whether no posted work waits. Loop goroutine
 // only.
 func (l *Loop) Quiet() bool {
-	l.flush()
+	l.Flush()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.posted) == 0

@@ -122,7 +122,7 @@ func (l *Loop) doWhatIsDue() {
 		}
 		l.alarmAt = time.Time{}
 		l.OnTick(l.now)
-		l.flush()
+		l.Flush()
 	}
 }
 
@@ -136,12 +136,13 @@ func (l *Loop) runPosted() {
 			return
 		}
 		fn()
-		l.flush()
+		l.Flush()
 	}
 }
 
-// flush writes what the last callback put into the sinks.
-func (l *Loop) flush() {
+// Flush writes what has been put into the sinks. The loop does so after each callback; a callback that takes its time
+// does it first. Loop goroutine only.
+func (l *Loop) Flush() {
 	for len(l.dirty) > 0 {
 		k := l.dirty[len(l.dirty)-1]
 		l.dirty = l.dirty[:len(l.dirty)-1]

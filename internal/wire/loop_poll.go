@@ -208,7 +208,7 @@ func (l *Loop) write(k *Sink, batch [][]byte) (int, error) {
 }
 
 func (l *Loop) closeDriver() {
-	l.flush()
+	l.Flush()
 	for i := 1; i < len(l.owners); i++ {
 		switch o := l.owners[i]; {
 		case o.source != nil:

@@ -45,7 +45,7 @@ func (l *Loop) wait() (posted bool) {
 	case fn := <-l.arrivals:
 		l.now = time.Now()
 		fn()
-		l.flush()
+		l.Flush()
 	case <-l.bell:
 		l.now = time.Now()
 		posted = true

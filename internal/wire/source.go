@@ -89,7 +89,7 @@ func (s *Source) end() {
 	if s.opts.OnBatch != nil && !s.done {
 		s.opts.OnBatch()
 	}
-	s.loop.flush()
+	s.loop.Flush()
 	s.loop.current = nil
 	if s.done {
 		s.hold.Release()
