@@ -16,7 +16,7 @@ type Usage struct {
 	// waited for. It falls when a descendant that nobody waits for dies.
 	CPU time.Duration
 	// State is the leader's as /proc tells it: R running, S sleeping, D in the kernel, T stopped, t held by a debugger, Z
-	// dead and not reaped, I idle. 0: the system does not tell.
+	// dead and not reaped, I idle. 0: the system does not tell. T also if a descendant is stopped: a launcher only waits.
 	State byte
 	// Processes counts the living ones, with the leader. Zombies do not count.
 	Processes int

@@ -40,6 +40,9 @@ func TreeUsage(pid int) (Usage, error) {
 		if err != nil {
 			continue
 		}
+		if s.state == 'T' { // a stopped server behind a launcher is a stopped server
+			u.State = 'T'
+		}
 		u.CPU += s.cpu
 		if s.state == 'Z' || s.state == 'X' {
 			continue // its children are another's already, its memory is given back
