@@ -116,10 +116,12 @@ type Backend struct {
 	prefix  string // of ids outlive makes up
 	lastID  int
 
-	process      *process   // the serving one
-	beside       []*process // spares and retired ones
-	told         bool       // the machine was told that processes can be brought up without the client
-	introduction string     // DiscoverResult of the last modern process that served
+	process      *process               // the serving one
+	beside       []*process             // spares and retired ones
+	later        []supervise.SpawnSpare // spares put off for a moment
+	tookOver     time.Time              // when a spare last took over
+	told         bool                   // the machine was told that processes can be brought up without the client
+	introduction string                 // DiscoverResult of the last modern process that served
 	probe        probe
 	tools        toolbox
 	doubted      [mcp.Lists]bool // lists to be looked at again
@@ -172,6 +174,7 @@ const (
 	timerDoubt               // doubted lists are looked at
 	timerLearn               // the server's tools are read, if nobody has
 	timerIdle                // nobody may have used the server for long enough
+	timerLater               // spares that were put off are started
 	timerLimits              // memory and age are looked at
 	timerFirst               // the client's patience with the first start is over
 	timerCount
@@ -277,6 +280,8 @@ func (b *Backend) expire(t timer) {
 		b.learnTools()
 	case timerIdle:
 		b.checkIdle()
+	case timerLater:
+		b.spawnLater()
 	case timerLimits:
 		b.checkLimits()
 	case timerFirst:

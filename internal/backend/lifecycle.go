@@ -111,7 +111,7 @@ func (b *Backend) carryOut(actions []supervise.Action) {
 		case supervise.Kill:
 			b.process.server.Kill()
 		case supervise.SpawnSpare:
-			b.spawnSpare(a)
+			b.wantSpare(a)
 		case supervise.TakeOver:
 			b.takeOver(a)
 		case supervise.Dismiss:
@@ -331,6 +331,7 @@ func (b *Backend) finishAll(code int) {
 		return
 	}
 	b.over, b.code = true, code
+	b.later = nil
 	for _, p := range b.beside {
 		if p.role == spare {
 			b.retire(p)

@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,40 @@ func (b *Backend) introduce() {
 
 // mayOverlap reports whether a planned restart can bring up the new process beside the old one.
 func (b *Backend) mayOverlap() bool { return b.told && b.opts.Reload == OverlapReload }
+
+// refillPause is how long a spare that nobody waits for is put off after a takeover: starting a process takes its time
+// on this goroutine, and just then the client's request is to be answered.
+const refillPause = 100 * time.Millisecond
+
+// wantSpare starts a process beside the serving one, or soon.
+func (b *Backend) wantSpare(a supervise.SpawnSpare) {
+	if (a.Reload && !a.Silent) || b.now.Sub(b.tookOver) >= refillPause {
+		b.spawnSpare(a)
+		return
+	}
+	b.later = append(b.later, a)
+	b.arm(timerLater, refillPause)
+}
+
+// spawnLater starts the spares that were put off.
+func (b *Backend) spawnLater() {
+	wanted := b.later
+	b.later = nil
+	for _, a := range wanted {
+		b.spawnSpare(a)
+	}
+}
+
+// takeLater takes the wish for a spare out of those that were put off.
+func (b *Backend) takeLater(gen int) (a supervise.SpawnSpare, found bool) {
+	i := slices.IndexFunc(b.later, func(a supervise.SpawnSpare) bool { return a.Gen == gen })
+	if i < 0 {
+		return a, false
+	}
+	a = b.later[i]
+	b.later = slices.Delete(b.later, i, i+1)
+	return a, true
+}
 
 // spawnSpare starts a process beside the serving one.
 func (b *Backend) spawnSpare(a supervise.SpawnSpare) {
@@ -93,8 +128,16 @@ func (b *Backend) tellSpares(line []byte) {
 
 // takeOver makes a spare the serving process, between two messages. The old one, if it lives, finishes what it has.
 func (b *Backend) takeOver(a supervise.TakeOver) {
+	if wish, late := b.takeLater(a.Gen); late {
+		b.spawnSpare(wish) // now it is needed
+	}
 	p, old := b.byGen(a.Gen), b.process
+	if p == nil {
+		p = &process{gen: a.Gen} // it could not be started, which the machine is about to hear
+		p.follow(old)
+	}
 	b.leave(p)
+	b.tookOver = b.now
 	p.role = serving
 	b.process = p
 	b.introduction = p.introduction
@@ -145,6 +188,9 @@ func (b *Backend) busy(p *process) bool {
 
 // dismiss ends a spare that is not wanted any more.
 func (b *Backend) dismiss(gen int) {
+	if _, late := b.takeLater(gen); late {
+		return
+	}
 	if p := b.byGen(gen); p != nil && p.role == spare {
 		b.retire(p)
 	}
