@@ -178,6 +178,7 @@ func (b *bench) measureRelay(opts options, servers []namedServer, found *results
 
 // peerEnvironment keeps what outlive writes out of the user's directories.
 func peerEnvironment(dir string) []string {
+	dir = filepath.Join(dir, "home") // the binary beside it is called outlive, as the directory would be
 	return append(os.Environ(), "XDG_STATE_HOME="+dir, "XDG_RUNTIME_DIR="+dir, "XDG_CONFIG_HOME="+dir)
 }
 
