@@ -16,12 +16,17 @@ const slimAfter = time.Second
 // manyOrders is from how many on the heap is collected, too: before that a collection needs more memory than it frees.
 const manyOrders = 30
 
-// slim gives back the pages of our own binary, most of which package initialisation alone has touched. The few that are
-// used come back from the page cache.
+// slim gives back what the keeper's start needed.
 func slim(orders int) {
 	if orders >= manyOrders {
 		debug.FreeOSMemory()
 	}
+	ReleaseBinary()
+}
+
+// ReleaseBinary gives back the pages of our own binary, most of which package initialisation alone has touched. The few
+// that are used come back from the page cache.
+func ReleaseBinary() {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return
