@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -273,18 +274,30 @@ func childrenNamed(parent int, name string) []int {
 
 // soakHolds is what the proxy's process holds.
 type soakHolds struct {
-	goroutines, descriptors, processes int
-	heap, rss                          int // bytes
+	goroutines, descriptors int
+	heap, rss               int // bytes
 }
 
-// footprint waits until the proxy has its server and standby, and nothing on its way out, and reads what it holds.
+// footprint waits until the proxy has its server and standby, and nothing on its way out, and reads what it holds. A
+// reading counts only if both are still the same after it: what was killed last may die while it is taken.
 func (s *soak) footprint() soakHolds {
 	s.t.Helper()
-	for end := time.Now().Add(patience); len(s.servers()) != 2; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		was := s.servers()
+		if len(was) == 2 {
+			if h := s.reading(); slices.Equal(was, s.servers()) {
+				return h
+			}
+		}
 		if time.Now().After(end) {
-			s.t.Fatalf("%d servers instead of two", len(s.servers()))
+			s.t.Fatalf("servers %v instead of two that stay", was)
 		}
 	}
+}
+
+// reading asks the proxy what it holds.
+func (s *soak) reading() soakHolds {
+	s.t.Helper()
 	told := len(s.lines())
 	if err := s.proxy.Signal(syscall.SIGUSR1); err != nil {
 		s.t.Fatal(err)
@@ -293,7 +306,6 @@ func (s *soak) footprint() soakHolds {
 		for _, line := range s.lines()[told-1:] {
 			var h soakHolds
 			if n, _ := fmt.Sscanf(line, "holds %d %d %d", &h.goroutines, &h.descriptors, &h.heap); n == 3 {
-				h.processes = len(s.servers())
 				var pages int
 				statm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.proxy.PID()))
 				_, _ = fmt.Sscanf(string(statm), "%d %d", new(int), &pages)
