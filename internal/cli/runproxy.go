@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/host"
 	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/proxy"
 )
@@ -136,6 +137,19 @@ func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) 
 	return u, nil
 }
 
+// hostOptions are the settings of the server in the host's words.
+func hostOptions(s *settings, k *sinks) host.Options {
+	return host.Options{
+		Backend: s.backend, KillMode: s.killMode, MaxToClient: s.maxToClient,
+		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
+		Remember: func(known backend.Knowledge) {
+			if err := saveKnowledge(s.known, known); err != nil {
+				k.say(event.ServerLogLost, err.Error())
+			}
+		},
+	}
+}
+
 // runProxy is `outlive run` in its usual mode.
 func runProxy(io streams, s *settings) (err error) {
 	child.CloseInheritedOnExec()
@@ -152,15 +166,7 @@ func runProxy(io streams, s *settings) (err error) {
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	opts := proxy.Options{
-		Backend: s.backend, KillMode: s.killMode, MaxToClient: s.maxToClient, MaxToServer: s.maxToServer,
-		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
-		Remember: func(known backend.Knowledge) {
-			if err := saveKnowledge(s.known, known); err != nil {
-				k.say(event.ServerLogLost, err.Error())
-			}
-		},
-	}
+	opts := proxy.Options{MaxToServer: s.maxToServer, Options: hostOptions(s, k)}
 	p, err := begin(io, s, k, opts, from)
 	if err != nil {
 		return fail(exitFailure, "%w", err)

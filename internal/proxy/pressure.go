@@ -20,21 +20,20 @@ type pressure struct {
 
 // mayReadClient is asked before each wait.
 func (p *Proxy) mayReadClient() bool {
-	s, running := p.backend.Serving().(*server)
-	if !running || s.input.Refused() < serverBehind {
+	refused, taken, running := p.host.Stalled()
+	if !running || refused < serverBehind {
 		p.pressure.held = false
 		return true
 	}
-	in := s.input
-	if now := in.Written(); !p.pressure.held || now != p.pressure.taken {
-		p.pressure = pressure{taken: now, since: p.loop.Now(), held: true}
+	if !p.pressure.held || taken != p.pressure.taken {
+		p.pressure = pressure{taken: taken, since: p.loop.Now(), held: true}
 	}
 	return p.loop.Now().Sub(p.pressure.since) >= stalledAfter
 }
 
 // deadline is the backend's, or the moment a held-back client is to be read again.
 func (p *Proxy) deadline() time.Time {
-	at := p.backend.Deadline()
+	at := p.host.Backend.Deadline()
 	if look := p.pressure.since.Add(stalledAfter); p.pressure.held && look.After(p.loop.Now()) && (at.IsZero() || look.Before(at)) {
 		return look
 	}

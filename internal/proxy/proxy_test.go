@@ -13,6 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/backoff"
 	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/host"
 	"github.com/outlive-mcp/outlive/internal/mcptest"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
@@ -75,11 +76,13 @@ func start(t *testing.T, argv []string) *run {
 		code:   make(chan int, 1),
 	}
 	r.proxy, err = New(Options{
-		In: inR, Out: outW, Stderr: mute{}, Sink: r.events,
-		MarkerPath: filepath.Join(t.TempDir(), "marker"), StateDir: t.TempDir(),
-		Backend: backend.Options{Name: "srv", Command: argv, Supervise: supervise.Options{
-			Backoff: backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}},
-		}},
+		In: inR, Out: outW,
+		Options: host.Options{
+			Stderr: mute{}, Sink: r.events, MarkerPath: filepath.Join(t.TempDir(), "marker"), StateDir: t.TempDir(),
+			Backend: backend.Options{Name: "srv", Command: argv, Supervise: supervise.Options{
+				Backoff: backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}},
+			}},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/backoff"
 	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/host"
 	"github.com/outlive-mcp/outlive/internal/mcptest"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
@@ -51,10 +52,13 @@ func soakProxy(dir string, argv []string) int {
 	child.CloseInheritedOnExec()
 	child.Prepare()
 	p, err := New(Options{
-		In: in, Out: out, Stderr: mute{}, Sink: soakEvents{}, MarkerPath: filepath.Join(dir, "marker"), StateDir: dir,
-		Backend: backend.Options{Name: "srv", Command: argv, Reload: backend.OverlapReload, Supervise: supervise.Options{
-			Backoff: backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}}, Standby: 1,
-		}},
+		In: in, Out: out,
+		Options: host.Options{
+			Stderr: mute{}, Sink: soakEvents{}, MarkerPath: filepath.Join(dir, "marker"), StateDir: dir,
+			Backend: backend.Options{Name: "srv", Command: argv, Reload: backend.OverlapReload, Supervise: supervise.Options{
+				Backoff: backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}}, Standby: 1,
+			}},
+		},
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

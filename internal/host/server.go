@@ -1,8 +1,7 @@
-package proxy
+package host
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -20,9 +19,6 @@ import (
 // stderrLag is how long an exit waits for the last words on stderr: they are on their way already, and the reason of
 // the death is among them.
 const stderrLag = 50 * time.Millisecond
-
-// lastWaitFor is how long the end waits for a client that does not read the last answers.
-const lastWaitFor = time.Second
 
 // server is one process with its pipes. It implements backend.Server; its methods belong to the loop's goroutine, but
 // for LastStderr.
@@ -44,9 +40,9 @@ type server struct {
 	resumed chan struct{}             // and is told to go on
 }
 
-func (p *Proxy) newServer(gen int) *server {
+func (h *Host) newServer(gen int) *server {
 	return &server{
-		gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), held: func() bool { return p.client.Pending() >= clientBehind },
+		gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), held: h.client.Behind,
 		silent: make(chan struct{}), paused: make(chan struct{}), resumed: make(chan struct{}),
 	}
 }
@@ -94,88 +90,91 @@ func (s *server) Vitals() backend.Vitals {
 
 func (s *server) LastStderr(lines int) []string { return s.words.Tail(lines) }
 
+// Rand implements backend.World.
+func (w *world) Rand() float64 { return rand.Float64() }
+
 // Start spawns a process and joins its pipes to the loop.
 func (w *world) Start(l backend.Launch) (backend.Server, error) {
-	p, gen := (*Proxy)(w), l.Gen
-	p.loop.Flush() // nobody who waits for a line is to wait for this as well
-	s := p.newServer(gen)
+	h, gen := (*Host)(w), l.Gen
+	h.loop.Flush() // nobody who waits for a line is to wait for this as well
+	s := h.newServer(gen)
 	var spec child.Spec
-	spec.Argv, spec.Dir, spec.Env, s.direct = p.commandLine(p.environment(gen, l.Why), l.Anew)
-	spec.KillMode, s.env = p.opts.KillMode, spec.Env
+	spec.Argv, spec.Dir, spec.Env, s.direct = h.commandLine(h.environment(gen, l.Why), l.Anew)
+	spec.KillMode, s.env = h.opts.KillMode, spec.Env
 	var err error
-	s.process, err = child.Start(spec, func(st child.Status) { p.gone(s, st) })
+	s.process, err = child.Start(spec, func(st child.Status) { h.gone(s, st) })
 	if err != nil {
 		if s.direct {
-			p.directFailed()
+			h.directFailed()
 		}
 		return nil, err
 	}
-	p.join(s)
+	h.join(s)
 	return s, nil
 }
 
 // join joins the pipes of a process to the loop.
-func (p *Proxy) join(s *server) {
+func (h *Host) join(s *server) {
 	gen := s.gen
-	s.input = p.loop.AddSink(s.process.Stdin(), wire.SinkOptions{
-		OnDrain: func() { p.backend.Drained(p.loop.Now(), gen) },
+	s.input = h.loop.AddSink(s.process.Stdin(), wire.SinkOptions{
+		OnDrain: func() { h.Backend.Drained(h.loop.Now(), gen) },
 	})
-	s.output = p.loop.AddSource(s.process.Stdout(), wire.SourceOptions{
-		Limit:  p.opts.MaxToClient,
-		OnLine: func(line []byte, whole bool) { p.backend.ServerLine(p.loop.Now(), gen, line, whole) },
+	s.output = h.loop.AddSource(s.process.Stdout(), wire.SourceOptions{
+		Limit:  h.opts.MaxToClient,
+		OnLine: func(line []byte, whole bool) { h.Backend.ServerLine(h.loop.Now(), gen, line, whole) },
 		OnOversize: func(head, tail []byte, n int64) {
-			p.backend.ServerOversize(p.loop.Now(), gen, head, tail, n)
+			h.Backend.ServerOversize(h.loop.Now(), gen, head, tail, n)
 		},
-		OnEOF: func(error) { p.backend.ServerClosed(p.loop.Now(), gen) },
+		OnEOF: func(error) { h.Backend.ServerClosed(h.loop.Now(), gen) },
 		Gate:  func() bool { return !s.held() },
 	})
-	p.servers = append(p.servers, s)
-	go p.readStderr(s)
+	h.servers = append(h.servers, s)
+	go h.readStderr(s)
 }
 
 // gone waits for a dead process's last words and brings the news to the loop. It is called from package child.
-func (p *Proxy) gone(s *server, st child.Status) {
+func (h *Host) gone(s *server, st child.Status) {
 	select {
 	case <-s.silent:
 	case <-time.After(stderrLag):
 	}
-	p.loop.Post(func() { p.exited(s, s.gen, st) })
+	h.loop.Post(func() { h.exited(s, s.gen, st) })
 }
 
 // environment is the server's: ours, and what tells it of its life behind outlive.
-func (p *Proxy) environment(gen int, why string) []string {
-	env := p.opts.Env
+func (h *Host) environment(gen int, why string) []string {
+	env := h.opts.Env
 	if env == nil {
 		env = os.Environ()
 	}
 	return append(env[:len(env):len(env)],
 		"PYTHONUTF8=1", // S3 "Layer 2"
 		"OUTLIVE=1",
-		"OUTLIVE_NAME="+p.opts.Backend.Name,
+		"OUTLIVE_NAME="+h.opts.Backend.Name,
 		"OUTLIVE_GENERATION="+strconv.Itoa(gen),
 		"OUTLIVE_RESTART_REASON="+why,
-		"OUTLIVE_STATE_DIR="+p.opts.StateDir,
+		"OUTLIVE_STATE_DIR="+h.opts.StateDir,
 	)
 }
 
 // exited brings the news of a process's end to the backend, with how much of its stdin it never took.
-func (p *Proxy) exited(s *server, gen int, st child.Status) {
+func (h *Host) exited(s *server, gen int, st child.Status) {
 	unread := s.input.Pending()
 	if n, ok := s.process.Unread(); ok {
 		unread += n
 	}
 	s.input.Close()
 	if s.direct && !s.ready && !s.ending {
-		p.directFailed()
+		h.directFailed()
 	}
-	p.servers = slices.DeleteFunc(p.servers, func(one *server) bool { return one == s })
-	p.backend.ServerExited(time.Now(), gen, backend.Exit{
+	h.servers = slices.DeleteFunc(h.servers, func(one *server) bool { return one == s })
+	h.Backend.ServerExited(time.Now(), gen, backend.Exit{
 		Code: st.Code, Signal: st.Signal, Signalled: st.Signalled, MaxRSS: st.MaxRSS, CPU: st.CPU, Unread: unread,
 	})
 }
 
 // readStderr keeps and passes on what a process says, and looks for the restart marker in it (S3).
-func (p *Proxy) readStderr(s *server) {
+func (h *Host) readStderr(s *server) {
 	defer close(s.silent)
 	from := s.process.Stderr()
 	defer from.Close()
@@ -183,12 +182,12 @@ func (p *Proxy) readStderr(s *server) {
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			_, _ = p.opts.Stderr.Write(buf[:n]) // a Stderr accounts its own losses
+			_, _ = h.opts.Stderr.Write(buf[:n]) // a Stderr accounts its own losses
 			_, _ = s.words.Write(buf[:n])
 			now := time.Now()
 			s.spokeAt.Store(&now)
 			if s.marker.Scan(buf[:n]) > 0 {
-				p.loop.Post(func() { p.backend.MarkerSeen(p.loop.Now(), s.gen) })
+				h.loop.Post(func() { h.Backend.MarkerSeen(h.loop.Now(), s.gen) })
 			}
 		}
 		switch {
@@ -198,55 +197,5 @@ func (p *Proxy) readStderr(s *server) {
 		case err != nil:
 			return
 		}
-	}
-}
-
-// world is the proxy as its backend sees it.
-type world Proxy
-
-func (w *world) ForwardToClient(line []byte)           { w.client.Forward(line) }
-func (w *world) SendToClient(line []byte)              { w.client.Send(line) }
-func (w *world) Keep(line []byte) (*wire.Hold, []byte) { return w.loop.Keep(line) }
-func (w *world) Passed(line []byte, n int)             { w.loop.DropBehind(line, n) }
-
-func (w *world) Rand() float64 { return rand.Float64() }
-
-// Finish ends the loop as soon as the client has taken everything, or lets us wait too long for it.
-func (w *world) Finish(code int) {
-	w.code = code
-	w.lastWait = time.Now().Add(lastWaitFor)
-	w.loop.Post((*Proxy)(w).stopWhenWritten)
-}
-
-func (p *Proxy) stopWhenWritten() {
-	if p.client.Pending() == 0 || p.clientGone || time.Now().After(p.lastWait) {
-		p.loop.Stop()
-		return
-	}
-	time.AfterFunc(time.Millisecond, func() { p.loop.Post(p.stopWhenWritten) })
-}
-
-// Noise writes the line to the server's stderr, where it should have gone, with a prefix that tells whence it came.
-func (w *world) Noise(line []byte) {
-	text := append([]byte("[stdout] "), line...)
-	_, _ = w.opts.Stderr.Write(append(text, '\n')) // a Stderr accounts its own losses
-}
-
-func (w *world) MarkerPath() string { return w.opts.MarkerPath }
-
-func (w *world) WriteMarker(m restart.MarkerRecord) error {
-	if err := restart.WriteMarker(w.opts.MarkerPath, m); err != nil {
-		return fmt.Errorf("write restart marker: %w", err)
-	}
-	return nil
-}
-
-func (w *world) ReadMarker() (restart.MarkerRecord, error) {
-	return restart.ReadMarker(w.opts.MarkerPath)
-}
-
-func (w *world) Remember(k backend.Knowledge) {
-	if w.opts.Remember != nil {
-		w.opts.Remember(k)
 	}
 }

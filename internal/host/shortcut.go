@@ -1,4 +1,4 @@
-package proxy
+package host
 
 import (
 	"log/slog"
@@ -19,26 +19,26 @@ type shortcut struct {
 
 // commandLine is what a process is started with: the real command if it is known and still the same, else as asked. A
 // restart for the sake of new code asks the launcher again, unless the version is pinned.
-func (p *Proxy) commandLine(env []string, anew bool) (argv []string, dir string, environ []string, direct bool) {
-	c := p.shortcut.command
-	if p.shortcut.off || c == nil || !c.Fresh() || anew && c.Version != launcher.Pinned {
-		return p.opts.Backend.Command, p.opts.Dir, env, false
+func (h *Host) commandLine(env []string, anew bool) (argv []string, dir string, environ []string, direct bool) {
+	c := h.shortcut.command
+	if h.shortcut.off || c == nil || !c.Fresh() || anew && c.Version != launcher.Pinned {
+		return h.opts.Backend.Command, h.opts.Dir, env, false
 	}
 	return c.Argv, c.Dir, c.Env.Apply(env), true
 }
 
 // findShortcut looks for the real command of a server that is ready.
-func (p *Proxy) findShortcut(gen int) {
-	s := p.byGen(gen)
+func (h *Host) findShortcut(gen int) {
+	s := h.byGen(gen)
 	if s == nil {
 		return
 	}
 	s.ready = true
-	k := &p.shortcut
+	k := &h.shortcut
 	if k.off || k.looking || k.command != nil && k.command.Fresh() || s.direct {
 		return
 	}
-	asked := p.opts.Backend.Command
+	asked := h.opts.Backend.Command
 	if _, is := launcher.Is(asked); !is {
 		k.off = true
 		return
@@ -48,31 +48,31 @@ func (p *Proxy) findShortcut(gen int) {
 		c, err := launcher.Resolve(launcher.Request{
 			Leader: s.process.PID(), Asked: asked, Env: s.env, Stdin: s.process.Stdin(), Stdout: s.process.Stdout(),
 		})
-		p.loop.Post(func() {
+		h.loop.Post(func() {
 			k.looking = false
 			if err != nil {
 				k.off = true
-				p.tell(event.LauncherKept, slog.LevelDebug, "The launcher is needed at each start: "+err.Error(),
+				h.tell(event.LauncherKept, slog.LevelDebug, "The launcher is needed at each start: "+err.Error(),
 					slog.String(event.KeyError, err.Error()))
 				return
 			}
 			k.command = &c
-			p.tell(event.LauncherResolved, slog.LevelInfo, "Restarts will skip "+string(c.Kind)+": "+strings.Join(c.Argv, " "),
+			h.tell(event.LauncherResolved, slog.LevelInfo, "Restarts will skip "+string(c.Kind)+": "+strings.Join(c.Argv, " "),
 				slog.Any(event.KeyCommand, c.Argv))
 		})
 	}()
 }
 
 // directFailed gives the shortcut up: what it started ended before it was ready.
-func (p *Proxy) directFailed() {
-	if p.shortcut.off {
+func (h *Host) directFailed() {
+	if h.shortcut.off {
 		return
 	}
-	p.shortcut.off = true
-	p.tell(event.LauncherKept, slog.LevelWarn, "The server did not come up without its launcher, which is used again")
+	h.shortcut.off = true
+	h.tell(event.LauncherKept, slog.LevelWarn, "The server did not come up without its launcher, which is used again")
 }
 
-// tell emits an event of the proxy's own.
-func (p *Proxy) tell(t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
-	p.opts.Sink.Emit(event.Event{Type: t, Time: time.Now(), Level: level, Message: message, Generation: p.backend.Generation(), Attrs: attrs})
+// tell emits an event of the host's own.
+func (h *Host) tell(t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
+	h.opts.Sink.Emit(event.Event{Type: t, Time: time.Now(), Level: level, Message: message, Generation: h.Backend.Generation(), Attrs: attrs})
 }

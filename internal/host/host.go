@@ -1,0 +1,149 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/outlive-mcp/outlive/internal/backend"
+	"github.com/outlive-mcp/outlive/internal/child"
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/restart"
+	"github.com/outlive-mcp/outlive/internal/wire"
+)
+
+// DefaultMaxToClient is the default of [Options.MaxToClient], in bytes: a TypeScript client closes the connection at 10 MiB.
+const DefaultMaxToClient = 10<<20 - 64<<10
+
+// Client is whoever the server is kept alive for. It is called on the loop's goroutine.
+type Client interface {
+	// Forward takes a slice of the line that is being handled, without its newline, and need not copy it.
+	Forward(line []byte)
+	// Send must copy the line.
+	Send(line []byte)
+	// Behind reports whether so much waits to be taken that the server is not to be read for now.
+	Behind() bool
+}
+
+// Stderr takes what servers write to their stderr.
+type Stderr interface {
+	// Write gets the bytes as they come; it must not block and must not keep p.
+	Write(p []byte) (int, error)
+}
+
+// Options are a host's settings.
+type Options struct {
+	Backend backend.Options
+	Dir     string   // working directory of the server; "" is ours
+	Env     []string // environment of the server; nil is ours
+
+	KillMode child.KillMode // what ends with a server (default its whole tree)
+
+	MaxToClient int // longest line of the server in bytes, default [DefaultMaxToClient]
+
+	MarkerPath string // of the restart marker file
+	StateDir   string // handed to the server as OUTLIVE_STATE_DIR
+
+	Stderr   Stderr
+	Sink     event.Sink
+	Remember func(backend.Knowledge) // keeps what was learned of the command; may be nil
+	Finish   func(code int)          // the backend is done; nothing is kept alive any more
+}
+
+// Host runs one backend on a loop.
+type Host struct {
+	// Backend is who decides.
+	Backend *backend.Backend
+
+	opts     Options
+	loop     *wire.Loop
+	client   Client
+	servers  []*server
+	shortcut shortcut
+	waiters  []waiter
+	ended    chan struct{}
+}
+
+// New prepares a host on a loop; nothing is started yet.
+func New(loop *wire.Loop, client Client, opts Options) *Host {
+	if opts.MaxToClient == 0 {
+		opts.MaxToClient = DefaultMaxToClient
+	}
+	h := &Host{opts: opts, loop: loop, client: client, ended: make(chan struct{})}
+	h.Backend = backend.New(opts.Backend, (*world)(h), h.sink())
+	return h
+}
+
+// sink is where the backend's events go.
+func (h *Host) sink() event.Sink { return event.Tee{h.opts.Sink, (*restartWatch)(h)} }
+
+// Close kills what still runs and tells those who wait that there is nothing to wait for. Loop goroutine, or after the loop.
+func (h *Host) Close() {
+	select {
+	case <-h.ended:
+		return
+	default:
+	}
+	for _, s := range h.servers {
+		s.Kill()
+	}
+	h.tellWaiters(ErrEnded)
+	close(h.ended)
+}
+
+// Ended is closed by [Host.Close].
+func (h *Host) Ended() <-chan struct{} { return h.ended }
+
+// Stalled tells how many bytes the serving process was given and has not taken from us, and how many it took in all.
+// running is false if none serves. Loop goroutine.
+func (h *Host) Stalled() (refused int, taken uint64, running bool) {
+	s, running := h.Backend.Serving().(*server)
+	if !running {
+		return 0, 0, false
+	}
+	return s.input.Refused(), s.input.Written(), true
+}
+
+// byGen returns the process of a generation, nil if it is gone.
+func (h *Host) byGen(gen int) *server {
+	for _, s := range h.servers {
+		if s.gen == gen {
+			return s
+		}
+	}
+	return nil
+}
+
+// world is the host as its backend sees it.
+type world Host
+
+func (w *world) ForwardToClient(line []byte)           { w.client.Forward(line) }
+func (w *world) SendToClient(line []byte)              { w.client.Send(line) }
+func (w *world) Keep(line []byte) (*wire.Hold, []byte) { return w.loop.Keep(line) }
+func (w *world) Passed(line []byte, n int)             { w.loop.DropBehind(line, n) }
+
+// Finish hands the end on.
+func (w *world) Finish(code int) { w.opts.Finish(code) }
+
+// Noise writes the line to the server's stderr, where it should have gone, with a prefix that tells whence it came.
+func (w *world) Noise(line []byte) {
+	text := append([]byte("[stdout] "), line...)
+	_, _ = w.opts.Stderr.Write(append(text, '\n')) // a Stderr accounts its own losses
+}
+
+func (w *world) MarkerPath() string { return w.opts.MarkerPath }
+
+func (w *world) WriteMarker(m restart.MarkerRecord) error {
+	if err := restart.WriteMarker(w.opts.MarkerPath, m); err != nil {
+		return fmt.Errorf("write restart marker: %w", err)
+	}
+	return nil
+}
+
+func (w *world) ReadMarker() (restart.MarkerRecord, error) {
+	return restart.ReadMarker(w.opts.MarkerPath)
+}
+
+func (w *world) Remember(k backend.Knowledge) {
+	if w.opts.Remember != nil {
+		w.opts.Remember(k)
+	}
+}
