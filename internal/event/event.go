@@ -127,6 +127,18 @@ const (
 	DriftDetected Type = "drift_detected"
 )
 
+// What the gateway does.
+const (
+	// GatewayListening: the endpoint can be reached. Attr: KeyURL.
+	GatewayListening Type = "gateway_listening"
+	// ServerUnusable: the handshake with a server failed; it is tried again. Attrs: KeyServer, KeyError, KeyDelayMS.
+	ServerUnusable Type = "server_unusable"
+	// ConfigLoaded: the configuration was read again. Attrs: KeyFiles, KeyCount.
+	ConfigLoaded Type = "config_loaded"
+	// ConfigRejected: it has mistakes; what was there before goes on. Attrs: KeyFiles, KeyError.
+	ConfigRejected Type = "config_rejected"
+)
+
 // ServerLogLost: stderr or audit output could not be kept (full disk, slow reader); the message says what.
 const ServerLogLost Type = "log_lost"
 
@@ -139,7 +151,8 @@ func Types() []Type {
 		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
-		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, DriftDetected, ServerLogLost,
+		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, DriftDetected,
+		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ServerLogLost,
 	}
 }
 
@@ -175,6 +188,8 @@ const (
 	KeyOldVersion = "old_version"         // string: of outlive
 	KeyNewVersion = "new_version"         // string: of outlive
 	KeyTookMS     = "took_ms"             // int
+	KeyServer     = "server"              // string: its name in the gateway's configuration
+	KeyURL        = "url"                 // string
 )
 
 // Event is one happening.

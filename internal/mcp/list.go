@@ -37,6 +37,9 @@ func (l List) String() string { return lists[l].name }
 // Member is the name of the array in a list result.
 func (l List) Member() string { return lists[l].member }
 
+// Key is the member of an entry by which it is asked for.
+func (l List) Key() string { return lists[l].key }
+
 // Method is the request that reads the list.
 func (l List) Method() Method { return lists[l].method }
 
@@ -86,6 +89,9 @@ func (c Catalog) AddPage(l List, result []byte) (cursor []byte) {
 	}
 	return bytes.Clone(next)
 }
+
+// EntryDigest is the Digest of one raw entry of a list.
+func EntryDigest(raw []byte) [sha256.Size]byte { return newItem(raw).Digest }
 
 func newItem(raw []byte) Item {
 	var item Item

@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+)
+
+// target is where a request goes: a server, and what the server itself calls what is meant.
+type target struct {
+	server *server
+	own    string // its own name of the tool or prompt
+	at     jsonrpc.Span
+}
+
+// dispatch sends a request to the server it is for. While that is not known because servers have not shown their lists
+// yet, it waits for them.
+func (s *Session) dispatch(e *exchange, line []byte) {
+	if e.method == mcp.ToolsCall && s.gw.callTool(e, line) {
+		return
+	}
+	if t, ok := s.find(e, line); ok {
+		s.send(e, line, t)
+		return
+	}
+	kept := bytes.Clone(line)
+	s.scope().whenListed(s, string(e.id), func() {
+		if s.gw.client.Scan(kept) != nil {
+			return // it was a message before
+		}
+		if t, ok := s.find(e, kept); ok {
+			s.send(e, kept, t)
+			return
+		}
+		code, text := s.unknown(e, kept)
+		e.refuse(code, text)
+	})
+}
+
+// find looks up whom a request is for.
+func (s *Session) find(e *exchange, line []byte) (target, bool) {
+	env := &s.gw.client
+	view := s.scope().current()
+	named := func(look func(string) (int, string, bool), at jsonrpc.Span) (target, bool) {
+		name, _ := jsonrpc.Unquote(at.Of(line))
+		i, own, ok := look(name)
+		if !ok {
+			return target{}, false
+		}
+		return target{s.gw.servers[i], own, at}, true
+	}
+	switch e.method {
+	case mcp.ToolsCall:
+		return named(view.Tool, env.Name)
+	case mcp.PromptsGet:
+		return named(view.Prompt, env.Name)
+	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
+		return s.resource(env.URI.Of(line))
+	case mcp.Complete:
+		params := env.Params.Of(line)
+		if ref := jsonrpc.FindPath(params, "ref", "name"); ref.Present() {
+			return named(view.Prompt, within(env.Params, ref))
+		}
+		return s.resource(jsonrpc.FindPath(params, "ref", "uri").Of(params))
+	}
+	if len(s.gw.servers) == 1 { // nobody else can be meant
+		return target{server: s.gw.servers[0]}, true
+	}
+	return target{}, false
+}
+
+// resource looks up whose a raw URI is. One that no list shows may still be read: it goes to the first server that shows
+// others like it.
+func (s *Session) resource(raw []byte) (target, bool) {
+	uri, ok := jsonrpc.Unquote(raw)
+	if !ok {
+		return target{}, false
+	}
+	sc := s.scope()
+	view := sc.current()
+	if i, ok := view.Owner(uri); ok {
+		return target{server: s.gw.servers[i]}, true
+	}
+	if !sc.complete() {
+		return target{}, false
+	}
+	if like := view.Candidates(uri); len(like) > 0 {
+		return target{server: s.gw.servers[like[0]]}, true
+	}
+	var with []*server
+	for _, server := range s.gw.servers {
+		if slices.ContainsFunc(sc.all(server), func(l *Link) bool { return l.capability("resources") }) {
+			with = append(with, server)
+		}
+	}
+	if len(with) == 1 {
+		return target{server: with[0]}, true
+	}
+	return target{}, false
+}
+
+// send hands a request on.
+func (s *Session) send(e *exchange, line []byte, t target) {
+	env := &s.gw.client
+	l := s.gw.states.owner(env, line, t.server)
+	if l == nil {
+		l = s.scope().link(t.server)
+	}
+	if l == nil {
+		e.refuse(jsonrpc.InternalError, fmt.Sprintf("server %s is not available", t.server.Catalog.Name))
+		return
+	}
+	if e.method == mcp.Subscribe || e.method == mcp.Unsubscribe {
+		e.uri = bytes.Clone(env.URI.Of(line))
+		if s.settled(e, l) {
+			return
+		}
+	}
+	if t.own == "" {
+		e.relay(l, env, line)
+		return
+	}
+	e.relay(l, env, line, change{t.at, jsonrpc.AppendQuoted(nil, t.own)})
+}
+
+// settled answers a subscription to a shared server that others have already, or still, and so changes nothing there.
+func (s *Session) settled(e *exchange, l *Link) bool {
+	if l.scope.owner != nil {
+		return false
+	}
+	others := false
+	for other := range s.gw.sessions {
+		others = others || other != s && other.subscribes(e.uri)
+	}
+	if !others {
+		return false
+	}
+	if e.method == mcp.Subscribe {
+		s.subscribed(l, e.uri)
+	} else {
+		s.unsubscribed(e.uri)
+	}
+	e.answer([]byte("{}"))
+	return true
+}
+
+// unknown says what is wrong with a request that is for nobody.
+func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
+	env := &s.gw.client
+	name, _ := jsonrpc.Unquote(env.Name.Of(line))
+	uri, _ := jsonrpc.Unquote(env.URI.Of(line))
+	switch e.method {
+	case mcp.ToolsCall:
+		return jsonrpc.InvalidParams, "Unknown tool: " + name + s.missing()
+	case mcp.PromptsGet:
+		return jsonrpc.InvalidParams, "Unknown prompt: " + name + s.missing()
+	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
+		if s.own != nil {
+			return resourceNotFound, "Resource not found: " + uri + s.missing()
+		}
+		return jsonrpc.InvalidParams, "Resource not found: " + uri + s.missing()
+	case mcp.Complete:
+		return jsonrpc.InvalidParams, "Unknown reference" + s.missing()
+	}
+	return jsonrpc.MethodNotFound, "Method not found"
+}
+
+// resourceNotFound is the legacy era's code for that.
+const resourceNotFound = -32002
+
+// missing names the servers that cannot be used now: what is looked for may be theirs.
+func (s *Session) missing() string {
+	text := ""
+	for _, server := range s.gw.servers {
+		for _, l := range s.scope().all(server) {
+			if l.phase == failed {
+				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, messageOf(l.trouble))
+				break
+			}
+		}
+	}
+	return text
+}

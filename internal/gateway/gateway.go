@@ -1,0 +1,247 @@
+package gateway
+
+import (
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/catalog"
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+)
+
+// Stream is where messages to a client go: the connection of a stdio client, or one HTTP response. Send copies the line,
+// does not block, and may be called after the client has left.
+type Stream interface {
+	Send(line []byte)
+}
+
+// Upstream is one kept server as a link speaks to it.
+type Upstream interface {
+	// Say hands it one message, without newline.
+	Say(line []byte)
+	// Close ends it once it has answered what it was asked.
+	Close()
+}
+
+// World is what a gateway acts on besides streams.
+type World interface {
+	// Now is the time of what is happening.
+	Now() time.Time
+	// Connect makes a kept server. What it says comes back as [Link.Forward] and [Link.Send], never during Connect.
+	Connect(l *Link) Upstream
+}
+
+// Server is one server as it is configured.
+type Server struct {
+	Catalog   catalog.Server // its name, and how its entries are shown
+	Shared    bool           // clients of the legacy era share one process
+	Instances int            // processes that share the calls where clients share; 0: 1
+	Lazy      bool           // not started before it is needed
+	Sleeps    bool           // ends when it is not used: it must not be kept awake by being listened to
+	Digest    string         // differs whenever anything about the server is configured differently
+}
+
+// Options are a gateway's settings.
+type Options struct {
+	Version  string        // of outlive, as clients are told
+	Names    catalog.Names // when names carry their server's prefix
+	NoTools  bool          // offer no tools of the gateway's own
+	ListWait time.Duration // how long the first list waits for servers that have not shown theirs (default 5 s)
+	Sink     event.Sink
+}
+
+// changedAfter is how long the gateway waits for further changes before it tells clients that a list is another one:
+// servers that start together are heard once.
+const changedAfter = 100 * time.Millisecond
+
+// Gateway joins clients and servers. One goroutine owns it.
+type Gateway struct {
+	opts    Options
+	world   World
+	now     time.Time // of what is being handled
+	servers []*server // in the order of the configuration
+	book    *catalog.Book
+
+	sessions map[*Session]struct{}
+	modern   *scope // of all clients of the modern era
+	common   *scope // the shared processes of clients of the legacy era
+	asks     map[string]ask
+	lastAsk  uint64
+	states   stateOwners
+
+	client jsonrpc.Envelope // scratch of the client's line that is being handled
+	up     jsonrpc.Envelope // scratch of the server's line that is being handled
+	buf    []byte           // scratch of the line that is being made
+
+	outbox   []parcel
+	emptying bool
+	wake     time.Time // when Tick wants to be called at the latest; zero: not
+	closing  bool
+
+	interrupted bool // by a signal: nothing is waited for
+}
+
+// server is a configured server with what is known of it.
+type server struct {
+	Server
+	modern  verdict
+	legacy  verdict
+	known   *catalog.Lists // what a process of it that is no more has shown; nil: nothing
+	about   string         // its instructions
+	removed bool
+}
+
+// verdict is what experience says about a server and an era.
+type verdict uint8
+
+const (
+	untried verdict = iota
+	speaks
+	refuses
+)
+
+// parcel is a message on its way to a server.
+type parcel struct {
+	link *Link
+	line []byte
+}
+
+// New returns a gateway without servers.
+func New(opts Options, w World) *Gateway {
+	if opts.ListWait == 0 {
+		opts.ListWait = 5 * time.Second
+	}
+	g := &Gateway{
+		opts: opts, world: w, book: catalog.NewBook(opts.Names),
+		sessions: map[*Session]struct{}{}, asks: map[string]ask{},
+	}
+	g.modern = newScope(g, mcp.Modern, nil)
+	g.common = newScope(g, mcp.Legacy, nil)
+	return g
+}
+
+// SetServers makes servers the configuration. Servers that are configured as before are not touched; those that are not
+// there any more finish what they were asked, and so do the processes of those that are configured differently.
+func (g *Gateway) SetServers(now time.Time, servers []Server) {
+	g.now = now
+	was := g.servers
+	g.servers = nil
+	for _, s := range servers {
+		i := slices.IndexFunc(was, func(old *server) bool { return old.Catalog.Name == s.Catalog.Name })
+		if i >= 0 && was[i].Digest == s.Digest {
+			g.servers = append(g.servers, was[i])
+			continue
+		}
+		if i < 0 {
+			g.servers = append(g.servers, &server{Server: s})
+			continue
+		}
+		g.servers = append(g.servers, &server{Server: s, known: was[i].known, about: was[i].about})
+	}
+	for _, old := range was {
+		if !slices.Contains(g.servers, old) {
+			old.removed = true
+			if !slices.ContainsFunc(servers, func(s Server) bool { return s.Catalog.Name == old.Catalog.Name }) {
+				g.book.Forget(old.Catalog.Name)
+			}
+		}
+	}
+	for sc := range g.scopes() {
+		sc.serversChanged()
+	}
+	g.flush()
+}
+
+// Warm starts every server that is not lazy, for clients that are not there yet.
+func (g *Gateway) Warm(now time.Time) {
+	g.now = now
+	for _, s := range g.servers {
+		g.modern.scout(s)
+	}
+	g.flush()
+}
+
+// scopes are all that are in use.
+func (g *Gateway) scopes() func(func(*scope) bool) {
+	return func(yield func(*scope) bool) {
+		if !yield(g.modern) || !yield(g.common) {
+			return
+		}
+		for s := range g.sessions {
+			if s.own != nil && !yield(s.own) {
+				return
+			}
+		}
+	}
+}
+
+// Deadline is when [Gateway.Tick] wants to be called; the zero time means not at all.
+func (g *Gateway) Deadline() time.Time { return g.wake }
+
+// at makes sure that Tick is called at the time.
+func (g *Gateway) at(when time.Time) {
+	if g.wake.IsZero() || when.Before(g.wake) {
+		g.wake = when
+	}
+}
+
+// Tick lets everything happen whose time has come.
+func (g *Gateway) Tick(now time.Time) {
+	g.now = now
+	g.wake = time.Time{}
+	for sc := range g.scopes() {
+		sc.tick()
+	}
+	for s := range g.sessions {
+		s.leaveIfIdle()
+	}
+	g.flush()
+}
+
+// idled looks, once what is being handled is done, whether a client that has closed its end has all its answers.
+func (g *Gateway) idled(s *Session) {
+	if s.whenIdle != nil && len(s.calls) == 0 {
+		g.at(g.now)
+	}
+}
+
+// post puts a message for a server into the outbox, which takes the line over.
+func (g *Gateway) post(l *Link, line []byte) {
+	g.outbox = append(g.outbox, parcel{l, line})
+}
+
+// flush hands over what is in the outbox, and what that leads to. It is called when nothing is being handled.
+func (g *Gateway) flush() {
+	if g.emptying {
+		return
+	}
+	g.emptying = true
+	for len(g.outbox) > 0 {
+		batch := g.outbox
+		g.outbox = nil
+		for _, p := range batch {
+			if p.link.up != nil {
+				p.link.up.Say(p.line)
+			}
+		}
+	}
+	g.emptying = false
+}
+
+// Flush hands servers what they are to be told. The world calls it once it is no longer inside a server's own call.
+func (g *Gateway) Flush() { g.flush() }
+
+// Waiting reports whether [Gateway.Flush] has anything to do.
+func (g *Gateway) Waiting() bool { return len(g.outbox) > 0 && !g.emptying }
+
+// Close ends all sessions and servers. Servers finish what they were asked.
+func (g *Gateway) Close(now time.Time) {
+	g.now, g.closing = now, true
+	for s := range g.sessions {
+		s.end()
+	}
+	g.modern.closeAll()
+	g.common.closeAll()
+	g.flush()
+}

@@ -1,0 +1,303 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/catalog"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+)
+
+// scope is the set of links that somebody uses: one client of the legacy era, or all of the modern one. What its servers
+// show, merged, is what its clients see.
+type scope struct {
+	gw    *Gateway
+	era   mcp.Era
+	owner *Session // nil: many use it
+	links map[*server][]*Link
+
+	view      *catalog.View
+	stale     bool
+	begun     time.Time // when its first list was asked for; from then on late servers are waited for
+	held      []held    // requests that wait until the servers have shown their lists
+	changedAt time.Time // when clients are to be told of what has changed; zero: nothing has
+	listens   []*listen
+}
+
+// held is a request that cannot be answered before the lists are known.
+type held struct {
+	session *Session
+	id      string
+	again   func()
+}
+
+func newScope(g *Gateway, era mcp.Era, owner *Session) *scope {
+	return &scope{gw: g, era: era, owner: owner, links: map[*server][]*Link{}, stale: true}
+}
+
+// link returns the link to use for a call to s, opening it if need be; nil if s does not speak the scope's era.
+func (sc *scope) link(s *server) *Link {
+	if sc.owner != nil && s.Shared {
+		return sc.gw.common.link(s)
+	}
+	if sc.era == mcp.Modern && s.modern == refuses {
+		return nil
+	}
+	sc.open(s)
+	var best *Link
+	for _, l := range sc.links[s] {
+		if best == nil || len(l.calls) < len(best.calls) {
+			best = l
+		}
+	}
+	return best
+}
+
+// all returns the links of s that the scope has, open or not.
+func (sc *scope) all(s *server) []*Link {
+	if sc.owner != nil && s.Shared {
+		return sc.gw.common.links[s]
+	}
+	return sc.links[s]
+}
+
+// open makes the links of s.
+func (sc *scope) open(s *server) {
+	if len(sc.links[s]) > 0 || sc.gw.closing {
+		return
+	}
+	n := 1
+	if sc.owner == nil {
+		n = max(s.Instances, 1)
+	}
+	for range n {
+		l := newLink(sc, s)
+		sc.links[s] = append(sc.links[s], l)
+		l.greet()
+	}
+}
+
+// openAll makes the links of every server that speaks the era, as far as servers are to be started before they are needed.
+func (sc *scope) openAll() {
+	for _, s := range sc.gw.servers {
+		switch {
+		case sc.owner != nil && s.Shared:
+			sc.gw.common.open(s)
+		case sc.era == mcp.Modern:
+			sc.scout(s)
+		default:
+			sc.open(s)
+		}
+	}
+}
+
+// scout finds out which era a server speaks, and what it shows.
+func (sc *scope) scout(s *server) {
+	if s.modern == refuses {
+		return
+	}
+	sc.open(s)
+}
+
+// serversChanged adapts the scope to another configuration.
+func (sc *scope) serversChanged() {
+	for s, links := range sc.links {
+		if !s.removed {
+			continue
+		}
+		delete(sc.links, s)
+		for _, l := range links {
+			l.retire()
+		}
+	}
+	if sc.owner != nil || !sc.begun.IsZero() {
+		sc.openAll()
+	}
+	sc.changed()
+}
+
+// lists returns what s shows in this scope, nil if nothing is known.
+func (sc *scope) lists(s *server) *catalog.Lists {
+	for _, l := range sc.all(s) {
+		if l.listed() {
+			return l.lists
+		}
+	}
+	return s.known
+}
+
+// complete reports whether every server that can has shown its lists.
+func (sc *scope) complete() bool {
+	for _, s := range sc.gw.servers {
+		if sc.lists(s) != nil {
+			continue
+		}
+		for _, l := range sc.all(s) {
+			if l.hopeful() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// current is what the scope's clients see.
+func (sc *scope) current() *catalog.View {
+	if sc.stale || sc.view == nil {
+		servers := make([]catalog.Server, len(sc.gw.servers))
+		lists := make([]*catalog.Lists, len(sc.gw.servers))
+		for i, s := range sc.gw.servers {
+			servers[i] = s.Catalog
+			if !sc.excluded(s) {
+				lists[i] = sc.lists(s)
+			}
+		}
+		sc.view, sc.stale = sc.gw.book.Merge(servers, lists), false
+	}
+	return sc.view
+}
+
+// excluded reports whether the scope's clients cannot use s: it does not speak their era.
+func (sc *scope) excluded(s *server) bool {
+	if sc.era == mcp.Modern {
+		return s.modern == refuses
+	}
+	return s.legacy == refuses
+}
+
+// changed notes that some server shows something else than before.
+func (sc *scope) changed() {
+	sc.stale = true
+	if sc.changedAt.IsZero() {
+		sc.changedAt = sc.gw.now.Add(changedAfter)
+		sc.gw.at(sc.changedAt)
+	}
+	sc.release()
+	if sc == sc.gw.common {
+		for s := range sc.gw.sessions {
+			if s.own != nil {
+				s.own.changed()
+			}
+		}
+	}
+}
+
+// whenListed runs again now if the lists are known, or once they are, or when they have been waited for long enough.
+func (sc *scope) whenListed(s *Session, id string, again func()) {
+	if sc.begun.IsZero() {
+		sc.begun = sc.gw.now
+		sc.openAll()
+	}
+	if sc.complete() || sc.waited() {
+		again()
+		return
+	}
+	sc.held = append(sc.held, held{s, id, again})
+	sc.gw.at(sc.begun.Add(sc.gw.opts.ListWait))
+}
+
+// waited reports whether servers that say nothing have been waited for long enough.
+func (sc *scope) waited() bool { return !sc.gw.now.Before(sc.begun.Add(sc.gw.opts.ListWait)) }
+
+// release lets held requests go on if nothing more is to be waited for.
+func (sc *scope) release() {
+	if len(sc.held) == 0 || !sc.complete() && !sc.waited() {
+		return
+	}
+	waiting := sc.held
+	sc.held = nil
+	for _, h := range waiting {
+		if _, still := h.session.calls[h.id]; still {
+			h.again()
+		}
+	}
+}
+
+// forget drops what a session had held here.
+func (sc *scope) forget(s *Session) {
+	sc.held = slices.DeleteFunc(sc.held, func(h held) bool { return h.session == s })
+}
+
+// tick lets everything happen whose time has come.
+func (sc *scope) tick() {
+	g := sc.gw
+	if len(sc.held) > 0 {
+		if sc.release(); len(sc.held) > 0 {
+			g.at(sc.begun.Add(g.opts.ListWait))
+		}
+	}
+	for _, links := range sc.links {
+		for _, l := range links {
+			l.tick()
+		}
+	}
+	switch {
+	case sc.changedAt.IsZero():
+	case g.now.Before(sc.changedAt):
+		g.at(sc.changedAt)
+	default:
+		sc.changedAt = time.Time{}
+		sc.tellChanges()
+	}
+}
+
+// seen is what a client has read of the lists.
+type seen [mcp.Lists]*[sha256.Size]byte
+
+// differs reports whether a list that was read is another one now, and notes that its reader was told.
+func (s *seen) differs(l mcp.List, v *catalog.View) bool {
+	if s[l] == nil {
+		return false
+	}
+	now := v.Digest(l)
+	if *s[l] == now {
+		return false
+	}
+	s[l] = &now
+	return true
+}
+
+// tellChanges tells the scope's clients which of the lists they have read are others now.
+func (sc *scope) tellChanges() {
+	view := sc.current()
+	if sc.owner != nil {
+		told := map[mcp.Method]bool{}
+		for l := range mcp.Lists {
+			if sc.owner.seen.differs(l, view) && !told[l.Changed()] {
+				told[l.Changed()] = true
+				sc.owner.general.Send(mcp.ChangedLine(l, nil))
+			}
+		}
+	}
+	for _, listen := range sc.listens {
+		listen.tellChanges(view)
+	}
+}
+
+// closeAll ends every link.
+func (sc *scope) closeAll() {
+	for s, links := range sc.links {
+		for _, l := range links {
+			l.retire()
+		}
+		delete(sc.links, s)
+	}
+}
+
+// instructions are what the servers say about themselves.
+func (sc *scope) instructions() string {
+	servers := make([]catalog.Server, len(sc.gw.servers))
+	texts := make([]string, len(sc.gw.servers))
+	for i, s := range sc.gw.servers {
+		servers[i], texts[i] = s.Catalog, s.about
+	}
+	return catalog.Instructions(sc.gw.opts.Names, servers, texts)
+}
+
+// aboutOf reads the instructions of a raw InitializeResult or DiscoverResult.
+func aboutOf(result []byte) string {
+	text, _ := jsonrpc.Unquote(jsonrpc.Find(result, "instructions").Of(result))
+	return text
+}
