@@ -30,6 +30,10 @@ type World interface {
 	Now() time.Time
 	// Connect makes a kept server. What it says comes back as [Link.Forward] and [Link.Send], never during Connect.
 	Connect(l *Link) Upstream
+	// Stand tells, for a language model, how a server stands; "" is all of them.
+	Stand(server string) string
+	// Renew begins to replace a server's processes.
+	Renew(server, reason string)
 }
 
 // Server is one server as it is configured.
