@@ -75,9 +75,37 @@ type keeper struct {
 	empty    int       // looks in a row, after outlive's end, that found nobody left
 }
 
+// closeInherited closes what came from outlive by accident: what it had inherited itself and not marked yet. It must not be
+// held open by us. Those are the descriptors that an exec lets through; the runtime's own, which exist already if any
+// package has looked into a file, are marked from their beginning.
+func closeInherited() {
+	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return // what is held open is held for as long as we live
+	}
+	defer unix.Close(dir)
+	var names []string
+	buf := make([]byte, 4096)
+	for {
+		n, err := unix.ReadDirent(dir, buf)
+		if n <= 0 || err != nil {
+			break
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
+	for _, name := range names {
+		fd, err := strconv.Atoi(name)
+		if err != nil || fd <= keeperLine {
+			continue
+		}
+		if marks, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && marks&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
 func newKeeper() (*keeper, error) {
-	// What outlive inherited and had not marked yet must not be held open by us.
-	_ = unix.CloseRange(keeperLine+1, ^uint(0), 0)
+	closeInherited()
 	unix.CloseOnExec(keeperLine)
 	_ = os.WriteFile("/proc/self/comm", []byte(keeperName), 0)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
