@@ -65,7 +65,7 @@ func (r reachable) Status() control.Status {
 }
 
 // Restart implements control.Source.
-func (r reachable) Restart(ctx context.Context, reason string) (control.Result, error) {
+func (r reachable) Restart(ctx context.Context, _, reason string) (control.Result, error) {
 	begun := time.Now()
 	if err := r.proxy.Restart(ctx, supervise.SourceControl, reason); err != nil {
 		return control.Result{}, err
@@ -77,11 +77,16 @@ func (r reachable) Restart(ctx context.Context, reason string) (control.Result, 
 	return control.Result{Generation: s.Generation, ServerPID: s.ServerPID, TookMS: time.Since(begun).Milliseconds()}, nil
 }
 
+// Reload implements control.Source.
+func (r reachable) Reload() error {
+	return errors.New("there is nothing to reload: only a gateway has a configuration")
+}
+
 // Upgrade implements control.Source.
 func (r reachable) Upgrade(ctx context.Context) error { return r.proxy.Upgrade(ctx) }
 
 // Log implements control.Source.
-func (r reachable) Log(ctx context.Context, w io.Writer, follow bool) error {
+func (r reachable) Log(ctx context.Context, _ string, w io.Writer, follow bool) error {
 	return copyLog(ctx, w, r.sinks.kept, follow)
 }
 

@@ -30,3 +30,15 @@ func socketDir() string {
 	}
 	return filepath.Join(stateDir(), "run")
 }
+
+// configDir is where outlive looks for its configuration: $XDG_CONFIG_HOME/outlive, or the system's usual place.
+func configDir() string {
+	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
+		return filepath.Join(dir, "outlive")
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return filepath.Join(stateDir(), "config")
+	}
+	return filepath.Join(dir, "outlive")
+}

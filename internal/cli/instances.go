@@ -15,8 +15,9 @@ func findInstance(name string) (control.Instance, error) {
 	if err != nil {
 		return control.Instance{}, fail(exitFailure, "%w", err)
 	}
-	plain, pid := name, 0
-	if before, after, ok := strings.Cut(name, "@"); ok {
+	pid := 0
+	plain, server, _ := strings.Cut(name, "/")
+	if before, after, ok := strings.Cut(plain, "@"); ok {
 		if pid, err = strconv.Atoi(after); err != nil {
 			return control.Instance{}, fail(exitUsage, "%q: want NAME or NAME@PID", name)
 		}
@@ -30,6 +31,7 @@ func findInstance(name string) (control.Instance, error) {
 	}
 	switch len(match) {
 	case 1:
+		match[0].Server = server
 		return match[0], nil
 	case 0:
 		return control.Instance{}, fail(exitFailure, "no server %q is running; running: %s", name, namesOf(all))

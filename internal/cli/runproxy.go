@@ -25,6 +25,8 @@ type sinks struct {
 	kept  *logline.Kept
 	audit *audit.Log // nil: none wanted
 	start time.Time
+
+	server string // of a gateway: whose events these are
 }
 
 // openSinks starts the log lines, the audit log and the file that keeps the server's stderr. None of them can hold a
@@ -35,25 +37,37 @@ func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
 		Format: s.logFormat, Level: s.logLevel, Command: s.backend.Command, Executable: s.executable,
 		Dir: s.dir, PID: os.Getpid(), Inherit: inherit,
 	})
-	lost := func(what string) func(error) {
-		return func(err error) {
-			k.log.Emit(event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
-				Message: fmt.Sprintf("%s: %v; going on without", what, err)})
-		}
+	k.kept = logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: k.log.Raw, OnFailure: k.lost("server log cannot be written")})
+	return k, k.openAudit(s.audit)
+}
+
+// openAudit opens the audit log at path; "": none is wanted.
+func (k *sinks) openAudit(path string) error {
+	if path == "" {
+		return nil
 	}
-	k.kept = logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: k.log.Raw, OnFailure: lost("server log cannot be written")})
-	if s.audit != "" {
-		log, err := audit.Open(s.audit, audit.Options{OnFailure: lost("audit log cannot be written")})
-		if err != nil {
-			return nil, fail(exitUsage, "%w", err)
-		}
-		k.audit = log
+	log, err := audit.Open(path, audit.Options{OnFailure: k.lost("audit log cannot be written")})
+	if err != nil {
+		return fail(exitUsage, "%w", err)
 	}
-	return k, nil
+	k.audit = log
+	return nil
+}
+
+// lost tells that something cannot be kept.
+func (k *sinks) lost(what string) func(error) {
+	return func(err error) {
+		k.log.Emit(event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
+			Message: fmt.Sprintf("%s: %v; going on without", what, err)})
+	}
 }
 
 // Emit implements event.Sink.
 func (k *sinks) Emit(e event.Event) {
+	if k.server != "" {
+		e.Attrs = append(e.Attrs[:len(e.Attrs):len(e.Attrs)], slog.String(event.KeyServer, k.server))
+		e.Message = k.server + ": " + e.Message
+	}
 	k.log.Emit(e)
 	if k.audit != nil {
 		k.audit.Emit(e)
@@ -91,11 +105,16 @@ func prepareState(s *settings, k *sinks) {
 	go func() {
 		// What cannot be removed now is tried again by the next run.
 		_ = logline.Prune(filepath.Dir(s.stderrLog), time.Now(), logline.PruneTotal, logline.PruneAge, s.stderrLog)
-		if report, err := child.SweepStrays(context.Background()); err == nil && len(report.Found) > 0 {
-			k.say(event.StraysSwept, "Left over by an outlive that is gone: "+report.String(),
-				slog.Int(event.KeyCount, len(report.Found)))
-		}
+		clearStrays(k)
 	}()
+}
+
+// clearStrays ends what an outlive that is gone has left behind.
+func clearStrays(k *sinks) {
+	if report, err := child.SweepStrays(context.Background()); err == nil && len(report.Found) > 0 {
+		k.say(event.StraysSwept, "Left over by an outlive that is gone: "+report.String(),
+			slog.Int(event.KeyCount, len(report.Found)))
+	}
 }
 
 // tellFatal turns a panic into S0's last words: the fatal error with its trace, the exit with 1.

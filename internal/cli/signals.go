@@ -10,10 +10,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
-// restartable is what a signal can ask something of.
-type restartable interface {
+// interruptible is what a signal can ask something of.
+type interruptible interface {
 	Interrupt()
+}
+
+// restartable is what SIGHUP restarts.
+type restartable interface {
 	Restart(ctx context.Context, source supervise.Source, reason string) error
+}
+
+// reloadable is what SIGHUP lets read its configuration again.
+type reloadable interface {
+	Reload() error
 }
 
 // upgradable is what can become another version of itself.
@@ -23,7 +32,7 @@ type upgradable interface {
 
 // handleSignals lets SIGINT and SIGTERM end the run, SIGHUP restart the server and SIGUSR2 upgrade outlive, until the
 // returned function is called. SIGPIPE is caught, so that a client that closes its end is an error of a write and not our death.
-func handleSignals(p restartable, k *sinks) (stop func()) {
+func handleSignals(p interruptible, k *sinks) (stop func()) {
 	got := make(chan os.Signal, 8)
 	signal.Notify(got, watchedSignals...)
 	quit := make(chan struct{})
@@ -43,16 +52,19 @@ func handleSignals(p restartable, k *sinks) (stop func()) {
 	}
 }
 
-func handleSignal(p restartable, k *sinks, sig os.Signal) {
+func handleSignal(p interruptible, k *sinks, sig os.Signal) {
 	switch kindOf(sig) {
 	case endSignal:
 		k.say(event.Interrupted, "Interrupted by "+sig.String(), slog.String(event.KeySignal, sig.String()))
 		p.Interrupt()
 	case restartSignal:
-		go func() {
-			// Whether it came up, the log says; there is nobody else to tell.
-			_ = p.Restart(context.Background(), supervise.SourceSignal, "SIGHUP")
-		}()
+		// How it went, the log says; there is nobody else to tell.
+		switch p := p.(type) {
+		case reloadable:
+			go func() { _ = p.Reload() }()
+		case restartable:
+			go func() { _ = p.Restart(context.Background(), supervise.SourceSignal, "SIGHUP") }()
+		}
 	case upgradeSignal:
 		if u, ok := p.(upgradable); ok {
 			go func() { _ = u.Upgrade(context.Background()) }() // its event tells why it was not possible

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,13 +46,38 @@ func (f *runFlags) settings(argv []string, changed func(string) bool) (*settings
 	if err != nil {
 		return nil, fail(exitFailure, "working directory: %w", err)
 	}
-	s := &settings{dir: dir, markerPath: filepath.Join(dir, restart.MarkerFile)}
-	s.backend.Command = argv
-	if s.backend.Name = f.name; f.name == "" {
-		s.backend.Name = nameOf(argv)
+	if f.name == "" {
+		f.name = nameOf(argv)
 	} else if plainName(f.name) != f.name {
 		return nil, fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
 	}
+	s, err := f.check(dir, argv, changed)
+	if err != nil {
+		return nil, err
+	}
+	if s.executable, err = child.Resolve(argv[0], ""); err != nil {
+		return nil, startError(err)
+	}
+	s.paths(f.name)
+	s.audit = auditPath(f.audit, s.audit)
+	return s, nil
+}
+
+// auditPath is where --audit wants the audit log: usual if it says nothing, "" for none.
+func auditPath(flag, usual string) string {
+	switch flag {
+	case "":
+		return usual
+	case "none":
+		return ""
+	}
+	return flag
+}
+
+// check takes the flags of a server that is run in dir.
+func (f *runFlags) check(dir string, argv []string, changed func(string) bool) (*settings, error) {
+	s := &settings{dir: dir, markerPath: filepath.Join(dir, restart.MarkerFile)}
+	s.backend.Command, s.backend.Name = argv, f.name
 	for _, check := range []func() error{
 		func() error { return f.checkWords(s) },
 		func() error { return f.supervise(&s.backend.Supervise, changed) },
@@ -62,10 +88,6 @@ func (f *runFlags) settings(argv []string, changed func(string) bool) (*settings
 			return nil, fail(exitUsage, "%w", err)
 		}
 	}
-	if s.executable, err = child.Resolve(argv[0], ""); err != nil {
-		return nil, startError(err)
-	}
-	f.paths(s, argv)
 	return s, nil
 }
 
@@ -78,28 +100,23 @@ func startError(err error) error {
 	return &exitError{code: code, err: err}
 }
 
-// checkWords takes the flags that are one of a few words.
+// flagWords are the flags that are one of a few words.
+var flagWords = map[string][]string{
+	"mode": {"proxy", "inherit"}, "compat": {"watchdog"}, "backoff": {"transparent", "exponential", "tiered"},
+	"reload": {"overlap", "replace"}, "kill-mode": {"tree", "group"}, "health": {"on", "off"},
+	"surrogates": {"reject", "replace", "pass"}, "lost-calls": {"tool-result", "error"},
+	"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"},
+}
+
+// checkWords takes them.
 func (f *runFlags) checkWords(s *settings) error {
-	oneOf := func(flag, value string, words ...string) error {
-		for _, w := range words {
-			if value == w {
-				return nil
-			}
-		}
-		return fmt.Errorf("--%s %q: want %s", flag, value, strings.Join(words, ", "))
-	}
-	for _, err := range []error{
-		oneOf("mode", f.mode, "proxy", "inherit"),
-		oneOf("compat", f.compat, "", "watchdog"),
-		oneOf("reload", f.reload, "overlap", "replace"),
-		oneOf("kill-mode", f.killMode, "tree", "group"),
-		oneOf("health", f.health, "on", "off"),
-		oneOf("surrogates", f.surrogates, "reject", "replace", "pass"),
-		oneOf("lost-calls", f.lostCalls, "tool-result", "error"),
-		oneOf("log-level", f.logLevel, "debug", "info", "warn", "error"),
+	for _, given := range []struct{ flag, value string }{
+		{"mode", f.mode}, {"compat", f.compat}, {"reload", f.reload}, {"kill-mode", f.killMode}, {"health", f.health},
+		{"surrogates", f.surrogates}, {"lost-calls", f.lostCalls}, {"log-level", f.logLevel},
 	} {
-		if err != nil {
-			return err
+		words := flagWords[given.flag]
+		if !slices.Contains(words, given.value) && (given.value != "" || given.flag != "compat") {
+			return fmt.Errorf("--%s %q: want %s", given.flag, given.value, strings.Join(words, ", "))
 		}
 	}
 	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
@@ -279,19 +296,12 @@ func standsIn(argv []string) bool {
 	return false
 }
 
-// paths says where this run keeps what. Files of one run carry its PID: clients start throw-away copies.
-func (f *runFlags) paths(s *settings, argv []string) {
+// paths says where a run keeps what, under a name. Files of one run carry its PID: clients start throw-away copies.
+func (s *settings) paths(name string) {
 	state := stateDir()
-	id := fmt.Sprintf("%s.%d", s.backend.Name, os.Getpid())
-	s.stderrLog = filepath.Join(state, "log", id+".stderr.log")
-	switch f.audit {
-	case "":
-		s.audit = filepath.Join(state, "audit", s.backend.Name+".jsonl")
-	case "none":
-	default:
-		s.audit = f.audit
-	}
-	s.known = knowledgeFile(argv, s.executable, s.dir)
+	s.stderrLog = filepath.Join(state, "log", fmt.Sprintf("%s.%d.stderr.log", name, os.Getpid()))
+	s.audit = filepath.Join(state, "audit", name+".jsonl")
+	s.known = knowledgeFile(s.backend.Command, s.executable, s.dir)
 	s.backend.Known = loadKnowledge(s.known)
-	s.serverState = filepath.Join(state, "servers", s.backend.Name)
+	s.serverState = filepath.Join(state, "servers", name)
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,8 @@ type Instance struct {
 	Name string // of its server; cut if it is over 40 bytes, see [Instance.Is]
 	PID  int    // of outlive
 	Path string // of the socket
+
+	Server string // of a gateway: which of its servers is meant; "": none in particular
 }
 
 // Discover lists the instances that live in dir, ordered by name and process id. It removes the sockets of those that
@@ -100,15 +103,15 @@ func (i Instance) Status(ctx context.Context) (Status, error) {
 // come up; it wraps [ErrGone] if the instance has ended.
 func (i Instance) Restart(ctx context.Context, reason string) (Result, error) {
 	var r Result
-	err := i.ask(ctx, http.MethodPost, "/v1/restart", order{Reason: reason}, &r)
+	err := i.ask(ctx, http.MethodPost, "/v1/restart", order{Reason: reason, Server: i.Server}, &r)
 	return r, err
 }
 
 // Logs copies what is kept of its server's stderr to w, and with follow goes on until ctx or the instance ends.
 func (i Instance) Logs(ctx context.Context, w io.Writer, follow bool) error {
-	path := "/v1/logs"
+	path := "/v1/logs?server=" + url.QueryEscape(i.Server)
 	if follow {
-		path += "?follow=1"
+		path += "&follow=1"
 	}
 	resp, done, err := i.do(ctx, http.MethodGet, path, nil)
 	if err != nil {
@@ -120,6 +123,11 @@ func (i Instance) Logs(ctx context.Context, w io.Writer, follow bool) error {
 		return nil // a log that is followed has no other end
 	}
 	return err
+}
+
+// Reload has a gateway read its configuration again; an error says what is wrong with it.
+func (i Instance) Reload(ctx context.Context) error {
+	return i.ask(ctx, http.MethodPost, "/v1/reload", nil, &struct{}{})
 }
 
 func (i Instance) ask(ctx context.Context, method, path string, body, into any) error {

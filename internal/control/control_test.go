@@ -42,10 +42,13 @@ func (f *fake) Status() Status {
 	return s
 }
 
-func (f *fake) Restart(_ context.Context, reason string) (Result, error) {
+func (f *fake) Restart(_ context.Context, _, reason string) (Result, error) {
 	f.reasons <- reason
 	return Result{Generation: 2, ServerPID: 77, TookMS: 12}, f.fail
 }
+
+// Reload succeeds.
+func (f *fake) Reload() error { return nil }
 
 // Upgrade is an upgrade that succeeds if f is not to fail: the connection ends, and the next image shows itself.
 func (f *fake) Upgrade(context.Context) error {
@@ -56,7 +59,7 @@ func (f *fake) Upgrade(context.Context) error {
 	return f.fail
 }
 
-func (f *fake) Log(ctx context.Context, w io.Writer, follow bool) error {
+func (f *fake) Log(ctx context.Context, _ string, w io.Writer, follow bool) error {
 	if f.fail != nil {
 		return f.fail
 	}

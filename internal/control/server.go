@@ -86,11 +86,18 @@ func routes(src Source) http.Handler {
 			answer(w, http.StatusServiceUnavailable, failure{err.Error()})
 		}
 	})
+	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, _ *http.Request) {
+		if err := src.Reload(); err != nil {
+			answer(w, http.StatusServiceUnavailable, failure{err.Error()})
+			return
+		}
+		answer(w, http.StatusOK, struct{}{})
+	})
 	mux.HandleFunc("GET /v1/logs", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		follow := r.URL.Query().Get("follow") == "1"
 		out := &flusher{w: w, c: http.NewResponseController(w)}
-		if err := src.Log(r.Context(), out, follow); err != nil && !out.begun {
+		if err := src.Log(r.Context(), r.URL.Query().Get("server"), out, follow); err != nil && !out.begun {
 			answer(w, http.StatusInternalServerError, failure{err.Error()})
 		}
 	})
@@ -100,6 +107,7 @@ func routes(src Source) http.Handler {
 // order is the body of a restart request.
 type order struct {
 	Reason string `json:"reason"`
+	Server string `json:"server,omitempty"`
 }
 
 // failure is the body of an answer that is an error.
@@ -114,7 +122,7 @@ func restart(w http.ResponseWriter, r *http.Request, src Source) {
 		answer(w, http.StatusBadRequest, failure{"bad restart request: " + err.Error()})
 		return
 	}
-	result, err := src.Restart(r.Context(), o.Reason)
+	result, err := src.Restart(r.Context(), o.Server, o.Reason)
 	if err != nil {
 		answer(w, http.StatusServiceUnavailable, failure{err.Error()})
 		return

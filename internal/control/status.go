@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/backend"
+	"github.com/outlive-mcp/outlive/internal/gateway"
 )
 
 // Status is how a running outlive and its server stand. Fields that do not apply are absent.
@@ -19,6 +20,10 @@ type Status struct {
 	Lost           Lost      `json:"lost"`
 	LogPath        string    `json:"log_path,omitempty"`   // the server's stderr
 	AuditPath      string    `json:"audit_path,omitempty"` // the audit log
+
+	URL     string                 `json:"url,omitempty"`     // of a gateway that listens
+	Config  string                 `json:"config,omitempty"`  // of a gateway: its configuration
+	Servers []gateway.ServerStatus `json:"servers,omitempty"` // of a gateway
 }
 
 // Lost counts what could not be kept, in lines: a full disk, a stderr that nobody reads.
@@ -40,10 +45,13 @@ type Source interface {
 	// Status returns a snapshot.
 	Status() Status
 	// Restart returns when the new process is ready, or with why it is not. ctx ends when whoever asked has gone;
-	// the restart goes on then.
-	Restart(ctx context.Context, reason string) (Result, error)
+	// the restart goes on then. server is one of a gateway's, "" otherwise.
+	Restart(ctx context.Context, server, reason string) (Result, error)
+	// Reload has a gateway read its configuration again.
+	Reload() error
 	// Upgrade has the program on disk take this one's place. It returns only if that is not possible, and says why.
 	Upgrade(ctx context.Context) error
-	// Log writes what is kept of the server's stderr to w, and with follow goes on until ctx ends.
-	Log(ctx context.Context, w io.Writer, follow bool) error
+	// Log writes what is kept of the server's stderr to w, and with follow goes on until ctx ends. server is one of a
+	// gateway's, "" otherwise.
+	Log(ctx context.Context, server string, w io.Writer, follow bool) error
 }

@@ -153,8 +153,7 @@ func (s *Session) list(e *exchange, cursor []byte) {
 			e.refuse(jsonrpc.InvalidParams, "the list has changed since this cursor was given: begin again")
 			return
 		}
-		digest := view.Digest(kind)
-		s.seen[kind] = &digest
+		s.seen[kind] = view
 		if kind == mcp.Tools && cursor == nil {
 			result = s.gw.withTools(result)
 		}

@@ -41,8 +41,7 @@ func (s *Session) listen(e *exchange, line []byte) {
 		}
 		view := sc.current()
 		for kind := range mcp.Lists {
-			digest := view.Digest(kind)
-			l.seen[kind] = &digest
+			l.seen[kind] = view
 		}
 		sc.listens = append(sc.listens, l)
 		ack := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), e.id...)

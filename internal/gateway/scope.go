@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -243,20 +242,17 @@ func (sc *scope) tick() {
 	}
 }
 
-// seen is what a client has read of the lists.
-type seen [mcp.Lists]*[sha256.Size]byte
+// seen is what a client has read of the lists: the view it was when it did.
+type seen [mcp.Lists]*catalog.View
 
 // differs reports whether a list that was read is another one now, and notes that its reader was told.
-func (s *seen) differs(l mcp.List, v *catalog.View) bool {
-	if s[l] == nil {
+func (s *seen) differs(l mcp.List, now *catalog.View) bool {
+	was := s[l]
+	if was == nil || was == now {
 		return false
 	}
-	now := v.Digest(l)
-	if *s[l] == now {
-		return false
-	}
-	s[l] = &now
-	return true
+	s[l] = now
+	return !was.Same(l, now)
 }
 
 // tellChanges tells the scope's clients which of the lists they have read are others now.

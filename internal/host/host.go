@@ -6,6 +6,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/remote"
 	"github.com/outlive-mcp/outlive/internal/restart"
 	"github.com/outlive-mcp/outlive/internal/wire"
 )
@@ -35,6 +36,8 @@ type Options struct {
 	Dir     string   // working directory of the server; "" is ours
 	Env     []string // environment of the server; nil is ours
 
+	Remote *remote.Options // where the server is, if it is no process of ours; MaxMessage and Log are the host's own
+
 	KillMode child.KillMode // what ends with a server (default its whole tree)
 
 	MaxToClient int // longest line of the server in bytes, default [DefaultMaxToClient]
@@ -53,13 +56,14 @@ type Host struct {
 	// Backend is who decides.
 	Backend *backend.Backend
 
-	opts     Options
-	loop     *wire.Loop
-	client   Client
-	servers  []*server
-	shortcut shortcut
-	waiters  []waiter
-	ended    chan struct{}
+	opts        Options
+	loop        *wire.Loop
+	client      Client
+	servers     []*server
+	connections []*elsewhere
+	shortcut    shortcut
+	waiters     []waiter
+	ended       chan struct{}
 }
 
 // New prepares a host on a loop; nothing is started yet.
@@ -84,6 +88,9 @@ func (h *Host) Close() {
 	}
 	for _, s := range h.servers {
 		s.Kill()
+	}
+	for _, e := range h.connections {
+		e.Kill()
 	}
 	h.tellWaiters(ErrEnded)
 	close(h.ended)

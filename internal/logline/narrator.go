@@ -9,10 +9,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/event"
 )
 
-// The two voices on stderr: S0's supervisor and S3's proxy.
+// The voices on stderr: S0's supervisor, S3's proxy, and the gateway.
 const (
 	supervisor = "SUPERVISOR"
 	proxy      = "PROXY"
+	gateway    = "GATEWAY"
 )
 
 // line is one log line without its time.
@@ -32,6 +33,9 @@ type narrator struct {
 
 // tell returns the lines for e, in order; the texts are those of S0 7.3.
 func (n *narrator) tell(e event.Event) []line {
+	if n.opts.Gateway {
+		return []line{{gateway, marked(e)}}
+	}
 	switch e.Type {
 	case event.ProxyStarted:
 		return n.started()

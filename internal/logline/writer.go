@@ -42,6 +42,7 @@ type Options struct {
 	Dir        string   // "CWD: …"
 	PID        int      // "PID: …": outlive's own
 	Inherit    bool     // S0's mode: no [PROXY] line at the start
+	Gateway    bool     // events are of many servers: each is told as one [GATEWAY] line with its message
 }
 
 const (

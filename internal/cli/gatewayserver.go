@@ -1,0 +1,274 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/outlive-mcp/outlive/internal/catalog"
+	"github.com/outlive-mcp/outlive/internal/child"
+	"github.com/outlive-mcp/outlive/internal/config"
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/gateway"
+	"github.com/outlive-mcp/outlive/internal/host"
+	"github.com/outlive-mcp/outlive/internal/logline"
+	"github.com/outlive-mcp/outlive/internal/remote"
+	"github.com/outlive-mcp/outlive/internal/watch"
+)
+
+// ownFlags are the flags of `outlive run` that are about outlive itself, and so are no keys of a server.
+var ownFlags = []string{"name", "mode", "compat", "log-level", "log-format", "audit", "help"}
+
+// sizeFlags are texts that are sizes.
+var sizeFlags = []string{"max-rss", "max-message"}
+
+// policyKeys are the flags of `outlive run` as keys of a server in a configuration.
+func policyKeys() []config.PolicyKey {
+	var f runFlags
+	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	f.define(fl)
+	kinds := map[string]config.Kind{"bool": config.Bool, "int": config.Int, "duration": config.Duration,
+		"stringArray": config.List, "stringSlice": config.List}
+	var keys []config.PolicyKey
+	fl.VisitAll(func(flag *pflag.Flag) {
+		if slices.Contains(ownFlags, flag.Name) {
+			return
+		}
+		kind := kinds[flag.Value.Type()] // a text if it is none of these
+		if slices.Contains(sizeFlags, flag.Name) {
+			kind = config.Size
+		}
+		keys = append(keys, config.PolicyKey{Name: flag.Name, Kind: kind, Usage: flag.Usage, Enum: flagWords[flag.Name]})
+	})
+	return keys
+}
+
+// served is one configured server in the words of the rooms that keep it.
+type served struct {
+	options host.Options
+	watch   watch.Options
+	known   string // path of the knowledge file
+	digest  string // differs whenever anything is configured differently
+}
+
+// servedSet is every server there was, by name and digest: processes of an earlier configuration go on for a while.
+type servedSet struct {
+	sinks   *sinks
+	gateway string
+
+	mu  sync.Mutex
+	now map[string]*served       // by name
+	log map[string]*logline.Kept // by name
+}
+
+func newServedSet(k *sinks, name string) *servedSet {
+	return &servedSet{sinks: k, gateway: name, now: map[string]*served{}, log: map[string]*logline.Kept{}}
+}
+
+// load makes a configuration's servers the current ones, or tells what is wrong with them.
+func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
+	now := map[string]*served{}
+	var servers []gateway.Server
+	for _, c := range file.Servers {
+		if c.Disabled {
+			continue
+		}
+		one, err := set.serve(file, c)
+		if err != nil {
+			continue // it was noted with its place
+		}
+		now[c.Name] = one
+		servers = append(servers, gateway.Server{
+			Catalog: catalog.Server{Name: c.Name, Prefix: c.Prefix, Allow: c.Allow, Deny: c.Deny, Rename: c.Rename},
+			Shared:  c.Shared, Instances: c.Instances, Digest: one.digest,
+			Lazy: one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
+		})
+	}
+	if err := file.Err(); err != nil {
+		return nil, fail(exitUsage, "%w", err)
+	}
+	set.mu.Lock()
+	set.now = now
+	set.mu.Unlock()
+	return servers, nil
+}
+
+// digestOf differs whenever anything is configured differently.
+func digestOf(c config.Server) string {
+	c.Pos, c.TargetPos = config.Pos{}, config.Pos{}
+	c.Policy = slices.Clone(c.Policy)
+	for i := range c.Policy {
+		c.Policy[i].Pos = config.Pos{}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v", c, c.Auth))
+	return hex.EncodeToString(sum[:])
+}
+
+// serve translates one server. What is wrong is noted in the file, at its place.
+func (set *servedSet) serve(file *config.File, c config.Server) (*served, error) {
+	var f runFlags
+	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	f.define(fl)
+	f.noTools = true // the gateway has tools for all of them
+	for _, p := range c.Policy {
+		for _, value := range p.Values {
+			if err := fl.Set(p.Key, value); err != nil {
+				file.Problem(p.Pos, "", "%v", err)
+				return nil, err
+			}
+		}
+	}
+	f.name = c.Name
+	argv := c.Command
+	if c.Transport == config.HTTP {
+		argv = []string{c.URL}
+	}
+	dir := c.Dir
+	if dir == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		dir = wd
+	}
+	s, err := f.check(dir, argv, fl.Changed)
+	if err != nil {
+		file.Problem(c.Pos, "", "%v", err)
+		return nil, err
+	}
+	if c.Transport == config.Stdio {
+		// A command that is missing is no mistake of the form: it may come, and calls are told until then.
+		s.executable, _ = child.Resolve(argv[0], "")
+	} else {
+		s.backend.Elsewhere = true
+	}
+	s.backend.Supervise.Exits.RestartOn = append(s.backend.Supervise.Exits.RestartOn, 0) // a server has no end of its own here
+	s.paths(set.gateway + "." + c.Name)
+	return set.wire(s, c), nil
+}
+
+// wire joins a server's settings with where it is told.
+func (set *servedSet) wire(s *settings, c config.Server) *served {
+	one := &served{watch: s.watch, known: s.known, digest: digestOf(c)}
+	k := &sinks{log: set.sinks.log, kept: set.keep(c.Name, s.stderrLog), audit: set.sinks.audit, server: c.Name}
+	one.options = hostOptions(s, k)
+	one.options.Dir = c.Dir
+	if c.Transport == config.HTTP {
+		one.options.Remote = remoteOptions(c)
+	}
+	if len(c.Env) > 0 {
+		one.options.Env = os.Environ()
+		for name, value := range c.Env {
+			one.options.Env = append(one.options.Env, name+"="+value)
+		}
+	}
+	return one
+}
+
+// remoteOptions say where a server is that is no process of ours.
+func remoteOptions(c config.Server) *remote.Options {
+	o := &remote.Options{URL: c.URL, Name: c.Name, Headers: c.Headers}
+	if c.Auth != nil {
+		o.Bearer = c.Auth.Bearer
+	}
+	return o
+}
+
+// keep opens the file that keeps a server's stderr, once for each name.
+func (set *servedSet) keep(name, path string) *logline.Kept {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	if set.log[name] == nil {
+		label := []byte("[" + name + "] ")
+		set.log[name] = logline.OpenKept(path, logline.KeptOptions{
+			Pass: (&labeller{label: label, out: set.sinks.log.Raw}).pass,
+			OnFailure: func(err error) {
+				set.sinks.say(event.ServerLogLost, fmt.Sprintf("server log of %s cannot be written: %v; going on without", name, err))
+			},
+		})
+	}
+	return set.log[name]
+}
+
+// host says how a link's server is kept.
+func (set *servedSet) host(l *gateway.Link) host.Options {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	one := set.now[l.Name()]
+	opts := one.options
+	opts.Backend.Known = loadKnowledge(one.known)
+	if err := os.MkdirAll(opts.StateDir, 0o700); err != nil {
+		set.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
+	}
+	return opts
+}
+
+// current are the servers of the configuration, by name.
+func (set *servedSet) current() map[string]*served {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	return set.now
+}
+
+// keptOf is what is kept of a server's stderr; nil if there was no such server.
+func (set *servedSet) keptOf(name string) *logline.Kept {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	return set.log[name]
+}
+
+func (set *servedSet) close() {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for _, kept := range set.log {
+		_ = kept.Close() // it bounds its own wait, and there is nobody left to tell
+	}
+}
+
+// labeller puts a server's name before each line of its stderr.
+type labeller struct {
+	label []byte
+	out   func([]byte)
+	mid   bool // the last line was not ended
+}
+
+func (l *labeller) pass(p []byte) {
+	var out []byte
+	for len(p) > 0 {
+		if !l.mid {
+			out = append(out, l.label...)
+		}
+		end := bytes.IndexByte(p, '\n') + 1
+		if l.mid = end == 0; l.mid {
+			end = len(p)
+		}
+		out = append(out, p[:end]...)
+		p = p[end:]
+	}
+	l.out(out)
+}
+
+// openGatewaySinks starts the log lines and the audit log.
+func openGatewaySinks(io streams, f gatewayFlags) (*sinks, error) {
+	s := &settings{}
+	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return nil, fail(exitUsage, "--log-level: %w", err)
+	}
+	format, err := logline.ParseFormat(f.logFormat)
+	if err != nil {
+		return nil, fail(exitUsage, "--log-format: %w", err)
+	}
+	k := &sinks{start: time.Now()}
+	k.log = logline.NewWriter(io.err, logline.Options{Format: format, Level: s.logLevel, Gateway: true})
+	k.kept = logline.OpenKept("", logline.KeptOptions{})
+	path := auditPath(f.audit, filepath.Join(stateDir(), "audit", f.name+".jsonl"))
+	return k, k.openAudit(path)
+}

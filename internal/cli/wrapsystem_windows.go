@@ -1,0 +1,4 @@
+package cli
+
+// systemName picks the places of the clients' files, see clients.System.
+const systemName = "windows"

@@ -1,0 +1,190 @@
+package clients
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Format is how a configuration file is written.
+type Format uint8
+
+// The formats.
+const (
+	JSON Format = iota // JSON, with comments and trailing commas where the client bears them
+	TOML
+)
+
+// System is the machine as far as places depend on it.
+type System struct {
+	OS   string // "linux", "darwin" or "windows", as in runtime.GOOS
+	Home string // the user's home directory
+	// Env returns the value of an environment variable, "" when there is none.
+	Env func(name string) string
+}
+
+// Place is where a configuration file of a client may be.
+type Place struct {
+	Client *Client
+	// Path is the file; if Pattern, a pattern of [filepath.Match] for several.
+	Path    string
+	Pattern bool
+	// Project says that the file belongs to a project and is often shared with others.
+	Project bool
+}
+
+// Client is one AI client.
+type Client struct {
+	Name  string // as in --client: "claude-code"
+	Title string // as people know it: "Claude Code"
+
+	format Format
+	// objects are the paths of the objects that hold servers by name; "*" stands for any one member.
+	objects [][]string
+	syntax  syntax
+	user    func(System) []string // user files; those with a "*" are patterns
+	project []string              // relative to a project's directory, with forward slashes
+}
+
+// all is the table of clients. Sources, as of November 2026: the clients' documentation, for Zed (crates/paths) and
+// Gemini CLI (core/config/storage.ts) their code. Not verified on a machine: the profiles of VS Code, Windsurf's
+// "next" channel, and ~/.claude/.claude.json without CLAUDE_CONFIG_DIR, which only issue reports name. A file
+// that does not exist costs nothing.
+var all = []*Client{
+	{Name: "claude-code", Title: "Claude Code", syntax: shellSyntax,
+		objects: [][]string{{"mcpServers"}, {"projects", "*", "mcpServers"}},
+		user: func(s System) []string {
+			if dir := s.Env("CLAUDE_CONFIG_DIR"); dir != "" {
+				return []string{s.join(dir, ".claude.json")}
+			}
+			return []string{s.join(s.Home, ".claude.json"), s.join(s.Home, ".claude", ".claude.json")}
+		},
+		project: []string{".mcp.json"}},
+	{Name: "claude-desktop", Title: "Claude Desktop", syntax: noSyntax,
+		objects: [][]string{{"mcpServers"}},
+		user: func(s System) []string {
+			files := []string{s.join(s.appData(), "Claude", "claude_desktop_config.json")}
+			if s.OS == "windows" { // the packaged app (MSIX, since 2026) sees a roaming directory of its own
+				files = append(files, s.join(s.localAppData(), "Packages", "Claude_*", "LocalCache", "Roaming", "Claude", "claude_desktop_config.json"))
+			}
+			return files
+		}},
+	{Name: "vscode", Title: "VS Code", syntax: editorSyntax,
+		objects: [][]string{{"servers"}},
+		user: func(s System) []string {
+			var files []string
+			for _, app := range []string{"Code", "Code - Insiders"} {
+				user := s.join(s.appData(), app, "User")
+				files = append(files, s.join(user, "mcp.json"), s.join(user, "profiles", "*", "mcp.json"))
+			}
+			return files
+		},
+		project: []string{".vscode/mcp.json"}},
+	{Name: "cursor", Title: "Cursor", syntax: editorSyntax,
+		objects: [][]string{{"mcpServers"}},
+		user:    func(s System) []string { return []string{s.join(s.Home, ".cursor", "mcp.json")} },
+		project: []string{".cursor/mcp.json"}},
+	{Name: "codex", Title: "Codex", format: TOML, syntax: noSyntax,
+		objects: [][]string{{"mcp_servers"}},
+		user: func(s System) []string {
+			if dir := s.Env("CODEX_HOME"); dir != "" {
+				return []string{s.join(dir, "config.toml")}
+			}
+			return []string{s.join(s.Home, ".codex", "config.toml")}
+		},
+		project: []string{".codex/config.toml"}},
+	{Name: "gemini", Title: "Gemini CLI", syntax: dollarSyntax,
+		objects: [][]string{{"mcpServers"}},
+		user: func(s System) []string {
+			home := s.Home
+			if dir := s.Env("GEMINI_CLI_HOME"); dir != "" {
+				home = dir
+			}
+			return []string{s.join(home, ".gemini", "settings.json")}
+		},
+		project: []string{".gemini/settings.json"}},
+	{Name: "windsurf", Title: "Windsurf", syntax: editorSyntax,
+		objects: [][]string{{"mcpServers"}},
+		user: func(s System) []string { // the editor, its next channel, and the plugin for other editors
+			dir := s.join(s.Home, ".codeium")
+			return []string{s.join(dir, "windsurf", "mcp_config.json"), s.join(dir, "windsurf-next", "mcp_config.json"), s.join(dir, "mcp_config.json")}
+		}},
+	{Name: "zed", Title: "Zed", syntax: noSyntax,
+		objects: [][]string{{"context_servers"}},
+		user: func(s System) []string {
+			switch {
+			case s.OS == "windows":
+				return []string{s.join(s.appData(), "Zed", "settings.json")}
+			case s.OS == "linux" && s.Env("FLATPAK_XDG_CONFIG_HOME") != "":
+				return []string{s.join(s.Env("FLATPAK_XDG_CONFIG_HOME"), "zed", "settings.json")}
+			case s.OS == "linux":
+				return []string{s.join(s.appData(), "zed", "settings.json")}
+			}
+			return []string{s.join(s.Home, ".config", "zed", "settings.json")}
+		},
+		project: []string{".zed/settings.json"}},
+}
+
+// All returns the clients in the order in which they are shown.
+func All() []*Client { return slices.Clone(all) }
+
+// Named returns the client of that name, nil if there is none.
+func Named(name string) *Client {
+	for _, c := range all {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Places returns where the client's files may be on s: those of the user, then those of the project in directory
+// project. With project "" there are none of a project.
+func (c *Client) Places(s System, project string) []Place {
+	var places []Place
+	for _, path := range c.user(s) {
+		places = append(places, Place{Client: c, Path: path, Pattern: strings.Contains(path, "*")})
+	}
+	if project == "" {
+		return places
+	}
+	for _, rel := range c.project {
+		places = append(places, Place{Client: c, Path: s.join(append([]string{project}, strings.Split(rel, "/")...)...), Project: true})
+	}
+	return places
+}
+
+// join joins names as s does, which need not be the system this program runs on.
+func (s System) join(names ...string) string {
+	if s.OS == "windows" {
+		for i, name := range names {
+			names[i] = strings.TrimRight(strings.ReplaceAll(name, "/", `\`), `\`)
+		}
+		return strings.Join(names, `\`)
+	}
+	return filepath.ToSlash(filepath.Join(names...))
+}
+
+// appData is where applications keep what follows the user.
+func (s System) appData() string {
+	switch s.OS {
+	case "windows":
+		if dir := s.Env("APPDATA"); dir != "" {
+			return dir
+		}
+		return s.join(s.Home, "AppData", "Roaming")
+	case "darwin":
+		return s.join(s.Home, "Library", "Application Support")
+	}
+	if dir := s.Env("XDG_CONFIG_HOME"); dir != "" {
+		return dir
+	}
+	return s.join(s.Home, ".config")
+}
+
+func (s System) localAppData() string {
+	if dir := s.Env("LOCALAPPDATA"); dir != "" {
+		return dir
+	}
+	return s.join(s.Home, "AppData", "Local")
+}

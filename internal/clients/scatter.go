@@ -1,0 +1,104 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrNoGateway is returned by [Client.Scatter] when the entry of the gateway is not in the file any more.
+var ErrNoGateway = errors.New("there is no entry of the gateway in the file any more")
+
+// Scatter undoes [Client.Gather] in a file of the client. If nothing else was changed since, the result is byte for
+// byte what it was before; otherwise the moved entries are put back as they were written, in the place of the
+// gateway's, and all else stays. An entry that has meanwhile been written anew under the same name stays as well, and
+// is told as [Left].
+func (c *Client) Scatter(text []byte, r *Record) ([]byte, []Outcome, error) {
+	if digest(text) == r.After {
+		restored, err := apply(text, r.Undo)
+		if err != nil {
+			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
+		}
+		servers, err := c.Servers(restored)
+		if err != nil {
+			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
+		}
+		return restored, r.outcomes(servers), nil
+	}
+	var outcomes []Outcome
+	for _, g := range r.Groups {
+		doc, err := c.parse(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
+		}
+		back, more, err := g.scatter(doc)
+		if err != nil {
+			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
+		}
+		if text, err = apply(text, back); err != nil {
+			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
+		}
+		outcomes = append(outcomes, more...)
+	}
+	if _, err := c.parse(text); err != nil {
+		return nil, nil, fmt.Errorf("put back servers of %s: %w: %w", c.Title, ErrUnsafe, err)
+	}
+	return text, outcomes, nil
+}
+
+// outcomes tells that the moved entries are back.
+func (r *Record) outcomes(servers []Server) []Outcome {
+	var outcomes []Outcome
+	for _, g := range r.Groups {
+		for _, m := range g.Moved {
+			for _, s := range servers {
+				if s.Name == m.Name && slices.Equal(s.Scope, g.Scope) {
+					outcomes = append(outcomes, Outcome{Server: s, Action: Moved})
+				}
+			}
+		}
+	}
+	return outcomes
+}
+
+// scatter puts the entries of one group in the place of the gateway's.
+func (g Group) scatter(doc *document) ([]Splice, []Outcome, error) {
+	at := slices.IndexFunc(doc.entries, func(e entry) bool {
+		return e.Gateway() && slices.Equal(e.Scope, g.Scope) && slices.Contains(e.Args, g.Config)
+	})
+	if at < 0 {
+		return nil, nil, fmt.Errorf("%w: %s", ErrNoGateway, strings.Join(g.Scope, "."))
+	}
+	gateway := doc.entries[at]
+	var texts []string
+	var outcomes []Outcome
+	for _, m := range g.Moved {
+		out := Outcome{Server: Server{Scope: g.Scope, Name: m.Name}, Action: Moved}
+		if slices.ContainsFunc(doc.entries, func(e entry) bool { return e.Name == m.Name && slices.Equal(e.Scope, g.Scope) }) {
+			out.Action, out.Why = Left, "there is a new entry of that name"
+		} else {
+			if !gateway.commas.listed && !strings.HasSuffix(m.Text, "\n") {
+				m.Text += "\n" // it was the end of the file
+			}
+			texts = append(texts, m.Text)
+		}
+		outcomes = append(outcomes, out)
+	}
+	var splices []Splice
+	between := ""
+	switch {
+	case gateway.commas.listed && len(texts) == 0:
+		return nil, outcomes, fmt.Errorf("every server has a new entry: remove %s from %s by hand", GatewayName, strings.Join(g.Scope, "."))
+	case gateway.commas.listed:
+		between = "," + trailingSpace(string(doc.text[gateway.commas.before:gateway.place[0].start]))
+	}
+	for i, place := range gateway.place {
+		now := ""
+		if i == 0 {
+			now = strings.Join(texts, between)
+		}
+		splices = append(splices, replace(doc.text, place, now))
+	}
+	return splices, outcomes, nil
+}

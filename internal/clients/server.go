@@ -1,0 +1,85 @@
+package clients
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Server is one server as a client's file has it.
+type Server struct {
+	// Scope is the path of the object that holds it: ["mcpServers"], or ["projects", "/src/shop", "mcpServers"].
+	Scope []string
+	Name  string
+
+	Command string   // "" when the client does not start it
+	Args    []string // as written: variables are not expanded
+	Env     map[string]string
+	Dir     string // its working directory, "" when the file does not say
+	URL     string // of a remote server
+
+	Disabled bool // the client does not start it for now
+	// Needs names keys of the entry that change what the server sees and that only the client knows how to follow,
+	// such as envFile of VS Code.
+	Needs []string
+	// Odd says why the entry cannot be read as a server, "" when it can.
+	Odd string
+}
+
+// Project is the directory of the project that the entry is for, "" when it is for none or for the file's own.
+func (s Server) Project() string {
+	if len(s.Scope) == 3 && s.Scope[0] == "projects" {
+		return s.Scope[1]
+	}
+	return ""
+}
+
+// Remote reports whether the server is reached over the network.
+func (s Server) Remote() bool { return s.Command == "" && s.URL != "" }
+
+// Argv returns the command line as the client starts it.
+func (s Server) Argv() []string { return append([]string{s.Command}, s.Args...) }
+
+// Gateway reports whether the entry starts outlive gateway.
+func (s Server) Gateway() bool {
+	argv := behindShell(s.Argv())
+	return isOutlive(argv[0]) && len(argv) > 1 && argv[1] == "gateway"
+}
+
+// Wrapped reports whether the entry starts outlive run.
+func (s Server) Wrapped() bool {
+	argv := behindShell(s.Argv())
+	return isOutlive(argv[0]) && len(argv) > 1 && argv[1] == "run"
+}
+
+// Inner returns the command line that outlive starts when the entry is wrapped, otherwise the entry's own. ok is false
+// when it is wrapped without a "--", so that only outlive knows where the command begins.
+func (s Server) Inner() (argv []string, ok bool) {
+	argv = s.Argv()
+	if !s.Wrapped() {
+		return argv, true
+	}
+	if i := slices.Index(argv, "--"); i > 0 && i+1 < len(argv) {
+		return argv[i+1:], true
+	}
+	return argv, false
+}
+
+// behindShell returns the command line without cmd /c, through which Windows clients start npx and its like.
+func behindShell(argv []string) []string {
+	if len(argv) > 2 && strings.EqualFold(baseName(argv[0]), "cmd") && strings.EqualFold(argv[1], "/c") {
+		return argv[2:]
+	}
+	return argv
+}
+
+func isOutlive(command string) bool { return strings.EqualFold(baseName(command), "outlive") }
+
+// baseName is the name of a program without directory and .exe, whatever system wrote it.
+func baseName(command string) string {
+	name := path.Base(strings.ReplaceAll(command, `\`, "/"))
+	if ext := path.Ext(name); strings.EqualFold(ext, ".exe") {
+		name = name[:len(name)-len(ext)]
+	}
+	return name
+}

@@ -1,0 +1,59 @@
+package config
+
+import "strings"
+
+// parseDotenv reads an envFile the way VS Code and Cursor do: NAME=value, optionally behind export, with # for comments
+// and quotes around values. Lines that are nothing of this are passed over, as both do.
+func parseDotenv(data []byte) map[string]string {
+	env := map[string]string{}
+	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
+	for text != "" {
+		var line string
+		line, text, _ = strings.Cut(text, "\n")
+		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
+		name, value, ok := strings.Cut(line, "=")
+		name = strings.TrimSpace(name)
+		if !ok || !dotenvName(name) {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if q := quoteOf(value); q != 0 {
+			if end := strings.IndexByte(text, q); end >= 0 && strings.IndexByte(value[1:], q) < 0 { // over several lines
+				value += "\n" + text[:end+1]
+				_, text, _ = strings.Cut(text[end+1:], "\n")
+			}
+			value = unquoted(value, q)
+		} else if i := strings.Index(value, " #"); i >= 0 {
+			value = strings.TrimSpace(value[:i])
+		}
+		if !strings.ContainsRune(value, 0) {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+func dotenvName(name string) bool {
+	return name != "" && !strings.ContainsAny(name, " \t#\"'\x00")
+}
+
+// quoteOf is the quote that a value begins with, or 0.
+func quoteOf(value string) byte {
+	if value != "" && strings.IndexByte("\"'`", value[0]) >= 0 {
+		return value[0]
+	}
+	return 0
+}
+
+// unquoted takes what stands between quotes. Double quotes know \n and \r; a value that is not closed is taken as it is.
+func unquoted(value string, q byte) string {
+	end := strings.IndexByte(value[1:], q)
+	if end < 0 {
+		return value
+	}
+	value = value[1 : 1+end]
+	if q == '"' {
+		value = strings.NewReplacer(`\n`, "\n", `\r`, "\r").Replace(value)
+	}
+	return value
+}

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// parseJSON makes the tree of a JSON document with comments and trailing commas, as VS Code, Zed and Cursor write it.
+func parseJSON(s *source) (*node, []Problem) {
+	if at := tooDeep(s.text); at >= 0 {
+		return nil, []Problem{{s.at(at), "nested too deeply", ""}}
+	}
+	value, err := hujson.Parse(s.text)
+	if err != nil {
+		return nil, []Problem{jsonProblem(s, err)}
+	}
+	j := jsonTree{source: s}
+	root := j.node(value)
+	return root, j.problems
+}
+
+var jsonPlace = compiled(`^hujson: line (\d+), column (\d+): `)
+
+// jsonProblem says in our words what the parser did not like. Its columns are bytes.
+func jsonProblem(s *source, err error) Problem {
+	message := err.Error()
+	var line, column int
+	if m := jsonPlace().FindString(message); m != "" {
+		fmt.Sscanf(m, "hujson: line %d, column %d", &line, &column)
+		message = message[len(m):]
+	}
+	pos := s.atBytes(line, column)
+	for _, known := range jsonAdvice {
+		if strings.Contains(message, known.says) {
+			return Problem{pos, known.message, known.hint}
+		}
+	}
+	return Problem{pos, "JSON: " + message, ""}
+}
+
+var jsonAdvice = []struct{ says, message, hint string }{
+	{"after object value", "a comma is missing before this, or a } too much stands before it", "put a comma at the end of the line above"},
+	{"after array value", "a comma is missing before this, or the list is not closed", "put a comma between the entries, and a ] behind the last"},
+	{"at start of object name", "a key is expected here", `keys stand in double quotes: "command"`},
+	{"after object name", "a colon is missing", `write it as "key": value`},
+	{"invalid literal: \"", "this text has a bad escape or a line break", `write \\ for a backslash and \n for a line break`},
+	{"invalid literal", "this is no value", "keys and texts stand in double quotes"},
+	{"parsing string", "this text is not closed", "its second double quote is missing"},
+	{"parsing comment", "this comment is not closed", ""},
+	{"unexpected EOF", "the file ends too early", "a } or ] is missing"},
+	{"after top-level value", "something stands behind the end", "the braces do not match: remove what is too much"},
+	{"invalid character '\\''", "single quotes", "JSON wants double quotes"},
+}
+
+type jsonTree struct {
+	source   *source
+	problems []Problem
+}
+
+func (j *jsonTree) node(from hujson.Value) *node {
+	n := &node{pos: j.source.at(from.StartOffset)}
+	switch v := from.Value.(type) {
+	case *hujson.Object:
+		n.kind = object
+		for _, m := range v.Members {
+			name, _ := m.Name.Value.(hujson.Literal)
+			j.problems = n.add(name.String(), j.source.at(m.Name.StartOffset), j.node(m.Value), j.problems)
+		}
+	case *hujson.Array:
+		n.kind = list
+		for _, e := range v.Elements {
+			n.items = append(n.items, j.node(e))
+		}
+	case hujson.Literal:
+		n.raw = string(v)
+		switch v.Kind() {
+		case '"':
+			n.kind, n.raw = text, v.String()
+		case 't', 'f':
+			n.kind = boolean
+		case '0':
+			n.kind = number
+		}
+		n.value = n.raw
+	}
+	return n
+}

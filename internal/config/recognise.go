@@ -1,0 +1,149 @@
+package config
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Format is what a file was recognised as.
+type Format string
+
+// The formats.
+const (
+	Unknown Format = ""
+	Outlive Format = "outlive" // outlive.yaml
+	// MCPServers is the mcpServers object that most clients have: Claude Code and Desktop, Cursor, Gemini CLI, Windsurf,
+	// Cline, Roo Code, Copilot CLI and others.
+	MCPServers Format = "mcpServers"
+	VSCode     Format = "vscode" // .vscode/mcp.json, or "mcp" in settings.json
+	Codex      Format = "codex"  // config.toml
+	Zed        Format = "zed"    // context_servers in settings.json
+)
+
+// syntax is a way to write a tree down.
+type syntax struct {
+	name  string
+	parse func(*source) (*node, []Problem)
+}
+
+var (
+	yamlSyntax = &syntax{"YAML", parseYAML}
+	jsonSyntax = &syntax{"JSON", parseJSON}
+	tomlSyntax = &syntax{"TOML", parseTOML}
+)
+
+var tomlLine = regexp.MustCompile(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=.*)\s*(#.*)?$`)
+
+// syntaxOf goes by the name's end, and without one that says something, by the first line that is no comment.
+func syntaxOf(s *source) *syntax {
+	switch strings.ToLower(filepath.Ext(s.name)) {
+	case ".yaml", ".yml":
+		return yamlSyntax
+	case ".json", ".jsonc", ".json5":
+		return jsonSyntax
+	case ".toml":
+		return tomlSyntax
+	}
+	for line := range bytes.Lines(s.text) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0 || line[0] == '#':
+		case line[0] == '{' || bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("/*")):
+			return jsonSyntax
+		case tomlLine.Match(line):
+			return tomlSyntax
+		default:
+			return yamlSyntax
+		}
+	}
+	return yamlSyntax
+}
+
+// ownKeys are what only outlive.yaml has beside servers.
+var ownKeys = []string{"names", "listen", "auth", "tls", "origins", "hosts", "limits", "defaults"}
+
+// recognise goes by the keys at the top. where is the object that holds the servers.
+func recognise(s *syntax, root *node) (f Format, where *field) {
+	if s == yamlSyntax && root.kind == null {
+		return Outlive, nil // nothing but comments, or ---
+	}
+	if root.kind != object {
+		return Unknown, nil
+	}
+	own := slices.ContainsFunc(ownKeys, func(k string) bool { return root.field(k) != nil })
+	switch {
+	case root.field("mcpServers") != nil:
+		return MCPServers, root.field("mcpServers")
+	case s == tomlSyntax && root.field("mcp_servers") != nil:
+		return Codex, root.field("mcp_servers")
+	case root.field("context_servers") != nil:
+		return Zed, root.field("context_servers")
+	case root.get("mcp").field("servers") != nil:
+		return VSCode, root.get("mcp").field("servers")
+	case s == jsonSyntax && root.field("servers") != nil && !own:
+		return VSCode, root.field("servers")
+	case looksLike(root) != "":
+		return Unknown, nil
+	case root.field("servers") != nil || own || s == yamlSyntax:
+		return Outlive, nil
+	}
+	return Unknown, nil
+}
+
+// strangers are files that people pass by mistake, by keys that are all there.
+var strangers = []struct {
+	keys []string
+	what string
+}{
+	{[]string{"dxt_version"}, "the manifest of a Claude Desktop extension"},
+	{[]string{"manifest_version", "server"}, "the manifest of a Claude Desktop extension"},
+	{[]string{"name", "version", "dependencies"}, "a package.json"},
+	{[]string{"name", "version", "scripts"}, "a package.json"},
+	{[]string{"name", "version", "lockfileVersion"}, "a package-lock.json"},
+	{[]string{"compilerOptions"}, "a tsconfig.json"},
+	{[]string{"name", "packages", "version"}, "a server.json of the MCP registry"},
+	{[]string{"services"}, "a docker-compose file"},
+	{[]string{"apiVersion", "kind"}, "a Kubernetes manifest"},
+	{[]string{"on", "jobs"}, "a GitHub workflow"},
+	{[]string{"openapi"}, "an OpenAPI description"},
+	{[]string{"$schema", "properties"}, "a JSON Schema"},
+	{[]string{"project", "build-system"}, "a pyproject.toml"},
+	{[]string{"tool"}, "a pyproject.toml"},
+	{[]string{"package", "dependencies"}, "a Cargo.toml"},
+	{[]string{"jsonrpc"}, "a JSON-RPC message"},
+}
+
+func looksLike(root *node) string {
+	for _, s := range strangers {
+		if !slices.ContainsFunc(s.keys, func(k string) bool { return root.field(k) == nil }) {
+			return s.what
+		}
+	}
+	return ""
+}
+
+// serverKeys are what the formats call their servers.
+var serverKeys = []string{"servers", "mcpServers", "mcp_servers", "context_servers"}
+
+// refuse says what a file seems to be that is no configuration.
+func (r *reader) refuse(root *node) {
+	const wanted = "want outlive.yaml, or the file of an AI client that names its MCP servers"
+	if root.kind != object {
+		r.problem(root.pos, "the file is "+root.is(), wanted)
+		return
+	}
+	if what := looksLike(root); what != "" {
+		r.problem(root.pos, "this looks like "+what, wanted)
+		return
+	}
+	for _, f := range root.fields {
+		if k := suggest(f.key, serverKeys); k != "" && f.value.kind == object {
+			r.problem(f.pos, "unknown key \""+shortened(f.key)+"\", and no servers", "did you mean \""+k+"\"?")
+			return
+		}
+	}
+	r.problem(root.pos, "the file names no MCP servers", "want one of the keys "+alternatives(serverKeys))
+}

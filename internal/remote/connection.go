@@ -1,0 +1,243 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// ErrKilled is the end of a connection that was killed.
+var ErrKilled = errors.New("the connection was killed")
+
+// Connection is one server reached by HTTP, from its first line to its end. Its methods may be called from any goroutine and
+// do not block.
+type Connection struct {
+	opts     Options
+	events   Events
+	endpoint *url.URL
+	client   *http.Client
+	ctx      context.Context // ends what is in flight
+	cancel   context.CancelFunc
+	exchange sync.WaitGroup // goroutines that carry a message
+	streams  sync.WaitGroup // those that read what the server says by itself
+
+	wake   chan struct{} // there is something in the queue, or closing was set
+	failed chan struct{} // closed with the first failure
+
+	mu       sync.Mutex // guards what follows; never held while calling out
+	queue    []*message // not begun
+	account  []*message // what may turn out never to have been taken, oldest first, see Pending
+	inFlight []*message
+	closing  bool
+	failure  error
+	session  session
+
+	held   bool
+	unheld *sync.Cond // held has changed; its lock is mu
+
+	out sync.Mutex // one event at a time; taken before mu
+}
+
+// session is what one server and we have agreed on.
+type session struct {
+	id      string // Mcp-Session-Id, "": none
+	version string // of the legacy handshake, or of the last modern request
+	modern  bool   // what was said last carries its version itself
+	lost    bool   // the server no longer knows the id
+	old     *oldTransport
+	tools   toolHeaders
+	after   chan struct{} // closed once the last notification is done with; nil: there was none
+
+	followed bool // the stream of server messages was asked for
+}
+
+// Open begins a connection; nothing is sent before the first line. It never fails: what is wrong is the reason of the end.
+func Open(opts Options, events Events) *Connection {
+	c := &Connection{
+		opts: opts.withDefaults(), events: events,
+		wake: make(chan struct{}, 1), failed: make(chan struct{}),
+	}
+	c.unheld = sync.NewCond(&c.mu)
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	context.AfterFunc(c.ctx, func() { c.Hold(false) }) // what has come is handed on before the end
+	u, err := url.Parse(c.opts.URL)
+	switch {
+	case err != nil:
+		c.fail(fmt.Errorf("read the server's URL: %w", err))
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		c.fail(fmt.Errorf("the server's URL %q is neither http nor https", c.opts.URL))
+	default:
+		u.Fragment = ""
+		c.endpoint = u
+		if c.opts.Name == "" {
+			c.opts.Name = u.Host
+		}
+		c.client = newClient(c.opts)
+	}
+	go c.run()
+	return c
+}
+
+// Send hands a message to the server, without newline. The line is copied. Initialize is answered and initialized accepted before
+// anything later is sent; other requests run side by side. After Close, Kill or the end it does nothing.
+func (c *Connection) Send(line []byte) {
+	m := newMessage(c.ctx, bytes.Clone(line))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return
+	}
+	c.queue = append(c.queue, m)
+	c.account = append(c.account, m)
+	c.poke()
+}
+
+// poke wakes the goroutine that hands lines on.
+func (c *Connection) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Pending is how many of the bytes given to Send, a newline for each line included, the server has never taken: the lines at the
+// end of all that was sent that wait here, or whose delivery surely failed. A line before one that was delivered does not count. It
+// is to be asked when the connection has ended (in Events.End or later); before, it counts what waits.
+func (c *Connection) Pending() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for i := len(c.account) - 1; i >= 0 && !c.account[i].taken; i-- {
+		n += len(c.account[i].line) + 1
+	}
+	return n
+}
+
+// Hold stops handing on what the server sends, so that it waits on the network, and lets it go on again.
+func (c *Connection) Hold(held bool) {
+	c.mu.Lock()
+	c.held = held && c.ctx.Err() == nil
+	c.mu.Unlock()
+	c.unheld.Broadcast()
+}
+
+// Close is what the end of stdin is to a process: what was sent is still answered, streams that wait for news are ended, then the
+// session is ended at the server, and the connection with it.
+func (c *Connection) Close() {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	c.poke()
+}
+
+// Kill ends the connection now; what is in flight is cut off. The session's end is still told, for at most 300 ms.
+func (c *Connection) Kill() {
+	c.fail(ErrKilled)
+	c.cancel()
+}
+
+// fail ends the connection; the first reason counts.
+func (c *Connection) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure != nil {
+		return
+	}
+	c.failure = err
+	c.closing = true
+	close(c.failed)
+}
+
+// logf says something to whoever reads this server's log.
+func (c *Connection) logf(format string, args ...any) {
+	c.opts.Log(oneLineText(fmt.Sprintf(format, args...)))
+}
+
+// emit hands a message of the server on.
+func (c *Connection) emit(line []byte) {
+	c.out.Lock()
+	defer c.out.Unlock()
+	c.mu.Lock()
+	for c.held {
+		c.unheld.Wait()
+	}
+	c.mu.Unlock()
+	c.events.Line(line)
+}
+
+// killedFor is how long a killed connection still tries to tell the server that the session is over.
+const killedFor = 300 * time.Millisecond
+
+// end waits for what is in flight as long as that makes sense, and tells that all is over.
+func (c *Connection) end() {
+	idle := make(chan struct{})
+	go func() { c.exchange.Wait(); close(idle) }()
+	c.endListens()
+	grace := time.NewTimer(c.opts.Grace)
+	defer grace.Stop()
+	select {
+	case <-idle:
+	case <-c.failed:
+		select {
+		case <-idle:
+		case <-grace.C:
+		case <-c.ctx.Done():
+		}
+	}
+	c.cancel()
+	<-idle
+	c.streams.Wait()
+	c.leave()
+	c.mu.Lock()
+	err := c.failure
+	c.closing = true
+	c.mu.Unlock()
+	if err != nil && !errors.Is(err, ErrKilled) {
+		c.logf("%v", err)
+	}
+	c.events.End(err)
+}
+
+// leave tells the server that the session is over, and closes what connects to it.
+func (c *Connection) leave() {
+	if c.client == nil {
+		return
+	}
+	defer c.closeIdle()
+	c.mu.Lock()
+	s, killed := c.session, errors.Is(c.failure, ErrKilled)
+	c.mu.Unlock()
+	if s.id == "" || s.lost {
+		return
+	}
+	limit := c.opts.CloseTimeout
+	if killed {
+		limit = min(limit, killedFor)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	req, err := c.request(ctx, http.MethodDelete, c.endpoint, nil)
+	if err != nil {
+		return
+	}
+	if oauth := c.oauth(); oauth != nil {
+		if token, err := oauth.token(ctx); err == nil && token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+	}
+	if resp, err := c.client.Do(req); err == nil { // 405 and everything else is the server's business: we are going anyway
+		discard(resp)
+	}
+}
+
+// closeIdle closes connections that are kept for the next request, if they are ours alone.
+func (c *Connection) closeIdle() {
+	if c.opts.Transport == nil {
+		c.client.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,201 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// maxMetadata is the longest metadata document or token answer read, in bytes.
+const maxMetadata = 1 << 20
+
+// discovered is where tokens for a server come from.
+type discovered struct {
+	resource string   // what the token is for (RFC 8707)
+	scopes   []string // that the resource knows
+	server   authServer
+}
+
+// resourceMetadata is what is read of RFC 9728.
+type resourceMetadata struct {
+	Resource string   `json:"resource"`
+	Servers  []string `json:"authorization_servers"`
+	Scopes   []string `json:"scopes_supported"`
+}
+
+// authServer is what is read of RFC 8414 and OpenID Connect Discovery.
+type authServer struct {
+	Issuer                string   `json:"issuer"`
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	Scopes                []string `json:"scopes_supported"`
+	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
+	TokenAuth             []string `json:"token_endpoint_auth_methods_supported"`
+	MetadataDocuments     bool     `json:"client_id_metadata_document_supported"`
+	TellsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
+
+	assumed bool // there is no metadata: these are the places of 2025-03-26
+}
+
+// errNotThere says that a metadata document does not exist, which is no fault.
+var errNotThere = errors.New("there is no such document")
+
+// discover finds the authorization server of an endpoint.
+func (o *OAuth) discover(ctx context.Context, endpoint *url.URL, asked challenge) (discovered, error) {
+	resource, err := o.resourceOf(ctx, endpoint, asked)
+	switch {
+	case errors.Is(err, errNotThere): // until 2025-03-26 the server was its own authorization server
+		origin := (&url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host}).String()
+		server, err := o.serverOf(ctx, origin)
+		return discovered{resource: canonical(endpoint), server: server}, err
+	case err != nil:
+		return discovered{}, err
+	case len(resource.Servers) == 0:
+		return discovered{}, fmt.Errorf("the metadata of %s names no authorization server", resource.Resource)
+	}
+	issuer := resource.Servers[0]
+	if slices.Contains(resource.Servers, o.opts.Issuer) {
+		issuer = o.opts.Issuer
+	}
+	server, err := o.serverOf(ctx, issuer)
+	return discovered{resource: resource.Resource, scopes: resource.Scopes, server: server}, err
+}
+
+// canonical is the URI of a server without a slash that means nothing.
+func canonical(endpoint *url.URL) string {
+	u := url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host, Path: strings.TrimSuffix(endpoint.Path, "/"), RawQuery: endpoint.RawQuery}
+	return u.String()
+}
+
+// resourceOf reads the protected-resource metadata where the challenge says, or at the well-known places.
+func (o *OAuth) resourceOf(ctx context.Context, endpoint *url.URL, asked challenge) (resourceMetadata, error) {
+	root := url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host, Path: "/.well-known/oauth-protected-resource"}
+	places := []string{root.JoinPath(endpoint.Path).String(), root.String()}
+	if asked.metadata != "" {
+		places = []string{asked.metadata}
+	}
+	for _, place := range places {
+		var found resourceMetadata
+		err := o.getJSON(ctx, place, &found)
+		if errors.Is(err, errNotThere) && asked.metadata == "" {
+			continue
+		}
+		if err != nil {
+			return found, fmt.Errorf("read the server's authorization metadata: %w", err)
+		}
+		if !covers(found.Resource, endpoint) {
+			return found, fmt.Errorf("the metadata at %s is about %q, not about %s", place, found.Resource, endpoint.Redacted())
+		}
+		return found, nil
+	}
+	return resourceMetadata{}, errNotThere
+}
+
+// covers reports whether a token for resource is meant for endpoint: the same origin, and its path or one above it.
+func covers(resource string, endpoint *url.URL) bool {
+	u, err := url.Parse(resource)
+	if err != nil || !strings.EqualFold(u.Scheme, endpoint.Scheme) || !strings.EqualFold(u.Host, endpoint.Host) {
+		return false
+	}
+	above, path := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(endpoint.Path, "/")
+	return path == above || strings.HasPrefix(path, above+"/")
+}
+
+// serverOf reads the metadata of an authorization server. Until 2025-03-26 none was needed: then the endpoints have fixed names.
+func (o *OAuth) serverOf(ctx context.Context, issuer string) (authServer, error) {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return authServer{}, fmt.Errorf("read the authorization server's name: %w", err)
+	}
+	path := strings.TrimSuffix(u.Path, "/")
+	base := url.URL{Scheme: u.Scheme, Host: u.Host}
+	places := []string{"/.well-known/oauth-authorization-server" + path, "/.well-known/openid-configuration" + path}
+	if path != "" {
+		places = append(places, path+"/.well-known/openid-configuration")
+	}
+	for _, place := range places {
+		var found authServer
+		err := o.getJSON(ctx, base.String()+place, &found)
+		if errors.Is(err, errNotThere) {
+			continue
+		}
+		if err != nil {
+			return found, fmt.Errorf("read the metadata of %s: %w", issuer, err)
+		}
+		if found.Issuer != issuer {
+			return found, fmt.Errorf("the metadata of %s is that of %s", issuer, found.Issuer)
+		}
+		return found, found.check()
+	}
+	root := strings.TrimSuffix(base.String()+path, "/")
+	server := authServer{
+		Issuer: issuer, assumed: true,
+		AuthorizationEndpoint: root + "/authorize", TokenEndpoint: root + "/token", RegistrationEndpoint: root + "/register",
+	}
+	return server, server.check()
+}
+
+// check refuses endpoints that a secret must not be sent to.
+func (s authServer) check() error {
+	for _, place := range []string{s.AuthorizationEndpoint, s.TokenEndpoint, s.RegistrationEndpoint} {
+		if place == "" {
+			continue
+		}
+		if err := mustBeSafe(place); err != nil {
+			return err
+		}
+	}
+	if s.TokenEndpoint == "" {
+		return fmt.Errorf("the metadata of %s names no token endpoint", s.Issuer)
+	}
+	return nil
+}
+
+// mustBeSafe wants https, or a loopback address.
+func mustBeSafe(place string) error {
+	u, err := url.Parse(place)
+	if err != nil {
+		return fmt.Errorf("read a URL of the authorization: %w", err)
+	}
+	ip := net.ParseIP(u.Hostname())
+	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && local) {
+		return nil
+	}
+	return fmt.Errorf("%s is neither https nor on this machine", u.Redacted())
+}
+
+// getJSON reads a metadata document.
+func (o *OAuth) getJSON(ctx context.Context, place string, into any) error {
+	if err := mustBeSafe(place); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, place, nil)
+	if err != nil {
+		return fmt.Errorf("get %s: %w", place, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := o.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("get %s: %w", place, cause(err))
+	}
+	defer discard(resp)
+	switch {
+	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
+		return fmt.Errorf("get %s: HTTP %d", place, resp.StatusCode)
+	case resp.StatusCode != http.StatusOK:
+		return errNotThere
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxMetadata)).Decode(into); err != nil {
+		return errNotThere // a site's page for everything it does not know, as a rule
+	}
+	return nil
+}

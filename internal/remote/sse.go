@@ -1,0 +1,157 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+)
+
+// sseEvent is one server-sent event as the HTML standard dispatches it, fields without a meaning here left out.
+type sseEvent struct {
+	name    string // "" is message
+	data    []byte // lines joined by \n; the receiver's to keep
+	hasData bool
+	tooLong bool // its data was longer than allowed and was thrown away
+}
+
+// sseReader reads a text/event-stream with bounded memory.
+type sseReader struct {
+	from   io.Reader
+	max    int // longest data of one event in bytes
+	lastID string
+	retry  time.Duration // the server's last wish; negative: it has none
+
+	buf     []byte
+	unread  []byte // part of buf
+	afterCR bool   // a line feed that comes next belongs to the line before
+	begun   bool   // the byte order mark has had its place
+	line    []byte
+}
+
+func newSSEReader(from io.Reader, max int) *sseReader {
+	return &sseReader{from: from, max: max, retry: -1, buf: make([]byte, 8<<10)}
+}
+
+// longestRetry is the most of a server's wish when to come again that is listened to.
+const longestRetry = 5 * time.Minute
+
+// next returns the next event, also one without data, since it may say the id to resume by. io.EOF: the stream ended properly.
+// What stands after the last blank line is thrown away, as the standard wants it.
+func (r *sseReader) next() (sseEvent, error) {
+	var e sseEvent
+	any := false
+	for {
+		line, err := r.readLine()
+		if err != nil {
+			return sseEvent{}, err
+		}
+		if len(line) == 0 {
+			if any {
+				return e, nil
+			}
+			continue
+		}
+		key, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(key) {
+		case "data":
+			any = true
+			e.append(value, r.max)
+		case "event":
+			any, e.name = true, string(value)
+		case "id":
+			if !bytes.ContainsRune(value, 0) && len(value) <= maxEventID {
+				any, r.lastID = true, string(value)
+			}
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				any, r.retry = true, min(time.Duration(ms)*time.Millisecond, longestRetry)
+			}
+		}
+	}
+}
+
+// maxEventID is the longest event id kept, in bytes: it goes into a header.
+const maxEventID = 4 << 10
+
+func (e *sseEvent) append(value []byte, max int) {
+	switch {
+	case e.tooLong:
+	case len(e.data)+len(value)+1 > max:
+		e.data, e.tooLong = nil, true
+	default:
+		if e.hasData {
+			e.data = append(e.data, '\n')
+		}
+		e.data = append(e.data, value...)
+	}
+	e.hasData = true
+}
+
+// readLine returns a line without its end, valid until the next call. Of a line that is longer than any allowed event its beginning
+// is returned, long enough to be refused.
+func (r *sseReader) readLine() ([]byte, error) {
+	r.line = r.line[:0]
+	for {
+		if len(r.unread) == 0 {
+			if err := r.fill(); err != nil {
+				return nil, err
+			}
+		}
+		if r.afterCR {
+			r.afterCR = false
+			if r.unread[0] == '\n' {
+				r.unread = r.unread[1:]
+				continue
+			}
+		}
+		i := endOfLine(r.unread)
+		if i < 0 {
+			r.keep(r.unread)
+			r.unread = nil
+			continue
+		}
+		r.keep(r.unread[:i])
+		r.afterCR = r.unread[i] == '\r'
+		r.unread = r.unread[i+1:]
+		if !r.begun {
+			r.begun = true
+			return bytes.TrimPrefix(r.line, []byte("\uFEFF")), nil
+		}
+		return r.line, nil
+	}
+}
+
+// endOfLine is the index of the first line feed or carriage return, -1 if there is none.
+func endOfLine(text []byte) int {
+	i := bytes.IndexByte(text, '\n')
+	if i < 0 {
+		return bytes.IndexByte(text, '\r')
+	}
+	if cr := bytes.IndexByte(text[:i], '\r'); cr >= 0 {
+		return cr
+	}
+	return i
+}
+
+func (r *sseReader) keep(part []byte) {
+	const field = len("\uFEFFdata: ")
+	room := r.max + field + 1 - len(r.line)
+	r.line = append(r.line, part[:min(len(part), max(room, 0))]...)
+}
+
+func (r *sseReader) fill() error {
+	for empty := 0; empty < 100; empty++ {
+		n, err := r.from.Read(r.buf)
+		if n > 0 {
+			r.unread = r.buf[:n]
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.New("a stream that gives nothing")
+}

@@ -1,0 +1,101 @@
+package streamhttp
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// longMessage is from which length on a message is written by itself instead of being copied into the buffer first, and a
+// JSON body is given a deadline: the system's buffers take shorter ones at once.
+const longMessage = 32 << 10
+
+// buffers are what events are put together in.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// eventWriter writes one event stream.
+type eventWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	stream  uint64 // its id, in event ids
+	ids     bool   // events have ids
+}
+
+// begin sends the header. A stream with ids begins with an event that has one and no data, so that a client which loses
+// the connection at once knows where to go on (SEP-1699); clients of before 2025-11-25 do not expect that.
+func (e *eventWriter) begin(prime bool) error {
+	h := e.w.Header()
+	h.Set("Content-Type", eventStream)
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	e.w.WriteHeader(http.StatusOK)
+	if !prime {
+		return e.flush(nil)
+	}
+	return e.flush(append(e.appendID(nil, 0), "data: \n\n"...))
+}
+
+// write sends messages; first is the number of the first.
+func (e *eventWriter) write(lines [][]byte, first uint64) error {
+	kept := buffers.Get().(*[]byte)
+	defer buffers.Put(kept)
+	buf := (*kept)[:0]
+	e.deadline()
+	for i, line := range lines {
+		buf = append(buf, "event: message\n"...)
+		if e.ids {
+			buf = e.appendID(buf, first+uint64(i))
+		}
+		buf = append(buf, "data: "...)
+		if len(line) < longMessage {
+			buf = append(buf, line...)
+		} else {
+			if _, err := e.w.Write(buf); err != nil {
+				return err
+			}
+			if _, err := e.w.Write(line); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+		buf = append(buf, "\n\n"...)
+	}
+	*kept = buf
+	return e.flush(buf)
+}
+
+// comment keeps the connection from looking dead.
+func (e *eventWriter) comment() error { return e.flush([]byte(": \n\n")) }
+
+func (e *eventWriter) appendID(buf []byte, number uint64) []byte {
+	buf = append(buf, "id: "...)
+	buf = strconv.AppendUint(buf, e.stream, 10)
+	buf = append(buf, '-')
+	buf = strconv.AppendUint(buf, number, 10)
+	return append(buf, '\n')
+}
+
+func (e *eventWriter) flush(buf []byte) error {
+	e.deadline()
+	if _, err := e.w.Write(buf); err != nil {
+		return err
+	}
+	return e.control.Flush()
+}
+
+// deadline bounds the next writes. What cannot have one (a test's recorder) does without.
+func (e *eventWriter) deadline() { _ = e.control.SetWriteDeadline(time.Now().Add(e.timeout)) }
+
+// end takes the deadline away: the connection may serve other requests.
+func (e *eventWriter) end() { _ = e.control.SetWriteDeadline(time.Time{}) }
+
+// parseEventID reads the id of an event: that of its stream, and its number there.
+func parseEventID(id string) (stream, number uint64, ok bool) {
+	a, b, found := strings.Cut(id, "-")
+	stream, errA := strconv.ParseUint(a, 10, 64)
+	number, errB := strconv.ParseUint(b, 10, 64)
+	return stream, number, found && errA == nil && errB == nil
+}

@@ -1,0 +1,130 @@
+package streamhttp
+
+import (
+	"net/http"
+	"sync"
+)
+
+// Front is the HTTP front of a Hub: an http.Handler for the MCP endpoint, the OAuth metadata and the extra handlers.
+type Front struct {
+	hub     Hub
+	params  ParamHeaders // nil: the hub has none
+	opts    Options
+	gate    gate
+	guard   guard
+	table   table
+	drain   chan struct{} // closed once streams without end are to end
+	stop    chan struct{} // closed once every request is to end
+	drained sync.Once
+
+	mu      sync.Mutex
+	running int           // requests under way
+	closed  bool          // nobody comes in any more
+	idle    chan struct{} // closed when closed and running is 0
+}
+
+// New makes a front. The caller ends it with Close, or by the context given to Serve.
+func New(hub Hub, opts Options) *Front {
+	opts = opts.withDefaults()
+	f := &Front{hub: hub, opts: opts, drain: make(chan struct{}), stop: make(chan struct{}), idle: make(chan struct{})}
+	f.params, _ = hub.(ParamHeaders)
+	f.gate = newGate(opts.Hosts, opts.Origins)
+	f.guard = newGuard(opts.Bearer, opts.OAuth)
+	f.table.sessions = make(map[string]*session)
+	return f
+}
+
+// ServeHTTP implements http.Handler.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.enter() {
+		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: "shutting down", retry: true})
+		return
+	}
+	defer f.leave()
+	if no := f.gate.check(r); no != "" {
+		f.opts.Log.Debug("client refused", "reason", no, "remote", r.RemoteAddr)
+		refuse(w, http.StatusForbidden, nil, refusal{code: codeInvalidRequest, text: no})
+		return
+	}
+	if f.gate.cors(w, r) {
+		return
+	}
+	switch {
+	case r.URL.Path == f.opts.Path:
+		f.endpoint(w, r)
+	case f.guard.describes(r.URL.Path):
+		f.guard.describe(w, r)
+	case f.opts.Extra[r.URL.Path] != nil:
+		f.opts.Extra[r.URL.Path].ServeHTTP(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// endpoint serves the MCP endpoint, once it is known who asks.
+func (f *Front) endpoint(w http.ResponseWriter, r *http.Request) {
+	who, ok := f.guard.admit(w, r)
+	if !ok {
+		f.opts.Log.Debug("client refused", "reason", "token", "remote", r.RemoteAddr)
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		f.post(w, r, who)
+	case http.MethodGet:
+		f.get(w, r, who)
+	case http.MethodDelete:
+		f.delete(w, r, who)
+	default:
+		notAllowed(w, "GET, POST, DELETE")
+	}
+}
+
+func (f *Front) enter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	f.running++
+	return true
+}
+
+func (f *Front) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running--
+	if f.closed && f.running == 0 {
+		close(f.idle)
+	}
+}
+
+// endStreams ends the streams that have no end of their own: the GET streams, and subscriptions/listen.
+func (f *Front) endStreams() { f.drained.Do(func() { close(f.drain) }) }
+
+// Close ends all sessions and streams, and returns when no request is under way any more. What comes in later is answered
+// 503. A second call does nothing.
+func (f *Front) Close() {
+	f.endStreams()
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		<-f.idle
+		return
+	}
+	f.closed = true
+	close(f.stop)
+	if f.running == 0 {
+		close(f.idle)
+	}
+	f.mu.Unlock()
+	f.endAll()
+	<-f.idle
+	f.endAll() // those that were being opened
+}
+
+func (f *Front) endAll() {
+	for _, s := range f.table.all() {
+		f.end(s)
+	}
+}

@@ -1,0 +1,112 @@
+package streamhttp
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// gate checks the Host and Origin of every request. A website can make a name of its own resolve to this machine (DNS
+// rebinding) and have the user's browser speak to us; the browser then sends that name as Host, and the website as Origin.
+type gate struct {
+	hosts   []string // lower case, with or without port
+	origins []string // lower case
+}
+
+func newGate(hosts, origins []string) gate {
+	var g gate
+	for _, h := range hosts {
+		g.hosts = append(g.hosts, strings.ToLower(h))
+	}
+	for _, o := range origins {
+		g.origins = append(g.origins, strings.ToLower(strings.TrimSuffix(o, "/")))
+	}
+	return g
+}
+
+// check says why a request may not come in, or nothing.
+func (g gate) check(r *http.Request) string {
+	if !g.hostAllowed(r) {
+		return "Forbidden: the Host header names neither this machine nor a configured host"
+	}
+	if origins := r.Header["Origin"]; len(origins) > 1 || len(origins) == 1 && !g.originAllowed(origins[0]) {
+		return "Forbidden: requests from this Origin are not allowed"
+	}
+	return ""
+}
+
+func (g gate) hostAllowed(r *http.Request) bool {
+	host := strings.ToLower(r.Host)
+	name := hostname(host)
+	if isLoopback(name) || slices.Contains(g.hosts, "*") || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
+		return true
+	}
+	// A literal address cannot be rebound: who sends it has connected to it. Only our own counts.
+	literal, err := netip.ParseAddr(name)
+	if err != nil {
+		return false
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	ours, err := netip.ParseAddrPort(local.String())
+	return err == nil && ours.Addr().Unmap().WithZone("") == literal.Unmap().WithZone("")
+}
+
+func (g gate) originAllowed(origin string) bool {
+	origin = strings.ToLower(origin)
+	if slices.Contains(g.origins, "*") || slices.Contains(g.origins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && isLoopback(u.Hostname())
+}
+
+// hostname cuts the port and the brackets of an IPv6 address off.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}
+
+// isLoopback knows the names that always mean this machine (RFC 6761 for those below localhost).
+func isLoopback(name string) bool {
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// cors says to a browser that the page may read the answer. It reports whether that was all that was asked (a preflight).
+// The Origin was checked before.
+func (g gate) cors(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	// What a page may send cannot be listed: the Mcp-Param headers are the tools' business.
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h.Set("Access-Control-Allow-Headers", asked)
+		h.Add("Vary", "Access-Control-Request-Headers")
+	}
+	if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+		h.Set("Access-Control-Allow-Private-Network", "true")
+	}
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}

@@ -1,0 +1,127 @@
+package streamhttp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxMetadata bounds what is read from an authorization server, in bytes.
+const maxMetadata = 1 << 20
+
+// metadataURLs are where an authorization server describes itself, in the order MCP clients try: RFC 8414, then OpenID Connect with
+// the path in the two places it is found at.
+func metadataURLs(issuer string) ([]string, error) {
+	u, err := url.Parse(issuer)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("issuer %q is no URL", issuer)
+	}
+	path := strings.TrimSuffix(u.Path, "/")
+	at := func(path string) string { return u.Scheme + "://" + u.Host + path }
+	urls := []string{at("/.well-known/oauth-authorization-server" + path), at(path + "/.well-known/openid-configuration")}
+	if path != "" {
+		urls = append(urls, at("/.well-known/openid-configuration"+path))
+	}
+	return urls, nil
+}
+
+// findKeys returns the URL of an issuer's keys.
+func findKeys(ctx context.Context, client *http.Client, issuer string) (string, error) {
+	urls, err := metadataURLs(issuer)
+	if err != nil {
+		return "", err
+	}
+	var failures []error
+	for _, where := range urls {
+		keys, err := readMetadata(ctx, client, where, issuer)
+		if err == nil {
+			return keys, nil
+		}
+		failures = append(failures, err)
+	}
+	return "", fmt.Errorf("find the keys of %s: %w", issuer, errors.Join(failures...))
+}
+
+func readMetadata(ctx context.Context, client *http.Client, where, issuer string) (keys string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return "", fmt.Errorf("ask %s: %w", where, err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("ask the issuer: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end or given up: nothing is lost
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("ask %s: %s", where, resp.Status)
+	}
+	var metadata struct {
+		Issuer string `json:"issuer"`
+		Keys   string `json:"jwks_uri"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxMetadata)).Decode(&metadata); err != nil {
+		return "", fmt.Errorf("read %s: %w", where, err)
+	}
+	switch {
+	case metadata.Issuer != issuer: // RFC 8414, 3.3: somebody else's document must not be used
+		return "", fmt.Errorf("read %s: it is of the issuer %q", where, metadata.Issuer)
+	case metadata.Keys == "":
+		return "", fmt.Errorf("read %s: it has no jwks_uri", where)
+	}
+	return metadata.Keys, nil
+}
+
+// keysMemory is how long the issuer's keys are not asked for again. Every token with an unknown key id makes go-oidc ask,
+// and anybody can make such tokens up.
+const keysMemory = 10 * time.Second
+
+// sparing is a transport for one URL that repeats its last answer for keysMemory.
+type sparing struct {
+	base http.RoundTripper // nil: the default
+
+	mu   sync.Mutex
+	when time.Time
+	head http.Header
+	body []byte
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *sparing) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.body == nil || time.Since(s.when) >= keysMemory {
+		if resp, err := s.ask(req); resp != nil || err != nil {
+			return resp, err
+		}
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: s.head, Body: io.NopCloser(bytes.NewReader(s.body)), ContentLength: int64(len(s.body)), Request: req,
+	}, nil
+}
+
+// ask keeps an answer and returns nothing, or returns what is not to be kept.
+func (s *sparing) ask(req *http.Request) (*http.Response, error) {
+	base := s.base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	resp, err := base.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata))
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read the keys: %w", err)
+	}
+	s.when, s.head, s.body = time.Now(), resp.Header, body
+	return nil, nil
+}

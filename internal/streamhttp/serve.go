@@ -1,0 +1,111 @@
+package streamhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// idleConnection is how long a connection without a request is kept. Longer than what proxies use towards their upstream (60
+// s), so that it is they who close and no request meets a closing connection.
+const idleConnection = 2 * time.Minute
+
+// Serve serves a listener until ctx is done, then lets running requests go on for Options.Grace, ends everything, closes
+// the listener and returns nil. Any other end is an error. The front cannot be used afterwards.
+func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           f,
+		TLSConfig:         f.opts.TLS,
+		ReadHeaderTimeout: f.opts.ReadTimeout,
+		IdleTimeout:       idleConnection,
+		MaxHeaderBytes:    f.opts.MaxHeader,
+		ErrorLog:          slog.NewLogLogger(f.opts.Log.Handler(), slog.LevelWarn),
+	}
+	listener = newBoundedListener(listener, f.opts.MaxConnections)
+	served := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-ctx.Done():
+		case <-served: // it failed
+		}
+		f.shutdown(server)
+	}()
+	var err error
+	if f.opts.TLS != nil {
+		err = server.ServeTLS(listener, "", "")
+	} else {
+		err = server.Serve(listener)
+	}
+	close(served)
+	<-stopped
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+}
+
+// shutdown ends streams that have no end, waits for the rest, and cuts what takes longer.
+func (f *Front) shutdown(server *http.Server) {
+	f.endStreams()
+	patience, cancel := context.WithTimeout(context.Background(), f.opts.Grace)
+	defer cancel()
+	if server.Shutdown(patience) != nil {
+		// The connections are cut, which ends the requests; there is nothing more to be done about an error of that.
+		_ = server.Close()
+	}
+	f.Close()
+}
+
+// boundedListener accepts so many connections at once; further ones wait in the system's queue.
+type boundedListener struct {
+	net.Listener
+	places chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newBoundedListener(l net.Listener, most int) *boundedListener {
+	return &boundedListener{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
+}
+
+// Accept implements net.Listener.
+func (l *boundedListener) Accept() (net.Conn, error) {
+	select {
+	case l.places <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		<-l.places
+		return nil, err
+	}
+	return &boundedConn{Conn: conn, release: func() { <-l.places }}, nil
+}
+
+// Close implements net.Listener.
+func (l *boundedListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// boundedConn gives its place back when it is closed.
+type boundedConn struct {
+	net.Conn
+	once    sync.Once
+	release func()
+}
+
+// Close implements net.Conn.
+func (c *boundedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(c.release)
+	return err
+}

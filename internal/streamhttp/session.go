@@ -1,0 +1,246 @@
+package streamhttp
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// session is one client of the legacy era.
+type session struct {
+	id      string
+	owner   string // Peer.Subject
+	hub     Session
+	version atomic.Pointer[string] // the protocol version that was settled on
+	over    chan struct{}          // closed when it has ended
+	shelf   shelf
+
+	calls sync.RWMutex // held for reading while the hub is called, for writing by Close
+	ended bool         // guarded by calls
+
+	attach  sync.Mutex // orders the calls of Attach
+	general *stream    // the GET stream, guarded by attach; nil until the first GET
+
+	idle    time.Duration
+	expiry  *time.Timer // guarded by clock
+	clock   sync.Mutex  // leaf
+	since   time.Time   // when the last request ended
+	present int         // requests under way
+}
+
+// table is the legacy sessions by their id.
+type table struct {
+	mu       sync.RWMutex
+	sessions map[string]*session
+	opening  int // places taken by sessions that the hub is making
+}
+
+// open makes a session for a client, unless there are too many or the hub wants none. The caller's request counts as one of
+// it, until leave.
+func (f *Front) open(peer Peer) *session {
+	s := &session{id: rand.Text(), owner: peer.Subject, over: make(chan struct{}), idle: f.opts.SessionIdle, present: 1}
+	s.shelf.maxQueue, s.shelf.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
+	if !f.table.reserve(f.opts.MaxSessions) {
+		return nil
+	}
+	s.hub = f.hub.Open(peer)
+	f.table.settle(s)
+	if s.hub == nil {
+		return nil
+	}
+	s.clock.Lock()
+	s.since = time.Now()
+	s.expiry = time.AfterFunc(s.idle, func() { f.check(s) })
+	s.clock.Unlock()
+	return s
+}
+
+// reserve takes a place for a session, if there is one.
+func (t *table) reserve(most int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.sessions)+t.opening >= most {
+		return false
+	}
+	t.opening++
+	return true
+}
+
+// settle gives a reserved place to a session, or back if the hub has made none.
+func (t *table) settle(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.opening--
+	if s.hub != nil {
+		t.sessions[s.key()] = s
+	}
+}
+
+// key is what the table is searched by: not the id itself, so that the time a search takes tells nothing of an id.
+func (s *session) key() string { return keyOf(s.id) }
+
+func keyOf(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return string(sum[:])
+}
+
+// find returns the session with an id, of this owner, and counts the caller's request as one of it, until leave.
+func (f *Front) find(id, owner string) *session {
+	f.table.mu.RLock()
+	s := f.table.sessions[keyOf(id)]
+	f.table.mu.RUnlock()
+	if s == nil || subtle.ConstantTimeCompare([]byte(s.owner), []byte(owner)) != 1 || !s.visit() {
+		return nil
+	}
+	return s
+}
+
+func (t *table) remove(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.sessions, s.key())
+}
+
+func (t *table) all() []*session {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := make([]*session, 0, len(t.sessions))
+	for _, s := range t.sessions {
+		all = append(all, s)
+	}
+	return all
+}
+
+// visit counts a request, unless the session is over.
+func (s *session) visit() bool {
+	select {
+	case <-s.over:
+		return false
+	default:
+	}
+	s.clock.Lock()
+	defer s.clock.Unlock()
+	s.present++
+	return true
+}
+
+// leave ends what visit began.
+func (s *session) leave() {
+	s.clock.Lock()
+	defer s.clock.Unlock()
+	s.present--
+	s.since = time.Now()
+}
+
+// check looks whether the session has been idle for long enough, and comes back when it has not.
+func (f *Front) check(s *session) {
+	running := s.shelf.running()
+	s.clock.Lock()
+	wait := s.patience(time.Since(s.since), running)
+	if wait > 0 {
+		s.expiry.Reset(wait)
+	}
+	s.clock.Unlock()
+	if wait <= 0 {
+		f.end(s)
+	}
+}
+
+// runningFactor is how many times longer a session without a connection lives while a request runs in it. It has an end
+// because a server may never answer.
+const runningFactor = 8
+
+// patience is how long the session may still be left alone; 0 or less: it is over. The clock is held.
+func (s *session) patience(alone time.Duration, running bool) time.Duration {
+	switch {
+	case s.present > 0:
+		return s.idle
+	case alone < s.idle:
+		return s.idle - alone
+	case running && alone < runningFactor*s.idle:
+		return s.idle
+	}
+	return 0
+}
+
+// end ends a session. Only the first call does something.
+func (f *Front) end(s *session) {
+	f.table.remove(s)
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended = true
+	s.clock.Lock()
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
+	s.clock.Unlock()
+	s.shelf.end()
+	close(s.over)
+	s.hub.Close()
+}
+
+// message hands a message to the hub. false: the session has ended.
+func (s *session) message(line []byte, reply Stream) bool {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	if s.ended {
+		return false
+	}
+	s.hub.Message(line, reply)
+	return true
+}
+
+func (s *session) gone(reply *stream) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	if !s.ended {
+		s.hub.Gone(reply)
+	}
+}
+
+// listen makes the caller the reader of the GET stream; after says what it has seen, if resumed.
+func (s *session) listen(after uint64, resumed bool) (general *stream, reader uint64) {
+	s.attach.Lock()
+	defer s.attach.Unlock()
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	if s.general == nil {
+		s.general = s.shelf.newEndless()
+	}
+	if resumed {
+		reader = s.general.from(after)
+	} else {
+		reader = s.general.resume()
+	}
+	if !s.ended {
+		s.hub.Attach(s.general)
+	}
+	return s.general, reader
+}
+
+// unlisten says that a reader of the GET stream has gone.
+func (s *session) unlisten(reader uint64) {
+	s.attach.Lock()
+	defer s.attach.Unlock()
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	if s.general.left(reader) && !s.ended {
+		s.hub.Attach(nil)
+	}
+}
+
+// settled remembers the version that initialize has settled on.
+func (s *session) settled(version string) { s.version.Store(&version) }
+
+func (s *session) protocol() string {
+	if v := s.version.Load(); v != nil {
+		return *v
+	}
+	return ""
+}

@@ -1,0 +1,312 @@
+package streamhttp
+
+import (
+	"bytes"
+	"sync"
+)
+
+// shelf is what the streams of one session share: their lock, and the bound on what is kept. A modern request is alone on
+// its shelf.
+type shelf struct {
+	mu       sync.Mutex
+	maxQueue int // bytes that may wait for a reader
+	maxStore int // bytes that are kept, and at most maxKept streams
+	kept     []*stream
+	size     int // bytes of the kept streams
+	lastID   uint64
+	unended  int // requests that have no answer yet
+}
+
+// maxKept bounds the streams of a session that can be resumed: each costs memory even when it is empty.
+const maxKept = 64
+
+// stream is one sequence of messages to the client: the messages that still have to be written and, once it is kept, those
+// that were. What is written is numbered from 1; event id 0 is the one that primes the client.
+type stream struct {
+	shelf   *shelf
+	wake    chan struct{} // something has changed for the reader
+	endless bool          // no answer belongs to it, and it does not end by itself
+
+	// Guarded by shelf.mu.
+	id     uint64   // on a shelf that keeps; 0 for one that is not kept, and for the GET stream
+	due    int      // answers that are to come
+	log    [][]byte // the messages number first, first+1, …
+	first  uint64
+	next   uint64 // the first that is not written yet
+	waits  int    // bytes from next on
+	reader uint64 // who writes it to a connection; 0: nobody
+	last   uint64 // the last reader there was
+	keep   bool   // what is written stays, for another reader
+	ended  bool   // nothing is taken any more
+	lost   bool   // it was ended by its reader's slowness
+}
+
+// newStream makes a stream for due answers, with its first reader.
+func (sh *shelf) newStream(due int) *stream {
+	sh.mu.Lock()
+	sh.unended++
+	sh.mu.Unlock()
+	return &stream{shelf: sh, wake: make(chan struct{}, 1), due: due, first: 1, next: 1, reader: 1, last: 1}
+}
+
+// newEndless makes a stream to which no answers belong; it has no reader yet, and what is sent to it is kept.
+func (sh *shelf) newEndless() *stream {
+	s := &stream{shelf: sh, wake: make(chan struct{}, 1), endless: true, first: 1, next: 1}
+	sh.mu.Lock()
+	s.preserve(0)
+	sh.mu.Unlock()
+	return s
+}
+
+// Send implements Stream.
+func (s *stream) Send(line []byte) {
+	copied := bytes.Clone(line)
+	inOneLine(copied) // an event's data ends with its line
+	final := !s.endless && isAnswer(copied)
+	s.shelf.mu.Lock()
+	if s.ended || s.reader == 0 && !s.keep {
+		s.finish(final)
+		s.shelf.mu.Unlock()
+		return
+	}
+	s.log = append(s.log, copied)
+	s.waits += len(copied)
+	if s.keep {
+		s.shelf.size += len(copied)
+	}
+	s.finish(final)
+	if s.reader != 0 && s.waits > s.shelf.maxQueue && s.waits > len(copied) {
+		s.cut()
+	}
+	s.shelf.trim()
+	s.shelf.mu.Unlock()
+	s.signal()
+}
+
+// finish counts an answer, and ends the stream with the last. The lock is held.
+func (s *stream) finish(final bool) {
+	if !final || s.ended {
+		return
+	}
+	if s.due--; s.due == 0 {
+		s.ended = true
+		s.shelf.unended--
+	}
+}
+
+// cut takes the stream away from its reader, who does not keep up. The lock is held.
+func (s *stream) cut() {
+	s.reader = 0
+	if !s.keep {
+		s.lost = true
+		s.drop()
+	}
+}
+
+// drop ends the stream and forgets what is in it. The lock is held.
+func (s *stream) drop() {
+	if !s.ended && !s.endless {
+		s.shelf.unended--
+	}
+	s.ended = true
+	s.log, s.waits = nil, 0
+	s.first, s.next = 1, 1
+}
+
+func (s *stream) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// preserve makes the stream one that can be resumed. It is called before anything was written. The lock is held.
+func (s *stream) preserve(id uint64) {
+	s.keep, s.id = true, id
+	for _, m := range s.log {
+		s.shelf.size += len(m)
+	}
+	s.shelf.kept = append(s.shelf.kept, s)
+	s.shelf.trim()
+}
+
+// startKeeping gives the stream an id, under which a client finds it again.
+func (s *stream) startKeeping() {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	s.shelf.lastID++
+	s.preserve(s.shelf.lastID)
+}
+
+// keeps reports whether the stream can be resumed.
+func (s *stream) keeps() bool {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	return s.keep
+}
+
+// ends reports whether the stream has ended, though not whether all of it is written.
+func (s *stream) ends() bool {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	return s.ended
+}
+
+// trim forgets the oldest of what is kept until it fits: whole streams that have ended first, then the beginnings of the
+// others. The newest message of a stream stays, as it may be the answer somebody comes back for. The lock is held.
+func (sh *shelf) trim() {
+	for i := 0; i < len(sh.kept) && (sh.size > sh.maxStore || len(sh.kept) > maxKept); {
+		if s := sh.kept[i]; s.ended && s.reader == 0 && i < len(sh.kept)-1 {
+			sh.size -= s.stored()
+			s.keep = false
+			s.drop()
+			sh.kept = append(sh.kept[:i], sh.kept[i+1:]...)
+			continue
+		}
+		i++
+	}
+	for _, s := range sh.kept {
+		for sh.size > sh.maxStore && len(s.log) > 1 && (s.first < s.next || s.reader == 0) {
+			s.forget()
+		}
+	}
+}
+
+func (s *stream) stored() int {
+	n := 0
+	for _, m := range s.log {
+		n += len(m)
+	}
+	return n
+}
+
+// forget drops the oldest message that is kept. The lock is held.
+func (s *stream) forget() {
+	n := len(s.log[0])
+	s.shelf.size -= n
+	s.log[0] = nil
+	s.log = s.log[1:]
+	if s.first == s.next {
+		s.next++
+		s.waits -= n
+	}
+	s.first++
+}
+
+// batch is what a reader has to write now.
+type batch struct {
+	lines [][]byte
+	first uint64 // the number of lines[0]
+	ended bool   // nothing comes after them
+	taken bool   // another reader has the stream, or this one was too slow
+}
+
+// take returns what there is for a reader to write, and counts it as written.
+func (s *stream) take(reader uint64) batch {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	if s.reader != reader {
+		return batch{taken: true}
+	}
+	b := batch{first: s.next, ended: s.ended, lines: s.log[s.next-s.first:]}
+	s.next = s.first + uint64(len(s.log))
+	s.waits = 0
+	if s.keep {
+		b.lines = append([][]byte(nil), b.lines...) // trim changes the log while they are written
+	} else {
+		s.first, s.log = s.next, nil
+	}
+	return b
+}
+
+// only returns the one message of a stream that has ended with its first, and ok. begun says whether there is anything.
+func (s *stream) only() (line []byte, ok, begun bool) {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	if s.ended && len(s.log) == 1 && !s.keep {
+		return s.log[0], true, true
+	}
+	return nil, false, len(s.log) > 0 || s.ended
+}
+
+// from makes the caller the stream's reader, of the messages after the one numbered after.
+func (s *stream) from(after uint64) (reader uint64) {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	s.next = min(max(after+1, s.first), s.first+uint64(len(s.log)))
+	s.waits = 0
+	for _, m := range s.log[s.next-s.first:] {
+		s.waits += len(m)
+	}
+	return s.takeOver()
+}
+
+// resume makes the caller the stream's reader, of what no reader has written yet.
+func (s *stream) resume() (reader uint64) {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	return s.takeOver()
+}
+
+func (s *stream) takeOver() uint64 {
+	s.last++
+	s.reader = s.last
+	s.signal() // whoever read before looks, and goes
+	return s.reader
+}
+
+// left says that a reader has gone. It reports whether the stream was still the reader's own, without its end.
+func (s *stream) left(reader uint64) bool {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	mine := s.reader == reader || s.reader == 0 && s.last == reader
+	if mine {
+		s.reader = 0
+	}
+	waiting := mine && (!s.ended || s.lost)
+	if mine && !s.keep {
+		// Nobody can come back for it. What belongs to it is counted to its end, but not held.
+		s.log, s.waits, s.first, s.next = nil, 0, 1, 1
+	}
+	return waiting
+}
+
+// find returns the kept stream with an id.
+func (sh *shelf) find(id uint64) *stream {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, s := range sh.kept {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// end ends all kept streams and wakes their readers.
+func (sh *shelf) end() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, s := range sh.kept {
+		s.ended = true
+		s.signal()
+	}
+}
+
+// running reports whether a request has no answer yet.
+func (sh *shelf) running() bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.unended > 0
+}
+
+// inOneLine replaces line breaks, which between the tokens of JSON are mere white space, by spaces.
+func inOneLine(line []byte) {
+	for _, c := range []byte{'\n', '\r'} {
+		rest := line
+		for at := bytes.IndexByte(rest, c); at >= 0; at = bytes.IndexByte(rest, c) {
+			rest[at] = ' '
+			rest = rest[at+1:]
+		}
+	}
+}
