@@ -68,7 +68,7 @@ func dialogueOptions(t *testing.T, name string) Options {
 		case "remembers":
 			o.Known = Knowledge{Era: mcp.Legacy, Asked: askedDigest([]byte(`{"protocolVersion":"2025-11-25"}`)),
 				Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}`),
-				Lists:      map[string][]byte{"tools": []byte(`{"tools":[{"name":"a"}]}`)}}
+				Lists:      map[string][]byte{"legacy tools": []byte(`{"tools":[{"name":"a"}]}`)}}
 		case "repeats":
 			o.Replays = []Replay{{Tool: "login"}, {Tool: "open", Arguments: []byte(`{"profile":"x"}`)}}
 		case "idle":

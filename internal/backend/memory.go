@@ -14,7 +14,7 @@ import (
 
 // Knowledge is what runs of a command teach about it. It is kept per command and binary.
 type Knowledge struct {
-	Era      mcp.Era `json:"era"`                // Legacy: do not probe it. Modern: it answers server/discover.
+	Era      mcp.Era `json:"era"`                // by a probe. Legacy: do not probe it again. Modern: it answers, and may speak both.
 	Probe    string  `json:"probe,omitempty"`    // how it took a probe: ok, error, silent, exits
 	Discover []byte  `json:"discover,omitempty"` // raw DiscoverResult of a modern server
 
@@ -22,7 +22,7 @@ type Knowledge struct {
 	// because a server that says the same again is known by that.
 	Asked      string `json:"asked,omitempty"`
 	Initialize []byte `json:"initialize,omitempty"`
-	// Lists are the raw results of the list methods that fit one page.
+	// Lists are the raw results of the list methods that fit one page, by era and list: "legacy tools".
 	Lists map[string][]byte `json:"lists,omitempty"`
 }
 
@@ -49,7 +49,7 @@ func (b *Backend) learn(k Knowledge) {
 
 // learnList keeps a list that the serving process gave the client in one piece; nil: it has none in one piece.
 func (b *Backend) learnList(l mcp.List, result []byte) {
-	key := l.String()
+	key := b.listKey(l)
 	if len(result) > rememberedMost || jsonrpc.Find(result, "nextCursor").Present() {
 		result = nil
 	}
@@ -67,6 +67,9 @@ func (b *Backend) learnList(l mcp.List, result []byte) {
 	b.opts.Known.Lists = lists
 	b.world.Remember(b.opts.Known)
 }
+
+// listKey is under which a list is remembered: a server that speaks both eras writes its results differently.
+func (b *Backend) listKey(l mcp.List) string { return b.session.Era.String() + " " + l.String() }
 
 // initializeFromMemory answers the client's handshake with what an earlier run of the same command answered, while the
 // server is still starting, or asleep. The server gets its handshake when it is up, and differences are announced then.
@@ -96,7 +99,7 @@ func (b *Backend) settled(result []byte) {
 // listFromMemory answers a list request while there is no server yet that could.
 func (b *Backend) listFromMemory(c *call) bool {
 	l, _ := mcp.ListOf(c.method)
-	result := b.opts.Known.Lists[l.String()]
+	result := b.opts.Known.Lists[b.listKey(l)]
 	up := b.process.up && b.process.answered
 	if up || b.opts.NoFastStart || result == nil || !c.first || b.session.Seen(l) != nil && !b.asleep() || b.hopeless() ||
 		!b.session.Answered() && b.session.Era != mcp.Modern {

@@ -113,7 +113,9 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 			b.disarm(timerProbe)
 			b.process.era = mcp.Modern
 			b.introduction = string(result)
-			b.learn(Knowledge{Era: mcp.Modern, Probe: "ok", Discover: result})
+			known := b.opts.Known
+			known.Era, known.Probe, known.Discover = mcp.Modern, "ok", result
+			b.learn(known)
 		}
 		return b.withResult(line, mcp.AdvertiseListChanged(result, b.tools.on))
 	}

@@ -191,7 +191,9 @@ func (b *Backend) initializeAnswered(c *call, line []byte) []byte {
 	b.process.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
 	b.sayInitialized(b.process)
 	b.endFirstStart()
-	b.learn(Knowledge{Era: mcp.Legacy, Probe: b.opts.Known.Probe, Asked: askedDigest(b.session.InitParams), Initialize: result})
+	known := b.opts.Known // that it answers initialize says nothing of how it takes a probe
+	known.Asked, known.Initialize = askedDigest(b.session.InitParams), result
+	b.learn(known)
 	b.cameUp(b.process)
 	b.introduce()
 	shown := mcp.AdvertiseListChanged(result, b.tools.on)
