@@ -67,6 +67,7 @@ func (b *Backend) handed(c *call) {
 	if c.method == mcp.Initialize {
 		b.process.asked = c.seq
 	}
+	b.probeSent(c)
 	b.calls.hand(c, b.now, b.process.gen, b.process.sent-1)
 	if b.health != nil {
 		b.health.Called(b.now)

@@ -128,7 +128,7 @@ func (b *Backend) carryOut(actions []supervise.Action) {
 
 // spawn starts the next serving process and greets it.
 func (b *Backend) spawn(a supervise.Spawn) {
-	b.probe = probe{}
+	b.newProcessForProbe()
 	p, err := b.start(Launch{a.Gen, a.Reason, anew(a.Cause, a.Source)}, serving)
 	if err != nil {
 		b.lastOut = lastExit{code: -1, at: b.now, why: "could not be started: " + err.Error()}
@@ -238,7 +238,8 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 
 func (b *Backend) servingExited(p *process, exit Exit) {
 	b.lastOut = p.ending
-	probed := b.probe.active
+	// One that ended before it had read the probe did not end because of it; the next one gets it.
+	probed := b.probe.active && b.probe.seen && exit.Unread == 0
 	if probed {
 		b.probeFailed("exits")
 	}

@@ -45,7 +45,7 @@ func (b *Backend) clientDiscover(c *call, line []byte) {
 		b.probeAnswered("known to be legacy")
 		b.notFound(c)
 	default:
-		b.probe = probe{active: true, seen: true, seq: c.seq, sentAt: b.now}
+		b.probe = probe{active: true, seq: c.seq, sentAt: b.now}
 		b.arm(timerProbe, probeLook)
 		b.submit(c, line)
 	}
@@ -66,28 +66,53 @@ func (b *Backend) probeTick() {
 	if !b.probe.active {
 		return
 	}
-	if p := b.process; p.up && b.probe.readAt.IsZero() {
+	if p := b.process; p.up && b.probe.seen && b.probe.readAt.IsZero() {
 		if n, ok := p.server.Unread(); ok && n == 0 {
 			b.probe.readAt = b.now
 		}
 	}
 	read := !b.probe.readAt.IsZero() && b.now.Sub(b.probe.readAt) >= b.opts.ProbeSilence
-	if read || b.now.Sub(b.probe.sentAt) >= b.opts.ProbePatience {
+	switch {
+	case read:
 		b.probeFailed("silent")
 		b.replaceProbed()
+	case b.now.Sub(b.probe.sentAt) >= b.opts.ProbePatience:
+		b.endProbe("not read in time") // which says nothing of the server's era
+		b.replaceProbed()
+	default:
+		b.arm(timerProbe, probeLook)
+	}
+}
+
+// probeSent notes that the running process is given the probe.
+func (b *Backend) probeSent(c *call) {
+	if b.probe.active && c.seq == b.probe.seq {
+		b.probe.seen = true
+	}
+}
+
+// newProcessForProbe lets a probe wait for a process that has just been started.
+func (b *Backend) newProcessForProbe() {
+	if !b.probe.active {
+		b.probe = probe{}
 		return
 	}
-	b.arm(timerProbe, probeLook)
+	b.probe.seen, b.probe.readAt = false, time.Time{}
 }
 
 // probeFailed ends a probe that showed a legacy server.
 func (b *Backend) probeFailed(how string) {
-	b.probe.active = false
-	b.disarm(timerProbe)
 	known := b.opts.Known
 	known.Era, known.Probe, known.Discover = mcp.Legacy, how, nil
 	b.learn(known)
-	b.probeAnswered("the server is legacy (" + how + ")")
+	b.endProbe("the server is legacy (" + how + ")")
+}
+
+// endProbe lets the client fall back to the legacy handshake.
+func (b *Backend) endProbe(why string) {
+	b.probe.active = false
+	b.disarm(timerProbe)
+	b.probeAnswered(why)
 	for c := range b.calls.all {
 		if c.seq == b.probe.seq {
 			b.notFound(c)
@@ -98,7 +123,7 @@ func (b *Backend) probeFailed(how string) {
 
 // replaceProbed gives the client that will now send initialize a process that has seen nothing.
 func (b *Backend) replaceProbed() {
-	if b.process.up {
+	if b.process.up && b.probe.seen {
 		b.step(supervise.Restart{Cause: supervise.Replace, Reason: "it was probed"})
 	}
 }

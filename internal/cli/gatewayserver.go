@@ -20,6 +20,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway"
 	"github.com/outlive-mcp/outlive/internal/host"
 	"github.com/outlive-mcp/outlive/internal/logline"
+	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/remote"
 	"github.com/outlive-mcp/outlive/internal/watch"
 )
@@ -89,7 +90,8 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 		servers = append(servers, gateway.Server{
 			Catalog: catalog.Server{Name: c.Name, Prefix: c.Prefix, Allow: c.Allow, Deny: c.Deny, Rename: c.Rename},
 			Shared:  c.Shared, Instances: c.Instances, Digest: one.digest,
-			Lazy: one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
+			Legacy: loadKnowledge(one.known).Era == mcp.Legacy,
+			Lazy:   one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
 		})
 	}
 	if err := file.Err(); err != nil {

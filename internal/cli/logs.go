@@ -8,7 +8,8 @@ func newLogs(io streams) *cobra.Command {
 		Use:   "logs NAME",
 		Short: "Show a server's stderr, kept across its restarts",
 		Long: `Show what the server NAME has written to its stderr since its outlive started. The file itself is named by
-"outlive status --json" (log_path) and outlasts the run.
+"outlive status --json" (log_path) and outlasts the run. A server behind a gateway is GATEWAY/SERVER, or just SERVER
+where nothing else is called so.
 
 EXIT STATUS
   0  shown

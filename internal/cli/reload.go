@@ -10,9 +10,9 @@ func newReload(io streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reload [NAME]",
 		Short: "Have a running gateway read its configuration again",
-		Long: `Have the gateway NAME (default: gateway) read its configuration again. Servers that are configured differently are replaced
-once their requests are answered; the others are not touched. If the configuration has mistakes, what was there before
-goes on.
+		Long: `Have the gateway NAME (default: the only one that runs) read its configuration again. Servers that are configured
+differently are replaced once their requests are answered; the others are not touched. If the configuration has mistakes,
+they are shown, and what was there before goes on.
 
 EXIT STATUS
   0  the configuration is in use
@@ -20,16 +20,16 @@ EXIT STATUS
   2  the name is ambiguous`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := "gateway"
+			name := ""
 			if len(args) > 0 {
 				name = args[0]
 			}
-			instance, err := findInstance(name)
+			instance, err := findGateway(name)
 			if err != nil {
 				return err
 			}
 			if err := instance.Reload(cmd.Context()); err != nil {
-				return fail(exitFailure, "reload %s: %w", name, err)
+				return fail(exitFailure, "reload %w", err)
 			}
 			_, err = fmt.Fprintf(io.out, "%s: configuration read\n", instance.Name)
 			return err

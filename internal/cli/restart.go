@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/control"
 )
 
 func newRestart(io streams) *cobra.Command {
@@ -15,6 +17,7 @@ func newRestart(io streams) *cobra.Command {
 		Use:   "restart NAME",
 		Short: "Restart one server; return when the new one is ready",
 		Long: `Restart the server NAME and return when the new process is ready. The client behind it notices nothing.
+A server behind a gateway is GATEWAY/SERVER, or just SERVER where nothing else is called so; all its processes are replaced.
 Where several servers have one name, say NAME@PID with the PID of its outlive.
 
 EXIT STATUS
@@ -33,12 +36,28 @@ EXIT STATUS
 			if err != nil {
 				return fail(exitFailure, "restart %s: %w", args[0], err)
 			}
-			_, err = fmt.Fprintf(io.out, "%s: ready after %d ms (PID %d, restart #%d)\n", instance.Name, result.TookMS,
-				result.ServerPID, result.Generation)
+			_, err = fmt.Fprintln(io.out, restarted(instance, result))
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "outlive restart", "why, for the audit log")
 	cmd.Flags().DurationVar(&patience, "timeout", 3*time.Minute, "how long to wait for the new process")
 	return cmd
+}
+
+// restarted tells of a restart that went well.
+func restarted(i control.Instance, r control.Result) string {
+	name := i.Name
+	if i.Server != "" {
+		name += "/" + i.Server
+	}
+	switch {
+	case i.Server != "" && r.Processes == 0:
+		return name + ": nothing runs; it starts when it is needed"
+	case r.Processes > 1:
+		return fmt.Sprintf("%s: %d processes ready after %d ms", name, r.Processes, r.TookMS)
+	case r.ServerPID == 0:
+		return fmt.Sprintf("%s: connected again after %d ms", name, r.TookMS)
+	}
+	return fmt.Sprintf("%s: ready after %d ms (PID %d, restart #%d)", name, r.TookMS, r.ServerPID, r.Generation)
 }

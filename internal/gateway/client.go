@@ -148,7 +148,7 @@ func (s *Session) list(e *exchange, cursor []byte) {
 	}
 	sc.whenListed(s, string(e.id), func() {
 		view := sc.current()
-		result, err := view.Page(kind, cursor, listPage)
+		result, err := view.Page(kind, cursor, 0) // as many as fit a line: many clients read the first page only
 		if err != nil {
 			e.refuse(jsonrpc.InvalidParams, "the list has changed since this cursor was given: begin again")
 			return
@@ -163,9 +163,6 @@ func (s *Session) list(e *exchange, cursor []byte) {
 		e.answer(result)
 	})
 }
-
-// listPage is how many entries one page has: enough that hardly anybody needs a second one.
-const listPage = 1000
 
 // notification takes a notification of the client.
 func (s *Session) notification(line []byte) {

@@ -43,6 +43,7 @@ type Server struct {
 	Instances int            // processes that share the calls where clients share; 0: 1
 	Lazy      bool           // not started before it is needed
 	Sleeps    bool           // ends when it is not used: it must not be kept awake by being listened to
+	Legacy    bool           // it is known not to speak the modern era, and not asked again
 	Digest    string         // differs whenever anything about the server is configured differently
 }
 
@@ -96,6 +97,14 @@ type server struct {
 	removed bool
 }
 
+func newServer(s Server) *server {
+	one := &server{Server: s}
+	if s.Legacy {
+		one.modern = refuses
+	}
+	return one
+}
+
 // verdict is what experience says about a server and an era.
 type verdict uint8
 
@@ -138,10 +147,12 @@ func (g *Gateway) SetServers(now time.Time, servers []Server) {
 			continue
 		}
 		if i < 0 {
-			g.servers = append(g.servers, &server{Server: s})
+			g.servers = append(g.servers, newServer(s))
 			continue
 		}
-		g.servers = append(g.servers, &server{Server: s, known: was[i].known, about: was[i].about})
+		next := newServer(s)
+		next.known, next.about = was[i].known, was[i].about
+		g.servers = append(g.servers, next)
 	}
 	for _, old := range was {
 		if !slices.Contains(g.servers, old) {

@@ -26,8 +26,6 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	if server.AuthorizationEndpoint == "" {
 		return g, fmt.Errorf("the metadata of %s names no authorization endpoint", server.Issuer)
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.opts.Patience)
-	defer cancel()
 	listener, err := o.listen(g.RedirectURI)
 	if err != nil {
 		return g, fmt.Errorf("wait for the browser: %w", err)
@@ -96,6 +94,8 @@ func consentURL(g Grant, server authServer, scopes []string, verifier, state str
 
 // askUser shows the page and waits for the browser to come back with the code.
 func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string, check redirectCheck) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.opts.Patience)
+	defer cancel()
 	type reply struct {
 		code string
 		err  error

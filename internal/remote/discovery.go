@@ -85,10 +85,12 @@ func (o *OAuth) resourceOf(ctx context.Context, endpoint *url.URL, asked challen
 	for _, place := range places {
 		var found resourceMetadata
 		err := o.getJSON(ctx, place, &found)
-		if errors.Is(err, errNotThere) && asked.metadata == "" {
+		switch {
+		case errors.Is(err, errNotThere) && asked.metadata == "":
 			continue
-		}
-		if err != nil {
+		case errors.Is(err, errNotThere):
+			return found, fmt.Errorf("the server says that its authorization metadata is at %s, and it is not", place)
+		case err != nil:
 			return found, fmt.Errorf("read the server's authorization metadata: %w", err)
 		}
 		if !covers(found.Resource, endpoint) {

@@ -30,8 +30,8 @@
 //	  a body that is no message
 //	an answer longer than [Options.MaxMessage]           answer, unknown
 //
-// The other requests in flight at an End get [Options.Grace] to be answered. A notification is sent again like a request; if the
-// server refuses it, that is logged.
+// The other requests in flight at an End get [Options.Grace] to be answered. A notification is sent again like a request; if the server
+// refuses it, or does not accept it in time, that is logged.
 //
 // server/discover is a request like any other: whatever a legacy server says to it comes back as an error for its id.
 //

@@ -27,7 +27,7 @@ type tokenRefusal struct {
 }
 
 func (r tokenRefusal) Error() string {
-	return strings.TrimSuffix(oneLineText(r.Code+": "+r.Description), ": ")
+	return strings.TrimSuffix(oneLineText(r.Code+": "+r.Description), ":")
 }
 
 // tokenAnswer is its yes (RFC 6749, 5.1).

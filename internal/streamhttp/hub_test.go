@@ -29,6 +29,8 @@ type testHub struct {
 	full   bool // it wants no more sessions
 	params map[string][]ParamHeader
 
+	news chan struct{} // if not nil: gets a token for every session
+
 	mu       sync.Mutex
 	sessions []*testSession
 }
@@ -41,6 +43,9 @@ func (h *testHub) Open(p Peer) Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions = append(h.sessions, s)
+	if h.news != nil {
+		h.news <- struct{}{}
+	}
 	return s
 }
 

@@ -127,7 +127,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 		}
 	}
 	p.front, p.w, p.r, p.session, p.over = f, w, r, s, s.over
-	p.stream, p.reader = s.shelf.newStream(due), 1
+	p.stream, p.reader = s.shelf.newStream(due)
 	version := s.protocol()
 	if p.opened {
 		first := messages[0].line

@@ -58,7 +58,8 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who Claims, l
 		return
 	}
 	alone := &shelf{maxQueue: f.opts.QueueBytes}
-	p := reply{front: f, w: w, r: r, stream: alone.newStream(1), reader: 1, id: id, over: f.stop}
+	p := reply{front: f, w: w, r: r, id: id, over: f.stop}
+	p.stream, p.reader = alone.newStream(1)
 	if mcp.Lookup(e.Method.Of(line)) == mcp.Listen {
 		p.drain = f.drain
 	}

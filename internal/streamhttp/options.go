@@ -40,8 +40,8 @@ type Options struct {
 	// SessionIdle is after how long without any HTTP request a legacy session ends. An open stream keeps it, and so does a
 	// request that still runs, that for up to eight times as long. 0: 30 min.
 	SessionIdle time.Duration
-	// QueueBytes is how much may wait for a client that does not read; over that its stream is cut. 0: 4 MiB. One message
-	// is always taken, however long.
+	// QueueBytes is how much may wait for a client that does not read; a message that comes on top of more cuts its stream.
+	// 0: 16 MiB.
 	QueueBytes int
 	// StoreBytes is how much of the event streams is kept for each legacy session, for Last-Event-ID. 0: 4 MiB.
 	StoreBytes int
@@ -106,7 +106,7 @@ func (o Options) withDefaults() Options {
 	o.MaxSessions = orDefault(o.MaxSessions, 1000)
 	o.MaxConnections = orDefault(o.MaxConnections, 1000)
 	o.SessionIdle = orDefault(o.SessionIdle, 30*time.Minute)
-	o.QueueBytes = orDefault(o.QueueBytes, 4<<20)
+	o.QueueBytes = orDefault(o.QueueBytes, 16<<20)
 	o.StoreBytes = orDefault(o.StoreBytes, 4<<20)
 	o.StreamAfter = orDefault(o.StreamAfter, time.Second)
 	o.KeepAlive = orDefault(o.KeepAlive, 15*time.Second)

@@ -13,7 +13,7 @@ type reply struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	stream  *stream
-	reader  uint64
+	reader  *reader
 	id      []byte          // raw, of the request; nil for GET and batches
 	session *session        // nil in the modern era
 	events  bool            // as an event stream in any case
@@ -52,7 +52,7 @@ func (p *reply) runSingle() (done bool) {
 			defer timer.Stop()
 		}
 		select {
-		case <-p.stream.wake:
+		case <-p.reader.wake:
 		case <-timer.C:
 			return false
 		case <-p.r.Context().Done():
@@ -142,7 +142,7 @@ func (p *reply) runEvents() {
 func (p *reply) wait(out *eventWriter, alive *time.Timer) bool {
 	for {
 		select {
-		case <-p.stream.wake:
+		case <-p.reader.wake:
 			return true
 		case <-alive.C:
 			if out.comment() != nil {

@@ -128,9 +128,9 @@ func TestAnswerNobodyCanAskForIsNotKept(t *testing.T) {
 func TestStreamIsSeenOnceAndInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sh := &shelf{maxQueue: 1 << 20, maxStore: 1 << 20}
-		s := sh.newStream(1)
+		s, reader := sh.newStream(1)
 		s.startKeeping()
-		reader, sent, seen := uint64(1), 0, uint64(0)
+		sent, seen := 0, uint64(0)
 		connected := true
 		read := func() {
 			b := s.take(reader)
@@ -179,9 +179,9 @@ func TestStoreIsBounded(t *testing.T) {
 	const most = 2000
 	sh := &shelf{maxQueue: 1 << 20, maxStore: most}
 	for i := range 200 {
-		s := sh.newStream(1)
+		s, first := sh.newStream(1)
 		s.startKeeping()
-		s.left(1)
+		s.left(first)
 		for n := range 50 {
 			s.Send([]byte(note(n)))
 		}
@@ -193,11 +193,12 @@ func TestStoreIsBounded(t *testing.T) {
 		if total != sh.size || total > most || len(sh.kept) > maxKept {
 			t.Fatalf("after %d streams: %d bytes counted as %d, in %d streams", i, total, sh.size, len(sh.kept))
 		}
-		b := s.take(s.from(0))
+		back := s.from(0)
+		b := s.take(back)
 		if last := string(b.lines[len(b.lines)-1]); last != result(i) || !b.ended {
 			t.Fatalf("the newest is %s", last)
 		}
-		s.left(s.last)
+		s.left(back)
 	}
 	if sh.running() {
 		t.Error("requests that were answered count as running")
@@ -208,21 +209,22 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		t.Run(fmt.Sprintf("resumable %v", keep), func(t *testing.T) {
 			sh := &shelf{maxQueue: 100, maxStore: 1000}
-			s := sh.newStream(1)
+			s, first := sh.newStream(1)
 			if keep {
 				s.startKeeping()
 			}
-			s.Send([]byte(strings.Repeat("x", 200))) // one message is taken, however long
-			if b := s.take(1); b.taken || len(b.lines) != 1 {
+			s.Send([]byte(note(1)))
+			s.Send([]byte(strings.Repeat("x", 200))) // one message is taken, however long, and behind a short one too
+			if b := s.take(first); b.taken || len(b.lines) != 2 {
 				t.Fatalf("one long message: %+v", b)
 			}
 			for n := range 10 {
 				s.Send([]byte(note(n)))
 			}
-			if b := s.take(1); !b.taken {
+			if b := s.take(first); !b.taken {
 				t.Fatal("it still has the stream")
 			}
-			if !s.left(1) {
+			if !s.left(first) {
 				t.Error("nobody was told that the client is gone")
 			}
 			s.Send([]byte(result(1)))
@@ -233,5 +235,27 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 				t.Error("the request counts as running")
 			}
 		})
+	}
+}
+
+// Two connections wait for one stream, the old one not knowing yet that it is replaced: each is woken for itself.
+func TestReplacedReaderAndTheNewOneAreBothWoken(t *testing.T) {
+	sh := &shelf{maxQueue: 1000, maxStore: 1000}
+	s, old := sh.newStream(1)
+	s.startKeeping()
+	fresh := s.resume()
+	s.Send([]byte(note(1)))
+	for name, r := range map[string]*reader{"the replaced": old, "the new": fresh} {
+		select {
+		case <-r.wake:
+		default:
+			t.Errorf("%s reader sleeps on", name)
+		}
+	}
+	if !s.take(old).taken || len(s.take(fresh).lines) != 1 {
+		t.Error("the message went to the wrong one")
+	}
+	if s.left(old) {
+		t.Error("the replaced reader's leaving counts as the client's")
 	}
 }

@@ -82,7 +82,7 @@ func TestShutdownIsGraceful(t *testing.T) {
 }
 
 func TestShutdownCutsWhatTakesTooLong(t *testing.T) {
-	hub := &testHub{answer: silent}
+	hub := &testHub{answer: silent, news: make(chan struct{}, 1)}
 	address, stop := run(t, hub, Options{Grace: 10 * time.Millisecond})
 	w := at(t, address)
 	go func() {
@@ -91,9 +91,7 @@ func TestShutdownCutsWhatTakesTooLong(t *testing.T) {
 			resp.Body.Close()
 		}
 	}()
-	for hub.opened() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	<-hub.news
 	s := hub.session(0)
 	s.await(t, "message")
 	if err := stop(); err != nil {

@@ -205,7 +205,7 @@ func (s *session) gone(reply *stream) {
 }
 
 // listen makes the caller the reader of the GET stream; after says what it has seen, if resumed.
-func (s *session) listen(after uint64, resumed bool) (general *stream, reader uint64) {
+func (s *session) listen(after uint64, resumed bool) (general *stream, r *reader) {
 	s.attach.Lock()
 	defer s.attach.Unlock()
 	s.calls.RLock()
@@ -214,23 +214,23 @@ func (s *session) listen(after uint64, resumed bool) (general *stream, reader ui
 		s.general = s.shelf.newEndless()
 	}
 	if resumed {
-		reader = s.general.from(after)
+		r = s.general.from(after)
 	} else {
-		reader = s.general.resume()
+		r = s.general.resume()
 	}
 	if !s.ended {
 		s.hub.Attach(s.general)
 	}
-	return s.general, reader
+	return s.general, r
 }
 
 // unlisten says that a reader of the GET stream has gone.
-func (s *session) unlisten(reader uint64) {
+func (s *session) unlisten(r *reader) {
 	s.attach.Lock()
 	defer s.attach.Unlock()
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	if s.general.left(reader) && !s.ended {
+	if s.general.left(r) && !s.ended {
 		s.hub.Attach(nil)
 	}
 }

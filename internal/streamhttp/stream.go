@@ -24,34 +24,53 @@ const maxKept = 64
 // that were. What is written is numbered from 1; event id 0 is the one that primes the client.
 type stream struct {
 	shelf   *shelf
-	wake    chan struct{} // something has changed for the reader
-	endless bool          // no answer belongs to it, and it does not end by itself
+	endless bool // no answer belongs to it, and it does not end by itself
 
 	// Guarded by shelf.mu.
 	id     uint64   // on a shelf that keeps; 0 for one that is not kept, and for the GET stream
 	due    int      // answers that are to come
 	log    [][]byte // the messages number first, first+1, …
 	first  uint64
-	next   uint64 // the first that is not written yet
-	waits  int    // bytes from next on
-	reader uint64 // who writes it to a connection; 0: nobody
-	last   uint64 // the last reader there was
-	keep   bool   // what is written stays, for another reader
-	ended  bool   // nothing is taken any more
-	lost   bool   // it was ended by its reader's slowness
+	next   uint64  // the first that is not written yet
+	waits  int     // bytes from next on
+	reader *reader // who writes it to a connection; nil: nobody
+	last   *reader // the last there was
+	keep   bool    // what is written stays, for another reader
+	ended  bool    // nothing is taken any more
+	lost   bool    // it was ended by its reader's slowness
+}
+
+// reader is one connection that a stream is written to. Each has a channel for itself, so that none takes what is to wake
+// another.
+type reader struct {
+	wake chan struct{} // holds a token when there is something to look at
+}
+
+func newReader() *reader { return &reader{wake: make(chan struct{}, 1)} }
+
+// signal wakes a reader; nil is nobody.
+func (r *reader) signal() {
+	if r == nil {
+		return
+	}
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
 }
 
 // newStream makes a stream for due answers, with its first reader.
-func (sh *shelf) newStream(due int) *stream {
+func (sh *shelf) newStream(due int) (*stream, *reader) {
 	sh.mu.Lock()
 	sh.unended++
 	sh.mu.Unlock()
-	return &stream{shelf: sh, wake: make(chan struct{}, 1), due: due, first: 1, next: 1, reader: 1, last: 1}
+	r := newReader()
+	return &stream{shelf: sh, due: due, first: 1, next: 1, reader: r, last: r}, r
 }
 
 // newEndless makes a stream to which no answers belong; it has no reader yet, and what is sent to it is kept.
 func (sh *shelf) newEndless() *stream {
-	s := &stream{shelf: sh, wake: make(chan struct{}, 1), endless: true, first: 1, next: 1}
+	s := &stream{shelf: sh, endless: true, first: 1, next: 1}
 	sh.mu.Lock()
 	s.preserve(0)
 	sh.mu.Unlock()
@@ -64,23 +83,24 @@ func (s *stream) Send(line []byte) {
 	inOneLine(copied) // an event's data ends with its line
 	final := !s.endless && isAnswer(copied)
 	s.shelf.mu.Lock()
-	if s.ended || s.reader == 0 && !s.keep {
+	if s.ended || s.reader == nil && !s.keep {
 		s.finish(final)
 		s.shelf.mu.Unlock()
 		return
 	}
+	tooSlow := s.waits > s.shelf.maxQueue // before this one: a long answer behind a short note is nobody's slowness
 	s.log = append(s.log, copied)
 	s.waits += len(copied)
 	if s.keep {
 		s.shelf.size += len(copied)
 	}
 	s.finish(final)
-	if s.reader != 0 && s.waits > s.shelf.maxQueue && s.waits > len(copied) {
+	s.reader.signal()
+	if s.reader != nil && tooSlow {
 		s.cut()
 	}
 	s.shelf.trim()
 	s.shelf.mu.Unlock()
-	s.signal()
 }
 
 // finish counts an answer, and ends the stream with the last. The lock is held.
@@ -96,7 +116,7 @@ func (s *stream) finish(final bool) {
 
 // cut takes the stream away from its reader, who does not keep up. The lock is held.
 func (s *stream) cut() {
-	s.reader = 0
+	s.reader = nil // it was woken by what is too much, and sees that
 	if !s.keep {
 		s.lost = true
 		s.drop()
@@ -111,13 +131,6 @@ func (s *stream) drop() {
 	s.ended = true
 	s.log, s.waits = nil, 0
 	s.first, s.next = 1, 1
-}
-
-func (s *stream) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // preserve makes the stream one that can be resumed. It is called before anything was written. The lock is held.
@@ -156,7 +169,7 @@ func (s *stream) ends() bool {
 // others. The newest message of a stream stays, as it may be the answer somebody comes back for. The lock is held.
 func (sh *shelf) trim() {
 	for i := 0; i < len(sh.kept) && (sh.size > sh.maxStore || len(sh.kept) > maxKept); {
-		if s := sh.kept[i]; s.ended && s.reader == 0 && i < len(sh.kept)-1 {
+		if s := sh.kept[i]; s.ended && s.reader == nil && i < len(sh.kept)-1 {
 			sh.size -= s.stored()
 			s.keep = false
 			s.drop()
@@ -166,7 +179,7 @@ func (sh *shelf) trim() {
 		i++
 	}
 	for _, s := range sh.kept {
-		for sh.size > sh.maxStore && len(s.log) > 1 && (s.first < s.next || s.reader == 0) {
+		for sh.size > sh.maxStore && len(s.log) > 1 && (s.first < s.next || s.reader == nil) {
 			s.forget()
 		}
 	}
@@ -202,10 +215,10 @@ type batch struct {
 }
 
 // take returns what there is for a reader to write, and counts it as written.
-func (s *stream) take(reader uint64) batch {
+func (s *stream) take(r *reader) batch {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
-	if s.reader != reader {
+	if s.reader != r {
 		return batch{taken: true}
 	}
 	b := batch{first: s.next, ended: s.ended, lines: s.log[s.next-s.first:]}
@@ -230,7 +243,7 @@ func (s *stream) only() (line []byte, ok, begun bool) {
 }
 
 // from makes the caller the stream's reader, of the messages after the one numbered after.
-func (s *stream) from(after uint64) (reader uint64) {
+func (s *stream) from(after uint64) *reader {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	s.next = min(max(after+1, s.first), s.first+uint64(len(s.log)))
@@ -242,26 +255,26 @@ func (s *stream) from(after uint64) (reader uint64) {
 }
 
 // resume makes the caller the stream's reader, of what no reader has written yet.
-func (s *stream) resume() (reader uint64) {
+func (s *stream) resume() *reader {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	return s.takeOver()
 }
 
-func (s *stream) takeOver() uint64 {
-	s.last++
+func (s *stream) takeOver() *reader {
+	s.reader.signal() // whoever read before looks, and goes
+	s.last = newReader()
 	s.reader = s.last
-	s.signal() // whoever read before looks, and goes
 	return s.reader
 }
 
 // left says that a reader has gone. It reports whether the stream was still the reader's own, without its end.
-func (s *stream) left(reader uint64) bool {
+func (s *stream) left(r *reader) bool {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
-	mine := s.reader == reader || s.reader == 0 && s.last == reader
+	mine := s.reader == r || s.reader == nil && s.last == r
 	if mine {
-		s.reader = 0
+		s.reader = nil
 	}
 	waiting := mine && (!s.ended || s.lost)
 	if mine && !s.keep {
@@ -289,7 +302,7 @@ func (sh *shelf) end() {
 	defer sh.mu.Unlock()
 	for _, s := range sh.kept {
 		s.ended = true
-		s.signal()
+		s.reader.signal()
 	}
 }
 

@@ -1,0 +1,217 @@
+package remote
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// documents serves JSON documents by path and remembers what was asked for. SELF in them is the server's origin.
+func documents(t *testing.T, byPath map[string]string) (origin string, o *OAuth, asked *[]string) {
+	asked = new([]string)
+	var s *httptest.Server
+	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked = append(*asked, r.URL.Path)
+		text, ok := byPath[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		reply(w, strings.ReplaceAll(text, "SELF", s.URL))
+	}))
+	transport := &http.Transport{}
+	t.Cleanup(func() { transport.CloseIdleConnections(); s.Close() })
+	return s.URL, NewOAuth(OAuthOptions{Transport: transport}), asked
+}
+
+func TestDiscovery(t *testing.T) {
+	const root, named = "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"
+	const server = `{"issuer":"SELF%s","token_endpoint":"SELF/token"}`
+	for _, tc := range []struct {
+		name   string
+		asked  string // resource_metadata of the challenge
+		have   map[string]string
+		want   string // token endpoint and resource, or part of the error
+		places []string
+	}{
+		{
+			name: "the challenge says where", asked: "SELF/meta",
+			have: map[string]string{
+				"/meta": `{"resource":"SELF/mcp","authorization_servers":["SELF/t"]}`,
+				"/.well-known/oauth-authorization-server/t": fmt.Sprintf(server, "/t"),
+			},
+			want: "SELF/token SELF/mcp", places: []string{"/meta", "/.well-known/oauth-authorization-server/t"},
+		}, {
+			name: "at the root, and OpenID at the end",
+			have: map[string]string{
+				root:                                  `{"resource":"SELF","authorization_servers":["SELF/t"]}`,
+				"/t/.well-known/openid-configuration": fmt.Sprintf(server, "/t"),
+			},
+			want: "SELF/token SELF",
+			places: []string{named, root, "/.well-known/oauth-authorization-server/t", "/.well-known/openid-configuration/t",
+				"/t/.well-known/openid-configuration"},
+		}, {
+			name: "a page in place of metadata",
+			have: map[string]string{named: `<html>`, root: `{"resource":"SELF/","authorization_servers":["SELF"]}`,
+				"/.well-known/openid-configuration": fmt.Sprintf(server, "")},
+			want:   "SELF/token SELF/",
+			places: []string{named, root, "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"},
+		}, {
+			name: "2025-03-26, metadata", have: map[string]string{"/.well-known/oauth-authorization-server": fmt.Sprintf(server, "")},
+			want: "SELF/token SELF/mcp", places: []string{named, root, "/.well-known/oauth-authorization-server"},
+		}, {
+			name: "2025-03-26, nothing", want: "SELF/token SELF/mcp",
+			places: []string{named, root, "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"},
+		}, {
+			name: "the challenge leads nowhere", asked: "SELF/meta", want: "and it is not", places: []string{"/meta"},
+		}, {
+			name: "no authorization server", have: map[string]string{named: `{"resource":"SELF/mcp"}`},
+			want: "names no authorization server", places: []string{named},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			origin, o, places := documents(t, tc.have)
+			endpoint, err := url.Parse(origin + "/mcp")
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := o.discover(t.Context(), endpoint, challenge{metadata: strings.ReplaceAll(tc.asked, "SELF", origin)})
+			got := strings.ReplaceAll(d.server.TokenEndpoint+" "+d.resource, origin, "SELF")
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+			if diff := cmp.Diff(tc.places, *places); diff != "" {
+				t.Errorf("asked for: %s", diff)
+			}
+		})
+	}
+}
+
+// A token is for a server if it is for its URL or for something above it, and for nothing beside.
+func TestCovers(t *testing.T) {
+	endpoint, err := url.Parse("https://a.example/x/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for resource, want := range map[string]bool{
+		"https://a.example/x/mcp": true, "https://a.example/x/mcp/": true, "https://a.example/x": true, "https://a.example": true,
+		"HTTPS://A.example/": true, "https://a.example/x/m": false, "https://a.example/x/mcp/y": false, "http://a.example/x/mcp": false,
+		"https://a.example:8443/x/mcp": false, "https://b.example": false, "": false, "://": false,
+	} {
+		if covers(resource, endpoint) != want {
+			t.Errorf("%q: want %v", resource, want)
+		}
+	}
+}
+
+func TestMustBeSafe(t *testing.T) {
+	for place, want := range map[string]bool{
+		"https://x.example/t": true, "http://127.0.0.1:1/t": true, "http://[::1]/t": true, "http://localhost/t": true,
+		"http://x.example/t": false, "http://localhost.example/t": false, "javascript:alert(1)": false, "https:///t": false, "file:///t": false,
+	} {
+		if err := mustBeSafe(place); (err == nil) != want {
+			t.Errorf("%q: %v", place, err)
+		}
+	}
+}
+
+// Who we are: what is configured before what can be looked up, before what has to be registered.
+func TestIdentify(t *testing.T) {
+	_, o, _ := documents(t, nil)
+	known := Grant{ClientID: "known", ClientSecret: "k", ClientAuth: authPost, RedirectURI: "http://127.0.0.1:1/callback"}
+	document := "https://outlive.example/client.json"
+	for _, tc := range []struct {
+		name     string
+		opts     OAuthOptions
+		server   authServer
+		grant    Grant
+		redirect string
+		want     string // client, secret, way
+	}{
+		{"configured", OAuthOptions{ClientID: "c", ClientSecret: "s", MetadataURL: document}, authServer{MetadataDocuments: true, TokenAuth: []string{authPost}}, known, "r", "c s client_secret_post"},
+		{"configured, public", OAuthOptions{ClientID: "c"}, authServer{}, Grant{}, "r", "c  none"},
+		{"document", OAuthOptions{MetadataURL: document}, authServer{MetadataDocuments: true}, known, "r", document + "  none"},
+		{"registered before", OAuthOptions{MetadataURL: document}, authServer{}, known, known.RedirectURI, "known k client_secret_post"},
+		{"registered for another port", OAuthOptions{}, authServer{}, known, "http://127.0.0.1:2/callback", "configure a client id"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o.opts = tc.opts
+			g, err := o.identify(t.Context(), tc.grant, tc.server, tc.redirect)
+			got := g.ClientID + " " + g.ClientSecret + " " + g.ClientAuth
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTokenAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		name, body string
+		want       string
+		expires    bool
+	}{
+		{"usual", `{"access_token":"t","token_type":"bearer","expires_in":3600}`, "t a b r0", true},
+		{"all of it", `{"access_token":"t","expires_in":"60","refresh_token":"r1","scope":"a"}`, "t a r1", true},
+		{"no end", `{"access_token":"t","expires_in":0}`, "t a b r0", false},
+		{"no token", `{"token_type":"bearer"}`, "without a token", false},
+		{"bound token", `{"access_token":"t","token_type":"DPoP"}`, "DPoP", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var a tokenAnswer
+			if err := json.Unmarshal([]byte(tc.body), &a); err != nil {
+				t.Fatal(err)
+			}
+			g, err := a.grant(Grant{RefreshToken: "r0"}, url.Values{"scope": {"a b"}})
+			got := g.AccessToken + " " + joinScopes(g.Scopes) + " " + g.RefreshToken
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, tc.want) || g.Expiry.IsZero() == tc.expires {
+				t.Errorf("%s (expires %v), want %s", got, g.Expiry, tc.want)
+			}
+		})
+	}
+}
+
+func TestWayToAuthenticate(t *testing.T) {
+	for _, tc := range []struct {
+		secret  string
+		offered []string
+		want    string
+	}{
+		{"", []string{authBasic}, authNone},
+		{"s", nil, authBasic},
+		{"s", []string{authPost, authBasic}, authBasic},
+		{"s", []string{authNone, authPost}, authPost},
+		{"s", []string{authNone}, authNone},
+		{"s", []string{"private_key_jwt"}, authBasic},
+	} {
+		if got := wayToAuthenticate(tc.secret, tc.offered); got != tc.want {
+			t.Errorf("%q %v: %s, want %s", tc.secret, tc.offered, got, tc.want)
+		}
+	}
+}
+
+func TestTokenRefusal(t *testing.T) {
+	for want, r := range map[string]tokenRefusal{
+		"invalid_grant":      {Code: "invalid_grant"},
+		"invalid_grant: old": {Code: "invalid_grant", Description: " old\n"},
+	} {
+		if got := r.Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
