@@ -3,6 +3,7 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"iter"
 	"slices"
 	"strings"
 
@@ -159,6 +160,17 @@ func (v *View) Owner(uri string) (server int, ok bool) {
 // Candidates are the servers, in order, which have a resource or template of the URI's scheme: whom to ask for a URI
 // without an Owner. The slice is not to be changed.
 func (v *View) Candidates(uri string) []int { return v.schemes[scheme(uri)] }
+
+// All gives the entries of a list in order: the shown name, and the entry as its server wrote it.
+func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
+	return func(yield func(string, Item) bool) {
+		for _, s := range v.shown[l] {
+			if !yield(s.name, s.item) {
+				return
+			}
+		}
+	}
+}
 
 // Len is how many entries a list shows.
 func (v *View) Len(l mcp.List) int { return len(v.shown[l]) }

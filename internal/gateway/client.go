@@ -125,7 +125,7 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 				mcp.ModernVersion + `"],"requested":` + string(version) + `}}`))
 			return false
 		}
-		if legacyOnly(e.method) && e.method != mcp.Initialize {
+		if legacyOnly(e.method) {
 			e.refuse(jsonrpc.MethodNotFound, "Method not found")
 			return false
 		}

@@ -74,6 +74,7 @@ type Gateway struct {
 	asks     map[string]ask
 	lastAsk  uint64
 	states   stateOwners
+	mirrors  mirrors
 
 	client jsonrpc.Envelope // scratch of the client's line that is being handled
 	up     jsonrpc.Envelope // scratch of the server's line that is being handled

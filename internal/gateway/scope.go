@@ -154,6 +154,9 @@ func (sc *scope) current() *catalog.View {
 			}
 		}
 		sc.view, sc.stale = sc.gw.book.Merge(servers, lists), false
+		if sc == sc.gw.modern {
+			sc.gw.mirrors.note(sc.view)
+		}
 	}
 	return sc.view
 }
