@@ -17,7 +17,11 @@ type elsewhere struct {
 	conn    *remote.Connection
 	words   *logline.Kept             // what a process would have said on stderr
 	spokeAt atomic.Pointer[time.Time] // when that was last written to
+	held    bool                      // it is not being read, because the client is behind
 }
+
+// heldLook is how often it is looked whether a client that was behind has caught up.
+const heldLook = 20 * time.Millisecond
 
 // connect opens a connection in place of a process.
 func (h *Host) connect(gen int) backend.Server {
@@ -34,11 +38,28 @@ func (h *Host) connect(gen int) backend.Server {
 	h.connections = append(h.connections, e)
 	e.conn = remote.Open(opts, remote.Events{
 		Line: func(line []byte) {
-			h.loop.Post(func() { h.Backend.ServerLine(h.loop.Now(), gen, line, true) })
+			h.loop.Post(func() {
+				h.Backend.ServerLine(h.loop.Now(), gen, line, true)
+				if !e.held {
+					h.holdIfBehind(e)
+				}
+			})
 		},
 		End: func(err error) { h.loop.Post(func() { h.disconnected(e, err) }) },
 	})
 	return e
+}
+
+// holdIfBehind stops reading from e for as long as the client does not take what is there.
+func (h *Host) holdIfBehind(e *elsewhere) {
+	behind := h.client.Behind()
+	if behind != e.held {
+		e.held = behind
+		e.conn.Hold(behind)
+	}
+	if behind {
+		time.AfterFunc(heldLook, func() { h.loop.Post(func() { h.holdIfBehind(e) }) })
+	}
 }
 
 // disconnected brings the end of a connection to the backend.
