@@ -3,6 +3,7 @@ package backend
 import (
 	"bytes"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
@@ -153,9 +154,21 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 		b.process.era = mcp.Modern
 		return line // it is modern and negotiates
 	}
+	if b.unheard(line) {
+		b.probe.active = false
+		b.disarm(timerProbe)
+		return line
+	}
 	b.probeFailed("error")
 	b.replaceProbed()
 	return nil
+}
+
+// unheard reports whether an error is not the server's answer to a probe, but says why it could not be asked: it cannot be
+// reached, or wants authorization first. Package remote says so by the reason; a status of the server's own is its answer.
+func (b *Backend) unheard(line []byte) bool {
+	reason, ok := jsonrpc.Unquote(jsonrpc.FindPath(line, "error", "data", "reason").Of(line))
+	return b.opts.Elsewhere && ok && !strings.HasPrefix(reason, "http_")
 }
 
 // clientIsModern notes that the client speaks the modern era to this process.

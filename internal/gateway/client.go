@@ -22,10 +22,11 @@ func (s *Session) Message(now time.Time, line []byte, reply Stream) {
 // Oversize takes the ends of a line that was over the limit.
 func (s *Session) Oversize(now time.Time, head, tail []byte, size int64, reply Stream) {
 	s.gw.now = now
-	if id, ok := jsonrpc.RecoverID(head, tail); ok {
-		reply.Send(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
-			"message of "+strconv.FormatInt(size, 10)+" bytes is over the limit of outlive; it was not sent on", nil))
+	text := "message of " + strconv.FormatInt(size, 10) + " bytes is over the limit of outlive; it was not sent on"
+	if id, ok := jsonrpc.RecoverID(head, tail); ok && !s.unreadable(id, "the client's answer: "+text) {
+		reply.Send(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest, text, nil))
 	}
+	s.gw.flush()
 }
 
 func (s *Session) message(line []byte, reply Stream) {
@@ -39,9 +40,12 @@ func (s *Session) message(line []byte, reply Stream) {
 		s.reject(line, err, reply)
 		return
 	case env.BadUTF8 || env.Surrogate:
-		if env.Kind == jsonrpc.Request { // S3 "Validation Levels"
-			reply.Send(jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, env.ID.Of(line)), jsonrpc.InvalidParams,
-				"Validation failed: the message has invalid UTF-8 or a lone surrogate", nil))
+		const why = "Validation failed: the message has invalid UTF-8 or a lone surrogate" // S3 "Validation Levels"
+		switch env.Kind {
+		case jsonrpc.Request:
+			reply.Send(jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, env.ID.Of(line)), jsonrpc.InvalidParams, why, nil))
+		case jsonrpc.Response, jsonrpc.ErrorResponse:
+			s.unreadable(env.ID.Of(line), "the client's answer: "+why)
 		}
 		return
 	}
@@ -84,15 +88,15 @@ func (s *Session) batch(line []byte, reply Stream) {
 // request takes a request, and sees to it that it is answered exactly once.
 func (s *Session) request(line []byte, reply Stream) {
 	env := &s.gw.client
-	id := env.ID.Of(line)
-	if _, twice := s.calls[string(id)]; twice {
-		reply.Send(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+	id := string(env.ID.Of(line))
+	if _, twice := s.calls[id]; twice {
+		reply.Send(jsonrpc.AppendError(nil, []byte(id), jsonrpc.InvalidRequest,
 			"invalid request: a request with this id is still in flight", nil))
 		return
 	}
 	m := mcp.Lookup(env.Method.Of(line))
-	e := &exchange{session: s, stream: reply, id: bytes.Clone(id), method: m}
-	s.calls[string(e.id)] = e
+	e := &exchange{num: s.gw.number(), session: s, stream: reply, id: id, method: m}
+	s.calls[id] = e
 	if !s.fits(e, line) {
 		return
 	}
@@ -135,6 +139,9 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 	case s.own == nil && e.method != mcp.Initialize && e.method != mcp.Ping && e.method != mcp.Discover:
 		e.refuse(jsonrpc.InvalidRequest, "invalid request: initialize comes first")
 		return false
+	case s.own != nil && modernOnly(e.method):
+		e.refuse(jsonrpc.MethodNotFound, "Method not found")
+		return false
 	}
 	return true
 }
@@ -146,7 +153,7 @@ func (s *Session) list(e *exchange, cursor []byte) {
 	if len(cursor) > 0 && jsonrpc.IsNull(cursor) {
 		cursor = nil
 	}
-	sc.whenListed(s, string(e.id), func() {
+	sc.whenListed(e, func() {
 		view := sc.current()
 		result, err := view.Page(kind, cursor, 0) // as many as fit a line: many clients read the first page only
 		if err != nil {
@@ -155,7 +162,7 @@ func (s *Session) list(e *exchange, cursor []byte) {
 		}
 		s.seen[kind] = view
 		if kind == mcp.Tools && cursor == nil {
-			result = s.gw.withTools(result)
+			result = s.gw.withTools(result, view)
 		}
 		if s.own == nil {
 			result = append([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"private",`), result[1:]...)
@@ -172,7 +179,7 @@ func (s *Session) notification(line []byte) {
 		id := env.RequestID.Of(line)
 		e := s.calls[string(id)]
 		for _, one := range s.calls {
-			if e == nil && jsonrpc.SameID(one.id, id) {
+			if e == nil && jsonrpc.SameID([]byte(one.id), id) {
 				e = one
 			}
 		}
@@ -188,11 +195,9 @@ func (s *Session) notification(line []byte) {
 		if s.own == nil {
 			return
 		}
-		for _, links := range s.own.links { // of the client itself, such as another set of roots
-			for _, l := range links {
-				if l.phase == ready {
-					s.gw.post(l, bytes.Clone(line))
-				}
+		for l := range s.own.each { // of the client itself, such as another set of roots
+			if l.phase == ready {
+				s.gw.post(l, bytes.Clone(line))
 			}
 		}
 	}

@@ -26,8 +26,13 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 		s.send(e, line, t)
 		return
 	}
+	if e.method == mcp.Other { // no list will ever show whose it is
+		code, text := s.unknown(e, line)
+		e.refuse(code, text)
+		return
+	}
 	kept := bytes.Clone(line)
-	s.scope().whenListed(s, string(e.id), func() {
+	s.scope().whenListed(e, func() {
 		if s.gw.client.Scan(kept) != nil {
 			return // it was a message before
 		}
@@ -105,7 +110,7 @@ func (s *Session) resource(raw []byte) (target, bool) {
 // send hands a request on.
 func (s *Session) send(e *exchange, line []byte, t target) {
 	env := &s.gw.client
-	l := s.gw.states.owner(env, line, t.server)
+	l := s.gw.states.owner(env.RequestState.Of(line), t.server)
 	if l == nil {
 		l = s.scope().link(t.server)
 	}
@@ -114,37 +119,17 @@ func (s *Session) send(e *exchange, line []byte, t target) {
 		return
 	}
 	if e.method == mcp.Subscribe || e.method == mcp.Unsubscribe {
-		e.uri = bytes.Clone(env.URI.Of(line))
-		if s.settled(e, l) {
+		e.uri, _ = jsonrpc.Unquote(env.URI.Of(line))
+		if l = s.subscribe(e, l); l == nil {
 			return
 		}
 	}
 	if t.own == "" {
-		e.relay(l, env, line)
+		e.relay(l, env, line, change{})
 		return
 	}
-	e.relay(l, env, line, change{t.at, jsonrpc.AppendQuoted(nil, t.own)})
-}
-
-// settled answers a subscription to a shared server that others have already, or still, and so changes nothing there.
-func (s *Session) settled(e *exchange, l *Link) bool {
-	if l.scope.owner != nil {
-		return false
-	}
-	others := false
-	for other := range s.gw.sessions {
-		others = others || other != s && other.subscribes(e.uri)
-	}
-	if !others {
-		return false
-	}
-	if e.method == mcp.Subscribe {
-		s.subscribed(l, e.uri)
-	} else {
-		s.unsubscribed(e.uri)
-	}
-	e.answer([]byte("{}"))
-	return true
+	s.gw.name = jsonrpc.AppendQuoted(s.gw.name[:0], t.own)
+	e.relay(l, env, line, change{t.at, s.gw.name})
 }
 
 // unknown says what is wrong with a request that is for nobody.
@@ -171,13 +156,14 @@ func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 // resourceNotFound is the legacy era's code for that.
 const resourceNotFound = -32002
 
-// missing names the servers that cannot be used now: what is looked for may be theirs.
+// missing names the servers that cannot be used now: what is looked for may be theirs. They are tried again.
 func (s *Session) missing() string {
 	text := ""
 	for _, server := range s.gw.servers {
 		for _, l := range s.scope().all(server) {
-			if l.phase == failed {
-				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, messageOf(l.trouble))
+			if l.fails > 0 {
+				l.sooner()
+				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, messageOf(l.unusable()))
 				break
 			}
 		}

@@ -7,10 +7,11 @@
 //
 // What stands between a client and a server:
 //
-//	Session   one client: what it said, what it has seen, what it waits for          session.go client.go
+//	Session   one client: what it said, what it has seen, what it waits for          session.go client.go subscription.go listen.go
 //	scope     which links a session uses: its own, or those all modern clients share  scope.go
 //	Link      one kept server as the gateway is its client: handshake, lists, calls   link.go greet.go walk.go
 //	exchange  one request on its way: whose it is, and under which id                 exchange.go upstream.go
+//	ask       one request of a server on its way to a client                          asks.go
 //
 // A client of the legacy era has its own process of each server, because the protocol keeps state in the connection; with
 // Server.Shared it uses the one that all have. Requests of the modern era carry everything with them and share one process

@@ -2,7 +2,11 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
+	"maps"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
@@ -10,16 +14,16 @@ import (
 
 // exchange is one request on its way: a client's, or with then one of the gateway's own.
 type exchange struct {
+	num     uint64 // of all exchanges, from 1 on; its id at the server
 	session *Session
 	stream  Stream
-	id      []byte // raw, the client's
+	id      string // raw, the client's
 	method  mcp.Method
 	token   []byte // the client's raw progress token; nil: it wants no progress
 	logs    bool   // it asked for log messages (modern era)
-	uri     []byte // raw, of resources/subscribe and unsubscribe
+	uri     string // of resources/subscribe and unsubscribe
 
 	link *Link
-	upID uint64
 	line []byte // until it is sent
 
 	then func(result, err []byte) // nil: the answer is the client's
@@ -31,7 +35,7 @@ type change struct {
 	with []byte
 }
 
-// changed appends line with its changes made to dst. They must not overlap.
+// changed appends line with its changes made to dst. They must not overlap, and are used up.
 func changed(dst, line []byte, changes ...change) []byte {
 	at := 0
 	for len(changes) > 0 {
@@ -55,11 +59,19 @@ func within(outer, inner jsonrpc.Span) jsonrpc.Span {
 	return jsonrpc.Span{Start: outer.Start + inner.Start, End: outer.Start + inner.End}
 }
 
-// relay sends a client's request on to l, in which env is the envelope of line, with further changes made to it.
-func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, changes ...change) {
-	e.link, e.upID = l, l.nextID()
-	id := rawID(e.upID)
-	changes = append(changes, change{env.ID, id})
+// lineSlack is how much longer than the client's a line may become before it is copied once more, in bytes.
+const lineSlack = 64
+
+// relay sends a client's request on to l, in which env is the envelope of line, with one more change made to it unless that
+// is absent.
+func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also change) {
+	var digits [20]byte // of 2^64
+	var room [3]change
+	id := strconv.AppendUint(digits[:0], e.num, 10)
+	changes := append(room[:0], change{env.ID, id})
+	if also.at.Present() {
+		changes = append(changes, also)
+	}
 	if meta := env.Meta.Of(line); meta != nil {
 		if at := jsonrpc.Find(meta, "progressToken"); at.Present() {
 			e.token = bytes.Clone(at.Of(meta))
@@ -67,25 +79,33 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, changes ..
 		}
 		e.logs = jsonrpc.Find(meta, mcp.MetaLogLevel).Present()
 	}
-	e.line = changed(make([]byte, 0, len(line)+64), line, changes...)
-	if l.phase == failed && l.retryAt.After(l.gw.now) {
-		l.retryAt = l.gw.now // somebody needs it: now is the time to try again
-		l.tick()
-	}
-	switch l.phase {
-	case ready, retired:
+	out := changed(make([]byte, 0, len(line)+lineSlack), line, changes...)
+	// A line with its newline behind it is written to the server in one piece.
+	e.line = append(out, '\n')[:len(out)]
+	l.give(e)
+}
+
+// give sends the request when the handshake allows it.
+func (l *Link) give(e *exchange) {
+	e.link = l
+	switch {
+	case l.phase == ready || l.phase == retired:
 		e.send()
-	case greeting:
+	case l.phase == greeting && l.fails == 0:
 		l.waiting = append(l.waiting, e)
 	default:
-		e.answerError(l.trouble)
+		l.sooner()
+		e.answerError(l.unusable())
 	}
 }
 
 // send hands the request to the server.
 func (e *exchange) send() {
 	l := e.link
-	l.calls[e.upID] = e
+	l.calls[e.num] = e
+	if e.counts() {
+		l.busy++
+	}
 	line := e.line
 	e.line = nil
 	l.gw.post(l, line)
@@ -95,25 +115,39 @@ func (e *exchange) send() {
 	}
 }
 
+// counts reports whether the exchange is work that a client waits for: listening goes on for ever.
+func (e *exchange) counts() bool { return e.session != nil && e.method != mcp.Listen }
+
+// withdraw tells whoever works on the request that nobody waits for it any more.
+func (e *exchange) withdraw(reason string) {
+	l := e.link
+	switch {
+	case l == nil: // it waits for lists; it is not found there any more
+	case l.calls[e.num] == e:
+		l.forget(e)
+		l.gw.post(l, mcp.CancelledLine(rawID(e.num), reason))
+		l.endIfIdle()
+	default:
+		l.waiting = slices.DeleteFunc(l.waiting, func(one *exchange) bool { return one == e })
+	}
+}
+
 // over ends the exchange for its session.
 func (e *exchange) over() {
-	if e.session != nil {
-		delete(e.session.calls, string(e.id))
-		e.session.gw.idled(e.session)
+	if s := e.session; s.calls[e.id] == e {
+		delete(s.calls, e.id)
+		s.gw.idled(s)
 	}
 }
 
 // answer sends the client a raw result.
 func (e *exchange) answer(result []byte) {
 	e.over()
-	e.stream.Send(jsonrpc.AppendResult(nil, e.id, result))
+	e.stream.Send(jsonrpc.AppendResult(nil, []byte(e.id), result))
 }
 
 // refuse answers the client with an error.
-func (e *exchange) refuse(code int, text string) {
-	out := jsonrpc.AppendQuoted([]byte(`{"code":`+strconv.Itoa(code)+`,"message":`), text)
-	e.answerError(append(out, '}'))
-}
+func (e *exchange) refuse(code int, text string) { e.answerError(errorOf(code, text)) }
 
 // answerError answers with a raw error object.
 func (e *exchange) answerError(err []byte) {
@@ -122,7 +156,50 @@ func (e *exchange) answerError(err []byte) {
 		return
 	}
 	e.over()
+	if e.method == mcp.Subscribe {
+		e.session.unsubscribed(e.uri)
+	}
 	line := append([]byte(`{"jsonrpc":"2.0","id":`), e.id...)
 	line = append(append(line, `,"error":`...), err...)
 	e.stream.Send(append(line, '}'))
 }
+
+// errorOf makes a raw JSON-RPC error object.
+func errorOf(code int, text string) []byte {
+	out := strconv.AppendInt([]byte(`{"code":`), int64(code), 10)
+	return append(jsonrpc.AppendQuoted(append(out, `,"message":`...), text), '}')
+}
+
+// messageOf reads the text of a raw error object.
+func messageOf(err []byte) string {
+	text, ok := jsonrpc.Unquote(jsonrpc.Find(err, "message").Of(err))
+	if !ok {
+		return string(bytes.ToValidUTF8(err, nil))
+	}
+	return text
+}
+
+// unusable is the raw error that a caller gets for a server whose handshake has failed: why, and when it is tried next.
+func (l *Link) unusable() []byte {
+	text := messageOf(l.trouble)
+	switch wait := l.retryAt.Sub(l.gw.now); {
+	case l.phase == foreign:
+		return l.trouble
+	case l.phase == failed && wait > 0:
+		text += "; it is tried again in " + wait.Round(100*time.Millisecond).String()
+	case l.phase == failed, l.phase == greeting:
+		text += "; it is being tried again now"
+	}
+	out, err := jsonrpc.Set(nil, l.trouble, jsonrpc.AppendQuoted(nil, text), "message")
+	if err != nil {
+		return errorOf(jsonrpc.InternalError, text)
+	}
+	return out
+}
+
+// inOrder are exchanges by age: what is done to all of them is done to the oldest first.
+func inOrder[K comparable](all map[K]*exchange) []*exchange {
+	return slices.SortedFunc(maps.Values(all), func(a, b *exchange) int { return cmp.Compare(a.num, b.num) })
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -68,10 +68,11 @@ type Gateway struct {
 	servers []*server // in the order of the configuration
 	book    *catalog.Book
 
-	sessions map[*Session]struct{}
+	sessions roster
 	modern   *scope // of all clients of the modern era
 	common   *scope // the shared processes of clients of the legacy era
-	asks     map[string]ask
+	warm     bool   // servers run before a client of the modern era has come
+	lastNum  uint64 // of an exchange
 	lastAsk  uint64
 	states   stateOwners
 	mirrors  mirrors
@@ -79,8 +80,10 @@ type Gateway struct {
 	client jsonrpc.Envelope // scratch of the client's line that is being handled
 	up     jsonrpc.Envelope // scratch of the server's line that is being handled
 	buf    []byte           // scratch of the line that is being made
+	name   []byte           // scratch of a name that is put into a line
 
 	outbox   []parcel
+	emptied  []parcel // the outbox before, for reuse
 	emptying bool
 	wake     time.Time // when Tick wants to be called at the latest; zero: not
 	closing  bool
@@ -88,14 +91,20 @@ type Gateway struct {
 	interrupted bool // by a signal: nothing is waited for
 }
 
+// number makes up the number of an exchange, which is its id at the server. No two have the same, so a request can be
+// given to another process as it is.
+func (g *Gateway) number() uint64 {
+	g.lastNum++
+	return g.lastNum
+}
+
 // server is a configured server with what is known of it.
 type server struct {
 	Server
-	modern  verdict
-	legacy  verdict
-	known   *catalog.Lists // what a process of it that is no more has shown; nil: nothing
-	about   string         // its instructions
-	removed bool
+	modern verdict
+	legacy verdict
+	known  *catalog.Lists // what a process of it that is no more has shown; nil: nothing
+	about  string         // its instructions
 }
 
 func newServer(s Server) *server {
@@ -115,7 +124,7 @@ const (
 	refuses
 )
 
-// parcel is a message on its way to a server.
+// parcel is a message on its way to a server, or without a line its end: what was said before is said first.
 type parcel struct {
 	link *Link
 	line []byte
@@ -126,10 +135,7 @@ func New(opts Options, w World) *Gateway {
 	if opts.ListWait == 0 {
 		opts.ListWait = 5 * time.Second
 	}
-	g := &Gateway{
-		opts: opts, world: w, book: catalog.NewBook(opts.Names),
-		sessions: map[*Session]struct{}{}, asks: map[string]ask{},
-	}
+	g := &Gateway{opts: opts, world: w, book: catalog.NewBook(opts.Names)}
 	g.modern = newScope(g, mcp.Modern, nil)
 	g.common = newScope(g, mcp.Legacy, nil)
 	return g
@@ -143,51 +149,63 @@ func (g *Gateway) SetServers(now time.Time, servers []Server) {
 	g.servers = nil
 	for _, s := range servers {
 		i := slices.IndexFunc(was, func(old *server) bool { return old.Catalog.Name == s.Catalog.Name })
-		if i >= 0 && was[i].Digest == s.Digest {
-			g.servers = append(g.servers, was[i])
-			continue
-		}
-		if i < 0 {
+		switch {
+		case i < 0:
 			g.servers = append(g.servers, newServer(s))
+		case was[i].Digest == s.Digest:
+			g.servers = append(g.servers, was[i])
+		default: // what the old one shows stays until the new one has shown its own
+			next := newServer(s)
+			next.known, next.about = g.shownBy(was[i]), was[i].about
+			g.servers = append(g.servers, next)
+		}
+	}
+	var gone []*server
+	for _, old := range was {
+		if slices.Contains(g.servers, old) {
 			continue
 		}
-		next := newServer(s)
-		next.known, next.about = was[i].known, was[i].about
-		g.servers = append(g.servers, next)
+		gone = append(gone, old)
+		if !slices.ContainsFunc(servers, func(s Server) bool { return s.Catalog.Name == old.Catalog.Name }) {
+			g.book.Forget(old.Catalog.Name)
+		}
 	}
-	for _, old := range was {
-		if !slices.Contains(g.servers, old) {
-			old.removed = true
-			if !slices.ContainsFunc(servers, func(s Server) bool { return s.Catalog.Name == old.Catalog.Name }) {
-				g.book.Forget(old.Catalog.Name)
+	for sc := range g.scopes {
+		sc.stale = true // a view names servers by their place
+	}
+	for sc := range g.scopes {
+		sc.serversChanged(gone)
+	}
+	g.flush()
+}
+
+// shownBy is what is known of a server's lists, from a process that runs or one that did; nil: nothing.
+func (g *Gateway) shownBy(s *server) *catalog.Lists {
+	for sc := range g.scopes {
+		for _, l := range sc.links[s] {
+			if l.listed() {
+				return l.lists
 			}
 		}
 	}
-	for sc := range g.scopes() {
-		sc.serversChanged()
-	}
-	g.flush()
+	return s.known
 }
 
 // Warm starts every server that is not lazy, for clients that are not there yet.
 func (g *Gateway) Warm(now time.Time) {
-	g.now = now
-	for _, s := range g.servers {
-		g.modern.scout(s)
-	}
+	g.now, g.warm = now, true
+	g.modern.openAll()
 	g.flush()
 }
 
-// scopes are all that are in use.
-func (g *Gateway) scopes() func(func(*scope) bool) {
-	return func(yield func(*scope) bool) {
-		if !yield(g.modern) || !yield(g.common) {
+// scopes yields all that are in use, those that many use first.
+func (g *Gateway) scopes(yield func(*scope) bool) {
+	if !yield(g.modern) || !yield(g.common) {
+		return
+	}
+	for s := range g.sessions.all {
+		if s.own != nil && !yield(s.own) {
 			return
-		}
-		for s := range g.sessions {
-			if s.own != nil && !yield(s.own) {
-				return
-			}
 		}
 	}
 }
@@ -206,10 +224,10 @@ func (g *Gateway) at(when time.Time) {
 func (g *Gateway) Tick(now time.Time) {
 	g.now = now
 	g.wake = time.Time{}
-	for sc := range g.scopes() {
+	for sc := range g.scopes {
 		sc.tick()
 	}
-	for s := range g.sessions {
+	for s := range g.sessions.all {
 		s.leaveIfIdle()
 	}
 	g.flush()
@@ -217,7 +235,7 @@ func (g *Gateway) Tick(now time.Time) {
 
 // idled looks, once what is being handled is done, whether a client that has closed its end has all its answers.
 func (g *Gateway) idled(s *Session) {
-	if s.whenIdle != nil && len(s.calls) == 0 {
+	if s.whenIdle != nil && s.idle() {
 		g.at(g.now)
 	}
 }
@@ -227,6 +245,9 @@ func (g *Gateway) post(l *Link, line []byte) {
 	g.outbox = append(g.outbox, parcel{l, line})
 }
 
+// postEnd ends a link's server behind what is on its way to it.
+func (g *Gateway) postEnd(l *Link) { g.post(l, nil) }
+
 // flush hands over what is in the outbox, and what that leads to. It is called when nothing is being handled.
 func (g *Gateway) flush() {
 	if g.emptying {
@@ -235,12 +256,18 @@ func (g *Gateway) flush() {
 	g.emptying = true
 	for len(g.outbox) > 0 {
 		batch := g.outbox
-		g.outbox = nil
+		g.outbox = g.emptied[:0]
 		for _, p := range batch {
-			if p.link.up != nil {
-				p.link.up.Say(p.line)
+			switch up := p.link.up; {
+			case up == nil:
+			case p.line == nil:
+				up.Close()
+			default:
+				up.Say(p.line)
 			}
 		}
+		clear(batch)
+		g.emptied = batch
 	}
 	g.emptying = false
 }
@@ -254,7 +281,8 @@ func (g *Gateway) Waiting() bool { return len(g.outbox) > 0 && !g.emptying }
 // Close ends all sessions and servers. Servers finish what they were asked.
 func (g *Gateway) Close(now time.Time) {
 	g.now, g.closing = now, true
-	for s := range g.sessions {
+	g.modern.endListens()
+	for s := range g.sessions.all {
 		s.end()
 	}
 	g.modern.closeAll()

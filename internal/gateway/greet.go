@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -54,6 +53,7 @@ func (l *Link) greeted(result, err []byte) {
 	if l.scope.era == mcp.Modern {
 		l.server.modern = speaks
 		if !l.server.Lazy && !l.server.Sleeps {
+			l.listening = true
 			l.listenForChanges()
 		}
 	} else {
@@ -61,64 +61,70 @@ func (l *Link) greeted(result, err []byte) {
 		l.gw.post(l, mcp.InitializedLine())
 		if o := l.scope.owner; o != nil {
 			l.setLevel(o.level)
+		} else {
+			l.setLevel(l.gw.mostVerbose())
 		}
+		l.resubscribe()
 	}
-	l.walkAll()
 	waiting := l.waiting
 	l.waiting = nil
 	for _, e := range waiting {
 		e.send()
 	}
+	l.walkAll()
+	l.scope.release()
 }
 
 // refused takes the error of a handshake. A server that does not know server/discover is one of the legacy era.
 func (l *Link) refused(err []byte) {
 	code := string(jsonrpc.Find(err, "code").Of(err))
-	if l.scope.era == mcp.Modern && code == fmt.Sprint(jsonrpc.MethodNotFound) {
+	switch {
+	case l.scope.era == mcp.Modern && code == notFound:
 		l.server.modern = refuses
-		l.phase = foreign
-		l.trouble = bytes.Clone(err)
-		l.refuseWaiting(l.trouble)
+		l.isForeign("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
 		l.drop()
 		l.retire()
-		l.scope.changed()
+	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && supports(err):
+		l.fails++ // some refuse a client's first request, only to be told the version again
+		l.greet()
 		return
-	}
-	if code == "-32022" && l.scope.era == mcp.Legacy {
+	case l.scope.era == mcp.Legacy && code == unsupportedVersion:
 		l.server.legacy = refuses
-		l.phase = foreign
-		l.trouble = errorOf("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
-		l.refuseWaiting(l.trouble)
-		l.scope.changed()
-		return
+		l.isForeign("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
+	default:
+		l.phase, l.failAt = failed, l.gw.now
+		l.trouble = bytes.Clone(err)
+		l.fails++
+		wait := l.again(l.fails)
+		l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+messageOf(err),
+			slog.String(event.KeyError, messageOf(err)), slog.Int64(event.KeyDelayMS, wait.Milliseconds()))
+		l.abandon(l.unusable())
 	}
-	l.fail(err)
-	wait := min(greetAgain<<min(l.fails-1, 10), greetRarely)
-	l.retryAt = l.gw.now.Add(wait)
-	l.gw.at(l.retryAt)
-	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+messageOf(err),
-		slog.String(event.KeyError, messageOf(err)), slog.Int64(event.KeyDelayMS, wait.Milliseconds()))
 	l.scope.changed()
 }
 
-// fail answers everything that waits for a server that cannot be reached.
-func (l *Link) fail(err []byte) {
-	l.trouble = bytes.Clone(err)
-	l.fails++
-	l.phase = failed
-	l.refuseWaiting(err)
-	for id, e := range l.calls {
-		delete(l.calls, id)
-		e.answerError(l.trouble)
+// supports reports whether the raw error of an unsupported version says that ours is supported.
+func supports(err []byte) bool {
+	list := jsonrpc.FindPath(err, "data", "supported").Of(err)
+	for at := range jsonrpc.Elements(list) {
+		if jsonrpc.EqualString(at.Of(list), mcp.ModernVersion) {
+			return true
+		}
 	}
+	return false
 }
 
-func (l *Link) refuseWaiting(err []byte) {
-	waiting := l.waiting
-	l.waiting = nil
-	for _, e := range waiting {
-		e.answerError(err)
-	}
+// Raw codes by which servers tell that they do not speak an era.
+const (
+	notFound           = "-32601"
+	unsupportedVersion = "-32022"
+)
+
+// isForeign notes that the server cannot be used in the link's era.
+func (l *Link) isForeign(why string) {
+	l.phase = foreign
+	l.trouble = errorOf(jsonrpc.InternalError, why)
+	l.abandon(l.trouble)
 }
 
 // setLevel tells the server which log messages are wanted.

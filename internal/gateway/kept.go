@@ -15,7 +15,8 @@ type kept struct {
 	host   *host.Host
 	opened bool
 	early  [][]byte // what it was told before it was opened
-	closed bool
+
+	touched bool // see due
 }
 
 // Connect implements [World].
@@ -33,14 +34,12 @@ func (r *Runner) Connect(l *Link) Upstream {
 // open starts it.
 func (k *kept) open() {
 	k.opened = true
+	k.runner.due.touch(k)
 	k.host.Backend.Open(time.Now())
 	for _, line := range k.early {
 		k.host.Backend.ClientLine(time.Now(), line)
 	}
 	k.early = nil
-	if k.closed {
-		k.host.Backend.ClientClosed(time.Now())
-	}
 	k.runner.flushSoon()
 }
 
@@ -50,19 +49,19 @@ func (k *kept) Say(line []byte) {
 		k.early = append(k.early, line)
 		return
 	}
+	k.runner.due.touch(k)
 	k.host.Backend.ClientLine(k.runner.Now(), line)
 }
 
 // Close implements [Upstream].
 func (k *kept) Close() {
-	k.closed = true
-	switch {
-	case k.opened:
+	if k.opened {
+		k.runner.due.touch(k)
 		k.host.Backend.ClientClosed(k.runner.Now())
-	case len(k.early) == 0 || k.runner.ending:
-		k.runner.gate.leave(k)
-		k.runner.loop.Post(k.finished) // it has never begun
+		return
 	}
+	delete(k.runner.kept, k.link) // it has never begun, and is not to: nobody waits for what it was told
+	k.runner.loop.Post(k.finished)
 }
 
 func (k *kept) finished() {
@@ -75,12 +74,14 @@ func (k *kept) finished() {
 
 // Forward, Send and Behind implement host.Client.
 func (k *kept) Forward(line []byte) {
+	k.runner.due.touch(k)
 	k.link.Forward(line)
 	k.runner.flushSoon()
 }
 
 // Send implements host.Client.
 func (k *kept) Send(line []byte) {
+	k.runner.due.touch(k)
 	k.link.Send(line)
 	k.runner.flushSoon()
 }
@@ -92,6 +93,7 @@ func (k *kept) Behind() bool { return k.link.Behind() }
 func (k *kept) Emit(e event.Event) {
 	switch e.Type {
 	case event.ServerReady, event.ServerCrashed, event.SpawnFailed, event.StartTimeout, event.ServerExited, event.AnsweredFromMemory:
+		k.runner.due.touch(k)
 		k.runner.gate.leave(k)
 	}
 }

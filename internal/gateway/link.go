@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"bytes"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,16 +30,19 @@ type Link struct {
 	up     Upstream
 	phase  phase
 
-	result  []byte // raw InitializeResult or DiscoverResult
-	trouble []byte // raw error of the handshake that failed last
-	fails   int
-	retryAt time.Time
+	result  []byte    // raw InitializeResult or DiscoverResult
+	trouble []byte    // raw error of the handshake that failed last
+	fails   int       // handshakes that failed in a row
+	failAt  time.Time // when the last one did
+	retryAt time.Time // when the next one, or the next reading of lists that failed, is due; zero: none is
 
 	lists   *catalog.Lists
 	walks   [mcp.Lists]walk
-	lastID  uint64
+	misses  int // readings of lists that failed in a row
 	calls   map[uint64]*exchange
+	busy    int         // calls among them that clients wait for
 	waiting []*exchange // until the handshake is over
+	asks    []*ask      // what clients have not answered the server yet
 	level   []byte      // raw params of the logging/setLevel that the server was told
 
 	listening bool // it was asked to tell of changes of its lists
@@ -82,23 +85,21 @@ func (l *Link) Behind() bool {
 // Finished tells that nothing is kept alive behind the link any more.
 func (l *Link) Finished(now time.Time) {
 	l.gw.now = now
-	l.up = nil
-	l.fail(errorOf("the server has ended"))
-	if l.phase != retired && l.phase != ended {
+	expected := l.phase == retired || l.phase == ended
+	l.phase, l.up = ended, nil
+	if !expected {
 		l.drop()
+		l.scope.changed()
 	}
-	l.phase = ended
+	l.abandon(errorOf(jsonrpc.InternalError, "the server has ended"))
+	l.gw.states.forget(l)
 	l.gw.flush()
 }
 
 // drop takes the link out of its scope: the next call makes another one.
 func (l *Link) drop() {
 	links := l.scope.links[l.server]
-	for i, one := range links {
-		if one == l {
-			l.scope.links[l.server] = append(links[:i:i], links[i+1:]...)
-		}
-	}
+	l.scope.links[l.server] = slices.DeleteFunc(slices.Clone(links), func(one *Link) bool { return one == l })
 	if l.lists != nil {
 		l.server.known = l.lists
 	}
@@ -112,30 +113,43 @@ func (l *Link) retire() {
 	if l.listed() {
 		l.server.known = l.lists
 	}
-	for _, e := range l.waiting {
-		e.refuse(jsonrpc.InternalError, "the server was taken out of the configuration before it was ready")
-	}
+	waiting := l.waiting
 	l.waiting = nil
 	l.phase = retired
+	for _, e := range waiting {
+		e.refuse(jsonrpc.InternalError, "the server was taken out of the configuration before it was ready")
+	}
 	l.endIfIdle()
 }
 
 // endIfIdle ends a retired link once nothing is in flight.
 func (l *Link) endIfIdle() {
-	if l.phase != retired {
+	if l.phase != retired || l.busy > 0 {
 		return
 	}
-	for _, e := range l.calls {
-		if e.session != nil && e.method != mcp.Listen {
-			return
+	l.phase = ended
+	l.abandon(errorOf(jsonrpc.InternalError, "the server was taken out of the configuration"))
+	l.gw.postEnd(l)
+}
+
+// abandon answers what clients still wait for. What the gateway itself has asked does not matter any more.
+func (l *Link) abandon(err []byte) {
+	open := append(inOrder(l.calls), l.waiting...)
+	clear(l.calls)
+	l.busy, l.waiting = 0, nil
+	for _, e := range open {
+		if e.session != nil {
+			e.answerError(err)
 		}
 	}
-	l.phase = ended
-	for _, e := range l.calls {
-		e.refuse(jsonrpc.InternalError, "the server was taken out of the configuration")
-	}
-	if l.up != nil {
-		l.up.Close()
+	l.withdrawAsks("the server has ended")
+}
+
+// forget takes an exchange out of flight.
+func (l *Link) forget(e *exchange) {
+	delete(l.calls, e.num)
+	if e.counts() {
+		l.busy--
 	}
 }
 
@@ -147,32 +161,60 @@ func (l *Link) hopeful() bool {
 	return l.phase == greeting || l.phase == ready && l.lists == nil
 }
 
-// tick tries a handshake again.
-func (l *Link) tick() {
-	if l.phase != failed || l.retryAt.IsZero() {
-		return
+// rank orders links of a server by how soon they answer; of two with the same, the one with less to do is better.
+func (l *Link) rank() int {
+	switch l.phase {
+	case ready:
+		return 0
+	case greeting:
+		return 1
+	case failed:
+		return 2
 	}
-	if l.gw.now.Before(l.retryAt) {
-		l.gw.at(l.retryAt)
-		return
-	}
-	l.retryAt = time.Time{}
-	l.greet()
+	return 3
 }
 
-// nextID makes up the id of a request.
-func (l *Link) nextID() uint64 {
-	l.lastID++
-	return l.lastID
+// load is how much the link's clients wait for.
+func (l *Link) load() int { return l.busy + len(l.waiting) }
+
+// again sets when what has failed is tried again, after the tries-th time; it returns how long that is from now.
+func (l *Link) again(tries int) time.Duration {
+	wait := min(greetAgain<<min(tries-1, 10), greetRarely)
+	l.retryAt = l.gw.now.Add(wait)
+	l.gw.at(l.retryAt)
+	return wait
+}
+
+// sooner has a failed handshake tried again because somebody needs the server, but not more often than greetAgain.
+func (l *Link) sooner() {
+	if at := l.failAt.Add(greetAgain); l.phase == failed && at.Before(l.retryAt) {
+		l.retryAt = at
+		l.tick()
+	}
+}
+
+// tick tries again what has failed.
+func (l *Link) tick() {
+	switch {
+	case l.retryAt.IsZero():
+	case l.gw.now.Before(l.retryAt):
+		l.gw.at(l.retryAt)
+	case l.phase == failed:
+		l.retryAt = time.Time{}
+		l.greet()
+	default:
+		l.retryAt = time.Time{}
+		l.walkAgain()
+	}
 }
 
 func rawID(id uint64) []byte { return strconv.AppendUint(nil, id, 10) }
 
 // ask sends the server a request of the gateway's own; then gets the raw result, or the raw error.
 func (l *Link) ask(m mcp.Method, make func(id []byte) []byte, then func(result, err []byte)) {
-	id := l.nextID()
-	l.calls[id] = &exchange{link: l, upID: id, method: m, then: then}
-	l.gw.post(l, make(rawID(id)))
+	e := &exchange{num: l.gw.number(), link: l, method: m, then: then}
+	l.calls[e.num] = e
+	l.gw.post(l, make(rawID(e.num)))
 }
 
 // meta is the _meta of the gateway's own requests to a modern server.
@@ -196,22 +238,7 @@ func (g *Gateway) info() []byte {
 	return append(out, '}')
 }
 
-// errorOf makes a raw JSON-RPC error object.
-func errorOf(text string) []byte {
-	out := jsonrpc.AppendQuoted([]byte(`{"code":`+strconv.Itoa(jsonrpc.InternalError)+`,"message":`), text)
-	return append(out, '}')
-}
-
 // capability reports whether the server has declared the capability.
 func (l *Link) capability(path ...string) bool {
 	return jsonrpc.FindPath(l.result, append([]string{"capabilities"}, path...)...).Present()
-}
-
-// messageOf reads the text of a raw error object.
-func messageOf(err []byte) string {
-	text, ok := jsonrpc.Unquote(jsonrpc.Find(err, "message").Of(err))
-	if !ok {
-		return string(bytes.ToValidUTF8(err, nil))
-	}
-	return text
 }

@@ -13,9 +13,17 @@ import (
 // listened for at the servers that have them.
 type listen struct {
 	exchange *exchange
+	line     []byte              // the request as it came
 	lists    map[mcp.Method]bool // which changes it wants to hear of
+	uris     [][]byte            // raw, of the resources it wants to hear of
 	seen     seen
-	legs     []*exchange // one for each server that was asked about resources
+	legs     []*leg
+}
+
+// leg is what one server was asked to tell of for a listen.
+type leg struct {
+	*exchange
+	server string
 }
 
 // listTold are the members of the filter that ask to be told of changes.
@@ -30,77 +38,90 @@ var listTold = []struct {
 
 // listen takes subscriptions/listen.
 func (s *Session) listen(e *exchange, line []byte) {
-	env := &s.gw.client
 	kept, sc := bytes.Clone(line), s.gw.modern
-	params := bytes.Clone(env.Params.Of(line))
-	sc.whenListed(s, string(e.id), func() {
+	params := bytes.Clone(s.gw.client.Params.Of(line))
+	sc.whenListed(e, func() {
 		filter := jsonrpc.Find(params, "notifications").Of(params)
-		l := &listen{exchange: e, lists: map[mcp.Method]bool{}}
+		l := &listen{exchange: e, line: kept, lists: map[mcp.Method]bool{}}
+		ack := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), e.id...)
+		ack = append(ack, `},"notifications":{`...)
 		for _, t := range listTold {
-			l.lists[t.method] = string(jsonrpc.Find(filter, t.member).Of(filter)) == "true"
+			if string(jsonrpc.Find(filter, t.member).Of(filter)) == "true" {
+				l.lists[t.method] = true
+				ack = append(ack, `"`+t.member+`":true,`...)
+			}
+		}
+		uris := jsonrpc.Find(filter, "resourceSubscriptions").Of(filter)
+		for at := range jsonrpc.Elements(uris) {
+			l.uris = append(l.uris, at.Of(uris))
+		}
+		if len(l.uris) > 0 {
+			ack = append(append(append(ack, `"resourceSubscriptions":`...), uris...), ',')
 		}
 		view := sc.current()
 		for kind := range mcp.Lists {
 			l.seen[kind] = view
 		}
 		sc.listens = append(sc.listens, l)
-		ack := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), e.id...)
-		ack = append(ack, `},"notifications":`...)
-		if filter == nil {
-			filter = []byte("{}")
-		}
-		e.stream.Send(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), append(append(ack, filter...), '}')))
-		s.listenForResources(l, kept, filter)
+		ack = append(bytes.TrimSuffix(ack, []byte(",")), "}}"...)
+		e.stream.Send(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), ack))
+		s.listenForResources(l)
 	})
 }
 
-// listenForResources asks each server that has some of the resources to tell of their changes.
-func (s *Session) listenForResources(l *listen, line, filter []byte) {
-	uris := jsonrpc.Find(filter, "resourceSubscriptions").Of(filter)
+// listenForResources asks each server that has some of the resources to tell of their changes, unless it was.
+func (s *Session) listenForResources(l *listen) {
+	if len(l.uris) == 0 {
+		return
+	}
 	of := map[*server][][]byte{}
-	for at := range jsonrpc.Elements(uris) {
-		if t, ok := s.resource(at.Of(uris)); ok {
-			of[t.server] = append(of[t.server], at.Of(uris))
+	for _, uri := range l.uris {
+		if t, ok := s.resource(uri); ok {
+			of[t.server] = append(of[t.server], uri)
 		}
 	}
-	for server, list := range of {
-		link := s.gw.modern.link(server)
-		if link == nil || s.gw.client.Scan(line) != nil {
+	for _, server := range s.gw.servers {
+		name := server.Catalog.Name
+		if of[server] == nil || slices.ContainsFunc(l.legs, func(one *leg) bool { return one.server == name }) {
 			continue
 		}
-		wanted := jsonrpc.AppendElements([]byte(`{"resourceSubscriptions":`), []byte("[]"), list...)
-		at := within(s.gw.client.Params, jsonrpc.Find(s.gw.client.Params.Of(line), "notifications"))
-		leg := &exchange{session: s, stream: l.exchange.stream, id: l.exchange.id, method: mcp.Listen}
-		leg.then = func(_, _ []byte) {} // its end is not the client's: the link listens again after a restart
-		l.legs = append(l.legs, leg)
-		leg.relay(link, &s.gw.client, line, change{at, append(wanted, '}')})
+		var env jsonrpc.Envelope // the scratch may be in use: a server's answer can lead here
+		link := s.gw.modern.link(server)
+		if link == nil || env.Scan(l.line) != nil {
+			continue
+		}
+		one := &leg{server: name, exchange: &exchange{
+			num: s.gw.number(), session: s, stream: l.exchange.stream, id: l.exchange.id, method: mcp.Listen,
+		}}
+		one.then = func(_, _ []byte) { // its end is not the client's: it is asked again when something has changed
+			l.legs = slices.DeleteFunc(l.legs, func(other *leg) bool { return other == one })
+		}
+		l.legs = append(l.legs, one)
+		filter := jsonrpc.AppendElements([]byte(`{"resourceSubscriptions":`), []byte("[]"), of[server]...)
+		at := within(env.Params, jsonrpc.Find(env.Params.Of(l.line), "notifications"))
+		one.relay(link, &env, l.line, change{at, append(filter, '}')})
 	}
 }
 
 // stopListen ends a client's listen request.
 func (sc *scope) stopListen(e *exchange, reason string) {
-	sc.listens = slices.DeleteFunc(sc.listens, func(l *listen) bool {
-		if l.exchange != e {
-			return false
-		}
-		for _, leg := range l.legs {
-			if _, open := leg.link.calls[leg.upID]; open {
-				delete(leg.link.calls, leg.upID)
-				sc.gw.post(leg.link, mcp.CancelledLine(rawID(leg.upID), reason))
-				leg.link.endIfIdle()
-			}
-		}
-		return true
-	})
+	at := slices.IndexFunc(sc.listens, func(l *listen) bool { return l.exchange == e })
+	if at < 0 {
+		return
+	}
+	legs := sc.listens[at].legs
+	sc.listens = slices.Delete(sc.listens, at, at+1)
+	for _, one := range legs {
+		one.withdraw(reason)
+	}
 }
 
-// leave ends everything a session has open in a scope that many use.
-func (sc *scope) leave(s *Session) {
-	sc.forget(s)
+// endListens tells those who listen that there is nothing more to come.
+func (sc *scope) endListens() {
 	for _, l := range slices.Clone(sc.listens) {
-		if l.exchange.session == s {
-			sc.stopListen(l.exchange, "the client has left")
-		}
+		sc.stopListen(l.exchange, "the gateway ends")
+		result := append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaSubscriptionID+`":`), l.exchange.id...)
+		l.exchange.answer(append(result, "}}"...))
 	}
 }
 
@@ -111,20 +132,19 @@ func (l *listen) tellChanges(view *catalog.View) {
 		m := kind.Changed()
 		if l.seen.differs(kind, view) && l.lists[m] && !told[m] {
 			told[m] = true
-			l.exchange.stream.Send(mcp.ChangedLine(kind, l.exchange.id))
+			l.exchange.stream.Send(mcp.ChangedLine(kind, []byte(l.exchange.id)))
 		}
 	}
 }
 
 // whenTried runs again once it is known of every server whether it speaks the modern era, or when that has been waited
 // for long enough.
-func (sc *scope) whenTried(s *Session, id string, again func()) {
-	sc.openAll()
-	for _, server := range sc.gw.servers {
-		if server.modern == untried {
-			sc.whenListed(s, id, again)
-			return
-		}
-	}
-	again()
+func (sc *scope) whenTried(e *exchange, again func()) { sc.hold(e, (*scope).tried, again) }
+
+// tried reports whether there is no server of which that may become known soon.
+func (sc *scope) tried() bool {
+	return !slices.ContainsFunc(sc.gw.servers, func(s *server) bool {
+		return s.modern == untried &&
+			slices.ContainsFunc(sc.links[s], func(l *Link) bool { return l.phase == greeting && l.fails == 0 })
+	})
 }

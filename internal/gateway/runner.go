@@ -42,6 +42,7 @@ type Runner struct {
 	gw      *Gateway
 	kept    map[*Link]*kept
 	gate    gate
+	due     due
 	flushes bool // a flush is posted
 	out     *wire.Sink
 	ending  bool
@@ -156,33 +157,6 @@ func (r *Runner) stopIfDone() {
 		return
 	}
 	r.loop.Stop()
-}
-
-func (r *Runner) deadline() time.Time {
-	at := r.gw.Deadline()
-	for _, k := range r.kept {
-		if !k.opened {
-			continue
-		}
-		if t := k.host.Backend.Deadline(); !t.IsZero() && (at.IsZero() || t.Before(at)) {
-			at = t
-		}
-	}
-	return at
-}
-
-func (r *Runner) tick(now time.Time) {
-	for _, k := range r.kept {
-		if !k.opened {
-			continue
-		}
-		if t := k.host.Backend.Deadline(); !t.IsZero() && !now.Before(t) {
-			k.host.Backend.Tick(now)
-		}
-	}
-	if t := r.gw.Deadline(); !t.IsZero() && !now.Before(t) {
-		r.gw.Tick(now)
-	}
 }
 
 // flushSoon hands servers what they are to be told, once nobody is inside one of their calls.

@@ -25,11 +25,11 @@ type scope struct {
 	listens   []*listen
 }
 
-// held is a request that cannot be answered before the lists are known.
+// held is a request that cannot be answered before more is known of the servers.
 type held struct {
-	session *Session
-	id      string
-	again   func()
+	exchange *exchange
+	enough   func(*scope) bool
+	again    func()
 }
 
 func newScope(g *Gateway, era mcp.Era, owner *Session) *scope {
@@ -47,7 +47,7 @@ func (sc *scope) link(s *server) *Link {
 	sc.open(s)
 	var best *Link
 	for _, l := range sc.links[s] {
-		if best == nil || len(l.calls) < len(best.calls) {
+		if best == nil || l.rank() < best.rank() || l.rank() == best.rank() && l.load() < best.load() {
 			best = l
 		}
 	}
@@ -100,21 +100,51 @@ func (sc *scope) scout(s *server) {
 	sc.open(s)
 }
 
-// serversChanged adapts the scope to another configuration.
-func (sc *scope) serversChanged() {
-	for s, links := range sc.links {
-		if !s.removed {
-			continue
-		}
+// serversChanged adapts the scope to another configuration. What waited for a server that is configured differently now
+// waits for its successor.
+func (sc *scope) serversChanged(gone []*server) {
+	var homeless []*exchange
+	for _, s := range gone {
+		links := sc.links[s]
 		delete(sc.links, s)
 		for _, l := range links {
+			homeless = append(homeless, l.waiting...)
+			l.waiting = nil
 			l.retire()
 		}
 	}
-	if sc.owner != nil || !sc.begun.IsZero() {
+	if sc.owner != nil || !sc.begun.IsZero() || sc == sc.gw.modern && sc.gw.warm {
 		sc.openAll()
 	}
 	sc.changed()
+	for _, e := range homeless {
+		sc.rehouse(e)
+	}
+}
+
+// rehouse gives a request that was not sent yet to the server that has taken the place of the one it was for.
+func (sc *scope) rehouse(e *exchange) {
+	for _, s := range sc.gw.servers {
+		if s.Catalog.Name != e.link.Name() {
+			continue
+		}
+		if l := sc.link(s); l != nil {
+			l.give(e)
+			return
+		}
+	}
+	e.refuse(jsonrpc.InternalError, "the server was taken out of the configuration before it was ready")
+}
+
+// each yields the scope's links in the order of the configuration.
+func (sc *scope) each(yield func(*Link) bool) {
+	for _, s := range sc.gw.servers {
+		for _, l := range sc.links[s] {
+			if !yield(l) {
+				return
+			}
+		}
+	}
 }
 
 // lists returns what s shows in this scope, nil if nothing is known.
@@ -178,7 +208,7 @@ func (sc *scope) changed() {
 	}
 	sc.release()
 	if sc == sc.gw.common {
-		for s := range sc.gw.sessions {
+		for s := range sc.gw.sessions.all {
 			if s.own != nil {
 				s.own.changed()
 			}
@@ -187,39 +217,41 @@ func (sc *scope) changed() {
 }
 
 // whenListed runs again now if the lists are known, or once they are, or when they have been waited for long enough.
-func (sc *scope) whenListed(s *Session, id string, again func()) {
+func (sc *scope) whenListed(e *exchange, again func()) { sc.hold(e, (*scope).complete, again) }
+
+// hold runs again now if enough is known, or once it is, or when that has been waited for long enough.
+func (sc *scope) hold(e *exchange, enough func(*scope) bool, again func()) {
 	if sc.begun.IsZero() {
 		sc.begun = sc.gw.now
 		sc.openAll()
 	}
-	if sc.complete() || sc.waited() {
+	if enough(sc) || sc.waited() {
 		again()
 		return
 	}
-	sc.held = append(sc.held, held{s, id, again})
+	sc.held = append(sc.held, held{e, enough, again})
 	sc.gw.at(sc.begun.Add(sc.gw.opts.ListWait))
 }
 
 // waited reports whether servers that say nothing have been waited for long enough.
 func (sc *scope) waited() bool { return !sc.gw.now.Before(sc.begun.Add(sc.gw.opts.ListWait)) }
 
-// release lets held requests go on if nothing more is to be waited for.
+// release lets held requests go on that have nothing more to wait for.
 func (sc *scope) release() {
-	if len(sc.held) == 0 || !sc.complete() && !sc.waited() {
+	if len(sc.held) == 0 {
 		return
 	}
 	waiting := sc.held
 	sc.held = nil
 	for _, h := range waiting {
-		if _, still := h.session.calls[h.id]; still {
+		switch e := h.exchange; {
+		case e.session.calls[e.id] != e: // cancelled, or its client has left
+		case h.enough(sc) || sc.waited():
 			h.again()
+		default:
+			sc.held = append(sc.held, h)
 		}
 	}
-}
-
-// forget drops what a session had held here.
-func (sc *scope) forget(s *Session) {
-	sc.held = slices.DeleteFunc(sc.held, func(h held) bool { return h.session == s })
 }
 
 // tick lets everything happen whose time has come.
@@ -230,10 +262,8 @@ func (sc *scope) tick() {
 			g.at(sc.begun.Add(g.opts.ListWait))
 		}
 	}
-	for _, links := range sc.links {
-		for _, l := range links {
-			l.tick()
-		}
+	for l := range sc.each {
+		l.tick()
 	}
 	switch {
 	case sc.changedAt.IsZero():
@@ -270,19 +300,19 @@ func (sc *scope) tellChanges() {
 			}
 		}
 	}
-	for _, listen := range sc.listens {
-		listen.tellChanges(view)
+	for _, l := range slices.Clone(sc.listens) {
+		l.tellChanges(view)
+		l.exchange.session.listenForResources(l)
 	}
 }
 
 // closeAll ends every link.
 func (sc *scope) closeAll() {
-	for s, links := range sc.links {
-		for _, l := range links {
-			l.retire()
-		}
-		delete(sc.links, s)
+	for _, l := range slices.Collect(sc.each) {
+		l.retire()
 	}
+	clear(sc.links)
+	sc.held = nil
 }
 
 // instructions are what the servers say about themselves.

@@ -17,23 +17,20 @@ type Session struct {
 	general Stream // for what belongs to no request
 	behind  func() bool
 
-	initParams []byte // raw
-	version    string // the protocol version both sides settled on
-	name       string // what the client calls itself
-	calls      map[string]*exchange
+	initParams []byte               // raw
+	version    string               // the protocol version both sides settled on
+	name       string               // what the client calls itself
+	calls      map[string]*exchange // by raw id
+	asks       map[string]*ask      // what servers want to know of it, by the raw id it was told
 	seen       seen
 	level      []byte // raw params of the last logging/setLevel
 	severity   int    // of that
-	subs       []subscription
+	subs       []*subscription
 	ended      bool
 	leaveBy    time.Time
 	whenIdle   func() // the client has closed its end; what it asked is answered first
-}
 
-// subscription is a resource whose changes the client wants to hear of.
-type subscription struct {
-	link *Link
-	uri  string // raw
+	prev, next *Session // in the roster
 }
 
 // nowhere takes what belongs to no request while nobody listens.
@@ -46,7 +43,7 @@ func (nowhere) Send([]byte) {}
 func (g *Gateway) Open(general Stream, behind func() bool) *Session {
 	s := &Session{gw: g, behind: behind, calls: map[string]*exchange{}}
 	s.Attach(general)
-	g.sessions[s] = struct{}{}
+	g.sessions.add(s)
 	return s
 }
 
@@ -81,7 +78,7 @@ func (s *Session) CloseWhenIdle(now time.Time, patience time.Duration, done func
 
 // leaveIfIdle ends a session whose client has closed its end.
 func (s *Session) leaveIfIdle() {
-	if s.whenIdle != nil && (len(s.calls) == 0 || !s.gw.now.Before(s.leaveBy)) {
+	if s.whenIdle != nil && (s.idle() || !s.gw.now.Before(s.leaveBy)) {
 		s.whenIdle()
 	} else if s.whenIdle != nil {
 		s.gw.at(s.leaveBy)
@@ -93,27 +90,33 @@ func (s *Session) end() {
 		return
 	}
 	s.ended = true
-	delete(s.gw.sessions, s)
+	s.gw.sessions.remove(s)
 	s.dropAsks()
-	for _, e := range s.calls {
+	for _, e := range inOrder(s.calls) {
 		s.cancel(e, "the client has left")
 	}
-	s.gw.modern.leave(s)
-	s.gw.common.forget(s)
+	s.leaveShared()
 	if s.own != nil {
 		s.own.closeAll()
 	}
-	for _, sub := range s.subs {
-		if sub.link.scope.owner == nil {
-			s.gw.unsubscribe(sub)
-		}
+}
+
+// leaveShared takes back what the session wanted of servers that others use, too.
+func (s *Session) leaveShared() {
+	subs, level := s.subs, s.level
+	s.subs, s.level, s.severity = nil, nil, 0
+	for _, sub := range subs {
+		s.gw.unsubscribe(sub)
+	}
+	if level != nil {
+		s.gw.commonLevel()
 	}
 }
 
 // Gone tells that whoever waited on the stream has left without the answer, for good: nobody needs it any more.
 func (s *Session) Gone(now time.Time, reply Stream) {
 	s.gw.now = now
-	for _, e := range s.calls {
+	for _, e := range inOrder(s.calls) {
 		if e.stream == reply {
 			s.cancel(e, "the client has left")
 		}
@@ -124,21 +127,16 @@ func (s *Session) Gone(now time.Time, reply Stream) {
 // cancel ends a request without an answer, and tells whoever works on it.
 func (s *Session) cancel(e *exchange, reason string) {
 	e.over()
-	if e.method == mcp.Listen {
+	switch e.method {
+	case mcp.Listen:
 		s.gw.modern.stopListen(e, reason)
 		return
+	case mcp.Subscribe:
+		if sub := s.unsubscribed(e.uri); sub != nil {
+			defer s.gw.unsubscribe(sub) // whether the server has done it or not
+		}
 	}
-	l := e.link
-	if l == nil {
-		return // it waits for lists; it is not found there any more
-	}
-	if _, sent := l.calls[e.upID]; sent {
-		delete(l.calls, e.upID)
-		s.gw.post(l, mcp.CancelledLine(rawID(e.upID), reason))
-		l.endIfIdle()
-		return
-	}
-	l.waiting = slices.DeleteFunc(l.waiting, func(one *exchange) bool { return one == e })
+	e.withdraw(reason)
 }
 
 // scope is what the session's requests are answered from.
@@ -149,13 +147,24 @@ func (s *Session) scope() *scope {
 	return s.gw.modern
 }
 
-// Idle reports whether nothing of the session is in flight.
-func (s *Session) Idle() bool { return len(s.calls) == 0 }
+// idle reports whether the client has all its answers. To listening there is none.
+func (s *Session) idle() bool {
+	for _, e := range s.calls {
+		if e.method != mcp.Listen {
+			return false
+		}
+	}
+	return true
+}
 
 // initialize takes the handshake of the legacy era. A second one on the same connection begins anew.
 func (s *Session) initialize(e *exchange, line []byte) {
 	env := &s.gw.client
 	params := env.Params.Of(line)
+	if !jsonrpc.IsObject(params) {
+		e.refuse(jsonrpc.InvalidParams, "initialize needs params")
+		return
+	}
 	if s.own != nil {
 		s.restart(e)
 	}
@@ -176,14 +185,15 @@ func (s *Session) initialize(e *exchange, line []byte) {
 // restart forgets an earlier handshake.
 func (s *Session) restart(but *exchange) {
 	s.dropAsks()
-	for _, e := range s.calls {
+	for _, e := range inOrder(s.calls) {
 		if e != but {
 			s.cancel(e, "new session")
 			e.refuse(jsonrpc.InvalidRequest, "the client began a new session")
 		}
 	}
+	s.leaveShared()
 	s.own.closeAll()
-	s.seen, s.level, s.severity, s.subs = seen{}, nil, 0, nil
+	s.seen = seen{}
 }
 
 // capabilities are what the gateway has, whichever servers are there: they come and go.
@@ -203,7 +213,7 @@ func (s *Session) initializeResult() []byte {
 // discover answers what the gateway is in the modern era. As long as a server is known that speaks only the legacy era, or
 // nothing is known of one, the client is told to use that: it would miss a server otherwise.
 func (s *Session) discover(e *exchange) {
-	s.gw.modern.whenTried(s, string(e.id), func() {
+	s.gw.modern.whenTried(e, func() {
 		for _, server := range s.gw.servers {
 			if server.modern != speaks {
 				e.refuse(jsonrpc.MethodNotFound, "Method not found")
@@ -228,11 +238,9 @@ func (s *Session) setLevel(e *exchange, line []byte) {
 		return
 	}
 	s.level, s.severity = bytes.Clone(env.Params.Of(line)), severity(level)
-	for _, links := range s.own.links {
-		for _, l := range links {
-			if l.phase == ready {
-				l.setLevel(s.level)
-			}
+	for l := range s.own.each {
+		if l.phase == ready {
+			l.setLevel(s.level)
 		}
 	}
 	s.gw.commonLevel()
@@ -241,44 +249,24 @@ func (s *Session) setLevel(e *exchange, line []byte) {
 
 // commonLevel asks shared servers for the most that any client wants.
 func (g *Gateway) commonLevel() {
+	level := g.mostVerbose()
+	for l := range g.common.each {
+		if l.phase == ready {
+			l.setLevel(level)
+		}
+	}
+}
+
+// mostVerbose are the raw params of the logging/setLevel that asks for the most; nil: no client has asked.
+func (g *Gateway) mostVerbose() []byte {
 	var most *Session
-	for s := range g.sessions {
+	for s := range g.sessions.all {
 		if s.level != nil && (most == nil || s.severity < most.severity) {
 			most = s
 		}
 	}
-	for _, links := range g.common.links {
-		for _, l := range links {
-			if most != nil && l.phase == ready {
-				l.setLevel(most.level)
-			}
-		}
+	if most == nil {
+		return nil
 	}
-}
-
-// subscribed notes a subscription that a server has granted.
-func (s *Session) subscribed(l *Link, uri []byte) {
-	if !s.subscribes(uri) {
-		s.subs = append(s.subs, subscription{l, string(uri)})
-	}
-}
-
-func (s *Session) subscribes(uri []byte) bool {
-	return slices.ContainsFunc(s.subs, func(sub subscription) bool { return sub.uri == string(uri) })
-}
-
-func (s *Session) unsubscribed(uri []byte) {
-	s.subs = slices.DeleteFunc(s.subs, func(sub subscription) bool { return sub.uri == string(uri) })
-}
-
-// unsubscribe ends a subscription at a shared server if nobody needs it any more.
-func (g *Gateway) unsubscribe(sub subscription) {
-	for s := range g.sessions {
-		if s.subscribes([]byte(sub.uri)) {
-			return
-		}
-	}
-	sub.link.ask(mcp.Unsubscribe, func(id []byte) []byte {
-		return jsonrpc.AppendRequest(nil, id, mcp.Unsubscribe.String(), []byte(`{"uri":`+sub.uri+`}`))
-	}, func(_, _ []byte) {})
+	return most.level
 }

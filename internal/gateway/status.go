@@ -24,7 +24,7 @@ type ServerStatus struct {
 // LinkStatus is how one kept server stands.
 type LinkStatus struct {
 	Client  string `json:"for,omitempty"`     // whose own process it is; empty: many use it
-	Phase   string `json:"phase"`             // greeting, ready, failed, retired
+	Phase   string `json:"phase"`             // greeting, ready, failed, foreign (it does not speak the client's era), retired, ended
 	Trouble string `json:"trouble,omitempty"` // why its handshake failed
 	backend.Status
 }
@@ -66,7 +66,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 			all[i].Tools = len(l.lists[mcp.Tools])
 		}
 		one := LinkStatus{Client: l.Client(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
-		if l.phase == failed {
+		if l.phase == failed || l.phase == foreign {
 			one.Trouble = messageOf(l.trouble)
 		}
 		all[i].Links = append(all[i].Links, one)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/catalog"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/supervise"
@@ -33,27 +34,33 @@ var ownTools = [][]byte{
 }
 
 // withTools adds the gateway's own tools to the end of the first page of tools.
-func (g *Gateway) withTools(result []byte) []byte {
+func (g *Gateway) withTools(result []byte, view *catalog.View) []byte {
 	at := jsonrpc.Find(result, "tools")
 	if g.opts.NoTools || !at.Present() {
 		return result
 	}
-	return jsonrpc.Replace(nil, result, at, jsonrpc.AppendElements(nil, at.Of(result), ownTools...))
+	var free [][]byte
+	for i, name := range []string{toolStatus, toolRestart} {
+		if _, _, theirs := view.Tool(name); !theirs {
+			free = append(free, ownTools[i])
+		}
+	}
+	return jsonrpc.Replace(nil, result, at, jsonrpc.AppendElements(nil, at.Of(result), free...))
 }
 
 // callTool answers a call of one of the gateway's own tools. A server's tool of that name wins.
 func (g *Gateway) callTool(e *exchange, line []byte) bool {
-	name, _ := jsonrpc.Unquote(g.client.Name.Of(line))
-	if g.opts.NoTools || name != toolStatus && name != toolRestart {
+	raw := g.client.Name.Of(line)
+	if g.opts.NoTools || !jsonrpc.EqualString(raw, toolStatus) && !jsonrpc.EqualString(raw, toolRestart) {
 		return false
 	}
+	name, _ := jsonrpc.Unquote(raw)
 	if _, _, theirs := e.session.scope().current().Tool(name); theirs {
 		return false
 	}
 	params := g.client.Params.Of(line)
 	var args struct{ Server, Reason string }
-	raw := jsonrpc.Find(params, "arguments").Of(params)
-	if raw != nil && json.Unmarshal(raw, &args) != nil {
+	if raw := jsonrpc.Find(params, "arguments").Of(params); raw != nil && json.Unmarshal(raw, &args) != nil {
 		e.refuse(jsonrpc.InvalidParams, name+`: arguments are {"server": "name", "reason": "text"}`)
 		return true
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"strconv"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
@@ -12,7 +11,7 @@ import (
 func (l *Link) heard(line []byte) {
 	l.gw.now = l.gw.world.Now()
 	env := &l.gw.up
-	if env.Scan(line) != nil {
+	if l.phase == ended || env.Scan(line) != nil {
 		return
 	}
 	switch env.Kind {
@@ -28,12 +27,11 @@ func (l *Link) heard(line []byte) {
 // answered takes an answer to one of our requests.
 func (l *Link) answered(line []byte) {
 	env := &l.gw.up
-	id, err := strconv.ParseUint(string(env.ID.Of(line)), 10, 64)
-	e := l.calls[id]
-	if err != nil || e == nil {
+	e := l.inFlight(env.ID.Of(line))
+	if e == nil {
 		return // of a request that was cancelled
 	}
-	delete(l.calls, id)
+	l.forget(e)
 	if e.then != nil {
 		if env.Kind == jsonrpc.Response {
 			e.then(env.Result.Of(line), nil)
@@ -44,32 +42,47 @@ func (l *Link) answered(line []byte) {
 		return
 	}
 	e.over()
-	if env.Kind == jsonrpc.Response {
-		l.noteResult(e, line)
-	}
-	l.gw.buf = changed(l.gw.buf[:0], line, change{env.ID, e.id})
-	e.stream.Send(l.gw.buf)
-	l.gw.rest()
+	l.noteAnswer(e, line)
+	buf := append(l.gw.buf[:0], line[:env.ID.Start]...)
+	buf = append(append(buf, e.id...), line[env.ID.End:]...)
+	e.stream.Send(buf)
+	l.gw.rest(buf)
 	l.endIfIdle()
+}
+
+// inFlight finds the exchange by the raw id, or token, that the server was given for it; nil: there is none.
+func (l *Link) inFlight(raw []byte) *exchange {
+	if len(raw) == 0 || len(raw) > 20 { // digits of 2^64
+		return nil
+	}
+	num := uint64(0)
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			return nil
+		}
+		num = num*10 + uint64(c-'0')
+	}
+	return l.calls[num]
 }
 
 // restMost is the size of a scratch buffer that is kept, in bytes.
 const restMost = 1 << 20
 
-// rest lets a buffer of a long line go.
-func (g *Gateway) rest() {
-	if cap(g.buf) > restMost {
-		g.buf = nil
+// rest keeps a scratch buffer for the next line, unless it has become a long one.
+func (g *Gateway) rest(buf []byte) {
+	if cap(buf) <= restMost {
+		g.buf = buf
 	}
 }
 
-// noteResult remembers what the success of a request means for later ones.
-func (l *Link) noteResult(e *exchange, line []byte) {
+// noteAnswer remembers what the answer to a request means for later ones.
+func (l *Link) noteAnswer(e *exchange, line []byte) {
 	env := &l.gw.up
-	switch e.method {
-	case mcp.Subscribe:
+	switch {
+	case e.method != mcp.Subscribe:
+	case env.Kind == jsonrpc.Response:
 		e.session.subscribed(l, e.uri)
-	case mcp.Unsubscribe:
+	default:
 		e.session.unsubscribed(e.uri)
 	}
 	if jsonrpc.EqualString(env.ResultType.Of(line), "input_required") {
@@ -86,44 +99,54 @@ func (l *Link) asked(line []byte) {
 		l.gw.post(l, jsonrpc.AppendResult(nil, id, []byte("{}")))
 		return
 	}
-	s, stream := l.addressee()
+	s, during := l.addressee()
 	if s == nil {
 		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound,
 			"the gateway cannot tell which of its clients this is for: configure the server without \"shared\"", nil))
 		return
 	}
-	shown := l.gw.newAsk(l, id, s)
-	l.gw.buf = changed(l.gw.buf[:0], line, change{env.ID, shown})
-	stream.Send(l.gw.buf)
-	l.gw.rest()
+	a := l.gw.newAsk(l, id, s, during)
+	changes := append(make([]change, 0, 2), change{env.ID, []byte(a.shown)})
+	meta := env.Meta.Of(line)
+	if at := jsonrpc.Find(meta, "progressToken"); at.Present() {
+		a.token = bytes.Clone(at.Of(meta))
+		changes = append(changes, change{within(env.Meta, at), []byte(a.shown)})
+	}
+	buf := changed(l.gw.buf[:0], line, changes...)
+	a.stream().Send(buf)
+	l.gw.rest(buf)
 }
 
-// addressee is the client that what the server says of its own accord is for, and where to tell it: the stream of its
-// only request in flight, if there is one, because then the message belongs to that.
-func (l *Link) addressee() (*Session, Stream) {
-	var last *exchange
+// addressee is the client that what the server says of its own accord is for; nil: that cannot be told. during is its latest
+// request in flight there, nil if there is none: what a server says while it works mostly belongs to that.
+func (l *Link) addressee() (s *Session, during *exchange) {
 	several := false
 	for _, e := range l.calls {
-		if e.session == nil || e.method == mcp.Listen {
+		if !e.counts() {
 			continue
 		}
-		if last != nil && last.session != e.session {
-			several = true
-		}
-		if last == nil || e.upID > last.upID {
-			last = e
+		several = several || during != nil && during.session != e.session
+		if during == nil || e.num > during.num {
+			during = e
 		}
 	}
-	switch o := l.scope.owner; {
-	case o != nil && last != nil:
-		return o, last.stream
-	case o != nil:
-		return o, o.general
-	case last == nil || several || l.scope.era == mcp.Modern:
+	switch {
+	case l.scope.owner != nil:
+		return l.scope.owner, during
+	case during == nil || several || l.scope.era == mcp.Modern:
 		return nil, nil
-	default:
-		return last.session, last.stream
 	}
+	return during.session, during
+}
+
+// sayToOwner hands on what a server of one client says of its own accord.
+func (l *Link) sayToOwner(line []byte) {
+	s, during := l.addressee()
+	if during != nil {
+		during.stream.Send(line)
+		return
+	}
+	s.general.Send(line)
 }
 
 // told takes a notification of the server.
@@ -143,9 +166,8 @@ func (l *Link) told(line []byte) {
 	default:
 		if jsonrpc.EqualString(env.Method.Of(line), "notifications/message") {
 			l.logged(line)
-		} else if o := l.scope.owner; o != nil {
-			_, stream := l.addressee()
-			stream.Send(line)
+		} else if l.scope.owner != nil {
+			l.sayToOwner(line)
 		}
 	}
 }
@@ -153,21 +175,22 @@ func (l *Link) told(line []byte) {
 // progressed hands progress to whoever waits for it, under its own token.
 func (l *Link) progressed(line []byte) {
 	env := &l.gw.up
-	id, err := strconv.ParseUint(string(env.ProgressToken.Of(line)), 10, 64)
-	e := l.calls[id]
-	if err != nil || e == nil || e.token == nil {
+	e := l.inFlight(env.ProgressToken.Of(line))
+	if e == nil || e.token == nil {
 		return
 	}
-	l.gw.buf = changed(l.gw.buf[:0], line, change{env.ProgressToken, e.token})
-	e.stream.Send(l.gw.buf)
+	buf := changed(l.gw.buf[:0], line, change{env.ProgressToken, e.token})
+	e.stream.Send(buf)
+	l.gw.rest(buf)
 }
 
-// logged hands a log message to whom it can belong. The modern era has nothing in the message that says whose it is.
+// logged hands a log message to whom it can belong. The modern era has nothing in the message that says whose it is, but
+// servers speak only of requests that ask for it: one that is the only such is meant.
 func (l *Link) logged(line []byte) {
 	if l.scope.era == mcp.Modern {
 		var only *exchange
 		for _, e := range l.calls {
-			if e.session == nil || e.method == mcp.Listen {
+			if !e.logs {
 				continue
 			}
 			if only != nil {
@@ -175,18 +198,17 @@ func (l *Link) logged(line []byte) {
 			}
 			only = e
 		}
-		if only != nil && only.logs {
+		if only != nil {
 			only.stream.Send(line)
 		}
 		return
 	}
 	if l.scope.owner != nil {
-		_, stream := l.addressee()
-		stream.Send(line)
+		l.sayToOwner(line)
 		return
 	}
 	level, _ := jsonrpc.Unquote(l.gw.up.Level.Of(line))
-	for s := range l.gw.sessions {
+	for s := range l.gw.sessions.all {
 		if s.own != nil && severity(level) >= s.severity {
 			s.general.Send(line)
 		}
@@ -208,13 +230,13 @@ func severity(level string) int {
 // updated tells those who subscribed to it that a resource has changed.
 func (l *Link) updated(line []byte) {
 	env := &l.gw.up
-	uri := env.URI.Of(line)
 	if l.scope.era == mcp.Modern {
 		meta := env.Meta.Of(line)
 		at := jsonrpc.Find(meta, mcp.MetaSubscriptionID)
-		id, err := strconv.ParseUint(string(at.Of(meta)), 10, 64)
-		if e := l.calls[id]; err == nil && e != nil && e.session != nil {
-			e.stream.Send(changed(nil, line, change{within(env.Meta, at), e.id}))
+		if e := l.inFlight(at.Of(meta)); e != nil && e.session != nil && e.method == mcp.Listen {
+			buf := changed(l.gw.buf[:0], line, change{within(env.Meta, at), []byte(e.id)})
+			e.stream.Send(buf)
+			l.gw.rest(buf)
 		}
 		return
 	}
@@ -222,27 +244,29 @@ func (l *Link) updated(line []byte) {
 		o.general.Send(line)
 		return
 	}
-	for s := range l.gw.sessions {
-		if s.own != nil && s.subscribes(uri) {
+	uri, _ := jsonrpc.Unquote(env.URI.Of(line))
+	for s := range l.gw.sessions.all {
+		if s.subscription(l.server, uri) != nil {
 			s.general.Send(line)
 		}
 	}
 }
 
-// withdrew tells the client that the server does not wait for an answer any more.
+// withdrew takes a server's word that it does not wait for an answer, or not tell of resources, any more.
 func (l *Link) withdrew(line []byte) {
 	env := &l.gw.up
 	id := env.RequestID.Of(line)
-	for shown, a := range l.gw.asks {
-		if a.link == l && bytes.Equal(a.id, id) {
-			delete(l.gw.asks, shown)
-			a.session.general.Send(changed(nil, line, change{env.RequestID, []byte(shown)}))
+	for _, a := range l.asks {
+		if jsonrpc.SameID(a.id, id) {
+			stream := a.stream()
+			a.settle()
+			stream.Send(changed(nil, line, change{env.RequestID, []byte(a.shown)}))
 			return
 		}
 	}
-	n, err := strconv.ParseUint(string(id), 10, 64)
-	if e := l.calls[n]; err == nil && e != nil && e.method == mcp.Listen && e.session != nil {
-		delete(l.calls, n)
-		e.stream.Send(changed(nil, line, change{env.RequestID, e.id}))
+	// The client's listen goes on at its other servers.
+	if e := l.inFlight(id); e != nil && e.then != nil && e.method == mcp.Listen {
+		l.forget(e)
+		e.then(nil, nil)
 	}
 }

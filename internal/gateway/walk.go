@@ -13,11 +13,14 @@ const walkMost = 200
 
 // walk is one reading of a list.
 type walk struct {
-	under bool // it is under way
-	again bool // the list has changed meanwhile
-	done  bool // the list was read at least once
-	pages int
-	items []catalog.Item
+	under bool           // it is under way
+	again bool           // the list has changed meanwhile
+	done  bool           // the list was read, or tried to be, at least once
+	fails bool           // the last try came to nothing
+	items []catalog.Item // as last read to the end
+
+	pages   int            // of the reading under way
+	reading []catalog.Item // what they had
 }
 
 // capabilityOf names the capability a list belongs to.
@@ -51,7 +54,7 @@ func (l *Link) walk(kind mcp.List) {
 		w.again = true
 		return
 	}
-	*w = walk{under: true, done: w.done}
+	*w = walk{under: true, done: w.done, items: w.items}
 	l.page(kind, nil)
 }
 
@@ -64,22 +67,51 @@ func (l *Link) page(kind mcp.List, cursor []byte) {
 // turn takes one page.
 func (l *Link) turn(kind mcp.List, result, err []byte) {
 	w := &l.walks[kind]
+	if l.phase != ready {
+		return // it is only to finish its calls
+	}
 	if err != nil {
-		if !w.done || string(jsonrpc.Find(err, "code").Of(err)) == "-32601" {
-			l.show(kind, nil)
-			return
-		}
-		*w = walk{done: true} // what was read before stays
+		l.missed(kind, string(jsonrpc.Find(err, "code").Of(err)) == notFound)
 		return
 	}
 	items, cursor := catalog.Items(kind, result)
-	w.items = append(w.items, items...)
+	w.reading = append(w.reading, items...)
 	w.pages++
 	if cursor != nil && w.pages < walkMost {
 		l.page(kind, cursor)
 		return
 	}
-	l.show(kind, w.items)
+	l.misses = 0
+	l.show(kind, w.reading)
+}
+
+// missed takes the error of a page. A server without the list has an empty one; of any other what was read before stays,
+// by this process or one before it, and it is read again later.
+func (l *Link) missed(kind mcp.List, none bool) {
+	w := &l.walks[kind]
+	switch {
+	case none:
+		l.show(kind, nil)
+		return
+	case w.done:
+		*w = walk{done: true, items: w.items}
+	case l.server.known != nil:
+		l.show(kind, l.server.known[kind])
+	default:
+		l.show(kind, nil)
+	}
+	w.fails = true
+	l.misses++
+	l.again(l.misses)
+}
+
+// walkAgain reads the lists that could not be read.
+func (l *Link) walkAgain() {
+	for kind := range mcp.Lists {
+		if l.phase == ready && l.walks[kind].fails {
+			l.walk(kind)
+		}
+	}
 }
 
 // show makes items what the server has of a list.
