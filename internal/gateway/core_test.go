@@ -513,3 +513,18 @@ func TestRetiredProcessStopsReading(t *testing.T) {
 		t.Errorf("closed %t; %d pages more", p.closed, p.count("tools/list")-read)
 	}
 }
+
+// A list that is said to have changed while another one is still being read for the first time is not shown empty.
+func TestListChangesWhileOthersAreReadFirst(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{slow: true, uris: []string{"x://1"}})
+	w.serve(named("a"))
+	c := w.legacy()
+	list := c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
+	p := w.of("a")[0]
+	p.say(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`) // its tools are not read yet
+	w.gw.Flush()
+	p.listTools(p.open[0]) // now they are, and the resources are just being read again
+	has(t, "resources", list, "x://1")
+	w.settle()
+}
