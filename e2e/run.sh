@@ -37,6 +37,14 @@ if ! installed npm "$hash" || [ ! -d node_modules ]; then
 	echo "$hash" >.work/npm.stamp
 fi
 
+# The conformance suite needs Node 22 or newer, so it brings its own.
+hash="$(cat conformance/package-lock.json conformance/.npmrc | sha256sum) $(uname -m)"
+if ! installed conformance "$hash" || [ ! -x conformance/node_modules/node/bin/node ]; then
+	echo "== npm ci in conformance"
+	npm ci --prefix conformance --no-audit --no-fund --loglevel=error </dev/null
+	echo "$hash" >.work/conformance.stamp
+fi
+
 hash="$(sha256sum <requirements.txt) $(python3 --version)"
 if ! installed venv "$hash" || [ ! -x .work/venv/bin/python ]; then
 	echo "== python -m venv, pip install"
@@ -55,7 +63,7 @@ fi
 echo "== go test"
 log=.work/test.log
 status=0
-go test -count=1 -timeout 15m -parallel "${E2E_PARALLEL:-3}" -v "$@" ./... >"$log" 2>&1 </dev/null || status=$?
+go test -count=1 -timeout 25m -parallel "${E2E_PARALLEL:-3}" -v "$@" ./... >"$log" 2>&1 </dev/null || status=$?
 count() { grep -cE "^ *--- $1: " "$log" || true; }
 passed=$(count PASS) failed=$(count FAIL) skipped=$(count SKIP)
 if [ "$status" != 0 ]; then

@@ -60,6 +60,7 @@ export async function drive(answers, connect) {
         close: async () => {
             closing = true;
             const from = performance.now();
+            await client.transport?.terminateSession?.(); // over HTTP a server hears of the end by DELETE only
             await client.close();
             return { ms: Math.round(performance.now() - from) };
         },
@@ -85,8 +86,9 @@ export async function drive(answers, connect) {
     process.exit(0);
 }
 
-/** MODE CMD ARG… as given on the command line; the whole environment is handed on. */
+/** MODE CMD ARG…, or MODE URL, as given on the command line; a command gets the whole environment. */
 export function commandLine() {
     const [mode, command, ...args] = process.argv.slice(2);
-    return { mode, params: { command, args, env: process.env, stderr: 'inherit' } };
+    const url = /^https?:/.test(command) ? new URL(command) : undefined;
+    return { mode, url, params: { command, args, env: process.env, stderr: 'inherit' } };
 }

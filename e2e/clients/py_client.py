@@ -1,4 +1,4 @@
-"""The Python SDK client, scriptable: py_client.py auto|legacy|2026-07-28 CMD ARG…
+"""The Python SDK client, scriptable: py_client.py auto|legacy|2026-07-28 CMD ARG…|URL
 
 The same steps, results and events as driver.mjs (there they are described).
 """
@@ -149,7 +149,10 @@ class Driver:
 
 async def main() -> None:
     mode, command, *args = sys.argv[1:]
-    parameters = StdioServerParameters(command=command, args=args, env=dict(os.environ))
+    if command.startswith("http"):
+        server = command
+    else:
+        server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
     started = time.monotonic()
     closing = None
     connected = False
@@ -157,7 +160,7 @@ async def main() -> None:
         async with anyio.create_task_group() as group:
             driver = Driver(group)
             async with Client(
-                parameters,
+                server,
                 mode=mode,
                 log_level="debug",
                 sampling_callback=driver.sample,

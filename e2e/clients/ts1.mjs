@@ -1,6 +1,7 @@
-// The TypeScript SDK 1.x client, scriptable: node ts1.mjs legacy CMD ARG…
+// The TypeScript SDK 1.x client, scriptable: node ts1.mjs legacy CMD ARG…|URL
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
     CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema,
     LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema, ToolListChangedNotificationSchema
@@ -18,9 +19,11 @@ await drive(answers, async () => {
         client.setNotificationHandler(schema, n => say({ event: 'notification', method: n.method, params: n.params }));
     }
     client.onerror = e => say({ event: 'error', message: `${e?.message ?? e}` });
-    const transport = new StdioClientTransport(commandLine().params);
+    const { url, params } = commandLine();
+    const transport = url ? new StreamableHTTPClientTransport(url) : new StdioClientTransport(params);
+    const tell = transport.setProtocolVersion?.bind(transport);
     let version;
-    transport.setProtocolVersion = v => (version = v);
+    transport.setProtocolVersion = v => ((version = v), tell?.(v));
     await client.connect(transport);
     return {
         client, era: 'legacy', version, pid: transport.pid,

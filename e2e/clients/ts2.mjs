@@ -1,10 +1,10 @@
-// The TypeScript SDK 2.x client, scriptable: node ts2.mjs legacy|auto|modern CMD ARG…
+// The TypeScript SDK 2.x client, scriptable: node ts2.mjs legacy|auto|modern CMD ARG…|URL
 // auto starts the command twice: a disposable sibling for the probe, then the real one. modern pins 2026-07-28.
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Answers, commandLine, drive, say } from './driver.mjs';
 
-const { mode, params } = commandLine();
+const { mode, url, params } = commandLine();
 const answers = new Answers();
 await drive(answers, async () => {
     const client = new Client(
@@ -21,7 +21,7 @@ await drive(answers, async () => {
         client.setNotificationHandler(method, n => say({ event: 'notification', method: n.method, params: n.params }));
     }
     client.onerror = e => say({ event: 'error', message: `${e?.message ?? e}` });
-    const transport = new StdioClientTransport(params);
+    const transport = url ? new StreamableHTTPClientTransport(url) : new StdioClientTransport(params);
     await client.connect(transport);
     const era = client.getProtocolEra();
     const open = new Map();

@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// TestGatewayEverything: the reference server over HTTP with every client: what a server may ask of its client, and what
+// it says by itself, all on the streams of the gateway. Without outlive the server speaks HTTP itself.
+func TestGatewayEverything(t *testing.T) {
+	for _, name := range []string{"go", "go-legacy", "ts1", "ts2-auto", "ts2-legacy", "py-auto", "py-legacy"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkspace(t)
+			g := everythingGateway(t, w)
+			s := w.join(t, gatewayClients()[name], g.url)
+			s.server = servers()["everything"]
+			s.checkEra(t, gatewayClients()[name])
+			s.checkTools(t, []string{"echo"}) // although the server says four times meanwhile that its list has changed
+			from := s.everythingFirst(t)
+			if !direct() {
+				s.everythingUnderFire(t)
+			}
+			for _, e := range s.seen(from) {
+				if e.Method == "notifications/tools/list_changed" {
+					t.Errorf("told of a change of tools over restarts that changed none")
+				}
+			}
+			s.do(t, step{"op": "unsubscribe", "uri": document})
+			s.depart(t)
+			if !direct() {
+				g.stop(t)
+			}
+		})
+	}
+}
+
+// everythingGateway is a gateway with that server only, under the server's own names.
+func everythingGateway(t *testing.T, w *workspace) *gateway {
+	t.Helper()
+	srv := servers()["everything"]
+	if !direct() {
+		return w.listen(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "everything", server: srv}))
+	}
+	address := freeAddress(t)
+	argv := append(srv.argv[:len(srv.argv)-1:len(srv.argv)-1], "streamableHttp")
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = append(w.env(), "PORT="+portOf(t, address)), w.dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+	})
+	awaitListener(t, address)
+	return &gateway{workspace: w, url: "http://" + address + "/mcp", cmd: cmd}
+}

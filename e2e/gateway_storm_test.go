@@ -1,0 +1,168 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	stormClients  = 8
+	stormBackends = 10
+)
+
+// TestGatewayStorm: eight clients, ten backends, one kill a second. No client sees an error but the unknown outcome of a
+// call that was running and may not be repeated; nothing runs twice; nothing is left behind; and a killed server's next
+// call is answered at once.
+func TestGatewayStorm(t *testing.T) {
+	needOutlive(t)
+	lasts := 20 * time.Second
+	if *long {
+		lasts = 2 * time.Minute
+	}
+	w := newWorkspace(t)
+	srv := servers()["go"]
+	var backends []backend
+	for i := range stormBackends {
+		backends = append(backends, backend{name: fmt.Sprintf("s%d", i), server: srv})
+	}
+	g := w.listen(t, w.gatewayConfig(t, nil, backends...))
+	var callers []*caller
+	for i := range stormClients {
+		s := w.join(t, gatewayClients()[[]string{"go", "go-legacy"}[i%2]], g.url)
+		if names := s.toolNames(t); !slices.Contains(names, "s0_bump") || !slices.Contains(names, fmt.Sprintf("s%d_bump", stormBackends-1)) {
+			t.Fatalf("client %d: tools are %v", i, names)
+		}
+		callers = append(callers, &caller{session: s, number: i})
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for _, c := range callers {
+		wg.Go(func() { c.run(stop) })
+	}
+	var gaps []time.Duration
+	tick := time.NewTicker(time.Second)
+	for begin := time.Now(); time.Since(begin) < lasts; <-tick.C {
+		gaps = append(gaps, callers[rand.N(stormClients)].strike(t, rand.N(stormBackends)))
+	}
+	tick.Stop()
+	close(stop)
+	wg.Wait()
+	reportStorm(t, w, callers, gaps)
+	for _, c := range callers {
+		c.depart(t)
+	}
+	g.stop(t)
+}
+
+// reportStorm judges what the clients saw.
+func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Duration) {
+	t.Helper()
+	ran := map[string]int{}
+	for _, line := range w.traces() {
+		ran[line]++
+	}
+	calls, unknown := 0, 0
+	for _, c := range callers {
+		calls += c.calls
+		unknown += len(c.unknown)
+		for _, p := range c.problems {
+			t.Errorf("client %d: %s", c.number, p)
+		}
+		for _, value := range c.bumped {
+			if n := ran["bump "+value]; n != 1 {
+				t.Errorf("client %d: call %s was answered and ran %d times", c.number, value, n)
+			}
+		}
+		for _, value := range c.unknown {
+			if n := ran["bump "+value]; n > 1 {
+				t.Errorf("client %d: call %s of unknown outcome ran %d times", c.number, value, n)
+			}
+		}
+	}
+	slices.Sort(gaps)
+	median := gaps[len(gaps)/2]
+	t.Logf("%d kills, %d calls, %d of unknown outcome, gap after a kill: median %v, worst %v", len(gaps), calls, unknown, median, gaps[len(gaps)-1])
+	if median > 50*time.Millisecond {
+		t.Errorf("the median gap after a kill is %v, want below 50 ms", median)
+	}
+	// Each kill can hit a call of every client of that process, and in a process of its own a client has one call at a time.
+	if most := len(gaps) * stormClients; unknown > most {
+		t.Errorf("%d calls of unknown outcome with %d kills", unknown, len(gaps))
+	}
+	if calls < 50*len(gaps) {
+		t.Errorf("only %d calls: that is no load", calls)
+	}
+}
+
+// caller is one client that calls all the time.
+type caller struct {
+	*session
+	number   int
+	calls    int
+	bumped   []string // calls with an effect that were answered
+	unknown  []string // and those of unknown outcome
+	problems []string
+}
+
+// run calls one backend after the other, by turns with an effect and without one.
+func (c *caller) run(stop <-chan struct{}) {
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return
+		case <-time.After(8 * time.Millisecond):
+		}
+		c.calls++
+		backend := rand.N(stormBackends)
+		if n%2 == 0 {
+			text := fmt.Sprintf("client %d call %d", c.number, n)
+			if r := c.ask(backend, "echo", map[string]any{"text": text}); r.text() != text || r.tool().IsError {
+				c.problems = append(c.problems, fmt.Sprintf("echo: %s, want %q", r, text))
+			}
+			continue
+		}
+		value := fmt.Sprintf("%d/%d", c.number, n)
+		switch r := c.ask(backend, "bump", map[string]any{"value": value}); {
+		case r.Error == nil && !r.tool().IsError && strings.HasPrefix(r.text(), "bump "+value+" "):
+			c.bumped = append(c.bumped, value)
+		case r.Error == nil && r.tool().IsError && strings.Contains(r.text(), unknownOutcome):
+			c.unknown = append(c.unknown, value)
+		default:
+			c.problems = append(c.problems, fmt.Sprintf("bump: %s", r))
+		}
+	}
+}
+
+// ask calls a tool of one backend and waits for the answer.
+func (c *caller) ask(backend int, tool string, args map[string]any) reply {
+	_, ch := c.begin(step{"op": "call", "tool": fmt.Sprintf("s%d_%s", backend, tool), "args": args})
+	select {
+	case r := <-ch:
+		return r
+	case <-time.After(patience + 15*time.Second):
+		return reply{Error: &failure{Message: "no answer"}}
+	}
+}
+
+// strike kills the process that serves this client at one backend and returns how long its next call there took.
+func (c *caller) strike(t *testing.T, backend int) time.Duration {
+	t.Helper()
+	before, err := strconv.Atoi(c.ask(backend, "pid", nil).text())
+	if err != nil {
+		t.Fatalf("client %d: pid of s%d: %v", c.number, backend, err)
+	}
+	begin := time.Now()
+	killed(t, before)
+	r := c.ask(backend, "pid", nil)
+	gap := time.Since(begin)
+	if after, err := strconv.Atoi(r.text()); err != nil || after == before {
+		t.Errorf("client %d: after the kill of %d s%d answered %s", c.number, before, backend, r)
+	}
+	return gap
+}
