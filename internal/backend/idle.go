@@ -39,6 +39,9 @@ func (b *Backend) checkIdle() {
 // asleep reports whether there is no process because none is needed.
 func (b *Backend) asleep() bool { return b.machine.State() == supervise.Stopped && !b.over }
 
+// Asleep reports whether there is no process because none is needed: the next one that is will be new.
+func (b *Backend) Asleep() bool { return b.asleep() }
+
 // wake starts a process if there is none because none was needed.
 func (b *Backend) wake() { b.step(supervise.Start{}) }
 

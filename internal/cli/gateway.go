@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +19,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/config"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/gateway"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/streamhttp"
 )
 
@@ -42,6 +43,7 @@ type gatewayFlags struct {
 	listen    string
 	name      string
 	noTools   bool
+	browser   bool
 	logLevel  string
 	logFormat string
 	audit     string
@@ -58,56 +60,56 @@ func newGateway(io streams) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGateway(cmd.Context(), io, f) },
 	}
+	cmd.AddCommand(newGatewayLogin(io))
 	fl := cmd.Flags()
 	fl.SortFlags = false
-	fl.StringVarP(&f.config, "config", "c", "", "configuration (default: outlive.yaml here, or in the configuration directory)")
+	fl.StringVarP(&f.config, "config", "c", "", configUsage)
 	fl.StringVar(&f.listen, "listen", "", "speak Streamable HTTP at this address, such as 127.0.0.1:8080, instead of stdio")
 	fl.StringVar(&f.name, "name", "gateway", "name in status and logs")
 	fl.BoolVar(&f.noTools, "no-tools", false, "do not offer outlive_server_status and outlive_restart_server")
+	fl.BoolVar(&f.browser, "open-browser", false, "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait")
 	fl.StringVar(&f.logLevel, "log-level", "info", "least level told on stderr: debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fl.StringVar(&f.audit, "audit", "", "audit log (default: under the state directory); \"none\" for none")
 	return cmd
 }
 
-// configFile finds the configuration: the one that was named, or outlive.yaml here or in the user's directory.
-func (f gatewayFlags) configFile() (string, error) {
-	if f.config != "" {
-		return f.config, nil
-	}
-	tried := []string{"outlive.yaml", filepath.Join(configDir(), "outlive.yaml")}
-	for _, path := range tried {
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return "", fail(exitUsage, "gateway: no configuration: there is no %s; name one with -c, such as -c .mcp.json", strings.Join(tried, " and no "))
-}
+const configUsage = "configuration (default: outlive.yaml here, or in the configuration directory)"
+
+// firstList is how long a client's first list waits for servers that are starting: a launcher that downloads takes its time, many
+// clients ask once only, and give up after 30 s. Servers that have failed are not waited for.
+const firstList = 15 * time.Second
 
 // endpoint is a running `outlive gateway`.
 type endpoint struct {
 	*gateway.Runner
 	flags gatewayFlags
-	path  string // of the configuration
+	path  string       // of the configuration
+	begun *config.File // what it was started with
 
 	listener net.Listener // nil: it speaks stdio
 	front    streamhttp.Options
 	url      string // of the endpoint; "" on stdio
+	byHand   bool   // stdin is a terminal
 
 	sinks  *sinks
 	served *servedSet
 
-	mu      sync.Mutex // one reading of the configuration at a time
+	mu      sync.Mutex        // one reading of the configuration at a time
+	read    [sha256.Size]byte // what was read of it last
 	watched map[string]watched
 }
 
 // runGateway is `outlive gateway`.
 func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
-	path, err := f.configFile()
+	if plainName(f.name) != f.name {
+		return fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
+	}
+	path, err := configFile(f.config)
 	if err != nil {
 		return err
 	}
-	file, err := loadConfig(path)
+	file, digest, err := loadConfig(path)
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	g := &endpoint{flags: f, path: path, sinks: k, served: newServedSet(k, f.name)}
+	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, path, f.browser)}
 	defer g.served.close()
 	servers, err := g.served.load(file)
 	if err != nil {
@@ -128,8 +130,12 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	if err := g.open(io, file); err != nil {
 		return err
 	}
-	k.say(event.ProxyStarted, fmt.Sprintf("Gateway starting (PID=%d): %d servers of %s", os.Getpid(), len(servers), path))
-	go clearStrays(k)
+	k.say(event.ProxyStarted, fmt.Sprintf("Gateway starting (PID=%d): %s of %s", os.Getpid(), counted(len(servers), "server"), path))
+	if g.byHand {
+		k.log.Raw([]byte("An MCP client is to speak here, on stdin and stdout. For clients that speak HTTP: outlive gateway --listen 127.0.0.1:8080\n"))
+	}
+	g.tellWarnings(file)
+	go g.clearAway()
 	g.SetServers(servers)
 	g.rewatch()
 	defer g.unwatch()
@@ -140,7 +146,16 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	closeControl := serveGatewayControl(g)
 	defer closeControl()
 	defer slimLater()()
-	return g.serve(ctx)
+	err = g.serve(ctx)
+	k.say(event.ProxyStopped, "Gateway stopped", slog.Int(event.KeyExitCode, codeOf(err)))
+	return err
+}
+
+// clearAway removes what runs that are long gone have left behind: logs, and processes.
+func (g *endpoint) clearAway() {
+	// What cannot be removed now is tried again by the next run.
+	_ = logline.Prune(filepath.Join(stateDir(), "log"), time.Now(), logline.PruneTotal, logline.PruneAge, g.served.logPaths()...)
+	clearStrays(g.sinks)
 }
 
 // open makes the runner, on the client's descriptors unless it is to listen.
@@ -155,10 +170,12 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 		}
 	}
 	opts := gateway.RunnerOptions{
-		Gateway: gateway.Options{Version: version(), Names: catalog.Names(file.Names), NoTools: g.flags.noTools, Sink: g.sinks},
+		Gateway: gateway.Options{Version: version(), Names: catalog.Names(file.Names), NoTools: g.flags.noTools, ListWait: firstList, Sink: g.sinks},
 		Host:    g.served.host,
 	}
 	if address == "" {
+		st, err := io.in.Stat()
+		g.byHand = err == nil && st.Mode()&os.ModeCharDevice != 0
 		if opts.In, opts.Out, err = takeStreams(io); err != nil {
 			return fail(exitFailure, "take over stdin and stdout: %w", err)
 		}
@@ -169,51 +186,14 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	return nil
 }
 
-// Reload reads the configuration again. If it has mistakes, what was there before goes on.
-func (g *endpoint) Reload() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	file, err := loadConfig(g.path)
-	var servers []gateway.Server
-	if err == nil {
-		servers, err = g.served.load(file)
+// codeOf is the exit status that an error stands for.
+func codeOf(err error) int {
+	var withCode *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &withCode):
+		return withCode.code
 	}
-	if err != nil {
-		g.sinks.Emit(event.Event{Type: event.ConfigRejected, Time: time.Now(), Level: slog.LevelError,
-			Message: "ERROR: The configuration is not used, what was there before goes on: " + err.Error(),
-			Attrs:   []slog.Attr{slog.String(event.KeyError, err.Error()), slog.Any(event.KeyFiles, []string{g.path})}})
-		return err
-	}
-	g.SetServers(servers)
-	g.rewatch()
-	g.sinks.say(event.ConfigLoaded, fmt.Sprintf("Configuration read: %d servers of %s", len(servers), g.path),
-		slog.Any(event.KeyFiles, []string{g.path}), slog.Int(event.KeyCount, len(servers)))
-	return nil
-}
-
-// loadConfig reads a configuration; each mistake is told with its place.
-func loadConfig(path string) (*config.File, error) {
-	home, _ := os.UserHomeDir() // without one, ~ cannot be used, and the file says where
-	file, err := config.Load(path, config.Options{Keys: policyKeys(), Lookup: os.LookupEnv, Input: inputFromEnv, Home: home})
-	if err != nil {
-		return nil, fail(exitUsage, "%w", err)
-	}
-	return file, nil
-}
-
-// inputFromEnv is how ${input:NAME} gets its value: there is nobody to ask while a client speaks on stdin.
-func inputFromEnv(in config.Input) (string, error) {
-	name := "OUTLIVE_INPUT_" + strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z':
-			return r - 'a' + 'A'
-		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-			return r
-		}
-		return '_'
-	}, in.ID)
-	if value := os.Getenv(name); value != "" || in.Default != "" {
-		return value, nil
-	}
-	return "", errors.New("set " + name + " to its value")
+	return exitFailure
 }

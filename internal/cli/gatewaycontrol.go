@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/control"
 	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/gateway"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
@@ -36,12 +40,18 @@ func (r reachableGateway) Status() control.Status {
 		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(),
 		URL: r.url, Lost: control.Lost{Stderr: r.sinks.log.Lost()},
 	}
-	s.Config, _ = filepath.Abs(r.path)
-	var err error
-	if s.Servers, err = r.endpoint.Status(ctx); err != nil {
+	s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory
+	servers, err := r.endpoint.Status(ctx)
+	if err != nil {
 		s.State = "ending"
 	}
-	for _, one := range s.Servers {
+	for _, one := range servers {
+		server := control.Member{ServerStatus: one}
+		if kept := r.served.keptOf(one.Name); kept != nil {
+			server.LogPath = kept.Path()
+			s.Lost.Log += kept.Lost()
+		}
+		s.Servers = append(s.Servers, server)
 		for _, l := range one.Links {
 			s.RestartCount += l.RestartCount
 			s.InFlight += l.InFlight
@@ -54,27 +64,52 @@ func (r reachableGateway) Status() control.Status {
 	return s
 }
 
-// errWhichServer is the answer to those who do not say which server they mean.
-var errWhichServer = errors.New("say which of its servers: NAME/SERVER")
+// whichServer is the answer to those who name no server, or one that is not there.
+func (r reachableGateway) whichServer(server string) error {
+	names := slices.Sorted(maps.Keys(r.served.current()))
+	for i := range names {
+		names[i] = r.flags.name + "/" + names[i]
+	}
+	if server == "" {
+		return fmt.Errorf("say which of its servers: %s", strings.Join(names, ", "))
+	}
+	return fmt.Errorf("there is no server %q; there are %s", server, strings.Join(names, ", "))
+}
 
 // Restart implements control.Source.
 func (r reachableGateway) Restart(ctx context.Context, server, reason string) (control.Result, error) {
-	if server == "" {
-		return control.Result{}, errWhichServer
+	if _, known := r.served.current()[server]; !known {
+		return control.Result{}, r.whichServer(server)
+	}
+	// What sleeps, or waits for its first call, begins afresh by itself.
+	if links, err := r.links(ctx, server); err != nil || !slices.ContainsFunc(links, awake) {
+		return control.Result{}, err
 	}
 	begun := time.Now()
 	if err := r.endpoint.Restart(ctx, server, supervise.SourceControl, reason); err != nil {
 		return control.Result{}, err
 	}
-	result := control.Result{TookMS: time.Since(begun).Milliseconds()}
-	all, err := r.endpoint.Status(ctx)
-	for _, s := range all {
-		if s.Name == server && len(s.Links) > 0 {
-			result.Generation, result.ServerPID = s.Links[0].Generation, s.Links[0].ServerPID
-		}
+	links, err := r.links(ctx, server)
+	result := control.Result{TookMS: time.Since(begun).Milliseconds(), Processes: len(links)}
+	for _, l := range links {
+		result.Generation, result.ServerPID = l.Generation, l.ServerPID
 	}
 	return result, err
 }
+
+// links are the processes of a server.
+func (r reachableGateway) links(ctx context.Context, server string) ([]gateway.LinkStatus, error) {
+	all, err := r.endpoint.Status(ctx)
+	for _, s := range all {
+		if s.Name == server {
+			return s.Links, err
+		}
+	}
+	return nil, err
+}
+
+// awake reports whether a process runs, or is about to.
+func awake(l gateway.LinkStatus) bool { return l.State != "stopped" && l.State != "asleep" }
 
 // Upgrade implements control.Source.
 func (r reachableGateway) Upgrade(context.Context) error {
@@ -85,7 +120,7 @@ func (r reachableGateway) Upgrade(context.Context) error {
 func (r reachableGateway) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
 	kept := r.served.keptOf(server)
 	if kept == nil {
-		return errWhichServer
+		return r.whichServer(server)
 	}
 	return copyLog(ctx, w, kept, follow)
 }

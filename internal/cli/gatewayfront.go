@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/config"
 	"github.com/outlive-mcp/outlive/internal/event"
@@ -23,14 +25,38 @@ func (g *endpoint) listen(file *config.File, address string) (err error) {
 		return err
 	}
 	if g.listener, err = net.Listen("tcp", address); err != nil {
-		return fail(exitFailure, "listen: %w", err)
+		return fail(exitFailure, "%w%s", err, whoListens(address))
 	}
 	scheme := "http"
 	if g.front.TLS != nil {
 		scheme = "https"
 	}
-	g.url = fmt.Sprintf("%s://%s/mcp", scheme, g.listener.Addr())
+	g.url = scheme + "://" + reachableAt(g.listener.Addr().String()) + "/mcp"
 	return nil
+}
+
+// reachableAt is an address as this machine can use it: one that stands for all addresses is no good in a URL.
+func reachableAt(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("localhost", port)
+	}
+	return address
+}
+
+// whoListens names the gateway that has an address already, "" if it is none of ours.
+func whoListens(address string) string {
+	all, err := askAll(context.Background())
+	if err != nil {
+		return ""
+	}
+	for _, r := range all {
+		u, err := url.Parse(r.status.URL)
+		if _, port, _ := net.SplitHostPort(address); err == nil && port != "" && u.Port() == port {
+			return fmt.Sprintf(": the gateway %s serves there, with %s", r.Label(), r.status.Config)
+		}
+	}
+	return ": choose another one with --listen"
 }
 
 // serve runs the gateway until it is interrupted, or until its client leaves.
@@ -41,7 +67,11 @@ func (g *endpoint) serve(ctx context.Context) error {
 	}
 	g.front.Extra = map[string]http.Handler{"/healthz": g.health(), "/metrics": g.metrics()}
 	front := streamhttp.New(g.Hub(), g.front)
-	g.sinks.say(event.GatewayListening, "listening on "+g.url, slog.String(event.KeyURL, g.url))
+	what := "Listening on " + g.url
+	if addr, ok := g.listener.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
+		what += ", and at every other address of this machine"
+	}
+	g.sinks.say(event.GatewayListening, what, slog.String(event.KeyURL, g.url))
 	g.Warm()
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -97,14 +127,14 @@ func (g *endpoint) health() http.Handler {
 		}
 		text := ""
 		for _, s := range all {
-			state := "idle"
+			text += s.Name + " " + stateOf(s)
 			for _, l := range s.Links {
-				if state = l.Phase; l.Phase == "failed" {
-					state += ": " + l.Trouble
+				if trouble := troubleOf(l); trouble != "" {
+					text += ": " + strings.ReplaceAll(trouble, "\n", " ")
 					break
 				}
 			}
-			text += s.Name + " " + state + "\n"
+			text += "\n"
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = fmt.Fprint(w, text) // whoever asked may have gone

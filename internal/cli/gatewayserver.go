@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,12 +24,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/host"
 	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/mcp"
-	"github.com/outlive-mcp/outlive/internal/remote"
 	"github.com/outlive-mcp/outlive/internal/watch"
 )
 
-// ownFlags are the flags of `outlive run` that are about outlive itself, and so are no keys of a server.
-var ownFlags = []string{"name", "mode", "compat", "log-level", "log-format", "audit", "help"}
+// ownFlags are the flags of `outlive run` that are about outlive itself, and so are no keys of a server. The gateway has
+// tools of its own for all of them.
+var ownFlags = []string{"name", "mode", "no-tools", "log-level", "log-format", "audit", "help"}
 
 // sizeFlags are texts that are sizes.
 var sizeFlags = []string{"max-rss", "max-message"}
@@ -64,14 +67,16 @@ type served struct {
 type servedSet struct {
 	sinks   *sinks
 	gateway string
+	config  string // path of the configuration
+	browser bool   // pages of servers that want authorization are opened
 
 	mu  sync.Mutex
 	now map[string]*served       // by name
 	log map[string]*logline.Kept // by name
 }
 
-func newServedSet(k *sinks, name string) *servedSet {
-	return &servedSet{sinks: k, gateway: name, now: map[string]*served{}, log: map[string]*logline.Kept{}}
+func newServedSet(k *sinks, name, path string, openBrowser bool) *servedSet {
+	return &servedSet{sinks: k, gateway: name, config: path, browser: openBrowser, now: map[string]*served{}, log: map[string]*logline.Kept{}}
 }
 
 // load makes a configuration's servers the current ones, or tells what is wrong with them.
@@ -85,6 +90,9 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 		one, err := set.serve(file, c)
 		if err != nil {
 			continue // it was noted with its place
+		}
+		if was := set.current()[c.Name]; was != nil && was.digest == one.digest {
+			one = was // all its connections share one authorization
 		}
 		now[c.Name] = one
 		servers = append(servers, gateway.Server{
@@ -103,15 +111,19 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 	return servers, nil
 }
 
-// digestOf differs whenever anything is configured differently.
-func digestOf(c config.Server) string {
+// digestOf differs whenever anything is configured differently, wherever in the file it stands.
+func digestOf(c config.Server) (string, error) {
 	c.Pos, c.TargetPos = config.Pos{}, config.Pos{}
 	c.Policy = slices.Clone(c.Policy)
 	for i := range c.Policy {
 		c.Policy[i].Pos = config.Pos{}
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v", c, c.Auth))
-	return hex.EncodeToString(sum[:])
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("compare the configuration of %s: %w", c.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // serve translates one server. What is wrong is noted in the file, at its place.
@@ -143,28 +155,51 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 	}
 	s, err := f.check(dir, argv, fl.Changed)
 	if err != nil {
-		file.Problem(c.Pos, "", "%v", err)
+		at, text := inWordsOfConfig(c, err)
+		file.Problem(at, "", "%s", text)
 		return nil, err
 	}
 	if c.Transport == config.Stdio {
 		// A command that is missing is no mistake of the form: it may come, and calls are told until then.
-		s.executable, _ = child.Resolve(argv[0], "")
+		s.executable, _ = child.Resolve(argv[0], dir)
 	} else {
 		s.backend.Elsewhere = true
 	}
-	s.backend.Supervise.Exits.RestartOn = append(s.backend.Supervise.Exits.RestartOn, 0) // a server has no end of its own here
+	s.backend.Supervise.Exits.Endless = true // a server has no end of its own here
 	s.paths(set.gateway + "." + c.Name)
-	return set.wire(s, c), nil
+	return set.wire(s, c)
+}
+
+// flagWord is a flag as an error of `outlive run` names it.
+var flagWord = regexp.MustCompile(`--([a-z-]+[a-z])`)
+
+// inWordsOfConfig is what is wrong with a server's policy, in the words of its file and at the place of the first key it names.
+func inWordsOfConfig(c config.Server, err error) (config.Pos, string) {
+	at := c.Pos
+	for _, m := range flagWord.FindAllStringSubmatch(err.Error(), -1) {
+		i := slices.IndexFunc(c.Policy, func(s config.Setting) bool { return s.Key == m[1] })
+		if i >= 0 && at == c.Pos {
+			at = c.Policy[i].Pos
+		}
+	}
+	text := flagWord.ReplaceAllStringFunc(err.Error(), func(flag string) string {
+		return strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")
+	})
+	return at, c.Name + ": " + text
 }
 
 // wire joins a server's settings with where it is told.
-func (set *servedSet) wire(s *settings, c config.Server) *served {
-	one := &served{watch: s.watch, known: s.known, digest: digestOf(c)}
+func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
+	digest, err := digestOf(c)
+	if err != nil {
+		return nil, err
+	}
+	one := &served{watch: s.watch, known: s.known, digest: digest}
 	k := &sinks{log: set.sinks.log, kept: set.keep(c.Name, s.stderrLog), audit: set.sinks.audit, server: c.Name}
 	one.options = hostOptions(s, k)
 	one.options.Dir = c.Dir
 	if c.Transport == config.HTTP {
-		one.options.Remote = remoteOptions(c)
+		one.options.Remote = remoteOptions(c, set.config, set.browser)
 	}
 	if len(c.Env) > 0 {
 		one.options.Env = os.Environ()
@@ -172,16 +207,7 @@ func (set *servedSet) wire(s *settings, c config.Server) *served {
 			one.options.Env = append(one.options.Env, name+"="+value)
 		}
 	}
-	return one
-}
-
-// remoteOptions say where a server is that is no process of ours.
-func remoteOptions(c config.Server) *remote.Options {
-	o := &remote.Options{URL: c.URL, Name: c.Name, Headers: c.Headers}
-	if c.Auth != nil {
-		o.Bearer = c.Auth.Bearer
-	}
-	return o
+	return one, nil
 }
 
 // keep opens the file that keeps a server's stderr, once for each name.
@@ -225,6 +251,16 @@ func (set *servedSet) keptOf(name string) *logline.Kept {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	return set.log[name]
+}
+
+// logPaths are the files that keep servers' stderr.
+func (set *servedSet) logPaths() (paths []string) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for _, kept := range set.log {
+		paths = append(paths, kept.Path())
+	}
+	return paths
 }
 
 func (set *servedSet) close() {

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -19,13 +21,23 @@ func (g *endpoint) watchConfig() (stop func()) {
 		return func() {}
 	}
 	w, err := watch.New(watch.Options{Root: filepath.Dir(path), Globs: []string{filepath.Base(path)}}, func([]string) {
-		_ = g.Reload() // its event tells how it went
+		if g.differs() {
+			_ = g.Reload() // its event tells how it went
+		}
 	})
 	if err != nil {
 		g.sinks.say(event.ServerLogLost, "the configuration cannot be watched: "+err.Error())
 		return func() {}
 	}
 	return w.Close
+}
+
+// differs reports whether the configuration is not what was read last: it may have been read on somebody's wish already.
+func (g *endpoint) differs() bool {
+	text, err := os.ReadFile(g.path)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return err != nil || sha256.Sum256(text) != g.read
 }
 
 // watchServer restarts a server when the files of its "watch" change. The returned function ends that.

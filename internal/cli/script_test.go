@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"outlive":    func() { os.Exit(Main(os.Args[1:])) },
 		"mcp-server": func() { os.Exit(mcptest.ServerMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"request":    func() { os.Exit(requestMain()) },
 	})
 }
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 //	exits CODE COMMAND…    runs COMMAND and wants this exit status
 //	client FILE COMMAND…   plays the dialogue FILE with COMMAND, see dialogue_test.go
 //
-// and the programs outlive and mcp-server, the scripted server of package mcptest. Nothing a script does reaches the
+// and the programs outlive, mcp-server, the scripted server of package mcptest, and request, which speaks HTTP to a gateway. Nothing a script does reaches the
 // user's own directories.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{

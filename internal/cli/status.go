@@ -1,17 +1,21 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/control"
+	"github.com/outlive-mcp/outlive/internal/gateway"
 )
 
 func newStatus(io streams) *cobra.Command {
@@ -19,7 +23,8 @@ func newStatus(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show everything outlive keeps alive on this machine",
-		Long: `Show everything outlive keeps alive for this user on this machine.
+		Long: `Show everything outlive keeps alive for this user on this machine: one row for each server, and below a gateway's row
+one for each of its servers. What is wrong stands below the table.
 
 EXIT STATUS
   0  shown, also when nothing runs
@@ -42,23 +47,14 @@ EXIT STATUS
 	return cmd
 }
 
-// collectStatus asks every running outlive; one that does not answer is left out, its silence told by an empty state.
+// collectStatus asks every running outlive; of one that does not answer there is its name, and "no answer".
 func collectStatus(ctx context.Context) ([]control.Status, error) {
-	instances, err := control.Discover(socketDir())
-	if err != nil {
-		return nil, err
+	instances, err := askAll(ctx)
+	all := make([]control.Status, len(instances))
+	for i, r := range instances {
+		all[i] = r.status
 	}
-	all := []control.Status{}
-	for _, i := range instances {
-		one, cancel := context.WithTimeout(ctx, askPatience)
-		s, err := i.Status(one)
-		cancel()
-		if err != nil {
-			s.Name, s.PID, s.State = i.Name, i.PID, "no answer"
-		}
-		all = append(all, s)
-	}
-	return all, nil
+	return all, err
 }
 
 func printStatus(w io.Writer, all []control.Status, now time.Time) error {
@@ -69,32 +65,115 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tSTATE\tOUTLIVE\tSERVER\tRESTARTS\tUP\tIN FLIGHT\tQUEUED\tCLIENT")
 	for _, s := range all {
-		up := "-"
-		if s.UptimeMS > 0 {
-			up = (time.Duration(s.UptimeMS) * time.Millisecond).Round(time.Second).String()
+		client := strings.TrimSpace(s.Client)
+		if s.Gateway() {
+			client = cmp.Or(s.URL, "stdio")
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\n", s.Name, s.State, s.PID, orDash(s.ServerPID), s.RestartCount,
-			up, s.InFlight, s.Queued, strings.TrimSpace(s.Client))
+			upFor(s.UptimeMS), s.InFlight, s.Queued, client)
+		for _, server := range s.Servers {
+			printServer(t, s.Name, server)
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, s := range all {
-		if s.NextTryAt != nil {
-			fmt.Fprintf(w, "%s: next start in %s\n", s.Name, s.NextTryAt.Sub(now).Round(time.Second))
-		}
-		for _, b := range s.Beside {
-			fmt.Fprintf(w, "%s: %s server %d, %d MiB, %d in flight\n", s.Name, b.Role, b.PID, b.RSS>>20, b.InFlight)
-		}
-		if f := s.ReloadFailed; f != nil {
-			fmt.Fprintf(w, "%s: the last planned restart came to nothing, %s ago: %s\n", s.Name, now.Sub(f.At).Round(time.Second),
-				strings.TrimSpace(f.Error+" "+f.Hint))
-		}
-		if e := s.LastExit; e != nil && s.ServerPID == 0 {
-			fmt.Fprintf(w, "%s: last exit %d %s\n", s.Name, e.Code, strings.Join(e.Stderr, "\n  "))
+		printTrouble(w, s.Name, s.Status, now)
+		for _, server := range s.Servers {
+			name := s.Name + "/" + server.Name
+			for _, l := range server.Links {
+				if trouble := troubleOf(l); trouble != "" {
+					fmt.Fprintf(w, "%s: cannot be used: %s\n", name, strings.ReplaceAll(trouble, "\n", "\n  "))
+					l.LastExit = nil // it has been told
+				}
+				printTrouble(w, name, l.Status, now)
+			}
 		}
 	}
 	return nil
+}
+
+// troubleOf is why a server behind a gateway cannot be used, "" if it can.
+func troubleOf(l gateway.LinkStatus) string {
+	if l.Phase == "ready" {
+		return ""
+	}
+	return l.Trouble
+}
+
+// printServer adds the row of a server behind a gateway: all its processes together.
+func printServer(t io.Writer, gatewayName string, s control.Member) {
+	var pids, clients []string
+	var restarts, inFlight, queued int
+	var up int64
+	for _, l := range s.Links {
+		if l.ServerPID != 0 {
+			pids = append(pids, fmt.Sprint(l.ServerPID))
+		}
+		if l.Client != "" && !slices.Contains(clients, l.Client) {
+			clients = append(clients, l.Client)
+		}
+		restarts += l.RestartCount
+		inFlight += l.InFlight
+		queued += l.Queued
+		up = max(up, l.UptimeMS)
+	}
+	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\n", gatewayName, s.Name, stateOf(s.ServerStatus), cmp.Or(strings.Join(pids, ","), "-"),
+		restarts, upFor(up), inFlight, queued, strings.Join(clients, ", "))
+}
+
+// stateOf is one word for how a server behind a gateway stands, or how many of its processes stand how.
+func stateOf(s gateway.ServerStatus) string {
+	if len(s.Links) == 0 {
+		return "idle" // nobody needs it yet
+	}
+	count := map[string]int{}
+	var words []string
+	for _, l := range s.Links {
+		word := l.State
+		switch {
+		case l.Phase == "failed" && l.State != "backoff" && l.State != "failed":
+			word = "unusable" // it may run, and refuses the handshake
+		case l.Phase == "retired":
+			word = "leaving"
+		}
+		if count[word]++; count[word] == 1 {
+			words = append(words, word)
+		}
+	}
+	if len(words) == 1 {
+		return words[0]
+	}
+	for i, word := range words {
+		words[i] = fmt.Sprintf("%d %s", count[word], word)
+	}
+	return strings.Join(words, ", ")
+}
+
+// printTrouble tells what is wrong with a server, or about to happen to it.
+func printTrouble(w io.Writer, name string, s backend.Status, now time.Time) {
+	if s.NextTryAt != nil {
+		fmt.Fprintf(w, "%s: next start in %s\n", name, s.NextTryAt.Sub(now).Round(time.Second))
+	}
+	for _, b := range s.Beside {
+		fmt.Fprintf(w, "%s: %s server %d, %d MiB, %d in flight\n", name, b.Role, b.PID, b.RSS>>20, b.InFlight)
+	}
+	if f := s.ReloadFailed; f != nil {
+		fmt.Fprintf(w, "%s: the last planned restart came to nothing, %s ago: %s\n", name, now.Sub(f.At).Round(time.Second),
+			strings.TrimSpace(f.Error+" "+f.Hint))
+	}
+	if e := s.LastExit; e != nil && s.ServerPID == 0 {
+		fmt.Fprintf(w, "%s: last exit %d %s\n", name, e.Code, strings.Join(e.Stderr, "\n  "))
+	}
+}
+
+// upFor is how long something runs, from milliseconds.
+func upFor(ms int64) string {
+	if ms <= 0 {
+		return "-"
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
 }
 
 func orDash(n int) string {

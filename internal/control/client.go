@@ -86,6 +86,15 @@ func (i Instance) alive(e fs.DirEntry) bool {
 	return false
 }
 
+// Label is what a person calls it where several have its name: NAME@PID, and /SERVER for one server of a gateway.
+func (i Instance) Label() string {
+	label := i.Name + "@" + strconv.Itoa(i.PID)
+	if i.Server != "" {
+		label += "/" + i.Server
+	}
+	return label
+}
+
 // Is reports whether name is the instance's name, also where the file name shows it cut.
 func (i Instance) Is(name string) bool {
 	file := filepath.Base(i.Path)

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/backend"
+	"github.com/outlive-mcp/outlive/internal/gateway"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fake struct {
 	status   Status
 	reasons  chan string
+	servers  chan string // which was meant, if one was
 	fail     error
 	upgrades atomic.Int32
 	log      chan string // pieces; closed at the end
@@ -33,7 +35,7 @@ type fake struct {
 }
 
 func newFake(name string) *fake {
-	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{})}
+	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{})}
 }
 
 func (f *fake) Status() Status {
@@ -42,13 +44,19 @@ func (f *fake) Status() Status {
 	return s
 }
 
-func (f *fake) Restart(_ context.Context, _, reason string) (Result, error) {
+func (f *fake) Restart(_ context.Context, server, reason string) (Result, error) {
+	f.means(server)
 	f.reasons <- reason
 	return Result{Generation: 2, ServerPID: 77, TookMS: 12}, f.fail
 }
 
-// Reload succeeds.
-func (f *fake) Reload() error { return nil }
+func (f *fake) means(server string) {
+	if server != "" {
+		f.servers <- server
+	}
+}
+
+func (f *fake) Reload() error { return f.fail }
 
 // Upgrade is an upgrade that succeeds if f is not to fail: the connection ends, and the next image shows itself.
 func (f *fake) Upgrade(context.Context) error {
@@ -59,7 +67,8 @@ func (f *fake) Upgrade(context.Context) error {
 	return f.fail
 }
 
-func (f *fake) Log(ctx context.Context, _ string, w io.Writer, follow bool) error {
+func (f *fake) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
+	f.means(server)
 	if f.fail != nil {
 		return f.fail
 	}
@@ -313,6 +322,38 @@ func FuzzParseFile(f *testing.F) {
 			t.Errorf("%q: %q %d", file, name, pid)
 		}
 	})
+}
+
+// A gateway tells of its servers, and is told which of them is meant.
+func TestGateway(t *testing.T) {
+	dir := shortDir(t)
+	f := newFake("gateway")
+	f.status.Config = "/outlive.yaml"
+	f.status.Servers = []Member{{ServerStatus: gateway.ServerStatus{Name: "a", Links: []gateway.LinkStatus{{Phase: "ready"}}}, LogPath: "/a.log"}}
+	listen(t, dir, "gateway", 5, f)
+	i := discover(t, dir)[0]
+	got, err := i.Status(t.Context())
+	if d := cmp.Diff(f.status, got); err != nil || d != "" {
+		t.Errorf("status (-want +got):\n%s%v", d, err)
+	}
+	if !got.Gateway() || cmp.Diff([]string{"a"}, got.ServerNames()) != "" || i.Label() != "gateway@5" {
+		t.Errorf("%+v is called %s", got, i.Label())
+	}
+	i.Server = "a"
+	if _, err := i.Restart(t.Context(), "r"); err != nil || <-f.reasons != "r" || <-f.servers != "a" {
+		t.Errorf("restart of one server: %v", err)
+	}
+	f.log <- "one\n"
+	if err := i.Logs(t.Context(), io.Discard, false); err != nil || <-f.servers != "a" || i.Label() != "gateway@5/a" {
+		t.Errorf("log of one server: %v", err)
+	}
+	if err := i.Reload(t.Context()); err != nil {
+		t.Errorf("reload: %v", err)
+	}
+	f.fail = errors.New("outlive.yaml:1:1: no servers")
+	if err := i.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "outlive.yaml:1:1") {
+		t.Errorf("reload of a broken configuration: %v", err)
+	}
 }
 
 func TestUpgrade(t *testing.T) {

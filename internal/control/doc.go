@@ -4,10 +4,13 @@
 // Each running outlive has one socket, <name>.<pid>.sock, in the user's socket directory. The directory is 0700 and the
 // socket 0600: whoever can connect is the user. The process id in the name keeps two copies of one command apart.
 //
-//	GET  /v1/status               Status
-//	POST /v1/restart  {"reason"}  Result, once the new process is ready; 503 with {"error"} if it does not come up
-//	POST /v1/upgrade              503 with {"error"} if it is not possible; otherwise the connection ends with the program
-//	GET  /v1/logs?follow=1        the server's stderr as it is, text; with follow until the client goes
+//	GET  /v1/status                         Status
+//	POST /v1/restart  {"reason", "server"}  Result, once the new process is ready; 503 with {"error"} if it does not come up
+//	POST /v1/reload                         503 with {"error"} if the configuration has mistakes, or there is none
+//	POST /v1/upgrade                        503 with {"error"} if it is not possible; otherwise the connection ends with the program
+//	GET  /v1/logs?server=NAME&follow=1      the server's stderr as it is, text; with follow until the client goes
+//
+// server is one of a gateway's servers; without a gateway it is left out.
 //
 // [Listen] starts one goroutine that accepts connections, and net/http one for each of them; [Server.Close] ends them
 // all. The client side, [Discover] and [Instance], starts none that outlives a call.

@@ -21,9 +21,27 @@ type Status struct {
 	LogPath        string    `json:"log_path,omitempty"`   // the server's stderr
 	AuditPath      string    `json:"audit_path,omitempty"` // the audit log
 
-	URL     string                 `json:"url,omitempty"`     // of a gateway that listens
-	Config  string                 `json:"config,omitempty"`  // of a gateway: its configuration
-	Servers []gateway.ServerStatus `json:"servers,omitempty"` // of a gateway
+	URL     string   `json:"url,omitempty"`     // of a gateway that listens
+	Config  string   `json:"config,omitempty"`  // of a gateway: its configuration; of nothing else
+	Servers []Member `json:"servers,omitempty"` // of a gateway
+}
+
+// Member is how one server behind a gateway stands.
+type Member struct {
+	gateway.ServerStatus
+	LogPath string `json:"log_path,omitempty"` // its stderr
+}
+
+// Gateway reports whether it is a gateway that stands so.
+func (s Status) Gateway() bool { return s.Config != "" }
+
+// ServerNames are the names of a gateway's servers, in the order of its configuration.
+func (s Status) ServerNames() []string {
+	names := make([]string, len(s.Servers))
+	for i, one := range s.Servers {
+		names[i] = one.Name
+	}
+	return names
 }
 
 // Lost counts what could not be kept, in lines: a full disk, a stderr that nobody reads.
@@ -37,7 +55,8 @@ type Lost struct {
 type Result struct {
 	Generation int   `json:"generation"` // of the new process
 	ServerPID  int   `json:"server_pid"`
-	TookMS     int64 `json:"took_ms"` // from the request to ready
+	Processes  int   `json:"processes,omitempty"` // of a gateway's server: how many were replaced, of which this is one
+	TookMS     int64 `json:"took_ms"`             // from the request to ready
 }
 
 // Source is what a [Server] serves. Its methods are called from many goroutines.

@@ -20,10 +20,15 @@ type waiter struct {
 	tell       func(error)
 }
 
-// Restart replaces the server and returns when the new one is ready, or says why it is not. Any goroutine.
+// Restart replaces the server and returns when the new one is ready, or says why it is not. One that sleeps, or waits until it
+// is needed, has nothing to be replaced. Any goroutine.
 func (h *Host) Restart(ctx context.Context, source supervise.Source, reason string) error {
 	done := make(chan error, 1)
 	h.loop.Post(func() {
+		if h.Backend.Asleep() {
+			done <- nil
+			return
+		}
 		h.waiters = append(h.waiters, waiter{h.Backend.Generation(), func(err error) { done <- err }})
 		h.Backend.Restart(time.Now(), source, reason)
 	})

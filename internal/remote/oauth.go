@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,8 @@ type OAuthOptions struct {
 	Issuer string
 	// Scopes to ask for. nil: those that the server asks for.
 	Scopes []string
+	// Resource is what the token is to be good for (RFC 8707). "": what the server's metadata says.
+	Resource string
 	// ClientCredentials uses the grant of that name: a service's own identity, no user.
 	ClientCredentials bool
 	// MetadataURL is the https URL of a client id metadata document. "": none.
@@ -53,7 +56,8 @@ type Grant struct {
 	RedirectURI  string    `json:"redirect_uri,omitempty"`
 	AccessToken  string    `json:"access_token,omitempty"`
 	RefreshToken string    `json:"refresh_token,omitempty"`
-	Expiry       time.Time `json:"expiry,omitzero"` // of the access token; zero: not told
+	Expiry       time.Time `json:"expiry,omitzero"`  // of the access token; zero: not told
+	Wanted       []string  `json:"wanted,omitempty"` // scopes that the server has asked for since
 	Scopes       []string  `json:"scopes,omitempty"`
 }
 
@@ -101,7 +105,30 @@ func (o *OAuth) Login(ctx context.Context, endpoint string) error {
 	if err := o.load(); err != nil {
 		return err
 	}
-	return o.authorize(ctx, to, challenge{})
+	asked := o.ask(ctx, to)
+	asked.scopes = append(asked.scopes, o.grant.Wanted...)
+	return o.authorize(ctx, to, asked)
+}
+
+// ask asks the server without a token, to hear where its metadata is and what it wants. One that cannot be asked is looked for
+// at the usual places.
+func (o *OAuth) ask(ctx context.Context, endpoint *url.URL) challenge {
+	body := strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"ping"}`)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint.String(), body)
+	if err != nil {
+		return challenge{}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := o.client.Do(req)
+	if err != nil {
+		return challenge{}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		return challenge{}
+	}
+	return challengeOf(resp)
 }
 
 func (o *OAuth) lock(ctx context.Context) error {
@@ -230,7 +257,7 @@ func (o *OAuth) answerChallenge(ctx context.Context, endpoint *url.URL, used str
 // authorize gets a grant from the beginning: who may give it, who we are to them, and what they say.
 func (o *OAuth) authorize(ctx context.Context, endpoint *url.URL, asked challenge) error {
 	if !o.opts.ClientCredentials && o.opts.Authorize == nil {
-		return o.notInteractive()
+		return o.notInteractive(asked)
 	}
 	d, err := o.discover(ctx, endpoint, asked)
 	if err != nil {
@@ -240,6 +267,9 @@ func (o *OAuth) authorize(ctx context.Context, endpoint *url.URL, asked challeng
 		return fmt.Errorf("the server wants tokens of %s, the configured client belongs to %s", d.server.Issuer, o.opts.Issuer)
 	}
 	g := Grant{Issuer: d.server.Issuer, TokenURL: d.server.TokenEndpoint, Resource: d.resource}
+	if o.opts.Resource != "" {
+		g.Resource = o.opts.Resource
+	}
 	if o.grant.Issuer == g.Issuer { // what was registered or granted elsewhere is of no use here
 		g.ClientID, g.ClientSecret, g.ClientAuth, g.RedirectURI = o.grant.ClientID, o.grant.ClientSecret, o.grant.ClientAuth, o.grant.RedirectURI
 		g.Scopes, g.RefreshToken = o.grant.Scopes, o.grant.RefreshToken
@@ -256,7 +286,15 @@ func (o *OAuth) authorize(ctx context.Context, endpoint *url.URL, asked challeng
 	return o.keep(g)
 }
 
-func (o *OAuth) notInteractive() error {
+// notInteractive says what the user can do, and keeps for that what the server wants.
+func (o *OAuth) notInteractive(asked challenge) error {
+	if len(asked.scopes) > 0 && !slices.Equal(o.grant.Wanted, asked.scopes) {
+		g := o.grant
+		g.Wanted = asked.scopes
+		if err := o.keep(g); err != nil {
+			return err
+		}
+	}
 	if o.opts.Login == "" {
 		return errors.New("the server wants authorization, and there is nobody to ask")
 	}

@@ -43,6 +43,7 @@ func (m Meaning) String() string {
 type ExitRules struct {
 	RestartOn []int // further codes that mean Requested
 	FailOn    []int // codes that mean Fail; a code in both lists is one of these
+	Endless   bool  // 0 means Crash: what ends by itself was to stay (S2)
 }
 
 // Meaning says what an exit meant. A server that died by signal N is given as signalled with code 128+N and has
@@ -56,7 +57,7 @@ func (r ExitRules) Meaning(code int, signalled bool) Meaning {
 		return Requested
 	case signalled:
 		return Crash
-	case code == 0:
+	case code == 0 && !r.Endless:
 		return Clean
 	case code == RestartExitCode:
 		return Requested

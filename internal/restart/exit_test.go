@@ -33,6 +33,9 @@ func TestMeaning(t *testing.T) {
 		{turned, 42, false, Fail},
 		{turned, 143, true, Requested},
 		{ExitRules{RestartOn: []int{5}, FailOn: []int{5}}, 5, false, Fail},
+		{ExitRules{Endless: true}, 0, false, Crash},
+		{ExitRules{Endless: true}, 42, false, Requested},
+		{ExitRules{Endless: true, FailOn: []int{0}}, 0, false, Fail},
 	} {
 		if got := c.rules.Meaning(c.code, c.signalled); got != c.want {
 			t.Errorf("%+v: code %d, signalled %v: got %s, want %s", c.rules, c.code, c.signalled, got, c.want)

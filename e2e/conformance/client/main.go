@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,10 +49,22 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: client URL")
 	}
+	if os.Getenv(asBrowser) != "" {
+		if err := browse(os.Args[1]); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if err := run(os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
+
+// asBrowser is the variable with which this program is the browser of a gateway with --open-browser.
+const asBrowser = "OUTLIVE_CONFORMANCE_BROWSER"
+
+// whileItRuns are the scenarios that want authorization again in the middle of a call, which waits for it.
+var whileItRuns = []string{"auth/scope-step-up", "auth/scope-retry-limit", "auth/authorization-server-migration"}
 
 // browse opens a page as a browser does, redirects and all.
 func browse(url string) error {
@@ -101,8 +114,9 @@ func run(url string) (err error) {
 // gateway is outlive with the suite's server as its only backend. What it keeps, tokens above all, is in a directory of
 // its own, because the suite plays many scenarios at once.
 type gateway struct {
-	config string
-	env    []string
+	config  string
+	browser bool // it opens pages itself
+	env     []string
 }
 
 func configure(dir, scenario, url string, args given) (*gateway, error) {
@@ -121,8 +135,12 @@ func configure(dir, scenario, url string, args given) (*gateway, error) {
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("write configuration: %w", err)
 	}
-	return &gateway{config: path, env: append(os.Environ(),
-		"XDG_STATE_HOME="+dir, "XDG_RUNTIME_DIR="+dir, "XDG_CONFIG_HOME="+dir)}, nil
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	return &gateway{config: path, browser: slices.Contains(whileItRuns, scenario), env: append(os.Environ(),
+		"XDG_STATE_HOME="+dir, "XDG_RUNTIME_DIR="+dir, "XDG_CONFIG_HOME="+dir, "BROWSER="+self, asBrowser+"=1")}, nil
 }
 
 // command is one of the gateway's.
@@ -140,7 +158,11 @@ func (g *gateway) play(ctx context.Context, play scenario, args given) (err erro
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "conformance", Version: "1.0.0"}, play.options)
 	// Not ended with the context, so that it ends in order.
-	cmd := g.command(context.WithoutCancel(ctx), "-c", g.config, "--no-tools")
+	flags := []string{"-c", g.config, "--no-tools"}
+	if g.browser {
+		flags = append(flags, "--open-browser")
+	}
+	cmd := g.command(context.WithoutCancel(ctx), flags...)
 	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, options)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
