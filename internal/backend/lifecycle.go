@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
@@ -162,7 +163,11 @@ func (b *Backend) start(l Launch, r role) (*process, error) {
 	if r != serving {
 		b.beside = append(b.beside, p)
 	}
-	b.emitOf(p, event.ServerSpawned, slog.LevelInfo, fmt.Sprintf("Server spawned (PID: %d)", p.pid))
+	text := fmt.Sprintf("Server spawned (PID: %d)", p.pid)
+	if p.pid == 0 {
+		text = "Connecting to " + strings.Join(b.opts.Command, " ") // it runs elsewhere
+	}
+	b.emitOf(p, event.ServerSpawned, slog.LevelInfo, text)
 	return p, nil
 }
 

@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
 )
@@ -49,7 +50,7 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 	emit(event.RestartInitiated, slog.LevelInfo, "Restart initiated: "+r.Reason, cause,
 		slog.String(event.KeySource, r.Source.String()), reason)
 	if r.To == Backoff && !r.Throttled {
-		emit(event.RestartDelayed, slog.LevelInfo, "Restart in "+r.Delay.String(), delay, cause)
+		emit(event.RestartDelayed, slog.LevelInfo, "Restart in "+r.Delay.Round(time.Millisecond).String(), delay, cause)
 	}
 }
 
