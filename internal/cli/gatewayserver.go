@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -143,7 +144,7 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 	f.name = c.Name
 	argv := c.Command
 	if c.Transport == config.HTTP {
-		argv = []string{c.URL}
+		argv = []string{shownURL(c.URL)}
 	}
 	dir := c.Dir
 	if dir == "" {
@@ -167,7 +168,21 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 	}
 	s.backend.Supervise.Exits.Endless = true // a server has no end of its own here
 	s.paths(set.gateway + "." + c.Name)
+	if c.Transport == config.HTTP {
+		s.known = knowledgeFile([]string{c.URL}, "", dir)
+		s.backend.Known = loadKnowledge(s.known)
+	}
 	return set.wire(s, c)
+}
+
+// shownURL is a URL as logs and status may show it: without passwords and queries, which often are keys.
+func shownURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "the configured URL"
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.Redacted()
 }
 
 // flagWord is a flag as an error of `outlive run` names it.
