@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
+)
 
 // loadInFlight is how many calls are under way while a server is replaced.
 const loadInFlight = 64
@@ -86,9 +90,9 @@ func (c *care) promises() []promise {
 }
 
 // tables are its part of the report.
-func (c *care) tables() []table {
-	var list []table
-	for _, t := range []table{c.reloadTable(), c.standbyTable(), c.saveTable(), c.launcherTable(), c.lazyTable()} {
+func (c *care) tables() []figures.Table {
+	var list []figures.Table
+	for _, t := range []figures.Table{c.reloadTable(), c.standbyTable(), c.saveTable(), c.launcherTable(), c.lazyTable()} {
 		if len(t.Rows) > 1 {
 			list = append(list, t)
 		}
@@ -96,22 +100,22 @@ func (c *care) tables() []table {
 	return list
 }
 
-func (c *care) reloadTable() table {
-	t := table{
+func (c *care) reloadTable() figures.Table {
+	t := figures.Table{
 		Title: "Planned restarts under load, ms",
 		Note: fmt.Sprintf("SIGHUP to outlive with %d calls of 200 B in flight to the echo server; blocks with a restart and as long ones "+
 			"without take turns.", loadInFlight),
 		Rows: [][]string{{"", "restarts", "calls", "failed", "p99 without", "p99 meanwhile", "added", "longest wait"}},
 	}
 	if r := c.Reload; r != nil {
-		t.Rows = append(t.Rows, []string{"echo (Go)", fmt.Sprint(r.Count), number(float64(r.Calls)), fmt.Sprint(r.Failed), number(r.Ordinary), number(r.P99),
-			number(r.P99 - r.Ordinary), number(r.Worst)})
+		t.Rows = append(t.Rows, []string{"echo (Go)", fmt.Sprint(r.Count), figures.Number(float64(r.Calls)), fmt.Sprint(r.Failed),
+			figures.Number(r.Ordinary), figures.Number(r.P99), figures.Number(r.P99 - r.Ordinary), figures.Number(r.Worst)})
 	}
 	return t
 }
 
-func (c *care) standbyTable() table {
-	t := table{
+func (c *care) standbyTable() figures.Table {
+	t := figures.Table{
 		Title: "Crash with a spare, ms",
 		Note: "`--standby 1`. Dying: from SIGKILL until the system says that the same server, started directly, has ended; nobody can know sooner. " +
 			"Answer: what tools/list takes after a rest, directly. Gap: from SIGKILL to the answer of tools/list sent at once. Medians. Announced: p99 of calls one after the other while `restart_server` " +
@@ -119,48 +123,49 @@ func (c *care) standbyTable() table {
 		Rows: [][]string{{"server", "dying", "answer", "gap", "gap p90", "gap − dying", "gap − dying − answer", "kills", "announced p99", "ordinary p99"}},
 	}
 	for _, s := range c.Standby {
-		t.Rows = append(t.Rows, []string{s.Server, number(s.Dying), number(s.Answer), number(s.Gap), number(s.GapP90),
-			number(s.Gap - s.Dying), number(s.added()), fmt.Sprint(s.Count),
-			number(s.Announced), number(s.Ordinary)})
+		t.Rows = append(t.Rows, []string{s.Server, figures.Number(s.Dying), figures.Number(s.Answer), figures.Number(s.Gap), figures.Number(s.GapP90),
+			figures.Number(s.Gap - s.Dying), figures.Number(s.added()), fmt.Sprint(s.Count),
+			figures.Number(s.Announced), figures.Number(s.Ordinary)})
 	}
 	return t
 }
 
-func (c *care) saveTable() table {
-	t := table{
+func (c *care) saveTable() figures.Table {
+	t := figures.Table{
 		Title: "Saves of a watched server, ms",
 		Note: "`--watch`, a Python server, calls all the while. Each save with a syntax error is followed by one that mends it. " +
 			"Live: from the mending save to the first answer of what it saved; 200 of them outlive waits for further saves.",
 		Rows: [][]string{{"", "broken saves", "calls", "failed", "own start", "live", "longest", "live − own start"}},
 	}
 	if s := c.Saves; s != nil {
-		t.Rows = append(t.Rows, []string{"Python", fmt.Sprint(s.Count), number(float64(s.Calls)), fmt.Sprint(s.Failed), number(s.Start), number(s.Live),
-			number(s.LiveWorst), number(s.Live - s.Start)})
+		t.Rows = append(t.Rows, []string{"Python", fmt.Sprint(s.Count), figures.Number(float64(s.Calls)), fmt.Sprint(s.Failed),
+			figures.Number(s.Start), figures.Number(s.Live), figures.Number(s.LiveWorst), figures.Number(s.Live - s.Start)})
 	}
 	return t
 }
 
-func (c *care) launcherTable() table {
-	t := table{
+func (c *care) launcherTable() figures.Table {
+	t := figures.Table{
 		Title: "Servers behind a launcher, ms",
 		Note:  "First: from exec of outlive to the first answer. Restart: from SIGKILL of the server to the next answer; the launcher is left out.",
 		Rows:  [][]string{{"command", "first start", "restart", "longest", "restart ÷ first", "restarts"}},
 	}
 	for _, l := range c.Launchers {
-		t.Rows = append(t.Rows, []string{l.Server, number(l.First), number(l.Restart), number(l.Worst), ratio(l.Restart, l.First), fmt.Sprint(l.Count)})
+		t.Rows = append(t.Rows, []string{l.Server, figures.Number(l.First), figures.Number(l.Restart), figures.Number(l.Worst),
+			figures.Ratio(l.Restart, l.First), fmt.Sprint(l.Count)})
 	}
 	return t
 }
 
-func (c *care) lazyTable() table {
-	t := table{
+func (c *care) lazyTable() figures.Table {
+	t := figures.Table{
 		Title: "Lazy start, ms",
 		Note: "`--lazy`, second run of a command whose server needs a second to start: from exec of outlive to the answer of tools/list, handshake " +
 			"included, without a server. Bare: `outlive --version` from exec to exit.",
 		Rows: [][]string{{"", "answered", "p90", "bare", "starts"}},
 	}
 	if l := c.Lazy; l != nil {
-		t.Rows = append(t.Rows, []string{"outlive", number(l.Answered), number(l.P90), number(l.Bare), fmt.Sprint(l.Count)})
+		t.Rows = append(t.Rows, []string{"outlive", figures.Number(l.Answered), figures.Number(l.P90), figures.Number(l.Bare), fmt.Sprint(l.Count)})
 	}
 	return t
 }

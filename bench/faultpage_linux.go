@@ -2,22 +2,19 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/bench/faults"
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
-// What lies between these markers is the fault matrix.
-const (
-	faultsBegin = "<!-- faults:begin -->"
-	faultsEnd   = "<!-- faults:end -->"
-)
+// faultsSection is where the fault matrix stands in the page.
+const faultsSection = "faults"
 
 // faultTables are the report of the matrix.
-func faultTables(r *faultResults) []table {
+func faultTables(r *faultResults) []figures.Table {
 	rowsOf := func(first string, rows []faultRow) [][]string {
 		heading := []string{first, "fault"}
 		for _, s := range faults.Shapes() {
@@ -43,7 +40,7 @@ func faultTables(r *faultResults) []table {
 			}
 		}
 	}
-	return []table{
+	return []figures.Table{
 		{Title: "Who is left, and when it serves again", Note: faultNote(), Rows: rowsOf("command", r.Own)},
 		{Title: "The same where something is missing", Note: degradedNote, Rows: rowsOf("machine", r.Degraded)},
 		{Title: "The same with other supervisors", Note: peerNote(), Rows: rowsOf("supervisor", beside)},
@@ -81,7 +78,7 @@ func faultReport(r *faultResults) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s; measured in %s; pid namespace of its own: %t\n", r.Machine, r.Took.Round(time.Second), r.Alone)
 	for _, t := range faultTables(r) {
-		out.WriteString(strings.ReplaceAll(t.plain(), "**", ""))
+		out.WriteString(strings.ReplaceAll(t.Plain(), "**", ""))
 	}
 	return out.String()
 }
@@ -96,29 +93,21 @@ func faultSection(r *faultResults) string {
 	fmt.Fprintf(&out, "## Fault matrix\n\nMeasured on %s, in %s, %s, by `go run ./bench -faults -peers DIR`; `bench/peers.sh DIR` installs the other supervisors.\n\n",
 		r.Machine, r.Took.Round(time.Second), where)
 	for _, t := range faultTables(r) {
-		out.WriteString(t.markdown() + "\n")
+		out.WriteString(t.Markdown() + "\n")
 	}
 	return out.String()
 }
 
 // writeFaults puts the matrix into the page: between its markers, or at its end when it has none yet.
 func writeFaults(dir string, r *faultResults) error {
-	path := filepath.Join(dir, "BENCHMARKS.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("read page: %w", err)
-	}
-	if err := os.WriteFile(path, []byte(withFaults(string(page), faultSection(r))), 0o644); err != nil {
-		return fmt.Errorf("write page: %w", err)
-	}
-	return nil
+	return figures.RewritePage(filepath.Join(dir, "BENCHMARKS.md"), "", func(page string) (string, error) {
+		return withFaults(page, faultSection(r)), nil
+	})
 }
 
 func withFaults(page, section string) string {
-	before, rest, ok := strings.Cut(page, faultsBegin)
-	_, after, closed := strings.Cut(rest, faultsEnd)
-	if !ok || !closed {
-		before, after = strings.TrimRight(page, "\n")+"\n\n", "\n"
+	if text, ok := figures.ReplaceSection(page, faultsSection, section); ok {
+		return text
 	}
-	return before + faultsBegin + "\n" + section + faultsEnd + after
+	return figures.AppendSection(page, faultsSection, section)
 }

@@ -49,7 +49,7 @@ func TestFaultTables(t *testing.T) {
 func TestWithFaults(t *testing.T) {
 	const page = "# Page\n\n<!-- bench:begin -->\nx\n<!-- bench:end -->\n\n## Words\n"
 	once := withFaults(page, "first\n")
-	if want := page + "\n" + faultsBegin + "\nfirst\n" + faultsEnd + "\n"; once != want {
+	if want := page + "\n<!-- faults:begin -->\nfirst\n<!-- faults:end -->\n"; once != want {
 		t.Errorf("got %q, want %q", once, want)
 	}
 	if got, want := withFaults(once+"more\n", "second\n"), strings.Replace(once, "first", "second", 1)+"more\n"; got != want {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/bench/faults"
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // errLeft means that a cell of outlive's own is not as promised.
@@ -26,7 +27,7 @@ type faultRow struct {
 
 // faultResults are everything that one run of the matrix found out.
 type faultResults struct {
-	Machine  machine
+	Machine  figures.Machine
 	Alone    bool // in a pid namespace of its own
 	Took     time.Duration
 	Own      []faultRow
@@ -69,7 +70,7 @@ func runFaults(opts options) error {
 	r.degraded()
 	r.others()
 	r.progress("")
-	r.found.Machine, r.found.Alone, r.found.Took = thisMachine(), inside, time.Since(begin)
+	r.found.Machine, r.found.Alone, r.found.Took = figures.ThisMachine(), inside, time.Since(begin)
 	fmt.Print(faultReport(&r.found))
 	if opts.docs != "" && !opts.quick {
 		if err := writeFaults(opts.docs, &r.found); err != nil {

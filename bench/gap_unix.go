@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // namedServer is a server whose restarts are measured.
@@ -61,10 +63,10 @@ func (b *bench) gap(server namedServer) (gapRow, error) {
 	}
 	row := gapRow{
 		Server: server.name, Count: b.plan.Starts,
-		Cold: median(cold), Gap: median(gaps), GapP90: percentile(gaps, 0.9),
+		Cold: figures.Median(cold), Gap: figures.Median(gaps), GapP90: figures.Percentile(gaps, 0.9),
 	}
 	for way := range starts {
-		row.StartBy[way] = median(starts[way])
+		row.StartBy[way] = figures.Median(starts[way])
 	}
 	return row, nil
 }

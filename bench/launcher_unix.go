@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // launchers measures commands that only start the server, such as npx: from exec to the first answer, and then from each
@@ -48,7 +50,8 @@ func (b *bench) launcher(server namedServer) (launcherRow, error) {
 		p.stop()
 	}
 	return launcherRow{
-		Server: server.name, Count: len(restarts), First: median(first), Restart: median(restarts), Worst: percentile(restarts, 1),
+		Server: server.name, Count: len(restarts), First: figures.Median(first),
+		Restart: figures.Median(restarts), Worst: figures.Percentile(restarts, 1),
 	}, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os/exec"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // slowEcho is how many ms the server of the lazy starts needs before it can answer anything.
@@ -34,7 +36,9 @@ func (b *bench) lazies() (*lazyFigures, error) {
 		}
 		answered = append(answered, took)
 	}
-	return &lazyFigures{Count: b.plan.Starts, Answered: median(answered), P90: percentile(answered, 0.9), Bare: median(bare)}, nil
+	return &lazyFigures{
+		Count: b.plan.Starts, Answered: figures.Median(answered), P90: figures.Percentile(answered, 0.9), Bare: figures.Median(bare),
+	}, nil
 }
 
 // lazy starts outlive once and returns how many ms after its exec the tools were listed.

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // errBroken means that a promised figure was not kept.
@@ -137,7 +139,7 @@ func (b *bench) measure(opts options) (*results, error) {
 	defer runtime.UnlockOSThread()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	begin := time.Now()
-	found := &results{Machine: thisMachine(), Quick: opts.quick, Only: opts.only}
+	found := &results{Machine: figures.ThisMachine(), Quick: opts.quick, Only: opts.only}
 	servers := append([]namedServer{{name: "echo (Go)", command: []string{b.binaries.echo}}}, opts.servers...)
 	if opts.only == "" {
 		if err := b.measureRelay(opts, servers, found); err != nil {

@@ -5,6 +5,8 @@ package main
 import (
 	"math"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // settleTime is how long a process is left alone before it counts as idle.
@@ -38,8 +40,8 @@ func (b *bench) memory() (by [ways]memoryFigures, err error) {
 		}
 	}
 	for way := range by {
-		by[way].LongMS = median(trips[way]) / 1e3
-		by[way].Extra = percentile(extra[way], 1)
+		by[way].LongMS = figures.Median(trips[way]) / 1e3
+		by[way].Extra = figures.Percentile(extra[way], 1)
 		if way == direct {
 			by[way].Extra = math.NaN()
 		}

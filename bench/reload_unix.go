@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // throttleTime is the least time between two restarts that somebody asks for, and a little more.
@@ -32,21 +34,21 @@ func (b *bench) reloads(count int) (*reloadFigures, error) {
 		if err != nil {
 			return nil, err
 		}
-		without = append(without, percentile(waits, 0.99))
+		without = append(without, figures.Percentile(waits, 0.99))
 		out.Calls += len(waits)
 		begin = time.Now()
 		if waits, err = f.replace(j, i+1); err != nil {
 			return nil, fmt.Errorf("replacement %d: %w", i+1, err)
 		}
 		length = time.Since(begin)
-		with = append(with, percentile(waits, 0.99))
+		with = append(with, figures.Percentile(waits, 0.99))
 		out.Calls += len(waits)
-		out.Worst = max(out.Worst, percentile(waits, 1)/1e3)
+		out.Worst = max(out.Worst, figures.Percentile(waits, 1)/1e3)
 		runtime.GC() // it does not run by itself
 		time.Sleep(time.Until(begin.Add(throttleTime)))
 	}
 	out.Failed = len(f.failed)
-	out.P99, out.Ordinary = midmean(with)/1e3, midmean(without)/1e3
+	out.P99, out.Ordinary = figures.Midmean(with)/1e3, figures.Midmean(without)/1e3
 	if got := j.count("restart_completed"); got != count {
 		return nil, fmt.Errorf("%d restarts completed, want %d", got, count)
 	}

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // sample is a run that keeps every promise.
 func sample() *results {
-	r := &results{Machine: machine{System: "linux/amd64", Go: "go1.26", Cores: 2}, Took: time.Minute}
+	r := &results{Machine: figures.Machine{System: "linux/amd64", Go: "go1.26", Cores: 2}, Took: time.Minute}
 	for _, s := range planFor(false).Scenarios {
 		row := latencyRow{scenario: s}
 		for way := range row.By {
@@ -124,29 +126,16 @@ func TestPlotSurvivesMissingFigures(t *testing.T) {
 	}
 }
 
-func TestReplaceSectionKeepsTheRest(t *testing.T) {
-	page := "before\n" + pageBegin + "\nold\n" + pageEnd + "\nafter\n"
-	got, err := replaceSection(page, "new\n")
+func TestWithMeasuredKeepsTheRest(t *testing.T) {
+	page := "before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n"
+	got, err := withMeasured(page, "new\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "before\n" + pageBegin + "\nnew\n" + pageEnd + "\nafter\n"; got != want {
+	if want := "before\n<!-- bench:begin -->\nnew\n<!-- bench:end -->\nafter\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if _, err := replaceSection("no markers", "new"); !errors.Is(err, errMarkers) {
+	if _, err := withMeasured("no markers", "new"); !errors.Is(err, errMarkers) {
 		t.Errorf("a page without markers: %v", err)
-	}
-}
-
-func TestNumber(t *testing.T) {
-	for value, want := range map[float64]string{
-		0: "0.00", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 1234: "1234", 273456: "273\u202f456", -3.5: "−3.50", -12345: "−12\u202f345",
-	} {
-		if got := number(value); got != want {
-			t.Errorf("number(%v) = %q, want %q", value, got, want)
-		}
-	}
-	if got := number(math.NaN()); got != "–" {
-		t.Errorf("number(NaN) = %q", got)
 	}
 }

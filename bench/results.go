@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // The three ways to reach the server, in the order in which they are reported.
@@ -49,6 +51,24 @@ func sizeName(bytes int) string {
 type figure struct {
 	P50, P99 float64 // round trip, µs
 	Rate     float64 // messages/s
+}
+
+// series gathers the blocks of one scenario through one peer.
+type series struct {
+	p50, p99 []float64 // of each block, µs
+	rate     []float64 // of each block, messages/s
+}
+
+// add takes in one block: the round trips in µs and how long it all took in seconds.
+func (s *series) add(trips []float64, seconds float64) {
+	s.p50 = append(s.p50, figures.Percentile(trips, 0.50))
+	s.p99 = append(s.p99, figures.Percentile(trips, 0.99))
+	s.rate = append(s.rate, float64(len(trips))/seconds)
+}
+
+// figure reduces the blocks to the mean of their middle half.
+func (s *series) figure() figure {
+	return figure{P50: figures.Midmean(s.p50), P99: figures.Midmean(s.p99), Rate: figures.Midmean(s.rate)}
 }
 
 // latencyRow is one scenario by all three ways.
@@ -98,7 +118,7 @@ type restartFigures struct {
 
 // results is everything one run found out.
 type results struct {
-	Machine  machine
+	Machine  figures.Machine
 	Quick    bool
 	Only     string // the one part of Care that was measured; "": everything was
 	Latency  []latencyRow

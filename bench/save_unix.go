@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // savedServer is a server that people edit: %s is what its tool answers. It needs Python and nothing else.
@@ -65,7 +67,7 @@ func (b *bench) saves(python string) (*saveFigures, error) {
 		out.Calls += calls
 		time.Sleep(throttleTime)
 	}
-	out.Failed, out.Start, out.Live, out.LiveWorst = len(f.failed), median(own), median(live), percentile(live, 1)
+	out.Failed, out.Start, out.Live, out.LiveWorst = len(f.failed), figures.Median(own), figures.Median(live), figures.Percentile(live, 1)
 	return out, nil
 }
 

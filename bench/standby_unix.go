@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // standbys measures, for each server, the gap that a client sees when the server is killed and a spare stands by.
@@ -46,8 +48,8 @@ func (b *bench) standby(server namedServer) (standbyRow, error) {
 		}
 		gaps = append(gaps, took)
 	}
-	row := standbyRow{Server: server.name, Count: b.plan.Spares, Dying: median(dying), Answer: median(answers),
-		Gap: median(gaps), GapP90: percentile(gaps, 0.9)}
+	row := standbyRow{Server: server.name, Count: b.plan.Spares, Dying: figures.Median(dying), Answer: figures.Median(answers),
+		Gap: figures.Median(gaps), GapP90: figures.Percentile(gaps, 0.9)}
 	row.Announced, row.Ordinary, err = b.announced(p, j)
 	return row, err
 }
@@ -129,7 +131,7 @@ func (b *bench) announced(p *peer, j *journal) (during, ordinary float64, err er
 			}
 		}
 	}
-	return percentile(with, 0.99), percentile(without, 0.99), nil
+	return figures.Percentile(with, 0.99), figures.Percentile(without, 0.99), nil
 }
 
 // timedList lists the tools once and adds how many ms that took.

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/outlive-mcp/outlive/bench/gateway/figures"
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // gaps kills the server behind each gateway and measures how long the same session goes without an answer.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/outlive-mcp/outlive/bench/gateway/figures"
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // lazy measures a gateway of many servers that start with their first call: what their tools are is known from an earlier run.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/outlive-mcp/outlive/bench/gateway/figures"
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // plan says how much is measured.

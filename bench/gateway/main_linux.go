@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/outlive-mcp/outlive/bench/gateway/figures"
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // options are the flags.

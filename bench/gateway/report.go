@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/outlive-mcp/outlive/bench/gateway/figures"
+	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
 // The load: so many sessions, with messages of so many bytes.

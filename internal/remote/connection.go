@@ -84,16 +84,16 @@ func Open(opts Options, events Events) *Connection {
 }
 
 // Send hands a message to the server, without newline. The line is copied. Initialize is answered and initialized accepted before
-// anything later is sent; other requests run side by side. After Close, Kill or the end it does nothing.
+// anything later is sent; other requests run side by side. After Close, Kill or the end it is only counted as pending.
 func (c *Connection) Send(line []byte) {
 	m := newMessage(c.ctx, bytes.Clone(line))
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.account = append(c.account, m)
 	if c.closing {
 		return
 	}
 	c.queue = append(c.queue, m)
-	c.account = append(c.account, m)
 	c.poke()
 }
 

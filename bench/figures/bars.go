@@ -19,7 +19,7 @@ const (
 	faintInk   = "#5c6b7a"
 )
 
-// The colours are told apart in grey and by the colour-blind too.
+// The colours of what outlive is compared with and of outlive itself. They are told apart in grey and by the colour-blind too.
 const (
 	OtherColour   = "#8a99ab"
 	OutliveColour = "#0b7285"
@@ -42,6 +42,7 @@ type Group struct {
 // Panel is groups on one scale.
 type Panel struct {
 	Title  string
+	Legend []Bar // Text names the Colour
 	Groups []Group
 }
 
@@ -64,6 +65,10 @@ func (p Panel) draw(out *strings.Builder, y float64) float64 {
 	y += 14
 	text(out, 16, y, "start", 15, inkColour, "600", p.Title)
 	y += 22
+	if len(p.Legend) > 0 {
+		p.drawLegend(out, y)
+		y += 16
+	}
 	scale := barsWidth / p.top()
 	for _, g := range p.Groups {
 		middle := y + float64(len(g.Bars)*barHeight)/2 + 4
@@ -76,6 +81,16 @@ func (p Panel) draw(out *strings.Builder, y float64) float64 {
 		y += groupGap
 	}
 	return y + 10
+}
+
+// drawLegend writes the legend as one line.
+func (p Panel) drawLegend(out *strings.Builder, y float64) {
+	x := 16.0
+	for _, entry := range p.Legend {
+		fmt.Fprintf(out, `<rect x="%.0f" y="%.0f" width="12" height="12" fill="%s"/>`+"\n", x, y-10, entry.Colour)
+		text(out, x+18, y, "start", 12, faintInk, "400", entry.Text)
+		x += 18 + 7*float64(len(entry.Text)) + 20
+	}
 }
 
 // draw writes the bar and returns where it ends.

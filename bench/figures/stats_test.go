@@ -1,4 +1,4 @@
-package main
+package figures
 
 import (
 	"math"
@@ -20,7 +20,7 @@ func TestPercentileAndMedian(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := []float64{percentile(test.values, 0.5), percentile(test.values, 0.99), median(test.values)}
+			got := []float64{Percentile(test.values, 0.5), Percentile(test.values, 0.99), Median(test.values)}
 			if diff := cmp.Diff([]float64{test.p50, test.p99, test.middle}, got); diff != "" {
 				t.Error(diff)
 			}
@@ -41,27 +41,14 @@ func TestMidmean(t *testing.T) {
 		{"outliers on both sides", []float64{-900, -900, 5, 6, 7, 8, 900, 900}, 6.5},
 	}
 	for _, test := range tests {
-		if got := midmean(test.values); got != test.want {
+		if got := Midmean(test.values); got != test.want {
 			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
 		}
 	}
 }
 
 func TestNothingMeasuredIsNoNumber(t *testing.T) {
-	if got := percentile(nil, 0.5); !math.IsNaN(got) {
-		t.Errorf("percentile of nothing = %v", got)
-	}
-	if got := (&series{}).figure(); !math.IsNaN(got.P50) || !math.IsNaN(got.Rate) {
-		t.Errorf("figure of nothing = %+v", got)
-	}
-}
-
-func TestOneDisturbedBlockChangesNothing(t *testing.T) {
-	var s series
-	for _, slow := range []float64{1, 1, 1000} {
-		s.add([]float64{10 * slow, 20 * slow}, 0.5*slow)
-	}
-	if diff := cmp.Diff(figure{P50: 10, P99: 20, Rate: 4}, s.figure()); diff != "" {
-		t.Error(diff)
+	if got := Percentile(nil, 0.5); !math.IsNaN(got) {
+		t.Errorf("Percentile of nothing = %v", got)
 	}
 }

@@ -21,6 +21,7 @@ func ThisMachine() Machine {
 	}
 }
 
+// String writes it as one line, without what the system did not tell.
 func (m Machine) String() string {
 	parts := []string{m.System}
 	if m.Kernel != "" {

@@ -1,0 +1,83 @@
+package figures
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestPlaceSection(t *testing.T) {
+	for _, c := range []struct {
+		name, page, want string
+		err              error
+	}{
+		{"appended", "# Page\n\ntext\n", "# Page\n\ntext\n\n<!-- x:begin -->\nnew\n<!-- x:end -->\n", nil},
+		{"replaced", "a\n<!-- x:begin -->\nold\n<!-- x:end -->\nb\n", "a\n<!-- x:begin -->\nnew\n<!-- x:end -->\nb\n", nil},
+		{"another's markers", "<!-- y:begin -->\nkept\n<!-- y:end -->\n",
+			"<!-- y:begin -->\nkept\n<!-- y:end -->\n\n<!-- x:begin -->\nnew\n<!-- x:end -->\n", nil},
+		{"no end", "a\n<!-- x:begin -->\nold\n", "", ErrMarkers},
+		{"no begin", "a\n<!-- x:end -->\n", "", ErrMarkers},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := placeSection(c.page, "x", "new\n")
+			if got != c.want || !errors.Is(err, c.err) {
+				t.Errorf("got %q, %v; want %q, %v", got, err, c.want, c.err)
+			}
+		})
+	}
+}
+
+func TestRewritePage(t *testing.T) {
+	errEdit := errors.New("no")
+	for _, c := range []struct {
+		name, page, fresh, want string // an empty page or want: there is none
+		edit, err               error
+	}{
+		{"changed", "old", "fresh", "old+", nil, nil},
+		{"no page", "", "fresh", "fresh+", nil, nil},
+		{"no page, and none to begin with", "", "", "", nil, fs.ErrNotExist},
+		{"refused", "old", "fresh", "old", errEdit, errEdit},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "page.md")
+			if c.page != "" {
+				if err := os.WriteFile(path, []byte(c.page), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := RewritePage(path, c.fresh, func(page string) (string, error) { return page + "+", c.edit })
+			if !errors.Is(err, c.err) {
+				t.Errorf("got %v, want %v", err, c.err)
+			}
+			got, err := os.ReadFile(path)
+			if c.want == "" && errors.Is(err, fs.ErrNotExist) {
+				return
+			}
+			if string(got) != c.want || err != nil {
+				t.Errorf("the page is %q, %v; want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+// Commands that share a page write their own section and leave the others' as they are, whichever comes first.
+func TestSectionsOfOnePage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(path, []byte("# Page\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, section := range [][2]string{{"a", "1\n"}, {"b", "2\n"}, {"a", "3\n"}, {"b", "4\n"}} {
+		if err := WriteSection(path, section[0], section[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "# Page\n\n<!-- a:begin -->\n3\n<!-- a:end -->\n\n<!-- b:begin -->\n4\n<!-- b:end -->\n"; string(got) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
