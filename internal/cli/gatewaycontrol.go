@@ -113,7 +113,7 @@ func awake(l gateway.LinkStatus) bool { return l.State != "stopped" && l.State !
 
 // Upgrade implements control.Source.
 func (r reachableGateway) Upgrade(context.Context) error {
-	return errors.New("a gateway cannot be upgraded in place yet: start the new version beside it")
+	return errors.New("a gateway cannot be upgraded in place: start the new version, and let clients connect again")
 }
 
 // Log implements control.Source.

@@ -1,0 +1,149 @@
+//go:build unix
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// monitorHome is a home with one project that a human has to look at.
+func monitorHome(t *testing.T) string {
+	t.Helper()
+	home := t.TempDir()
+	project := filepath.Join(home, "shop")
+	if err := os.MkdirAll(filepath.Join(project, ".agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"registry.yaml": "projects:\n  shop:\n    name: shop\n    path: " + project + "\n    status: running\n    heartbeat: '2026-01-01T00:00:00.000Z'\n" +
+			"    currentPhase: 2\n    orchestratorPid: null\nlastUpdated: '2026-01-01T00:00:00.000Z'\n",
+		"shop/.agents/manifest.yaml": "failures: [{error_category: integration_auth, resolution: pending, details: 'a < b & c'}]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home
+}
+
+// The message reaches the chat through the Bot API server that is configured, after it was limited, and once.
+func TestMonitorTellsAHuman(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	limited := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.HasSuffix(r.URL.Path, "/getMe") {
+			fmt.Fprint(w, `{"ok":true,"result":{"id":1,"username":"night_bot"}}`)
+			return
+		}
+		if !limited {
+			limited = true
+			w.WriteHeader(http.StatusTooManyRequests)
+			fmt.Fprint(w, `{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":1}}`)
+			return
+		}
+		got = append(got, r.URL.Path+" "+r.FormValue("chat_id")+" "+r.FormValue("text"))
+		fmt.Fprint(w, `{"ok":true,"result":{"message_id":1,"date":1,"chat":{"id":42}}}`)
+	}))
+	defer server.Close()
+	home := monitorHome(t)
+	t.Setenv("TELEGRAM_BOT_TOKEN", "1:secret")
+	t.Setenv("TELEGRAM_CHAT_ID", "42")
+	t.Setenv("TELEGRAM_API_URL", server.URL)
+	out, errs := runVerb(t, "monitor", "--home", home, "--dry-run")
+	if !strings.Contains(out, "execution_error [E0 human_required, high confidence]") || !strings.Contains(out, "would tell as @night_bot") || len(got) != 0 {
+		t.Errorf("dry run: %s%s", out, errs)
+	}
+	for range 2 {
+		if out, errs = runVerb(t, "monitor", "--home", home, "--once"); out != "Monitor cycle complete: 1 projects, 1 stalled, 0 recovered\n" {
+			t.Errorf("said %q; %s", out, errs)
+		}
+	}
+	want := []string{"/bot1:secret/sendMessage 42 🔴 Supervisor Escalation\n\nProject: shop\nPhase: 2\nStall Type: execution_error\n" +
+		"Details: integration_auth: a < b & c; no orchestrator PID is known\nAction Taken: none: a human is needed\nRestarts: 0/0"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if strings.Contains(errs, "secret") {
+		t.Errorf("the token is told: %s", errs)
+	}
+}
+
+// runVerb runs a command line that succeeds.
+func runVerb(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	dir := t.TempDir()
+	var files [2]*os.File
+	for i := range files {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprint(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	root := newRoot(streams{in: os.Stdin, out: files[0], err: files[1]})
+	root.SetArgs(args)
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Errorf("%v: %v", args, err)
+	}
+	var texts [2]string
+	for i := range files {
+		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(b)
+	}
+	return texts[0], texts[1]
+}
+
+// Every variable of S4 has its effect, and nonsense is told with its name.
+func TestMonitorEnvironment(t *testing.T) {
+	home := t.TempDir()
+	for name, value := range map[string]string{
+		"PIV_MONITOR_INTERVAL_MS": "60000", "PIV_HEARTBEAT_STALE_MS": "400000", "PIV_MAX_RESTART_ATTEMPTS": "5",
+		"PIV_REGISTRY_PATH": "/r", "PIV_IMPROVEMENT_LOG_PATH": "/l", "PIV_SUPERVISOR_PID_PATH": "/p",
+		"TELEGRAM_BOT_TOKEN": "", "TELEGRAM_CHAT_ID": "", "CLAUDE_CONFIG_DIR": "/c",
+	} {
+		t.Setenv(name, value)
+	}
+	o, telegram, err := monitorOptions(streams{out: os.Stdout, err: os.Stderr}, monitorFlags{home: home, logLevel: "info"})
+	if err != nil || telegram != nil || o.Sender != nil {
+		t.Fatal(err, telegram)
+	}
+	got := []any{o.Home, o.Interval.String(), o.Stale.String(), o.Restarts, o.Registry, o.Log, o.PIDFile, o.ClaudeDir}
+	want := []any{home, "1m0s", "6m40s", 5, "/r", "/l", "/p", "/c"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for _, bad := range []string{"0", "-5", "15m", "99999999999"} {
+		t.Setenv("PIV_MONITOR_INTERVAL_MS", bad)
+		err := runMonitor(t.Context(), streams{out: os.Stdout, err: os.Stderr}, monitorFlags{home: home, logLevel: "info"})
+		var exit *exitError
+		if !errors.As(err, &exit) || exit.code != exitUsage || !strings.Contains(err.Error(), "PIV_MONITOR_INTERVAL_MS") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+func TestExpandHome(t *testing.T) {
+	t.Setenv("HOME", "/u")
+	for given, want := range map[string]string{"~/.piv": "/u/.piv", "~": "/u", "/a/~b": "/a/~b"} {
+		if got, err := expandHome(given); err != nil || got != want {
+			t.Errorf("%s: %s, %v", given, got, err)
+		}
+	}
+}

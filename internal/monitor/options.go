@@ -1,0 +1,122 @@
+package monitor
+
+import (
+	"io"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/notify"
+)
+
+// S4's numbers.
+const (
+	defaultInterval = 15 * time.Minute
+	defaultStale    = 15 * time.Minute
+	defaultRestarts = 3
+	// beat is how often an orchestrator writes its heartbeat (S4: every 2 minutes).
+	beat = 2 * time.Minute
+	// staleFloor is the least stale time that makes sense: three beats.
+	staleFloor = 3 * beat
+	// stopGrace is how long a process has from SIGTERM until it is looked at again (S4: 2 s), and killed.
+	stopGrace = 2 * time.Second
+	// lookEvery is how often the registry is looked at between two cycles: a stall is found when it is one, not up to
+	// an interval later.
+	lookEvery = 5 * time.Second
+	// resumeGrace is how long nobody is called silent after the machine has slept or its clock was set, or the registry
+	// was out of order: every agent beats once within it.
+	resumeGrace = beat + beat/2
+)
+
+// Options of a monitor. The zero value of each member works, except Home.
+type Options struct {
+	// Home is the directory of the registry and of everything the monitor keeps (S4: ~/.piv).
+	Home string
+	// Registry is its path. "": registry.yaml in Home (PIV_REGISTRY_PATH).
+	Registry string
+	// Log is the improvement log's path. "": improvement-log.md in Home (PIV_IMPROVEMENT_LOG_PATH).
+	Log string
+	// PIDFile is its path. "": supervisor.pid in Home (PIV_SUPERVISOR_PID_PATH).
+	PIDFile string
+
+	// Interval is the time between two cycles. 0: 15 minutes (PIV_MONITOR_INTERVAL_MS).
+	Interval time.Duration
+	// Stale is the age at which a heartbeat is stale; less than three beats, 6 minutes, counts as 6 minutes. 0: 15
+	// minutes (PIV_HEARTBEAT_STALE_MS).
+	Stale time.Duration
+	// Restarts is the occurrence of one stall in one phase at which a human is asked instead. 0: 3
+	// (PIV_MAX_RESTART_ATTEMPTS).
+	Restarts int
+
+	// Command restarts an orchestrator, in its project's directory. nil: S4's, npx tsx .claude/orchestrator/src/index.ts.
+	Command []string
+	// Environ is what it gets. nil: nothing at all.
+	Environ []string
+
+	// Sender tells a human, in the chat Chat. nil: nobody is told, the improvement log says so.
+	Sender notify.Sender
+	Chat   string
+	// ClaudeDir is where Claude Code keeps the state of its sessions. "": it is not looked at.
+	ClaudeDir string
+
+	// Out gets S4's summary line of each cycle. nil: nobody.
+	Out io.Writer
+	// Logger tells what happens. nil: nobody.
+	Logger *slog.Logger
+
+	// What the tests put in place of the world. Zero: the world.
+	clock      func() Moment
+	processes  processes
+	checkpoint func(step string)
+}
+
+// defaultCommand is S4's.
+var defaultCommand = []string{"npx", "tsx", ".claude/orchestrator/src/index.ts"}
+
+// Database is where what outlasts a run is kept.
+func (o Options) Database() string { return filepath.Join(o.Home, "monitor.db") }
+
+func (o Options) withDefaults() Options {
+	orPath := func(p *string, name string) {
+		if *p == "" {
+			*p = filepath.Join(o.Home, name)
+		}
+	}
+	orPath(&o.Registry, "registry.yaml")
+	orPath(&o.Log, "improvement-log.md")
+	orPath(&o.PIDFile, "supervisor.pid")
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	if o.Stale <= 0 {
+		o.Stale = defaultStale
+	}
+	o.Stale = max(o.Stale, staleFloor)
+	if o.Restarts <= 0 {
+		o.Restarts = defaultRestarts
+	}
+	if len(o.Command) == 0 {
+		o.Command = defaultCommand
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.clock == nil {
+		o.clock = now
+	}
+	if o.processes == nil {
+		o.processes = system{}
+	}
+	if o.checkpoint == nil {
+		o.checkpoint = func(string) {}
+	}
+	return o
+}
+
+// policy is what of the options the decisions need.
+func (o Options) policy() Policy {
+	return Policy{Stale: o.Stale, Restarts: o.Restarts, Pace: min(o.Interval, time.Minute)}
+}

@@ -1,0 +1,136 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killTime is how long SIGKILL has to work.
+const killTime = 2 * time.Second
+
+// Look implements processes.
+func (system) Look(pid int) (Process, error) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	const zombie = 5 // SZOMB of sys/proc.h
+	if pid <= 0 || err != nil || int(k.Proc.P_pid) != pid || k.Proc.P_stat == zombie {
+		return Process{}, fmt.Errorf("look at process %d: %w", pid, os.ErrProcessDone)
+	}
+	return Process{Identity: identity(k), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix()))}, nil
+}
+
+func identity(k *unix.KinfoProc) Identity {
+	return Identity{PID: int(k.Proc.P_pid), Start: uint64(k.Proc.P_starttime.Nano())}
+}
+
+// Start implements processes. A start that was not written down is not found again here.
+func (s system) Start(l Launch) (Identity, error) {
+	pid, err := start(l)
+	if err != nil {
+		return Identity{}, err
+	}
+	p, err := s.Look(pid)
+	if err != nil {
+		return Identity{PID: pid}, nil // it has ended already, and the next look will say so
+	}
+	return p.Identity, nil
+}
+
+// Stop implements processes: the leaders, their groups and their descendants while their parents live.
+func (s system) Stop(ctx context.Context, t Target) error {
+	for _, phase := range []struct {
+		signal unix.Signal
+		time   time.Duration
+	}{{unix.SIGTERM, stopGrace}, {unix.SIGKILL, killTime}} {
+		end := time.Now().Add(phase.time)
+		for first := true; ; first = false {
+			left := members(t)
+			if len(left) == 0 {
+				return nil
+			}
+			if time.Now().After(end) {
+				break
+			}
+			for _, id := range left {
+				if !first && phase.signal == unix.SIGTERM {
+					break
+				}
+				if err := strike(id, phase.signal); err != nil {
+					return err
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+	if left := members(t); len(left) > 0 {
+		return &StopError{left[0].PID, errStuck}
+	}
+	return nil
+}
+
+// strike looks again before it signals: the number may be a stranger's by now.
+func strike(id Identity, sig unix.Signal) error {
+	if id.PID == os.Getpid() || id.PID == os.Getppid() {
+		return &StopError{id.PID, errOurselves}
+	}
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", id.PID)
+	if err != nil || identity(k) != id {
+		return nil
+	}
+	if err := unix.Kill(id.PID, sig); errors.Is(err, unix.EPERM) {
+		return &StopError{id.PID, os.ErrPermission}
+	}
+	_ = unix.Kill(id.PID, unix.SIGCONT)
+	return nil
+}
+
+func members(t Target) []Identity {
+	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return nil
+	}
+	chosen := map[int]bool{}
+	var found []Identity
+	choose := func(k *unix.KinfoProc) {
+		const zombie = 5
+		if pid := int(k.Proc.P_pid); !chosen[pid] && pid > 1 && k.Proc.P_stat != zombie {
+			chosen[pid] = true
+			found = append(found, identity(k))
+		}
+	}
+	for _, l := range t.Leaders {
+		alive := false
+		for i := range all {
+			if identity(&all[i]) == l {
+				alive = true
+				choose(&all[i])
+			}
+		}
+		for i := range all {
+			if alive && int(all[i].Eproc.Pgid) == l.PID {
+				choose(&all[i])
+			}
+		}
+	}
+	for grown := true; grown; {
+		before := len(found)
+		for i := range all {
+			if chosen[int(all[i].Eproc.Ppid)] {
+				choose(&all[i])
+			}
+		}
+		grown = len(found) > before
+	}
+	return found
+}
+
+// findsStarts says that a start which was not written down any more is not found again.
+const findsStarts = false

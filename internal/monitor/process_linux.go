@@ -1,0 +1,157 @@
+package monitor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// hertz is the unit of the start time in /proc/PID/stat: USER_HZ, 100 a second on every Linux.
+const hertz = 100
+
+// procStat is what is needed of /proc/PID/stat.
+type procStat struct {
+	pid                    int
+	state                  byte
+	parent, group, session int
+	start                  uint64 // ticks since the machine was started
+}
+
+func (s procStat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+
+func readStat(pid int) (procStat, error) {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		if unix.Kill(pid, 0) == unix.EPERM { // /proc hides what is not ours; EPERM is not death
+			return procStat{}, os.ErrPermission
+		}
+		return procStat{}, os.ErrProcessDone
+	}
+	if err != nil {
+		return procStat{}, err
+	}
+	s, ok := parseStat(string(b))
+	if !ok {
+		return procStat{}, fmt.Errorf("unexpected content of /proc/%d/stat", pid)
+	}
+	s.pid = pid
+	return s, nil
+}
+
+// parseStat reads fields behind the command, whose text could hold anything.
+func parseStat(s string) (procStat, bool) {
+	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
+	if len(f) < 20 || len(f[0]) != 1 {
+		return procStat{}, false
+	}
+	p := procStat{state: f[0][0]}
+	var errs [4]error
+	p.parent, errs[0] = strconv.Atoi(f[1])
+	p.group, errs[1] = strconv.Atoi(f[2])
+	p.session, errs[2] = strconv.Atoi(f[3])
+	p.start, errs[3] = strconv.ParseUint(f[19], 10, 64)
+	return p, errors.Join(errs[:]...) == nil
+}
+
+// Look implements processes.
+func (system) Look(pid int) (Process, error) {
+	if pid <= 0 {
+		return Process{}, os.ErrProcessDone
+	}
+	s, err := readStat(pid)
+	if err == nil && s.dead() {
+		err = os.ErrProcessDone
+	}
+	if err != nil {
+		return Process{}, fmt.Errorf("look at process %d: %w", pid, err)
+	}
+	dir, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
+	if err != nil {
+		dir = ""
+	}
+	return Process{Identity: Identity{PID: pid, Start: s.start, Boot: bootID()}, Age: ageOf(s), Dir: dir}, nil
+}
+
+func ageOf(s procStat) time.Duration {
+	return clock(unix.CLOCK_BOOTTIME) - time.Duration(s.start)*(time.Second/hertz)
+}
+
+// Start implements processes. The token is in the environment of whoever was started with it, so a start that nobody
+// could write down any more is found again.
+func (system) Start(l Launch) (Identity, error) {
+	if id, ok := startedWith(l.Run); ok {
+		return id, nil
+	}
+	pid, err := start(l)
+	if err != nil {
+		return Identity{}, err
+	}
+	s, err := readStat(pid)
+	if err != nil { // it has ended already, and the next look will say so
+		return Identity{PID: pid, Boot: bootID()}, nil
+	}
+	return Identity{PID: pid, Start: s.start, Boot: bootID()}, nil
+}
+
+// startedWith finds the oldest living process that wears a token.
+func startedWith(run string) (Identity, bool) {
+	var oldest procStat
+	for _, s := range everybody() {
+		if s.pid == os.Getpid() || !wears(s.pid, []string{run}) {
+			continue
+		}
+		if oldest.pid == 0 || s.start < oldest.start || s.start == oldest.start && s.pid < oldest.pid {
+			oldest = s
+		}
+	}
+	return Identity{PID: oldest.pid, Start: oldest.start, Boot: bootID()}, oldest.pid != 0
+}
+
+// everybody is every living process that we can see.
+func everybody() []procStat {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	all := make([]procStat, 0, len(entries))
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if s, err := readStat(pid); err == nil && !s.dead() {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// wears reports whether a process was started, by whomever, below one of our starts.
+func wears(pid int, runs []string) bool {
+	if len(runs) == 0 {
+		return false
+	}
+	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	if err != nil {
+		return false
+	}
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		value, ok := bytes.CutPrefix(kv, []byte(runVariable+"="))
+		for _, run := range runs {
+			if ok && run != "" && string(value) == run {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// findsStarts says that a start which was not written down any more is found again.
+const findsStarts = true

@@ -1,0 +1,134 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// killTime is how long a terminated process has to go.
+const killTime = 2 * time.Second
+
+// Look implements processes.
+func (system) Look(pid int) (Process, error) {
+	if pid <= 0 {
+		return Process{}, os.ErrProcessDone
+	}
+	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
+	if errors.Is(err, windows.ERROR_INVALID_PARAMETER) {
+		err = os.ErrProcessDone
+	}
+	if err != nil {
+		return Process{}, fmt.Errorf("look at process %d: %w", pid, err)
+	}
+	defer windows.CloseHandle(h)
+	if event, err := windows.WaitForSingleObject(h, 0); err == nil && event == windows.WAIT_OBJECT_0 {
+		return Process{}, fmt.Errorf("look at process %d: %w", pid, os.ErrProcessDone)
+	}
+	var begun, ended, kernel, user windows.Filetime
+	if err := windows.GetProcessTimes(h, &begun, &ended, &kernel, &user); err != nil {
+		return Process{}, fmt.Errorf("look at process %d: %w", pid, err)
+	}
+	id := Identity{PID: pid, Start: uint64(begun.Nanoseconds())}
+	return Process{Identity: id, Age: time.Since(time.Unix(0, begun.Nanoseconds()))}, nil
+}
+
+// Start implements processes. A start that was not written down is not found again here.
+func (s system) Start(l Launch) (Identity, error) {
+	pid, err := start(l)
+	if err != nil {
+		return Identity{}, err
+	}
+	p, err := s.Look(pid)
+	if err != nil {
+		return Identity{PID: pid}, nil // it has ended already, and the next look will say so
+	}
+	return p.Identity, nil
+}
+
+// Stop implements processes. There is no SIGTERM here that a program without a console could hear.
+func (s system) Stop(ctx context.Context, t Target) error {
+	for end := time.Now().Add(killTime); ; {
+		left := s.members(t)
+		if len(left) == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return &StopError{left[0].PID, errStuck}
+		}
+		for _, id := range left {
+			if err := terminate(id); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func terminate(id Identity) error {
+	if id.PID == os.Getpid() || id.PID == os.Getppid() {
+		return &StopError{id.PID, errOurselves}
+	}
+	h, err := windows.OpenProcess(windows.PROCESS_TERMINATE, false, uint32(id.PID))
+	if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
+		return &StopError{id.PID, os.ErrPermission}
+	}
+	if err != nil {
+		return nil // it has gone, and the next look will say so
+	}
+	defer windows.CloseHandle(h)
+	_ = windows.TerminateProcess(h, 1)
+	return nil
+}
+
+// members are the leaders that still are who they were, and their descendants.
+func (s system) members(t Target) []Identity {
+	chosen := map[int]bool{}
+	var found []Identity
+	choose := func(pid int, want Identity) {
+		if p, err := s.Look(pid); err == nil && !chosen[pid] && (want == Identity{} || p.Identity == want) {
+			chosen[pid] = true
+			found = append(found, p.Identity)
+		}
+	}
+	for _, l := range t.Leaders {
+		choose(l.PID, l)
+	}
+	parents := parents()
+	for grown := true; grown; {
+		before := len(found)
+		for pid, parent := range parents {
+			if chosen[parent] && !chosen[pid] {
+				choose(pid, Identity{})
+			}
+		}
+		grown = len(found) > before
+	}
+	return found
+}
+
+func parents() map[int]int {
+	all := map[int]int{}
+	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
+	if err != nil {
+		return all
+	}
+	defer windows.CloseHandle(snapshot)
+	entry := windows.ProcessEntry32{Size: uint32(unsafe.Sizeof(windows.ProcessEntry32{}))}
+	for err = windows.Process32First(snapshot, &entry); err == nil; err = windows.Process32Next(snapshot, &entry) {
+		all[int(entry.ProcessID)] = int(entry.ParentProcessID)
+	}
+	return all
+}
+
+// findsStarts says that a start which was not written down any more is not found again.
+const findsStarts = false

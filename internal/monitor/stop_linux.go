@@ -1,0 +1,202 @@
+package monitor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Times of a stop.
+const (
+	killTime = 2 * time.Second       // in which SIGKILL must have worked
+	scanWait = 50 * time.Millisecond // between two looks at all processes
+)
+
+// Stop implements processes. Every signal goes through a pidfd that was opened before the process was looked at, so no
+// stranger with a reused number is hit.
+func (system) Stop(ctx context.Context, t Target) error {
+	h := &hunt{target: t, above: ancestors(), asked: map[int]uint64{}}
+	for _, l := range t.Leaders {
+		if h.above[l.PID] || l.PID == os.Getpid() {
+			return &StopError{l.PID, errOurselves}
+		}
+	}
+	for _, phase := range []struct {
+		signal unix.Signal
+		time   time.Duration
+	}{{unix.SIGTERM, stopGrace}, {unix.SIGKILL, killTime}} {
+		end := time.Now().Add(phase.time)
+		for {
+			left, err := h.strike(phase.signal)
+			if err != nil || len(left) == 0 {
+				return err
+			}
+			if !time.Now().Before(end) {
+				break
+			}
+			h.wait(left)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	left, err := h.strike(0)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return &StopError{left[0].pid, errStuck}
+}
+
+// hunt is one stop.
+type hunt struct {
+	target Target
+	above  map[int]bool   // us and our ancestors: never touched
+	asked  map[int]uint64 // start times of those that have had SIGTERM: once is enough
+}
+
+// strike signals every member and returns those that were alive. Signal 0 only looks.
+func (h *hunt) strike(sig unix.Signal) ([]procStat, error) {
+	members := h.members()
+	for _, m := range members {
+		if sig == unix.SIGTERM && h.asked[m.pid] == m.start {
+			continue
+		}
+		err := signalOne(m, sig)
+		switch {
+		case errors.Is(err, unix.EPERM):
+			return nil, &StopError{m.pid, os.ErrPermission} // EPERM is not death
+		case err == nil && sig == unix.SIGTERM:
+			h.asked[m.pid] = m.start
+			_ = signalOne(m, unix.SIGCONT) // one that is stopped would not hear of it
+		}
+	}
+	return members, nil
+}
+
+// signalOne signals a process if it is still the one that was seen.
+func signalOne(m procStat, sig unix.Signal) error {
+	fd, err := unix.PidfdOpen(m.pid, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if s, err := readStat(m.pid); err != nil || s.start != m.start {
+		return unix.ESRCH
+	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0)
+}
+
+// wait returns when one of those left has ended, or after scanWait.
+func (h *hunt) wait(left []procStat) {
+	var fds []unix.PollFd
+	for _, m := range left {
+		if fd, err := unix.PidfdOpen(m.pid, 0); err == nil {
+			fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		}
+	}
+	defer func() {
+		for _, fd := range fds {
+			_ = unix.Close(int(fd.Fd))
+		}
+	}()
+	_, _ = unix.Poll(fds, int(scanWait.Milliseconds())) // interrupted: everybody is looked at once more
+}
+
+// members are the living of the target, leaders first.
+func (h *hunt) members() []procStat {
+	all := everybody()
+	chosen := map[int]bool{}
+	var found []procStat
+	choose := func(s procStat) {
+		if !chosen[s.pid] && !h.above[s.pid] {
+			chosen[s.pid] = true
+			found = append(found, s)
+		}
+	}
+	for _, l := range h.target.Leaders {
+		h.ofLeader(l, all, choose)
+	}
+	for _, s := range all {
+		if !chosen[s.pid] && wears(s.pid, h.target.Runs) && !vendorDaemon(s.pid) {
+			choose(s)
+		}
+	}
+	// Whoever was started by a chosen one belongs to it. A child may have a smaller number than its parent.
+	for grown := true; grown; {
+		grown = false
+		for _, s := range all {
+			if chosen[s.parent] && !chosen[s.pid] && !h.above[s.pid] && !vendorDaemon(s.pid) {
+				choose(s)
+				grown = true
+			}
+		}
+	}
+	return found
+}
+
+// ofLeader chooses a leader, if it still is who it was, and its session and group. The kernel gives the number of a
+// session or group that still has members to nobody else.
+func (h *hunt) ofLeader(l Identity, all []procStat, choose func(procStat)) {
+	if l.PID <= 1 || l.Boot != bootID() {
+		return
+	}
+	leads, alive := true, false
+	for _, s := range all {
+		if s.pid == l.PID {
+			alive = s.start == l.Start
+			leads = alive && (s.session == l.PID || s.group == l.PID)
+			if alive {
+				choose(s)
+			}
+		}
+	}
+	if !leads {
+		return
+	}
+	for _, s := range all {
+		if s.session != l.PID && s.group != l.PID {
+			continue
+		}
+		if alive || time.Now().Add(-ageOf(s)).Before(h.target.LeftBefore) {
+			if !vendorDaemon(s.pid) {
+				choose(s)
+			}
+		}
+	}
+}
+
+// ancestors are we and the processes above us.
+func ancestors() map[int]bool {
+	above := map[int]bool{os.Getpid(): true, 1: true}
+	for pid := os.Getppid(); pid > 1 && !above[pid]; {
+		above[pid] = true
+		s, err := readStat(pid)
+		if err != nil {
+			break
+		}
+		pid = s.parent
+	}
+	return above
+}
+
+// vendorDaemons are words in the command lines of daemons that serve every session of an agent, not only ours.
+var vendorDaemons = [][]byte{[]byte("--managed-daemon"), []byte("pid-update-loop")}
+
+func vendorDaemon(pid int) bool {
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil {
+		return false
+	}
+	for _, word := range vendorDaemons {
+		if bytes.Contains(line, word) {
+			return true
+		}
+	}
+	return false
+}

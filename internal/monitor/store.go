@@ -1,0 +1,225 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/outlive-mcp/outlive/internal/notify"
+	"github.com/outlive-mcp/outlive/internal/piv"
+)
+
+// schema is of monitor.db. Times are Unix milliseconds; data is JSON.
+const schema = `
+CREATE TABLE IF NOT EXISTS fact     (name TEXT PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS sleep    (ended INTEGER NOT NULL, length INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS sight    (project TEXT PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS recovery (id INTEGER PRIMARY KEY, project TEXT NOT NULL, stall TEXT NOT NULL, phase INTEGER NOT NULL,
+	at INTEGER NOT NULL, step TEXT NOT NULL, data TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS recovery_project ON recovery (project, at);
+CREATE TABLE IF NOT EXISTS incident (id INTEGER PRIMARY KEY, project TEXT NOT NULL, stall TEXT NOT NULL, phase INTEGER NOT NULL,
+	opened INTEGER NOT NULL, closed INTEGER NOT NULL DEFAULT 0, data TEXT NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS incident_open ON incident (project, stall, phase) WHERE closed = 0;
+CREATE TABLE IF NOT EXISTS journal  (id INTEGER PRIMARY KEY, entry TEXT NOT NULL, written INTEGER NOT NULL DEFAULT 0);
+`
+
+// forgetAfter is how long what is over is kept.
+const forgetAfter = 30 * 24 * time.Hour
+
+// sweepEvery is how often it is looked at.
+const sweepEvery = time.Hour
+
+// store is monitor.db.
+type store struct {
+	db *sql.DB
+}
+
+// openStore opens the database, or makes it. Power may fail at any moment: what is committed stays.
+func openStore(ctx context.Context, path string) (*store, error) {
+	q := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?"+q.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(1) // one writer; and a transaction sees what was written before it
+	if _, err := db.ExecContext(ctx, schema+notify.Schema); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return &store{db: db}, nil
+}
+
+func (s *store) close() error { return s.db.Close() }
+
+// do runs f in one transaction: all of it happens, or nothing.
+func (s *store) do(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("monitor.db: %w", err)
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("monitor.db: %w", err)
+	}
+	return nil
+}
+
+// forget removes what is long over.
+func (s *store) forget(ctx context.Context, now time.Time) error {
+	before := now.Add(-forgetAfter).UnixMilli()
+	return s.do(ctx, func(tx *sql.Tx) error {
+		var errs []error
+		for _, q := range []string{
+			`DELETE FROM sleep WHERE ended < ?`,
+			`DELETE FROM recovery WHERE at < ? AND id NOT IN (SELECT max(id) FROM recovery GROUP BY project)`,
+			`DELETE FROM incident WHERE closed > 0 AND closed < ?`,
+		} {
+			_, err := tx.ExecContext(ctx, q, before)
+			errs = append(errs, err)
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM journal WHERE written > 0 AND id < (SELECT max(id) FROM journal) - 1000`)
+		return errors.Join(append(errs, err)...)
+	})
+}
+
+// fact reads a named fact into v and reports whether there was one.
+func (s *store) fact(ctx context.Context, name string, v any) (bool, error) {
+	var data string
+	err := s.db.QueryRowContext(ctx, `SELECT data FROM fact WHERE name = ?`, name).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("monitor.db: %w", err)
+	}
+	return true, json.Unmarshal([]byte(data), v)
+}
+
+func (s *store) setFact(ctx context.Context, name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = s.db.ExecContext(ctx, `INSERT INTO fact VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET data = excluded.data`, name, string(data))
+	return err
+}
+
+func (s *store) sleeps(ctx context.Context) ([]Sleep, error) {
+	return query(ctx, s.db, `SELECT ended, length FROM sleep ORDER BY ended`, func(r *sql.Rows) (Sleep, error) {
+		var ended, length int64
+		err := r.Scan(&ended, &length)
+		return Sleep{time.UnixMilli(ended), time.Duration(length) * time.Millisecond}, err
+	})
+}
+
+func (s *store) addSleep(ctx context.Context, p Sleep) error {
+	_, err := s.db.ExecContext(ctx, `INSERT INTO sleep VALUES (?, ?)`, p.End.UnixMilli(), p.Length.Milliseconds())
+	return err
+}
+
+// sight is what was seen of a project before.
+type sight struct {
+	Entry    piv.Project `json:"entry"`
+	Identity Identity    `json:"identity"` // of the registry's process, as long as its heartbeats were fresh
+	// Ahead is a heartbeat of the future, and AheadSince when it was first seen: it is fresh until it has not changed
+	// for as long as any other may be old.
+	Ahead      string    `json:"ahead,omitempty"`
+	AheadSince time.Time `json:"ahead_since,omitzero"`
+	Blind      int       `json:"blind,omitempty"` // looks in a row
+}
+
+func (s *store) sights(ctx context.Context) (map[string]sight, error) {
+	type named struct {
+		name string
+		sight
+	}
+	list, err := query(ctx, s.db, `SELECT project, data FROM sight`, func(r *sql.Rows) (n named, err error) {
+		var data string
+		if err := r.Scan(&n.name, &data); err != nil {
+			return n, err
+		}
+		return n, json.Unmarshal([]byte(data), &n.sight)
+	})
+	m := map[string]sight{}
+	for _, n := range list {
+		m[n.name] = n.sight
+	}
+	return m, err
+}
+
+func (s *store) setSight(ctx context.Context, project string, v sight) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = s.db.ExecContext(ctx, `INSERT INTO sight VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET data = excluded.data`, project, string(data))
+	return err
+}
+
+func (s *store) dropSight(ctx context.Context, project string) error {
+	_, err := s.db.ExecContext(ctx, `DELETE FROM sight WHERE project = ?`, project)
+	return err
+}
+
+// journal queues an entry of the improvement log within tx.
+func journal(ctx context.Context, tx *sql.Tx, e piv.Intervention) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO journal (entry) VALUES (?)`, e.String())
+	return err
+}
+
+// writeJournal puts what is queued into the improvement log, in order. Whatever cannot be written waits.
+func (s *store) writeJournal(ctx context.Context, path string, checkpoint func(string)) error {
+	type line struct {
+		id    int64
+		entry string
+	}
+	list, err := query(ctx, s.db, `SELECT id, entry FROM journal WHERE written = 0 ORDER BY id`, func(r *sql.Rows) (l line, err error) {
+		return l, r.Scan(&l.id, &l.entry)
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range list {
+		checkpoint("journal-before")
+		if err := piv.AppendOnce(path, l.entry); err != nil {
+			return err
+		}
+		checkpoint("journal-after")
+		if _, err := s.db.ExecContext(ctx, `UPDATE journal SET written = 1 WHERE id = ?`, l.id); err != nil {
+			return fmt.Errorf("monitor.db: %w", err)
+		}
+	}
+	return nil
+}
+
+// query collects rows.
+func query[T any](ctx context.Context, db interface {
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+}, q string, scan func(*sql.Rows) (T, error), args ...any) ([]T, error) {
+	rows, err := db.QueryContext(ctx, q, args...)
+	if err != nil {
+		return nil, fmt.Errorf("monitor.db: %w", err)
+	}
+	defer rows.Close()
+	var list []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("monitor.db: %w", err)
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}

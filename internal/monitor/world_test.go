@@ -1,0 +1,180 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/notify"
+	"github.com/outlive-mcp/outlive/internal/piv"
+)
+
+// world is a home, a machine and a human that exist in memory, but for the files.
+type world struct {
+	t     *testing.T
+	home  string
+	opts  Options
+	wall  time.Time
+	mono  time.Duration
+	slept time.Duration
+	boot  string
+
+	living   map[int]Process
+	stopErr  error
+	startErr error
+	onStop   func()
+	stopped  []int // leaders, by number
+	started  []Launch
+	said     []string // to the human
+	sendErr  error
+	out      strings.Builder
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{
+		t: t, home: t.TempDir(), wall: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC), mono: 10 * time.Hour, boot: "b1",
+		living: map[int]Process{},
+	}
+	w.opts = Options{Home: w.home, Sender: w, Chat: "42", Out: &w.out, clock: w.now, processes: w}
+	return w
+}
+
+func (w *world) now() Moment {
+	return Moment{Wall: w.wall, Mono: w.mono, Up: w.mono + w.slept, Boot: w.boot}
+}
+
+// pass lets time pass; the machine is awake.
+func (w *world) pass(d time.Duration) {
+	w.wall, w.mono = w.wall.Add(d), w.mono+d
+	for pid, p := range w.living {
+		p.Age += d
+		w.living[pid] = p
+	}
+}
+
+func (w *world) sleep(d time.Duration) {
+	mono := w.mono
+	w.pass(d)
+	w.mono, w.slept = mono, w.slept+d
+}
+
+// process lets a process run, with a working directory, since so long ago.
+func (w *world) process(pid int, dir string, age time.Duration) {
+	w.living[pid] = Process{Identity{pid, uint64(pid)*1000 + 1, w.boot}, age, dir}
+}
+
+func (w *world) Look(pid int) (Process, error) {
+	p, ok := w.living[pid]
+	switch {
+	case !ok:
+		return Process{}, fmt.Errorf("look: %w", os.ErrProcessDone)
+	case p.Start == 0: // not ours to look at
+		return Process{}, os.ErrPermission
+	}
+	return p, nil
+}
+
+func (w *world) Stop(_ context.Context, t Target) error {
+	if w.onStop != nil {
+		w.onStop()
+	}
+	if w.stopErr != nil {
+		return w.stopErr
+	}
+	for _, l := range t.Leaders {
+		if w.living[l.PID].Identity == l && l.PID != 0 {
+			w.stopped = append(w.stopped, l.PID)
+			delete(w.living, l.PID)
+		}
+	}
+	return nil
+}
+
+func (w *world) Start(l Launch) (Identity, error) {
+	if w.startErr != nil {
+		return Identity{}, w.startErr
+	}
+	w.started = append(w.started, l)
+	pid := 5000 + len(w.started)
+	w.process(pid, l.Dir, 0)
+	return w.living[pid].Identity, nil
+}
+
+func (w *world) Send(_ context.Context, _ string, text notify.Text) (int, error) {
+	if w.sendErr != nil {
+		return 0, w.sendErr
+	}
+	w.said = append(w.said, text.Body)
+	return len(w.said), nil
+}
+
+// entry is a project of the registry as the original writes it. No number stands for null.
+func (w *world) entry(name string, status piv.Status, beatAge time.Duration, pid int) string {
+	dir := filepath.Join(w.home, "projects", name)
+	if err := os.MkdirAll(filepath.Join(dir, ".agents"), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	number := "null"
+	if pid != 0 {
+		number = fmt.Sprint(pid)
+	}
+	return fmt.Sprintf("  %s:\n    name: %s\n    path: %s\n    status: %s\n    heartbeat: '%s'\n    currentPhase: 3\n    pivCommandsVersion: x\n"+
+		"    orchestratorPid: %s\n    registeredAt: '2026-03-01T00:00:00.000Z'\n    lastCompletedPhase: 2\n", name, name, dir, status, piv.FormatTime(w.wall.Add(-beatAge)), number)
+}
+
+func (w *world) registry(entries ...string) {
+	w.write("registry.yaml", "projects:\n"+strings.Join(entries, "")+"lastUpdated: '"+piv.FormatTime(w.wall)+"'\n")
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.home, name), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) read(name string) string {
+	w.t.Helper()
+	b, err := os.ReadFile(filepath.Join(w.home, name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// project is what the registry says of one.
+func (w *world) project(key string) piv.Project {
+	w.t.Helper()
+	r, err := piv.ParseRegistry([]byte(w.read("registry.yaml")))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	i := slices.IndexFunc(r.Projects, func(p piv.Project) bool { return p.Key == key })
+	if i < 0 {
+		w.t.Fatalf("%s is not in the registry", key)
+	}
+	return r.Projects[i]
+}
+
+// cycle is `outlive monitor --once`: a run of its own, so that everything it knows has to outlast one.
+func (w *world) cycle() Summary {
+	w.t.Helper()
+	m, err := Open(w.t.Context(), w.opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s, err := m.Once(w.t.Context())
+	if err := errors.Join(err, m.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// interventions is how many entries the improvement log has.
+func (w *world) interventions() int { return strings.Count(w.read("improvement-log.md"), "### ") }

@@ -1,0 +1,63 @@
+package piv
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheOriginalsManifestIsRead(t *testing.T) {
+	m, err := ParseManifest(fixture(t, "manifest.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(h, m int) time.Time { return time.Date(2026, 3, 2, h, m, 0, 0, time.UTC) }
+	want := &Manifest{
+		LastUpdated: at(1, 41),
+		Failures: []Failure{
+			{Command: "execute", Phase: 2, Category: "test_failure", Retries: 1, MaxRetries: 2, Resolution: "auto_fixed", Details: "two tests"},
+			{Command: "execute", Phase: 3, Category: "integration_auth", Resolution: "pending", Details: "STRIPE_KEY is missing: 401 from the API"},
+		},
+		Notifications: []Notification{
+			{Type: "escalation", Category: "integration_auth", Phase: 3, Details: "Set STRIPE_KEY", Time: at(1, 41), Blocking: true},
+			{Type: "completion", Category: "phase", Phase: 2, Details: "done", Time: at(1, 0), Blocking: true, Acknowledged: true},
+		},
+	}
+	if d := cmp.Diff(want, m); d != "" {
+		t.Error(d)
+	}
+	if m.Failures[0].Pending() || !m.Failures[1].Pending() {
+		t.Error("the second failure is the pending one")
+	}
+	if !m.Notifications[0].Waits() || m.Notifications[1].Waits() {
+		t.Error("the agent waits for the notification that nobody has acknowledged")
+	}
+}
+
+func TestAManifestMayHoldAnything(t *testing.T) {
+	m, err := ParseManifest([]byte("failures: 7\nnotifications: [a, {phase: x, blocking: \"TRUE\"}]\nlast_updated: soon\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Manifest{Notifications: []Notification{{Phase: NoPhase, Blocking: true}}}
+	if d := cmp.Diff(want, m); d != "" {
+		t.Error(d)
+	}
+	if _, err := ParseManifest([]byte("failures: [")); !errors.Is(err, ErrBroken) {
+		t.Error(err)
+	}
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add(fixture(f, "manifest.yaml"))
+	f.Add([]byte("failures: &f [*f, {phase: *f}]"))
+	f.Add([]byte("notifications:\n- &n {blocking: true, acknowledged: *n}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := ParseManifest(text)
+		if (err == nil) != (m != nil) || err != nil && !errors.Is(err, ErrBroken) {
+			t.Fatalf("%v, %v", m, err)
+		}
+	})
+}
