@@ -124,6 +124,9 @@ func (f *wrapFlags) wrapFile(io streams, file clients.File, seen map[string]bool
 			return 0, err
 		}
 	}
+	if !clients.IsOutlive(command) {
+		return 0, fmt.Errorf("the client would start %s, and outlive is known by its name when it is taken out again: call the program outlive", command)
+	}
 	if f.gateway {
 		return f.gatherFile(io, file, command, seen)
 	}

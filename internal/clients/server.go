@@ -43,13 +43,13 @@ func (s Server) Argv() []string { return append([]string{s.Command}, s.Args...) 
 // Gateway reports whether the entry starts outlive gateway.
 func (s Server) Gateway() bool {
 	argv := behindShell(s.Argv())
-	return isOutlive(argv[0]) && len(argv) > 1 && argv[1] == "gateway"
+	return IsOutlive(argv[0]) && len(argv) > 1 && argv[1] == "gateway"
 }
 
 // Wrapped reports whether the entry starts outlive run.
 func (s Server) Wrapped() bool {
 	argv := behindShell(s.Argv())
-	return isOutlive(argv[0]) && len(argv) > 1 && argv[1] == "run"
+	return IsOutlive(argv[0]) && len(argv) > 1 && argv[1] == "run"
 }
 
 // Inner returns the command line that outlive starts when the entry is wrapped, otherwise the entry's own. ok is false
@@ -73,7 +73,8 @@ func behindShell(argv []string) []string {
 	return argv
 }
 
-func isOutlive(command string) bool { return strings.EqualFold(baseName(command), "outlive") }
+// IsOutlive reports whether a command is outlive, which is known by its name, without directory and .exe.
+func IsOutlive(command string) bool { return strings.EqualFold(baseName(command), "outlive") }
 
 // baseName is the name of a program without directory and .exe, whatever system wrote it.
 func baseName(command string) string {

@@ -175,7 +175,7 @@ func (c *Client) Unwrap(text []byte, only func(Server) bool) ([]byte, []Outcome,
 
 // unwrap returns the edits that take outlive away, or why there are none.
 func (e *entry) unwrap(doc *document) ([]Splice, string) {
-	if !isOutlive(e.Command) {
+	if !IsOutlive(e.Command) {
 		return nil, "outlive is started through another program"
 	}
 	dashes := slices.IndexFunc(e.args.items, func(i item) bool { return i.text == "--" })
