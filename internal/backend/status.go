@@ -52,6 +52,7 @@ type ReloadTrouble struct {
 type LastExit struct {
 	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started
 	Signal string    `json:"signal,omitempty"`
+	Why    string    `json:"why,omitempty"` // in words: "last exit 3", "could not be started: …"
 	At     time.Time `json:"at"`
 	Stderr []string  `json:"stderr,omitempty"` // its last lines
 }
@@ -87,7 +88,7 @@ func (b *Backend) Status(now time.Time) Status {
 		s.NextTryAt = &snap.NextTry
 	}
 	if o := b.lastOut; !o.at.IsZero() {
-		s.LastExit = &LastExit{Code: o.code, Signal: o.signal, At: o.at, Stderr: o.stderr}
+		s.LastExit = &LastExit{Code: o.code, Signal: o.signal, Why: b.describeExit(), At: o.at, Stderr: o.stderr}
 	}
 	return s
 }

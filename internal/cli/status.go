@@ -164,7 +164,7 @@ func printTrouble(w io.Writer, name string, s backend.Status, now time.Time) {
 			strings.TrimSpace(f.Error+" "+f.Hint))
 	}
 	if e := s.LastExit; e != nil && s.ServerPID == 0 {
-		fmt.Fprintf(w, "%s: last exit %d %s\n", name, e.Code, strings.Join(e.Stderr, "\n  "))
+		fmt.Fprintf(w, "%s: %s\n", name, strings.Join(append([]string{e.Why}, e.Stderr...), "\n  "))
 	}
 }
 
