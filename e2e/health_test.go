@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"flag"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -58,7 +59,13 @@ func liveLongCall(t *testing.T, c *raw) {
 
 func liveCancelledCall(t *testing.T, c *raw) {
 	ch := c.begin("sleep", map[string]any{"seconds": 50})
-	time.Sleep(2 * time.Second) // long enough for the server to have begun
+	begun := func() bool {
+		_, err := os.Stat(c.path("working"))
+		return err == nil
+	}
+	if !within(patience, begun) {
+		t.Fatal("the server does not begin with the call")
+	}
 	line := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + strconv.Itoa(c.next) + `}}` + "\n"
 	if _, err := c.in.Write([]byte(line)); err != nil {
 		t.Fatal(err)

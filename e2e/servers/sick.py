@@ -1,6 +1,7 @@
 """A legacy server without SDK that falls ill on demand: sick.py [--no-ping] [--slow-start SECONDS].
 
-It appends its pid to $E2E_DIR/pids when it starts and does one thing at a time. Tools: echo and pid; sleep works for
+It appends its pid to $E2E_DIR/pids when it starts and does one thing at a time; sleep says in $E2E_DIR/working that it
+has begun. Tools: echo and pid; sleep works for
 SECONDS and hears nothing meanwhile; leak keeps MB megabytes for ever. The others answer first: spin then keeps a core
 busy for ever, deaf never reads its stdin again, mute reads on and says nothing more. --no-ping: a ping gets no answer.
 """
@@ -23,6 +24,8 @@ mute = False
 
 def call(name, arguments):
     if name == "sleep":
+        with open(os.path.join(os.environ["E2E_DIR"], "working"), "a") as f:
+            f.write("sleep\n")
         time.sleep(arguments["seconds"])
     if name == "leak":
         kept.append(b"x" * (arguments["mb"] << 20))

@@ -79,37 +79,7 @@ func (f *wrapFlags) wrap(io streams) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	sys, err := thisSystem()
-	if err != nil {
-		return err
-	}
-	files, err := f.find(sys)
-	if err != nil {
-		return err
-	}
-	seen := map[string]bool{}
-	var failed []error
-	edited := 0
-	for _, file := range files {
-		n, err := f.wrapFile(io, file, seen)
-		edited += n
-		if err != nil {
-			failed = append(failed, err)
-		}
-	}
-	switch {
-	case len(failed) > 0:
-		return fail(exitFailure, "%w", errors.Join(failed...))
-	case len(files) == 0:
-		fmt.Fprintln(io.out, "No client's configuration was found.")
-	case edited == 0:
-		fmt.Fprintln(io.out, "Nothing to do.")
-	case f.dryRun:
-		fmt.Fprintf(io.out, "%d servers would be changed; nothing was written.\n", edited)
-	default:
-		fmt.Fprintf(io.out, "%d servers changed. The clients see it when they are started again.\n", edited)
-	}
-	return f.missing(seen)
+	return f.editAll(io, f.dryRun, func(file clients.File, seen map[string]bool) (int, error) { return f.wrapFile(io, file, seen) })
 }
 
 // wrapFile edits one file and returns how many of its servers are others now.

@@ -95,6 +95,41 @@ func (f *clientFlags) missing(seen map[string]bool) error {
 	return nil
 }
 
+// editAll finds the files, lets edit have each, and tells how it went. What goes wrong with one is no reason to leave the others.
+func (f *clientFlags) editAll(io streams, dryRun bool, edit func(clients.File, map[string]bool) (int, error)) error {
+	sys, err := thisSystem()
+	if err != nil {
+		return err
+	}
+	files, err := f.find(sys)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	var failed []error
+	edited := 0
+	for _, file := range files {
+		n, err := edit(file, seen)
+		edited += n
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return fail(exitFailure, "%w", errors.Join(failed...))
+	case len(files) == 0:
+		fmt.Fprintln(io.out, "No client's configuration was found.")
+	case edited == 0:
+		fmt.Fprintln(io.out, "Nothing to do.")
+	case dryRun:
+		fmt.Fprintf(io.out, "%d servers would be changed; nothing was written.\n", edited)
+	default:
+		fmt.Fprintf(io.out, "%d servers changed. The clients see it when they are started again.\n", edited)
+	}
+	return f.missing(seen)
+}
+
 // tellOutcomes prints a line for each server.
 func tellOutcomes(w io.Writer, c *clients.Client, outcomes []clients.Outcome, verbs map[clients.Action]string) {
 	for _, o := range outcomes {
