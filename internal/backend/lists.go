@@ -51,9 +51,13 @@ func (b *Backend) listAnswered(c *call, line []byte) []byte {
 		b.tools.avoid(page)
 		line = b.withTools(line)
 	}
-	if whole := b.session.SawPage(l, c.first, b.env.Result.Of(line)); whole != nil && c.gen == b.process.gen {
+	switch whole := b.session.SawPage(l, c.first, b.env.Result.Of(line)); {
+	case whole == nil:
+	case c.gen == b.process.gen:
 		b.process.shows[l] = whole
 		b.tools.settled = b.tools.settled || l == mcp.Tools
+	default:
+		b.doubtList(l) // another process has taken over since, and nobody has compared its list with this one
 	}
 	return line
 }

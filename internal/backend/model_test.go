@@ -151,7 +151,9 @@ func (m *model) settleClient() {
 		m.invariants()
 	}
 	if rapid.IntRange(0, 3).Draw(m.rt, "dies at once") == 0 {
-		m.main().dies()
+		if s := m.main(); s != nil { // the next one may not have come up
+			s.dies()
+		}
 	}
 	if !m.client.said {
 		m.client.sendsInitialized()

@@ -33,6 +33,7 @@ const refillPause = 100 * time.Millisecond
 // wantSpare starts a process beside the serving one, or soon.
 func (b *Backend) wantSpare(a supervise.SpawnSpare) {
 	if (a.Reload && !a.Silent) || b.now.Sub(b.tookOver) >= refillPause {
+		b.spawnLater() // generations begin in their order
 		b.spawnSpare(a)
 		return
 	}
