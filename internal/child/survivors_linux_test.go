@@ -133,6 +133,17 @@ func TestNobodySurvivesTheKeeper(t *testing.T) {
 }
 
 func TestNobodySurvivesTheSweep(t *testing.T) {
+	for range 10 {
+		if sweepOnce(t) {
+			return
+		}
+	}
+	t.Error("whenever there was something to be swept, it was gone before")
+}
+
+// sweepOnce kills an outlive with its keeper and sweeps what is left. It reports false if that was not all it should have
+// been: another outlive that starts on this machine, such as another package's test, sweeps too.
+func sweepOnce(t *testing.T) (complete bool) {
 	token := newToken(t)
 	o := startOutlive(t, token, KillTree, victims...)
 	pid := o.cmd.Process.Pid
@@ -146,12 +157,11 @@ func TestNobodySurvivesTheSweep(t *testing.T) {
 	}
 	_ = o.cmd.Wait()
 	time.Sleep(5 * time.Millisecond) // what Pdeathsig reaches is gone
+	complete = true
 	for _, kind := range victims {
 		left := len(survivors(token + kind + "."))
 		t.Logf("cell %s/both killed: %d left before the sweep", kind, left)
-		if left == 0 {
-			t.Errorf("%s: nothing is tested", kind)
-		}
+		complete = complete && left > 0
 	}
 	began := time.Now()
 	report, err := sweepStrays(context.Background(), of)
@@ -162,6 +172,7 @@ func TestNobodySurvivesTheSweep(t *testing.T) {
 	if left := survivors(token); len(left) > 0 {
 		t.Errorf("survivors:\n%s", strings.Join(left, "\n"))
 	}
+	return complete
 }
 
 // One keeper serves several servers, and knows whose orphan is whose.
