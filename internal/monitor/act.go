@@ -13,10 +13,11 @@ import (
 	"strconv"
 
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // restart begins a recovery and brings it as far as it goes.
-func (r *round) restart(ctx context.Context, p piv.Project, v Verdict, a Action, t Target) error {
+func (r *round) restart(ctx context.Context, p piv.Project, v Verdict, a Action, t process.Target) error {
 	rec := recovery{
 		Project: p.Key, Stall: v.Stall, Phase: p.ResumePhase(), At: r.now.Wall, Step: begun,
 		Entry: p, Class: v.Class, Rule: v.Rule, Details: v.Details, Action: a.Kind, Count: a.Count, Max: a.Max,
@@ -70,7 +71,7 @@ func (r *round) resume(ctx context.Context, rec *recovery) error {
 		if alive {
 			rec.Process = other
 		}
-		if alive || !findsStarts { // without either, its heartbeat will tell whether it was started
+		if alive || !process.FindsStarts { // without either, its heartbeat will tell whether it was started
 			if err := r.step(ctx, rec, started); err != nil {
 				return err
 			}
@@ -80,7 +81,7 @@ func (r *round) resume(ctx context.Context, rec *recovery) error {
 }
 
 // otherProcess is a living process that the registry names now, and did not when the recovery began.
-func (r *round) otherProcess(rec *recovery) (Identity, bool) {
+func (r *round) otherProcess(rec *recovery) (process.Identity, bool) {
 	for _, p := range r.page.Registry.Projects {
 		if p.Key != rec.Project || p.PID == 0 || p.PID == rec.Entry.PID {
 			continue
@@ -88,7 +89,7 @@ func (r *round) otherProcess(rec *recovery) (Identity, bool) {
 		proc, err := r.opts.processes.Look(p.PID)
 		return proc.Identity, err == nil && (proc.Dir == "" || within(proc.Dir, p.Path))
 	}
-	return Identity{}, false
+	return process.Identity{}, false
 }
 
 func (r *round) step(ctx context.Context, rec *recovery, to step) error {
@@ -174,8 +175,8 @@ func (r *round) cameBack(rec *recovery) string {
 
 // launch is how a project's orchestrator is started. It finds the phase itself, in its manifest (S4); the variables
 // tell a wrapper the same.
-func (r *round) launch(rec *recovery) Launch {
-	l := Launch{Run: rec.Run, Command: r.opts.Command, Dir: rec.Entry.Path, Environ: append([]string{}, r.opts.Environ...)}
+func (r *round) launch(rec *recovery) process.Launch {
+	l := process.Launch{Run: rec.Run, Command: r.opts.Command, Dir: rec.Entry.Path, Environ: append([]string{}, r.opts.Environ...)}
 	if rec.Action == RestartWithPreamble {
 		l.Environ = append(l.Environ, "PIV_AUTONOMOUS_PREAMBLE=strict")
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/outlive-mcp/outlive/internal/notify"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // act is the test binary in another role: words, of which the first is the role.
@@ -156,7 +157,7 @@ func agent(t *testing.T, actor string, dir string, env ...string) []int {
 	}()
 	t.Cleanup(func() {
 		for _, pid := range pids {
-			if id := identityOf(pid); id != (Identity{}) {
+			if id := identityOf(pid); id != (process.Identity{}) {
 				_ = unix.Kill(pid, unix.SIGKILL)
 			}
 		}
@@ -166,10 +167,10 @@ func agent(t *testing.T, actor string, dir string, env ...string) []int {
 }
 
 // identityOf is the zero identity for the dead.
-func identityOf(pid int) Identity {
-	p, err := system{}.Look(pid)
+func identityOf(pid int) process.Identity {
+	p, err := process.System{}.Look(pid)
 	if err != nil {
-		return Identity{}
+		return process.Identity{}
 	}
 	return p.Identity
 }

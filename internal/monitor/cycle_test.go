@@ -13,6 +13,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/notify"
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 const agents = "projects/shop/.agents/manifest.yaml"
@@ -196,7 +197,7 @@ func TestNothingIsStartedWithoutProofOfDeath(t *testing.T) {
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.process(1001, "/", 2*time.Hour)
-	w.stopErr = &StopError{1001, os.ErrPermission}
+	w.stopErr = &process.StopError{PID: 1001, Err: os.ErrPermission}
 	w.cycle()
 	if len(w.started) != 0 || len(w.said) != 1 || !strings.Contains(w.said[0], "Cannot kill PID 1001, manual intervention needed") {
 		t.Errorf("started %v, said %v", w.started, w.said)
@@ -204,7 +205,7 @@ func TestNothingIsStartedWithoutProofOfDeath(t *testing.T) {
 	if !strings.Contains(w.read("improvement-log.md"), "Cannot kill PID 1001") {
 		t.Error("the improvement log does not say so")
 	}
-	w.living[1001] = Process{} // it cannot even be looked at any more
+	w.living[1001] = process.Process{} // it cannot even be looked at any more
 	w.pass(20 * time.Minute)
 	w.cycle()
 	if len(w.started) != 0 {
@@ -266,7 +267,7 @@ func TestAReusedNumber(t *testing.T) {
 			if seenBefore {
 				dir = filepath.Join(w.home, "projects", "shop")
 			}
-			w.living[1001] = Process{Identity{1001, 77, w.boot}, 20 * time.Minute, dir}
+			w.living[1001] = process.Process{Identity: process.Identity{PID: 1001, Start: 77, Boot: w.boot}, Age: 20 * time.Minute, Dir: dir}
 			if s := w.cycle(); s.Recovered != 1 || len(w.stopped) != 0 {
 				t.Errorf("%v, stopped %v", s, w.stopped)
 			}

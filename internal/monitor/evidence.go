@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // setting is what evidence is gathered with at one look.
@@ -32,13 +33,13 @@ type known struct {
 }
 
 // gather collects the evidence of one project, and what would have to be stopped. It only looks.
-func (s setting) gather(p piv.Project, k known) (Evidence, Target) {
+func (s setting) gather(p piv.Project, k known) (Evidence, process.Target) {
 	e := Evidence{
 		Project: p, Watched: p.Status == piv.Running || k.watched && (p.Status == piv.Stalled || p.Status == piv.Failed),
 		Fault: p.Fault, Lost: s.lost, Vanished: k.vanished, Grace: s.grace, GraceDead: s.graceDead,
 	}
 	if !e.Watched {
-		return e, Target{}
+		return e, process.Target{}
 	}
 	if e.Fault == "" && !filepath.IsAbs(p.Path) {
 		e.Fault = fmt.Sprintf("path %q is not absolute", p.Path)
@@ -48,7 +49,7 @@ func (s setting) gather(p piv.Project, k known) (Evidence, Target) {
 		e.Fault = fmt.Sprintf("heartbeat: %v", err)
 	}
 	if e.Fault != "" {
-		return e, Target{}
+		return e, process.Target{}
 	}
 	e.HasBeat = p.Heartbeat != ""
 	target := s.live(&e, p, k, beatAt)
@@ -86,8 +87,8 @@ func (s setting) silence(e *Evidence, k known, beatAt time.Time) {
 }
 
 // live finds out whether the orchestrator lives, and what belongs to it.
-func (s setting) live(e *Evidence, p piv.Project, k known, beatAt time.Time) Target {
-	var t Target
+func (s setting) live(e *Evidence, p piv.Project, k known, beatAt time.Time) process.Target {
+	var t process.Target
 	if e.HasBeat {
 		t.LeftBefore = beatAt.Add(2 * beat)
 	}
@@ -120,20 +121,20 @@ func (s setting) starts(e *Evidence, since time.Time) {
 }
 
 // registered looks at the process that the registry names. since is set when it was started after the last heartbeat.
-func (s setting) registered(e *Evidence, p piv.Project, k known, beatAt time.Time) (id Identity, since time.Time) {
+func (s setting) registered(e *Evidence, p piv.Project, k known, beatAt time.Time) (id process.Identity, since time.Time) {
 	proc, err := s.processes.Look(p.PID)
 	id = proc.Identity
 	switch {
 	case errors.Is(err, os.ErrProcessDone):
 		e.Life, e.LifeDetail = Dead, fmt.Sprintf("PID %d is dead", p.PID)
-		return Identity{PID: p.PID, Boot: s.now.Boot}, since
+		return process.Identity{PID: p.PID, Boot: s.now.Boot}, since
 	case err != nil:
 		e.Life, e.LifeDetail = Unsure, fmt.Sprintf("PID %d cannot be looked at: %v", p.PID, err)
 		return id, since
 	case k.sight.Identity.PID == p.PID:
 		if k.sight.Identity != id {
 			e.Life, e.LifeDetail = Dead, fmt.Sprintf("PID %d is dead, its number is another process's now", p.PID)
-			return Identity{PID: p.PID, Boot: s.now.Boot}, since
+			return process.Identity{PID: p.PID, Boot: s.now.Boot}, since
 		}
 		e.Life, e.LifeDetail = Alive, fmt.Sprintf("PID %d is alive", p.PID)
 		return id, since
@@ -152,14 +153,14 @@ func (s setting) registered(e *Evidence, p piv.Project, k known, beatAt time.Tim
 		return id, began
 	case proc.Dir == "" || Age(beatAt, s.now.Wall, s.sleeps) != s.now.Wall.Sub(beatAt):
 		e.Life, e.LifeDetail = Unsure, fmt.Sprintf("PID %d is younger than the heartbeat and cannot be told from a stranger", p.PID)
-		return Identity{}, since
+		return process.Identity{}, since
 	}
 	e.Life, e.LifeDetail = Dead, fmt.Sprintf("PID %d is dead, its number is another process's now (in %s)", p.PID, proc.Dir)
-	return Identity{PID: p.PID, Boot: s.now.Boot}, since
+	return process.Identity{PID: p.PID, Boot: s.now.Boot}, since
 }
 
 // launched looks at the process that we have started, which may be only the launcher of the registered one.
-func (s setting) launched(e *Evidence, l *recovery, t *Target) {
+func (s setting) launched(e *Evidence, l *recovery, t *process.Target) {
 	proc, err := s.processes.Look(l.Process.PID)
 	alive := err == nil && proc.Identity == l.Process
 	t.Leaders = append(t.Leaders, l.Process)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 var asNobody = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -117,7 +118,7 @@ func TestKillAtEachStepOfARecovery(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := piv.ParseRegistry(text)
-			if err != nil || r.Projects[0].PID != pid || identityOf(pid) == (Identity{}) {
+			if err != nil || r.Projects[0].PID != pid || identityOf(pid) == (process.Identity{}) {
 				t.Errorf("the registry names %d, which was started is %d (%v)", r.Projects[0].PID, pid, err)
 			}
 			if n := h.entries(); n != 1 {
@@ -133,7 +134,7 @@ func TestKillAtEachStepOfARecovery(t *testing.T) {
 // dead ends the agent that the registry names.
 func (h *house) dead() {
 	_ = syscall.Kill(h.old, syscall.SIGKILL)
-	for identityOf(h.old) != (Identity{}) {
+	for identityOf(h.old) != (process.Identity{}) {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -222,10 +223,10 @@ func TestKillWhileTheRegistryIsMended(t *testing.T) {
 }
 
 // aged is the world of processes an hour later.
-type aged struct{ system }
+type aged struct{ process.System }
 
-func (a aged) Look(pid int) (Process, error) {
-	p, err := a.system.Look(pid)
+func (a aged) Look(pid int) (process.Process, error) {
+	p, err := a.System.Look(pid)
 	p.Age += time.Hour
 	return p, err
 }
@@ -254,11 +255,11 @@ func TestARealRestart(t *testing.T) {
 		for len(h.lines("starts")) < n {
 			time.Sleep(time.Millisecond)
 		}
-		if identityOf(h.old) != (Identity{}) {
+		if identityOf(h.old) != (process.Identity{}) {
 			t.Fatal("the old one lives")
 		}
 		h.old = atoi(t, strings.Fields(h.lines("starts")[n-1])[0])
-		if identityOf(h.old) == (Identity{}) {
+		if identityOf(h.old) == (process.Identity{}) {
 			t.Fatal("the new one does not live")
 		}
 		if n == 1 { // as if it had beaten, and then been silent
@@ -282,9 +283,9 @@ func TestARealRestart(t *testing.T) {
 // everybodyOf are the living agents that work below a directory.
 func everybodyOf(dir string) []int {
 	var pids []int
-	for _, s := range everybody() {
-		if p, err := (system{}).Look(s.pid); err == nil && within(p.Dir, dir) {
-			pids = append(pids, s.pid)
+	for _, s := range (process.System{}).All() {
+		if p, err := (process.System{}).Look(s.PID); err == nil && within(p.Dir, dir) {
+			pids = append(pids, s.PID)
 		}
 	}
 	return pids

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // step is how far a recovery has come. Each is written down before the next is done.
@@ -36,17 +37,17 @@ type recovery struct {
 	At      time.Time `json:"-"`
 	Step    step      `json:"-"`
 
-	Entry     piv.Project `json:"entry"`
-	Class     string      `json:"class"`
-	Rule      string      `json:"rule"`
-	Details   string      `json:"details"`
-	Action    ActionKind  `json:"action"`
-	Count     int         `json:"count"` // restarts before this one
-	Max       int         `json:"max"`
-	Target    Target      `json:"target"`
-	Run       string      `json:"run"`
-	StartedAt time.Time   `json:"started_at,omitzero"`
-	Process   Identity    `json:"process,omitzero"`
+	Entry     piv.Project      `json:"entry"`
+	Class     string           `json:"class"`
+	Rule      string           `json:"rule"`
+	Details   string           `json:"details"`
+	Action    ActionKind       `json:"action"`
+	Count     int              `json:"count"` // restarts before this one
+	Max       int              `json:"max"`
+	Target    process.Target   `json:"target"`
+	Run       string           `json:"run"`
+	StartedAt time.Time        `json:"started_at,omitzero"`
+	Process   process.Identity `json:"process,omitzero"`
 }
 
 // unfinished reports a step that a killed monitor has left, and that has to be brought to an end.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // round is one look at everything.
@@ -204,7 +205,7 @@ func (r *round) remember(ctx context.Context, p piv.Project, k known, v Verdict)
 }
 
 // identify is the process that wrote the latest heartbeat, once and for all: later another one may get its number.
-func (r *round) identify(p piv.Project, was Identity, beaten bool) Identity {
+func (r *round) identify(p piv.Project, was process.Identity, beaten bool) process.Identity {
 	at, err := piv.ParseTime(p.Heartbeat)
 	if p.PID == 0 || err != nil || !beaten && was.PID == p.PID {
 		return was

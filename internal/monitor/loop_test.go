@@ -15,6 +15,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/notify"
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // run lets the loop run for so long, under the clock of the bubble.
@@ -115,7 +116,7 @@ func TestTelegramHoldsUpNobody(t *testing.T) {
 // "PID file prevents duplicate supervisor instances"; contract: the second names the first's PID.
 func TestOnlyOneMonitor(t *testing.T) {
 	w := newWorld(t)
-	w.opts.processes = system{}
+	w.opts.processes = process.System{}
 	m, err := Open(t.Context(), w.opts)
 	if err != nil {
 		t.Fatal(err)

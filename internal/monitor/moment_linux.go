@@ -1,17 +1,16 @@
 package monitor
 
 import (
-	"os"
-	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // now reads the clocks.
 func now() Moment {
-	return Moment{Wall: time.Now(), Up: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC), Boot: bootID()}
+	return Moment{Wall: time.Now(), Up: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC), Boot: process.BootID()}
 }
 
 func clock(which int32) time.Duration {
@@ -21,11 +20,3 @@ func clock(which int32) time.Duration {
 	}
 	return time.Duration(t.Nano())
 }
-
-var bootID = sync.OnceValue(func() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/notify"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // S4's numbers.
@@ -18,8 +19,6 @@ const (
 	beat = 2 * time.Minute
 	// staleFloor is the least stale time that makes sense: three beats.
 	staleFloor = 3 * beat
-	// stopGrace is how long a process has from SIGTERM until it is looked at again (S4: 2 s), and killed.
-	stopGrace = 2 * time.Second
 	// lookEvery is how often the registry is looked at between two cycles: a stall is found when it is one, not up to
 	// an interval later.
 	lookEvery = 5 * time.Second
@@ -108,7 +107,7 @@ func (o Options) withDefaults() Options {
 		o.clock = now
 	}
 	if o.processes == nil {
-		o.processes = system{}
+		o.processes = process.System{}
 	}
 	if o.checkpoint == nil {
 		o.checkpoint = func(string) {}

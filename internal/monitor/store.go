@@ -15,6 +15,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/notify"
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // schema is of monitor.db. Times are Unix milliseconds; data is JSON.
@@ -131,8 +132,8 @@ func (s *store) addSleep(ctx context.Context, p Sleep) error {
 
 // sight is what was seen of a project before.
 type sight struct {
-	Entry    piv.Project `json:"entry"`
-	Identity Identity    `json:"identity"` // of the registry's process, as long as its heartbeats were fresh
+	Entry    piv.Project      `json:"entry"`
+	Identity process.Identity `json:"identity"` // of the registry's process, as long as its heartbeats were fresh
 	// Ahead is a heartbeat of the future, and AheadSince when it was first seen: it is fresh until it has not changed
 	// for as long as any other may be old.
 	Ahead      string    `json:"ahead,omitempty"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/notify"
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // world is a home, a machine and a human that exist in memory, but for the files.
@@ -25,12 +26,12 @@ type world struct {
 	slept time.Duration
 	boot  string
 
-	living   map[int]Process
+	living   map[int]process.Process
 	stopErr  error
 	startErr error
 	onStop   func()
 	stopped  []int // leaders, by number
-	started  []Launch
+	started  []process.Launch
 	said     []string // to the human
 	sendErr  error
 	out      strings.Builder
@@ -39,7 +40,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, home: t.TempDir(), wall: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC), mono: 10 * time.Hour, boot: "b1",
-		living: map[int]Process{},
+		living: map[int]process.Process{},
 	}
 	w.opts = Options{Home: w.home, Sender: w, Chat: "42", Out: &w.out, clock: w.now, processes: w}
 	return w
@@ -66,21 +67,21 @@ func (w *world) sleep(d time.Duration) {
 
 // process lets a process run, with a working directory, since so long ago.
 func (w *world) process(pid int, dir string, age time.Duration) {
-	w.living[pid] = Process{Identity{pid, uint64(pid)*1000 + 1, w.boot}, age, dir}
+	w.living[pid] = process.Process{Identity: process.Identity{PID: pid, Start: uint64(pid)*1000 + 1, Boot: w.boot}, Age: age, Dir: dir}
 }
 
-func (w *world) Look(pid int) (Process, error) {
+func (w *world) Look(pid int) (process.Process, error) {
 	p, ok := w.living[pid]
 	switch {
 	case !ok:
-		return Process{}, fmt.Errorf("look: %w", os.ErrProcessDone)
+		return process.Process{}, fmt.Errorf("look: %w", os.ErrProcessDone)
 	case p.Start == 0: // not ours to look at
-		return Process{}, os.ErrPermission
+		return process.Process{}, os.ErrPermission
 	}
 	return p, nil
 }
 
-func (w *world) Stop(_ context.Context, t Target) error {
+func (w *world) Stop(_ context.Context, t process.Target) error {
 	if w.onStop != nil {
 		w.onStop()
 	}
@@ -96,9 +97,9 @@ func (w *world) Stop(_ context.Context, t Target) error {
 	return nil
 }
 
-func (w *world) Start(l Launch) (Identity, error) {
+func (w *world) Start(l process.Launch) (process.Identity, error) {
 	if w.startErr != nil {
-		return Identity{}, w.startErr
+		return process.Identity{}, w.startErr
 	}
 	w.started = append(w.started, l)
 	pid := 5000 + len(w.started)

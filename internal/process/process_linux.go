@@ -1,4 +1,4 @@
-package monitor
+package process
 
 import (
 	"bytes"
@@ -22,6 +22,7 @@ type procStat struct {
 	state                  byte
 	parent, group, session int
 	start                  uint64 // ticks since the machine was started
+	cpu                    uint64 // ticks of user and system time
 }
 
 func (s procStat) dead() bool { return s.state == 'Z' || s.state == 'X' }
@@ -52,16 +53,21 @@ func parseStat(s string) (procStat, bool) {
 		return procStat{}, false
 	}
 	p := procStat{state: f[0][0]}
-	var errs [4]error
+	var errs [6]error
+	var user, system uint64
 	p.parent, errs[0] = strconv.Atoi(f[1])
 	p.group, errs[1] = strconv.Atoi(f[2])
 	p.session, errs[2] = strconv.Atoi(f[3])
 	p.start, errs[3] = strconv.ParseUint(f[19], 10, 64)
+	user, errs[4] = strconv.ParseUint(f[11], 10, 64)
+	system, errs[5] = strconv.ParseUint(f[12], 10, 64)
+	p.cpu = user + system
 	return p, errors.Join(errs[:]...) == nil
 }
 
-// Look implements processes.
-func (system) Look(pid int) (Process, error) {
+// Look looks at the living process of a number. The error wraps os.ErrProcessDone when there is none, or only a dead one
+// that nobody has waited for.
+func (System) Look(pid int) (Process, error) {
 	if pid <= 0 {
 		return Process{}, os.ErrProcessDone
 	}
@@ -80,12 +86,12 @@ func (system) Look(pid int) (Process, error) {
 }
 
 func ageOf(s procStat) time.Duration {
-	return clock(unix.CLOCK_BOOTTIME) - time.Duration(s.start)*(time.Second/hertz)
+	return sinceBoot() - time.Duration(s.start)*(time.Second/hertz)
 }
 
-// Start implements processes. The token is in the environment of whoever was started with it, so a start that nobody
+// Start starts something that outlives us, or finds what was started with this token. The token is in the environment of whoever was started with it, so a start that nobody
 // could write down any more is found again.
-func (system) Start(l Launch) (Identity, error) {
+func (System) Start(l Launch) (Identity, error) {
 	if id, ok := startedWith(l.Run); ok {
 		return id, nil
 	}
@@ -143,7 +149,7 @@ func wears(pid int, runs []string) bool {
 		return false
 	}
 	for kv := range bytes.SplitSeq(env, []byte{0}) {
-		value, ok := bytes.CutPrefix(kv, []byte(runVariable+"="))
+		value, ok := bytes.CutPrefix(kv, []byte(RunVariable+"="))
 		for _, run := range runs {
 			if ok && run != "" && string(value) == run {
 				return true
@@ -153,5 +159,5 @@ func wears(pid int, runs []string) bool {
 	return false
 }
 
-// findsStarts says that a start which was not written down any more is found again.
-const findsStarts = true
+// FindsStarts says that a start which was not written down any more is found again.
+const FindsStarts = true

@@ -1,4 +1,4 @@
-package monitor
+package process
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func start(l Launch) (int, error) {
 	}
 	cmd := exec.Command(l.Command[0], l.Command[1:]...)
 	cmd.Dir = l.Dir
-	cmd.Env = append(slices.Clone(l.Environ), "PWD="+l.Dir, runVariable+"="+l.Run)
+	cmd.Env = append(slices.Clone(l.Environ), "PWD="+l.Dir, RunVariable+"="+l.Run)
 	cmd.SysProcAttr = detached
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start %s: %w", strings.Join(l.Command, " "), err)

@@ -1,4 +1,4 @@
-package monitor
+package process
 
 import (
 	"context"
@@ -13,8 +13,9 @@ import (
 // killTime is how long SIGKILL has to work.
 const killTime = 2 * time.Second
 
-// Look implements processes.
-func (system) Look(pid int) (Process, error) {
+// Look looks at the living process of a number. The error wraps os.ErrProcessDone when there is none, or only a dead one
+// that nobody has waited for.
+func (System) Look(pid int) (Process, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	const zombie = 5 // SZOMB of sys/proc.h
 	if pid <= 0 || err != nil || int(k.Proc.P_pid) != pid || k.Proc.P_stat == zombie {
@@ -27,8 +28,8 @@ func identity(k *unix.KinfoProc) Identity {
 	return Identity{PID: int(k.Proc.P_pid), Start: uint64(k.Proc.P_starttime.Nano())}
 }
 
-// Start implements processes. A start that was not written down is not found again here.
-func (s system) Start(l Launch) (Identity, error) {
+// Start starts something that outlives us, or finds what was started with this token. A start that was not written down is not found again here.
+func (s System) Start(l Launch) (Identity, error) {
 	pid, err := start(l)
 	if err != nil {
 		return Identity{}, err
@@ -40,12 +41,13 @@ func (s system) Start(l Launch) (Identity, error) {
 	return p.Identity, nil
 }
 
-// Stop implements processes: the leaders, their groups and their descendants while their parents live.
-func (s system) Stop(ctx context.Context, t Target) error {
+// Stop ends everything of a target: asks, waits, kills, and returns nil only when it has seen that nobody is left. The
+// error is a [StopError] when somebody is. the leaders, their groups and their descendants while their parents live.
+func (s System) Stop(ctx context.Context, t Target) error {
 	for _, phase := range []struct {
 		signal unix.Signal
 		time   time.Duration
-	}{{unix.SIGTERM, stopGrace}, {unix.SIGKILL, killTime}} {
+	}{{unix.SIGTERM, t.grace()}, {unix.SIGKILL, killTime}} {
 		end := time.Now().Add(phase.time)
 		for first := true; ; first = false {
 			left := members(t)
@@ -132,5 +134,5 @@ func members(t Target) []Identity {
 	return found
 }
 
-// findsStarts says that a start which was not written down any more is not found again.
-const findsStarts = false
+// FindsStarts says that a start which was not written down any more is not found again.
+const FindsStarts = false

@@ -1,10 +1,12 @@
-package monitor
+package process
 
 import (
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,28 +20,28 @@ func TestStopReachesEverything(t *testing.T) {
 		prepare     func(pids []int)
 		within      time.Duration
 	}{
-		{"an obedient one", "agent", nil, stopGrace - time.Second/4},
-		{"one that ignores SIGTERM", "agent stubborn", nil, stopGrace + killTime + time.Second},
-		{"one that is stopped", "agent", func(pids []int) { _ = unix.Kill(pids[0], unix.SIGSTOP) }, stopGrace - time.Second/4},
-		{"with a child", "agent child", nil, stopGrace + killTime + time.Second},
-		{"with one in a session of its own, whose parent is gone", "agent away", nil, stopGrace + killTime + time.Second},
+		{"an obedient one", "agent", nil, StopGrace - time.Second/4},
+		{"one that ignores SIGTERM", "agent stubborn", nil, StopGrace + killTime + time.Second},
+		{"one that is stopped", "agent", func(pids []int) { _ = unix.Kill(pids[0], unix.SIGSTOP) }, StopGrace - time.Second/4},
+		{"with a child", "agent child", nil, StopGrace + killTime + time.Second},
+		{"with one in a session of its own, whose parent is gone", "agent away", nil, StopGrace + killTime + time.Second},
 		{"its leader is dead already", "agent child away", func(pids []int) {
 			_ = unix.Kill(pids[0], unix.SIGKILL)
 			for identityOf(pids[0]) != (Identity{}) {
 				time.Sleep(time.Millisecond)
 			}
-		}, stopGrace + killTime + time.Second},
+		}, StopGrace + killTime + time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			pids := agent(t, tc.actor, "", runVariable+"="+t.Name())
+			pids := agent(t, tc.actor, "", RunVariable+"="+t.Name())
 			leader := identityOf(pids[0])
 			if tc.prepare != nil {
 				tc.prepare(pids)
 			}
 			bystander := agent(t, "agent", "")
 			begin := time.Now()
-			err := system{}.Stop(t.Context(), Target{Leaders: []Identity{leader}, Runs: []string{t.Name()}, LeftBefore: time.Now()})
+			err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{leader}, Runs: []string{t.Name()}, LeftBefore: time.Now()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,11 +69,11 @@ func TestWhatADeadLeaderLeft(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	target := Target{Leaders: []Identity{{PID: leader.PID, Boot: leader.Boot}}, LeftBefore: time.Now().Add(-time.Hour)}
-	if err := (system{}).Stop(t.Context(), target); err != nil || identityOf(pids[1]) == (Identity{}) {
+	if err := (System{}).Stop(t.Context(), target); err != nil || identityOf(pids[1]) == (Identity{}) {
 		t.Fatalf("younger than its last sign of life: %v", err)
 	}
 	target.LeftBefore = time.Now()
-	if err := (system{}).Stop(t.Context(), target); err != nil || identityOf(pids[1]) != (Identity{}) {
+	if err := (System{}).Stop(t.Context(), target); err != nil || identityOf(pids[1]) != (Identity{}) {
 		t.Errorf("its own: %v", err)
 	}
 }
@@ -80,17 +82,17 @@ func TestStopSparesStrangers(t *testing.T) {
 	pids := agent(t, "agent", "")
 	id := identityOf(pids[0])
 	id.Start++ // another process had this number
-	if err := (system{}).Stop(t.Context(), Target{Leaders: []Identity{id}, LeftBefore: time.Now()}); err != nil {
+	if err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{id}, LeftBefore: time.Now()}); err != nil {
 		t.Error(err)
 	}
 	id.Start--
 	id.Boot = "another"
-	if err := (system{}).Stop(t.Context(), Target{Leaders: []Identity{id}}); err != nil || identityOf(pids[0]) == (Identity{}) {
+	if err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{id}}); err != nil || identityOf(pids[0]) == (Identity{}) {
 		t.Errorf("a stranger with a reused number was ended (%v)", err)
 	}
 	var stop *StopError
 	for _, pid := range []int{os.Getpid(), os.Getppid()} {
-		if err := (system{}).Stop(t.Context(), Target{Leaders: []Identity{identityOf(pid)}}); !errors.As(err, &stop) {
+		if err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{identityOf(pid)}}); !errors.As(err, &stop) {
 			t.Errorf("we were to end ourselves or our parent: %v", err)
 		}
 	}
@@ -103,7 +105,11 @@ func TestStopOfAProcessThatIsNotOurs(t *testing.T) {
 	}
 	pids := agent(t, "agent", "")
 	binary := filepath.Join(t.TempDir(), "test") // where everybody may run it
-	if err := copyFile(os.Args[0], binary); err != nil {
+	program, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(binary, program, 0o755)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{binary, filepath.Dir(binary), filepath.Dir(filepath.Dir(binary))} {
@@ -113,7 +119,7 @@ func TestStopOfAProcessThatIsNotOurs(t *testing.T) {
 	}
 	cmd := exec.Command(binary, "-test.run=^TestStopAsNobody$")
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), "OUTLIVE_TEST_STRANGER="+itoa(pids[0]))
+	cmd.Env = append(os.Environ(), "OUTLIVE_TEST_STRANGER="+strconv.Itoa(pids[0]))
 	cmd.SysProcAttr = asNobody
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -130,9 +136,13 @@ func TestStopAsNobody(t *testing.T) {
 	if pid == "" {
 		t.Skip("needs to be started by TestStopOfAProcessThatIsNotOurs, as another user")
 	}
-	id := identityOf(atoi(t, pid))
+	number, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := identityOf(number)
 	var stop *StopError
-	err := system{}.Stop(t.Context(), Target{Leaders: []Identity{id}})
+	err = (System{}).Stop(t.Context(), Target{Leaders: []Identity{id}})
 	if !errors.As(err, &stop) || !errors.Is(err, os.ErrPermission) || stop.PID != id.PID {
 		t.Errorf("error %v, want one that names the PID", err)
 	}
@@ -159,11 +169,57 @@ func FuzzParseStat(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, s string) { _, _ = parseStat(s) })
 }
 
-func FuzzParseSession(f *testing.F) {
-	f.Add([]byte(`{"pid":1002,"cwd":"/x","procStart":"1","status":"waiting","waitingFor":"permission prompt"}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if s, ok := parseSession(b); ok && (s.PID <= 0 || s.Dir == "" || s.sign().Text == "") {
-			t.Errorf("%+v", s)
-		}
-	})
+func TestExits(t *testing.T) {
+	e, err := NewExits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	one, other := agent(t, "agent", "")[0], agent(t, "agent", "")[0]
+	gone := identityOf(one)
+	gone.Start++ // has ended long ago
+	e.Watch([]Identity{identityOf(one), identityOf(other), gone})
+	<-e.C // of the one that was gone already
+	_ = unix.Kill(one, unix.SIGKILL)
+	<-e.C
+	if identityOf(one) != (Identity{}) {
+		t.Error("told of an end that has not come")
+	}
+	e.Watch([]Identity{identityOf(other)})
+	_ = unix.Kill(other, unix.SIGKILL)
+	<-e.C
+	select {
+	case <-e.C:
+		t.Error("told twice")
+	default:
+	}
+}
+
+func TestTable(t *testing.T) {
+	pids := agent(t, "agent child", t.TempDir())
+	all := System{}.All()
+	tree := Tree(all, pids[0])
+	if len(tree) != 2 || tree[0].Identity != identityOf(pids[0]) || tree[1].PID != pids[1] {
+		t.Errorf("tree %+v, want %v", tree, pids)
+	}
+	if args := (System{}).Args(pids[0]); len(args) == 0 || args[0] != os.Args[0] {
+		t.Errorf("args %q", args)
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "open"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if files := (System{}).Files(os.Getpid()); !slices.Contains(files, f.Name()) {
+		t.Errorf("files %q", files)
+	}
+	if err := (System{}).Interrupt(identityOf(pids[0])); err != nil {
+		t.Error(err)
+	}
+	for identityOf(pids[0]) != (Identity{}) { // a Go program ends of it
+		time.Sleep(time.Millisecond)
+	}
+	if err := (System{}).Interrupt(Identity{PID: pids[0], Boot: BootID()}); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("error %v", err)
+	}
 }

@@ -1,4 +1,4 @@
-package monitor
+package process
 
 import (
 	"bytes"
@@ -18,9 +18,10 @@ const (
 	scanWait = 50 * time.Millisecond // between two looks at all processes
 )
 
-// Stop implements processes. Every signal goes through a pidfd that was opened before the process was looked at, so no
+// Stop ends everything of a target: asks, waits, kills, and returns nil only when it has seen that nobody is left. The
+// error is a [StopError] when somebody is. Every signal goes through a pidfd that was opened before the process was looked at, so no
 // stranger with a reused number is hit.
-func (system) Stop(ctx context.Context, t Target) error {
+func (System) Stop(ctx context.Context, t Target) error {
 	h := &hunt{target: t, above: ancestors(), asked: map[int]uint64{}}
 	for _, l := range t.Leaders {
 		if h.above[l.PID] || l.PID == os.Getpid() {
@@ -30,7 +31,7 @@ func (system) Stop(ctx context.Context, t Target) error {
 	for _, phase := range []struct {
 		signal unix.Signal
 		time   time.Duration
-	}{{unix.SIGTERM, stopGrace}, {unix.SIGKILL, killTime}} {
+	}{{unix.SIGTERM, t.grace()}, {unix.SIGKILL, killTime}} {
 		end := time.Now().Add(phase.time)
 		for {
 			left, err := h.strike(phase.signal)

@@ -1,4 +1,4 @@
-package monitor
+package process
 
 import (
 	"context"
@@ -14,8 +14,9 @@ import (
 // killTime is how long a terminated process has to go.
 const killTime = 2 * time.Second
 
-// Look implements processes.
-func (system) Look(pid int) (Process, error) {
+// Look looks at the living process of a number. The error wraps os.ErrProcessDone when there is none, or only a dead one
+// that nobody has waited for.
+func (System) Look(pid int) (Process, error) {
 	if pid <= 0 {
 		return Process{}, os.ErrProcessDone
 	}
@@ -38,8 +39,8 @@ func (system) Look(pid int) (Process, error) {
 	return Process{Identity: id, Age: time.Since(time.Unix(0, begun.Nanoseconds()))}, nil
 }
 
-// Start implements processes. A start that was not written down is not found again here.
-func (s system) Start(l Launch) (Identity, error) {
+// Start starts something that outlives us, or finds what was started with this token. A start that was not written down is not found again here.
+func (s System) Start(l Launch) (Identity, error) {
 	pid, err := start(l)
 	if err != nil {
 		return Identity{}, err
@@ -51,8 +52,9 @@ func (s system) Start(l Launch) (Identity, error) {
 	return p.Identity, nil
 }
 
-// Stop implements processes. There is no SIGTERM here that a program without a console could hear.
-func (s system) Stop(ctx context.Context, t Target) error {
+// Stop ends everything of a target: asks, waits, kills, and returns nil only when it has seen that nobody is left. The
+// error is a [StopError] when somebody is. There is no SIGTERM here that a program without a console could hear.
+func (s System) Stop(ctx context.Context, t Target) error {
 	for end := time.Now().Add(killTime); ; {
 		left := s.members(t)
 		if len(left) == 0 {
@@ -91,7 +93,7 @@ func terminate(id Identity) error {
 }
 
 // members are the leaders that still are who they were, and their descendants.
-func (s system) members(t Target) []Identity {
+func (s System) members(t Target) []Identity {
 	chosen := map[int]bool{}
 	var found []Identity
 	choose := func(pid int, want Identity) {
@@ -130,5 +132,5 @@ func parents() map[int]int {
 	return all
 }
 
-// findsStarts says that a start which was not written down any more is not found again.
-const findsStarts = false
+// FindsStarts says that a start which was not written down any more is not found again.
+const FindsStarts = false

@@ -1,7 +1,6 @@
-package monitor
+package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -11,7 +10,7 @@ import (
 type Identity struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // in the system's own units
-	Boot  string `json:"boot"`  // of the machine
+	Boot  string `json:"boot"`  // of the machine; "": the system does not tell
 }
 
 // Process is what is known of a living process.
@@ -19,6 +18,14 @@ type Process struct {
 	Identity
 	Age time.Duration // since it was started
 	Dir string        // its working directory; "": not ours to know
+}
+
+// Entry is a line of the table of all processes.
+type Entry struct {
+	Identity
+	Parent int
+	Age    time.Duration // since it was started
+	CPU    time.Duration // user and system time it has used; 0: the system does not tell
 }
 
 // Target is what has to be dead before something new is started.
@@ -30,9 +37,21 @@ type Target struct {
 	LeftBefore time.Time
 	// Runs are tokens of our own starts: whoever wears one belongs to it, wherever its parent is.
 	Runs []string
+	// Grace is the time from SIGTERM to SIGKILL. 0: 2 s (S4).
+	Grace time.Duration
 }
 
-// Launch is an orchestrator to be started.
+// StopGrace is how long a process has from SIGTERM until it is looked at again, and killed (S4).
+const StopGrace = 2 * time.Second
+
+func (t Target) grace() time.Duration {
+	if t.Grace <= 0 {
+		return StopGrace
+	}
+	return t.Grace
+}
+
+// Launch is something to be started.
 type Launch struct {
 	Run     string // its token: the same one is never started twice
 	Command []string
@@ -40,23 +59,11 @@ type Launch struct {
 	Environ []string
 }
 
-// processes is the world of processes. Tests put another one in its place.
-type processes interface {
-	// Look returns the process of a number; the error wraps os.ErrProcessDone when there is none, or only a dead one
-	// that nobody has waited for.
-	Look(pid int) (Process, error)
-	// Stop asks everything of a target to go, kills what has not gone after 2 s (S4), and returns nil only when it has
-	// seen that nobody is left.
-	Stop(ctx context.Context, t Target) error
-	// Start starts an orchestrator that outlives us, or finds the one that was started with this token.
-	Start(l Launch) (Identity, error)
-}
+// System is the real world; its methods stand in the files of each system.
+type System struct{}
 
-// system is the real world; its methods stand in the files of each system.
-type system struct{}
-
-// runVariable is the environment variable that shows to which start a process belongs.
-const runVariable = "OUTLIVE_AGENT_RUN"
+// RunVariable is the environment variable that shows to which start a process belongs.
+const RunVariable = "OUTLIVE_AGENT_RUN"
 
 // StopError says who is still there.
 type StopError struct {
@@ -74,10 +81,28 @@ func (e *StopError) Unwrap() error { return e.Err }
 
 // Why a process cannot be ended.
 var (
-	errOurselves = errors.New("the monitor runs below it")
+	errOurselves = errors.New("we run below it")
 	errStuck     = errors.New("it does not end")
 )
 
-// nearDeath is how much older than a heartbeat a process of its number must be, to be sure that it is not younger:
-// the two are measured by different clocks.
-const nearDeath = time.Minute
+// Tree is a table of processes with its root's descendants, the root first.
+func Tree(all []Entry, root int) []Entry {
+	chosen := map[int]bool{root: true}
+	var tree []Entry
+	for _, e := range all {
+		if e.PID == root {
+			tree = append(tree, e)
+		}
+	}
+	for grown := true; grown; { // a child may have a smaller number than its parent
+		grown = false
+		for _, e := range all {
+			if chosen[e.Parent] && !chosen[e.PID] {
+				chosen[e.PID] = true
+				tree = append(tree, e)
+				grown = true
+			}
+		}
+	}
+	return tree
+}

@@ -1,0 +1,13 @@
+// Package process knows one process for all time, and what belongs to it.
+//
+// A number is no identity: the kernel gives it to somebody else one day. An [Identity] is the number, the time of its
+// start and the machine's boot, and whoever is looked at, signalled or ended here is checked against it first.
+//
+// [System.Stop] ends everything of a target, wherever it has gone, and says so only when nobody is left; vendors' daemons,
+// which serve other sessions too, and we ourselves are spared. [System.Start] starts what shall outlive us, once for each
+// token: a start that nobody could write down any more is found again (Linux).
+//
+// # Goroutines
+//
+// One small one for each started process reaps it and ends with it. [Exits] has one more, which [Exits.Close] ends.
+package process

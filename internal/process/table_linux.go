@@ -1,0 +1,66 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// All is every living process that we can see.
+func (System) All() []Entry {
+	all := everybody()
+	list := make([]Entry, len(all))
+	for i, s := range all {
+		list[i] = Entry{
+			Identity: Identity{PID: s.pid, Start: s.start, Boot: bootID()}, Parent: s.parent,
+			Age: ageOf(s), CPU: time.Duration(s.cpu) * (time.Second / hertz),
+		}
+	}
+	return list
+}
+
+// Args is a process's command line, nil when it is not ours to know.
+func (System) Args(pid int) []string {
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil || len(line) == 0 {
+		return nil
+	}
+	return strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
+}
+
+// Files are the paths of the regular files that a process has open.
+func (System) Files(pid int) []string {
+	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var files []string
+	for _, e := range entries {
+		path, err := os.Readlink(filepath.Join(dir, e.Name()))
+		if err == nil && strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/proc/") {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+// Interrupt asks a process to break off what it does (SIGINT). The error wraps os.ErrProcessDone when it is gone.
+func (System) Interrupt(id Identity) error {
+	if id.Boot != bootID() {
+		return os.ErrProcessDone
+	}
+	err := signalOne(procStat{pid: id.PID, start: id.Start}, unix.SIGINT)
+	switch err {
+	case unix.ESRCH:
+		return os.ErrProcessDone
+	case unix.EPERM:
+		return &StopError{id.PID, os.ErrPermission}
+	}
+	return err
+}
