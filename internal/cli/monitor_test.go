@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// monitorHome is a home with one project that a human has to look at.
-func monitorHome(t *testing.T) string {
+// supervisorsHome is a home with one project that a human has to look at.
+func supervisorsHome(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
 	project := filepath.Join(home, "shop")
@@ -58,7 +58,7 @@ func TestMonitorTellsAHuman(t *testing.T) {
 		fmt.Fprint(w, `{"ok":true,"result":{"message_id":1,"date":1,"chat":{"id":42}}}`)
 	}))
 	defer server.Close()
-	home := monitorHome(t)
+	home := supervisorsHome(t)
 	t.Setenv("TELEGRAM_BOT_TOKEN", "1:secret")
 	t.Setenv("TELEGRAM_CHAT_ID", "42")
 	t.Setenv("TELEGRAM_API_URL", server.URL)
@@ -120,9 +120,9 @@ func TestMonitorEnvironment(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	o, telegram, err := monitorOptions(streams{out: os.Stdout, err: os.Stderr}, monitorFlags{home: home, logLevel: "info"})
-	if err != nil || telegram != nil || o.Sender != nil {
-		t.Fatal(err, telegram)
+	o, err := monitorOptions(streams{out: os.Stdout, err: os.Stderr}, monitorFlags{home: home, answers: "auto", logLevel: "info"})
+	if err != nil || o.Channels != nil || o.Listen != nil {
+		t.Fatal(err, o.Channels)
 	}
 	got := []any{o.Home, o.Interval.String(), o.Stale.String(), o.Restarts, o.Registry, o.Log, o.PIDFile, o.ClaudeDir}
 	want := []any{home, "1m0s", "6m40s", 5, "/r", "/l", "/p", "/c"}
@@ -131,7 +131,7 @@ func TestMonitorEnvironment(t *testing.T) {
 	}
 	for _, bad := range []string{"0", "-5", "15m", "99999999999"} {
 		t.Setenv("PIV_MONITOR_INTERVAL_MS", bad)
-		err := runMonitor(t.Context(), streams{out: os.Stdout, err: os.Stderr}, monitorFlags{home: home, logLevel: "info"})
+		err := runMonitor(t.Context(), streams{out: os.Stdout, err: os.Stderr}, monitorFlags{home: home, answers: "auto", logLevel: "info"})
 		var exit *exitError
 		if !errors.As(err, &exit) || exit.code != exitUsage || !strings.Contains(err.Error(), "PIV_MONITOR_INTERVAL_MS") {
 			t.Errorf("%s: %v", bad, err)

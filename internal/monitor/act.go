@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -14,20 +13,97 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/remedy"
 )
 
-// restart begins a recovery and brings it as far as it goes.
-func (r *round) restart(ctx context.Context, p piv.Project, v Verdict, a Action, t process.Target) error {
-	rec := recovery{
-		Project: p.Key, Stall: v.Stall, Phase: p.ResumePhase(), At: r.now.Wall, Step: begun,
-		Entry: p, Class: v.Class, Rule: v.Rule, Details: v.Details, Action: a.Kind, Count: a.Count, Max: a.Max,
-		Target: t, Run: rand.Text(),
+// carryOut begins what was decided, and brings it as far as it goes.
+func (r *round) carryOut(ctx context.Context, c *examined, d remedy.Decision) error {
+	rec := &recovery{
+		Agent: c.Key, Step: begun, Act: d.Act(c.problem, r.now.Wall.Round(0)), Preamble: d.Preamble,
+		Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
+		Used: d.Budget.Used, Max: d.Budget.Max, Run: newRun(),
 	}
-	if err := r.store.addRecovery(ctx, &rec); err != nil {
+	c.equip(rec, r.opts)
+	if err := r.store.addRecovery(ctx, rec); err != nil {
 		return err
 	}
+	r.recoveries[c.Key] = append(r.recoveries[c.Key], *rec)
 	r.opts.checkpoint("begun")
-	return r.advance(ctx, &rec)
+	if d.Rung == remedy.AskPhone {
+		if err := r.escalate(ctx, c, d); err != nil {
+			return err
+		}
+	}
+	return r.advance(ctx, rec)
+}
+
+// equip gives a recovery whom it is for and what it runs.
+func (c *examined) equip(rec *recovery, o Options) {
+	rung := rec.Act.Rung
+	switch {
+	case rung.Starts():
+		rec.Target = c.body.target
+		rec.Command, rec.Environ = c.command(rec, o)
+	case rung == remedy.Nudge:
+		rec.Command = fill(c.Declared.Start.Nudge, c.values(rec))
+	case rung == remedy.Interrupt:
+		rec.Target.Leaders = []process.Identity{c.body.process}
+	case rung == remedy.KillTool:
+		rec.Target.Leaders = toolOf(o.processes, c.body, o.clock().Wall)
+	}
+}
+
+// command is what starts the agent. S4's orchestrator finds the phase itself, in its manifest; the variables tell a
+// wrapper the same.
+func (c *examined) command(rec *recovery, o Options) (command, environ []string) {
+	command = o.Command
+	if c.Declared != nil {
+		command = c.Declared.Start.Cmd
+		if rec.Act.Rung == remedy.Resume {
+			command = c.Declared.Start.Resume
+		}
+		command = fill(command, c.values(rec))
+		if len(o.Wrapper) > 0 { // our own wrapper tells its output and how it ends
+			command = slices.Concat(o.Wrapper, []string{c.Key, "--"}, command)
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Declared.Start.Env)) {
+			environ = append(environ, name+"="+c.Declared.Start.Env[name])
+		}
+	}
+	if rec.Preamble != remedy.NoPreamble {
+		environ = append(environ, "PIV_AUTONOMOUS_PREAMBLE=strict")
+	}
+	if rec.Act.Phase != piv.NoPhase {
+		environ = append(environ, "OUTLIVE_AGENT_PHASE="+strconv.Itoa(rec.Act.Phase))
+	}
+	return command, append(environ, "OUTLIVE_AGENT_STALL="+rec.Act.Stall, "OUTLIVE_AGENT_ATTEMPT="+strconv.Itoa(rec.Used+1))
+}
+
+// values are what the commands of a declaration may ask for.
+func (c *examined) values(rec *recovery) map[string]string {
+	phase := ""
+	if rec.Act.Phase != piv.NoPhase {
+		phase = strconv.Itoa(rec.Act.Phase)
+	}
+	preamble := preambles[rec.Preamble]
+	return map[string]string{"session": c.body.session, "phase": phase, "preamble": preamble, "text": c.errand(rec, preamble)}
+}
+
+// preambles are what a started agent is told first.
+var preambles = map[remedy.Preamble]string{
+	remedy.NoPreamble: "Go on with the task where it was left.",
+	remedy.Autonomous: "Nobody is at the keyboard. Go on with the task where it was left. Decide what you can decide yourself, " +
+		"note your decisions, and leave out what needs a human.",
+	remedy.NoQuestions: "Nobody is at the keyboard, and nobody will answer: asking ends the work. Do not ask. Choose the safest " +
+		"sensible option, write down what you chose and why, and go on with the task to its end.",
+}
+
+// errand is what a running or new session is told.
+func (c *examined) errand(rec *recovery, preamble string) string {
+	if rec.Act.Rung == remedy.Nudge {
+		return "This session seems to be stuck (" + rec.Details + "). " + preamble
+	}
+	return preamble + " The session before this one was ended because it was stuck: " + rec.Details + ". Look at the state of the work first."
 }
 
 // reconcile brings to an end what an earlier run has left half done.
@@ -50,17 +126,20 @@ func (r *round) reconcile(ctx context.Context) error {
 		r.page = r.book.read(ctx)
 	}
 	var err error
-	r.incidents, err = r.store.openIncidents(ctx)
+	r.incidents, err = r.store.incidents(ctx, r.now.Wall)
 	return errors.Join(append(errs, err)...)
 }
 
-// resume goes on with a recovery of an earlier run. Meanwhile somebody may have started the orchestrator by hand, or it
-// is the one that was started and not written down.
+// resume goes on with a recovery of an earlier run. Meanwhile somebody may have started the agent by hand, or it is the
+// one that was started and not written down.
 func (r *round) resume(ctx context.Context, rec *recovery) error {
+	if !rec.Act.Rung.Starts() {
+		return r.resumeSmall(ctx, rec)
+	}
 	other, alive := r.otherProcess(rec)
 	switch rec.Step {
 	case begun:
-		if r.page.Lost != "" {
+		if r.page.Lost != "" && !rec.Declared {
 			return nil // nothing was done yet, and nothing tells whether it still should be
 		}
 	case stopping, stopped:
@@ -80,32 +159,56 @@ func (r *round) resume(ctx context.Context, rec *recovery) error {
 	return r.advance(ctx, rec)
 }
 
+// resumeSmall ends what was only a word or a signal: whether it was given is not known, and giving it twice could do
+// harm where not at all only costs time.
+func (r *round) resumeSmall(ctx context.Context, rec *recovery) error {
+	return r.step(ctx, rec, completed)
+}
+
 // otherProcess is a living process that the registry names now, and did not when the recovery began.
 func (r *round) otherProcess(rec *recovery) (process.Identity, bool) {
-	for _, p := range r.page.Registry.Projects {
-		if p.Key != rec.Project || p.PID == 0 || p.PID == rec.Entry.PID {
-			continue
+	if rec.Declared {
+		return process.Identity{}, false // the token of the start finds its process
+	}
+	for _, a := range r.page.Agents {
+		if p := a.Entry; p.Key == rec.Agent && p.PID != 0 && p.PID != rec.Entry.PID {
+			proc, err := r.opts.processes.Look(p.PID)
+			return proc.Identity, err == nil && (proc.Dir == "" || within(proc.Dir, p.Path))
 		}
-		proc, err := r.opts.processes.Look(p.PID)
-		return proc.Identity, err == nil && (proc.Dir == "" || within(proc.Dir, p.Path))
 	}
 	return process.Identity{}, false
 }
 
 func (r *round) step(ctx context.Context, rec *recovery, to step) error {
-	err := r.store.do(ctx, func(tx *sql.Tx) error { return setRecovery(ctx, tx, rec, to) })
-	if err == nil {
-		r.opts.checkpoint(string(to))
+	return r.stepWith(ctx, rec, to, func(*sql.Tx) error { return nil })
+}
+
+// stepWith writes down a step and does also, in one transaction.
+func (r *round) stepWith(ctx context.Context, rec *recovery, to step, also func(*sql.Tx) error) error {
+	err := r.do(ctx, func(tx *sql.Tx) error { return errors.Join(also(tx), setRecovery(ctx, tx, rec, to)) })
+	if err != nil {
+		return err
 	}
-	return err
+	if to == abandoned {
+		r.fleet = r.fleet.Refund(rec.Act)
+	}
+	list := r.recoveries[rec.Agent]
+	if i := slices.IndexFunc(list, func(o recovery) bool { return o.ID == rec.ID }); i >= 0 {
+		list[i] = *rec
+	}
+	r.opts.checkpoint(string(to))
+	return nil
 }
 
 // advance does the steps of a recovery, each after the one before was written down.
 func (r *round) advance(ctx context.Context, rec *recovery) error {
 	if rec.Step == begun {
-		if why := r.cameBack(rec); why != "" {
+		if why := r.cameBack(ctx, rec); why != "" {
 			r.opts.Logger.Info("nothing is done", slog.String("project", rec.Entry.Name), slog.String("reason", why))
 			return r.step(ctx, rec, abandoned)
+		}
+		if !rec.Act.Rung.Starts() {
+			return r.small(ctx, rec)
 		}
 		if err := r.step(ctx, rec, stopping); err != nil {
 			return err
@@ -143,28 +246,42 @@ func (r *round) advance(ctx context.Context, rec *recovery) error {
 	return r.complete(ctx, rec)
 }
 
-// cameBack looks once more, immediately before something is ended: a verdict is as old as its evidence, and the registry
-// may have been read while somebody was writing it.
-func (r *round) cameBack(rec *recovery) string {
+// launch is how an agent is started.
+func (r *round) launch(rec *recovery) process.Launch {
+	return process.Launch{
+		Run: rec.Run, Command: rec.Command, Dir: rec.Entry.Path,
+		Environ: slices.Concat(r.opts.Environ, rec.Environ),
+	}
+}
+
+// cameBack looks once more, immediately before something is done: a verdict is as old as its evidence.
+func (r *round) cameBack(ctx context.Context, rec *recovery) string {
+	if rec.By != "" || rec.Act.Rung == remedy.Observe || rec.Act.Rung == remedy.Hold || rec.Act.Rung == remedy.AskPhone {
+		return "" // a person wants it, or it harms nobody
+	}
+	if rec.Declared {
+		return r.agentCameBack(ctx, rec)
+	}
 	if r.page.Lost != "" {
 		return "" // only what is proven dead gets here
 	}
+	// The registry may have been read while somebody was writing it.
 	text, err := piv.ReadFile(r.opts.Registry)
 	if err != nil {
 		return err.Error()
 	}
-	reg, err := r.book.parse(text)
+	p, err := r.book.parse(text)
 	if err != nil {
 		return err.Error()
 	}
-	for _, p := range reg.Projects {
-		switch {
-		case p.Key != rec.Project:
-		case p.Heartbeat != rec.Entry.Heartbeat:
+	for _, a := range p.Agents {
+		switch e := a.Entry; {
+		case a.Key != rec.Agent:
+		case e.Heartbeat != rec.Entry.Heartbeat:
 			return "the agent has beaten meanwhile"
-		case p.Status != rec.Entry.Status:
-			return "its status is " + string(p.Status) + " now"
-		case p.PID != rec.Entry.PID:
+		case e.Status != rec.Entry.Status:
+			return "its status is " + string(e.Status) + " now"
+		case e.PID != rec.Entry.PID:
 			return "it has another process now"
 		default:
 			return ""
@@ -173,44 +290,29 @@ func (r *round) cameBack(rec *recovery) string {
 	return "it is no longer in the registry"
 }
 
-// launch is how a project's orchestrator is started. It finds the phase itself, in its manifest (S4); the variables
-// tell a wrapper the same.
-func (r *round) launch(rec *recovery) process.Launch {
-	l := process.Launch{Run: rec.Run, Command: r.opts.Command, Dir: rec.Entry.Path, Environ: append([]string{}, r.opts.Environ...)}
-	if rec.Action == RestartWithPreamble {
-		l.Environ = append(l.Environ, "PIV_AUTONOMOUS_PREAMBLE=strict")
-	}
-	if rec.Phase != piv.NoPhase {
-		l.Environ = append(l.Environ, "OUTLIVE_AGENT_PHASE="+strconv.Itoa(rec.Phase))
-	}
-	l.Environ = append(l.Environ, "OUTLIVE_AGENT_STALL="+string(rec.Stall), "OUTLIVE_AGENT_ATTEMPT="+strconv.Itoa(rec.Count+1))
-	return l
-}
-
-// complete tells the registry of the new process, and the improvement log of the recovery. No heartbeat is written:
-// that the new one lives, it has to show itself.
+// complete tells S4's registry of the new process, and the improvement log of the recovery. No heartbeat is written: that
+// the new one lives, it has to show itself.
 func (r *round) complete(ctx context.Context, rec *recovery) error {
-	running := piv.Running
-	change := piv.Change{Key: rec.Project, Status: &running}
-	if rec.Process.PID != 0 {
-		change.PID = &rec.Process.PID
-	}
-	if err := r.publish(rec, change); err != nil {
-		return fmt.Errorf("the registry does not know of the restart yet: %w", err)
+	if !rec.Declared {
+		running := piv.Running
+		change := piv.Change{Key: rec.Agent, Status: &running}
+		if rec.Process.PID != 0 {
+			change.PID = &rec.Process.PID
+		}
+		if err := r.publish(rec, change); err != nil {
+			return fmt.Errorf("the registry does not know of the restart yet: %w", err)
+		}
 	}
 	r.opts.checkpoint("published")
-	err := r.store.do(ctx, func(tx *sql.Tx) error {
-		outcome := fmt.Sprintf("restarted, PID %d (%d of %d restarts)", rec.Process.PID, rec.Count+1, rec.Max)
-		return errors.Join(journal(ctx, tx, r.entry(rec, string(rec.Action), outcome)), setRecovery(ctx, tx, rec, completed))
-	})
+	outcome := fmt.Sprintf("restarted, PID %d (%d of %d restarts)", rec.Process.PID, rec.Used+1, rec.Max)
+	err := r.stepWith(ctx, rec, completed, func(tx *sql.Tx) error { return journal(ctx, tx, rec.entry(rec.action(), outcome)) })
 	if err == nil {
 		r.summary.Recovered++
-		r.opts.checkpoint(string(completed))
 	}
 	return err
 }
 
-// publish changes the registry, unless the new process has already written more than we know.
+// publish changes S4's registry, unless the new process has already written more than we know.
 func (r *round) publish(rec *recovery, change piv.Change) error {
 	text, err := piv.ReadFile(r.opts.Registry)
 	if errors.Is(err, os.ErrNotExist) {
@@ -224,26 +326,27 @@ func (r *round) publish(rec *recovery, change piv.Change) error {
 		return err
 	}
 	for _, p := range reg.Projects {
-		if p.Key == rec.Project && p.Heartbeat != rec.Entry.Heartbeat {
+		if p.Key == rec.Agent && p.Heartbeat != rec.Entry.Heartbeat {
 			return nil
 		}
 	}
 	return r.book.change([]piv.Change{change}, r.now.Wall)
 }
 
-func (r *round) entry(rec *recovery, action, outcome string) piv.Intervention {
-	return piv.Intervention{
-		Time: rec.At, Project: rec.Entry.Name, Phase: rec.Phase, Stall: string(rec.Stall),
-		Action: action, Outcome: outcome, Details: fmt.Sprintf("[%s %s] %s", rec.Rule, rec.Class, rec.Details),
+// action is what was done, in the words of S4's records where it is S4's.
+func (rec *recovery) action() string {
+	if rec.Declared {
+		return string(rec.Act.Rung)
 	}
+	return remedy.Decision{Rung: rec.Act.Rung, Preamble: rec.Preamble}.S4Action()
 }
 
-// fail ends a recovery that cannot be done, and tells a human.
-func (r *round) fail(ctx context.Context, rec *recovery, why string) error {
-	r.opts.Logger.Error("the recovery failed", slog.String("project", rec.Entry.Name), slog.String("reason", why))
-	v := Verdict{Rule: rec.Rule, Class: rec.Class, Stall: rec.Stall, Details: why + "; " + rec.Details}
-	a := Action{Kind: rec.Action, Count: rec.Count + 1, Max: rec.Max}
-	return r.tell(ctx, rec.Entry, v, a, string(rec.Action)+" failed", func(tx *sql.Tx) error {
-		return setRecovery(ctx, tx, rec, failed)
-	})
+func (rec *recovery) entry(action, outcome string) piv.Intervention {
+	if rec.By != "" {
+		action += " (wished by " + rec.By + ")"
+	}
+	return piv.Intervention{
+		Time: rec.Act.At, Project: rec.Entry.Name, Phase: rec.Act.Phase, Stall: rec.Act.Stall,
+		Action: action, Outcome: outcome, Details: fmt.Sprintf("[%s %s] %s", rec.Rule, rec.Act.Class, rec.Details),
+	}
 }

@@ -86,11 +86,11 @@ type fileSender struct {
 	at   func(string)
 }
 
-func (s fileSender) Send(_ context.Context, _ string, text notify.Text) (int, error) {
+func (s fileSender) Send(_ context.Context, m notify.Message) (string, error) {
 	s.at("send-not-out")
-	appendLine(s.path, strings.ReplaceAll(text.Body, "\n", "|"))
+	appendLine(s.path, strings.ReplaceAll(m.Text.Body, "\n", "|"))
 	s.at("send-out")
-	return 1, nil
+	return "1", nil
 }
 
 // actMonitor runs one cycle on OUTLIVE_TEST_HOME and dies at a step; "-": it does not.
@@ -104,7 +104,7 @@ func actMonitor(at string) int {
 		}
 	}
 	opts := Options{
-		Home: home, Chat: "42", Sender: fileSender{filepath.Join(home, "said"), die}, checkpoint: die,
+		Home: home, Channels: map[string]notify.Channel{"telegram": fileSender{filepath.Join(home, "said"), die}}, checkpoint: die,
 		Command: []string{os.Args[0]}, Environ: append(os.Environ(), "OUTLIVE_TEST_ACTOR=agent", "OUTLIVE_TEST_STARTS="+filepath.Join(home, "starts")),
 	}
 	if os.Getenv("OUTLIVE_TEST_TELL") != "" {
@@ -124,8 +124,8 @@ func actMonitor(at string) int {
 	return 0
 }
 
-// agent starts one, reaps it when it ends, and returns its number and those that it names.
-func agent(t *testing.T, actor string, dir string, env ...string) []int {
+// startAgent starts one, reaps it when it ends, and returns its number and those that it names.
+func startAgent(t *testing.T, actor string, dir string, env ...string) []int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(append(os.Environ(), "OUTLIVE_TEST_ACTOR="+actor), env...)

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/roster"
 )
 
 // Reading the registry. Its other writers do not write it at once, so half a file is met now and then.
@@ -20,32 +22,49 @@ const (
 	writeTries = 10
 )
 
-// book is the registry as the monitor knows it.
+// book is the registry as the monitor knows it: S4's, which agents beat into and we write to, or that of version 2,
+// which is its owner's and only read here.
 type book struct {
 	path  string
+	opts  Options
 	store *store
-	text  []byte        // what was read last and understood
-	last  *piv.Registry // the same; nil: nothing was ever understood
-	saved []byte        // what of it the store has
+	text  []byte // what was read last and understood
+	last  *page  // the same; nil: nothing was ever understood
+	saved []byte // what of it the store has
 }
 
+// page is one reading of the registry.
+type page struct {
+	Agents   []agent
+	Projects *piv.Registry  // S4's; nil: it is one of version 2
+	Roster   *roster.Roster // of version 2; nil: it is S4's
+	Lost     string         // why the file cannot be used, and this is the last good copy; "": it can
+	Broken   []byte         // what stands there instead
+}
+
+// blank reports a registry without any agent. After one with agents it is more likely half of a write than a wish.
+func (p *page) blank() bool { return len(p.Agents) == 0 }
+
+// declared reports a registry of version 2: nobody beats into it, so that it cannot be read says nothing of the agents.
+func (p *page) declared() bool { return p.Roster != nil }
+
 // openBook knows the last good copy of an earlier run.
-func openBook(ctx context.Context, path string, s *store) (*book, error) {
-	b := &book{path: path, store: s}
+func openBook(ctx context.Context, o Options, s *store) (*book, error) {
+	b := &book{path: o.Registry, opts: o, store: s}
 	var good goodCopy
 	known, err := s.fact(ctx, "registry", &good)
 	if err != nil || !known {
 		return b, err
 	}
-	if good.Path != path { // what was seen there says nothing of what is here
+	if good.Path != b.path { // what was seen there says nothing of what is here
 		_, err := s.db.ExecContext(ctx, `DELETE FROM sight`)
 		return b, err
 	}
-	r, err := piv.ParseRegistry([]byte(good.Text))
+	p, err := b.understand([]byte(good.Text))
 	if err != nil {
 		return b, nil // what this version does not understand is no last good copy
 	}
-	b.last, b.text, b.saved = r, []byte(good.Text), []byte(good.Text)
+	b.last, b.text, b.saved = p, []byte(good.Text), []byte(good.Text)
 	return b, nil
 }
 
@@ -55,11 +74,33 @@ type goodCopy struct {
 	Text string `json:"text"`
 }
 
-// page is one reading of the registry.
-type page struct {
-	Registry *piv.Registry
-	Lost     string // why the file cannot be used, and Registry is the last good copy; "": it can
-	Broken   []byte // what stands there instead
+// versionTwo is how a registry of declared agents is told from S4's.
+var versionTwo = regexp.MustCompile(`(?m)^(version:\s*["']?2\b|agents:)`)
+
+// understand makes a page of a text.
+func (b *book) understand(text []byte) (*page, error) {
+	p := &page{}
+	if versionTwo.Match(text) {
+		r, err := roster.Parse(b.path, text, roster.Options{Home: b.opts.UserHome})
+		if err != nil {
+			return nil, err
+		}
+		p.Roster = r
+		for _, d := range r.Agents {
+			p.Agents = append(p.Agents, ofDeclaration(d))
+		}
+		p.shareFleet()
+		return p, nil
+	}
+	r, err := piv.ParseRegistry(text)
+	if err != nil {
+		return nil, err
+	}
+	p.Projects = r
+	for _, entry := range r.Projects {
+		p.Agents = append(p.Agents, b.opts.ofProject(entry))
+	}
+	return p, nil
 }
 
 // read reads the registry, or gives the last good copy.
@@ -75,44 +116,50 @@ func (b *book) read(ctx context.Context) page {
 		}
 		text, err = piv.ReadFile(b.path)
 		if err == nil && b.last != nil && bytes.Equal(text, b.text) {
-			return page{Registry: b.last}
+			return *b.last
 		}
-		var r *piv.Registry
+		var p *page
 		if err == nil {
-			r, err = b.parse(text)
+			p, err = b.parse(text)
 		}
 		if err == nil {
-			b.text, b.last = text, r
-			return page{Registry: r}
+			b.text, b.last = text, p
+			return *p
 		}
 		if errors.Is(err, os.ErrNotExist) && b.last == nil {
 			break
 		}
 	}
-	empty := b.last == nil || b.last.Blank()
-	switch {
-	case errors.Is(err, os.ErrNotExist) && empty:
-		return page{Registry: &piv.Registry{}} // nobody has registered anything yet
-	case errors.Is(err, os.ErrNotExist):
-		return page{Registry: b.last, Lost: "the registry " + b.path + " is missing"}
-	case b.last == nil:
-		return page{Registry: &piv.Registry{}, Lost: err.Error(), Broken: text}
+	empty := b.last == nil || b.last.blank()
+	if errors.Is(err, os.ErrNotExist) && empty {
+		return page{Projects: &piv.Registry{}} // nobody has registered anything yet
 	}
-	return page{Registry: b.last, Lost: err.Error(), Broken: text}
+	var p page
+	if b.last != nil {
+		p = *b.last
+	} else {
+		p.Projects = &piv.Registry{}
+	}
+	if p.Lost = err.Error(); errors.Is(err, os.ErrNotExist) {
+		p.Lost = "the registry " + b.path + " is missing"
+		return p
+	}
+	p.Broken = text
+	return p
 }
 
 // parse also takes a file for a broken one that lacks what the last good copy had: all content, or its end.
-func (b *book) parse(text []byte) (*piv.Registry, error) {
-	r, err := piv.ParseRegistry(text)
+func (b *book) parse(text []byte) (*page, error) {
+	p, err := b.understand(text)
 	switch {
-	case err != nil || b.last == nil:
-		return r, err
-	case len(bytes.TrimSpace(text)) == 0 && !b.last.Blank():
+	case err != nil || b.last == nil || b.last.declared():
+		return p, err
+	case len(bytes.TrimSpace(text)) == 0 && !b.last.blank():
 		return nil, fmt.Errorf("registry %w: it is empty", piv.ErrBroken)
-	case b.last.Complete && !r.Complete:
+	case p.Projects != nil && b.last.Projects.Complete && !p.Projects.Complete:
 		return nil, fmt.Errorf("registry %w: it has no lastUpdated, its end is missing", piv.ErrBroken)
 	}
-	return r, nil
+	return p, nil
 }
 
 // save makes what was read last the last good copy.
@@ -147,11 +194,11 @@ func (b *book) restore(p page) error {
 	if err := piv.Replace(b.path, p.Broken, b.saved); err != nil {
 		return err
 	}
-	r, err := piv.ParseRegistry(b.saved)
+	last, err := b.understand(b.saved)
 	if err != nil {
 		return err
 	}
-	b.text, b.last = b.saved, r
+	b.text, b.last = b.saved, last
 	return nil
 }
 
@@ -165,11 +212,14 @@ func (b *book) change(changes []piv.Change, now time.Time) error {
 		if err != nil {
 			return fmt.Errorf("change the registry: %w", err)
 		}
-		r, err := b.parse(text)
+		p, err := b.parse(text)
 		if err != nil {
 			return fmt.Errorf("change the registry: %w", err)
 		}
-		after, err := r.With(changes, now)
+		if p.declared() {
+			return nil // its owner's
+		}
+		after, err := p.Projects.With(changes, now)
 		if err != nil {
 			return err
 		}

@@ -438,7 +438,7 @@ func TestWithoutTelegram(t *testing.T) {
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.process(1001, "/", 2*time.Hour)
-	w.opts.Restarts, w.opts.Sender = 1, nil
+	w.opts.Restarts, w.opts.Channels = 1, nil
 	if s := w.cycle(); s.Escalated != 1 || !strings.Contains(w.read("improvement-log.md"), "Telegram is not configured") {
 		t.Errorf("%v\n%s", s, w.read("improvement-log.md"))
 	}

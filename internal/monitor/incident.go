@@ -3,52 +3,169 @@ package monitor
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/notify"
+	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/remedy"
+	"github.com/outlive-mcp/outlive/internal/roster"
 )
 
-// escalate tells a human, once.
-func (r *round) escalate(ctx context.Context, p piv.Project, v Verdict, a Action, taken string) error {
-	return r.tell(ctx, p, v, a, taken, func(*sql.Tx) error { return nil })
+// incidentsKept is how long an incident is kept at hand after its end: trouble that comes back is the same one.
+const incidentsKept = 30 * time.Minute
+
+// incidents are those that are not over, or were not until only just, the oldest first.
+func (s *store) incidents(ctx context.Context, now time.Time) ([]escalate.Incident, error) {
+	return s.incidentsSince(ctx, now.Add(-incidentsKept))
 }
 
-// tell opens an incident, queues its message and its entry of the improvement log, and does also, all in one
-// transaction: whatever kills us, either all of it has happened or nothing.
-func (r *round) tell(ctx context.Context, p piv.Project, v Verdict, a Action, taken string, also func(*sql.Tx) error) error {
-	i := incident{
-		Project: p.Key, Stall: v.Stall, Phase: p.ResumePhase(), Opened: r.now.Wall,
-		Name: p.Name, Details: v.Details, Action: taken, Count: a.Count, Max: a.Max,
+// incidentsSince are those that were not over at a time.
+func (s *store) incidentsSince(ctx context.Context, since time.Time) ([]escalate.Incident, error) {
+	return query(ctx, s.db, `SELECT data FROM trouble WHERE resolved = 0 OR resolved > ? ORDER BY opened, id`, scanRow, since.UnixMilli())
+}
+
+func scanRow(r *sql.Rows) (escalate.Incident, error) { return scanIncident(r) }
+
+func scanIncident(r interface{ Scan(...any) error }) (i escalate.Incident, err error) {
+	var data string
+	if err := r.Scan(&data); err != nil {
+		return i, err
 	}
+	return i, json.Unmarshal([]byte(data), &i)
+}
+
+// opened are an agent's incidents that are not over.
+func opened(list []escalate.Incident, key string) []escalate.Incident {
+	return slices.DeleteFunc(slices.Clone(list), func(i escalate.Incident) bool {
+		return i.Key.Agent != key || i.State == escalate.Resolved
+	})
+}
+
+func (r *round) open(key string) []escalate.Incident { return opened(r.incidents, key) }
+
+// incidentKey says which trouble of an agent is one incident. S4 knows its own types only.
+func (c *examined) incidentKey() escalate.Key {
+	k := escalate.Key{Agent: c.Key, Class: c.problem.Class, Phase: piv.PhaseName(c.problem.Phase)}
+	if c.Declared == nil {
+		k.Class = c.problem.Stall
+	} else if c.problem.Phase == piv.NoPhase {
+		k.Phase = ""
+	}
+	return k
+}
+
+// facts is what there is to tell of an agent's trouble. Secrets are taken out here, before anything is kept.
+func (r *round) facts(c *examined, d remedy.Decision) escalate.Facts {
+	redact := r.opts.redact
+	f := escalate.Facts{
+		Name: c.Name, Phase: c.incidentKey().Phase, Stall: c.problem.Stall, Severity: escalate.SeverityOf(c.problem.Class),
+		Since: c.problem.Since, Details: redact(c.verdict.Details), Action: redact(r.taken(c, d)),
+		Used: d.Budget.Used, Max: d.Budget.Max, Body: redact(c.body.body), Request: c.body.request,
+	}
+	can := c.capabilities()
+	f.Restart, f.Resume, f.Stop = can.Restart, can.Resume, len(c.body.target.Leaders) > 0
+	if f.Request != "" && f.Severity == escalate.Warning {
+		f.Severity = escalate.Critical // an agent waits, and there is somebody who can answer: that is why it asks
+	}
+	return f
+}
+
+// taken says what was done before a human is told.
+func (r *round) taken(c *examined, d remedy.Decision) string {
+	if c.Declared == nil && d.Rung == remedy.Escalate {
+		return "none: a human is needed"
+	}
+	var done []string
+	for _, rec := range r.recoveries[c.Key] {
+		if rec.Act.Class == c.problem.Class && !rec.Act.Refunded && !rec.Act.At.Before(c.problem.Since) {
+			done = append(done, string(rec.Act.Rung))
+		}
+	}
+	s := strings.Join(done, ", ")
+	if d.Reason != "" {
+		s = strings.TrimPrefix(s+"; "+d.Reason, "; ")
+	}
+	return s
+}
+
+// policyOf is whom one tells of an agent, and when again.
+func (r *round) policyOf(a agent) escalate.Policy {
+	if a.Declared == nil {
+		return escalate.Policy{S4: true, Tiers: r.opts.tiers(), Repeat: -1, Max: -1}
+	}
+	return policyOf(*a.Declared, r.page.Roster, r.opts)
+}
+
+func policyOf(d roster.Agent, all *roster.Roster, o Options) escalate.Policy {
+	e := d.Escalate
+	p := escalate.Policy{AckTimeout: e.AckTimeout, Repeat: e.Repeat, Max: e.Max, Location: all.Zone}
+	switch {
+	case len(e.To) > 0:
+		p.Tiers = [][]string{e.To}
+	default:
+		p.Tiers = o.tiers()
+	}
+	if len(e.Next) > 0 {
+		p.Tiers = append(p.Tiers, e.Next)
+	}
+	for _, text := range e.Quiet {
+		if q, err := escalate.ParseQuiet(text); err == nil { // the registry was checked when it was read
+			p.Quiet = append(p.Quiet, q)
+		}
+	}
+	return p
+}
+
+// escalate tells a human, once, and goes on telling as the owner wants.
+func (r *round) escalate(ctx context.Context, c *examined, d remedy.Decision) error {
+	if d.Mass != "" {
+		return r.escalateMass(ctx, c, d)
+	}
+	return r.raise(ctx, c.agent, c.incidentKey(), r.facts(c, d), c.entryOf(r, d), nil)
+}
+
+// entryOf is the improvement log's entry of a human being told.
+func (c *examined) entryOf(r *round, d remedy.Decision) piv.Intervention {
+	e := piv.Intervention{
+		Time: r.now.Wall, Project: c.Name, Phase: c.problem.Phase, Stall: c.problem.Stall, Action: "escalate",
+		Details: fmt.Sprintf("[%s %s] %s", c.verdict.Rule, c.verdict.Class, c.verdict.Details),
+	}
+	if d.Rung == remedy.AskPhone {
+		e.Action = "ask a human"
+	}
+	return e
+}
+
+// raise opens an incident or goes on with it, queues its message and its entry of the improvement log, and does also, all
+// in one transaction: whatever kills us, either all of it has happened or nothing.
+func (r *round) raise(ctx context.Context, a agent, key escalate.Key, f escalate.Facts, entry piv.Intervention, also func(*sql.Tx) error) error {
+	p := r.policyOf(a)
+	i, known := escalate.New(newIncidentID(), key), false
+	for _, old := range r.incidents {
+		if old.Continues(key, p, r.now.Wall) {
+			i, known = old, true
+		}
+	}
+	fresh := !known || i.State == escalate.Resolved
 	r.opts.checkpoint("escalate-before")
-	fresh := false
-	err := r.store.do(ctx, func(tx *sql.Tx) (err error) {
-		if fresh, err = openIncident(ctx, tx, &i); err != nil {
-			return err
-		}
-		outcome := "a human was told before"
+	err := r.tell(ctx, a, i, escalate.Opened{Facts: f, Nonce: newNonce()}, func(tx *sql.Tx) error {
+		entry.Outcome = "a human was told before"
 		if fresh {
-			outcome = "logged only: Telegram is not configured"
-			if r.opts.Sender != nil {
-				outcome = "Telegram message queued"
-				err = notify.Put(ctx, tx, fmt.Sprintf("incident/%d", i.ID), escalationText(i))
-			}
+			entry.Outcome = r.opts.outcome(p)
 		}
-		if !fresh && a.Kind == Escalate {
-			return also(tx) // nothing is new
+		errs := []error{}
+		if also != nil {
+			errs = append(errs, also(tx))
 		}
-		action := "escalate"
-		if a.Kind != Escalate {
-			action = string(a.Kind) + ", escalate"
+		if fresh || also != nil {
+			errs = append(errs, journal(ctx, tx, entry))
 		}
-		return errors.Join(err, also(tx), journal(ctx, tx, piv.Intervention{
-			Time: i.Opened, Project: i.Name, Phase: i.Phase, Stall: string(i.Stall), Action: action, Outcome: outcome,
-			Details: fmt.Sprintf("[%s %s] %s", v.Rule, v.Class, v.Details),
-		}))
+		return errors.Join(errs...)
 	})
 	if err == nil && fresh {
 		r.summary.Escalated++
@@ -57,80 +174,149 @@ func (r *round) tell(ctx context.Context, p piv.Project, v Verdict, a Action, ta
 	return err
 }
 
-// detailsLimit is how much of the details a message shows, in characters: the rest is in the improvement log.
-const detailsLimit = 1500
-
-// escalationText is S4's template.
-func escalationText(i incident) notify.Text {
-	var t notify.Text
-	t.WriteBold("🔴 Supervisor Escalation")
-	t.Write("\n")
-	for _, line := range []struct{ name, value string }{
-		{"Project", i.Name},
-		{"Phase", piv.PhaseName(i.Phase)},
-		{"Stall Type", string(i.Stall)},
-		{"Details", shorten(i.Details, detailsLimit)},
-		{"Action Taken", i.Action},
-		{"Restarts", fmt.Sprintf("%d/%d", i.Count, i.Max)},
-	} {
-		t.Write("\n")
-		t.WriteBold(line.name + ":")
-		t.Write(" " + line.value)
+// outcome says in the improvement log what became of telling a human.
+func (o Options) outcome(p escalate.Policy) string {
+	if len(p.Tiers) == 0 {
+		return "logged only: Telegram is not configured"
 	}
-	return t
+	if p.S4 {
+		return "Telegram message queued"
+	}
+	return "message queued for " + strings.Join(p.Tiers[0], ", ")
 }
 
-func shorten(s string, limit int) string {
-	n := 0
-	for at := range s {
-		if n++; n > limit {
-			return s[:at] + "…"
-		}
-	}
-	return s
-}
+func newIncidentID() string { return newRun()[:8] }
 
-// well closes what is over: the agent works again, or nobody wants it to.
-func (r *round) well(ctx context.Context, p piv.Project, k known, e Evidence, v Verdict) error {
-	works := v.Rule == "OK"
-	if works && k.launch != nil && k.launch.Step == completed {
-		if err := r.step(ctx, k.launch, recovered); err != nil {
-			return err
+// news keeps the message of an open incident true.
+func (r *round) news(ctx context.Context, c *examined) error {
+	key := c.incidentKey()
+	for _, i := range r.open(c.Key) {
+		if i.Key.Class != key.Class || i.Key.Phase != key.Phase || c.Declared == nil {
+			continue
 		}
-		r.opts.Logger.Info("the agent works again", slog.String("project", p.Name))
-	}
-	if !works && e.Watched {
-		return nil // it has not shown anything yet
-	}
-	for _, i := range r.incidents[p.Key] {
-		err := r.store.do(ctx, func(tx *sql.Tx) error {
-			if works && r.opts.Sender != nil {
-				key := fmt.Sprintf("incident/%d/recovered", i.ID)
-				if err := notify.Put(ctx, tx, key, recoveredText(i, r.now.Wall)); err != nil {
-					return err
-				}
-			}
-			return closeIncident(ctx, tx, i.ID, r.now.Wall)
-		})
-		if err != nil {
-			return err
+		f := r.facts(c, remedy.Decision{Budget: remedy.Usage{Used: i.Facts.Used, Max: i.Facts.Max}})
+		f.Action = i.Facts.Action
+		if !worthTelling(i.Facts, f) {
+			continue
 		}
-	}
-	if works && len(r.incidents[p.Key]) > 0 && p.Status != piv.Running {
-		running := piv.Running
-		return r.book.change([]piv.Change{{Key: p.Key, Status: &running}}, r.now.Wall)
+		nonce := ""
+		if f.Request != i.Facts.Request {
+			nonce = newNonce()
+		}
+		return r.tell(ctx, c.agent, i, escalate.Changed{Facts: f, Nonce: nonce}, nil)
 	}
 	return nil
 }
 
-// recoveredText ends an incident for whoever was told of it.
-func recoveredText(i incident, now time.Time) notify.Text {
-	var t notify.Text
-	t.WriteBold("🟢 Recovered")
-	t.Write("\n\n")
-	t.WriteBold("Project:")
-	t.Write(" " + i.Name + "\n")
-	t.WriteBold("Stall Type:")
-	t.Write(fmt.Sprintf(" %s, after %s", i.Stall, now.Sub(i.Opened).Round(time.Second)))
-	return t
+// worthTelling reports whether facts differ in more than the ages in their texts, which change with every look.
+func worthTelling(was, is escalate.Facts) bool {
+	was.Details, was.Body, was.Since = is.Details, is.Body, is.Since
+	return !same(was, is)
+}
+
+// tell steps an incident and brings about what follows, and does also, in one transaction.
+func (r *round) tell(ctx context.Context, a agent, i escalate.Incident, e escalate.Event, also func(*sql.Tx) error) error {
+	var after escalate.Incident
+	err := r.do(ctx, func(tx *sql.Tx) (err error) {
+		if also != nil {
+			if err := also(tx); err != nil {
+				return err
+			}
+		}
+		after, _, err = r.stepIncident(ctx, tx, i, e, r.policyOf(a), r.now.Wall)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(r.incidents, func(o escalate.Incident) bool { return o.ID == after.ID })
+	if at < 0 {
+		r.incidents = append(r.incidents, after)
+	} else {
+		r.incidents[at] = after
+	}
+	return nil
+}
+
+// stepIncident is one step of one incident within tx. A press of a button may have changed it since it was read, so it is
+// read again; i is what it begins as. answer is what is said to whoever has pressed.
+func (m *Monitor) stepIncident(ctx context.Context, tx *sql.Tx, i escalate.Incident, e escalate.Event, p escalate.Policy, now time.Time) (after escalate.Incident, answer string, err error) {
+	switch kept, err := loadIncident(ctx, tx, i.ID); {
+	case err != nil:
+		return i, "", fmt.Errorf("monitor.db: incident: %w", err)
+	case kept.ID != "":
+		i = kept
+	}
+	i, effects := escalate.Step(i, e, p, now.Round(0))
+	var errs []error
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case escalate.Send:
+			errs = append(errs, m.send(ctx, tx, i, effect))
+		case escalate.Edit:
+			errs = append(errs, m.edit(ctx, tx, i, effect))
+		case escalate.Answer:
+			answer = effect.Text
+		case escalate.Do:
+			w := wish{Agent: effect.Agent, Verb: string(effect.Verb), By: effect.By, Target: effect.Request}
+			errs = append(errs, putWish(ctx, tx, w, now))
+		}
+	}
+	errs = append(errs, saveIncident(ctx, tx, i, i.Next(p, now.Round(0))))
+	return i, answer, errors.Join(errs...)
+}
+
+func saveIncident(ctx context.Context, tx *sql.Tx, i escalate.Incident, due time.Time) error {
+	data, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO trouble (id, agent, opened, resolved, due, data) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET resolved = excluded.resolved, due = excluded.due, data = excluded.data`,
+		i.ID, i.Key.Agent, milli(i.Opened), milli(i.Resolved), milli(due), string(data))
+	if err != nil {
+		return fmt.Errorf("monitor.db: %w", err)
+	}
+	return nil
+}
+
+// milli is 0 for the zero time.
+func milli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// timers steps the incidents whose time has come.
+func (r *round) timers(ctx context.Context) error {
+	due, err := query(ctx, r.store.db, `SELECT data FROM trouble WHERE due > 0 AND due <= ?`, scanRow, r.now.Wall.UnixMilli())
+	errs := []error{err}
+	for _, i := range due {
+		errs = append(errs, r.tell(ctx, r.agentOf(i), i, escalate.Timer{}, nil))
+	}
+	return errors.Join(errs...)
+}
+
+// agentOf is the agent of an incident, as far as it is still there.
+func (r *round) agentOf(i escalate.Incident) agent {
+	for _, a := range r.page.Agents {
+		if a.Key == i.Key.Agent {
+			return a
+		}
+	}
+	a := agent{Key: i.Key.Agent, Name: i.Facts.Name}
+	if r.page.declared() {
+		d := anyone(&r.page)
+		a.Declared = &d
+	}
+	return a
+}
+
+// anyone stands for what is nobody's: a mass, or the registry. Whoever is told of the first agent is told of it.
+func anyone(p *page) roster.Agent {
+	if len(p.Roster.Agents) == 0 {
+		return roster.Agent{}
+	}
+	return roster.Agent{Escalate: p.Roster.Agents[0].Escalate}
 }

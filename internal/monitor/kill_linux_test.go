@@ -42,7 +42,7 @@ func newHouse(t *testing.T, env ...string) *house {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h.old = agent(t, "agent", dir)[0]
+	h.old = startAgent(t, "agent", dir)[0]
 	h.registry(h.old)
 	t.Cleanup(func() {
 		for _, pid := range everybodyOf(h.home) {

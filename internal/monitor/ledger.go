@@ -10,48 +10,51 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/remedy"
 )
 
 // step is how far a recovery has come. Each is written down before the next is done.
 type step string
 
-// The steps, in order, and the ends.
+// The steps, in order, and the ends. What starts nothing goes from begun to completed.
 const (
-	begun     step = "begun"     // what is to be stopped is known
+	begun     step = "begun"     // what is to be done is known
 	stopping  step = "stopping"  // signals are on their way
 	stopped   step = "stopped"   // it is dead: proven
 	starting  step = "starting"  // a process with the token may be there
 	started   step = "started"   // and is known; the registry is told
-	completed step = "completed" // everything is done; the new process has to show that it lives
+	completed step = "completed" // everything is done; new evidence has to show that it helped
 	recovered step = "recovered" // it has
-	abandoned step = "abandoned" // the project came back by itself before anything was done: not counted
+	abandoned step = "abandoned" // the agent came back by itself before anything was done: not counted
 	failed    step = "failed"    // a human has been told why
 )
 
-// recovery is one restart, or what there is of it.
+// recovery is one thing that is done about an agent, or what there is of it.
 type recovery struct {
-	ID      int64     `json:"-"`
-	Project string    `json:"-"`
-	Stall   Stall     `json:"-"`
-	Phase   int       `json:"-"`
-	At      time.Time `json:"-"`
-	Step    step      `json:"-"`
+	ID    int64  `json:"-"`
+	Agent string `json:"-"`
+	Step  step   `json:"-"`
 
-	Entry     piv.Project      `json:"entry"`
-	Class     string           `json:"class"`
-	Rule      string           `json:"rule"`
-	Details   string           `json:"details"`
-	Action    ActionKind       `json:"action"`
-	Count     int              `json:"count"` // restarts before this one
-	Max       int              `json:"max"`
+	Act      remedy.Act      `json:"act"`
+	Preamble remedy.Preamble `json:"preamble,omitempty"`
+	Entry    piv.Project     `json:"entry"` // the registry's then
+	Declared bool            `json:"declared,omitempty"`
+	Rule     string          `json:"rule"`
+	Details  string          `json:"details"`
+	By       string          `json:"by,omitempty"` // who wished it; "": we
+	Used     int             `json:"used"`         // starts before this one, of Max
+	Max      int             `json:"max"`
+
 	Target    process.Target   `json:"target"`
+	Command   []string         `json:"command,omitempty"` // that starts, nudges
+	Environ   []string         `json:"environ,omitempty"` // more than what every agent gets
 	Run       string           `json:"run"`
 	StartedAt time.Time        `json:"started_at,omitzero"`
 	Process   process.Identity `json:"process,omitzero"`
 }
 
 // unfinished reports a step that a killed monitor has left, and that has to be brought to an end.
-func (r recovery) unfinished() bool {
+func (r *recovery) unfinished() bool {
 	switch r.Step {
 	case begun, stopping, stopped, starting, started:
 		return true
@@ -65,7 +68,7 @@ func (s *store) addRecovery(ctx context.Context, r *recovery) error {
 		return err
 	}
 	res, err := s.db.ExecContext(ctx, `INSERT INTO recovery (project, stall, phase, at, step, data) VALUES (?, ?, ?, ?, ?, ?)`,
-		r.Project, r.Stall, r.Phase, r.At.UnixMilli(), r.Step, string(data))
+		r.Agent, r.Act.Stall, r.Act.Phase, r.Act.At.UnixMilli(), r.Step, string(data))
 	if err != nil {
 		return fmt.Errorf("monitor.db: %w", err)
 	}
@@ -75,6 +78,7 @@ func (s *store) addRecovery(ctx context.Context, r *recovery) error {
 
 // setRecovery writes down the step that r has come to, with whatever belongs to it.
 func setRecovery(ctx context.Context, tx *sql.Tx, r *recovery, to step) error {
+	r.Act.Refunded = r.Act.Refunded || to == abandoned
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -86,72 +90,80 @@ func setRecovery(ctx context.Context, tx *sql.Tx, r *recovery, to step) error {
 	return nil
 }
 
-// recoveries are those of the last days, the oldest first, by project.
+// recoveries are those that are kept, the oldest first, by agent.
 func (s *store) recoveries(ctx context.Context) (map[string][]recovery, error) {
-	list, err := query(ctx, s.db, `SELECT id, project, stall, phase, at, step, data FROM recovery ORDER BY id`, func(r *sql.Rows) (v recovery, err error) {
-		var at int64
+	list, err := query(ctx, s.db, `SELECT id, project, step, data FROM recovery ORDER BY id`, func(r *sql.Rows) (v recovery, err error) {
 		var data string
-		if err := r.Scan(&v.ID, &v.Project, &v.Stall, &v.Phase, &at, &v.Step, &data); err != nil {
+		if err := r.Scan(&v.ID, &v.Agent, &v.Step, &data); err != nil {
 			return v, err
 		}
-		v.At = time.UnixMilli(at)
 		return v, json.Unmarshal([]byte(data), &v)
 	})
 	m := map[string][]recovery{}
 	for _, r := range list {
-		m[r.Project] = append(m[r.Project], r)
+		m[r.Agent] = append(m[r.Agent], r)
 	}
 	return m, err
 }
 
-// incident is one thing that a human has been told of.
-type incident struct {
-	ID      int64     `json:"-"`
-	Project string    `json:"-"`
-	Stall   Stall     `json:"-"`
-	Phase   int       `json:"-"`
-	Opened  time.Time `json:"-"`
-
-	Name    string `json:"name"`
-	Details string `json:"details"`
-	Action  string `json:"action"`
-	Count   int    `json:"count"`
-	Max     int    `json:"max"`
+// acts are what was done about an agent, for whoever decides.
+func acts(list []recovery) []remedy.Act {
+	var all []remedy.Act
+	for _, r := range list {
+		all = append(all, r.Act)
+	}
+	return all
 }
 
-// openIncidents are those that are not closed, by project.
-func (s *store) openIncidents(ctx context.Context) (map[string][]incident, error) {
-	list, err := query(ctx, s.db, `SELECT id, project, stall, phase, opened, data FROM incident WHERE closed = 0 ORDER BY id`, func(r *sql.Rows) (v incident, err error) {
-		var opened int64
+// wish is something that a person wants to be done, from the command line or a button.
+type wish struct {
+	ID     int64  `json:"-"`
+	Agent  string `json:"-"`
+	Verb   string `json:"-"`
+	By     string `json:"by,omitempty"`
+	Target string `json:"target,omitempty"` // the incident, or the request for a permission
+	Text   string `json:"text,omitempty"`   // what is to be said to the agent
+	For    string `json:"for,omitempty"`    // how long, as a duration
+}
+
+// addWish writes down what a person wants, for the monitor that runs now or later.
+func (s *store) addWish(ctx context.Context, w wish, now time.Time) (int64, error) {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.db.ExecContext(ctx, `INSERT INTO wish (at, agent, verb, data) VALUES (?, ?, ?, ?)`, now.UnixMilli(), w.Agent, w.Verb, string(data))
+	if err != nil {
+		return 0, fmt.Errorf("monitor.db: %w", err)
+	}
+	return res.LastInsertId()
+}
+
+// wishes are those that nobody has seen to, the oldest first.
+func (s *store) wishes(ctx context.Context) ([]wish, error) {
+	return query(ctx, s.db, `SELECT id, agent, verb, data FROM wish WHERE done = 0 ORDER BY id`, func(r *sql.Rows) (v wish, err error) {
 		var data string
-		if err := r.Scan(&v.ID, &v.Project, &v.Stall, &v.Phase, &opened, &data); err != nil {
+		if err := r.Scan(&v.ID, &v.Agent, &v.Verb, &data); err != nil {
 			return v, err
 		}
-		v.Opened = time.UnixMilli(opened)
 		return v, json.Unmarshal([]byte(data), &v)
 	})
-	m := map[string][]incident{}
-	for _, i := range list {
-		m[i.Project] = append(m[i.Project], i)
-	}
-	return m, err
 }
 
-// openIncident adds an incident within tx. new is false when it is open already.
-func openIncident(ctx context.Context, tx *sql.Tx, i *incident) (new bool, err error) {
-	data, err := json.Marshal(i)
-	if err != nil {
-		return false, err
+// closeWish says what became of a wish.
+func closeWish(ctx context.Context, tx *sql.Tx, id int64, answer string, now time.Time) error {
+	if _, err := tx.ExecContext(ctx, `UPDATE wish SET done = ?, answer = ? WHERE id = ?`, now.UnixMilli(), answer, id); err != nil {
+		return fmt.Errorf("monitor.db: %w", err)
 	}
-	err = tx.QueryRowContext(ctx, `INSERT INTO incident (project, stall, phase, opened, data) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
-		i.Project, i.Stall, i.Phase, i.Opened.UnixMilli(), string(data)).Scan(&i.ID)
+	return nil
+}
+
+// answered says what became of a wish; done is false while nobody has seen to it.
+func (s *store) answered(ctx context.Context, id int64) (answer string, done bool, err error) {
+	var at int64
+	err = s.db.QueryRowContext(ctx, `SELECT done, answer FROM wish WHERE id = ?`, id).Scan(&at, &answer)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+		return "", false, nil
 	}
-	return err == nil, err
-}
-
-func closeIncident(ctx context.Context, tx *sql.Tx, id int64, now time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE incident SET closed = ? WHERE id = ?`, now.UnixMilli(), id)
-	return err
+	return answer, at > 0, err
 }

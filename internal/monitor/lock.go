@@ -88,6 +88,20 @@ func readPID(pidFile string) (pid int, written time.Time) {
 	return pid, written
 }
 
+// holder is the process that has a home now; 0: none.
+func holder(pidFile string) int {
+	f := flock.New(pidFile+".lock", flock.SetPermissions(0o600))
+	if _, err := os.Stat(f.Path()); err != nil {
+		return 0
+	}
+	got, err := f.TryRLock()
+	if err = errors.Join(err, f.Close()); err != nil || got {
+		return 0
+	}
+	pid, _ := readPID(pidFile)
+	return pid
+}
+
 // release removes the PID file. The lock's own file stays: whoever opened it already must not lock a file that nobody
 // else will ever see.
 func (l *lock) release() error {

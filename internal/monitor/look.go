@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/diagnose"
+	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/remedy"
 )
 
 // round is one look at everything.
@@ -23,27 +25,32 @@ type round struct {
 	setting    setting
 	sights     map[string]sight
 	recoveries map[string][]recovery
-	incidents  map[string][]incident
+	incidents  []escalate.Incident // that are not over, or were not until only just
+	fleet      remedy.Fleet
 	summary    Summary
 }
 
-// look looks at every project once and does what is to be done.
+// look looks at every agent once and does what is to be done.
 func (m *Monitor) look(ctx context.Context) (Summary, error) {
 	r, err := m.begin(ctx)
 	if err != nil {
 		return Summary{}, err
 	}
-	errs := []error{r.mendRegistry(ctx), r.reconcile(ctx)}
-	for _, p := range r.projects() {
+	before := r.fleet
+	errs := []error{r.mendRegistry(ctx), r.reconcile(ctx), r.hear(ctx), r.grant(ctx)}
+	cases := r.examine(ctx, &errs)
+	r.fleet = r.fleet.See(problems(cases), r.page.fleetPolicy(), r.now.Wall)
+	for _, c := range cases {
 		if ctx.Err() != nil {
 			break
 		}
-		if err := r.judge(ctx, p); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", p.Key, err))
+		if err := r.treat(ctx, c); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", c.agent.Key, err))
 		}
 	}
-	errs = append(errs, r.tellStatuses(ctx), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
-	m.wake()
+	errs = append(errs, r.endMasses(ctx), r.saveFleet(ctx, before), r.deliveries(ctx), r.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
+	m.watch(cases)
+	m.wakePostmen()
 	return r.summary, errors.Join(errs...)
 }
 
@@ -54,16 +61,24 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 		return nil, err
 	}
 	r.page = m.book.read(ctx)
-	var errs [3]error
+	p := r.page
+	m.seen.Store(&p)
+	if err := m.openTellers(ctx, &p); err != nil {
+		m.complain(err)
+	}
+	var errs [4]error
 	r.sights, errs[0] = m.store.sights(ctx)
 	r.recoveries, errs[1] = m.store.recoveries(ctx)
-	r.incidents, errs[2] = m.store.openIncidents(ctx)
+	r.incidents, errs[2] = m.store.incidents(ctx, r.now.Wall)
+	_, errs[3] = m.store.fact(ctx, "fleet", &r.fleet)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
 	r.setting = setting{
-		now: r.now, sleeps: m.sleeps, lost: r.page.Lost, processes: m.opts.processes,
-		claudeDir: m.opts.ClaudeDir, stale: m.opts.Stale,
+		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, claudeDir: m.opts.ClaudeDir, sources: m.sources,
+	}
+	if !r.page.declared() {
+		r.setting.lost = r.page.Lost
 	}
 	switch {
 	case r.now.Boot != "" && r.now.Up < resumeGrace:
@@ -98,110 +113,156 @@ func (m *Monitor) passTime(ctx context.Context, now Moment) error {
 	return errors.Join(errs...)
 }
 
-// projects are those of the registry, and those that have vanished from it while they were running.
-func (r *round) projects() []piv.Project {
-	list := r.page.Registry.Projects
+// agents are those of the registry, and those that have vanished from S4's while they were running. One that its owner
+// has taken out of a registry of version 2 is gone because that is what the owner wants.
+func (r *round) agents() []agent {
+	list := slices.Clone(r.page.Agents)
 	r.summary.Projects = len(list)
-	there := map[string]bool{}
-	for _, p := range list {
-		there[p.Key] = true
+	if r.page.declared() {
+		return list
 	}
-	list = slices.Clone(list)
+	there := map[string]bool{}
+	for _, a := range list {
+		there[a.Key] = true
+	}
 	for _, key := range slices.Sorted(maps.Keys(r.sights)) {
-		if s := r.sights[key]; !there[key] && s.Entry.Status == piv.Running {
-			list = append(list, s.Entry)
+		if s := r.sights[key]; !there[key] && !s.Declared && s.Entry.Status == piv.Running {
+			list = append(list, r.opts.ofProject(s.Entry))
 		}
 	}
 	return list
 }
 
-// known is what is known of a project besides the registry.
-func (r *round) known(p piv.Project) known {
-	k := known{sight: r.sights[p.Key], watched: len(r.incidents[p.Key]) > 0, vanished: true}
-	for _, there := range r.page.Registry.Projects {
-		if there.Key == p.Key {
-			k.vanished = false
-		}
-	}
-	list := r.recoveries[p.Key]
+// known is what earlier looks have left of one agent.
+type known struct {
+	sight    sight
+	launch   *recovery // the last start of ours; nil: there was none
+	watched  bool      // a human was told of it, and it is watched although the registry calls it stalled
+	vanished bool
+}
+
+func (r *round) known(a agent) known {
+	k := known{sight: r.sights[a.Key], watched: len(r.open(a.Key)) > 0}
+	k.vanished = !slices.ContainsFunc(r.page.Agents, func(b agent) bool { return a.Key == b.Key })
+	list := r.recoveries[a.Key]
 	for i := len(list) - 1; i >= 0 && k.launch == nil; i-- {
 		switch list[i].Step {
 		case started, completed, recovered:
-			k.launch = &list[i]
+			if list[i].Act.Rung.Starts() {
+				k.launch = &list[i]
+			}
 		}
 	}
 	return k
 }
 
-// judge looks at one project and does what is to be done about it.
-func (r *round) judge(ctx context.Context, p piv.Project) error {
-	k := r.known(p)
-	e, target := r.setting.gather(p, k)
-	v := Classify(e, r.opts.policy())
-	if err := r.remember(ctx, p, k, v); err != nil {
-		return err
-	}
-	if v.Stall == noStall {
-		return r.well(ctx, p, k, e, v)
-	}
-	r.summary.Stalled++
-	a := Decide(v, p.ResumePhase(), r.history(p, v), r.opts.policy(), r.now.Wall)
-	log := r.opts.Logger.With(slog.String("project", p.Name), slog.String("stall", string(v.Stall)), slog.String("rule", v.Rule))
-	switch a.Kind {
-	case Skip:
-		log.Debug("left alone", slog.String("reason", a.Reason), slog.String("details", v.Details))
-		return nil
-	case Escalate:
-		log.Warn("a human is told", slog.String("details", v.Details))
-		return r.escalate(ctx, p, v, a, "none: a human is needed")
-	}
-	log.Warn("the orchestrator is restarted", slog.String("details", v.Details))
-	return r.restart(ctx, p, v, a, target)
+// examined is one agent with what was found.
+type examined struct {
+	agent
+	known
+	evidence diagnose.Evidence
+	verdict  diagnose.Verdict
+	body     finding
+	problem  remedy.Problem
 }
 
-// history is what was done about a project before.
-func (r *round) history(p piv.Project, v Verdict) History {
-	h := History{Blind: r.sights[p.Key].Blind}
-	for _, t := range r.recoveries[p.Key] {
-		if t.Step == abandoned {
+// finding is what was found besides the evidence: whom an act would be for.
+type finding struct {
+	target  process.Target
+	process process.Identity // of the agent itself; zero: not known
+	session string           // that could be gone on with
+	tool    time.Time        // when the open tool was started; zero: there is none
+	request string           // the open request for a permission
+	nonce   string           // of it
+	signs   string           // the latest signs of life in one word; "": there are none
+	phase   int
+	body    string // the last lines, or the command that wants a permission
+}
+
+// examine gathers the evidence of all agents and judges it.
+func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
+	var cases []*examined
+	agents := r.agents()
+	if r.page.declared() {
+		*errs = append(*errs, r.sources.refresh(ctx, r, agents))
+	}
+	for _, a := range agents {
+		c := &examined{agent: a, known: r.known(a)}
+		r.gather(c)
+		gone, err := r.remember(ctx, c)
+		if err != nil {
+			*errs = append(*errs, fmt.Errorf("%s: %w", a.Key, err))
+		}
+		if gone {
 			continue
 		}
-		h.Attempts = append(h.Attempts, Attempt{At: t.At, Stall: t.Stall, Phase: t.Phase})
-		h.Last = t.At
+		c.problem = r.problem(c)
+		r.record(c)
+		cases = append(cases, c)
 	}
-	for _, i := range r.incidents[p.Key] {
-		h.Open = h.Open || i.Stall == v.Stall && i.Phase == p.ResumePhase()
-		h.Held = h.Held || i.Stall == Errored
-	}
-	return h
+	return cases
 }
 
-// remember keeps what later looks want to know of this one.
-func (r *round) remember(ctx context.Context, p piv.Project, k known, v Verdict) error {
-	if k.vanished && len(r.incidents[p.Key]) > 0 {
-		return r.dropVanished(ctx, p) // a human has been told; there is nothing left to watch
+// gather collects the evidence of an agent and judges it.
+func (r *round) gather(c *examined) {
+	if c.Declared == nil {
+		c.evidence, c.body.target = r.setting.gatherProject(c.agent, c.known)
+		c.body.phase, c.body.signs = c.Entry.ResumePhase(), c.Entry.Heartbeat
+	} else {
+		c.evidence, c.body = r.setting.gather(c.agent, c.known)
+		c.Entry.Phase = c.body.phase
 	}
-	s := k.sight
-	if r.page.Lost == "" && !k.vanished {
-		beaten := s.Entry.Heartbeat != p.Heartbeat
-		s.Entry = p
-		s.Identity = r.identify(p, s.Identity, beaten)
-		if at, err := piv.ParseTime(p.Heartbeat); err != nil || !at.After(r.now.Wall) {
-			s.Ahead, s.AheadSince = "", time.Time{}
-		} else if s.Ahead != p.Heartbeat {
-			s.Ahead, s.AheadSince = p.Heartbeat, r.now.Wall.Round(0)
-		}
+	c.verdict = diagnose.Classify(c.evidence, c.expect)
+}
+
+func problems(cases []*examined) []remedy.Problem {
+	var list []remedy.Problem
+	for _, c := range cases {
+		list = append(list, c.problem)
 	}
-	if v.Stall == Blind {
-		s.Blind = min(s.Blind+1, blindFor)
+	return list
+}
+
+// remember keeps what later looks want to know of this one. gone says that there is nothing left to look at.
+func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error) {
+	if c.vanished && len(r.open(c.Key)) > 0 {
+		return true, r.dropVanished(ctx, c.agent) // a human has been told; there is nothing left to watch
+	}
+	s := c.known.sight
+	if c.Declared != nil {
+		r.rememberAgent(c, &s)
+	} else if r.page.Lost == "" && !c.vanished {
+		r.rememberProject(c, &s)
+	}
+	if c.verdict.Stall == diagnose.Blind {
+		s.Blind = min(s.Blind+1, c.recovery.BlindFor)
 	} else {
 		s.Blind = 0
 	}
-	if s == k.sight {
-		return nil
+	if c.body.signs != "" && c.body.signs != s.Signs {
+		s.Signs, s.Sequence = c.body.signs, s.Sequence+1
 	}
-	r.sights[p.Key] = s
-	return r.store.setSight(ctx, p.Key, s)
+	r.rememberTrouble(c, &s)
+	was := c.known.sight
+	c.known.sight = s
+	if s == was {
+		return false, nil
+	}
+	r.sights[c.Key] = s
+	return false, r.store.setSight(ctx, c.Key, s)
+}
+
+// rememberProject keeps who wrote the latest heartbeat, and since when one is of the future.
+func (r *round) rememberProject(c *examined, s *sight) {
+	p := c.Entry
+	beaten := s.Entry.Heartbeat != p.Heartbeat
+	s.Entry = p
+	s.Identity = r.identify(p, s.Identity, beaten)
+	if at, err := piv.ParseTime(p.Heartbeat); err != nil || !at.After(r.now.Wall) {
+		s.Ahead, s.AheadSince = "", time.Time{}
+	} else if s.Ahead != p.Heartbeat {
+		s.Ahead, s.AheadSince = p.Heartbeat, r.now.Wall.Round(0)
+	}
 }
 
 // identify is the process that wrote the latest heartbeat, once and for all: later another one may get its number.
@@ -211,113 +272,68 @@ func (r *round) identify(p piv.Project, was process.Identity, beaten bool) proce
 		return was
 	}
 	proc, err := r.opts.processes.Look(p.PID)
-	began := r.now.Wall.Add(-proc.Age)
-	if err != nil || r.now.Wall.Sub(at) > r.opts.Stale || began.After(at.Add(nearDeath)) {
+	if err != nil || r.now.Wall.Add(-proc.Age).After(at.Add(nearDeath)) {
 		return was
 	}
 	return proc.Identity
 }
 
-func (r *round) dropVanished(ctx context.Context, p piv.Project) error {
-	delete(r.sights, p.Key)
-	for _, i := range r.incidents[p.Key] {
-		if err := r.store.do(ctx, func(tx *sql.Tx) error { return closeIncident(ctx, tx, i.ID, r.now.Wall) }); err != nil {
+// sinceJitter is how far two answers to "since when" may lie apart and still mean the same moment.
+const sinceJitter = time.Minute
+
+// rememberTrouble keeps since when something is wrong, so that it stays the same while it goes on.
+func (r *round) rememberTrouble(c *examined, s *sight) {
+	if c.verdict.Well() && c.verdict.Class != diagnose.APIBackoff {
+		s.Trouble = trouble{}
+		return
+	}
+	t := trouble{Class: string(c.verdict.Class), Since: r.now.Wall.Add(-time.Duration(c.verdict.Since)).Round(0)}
+	if c.launch != nil {
+		t.Start = c.launch.ID
+	}
+	if c.verdict.Hold > 0 {
+		t.Until = r.now.Wall.Add(time.Duration(c.verdict.Hold)).Round(0)
+	}
+	if old := s.Trouble; old.Class == t.Class && old.Start == t.Start {
+		t.Since = old.Since
+		if d := t.Until.Sub(old.Until); d.Abs() < sinceJitter {
+			t.Until = old.Until
+		}
+	}
+	s.Trouble = t
+}
+
+// problem is what is wrong, for whoever decides.
+func (r *round) problem(c *examined) remedy.Problem {
+	p := remedy.Problem{Agent: c.Key, Phase: c.body.phase, Sequence: c.sight.Sequence}
+	v := c.verdict
+	if c.sight.Stopped || v.Well() && v.Class != diagnose.APIBackoff {
+		return p
+	}
+	p.Class, p.Stall, p.Confidence = string(v.Class), string(v.Stall), string(v.Confidence)
+	p.Since, p.Until = c.sight.Trouble.Since, c.sight.Trouble.Until
+	if c.Declared != nil {
+		p.Host, p.Account = "this machine", string(c.Kind)
+	}
+	return p
+}
+
+func (r *round) dropVanished(ctx context.Context, a agent) error {
+	delete(r.sights, a.Key)
+	for _, i := range r.open(a.Key) {
+		if err := r.tell(ctx, a, i, escalate.Gone{Why: "it is no longer in the registry"}, nil); err != nil {
 			return err
 		}
 	}
-	return r.store.dropSight(ctx, p.Key)
+	return r.store.dropSight(ctx, a.Key)
 }
 
-// mendRegistry deals with a registry that cannot be used: it is kept aside, a human is told once, and the last good copy
-// takes its place.
-func (r *round) mendRegistry(ctx context.Context) error {
-	news := r.page.Lost != r.lost
-	r.lost = r.page.Lost
-	if r.page.Lost == "" {
-		return errors.Join(r.saveRegistry(ctx), r.closeRegistryIncident(ctx))
-	}
-	if news {
-		r.opts.Logger.Error("the registry cannot be used", slog.String("reason", r.page.Lost))
-	}
-	told := "the last good copy is used"
-	if r.page.Broken != nil {
-		aside, err := r.book.keepAside(r.page)
-		if err != nil {
-			return fmt.Errorf("keep the broken registry aside: %w", err)
-		}
-		told = "kept aside as " + aside
-		if r.book.last != nil {
-			told += "; the last good copy takes its place"
-		}
-	}
-	r.opts.checkpoint("aside")
-	v := Verdict{Rule: "R1", Class: "registry", Stall: Blind, Confidence: High, Details: r.page.Lost}
-	if err := r.escalate(ctx, registryItself, v, Action{Kind: Escalate}, told); err != nil {
-		return err
-	}
-	r.opts.checkpoint("told")
-	if r.page.Broken == nil || r.book.last == nil {
+func (r *round) saveFleet(ctx context.Context, before remedy.Fleet) error {
+	if same(before, r.fleet) {
 		return nil
 	}
-	if err := r.book.restore(r.page); err != nil && !errors.Is(err, piv.ErrChanged) && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	// The heartbeats in the copy are old; everybody writes a new one into it soon.
-	r.grace, r.why = r.now.Wall.Add(resumeGrace), "the registry was restored only just"
-	r.setting.grace = r.why
-	return r.store.setFact(ctx, "grace", r.grace)
+	return r.store.setFact(ctx, "fleet", r.fleet)
 }
 
-// registryItself stands for the registry where a project is told of.
-var registryItself = piv.Project{Name: "registry", Phase: piv.NoPhase, LastCompleted: piv.NoPhase}
-
-// saveRegistry makes the registry the last good copy, unless it lacks somebody who was running: then a broken one may
-// have been taken for a good one by another writer.
-func (r *round) saveRegistry(ctx context.Context) error {
-	there := map[string]bool{}
-	for _, p := range r.page.Registry.Projects {
-		there[p.Key] = true
-	}
-	for key, s := range r.sights {
-		if s.Entry.Status == piv.Running && !there[key] {
-			return nil
-		}
-	}
-	return r.book.save(ctx)
-}
-
-// registryQuiet is how long a registry must be in order until its next breaking is news.
-const registryQuiet = time.Hour
-
-func (r *round) closeRegistryIncident(ctx context.Context) error {
-	for _, i := range r.incidents[registryItself.Key] {
-		if r.now.Wall.Sub(i.Opened) < registryQuiet {
-			continue
-		}
-		if err := r.store.do(ctx, func(tx *sql.Tx) error { return closeIncident(ctx, tx, i.ID, r.now.Wall) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tellStatuses lets the registry say of whom a human was told. Whoever beats again says "running" itself.
-func (r *round) tellStatuses(ctx context.Context) error {
-	if r.page.Lost != "" || ctx.Err() != nil {
-		return nil
-	}
-	incidents, err := r.store.openIncidents(ctx)
-	if err != nil {
-		return err
-	}
-	var changes []piv.Change
-	for _, p := range r.page.Registry.Projects {
-		list := incidents[p.Key]
-		if len(list) == 0 || p.Status != piv.Running {
-			continue
-		}
-		status := statusAfter(list[len(list)-1].Stall)
-		changes = append(changes, piv.Change{Key: p.Key, Status: &status})
-	}
-	return r.book.change(changes, r.now.Wall)
-}
+// do runs f in one transaction.
+func (r *round) do(ctx context.Context, f func(tx *sql.Tx) error) error { return r.store.do(ctx, f) }

@@ -6,27 +6,33 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/notify"
+	"github.com/outlive-mcp/outlive/internal/hooks"
+	"github.com/outlive-mcp/outlive/internal/vendors"
 )
 
 // Monitor watches one home. Only one does at a time.
 type Monitor struct {
-	opts   Options
-	lock   *lock
-	store  *store
-	book   *book
-	outbox *notify.Outbox
-	posted chan struct{} // something is in the outbox
+	opts    Options
+	lock    *lock
+	store   *store
+	book    *book
+	sources *sources
+	tellers tellers
+	alarms  alarms
+	seen    atomic.Pointer[page] // the last reading of the registry, for whoever is not the loop
 
 	last   Moment // of the last look
 	sleeps []Sleep
-	grace  time.Time // until when silence is no evidence; zero: it is
-	why    string    // the same in words
-	told   string    // the last error that was logged: once is enough
-	lost   string    // the same of the registry
-	swept  time.Time // when what is long over was removed last
+	grace  time.Time         // until when silence is no evidence; zero: it is
+	why    string            // the same in words
+	told   string            // the last error that was logged: once is enough
+	lost   string            // the same of the registry
+	swept  time.Time         // when what is long over was removed last
+	judged map[string]string // agent: its last verdict that was recorded
 }
 
 // Open takes a home: its lock, its PID file and its database, all of which [Monitor.Close] gives back. The error is a
@@ -43,7 +49,7 @@ func Open(ctx context.Context, opts Options) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{opts: opts, lock: l, posted: make(chan struct{}, 1)}
+	m := &Monitor{opts: opts, lock: l, judged: map[string]string{}}
 	if err := m.load(ctx, opts.Database()); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -56,10 +62,11 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 	if m.store, err = openStore(ctx, database); err != nil {
 		return err
 	}
-	if m.outbox, err = notify.NewOutbox(ctx, m.store.db, m.opts.Chat); err != nil {
-		return err
-	}
-	if m.book, err = openBook(ctx, m.opts.Registry, m.store); err != nil {
+	m.sources = &sources{home: m.opts.Home, procs: m.opts.processes, reader: vendors.NewReader(vendors.Options{
+		ClaudeDir: m.opts.ClaudeDir, CodexDir: m.opts.CodexDir, GeminiDir: m.opts.GeminiDir, OpenCodeDB: m.opts.OpenCodeDB,
+		OpenFiles: m.opts.processes.Files,
+	})}
+	if m.book, err = openBook(ctx, m.opts, m.store); err != nil {
 		return err
 	}
 	if m.sleeps, err = m.store.sleeps(ctx); err != nil {
@@ -71,36 +78,49 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 	if m.last.Boot == "" { // clocks of another run, which ours cannot be compared with
 		m.last = Moment{}
 	}
-	_, err = m.store.fact(ctx, "grace", &m.grace)
+	if _, err = m.store.fact(ctx, "grace", &m.grace); err != nil {
+		return err
+	}
 	m.why = "the registry was restored, or the machine slept, only just"
-	return errors.Join(err, m.outbox.Retry(ctx))
+	p := m.book.read(ctx)
+	m.seen.Store(&p)
+	if err := m.openTellers(ctx, &p); m.tellers.outbox == nil {
+		return err
+	} else if err != nil {
+		m.opts.Logger.Error("not everybody can be told", slog.Any("error", err))
+	}
+	return m.tellers.outbox.Retry(ctx)
 }
 
 // Close gives the home back. Nothing has to be brought to an end first.
 func (m *Monitor) Close() error {
+	m.closeTellers()
 	var err error
+	if m.sources != nil {
+		err = m.closeAlarms()
+	}
 	if m.store != nil {
-		err = m.store.close()
+		err = errors.Join(err, m.store.close())
 	}
 	return errors.Join(err, m.lock.release())
 }
 
-// Run watches until ctx ends: one cycle at once and one each interval (S4), and a look in between every five seconds,
-// which says something only when there is something to do. The error is never a cycle's: those are told and tried again.
+// Run watches until ctx ends: one cycle at once and one each interval (S4). In between it looks every five seconds, and
+// whenever something asks for it, and says something only when there is something to do. The error is never a cycle's:
+// those are told and tried again.
 func (m *Monitor) Run(ctx context.Context) error {
-	done := make(chan struct{})
-	if m.opts.Sender != nil {
-		go func() {
-			defer close(done)
-			m.post(ctx)
-		}()
-	} else {
-		close(done)
+	if !m.opts.deaf {
+		m.openAlarms()
 	}
-	defer func() { <-done }()
+	m.carry(ctx)
+	if m.opts.Answer {
+		release, err := hooks.Announce(ctx, hooks.Dir(m.opts.Home))
+		if err != nil {
+			return fmt.Errorf("monitor: %w", err)
+		}
+		defer func() { _ = release() }() // it ends with us all the same
+	}
 	pause := min(m.opts.Interval, lookEvery)
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
 	var next time.Time // of the next cycle
 	for {
 		s, err := m.look(ctx)
@@ -108,14 +128,15 @@ func (m *Monitor) Run(ctx context.Context) error {
 			return nil
 		}
 		m.complain(err)
+		if m.opts.Looked != nil {
+			m.opts.Looked(err)
+		}
 		if t := time.Now(); !t.Before(next) || s.acted() {
 			m.report(ctx, s)
-			next = t.Add(m.opts.Interval - pause/2) // ticks may come a little early or late
+			next = t.Add(m.opts.Interval - pause/2) // looks may come a little early or late
 		}
-		select {
-		case <-ctx.Done():
+		if !m.wait(ctx.Done(), pause) {
 			return nil
-		case <-ticker.C:
 		}
 	}
 }
@@ -142,11 +163,11 @@ func (m *Monitor) Once(ctx context.Context) (Summary, error) {
 	if err == nil {
 		m.report(ctx, s)
 	}
-	if m.opts.Sender != nil {
-		ctx, cancel := context.WithTimeout(ctx, drainTime)
-		defer cancel()
-		m.drain(ctx)
-	}
+	sending, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	m.opts.checkpoint("send-before")
+	m.tellers.outbox.Drain(sending)
+	m.opts.checkpoint("send-after")
 	return s, err
 }
 
@@ -156,7 +177,7 @@ func (m *Monitor) report(ctx context.Context, s Summary) {
 	err := m.store.setFact(ctx, "moment", m.last)
 	if m.last.Wall.Sub(m.swept) > sweepEvery {
 		m.swept = m.last.Wall
-		err = errors.Join(err, m.store.forget(ctx, m.last.Wall))
+		err = errors.Join(err, m.store.forget(ctx, m.last.Wall), m.tellers.outbox.Forget(ctx))
 	}
 	if err != nil && ctx.Err() == nil {
 		m.opts.Logger.Error("the state cannot be kept", slog.Any("error", err))
@@ -178,65 +199,5 @@ func (s Summary) String() string {
 
 func (s Summary) acted() bool { return s.Recovered > 0 || s.Escalated > 0 }
 
-// wake tells the postman.
-func (m *Monitor) wake() {
-	select {
-	case m.posted <- struct{}{}:
-	default:
-	}
-}
-
-// lastWords is how long a message may still take when the monitor is asked to end.
-const lastWords = 3 * time.Second
-
-// post is the postman: it sends what is in the outbox until ctx ends.
-func (m *Monitor) post(ctx context.Context) {
-	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(lastWords, cancel)
-		context.AfterFunc(sending, func() { timer.Stop() })
-	})
-	defer stop()
-	for ctx.Err() == nil {
-		next := m.deliver(sending)
-		var due <-chan time.Time
-		if !next.IsZero() {
-			timer := time.NewTimer(time.Until(next))
-			defer timer.Stop()
-			due = timer.C
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.posted:
-		case <-due:
-		}
-	}
-}
-
-// drain sends what is due before ctx ends.
-func (m *Monitor) drain(ctx context.Context) {
-	end, _ := ctx.Deadline()
-	for {
-		next := m.deliver(ctx)
-		if next.IsZero() || next.After(end) || ctx.Err() != nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Until(next)):
-		}
-	}
-}
-
-func (m *Monitor) deliver(ctx context.Context) (next time.Time) {
-	m.opts.checkpoint("send-before")
-	next, err := m.outbox.Deliver(ctx, time.Now(), m.opts.Sender)
-	m.opts.checkpoint("send-after")
-	if err != nil && ctx.Err() == nil {
-		m.opts.Logger.Warn("a message was not sent", slog.Any("error", err), slog.Time("next", next))
-	}
-	return next
-}
+// Database is where what outlasts a run is kept.
+func (o Options) Database() string { return filepath.Join(o.Home, "monitor.db") }

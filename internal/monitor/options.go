@@ -1,9 +1,12 @@
 package monitor
 
 import (
+	"database/sql"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/notify"
@@ -47,16 +50,33 @@ type Options struct {
 	// (PIV_MAX_RESTART_ATTEMPTS).
 	Restarts int
 
-	// Command restarts an orchestrator, in its project's directory. nil: S4's, npx tsx .claude/orchestrator/src/index.ts.
+	// Command restarts an orchestrator of S4's registry, in its project's directory. nil: S4's, npx tsx
+	// .claude/orchestrator/src/index.ts.
 	Command []string
-	// Environ is what it gets. nil: nothing at all.
+	// Environ is what everything that is started gets. nil: nothing at all.
 	Environ []string
+	// Wrapper is put before the command of a declared agent, with the agent's name and "--" behind it, so that its output
+	// and its end are seen. nil: nothing is.
+	Wrapper []string
+	// UserHome is what ~/ stands for in a registry of version 2. "": such paths are a mistake.
+	UserHome string
 
-	// Sender tells a human, in the chat Chat. nil: nobody is told, the improvement log says so.
-	Sender notify.Sender
-	Chat   string
-	// ClaudeDir is where Claude Code keeps the state of its sessions. "": it is not looked at.
-	ClaudeDir string
+	// Channels tell a human, whatever the registry says; all of them of whatever has no channels of its own.
+	Channels map[string]notify.Channel
+	// OpenChannel opens one that a registry names. nil: those cannot be used.
+	OpenChannel func(address string) (notify.Channel, error)
+	// Listen makes whoever hears answers from channels: it gets the database, the names of the channels and whom the
+	// answers are for. nil: nobody listens.
+	Listen func(db *sql.DB, channels []string, to notify.Applier) ([]*notify.Updates, error)
+
+	// Where agents' CLIs keep their state. "": it is not looked at. OpenCode's is a database.
+	ClaudeDir, CodexDir, GeminiDir, OpenCodeDB string
+	// Answer says that requests for a permission are answered here: hooks wait for it then.
+	Answer bool
+	// Record is a file that the evidence of declared agents is appended to whenever a verdict changes. "": nowhere.
+	Record string
+	// Looked is called after each look, whatever it found: the sign that this monitor itself works. nil: nobody.
+	Looked func(error)
 
 	// Out gets S4's summary line of each cycle. nil: nobody.
 	Out io.Writer
@@ -67,13 +87,11 @@ type Options struct {
 	clock      func() Moment
 	processes  processes
 	checkpoint func(step string)
+	deaf       bool // no event asks for a look, only the clock
 }
 
 // defaultCommand is S4's.
 var defaultCommand = []string{"npx", "tsx", ".claude/orchestrator/src/index.ts"}
-
-// Database is where what outlasts a run is kept.
-func (o Options) Database() string { return filepath.Join(o.Home, "monitor.db") }
 
 func (o Options) withDefaults() Options {
 	orPath := func(p *string, name string) {
@@ -115,7 +133,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// policy is what of the options the decisions need.
-func (o Options) policy() Policy {
-	return Policy{Stale: o.Stale, Restarts: o.Restarts, Pace: min(o.Interval, time.Minute)}
+// pace is the least time between two acts on one project of S4's.
+func (o Options) pace() time.Duration { return min(o.Interval, time.Minute) }
+
+// tiers are the channels for whoever has none of its own.
+func (o Options) tiers() [][]string {
+	if len(o.Channels) == 0 {
+		return nil
+	}
+	return [][]string{slices.Sorted(maps.Keys(o.Channels))}
 }
+
+// redact takes secrets out of what may be kept and sent.
+func (o Options) redact(s string) string { return notify.Redact(s) }

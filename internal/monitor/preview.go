@@ -7,61 +7,102 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
-	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/diagnose"
+	"github.com/outlive-mcp/outlive/internal/escalate"
+	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/remedy"
+	"github.com/outlive-mcp/outlive/internal/roster"
 )
 
-// Finding is what a monitor would do about one project.
+// Finding is what a monitor sees of one agent now, and what it would do.
 type Finding struct {
-	Project piv.Project
-	Verdict Verdict
-	Action  Action
+	Key, Name, Path string
+	Kind            roster.Kind
+	Phase           string // as people write it
+	Evidence        diagnose.Evidence
+	Policy          diagnose.Policy // that it is judged by
+	Verdict         diagnose.Verdict
+	Trace           diagnose.Trace // of every rule
+	Decision        remedy.Decision
+	Action          string // the decision, in S4's words where it is S4's
+	Process         process.Identity
+	Session         string
+	Acts            []remedy.Act        // that were done, the oldest first
+	Incidents       []escalate.Incident // that are not over
+	Stopped         bool                // by a person
 }
 
 // String is one line for people.
 func (f Finding) String() string {
-	s := fmt.Sprintf("%s (Phase %s): ", f.Project.Name, piv.PhaseName(f.Project.ResumePhase()))
-	if f.Verdict.Stall == noStall {
-		return s + f.Verdict.Class + ": " + f.Verdict.Details
+	s := fmt.Sprintf("%s (Phase %s): ", f.Name, f.Phase)
+	if f.Verdict.Stall == diagnose.NoStall {
+		return s + string(f.Verdict.Class) + ": " + f.Verdict.Details
 	}
-	s += fmt.Sprintf("%s [%s %s, %s confidence]: %s -> %s", f.Verdict.Stall, f.Verdict.Rule, f.Verdict.Class, f.Verdict.Confidence, f.Verdict.Details, f.Action.Kind)
-	if f.Action.Kind == Skip {
-		return s + " (" + f.Action.Reason + ")"
+	s += fmt.Sprintf("%s [%s %s, %s confidence]: %s -> %s", f.Verdict.Stall, f.Verdict.Rule, f.Verdict.Class, f.Verdict.Confidence, f.Verdict.Details, f.Action)
+	if f.Decision.Rung == remedy.Nothing {
+		return s + " (" + f.Decision.Reason + ")"
 	}
-	return s + fmt.Sprintf(" (%d of %d restarts used)", f.Action.Count, f.Action.Max)
+	return s + fmt.Sprintf(" (%d of %d restarts used)", f.Decision.Budget.Used, f.Decision.Budget.Max)
 }
 
-// Preview says what a cycle would do now (--dry-run), and does nothing: no signal, no message, no file is touched, and
-// a monitor may run beside it. lost says why the registry cannot be used; "" when it can.
-func Preview(ctx context.Context, opts Options) (list []Finding, lost string, err error) {
+// View is everything that a monitor sees now.
+type View struct {
+	Findings []Finding
+	Roster   *roster.Roster // nil: S4's registry
+	Lost     string         // why the registry cannot be used; "": it can
+	Running  int            // the PID of the monitor that has the home; 0: none
+	At       time.Time
+}
+
+// Inspect looks as a cycle would (--dry-run), and does nothing: no signal, no message, no file is touched, and a monitor
+// may run beside it.
+func Inspect(ctx context.Context, opts Options) (view View, err error) {
 	opts = opts.withDefaults()
 	dir, err := os.MkdirTemp("", "outlive-monitor-")
 	if err != nil {
-		return nil, "", fmt.Errorf("dry run: %w", err)
+		return View{}, fmt.Errorf("inspect: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	// What is known from earlier cycles is looked at in a copy.
 	copied := filepath.Join(dir, "monitor.db")
 	for _, suffix := range []string{"", "-wal"} {
 		if err := copyFile(opts.Database()+suffix, copied+suffix); err != nil {
-			return nil, "", fmt.Errorf("dry run: %w", err)
+			return View{}, fmt.Errorf("inspect: %w", err)
 		}
 	}
-	m := &Monitor{opts: opts, posted: make(chan struct{}, 1)}
+	opts.Record, opts.OpenChannel = "", nil
+	m := &Monitor{opts: opts, judged: map[string]string{}}
 	if err := m.load(ctx, copied); err != nil {
-		return nil, "", err
+		return View{}, err
 	}
 	defer func() { err = errors.Join(err, m.store.close()) }()
 	r, err := m.begin(ctx)
 	if err != nil {
-		return nil, "", err
+		return View{}, err
 	}
-	for _, p := range r.projects() {
-		e, _ := r.setting.gather(p, r.known(p))
-		v := Classify(e, opts.policy())
-		list = append(list, Finding{p, v, Decide(v, p.ResumePhase(), r.history(p, v), opts.policy(), r.now.Wall)})
+	view = View{Roster: r.page.Roster, Lost: r.page.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
+	var errs []error // what cannot be read is in the evidence
+	for _, c := range r.examine(ctx, &errs) {
+		view.Findings = append(view.Findings, r.finding(c))
 	}
-	return list, r.page.Lost, nil
+	return view, nil
+}
+
+func (r *round) finding(c *examined) Finding {
+	d := r.decide(c)
+	f := Finding{
+		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
+		Evidence: c.redacted(r.opts), Policy: c.expect, Verdict: c.verdict, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
+		Process: c.body.process, Session: c.body.session, Acts: acts(r.recoveries[c.Key]), Incidents: r.open(c.Key), Stopped: c.sight.Stopped,
+	}
+	if c.Declared == nil {
+		f.Action = d.S4Action()
+	} else if f.Action = string(d.Rung); d.Rung == remedy.Nothing {
+		f.Action = "wait"
+	}
+	return f
 }
 
 func copyFile(from, to string) error {

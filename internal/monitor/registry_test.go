@@ -150,9 +150,10 @@ func TestPreview(t *testing.T) {
 	}
 	defer m.Close()
 	before := w.read("registry.yaml")
-	list, lost, err := Preview(t.Context(), w.opts)
-	if err != nil || lost != "" || len(list) != 2 {
-		t.Fatal(list, lost, err)
+	view, err := Inspect(t.Context(), w.opts)
+	list := view.Findings
+	if err != nil || view.Lost != "" || len(list) != 2 || view.Running != os.Getpid() {
+		t.Fatalf("%+v, %v", view, err)
 	}
 	want := "shop (Phase 3): orchestrator_crashed [R2 crashed, high confidence]: heartbeat 1h0m0s ago; PID 1001 is dead -> restart (0 of 5 restarts used)"
 	if got := list[0].String(); got != want {

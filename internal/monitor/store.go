@@ -26,9 +26,11 @@ CREATE TABLE IF NOT EXISTS sight    (project TEXT PRIMARY KEY, data TEXT NOT NUL
 CREATE TABLE IF NOT EXISTS recovery (id INTEGER PRIMARY KEY, project TEXT NOT NULL, stall TEXT NOT NULL, phase INTEGER NOT NULL,
 	at INTEGER NOT NULL, step TEXT NOT NULL, data TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS recovery_project ON recovery (project, at);
-CREATE TABLE IF NOT EXISTS incident (id INTEGER PRIMARY KEY, project TEXT NOT NULL, stall TEXT NOT NULL, phase INTEGER NOT NULL,
-	opened INTEGER NOT NULL, closed INTEGER NOT NULL DEFAULT 0, data TEXT NOT NULL);
-CREATE UNIQUE INDEX IF NOT EXISTS incident_open ON incident (project, stall, phase) WHERE closed = 0;
+CREATE TABLE IF NOT EXISTS trouble  (id TEXT PRIMARY KEY, agent TEXT NOT NULL, opened INTEGER NOT NULL, resolved INTEGER NOT NULL DEFAULT 0,
+	due INTEGER NOT NULL DEFAULT 0, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS wish     (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, agent TEXT NOT NULL, verb TEXT NOT NULL, data TEXT NOT NULL,
+	done INTEGER NOT NULL DEFAULT 0, answer TEXT NOT NULL DEFAULT '');
+CREATE TABLE IF NOT EXISTS ping     (agent TEXT PRIMARY KEY, data TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS journal  (id INTEGER PRIMARY KEY, entry TEXT NOT NULL, written INTEGER NOT NULL DEFAULT 0);
 `
 
@@ -85,7 +87,8 @@ func (s *store) forget(ctx context.Context, now time.Time) error {
 		for _, q := range []string{
 			`DELETE FROM sleep WHERE ended < ?`,
 			`DELETE FROM recovery WHERE at < ? AND id NOT IN (SELECT max(id) FROM recovery GROUP BY project)`,
-			`DELETE FROM incident WHERE closed > 0 AND closed < ?`,
+			`DELETE FROM trouble WHERE resolved > 0 AND resolved < ?`,
+			`DELETE FROM wish WHERE done > 0 AND done < ?`,
 		} {
 			_, err := tx.ExecContext(ctx, q, before)
 			errs = append(errs, err)
@@ -109,11 +112,17 @@ func (s *store) fact(ctx context.Context, name string, v any) (bool, error) {
 }
 
 func (s *store) setFact(ctx context.Context, name string, v any) error {
+	return setFact(ctx, s.db, name, v)
+}
+
+func setFact(ctx context.Context, db interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+}, name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = s.db.ExecContext(ctx, `INSERT INTO fact VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET data = excluded.data`, name, string(data))
+	_, err = db.ExecContext(ctx, `INSERT INTO fact VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET data = excluded.data`, name, string(data))
 	return err
 }
 
@@ -130,15 +139,56 @@ func (s *store) addSleep(ctx context.Context, p Sleep) error {
 	return err
 }
 
-// sight is what was seen of a project before.
+// sight is what was seen of an agent before.
 type sight struct {
 	Entry    piv.Project      `json:"entry"`
-	Identity process.Identity `json:"identity"` // of the registry's process, as long as its heartbeats were fresh
+	Declared bool             `json:"declared,omitempty"` // by a registry of version 2
+	Identity process.Identity `json:"identity,omitzero"`  // of its process, when it was last sure which one that is
+	Gone     time.Time        `json:"gone,omitzero"`      // when that was first seen to have ended
 	// Ahead is a heartbeat of the future, and AheadSince when it was first seen: it is fresh until it has not changed
 	// for as long as any other may be old.
 	Ahead      string    `json:"ahead,omitempty"`
 	AheadSince time.Time `json:"ahead_since,omitzero"`
-	Blind      int       `json:"blind,omitempty"` // looks in a row
+	Blind      int       `json:"blind,omitempty"` // looks in a row that could not be judged
+
+	// Signs are the latest signs of life in one word, and Sequence how often they have changed.
+	Signs    string `json:"signs,omitempty"`
+	Sequence int64  `json:"sequence,omitempty"`
+	Session  string `json:"session,omitempty"` // that can be gone on with
+	Phase    int    `json:"phase,omitempty"`
+
+	Trouble trouble   `json:"trouble,omitzero"`
+	Reset   time.Time `json:"reset,omitzero"`    // when a person gave all budgets back
+	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it: nothing is done until it lives again
+	AtRest  bool      `json:"at_rest,omitempty"` // it had nothing to do when it was last seen alive
+
+	// Asks is what a hook has said last of a permission, until the agent goes on.
+	Asks hookState `json:"asks,omitzero"`
+	// CPU is what the descendants had used at a time.
+	CPU cpuMark `json:"cpu,omitzero"`
+}
+
+// trouble is what was wrong at the last look. Since it is the same, its beginning is.
+type trouble struct {
+	Class string    `json:"class,omitempty"`
+	Start int64     `json:"start,omitempty"` // the last start of ours before it
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// hookState is a permission that an agent has asked for at its own dialog.
+type hookState struct {
+	Tool string    `json:"tool,omitempty"`
+	Text string    `json:"text,omitempty"`
+	At   time.Time `json:"at,omitzero"`
+}
+
+// cpuMark is one reading of the processor time of an agent's descendants.
+type cpuMark struct {
+	Used  time.Duration `json:"used,omitempty"`
+	Share float64       `json:"share,omitempty"` // of one core, between the last two readings
+	Known bool          `json:"known,omitempty"`
+	Up    time.Duration `json:"up,omitempty"` // the machine's awake clock at the reading
 }
 
 func (s *store) sights(ctx context.Context) (map[string]sight, error) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,16 +35,22 @@ type world struct {
 	stopped  []int // leaders, by number
 	started  []process.Launch
 	said     []string // to the human
-	sendErr  error
-	out      strings.Builder
+	shown    []notify.Message
+	parents  map[int]int
+	args     map[int][]string
+	used     map[int]time.Duration
+
+	interrupted []int
+	sendErr     error
+	out         strings.Builder
 }
 
 func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, home: t.TempDir(), wall: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC), mono: 10 * time.Hour, boot: "b1",
-		living: map[int]process.Process{},
+		living: map[int]process.Process{}, parents: map[int]int{}, args: map[int][]string{}, used: map[int]time.Duration{},
 	}
-	w.opts = Options{Home: w.home, Sender: w, Chat: "42", Out: &w.out, clock: w.now, processes: w}
+	w.opts = Options{Home: w.home, Channels: map[string]notify.Channel{"telegram": w}, Out: &w.out, clock: w.now, processes: w, deaf: true}
 	return w
 }
 
@@ -107,12 +115,47 @@ func (w *world) Start(l process.Launch) (process.Identity, error) {
 	return w.living[pid].Identity, nil
 }
 
-func (w *world) Send(_ context.Context, _ string, text notify.Text) (int, error) {
+func (w *world) Send(_ context.Context, m notify.Message) (string, error) {
 	if w.sendErr != nil {
-		return 0, w.sendErr
+		return "", w.sendErr
 	}
-	w.said = append(w.said, text.Body)
-	return len(w.said), nil
+	w.said = append(w.said, m.Text.Body)
+	w.shown = append(w.shown, m)
+	return strconv.Itoa(len(w.said)), nil
+}
+
+// Update implements [notify.Editor]: the message stands as it was said first, and as it is shown now.
+func (w *world) Update(_ context.Context, ref string, m notify.Message) error {
+	if w.sendErr != nil {
+		return w.sendErr
+	}
+	n, err := strconv.Atoi(ref)
+	if err != nil {
+		return err
+	}
+	w.shown[n-1] = m
+	return nil
+}
+
+func (w *world) All() []process.Entry {
+	var all []process.Entry
+	for _, pid := range slices.Sorted(maps.Keys(w.living)) {
+		p := w.living[pid]
+		all = append(all, process.Entry{Identity: p.Identity, Parent: w.parents[pid], Age: p.Age, CPU: w.used[pid]})
+	}
+	return all
+}
+
+func (w *world) Args(pid int) []string { return w.args[pid] }
+
+func (w *world) Files(int) []string { return nil }
+
+func (w *world) Interrupt(id process.Identity) error {
+	if w.living[id.PID].Identity != id {
+		return os.ErrProcessDone
+	}
+	w.interrupted = append(w.interrupted, id.PID)
+	return nil
 }
 
 // entry is a project of the registry as the original writes it. No number stands for null.

@@ -6,189 +6,191 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
 	"time"
-)
-
-// Schema makes the outbox's table. The caller runs it on its database.
-const Schema = `CREATE TABLE IF NOT EXISTS outbox (
-	id         INTEGER PRIMARY KEY,
-	key        TEXT NOT NULL UNIQUE,          -- what it is about: nothing is put twice
-	text       TEXT NOT NULL,                 -- JSON of Text
-	state      TEXT NOT NULL DEFAULT 'queued',-- queued, sending, sent, dropped
-	tries      INTEGER NOT NULL DEFAULT 0,
-	not_before INTEGER NOT NULL DEFAULT 0,    -- Unix milliseconds
-	unsure     INTEGER NOT NULL DEFAULT 0,    -- it may have arrived already
-	plain      INTEGER NOT NULL DEFAULT 0,    -- send without entities
-	message    INTEGER NOT NULL DEFAULT 0,    -- its number in the chat
-	error      TEXT NOT NULL DEFAULT ''
-)`
-
-// Sender sends one message. [Telegram] is one.
-type Sender interface {
-	Send(ctx context.Context, chat string, text Text) (id int, err error)
-}
-
-// Pauses of the outbox.
-const (
-	messagePause = time.Second     // between two messages to one chat (S4: 1 message a second)
-	firstRetry   = 2 * time.Second // after an unreachable server, doubled up to lastRetry
-	lastRetry    = 5 * time.Minute
-	refusedRetry = time.Hour // after a dead token: a human may have dealt with it
 )
 
 // again marks a message that may have arrived before.
 const again = "\n\n(sent again: whether the first one arrived is not known)"
 
-// Outbox keeps messages until they are sent.
+// ErrNoChannel says that a message is for a channel that does not exist.
+var ErrNoChannel = errors.New("no such channel")
+
+// Outbox keeps messages until they are sent, for each of its channels by itself: one that is slow or dead holds up no
+// other. [Outbox.Put] may be called by everybody, each channel's [Outbox.Deliver] by one goroutine at a time.
 type Outbox struct {
-	db   *sql.DB
-	chat string
-	last time.Time // of the last message that was sent
+	db     *sql.DB
+	logger *slog.Logger
+	lanes  map[string]*lane
 }
 
-// NewOutbox returns the outbox of a database that has run [Schema]. Only one may deliver from it at a time. What was
-// being sent when an earlier one was killed is sent again, marked.
-func NewOutbox(ctx context.Context, db *sql.DB, chat string) (*Outbox, error) {
-	_, err := db.ExecContext(ctx, `UPDATE outbox SET state = 'queued', unsure = 1 WHERE state = 'sending'`)
+// lane is one channel's part of the outbox.
+type lane struct {
+	name    string
+	channel Channel
+	wake    chan struct{}
+	sent    []time.Time // the last messages, oldest first: what [Pace] wants to know
+	told    string      // the failure that was logged last: once is enough
+
+	// unsettled is what became of a message and could not be written down yet.
+	unsettled func(ctx context.Context) error
+}
+
+// NewOutbox returns the outbox of a database that has run [Schema]. Only one process may deliver from it at a time. What
+// was being sent when an earlier one was killed is sent again, marked. What waits for a channel that is not among
+// channels waits until it is. logger nil: nobody.
+func NewOutbox(ctx context.Context, db *sql.DB, channels map[string]Channel, logger *slog.Logger) (*Outbox, error) {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	_, err := db.ExecContext(ctx, `UPDATE outbox_message SET state = 'queued', unsure = 1 WHERE state = 'sending'`)
 	if err != nil {
 		return nil, fmt.Errorf("outbox: %w", err)
 	}
-	return &Outbox{db: db, chat: chat}, nil
+	o := &Outbox{db: db, logger: logger, lanes: map[string]*lane{}}
+	for name, c := range channels {
+		if c == nil {
+			return nil, fmt.Errorf("outbox: channel %s: %w", name, ErrNoChannel)
+		}
+		o.lanes[name] = &lane{name: name, channel: c, wake: make(chan struct{}, 1)}
+		if err := o.follow(ctx, o.lanes[name]); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
 }
 
-// Put queues a message within tx, so that it is there exactly if what it tells is. A long one becomes several. A key
-// that was put before is passed over.
-func Put(ctx context.Context, tx *sql.Tx, key string, text Text) error {
-	for i, part := range text.Split(MessageLimit - len(again)) {
-		b, err := json.Marshal(part)
-		if err != nil {
-			return fmt.Errorf("outbox: %w", err)
-		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO outbox (key, text) VALUES (?, ?) ON CONFLICT (key) DO NOTHING`,
-			fmt.Sprintf("%s/%d", key, i), string(b))
-		if err != nil {
+// follow sets the address that a channel has moved to, unless it has been given another one since.
+func (o *Outbox) follow(ctx context.Context, l *lane) error {
+	m, ok := l.channel.(Mover)
+	if !ok {
+		return nil
+	}
+	var from, to string
+	err := o.db.QueryRowContext(ctx, `SELECT moved_from, moved_to FROM outbox_channel WHERE name = ?`, l.name).Scan(&from, &to)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("outbox: %w", err)
+	}
+	if to != "" && from == m.Address() {
+		m.MoveTo(to)
+	}
+	return nil
+}
+
+// Channels are the names of the channels, in order.
+func (o *Outbox) Channels() []string { return slices.Sorted(maps.Keys(o.lanes)) }
+
+// Put queues a message for a channel within tx, so that it is there exactly if what it tells is; secrets are taken out
+// of it first. A key that was put before is passed over. A state of a thread takes the place of an older one that still
+// waits. Call [Outbox.Wake] after the commit. The error is an [ErrNoChannel], an [ErrCallback] or the database's.
+func (o *Outbox) Put(ctx context.Context, tx *sql.Tx, channel string, m Message) error {
+	l, ok := o.lanes[channel]
+	if !ok {
+		return fmt.Errorf("outbox: %s: %w", channel, ErrNoChannel)
+	}
+	if err := m.check(); err != nil {
+		return fmt.Errorf("outbox: %w", err)
+	}
+	for _, part := range m.redacted().parts(l.limit() - len(again)) {
+		if err := putPart(ctx, tx, channel, part); err != nil {
 			return fmt.Errorf("outbox: %w", err)
 		}
 	}
 	return nil
 }
 
-// entry is one message of the outbox.
-type entry struct {
-	id            int64
-	text          Text
-	tries         int
-	notBefore     time.Time
-	unsure, plain bool
+func (l *lane) limit() int {
+	if s, ok := l.channel.(Sized); ok {
+		return max(s.Limit(), 2*len(again))
+	}
+	return MessageLimit
 }
 
-// Deliver sends the oldest message, if it is due, and returns when to call again: zero when nothing waits. Messages keep
-// their order, so one that has to wait holds up those behind it. The error is a [SendError] of the message, which the
-// outbox has dealt with, or the database's.
-func (o *Outbox) Deliver(ctx context.Context, now time.Time, s Sender) (next time.Time, err error) {
-	e, err := o.oldest(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return time.Time{}, nil
-	}
+// putPart queues one message as it will be sent.
+func putPart(ctx context.Context, tx *sql.Tx, channel string, m Message) error {
+	b, err := json.Marshal(m)
 	if err != nil {
-		return now.Add(firstRetry), fmt.Errorf("outbox: %w", err)
+		return err
 	}
-	due := e.notBefore
-	if rest := o.last.Add(messagePause); rest.After(due) {
-		due = rest
+	r, err := tx.ExecContext(ctx, `INSERT INTO outbox_message (channel, key, thread, message) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		channel, m.Key, m.Thread, string(b))
+	if err != nil {
+		return err
 	}
-	if due.After(now) {
-		return due, nil
+	if n, err := r.RowsAffected(); err != nil || n == 0 || m.Thread == "" {
+		return err
 	}
-	// Written down before it is done: whoever comes after a kill knows that it may have arrived.
-	if _, err := o.db.ExecContext(ctx, `UPDATE outbox SET state = 'sending' WHERE id = ?`, e.id); err != nil {
-		return now.Add(firstRetry), fmt.Errorf("outbox: %w", err)
-	}
-	text := e.text
-	if e.plain {
-		text.Bold = nil
-	}
-	if e.unsure {
-		text.Body += again
-	}
-	id, sendErr := s.Send(ctx, o.chat, text)
-	// The request is over, whatever became of ctx; what is known now must not be lost.
-	return o.settle(context.WithoutCancel(ctx), now, e, id, sendErr)
+	return merge(ctx, tx, channel, m.Thread)
 }
 
-func (o *Outbox) oldest(ctx context.Context) (e entry, err error) {
-	var text string
-	var notBefore int64
-	row := o.db.QueryRowContext(ctx, `SELECT id, text, tries, not_before, unsure, plain FROM outbox WHERE state = 'queued' ORDER BY id LIMIT 1`)
-	if err := row.Scan(&e.id, &text, &e.tries, &notBefore, &e.unsure, &e.plain); err != nil {
-		return e, err
+// merge makes one of the states of a thread that wait: the newest, in the place of the oldest, so that however often a
+// thread changes it gets its turn. What is being sent right now is left alone.
+func merge(ctx context.Context, tx *sql.Tx, channel, thread string) error {
+	rows, err := tx.QueryContext(ctx, `SELECT id, message FROM outbox_message WHERE channel = ? AND thread = ? AND state = 'queued' ORDER BY id`, channel, thread)
+	if err != nil {
+		return err
 	}
-	e.notBefore = time.UnixMilli(notBefore)
-	if err := json.Unmarshal([]byte(text), &e.text); err != nil {
-		return e, fmt.Errorf("message %d: %w", e.id, err)
-	}
-	return e, nil
-}
-
-// settle writes down what became of a message.
-func (o *Outbox) settle(ctx context.Context, now time.Time, e entry, id int, sendErr error) (time.Time, error) {
-	if sendErr == nil {
-		o.last = now
-		_, err := o.db.ExecContext(ctx, `UPDATE outbox SET state = 'sent', message = ?, error = '' WHERE id = ?`, id, e.id)
-		if n, countErr := o.Waiting(ctx); err == nil && countErr == nil && n == 0 {
-			return time.Time{}, nil
+	defer rows.Close()
+	var ids []int64
+	var last Message
+	minor := true
+	for rows.Next() {
+		var id int64
+		var text string
+		if err := rows.Scan(&id, &text); err != nil {
+			return err
 		}
-		return now.Add(messagePause), err
+		last = Message{}
+		if err := json.Unmarshal([]byte(text), &last); err != nil {
+			return fmt.Errorf("message %d: %w", id, err)
+		}
+		ids, minor = append(ids, id), minor && last.Minor
 	}
-	v := judge(sendErr, e)
-	if v.chat != "" {
-		o.chat = v.chat
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(ids) < 2 {
+		return err
 	}
-	state := "queued"
-	if v.drop {
-		state = "dropped"
+	last.Minor = minor // news that was never told stays news
+	b, err := json.Marshal(last)
+	if err != nil {
+		return err
 	}
-	next := now.Add(v.wait)
-	_, err := o.db.ExecContext(ctx, `UPDATE outbox SET state = ?, tries = tries + 1, not_before = ?, unsure = unsure OR ?, plain = plain OR ?, error = ? WHERE id = ?`,
-		state, next.UnixMilli(), v.unsure, v.plain, sendErr.Error(), e.id)
-	return next, errors.Join(sendErr, err)
+	_, err = tx.ExecContext(ctx, `UPDATE outbox_message SET message = ?, plain = 0 WHERE id = ?`, string(b), ids[0])
+	for _, id := range ids[1:] {
+		_, e := tx.ExecContext(ctx, `UPDATE outbox_message SET state = 'merged' WHERE id = ?`, id)
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
-// verdict is what a failure means for a message.
-type verdict struct {
-	wait          time.Duration
-	drop          bool
-	unsure, plain bool
-	chat          string
-}
-
-// judge decides what becomes of a message that was not sent.
-func judge(err error, e entry) verdict {
-	failure := &SendError{Failure: Unreachable, Unsure: true}
-	_ = errors.As(err, &failure)
-	backoff := min(firstRetry<<min(e.tries, 10), lastRetry)
-	switch failure.Failure {
-	case Limited:
-		return verdict{wait: max(failure.RetryAfter, messagePause)}
-	case Moved:
-		return verdict{wait: messagePause, chat: failure.Chat}
-	case Refused:
-		return verdict{wait: refusedRetry}
-	case Rejected:
-		// S4: what is not taken with its formatting is sent without. What is not taken then either never will be.
-		return verdict{wait: messagePause, plain: true, drop: e.plain}
-	}
-	return verdict{wait: backoff, unsure: failure.Unsure}
-}
-
-// Waiting is how many messages are not sent yet.
+// Waiting is how many messages are not sent yet, for all channels, also such as are gone.
 func (o *Outbox) Waiting(ctx context.Context) (n int, err error) {
-	err = o.db.QueryRowContext(ctx, `SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending')`).Scan(&n)
+	err = o.db.QueryRowContext(ctx, `SELECT count(*) FROM outbox_message WHERE state IN ('queued', 'sending')`).Scan(&n)
 	return n, err
 }
 
-// Retry makes everything that waits due at once: a new start is a reason to try again what was refused.
+// Retry makes due at once what waits for a human to set something right: a new start is a reason to try again.
 func (o *Outbox) Retry(ctx context.Context) error {
-	_, err := o.db.ExecContext(ctx, `UPDATE outbox SET not_before = 0 WHERE state = 'queued' AND error LIKE 'telegram: refused%'`)
+	_, err := o.db.ExecContext(ctx, `UPDATE outbox_message SET not_before = 0 WHERE state = 'queued' AND refused = 1`)
 	return err
+}
+
+// kept is how many messages that are dealt with are remembered: their keys are not put again, their threads can be
+// changed and answered.
+const kept = 5000
+
+// Forget removes what is long dealt with. Call it now and then.
+func (o *Outbox) Forget(ctx context.Context) error {
+	_, err := o.db.ExecContext(ctx, `DELETE FROM outbox_message WHERE state NOT IN ('queued', 'sending') AND id <= (SELECT max(id) FROM outbox_message) - ?`, kept)
+	return err
+}
+
+// ThreadOf is the thread of which a message that was sent is a state. "": none, or it is long forgotten.
+func ThreadOf(ctx context.Context, tx *sql.Tx, channel, ref string) (thread string, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT thread FROM outbox_message WHERE channel = ? AND ref = ? ORDER BY id DESC LIMIT 1`, channel, ref).Scan(&thread)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return thread, err
 }

@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 )
-
-// MessageLimit is how long a Telegram message may be, in UTF-16 code units.
-const MessageLimit = 4096
 
 // requestTime is how long one request to the Bot API may take.
 const requestTime = 20 * time.Second
@@ -25,32 +25,62 @@ type TelegramOptions struct {
 	Token  string // TELEGRAM_BOT_TOKEN (S4)
 	ChatID string // TELEGRAM_CHAT_ID (S4): a number, or @channel
 	APIURL string // of the Bot API server; "": Telegram's own
+	// Client makes the requests; its time limit is what one may take. nil: one of 20 s.
 	Client *http.Client
 }
 
-// Telegram sends messages to one chat. It is send-only: whoever polls the same bot for updates is not disturbed.
+// Telegram is the [Channel] of one chat: messages with buttons, changed where they stand. It does not listen, so whoever
+// polls the same bot is not disturbed: that is [Updates].
 type Telegram struct {
 	bot *bot.Bot
+
+	mu   sync.Mutex
+	chat string
 }
 
-// NewTelegram returns a sender. It makes no request.
+// NewTelegram returns the channel of a chat. It makes no request.
 func NewTelegram(o TelegramOptions) (*Telegram, error) {
-	if strings.TrimSpace(o.ChatID) == "" {
+	chat := strings.TrimSpace(o.ChatID)
+	if chat == "" {
 		return nil, errors.New("telegram: the chat is missing")
 	}
-	client := o.Client
+	if _, err := strconv.ParseInt(chat, 10, 64); err != nil && !strings.HasPrefix(chat, "@") {
+		return nil, fmt.Errorf("telegram: the chat %q is neither a number nor @name", chat)
+	}
+	b, err := newBot(o.Token, o.APIURL, o.Client)
+	if err != nil {
+		return nil, err
+	}
+	return &Telegram{bot: b, chat: chat}, nil
+}
+
+// newBot returns the library's client. It makes no request.
+func newBot(token, apiURL string, client *http.Client) (*bot.Bot, error) {
 	if client == nil {
 		client = &http.Client{Timeout: requestTime}
 	}
-	options := []bot.Option{bot.WithSkipGetMe(), bot.WithHTTPClient(requestTime, client)}
-	if o.APIURL != "" {
-		options = append(options, bot.WithServerURL(strings.TrimRight(o.APIURL, "/")))
+	options := []bot.Option{bot.WithSkipGetMe(), bot.WithHTTPClient(requestTime, tokenless{client}), bot.WithErrorsHandler(func(error) {})}
+	if apiURL != "" {
+		options = append(options, bot.WithServerURL(strings.TrimRight(apiURL, "/")))
 	}
-	b, err := bot.New(o.Token, options...)
+	b, err := bot.New(strings.TrimSpace(token), options...)
 	if err != nil {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
-	return &Telegram{bot: b}, nil
+	return b, nil
+}
+
+// tokenless is a client whose errors do not show the URL, for the token is in it. The library takes it out, too, but
+// while its other goroutine may be reading the error.
+type tokenless struct{ client *http.Client }
+
+// Do makes one request.
+func (t tokenless) Do(r *http.Request) (*http.Response, error) {
+	answer, err := t.client.Do(r)
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	return answer, err
 }
 
 // Check asks who we are (S4 getMe): the health check.
@@ -62,14 +92,95 @@ func (t *Telegram) Check(ctx context.Context) (name string, err error) {
 	return me.Username, nil
 }
 
-// Send sends one message to the chat and returns its number there. The text fits [MessageLimit]. An error is a
-// [SendError].
-func (t *Telegram) Send(ctx context.Context, chat string, text Text) (id int, err error) {
-	m, err := t.bot.SendMessage(ctx, &bot.SendMessageParams{ChatID: chat, Text: text.Body, Entities: entities(text)})
-	if err != nil {
-		return 0, sendError(err)
+// Limit is Telegram's.
+func (t *Telegram) Limit() int { return MessageLimit }
+
+// Pace is Telegram's: a message a second to one chat, and 20 a minute to a group.
+func (t *Telegram) Pace() Pace {
+	p := Pace{Gap: messagePause}
+	if chat := t.Address(); strings.HasPrefix(chat, "-") || strings.HasPrefix(chat, "@") {
+		p.PerMinute = 20
 	}
-	return m.ID, nil
+	return p
+}
+
+// Address is the chat.
+func (t *Telegram) Address() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.chat
+}
+
+// MoveTo is for a group that has become a supergroup: it has another number then.
+func (t *Telegram) MoveTo(chat string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.chat = chat
+}
+
+// Send sends one message. It is called <chat>/<number>: a chat that has moved numbers its messages anew.
+func (t *Telegram) Send(ctx context.Context, m Message) (ref string, err error) {
+	chat := t.Address()
+	sent, err := t.bot.SendMessage(ctx, &bot.SendMessageParams{
+		ChatID: chat, Text: m.Text.Body, Entities: entities(m.Text), ReplyMarkup: keyboard(m.Buttons), DisableNotification: m.Silent,
+		LinkPreviewOptions: noPreview,
+	})
+	if err != nil {
+		return "", sendError(err)
+	}
+	return messageRef(chat, sent.ID), nil
+}
+
+// Update changes a message. One that says this already is changed.
+func (t *Telegram) Update(ctx context.Context, ref string, m Message) error {
+	chat, id, err := parseRef(ref)
+	if err != nil {
+		return &SendError{Failure: Gone, Err: err}
+	}
+	_, err = t.bot.EditMessageText(ctx, &bot.EditMessageTextParams{
+		ChatID: chat, MessageID: id, Text: m.Text.Body, Entities: entities(m.Text), ReplyMarkup: keyboard(m.Buttons),
+		LinkPreviewOptions: noPreview,
+	})
+	switch failure := sendError(err); {
+	case err == nil || says(err, "message is not modified"):
+		return nil
+	case says(err, "message to edit not found", "message can't be edited", "message_id_invalid"), failure.Failure == Moved:
+		failure.Failure, failure.Address = Gone, "" // a group's messages stay behind when it moves
+		return failure
+	default:
+		return failure
+	}
+}
+
+// noPreview keeps Telegram from fetching what an agent's log happens to link to.
+var noPreview = &models.LinkPreviewOptions{IsDisabled: bot.True()}
+
+func messageRef(chat string, id int) string { return chat + "/" + strconv.Itoa(id) }
+
+func parseRef(ref string) (chat string, id int, err error) {
+	chat, number, _ := strings.Cut(ref, "/")
+	if id, err = strconv.Atoi(number); err != nil || chat == "" {
+		return "", 0, fmt.Errorf("%q is no message", ref)
+	}
+	return chat, id, nil
+}
+
+// keyboard is nil without buttons: a change then takes away those that are there.
+func keyboard(rows [][]Button) models.ReplyMarkup {
+	var k models.InlineKeyboardMarkup
+	for _, row := range rows {
+		var line []models.InlineKeyboardButton
+		for _, b := range row {
+			line = append(line, models.InlineKeyboardButton{Text: b.Label, CallbackData: b.Callback.String()})
+		}
+		if len(line) > 0 {
+			k.InlineKeyboard = append(k.InlineKeyboard, line)
+		}
+	}
+	if len(k.InlineKeyboard) == 0 {
+		return nil
+	}
+	return &k
 }
 
 // entities are the bold parts as Telegram counts: in UTF-16 code units.
@@ -83,59 +194,42 @@ func entities(t Text) []models.MessageEntity {
 	return list
 }
 
-// Failure is what a message that was not sent means for the next try.
-type Failure string
-
-// The kinds of failure.
-const (
-	// Unreachable: no answer, or the server's own failure (5xx). Try again after a while.
-	Unreachable Failure = "unreachable"
-	// Limited: too many messages (429). Try again after SendError.RetryAfter.
-	Limited Failure = "limited"
-	// Refused: the token is dead, or the bot may not write to this chat (401, 403, 404). No message will get through
-	// until a human has done something.
-	Refused Failure = "refused"
-	// Rejected: this message is wrong (400), others may be right.
-	Rejected Failure = "rejected"
-	// Moved: the chat has another number now, SendError.Chat.
-	Moved Failure = "moved"
-)
-
-// SendError says why a message was not sent.
-type SendError struct {
-	Failure    Failure
-	RetryAfter time.Duration // of [Limited]
-	Chat       string        // of [Moved]
-	// Unsure says that the message may have arrived although nobody said so.
-	Unsure bool
-	Err    error
-}
-
-// Error names the failure; the token is not in it.
-func (e *SendError) Error() string { return fmt.Sprintf("telegram: %s: %v", e.Failure, e.Err) }
-
-// Unwrap returns what the library said.
-func (e *SendError) Unwrap() error { return e.Err }
-
+// sendError says what an answer of the Bot API means. nil is nil.
 func sendError(err error) *SendError {
 	e := &SendError{Err: err}
 	var limited *bot.TooManyRequestsError
 	var moved *bot.MigrateError
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &limited):
 		e.Failure, e.RetryAfter = Limited, time.Duration(limited.RetryAfter)*time.Second
 	case errors.As(err, &moved):
-		e.Failure, e.Chat = Moved, fmt.Sprint(moved.MigrateToChatID)
+		e.Failure, e.Address = Moved, fmt.Sprint(moved.MigrateToChatID)
 	case errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorNotFound):
 		e.Failure = Refused
-	case errors.Is(err, bot.ErrorBadRequest) && strings.Contains(strings.ToLower(err.Error()), "chat"):
-		e.Failure = Refused // "chat not found": the setting is wrong, not the message
+	case errors.Is(err, bot.ErrorBadRequest) && says(err, "chat not found", "chat_id", "need administrator rights", "have no rights"):
+		e.Failure = Refused // the setting is wrong, not the message
 	case errors.Is(err, bot.ErrorBadRequest):
 		e.Failure = Rejected
 	default:
 		e.Failure, e.Unsure = Unreachable, arrived(err)
 	}
 	return e
+}
+
+// says reports whether an answer of the Bot API contains one of the words, which are lower case: it has no codes.
+func says(err error, words ...string) bool {
+	if err == nil {
+		return false
+	}
+	text := strings.ToLower(err.Error())
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
 }
 
 // arrived reports whether the request may have reached the server although its answer did not reach us. A connection
@@ -146,5 +240,25 @@ func arrived(err error) bool {
 		return false
 	}
 	var syntax *json.SyntaxError // what came was no answer of the Bot API: a proxy's error page
-	return !errors.As(err, &syntax) && !strings.Contains(err.Error(), "error response from telegram")
+	return !errors.As(err, &syntax) && !says(err, "error response from telegram")
+}
+
+// telegramOptions reads the URL of a chat, telegram://<token>@telegram?chats=<chat>. Any other host than "telegram" is a
+// Bot API server of one's own; disabletls=yes speaks HTTP to it.
+func telegramOptions(u *url.URL) (TelegramOptions, error) {
+	o := TelegramOptions{Token: u.User.Username(), ChatID: u.Query().Get("chats")}
+	if rest, ok := u.User.Password(); ok {
+		o.Token += ":" + rest
+	}
+	if strings.Contains(o.ChatID, ",") {
+		return o, errors.New("telegram: one chat for each channel")
+	}
+	if u.Host != "telegram" && u.Host != "" {
+		scheme := "https"
+		if u.Query().Get("disabletls") == "yes" {
+			scheme = "http"
+		}
+		o.APIURL = scheme + "://" + u.Host + strings.TrimRight(u.Path, "/")
+	}
+	return o, nil
 }

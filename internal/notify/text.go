@@ -51,6 +51,27 @@ func (t Text) Split(limit int) []Text {
 	return parts
 }
 
+// more ends a text that was cut.
+const more = "…"
+
+// Fit is the text without the white space around it, cut to at most limit UTF-16 code units. What was cut ends in "…".
+func (t Text) Fit(limit int) Text {
+	t = t.part(0, len(t.Body))
+	if units(t.Body) <= limit {
+		return t
+	}
+	n, end := units(more), 0
+	for i, r := range t.Body {
+		if n += max(utf16.RuneLen(r), 1); n > limit {
+			end = i
+			break
+		}
+	}
+	t = t.part(0, end)
+	t.Body += more
+	return t
+}
+
 // cut is where the first part of s ends, in bytes.
 func cut(s string, limit int) int {
 	n, newline := 0, 0

@@ -3,6 +3,7 @@ package piv
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -16,6 +17,10 @@ type Manifest struct {
 	LastUpdated   time.Time // zero: it does not say
 	Failures      []Failure
 	Notifications []Notification
+	// Phase is the first that is not complete; [NoPhase] when there is none.
+	Phase int
+	// Complete says that there are phases, and that all of them are complete.
+	Complete bool
 }
 
 // Failure is one entry of failures[].
@@ -54,6 +59,7 @@ func ParseManifest(text []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("manifest %w", err)
 	}
 	m := &Manifest{LastUpdated: timeOf(root, "last_updated")}
+	m.Phase, m.Complete = progress(member(root, "phases"))
 	for _, n := range items(root, "failures") {
 		m.Failures = append(m.Failures, failure(n))
 	}
@@ -61,6 +67,30 @@ func ParseManifest(text []byte) (*Manifest, error) {
 		m.Notifications = append(m.Notifications, notification(n))
 	}
 	return m, nil
+}
+
+// progress says how far the phases have come: each is planned, executed and validated.
+func progress(phases *yaml.Node) (current int, complete bool) {
+	if phases == nil || phases.Kind != yaml.MappingNode {
+		return NoPhase, false
+	}
+	open, known := NoPhase, false
+	for i := 0; i+1 < len(phases.Content); i += 2 {
+		number, err := strconv.Atoi(phases.Content[i].Value)
+		if err != nil {
+			continue
+		}
+		known = true
+		entry := resolve(phases.Content[i+1])
+		validated := scalar(entry, "validation")
+		if scalar(entry, "plan") == "complete" && scalar(entry, "execution") == "complete" && (validated == "pass" || validated == "complete") {
+			continue
+		}
+		if open == NoPhase || number < open {
+			open = number
+		}
+	}
+	return open, known && open == NoPhase
 }
 
 func failure(n *yaml.Node) Failure {

@@ -15,7 +15,7 @@ func TestTheOriginalsManifestIsRead(t *testing.T) {
 	}
 	at := func(h, m int) time.Time { return time.Date(2026, 3, 2, h, m, 0, 0, time.UTC) }
 	want := &Manifest{
-		LastUpdated: at(1, 41),
+		LastUpdated: at(1, 41), Phase: 3,
 		Failures: []Failure{
 			{Command: "execute", Phase: 2, Category: "test_failure", Retries: 1, MaxRetries: 2, Resolution: "auto_fixed", Details: "two tests"},
 			{Command: "execute", Phase: 3, Category: "integration_auth", Resolution: "pending", Details: "STRIPE_KEY is missing: 401 from the API"},
@@ -41,7 +41,7 @@ func TestAManifestMayHoldAnything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Manifest{Notifications: []Notification{{Phase: NoPhase, Blocking: true}}}
+	want := &Manifest{Phase: NoPhase, Notifications: []Notification{{Phase: NoPhase, Blocking: true}}}
 	if d := cmp.Diff(want, m); d != "" {
 		t.Error(d)
 	}
@@ -60,4 +60,25 @@ func FuzzParseManifest(f *testing.F) {
 			t.Fatalf("%v, %v", m, err)
 		}
 	})
+}
+
+func TestManifestPhases(t *testing.T) {
+	const done = "{plan: complete, execution: complete, validation: pass}"
+	for _, tc := range []struct {
+		text     string
+		phase    int
+		complete bool
+	}{
+		{"phases: {1: " + done + ", 2: " + done + "}", NoPhase, true},
+		{"phases: {2: {plan: complete, execution: in_progress}, 1: " + done + ", 3: {plan: not_started}}", 2, false},
+		{"phases: {1: {plan: complete, execution: complete, validation: fail}}", 1, false},
+		{"phases: {}", NoPhase, false},
+		{"phases: [1]", NoPhase, false},
+		{"last_updated: '2026-01-01'", NoPhase, false},
+	} {
+		m, err := ParseManifest([]byte(tc.text))
+		if err != nil || m.Phase != tc.phase || m.Complete != tc.complete {
+			t.Errorf("%s: phase %d, complete %v, %v", tc.text, m.Phase, m.Complete, err)
+		}
+	}
 }

@@ -1,0 +1,186 @@
+package mockmodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// anthropic speaks the Messages API, version 2023-06-01.
+type anthropic struct{ *Server }
+
+// messagesRequest is what the script needs of a Messages request.
+type messagesRequest struct {
+	Model    string            `json:"model"`
+	Stream   bool              `json:"stream"`
+	Tools    []json.RawMessage `json:"tools"`
+	Messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+}
+
+// turn reads where the conversation stands: a tool's result is a user message of its own kind, so the results are
+// counted back to the last message in which the user only spoke.
+func (r messagesRequest) turn() turn {
+	at := turn{side: len(r.Tools) == 0}
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if r.Messages[i].Role != "user" {
+			continue
+		}
+		var blocks []struct {
+			Type string `json:"type"`
+		}
+		found := false
+		if json.Unmarshal(r.Messages[i].Content, &blocks) == nil {
+			for _, b := range blocks {
+				found = found || b.Type == "tool_result"
+			}
+		}
+		if !found {
+			return at
+		}
+		at.results++
+	}
+	return at
+}
+
+func (a anthropic) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, call, err := a.take(r)
+	if err != nil {
+		return
+	}
+	switch {
+	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages":
+		a.messages(w, r, body, call)
+	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages/count_tokens":
+		writeJSON(w, http.StatusOK, map[string]any{"input_tokens": 1200})
+	case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
+		writeJSON(w, http.StatusOK, map[string]any{"data": []any{}, "has_more": false})
+	case r.URL.Path == "/":
+		w.WriteHeader(http.StatusOK) // the CLI warms its connection up
+	default:
+		writeJSON(w, http.StatusNotFound, anthropicError("not_found_error", "mock model: no "+r.URL.Path))
+	}
+}
+
+func anthropicError(kind, message string) map[string]any {
+	return map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": message}, "request_id": "req_mock"}
+}
+
+func (a anthropic) messages(w http.ResponseWriter, r *http.Request, body []byte, call int) {
+	var req messagesRequest
+	if err := json.Unmarshal(body, &req); err != nil {
+		writeJSON(w, http.StatusBadRequest, anthropicError("invalid_request_error", err.Error()))
+		return
+	}
+	mode, m, text := a.next(req.turn())
+	msg := message{id: fmt.Sprintf("msg_mock%04d", call), model: req.Model, text: text}
+	switch m {
+	case silence:
+		a.hold(r)
+		return
+	case refuse:
+		refuseAnthropic(w, mode)
+		return
+	case run, runGuard:
+		msg.tool, msg.input = "Bash", map[string]any{"command": text, "description": "Run the shop's checks"}
+	case askUser:
+		msg.tool, msg.input = "AskUserQuestion", map[string]any{"questions": []any{map[string]any{
+			"question": text, "header": "Database", "multiSelect": false,
+			"options": []any{
+				map[string]any{"label": "SQLite", "description": "One file, no server"},
+				map[string]any{"label": "PostgreSQL", "description": "A server of its own"},
+			},
+		}}}
+	}
+	if msg.tool != "" {
+		msg.toolID, msg.text = fmt.Sprintf("toolu_mock%04d", call), "Let me see."
+	}
+	switch {
+	case m == halfway:
+		if req.Stream { // a whole message has no middle
+			msg.begin(newStream(w))
+		}
+		a.hold(r)
+	case req.Stream:
+		msg.stream(newStream(w))
+	default:
+		writeJSON(w, http.StatusOK, msg.whole())
+	}
+}
+
+// refuseAnthropic answers with an error in the provider's words. A refusal says how long to wait, as the real one does;
+// one second keeps the tests short.
+func refuseAnthropic(w http.ResponseWriter, mode Mode) {
+	switch mode {
+	case RateLimit:
+		w.Header().Set("Retry-After", "1")
+		writeJSON(w, http.StatusTooManyRequests, anthropicError("rate_limit_error", "This request would exceed your account's rate limit. Please try again later."))
+	case Overload:
+		writeJSON(w, 529, anthropicError("overloaded_error", "Overloaded"))
+	case Auth:
+		writeJSON(w, http.StatusUnauthorized, anthropicError("authentication_error", "invalid x-api-key"))
+	default:
+		writeJSON(w, http.StatusBadRequest, anthropicError("invalid_request_error", "prompt is too long: 214000 tokens > 200000 maximum"))
+	}
+}
+
+// message is one answer of the model: a text, and a tool call when tool is not empty.
+type message struct {
+	id, model, text string
+	tool, toolID    string
+	input           map[string]any
+}
+
+func (m message) stopReason() string {
+	if m.tool != "" {
+		return "tool_use"
+	}
+	return "end_turn"
+}
+
+func usage(output int) map[string]any {
+	return map[string]any{"input_tokens": 1200, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": output}
+}
+
+func (m message) outputTokens() int { return 10 + len(strings.Fields(m.text)) }
+
+// begin sends what comes before the first word ends: the message's head and the beginning of its text.
+func (m message) begin(s *stream) {
+	s.send(map[string]any{"type": "message_start", "message": map[string]any{
+		"id": m.id, "type": "message", "role": "assistant", "model": m.model, "content": []any{},
+		"stop_reason": nil, "stop_sequence": nil, "usage": usage(1),
+	}})
+	s.send(map[string]any{"type": "content_block_start", "index": 0, "content_block": map[string]any{"type": "text", "text": ""}})
+	s.send(map[string]any{"type": "content_block_delta", "index": 0, "delta": map[string]any{"type": "text_delta", "text": m.text}})
+}
+
+func (m message) stream(s *stream) {
+	m.begin(s)
+	s.send(map[string]any{"type": "content_block_stop", "index": 0})
+	if m.tool != "" {
+		input, err := json.Marshal(m.input)
+		if err != nil {
+			panic(err) // built above, of strings
+		}
+		s.send(map[string]any{"type": "content_block_start", "index": 1, "content_block": map[string]any{"type": "tool_use", "id": m.toolID, "name": m.tool, "input": map[string]any{}}})
+		s.send(map[string]any{"type": "content_block_delta", "index": 1, "delta": map[string]any{"type": "input_json_delta", "partial_json": string(input)}})
+		s.send(map[string]any{"type": "content_block_stop", "index": 1})
+	}
+	s.send(map[string]any{"type": "message_delta", "delta": map[string]any{"stop_reason": m.stopReason(), "stop_sequence": nil}, "usage": usage(m.outputTokens())})
+	s.send(map[string]any{"type": "message_stop"})
+}
+
+// whole is the message for a client that did not ask for a stream.
+func (m message) whole() map[string]any {
+	content := []any{map[string]any{"type": "text", "text": m.text}}
+	if m.tool != "" {
+		content = append(content, map[string]any{"type": "tool_use", "id": m.toolID, "name": m.tool, "input": m.input})
+	}
+	return map[string]any{
+		"id": m.id, "type": "message", "role": "assistant", "model": m.model, "content": content,
+		"stop_reason": m.stopReason(), "stop_sequence": nil, "usage": usage(m.outputTokens()),
+	}
+}

@@ -1,0 +1,12 @@
+// Package mockmodel is what stands behind an agent CLI in the end-to-end tests: loopback HTTP servers that speak the
+// Anthropic Messages API and the OpenAI Responses API, and do what a script says. With them the real `claude` and the
+// real `codex` run into every state a monitor must recognise, again and again, without an account and without leaving
+// the machine.
+//
+// A Server answers by its Mode and by what the request shows (has a tool already answered?), never by the clock or by
+// chance, so that two runs of one mode are the same conversation. Only hang waits, and only until the client leaves or
+// the server is closed.
+//
+// Goroutines: those of one httptest.Server per Server, ended by Close, which Anthropic and OpenAI register as the
+// test's cleanup.
+package mockmodel

@@ -1,0 +1,164 @@
+package bridge
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+)
+
+const (
+	// roundsMost is how many rounds of questions one call may take; the official SDKs stop at 8 to 10.
+	roundsMost = 10
+	// answerFor is how long a client may take to answer what a server has asked it.
+	answerFor = 10 * time.Minute
+	// unclearFor is how long a server's question waits for it to become clear which call it belongs to.
+	unclearFor = 30 * time.Second
+	// listenFor is how long a server may take to acknowledge a subscription.
+	listenFor = 20 * time.Second
+	// queueMost is how many requests may wait in a bridge, each: for the handshake, and for their turn.
+	queueMost = 1024
+)
+
+// Options are a bridge's settings.
+type Options struct {
+	// Mode is the direction; None is not allowed.
+	Mode Mode
+	// Key seals what a modern client keeps for the bridge between two rounds. It must be random, one for each process
+	// that makes bridges, and the same again for one that is restored. At least 32 bytes.
+	Key []byte
+	// Client tells this client apart from all others who share the key, so that none can use what another was given.
+	Client string
+}
+
+// Output is what a call of the bridge has led to. The lines are without newline, in the order they are to be sent, and
+// valid until the next call; some are parts of the line that was handed in.
+type Output struct {
+	ToServer [][]byte
+	ToClient [][]byte
+	// Deadline is when [Bridge.Tick] wants to be called; zero: not at all.
+	Deadline time.Time
+}
+
+// Bridge translates between one client and its server.
+type Bridge struct {
+	opts Options
+	side side
+	core
+}
+
+// core is what both directions need; the exported fields are what a bridge remembers of it.
+type core struct {
+	Last       int // private id given out last
+	Generation int // of the server's process, as far as it was told
+
+	now time.Time
+	env jsonrpc.Envelope // scratch of the line being handled
+	out Output
+}
+
+// side is one direction of translation.
+type side interface {
+	fromClient(line []byte)
+	fromServer(line []byte)
+	tick()
+	serverChanged()
+	deadline() time.Time
+}
+
+// New returns a bridge for a client that has said nothing yet.
+func New(opts Options) *Bridge {
+	b := &Bridge{opts: opts}
+	switch opts.Mode {
+	case LegacyClient:
+		b.side = newLegacySide(&b.core)
+	case ModernClient:
+		b.side = newModernSide(&b.core, sealer{key: opts.Key, client: opts.Client})
+	default:
+		panic("bridge: no mode")
+	}
+	return b
+}
+
+// Mode returns what the bridge translates.
+func (b *Bridge) Mode() Mode { return b.opts.Mode }
+
+// FromClient takes one line of the client. A line that is no message is handed on: refusing it is the business of what
+// stands behind the bridge.
+func (b *Bridge) FromClient(line []byte, now time.Time) Output {
+	b.begin(now)
+	if line = jsonrpc.Trim(line); len(line) > 0 {
+		b.side.fromClient(line)
+	}
+	return b.end()
+}
+
+// FromServer takes one line for the client. One that is no message is dropped.
+func (b *Bridge) FromServer(line []byte, now time.Time) Output {
+	b.begin(now)
+	if line = jsonrpc.Trim(line); b.env.Scan(line) == nil {
+		b.side.fromServer(line)
+	}
+	return b.end()
+}
+
+// Tick lets everything happen whose time has come.
+func (b *Bridge) Tick(now time.Time) Output {
+	b.begin(now)
+	b.side.tick()
+	return b.end()
+}
+
+// ServerChanged tells that the server's process has died and process generation has taken its place. What waited in the
+// old one for an answer of the client is lost; its outcome is unknown. A planned restart, where the old process still
+// finishes what it was asked, is none of this.
+func (b *Bridge) ServerChanged(generation int, now time.Time) Output {
+	b.begin(now)
+	if generation > b.Generation {
+		b.Generation = generation
+		b.side.serverChanged()
+	}
+	return b.end()
+}
+
+func (b *Bridge) begin(now time.Time) {
+	b.now = now
+	b.out = Output{}
+}
+
+func (b *Bridge) end() Output {
+	b.out.Deadline = b.side.deadline()
+	return b.out
+}
+
+func (c *core) toServer(line []byte) { c.out.ToServer = append(c.out.ToServer, line) }
+func (c *core) toClient(line []byte) { c.out.ToClient = append(c.out.ToClient, line) }
+
+// privatePrefix begins every id that the bridge makes up. It is another one than the keeper's behind it, which gives its
+// own ids to requests with ids like those; a subscription must keep the id under which the server speaks of it.
+const privatePrefix = "b~"
+
+// private makes up a raw id.
+func (c *core) private() []byte {
+	c.Last++
+	return []byte(`"` + privatePrefix + strconv.Itoa(c.Last) + `"`)
+}
+
+// looksPrivate reports whether a client's raw id could be one of the bridge's. Such a request goes on under a private id
+// itself, so two requests with one id never meet.
+func looksPrivate(id []byte) bool {
+	text, ok := jsonrpc.Unquote(id)
+	return ok && strings.HasPrefix(text, privatePrefix)
+}
+
+// earlier returns the earlier of two times, of which zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// due reports whether a time has come; zero never comes.
+func (c *core) due(at time.Time) bool { return !at.IsZero() && !c.now.Before(at) }

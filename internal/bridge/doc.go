@@ -1,0 +1,42 @@
+// Package bridge translates between the two eras of the Model Context Protocol, message by message, so that a client of
+// one era can use a server that speaks the other one only.
+//
+// A [Bridge] stands between a client's lines and its server's. Towards the server it is a client of the server's era,
+// towards the client a server of the client's; so whatever keeps the server alive behind it needs to know one era only,
+// and what that knows of restarts (handshake, subscriptions, requests sent again) holds unchanged. [Need] decides
+// whether a bridge is wanted at all.
+//
+// There is one Bridge for each client connection. It does no I/O, reads no clock and starts no goroutine: its owner
+// calls it with lines and times, and it answers with lines. One goroutine owns it; nothing in it locks. What belongs to
+// others is spliced, never encoded anew.
+//
+// The two directions:
+//
+//	legacyside.go  a client of the legacy era before a modern server: requests and answers
+//	rounds.go      input_required becomes requests to the client, their answers one more round
+//	watch.go       subscribe, unsubscribe and changed lists through one subscriptions/listen
+//	batch.go       JSON arrays of the one version that has them
+//
+//	modernside.go  a modern client before a server of the legacy era: handshake, requests and answers
+//	parked.go      requests of the server to the client become input_required; the call waits at the server
+//	ask.go         which call a request of the server belongs to
+//	handle.go      the requestState by which a call that waits is found again
+//	listen.go      subscriptions/listen through resources/subscribe
+//
+// What they share is pure, and tested against the official schemas of both eras:
+//
+//	initialize.go, discover.go  one handshake's result from the other's
+//	capabilities.go, meta.go    what a client can do, and where each era says so
+//	results.go, tools.go, content.go, errors.go  answers
+//	request.go, fields.go       what a server asks of a client
+//	loglevel.go                 log levels
+//
+// # Limits
+//
+// Tasks exist in neither direction: the legacy era's are not offered, the modern extension is not declared, and a tool
+// that runs as a task only is not shown. A legacy server knows one set of client capabilities, the handshake's; a request
+// that has more gets them with a new handshake, but only while nothing else is in flight. Its log messages belong to a
+// connection, so every request in flight that asks for their level gets them. What it asks of a client cannot be told
+// apart when several calls run; see ask.go. A resource that a modern server does not have is an ordinary invalid
+// parameter to a legacy client.
+package bridge

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/monitor"
+	"github.com/outlive-mcp/outlive/internal/notify"
+	"github.com/outlive-mcp/outlive/internal/roster"
+	"github.com/outlive-mcp/outlive/internal/vendors"
+)
+
+// agentsOptions are the options of whoever looks at the agents of a home: what is read, and from where.
+func agentsOptions(home string) monitor.Options {
+	user, err := os.UserHomeDir()
+	if err != nil {
+		user = ""
+	}
+	o := monitor.Options{
+		Home: home, Registry: os.Getenv("PIV_REGISTRY_PATH"), Log: os.Getenv("PIV_IMPROVEMENT_LOG_PATH"),
+		PIDFile: os.Getenv("PIV_SUPERVISOR_PID_PATH"), UserHome: user,
+	}
+	places := vendors.DefaultOptions(user, os.Getenv)
+	o.ClaudeDir, o.CodexDir, o.GeminiDir, o.OpenCodeDB = places.ClaudeDir, places.CodexDir, places.GeminiDir, places.OpenCodeDB
+	if program, err := os.Executable(); err == nil {
+		o.Wrapper = []string{program, "agent", "run", "--home", home}
+	}
+	return o
+}
+
+// telegramSetting is what the environment says of Telegram (S4).
+type telegramSetting struct{ token, chat, api string }
+
+func telegramFromEnv() telegramSetting {
+	return telegramSetting{os.Getenv("TELEGRAM_BOT_TOKEN"), os.Getenv("TELEGRAM_CHAT_ID"), os.Getenv("TELEGRAM_API_URL")}
+}
+
+func (t telegramSetting) complete() bool { return t.token != "" && t.chat != "" }
+
+func (t telegramSetting) open() (notify.Channel, error) {
+	return notify.NewTelegram(notify.TelegramOptions{Token: t.token, ChatID: t.chat, APIURL: t.api})
+}
+
+// addChannels adds whoever is told, and whoever hears what they answer.
+func addChannels(o *monitor.Options, answers string) error {
+	t := telegramFromEnv()
+	if !t.complete() && t.token != t.chat {
+		o.Logger.Warn("Telegram is not configured: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
+	}
+	if t.complete() {
+		channel, err := t.open()
+		if err != nil {
+			return err
+		}
+		o.Channels = map[string]notify.Channel{"telegram": channel}
+	}
+	o.OpenChannel = func(address string) (notify.Channel, error) { return openChannel(t, o.Environ, address) }
+	native := !isSupervisors(o)
+	switch answers {
+	case "on", "off", "auto":
+	default:
+		return fmt.Errorf("--answers %q: on, off or auto", answers)
+	}
+	if t.complete() && (answers == "on" || answers == "auto" && native) {
+		o.Listen = t.listen(o)
+	}
+	return nil
+}
+
+// isSupervisors reports whether a home is the PIV supervisor's.
+func isSupervisors(o *monitor.Options) bool {
+	path := o.Registry
+	if path == "" {
+		path = o.Home + string(os.PathSeparator) + "registry.yaml"
+	}
+	r, err := roster.Read(path, roster.Options{Home: o.UserHome})
+	return err == nil && r.Version == 1
+}
+
+// openChannel opens what a registry names: telegram is what the environment says.
+func openChannel(t telegramSetting, environ []string, address string) (notify.Channel, error) {
+	address, err := roster.Expand(address, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	if address == "telegram" {
+		if !t.complete() {
+			return nil, fmt.Errorf("telegram: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
+		}
+		return t.open()
+	}
+	if command, ok := strings.CutPrefix(address, "exec:"); ok && !strings.HasPrefix(command, "//") {
+		return notify.NewExec(notify.ExecOptions{Command: strings.Fields(command), Environ: environ})
+	}
+	return notify.Open(address, notify.OpenOptions{Environ: environ})
+}
+
+// listen makes whoever hears what is answered in the chat. Only a numbered chat can: a channel's name hears nobody.
+func (t telegramSetting) listen(o *monitor.Options) func(*sql.DB, []string, notify.Applier) ([]*notify.Updates, error) {
+	return func(db *sql.DB, channels []string, to notify.Applier) ([]*notify.Updates, error) {
+		chat, err := strconv.ParseInt(t.chat, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("telegram: TELEGRAM_CHAT_ID %q is no number", t.chat)
+		}
+		if err := os.MkdirAll(stateDir(), 0o700); err != nil {
+			return nil, fmt.Errorf("telegram: %w", err)
+		}
+		u, err := notify.NewUpdates(notify.UpdatesOptions{
+			Token: t.token, APIURL: t.api, DB: db, Channels: channels, Chats: []int64{chat}, LockDir: stateDir(), Applier: to, Logger: o.Logger,
+			Applied: func() { _ = monitor.Ring(o.Home) }, // it is seen to at the next look all the same
+		})
+		if err != nil {
+			return nil, err
+		}
+		return []*notify.Updates{u}, nil
+	}
+}
+
+// checkTime is how long all channels together may take to say whether they work.
+const checkTime = 10 * time.Second
+
+// checkChannels says whether those who would be told can be.
+func checkChannels(ctx context.Context, io streams, o monitor.Options, view monitor.View) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	check := func(label string, c notify.Channel, err error) {
+		checker, can := c.(notify.Checker)
+		switch {
+		case err != nil:
+			fmt.Fprintln(io.out, label+":", err)
+		case !can:
+			fmt.Fprintln(io.out, label+": would be told")
+		default:
+			if name, err := checker.Check(ctx); err != nil {
+				fmt.Fprintln(io.out, label+":", err)
+			} else {
+				fmt.Fprintln(io.out, label+": would tell as @"+name)
+			}
+		}
+	}
+	if c, ok := o.Channels["telegram"]; ok {
+		check("Telegram", c, nil)
+	}
+	if view.Roster != nil {
+		for _, named := range view.Roster.Channels {
+			c, err := o.OpenChannel(named.Address)
+			check(named.Name, c, err)
+		}
+	}
+	if len(o.Channels) == 0 && (view.Roster == nil || len(view.Roster.Channels) == 0) {
+		fmt.Fprintln(io.out, "Telegram: not configured, nobody would be told")
+	}
+}

@@ -1,0 +1,53 @@
+package diagnose
+
+import "slices"
+
+// Later is the same evidence a while later, if nothing has happened since: every age has grown.
+func (e Evidence) Later(d Span) Evidence {
+	if e.Beat.Has {
+		grow(&e.Beat.Age, d)
+		grow(&e.Beat.Seen, d)
+	}
+	if e.Process.Life != Unknown {
+		grow(&e.Process.Age, d)
+	}
+	if e.Process.Life == Dead {
+		grow(&e.Process.Gone, d)
+	}
+	if e.Manifest.Dated {
+		grow(&e.Manifest.Age, d)
+	}
+	if e.Title.Status != "" {
+		grow(&e.Title.Age, d)
+	}
+	if e.Output.Known {
+		grow(&e.Output.Age, d)
+	}
+	e.Sessions = slices.Clone(e.Sessions)
+	for i := range e.Sessions {
+		e.Sessions[i].grow(d)
+	}
+	e.Hooks = slices.Clone(e.Hooks)
+	for i := range e.Hooks {
+		grow(&e.Hooks[i].Age, d)
+	}
+	return e
+}
+
+func (s *Session) grow(d Span) {
+	grow(&s.LastAge, d)
+	if s.Status != "" {
+		grow(&s.StatusAge, d)
+	}
+	if s.Open != "" {
+		grow(&s.OpenAge, d)
+	}
+	if s.ProgressKnown {
+		grow(&s.ProgressAge, d)
+	}
+	if s.Error.ResetKnown {
+		grow(&s.Error.ResetIn, -d)
+	}
+}
+
+func grow(age *Span, d Span) { *age = age.plus(d) }

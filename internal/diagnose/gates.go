@@ -1,0 +1,266 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+)
+
+// later is how much younger than an end of a process a sign of life must be to contradict it: what was written last and
+// what was seen last are not ordered within it.
+const later = Span(10e9)
+
+func notWatched(e *Evidence, _ Policy) answer {
+	if e.Watched {
+		return no("it is watched")
+	}
+	return yes(0, "status %s", e.Status)
+}
+
+func complete(e *Evidence, _ Policy) answer {
+	if !e.Complete {
+		return no("the registry does not call it complete")
+	}
+	return yes(0, "the registry calls it complete")
+}
+
+func paused(e *Evidence, _ Policy) answer {
+	if !e.Paused {
+		return no("it is not paused")
+	}
+	return yes(0, "it is paused")
+}
+
+func unreadable(e *Evidence, _ Policy) answer {
+	if e.Fault == "" {
+		return no("its entry can be read")
+	}
+	return yes(0, "%s", e.Fault+e.blindFor())
+}
+
+func vanished(e *Evidence, p Policy) answer {
+	if !e.Vanished {
+		return no("the registry has it")
+	}
+	return yes(0, "the entry has vanished from the registry while the project was running; %s", e.heard())
+}
+
+func lost(e *Evidence, p Policy) answer {
+	switch {
+	case e.Lost == "":
+		return no("the registry can be read")
+	case e.Process.Life == Dead:
+		return no("a dead process is dead, whatever the registry says")
+	}
+	return yes(0, "%s; %s", e.Lost, e.heard())
+}
+
+// graceFirst is the grace where it comes before everything: no process is missed on a machine that was started only
+// just, and where beats decide, nothing but a dead process is believed.
+func graceFirst(e *Evidence, p Policy) answer {
+	switch {
+	case e.Grace == "":
+		return no("there is no grace")
+	case e.Process.Life == Dead && !e.GraceDead:
+		return no("a dead process is dead, grace or not")
+	case e.Process.Life != Dead && !p.BeatDecides:
+		return no("what it shows counts, grace or not")
+	}
+	return yes(0, "%s", e.Grace)
+}
+
+// grace comes before every conclusion from silence.
+func grace(e *Evidence, _ Policy) answer {
+	if e.Grace == "" {
+		return no("there is no grace: silence is evidence")
+	}
+	return yes(0, "%s", e.Grace)
+}
+
+// unheard: nothing shows that this very process has come to life, although something would.
+func (e *Evidence) unheard() bool {
+	return e.Artefact.Expected && !e.Artefact.Seen && e.Process.AfterBeat && len(e.Sessions) == 0 && len(e.Hooks) == 0
+}
+
+func starting(e *Evidence, p Policy) answer {
+	switch {
+	case e.Process.Life != Alive:
+		return no("its process is not known to live")
+	case !e.unheard():
+		return no("it has shown itself since it was started, or nothing is expected of it")
+	case e.Process.Age >= p.Startup:
+		return no("it was started %s, more than %s", ago(e.Process.Age), p.Startup)
+	}
+	return yes(e.Process.Age, "%s", e.Process.text())
+}
+
+// startupBlocked: it lives, and something keeps it from beginning. Most often that is a dialog nobody sees.
+func startupBlocked(e *Evidence, p Policy) answer {
+	switch {
+	case e.Process.Life != Alive:
+		return no("its process is not known to live")
+	case !e.unheard():
+		return no("it has shown itself since it was started, or nothing is expected of it")
+	case e.Process.Age < p.Startup:
+		return no("it was started %s, less than %s", ago(e.Process.Age), p.Startup)
+	}
+	return yes(e.Process.Age, "started %s and not one heartbeat or session since; %s%s", ago(e.Process.Age), e.Process.text(), e.onTitle())
+}
+
+// done: the work is done, by a mark, by its own word, or by what its owner has declared.
+func done(e *Evidence, p Policy) answer {
+	mark := ""
+	exited := e.Exit.Known && e.Exit.Code == 0 && e.Exit.Signal == ""
+	complete := e.Manifest.Has && e.Manifest.Complete
+	switch {
+	case e.Done != "":
+		mark = e.Done
+	case e.Beat.Has && e.Beat.State == Finished && !e.Process.AfterBeat:
+		mark = "it says so itself"
+	case p.Done.Exit && p.Done.Manifest && exited && complete:
+		mark = "exit code 0, and the manifest is complete"
+	case p.Done.Exit && !p.Done.Manifest && exited:
+		mark = "exit code 0"
+	case complete && !p.Done.Exit:
+		mark = "the manifest is complete"
+	default:
+		return no("nothing marks its work as done")
+	}
+	if e.Process.Life != Dead && (e.Beat.State != Finished || e.Process.AfterBeat) {
+		return no("its work is marked as done (%s), and its process has not ended", mark)
+	}
+	return yes(e.Process.Gone, "its work is done: %s", mark)
+}
+
+// contradiction: two sources say what cannot both be true. Believing the wrong one starts a second agent beside a living
+// one, or leaves a dead one for alive.
+func contradiction(e *Evidence, _ Policy) answer {
+	if e.Process.Life == Alive && e.Exit.Known {
+		return yes(0, "%s, and yet %s was reported of it", e.Process.text(), e.Exit.text())
+	}
+	if e.Process.Life != Dead {
+		return no("nothing contradicts that its process lives")
+	}
+	if b := e.Beat; b.Has && !e.Process.AfterBeat && b.Age >= 0 && b.Age.plus(later) < e.Process.Gone {
+		return yes(b.Age, "%s since %s, and yet it has beaten %s", e.Process.text(), e.Process.Gone.brief(), ago(b.Age))
+	}
+	for _, s := range e.Sessions {
+		if s.LastAge.plus(later) < e.Process.Gone {
+			return yes(s.LastAge, "%s since %s, and yet its session %s was written %s", e.Process.text(), e.Process.Gone.brief(), s.name(), ago(s.LastAge))
+		}
+	}
+	return no("nothing of it is younger than the end of its process")
+}
+
+func errorExit(e *Evidence, p Policy) answer {
+	return exitOf(e, p.ErrorExits, "an error that no restart cures")
+}
+
+func limitExit(e *Evidence, p Policy) answer {
+	return exitOf(e, p.LimitExits, "a limit of its own")
+}
+
+func exitOf(e *Evidence, codes []int, means string) answer {
+	if e.Process.Life != Dead || !e.Exit.Known || e.Exit.Signal != "" || !slices.Contains(codes, e.Exit.Code) {
+		return no("it has not ended with a code that means %s", means)
+	}
+	return yes(e.Process.Gone, "%s, which means %s for this kind of agent", e.Exit.text(), means)
+}
+
+func exitedUnfinished(e *Evidence, _ Policy) answer {
+	if e.Process.Life != Dead {
+		return no("its process is not known to have ended")
+	}
+	quiet := e.Exit.Known && e.Exit.Code == 0 && e.Exit.Signal == ""
+	announced := !e.Exit.Known && e.Beat.Has && e.Beat.State == Exiting && !e.Process.AfterBeat
+	if !quiet && !announced {
+		return no("it has not ended in peace")
+	}
+	return yes(e.Process.Gone, "it has ended, and nothing marks its work as done; %s", e.heard())
+}
+
+func crashed(e *Evidence, _ Policy) answer {
+	if e.Process.Life != Dead {
+		return no("its process is not known to be dead")
+	}
+	why := e.heard()
+	if e.Exit.Known {
+		why += "; " + e.Exit.text()
+	}
+	if f := e.pending(); f != nil {
+		why += "; manifest: " + f.text()
+	}
+	if e.Lost != "" {
+		why += "; " + e.Lost
+	}
+	return yes(e.Process.Gone, "%s", why)
+}
+
+func unsure(e *Evidence, _ Policy) answer {
+	if e.Process.Life != Unsure {
+		return no("there is no doubt whose process it is")
+	}
+	return yes(0, "%s", e.Process.text()+e.blindFor())
+}
+
+func manifestFault(e *Evidence, _ Policy) answer {
+	if e.Manifest.Fault == "" {
+		return no("no manifest is in the way")
+	}
+	return yes(0, "%s", e.Manifest.Fault+e.blindFor())
+}
+
+func noEvidence(e *Evidence, _ Policy) answer {
+	if e.Process.Life != Unknown {
+		return no("its process is known")
+	}
+	return yes(0, "nothing shows what it does, and nobody knows its process%s", e.blindFor())
+}
+
+func unobserved(e *Evidence, _ Policy) answer {
+	return yes(0, "%s, and nothing else is known of it", e.Process.text())
+}
+
+func (e *Evidence) blindFor() string {
+	if e.BlindTicks == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (look %d in a row)", e.BlindTicks+1)
+}
+
+// heard is when it was heard last, and what is known of its process.
+func (e *Evidence) heard() string { return e.beatText() + "; " + e.Process.text() }
+
+// text is what is known of the process.
+func (p Proc) text() string {
+	switch {
+	case p.Detail != "":
+		return p.Detail
+	case p.Life == Unknown:
+		return "nobody knows its process"
+	}
+	return "its process is " + string(p.Life)
+}
+
+func (e *Evidence) beatText() string {
+	switch {
+	case !e.Beat.Has:
+		return "no heartbeat was ever written"
+	case e.Beat.Age < 0:
+		return fmt.Sprintf("the heartbeat is %s in the future: a clock is wrong", (-e.Beat.Age).brief())
+	}
+	return "heartbeat " + ago(e.Beat.Age)
+}
+
+func (e *Evidence) onTitle() string {
+	if e.Title.Text == "" {
+		return ""
+	}
+	return fmt.Sprintf("; its terminal's title is %q", e.Title.Text)
+}
+
+func (x Exit) text() string {
+	if x.Signal != "" {
+		return "ended by signal " + x.Signal
+	}
+	return fmt.Sprintf("exit code %d", x.Code)
+}

@@ -1,0 +1,96 @@
+package diagnose
+
+// Session is one session of an agent CLI, as its own files show it, of the process that lives now.
+type Session struct {
+	Kind string `json:"kind,omitempty"` // claude, codex, gemini, opencode
+	ID   string `json:"id,omitempty"`
+
+	Status     Status `json:"status,omitempty"`
+	WaitingFor Wait   `json:"waiting_for,omitempty"`
+	StatusAge  Span   `json:"status_age,omitzero"` // since it has this status
+
+	Open     Open   `json:"open,omitempty"`
+	OpenAge  Span   `json:"open_age,omitzero"`
+	OpenText string `json:"open_text,omitempty"` // the question or the command, shortened
+	Tool     string `json:"tool,omitempty"`      // the name of the open tool
+
+	Ended       bool   `json:"ended,omitempty"`        // the last turn has ended
+	EndedAsking bool   `json:"ended_asking,omitempty"` // with a question in its text
+	LastText    string `json:"last_text,omitempty"`
+
+	Error   SessionError `json:"error,omitzero"` // the last thing that happened is this error
+	Repeats Repeats      `json:"repeats,omitzero"`
+
+	Tokens  int64   `json:"tokens,omitempty"`
+	CostUSD float64 `json:"cost_usd,omitempty"`
+	Turns   int     `json:"turns,omitempty"`
+
+	LastAge       Span `json:"last_age,omitzero"` // since the last record that means something
+	ProgressKnown bool `json:"progress_known,omitempty"`
+	// ProgressAge is the time since a file was edited, something was committed, a phase changed, or a call that had run
+	// for long came to its end.
+	ProgressAge Span `json:"progress_age,omitzero"`
+}
+
+// Status is what a session is doing.
+type Status string
+
+// The statuses. "" is unknown.
+const (
+	IdleStatus     Status = "idle"     // at its prompt
+	BusyStatus     Status = "busy"     // in a turn, also while it hangs
+	WaitingStatus  Status = "waiting"  // for a human
+	RetryingStatus Status = "retrying" // its model answers with errors, and it tries again
+)
+
+// Wait is what a waiting session waits for.
+type Wait string
+
+// The waits.
+const (
+	ForPermission Wait = "permission"
+	ForQuestion   Wait = "question"
+	ForDialog     Wait = "dialog" // trust, login, a new model, an MCP server
+)
+
+// Open is what a transcript waits for.
+type Open string
+
+// What can be open. "" is nothing.
+const (
+	OpenModel      Open = "model"
+	OpenTool       Open = "tool"
+	OpenQuestion   Open = "question"
+	OpenPlan       Open = "plan"
+	OpenPermission Open = "permission" // a call that asks for more rights, and has no output
+)
+
+// ErrorKind is the kind of error that a session shows.
+type ErrorKind string
+
+// The kinds.
+const (
+	APIError     ErrorKind = "api"        // overloaded, 5xx, network
+	RateLimit    ErrorKind = "rate_limit" // 429, usage limit
+	AuthError    ErrorKind = "auth"       // 401, login expired
+	ContextError ErrorKind = "context"    // the conversation is too long
+	RunError     ErrorKind = "execution"  // anything else that ended the turn
+)
+
+// SessionError is an error that is the last thing that happened.
+type SessionError struct {
+	Kind       ErrorKind `json:"kind,omitempty"` // "": there is no error
+	Status     int       `json:"status,omitempty"`
+	Text       string    `json:"text,omitempty"`
+	Attempt    int       `json:"attempt,omitempty"`
+	Max        int       `json:"max,omitempty"` // attempts that there are; 0: unknown
+	ResetKnown bool      `json:"reset_known,omitempty"`
+	ResetIn    Span      `json:"reset_in,omitzero"` // until the limit is lifted; negative: since it was
+}
+
+// Repeats counts what a session does again and again, without anything else between.
+type Repeats struct {
+	SameCall    int `json:"same_call,omitempty"`   // the same tool, arguments and result
+	SameError   int `json:"same_error,omitempty"`  // the same error
+	Alternating int `json:"alternating,omitempty"` // A, B, A, B: pairs
+}

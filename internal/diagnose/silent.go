@@ -1,0 +1,159 @@
+package diagnose
+
+import "fmt"
+
+// mute is why silence of a process that is not known to live is not to be trusted.
+func (e *Evidence) mute() string {
+	if e.Process.Life == Alive {
+		return ""
+	}
+	return "it is not known whether its process lives"
+}
+
+// promised: it has itself announced a silence that is not over.
+func (e *Evidence) promised(p Policy) bool {
+	return e.Beat.Has && !e.Process.AfterBeat && e.Beat.Next > 0 && e.silence() <= min(e.Beat.Next, p.Promise)
+}
+
+// modelSilent: from outside, a model call that hangs and one that thinks look alike; only the time tells them apart.
+func modelSilent(e *Evidence, p Policy) answer {
+	if e.promised(p) {
+		return no("it has announced a silence of %s", e.Beat.Next)
+	}
+	for i := range e.Sessions {
+		s := &e.Sessions[i]
+		since, doubt := s.OpenAge, e.mute()
+		switch {
+		case s.Status == IdleStatus && s.Open == OpenModel: // a prompt was taken, and no turn was begun
+			doubt = "its status calls it idle"
+		case !s.busy() || s.backsOff(p):
+			continue
+		case s.Open == OpenModel:
+		case s.Open == "" && (s.Status == BusyStatus || s.Status == RetryingStatus):
+			since, doubt = s.LastAge, "its transcript does not show what it waits for"
+		default:
+			continue
+		}
+		if since <= p.ModelSilent {
+			continue
+		}
+		if other := e.sessionAtWork(p, i); other != nil {
+			return no("a model has been silent for %s, and another session of it is at work", since.brief())
+		}
+		if e.cpuBusy(p) {
+			doubt = "what it has started is at work"
+		}
+		return yes(since, "%s has had no answer from its model for %s (limit %s); %s", s.name(), since.brief(), p.ModelSilent, e.heard()).unless(doubt)
+	}
+	return no("no model has been silent for more than %s", p.ModelSilent)
+}
+
+// toolHung: a tool that runs for long is no trouble while what it has started works, or writes.
+func toolHung(e *Evidence, p Policy) answer {
+	if e.promised(p) {
+		return no("it has announced a silence of %s", e.Beat.Next)
+	}
+	for i := range e.Sessions {
+		s := &e.Sessions[i]
+		if s.Open != OpenTool || !s.busy() || s.OpenAge <= p.Tool {
+			continue
+		}
+		switch {
+		case e.cpuBusy(p):
+			return no("%s has run for %s, and uses %.0f %% of a core", s.Tool, s.OpenAge.brief(), 100*e.CPU.Share)
+		case e.Output.Known && e.Output.Age <= p.Tool:
+			return no("%s has run for %s, and something was written %s", s.Tool, s.OpenAge.brief(), ago(e.Output.Age))
+		case e.sessionAtWork(p, i) != nil:
+			return no("%s has run for %s, and another session of it is at work", s.Tool, s.OpenAge.brief())
+		}
+		doubt := e.mute()
+		if !e.CPU.Known {
+			doubt = "it is not known whether the tool uses the processor"
+		}
+		return yes(s.OpenAge, "%s of %s has run for %s (limit %s), and does nothing; %s", s.Tool, s.name(), s.OpenAge.brief(), p.Tool, e.Process.text()).unless(doubt)
+	}
+	return no("no tool has run for more than %s", p.Tool)
+}
+
+func looping(e *Evidence, p Policy) answer {
+	for _, s := range e.Sessions {
+		if !s.busy() {
+			continue
+		}
+		r, what := s.Repeats, ""
+		switch {
+		case r.SameCall >= p.SameCall:
+			what = fmt.Sprintf("has made the same call with the same result %d times", r.SameCall)
+		case r.SameError >= p.SameError:
+			what = fmt.Sprintf("has met the same error %d times", r.SameError)
+		case r.Alternating >= p.Alternating:
+			what = fmt.Sprintf("has gone to and fro between two calls %d times", r.Alternating)
+		default:
+			continue
+		}
+		return yes(0, "%s %s%s", s.name(), what, noted(s.openText()))
+	}
+	return no("no session repeats itself")
+}
+
+// noProgress is a suspicion: thinking and reading are work, too. It is told, and never a reason to end anything.
+func noProgress(e *Evidence, p Policy) answer {
+	for _, s := range e.Sessions {
+		spends := s.Tokens > 0 || s.CostUSD > 0
+		if s.busy() && s.Open != OpenTool && s.LastAge <= p.Stale && spends && s.ProgressKnown && s.ProgressAge > p.Progress {
+			return yes(s.ProgressAge, "%s works (%d tokens, %.2f USD), and nothing has changed for %s", s.name(), s.Tokens, s.CostUSD, s.ProgressAge.brief())
+		}
+	}
+	return no("no session works for more than %s without progress", p.Progress)
+}
+
+func overBudget(e *Evidence, p Policy) answer {
+	var cost float64
+	var tokens int64
+	turns := 0
+	for _, s := range e.Sessions {
+		cost, tokens, turns = cost+s.CostUSD, tokens+s.Tokens, turns+s.Turns
+	}
+	switch {
+	case p.MaxCostUSD > 0 && cost > p.MaxCostUSD:
+		return yes(0, "it has cost %.2f USD, more than %.2f", cost, p.MaxCostUSD)
+	case p.MaxTokens > 0 && tokens > p.MaxTokens:
+		return yes(0, "it has used %d tokens, more than %d", tokens, p.MaxTokens)
+	case p.MaxTurns > 0 && turns > p.MaxTurns:
+		return yes(0, "it has taken %d turns, more than %d", turns, p.MaxTurns)
+	case p.MaxRun > 0 && e.Process.Life == Alive && e.Process.Age > p.MaxRun:
+		return yes(e.Process.Age-p.MaxRun, "it has run for %s, more than %s", e.Process.Age.brief(), p.MaxRun)
+	}
+	return no("no limit of cost, tokens, turns or time is exceeded")
+}
+
+// orphaned is heartbeat_lost of an agent that nobody owns any more.
+func orphaned(e *Evidence, _ Policy) answer {
+	switch {
+	case !e.Process.Orphaned:
+		return no("what has started it lives")
+	case !e.Beat.Has && len(e.Sessions) == 0:
+		return no("what has started it has ended, and nothing shows whether it works")
+	}
+	return yes(e.silence(), "what has started it has ended, and it is silent; %s", e.heard()).unless(e.mute())
+}
+
+// heartbeatLost comes after everything that shows an agent at work or at rest.
+func heartbeatLost(e *Evidence, p Policy) answer {
+	if !e.Beat.Has && !p.BeatDecides {
+		return no("it has never beaten: its silence says nothing")
+	}
+	why := e.heard()
+	if e.Manifest.Has && e.Manifest.Dated {
+		why += "; manifest written " + ago(e.Manifest.Age)
+	}
+	doubt := e.mute()
+	if p.BeatDecides && e.Process.Life == Unknown && doubt != "" {
+		doubt = "nobody knows which process it is"
+	}
+	since := e.silence()
+	if since == Never {
+		since = 0
+	}
+	return yes(since, "%s", why).unless(doubt)
+}

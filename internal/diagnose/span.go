@@ -1,0 +1,70 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Span is a length of time that reads well in JSON: "90s" is written "1m30s", an hour "1h". Read is whatever
+// [time.ParseDuration] reads.
+type Span time.Duration
+
+// Never is longer than everything that is compared with it.
+const Never = Span(1<<63 - 1)
+
+// String is the span without the zeros at its end.
+func (s Span) String() string {
+	if s == Never {
+		return "never"
+	}
+	text := time.Duration(s).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// MarshalText writes what String says.
+func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a duration, or "never".
+func (s *Span) UnmarshalText(text []byte) error {
+	if string(text) == "never" {
+		*s = Never
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("a span: %w", err)
+	}
+	*s = Span(d)
+	return nil
+}
+
+// plus adds without running over.
+func (s Span) plus(d Span) Span {
+	switch sum := s + d; {
+	case s == Never:
+		return Never
+	case d > 0 && sum < s:
+		return Never
+	case d < 0 && sum > s:
+		return -Never
+	default:
+		return sum
+	}
+}
+
+// brief is the span to the second, for people.
+func (s Span) brief() string {
+	if s == Never {
+		return "never"
+	}
+	return time.Duration(s).Round(time.Second).String()
+}
+
+func ago(s Span) string { return s.brief() + " ago" }

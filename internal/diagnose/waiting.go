@@ -1,0 +1,130 @@
+package diagnose
+
+import "fmt"
+
+func hookAsks(e *Evidence, _ Policy) answer {
+	if len(e.Hooks) == 0 {
+		return no("its hook holds no request")
+	}
+	oldest := e.Hooks[0]
+	for _, r := range e.Hooks[1:] {
+		if r.Age > oldest.Age {
+			oldest = r
+		}
+	}
+	why := fmt.Sprintf("it asks for permission: %s %s, since %s", oldest.Tool, oldest.Text, oldest.Age.brief())
+	if more := len(e.Hooks) - 1; more > 0 {
+		why += fmt.Sprintf(", and %d more", more)
+	}
+	return yes(oldest.Age, "%s", why)
+}
+
+// overtaken: a session of it was at work after its latest beat, so that what the beat says is over.
+func (e *Evidence) overtaken() bool {
+	for _, s := range e.Sessions {
+		if s.busy() && s.LastAge.plus(later) < e.Beat.Age {
+			return true
+		}
+	}
+	return false
+}
+
+// says: its latest beat says this of this very process, and nothing newer says otherwise.
+func (e *Evidence) says(s State) bool {
+	return e.Beat.Has && e.Beat.State == s && !e.Process.AfterBeat && !e.overtaken()
+}
+
+func beatWaits(e *Evidence, _ Policy) answer {
+	if !e.says(Waits) {
+		return no("it does not call itself waiting")
+	}
+	return yes(e.Beat.Age, "it says that it waits%s; %s", noted(e.Beat.Note), e.heard())
+}
+
+func beatStuck(e *Evidence, _ Policy) answer {
+	if !e.says(Stuck) {
+		return no("it does not call itself stuck")
+	}
+	return yes(e.Beat.Age, "it says that it is stuck%s; %s", noted(e.Beat.Note), e.heard())
+}
+
+func noted(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+func blocking(e *Evidence, _ Policy) answer {
+	if len(e.Manifest.Blocking) == 0 {
+		return no("the manifest has no blocking notification that waits")
+	}
+	return yes(0, "%s; %s", e.Manifest.Blocking[0], e.heard())
+}
+
+func sessionAsksPermission(e *Evidence, _ Policy) answer {
+	for _, s := range e.Sessions {
+		if s.Status == WaitingStatus && s.WaitingFor == ForPermission {
+			return yes(s.StatusAge, "%s waits for permission%s; %s", s.name(), noted(s.openText()), e.heard())
+		}
+	}
+	if e.Title.Status == WaitingStatus {
+		return yes(e.Title.Age, "its terminal's title is %q; %s", e.Title.Text, e.heard())
+	}
+	return no("no session waits for permission")
+}
+
+func sessionAsks(e *Evidence, _ Policy) answer {
+	for _, s := range e.Sessions {
+		switch {
+		case s.Open == OpenQuestion, s.Open == OpenPlan:
+			return yes(s.OpenAge, "%s has asked%s; %s", s.name(), noted(s.openText()), e.heard())
+		case s.Status == WaitingStatus && s.WaitingFor != ForPermission && s.WaitingFor != ForDialog:
+			return yes(s.StatusAge, "%s waits for an answer%s; %s", s.name(), noted(s.openText()), e.heard())
+		}
+	}
+	return no("no session waits for an answer")
+}
+
+func sessionDialog(e *Evidence, _ Policy) answer {
+	for _, s := range e.Sessions {
+		if s.Status == WaitingStatus && s.WaitingFor == ForDialog {
+			return yes(s.StatusAge, "%s shows a dialog%s%s; %s", s.name(), noted(s.openText()), e.onTitle(), e.heard())
+		}
+	}
+	return no("no session shows a dialog")
+}
+
+// escalatedCall: the call that asks for more rights may also be running by now, so it must have been silent for a while.
+func escalatedCall(e *Evidence, p Policy) answer {
+	for _, s := range e.Sessions {
+		if s.Open == OpenPermission && s.OpenAge > p.Waiting {
+			return yes(s.OpenAge, "%s has called %s with more rights %s, and nothing came back%s; %s", s.name(), s.Tool, ago(s.OpenAge), noted(s.OpenText), e.heard())
+		}
+	}
+	return no("no call for more rights is open for more than %s", p.Waiting)
+}
+
+// endedAsking: only the form of a text says that it is a question, and polite agents end with one.
+func endedAsking(e *Evidence, p Policy) answer {
+	for _, s := range e.Sessions {
+		if s.Ended && s.EndedAsking && s.Status != BusyStatus && s.LastAge > p.Waiting {
+			return yes(s.LastAge, "%s has ended its turn %s with a question%s; %s", s.name(), ago(s.LastAge), noted(s.LastText), e.heard())
+		}
+	}
+	return no("no turn has ended with a question more than %s ago", p.Waiting)
+}
+
+func (s Session) name() string {
+	if s.Kind == "" {
+		return "its session"
+	}
+	return "its " + s.Kind + " session"
+}
+
+func (s Session) openText() string {
+	if s.OpenText != "" {
+		return s.OpenText
+	}
+	return s.Tool
+}

@@ -1,0 +1,138 @@
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// longestSocket is what fits into a struct sockaddr_un beside the final NUL.
+const longestSocket = 107
+
+// Listener hears sd_notify on a socket of its own.
+type Listener struct {
+	conn *net.UnixConn
+	path string
+	o    ListenOptions
+	done chan struct{}
+}
+
+// Listen makes the socket, which whoever is to be heard gets as NOTIFY_SOCKET. It belongs into a directory that only the
+// user can enter. A socket that a killed listener has left behind is replaced; one that is heard by somebody is an error.
+func Listen(path string, o ListenOptions) (*Listener, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if len(path) > longestSocket {
+		return nil, fmt.Errorf("listen on %s: its name is longer than %d bytes, which is the most for a socket", path, longestSocket)
+	}
+	if err := removeDead(path); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	// Senders are asked for before the socket has a name, so that no datagram comes without.
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
+		return errors.Join(err, failed)
+	}}
+	packet, err := config.ListenPacket(context.Background(), "unixgram", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, errors.Join(err, packet.Close()))
+	}
+	l := &Listener{conn: packet.(*net.UnixConn), path: path, o: o, done: make(chan struct{})}
+	go l.run()
+	return l, nil
+}
+
+// removeDead takes away a socket that nobody reads.
+func removeDead(path string) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return nil // none, or Listen will say what is wrong
+	}
+	if st.Mode().Type() != os.ModeSocket {
+		return errors.New("something else than a socket is there")
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err == nil {
+		return errors.Join(errors.New("somebody else listens there"), conn.Close())
+	}
+	return os.Remove(path)
+}
+
+func (l *Listener) run() {
+	defer close(l.done)
+	buffer := make([]byte, NotifyLimit)
+	control := make([]byte, unix.CmsgSpace(unix.SizeofUcred)+unix.CmsgSpace(4*maxDescriptors))
+	for {
+		n, c, flags, _, err := l.conn.ReadMsgUnix(buffer, control)
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			time.Sleep(errorPause) // the next datagram may do better, but a lasting error must not take a core
+			continue
+		}
+		sender := openUp(control[:c])
+		if flags&unix.MSG_TRUNC != 0 || sender == nil || sender.Uid != uint32(os.Getuid()) && sender.Uid != 0 {
+			continue
+		}
+		l.hear(buffer[:n], int(sender.Pid))
+	}
+}
+
+// errorPause is between two attempts to read after one that failed.
+const errorPause = 100 * time.Millisecond
+
+// maxDescriptors is how many Linux lets through in one message (SCM_MAX_FD).
+const maxDescriptors = 253
+
+func (l *Listener) hear(text []byte, pid int) {
+	notice, err := ParseNotice(text)
+	if err != nil {
+		return
+	}
+	if agent, ok := l.o.Agent(pid); ok {
+		l.o.Sink(notice.Observation(agent, pid, l.o.Now()), notice)
+	}
+}
+
+// openUp gives the sender of a message, nil when the system did not say, and closes descriptors that came along: they are
+// nothing of ours, and sd_notify_barrier waits for just that.
+func openUp(control []byte) *unix.Ucred {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return nil
+	}
+	var sender *unix.Ucred
+	for _, m := range messages {
+		if fds, err := unix.ParseUnixRights(&m); err == nil {
+			for _, fd := range fds {
+				_ = unix.Close(fd)
+			}
+		}
+		if cred, err := unix.ParseUnixCredentials(&m); err == nil {
+			sender = cred
+		}
+	}
+	return sender
+}
+
+// Close ends the listener, waits for its goroutine, and takes the socket away.
+func (l *Listener) Close() error {
+	err := l.conn.Close()
+	<-l.done
+	if gone := os.Remove(l.path); gone != nil && !errors.Is(gone, os.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
+}

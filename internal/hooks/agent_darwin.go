@@ -1,0 +1,18 @@
+package hooks
+
+import "golang.org/x/sys/unix"
+
+// zombie is SZOMB of sys/proc.h: dead, and not yet waited for.
+const zombie = 5
+
+func look(pid int) (lineage, bool) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || k.Proc.P_stat == zombie || int(k.Proc.P_pid) != pid {
+		return lineage{}, false
+	}
+	start := k.Proc.P_starttime
+	return lineage{
+		pid: pid, name: unix.ByteSliceToString(k.Proc.P_comm[:]), parent: int(k.Eproc.Ppid),
+		start: uint64(start.Sec)*1e6 + uint64(start.Usec),
+	}, true
+}

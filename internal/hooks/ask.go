@@ -1,0 +1,111 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// lookEvery is the time between two looks at what no event tells of: the agent's end, the monitor's, and an answer on
+	// a file system without events.
+	lookEvery = time.Second
+	// awayGrace is how long whoever answers may be away: a restart of the monitor takes a few seconds.
+	awayGrace = 30 * time.Second
+)
+
+// vigil is a wait for the end of a request.
+type vigil struct {
+	// answered returns how the request was settled, if it was.
+	answered func() (Settlement, bool)
+	// attended and waited report whether somebody answers here, and whether the agent still waits.
+	attended, waited func() bool
+	news             <-chan fsnotify.Event // something appeared beside the answer
+	deadline         time.Time
+}
+
+// wait returns how the request ended. ctx ends when the CLI ends the hook.
+func (v *vigil) wait(ctx context.Context) Settlement {
+	deadline := time.NewTimer(time.Until(v.deadline))
+	defer deadline.Stop()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	seen := time.Now() // when somebody was last there to answer
+	for {
+		if s, ok := v.answered(); ok {
+			return s
+		}
+		select {
+		case <-ctx.Done():
+			return Settlement{Outcome: Withdrawn, At: time.Now()}
+		case <-deadline.C:
+			return Settlement{Outcome: Expired, At: time.Now()}
+		case <-v.news:
+		case <-tick.C:
+			now := time.Now()
+			switch {
+			case !v.waited():
+				return Settlement{Outcome: Withdrawn, At: now}
+			case v.attended():
+				seen = now
+			case now.Sub(seen) >= awayGrace:
+				return Settlement{Outcome: Unattended, At: now}
+			}
+		}
+	}
+}
+
+// ask has a permission request answered and returns how it ended.
+func ask(ctx context.Context, dir string, r *Request, waited func() bool) (s Settlement, err error) {
+	if _, err := Prepare(dir); err != nil {
+		return s, err
+	}
+	var news <-chan fsnotify.Event
+	if w, err := fsnotify.NewWatcher(); err == nil { // there may be too many already: then looking has to do
+		defer w.Close()
+		if w.Add(filepath.Join(dir, answersFolder)) == nil {
+			news = w.Events
+		}
+	}
+	lock, err := r.open(dir)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, r.close(dir, lock)) }()
+	v := vigil{
+		answered: func() (Settlement, bool) {
+			s, err := settlement(dir, r.ID)
+			return s, err == nil
+		},
+		attended: func() bool { return Attended(dir) }, waited: waited, news: news, deadline: r.Deadline,
+	}
+	s = v.wait(ctx)
+	if s.Outcome != Allowed && s.Outcome != Denied {
+		s, err = r.end(dir, s)
+	}
+	if err != nil {
+		return s, err
+	}
+	if !sameNonce(s.Nonce, r.Nonce) {
+		return s, fmt.Errorf("request %s: %w", r.ID, ErrNonce)
+	}
+	return s, record(dir, Record{
+		Asked: r.Asked, Ended: s.At, ID: r.ID, Vendor: r.Vendor, Session: r.Session, Dir: r.Dir, Tool: r.Tool,
+		Command: r.Command, Outcome: s.Outcome, By: s.By, Message: s.Message,
+	})
+}
+
+// end settles the request without an answer, unless one came in the last moment: then that one counts.
+func (r *Request) end(dir string, s Settlement) (Settlement, error) {
+	s.Nonce = r.Nonce
+	err := settle(dir, r.ID, s)
+	if errors.Is(err, fs.ErrExist) {
+		return settlement(dir, r.ID)
+	}
+	return s, err
+}

@@ -1,0 +1,72 @@
+package hooks
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// How long a wait lasts, in a time that stands still unless all wait.
+func TestVigil(t *testing.T) {
+	tests := map[string]struct {
+		answerAt  time.Duration // 0: never
+		event     bool          // the answer comes with an event
+		awayFrom  time.Duration // the monitor is away from here
+		awayUntil time.Duration // to here
+		agentEnds time.Duration
+		hookEnds  time.Duration
+		want      Outcome
+		after     time.Duration
+	}{
+		"answered, with an event":    {answerAt: 90*time.Second + 300*time.Millisecond, event: true, want: Allowed, after: 90*time.Second + 300*time.Millisecond},
+		"answered, without an event": {answerAt: 90*time.Second + 300*time.Millisecond, want: Allowed, after: 91 * time.Second},
+		"nobody answers":             {want: Expired, after: DefaultWait},
+		"the monitor restarts":       {awayFrom: 10 * time.Second, awayUntil: 35 * time.Second, want: Expired, after: DefaultWait},
+		"the monitor is gone":        {awayFrom: 10*time.Second + time.Millisecond, awayUntil: time.Hour, want: Unattended, after: 10*time.Second + awayGrace},
+		"the agent is gone":          {agentEnds: 20*time.Second + time.Millisecond, want: Withdrawn, after: 21 * time.Second},
+		"the CLI ends the hook":      {hookEnds: 20*time.Second + time.Millisecond, want: Withdrawn, after: 20*time.Second + time.Millisecond},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				since := func() time.Duration { return time.Since(begin) }
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				news := make(chan fsnotify.Event, 1)
+				if tt.event {
+					time.AfterFunc(tt.answerAt, func() { news <- fsnotify.Event{} })
+				}
+				if tt.hookEnds > 0 {
+					time.AfterFunc(tt.hookEnds, cancel)
+				}
+				v := vigil{
+					answered: func() (Settlement, bool) {
+						return Settlement{Outcome: Allowed}, tt.answerAt > 0 && since() >= tt.answerAt
+					},
+					attended: func() bool { return tt.awayFrom == 0 || since() < tt.awayFrom || since() >= tt.awayUntil },
+					waited:   func() bool { return tt.agentEnds == 0 || since() < tt.agentEnds },
+					news:     news, deadline: begin.Add(DefaultWait),
+				}
+				if got := v.wait(ctx); got.Outcome != tt.want || since() != tt.after {
+					t.Errorf("%s after %s, want %s after %s", got.Outcome, since(), tt.want, tt.after)
+				}
+			})
+		})
+	}
+}
+
+func TestAgentIsTheFirstThatIsNoShell(t *testing.T) {
+	table := map[int]lineage{
+		50: {50, "sh", 40, 1}, 40: {40, "-bash", 30, 1}, 30: {30, "claude.exe", 20, 1}, 20: {20, "zsh", 1, 1}, 1: {1, "systemd", 0, 1},
+	}
+	look := func(pid int) (lineage, bool) { l, ok := table[pid]; return l, ok }
+	for from, want := range map[int]int{50: 30, 30: 30, 20: 0, 99: 0, 0: 0} {
+		if got := firstNoShell(from, look).pid; got != want {
+			t.Errorf("from %d: %d, want %d", from, got, want)
+		}
+	}
+}

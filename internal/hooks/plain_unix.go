@@ -1,0 +1,32 @@
+//go:build unix
+
+package hooks
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// openPlain opens a file to read it; a link in its place is an error, and a pipe does not hold us up.
+func openPlain(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+}
+
+// private checks that nobody else can put files into a folder: they would decide in the user's name.
+func private(folder string) error {
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder", folder)
+	case ok && int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("%s belongs to the user %d, not to you", folder, st.Uid)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("others can write into %s: chmod go-w it", folder)
+	}
+	return nil
+}

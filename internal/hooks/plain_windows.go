@@ -1,0 +1,30 @@
+package hooks
+
+import (
+	"fmt"
+	"os"
+)
+
+// openPlain opens a file to read it; a link in its place is an error. Making one takes a right that users do not have.
+func openPlain(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open %s: no ordinary file", path)
+	}
+	return os.Open(path)
+}
+
+// private checks that folder is one. That only its user can write there comes from the profile it stands in.
+func private(folder string) error {
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no folder", folder)
+	}
+	return nil
+}

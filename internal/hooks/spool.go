@@ -1,0 +1,211 @@
+package hooks
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Folders below the one that [Dir] names.
+const (
+	eventsFolder   = "events"
+	requestsFolder = "requests"
+	answersFolder  = "answers"
+)
+
+const (
+	// maxEvents is how many events wait for a monitor. A session makes some tens in an hour.
+	maxEvents = 1024
+	// room is how many of the oldest go when there are more, so that it is not done for each.
+	room = 128
+	// maxFile is the most of one of our own files that is read. JSON needs up to six bytes for one.
+	maxFile = 256 << 10
+	// halfLife is the age at which a hidden file belongs to nobody any more: it exists for less than a millisecond.
+	halfLife = time.Minute
+)
+
+// Dir is the folder for hooks in a home.
+func Dir(home string) string { return filepath.Join(home, "hooks") }
+
+// Prepare makes the folders below dir, so that they can be watched, and returns those in which something appears:
+// events, and requests.
+func Prepare(dir string) (watched []string, err error) {
+	for _, name := range []string{eventsFolder, requestsFolder, answersFolder} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return nil, fmt.Errorf("make the folders for hooks: %w", err)
+		}
+		if err := private(path); err != nil {
+			return nil, fmt.Errorf("folders for hooks: %w", err)
+		}
+	}
+	if err := private(dir); err != nil {
+		return nil, fmt.Errorf("folders for hooks: %w", err)
+	}
+	return []string{filepath.Join(dir, eventsFolder), filepath.Join(dir, requestsFolder)}, nil
+}
+
+// Drop leaves an event for the monitor. It is not made durable: what happened just before the machine went down, went
+// down with it.
+func Drop(dir string, e Event) error {
+	events := filepath.Join(dir, eventsFolder)
+	text, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("leave event: %w", err)
+	}
+	name := fmt.Sprintf("%019d-%s.json", e.Time.UnixNano(), rand.Text()[:8])
+	err = publish(events, name, text)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err = Prepare(dir); err == nil {
+			err = publish(events, name, text)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("leave event: %w", err)
+	}
+	return bound(events)
+}
+
+// publish makes a file that is whole from its first moment. A file of this name is replaced.
+func publish(folder, name string, text []byte) error {
+	temp := filepath.Join(folder, "."+name)
+	if err := writeNew(temp, text); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, filepath.Join(folder, name)); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return nil
+}
+
+// writeNew makes a file that must not be there, a link included.
+func writeNew(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
+// bound removes the oldest events when there are too many: what an agent does now matters more than what it did.
+func bound(events string) error {
+	names, err := namesIn(events)
+	if err != nil || len(names) <= maxEvents {
+		return err
+	}
+	slices.Sort(names) // a hidden name is first, and if it is young its event is lost
+	for _, name := range names[:len(names)-maxEvents+room] {
+		if err := os.Remove(filepath.Join(events, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove old events: %w", err)
+		}
+	}
+	return nil
+}
+
+func namesIn(folder string) ([]string, error) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// Drain hands the events that were left to take, in the order of their times, and removes them when take returns nil: who
+// is killed in between gets them again. take is not called when there are none. Files that are no events are removed and
+// named in the error, which does not keep the others back.
+func Drain(dir string, take func([]Event) error) error {
+	folder := filepath.Join(dir, eventsFolder)
+	names, err := namesIn(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("take events of hooks: %w", err)
+	}
+	slices.Sort(names)
+	var events []Event
+	var taken []string
+	var odd error
+	for _, name := range names {
+		path := filepath.Join(folder, name)
+		if strings.HasPrefix(name, ".") {
+			sweep(path)
+			continue
+		}
+		var e Event
+		switch err := readJSON(path, &e); {
+		case errors.Is(err, fs.ErrNotExist): // a hook made room
+		case err != nil:
+			odd = errors.Join(odd, fmt.Errorf("event of a hook: %w", err), os.Remove(path))
+		default:
+			events, taken = append(events, e), append(taken, path)
+		}
+	}
+	if len(events) == 0 {
+		return odd
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return a.Time.Compare(b.Time) })
+	if err := take(events); err != nil {
+		return errors.Join(fmt.Errorf("take events of hooks: %w", err), odd)
+	}
+	for _, path := range taken {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			odd = errors.Join(odd, fmt.Errorf("take events of hooks: %w", err))
+		}
+	}
+	return odd
+}
+
+// sweep removes what somebody who was killed has left.
+func sweep(path string) {
+	if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > halfLife {
+		_ = os.Remove(path)
+	}
+}
+
+// readJSON reads one of our own files. It follows no link and waits at no pipe.
+func readJSON(path string, into any) error {
+	text, err := readRegular(path, maxFile)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+func readRegular(path string, limit int64) ([]byte, error) {
+	f, err := openPlain(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, fmt.Errorf("read %s: no ordinary file of at most %d bytes", path, limit)
+	}
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, io.LimitReader(f, limit)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,116 @@
+package monitor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/diagnose"
+	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/remedy"
+	"github.com/outlive-mcp/outlive/internal/roster"
+)
+
+// agent is one agent as this look has it: declared, or a project of S4's registry.
+type agent struct {
+	Key  string
+	Name string // as people call it
+	Path string // of its directory; "": it has none
+	Kind roster.Kind
+	// Entry is S4's. For a declared agent only Key, Name and Path are there, and the phase once its beats tell it.
+	Entry    piv.Project
+	Declared *roster.Agent // nil: of S4's registry
+
+	expect   diagnose.Policy
+	recovery remedy.Policy
+}
+
+// ofProject is a project of S4's registry, by S4's rules.
+func (o Options) ofProject(p piv.Project) agent {
+	return agent{
+		Key: p.Key, Name: p.Name, Path: p.Path, Kind: roster.PIV, Entry: p,
+		expect: diagnose.S4(o.Stale), recovery: remedy.S4(o.Restarts, o.pace()),
+	}
+}
+
+// ofDeclaration is an agent of a registry of version 2. What the declaration does not say has its default.
+func ofDeclaration(d roster.Agent) agent {
+	return agent{
+		Key: d.Name, Name: d.Name, Path: d.Path, Kind: d.Kind, Declared: &d,
+		Entry:  piv.Project{Key: d.Name, Name: d.Name, Path: d.Path, Phase: piv.NoPhase, LastCompleted: piv.NoPhase},
+		expect: expected(d), recovery: recoveryOf(d),
+	}
+}
+
+// beats that an agent may miss until it is stale, where it only says how often it beats.
+const missedBeats = 3
+
+// expected maps what a declaration says to what is judged by.
+func expected(d roster.Agent) diagnose.Policy {
+	e := d.Expect
+	p := diagnose.Policy{
+		Stale: diagnose.Span(e.Stale), Startup: diagnose.Span(e.Startup), ModelSilent: diagnose.Span(e.ModelSilent),
+		Tool: diagnose.Span(e.Tool), Waiting: diagnose.Span(e.Waiting), Progress: diagnose.Span(e.Progress),
+		MaxCostUSD: e.MaxCostUSD,
+		Done:       diagnose.DoneWhen{Exit: e.Done.Exit != nil && *e.Done.Exit == 0, Manifest: e.Done.Manifest == "complete"},
+	}
+	if p.Stale == 0 && e.Beat > 0 {
+		p.Stale = diagnose.Span(missedBeats * e.Beat)
+	}
+	if d.Kind == roster.Gemini { // docs/cli/headless.md of Gemini CLI: 42 is bad input, 53 its limit of turns
+		p.ErrorExits, p.LimitExits = []int{42}, []int{53}
+	}
+	return p
+}
+
+// recoveryOf maps what a declaration says to how its agent is helped.
+func recoveryOf(d roster.Agent) remedy.Policy {
+	p := remedy.Default()
+	p.Ladders, p.Budgets = map[string]remedy.Ladder{}, map[string]remedy.Budget{}
+	for class, names := range d.Policy {
+		if l, err := remedy.ParseLadder(names); err == nil { // the registry was checked when it was read
+			p.Ladders[class] = l
+		}
+	}
+	for class, l := range d.Budget.PerClass {
+		p.Budgets[class] = budget(l)
+	}
+	if d.Budget.StableAfter > 0 {
+		p.StableAfter = d.Budget.StableAfter
+	}
+	return p
+}
+
+func budget(l roster.Limit) remedy.Budget {
+	b, err := remedy.ParseBudget(l.String())
+	if err != nil {
+		return remedy.Budget{}
+	}
+	return b
+}
+
+// says reports whether a source of evidence counts for an agent. For S4's, all of S4's do.
+func (a agent) says(signal string) bool { return a.Declared == nil || a.Declared.Uses(signal) }
+
+// ownsDirectory reports whether processes and sessions in the agent's directory are its own.
+func (a agent) ownsDirectory() bool {
+	return a.Path != "" && (a.Declared == nil || a.Declared.Match.CWD == nil || *a.Declared.Match.CWD)
+}
+
+// fill puts values into a command of the declaration, in place of {names}.
+func fill(command []string, values map[string]string) []string {
+	var pairs []string
+	for name, value := range values {
+		pairs = append(pairs, "{"+name+"}", value)
+	}
+	replacer := strings.NewReplacer(pairs...)
+	filled := slices.Clone(command)
+	for i := range filled {
+		filled[i] = replacer.Replace(filled[i])
+	}
+	return filled
+}
+
+// wants reports whether a command has a place for a value.
+func wants(command []string, name string) bool {
+	return slices.ContainsFunc(command, func(s string) bool { return strings.Contains(s, "{"+name+"}") })
+}

@@ -1,0 +1,72 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/escalate"
+	"github.com/outlive-mcp/outlive/internal/remedy"
+)
+
+// fleetPolicy is what holds for all agents together: what the first says that says anything.
+func (p *page) fleetPolicy() remedy.FleetPolicy {
+	if len(p.Agents) == 0 || !p.declared() {
+		return remedy.FleetPolicy{}
+	}
+	return p.Agents[0].recovery.Fleet
+}
+
+// shareFleet gives all agents of a page the same.
+func (p *page) shareFleet() {
+	fleet := remedy.Default().Fleet
+	for _, a := range p.Agents {
+		if g := a.Declared.Budget.Global; g.Window > 0 {
+			fleet.Global = budget(g)
+			break
+		}
+	}
+	for i := range p.Agents {
+		p.Agents[i].recovery.Fleet = fleet
+	}
+}
+
+// escalateMass tells a human once of many agents that fail together.
+func (r *round) escalateMass(ctx context.Context, c *examined, d remedy.Decision) error {
+	key := escalate.Key{Agent: d.Mass, Class: escalate.Mass}
+	f := r.facts(c, d)
+	f.Name, f.Phase, f.Severity, f.Request, f.Body = strings.ReplaceAll(d.Mass, ":", " "), "", escalate.Critical, "", ""
+	f.Restart, f.Resume, f.Stop, f.Action = false, false, false, "one of them is tried first, the others wait"
+	f.Members = r.members(d.Mass)
+	return r.raise(ctx, r.agentOf(escalate.Incident{Key: key}), key, f, c.entryOf(r, d), nil)
+}
+
+func (r *round) members(key string) []string {
+	for _, m := range r.fleet.Masses {
+		if m.Key == key {
+			return m.Members
+		}
+	}
+	return nil
+}
+
+// endMasses ends the incidents of masses that are over.
+func (r *round) endMasses(ctx context.Context) error {
+	var errs []error
+	for _, i := range r.incidents {
+		if i.Key.Class != escalate.Mass || i.State == escalate.Resolved {
+			continue
+		}
+		held := slices.ContainsFunc(r.fleet.Masses, func(m remedy.Mass) bool { return m.Key == i.Key.Agent && m.Released.IsZero() })
+		if !held {
+			errs = append(errs, r.tell(ctx, r.agentOf(i), i, escalate.Recovered{How: "one of them works again, the others follow"}, nil))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// held reports whether an agent is one of many that fail together and wait.
+func held(f remedy.Fleet, agent string) bool {
+	return slices.ContainsFunc(f.Masses, func(m remedy.Mass) bool { return m.Released.IsZero() && slices.Contains(m.Members, agent) })
+}

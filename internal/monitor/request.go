@@ -1,0 +1,68 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Wish is something that a person wants of the monitor that has a home.
+type Wish struct {
+	// Agent is whom it is about; with an Incident it is not needed.
+	Agent string
+	// Verb is ack, snooze, restart, resume, stop, say (gives the agent Text), reset (all budgets are given back), and
+	// allow or deny, whose Request is that of a hook.
+	Verb string
+	// Incident is what is acknowledged.
+	Incident string
+	Request  string
+	Text     string
+	By       string // who
+}
+
+// answerEvery is how often it is looked whether a wish was seen to.
+const answerEvery = 100 * time.Millisecond
+
+// ErrNobody says that no monitor has the home: what was wished for is done when one runs.
+var ErrNobody = errors.New("no monitor is running here: it is done once one does")
+
+// Ask gives a wish to the monitor of a home and waits for what becomes of it, until ctx ends. The wish is kept either
+// way. The error is [ErrNobody] when no monitor runs.
+func Ask(ctx context.Context, opts Options, w Wish) (answer string, err error) {
+	opts = opts.withDefaults()
+	if err := os.MkdirAll(opts.Home, 0o700); err != nil {
+		return "", fmt.Errorf("wish: %w", err)
+	}
+	s, err := openStore(ctx, opts.Database())
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	kept := wish{Agent: w.Agent, Verb: w.Verb, By: w.By, Target: w.Incident, Text: w.Text}
+	if w.Request != "" {
+		kept.Target = w.Request
+	}
+	id, err := s.addWish(ctx, kept, time.Now())
+	if err != nil {
+		return "", err
+	}
+	if err := Ring(opts.Home); err != nil {
+		return "", err
+	}
+	if holder(opts.PIDFile) == 0 {
+		return "", ErrNobody
+	}
+	for {
+		answer, done, err := s.answered(ctx, id)
+		if err != nil || done {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("wish: the monitor has not seen to it yet: %w", ctx.Err())
+		case <-time.After(answerEvery):
+		}
+	}
+}

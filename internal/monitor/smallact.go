@@ -1,0 +1,119 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/diagnose"
+	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/remedy"
+)
+
+// nudgeTime is how long the command that hands a text to an agent may take.
+const nudgeTime = 20 * time.Second
+
+// small does what replaces no process: a word, a signal, the end of a tool. What only waits is done by being written down.
+func (r *round) small(ctx context.Context, rec *recovery) error {
+	var err error
+	outcome := ""
+	switch rec.Act.Rung {
+	case remedy.Nudge:
+		outcome, err = "the agent was told to go on", r.nudge(ctx, rec)
+	case remedy.Interrupt:
+		outcome, err = "the agent was interrupted", r.opts.processes.Interrupt(rec.Target.Leaders[0])
+	case remedy.KillTool:
+		outcome, err = fmt.Sprintf("%d processes of the tool were ended", len(rec.Target.Leaders)), r.opts.processes.Stop(ctx, rec.Target)
+	}
+	if ctx.Err() != nil {
+		return nil // the next run ends it
+	}
+	if errors.Is(err, os.ErrProcessDone) {
+		return r.step(ctx, rec, abandoned) // the next look will say so
+	}
+	r.opts.checkpoint("done")
+	if err != nil {
+		outcome = "failed: " + err.Error() // the next rung is tried when this one has had its time
+	}
+	return r.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
+		if outcome == "" {
+			return nil
+		}
+		return journal(ctx, tx, rec.entry(rec.action(), outcome))
+	})
+}
+
+// nudge runs the command that hands a text to the agent's session.
+func (r *round) nudge(ctx context.Context, rec *recovery) error {
+	if len(rec.Command) == 0 {
+		return errors.New("there is no command that could")
+	}
+	ctx, cancel := context.WithTimeout(ctx, nudgeTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, rec.Command[0], rec.Command[1:]...)
+	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(r.opts.Environ, rec.Environ)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", rec.Command[0], err, tail(string(out), 300))
+	}
+	return nil
+}
+
+// tail is the end of a text.
+func tail(s string, most int) string {
+	if len(s) > most {
+		s = "…" + s[len(s)-most:]
+	}
+	return s
+}
+
+// toolSlack is how much earlier than its record a tool's process may seem to have begun: two clocks tell.
+const toolSlack = 2 * time.Second
+
+// toolOf are the processes that the agent has started for its open tool: its children that are as young as the call.
+// What it had before, such as its MCP servers, it needs for what comes next.
+func toolOf(procs processes, f finding, now time.Time) []process.Identity {
+	var tool []process.Identity
+	for _, e := range procs.All() {
+		if e.Parent == f.process.PID && !now.Add(-e.Age).Before(f.tool.Add(-toolSlack)) {
+			tool = append(tool, e.Identity)
+		}
+	}
+	return tool
+}
+
+// agentCameBack judges a declared agent once more.
+func (r *round) agentCameBack(ctx context.Context, rec *recovery) string {
+	for _, a := range r.page.Agents {
+		if a.Key != rec.Agent {
+			continue
+		}
+		if err := r.sources.refresh(ctx, r, []agent{a}); err != nil {
+			return err.Error()
+		}
+		k := r.known(a)
+		e, found := r.setting.gather(a, k)
+		v := diagnose.Classify(e, a.expect)
+		switch {
+		case string(v.Class) != rec.Act.Class:
+			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)
+		case found.signs != "" && found.signs != r.sights[a.Key].Signs:
+			return "it has shown signs of life meanwhile"
+		case rec.Act.Rung.Touches() && len(rec.Target.Leaders) > 0 && !sameLeaders(rec, found):
+			return "it has another process now"
+		}
+		return ""
+	}
+	return "it is no longer in the registry"
+}
+
+// sameLeaders reports whether a start would end the process that was judged.
+func sameLeaders(rec *recovery, f finding) bool {
+	return !rec.Act.Rung.Starts() || f.process == (process.Identity{}) || slices.Contains(rec.Target.Leaders, f.process)
+}

@@ -1,0 +1,143 @@
+package monitor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/outlive-mcp/outlive/internal/agentrun"
+	"github.com/outlive-mcp/outlive/internal/hooks"
+	"github.com/outlive-mcp/outlive/internal/process"
+)
+
+// wakeGap is the least time between two looks that something has asked for.
+const wakeGap = 300 * time.Millisecond
+
+// alarms are what asks for a look before it is time: the end of a process, a file of an agent, a hook, a wish.
+type alarms struct {
+	exits   *process.Exits
+	files   *fsnotify.Watcher
+	vendors <-chan struct{}
+}
+
+// openAlarms starts watching. What cannot be watched is looked at every five seconds all the same.
+func (m *Monitor) openAlarms() {
+	a := &m.alarms
+	warn := func(what string, err error) {
+		if err != nil {
+			m.opts.Logger.Warn("something is only looked at now and then", slog.String("what", what), slog.Any("error", err))
+		}
+	}
+	var err error
+	a.exits, err = process.NewExits()
+	warn("processes", err)
+	a.files, err = fsnotify.NewWatcher()
+	warn("files", err)
+	dirs, err := hooks.Prepare(hooks.Dir(m.opts.Home))
+	warn("hooks", err)
+	runs := filepath.Dir(agentrun.Path(m.opts.Home, "x"))
+	dirs = append(dirs, runs, filepath.Dir(WishBell(m.opts.Home)))
+	for _, dir := range slices.Compact(dirs) {
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil && a.files != nil {
+			err = a.files.Add(dir)
+		}
+		warn(dir, err)
+	}
+}
+
+// watch says whose processes and files are of interest now.
+func (m *Monitor) watch(cases []*examined) {
+	if m.alarms.exits == nil || !m.seen.Load().declared() {
+		return
+	}
+	var ids []process.Identity
+	dirs := false
+	for _, c := range cases {
+		if c.body.process != (process.Identity{}) {
+			ids = append(ids, c.body.process)
+		}
+		dirs = dirs || c.ownsDirectory() && vendorKind(c.Kind) != ""
+	}
+	m.alarms.exits.Watch(ids)
+	if dirs && m.alarms.vendors == nil {
+		signals, err := m.sources.reader.Watch()
+		if err != nil {
+			m.opts.Logger.Warn("the agents' sessions are only looked at now and then", slog.Any("error", err))
+		}
+		m.alarms.vendors = signals
+	}
+}
+
+func (m *Monitor) closeAlarms() error {
+	var err error
+	if m.alarms.exits != nil {
+		m.alarms.exits.Close()
+	}
+	if m.alarms.files != nil {
+		err = m.alarms.files.Close()
+	}
+	if m.sources.reader != nil {
+		err = errors.Join(err, m.sources.reader.Close())
+	}
+	return err
+}
+
+// wait returns when it is time for the next look: at the latest after the pause, and sooner when something has happened.
+// It is false when the monitor is to end.
+func (m *Monitor) wait(done <-chan struct{}, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	var ended <-chan struct{}
+	var files <-chan fsnotify.Event
+	var lost <-chan error
+	if m.alarms.exits != nil {
+		ended = m.alarms.exits.C
+	}
+	if m.alarms.files != nil {
+		files, lost = m.alarms.files.Events, m.alarms.files.Errors
+	}
+	select {
+	case <-done:
+		return false
+	case <-timer.C:
+		return true
+	case <-ended:
+	case <-m.alarms.vendors:
+	case <-files:
+	case <-lost: // some were lost, so something has happened
+	}
+	// Whatever comes with it is seen by the same look.
+	gap := time.NewTimer(min(wakeGap, pause))
+	defer gap.Stop()
+	for {
+		select {
+		case <-done:
+			return false
+		case <-gap.C:
+			return true
+		case <-files:
+		}
+	}
+}
+
+// WishBell is the file that is written after something was wished for, so that a running monitor sees to it at once.
+func WishBell(home string) string { return filepath.Join(home, "wishes", "bell") }
+
+// Ring tells the monitor of a home that there is something new.
+func Ring(home string) error {
+	bell := WishBell(home)
+	if err := os.MkdirAll(filepath.Dir(bell), 0o700); err != nil {
+		return fmt.Errorf("wish: %w", err)
+	}
+	if err := os.WriteFile(bell, []byte(time.Now().Format(time.RFC3339Nano)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("wish: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package notify
+
+import (
+	"context"
+	"time"
+)
+
+// Channel tells somebody something: a chat, a push service, a program. It is used by one goroutine at a time.
+type Channel interface {
+	// Send sends one message, which fits [Sized], and returns what the channel calls it: "" when it has no name there.
+	// An error is a [SendError]; any other counts as [Unreachable], unsure.
+	Send(ctx context.Context, m Message) (ref string, err error)
+}
+
+// Editor is a channel whose messages can be changed where they stand. Changing one twice is changing it once.
+type Editor interface {
+	// Update replaces the whole message, buttons too. An error is a [SendError]; [Gone] says that it is not there.
+	Update(ctx context.Context, ref string, m Message) error
+}
+
+// Sized is a channel that takes only so much in one message.
+type Sized interface {
+	// Limit is in UTF-16 code units. A channel that is not Sized takes [MessageLimit].
+	Limit() int
+}
+
+// Paced is a channel that takes only so many messages.
+type Paced interface {
+	Pace() Pace
+}
+
+// Mover is a channel whose address can change while messages wait for it.
+type Mover interface {
+	// Address is where messages go now.
+	Address() string
+	// MoveTo sends every later message elsewhere.
+	MoveTo(address string)
+}
+
+// Checker is a channel that can be asked whether it works, without telling anybody anything.
+type Checker interface {
+	// Check returns who we are there.
+	Check(ctx context.Context) (name string, err error)
+}
+
+// Pace is how often a channel may be used. The zero value is as often as one likes.
+type Pace struct {
+	Gap       time.Duration // between two messages
+	PerMinute int           // at most; 0: no limit
+}
+
+// next is when the next message may be sent, given when the last ones were, oldest first.
+func (p Pace) next(sent []time.Time) time.Time {
+	var due time.Time
+	if n := len(sent); n > 0 {
+		due = sent[n-1].Add(p.Gap)
+		if p.PerMinute > 0 && n >= p.PerMinute {
+			if t := sent[n-p.PerMinute].Add(time.Minute); t.After(due) {
+				due = t
+			}
+		}
+	}
+	return due
+}

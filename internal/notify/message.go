@@ -1,0 +1,129 @@
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MessageLimit is how long a Telegram message may be, in UTF-16 code units, and how long any is unless its channel says
+// otherwise.
+const MessageLimit = 4096
+
+// Message is what a human is told.
+type Message struct {
+	// Key is what it is about: a channel is told once. It is never empty.
+	Key string `json:"key"`
+	// Thread names the one message that all with the same Thread are states of: the first is sent, later ones change it.
+	// "": nothing will change this one. A threaded message is one message, cut where it is too long; others are split.
+	Thread string `json:"thread,omitempty"`
+	// Text is what it says.
+	Text Text `json:"text"`
+	// Buttons are shown below, in rows, where the channel has buttons. A change without them takes them away.
+	Buttons [][]Button `json:"buttons,omitempty"`
+	// Silent makes no sound where the channel can do that.
+	Silent bool `json:"silent,omitempty"`
+	// Minor is a change that is not worth a message of its own: a channel that cannot change messages is not told.
+	Minor bool `json:"minor,omitempty"`
+	// Follows says that an earlier state of the thread was told in a message that this one cannot replace. The outbox
+	// sets it.
+	Follows bool `json:"follows,omitempty"`
+}
+
+// Button is one answer that a human can give.
+type Button struct {
+	Label    string   `json:"label"`
+	Callback Callback `json:"callback"`
+}
+
+// Callback is what a pressed button says. As text it is v1:<incident>:<verb>:<nonce>, which is within the 64 bytes that
+// Telegram allows.
+type Callback struct {
+	Incident string `json:"incident"` // 8 letters or digits
+	Verb     string `json:"verb"`     // 1 to 24 of a-z, 0-9, - and _
+	Nonce    string `json:"nonce"`    // 6 letters or digits, chance: what only who saw the button can know
+}
+
+// ErrCallback says that text is no callback of ours, or a callback cannot be put into text.
+var ErrCallback = errors.New("no callback")
+
+// Valid returns an [ErrCallback] when c does not have the form of one.
+func (c Callback) Valid() error {
+	if len(c.Incident) != 8 || len(c.Nonce) != 6 || len(c.Verb) < 1 || len(c.Verb) > 24 {
+		return fmt.Errorf("%w: %q", ErrCallback, c.String())
+	}
+	for _, part := range []struct{ text, also string }{{c.Incident, ""}, {c.Nonce, ""}, {c.Verb, "-_"}} {
+		for _, r := range part.text {
+			letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+			if !letter && !strings.ContainsRune(part.also, r) {
+				return fmt.Errorf("%w: %q", ErrCallback, c.String())
+			}
+		}
+	}
+	return nil
+}
+
+// String is the callback as a channel carries it.
+func (c Callback) String() string { return "v1:" + c.Incident + ":" + c.Verb + ":" + c.Nonce }
+
+// ParseCallback reads what [Callback.String] has written. Anything else is an [ErrCallback].
+func ParseCallback(s string) (Callback, error) {
+	parts := strings.Split(s, ":")
+	if len(parts) != 4 || parts[0] != "v1" {
+		return Callback{}, fmt.Errorf("%w: %.80q", ErrCallback, s)
+	}
+	c := Callback{Incident: parts[1], Verb: parts[2], Nonce: parts[3]}
+	if c.Valid() != nil {
+		return Callback{}, fmt.Errorf("%w: %.80q", ErrCallback, s)
+	}
+	return c, nil
+}
+
+// check says what is wrong with a message that nobody has sent yet.
+func (m Message) check() error {
+	if m.Key == "" {
+		return errors.New("a message without a key")
+	}
+	for _, row := range m.Buttons {
+		for _, b := range row {
+			if strings.TrimSpace(b.Label) == "" {
+				return fmt.Errorf("%s: a button without a label", m.Key)
+			}
+			if err := b.Callback.Valid(); err != nil {
+				return fmt.Errorf("%s: %w", m.Key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// redacted is the message without secrets.
+func (m Message) redacted() Message {
+	m.Text = m.Text.redacted()
+	rows := make([][]Button, len(m.Buttons))
+	for i, row := range m.Buttons {
+		for _, b := range row {
+			rows[i] = append(rows[i], Button{Label: Redact(b.Label), Callback: b.Callback})
+		}
+	}
+	m.Buttons = rows
+	return m
+}
+
+// parts are the messages that m becomes where at most limit UTF-16 code units fit into one.
+func (m Message) parts(limit int) []Message {
+	if m.Thread != "" {
+		m.Text = m.Text.Fit(limit)
+		return []Message{m}
+	}
+	var list []Message
+	for i, text := range m.Text.Split(limit) {
+		part := m
+		part.Key, part.Text, part.Buttons = fmt.Sprintf("%s/%d", m.Key, i), text, nil
+		list = append(list, part)
+	}
+	if len(list) > 0 {
+		list[len(list)-1].Buttons = m.Buttons
+	}
+	return list
+}

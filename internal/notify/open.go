@@ -1,0 +1,78 @@
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// OpenOptions are what channels have in common.
+type OpenOptions struct {
+	// Environ is what programs get, see [ExecOptions].
+	Environ []string
+	// Client makes the requests to Telegram. nil: one of 20 s.
+	Client *http.Client
+}
+
+// ErrURL says that something is no URL. What it is instead is not shown: it may be a secret.
+var ErrURL = errors.New("this is no URL")
+
+// Open returns the channel that a URL is of, and makes no request:
+//
+//   - telegram://<token>@telegram?chats=<chat>; instead of telegram the host of a Bot API server of one's own, with
+//     disabletls=yes when it speaks HTTP
+//   - exec:///path/of/program?arg=<first>&arg=<second>&timeout=30s
+//   - any service of Shoutrrr, by its URL: ntfy://…, gotify://…, slack://…, smtp://…, generic://…
+//
+// An error does not show the URL.
+func Open(channel string, o OpenOptions) (Channel, error) {
+	u, err := url.Parse(channel)
+	if err != nil {
+		return nil, ErrURL
+	}
+	switch u.Scheme {
+	case "":
+		return nil, fmt.Errorf("%w: telegram://, exec:// or one of Shoutrrr's is wanted", ErrURL)
+	case "telegram":
+		t, err := telegramOptions(u)
+		if err != nil {
+			return nil, err
+		}
+		t.Client = o.Client
+		return channelOr(NewTelegram(t))
+	case "exec":
+		x, err := execOptions(u)
+		if err != nil {
+			return nil, err
+		}
+		x.Environ = o.Environ
+		return channelOr(NewExec(x))
+	}
+	return channelOr(NewShoutrrr(channel))
+}
+
+// channelOr keeps a nil pointer from looking like a channel.
+func channelOr[C Channel](c C, err error) (Channel, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func execOptions(u *url.URL) (ExecOptions, error) {
+	program := u.Opaque // exec:C:\page.exe
+	if program == "" {
+		program = u.Host + u.Path
+	}
+	o := ExecOptions{Command: append([]string{program}, u.Query()["arg"]...)}
+	if text := u.Query().Get("timeout"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return o, fmt.Errorf("exec: timeout=%q: a duration above 0 is wanted", text)
+		}
+		o.Timeout = d
+	}
+	return o, nil
+}

@@ -1,0 +1,253 @@
+package notify
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-telegram/bot"
+	"github.com/gofrs/flock"
+)
+
+// Times of listening.
+const (
+	pollTime     = 50 * time.Second // how long the server keeps a poll open when nothing happens
+	answerTime   = 10 * time.Second // how long a request may take that is answered at once
+	lockRetry    = 30 * time.Second // while another process of ours listens to the bot
+	conflictWait = 10 * time.Minute // while somebody else does: each try of ours ends a poll of theirs
+	lastPause    = time.Minute      // between two tries of a server that cannot be reached, doubled from 1 s
+)
+
+// UpdatesOptions say to whom we listen.
+type UpdatesOptions struct {
+	Token  string // of the bot
+	APIURL string // of the Bot API server; "": Telegram's own
+	Client *http.Client
+	// DB has run [Schema].
+	DB *sql.DB
+	// Channels are the outbox's channels that speak with this bot: threads are looked for there.
+	Channels []string
+	// Chats may press and reply, also where they have moved to. Others are told that they may not.
+	Chats []int64
+	// Users of these chats may. nil: all of them.
+	Users []int64
+	// LockDir is where processes of ours see which bots are listened to; all homes of a user share it.
+	LockDir string
+	// Applier does what was asked.
+	Applier Applier
+	// Applied is called after each update that was applied, outside of its transaction. nil: nobody.
+	Applied func()
+	// Logger tells what happens. nil: nobody.
+	Logger *slog.Logger
+}
+
+// Applier does what humans ask for. Both methods run within the transaction that also says that the update is dealt
+// with: what they do to the database happens once, or not at all. An error undoes it, and the update comes again, five
+// times at most. Nothing else may be done in them, and they are not called at the same time.
+type Applier interface {
+	// Press returns what the human sees, up to 200 characters; also when it comes too late or for nothing. "": nothing.
+	Press(ctx context.Context, tx *sql.Tx, p Press) (answer string, err error)
+	Reply(ctx context.Context, tx *sql.Tx, r Reply) error
+}
+
+// From says who answered which message.
+type From struct {
+	Update  int64  // its number: every later one of this bot has a higher one, but for weeks of silence
+	Chat    int64  // where
+	User    int64  // who
+	Name    string // the same to read: @name, or the first name
+	Channel string // the outbox's channel that told it; "": it is not known any more
+	Thread  string // what it told there; "": nothing that changes, or it is not known any more
+	Ref     string // the message
+}
+
+// Press is a button that a human has pressed. That the nonce is right the applier has to see.
+type Press struct {
+	From
+	Callback Callback
+}
+
+// Reply is a text that a human wrote as a reply to a message of ours.
+type Reply struct {
+	From
+	Text string
+}
+
+// Updates listens to what humans answer to a Telegram bot. Only one process can listen to one bot; while another does,
+// nothing is heard, and sending goes on.
+type Updates struct {
+	opts   UpdatesOptions
+	api    *bot.Bot
+	me     string // the bot's number, which is the first part of its token
+	url    string // of getUpdates
+	lock   *flock.Flock
+	hears  atomic.Bool
+	failed map[int64]int // how often an update could not be applied
+	told   string        // what was logged last: once is enough
+}
+
+// NewUpdates returns a listener. It makes no request.
+func NewUpdates(o UpdatesOptions) (*Updates, error) {
+	if o.DB == nil || o.Applier == nil || o.LockDir == "" {
+		return nil, errors.New("telegram: a database, an applier and a directory for locks are wanted")
+	}
+	o.Token = strings.TrimSpace(o.Token)
+	if o.Client == nil {
+		o.Client = &http.Client{} // each request has its own time
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	api, err := newBot(o.Token, o.APIURL, o.Client)
+	if err != nil {
+		return nil, err
+	}
+	me, _, _ := strings.Cut(o.Token, ":")
+	if _, err := strconv.ParseInt(me, 10, 64); err != nil {
+		return nil, errors.New("telegram: a token is <number>:<letters>")
+	}
+	if o.APIURL == "" {
+		o.APIURL = "https://api.telegram.org"
+	}
+	sum := sha256.Sum256([]byte(o.Token))
+	return &Updates{
+		opts: o, api: api, me: me, url: strings.TrimRight(o.APIURL, "/") + "/bot" + o.Token + "/getUpdates",
+		lock:   flock.New(filepath.Join(o.LockDir, "telegram-"+hex.EncodeToString(sum[:8])+".lock")),
+		failed: map[int64]int{},
+	}, nil
+}
+
+// Hears reports whether answers are heard right now.
+func (u *Updates) Hears() bool { return u.hears.Load() }
+
+// Run listens until ctx ends. Whatever is in the way is told once and tried again.
+func (u *Updates) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if pause := u.listen(ctx); !wait(ctx, nil, time.Now().Add(pause)) {
+			return
+		}
+	}
+}
+
+// listen polls as long as that is ours to do, and returns after how long to try again.
+func (u *Updates) listen(ctx context.Context) (pause time.Duration) {
+	if err := os.MkdirAll(u.opts.LockDir, 0o700); err != nil {
+		u.tell(err)
+		return lockRetry
+	}
+	locked, err := u.lock.TryLock()
+	if err == nil && !locked {
+		err = errors.New("another process listens to this bot")
+	}
+	if err != nil {
+		u.tell(err)
+		return lockRetry
+	}
+	defer func() {
+		u.hears.Store(false)
+		_ = u.lock.Unlock()
+	}()
+	for tries := 0; ctx.Err() == nil; {
+		err := u.step(ctx)
+		if ctx.Err() != nil {
+			return 0
+		}
+		u.hears.Store(err == nil)
+		u.tell(err)
+		if err == nil {
+			tries = 0
+			continue
+		}
+		pause, leave := afterPoll(err, tries)
+		if leave {
+			return pause
+		}
+		if tries++; !wait(ctx, nil, time.Now().Add(pause)) {
+			return 0
+		}
+	}
+	return 0
+}
+
+// afterPoll decides what a failure of listening means: how long to wait, and whether to leave the bot to others
+// meanwhile.
+func afterPoll(err error, tries int) (pause time.Duration, leave bool) {
+	var answer *pollError
+	if errors.As(err, &answer) {
+		switch answer.Code {
+		case http.StatusConflict:
+			return conflictWait, true
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+			return refusedRetry, true
+		case http.StatusTooManyRequests:
+			return max(time.Duration(answer.RetryAfter)*time.Second, time.Second), false
+		}
+	}
+	return min(time.Second<<min(tries, 10), lastPause), false
+}
+
+// tell logs what is in the way when it is news, and that it is not any more.
+func (u *Updates) tell(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	switch {
+	case text == u.told:
+	case text != "":
+		u.opts.Logger.Warn("answers from Telegram are not heard; messages are sent all the same", slog.String("bot", u.me), slog.Any("error", err))
+	default:
+		u.opts.Logger.Info("answers from Telegram are heard", slog.String("bot", u.me))
+	}
+	u.told = text
+}
+
+// errRepeated says that the server has sent only what we have confirmed.
+var errRepeated = errors.New("the server repeats what is confirmed")
+
+// step is one poll and what it brings. The offset of the next poll is what tells the server that an update is dealt
+// with, and it is only ever what was committed.
+func (u *Updates) step(ctx context.Context) error {
+	if err := u.sendAnswers(ctx); err != nil {
+		return err
+	}
+	next, err := u.offset(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := u.poll(ctx, next)
+	if err != nil {
+		return err
+	}
+	fresh := len(list) == 0
+	for _, raw := range list {
+		applied, err := u.apply(ctx, raw, next)
+		if err != nil {
+			return errors.Join(err, u.sendAnswers(ctx))
+		}
+		fresh = fresh || applied
+	}
+	if !fresh {
+		return errRepeated
+	}
+	return nil
+}
+
+func (u *Updates) offset(ctx context.Context) (next int64, err error) {
+	err = u.opts.DB.QueryRowContext(ctx, `SELECT next FROM telegram_offset WHERE bot = ?`, u.me).Scan(&next)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("telegram: %w", err)
+	}
+	return next, nil
+}
