@@ -170,7 +170,7 @@ func checkDoc(room string, files []*source) []finding {
 var machinePaths = regexp.MustCompile(`(?:^|[\s"'` + "`" + `(=:,])(?:/` + `work/|/` + `root/|/` + `home/[a-z]|/` + `Users/[A-Za-z])`)
 
 // examplePaths may stand in documentation: nobody's own.
-var examplePaths = regexp.MustCompile(`/(?:home|Users)/(?:you|user|me|alice|ada)\b`)
+var examplePaths = regexp.MustCompile(`/(?:home|Users)/(?:you|user|u|me|alice|ada)\b`)
 
 // registryHosts are hosts of package registries; which of them is used is each machine's business.
 func registryHosts() []string {

@@ -12,7 +12,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/process"
 )
 
-// Report is what the wrapper around an agent has seen of it, as it stands in the agent's file.
+// Report is what the wrapper around an agent has seen of it, as it stands in the agent's file. Of an agent that could not be
+// started it has the wrapper's own process, why in LastLines, and 126 or 127 as its exit.
 type Report struct {
 	Version int    `json:"v"` // 1
 	Agent   string `json:"agent"`
@@ -40,6 +41,11 @@ type Report struct {
 	Session string  `json:"session,omitempty"` // that the output names
 }
 
+// Process is the agent's process. Its start time is 0 when the process had ended before it could be looked at.
+func (r Report) Process() process.Identity {
+	return process.Identity{PID: r.PID, Start: r.Start, Boot: r.Boot}
+}
+
 // Exit is how an agent ended.
 type Exit struct {
 	Code   int       `json:"code"`             // 128+n after a signal
@@ -53,14 +59,19 @@ type Notice struct {
 	Status     string    `json:"status,omitempty"`
 	WatchdogAt time.Time `json:"watchdog_at,omitzero"`
 	Until      time.Time `json:"extend_until,omitzero"` // EXTEND_TIMEOUT_USEC: nothing is to be expected before
+	Stopping   bool      `json:"stopping,omitempty"`
+	Stuck      bool      `json:"stuck,omitempty"` // WATCHDOG=trigger, and no WATCHDOG=1 since
+	PID        int       `json:"pid,omitempty"`   // who has said the last: the agent, or somebody below it
+	At         time.Time `json:"at,omitzero"`     // when
 }
 
 // Stream is what the JSON lines of an agent's output have said last.
 type Stream struct {
-	Last   string    `json:"last"` // type of the last line
-	At     time.Time `json:"at"`
-	Result string    `json:"result,omitempty"`    // "success", or the kind of error that it ended with
-	Retry  *Retry    `json:"api_retry,omitempty"` // nil: it is not retrying
+	Last    string    `json:"last"` // type of the last line
+	At      time.Time `json:"at"`
+	Result  string    `json:"result,omitempty"`    // "success", or the kind of error that it ended with
+	Retry   *Retry    `json:"api_retry,omitempty"` // nil: it is not retrying
+	Message string    `json:"message,omitempty"`   // of the last error; not redacted
 }
 
 // Retry is a model's error that the agent deals with by itself.

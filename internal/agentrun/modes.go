@@ -1,0 +1,80 @@
+package agentrun
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// modes are what an agent has changed of its terminal. One that ends by itself changes it back; one that was killed leaves
+// people with a terminal that writes at every move of the mouse.
+type modes struct {
+	on   map[string]bool // private modes that are not as they were found
+	keys int             // how often the kitty keyboard protocol was switched on
+	xkey bool            // xterm's modifyOtherKeys
+}
+
+// watched are the private modes that matter afterwards, with what they are at first: the screen, the mouse, pasting, focus.
+var watched = map[string]bool{
+	"1": false, "25": true, "9": false, "1000": false, "1002": false, "1003": false, "1004": false, "1005": false, "1006": false,
+	"1015": false, "1016": false, "2004": false, "2026": false, "2031": false, "47": false, "1047": false, "1049": false,
+}
+
+// change takes a sequence's parameters with its final byte.
+func (m *modes) change(text string) {
+	if text == "" {
+		return
+	}
+	last := len(text) - 1
+	parameters, final := text[:last], text[last]
+	switch {
+	case strings.HasPrefix(parameters, "?") && (final == 'h' || final == 'l'):
+		for number := range strings.SplitSeq(parameters[1:], ";") {
+			first, known := watched[number]
+			if !known {
+				continue
+			}
+			if m.on == nil {
+				m.on = map[string]bool{}
+			}
+			if m.on[number] = (final == 'h') != first; !m.on[number] {
+				delete(m.on, number)
+			}
+		}
+	case strings.HasPrefix(parameters, ">") && final == 'u':
+		m.keys = min(m.keys+1, 16)
+	case strings.HasPrefix(parameters, "<") && final == 'u':
+		m.keys = max(m.keys-1, 0)
+	case strings.HasPrefix(parameters, ">4") && final == 'm':
+		_, level, _ := strings.Cut(parameters, ";")
+		m.xkey = level != "" && level != "0"
+	}
+}
+
+// undo is what has to be written to have the terminal as it was found; "" when it is.
+func (m *modes) undo() string {
+	var b strings.Builder
+	for range m.keys {
+		b.WriteString("\x1b[<u")
+	}
+	if m.xkey {
+		b.WriteString("\x1b[>4;0m")
+	}
+	screen := ""
+	for _, number := range slices.Sorted(maps.Keys(m.on)) {
+		final := "l"
+		if watched[number] {
+			final = "h"
+		}
+		if number == "47" || number == "1047" || number == "1049" {
+			screen += "\x1b[?" + number + final // last: what is set for the agent's screen is set back there
+			continue
+		}
+		b.WriteString("\x1b[?" + number + final)
+	}
+	b.WriteString(screen)
+	if b.Len() > 0 {
+		b.WriteString("\x1b[0m")
+	}
+	return b.String()
+}

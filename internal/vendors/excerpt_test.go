@@ -1,0 +1,140 @@
+package vendors
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAsks(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Which database?":                          true,
+		"**Which database should I use?**":         true,
+		"Shall I go on? (y/n)":                     true,
+		"Shall I go on? [Y/n].":                    true,
+		"I have two ideas (would that be enough?)": true,
+		"Which?\n\n":                               true,
+		"どちらですか？":                                  true,
+		"\"Really?\"":                              true,
+		"Done.":                                    false,
+		"Why? Because.":                            false,
+		"Which one? I chose the first (SQLite).":   false,
+		"":                                         false,
+		"(a)":                                      false,
+		"See https://example.com/?q=1":             false,
+	} {
+		if got := asks(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestInputText(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"command":"go test ./...","timeout":5}`:                   "go test ./...",
+		`{"command":["git","status"]}`:                              "git status",
+		`{"questions":[{"question":"Which?"},{"question":"Why?"}]}`: "Which?\nWhy?",
+		`{"content":"x","file_path":"/home/u/a.go"}`:                "/home/u/a.go",
+		`{"a": 1, "b": [2]}`:                                        `{"a":1,"b":[2]}`,
+		`{}`:                                                        "",
+		`not JSON`:                                                  "not JSON",
+		`{"command":{"strange":true}}`:                              `{"command":{"strange":true}}`,
+	} {
+		if got := inputText(json.RawMessage(args)); got != want {
+			t.Errorf("%s: %q, wanted %q", args, got, want)
+		}
+	}
+}
+
+func TestFailureKind(t *testing.T) {
+	tests := []struct {
+		status int
+		text   string
+		want   FailureKind
+	}{
+		{529, "Overloaded", APIFailure},
+		{500, "Internal server error", APIFailure},
+		{0, "Connection error.", APIFailure},
+		{0, "Request timed out.", APIFailure},
+		{429, "", RateLimited},
+		{0, "You've hit your limit · resets 3pm (Europe/Berlin)", RateLimited},
+		{400, "Your credit balance is too low", RateLimited},
+		{401, "Incorrect API key provided.", AuthFailure},
+		{0, "Invalid API key · Please run /login", AuthFailure},
+		{403, "OAuth token has been revoked", AuthFailure},
+		{400, "prompt is too long: 214000 tokens > 200000 maximum", ContextFull},
+		{400, "messages.1: unexpected role", ExecutionFailed},
+		{0, "", ExecutionFailed},
+	}
+	for _, test := range tests {
+		if got := failureKind(test.status, test.text); got != test.want {
+			t.Errorf("%d %q: %q, wanted %q", test.status, test.text, got, test.want)
+		}
+	}
+}
+
+func TestLimitLifted(t *testing.T) {
+	at := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC) // a Saturday; 14:00 in Berlin
+	for text, want := range map[string]string{
+		"Claude AI usage limit reached|1795280400":                   "2026-11-21T17:00:00Z",
+		"You've hit your limit · resets 3:30pm (Europe/Berlin)":      "2026-11-21T14:30:00Z",
+		"You've hit your limit · resets 2pm (Europe/Berlin)":         "2026-11-22T13:00:00Z",
+		"You've hit your limit · resets 12am (UTC)":                  "2026-11-22T00:00:00Z",
+		"Weekly limit · resets Nov 25 at 9am (UTC)":                  "2026-11-25T09:00:00Z",
+		"Weekly limit · resets Jan 2, 9am (UTC)":                     "2027-01-02T09:00:00Z",
+		"You've hit your usage limit. Try again in 2 days 3 hours.":  "2026-11-23T16:00:00Z",
+		"You've hit your usage limit. Try again in about 5 minutes.": "2026-11-21T13:05:00Z",
+		"resets 3pm": "", "resets 13pm (UTC)": "", "resets 3pm (Nowhere/Atall)": "", "Overloaded": "", "try again in 99999999999999999999 days": "",
+	} {
+		got := ""
+		if until := limitLifted(text, at); !until.IsZero() {
+			got = until.UTC().Format(time.RFC3339)
+		}
+		if got != want {
+			t.Errorf("%q: %q, wanted %q", text, got, want)
+		}
+	}
+}
+
+func TestLoop(t *testing.T) {
+	type step struct {
+		call, result string
+		failed       bool
+	}
+	ok := func(names string) (steps []step) {
+		for _, name := range names {
+			steps = append(steps, step{call: string(name)})
+		}
+		return steps
+	}
+	tests := map[string]struct {
+		steps []step
+		want  Repeats
+	}{
+		"nothing":                   {nil, Repeats{}},
+		"once":                      {ok("a"), Repeats{}},
+		"the same four times":       {ok("aaaa"), Repeats{SameCall: 4}},
+		"something between":         {ok("aaab"), Repeats{}},
+		"two in turn":               {ok("ababab"), Repeats{Alternating: 3}},
+		"two in turn, an odd one":   {ok("xababa"), Repeats{Alternating: 2}},
+		"then the same":             {ok("abaa"), Repeats{SameCall: 2}},
+		"the same with new results": {[]step{{"a", "1", false}, {"a", "2", false}}, Repeats{}},
+		"only the time differs":     {[]step{{"a", "Chunk ID: 1\nWall time: 0.1 seconds\nx", false}, {"a", "Chunk ID: 2\nWall time: 0.2 seconds\nx", false}}, Repeats{SameCall: 2}},
+		"one error of several calls": {[]step{{"a", "no", true}, {"b", "no", true}, {"c", "no", true}},
+			Repeats{SameError: 3}},
+		"a success between errors": {[]step{{"a", "no", true}, {"b", "no", true}, {"c", "", false}}, Repeats{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var l loop
+			for _, s := range test.steps {
+				l.add(digest(s.call), s.result, s.failed)
+			}
+			if diff := cmp.Diff(test.want, l.repeats()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,71 @@
+package vendors
+
+import (
+	"hash/fnv"
+	"regexp"
+)
+
+// loop recognises work that goes round in circles. It remembers digests, not texts.
+type loop struct {
+	last, before uint64 // the latest call with its result, and the one before
+	known        int    // how many of them there are: 0, 1 or 2
+	same         int    // times in a row that last was done
+	swaps        int    // times in a row that a call was the one before the last, and not the last
+	lastError    uint64
+	errors       int // times in a row that calls ended with it
+}
+
+// passing are parts of results that differ although nothing else does: how long it took, and names given for once.
+var passing = regexp.MustCompile(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|process group pgid:.*|original token count:.*)$`)
+
+// add is a call that has ended.
+func (l *loop) add(key uint64, output string, failed bool) {
+	result := digest(passing.ReplaceAllString(output, ""))
+	if !failed {
+		l.lastError, l.errors = 0, 0
+	} else if result == l.lastError {
+		l.errors++
+	} else {
+		l.lastError, l.errors = result, 1
+	}
+	now := key*31 + result
+	switch {
+	case l.known > 0 && now == l.last:
+		l.same++
+		l.swaps = 0
+	case l.known > 1 && now == l.before:
+		l.same = 1
+		l.swaps++
+	default:
+		l.same, l.swaps = 1, 0
+	}
+	l.before, l.last, l.known = l.last, now, min(l.known+1, 2)
+}
+
+// repeats are the counts as they are told. Once is no repetition.
+func (l *loop) repeats() Repeats {
+	r := Repeats{SameCall: l.same, SameError: l.errors}
+	if l.swaps > 0 {
+		r.Alternating = (l.swaps + 2) / 2
+	}
+	if r.SameCall < 2 {
+		r.SameCall = 0
+	}
+	if r.SameError < 2 {
+		r.SameError = 0
+	}
+	if r.Alternating < 2 {
+		r.Alternating = 0
+	}
+	return r
+}
+
+// digest stands for texts.
+func digest(texts ...string) uint64 {
+	h := fnv.New64a()
+	for _, text := range texts {
+		_, _ = h.Write([]byte(text)) // a hash does not fail
+		_, _ = h.Write([]byte{0})
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,212 @@
+package vendors
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// program is how a CLI is found among processes.
+type program struct {
+	kind     Kind
+	names    []string // of its executable or script
+	packages []string // of the registry, as npx and its kin are told
+	paths    []string // parts of the path of its script or executable, with slashes
+	// other are first words with which the program does something else than a session: servers, daemons, management.
+	other []string
+	// takes are options whose value is the next word, as far as they stand before a first word.
+	takes []string
+	// flags are options that end at once or begin something else than a session.
+	flags []string
+}
+
+var programs = []program{
+	{
+		kind: Claude, names: []string{"claude"}, packages: []string{"@anthropic-ai/claude-code"}, paths: []string{"/@anthropic-ai/claude-code/", "/claude/versions/"},
+		other: []string{"mcp", "config", "doctor", "update", "upgrade", "install", "setup-token", "plugin", "plugins", "migrate-installer", "agents", "daemon", "auth", "auto-mode", "logs", "attach", "stop", "kill", "rm", "respawn", "purge", "import", "gateway", "ultrareview"},
+		takes: []string{"--model", "--settings", "--session-id", "--mcp-config", "--permission-mode", "--output-format", "--input-format", "--append-system-prompt", "--system-prompt", "--max-turns", "--fallback-model", "--agent", "--agents", "--setting-sources", "--debug-file", "--name", "-n", "--max-budget-usd", "--effort"},
+		flags: []string{"--version", "-v", "--help", "-h", "--claude-in-chrome-mcp", "--chrome-native-host", "--bg", "--background", "--bg-spare", "--bg-pty-host", "--daemon-worker", "--ripgrep"},
+	},
+	{
+		kind: Codex, names: []string{"codex"}, packages: []string{"@openai/codex"}, paths: []string{"/@openai/codex", "/codex-cli/"},
+		other: []string{"mcp", "mcp-server", "app-server", "exec-server", "login", "logout", "completion", "debug", "sandbox", "apply", "a", "cloud", "responses-api-proxy", "stdio-to-uds", "features", "execpolicy", "queue", "migrate-rollouts", "migrate-nfs-db", "archive", "unarchive", "delete", "doctor", "help", "agents", "update", "plugin", "app", "remote-control"},
+		takes: []string{"-c", "--config", "-m", "--model", "-p", "--profile", "-s", "--sandbox", "-a", "--ask-for-approval", "-C", "--cd", "--add-dir", "-i", "--image", "--enable", "--disable", "--local-provider"},
+		flags: []string{"--version", "-V", "--help", "-h"},
+	},
+	{
+		kind: Gemini, names: []string{"gemini"}, packages: []string{"@google/gemini-cli"}, paths: []string{"/@google/gemini-cli/", "/gemini-cli/bundle/"},
+		other: []string{"mcp", "extensions", "extension", "skills", "skill", "hooks", "hook"},
+		takes: []string{"-m", "--model", "--approval-mode", "--output-format", "-o", "--include-directories", "--resume", "-r"},
+		flags: []string{"--version", "-v", "--help", "-h", "--list-sessions", "--list-extensions", "-l", "--delete-session"},
+	},
+	{
+		kind: OpenCode, names: []string{"opencode"}, packages: []string{"opencode-ai"}, paths: []string{"/opencode-ai/", "/opencode-linux-", "/opencode-darwin-", "/opencode-windows-", "/.opencode/bin/"},
+		other: []string{"serve", "web", "acp", "auth", "providers", "agent", "upgrade", "uninstall", "models", "stats", "export", "import", "github", "pr", "session", "db", "mcp", "debug", "completion", "plugin"},
+		takes: []string{"-m", "--model", "--agent", "--prompt", "-s", "--session", "--port", "--hostname", "--log-level"},
+		flags: []string{"--version", "-v", "--help", "-h"},
+	},
+}
+
+// interpreters run a script that is their first word; those with a list of first words only behind one of them.
+var interpreters = map[string][]string{
+	"node": nil, "nodejs": nil, "bun": nil, "deno": {"run"}, "tsx": nil,
+}
+
+// runners fetch a package and run it, some only behind a first word.
+var runners = map[string][]string{
+	"npx": nil, "bunx": nil, "pnpx": nil, "uvx": nil,
+	"npm": {"exec", "x"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx", "exec"}, "bun": {"x"}, "uv": {"tool"},
+}
+
+// Recognise tells whether a process is an agent CLI that runs a session, by its arguments and, where it has taken its
+// own name away, by its executable ("": unknown). A package runner or a script's wrapper that waits for it is one too.
+// Not one are a vendor's servers and daemons, its management commands, MCP servers and hooks that are named after it, and
+// shells and editors that only mention it.
+func Recognise(args []string, exe string) (Kind, bool) {
+	if len(args) == 0 {
+		return "", false
+	}
+	first := args[0]
+	if first == "" {
+		first = exe
+	}
+	// The name counts, not the executable: the CLIs start themselves under other names as a search tool or a sandbox.
+	name, rest := base(first), args[1:]
+	if p := programOf(name, first); p != nil {
+		return p.judge(rest)
+	}
+	if kind, ok, decided := packageRun(name, rest); decided {
+		return kind, ok
+	}
+	if only, known := interpreters[name]; known {
+		return interpreted(only, rest)
+	}
+	return "", false
+}
+
+// base is the name of a program without its folder and what a system appends to it.
+func base(arg string) string {
+	name := path.Base(strings.ReplaceAll(arg, `\`, "/"))
+	for _, end := range []string{".exe", ".cmd", ".ps1"} {
+		if len(name) > len(end) && strings.EqualFold(name[len(name)-len(end):], end) {
+			return name[:len(name)-len(end)]
+		}
+	}
+	return name
+}
+
+// programOf is the CLI that an executable or a script belongs to.
+func programOf(name, full string) *program {
+	full = strings.ReplaceAll(full, `\`, "/")
+	for i := range programs {
+		p := &programs[i]
+		if slices.Contains(p.names, name) {
+			return p
+		}
+		if !strings.Contains(full, " ") && slices.ContainsFunc(p.paths, func(part string) bool { return strings.Contains(full, part) }) {
+			if p.main(name) {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// main says whether a file within a CLI's package is the CLI, and not a tool that it brings along, such as ripgrep.
+func (p *program) main(name string) bool {
+	stem := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".js"), ".mjs"), ".cjs")
+	if stem == "cli" || stem == "cli-wrapper" || stem == "index" || slices.Contains(p.names, stem) || strings.HasPrefix(stem, p.names[0]+"-") {
+		return true
+	}
+	return p.kind == Claude && stem != "" && strings.Trim(stem, "0123456789.") == "" // claude/versions/2.1.330
+}
+
+// interpreted judges a script.
+func interpreted(only, args []string) (Kind, bool) {
+	if len(only) > 0 {
+		if len(args) == 0 || !slices.Contains(only, args[0]) {
+			return "", false
+		}
+		args = args[1:]
+	}
+	for i, arg := range args {
+		switch {
+		case arg == "-e" || arg == "--eval" || arg == "-p" || arg == "--print" || arg == "-":
+			return "", false
+		case arg == "-r" || arg == "--require" || arg == "--import" || arg == "--loader":
+			continue
+		case strings.HasPrefix(arg, "-"), i > 0 && slices.Contains([]string{"-r", "--require", "--import", "--loader"}, args[i-1]):
+			continue
+		}
+		if p := programOf(strings.TrimSuffix(base(arg), ".js"), arg); p != nil {
+			return p.judge(args[i+1:])
+		}
+		return "", false
+	}
+	return "", false
+}
+
+// packageRun judges what a package runner was told; decided is false when name is none.
+func packageRun(name string, args []string) (kind Kind, ok, decided bool) {
+	verbs, known := runners[name]
+	if !known {
+		return "", false, false
+	}
+	if verbs != nil {
+		if len(args) == 0 || !slices.Contains(verbs, args[0]) {
+			return "", false, name != "bun" // bun runs scripts as well
+		}
+		args = args[1:]
+		if name == "uv" && len(args) > 0 && args[0] == "run" {
+			args = args[1:]
+		}
+	}
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "-") || i > 0 && (args[i-1] == "-p" || args[i-1] == "--package") {
+			continue // what a package is taken from does not matter, the command in it does
+		}
+		if p := packageOf(arg); p != nil {
+			kind, ok := p.judge(args[i+1:])
+			return kind, ok, true
+		}
+		return "", false, true
+	}
+	return "", false, true
+}
+
+// packageOf is the CLI of a package, with or without a version, or of the command that it installs.
+func packageOf(spec string) *program {
+	name := spec
+	if at := strings.LastIndex(spec, "@"); at > 0 {
+		name = spec[:at]
+	}
+	for i := range programs {
+		if slices.Contains(programs[i].packages, name) || slices.Contains(programs[i].names, name) {
+			return &programs[i]
+		}
+	}
+	return nil
+}
+
+// judge says by the words behind a CLI's name whether it runs a session.
+func (p *program) judge(args []string) (Kind, bool) {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			break
+		}
+		if !strings.HasPrefix(arg, "-") {
+			if slices.Contains(p.other, arg) {
+				return "", false
+			}
+			break
+		}
+		if slices.Contains(p.flags, arg) {
+			return "", false
+		}
+		if slices.Contains(p.takes, arg) {
+			i++
+		}
+	}
+	return p.kind, true
+}

@@ -1,0 +1,91 @@
+package vendors
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRecognise(t *testing.T) {
+	tests := []struct {
+		args string // separated by spaces
+		want Kind   // "": none
+	}{
+		{"claude", Claude},
+		{"/usr/local/bin/claude --resume abc -p go", Claude},
+		{"claude -p mcp-servers are broken, fix them", Claude},
+		{"claude --dangerously-skip-permissions --mcp-config mcp.json", Claude},
+		{"claude --model opus fix it", Claude},
+		{`C:\Users\u\AppData\Roaming\npm\claude.cmd`, Claude},
+		{"node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js --continue", Claude},
+		{"node --max-old-space-size=8192 /home/u/.nvm/lib/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs", Claude},
+		{"/home/u/.local/share/claude/versions/2.1.330 --resume x", Claude},
+		{"/usr/lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe", Claude},
+		{"npx @anthropic-ai/claude-code -p go", Claude},
+		{"npx -y @anthropic-ai/claude-code@2.1.330", Claude},
+		{"npm exec @anthropic-ai/claude-code -- -p go", Claude},
+		{"bunx claude", Claude},
+		{"bun /x/node_modules/@anthropic-ai/claude-code/cli.js", Claude},
+		{"bun x @anthropic-ai/claude-code", Claude},
+		{"codex", Codex},
+		{"codex exec --json fix it", Codex},
+		{"codex -c model=gpt-6 --cd /home/u/shop resume --last", Codex},
+		{"node /usr/bin/codex", Codex},
+		{"node /usr/lib/node_modules/@openai/codex/bin/codex.js exec go", Codex},
+		{"/usr/lib/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex exec go", Codex},
+		{"npx --package=@openai/codex codex exec go", Codex},
+		{"npx -p @openai/codex codex", Codex},
+		{"node --no-warnings=DEP0040 /usr/bin/gemini -p go", Gemini},
+		{"npx @google/gemini-cli", Gemini},
+		{"node /usr/lib/node_modules/@google/gemini-cli/dist/index.js", Gemini},
+		{"opencode run fix it", OpenCode},
+		{"/home/u/.opencode/bin/opencode", OpenCode},
+		{"node /usr/lib/node_modules/opencode-ai/bin/opencode", OpenCode},
+
+		{"", ""},
+		{"claude mcp serve", ""},
+		{"claude --debug mcp list", ""},
+		{"claude doctor", ""},
+		{"claude agents --json", ""},
+		{"claude --version", ""},
+		{"claude --bg fix it", ""},
+		{"npx @anthropic-ai/claude-code mcp serve", ""},
+		{"node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js mcp serve", ""},
+		{"codex app-server --listen unix:// --managed-daemon", ""},
+		{"/home/u/.codex/packages/app-server-daemon/releases/0.169.0/bin/codex app-server daemon pid-update-loop", ""},
+		{"codex mcp-server", ""},
+		{"codex -c a=b mcp", ""},
+		{"codex queue abc go on", ""},
+		{"codex-linux-sandbox -- sh -c codex", ""},
+		{"opencode serve --port 4096", ""},
+		{"opencode acp", ""},
+		{"gemini mcp list", ""},
+		{"outlive hook claude", ""},
+		{"outlive agent run shop -- claude", ""},
+		{"sh -c claude -p go", ""},
+		{"vim claude", ""},
+		{"tail -f /home/u/.claude/projects/x/y.jsonl", ""},
+		{"node /home/u/claude-code-hooks/index.js", ""},
+		{"node -e require('@anthropic-ai/claude-code/cli.js')", ""},
+		{"node -r /x/@anthropic-ai/claude-code/cli.js server.js", ""},
+		{"npx @modelcontextprotocol/server-filesystem /home/u", ""},
+		{"uvx mcp-server-git --repository claude", ""},
+		{"python3 /home/u/.claude/hooks/claude.py", ""},
+		{"/usr/lib/node_modules/@anthropic-ai/claude-code/vendor/ripgrep/x64-linux/rg --files", ""},
+		{"rg claude", ""},
+	}
+	for _, test := range tests {
+		var args []string
+		if test.args != "" {
+			args = strings.Split(test.args, " ")
+		}
+		if got, ok := Recognise(args, ""); got != test.want || ok != (test.want != "") {
+			t.Errorf("%s: %q, wanted %q", test.args, got, test.want)
+		}
+	}
+	if got, ok := Recognise([]string{"rg", "--files"}, "/home/u/.local/share/claude/versions/2.1.330"); ok {
+		t.Errorf("Claude Code as its own search tool: %q", got)
+	}
+	if got, ok := Recognise([]string{"", "exec"}, "/usr/bin/codex"); got != Codex || !ok {
+		t.Errorf("a process without a name: %q", got)
+	}
+}
