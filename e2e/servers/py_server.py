@@ -93,6 +93,11 @@ async def slow(value: str, steps: int, ms: int, ctx: Context) -> str:
 
 
 @server.tool(annotations=READ_ONLY, structured_output=False)
+async def fail() -> str:
+    raise ToolError("failed on purpose")
+
+
+@server.tool(annotations=READ_ONLY, structured_output=False)
 async def pid() -> str:
     return str(os.getpid())
 

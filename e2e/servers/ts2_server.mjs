@@ -54,6 +54,7 @@ function tools(mcp, subscribed) {
             return text(`slow ${value} ${process.pid}`);
         }
     );
+    mcp.registerTool('fail', { annotations: READ_ONLY }, async () => { throw new Error('failed on purpose'); });
     mcp.registerTool('pid', { annotations: READ_ONLY }, async () => text(`${process.pid}`));
     mcp.registerTool('touch', { inputSchema: z.object({ uri: z.string().optional() }), annotations: READ_ONLY }, async ({ uri = ITEM }) => {
         if (subscribed === null || subscribed.has(uri)) await mcp.server.sendResourceUpdated({ uri });

@@ -58,6 +58,7 @@ mcp.registerTool(
         return text(`slow ${value} ${process.pid}`);
     }
 );
+mcp.registerTool('fail', { annotations: READ_ONLY }, async () => { throw new Error('failed on purpose'); });
 mcp.registerTool('pid', { annotations: READ_ONLY }, async () => text(`${process.pid}`));
 mcp.registerTool('elicit', { inputSchema: { question: z.string() } }, async ({ question }) => {
     trace('elicit-asked', question);

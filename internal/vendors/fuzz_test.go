@@ -84,6 +84,27 @@ func FuzzGemini(f *testing.F) {
 	fuzzParser(f, "testdata/none", newGemini)
 }
 
+func FuzzOpenCode(f *testing.F) {
+	f.Add(`{"role":"assistant","tokens":{"input":10},"cost":0.25,"error":{"name":"APIError","data":{"message":"slow","statusCode":429}}}`,
+		`{"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"command":"make"},"output":"ok","time":{"start":1795266900000,"end":1795266990000}}}`)
+	f.Add(`{"role":"user"}`, `{"type":"retry","attempt":-2,"error":{"data":{"message":"x"}}}`)
+	f.Add(`{"role":"assistant","tokens":{"input":9e300},"cost":-1}`, `{"type":"step-finish","reason":"stop"}`)
+	w := newWorld(f)
+	shop := w.dir("shop")
+	o := newOpenCode(f, w.options.OpenCodeDB)
+	o.session("s", shop)
+	r := NewReader(w.options)
+	f.Fuzz(func(t *testing.T, message, part string) {
+		o.message("s", "m1", message, part, part)
+		r.opencode = openCodeFiles{}
+		sessions, err := r.Sessions(Query{Dirs: []string{shop}})
+		if err != nil || len(sessions) != 1 {
+			t.Fatalf("%d sessions: %v", len(sessions), err)
+		}
+		sane(t, sessions[0].Turn)
+	})
+}
+
 func FuzzClaudeStateFile(f *testing.F) {
 	f.Add([]byte(`{"pid":7,"sessionId":"s","cwd":"/home/u/shop","procStart":"155160","status":"waiting","waitingFor":"permission prompt","statusUpdatedAt":1795266902750}`))
 	f.Add([]byte(`{"pid":1e400}`))

@@ -189,7 +189,7 @@ func openCodeTurn(ctx context.Context, db *sql.DB, s *Session) error {
 	}
 	var turns, tokens, cost sql.NullFloat64
 	if err := db.QueryRowContext(ctx, openCodeTotals, s.ID).Scan(&turns, &cost, &tokens); err == nil {
-		s.Turn.Turns, s.Turn.CostUSD, s.Turn.Tokens = int(turns.Float64), cost.Float64, int64(tokens.Float64)
+		s.Turn.Turns, s.Turn.CostUSD, s.Turn.Tokens = int(turns.Float64), max(0, cost.Float64), amount(int64(tokens.Float64))
 	}
 	return nil
 }

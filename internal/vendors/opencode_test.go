@@ -54,8 +54,9 @@ func (o *openCode) message(session, id, data string, parts ...string) {
 	o.t.Helper()
 	o.at += 1000
 	o.exec(`INSERT OR REPLACE INTO message VALUES (?, ?, coalesce((SELECT time_created FROM message WHERE id = ?), ?), ?, ?)`, id, session, id, o.at, o.at, data)
+	o.exec(`DELETE FROM part WHERE message_id = ?`, id)
 	for i, part := range parts {
-		o.exec(`INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?, ?, ?)`, fmt.Sprint(id, "-", i), id, session, o.at, o.at, part)
+		o.exec(`INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)`, fmt.Sprint(id, "-", i), id, session, o.at, o.at, part)
 	}
 }
 

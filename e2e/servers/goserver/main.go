@@ -1,12 +1,15 @@
 // Command goserver is the Go SDK server of the end-to-end tests: the same tools and traces as py_server.py.
 //
-//	-era legacy   speak nothing newer than 2025-11-25
-//	-era both     the SDK's default (2024-11-05 … 2026-07-28)
+//	-era legacy     speak nothing newer than 2025-11-25
+//	-era both       the SDK's default (2024-11-05 … 2026-07-28)
+//	-probe exits    a legacy server that dies of any request before initialize (picky.go)
+//	-probe silent   one that never answers such a request
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -154,6 +157,9 @@ func addTools(s *mcp.Server) {
 		return text(in.Text), nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "slow", Annotations: readOnly}, slow)
+	mcp.AddTool(s, &mcp.Tool{Name: "fail", Annotations: readOnly}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, errors.New("failed on purpose")
+	})
 	mcp.AddTool(s, &mcp.Tool{Name: "pid", Annotations: readOnly}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return text(fmt.Sprint(os.Getpid())), nil, nil
 	})
@@ -178,6 +184,7 @@ func addTools(s *mcp.Server) {
 
 func main() {
 	era := flag.String("era", "both", "legacy or both")
+	probe := flag.String("probe", "", "exits or silent: how a request before initialize is taken")
 	flag.Parse()
 	appendLine("pids", fmt.Sprint(os.Getpid()))
 	options := &mcp.ServerOptions{
@@ -190,7 +197,7 @@ func main() {
 			return nil
 		},
 	}
-	if *era == "legacy" {
+	if *era == "legacy" || *probe != "" {
 		options.SupportedProtocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "go-server", Version: "1.0.0"}, options)
@@ -213,7 +220,11 @@ func main() {
 			return next(ctx, method, req)
 		}
 	})
-	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+	var transport mcp.Transport = &mcp.StdioTransport{}
+	if *probe != "" {
+		transport = &mcp.IOTransport{Reader: picky(os.Stdin, *probe), Writer: os.Stdout}
+	}
+	if err := s.Run(context.Background(), transport); err != nil {
 		log.Print(err)
 	}
 }
