@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,6 +41,9 @@ type agentSetup struct {
 	offer          bool // Claude proposes its automatic mode after the first turn
 	newModel       bool // Codex proposes a newer model at its start
 	untrustedHooks bool // Codex asks at its start whether it may run the hooks
+
+	prepare func(a *agent) // called when everything is written, before the agent is started
+	wrapped bool           // run by outlive agent run
 }
 
 // agent is one real agent CLI against a mock model.
@@ -84,7 +88,10 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 	default:
 		t.Fatalf("no agent %q", kind)
 	}
-	argv = append(append(argv, setup.args...), agentPrompt)
+	argv = slices.Concat(argv, setup.args, []string{agentPrompt})
+	if setup.wrapped {
+		argv = slices.Concat([]string{tools.outlive, "agent", "run", "--home", a.agents(), agentName, "--"}, argv)
+	}
 	a.cmd = exec.Command(argv[0], argv[1:]...)
 	a.cmd.Dir = a.project
 	// Nothing but the model server may be reached: a proxy that nobody serves refuses everything else at once.
@@ -93,6 +100,9 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 	a.cmd.Env = append(append(a.cmd.Env, env...), setup.env...)
 	a.rec = newRecorder(a)
 	t.Cleanup(a.stop)
+	if setup.prepare != nil {
+		setup.prepare(a)
+	}
 	a.started = time.Now()
 	if setup.headless {
 		a.startHeadless()

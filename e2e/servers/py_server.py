@@ -33,6 +33,7 @@ from typing import Annotated  # noqa: E402
 import anyio  # noqa: E402
 import mcp_types as types  # noqa: E402
 from mcp.server.mcpserver import Context, MCPServer  # noqa: E402
+from mcp.server.mcpserver.exceptions import ToolError  # noqa: E402
 from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
@@ -90,6 +91,11 @@ async def slow(value: str, steps: int, ms: int, ctx: Context) -> str:
         trace("slow-cancelled", value)
         raise
     return f"slow {value} {os.getpid()}"
+
+
+@server.tool(annotations=READ_ONLY, structured_output=False)
+async def fail() -> str:
+    raise ToolError("failed on purpose")
 
 
 @server.tool(annotations=READ_ONLY, structured_output=False)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // seen is what is known of an agent: the report as it stands. Whoever passes bytes on tells it, the recorder asks it.
@@ -144,6 +145,17 @@ func (s *seen) notice(pid int, n heartbeat.Notice, now time.Time) {
 	s.urgent = s.urgent || changed
 	s.mu.Unlock()
 	s.poke()
+}
+
+// started takes which process the agent is.
+func (s *seen) started(pid int) {
+	id := process.Identity{PID: pid, Boot: process.BootID()}
+	if p, err := (process.System{}).Look(pid); err == nil {
+		id = p.Identity
+	}
+	s.mu.Lock()
+	s.report.PID, s.report.Start, s.report.Boot, s.report.StartedAt = id.PID, id.Start, id.Boot, time.Now()
+	s.mu.Unlock()
 }
 
 // exit takes how the agent has ended.

@@ -103,7 +103,7 @@ func registryOf(o monitor.Options) string {
 }
 
 // editRegistry changes the registry of a home, which is made when it is not there. What it says afterwards is the answer.
-func editRegistry(given string, change func(*roster.Draft) error) (monitor.Options, *roster.Roster, error) {
+func editRegistry(io streams, given string, change func(*roster.Draft) error) (monitor.Options, *roster.Roster, error) {
 	home, err := agentsHome(given)
 	if err != nil {
 		return monitor.Options{}, nil, &exitError{exitUsage, err}
@@ -120,7 +120,7 @@ func editRegistry(given string, change func(*roster.Draft) error) (monitor.Optio
 		return o, nil, fail(exitFailure, "%w", err)
 	}
 	for _, w := range r.Warnings {
-		fmt.Fprintln(os.Stderr, "outlive: warning: "+r.Render(w))
+		fmt.Fprintln(io.err, "outlive: warning: "+r.Render(w))
 	}
 	return o, r, nil
 }

@@ -18,8 +18,8 @@ func splitWords(text string) ([]string, error) {
 	for _, r := range text {
 		switch {
 		case escaped:
-			if quote == '"' && !strings.ContainsRune(`"\`, r) {
-				word.WriteRune('\\')
+			if !strings.ContainsRune(" \t\"'\\", r) {
+				word.WriteRune('\\') // it is a path of Windows
 			}
 			word.WriteRune(r)
 			escaped = false
@@ -52,7 +52,7 @@ func splitWords(text string) ([]string, error) {
 }
 
 // plainWord needs no quotes in any shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./{}~-]+$`)
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // quoted is a word as it can be pasted into a shell.
 func quoted(word string) string {

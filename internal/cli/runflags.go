@@ -42,6 +42,7 @@ type runFlags struct {
 	retryTools []string
 	queueFor   time.Duration
 	maxMessage string
+	bridge     string
 
 	logLevel  string
 	logFormat string
@@ -109,5 +110,6 @@ func (f *runFlags) messageFlags(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.distrust, "distrust-annotations", false, "do not repeat calls of tools that say they are read-only or idempotent")
 	fl.StringSliceVar(&f.retryTools, "retry-tool", nil, "names of tools whose calls may be repeated after a crash")
 	fl.DurationVar(&f.queueFor, "queue-timeout", 25*time.Second, "how long a request waits for the server to come back")
+	fl.StringVar(&f.bridge, "bridge", "auto", "auto: translate where client and server speak eras of the protocol that the other one does not; off: never")
 	fl.StringVar(&f.maxMessage, "max-message", "", "longest message in both directions, like 32MiB (default 10MiB to the client, 16MiB to the server)")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/backoff"
+	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/restart"
@@ -104,7 +105,7 @@ func startError(err error) error {
 var flagWords = map[string][]string{
 	"mode": {"proxy", "inherit"}, "compat": {"watchdog"}, "backoff": {"transparent", "exponential", "tiered"},
 	"reload": {"overlap", "replace"}, "kill-mode": {"tree", "group"}, "health": {"on", "off"},
-	"surrogates": {"reject", "replace", "pass"}, "lost-calls": {"tool-result", "error"},
+	"surrogates": {"reject", "replace", "pass"}, "lost-calls": {"tool-result", "error"}, "bridge": {"auto", "off"},
 	"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"},
 }
 
@@ -112,7 +113,7 @@ var flagWords = map[string][]string{
 func (f *runFlags) checkWords(s *settings) error {
 	for _, given := range []struct{ flag, value string }{
 		{"mode", f.mode}, {"compat", f.compat}, {"reload", f.reload}, {"kill-mode", f.killMode}, {"health", f.health},
-		{"surrogates", f.surrogates}, {"lost-calls", f.lostCalls}, {"log-level", f.logLevel},
+		{"surrogates", f.surrogates}, {"lost-calls", f.lostCalls}, {"bridge", f.bridge}, {"log-level", f.logLevel},
 	} {
 		words := flagWords[given.flag]
 		if !slices.Contains(words, given.value) && (given.value != "" || given.flag != "compat") {
@@ -133,6 +134,9 @@ func (f *runFlags) checkWords(s *settings) error {
 	s.backend.LostAsError = f.lostCalls == "error"
 	s.backend.Distrust = f.distrust
 	s.backend.RetryTools = f.retryTools
+	if f.bridge == "off" {
+		s.backend.Bridge = bridge.Off
+	}
 	return nil
 }
 

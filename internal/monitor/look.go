@@ -20,14 +20,13 @@ import (
 // round is one look at everything.
 type round struct {
 	*Monitor
-	now        Moment
-	page       page
-	setting    setting
-	sights     map[string]sight
-	recoveries map[string][]recovery
-	incidents  []escalate.Incident // that are not over, or were not until only just
-	fleet      remedy.Fleet
-	summary    Summary
+	now       Moment
+	page      page
+	setting   setting
+	incidents []escalate.Incident // that are not over, or were not until only just
+	fleet     remedy.Fleet
+	changed   []string // agents of whom something new is known, which is not written down yet
+	summary   Summary
 }
 
 // look looks at every agent once and does what is to be done.
@@ -67,13 +66,16 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 		m.complain(err)
 	}
 	var errs [4]error
-	r.sights, errs[0] = m.store.sights(ctx)
-	r.recoveries, errs[1] = m.store.recoveries(ctx)
+	if m.doubtful {
+		m.sights, errs[0] = m.store.sights(ctx)
+		m.recoveries, errs[1] = m.store.recoveries(ctx)
+	}
 	r.incidents, errs[2] = m.store.incidents(ctx, r.now.Wall)
 	_, errs[3] = m.store.fact(ctx, "fleet", &r.fleet)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
+	m.doubtful = false
 	r.setting = setting{
 		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, claudeDir: m.opts.ClaudeDir, sources: m.sources,
 	}
@@ -169,11 +171,11 @@ type examined struct {
 // finding is what was found besides the evidence: whom an act would be for.
 type finding struct {
 	target  process.Target
-	process process.Identity // of the agent itself; zero: not known
+	process process.Identity // of the agent itself; zero: not known, or dead
+	dead    process.Identity // the same, once it has ended
 	session string           // that could be gone on with
 	tool    time.Time        // when the open tool was started; zero: there is none
 	request string           // the open request for a permission
-	nonce   string           // of it
 	signs   string           // the latest signs of life in one word; "": there are none
 	phase   int
 	body    string // the last lines, or the command that wants a permission

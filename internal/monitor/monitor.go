@@ -25,6 +25,11 @@ type Monitor struct {
 	alarms  alarms
 	seen    atomic.Pointer[page] // the last reading of the registry, for whoever is not the loop
 
+	// What the database has of agents, and of what was done about them. Only the loop changes either.
+	sights     map[string]sight
+	recoveries map[string][]recovery
+	doubtful   bool // something could not be written: the database knows better
+
 	last   Moment // of the last look
 	sleeps []Sleep
 	grace  time.Time         // until when silence is no evidence; zero: it is
@@ -69,6 +74,7 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 	if m.book, err = openBook(ctx, m.opts, m.store); err != nil {
 		return err
 	}
+	m.doubtful = true // until it has been read
 	if m.sleeps, err = m.store.sleeps(ctx); err != nil {
 		return err
 	}
@@ -176,7 +182,7 @@ func (m *Monitor) report(ctx context.Context, s Summary) {
 	fmt.Fprintln(m.opts.Out, s)
 	err := m.store.setFact(ctx, "moment", m.last)
 	if m.last.Wall.Sub(m.swept) > sweepEvery {
-		m.swept = m.last.Wall
+		m.swept, m.doubtful = m.last.Wall, true
 		err = errors.Join(err, m.store.forget(ctx, m.last.Wall), m.tellers.outbox.Forget(ctx))
 	}
 	if err != nil && ctx.Err() == nil {

@@ -13,14 +13,22 @@ import (
 // rememberAgent keeps what the next look at a declared agent wants to know of this one.
 func (r *round) rememberAgent(c *examined, s *sight) {
 	s.Declared, s.Entry = true, c.Entry
-	s.Phase, s.Session = c.body.phase, c.body.session
-	switch alive := c.evidence.Process.Life == diagnose.Alive; {
-	case alive:
-		s.Identity, s.Gone, s.Stopped = c.body.process, time.Time{}, false
+	s.Phase = c.body.phase
+	if c.body.session != "" {
+		s.Session = c.body.session
+	}
+	switch c.evidence.Process.Life {
+	case diagnose.Alive:
+		if s.Identity != c.body.process {
+			s.Identity, s.Alive = c.body.process, r.now.Wall.Round(0)
+		}
+		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
 		s.AtRest = c.verdict.Class == diagnose.Idle
 		s.CPU = s.CPU.next(r.sources.descendants(c.body.process), r.now)
-	case c.evidence.Process.Life == diagnose.Dead && s.Gone.IsZero():
-		s.Gone = r.now.Wall.Round(0)
+	case diagnose.Dead:
+		if s.GoneOf != c.body.dead {
+			s.Gone, s.GoneOf = r.now.Wall.Round(0), c.body.dead
+		}
 	}
 	if !c.evidence.Beat.Has || c.evidence.Beat.Age >= 0 {
 		s.Ahead, s.AheadSince = "", time.Time{}
@@ -36,19 +44,21 @@ func (r *round) rememberAgent(c *examined, s *sight) {
 // second.
 const cpuWindow = 10 * time.Second
 
-// next is the reading after m. A descendant that has ended takes its time with it; then a new window begins.
+// next is the reading after m. A descendant that has ended takes its time with it, and one that has only just begun is
+// work by itself: then nothing is known of the window but that somebody was busy.
 func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
-	elapsed := now.Mono - m.Up
-	if m.Up != 0 && elapsed >= 0 && elapsed < cpuWindow {
+	elapsed := now.Mono - m.Mono
+	if m.Mono != 0 && elapsed >= 0 && elapsed < cpuWindow {
 		return m
 	}
-	n := cpuMark{Up: now.Mono, Known: m.Up != 0 && elapsed > 0}
+	n := cpuMark{Mono: now.Mono, Known: m.Mono != 0 && elapsed > 0}
 	for _, e := range descendants {
 		n.Used += e.CPU
+		n.Known = n.Known && e.Age > elapsed
 	}
+	n.Known = n.Known && n.Used >= m.Used
 	if n.Known {
-		n.Share = max(float64(n.Used-m.Used)/float64(elapsed), 0)
-		n.Share = float64(int(n.Share*1000)) / 1000
+		n.Share = float64(int(float64(n.Used-m.Used)/float64(elapsed)*1000)) / 1000
 	}
 	return n
 }
@@ -68,49 +78,57 @@ func (r *round) hear(ctx context.Context) error {
 		return nil
 	}
 	return hooks.Drain(hooks.Dir(r.opts.Home), func(events []hooks.Event) error {
+		var changed []string
 		for _, e := range events {
-			a := r.agentOfHook(e)
-			if a == nil {
-				continue
-			}
-			s := r.sights[a.Key]
-			switch {
-			case slices.Contains(questions, e.Tool): // the transcript shows what is asked
-				continue
-			case slices.Contains(asking, e.Name):
-				s.Asks = hookState{Tool: e.Tool, Text: e.Input, At: e.Time.Round(0)}
-				if s.Asks.Text == "" {
-					s.Asks.Text = e.Text
-				}
-			case slices.Contains(going, e.Name):
-				s.Asks = hookState{}
-			default:
-				continue
-			}
-			r.sights[a.Key] = s
-			if err := r.store.setSight(ctx, a.Key, s); err != nil {
-				return err
+			if a := r.agentOfHook(e); a != nil && r.hearOne(a, e) {
+				changed = append(changed, a.Key)
 			}
 		}
-		return nil
+		return r.store.setSights(ctx, changed, r.sights)
 	})
 }
 
-// agentOfHook is the agent that a hook was called by: by its process, or else by its directory, the deepest first.
+// hearOne takes what one hook has left, and reports whether that is news.
+func (r *round) hearOne(a *agent, e hooks.Event) bool {
+	s := r.sights[a.Key]
+	switch {
+	case slices.Contains(questions, e.Tool): // the transcript shows what is asked
+		return false
+	case slices.Contains(asking, e.Name):
+		s.Asks = hookState{Tool: e.Tool, Text: e.Input, At: e.Time.Round(0)}
+		if s.Asks.Text == "" {
+			s.Asks.Text = e.Text
+		}
+	case slices.Contains(going, e.Name):
+		s.Asks = hookState{}
+	}
+	was := r.sights[a.Key]
+	r.sights[a.Key] = s
+	return s != was
+}
+
+// agentOfHook is the agent that a hook was called by: by its session, or its process, or else by its directory, the
+// deepest first. Codex' hooks run below a daemon of all its sessions: there the process says little.
 func (r *round) agentOfHook(e hooks.Event) *agent {
-	var best *agent
+	var byProcess, byPlace *agent
 	for i := range r.page.Agents {
 		a := &r.page.Agents[i]
-		if string(a.Kind) != e.Vendor {
-			continue
-		}
 		s := r.sights[a.Key]
-		if s.Session != "" && s.Session == e.Session || s.Session == "" && e.PID != 0 && s.Identity.PID == e.PID {
-			return a // Codex' hooks run below a daemon of all its sessions: there the process says little
+		mine := e.PID != 0 && r.sources.below(e.PID, s.Identity)
+		if kind := vendorKind(a.Kind); string(kind) != e.Vendor && (kind != "" || !mine) {
+			continue // another vendor's, unless it is only called so by whoever runs it
 		}
-		if a.ownsDirectory() && within(e.Dir, a.Path) && (best == nil || len(a.Path) > len(best.Path)) {
-			best = a
+		switch {
+		case s.Session != "" && s.Session == e.Session:
+			return a
+		case mine:
+			byProcess = a
+		case a.ownsDirectory() && within(e.Dir, a.Path) && (byPlace == nil || len(a.Path) > len(byPlace.Path)):
+			byPlace = a
 		}
 	}
-	return best
+	if byProcess != nil {
+		return byProcess
+	}
+	return byPlace
 }

@@ -76,12 +76,16 @@ func tail(s string, most int) string {
 // toolSlack is how much earlier than its record a tool's process may seem to have begun: two clocks tell.
 const toolSlack = 2 * time.Second
 
-// toolOf are the processes that the agent has started for its open tool: its children that are as young as the call.
-// What it had before, such as its MCP servers, it needs for what comes next.
-func toolOf(procs processes, f finding, now time.Time) []process.Identity {
+// toolOf are the processes that the agent has started for its open tool: the first of those below it that are as young
+// as the call. What it had before, such as its MCP servers, it needs for what comes next.
+func (s *sources) toolOf(f finding, now time.Time) []process.Identity {
+	young := map[int]bool{}
 	var tool []process.Identity
-	for _, e := range procs.All() {
-		if e.Parent == f.process.PID && !now.Add(-e.Age).Before(f.tool.Add(-toolSlack)) {
+	for _, e := range s.descendants(f.process) { // the parents first
+		if now.Add(-e.Age).Before(f.tool.Add(-toolSlack)) {
+			continue
+		}
+		if young[e.PID] = true; !young[e.Parent] {
 			tool = append(tool, e.Identity)
 		}
 	}

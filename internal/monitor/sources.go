@@ -29,14 +29,16 @@ type sources struct {
 	procs  processes
 
 	table    []process.Entry
+	entries  map[int]process.Entry // the same by number
+	children map[int][]int         // and by parent
 	programs map[process.Identity]program // that run, by identity: their command lines do not change
 
 	beats    map[string]heartbeat.Observation
 	broken   map[string]string // agent: why its heartbeat cannot be read
 	runs     map[string]agentrun.Report
 	sessions []vendors.Session
-	requests []hooks.Request
-	fault    error // why the sessions cannot be read
+	requests map[string][]hooks.Request // by agent, the longest waiting first
+	fault    error                      // why the sessions cannot be read
 }
 
 // sessionsSince is how old a transcript may be of which no living process is known.
@@ -50,8 +52,8 @@ type program struct {
 
 // refresh reads everything that declared agents show. What cannot be read is no evidence, and says so in the error.
 func (s *sources) refresh(ctx context.Context, r *round, agents []agent) error {
-	s.table = s.procs.All()
-	known := s.recognise()
+	s.lookAtProcesses()
+	known := s.recognise(r.now.Wall)
 	var errs []error
 	pings, err := r.store.pings(ctx)
 	errs = append(errs, err)
@@ -72,14 +74,28 @@ func (s *sources) refresh(ctx context.Context, r *round, agents []agent) error {
 	if len(dirs) > 0 {
 		s.sessions, s.fault = s.reader.Sessions(vendors.Query{Dirs: dirs, Processes: known, Since: r.now.Wall.Add(-sessionsSince)})
 	}
-	if s.requests, err = hooks.Requests(hooks.Dir(s.home)); err != nil {
-		errs = append(errs, err)
+	open, err := hooks.Requests(hooks.Dir(s.home))
+	s.requests = map[string][]hooks.Request{}
+	for _, q := range open {
+		if a := r.agentOfHook(hooks.Event{Vendor: q.Vendor, Session: q.Session, PID: q.PID, Dir: q.Dir}); a != nil {
+			s.requests[a.Key] = append(s.requests[a.Key], q)
+		}
 	}
-	return errors.Join(append(errs, s.fault)...)
+	return errors.Join(append(errs, err, s.fault)...)
+}
+
+// lookAtProcesses reads the table of all processes.
+func (s *sources) lookAtProcesses() {
+	s.table = s.procs.All()
+	s.entries, s.children = make(map[int]process.Entry, len(s.table)), map[int][]int{}
+	for _, e := range s.table {
+		s.entries[e.PID] = e
+		s.children[e.Parent] = append(s.children[e.Parent], e.PID)
+	}
 }
 
 // recognise finds the agents' CLIs among all processes. A command line is read once.
-func (s *sources) recognise() []vendors.Process {
+func (s *sources) recognise(now time.Time) []vendors.Process {
 	programs := map[process.Identity]program{}
 	var found []vendors.Process
 	for _, e := range s.table {
@@ -96,7 +112,7 @@ func (s *sources) recognise() []vendors.Process {
 		}
 		programs[e.Identity] = p
 		if p.kind != "" {
-			found = append(found, vendors.Process{Kind: p.kind, PID: e.PID, Start: e.Start, Began: time.Now().Add(-e.Age), Dir: p.dir})
+			found = append(found, vendors.Process{Kind: p.kind, PID: e.PID, Start: e.Start, Began: now.Add(-e.Age), Dir: p.dir})
 		}
 	}
 	s.programs = programs
@@ -131,26 +147,48 @@ func (s *sources) readRun(name string) {
 	s.runs[name] = report
 }
 
-// descendants are the processes below one, without it.
+// descendants are the processes below one, without it; of one that is not known, none.
 func (s *sources) descendants(id process.Identity) []process.Entry {
-	tree := process.Tree(s.table, id.PID)
-	return slices.DeleteFunc(tree, func(e process.Entry) bool { return e.PID == id.PID })
+	if _, there := s.entry(id); !there {
+		return nil
+	}
+	var below []process.Entry
+	seen := map[int]bool{id.PID: true}
+	for rest := slices.Clone(s.children[id.PID]); len(rest) > 0; rest = rest[1:] {
+		if pid := rest[0]; !seen[pid] {
+			seen[pid] = true
+			below = append(below, s.entries[pid])
+			rest = append(rest, s.children[pid]...)
+		}
+	}
+	return below
 }
 
-// alive reports whether a process is in the table, as itself.
-func (s *sources) alive(id process.Identity) bool {
-	return slices.ContainsFunc(s.table, func(e process.Entry) bool {
-		return e.PID == id.PID && (id.Start == 0 || e.Start == id.Start)
-	})
+// below reports whether a number is that of a process, or of one of its descendants.
+func (s *sources) below(pid int, root process.Identity) bool {
+	if _, there := s.entry(root); !there {
+		return false
+	}
+	for n := 0; pid > 1 && n < deepest; n++ {
+		if pid == root.PID {
+			return true
+		}
+		pid = s.entries[pid].Parent
+	}
+	return false
 }
 
-// entry is a process's line of the table.
-func (s *sources) entry(pid int) (process.Entry, bool) {
-	i := slices.IndexFunc(s.table, func(e process.Entry) bool { return e.PID == pid })
-	if i < 0 {
+// deepest is how far up the parents are followed: a table that is read while it changes may have a ring.
+const deepest = 256
+
+// entry is a process's line of the table. What is not known of its identity is not asked for.
+func (s *sources) entry(id process.Identity) (process.Entry, bool) {
+	e, there := s.entries[id.PID]
+	there = there && id.PID > 0 && (id.Start == 0 || e.Start == id.Start) && (id.Boot == "" || e.Boot == "" || e.Boot == id.Boot)
+	if !there {
 		return process.Entry{}, false
 	}
-	return s.table[i], true
+	return e, true
 }
 
 // vendorKind is the CLI that an agent of a kind runs; "" when its files are not known.

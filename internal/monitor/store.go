@@ -15,7 +15,6 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/notify"
 	"github.com/outlive-mcp/outlive/internal/piv"
-	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // schema is of monitor.db. Times are Unix milliseconds; data is JSON.
@@ -32,6 +31,7 @@ CREATE TABLE IF NOT EXISTS wish     (id INTEGER PRIMARY KEY, at INTEGER NOT NULL
 	done INTEGER NOT NULL DEFAULT 0, answer TEXT NOT NULL DEFAULT '');
 CREATE TABLE IF NOT EXISTS ping     (agent TEXT PRIMARY KEY, data TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS journal  (id INTEGER PRIMARY KEY, entry TEXT NOT NULL, written INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX IF NOT EXISTS journal_waiting ON journal (id) WHERE written = 0;
 `
 
 // forgetAfter is how long what is over is kept.
@@ -136,91 +136,6 @@ func (s *store) sleeps(ctx context.Context) ([]Sleep, error) {
 
 func (s *store) addSleep(ctx context.Context, p Sleep) error {
 	_, err := s.db.ExecContext(ctx, `INSERT INTO sleep VALUES (?, ?)`, p.End.UnixMilli(), p.Length.Milliseconds())
-	return err
-}
-
-// sight is what was seen of an agent before.
-type sight struct {
-	Entry    piv.Project      `json:"entry"`
-	Declared bool             `json:"declared,omitempty"` // by a registry of version 2
-	Identity process.Identity `json:"identity,omitzero"`  // of its process, when it was last sure which one that is
-	Gone     time.Time        `json:"gone,omitzero"`      // when that was first seen to have ended
-	// Ahead is a heartbeat of the future, and AheadSince when it was first seen: it is fresh until it has not changed
-	// for as long as any other may be old.
-	Ahead      string    `json:"ahead,omitempty"`
-	AheadSince time.Time `json:"ahead_since,omitzero"`
-	Blind      int       `json:"blind,omitempty"` // looks in a row that could not be judged
-
-	// Signs are the latest signs of life in one word, and Sequence how often they have changed.
-	Signs    string `json:"signs,omitempty"`
-	Sequence int64  `json:"sequence,omitempty"`
-	Session  string `json:"session,omitempty"` // that can be gone on with
-	Phase    int    `json:"phase,omitempty"`
-
-	Trouble trouble   `json:"trouble,omitzero"`
-	Reset   time.Time `json:"reset,omitzero"`    // when a person gave all budgets back
-	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it: nothing is done until it lives again
-	AtRest  bool      `json:"at_rest,omitempty"` // it had nothing to do when it was last seen alive
-
-	// Asks is what a hook has said last of a permission, until the agent goes on.
-	Asks hookState `json:"asks,omitzero"`
-	// CPU is what the descendants had used at a time.
-	CPU cpuMark `json:"cpu,omitzero"`
-}
-
-// trouble is what was wrong at the last look. Since it is the same, its beginning is.
-type trouble struct {
-	Class string    `json:"class,omitempty"`
-	Start int64     `json:"start,omitempty"` // the last start of ours before it
-	Since time.Time `json:"since,omitzero"`
-	Until time.Time `json:"until,omitzero"`
-}
-
-// hookState is a permission that an agent has asked for at its own dialog.
-type hookState struct {
-	Tool string    `json:"tool,omitempty"`
-	Text string    `json:"text,omitempty"`
-	At   time.Time `json:"at,omitzero"`
-}
-
-// cpuMark is one reading of the processor time of an agent's descendants.
-type cpuMark struct {
-	Used  time.Duration `json:"used,omitempty"`
-	Share float64       `json:"share,omitempty"` // of one core, between the last two readings
-	Known bool          `json:"known,omitempty"`
-	Up    time.Duration `json:"up,omitempty"` // the machine's awake clock at the reading
-}
-
-func (s *store) sights(ctx context.Context) (map[string]sight, error) {
-	type named struct {
-		name string
-		sight
-	}
-	list, err := query(ctx, s.db, `SELECT project, data FROM sight`, func(r *sql.Rows) (n named, err error) {
-		var data string
-		if err := r.Scan(&n.name, &data); err != nil {
-			return n, err
-		}
-		return n, json.Unmarshal([]byte(data), &n.sight)
-	})
-	m := map[string]sight{}
-	for _, n := range list {
-		m[n.name] = n.sight
-	}
-	return m, err
-}
-
-func (s *store) setSight(ctx context.Context, project string, v sight) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = s.db.ExecContext(ctx, `INSERT INTO sight VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET data = excluded.data`, project, string(data))
-	return err
-}
-
-func (s *store) dropSight(ctx context.Context, project string) error {
-	_, err := s.db.ExecContext(ctx, `DELETE FROM sight WHERE project = ?`, project)
 	return err
 }
 

@@ -106,7 +106,7 @@ func (r *Reader) claudeSessions(w *wanted) ([]Session, error) {
 		if !w.has(filepath.Clean(file.Dir)) {
 			continue
 		}
-		s, err := r.claudeNamed(file)
+		s, err := r.claudeNamed(file, w)
 		errs = append(errs, err)
 		named[s.File] = true
 		all = append(all, s)
@@ -170,14 +170,19 @@ func readClaudeFile(path string, before *claudeFile) (*claudeFile, error) {
 	return &claudeFile{info: info, session: session, ok: ok}, nil
 }
 
-// claudeNamed is the session of a session's file.
-func (r *Reader) claudeNamed(file claudeSession) (Session, error) {
+// claudeNamed is the session of a session's file. The files of killed processes stay: their old transcripts are not
+// opened.
+func (r *Reader) claudeNamed(file claudeSession, w *wanted) (Session, error) {
+	var since time.Time
+	if !w.mayLive(Claude, file.PID) {
+		since = w.Since
+	}
 	s := Session{Kind: Claude, ID: file.ID}
 	var err error
 	if file.ID != "" && file.ID == filepath.Base(file.ID) {
 		var t *transcript
 		path := r.claudePath(file)
-		if t, err = r.transcript(path, time.Time{}, newClaude); t != nil {
+		if t, err = r.transcript(path, since, newClaude); t != nil {
 			_, _ = r.list(filepath.Dir(path)) // so that it is followed; the transcript itself has been read
 			s = t.session(Claude)
 			r.lookAtSubagents(&s)

@@ -95,6 +95,7 @@ func FuzzOpenCode(f *testing.F) {
 	o.session("s", shop)
 	r := NewReader(w.options)
 	f.Fuzz(func(t *testing.T, message, part string) {
+		o.t = t
 		o.message("s", "m1", message, part, part)
 		r.opencode = openCodeFiles{}
 		sessions, err := r.Sessions(Query{Dirs: []string{shop}})
@@ -118,7 +119,9 @@ func FuzzClaudeStateFile(f *testing.F) {
 		if s.PID <= 0 || !filepath.IsAbs(s.Dir) || (s.Status == Waiting) != (s.WaitingFor != "") {
 			t.Errorf("%+v", s)
 		}
-		claudeFolder(s.Dir)
+		if strings.ContainsAny(claudeFolder(s.Dir), `/\.`) {
+			t.Errorf("%q leads elsewhere", s.Dir)
+		}
 	})
 }
 

@@ -9,10 +9,9 @@ import (
 // geminiRecord is a line of a chat of Gemini CLI: its head, a change of it, or a message, which is written again when
 // its calls have ended.
 type geminiRecord struct {
-	SessionID   string `json:"sessionId"`
-	ProjectHash string `json:"projectHash"`
-	Kind        string `json:"kind"` // main or subagent
-	Set         *struct {
+	SessionID string `json:"sessionId"`
+	Kind      string `json:"kind"` // main or subagent
+	Set       *struct {
 		LastUpdated stamp `json:"lastUpdated"`
 	} `json:"$set"`
 
@@ -44,8 +43,7 @@ const geminiRemembered = 256
 type geminiTranscript struct {
 	about
 	turn
-	project string   // the digest of its directory
-	seen    []string // ids of calls that have ended and of messages whose tokens are counted
+	seen []string // ids of calls that have ended and of messages whose tokens are counted
 }
 
 func (g *geminiTranscript) now() *turn { return &g.turn }
@@ -57,7 +55,6 @@ func (g *geminiTranscript) line(text []byte) bool {
 	}
 	if r.SessionID != "" {
 		g.learn(r.SessionID, "", "")
-		g.project = r.ProjectHash
 		g.subagent = r.Kind == "subagent"
 		for _, text := range r.Messages {
 			var message geminiRecord

@@ -158,6 +158,20 @@ func (w *wanted) has(dir string) bool {
 	return len(w.roots) == 0 || slices.ContainsFunc(w.roots, func(root string) bool { return within(dir, root) })
 }
 
+// mayLive says whether a process lives, for all that is known: where no process of a kind is handed in, all may.
+func (w *wanted) mayLive(kind Kind, pid int) bool {
+	none := true
+	for _, p := range w.Processes {
+		if p.Kind == kind {
+			if p.PID == pid {
+				return true
+			}
+			none = false
+		}
+	}
+	return none
+}
+
 // roots are directories as they are given and, where that differs, without links: a process knows its own only so.
 func (r *Reader) roots(dirs []string) []string {
 	var roots []string

@@ -54,8 +54,8 @@ var interpreters = map[string][]string{
 
 // runners fetch a package and run it, some only behind a first word.
 var runners = map[string][]string{
-	"npx": nil, "bunx": nil, "pnpx": nil, "uvx": nil,
-	"npm": {"exec", "x"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx", "exec"}, "bun": {"x"}, "uv": {"tool"},
+	"npx": nil, "bunx": nil, "pnpx": nil,
+	"npm": {"exec", "x"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx", "exec"}, "bun": {"x"},
 }
 
 // Recognise tells whether a process is an agent CLI that runs a session, by its arguments and, where it has taken its
@@ -130,15 +130,13 @@ func interpreted(only, args []string) (Kind, bool) {
 		args = args[1:]
 	}
 	for i, arg := range args {
-		switch {
-		case arg == "-e" || arg == "--eval" || arg == "-p" || arg == "--print" || arg == "-":
+		if slices.Contains(evaluates, arg) {
 			return "", false
-		case arg == "-r" || arg == "--require" || arg == "--import" || arg == "--loader":
-			continue
-		case strings.HasPrefix(arg, "-"), i > 0 && slices.Contains([]string{"-r", "--require", "--import", "--loader"}, args[i-1]):
+		}
+		if strings.HasPrefix(arg, "-") || i > 0 && slices.Contains(loads, args[i-1]) {
 			continue
 		}
-		if p := programOf(strings.TrimSuffix(base(arg), ".js"), arg); p != nil {
+		if p := programOf(base(arg), arg); p != nil {
 			return p.judge(args[i+1:])
 		}
 		return "", false
@@ -146,7 +144,12 @@ func interpreted(only, args []string) (Kind, bool) {
 	return "", false
 }
 
-// packageRun judges what a package runner was told; decided is false when name is none.
+var (
+	evaluates = []string{"-e", "--eval", "-p", "--print", "-"}            // options of an interpreter that run a text
+	loads     = []string{"-r", "--require", "--import", "--loader", "-C"} // and those whose value is the next word
+)
+
+// packageRun judges what a package runner was told; decided is false when name is none, or runs a script here.
 func packageRun(name string, args []string) (kind Kind, ok, decided bool) {
 	verbs, known := runners[name]
 	if !known {
@@ -157,9 +160,6 @@ func packageRun(name string, args []string) (kind Kind, ok, decided bool) {
 			return "", false, name != "bun" // bun runs scripts as well
 		}
 		args = args[1:]
-		if name == "uv" && len(args) > 0 && args[0] == "run" {
-			args = args[1:]
-		}
 	}
 	for i, arg := range args {
 		if strings.HasPrefix(arg, "-") || i > 0 && (args[i-1] == "-p" || args[i-1] == "--package") {

@@ -72,6 +72,9 @@ func TestRecognise(t *testing.T) {
 		{"python3 /home/u/.claude/hooks/claude.py", ""},
 		{"/usr/lib/node_modules/@anthropic-ai/claude-code/vendor/ripgrep/x64-linux/rg --files", ""},
 		{"rg claude", ""},
+		{"node /srv/codex.js", ""},
+		{"bun run build", ""},
+		{"npm run claude", ""},
 	}
 	for _, test := range tests {
 		var args []string

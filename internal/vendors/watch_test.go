@@ -2,6 +2,7 @@ package vendors
 
 import (
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,13 +97,14 @@ func TestWatchGivesTwoSignalsASecond(t *testing.T) {
 		events, lost := make(chan fsnotify.Event), make(chan error)
 		w := &watch{watcher: &fsnotify.Watcher{Events: events, Errors: lost}, signal: make(chan struct{}, 1), quit: make(chan struct{})}
 		w.done.Go(w.run)
-		signals := 0
+		var count atomic.Int64
+		signals := func() int { return int(count.Load()) }
 		quit := make(chan struct{})
 		go func() {
 			for {
 				select {
 				case <-w.signal:
-					signals++
+					count.Add(1)
 				case <-quit:
 					return
 				}
@@ -111,27 +113,27 @@ func TestWatchGivesTwoSignalsASecond(t *testing.T) {
 		began := time.Now()
 		events <- fsnotify.Event{Name: "a.jsonl", Op: fsnotify.Write}
 		synctest.Wait()
-		if signals != 1 || time.Since(began) != 0 {
-			t.Errorf("the first change: %d signals after %v", signals, time.Since(began))
+		if signals() != 1 || time.Since(began) != 0 {
+			t.Errorf("the first change: %d signals after %v", signals(), time.Since(began))
 		}
 		for range 999 { // a session that writes all the time, for 10 s
 			time.Sleep(10 * time.Millisecond)
 			events <- fsnotify.Event{Name: "a.jsonl", Op: fsnotify.Write}
 		}
 		time.Sleep(time.Second)
-		if signals < 20 || signals > 22 {
-			t.Errorf("%d signals in 10 s", signals)
+		if got := signals(); got < 20 || got > 22 {
+			t.Errorf("%d signals in 10 s", got)
 		}
-		before := signals
+		before := signals()
 		events <- fsnotify.Event{Name: "opencode.db-shm", Op: fsnotify.Write}
 		events <- fsnotify.Event{Name: "a.jsonl", Op: fsnotify.Chmod}
 		time.Sleep(time.Second)
-		if signals != before {
-			t.Errorf("%d signals for what is no news", signals-before)
+		if got := signals(); got != before {
+			t.Errorf("%d signals for what is no news", got-before)
 		}
 		lost <- fsnotify.ErrEventOverflow
 		synctest.Wait()
-		if signals != before+1 {
+		if signals() != before+1 {
 			t.Error("lost events give no signal")
 		}
 		close(w.quit)

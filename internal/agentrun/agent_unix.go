@@ -1,0 +1,79 @@
+//go:build unix
+
+package agentrun
+
+import (
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// agent is the agent's process.
+type agent struct {
+	pid    int
+	group  bool // it leads a process group
+	events chan event
+
+	mu   sync.Mutex
+	gone bool // it was waited for: its number is not its own any more
+}
+
+// startAgent starts the agent's process, in a group of its own if it is to be alone.
+func startAgent(cmd *exec.Cmd, alone bool) (*agent, error) {
+	if alone && cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	a := &agent{pid: cmd.Process.Pid, group: alone, events: make(chan event, 1)}
+	_ = cmd.Process.Release() // it is waited for here, where its stops are heard of, too
+	go a.wait()
+	return a, nil
+}
+
+// wait reports every stop of the process, and its end.
+func (a *agent) wait() {
+	for {
+		var status unix.WaitStatus
+		pid, err := a.take(&status)
+		switch {
+		case err == unix.EINTR, err == nil && pid == 0:
+		case err != nil: // somebody else has waited for it: that it is gone is sure, how it went is not
+			a.lost()
+			a.events <- event{&Exit{Code: 255, At: time.Now()}}
+			return
+		case status.Stopped():
+			a.events <- event{}
+		case status.Exited():
+			a.events <- event{&Exit{Code: status.ExitStatus(), At: time.Now()}}
+			return
+		case status.Signaled():
+			a.events <- event{&Exit{Code: 128 + int(status.Signal()), Signal: status.Signal().String(), At: time.Now()}}
+			return
+		}
+	}
+}
+
+func (a *agent) lost() {
+	a.mu.Lock()
+	a.gone = true
+	a.mu.Unlock()
+}
+
+// signal sends a signal to the agent's group, or to the agent alone when its group is ours.
+func (a *agent) signal(sig syscall.Signal) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gone {
+		return
+	}
+	to := a.pid
+	if a.group {
+		to = -a.pid
+	}
+	_ = unix.Kill(to, sig) // one that is not ours to signal has made itself so
+}

@@ -1,0 +1,78 @@
+package agentrun
+
+import (
+	"time"
+)
+
+// How often a report is written at most.
+const (
+	writeEvery = time.Second
+	// urgentEvery is for what is not to wait. A terminal's bell can be rung a thousand times a second.
+	urgentEvery = 100 * time.Millisecond
+)
+
+// recorder writes the report when there is something new to say.
+type recorder struct {
+	seen  *seen
+	write func(Report) error
+	quit  chan struct{}
+	done  chan error
+}
+
+// record writes the report now and from now on.
+func record(s *seen, write func(Report) error) *recorder {
+	r := &recorder{seen: s, write: write, quit: make(chan struct{}), done: make(chan error, 1)}
+	go r.run()
+	return r
+}
+
+// close writes the last report and returns what went wrong with that.
+func (r *recorder) close() error {
+	close(r.quit)
+	return <-r.done
+}
+
+func (r *recorder) run() {
+	for {
+		r.seen.pressing() // it is told with this one
+		last := time.Now()
+		report := r.seen.snapshot(last)
+		// A report that cannot be written now is written when there is more to say, and at the end: the agent goes on.
+		failed := r.write(report) != nil
+		if !r.pause(last, failed || report.PerSecond > 0) {
+			r.done <- r.write(r.seen.snapshot(time.Now()))
+			return
+		}
+	}
+}
+
+// pause returns when the next report is due; false: the last one is. again says that one is wanted in any case: the rate
+// falls while nothing comes.
+func (r *recorder) pause(last time.Time, again bool) bool {
+	timer := time.NewTimer(writeEvery)
+	defer timer.Stop()
+	if !again {
+		timer.Stop()
+	}
+	urgent := false
+	for {
+		select {
+		case <-r.quit:
+			return false
+		case <-timer.C:
+			return true
+		case <-r.seen.changed:
+			urgent = r.seen.pressing() || urgent
+			timer.Reset(due(last, time.Now(), urgent))
+		}
+	}
+}
+
+// due is how long to wait until the next report after the one of last.
+func due(last, now time.Time, urgent bool) time.Duration {
+	every := writeEvery
+	if urgent {
+		every = urgentEvery
+	}
+	return min(max(every-now.Sub(last), 0), every)
+}

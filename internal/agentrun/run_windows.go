@@ -1,0 +1,57 @@
+package agentrun
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// terminal is none: on this system the agent always has pipes.
+type terminal struct{}
+
+func (*terminal) input()    {}
+func (*terminal) endInput() {}
+func (*terminal) restore()  {}
+func (*terminal) close()    {}
+
+func isTerminal(*os.File) bool { return false }
+
+func openTerminal(Options, *exec.Cmd, *seen) (*streams, error) { return nil, errors.ErrUnsupported }
+
+func writeAll(f *os.File, b []byte) error {
+	_, err := f.Write(b)
+	return err
+}
+
+// agent is the agent's process.
+type agent struct {
+	pid    int
+	events chan event
+}
+
+// startAgent starts the agent's process. It shares our console, by which the keys' signals reach it.
+func startAgent(cmd *exec.Cmd, _ bool) (*agent, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	a := &agent{pid: cmd.Process.Pid, events: make(chan event, 1)}
+	go func() {
+		_ = cmd.Wait() // how it went is in the state
+		a.events <- event{&Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}}
+	}()
+	return a, nil
+}
+
+// hear takes our signals, so that they do not end us before the agent, which has had them, too.
+func hear() chan os.Signal {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, os.Interrupt, syscall.SIGTERM)
+	return heard
+}
+
+func (*wrapper) signal(os.Signal) {}
+
+func (*wrapper) agentStopped() {}

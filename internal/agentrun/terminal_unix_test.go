@@ -1,0 +1,259 @@
+//go:build unix
+
+package agentrun
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// desk is a person's terminal with a wrapper in it.
+type desk struct {
+	*testRun
+	keyboard *os.File // the terminal's other side
+	slave    *os.File
+
+	mu     sync.Mutex
+	screen bytes.Buffer
+}
+
+// atDesk starts a wrapper in a terminal of 30 rows and 90 columns.
+func atDesk(t *testing.T, command ...string) *desk {
+	t.Helper()
+	return sitDown(t, wrap(t, command...))
+}
+
+// atShell starts a script in such a terminal; the wrapper is the script's to start.
+func atShell(t *testing.T, script string, args ...string) *desk {
+	t.Helper()
+	r := wrap(t)
+	shell := exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
+	shell.Env = r.cmd.Env
+	r.cmd = shell
+	return sitDown(t, r)
+}
+
+func sitDown(t *testing.T, r *testRun) *desk {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{testRun: r, keyboard: master, slave: slave}
+	if err := pty.Setsize(slave, &pty.Winsize{Rows: 30, Cols: 90}); err != nil {
+		t.Fatal(err)
+	}
+	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = slave, slave, slave
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		buffer := make([]byte, 4096)
+		for {
+			n, err := master.Read(buffer)
+			d.mu.Lock()
+			d.screen.Write(buffer[:n])
+			d.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = slave.Close()
+		<-d.done // nobody holds the terminal any more, so the reader has its end
+		<-read
+		_ = master.Close()
+	})
+	d.start()
+	return d
+}
+
+func (d *desk) types(keys string) {
+	d.t.Helper()
+	if _, err := io.WriteString(d.keyboard, keys); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) text() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.screen.String()
+}
+
+// shows waits for a text on the screen.
+func (d *desk) shows(text string) {
+	d.t.Helper()
+	for end := time.Now().Add(testTime); !strings.Contains(d.text(), text); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("%q is not shown: %q", text, d.text())
+		}
+	}
+}
+
+func (d *desk) settings() unix.Termios {
+	d.t.Helper()
+	s, err := settings(d.slave)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return *s
+}
+
+// raw waits until the terminal is raw, or is not.
+func (d *desk) raw(want bool) {
+	d.t.Helper()
+	for end := time.Now().Add(testTime); (d.settings().Lflag&unix.ICANON == 0) != want; time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("the terminal is raw: %v, want %v", !want, want)
+		}
+	}
+}
+
+// The agent has a terminal like ours: its size, its keys, its line discipline; ours is as before afterwards.
+func TestTerminalPassesKeys(t *testing.T) {
+	d := atDesk(t, "sh", "-c", `test -t 0 && test -t 1 && test -t 2 && stty size; read line; echo "got <$line>"; stty raw -echo; printf 'keys'; head -c 4 | od -An -tx1; exit 4`)
+	d.shows("30 90")
+	d.raw(true)
+	d.types("hello\r")
+	d.shows("got <hello>")
+	d.shows("keys")
+	d.types("\x03\x1a\r\x1b") // Ctrl-C, Ctrl-Z, Enter and Escape as they are
+	if code := d.ends(); code != 4 {
+		t.Errorf("exit status %d, want 4", code)
+	}
+	d.shows("03 1a 0d 1b")
+	d.raw(false)
+	if text := d.text(); strings.Count(text, "hello") != 2 {
+		t.Errorf("a typed line is echoed once: %q", text)
+	}
+}
+
+func TestTerminalKeysAreSignals(t *testing.T) {
+	d := atDesk(t, "sh", "-c", `trap 'echo interrupted; exit 6' INT; echo ready; while :; do sleep 0.05; done`)
+	d.shows("ready")
+	d.raw(true)
+	d.types("\x03")
+	if code := d.ends(); code != 6 {
+		t.Errorf("exit status %d, want 6", code)
+	}
+	d.raw(false)
+}
+
+func TestTerminalIsResized(t *testing.T) {
+	d := atDesk(t, "sh", "-c", `trap 'stty size' WINCH; echo ready; while :; do sleep 0.02; done`)
+	d.shows("ready")
+	if err := pty.Setsize(d.slave, &pty.Winsize{Rows: 44, Cols: 133}); err != nil {
+		t.Fatal(err)
+	}
+	d.shows("44 133")
+}
+
+// What a terminal program shows is in the report at once: title, bell, its last lines.
+func TestTerminalReport(t *testing.T) {
+	d := atDesk(t, "sh", "-c", `printf '\033]0;⠋ shop\007working'; read x; printf '\033]0;[ ! ] Action Required | shop\007\033]9;needs you\033\\\033[2J\033[5;3HAllow this command?'; read x`)
+	d.until("a busy title", func(r Report) bool { return r.TitleState == titleBusy && r.Title == "⠋ shop" })
+	d.types("\r")
+	began := time.Now()
+	report := d.until("a waiting title", func(r Report) bool { return r.TitleState == titleWaiting && r.Bell == "needs you" })
+	if report.BellAt.IsZero() || report.OutputAt.IsZero() {
+		t.Errorf("report %+v", report)
+	}
+	t.Logf("in the report after %v", time.Since(began))
+	report = d.until("the question", said("Allow this command?"))
+	if diff := cmp.Diff([]string{"Allow this command?"}, report.LastLines); diff != "" {
+		t.Error(diff)
+	}
+	d.types("\r")
+	d.ends()
+}
+
+// Whatever ends the agent, the terminal is set back, also what the agent had switched on.
+func TestTerminalIsSetBack(t *testing.T) {
+	d := atDesk(t, "sh", "-c", `stty raw -echo; printf '\033[?1049h\033[?25l\033[?1000hready'; kill -KILL $$`)
+	if code := d.ends(); code != 137 {
+		t.Errorf("exit status %d, want 137", code)
+	}
+	d.raw(false)
+	d.shows("\x1b[?1000l\x1b[?25h\x1b[?1049l")
+
+	d = atDesk(t, "sh", "-c", `echo ready; exec sleep 300`)
+	d.shows("ready")
+	before := d.settings()
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := d.ends(); code != 143 {
+		t.Errorf("exit status %d, want 143", code)
+	}
+	d.raw(false)
+	if after := d.settings(); after.Iflag == before.Iflag {
+		t.Error("the terminal was not raw before")
+	}
+}
+
+// A wrapper that is killed takes its agent's terminal along.
+func TestKilledWrapperHangsUp(t *testing.T) {
+	d := atDesk(t, "sh", "-c", `echo ready; exec sleep 300`)
+	d.shows("ready")
+	report := d.until("a first line", said("ready"))
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d.ends()
+	for end := time.Now().Add(testTime); lives(report.Process()); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the agent lives on")
+		}
+	}
+}
+
+// A shell can suspend the wrapper, by a signal or by the agent's own stop, and continue both.
+func TestSuspend(t *testing.T) {
+	for _, how := range []string{"kill -TSTP wrapper", "kill -STOP agent"} {
+		// The shell in between is what makes the wrapper a job.
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent := `i=0; while :; do i=$((i+1)); echo "tick $i"; sleep 0.02; done`
+		d := atShell(t, `set -m; "$1" sh -c "$2"; echo "suspended"; read x; fg; echo "over"; exit 0`, self, agent)
+		d.shows("tick 3")
+		report := d.until("ticks", said("tick"))
+		if how == "kill -STOP agent" {
+			err = syscall.Kill(report.PID, syscall.SIGSTOP)
+		} else {
+			err = syscall.Kill(report.Wrapper.PID, syscall.SIGTSTP)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.shows("suspended")
+		d.raw(false)
+		before := strings.Count(d.text(), "tick")
+		d.types("\r")
+		for end := time.Now().Add(testTime); strings.Count(d.text(), "tick") < before+5; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: it does not go on: %q", how, d.text())
+			}
+		}
+		d.raw(true)
+		if err := syscall.Kill(report.PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		d.shows("over")
+		d.ends()
+	}
+}

@@ -1,0 +1,9 @@
+package agentrun
+
+import "golang.org/x/sys/unix"
+
+// How a terminal's settings are read and written.
+const (
+	getTermios = unix.TIOCGETA
+	setTermios = unix.TIOCSETA
+)

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/monitor"
+	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/roster"
+)
+
+// tellDeclared says what a declaration is good for: what is seen, what can be done, who is told, and what comes next.
+func tellDeclared(ctx context.Context, w io.Writer, o monitor.Options, r *roster.Roster, a roster.Agent) error {
+	fmt.Fprintf(w, "%s is declared in %s: %s in %s\n", a.Name, registryOf(o), a.Kind, a.Path)
+	fmt.Fprintln(w, "  watched:    "+strings.Join(watchedOf(a), ", "))
+	fmt.Fprintln(w, "  on a stall: "+helpOf(a))
+	if len(r.Channels) == 0 && !telegramFromEnv().complete() {
+		fmt.Fprintln(w, "  nobody is told: give the monitor TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID, or the registry channels")
+	}
+	for _, other := range r.Agents {
+		if other.Name != a.Name && other.Path == a.Path && other.Kind == a.Kind && a.Match.PIDFile == "" && isVendors(a.Kind) {
+			fmt.Fprintf(w, "  careful:    %s is %s in the same directory: only outlive agent run, or a --pidfile, tells the two apart\n", other.Name, other.Kind)
+		}
+	}
+	view, err := monitor.Inspect(ctx, o)
+	if err != nil {
+		return fail(exitFailure, "it is declared, and cannot be looked at: %w", err)
+	}
+	fmt.Fprintln(w, "  next:       "+nextFor(o, view, a))
+	return nil
+}
+
+// isVendors reports a kind whose processes and sessions are known by themselves.
+func isVendors(k roster.Kind) bool {
+	return slices.Contains([]roster.Kind{roster.Claude, roster.Codex, roster.Gemini, roster.OpenCode}, k)
+}
+
+// watchedOf is what of an agent can be seen.
+func watchedOf(a roster.Agent) []string {
+	var list []string
+	if isVendors(a.Kind) {
+		list = append(list, "its process in that directory", "its sessions", "its hooks (outlive hooks install "+string(a.Kind)+")")
+		if a.Kind == roster.OpenCode {
+			list = list[:2]
+		}
+	}
+	if a.Match.PIDFile != "" {
+		list = append(list, "the process of "+a.Match.PIDFile)
+	}
+	if len(a.Start.Cmd) > 0 && !isVendors(a.Kind) {
+		list = append(list, "its process once outlive has started it")
+	}
+	if a.Expect.Beat > 0 {
+		return append(list, "heartbeats every "+roster.FormatDuration(a.Expect.Beat))
+	}
+	return append(list, "heartbeats if there are any")
+}
+
+// helpOf is what the monitor can do with what is declared.
+func helpOf(a roster.Agent) string {
+	var list []string
+	if len(a.Start.Nudge) > 0 {
+		list = append(list, "it is told to go on")
+	}
+	if isVendors(a.Kind) || a.Match.PIDFile != "" {
+		list = append(list, "a turn that hangs is interrupted")
+	}
+	if len(a.Start.Resume) > 0 {
+		list = append(list, "its session is resumed")
+	}
+	if len(a.Start.Cmd) > 0 {
+		list = append(list, "it is started anew")
+	}
+	list = append(list, "a human is told")
+	text := strings.Join(list, ", ")
+	if len(a.Start.Resume) == 0 && len(a.Start.Cmd) == 0 {
+		text += "; nothing says how it is started (-- CMD) or gone on with (--resume)"
+		if command := resumeOf[a.Kind]; command != "" {
+			text += ", such as '" + command + "'"
+		}
+	}
+	return text
+}
+
+// resumeOf is how the CLIs go on with a session without a terminal.
+var resumeOf = map[roster.Kind]string{
+	roster.Claude:   "claude -p --resume {session} {preamble}",
+	roster.Codex:    "codex exec resume {session} {preamble}",
+	roster.OpenCode: "opencode run --session {session} {preamble}",
+}
+
+// nextFor is the one command that brings the agent further.
+func nextFor(o monitor.Options, view monitor.View, a roster.Agent) string {
+	at := homeFlag(o.Home)
+	i := slices.IndexFunc(view.Findings, func(f monitor.Finding) bool { return f.Key == a.Name })
+	running := i >= 0 && view.Findings[i].Process != (process.Identity{})
+	switch {
+	case view.Running == 0:
+		return "outlive monitor" + at
+	case running || len(a.Start.Cmd) == 0 && isVendors(a.Kind):
+		return "outlive agent show " + a.Name + at
+	case len(a.Start.Cmd) > 0:
+		return "outlive agent run" + at + " " + a.Name + " -- " + joinWords(a.Start.Cmd)
+	case a.Match.PIDFile != "":
+		return "outlive agent show " + a.Name + at
+	}
+	return fmt.Sprintf("outlive heartbeat %s%s   # from the agent, every %s", a.Name, at, beatText(a))
+}
+
+func beatText(a roster.Agent) string {
+	if a.Expect.Beat > 0 {
+		return roster.FormatDuration(a.Expect.Beat)
+	}
+	return "minute or two"
+}

@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/monitor"
+	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/roster"
+	"github.com/outlive-mcp/outlive/internal/vendors"
+)
+
+const agentScanLong = `Find the Claude Code, Codex, Gemini and OpenCode sessions that run on this machine for this user, by their processes and
+their own files. Nothing has to be declared or configured, and nothing is changed.
+
+With --add, those that are not declared yet are: one agent for each directory and kind, named after the directory. How
+it is started or gone on with is not known then: only a human is told of its stalls until its entry in registry.yaml says.
+
+EXIT STATUS
+  0  looked, also when nothing runs
+  1  the processes or the registry could not be read, or the registry could not be written`
+
+// scanned is an agent that runs, as scan shows it.
+type scanned struct {
+	PID      int        `json:"pid"`
+	Kind     string     `json:"kind"`
+	Dir      string     `json:"dir"`
+	Session  string     `json:"session,omitempty"`
+	Status   string     `json:"status"` // busy, idle, waiting, retrying; "unknown"
+	Waiting  string     `json:"waiting_for,omitempty"`
+	Since    *time.Time `json:"since,omitempty"` // that it has this status
+	Began    time.Time  `json:"began"`
+	Declared string     `json:"declared,omitempty"` // the name of the agent that it is declared as
+}
+
+func newAgentScan(io streams) *cobra.Command {
+	var home string
+	var asJSON, add bool
+	cmd := &cobra.Command{
+		Use:   "scan",
+		Short: "Find the agent CLIs that run here, declared or not",
+		Long:  agentScanLong,
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			o, r, err := readRoster(home)
+			if err != nil {
+				return err
+			}
+			list := scan(o, r)
+			if add {
+				if err := addScanned(io, home, list); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return encodeJSON(io.out, list)
+			}
+			return printScanned(io.out, list, time.Now())
+		},
+	}
+	fl := cmd.Flags()
+	fl.SortFlags = false
+	fl.BoolVar(&add, "add", false, "declare those that are not")
+	fl.BoolVar(&asJSON, "json", false, "as a JSON array")
+	defineHome(fl, &home)
+	return cmd
+}
+
+func encodeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// readRoster reads who is declared in a home; nobody where there is no registry.
+func readRoster(given string) (monitor.Options, *roster.Roster, error) {
+	home, err := monitorHome(given)
+	if err != nil {
+		return monitor.Options{}, nil, &exitError{exitUsage, err}
+	}
+	o := agentsOptions(home)
+	r, err := roster.Read(registryOf(o), roster.Options{Home: o.UserHome})
+	if os.IsNotExist(err) || r == nil && err == nil {
+		return o, &roster.Roster{}, nil
+	}
+	if err != nil {
+		return o, nil, fail(exitFailure, "%w", err)
+	}
+	return o, r, nil
+}
+
+// runningAgents are the processes of agent CLIs. What one of them has started of its own kind, as a package runner or a
+// wrapper does, is the same agent.
+func runningAgents(procs process.System) []vendors.Process {
+	all := procs.All()
+	parents := map[int]int{}
+	kinds := map[int]vendors.Kind{}
+	for _, e := range all {
+		parents[e.PID] = e.Parent
+		if args := procs.Args(e.PID); len(args) > 0 {
+			if kind, ok := vendors.Recognise(args, ""); ok {
+				kinds[e.PID] = kind
+			}
+		}
+	}
+	now := time.Now()
+	var found []vendors.Process
+	for _, e := range all {
+		kind, ok := kinds[e.PID]
+		if !ok || below(e.PID, kind, parents, kinds) {
+			continue
+		}
+		p := vendors.Process{Kind: kind, PID: e.PID, Start: e.Start, Began: now.Add(-e.Age)}
+		if look, err := procs.Look(e.PID); err == nil {
+			p.Dir = look.Dir
+		}
+		found = append(found, p)
+	}
+	return found
+}
+
+// below reports whether a process belongs to another one of its kind.
+func below(pid int, kind vendors.Kind, parents map[int]int, kinds map[int]vendors.Kind) bool {
+	for steps := 0; steps < len(parents); steps++ { // a table that changes while it is read may have a circle
+		pid = parents[pid]
+		if pid == 0 {
+			return false
+		}
+		if kinds[pid] == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// scan finds what runs, and what its files say of it.
+func scan(o monitor.Options, r *roster.Roster) []scanned {
+	procs := process.System{}
+	running := runningAgents(procs)
+	reader := vendors.NewReader(vendors.Options{
+		ClaudeDir: o.ClaudeDir, CodexDir: o.CodexDir, GeminiDir: o.GeminiDir, OpenCodeDB: o.OpenCodeDB, OpenFiles: procs.Files,
+	})
+	sessions, _ := reader.Sessions(vendors.Query{Processes: running}) // what cannot be read leaves a process without its session
+	table := procs.All()
+	list := []scanned{}
+	for _, p := range running {
+		s := scanned{PID: p.PID, Kind: string(p.Kind), Dir: p.Dir, Status: "unknown", Began: p.Began, Declared: declaredAs(r, p)}
+		tree := process.Tree(table, p.PID)
+		for _, v := range sessions {
+			mine := slices.ContainsFunc(tree, func(e process.Entry) bool { return e.PID == v.PID && (v.Start == 0 || v.Start == e.Start) })
+			if v.Kind != p.Kind || v.Subagent || !mine {
+				continue
+			}
+			s.Session, s.Dir = v.ID, cmp.Or(p.Dir, v.Dir)
+			s.Status, s.Waiting = cmp.Or(string(v.Status), "unknown"), string(v.WaitingFor)
+			if !v.StatusAt.IsZero() {
+				s.Since = &v.StatusAt
+			}
+			break // the latest is the first
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b scanned) int { return cmp.Or(strings.Compare(a.Dir, b.Dir), a.PID-b.PID) })
+	return list
+}
+
+// declaredAs is the agent that a process is taken for, the one of the deepest directory.
+func declaredAs(r *roster.Roster, p vendors.Process) string {
+	best := roster.Agent{}
+	for _, a := range r.Agents {
+		owns := a.Match.CWD == nil || *a.Match.CWD
+		if a.Kind == roster.Kind(p.Kind) && owns && inside(p.Dir, a.Path) && len(a.Path) > len(best.Path) {
+			best = a
+		}
+	}
+	return best.Name
+}
+
+// inside reports whether a directory is another one or below it.
+func inside(dir, root string) bool {
+	if dir == "" || root == "" {
+		return false
+	}
+	rel, err := filepath.Rel(root, dir)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// addScanned declares what is not declared yet, and notes it in the list.
+func addScanned(io streams, given string, list []scanned) error {
+	user, _ := os.UserHomeDir()
+	var fresh []*scanned
+	for i := range list {
+		s := &list[i]
+		switch {
+		case s.Declared != "":
+		case s.Dir == "" || s.Dir == filepath.Dir(s.Dir) || s.Dir == user:
+			fmt.Fprintf(io.err, "outlive: %s %d works in %s: everything below would be taken for it; declare it by hand, with --pidfile\n", s.Kind, s.PID, cmp.Or(s.Dir, "an unknown directory"))
+		default:
+			fresh = append(fresh, s)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	_, _, err := editRegistry(io, given, func(d *roster.Draft) error {
+		for i, s := range fresh {
+			s.Declared = ""
+			for _, before := range fresh[:i] {
+				if before.Kind == s.Kind && before.Dir == s.Dir {
+					s.Declared = before.Declared // two in one directory cannot be told apart
+				}
+			}
+			if s.Declared != "" {
+				continue
+			}
+			name, err := addUnique(d, s)
+			if err != nil {
+				return err
+			}
+			s.Declared = name
+		}
+		return nil
+	})
+	return err
+}
+
+// addUnique declares one under a name that nobody has.
+func addUnique(d *roster.Draft, s *scanned) (string, error) {
+	base := plainName(s.Dir)
+	base = strings.TrimRight(base[:min(len(base), 48)], ".-")
+	if heartbeat.ValidName(base) != nil {
+		base = "agent"
+	}
+	names := []string{base, base + "-" + s.Kind}
+	for n := 2; n < 100; n++ {
+		names = append(names, fmt.Sprintf("%s-%s-%d", base, s.Kind, n))
+	}
+	var err error
+	for _, name := range names {
+		if err = d.Add(name, roster.Kind(s.Kind), s.Dir); err == nil {
+			return name, nil
+		}
+	}
+	return "", err
+}
+
+func printScanned(w io.Writer, list []scanned, now time.Time) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "No Claude Code, Codex, Gemini or OpenCode session runs here.")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PID\tKIND\tSTATUS\tSINCE\tUP\tDECLARED\tSESSION\tDIRECTORY")
+	for _, s := range list {
+		status, since := s.Status, "-"
+		if s.Waiting != "" {
+			status += " (" + s.Waiting + ")"
+		}
+		if s.Since != nil {
+			since = briefly(now.Sub(*s.Since))
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.PID, s.Kind, status, since, briefly(now.Sub(s.Began)),
+			cmp.Or(s.Declared, "-"), cmp.Or(tame(s.Session), "-"), cmp.Or(tame(s.Dir), "-"))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,187 @@
+package monitor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agentrun"
+	"github.com/outlive-mcp/outlive/internal/diagnose"
+	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/vendors"
+)
+
+// presentRun is what the wrapper around the agent says, unless that is of a run before our last start.
+func (g *gathering) presentRun() *agentrun.Report {
+	r, ok := g.sources.runs[g.agent.Key]
+	if l := g.known.launch; !ok || l != nil && r.StartedAt.Before(l.StartedAt) {
+		return nil
+	}
+	return &r
+}
+
+func identityOfRun(r *agentrun.Report) process.Identity {
+	return process.Identity{PID: r.PID, Start: r.Start, Boot: r.Boot}
+}
+
+// process finds out which process the agent is, and whether it lives.
+func (g *gathering) process() {
+	if !g.agent.says("process") {
+		return
+	}
+	for _, id := range g.candidates() {
+		if entry, ok := g.sources.entry(id); ok {
+			g.lives(entry)
+			return
+		}
+	}
+	was, p := g.known.sight.Identity, &g.e.Process
+	if l := g.known.launch; l != nil && l.Process != was && l.StartedAt.After(g.known.sight.Alive) {
+		if was = l.Process; was.PID == 0 {
+			p.Life, p.Detail = diagnose.Unsure, "a start was interrupted, and nobody knows what became of it"
+			g.f.target = g.targetOf(was)
+			return
+		}
+	}
+	if was == (process.Identity{}) {
+		return
+	}
+	g.died = true
+	p.Life, p.Detail = diagnose.Dead, fmt.Sprintf("PID %d is dead", was.PID)
+	if s := g.known.sight; !s.Gone.IsZero() && s.GoneOf == was {
+		p.Gone = g.age(s.Gone)
+	}
+	g.f.dead, g.f.target = was, g.targetOf(was)
+}
+
+// targetOf is what has to be dead before another is started in the place of a process.
+func (g *gathering) targetOf(id process.Identity) process.Target {
+	t := process.Target{Grace: g.agent.Declared.Budget.KillGrace, LeftBefore: g.now.Wall}
+	if id.PID != 0 {
+		t.Leaders = append(t.Leaders, id)
+	}
+	if l := g.known.launch; l != nil {
+		t.Runs = append(t.Runs, l.Run)
+	}
+	return t
+}
+
+func (g *gathering) lives(entry process.Entry) {
+	p := &g.e.Process
+	g.began = g.now.Wall.Add(-entry.Age)
+	p.Life, p.Detail, p.Age = diagnose.Alive, fmt.Sprintf("PID %d is alive", entry.PID), g.age(g.began)
+	if p.AfterBeat = !g.e.Beat.Has || g.e.Beat.Age > p.Age; p.AfterBeat {
+		g.e.Exit = diagnose.Exit{} // of a run before this one
+	}
+	g.e.Artefact.Seen = !p.AfterBeat
+	g.f.process = entry.Identity
+	g.f.target = g.targetOf(entry.Identity)
+}
+
+// candidates are the processes that could be the agent's, the surest first.
+func (g *gathering) candidates() []process.Identity {
+	var list []process.Identity
+	if g.report != nil {
+		list = append(list, identityOfRun(g.report))
+	} else if l := g.known.launch; l != nil {
+		list = append(list, l.Process)
+	}
+	if pid := g.pidFile(); pid != 0 {
+		list = append(list, process.Identity{PID: pid})
+	}
+	if o, ok := g.sources.beats[g.agent.Key]; ok && o.PID != 0 && o.Start != 0 && g.agent.says("heartbeat") {
+		list = append(list, process.Identity{PID: o.PID, Start: o.Start})
+	}
+	list = append(list, g.known.sight.Identity)
+	if kind := vendorKind(g.agent.Kind); kind != "" && g.agent.ownsDirectory() {
+		list = append(list, g.running(kind)...)
+	}
+	return list
+}
+
+// running are the processes of the agent's CLI in its directory, the oldest first: what they start may be one, too.
+func (g *gathering) running(kind vendors.Kind) []process.Identity {
+	var found []process.Entry
+	for id, p := range g.sources.programs {
+		if entry, ok := g.sources.entry(id); ok && p.kind == kind && within(p.dir, g.agent.Path) {
+			found = append(found, entry)
+		}
+	}
+	slices.SortFunc(found, func(a, b process.Entry) int { return int(b.Age/time.Millisecond - a.Age/time.Millisecond) })
+	var list []process.Identity
+	for _, e := range found {
+		list = append(list, e.Identity)
+	}
+	return list
+}
+
+// pidFile is the number in the declared file; 0 when there is none.
+func (g *gathering) pidFile() int {
+	path := g.agent.Declared.Match.PIDFile
+	if path == "" {
+		return 0
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(g.agent.Path, path)
+	}
+	text, err := piv.ReadFile(path)
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
+		}
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	st, statErr := os.Stat(path)
+	entry, ok := g.sources.entry(process.Identity{PID: pid})
+	if err != nil || statErr != nil || !ok || g.now.Wall.Add(-entry.Age).After(st.ModTime().Add(toolSlack)) {
+		return 0 // whoever is younger than the file did not write it
+	}
+	return pid
+}
+
+// run is what the wrapper around the agent has seen.
+func (g *gathering) run() {
+	r := g.report
+	if r == nil || g.e.Process.Life == diagnose.Alive && r.PID != g.f.process.PID {
+		return
+	}
+	if r.Exit != nil {
+		g.ended(r)
+	}
+	if !r.OutputAt.IsZero() && g.agent.says("output") {
+		g.e.Output = diagnose.Output{Known: true, Age: g.age(r.OutputAt)}
+		g.signs = append(g.signs, fmt.Sprintf("%d/%s", r.PID, r.OutputAt.UTC().Truncate(outputGrain).Format(time.RFC3339)))
+	}
+	if r.Title != "" {
+		g.e.Title = diagnose.Title{Text: r.Title, Status: diagnose.Status(r.TitleState), Age: g.age(r.TitleAt)}
+	}
+	if _, lives := g.sources.entry(r.Wrapper); !lives && g.e.Process.Life == diagnose.Alive && r.Wrapper.PID != 0 {
+		g.e.Process.Orphaned = true
+	}
+	g.f.body = strings.Join(r.LastLines, "\n")
+	if r.Session != "" {
+		g.f.session = r.Session
+	}
+}
+
+// outputGrain is how finely output counts as new signs of life: each is written down.
+const outputGrain = 10 * time.Second
+
+// ended takes the end of the agent from its wrapper, which knows more of it than the table of processes.
+func (g *gathering) ended(r *agentrun.Report) {
+	g.e.Exit = diagnose.Exit{Known: true, Code: r.Exit.Code, Signal: r.Exit.Signal}
+	if g.e.Process.Life == diagnose.Alive {
+		return // that contradicts itself, and is told so
+	}
+	g.died = true
+	p := &g.e.Process
+	p.Life, p.Detail, p.Gone = diagnose.Dead, fmt.Sprintf("PID %d has ended", r.PID), g.age(r.Exit.At)
+	g.f.dead, g.f.target = identityOfRun(r), g.targetOf(identityOfRun(r))
+}

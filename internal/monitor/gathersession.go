@@ -1,0 +1,134 @@
+package monitor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/diagnose"
+	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/vendors"
+)
+
+// sessions are those of the agent's CLI that the living process runs, or the dead one has run.
+func (g *gathering) sessions() {
+	kind := vendorKind(g.agent.Kind)
+	if kind == "" || !g.agent.says("transcript") {
+		return
+	}
+	g.e.Artefact.Expected = true
+	if g.sources.fault != nil {
+		g.e.Missing = append(g.e.Missing, diagnose.FromSessions)
+	}
+	if g.died && g.f.session == "" {
+		g.f.session = g.known.sight.Session // the latest in the directory may be somebody else's
+	}
+	for i := range g.sources.sessions {
+		v := &g.sources.sessions[i]
+		if v.Kind != kind || !g.ours(v) {
+			continue
+		}
+		g.signs = append(g.signs, fmt.Sprintf("%s/%d/%s", v.ID, v.Turn.Sequence, v.StatusAt.UTC().Format(time.RFC3339Nano)))
+		if !v.Subagent && (g.f.session == "" || v.PID == g.f.process.PID && v.PID != 0) {
+			g.f.session = v.ID
+		}
+		if g.began.IsZero() || v.Turn.LastAt.After(g.began) || v.StatusAt.After(g.began) || v.PID == g.f.process.PID && v.PID != 0 {
+			g.e.Artefact.Seen = true
+		}
+		if g.died {
+			continue // what it showed last is in the sight
+		}
+		if !v.Turn.OpenAt.IsZero() && v.Turn.Open == vendors.Tool {
+			g.f.tool = v.Turn.OpenAt
+		}
+		g.e.Sessions = append(g.e.Sessions, g.session(v))
+	}
+}
+
+// ours reports whether a session is the agent's: by its id, by its process, or by its directory and its age.
+func (g *gathering) ours(v *vendors.Session) bool {
+	if id := g.agent.Declared.Match.Session; id != "" && id != "auto" {
+		return v.ID == id
+	}
+	if !g.agent.ownsDirectory() || !within(v.Dir, g.agent.Path) {
+		return false
+	}
+	if v.PID == 0 { // the files do not say whose it is: it was written while the process has lived, or while we have watched
+		since := g.began.Add(-toolSlack)
+		if g.began.IsZero() {
+			since = g.known.sight.Since
+		}
+		return !since.IsZero() && v.Turn.LastAt.After(since)
+	}
+	id := process.Identity{PID: v.PID, Start: v.Start}
+	if g.f.process == (process.Identity{}) {
+		was := g.known.sight.Identity
+		return was.PID == id.PID && (id.Start == 0 || id.Start == was.Start)
+	}
+	_, lives := g.sources.entry(id)
+	return lives && g.sources.below(id.PID, g.f.process) // or behind npx, a shell or a wrapper
+}
+
+// session is a vendor's session as evidence.
+func (g *gathering) session(v *vendors.Session) diagnose.Session {
+	t := v.Turn
+	d := diagnose.Session{
+		Kind: string(v.Kind), ID: v.ID, Status: diagnose.Status(v.Status), WaitingFor: diagnose.Wait(v.WaitingFor),
+		Open: diagnose.Open(t.Open), OpenText: t.ToolInput, Tool: t.Tool, Ended: t.Ended, EndedAsking: t.EndedAsking, LastText: t.LastText,
+		Repeats: diagnose.Repeats{SameCall: t.Repeats.SameCall, SameError: t.Repeats.SameError, Alternating: t.Repeats.Alternating},
+		Tokens:  t.Tokens, CostUSD: t.CostUSD, Turns: t.Turns,
+	}
+	last := t.LastAt
+	if v.SubagentAt.After(last) {
+		last = v.SubagentAt
+	}
+	for _, x := range []struct {
+		at time.Time
+		to *diagnose.Span
+	}{{v.StatusAt, &d.StatusAge}, {t.OpenAt, &d.OpenAge}, {last, &d.LastAge}, {t.ProgressAt, &d.ProgressAge}} {
+		if !x.at.IsZero() {
+			*x.to = g.age(x.at)
+		}
+	}
+	d.ProgressKnown = !t.ProgressAt.IsZero()
+	if d.Open == diagnose.OpenTool && v.SubagentAt.After(t.OpenAt) {
+		d.OpenAge = g.age(v.SubagentAt) // its subagents are the tool
+	}
+	if x := t.Error; x.Kind != vendors.NoFailure {
+		d.Error = diagnose.SessionError{Kind: diagnose.ErrorKind(x.Kind), Status: x.Status, Text: x.Text, Attempt: x.Attempt, Max: x.Max}
+		if !x.Until.IsZero() {
+			d.Error.ResetKnown, d.Error.ResetIn = true, diagnose.Span(x.Until.Sub(g.now.Wall))
+		}
+	}
+	return d
+}
+
+// hooks are requests for permissions: those that a hook holds for us, and those at the agent's own dialog.
+func (g *gathering) hooks() {
+	if !g.agent.says("hooks") || g.e.Process.Life == diagnose.Dead {
+		return
+	}
+	for _, q := range g.sources.requests[g.agent.Key] {
+		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: q.Tool, Text: q.Command, Age: g.age(q.Asked)})
+		if g.f.request == "" {
+			g.f.request, g.f.body = q.ID, q.Tool+": "+q.Command
+		}
+	}
+	asks := g.known.sight.Asks
+	if len(g.e.Hooks) == 0 && !asks.At.IsZero() && !g.wentOnSince(asks.At) {
+		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: asks.Tool, Text: asks.Text, Age: g.age(asks.At)})
+		g.f.body = asks.Tool + ": " + asks.Text
+	}
+}
+
+// wentOnSince reports whether a session of the agent does not wait at a dialog that it has shown then. Claude Code's own
+// file says within a second when it does (measured); other CLIs' sessions have to write something.
+func (g *gathering) wentOnSince(t time.Time) bool {
+	since := g.age(t.Add(toolSlack))
+	for _, s := range g.e.Sessions {
+		told := s.Kind == string(vendors.Claude) && (s.Status == diagnose.BusyStatus || s.Status == diagnose.IdleStatus)
+		if since > 0 && (s.LastAge < since || told) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,117 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
+)
+
+// sight is what was seen of an agent before.
+type sight struct {
+	Entry    piv.Project      `json:"entry"`
+	Declared bool             `json:"declared,omitempty"` // by a registry of version 2
+	Since    time.Time        `json:"since,omitzero"`     // when it was first looked at
+	Identity process.Identity `json:"identity,omitzero"`  // of its process, when it was last sure which one that is
+	Alive    time.Time        `json:"alive,omitzero"`     // when it was first seen alive
+	Gone     time.Time        `json:"gone,omitzero"`      // when its end was first seen, or that of GoneOf
+	GoneOf   process.Identity `json:"gone_of,omitzero"`   // which that was
+	// Ahead is a heartbeat of the future, and AheadSince when it was first seen: it is fresh until it has not changed
+	// for as long as any other may be old.
+	Ahead      string    `json:"ahead,omitempty"`
+	AheadSince time.Time `json:"ahead_since,omitzero"`
+	Blind      int       `json:"blind,omitempty"` // looks in a row that could not be judged
+
+	// Signs are the latest signs of life in one word, and Sequence how often they have changed.
+	Signs    string `json:"signs,omitempty"`
+	Sequence int64  `json:"sequence,omitempty"`
+	Session  string `json:"session,omitempty"` // that can be gone on with
+	Phase    int    `json:"phase,omitempty"`   // of a declared agent
+
+	Trouble trouble   `json:"trouble,omitzero"`
+	Reset   time.Time `json:"reset,omitzero"`    // when a person gave all budgets back
+	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it: nothing is done until it lives again
+	AtRest  bool      `json:"at_rest,omitempty"` // it had nothing to do when it was last seen alive
+
+	// Asks is what a hook has said last of a permission, until the agent goes on.
+	Asks hookState `json:"asks,omitzero"`
+	// CPU is what the descendants had used at a time.
+	CPU cpuMark `json:"cpu,omitzero"`
+}
+
+// trouble is what was wrong at the last look. Since it is the same, its beginning is.
+type trouble struct {
+	Class string    `json:"class,omitempty"`
+	Start int64     `json:"start,omitempty"` // the last start of ours before it
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// hookState is a permission that an agent has asked for at its own dialog.
+type hookState struct {
+	Tool string    `json:"tool,omitempty"`
+	Text string    `json:"text,omitempty"`
+	At   time.Time `json:"at,omitzero"`
+}
+
+// cpuMark is one reading of the processor time of an agent's descendants.
+type cpuMark struct {
+	Used  time.Duration `json:"used,omitempty"`
+	Share float64       `json:"share,omitempty"` // of one core, between the last two readings
+	Known bool          `json:"known,omitempty"`
+	Mono  time.Duration `json:"mono,omitempty"` // the clock of the machine while it is awake, at the reading
+}
+
+func (s *store) sights(ctx context.Context) (map[string]sight, error) {
+	type named struct {
+		name string
+		sight
+	}
+	list, err := query(ctx, s.db, `SELECT project, data FROM sight`, func(r *sql.Rows) (n named, err error) {
+		var data string
+		if err := r.Scan(&n.name, &data); err != nil {
+			return n, err
+		}
+		return n, json.Unmarshal([]byte(data), &n.sight)
+	})
+	m := map[string]sight{}
+	for _, n := range list {
+		m[n.name] = n.sight
+	}
+	return m, err
+}
+
+// setSights keeps what was seen of some agents, all or nothing.
+func (s *store) setSights(ctx context.Context, names []string, all map[string]sight) error {
+	if len(names) == 0 {
+		return nil
+	}
+	return s.do(ctx, func(tx *sql.Tx) error {
+		for _, name := range names {
+			data, err := json.Marshal(all[name])
+			if err != nil {
+				return err
+			}
+			_, err = tx.ExecContext(ctx, `INSERT INTO sight VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET data = excluded.data`, name, string(data))
+			if err != nil {
+				return fmt.Errorf("monitor.db: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// setSight changes what is known of one agent, and keeps it.
+func (r *round) setSight(ctx context.Context, name string, v sight) error {
+	r.sights[name] = v
+	return r.store.setSights(ctx, []string{name}, r.sights)
+}
+
+func (s *store) dropSight(ctx context.Context, project string) error {
+	_, err := s.db.ExecContext(ctx, `DELETE FROM sight WHERE project = ?`, project)
+	return err
+}
