@@ -26,6 +26,8 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 		MaxHeaderBytes:    f.opts.MaxHeader,
 		ErrorLog:          slog.NewLogLogger(f.opts.Log.Handler(), slog.LevelWarn),
 	}
+	unused := &unusedConnections{open: map[net.Conn]bool{}}
+	server.ConnState = unused.note
 	listener = newBoundedListener(listener, f.opts.MaxConnections)
 	served := make(chan struct{})
 	stopped := make(chan struct{})
@@ -35,7 +37,7 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 		case <-ctx.Done():
 		case <-served: // it failed
 		}
-		f.shutdown(server)
+		f.shutdown(server, unused)
 	}()
 	var err error
 	if f.opts.TLS != nil {
@@ -52,8 +54,9 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 }
 
 // shutdown ends streams that have no end, waits for the rest, and cuts what takes longer.
-func (f *Front) shutdown(server *http.Server) {
+func (f *Front) shutdown(server *http.Server, unused *unusedConnections) {
 	f.endStreams()
+	unused.close()
 	patience, cancel := context.WithTimeout(context.Background(), f.opts.Grace)
 	defer cancel()
 	if server.Shutdown(patience) != nil {
@@ -61,6 +64,39 @@ func (f *Front) shutdown(server *http.Server) {
 		_ = server.Close()
 	}
 	f.Close()
+}
+
+// unusedConnections are those that have never brought a request. Clients dial some to spare, and a server that shuts down
+// would wait five seconds for each to say something.
+type unusedConnections struct {
+	mu     sync.Mutex
+	open   map[net.Conn]bool
+	closed bool
+}
+
+// note is told each change of a connection's state.
+func (u *unusedConnections) note(c net.Conn, state http.ConnState) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if state != http.StateNew {
+		delete(u.open, c)
+		return
+	}
+	if u.closed {
+		_ = c.Close()
+		return
+	}
+	u.open[c] = true
+}
+
+// close cuts them, now and from now on.
+func (u *unusedConnections) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	for c := range u.open {
+		_ = c.Close()
+	}
 }
 
 // boundedListener accepts so many connections at once; further ones wait in the system's queue.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -270,4 +271,29 @@ func TestServeReportsAListenerThatFails(t *testing.T) {
 		t.Errorf("afterwards: %d", w.Code)
 	}
 	f.Close() // again
+}
+
+// A connection that a client has dialled to spare holds up nobody's end.
+func TestShutdownDoesNotWaitForUnusedConnections(t *testing.T) {
+	address, stop := run(t, &testHub{answer: silent}, Options{Grace: 20 * time.Second})
+	spare, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spare.Close()
+	w := at(t, address)
+	w.greet("2025-11-25") // accepted after the spare one, so that one is known
+	begin := time.Now()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 4*time.Second { // net/http gives such a connection five
+		t.Errorf("it took %v", took)
+	}
+	if err := spare.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := spare.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the spare connection is open: %v", err)
+	}
 }

@@ -32,6 +32,7 @@ func (r *Reader) list(path string) (*folder, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		if err == nil || missing(err) {
+			r.await(path)
 			return &folder{}, nil
 		}
 		return &folder{}, err
@@ -53,6 +54,28 @@ func (r *Reader) list(path string) (*folder, error) {
 	r.folders[path] = f
 	r.watch.follow(path, f)
 	return f, nil
+}
+
+// await follows the nearest folder above one that does not exist yet: the first session of a CLI makes it.
+func (r *Reader) await(path string) {
+	if r.watch == nil {
+		return
+	}
+	for parent := filepath.Dir(path); ; parent = filepath.Dir(parent) {
+		if info, err := os.Stat(parent); err == nil && info.IsDir() {
+			f := r.folders[parent]
+			if f == nil {
+				f = &folder{info: info} // not settled: it is listed once somebody wants to know
+				r.folders[parent] = f
+			}
+			f.looked = r.looks
+			r.watch.follow(parent, f)
+			return
+		}
+		if parent == filepath.Dir(parent) {
+			return
+		}
+	}
 }
 
 // newestFiles are the latest files of a folder whose names match.

@@ -24,8 +24,8 @@ type watch struct {
 }
 
 // Watch gives a signal when something may have changed that the last look has seen, at most two a second, so that a
-// prompt is noticed at once and not at the next poll. It only follows folders that a look has come across; where the
-// system lets no more folders be followed, and for files that are not there yet, the poll remains. A second call gives
+// prompt is noticed at once and not at the next poll. It only follows folders that a look has come across since, and for
+// one that does not exist the nearest above it; where the system lets no more folders be followed, the poll remains. A second call gives
 // the same channel. [Reader.Close] ends it; the channel is not closed.
 func (r *Reader) Watch() (<-chan struct{}, error) {
 	if r.watch != nil {

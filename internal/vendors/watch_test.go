@@ -1,6 +1,7 @@
 package vendors
 
 import (
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -56,6 +57,38 @@ func TestWatchSeesAPrompt(t *testing.T) {
 		t.Errorf("closed again: %v", err)
 	}
 	w.found(r, q) // still reads
+}
+
+// The first session of a CLI makes its folders: nobody has to wait for the poll to see it.
+func TestWatchWaitsForFolders(t *testing.T) {
+	w := newWorld(t)
+	shop := w.dir("shop")
+	for _, dir := range []string{w.options.ClaudeDir, w.options.CodexDir} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewReader(w.options)
+	signal, err := r.Watch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q := Query{Dirs: []string{shop}}
+	w.found(r, q)
+	for range 4 { // the folder, and one more in it at each look
+		drain(signal)
+		w.claudeState(70, shop, "a", `"status":"waiting","waitingFor":"permission prompt"`)
+		select {
+		case <-signal:
+		case <-time.After(3 * time.Second):
+			t.Fatal("no signal within 3 s")
+		}
+		if len(w.found(r, q)) == 1 {
+			return
+		}
+	}
+	t.Error("the session was never found")
 }
 
 // drain waits until the signals of what has happened before are over.
