@@ -93,10 +93,13 @@ func (f *wishFlags) acknowledge(ctx context.Context, w io.Writer, name string, v
 	}
 	for _, i := range meant {
 		answer, err := f.ask(ctx, o, monitor.Wish{Verb: string(verb), Incident: i.ID, Agent: i.Key.Agent})
+		if err != nil && i.Key == (escalate.Key{}) {
+			return fail(exitFailure, "%s: %w; outlive ack%s shows what is open", i.ID, err, homeFlag(o.Home))
+		}
 		if err != nil {
 			return fail(exitFailure, "%s: %w", i.ID, err)
 		}
-		fmt.Fprintf(w, "%s %s %s: %s\n", i.ID, tame(i.Key.Agent), i.Key.Class, tame(answer))
+		fmt.Fprintln(w, strings.Join(strings.Fields(i.ID+" "+tame(i.Key.Agent)+" "+i.Key.Class), " ")+": "+tame(answer))
 	}
 	return nil
 }
@@ -123,6 +126,9 @@ func incidentsMeant(o monitor.Options, view monitor.View, name string) ([]escala
 	case 1:
 		return list, nil
 	case 0:
+		if view.Running != 0 { // an incident of many agents, or of the registry, is no single agent's: the monitor knows it
+			return []escalate.Incident{escalate.New(name, escalate.Key{})}, nil
+		}
 		if len(open) == 0 {
 			return nil, fail(exitFailure, "no incident %q and no such agent: no incident is open", name)
 		}

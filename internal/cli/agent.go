@@ -30,7 +30,7 @@ func newAgent(io streams) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newAgentAdd(io), newAgentRemove(io), newAgentPause(io), newAgentUnpause(io), newAgentScan(io),
-		newAgentList(io), newAgentShow(io), newAgentExplain(io))
+		newAgentList(io), newAgentShow(io), newAgentExplain(io), newAgentRun(io))
 	cmd.AddCommand(newAgentWishes(io)...)
 	return cmd
 }
@@ -123,6 +123,11 @@ func editRegistry(io streams, given string, change func(*roster.Draft) error) (m
 		fmt.Fprintln(io.err, "outlive: warning: "+r.Render(w))
 	}
 	return o, r, nil
+}
+
+// withoutDash adds to a mistake in the flags where those of a command go.
+func withoutDash(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w; a command and its flags go behind --: outlive %s NAME -- CMD", err, strings.TrimPrefix(cmd.CommandPath(), "outlive "))
 }
 
 // homeFlag is what leads a command to a home; "" for the one that it finds by itself.

@@ -57,6 +57,7 @@ func newAgentAdd(io streams) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), io, args[0], args[1:]) },
 	}
+	cmd.SetFlagErrorFunc(withoutDash)
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.StringVar(&f.kind, "kind", "", "what it is: "+kindNames()+" (default: by CMD, or by what runs in the directory)")

@@ -43,19 +43,18 @@ func (f *wishFlags) define(fl *pflag.FlagSet) {
 type wishVerb struct {
 	use, short, long string
 	verb             string // of [monitor.Wish]
-	done             string // what is told when it was done; "": the monitor's own words
 	// lacks says what the declaration lacks for it; "": nothing.
 	lacks func(roster.Agent) string
 }
 
 var wishVerbs = []wishVerb{
 	{
-		use: "restart NAME", short: "End an agent and start it anew", verb: "restart", done: "restarted",
+		use: "restart NAME", short: "End an agent and start it anew", verb: "restart",
 		long:  "End the agent with everything it has started, and run its start command. Also one that is stopped. Budgets are for the monitor's own acts: this works whatever is used up.",
 		lacks: func(a roster.Agent) string { return lacking(a.Start.Cmd, "start.cmd, the command that starts it") },
 	},
 	{
-		use: "resume NAME", short: "End an agent and go on with its session", verb: "resume", done: "resumed",
+		use: "resume NAME", short: "End an agent and go on with its session", verb: "resume",
 		long: "End the agent with everything it has started, and run the command that goes on with its last session. To have a paused agent watched again: outlive agent unpause.",
 		lacks: func(a roster.Agent) string {
 			return lacking(a.Start.Resume, "start.resume, the command that goes on with a session")
@@ -67,7 +66,7 @@ var wishVerbs = []wishVerb{
 		lacks: func(roster.Agent) string { return "" },
 	},
 	{
-		use: "say NAME TEXT …", short: "Give a running agent a text", verb: "say", done: "told",
+		use: "say NAME TEXT …", short: "Give a running agent a text", verb: "say",
 		long: "Give the agent's running session a text, by the command that is declared for it.",
 		lacks: func(a roster.Agent) string {
 			return lacking(a.Start.Nudge, "start.nudge, the command that hands it a text")
@@ -132,9 +131,6 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 	if err != nil {
 		return fail(exitFailure, "%s: %w", name, err)
 	}
-	if answer == "completed" {
-		answer = cmp.Or(v.done, answer)
-	}
 	fmt.Fprintf(io.out, "%s: %s\n", name, tame(answer))
 	return nil
 }
@@ -163,7 +159,7 @@ func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) 
 
 // refused reports an answer of the monitor that says that nothing was done.
 func refused(answer string) bool {
-	for _, start := range []string{"failed", "abandoned", "there is no", "nobody knows", "That is not possible", "This is not known", "already resolved"} {
+	for _, start := range []string{"failed", "interrupted", "abandoned", "nothing is done", "there is no", "nobody knows", "That is not possible", "This is not known", "already resolved"} {
 		if strings.HasPrefix(answer, start) {
 			return true
 		}

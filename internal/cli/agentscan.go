@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -92,7 +93,7 @@ func readRoster(given string) (monitor.Options, *roster.Roster, error) {
 	}
 	o := agentsOptions(home)
 	r, err := roster.Read(registryOf(o), roster.Options{Home: o.UserHome})
-	if os.IsNotExist(err) || r == nil && err == nil {
+	if errors.Is(err, os.ErrNotExist) {
 		return o, &roster.Roster{}, nil
 	}
 	if err != nil {
@@ -133,14 +134,15 @@ func runningAgents(procs process.System) []vendors.Process {
 
 // below reports whether a process belongs to another one of its kind.
 func below(pid int, kind vendors.Kind, parents map[int]int, kinds map[int]vendors.Kind) bool {
-	for steps := 0; steps < len(parents); steps++ { // a table that changes while it is read may have a circle
-		pid = parents[pid]
-		if pid == 0 {
+	up := parents[pid]
+	for range parents { // a table that changes while it is read may have a circle
+		if up == 0 || up == pid {
 			return false
 		}
-		if kinds[pid] == kind {
+		if kinds[up] == kind {
 			return true
 		}
+		up = parents[up]
 	}
 	return false
 }

@@ -229,7 +229,11 @@ func evidenceLines(e diagnose.Evidence) []string {
 	}
 	add(e.Grace != "", "grace: %s", e.Grace)
 	b := e.Beat
-	add(b.Has, "heartbeat: %s ago%s%s", briefly(time.Duration(b.Age)), prefixed(", ", string(b.State)), prefixed(", ", b.Note))
+	when := briefly(time.Duration(b.Age)) + " ago"
+	if b.Age < 0 {
+		when = briefly(-time.Duration(b.Age)) + " in the future: a clock is wrong"
+	}
+	add(b.Has, "heartbeat: %s%s%s", when, prefixed(", ", string(b.State)), prefixed(", ", b.Note))
 	add(e.Process.Life != diagnose.Unknown, "process: %s, started %s ago", cmp.Or(e.Process.Detail, string(e.Process.Life)), briefly(time.Duration(e.Process.Age)))
 	add(e.Exit.Known, "exit: code %d%s", e.Exit.Code, prefixed(", signal ", e.Exit.Signal))
 	for _, s := range e.Sessions {

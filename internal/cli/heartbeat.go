@@ -84,6 +84,7 @@ func newHeartbeat(io streams) *cobra.Command {
 			return beat(monitor.BeatDir(home), o)
 		},
 	}
+	cmd.SetFlagErrorFunc(withoutDash)
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.StringVar(&f.state, "state", string(heartbeat.Working), "what the agent does, see above")

@@ -37,25 +37,34 @@ func beatWhile(io streams, dir string, o heartbeat.Observation, command []string
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	lost := tellBeat(io, dir, o, false)
+	lost := false
+	err := beatUntil(ended, signals, func() { lost = tellBeat(io, dir, o, lost) }, func(sig os.Signal) {
+		_ = cmd.Process.Signal(sig) // it may have ended by now
+	})
+	code, how := endOf(err)
+	o.State, o.Note, o.Next = heartbeat.Done, how, 0
+	if code != 0 {
+		o.State = "" // neither on purpose nor done: what it was, the monitor judges
+	}
+	tellBeat(io, dir, o, lost)
+	return exitWith(code)
+}
+
+// beatUntil beats at once and every [beatEvery] until the command has ended, and passes signals on to it.
+func beatUntil(ended <-chan error, signals <-chan os.Signal, beat func(), pass func(os.Signal)) error {
+	beat()
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			lost = tellBeat(io, dir, o, lost)
+			beat()
 		case sig := <-signals:
 			if sig != os.Interrupt { // the terminal gives that one to the command, too: twice means something else
-				_ = cmd.Process.Signal(sig) // it may have ended by now
+				pass(sig)
 			}
 		case err := <-ended:
-			code, how := endOf(err)
-			o.State, o.Note, o.Next = heartbeat.Done, how, 0
-			if code != 0 {
-				o.State = "" // neither on purpose nor done: what it was, the monitor judges
-			}
-			tellBeat(io, dir, o, lost)
-			return exitWith(code)
+			return err
 		}
 	}
 }
