@@ -94,7 +94,10 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	care := newMonitorCare(o.Logger)
+	care, err := newMonitorCare(o.Logger)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
 	o.Looked = care.looked
 	m, err := monitor.Open(ctx, o)
 	if err != nil {

@@ -6,29 +6,85 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/monitor"
+	"github.com/outlive-mcp/outlive/internal/notify"
+	"github.com/outlive-mcp/outlive/internal/roster"
+	"github.com/outlive-mcp/outlive/internal/service"
 )
 
 // monitorCare is what keeps a running monitor itself under watch, and lets agents reach it.
 type monitorCare struct {
-	logger *slog.Logger
+	logger   *slog.Logger
+	notifier *service.Notifier // nil: systemd has not started us
+	deadman  *service.Deadman  // nil: nobody elsewhere misses us
 }
 
-func newMonitorCare(logger *slog.Logger) *monitorCare { return &monitorCare{logger: logger} }
+// newMonitorCare reads what the service manager has said.
+func newMonitorCare(logger *slog.Logger) (*monitorCare, error) {
+	n, err := service.NewNotifier(service.NotifierOptions{
+		Socket: os.Getenv("NOTIFY_SOCKET"), WatchdogUsec: os.Getenv("WATCHDOG_USEC"), WatchdogPID: os.Getenv("WATCHDOG_PID"), PID: os.Getpid(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &monitorCare{logger: logger, notifier: n}, nil
+}
 
-// looked is told of each look.
-func (c *monitorCare) looked(error) {}
+// looked is told of each look. One that went wrong is alive all the same; whoever pings for us tells what is wrong.
+func (c *monitorCare) looked(err error) {
+	c.complain(c.notifier.Alive(time.Now()))
+	if c.deadman != nil {
+		trouble := ""
+		if err != nil {
+			trouble = notify.Redact(err.Error())
+		}
+		c.deadman.Alive(trouble)
+	}
+}
 
-// run runs the monitor with its intake of pings.
+func (c *monitorCare) complain(err error) {
+	if err != nil {
+		c.logger.Warn("the service manager does not hear us", slog.Any("error", err))
+	}
+}
+
+// run runs the monitor, takes pings for its agents, and tells that it is alive.
 func (c *monitorCare) run(ctx context.Context, m *monitor.Monitor) error {
 	stop, err := c.listen(ctx, m)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	if err := c.startDeadman(ctx, m); err != nil {
+		return err
+	}
+	if c.deadman != nil {
+		defer c.deadman.Close()
+	}
+	c.complain(c.notifier.Ready("watching"))
+	defer func() { c.complain(c.notifier.Stopping()) }()
 	return m.Run(ctx)
+}
+
+// startDeadman pings the address of the registry, if it names one.
+func (c *monitorCare) startDeadman(ctx context.Context, m *monitor.Monitor) error {
+	r := m.Registry()
+	if r == nil || r.Deadman.URL == "" {
+		return nil
+	}
+	address, err := roster.Expand(r.Deadman.URL, os.LookupEnv)
+	if err != nil {
+		return fail(exitUsage, "deadman: %w", err)
+	}
+	d := &service.Deadman{URL: address, Every: r.Deadman.Every, Logger: c.logger}
+	if err := d.Start(context.WithoutCancel(ctx)); err != nil {
+		return fail(exitUsage, "deadman: %w", err)
+	}
+	c.deadman = d
+	return nil
 }
 
 // Times of the intake.

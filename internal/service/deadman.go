@@ -1,0 +1,210 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Deadman pings an address at an interval, so that somebody elsewhere misses it when this machine, this program or its loop
+// is gone: healthchecks.io and whoever takes its pings.
+//
+// It pings for the loop that calls [Deadman.Alive]. A loop that has not come round for two intervals is told of once
+// (/fail), and then there is silence. The zero Deadman with a URL works; it is used by one owner at a time.
+type Deadman struct {
+	// URL is the check's address, as healthchecks shows it. /start and /fail are put behind its path.
+	URL string
+	// Every is the time between two pings. 0: one minute.
+	Every time.Duration
+	// Client makes the requests. nil: [http.DefaultClient].
+	Client *http.Client
+	// Logger is told when pings begin to fail, and when they arrive again. nil: nobody is.
+	Logger *slog.Logger
+
+	mu      sync.Mutex
+	alive   time.Time // the loop's last word
+	trouble string    // what it has said is wrong; "": nothing
+	poke    chan struct{}
+	end     context.CancelFunc
+	done    chan struct{}
+}
+
+// Times of a Deadman.
+const (
+	pingEvery = time.Minute
+	pingTime  = 10 * time.Second // for one request (healthchecks' own clients wait as long)
+	pingAgain = 5 * time.Second  // after the first failure; doubled until it is the interval
+	pingBody  = 10_000           // bytes that healthchecks keeps of a ping's body
+)
+
+// ErrDeadman is wrapped by the error about an address that cannot be pinged.
+var ErrDeadman = errors.New("no address for a dead man's ping")
+
+// Start begins to ping; the loop is taken to be alive now.
+func (d *Deadman) Start(ctx context.Context) error {
+	u, err := url.Parse(d.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%w: http:// or https:// is wanted", ErrDeadman) // the address itself is a secret
+	}
+	if d.Every <= 0 {
+		d.Every = pingEvery
+	}
+	if d.Client == nil {
+		d.Client = http.DefaultClient
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	d.alive = time.Now()
+	d.poke, d.done = make(chan struct{}, 1), make(chan struct{})
+	ctx, d.end = context.WithCancel(ctx)
+	go d.run(ctx, u)
+	return nil
+}
+
+// Alive says that the loop has come round, and what is wrong; "": nothing is. Trouble is told at once.
+func (d *Deadman) Alive(trouble string) {
+	d.mu.Lock()
+	changed := trouble != d.trouble
+	d.alive, d.trouble = time.Now(), trouble
+	d.mu.Unlock()
+	if changed {
+		select {
+		case d.poke <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Close ends the pings and waits for a request that is under way, which is broken off.
+func (d *Deadman) Close() {
+	if d.end == nil {
+		return
+	}
+	d.end()
+	<-d.done
+}
+
+// pings is what is known of the pings so far.
+type pings struct {
+	started  bool // the first has arrived
+	hung     bool // the loop's silence was told
+	failures int  // in a row
+}
+
+// next is the ping that is due: what is behind the address, and its body; ok is false when silence is.
+func (p *pings) next(silent, every time.Duration, trouble string) (action, body string, ok bool) {
+	switch {
+	case silent > 2*every && p.hung:
+		return "", "", false
+	case silent > 2*every:
+		return "fail", fmt.Sprintf("the loop has not come round for %s", silent.Round(time.Second)), true
+	case trouble != "":
+		return "fail", trouble, true
+	case !p.started:
+		return "start", "", true
+	}
+	return "", "", true
+}
+
+// wait is the time until the next ping: the interval, or less after a failure, up to the interval.
+func (p *pings) wait(every time.Duration) time.Duration {
+	if p.failures == 0 {
+		return every
+	}
+	wait := pingAgain << min(p.failures-1, 10)
+	return min(wait, every)
+}
+
+func (d *Deadman) run(ctx context.Context, u *url.URL) {
+	defer close(d.done)
+	var p pings
+	for {
+		d.mu.Lock()
+		silent, trouble := time.Since(d.alive), d.trouble
+		d.mu.Unlock()
+		if action, body, ok := p.next(silent, d.Every, trouble); ok {
+			d.report(ctx, &p, d.ping(ctx, u, action, body))
+			if p.failures == 0 {
+				p.started, p.hung = true, silent > 2*d.Every
+				if action == "start" { // the run has begun, and is well
+					d.report(ctx, &p, d.ping(ctx, u, "", ""))
+				}
+			}
+		}
+		if !d.pause(ctx, p.wait(d.Every)) {
+			return
+		}
+	}
+}
+
+// pause returns when the next ping is due; false: never. Trouble that comes and goes is told once in pingAgain.
+func (d *Deadman) pause(ctx context.Context, wait time.Duration) bool {
+	began := time.Now()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return true
+		case <-d.poke:
+			timer.Reset(min(wait, max(pingAgain-time.Since(began), 0)))
+		}
+	}
+}
+
+func (d *Deadman) report(ctx context.Context, p *pings, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		if p.failures++; p.failures == 1 {
+			d.Logger.Warn("the dead man's ping does not arrive", slog.Any("error", err))
+		}
+	default:
+		if p.failures > 0 {
+			d.Logger.Info("the dead man's ping arrives again", slog.Int("failures", p.failures))
+		}
+		p.failures = 0
+	}
+}
+
+// ping makes one request. The errors do not show the address.
+func (d *Deadman) ping(ctx context.Context, u *url.URL, action, body string) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTime)
+	defer cancel()
+	if action != "" {
+		u = u.JoinPath(action)
+	}
+	method, content := http.MethodGet, io.Reader(nil)
+	if body != "" {
+		method, content = http.MethodPost, strings.NewReader(body[:min(len(body), pingBody)])
+	}
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), content)
+	if err != nil {
+		return fmt.Errorf("ping %s: %w", u.Host, ErrDeadman)
+	}
+	request.Header.Set("User-Agent", "outlive")
+	response, err := d.Client.Do(request)
+	if err != nil {
+		var with *url.Error
+		if errors.As(err, &with) {
+			err = with.Err
+		}
+		return fmt.Errorf("ping %s: %w", u.Host, err)
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, pingBody)) // the connection can be used again
+	_ = response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("ping %s: %s", u.Host, response.Status)
+	}
+	return nil
+}

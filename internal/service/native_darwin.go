@@ -1,0 +1,4 @@
+package service
+
+// Native is who keeps services running on this system.
+const Native = ForLaunchd

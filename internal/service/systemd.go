@@ -1,0 +1,85 @@
+package service
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Systemd is a service's unit for systemd's user manager.
+//
+// It has none of systemd's sandboxes: every option of theirs counts for what the program starts as well, and agents and their
+// tools write where their user may, use sudo, and make sandboxes of their own.
+func Systemd(s Service) ([]byte, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("[Unit]")
+	line("Description=%s", specifiers(s.About))
+	line("# It is never given up: whoever is to tell people of trouble must not stay down after a bad minute.")
+	line("StartLimitIntervalSec=0")
+	line("")
+	line("[Service]")
+	if s.Notifies {
+		line("Type=notify")
+		line("NotifyAccess=main")
+	} else {
+		line("Type=exec")
+	}
+	if s.Notifies && s.Watchdog > 0 {
+		line("# Its loop says that it is alive. When it does not, it is started again; SIGABRT leaves in the log where it hung.")
+		line("WatchdogSec=%gs", s.Watchdog.Seconds())
+	}
+	line("ExecStart=%s", systemdCommand(s.Command))
+	for _, kv := range s.Environ {
+		line("Environment=%s", systemdQuoted(specifiers(kv)))
+	}
+	if s.EnvironFile != "" {
+		line("EnvironmentFile=-%s", specifiers(s.EnvironFile))
+	}
+	line("Restart=always")
+	line("RestartSec=5s") // steps, which systemd has since 254, would be a warning at every look of an older one
+	line("# A wrong command line does not get better.")
+	line("RestartPreventExitStatus=2")
+	if s.Keeps {
+		line("# Agents live on when it is stopped or started again, and one of them that takes too much memory is not its end.")
+		line("KillMode=process")
+	} else {
+		line("# It ends its servers by itself; what is left after that is killed.")
+		line("KillMode=mixed")
+	}
+	line("OOMPolicy=continue")
+	line("TasksMax=infinity")
+	line("")
+	line("[Install]")
+	line("WantedBy=default.target")
+	return []byte(b.String()), nil
+}
+
+// specifiers keeps systemd from reading % as one of its own.
+func specifiers(text string) string { return strings.ReplaceAll(text, "%", "%%") }
+
+// systemdCommand is a command line as systemd splits it again. Variables are not to be filled in.
+func systemdCommand(command []string) string {
+	var words []string
+	for i, word := range command {
+		word = specifiers(word)
+		if i > 0 { // in the program's path a dollar is one
+			word = strings.ReplaceAll(word, "$", "$$")
+		}
+		words = append(words, systemdQuoted(word))
+	}
+	return strings.Join(words, " ")
+}
+
+// systemdQuoted is one word, in quotes where it needs them.
+func systemdQuoted(word string) string {
+	plain := func(c rune) bool {
+		return c > 0x7f || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("/._-+=:,@%$~", c)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(c rune) bool { return !plain(c) }) {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`).Replace(word) + `"`
+}
