@@ -26,6 +26,7 @@ const (
 	answerTime   = 10 * time.Second // how long a request may take that is answered at once
 	lockRetry    = 30 * time.Second // while another process of ours listens to the bot
 	conflictWait = 10 * time.Minute // while somebody else does: each try of ours ends a poll of theirs
+	hastyBelow   = time.Second      // a server that answers an empty poll sooner knows no long polls, or a proxy cuts them short
 	lastPause    = time.Minute      // between two tries of a server that cannot be reached, doubled from 1 s
 )
 
@@ -226,9 +227,13 @@ func (u *Updates) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	begun, patient := time.Now(), u.Hears()
 	list, err := u.poll(ctx, next)
 	if err != nil {
 		return err
+	}
+	if len(list) == 0 && patient && time.Since(begun) < hastyBelow {
+		wait(ctx, nil, begun.Add(hastyBelow))
 	}
 	fresh := len(list) == 0
 	for _, raw := range list {

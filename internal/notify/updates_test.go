@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -384,6 +386,29 @@ func FuzzUpdate(f *testing.F) {
 		applied, err := u.apply(t.Context(), raw, before)
 		if after, _ := u.offset(t.Context()); err != nil && (applied || after != before) {
 			t.Errorf("%q: %v, and the offset is %d after %d", raw, err, after, before)
+		}
+	})
+}
+
+// hasty is a Bot API server that knows no long polls.
+type hasty struct{ polls atomic.Int64 }
+
+func (h *hasty) RoundTrip(*http.Request) (*http.Response, error) {
+	h.polls.Add(1)
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"ok":true,"result":[]}`))}, nil
+}
+
+// A server that does not wait is not asked all the time.
+func TestAServerThatDoesNotWait(t *testing.T) {
+	db := listenable(t)
+	synctest.Test(t, func(t *testing.T) {
+		var h hasty
+		u, _ := listener(t, db, &http.Client{Transport: &h}, "http://bot.example", &notebook{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		u.Run(ctx)
+		if n := h.polls.Load(); n < 9 || n > 12 {
+			t.Errorf("%d polls in ten seconds", n)
 		}
 	})
 }
