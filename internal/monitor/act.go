@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -23,12 +24,10 @@ func (r *round) carryOut(ctx context.Context, c *examined, d remedy.Decision) er
 		Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
 		Used: d.Budget.Used, Max: d.Budget.Max, Run: newRun(),
 	}
-	c.equip(rec, r.opts)
-	if err := r.store.addRecovery(ctx, rec); err != nil {
+	r.equip(c, rec)
+	if err := r.writeDown(ctx, rec); err != nil {
 		return err
 	}
-	r.recoveries[c.Key] = append(r.recoveries[c.Key], *rec)
-	r.opts.checkpoint("begun")
 	if d.Rung == remedy.AskPhone {
 		if err := r.escalate(ctx, c, d); err != nil {
 			return err
@@ -37,19 +36,33 @@ func (r *round) carryOut(ctx context.Context, c *examined, d remedy.Decision) er
 	return r.advance(ctx, rec)
 }
 
+// writeDown keeps what is to be done, with what all agents share of it.
+func (r *round) writeDown(ctx context.Context, rec *recovery) error {
+	err := r.do(ctx, func(tx *sql.Tx) error {
+		return errors.Join(addRecovery(ctx, tx, rec), setFact(ctx, tx, "fleet", r.fleet))
+	})
+	if err != nil {
+		return err
+	}
+	r.recoveries[rec.Agent] = append(r.recoveries[rec.Agent], *rec)
+	r.opts.checkpoint("begun")
+	return nil
+}
+
 // equip gives a recovery whom it is for and what it runs.
-func (c *examined) equip(rec *recovery, o Options) {
+func (r *round) equip(c *examined, rec *recovery) {
+	o := r.opts
 	rung := rec.Act.Rung
 	switch {
 	case rung.Starts():
 		rec.Target = c.body.target
 		rec.Command, rec.Environ = c.command(rec, o)
 	case rung == remedy.Nudge:
-		rec.Command = fill(c.Declared.Start.Nudge, c.values(rec))
+		rec.Command, rec.Environ = fill(c.Declared.Start.Nudge, c.values(rec)), c.environ()
 	case rung == remedy.Interrupt:
 		rec.Target.Leaders = []process.Identity{c.body.process}
 	case rung == remedy.KillTool:
-		rec.Target.Leaders = toolOf(o.processes, c.body, o.clock().Wall)
+		rec.Target.Leaders = r.sources.toolOf(c.body, r.now.Wall)
 	}
 }
 
@@ -66,9 +79,7 @@ func (c *examined) command(rec *recovery, o Options) (command, environ []string)
 		if len(o.Wrapper) > 0 { // our own wrapper tells its output and how it ends
 			command = slices.Concat(o.Wrapper, []string{c.Key, "--"}, command)
 		}
-		for _, name := range slices.Sorted(maps.Keys(c.Declared.Start.Env)) {
-			environ = append(environ, name+"="+c.Declared.Start.Env[name])
-		}
+		environ = c.environ()
 	}
 	if rec.Preamble != remedy.NoPreamble {
 		environ = append(environ, "PIV_AUTONOMOUS_PREAMBLE=strict")
@@ -77,6 +88,14 @@ func (c *examined) command(rec *recovery, o Options) (command, environ []string)
 		environ = append(environ, "OUTLIVE_AGENT_PHASE="+strconv.Itoa(rec.Act.Phase))
 	}
 	return command, append(environ, "OUTLIVE_AGENT_STALL="+rec.Act.Stall, "OUTLIVE_AGENT_ATTEMPT="+strconv.Itoa(rec.Used+1))
+}
+
+// environ is what a declared agent gets besides everything else.
+func (c *examined) environ() (environ []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.Declared.Start.Env)) {
+		environ = append(environ, name+"="+c.Declared.Start.Env[name])
+	}
+	return environ
 }
 
 // values are what the commands of a declaration may ask for.
@@ -100,6 +119,9 @@ var preambles = map[remedy.Preamble]string{
 
 // errand is what a running or new session is told.
 func (c *examined) errand(rec *recovery, preamble string) string {
+	if rec.Text != "" {
+		return rec.Text
+	}
 	if rec.Act.Rung == remedy.Nudge {
 		return "This session seems to be stuck (" + rec.Details + "). " + preamble
 	}
@@ -159,10 +181,19 @@ func (r *round) resume(ctx context.Context, rec *recovery) error {
 	return r.advance(ctx, rec)
 }
 
-// resumeSmall ends what was only a word or a signal: whether it was given is not known, and giving it twice could do
-// harm where not at all only costs time.
+// resumeSmall ends what was only a word or a signal. What was not begun is decided again, but for what a person wishes.
+// Of the rest it is not known whether it was done, and doing it twice could do harm where not at all only costs time.
 func (r *round) resumeSmall(ctx context.Context, rec *recovery) error {
-	return r.step(ctx, rec, completed)
+	switch {
+	case rec.Step == begun && rec.Wish != 0:
+		return r.advance(ctx, rec)
+	case rec.Step == begun:
+		return r.step(ctx, rec, abandoned)
+	}
+	rec.Outcome = "interrupted: it is not known whether it was done"
+	return r.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
+		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
+	})
 }
 
 // otherProcess is a living process that the registry names now, and did not when the recovery began.
@@ -185,13 +216,21 @@ func (r *round) step(ctx context.Context, rec *recovery, to step) error {
 
 // stepWith writes down a step and does also, in one transaction.
 func (r *round) stepWith(ctx context.Context, rec *recovery, to step, also func(*sql.Tx) error) error {
-	err := r.do(ctx, func(tx *sql.Tx) error { return errors.Join(also(tx), setRecovery(ctx, tx, rec, to)) })
+	fleet := r.fleet
+	if to == abandoned {
+		fleet = fleet.Refund(rec.Act)
+	}
+	err := r.do(ctx, func(tx *sql.Tx) error {
+		errs := []error{also(tx), setRecovery(ctx, tx, rec, to)}
+		if to == abandoned {
+			errs = append(errs, setFact(ctx, tx, "fleet", fleet))
+		}
+		return errors.Join(errs...)
+	})
 	if err != nil {
 		return err
 	}
-	if to == abandoned {
-		r.fleet = r.fleet.Refund(rec.Act)
-	}
+	r.fleet, r.acted = fleet, true
 	list := r.recoveries[rec.Agent]
 	if i := slices.IndexFunc(list, func(o recovery) bool { return o.ID == rec.ID }); i >= 0 {
 		list[i] = *rec
@@ -256,7 +295,7 @@ func (r *round) launch(rec *recovery) process.Launch {
 
 // cameBack looks once more, immediately before something is done: a verdict is as old as its evidence.
 func (r *round) cameBack(ctx context.Context, rec *recovery) string {
-	if rec.By != "" || rec.Act.Rung == remedy.Observe || rec.Act.Rung == remedy.Hold || rec.Act.Rung == remedy.AskPhone {
+	if rec.Wish != 0 || rec.Act.Rung == remedy.Observe || rec.Act.Rung == remedy.Hold || rec.Act.Rung == remedy.AskPhone {
 		return "" // a person wants it, or it harms nobody
 	}
 	if rec.Declared {
@@ -304,8 +343,12 @@ func (r *round) complete(ctx context.Context, rec *recovery) error {
 		}
 	}
 	r.opts.checkpoint("published")
-	outcome := fmt.Sprintf("restarted, PID %d (%d of %d restarts)", rec.Process.PID, rec.Used+1, rec.Max)
-	err := r.stepWith(ctx, rec, completed, func(tx *sql.Tx) error { return journal(ctx, tx, rec.entry(rec.action(), outcome)) })
+	if rec.Outcome = fmt.Sprintf("restarted, PID %d", rec.Process.PID); rec.Wish == 0 {
+		rec.Outcome += fmt.Sprintf(" (%d of %d restarts)", rec.Used+1, rec.Max)
+	}
+	err := r.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
+		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
+	})
 	if err == nil {
 		r.summary.Recovered++
 	}
@@ -342,8 +385,8 @@ func (rec *recovery) action() string {
 }
 
 func (rec *recovery) entry(action, outcome string) piv.Intervention {
-	if rec.By != "" {
-		action += " (wished by " + rec.By + ")"
+	if rec.Wish != 0 {
+		action += " (wished by " + cmp.Or(rec.By, "somebody") + ")"
 	}
 	return piv.Intervention{
 		Time: rec.Act.At, Project: rec.Entry.Name, Phase: rec.Act.Phase, Stall: rec.Act.Stall,

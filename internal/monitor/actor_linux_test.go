@@ -3,6 +3,7 @@ package monitor
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,12 +26,15 @@ import (
 //	agent                 says "ready" and lives on
 //	agent stubborn        ignores SIGTERM
 //	agent child           has a child; away: one in a session of its own, whose parent is gone
+//	press STEP            presses Restart on the only incident, and is killed before or after the end of the transaction
 //	monitor STEP          one cycle of a monitor that is killed, as by kill -9, at a step
 func act(words string) int {
 	role := strings.Fields(words)
 	switch role[0] {
 	case "monitor":
-		return actMonitor(role[1])
+		return actMonitor(role[1], (*Monitor).once)
+	case "press":
+		return actMonitor(role[1], (*Monitor).press)
 	case "agent":
 		return actAgent(role[1:])
 	}
@@ -94,7 +98,7 @@ func (s fileSender) Send(_ context.Context, m notify.Message) (string, error) {
 }
 
 // actMonitor runs one cycle on OUTLIVE_TEST_HOME and dies at a step; "-": it does not.
-func actMonitor(at string) int {
+func actMonitor(at string, do func(*Monitor) error) int {
 	home := os.Getenv("OUTLIVE_TEST_HOME")
 	die := func(step string) {
 		if step == at {
@@ -115,13 +119,35 @@ func actMonitor(at string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	_, err = m.Once(context.Background())
+	err = do(m)
 	_ = m.Close()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+func (m *Monitor) once() error {
+	_, err := m.Once(context.Background())
+	return err
+}
+
+// press presses Restart, as the listener does.
+func (m *Monitor) press() error {
+	ctx := context.Background()
+	list, err := m.store.incidents(ctx, time.Now())
+	if err != nil || len(list) != 1 {
+		return fmt.Errorf("%d incidents, %w", len(list), err)
+	}
+	press := notify.Press{From: notify.From{Name: "@ann"}, Callback: notify.Callback{Incident: list[0].ID, Verb: "restart", Nonce: list[0].Nonce}}
+	err = m.store.do(ctx, func(tx *sql.Tx) error {
+		_, err := (&answers{m}).Press(ctx, tx, press)
+		m.opts.checkpoint("pressing")
+		return err
+	})
+	m.opts.checkpoint("pressed")
+	return err
 }
 
 // startAgent starts one, reaps it when it ends, and returns its number and those that it names.

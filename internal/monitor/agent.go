@@ -56,6 +56,9 @@ func expected(d roster.Agent) diagnose.Policy {
 	if p.Stale == 0 && e.Beat > 0 {
 		p.Stale = diagnose.Span(missedBeats * e.Beat)
 	}
+	if p.Startup == 0 && vendorKind(d.Kind) == "" && p.Stale > 0 {
+		p.Startup = p.Stale // its first beat may take as long as any other: nothing else of it is expected
+	}
 	if d.Kind == roster.Gemini { // docs/cli/headless.md of Gemini CLI: 42 is bad input, 53 its limit of turns
 		p.ErrorExits, p.LimitExits = []int{42}, []int{53}
 	}

@@ -31,6 +31,8 @@ type book struct {
 	text  []byte // what was read last and understood
 	last  *page  // the same; nil: nothing was ever understood
 	saved []byte // what of it the store has
+
+	broken []byte // what was read last and not understood
 }
 
 // page is one reading of the registry.
@@ -126,10 +128,11 @@ func (b *book) read(ctx context.Context) page {
 			b.text, b.last = text, p
 			return *p
 		}
-		if errors.Is(err, os.ErrNotExist) && b.last == nil {
-			break
+		if errors.Is(err, os.ErrNotExist) && b.last == nil || len(text) > 0 && bytes.Equal(text, b.broken) {
+			break // it will not become better within a moment
 		}
 	}
+	b.broken = text
 	empty := b.last == nil || b.last.blank()
 	if errors.Is(err, os.ErrNotExist) && empty {
 		return page{Projects: &piv.Registry{}} // nobody has registered anything yet
@@ -152,8 +155,13 @@ func (b *book) read(ctx context.Context) page {
 func (b *book) parse(text []byte) (*page, error) {
 	p, err := b.understand(text)
 	switch {
-	case err != nil || b.last == nil || b.last.declared():
+	case err != nil || b.last == nil:
 		return p, err
+	case b.last.declared():
+		if p.blank() && !p.declared() && !b.last.blank() {
+			return nil, fmt.Errorf("registry %w: no agents are left, nor its version", piv.ErrBroken)
+		}
+		return p, nil
 	case len(bytes.TrimSpace(text)) == 0 && !b.last.blank():
 		return nil, fmt.Errorf("registry %w: it is empty", piv.ErrBroken)
 	case p.Projects != nil && b.last.Projects.Complete && !p.Projects.Complete:

@@ -4,7 +4,7 @@
 // The way of one look, always the same:
 //
 //	registry, files, processes ──gather──> diagnose.Evidence ──Classify──> Verdict ──remedy.Decide──> Decision ──> act, incident
-//	      (project.go, gather.go)                                                            (treat.go) (act.go, smallact.go, incident.go)
+//	      (project.go, gather*.go)                                                            (treat.go) (act.go, smallact.go, incident.go)
 //
 // What decides is pure and stands in other rooms: package diagnose says what the evidence comes to, package remedy what is done about
 // it, package escalate whom one tells and when again. This room looks, writes down, and carries out.

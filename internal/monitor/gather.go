@@ -65,6 +65,7 @@ func (g *gathering) beat() {
 	if !ok {
 		return
 	}
+	g.e.Artefact.Expected = true // whoever has beaten does so again
 	b := &g.e.Beat
 	b.Has, b.State, b.Note, b.Next = true, diagnose.State(o.State), o.Note, diagnose.Span(o.Next)
 	if o.Wall.After(g.now.Wall) {

@@ -14,7 +14,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/process"
-	"github.com/outlive-mcp/outlive/internal/vendors"
 )
 
 // presentRun is what the wrapper around the agent says, unless that is of a run before our last start.
@@ -35,10 +34,12 @@ func (g *gathering) process() {
 	if !g.agent.says("process") {
 		return
 	}
-	for _, id := range g.candidates() {
-		if entry, ok := g.sources.entry(id); ok {
-			g.lives(entry)
-			return
+	for _, find := range []func() []process.Identity{g.candidates, g.running} {
+		for _, id := range find() {
+			if entry, ok := g.sources.entry(id); ok {
+				g.lives(entry)
+				return
+			}
 		}
 	}
 	was, p := g.known.sight.Identity, &g.e.Process
@@ -50,6 +51,16 @@ func (g *gathering) process() {
 		}
 	}
 	if was == (process.Identity{}) {
+		return
+	}
+	// The table may have been read in vain: death is asked for by name.
+	switch proc, err := g.processes.Look(was.PID); {
+	case err == nil && proc.Identity == was:
+		g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
+		g.lives(process.Entry{Identity: was, Age: proc.Age})
+		return
+	case err != nil && !errors.Is(err, os.ErrProcessDone):
+		p.Life, p.Detail = diagnose.Unsure, fmt.Sprintf("PID %d cannot be looked at: %v", was.PID, err)
 		return
 	}
 	g.died = true
@@ -98,18 +109,19 @@ func (g *gathering) candidates() []process.Identity {
 	if o, ok := g.sources.beats[g.agent.Key]; ok && o.PID != 0 && o.Start != 0 && g.agent.says("heartbeat") {
 		list = append(list, process.Identity{PID: o.PID, Start: o.Start})
 	}
-	list = append(list, g.known.sight.Identity)
-	if kind := vendorKind(g.agent.Kind); kind != "" && g.agent.ownsDirectory() {
-		list = append(list, g.running(kind)...)
-	}
-	return list
+	return append(list, g.known.sight.Identity)
 }
 
 // running are the processes of the agent's CLI in its directory, the oldest first: what they start may be one, too.
-func (g *gathering) running(kind vendors.Kind) []process.Identity {
+func (g *gathering) running() []process.Identity {
+	kind := vendorKind(g.agent.Kind)
+	if kind == "" || !g.agent.ownsDirectory() {
+		return nil
+	}
 	var found []process.Entry
-	for id, p := range g.sources.programs {
-		if entry, ok := g.sources.entry(id); ok && p.kind == kind && within(p.dir, g.agent.Path) {
+	for _, id := range g.sources.clis {
+		p := g.sources.programs[id]
+		if entry, ok := g.sources.entry(id); ok && p.kind == kind && g.sources.within(p.dir, g.agent.Path) {
 			found = append(found, entry)
 		}
 	}

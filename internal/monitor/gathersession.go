@@ -49,7 +49,7 @@ func (g *gathering) ours(v *vendors.Session) bool {
 	if id := g.agent.Declared.Match.Session; id != "" && id != "auto" {
 		return v.ID == id
 	}
-	if !g.agent.ownsDirectory() || !within(v.Dir, g.agent.Path) {
+	if !g.agent.ownsDirectory() || !g.sources.within(v.Dir, g.agent.Path) {
 		return false
 	}
 	if v.PID == 0 { // the files do not say whose it is: it was written while the process has lived, or while we have watched
@@ -126,7 +126,7 @@ func (g *gathering) wentOnSince(t time.Time) bool {
 	since := g.age(t.Add(toolSlack))
 	for _, s := range g.e.Sessions {
 		told := s.Kind == string(vendors.Claude) && (s.Status == diagnose.BusyStatus || s.Status == diagnose.IdleStatus)
-		if since > 0 && (s.LastAge < since || told) {
+		if told || since > 0 && s.LastAge < since {
 			return true
 		}
 	}

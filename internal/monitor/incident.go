@@ -64,10 +64,10 @@ func (r *round) facts(c *examined, d remedy.Decision) escalate.Facts {
 	redact := r.opts.redact
 	f := escalate.Facts{
 		Name: c.Name, Phase: c.incidentKey().Phase, Stall: c.problem.Stall, Severity: escalate.SeverityOf(c.problem.Class),
-		Since: c.problem.Since, Details: redact(c.verdict.Details), Action: redact(r.taken(c, d)),
+		Since: c.problem.Since, Details: c.verdict.Details, Action: redact(r.taken(c, d)),
 		Used: d.Budget.Used, Max: d.Budget.Max, Body: redact(c.body.body), Request: c.body.request,
 	}
-	can := c.capabilities()
+	can := r.capabilities(c)
 	f.Restart, f.Resume, f.Stop = can.Restart, can.Resume, len(c.body.target.Leaders) > 0
 	if f.Request != "" && f.Severity == escalate.Warning {
 		f.Severity = escalate.Critical // an agent waits, and there is somebody who can answer: that is why it asks

@@ -15,8 +15,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/process"
 )
 
-var asNobody = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func atoi(t *testing.T, s string) int {
@@ -63,18 +61,22 @@ func (h *house) registry(pid int) {
 // lines are those of a file of the home; none when there is no file.
 func (h *house) lines(name string) []string {
 	b, err := os.ReadFile(filepath.Join(h.home, name))
-	if err != nil {
+	text := strings.TrimSpace(string(b))
+	if err != nil || text == "" { // also one that is only just begun
 		return nil
 	}
-	return strings.Split(strings.TrimSpace(string(b)), "\n")
+	return strings.Split(text, "\n")
 }
 
 // monitor runs one cycle, as a process of its own, which is killed at a step.
-func (h *house) monitor(step string) error {
+func (h *house) monitor(step string) error { return h.actor("monitor " + step) }
+
+// actor runs the test binary in another role.
+func (h *house) actor(words string) error {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), "OUTLIVE_TEST_ACTOR=monitor "+step, "OUTLIVE_TEST_HOME="+h.home), h.env...)
+	cmd.Env = append(append(os.Environ(), "OUTLIVE_TEST_ACTOR="+words, "OUTLIVE_TEST_HOME="+h.home), h.env...)
 	out, err := cmd.CombinedOutput()
-	if err != nil && step == "-" {
+	if err != nil && strings.HasSuffix(words, " -") {
 		h.t.Errorf("%v\n%s", err, out)
 	}
 	return err

@@ -16,9 +16,10 @@ import (
 // step is how far a recovery has come. Each is written down before the next is done.
 type step string
 
-// The steps, in order, and the ends. What starts nothing goes from begun to completed.
+// The steps, in order, and the ends. What starts nothing goes from begun to doing to completed.
 const (
 	begun     step = "begun"     // what is to be done is known
+	doing     step = "doing"     // a word or a signal is on its way
 	stopping  step = "stopping"  // signals are on their way
 	stopped   step = "stopped"   // it is dead: proven
 	starting  step = "starting"  // a process with the token may be there
@@ -41,8 +42,10 @@ type recovery struct {
 	Declared bool            `json:"declared,omitempty"`
 	Rule     string          `json:"rule"`
 	Details  string          `json:"details"`
-	By       string          `json:"by,omitempty"` // who wished it; "": we
-	Used     int             `json:"used"`         // starts before this one, of Max
+	Wish     int64           `json:"wish,omitempty"` // a person's; 0: it is done by itself
+	By       string          `json:"by,omitempty"`   // who that is
+	Text     string          `json:"text,omitempty"` // what that person says to the agent
+	Used     int             `json:"used"`           // starts before this one, of Max
 	Max      int             `json:"max"`
 
 	Target    process.Target   `json:"target"`
@@ -51,23 +54,25 @@ type recovery struct {
 	Run       string           `json:"run"`
 	StartedAt time.Time        `json:"started_at,omitzero"`
 	Process   process.Identity `json:"process,omitzero"`
+	Outcome   string           `json:"outcome,omitempty"` // for people
 }
 
 // unfinished reports a step that a killed monitor has left, and that has to be brought to an end.
 func (r *recovery) unfinished() bool {
 	switch r.Step {
-	case begun, stopping, stopped, starting, started:
+	case begun, doing, stopping, stopped, starting, started:
 		return true
 	}
 	return false
 }
 
-func (s *store) addRecovery(ctx context.Context, r *recovery) error {
+// addRecovery writes down a new recovery.
+func addRecovery(ctx context.Context, tx *sql.Tx, r *recovery) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	res, err := s.db.ExecContext(ctx, `INSERT INTO recovery (project, stall, phase, at, step, data) VALUES (?, ?, ?, ?, ?, ?)`,
+	res, err := tx.ExecContext(ctx, `INSERT INTO recovery (project, stall, phase, at, step, data) VALUES (?, ?, ?, ?, ?, ?)`,
 		r.Agent, r.Act.Stall, r.Act.Phase, r.Act.At.UnixMilli(), r.Step, string(data))
 	if err != nil {
 		return fmt.Errorf("monitor.db: %w", err)

@@ -26,6 +26,8 @@ type round struct {
 	incidents []escalate.Incident // that are not over, or were not until only just
 	fleet     remedy.Fleet
 	changed   []string // agents of whom something new is known, which is not written down yet
+	fault     error    // what of the agents' signs cannot be read
+	acted     bool     // something was done at this look, so that what was read before may be out of date
 	summary   Summary
 }
 
@@ -36,7 +38,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 		return Summary{}, err
 	}
 	before := r.fleet
-	errs := []error{r.mendRegistry(ctx), r.reconcile(ctx), r.hear(ctx), r.grant(ctx)}
+	errs := []error{r.fault, r.mendRegistry(ctx), r.reconcile(ctx), r.hear(ctx), r.grant(ctx), r.dropRemoved(ctx)}
 	cases := r.examine(ctx, &errs)
 	r.fleet = r.fleet.See(problems(cases), r.page.fleetPolicy(), r.now.Wall)
 	for _, c := range cases {
@@ -47,10 +49,12 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", c.agent.Key, err))
 		}
 	}
-	errs = append(errs, r.endMasses(ctx), r.saveFleet(ctx, before), r.deliveries(ctx), r.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
+	errs = append(errs, r.followMasses(ctx), r.saveFleet(ctx, before), r.deliveries(ctx), r.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
 	m.watch(cases)
 	m.wakePostmen()
-	return r.summary, errors.Join(errs...)
+	err = errors.Join(errs...)
+	m.doubtful = m.doubtful || err != nil
+	return r.summary, err
 }
 
 // begin reads the clocks, the registry and what earlier looks have left.
@@ -89,7 +93,17 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	case r.now.Wall.Before(m.grace) && m.grace.Sub(r.now.Wall) <= resumeGrace: // later: the clock was set back since
 		r.setting.grace = m.why
 	}
+	r.fault = r.refresh(ctx)
 	return r, nil
+}
+
+// refresh reads what declared agents show.
+func (r *round) refresh(ctx context.Context) error {
+	r.acted = false
+	if !r.page.declared() || r.opts.evidence != nil {
+		return nil
+	}
+	return r.sources.refresh(ctx, r, r.page.Agents)
 }
 
 // passTime notices a sleep of the machine, or a clock that was set, since the last look.
@@ -184,11 +198,10 @@ type finding struct {
 // examine gathers the evidence of all agents and judges it.
 func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 	var cases []*examined
-	agents := r.agents()
-	if r.page.declared() {
-		*errs = append(*errs, r.sources.refresh(ctx, r, agents))
+	if r.acted {
+		*errs = append(*errs, r.refresh(ctx))
 	}
-	for _, a := range agents {
+	for _, a := range r.agents() {
 		c := &examined{agent: a, known: r.known(a)}
 		r.gather(c)
 		gone, err := r.remember(ctx, c)
@@ -202,19 +215,28 @@ func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 		r.record(c)
 		cases = append(cases, c)
 	}
+	*errs = append(*errs, r.store.setSights(ctx, r.changed, r.sights))
+	r.changed = nil
 	return cases
 }
 
-// gather collects the evidence of an agent and judges it.
+// gather collects the evidence of an agent and judges it. Secrets are taken out of the verdict here, before anybody can
+// tell or keep it.
 func (r *round) gather(c *examined) {
-	if c.Declared == nil {
+	switch {
+	case r.opts.evidence != nil:
+		c.evidence, c.body = r.opts.evidence(&c.agent)
+	case c.Declared == nil:
 		c.evidence, c.body.target = r.setting.gatherProject(c.agent, c.known)
 		c.body.phase, c.body.signs = c.Entry.ResumePhase(), c.Entry.Heartbeat
-	} else {
+	default:
 		c.evidence, c.body = r.setting.gather(c.agent, c.known)
+	}
+	if c.Declared != nil {
 		c.Entry.Phase = c.body.phase
 	}
 	c.verdict = diagnose.Classify(c.evidence, c.expect)
+	c.verdict.Details, c.verdict.Doubt = r.opts.redact(c.verdict.Details), r.opts.redact(c.verdict.Doubt)
 }
 
 func problems(cases []*examined) []remedy.Problem {
@@ -247,62 +269,11 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	r.rememberTrouble(c, &s)
 	was := c.known.sight
 	c.known.sight = s
-	if s == was {
-		return false, nil
+	if s != was {
+		r.sights[c.Key] = s
+		r.changed = append(r.changed, c.Key)
 	}
-	r.sights[c.Key] = s
-	return false, r.store.setSight(ctx, c.Key, s)
-}
-
-// rememberProject keeps who wrote the latest heartbeat, and since when one is of the future.
-func (r *round) rememberProject(c *examined, s *sight) {
-	p := c.Entry
-	beaten := s.Entry.Heartbeat != p.Heartbeat
-	s.Entry = p
-	s.Identity = r.identify(p, s.Identity, beaten)
-	if at, err := piv.ParseTime(p.Heartbeat); err != nil || !at.After(r.now.Wall) {
-		s.Ahead, s.AheadSince = "", time.Time{}
-	} else if s.Ahead != p.Heartbeat {
-		s.Ahead, s.AheadSince = p.Heartbeat, r.now.Wall.Round(0)
-	}
-}
-
-// identify is the process that wrote the latest heartbeat, once and for all: later another one may get its number.
-func (r *round) identify(p piv.Project, was process.Identity, beaten bool) process.Identity {
-	at, err := piv.ParseTime(p.Heartbeat)
-	if p.PID == 0 || err != nil || !beaten && was.PID == p.PID {
-		return was
-	}
-	proc, err := r.opts.processes.Look(p.PID)
-	if err != nil || r.now.Wall.Add(-proc.Age).After(at.Add(nearDeath)) {
-		return was
-	}
-	return proc.Identity
-}
-
-// sinceJitter is how far two answers to "since when" may lie apart and still mean the same moment.
-const sinceJitter = time.Minute
-
-// rememberTrouble keeps since when something is wrong, so that it stays the same while it goes on.
-func (r *round) rememberTrouble(c *examined, s *sight) {
-	if c.verdict.Well() && c.verdict.Class != diagnose.APIBackoff {
-		s.Trouble = trouble{}
-		return
-	}
-	t := trouble{Class: string(c.verdict.Class), Since: r.now.Wall.Add(-time.Duration(c.verdict.Since)).Round(0)}
-	if c.launch != nil {
-		t.Start = c.launch.ID
-	}
-	if c.verdict.Hold > 0 {
-		t.Until = r.now.Wall.Add(time.Duration(c.verdict.Hold)).Round(0)
-	}
-	if old := s.Trouble; old.Class == t.Class && old.Start == t.Start {
-		t.Since = old.Since
-		if d := t.Until.Sub(old.Until); d.Abs() < sinceJitter {
-			t.Until = old.Until
-		}
-	}
-	s.Trouble = t
+	return false, nil
 }
 
 // problem is what is wrong, for whoever decides.

@@ -83,6 +83,36 @@ func TestAStallIsFoundWhenItIsOne(t *testing.T) {
 	})
 }
 
+// A declared agent that ends is gone on with at the next look, and nobody waits for a cycle; the same loop tells of the day
+// at its hour.
+func TestADeclaredAgentInTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.wall = time.Now()
+		w.declare("digest: {at: \"01:00\"}\n", w.agent("shop", "kind: claude\n"+starts))
+		w.claude("shop", 1001).prompt()
+		var begun, ended, again time.Time
+		w.opts.Looked = func(error) {
+			switch {
+			case ended.IsZero() && len(w.living) == 1 && time.Since(begun) > time.Minute:
+				clear(w.living)
+				ended = time.Now()
+			case again.IsZero() && len(w.started) == 1:
+				again = time.Now()
+				w.claude("shop", 5001).ends("Done.")
+			}
+		}
+		begun = time.Now()
+		w.run(2 * time.Hour)
+		if took := again.Sub(ended); took <= 0 || took > 6*time.Second || len(w.started) != 1 {
+			t.Errorf("gone on with after %v: %v", took, w.started)
+		}
+		if len(w.said) != 1 || !strings.Contains(w.said[0], "shop") {
+			t.Errorf("said %q", w.said)
+		}
+	})
+}
+
 // hanging never answers, until it is given up.
 type hanging struct{ given chan struct{} }
 

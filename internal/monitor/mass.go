@@ -51,17 +51,26 @@ func (r *round) members(key string) []string {
 	return nil
 }
 
-// endMasses ends the incidents of masses that are over.
-func (r *round) endMasses(ctx context.Context) error {
+// followMasses keeps the messages about masses true, and ends those that are over.
+func (r *round) followMasses(ctx context.Context) error {
 	var errs []error
 	for _, i := range r.incidents {
 		if i.Key.Class != escalate.Mass || i.State == escalate.Resolved {
 			continue
 		}
-		held := slices.ContainsFunc(r.fleet.Masses, func(m remedy.Mass) bool { return m.Key == i.Key.Agent && m.Released.IsZero() })
-		if !held {
-			errs = append(errs, r.tell(ctx, r.agentOf(i), i, escalate.Recovered{How: "one of them works again, the others follow"}, nil))
+		var e escalate.Event
+		at := slices.IndexFunc(r.fleet.Masses, func(m remedy.Mass) bool { return m.Key == i.Key.Agent && m.Released.IsZero() })
+		switch {
+		case at < 0:
+			e = escalate.Recovered{How: "one of them works again, the others follow"}
+		case !slices.Equal(r.fleet.Masses[at].Members, i.Facts.Members):
+			f := i.Facts
+			f.Members = r.fleet.Masses[at].Members
+			e = escalate.Changed{Facts: f}
+		default:
+			continue
 		}
+		errs = append(errs, r.tell(ctx, r.agentOf(i), i, e, nil))
 	}
 	return errors.Join(errs...)
 }

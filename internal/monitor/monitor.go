@@ -129,7 +129,9 @@ func (m *Monitor) Run(ctx context.Context) error {
 	pause := min(m.opts.Interval, lookEvery)
 	var next time.Time // of the next cycle
 	for {
+		begin := time.Now()
 		s, err := m.look(ctx)
+		took := time.Since(begin)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -141,7 +143,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 			m.report(ctx, s)
 			next = t.Add(m.opts.Interval - pause/2) // looks may come a little early or late
 		}
-		if !m.wait(ctx.Done(), pause) {
+		if !m.wait(ctx.Done(), pause, took) {
 			return nil
 		}
 	}

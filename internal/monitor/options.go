@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/notify"
 	"github.com/outlive-mcp/outlive/internal/process"
 )
@@ -88,6 +89,7 @@ type Options struct {
 	processes  processes
 	checkpoint func(step string)
 	deaf       bool // no event asks for a look, only the clock
+	evidence   func(*agent) (diagnose.Evidence, finding)
 }
 
 // defaultCommand is S4's.

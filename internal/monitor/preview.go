@@ -97,6 +97,7 @@ func (r *round) finding(c *examined) Finding {
 		Evidence: c.redacted(r.opts), Policy: c.expect, Verdict: c.verdict, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
 		Process: c.body.process, Session: c.body.session, Acts: acts(r.recoveries[c.Key]), Incidents: r.open(c.Key), Stopped: c.sight.Stopped,
 	}
+	f.Trace = diagnose.Explain(f.Evidence, c.expect)
 	if c.Declared == nil {
 		f.Action = d.S4Action()
 	} else if f.Action = string(d.Rung); d.Rung == remedy.Nothing {

@@ -2,16 +2,75 @@ package monitor
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/diagnose"
+	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/hooks"
+	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/process"
 )
 
+// rememberProject keeps who wrote the latest heartbeat, and since when one is of the future.
+func (r *round) rememberProject(c *examined, s *sight) {
+	p := c.Entry
+	beaten := s.Entry.Heartbeat != p.Heartbeat
+	s.Entry = p
+	s.Identity = r.identify(p, s.Identity, beaten)
+	s.Stopped = s.Stopped && !beaten && c.evidence.Process.Life != diagnose.Alive
+	if at, err := piv.ParseTime(p.Heartbeat); err != nil || !at.After(r.now.Wall) {
+		s.Ahead, s.AheadSince = "", time.Time{}
+	} else if s.Ahead != p.Heartbeat {
+		s.Ahead, s.AheadSince = p.Heartbeat, r.now.Wall.Round(0)
+	}
+}
+
+// identify is the process that wrote the latest heartbeat, once and for all: later another one may get its number.
+func (r *round) identify(p piv.Project, was process.Identity, beaten bool) process.Identity {
+	at, err := piv.ParseTime(p.Heartbeat)
+	if p.PID == 0 || err != nil || !beaten && was.PID == p.PID {
+		return was
+	}
+	proc, err := r.opts.processes.Look(p.PID)
+	if err != nil || r.now.Wall.Add(-proc.Age).After(at.Add(nearDeath)) {
+		return was
+	}
+	return proc.Identity
+}
+
+// sinceJitter is how far two answers to "since when" may lie apart and still mean the same moment.
+const sinceJitter = time.Minute
+
+// rememberTrouble keeps since when something is wrong, so that it stays the same while it goes on.
+func (r *round) rememberTrouble(c *examined, s *sight) {
+	if c.verdict.Well() && c.verdict.Class != diagnose.APIBackoff {
+		s.Trouble = trouble{}
+		return
+	}
+	t := trouble{Class: string(c.verdict.Class), Since: r.now.Wall.Add(-time.Duration(c.verdict.Since)).Round(0)}
+	if c.launch != nil {
+		t.Start = c.launch.ID
+	}
+	if c.verdict.Hold > 0 {
+		t.Until = r.now.Wall.Add(time.Duration(c.verdict.Hold)).Round(0)
+	}
+	if old := s.Trouble; old.Class == t.Class && old.Start == t.Start {
+		t.Since = old.Since
+		if d := t.Until.Sub(old.Until); d.Abs() < sinceJitter {
+			t.Until = old.Until
+		}
+	}
+	s.Trouble = t
+}
+
 // rememberAgent keeps what the next look at a declared agent wants to know of this one.
 func (r *round) rememberAgent(c *examined, s *sight) {
+	if !s.Declared {
+		s.Since = r.now.Wall.Round(0)
+	}
 	s.Declared, s.Entry = true, c.Entry
 	s.Phase = c.body.phase
 	if c.body.session != "" {
@@ -123,7 +182,7 @@ func (r *round) agentOfHook(e hooks.Event) *agent {
 			return a
 		case mine:
 			byProcess = a
-		case a.ownsDirectory() && within(e.Dir, a.Path) && (byPlace == nil || len(a.Path) > len(byPlace.Path)):
+		case a.ownsDirectory() && r.sources.within(e.Dir, a.Path) && (byPlace == nil || len(a.Path) > len(byPlace.Path)):
 			byPlace = a
 		}
 	}
@@ -131,4 +190,28 @@ func (r *round) agentOfHook(e hooks.Event) *agent {
 		return byProcess
 	}
 	return byPlace
+}
+
+// dropRemoved ends what there is of agents that their owner has taken out of a registry of version 2.
+func (r *round) dropRemoved(ctx context.Context) error {
+	if !r.page.declared() {
+		return nil
+	}
+	there := map[string]bool{registryKey: true}
+	for _, a := range r.page.Agents {
+		there[a.Key] = true
+	}
+	var errs []error
+	for _, i := range r.incidents {
+		if !there[i.Key.Agent] && i.Key.Class != escalate.Mass && i.State != escalate.Resolved {
+			errs = append(errs, r.tell(ctx, r.agentOf(i), i, escalate.Gone{Why: "it is no longer in the registry"}, nil))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.sights)) {
+		if !there[key] && r.sights[key].Declared {
+			delete(r.sights, key)
+			errs = append(errs, r.store.dropSight(ctx, key))
+		}
+	}
+	return errors.Join(errs...)
 }

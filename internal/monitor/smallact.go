@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/process"
 	"github.com/outlive-mcp/outlive/internal/remedy"
 )
@@ -20,15 +19,21 @@ const nudgeTime = 20 * time.Second
 
 // small does what replaces no process: a word, a signal, the end of a tool. What only waits is done by being written down.
 func (r *round) small(ctx context.Context, rec *recovery) error {
+	if !rec.Act.Rung.Acts() {
+		return r.step(ctx, rec, completed)
+	}
+	if err := r.step(ctx, rec, doing); err != nil {
+		return err
+	}
 	var err error
 	outcome := ""
 	switch rec.Act.Rung {
 	case remedy.Nudge:
-		outcome, err = "the agent was told to go on", r.nudge(ctx, rec)
+		outcome, err = said, r.nudge(ctx, rec)
 	case remedy.Interrupt:
 		outcome, err = "the agent was interrupted", r.opts.processes.Interrupt(rec.Target.Leaders[0])
 	case remedy.KillTool:
-		outcome, err = fmt.Sprintf("%d processes of the tool were ended", len(rec.Target.Leaders)), r.opts.processes.Stop(ctx, rec.Target)
+		outcome, err = fmt.Sprintf("%d processes of the tool were ended", len(rec.Target.Leaders)), r.endTool(ctx, rec)
 	}
 	if ctx.Err() != nil {
 		return nil // the next run ends it
@@ -40,12 +45,18 @@ func (r *round) small(ctx context.Context, rec *recovery) error {
 	if err != nil {
 		outcome = "failed: " + err.Error() // the next rung is tried when this one has had its time
 	}
+	rec.Outcome = r.opts.redact(outcome)
 	return r.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
-		if outcome == "" {
-			return nil
-		}
-		return journal(ctx, tx, rec.entry(rec.action(), outcome))
+		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
 	})
+}
+
+// endTool ends the processes of the open tool.
+func (r *round) endTool(ctx context.Context, rec *recovery) error {
+	if len(rec.Target.Leaders) == 0 {
+		return errors.New("no process of the tool is known")
+	}
+	return r.opts.processes.Stop(ctx, rec.Target)
 }
 
 // nudge runs the command that hands a text to the agent's session.
@@ -98,12 +109,11 @@ func (r *round) agentCameBack(ctx context.Context, rec *recovery) string {
 		if a.Key != rec.Agent {
 			continue
 		}
-		if err := r.sources.refresh(ctx, r, []agent{a}); err != nil {
+		if err := r.refresh(ctx); err != nil {
 			return err.Error()
 		}
-		k := r.known(a)
-		e, found := r.setting.gather(a, k)
-		v := diagnose.Classify(e, a.expect)
+		c := r.look1(a)
+		v, found := c.verdict, c.body
 		switch {
 		case string(v.Class) != rec.Act.Class:
 			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)

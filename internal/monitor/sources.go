@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agentrun"
@@ -29,9 +30,12 @@ type sources struct {
 	procs  processes
 
 	table    []process.Entry
-	entries  map[int]process.Entry // the same by number
-	children map[int][]int         // and by parent
-	programs map[process.Identity]program // that run, by identity: their command lines do not change
+	entries  map[int]process.Entry        // the same by number
+	children map[int][]int                // and by parent
+	programs map[process.Identity]program // that run, by identity
+	clis     []process.Identity           // of these, the agents' CLIs
+	real     map[string]string            // directories without links
+	looks    int
 
 	beats    map[string]heartbeat.Observation
 	broken   map[string]string // agent: why its heartbeat cannot be read
@@ -48,10 +52,23 @@ const sessionsSince = 48 * time.Hour
 type program struct {
 	kind vendors.Kind // "": none of the agents' CLIs
 	dir  string
+	at   time.Time // when that was looked at
+}
+
+// A process may still become another program: a shell that starts one in its own place keeps its number.
+const (
+	settled = 30 * time.Second // until then it is looked at each time,
+	again   = time.Minute      // and then so often
+)
+
+// due reports whether what a process is has to be looked at once more.
+func (p program) due(e process.Entry, now time.Time) bool {
+	return p.kind == "" && (e.Age < settled || now.Sub(p.at).Abs() >= again)
 }
 
 // refresh reads everything that declared agents show. What cannot be read is no evidence, and says so in the error.
 func (s *sources) refresh(ctx context.Context, r *round, agents []agent) error {
+	s.looks++
 	s.lookAtProcesses()
 	known := s.recognise(r.now.Wall)
 	var errs []error
@@ -94,29 +111,37 @@ func (s *sources) lookAtProcesses() {
 	}
 }
 
-// recognise finds the agents' CLIs among all processes. A command line is read once.
+// recognise finds the agents' CLIs among all processes.
 func (s *sources) recognise(now time.Time) []vendors.Process {
-	programs := map[process.Identity]program{}
+	programs := make(map[process.Identity]program, len(s.table))
+	s.clis = s.clis[:0]
 	var found []vendors.Process
 	for _, e := range s.table {
 		p, known := s.programs[e.Identity]
-		if !known {
-			if args := s.procs.Args(e.PID); len(args) > 0 {
-				p.kind, _ = vendors.Recognise(args, "")
-			}
-			if p.kind != "" {
-				if proc, err := s.procs.Look(e.PID); err == nil {
-					p.dir = proc.Dir
-				}
-			}
+		if !known || p.due(e, now) {
+			p = s.programOf(e.PID)
+			p.at = now
 		}
 		programs[e.Identity] = p
 		if p.kind != "" {
+			s.clis = append(s.clis, e.Identity)
 			found = append(found, vendors.Process{Kind: p.kind, PID: e.PID, Start: e.Start, Began: now.Add(-e.Age), Dir: p.dir})
 		}
 	}
 	s.programs = programs
 	return found
+}
+
+func (s *sources) programOf(pid int) (p program) {
+	if args := s.procs.Args(pid); len(args) > 0 {
+		p.kind, _ = vendors.Recognise(args, "")
+	}
+	if p.kind != "" {
+		if proc, err := s.procs.Look(pid); err == nil {
+			p.dir = proc.Dir
+		}
+	}
+	return p
 }
 
 // readBeat takes the youngest of an agent's signs of life, whatever they came as. A file that cannot be read leaves the
@@ -145,6 +170,32 @@ func (s *sources) readRun(name string) {
 		return
 	}
 	s.runs[name] = report
+}
+
+// resolveEvery is at how many looks links in the agents' directories are followed anew.
+const resolveEvery = 64
+
+// within reports whether a directory is an agent's or below it, which may be written with links: a process knows its own
+// only without.
+func (s *sources) within(dir, place string) bool {
+	if s.real == nil || s.looks%resolveEvery == 0 && s.looks > 0 {
+		s.real, s.looks = map[string]string{}, 0
+	}
+	real, known := s.real[place]
+	if !known {
+		real = filepath.Clean(place)
+		if resolved, err := filepath.EvalSymlinks(place); err == nil {
+			real = resolved
+		}
+		s.real[place] = real
+	}
+	return inside(dir, filepath.Clean(place)) || inside(dir, real)
+}
+
+// inside compares clean paths.
+func inside(dir, place string) bool {
+	rest, below := strings.CutPrefix(dir, place)
+	return below && place != "" && (rest == "" || rest[0] == filepath.Separator || place[len(place)-1] == filepath.Separator)
 }
 
 // descendants are the processes below one, without it; of one that is not known, none.

@@ -13,16 +13,16 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/escalate"
+	"github.com/outlive-mcp/outlive/internal/hooks"
 	"github.com/outlive-mcp/outlive/internal/notify"
 )
 
 // tellers are the channels with whoever carries messages to them, and answers back.
 type tellers struct {
-	names   string // of the channels and their addresses, to see whether they are others now
-	outbox  *notify.Outbox
-	updates []*notify.Updates
-	stop    context.CancelFunc // ends whoever carries; nil: nobody does yet
-	done    sync.WaitGroup
+	names  string // of the channels and their addresses, to see whether they are others now
+	outbox *notify.Outbox
+	stop   context.CancelFunc // ends whoever carries; nil: nobody does yet
+	done   sync.WaitGroup
 }
 
 // openTellers opens the channels that a registry names, besides S4's.
@@ -52,12 +52,12 @@ func (m *Monitor) openTellers(ctx context.Context, p *page) error {
 		}
 	}
 	running := m.tellers.stop != nil
-	m.closeTellers()
+	m.closeTellers() // before another outbox takes what they were sending for unfinished
 	outbox, err := notify.NewOutbox(ctx, m.store.db, channels, m.opts.Logger)
-	if err != nil {
-		return errors.Join(append(errs, err)...)
+	if err == nil {
+		m.tellers.names, m.tellers.outbox = signature, outbox
 	}
-	m.tellers.names, m.tellers.outbox = signature, outbox
+	errs = append(errs, err)
 	if running {
 		m.carry(ctx)
 	}
@@ -182,10 +182,20 @@ func (a *answers) Press(ctx context.Context, tx *sql.Tx, p notify.Press) (string
 	if nonce == anyNonce {
 		nonce = ""
 	}
+	answers := escalate.Verb(p.Callback.Verb) == escalate.Allow || escalate.Verb(p.Callback.Verb) == escalate.Deny
+	if answers && nonce == i.Nonce && i.Facts.Request != "" && !a.m.waits(i.Facts.Request) {
+		return "The agent does not wait for this any more", nil
+	}
 	_, answer, err := a.m.stepIncident(ctx, tx, i, escalate.Pressed{
 		Verb: escalate.Verb(p.Callback.Verb), Nonce: nonce, By: p.Name, Next: newNonce(),
 	}, a.m.policyNow(i), time.Now())
 	return answer, err
+}
+
+// waits reports whether a request for a permission is still open. What cannot be read is found out by whoever answers it.
+func (m *Monitor) waits(request string) bool {
+	open, err := hooks.Requests(hooks.Dir(m.opts.Home))
+	return err != nil || slices.ContainsFunc(open, func(q hooks.Request) bool { return q.ID == request })
 }
 
 // Reply implements [notify.Applier]: what is replied to an incident's message is said to the agent.
@@ -247,6 +257,12 @@ func (r *round) deliveriesOf(ctx context.Context, i escalate.Incident, errs *[]e
 	}, i.ID, "incident/"+i.ID+"/%")
 	if err != nil {
 		*errs = append(*errs, err)
+	}
+	open := r.tellers.outbox.Channels()
+	for _, name := range i.Channels {
+		if !slices.Contains(open, name) && !slices.Contains(i.Failing, name) {
+			events = append(events, escalate.Failed{Channel: name}) // it could not be opened
+		}
 	}
 	for _, d := range list {
 		failing := slices.Contains(i.Failing, d.channel)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/escalate"
@@ -22,6 +23,9 @@ func (r *round) treat(ctx context.Context, c *examined) error {
 	}
 	if c.verdict.Stall != diagnose.NoStall {
 		r.summary.Stalled++
+	}
+	if err := r.endWaits(ctx, c); err != nil {
+		return err
 	}
 	d := r.decide(c)
 	r.fleet = r.fleet.Note(c.problem, d, r.now.Wall)
@@ -39,7 +43,25 @@ func (r *round) treat(ctx context.Context, c *examined) error {
 }
 
 func (r *round) decide(c *examined) remedy.Decision {
-	return remedy.Decide(c.problem, r.history(c), c.recovery, c.capabilities(), r.fleet, r.now.Wall)
+	can := r.capabilities(c)
+	if c.Declared != nil && !c.verdict.MayKill() && c.underWay() {
+		can.KillTool, can.Resume, can.Restart, can.Fresh = false, false, false, false
+		can.Interrupt = can.Interrupt && c.verdict.Class == diagnose.BudgetExceeded // which is what its owner wants
+	}
+	return remedy.Decide(c.problem, r.history(c), c.recovery, can, r.fleet, r.now.Wall)
+}
+
+// underWay reports whether the agent may be in the middle of something. Of a verdict that is no reason to end anything,
+// only a dead process, and one whose turns are all over, is replaced: at a limit that has been lifted nobody goes on.
+func (c *examined) underWay() bool {
+	if c.evidence.Process.Life == diagnose.Dead {
+		return false
+	}
+	over := len(c.evidence.Sessions) > 0
+	for _, s := range c.evidence.Sessions {
+		over = over && (s.Ended || s.Status == diagnose.IdleStatus)
+	}
+	return !over
 }
 
 // history is what was done about an agent before.
@@ -54,26 +76,67 @@ func (r *round) history(c *examined) remedy.History {
 }
 
 // capabilities are what can be done with the agent now.
-func (c *examined) capabilities() remedy.Capabilities {
+func (r *round) capabilities(c *examined) remedy.Capabilities {
 	if c.Declared == nil {
 		return remedy.S4Capabilities()
 	}
 	s := c.Declared.Start
 	known := c.body.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
 	return remedy.Capabilities{
-		Nudge: len(s.Nudge) > 0, Ask: c.body.request != "",
+		Nudge: len(s.Nudge) > 0, Ask: r.canAsk(c),
 		KillTool: known && !c.body.tool.IsZero(), Interrupt: known,
 		Resume:  len(s.Resume) > 0 && (c.body.session != "" || !wants(s.Resume, "session")),
 		Restart: len(s.Cmd) > 0, Fresh: wants(s.Cmd, "text"),
 	}
 }
 
+// canAsk reports whether what the agent asks can be put to a human, and the answer to the agent: a button answers a
+// request for a permission, and a reply is handed to the session.
+func (r *round) canAsk(c *examined) bool {
+	reply := c.verdict.Class == diagnose.WaitingQuestion && len(c.Declared.Start.Nudge) > 0
+	return (reply || c.body.request != "") && len(r.policyOf(c.agent).Tiers) > 0
+}
+
+// unwatched are the classes of agents that nobody wants to be told of.
+var unwatched = []diagnose.Class{diagnose.NotWatched, diagnose.Paused, diagnose.Complete}
+
+// waits are the classes of agents that wait for an answer.
+var waits = []diagnose.Class{diagnose.WaitingPermission, diagnose.WaitingQuestion}
+
+// endWaits ends the incidents of a declared agent that has waited for an answer, and is in other trouble now: nobody shall
+// answer what nobody asks any more.
+func (r *round) endWaits(ctx context.Context, c *examined) error {
+	if c.Declared == nil || c.verdict.Stall == diagnose.Blind {
+		return nil
+	}
+	for _, i := range r.open(c.Key) {
+		if i.Key.Class == c.problem.Class || !slices.Contains(waits, diagnose.Class(i.Key.Class)) {
+			continue
+		}
+		gone := escalate.Gone{Why: "it waits no longer, it is " + c.problem.Class + " now"}
+		if err := r.tell(ctx, c.agent, i, gone, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // shown are the classes that say that an agent does its work: only they end an incident, and count as recovered.
 var shown = []diagnose.Class{diagnose.Healthy, diagnose.AtWork, diagnose.Idle, diagnose.Done}
 
+// works reports whether the agent shows that it does its work. One that shows nothing but its process has done so when it
+// has lived for a while.
+func (c *examined) works() bool {
+	if c.sight.Stopped {
+		return false
+	}
+	alone := c.Declared != nil && c.verdict.Class == diagnose.Unobserved && time.Duration(c.evidence.Process.Age) > c.recovery.Verify[remedy.Restart]
+	return alone || slices.Contains(shown, c.verdict.Class)
+}
+
 // well ends what is over: the agent works again, or nobody wants it to.
 func (r *round) well(ctx context.Context, c *examined) error {
-	works := slices.Contains(shown, c.verdict.Class)
+	works := c.works()
 	if works {
 		if held(r.fleet, c.Key) { // by itself, or by what was done: the others may follow
 			r.fleet = r.fleet.Recovered(c.Key, r.now.Wall)
@@ -82,7 +145,7 @@ func (r *round) well(ctx context.Context, c *examined) error {
 			return err
 		}
 	}
-	if !works && c.evidence.Watched && c.verdict.Class != diagnose.Complete {
+	if !works && !c.sight.Stopped && !slices.Contains(unwatched, c.verdict.Class) {
 		return nil // it has not shown anything yet
 	}
 	open := r.open(c.Key)
@@ -152,7 +215,7 @@ func (r *round) mendRegistry(ctx context.Context) error {
 		return errors.Join(r.saveRegistry(ctx), r.closeRegistryIncident(ctx))
 	}
 	if news {
-		r.opts.Logger.Error("the registry cannot be used", slog.String("reason", r.page.Lost))
+		r.opts.Logger.Error("the registry cannot be used", slog.String("reason", r.opts.redact(r.page.Lost)))
 	}
 	taken := "the last good copy is used"
 	keep := r.page.Broken != nil && !r.page.declared()

@@ -30,7 +30,7 @@ func (r *round) fail(ctx context.Context, rec *recovery, why string) error {
 		Details: r.opts.redact(why + "; " + rec.Details), Action: rec.action() + " failed", Used: rec.Used + 1, Max: rec.Max,
 	}
 	entry := rec.entry(rec.action()+", escalate", "")
-	entry.Details = fmt.Sprintf("[%s %s] %s; %s", rec.Rule, rec.Act.Class, why, rec.Details)
+	entry.Details = fmt.Sprintf("[%s %s] %s; %s", rec.Rule, rec.Act.Class, r.opts.redact(why), rec.Details)
 	return r.raise(ctx, a, key, f, entry, func(tx *sql.Tx) error {
 		return setRecovery(ctx, tx, rec, failed)
 	})
@@ -47,7 +47,7 @@ func (r *round) tellOfRegistry(ctx context.Context, taken string) error {
 		Details: r.opts.redact(r.page.Lost), Action: taken,
 	}
 	entry := piv.Intervention{
-		Time: r.now.Wall, Project: "registry", Phase: piv.NoPhase, Stall: stall, Action: "escalate", Details: "[R1 registry] " + r.page.Lost,
+		Time: r.now.Wall, Project: "registry", Phase: piv.NoPhase, Stall: stall, Action: "escalate", Details: "[R1 registry] " + r.opts.redact(r.page.Lost),
 	}
 	key := escalate.Key{Agent: registryKey, Class: stall}
 	return r.raise(ctx, r.agentOf(escalate.Incident{Key: key, Facts: f}), key, f, entry, nil)

@@ -16,8 +16,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/process"
 )
 
-// wakeGap is the least time between two looks that something has asked for.
-const wakeGap = 300 * time.Millisecond
+// wakeGap is the least time between two looks that something has asked for, or as many times as long as the last one
+// took: agents that write all the time must not make us look all the time.
+const (
+	wakeGap  = 300 * time.Millisecond
+	wakeRest = 20
+)
 
 // alarms are what asks for a look before it is time: the end of a process, a file of an agent, a hook, a wish.
 type alarms struct {
@@ -90,8 +94,9 @@ func (m *Monitor) closeAlarms() error {
 }
 
 // wait returns when it is time for the next look: at the latest after the pause, and sooner when something has happened.
+// took is how long the last look has taken.
 // It is false when the monitor is to end.
-func (m *Monitor) wait(done <-chan struct{}, pause time.Duration) bool {
+func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	var ended <-chan struct{}
@@ -114,7 +119,7 @@ func (m *Monitor) wait(done <-chan struct{}, pause time.Duration) bool {
 	case <-lost: // some were lost, so something has happened
 	}
 	// Whatever comes with it is seen by the same look.
-	gap := time.NewTimer(min(wakeGap, pause))
+	gap := time.NewTimer(min(max(wakeGap, wakeRest*took), pause))
 	defer gap.Stop()
 	for {
 		select {

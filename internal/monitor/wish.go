@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/hooks"
+	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/remedy"
 )
 
@@ -19,7 +20,6 @@ import (
 const (
 	verbSay    = "say"    // give the agent a text
 	verbReset  = "reset"  // give all budgets back
-	verbUnack  = "unack"  // take an acknowledgement back
 	verbResume = "resume" // as the button
 )
 
@@ -50,23 +50,46 @@ func (r *round) grant(ctx context.Context) error {
 			}
 			answer = "failed: " + err.Error()
 		}
+		r.opts.checkpoint("granted")
 		r.opts.Logger.Info("somebody has wished something", slog.String("agent", w.Agent), slog.String("verb", w.Verb), slog.String("by", w.By), slog.String("outcome", answer))
-		errs = append(errs, r.do(ctx, func(tx *sql.Tx) error { return closeWish(ctx, tx, w.ID, answer, r.now.Wall) }))
+		errs = append(errs, r.do(ctx, func(tx *sql.Tx) error {
+			return errors.Join(r.undelivered(ctx, tx, w, answer), closeWish(ctx, tx, w.ID, answer, r.now.Wall))
+		}))
 	}
 	return errors.Join(errs...)
 }
+
+// undelivered tells people where they have replied that the agent did not get what they said.
+func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w wish, answer string) error {
+	if w.Verb != verbSay || w.Target == "" || answer == said {
+		return nil
+	}
+	i, err := loadIncident(ctx, tx, w.Target)
+	if err != nil || i.ID == "" {
+		return err
+	}
+	text := escalate.Message{Title: r.opts.redact(i.Facts.Name + " did not get your answer: " + answer)}
+	return r.put(ctx, tx, escalate.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", i.Channels, text, false)
+}
+
+// said is the outcome of a word that the agent was given.
+const said = "the agent was given the text"
 
 func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error) {
 	switch w.Verb {
 	case string(escalate.Allow), string(escalate.Deny):
 		return r.decideRequest(ctx, w)
-	case string(escalate.Ack), string(escalate.Snooze), verbUnack:
+	case string(escalate.Ack), string(escalate.Snooze):
 		return r.acknowledge(ctx, w)
 	case verbReset:
 		s := r.sights[w.Agent]
 		s.Reset = r.now.Wall.Round(0)
-		r.sights[w.Agent] = s
-		return "all budgets are given back", r.store.setSight(ctx, w.Agent, s)
+		return "all budgets are given back", r.setSight(ctx, w.Agent, s)
+	}
+	for _, rec := range r.recoveries[w.Agent] {
+		if rec.Wish == w.ID { // a kill came between, and reconcile has brought it to its end
+			return rec.answer(), nil
+		}
 	}
 	for _, a := range r.page.Agents {
 		if a.Key == w.Agent {
@@ -78,12 +101,15 @@ func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error)
 
 // grantAct is a wish that something is done to the agent now. Budgets and ladders are for machines.
 func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
-	c := r.look1(ctx, a)
+	if a.Declared == nil {
+		a.Entry.Status = piv.Running // whatever the registry calls it: what there is of it has to be found
+	}
+	c := r.look1(a)
 	rungs := map[string]remedy.Rung{
 		string(escalate.Restart): remedy.Restart, verbResume: remedy.Resume, verbSay: remedy.Nudge, string(escalate.Stop): "stop",
 	}
 	rung, known := rungs[w.Verb]
-	can := c.capabilities()
+	can := r.capabilities(c)
 	switch {
 	case !known:
 		return "nobody knows how to " + w.Verb, nil
@@ -94,36 +120,43 @@ func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
 	}
 	rec := &recovery{
 		Agent: c.Key, Step: begun, Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
-		By: w.By, Run: newRun(),
+		Wish: w.ID, By: w.By, Text: w.Text, Run: newRun(),
 		Act: remedy.Act{
 			Agent: c.Key, At: r.now.Wall.Round(0), Rung: rung, Class: string(c.verdict.Class), Stall: string(c.verdict.Stall),
 			Phase: c.body.phase, Since: r.now.Wall, Sequence: c.sight.Sequence, Deadline: r.now.Wall.Add(c.recovery.Verify[rung]),
 		},
 	}
-	c.equip(rec, r.opts)
-	if w.Text != "" {
-		rec.Command = fill(c.Declared.Start.Nudge, map[string]string{"text": w.Text, "session": c.body.session})
-	}
-	if err := r.store.addRecovery(ctx, rec); err != nil {
+	r.equip(c, rec)
+	if err := r.writeDown(ctx, rec); err != nil {
 		return "", err
 	}
-	r.recoveries[c.Key] = append(r.recoveries[c.Key], *rec)
-	r.opts.checkpoint("begun")
 	if err := r.advance(ctx, rec); err != nil {
 		return "", err
 	}
-	return string(rec.Step), nil
+	return rec.answer(), nil
+}
+
+// answer is what became of a person's wish.
+func (rec *recovery) answer() string {
+	if rec.Outcome != "" {
+		return rec.Outcome
+	}
+	return string(rec.Step)
 }
 
 // stop ends the agent, and nothing is done about it until it works again.
 func (r *round) stop(ctx context.Context, c *examined, w wish) (string, error) {
+	if t := c.body.target; len(t.Leaders) == 0 && len(t.Runs) == 0 {
+		return "nothing is done: nobody knows its process", nil
+	}
 	if err := r.opts.processes.Stop(ctx, c.body.target); err != nil {
 		return "", err
 	}
+	r.acted = true
+	r.opts.checkpoint("ended")
 	s := r.sights[c.Key]
 	s.Stopped = true
-	r.sights[c.Key] = s
-	errs := []error{r.store.setSight(ctx, c.Key, s)}
+	errs := []error{r.setSight(ctx, c.Key, s)}
 	for _, i := range r.open(c.Key) {
 		errs = append(errs, r.tell(ctx, c.agent, i, escalate.Gone{Why: "stopped by " + w.By}, nil))
 	}
@@ -150,7 +183,10 @@ func (r *round) decideRequest(ctx context.Context, w wish) (string, error) {
 	case err != nil:
 		return "", err
 	}
-	return w.Verb, nil
+	// Its CLI does not say that it goes on before the tool has ended.
+	s := r.sights[w.Agent]
+	s.Asks = hookState{}
+	return w.Verb, r.setSight(ctx, w.Agent, s)
 }
 
 // acknowledge is the command line's way to press a button.
@@ -173,7 +209,7 @@ func (r *round) acknowledge(ctx context.Context, w wish) (string, error) {
 func newRun() string { return rand.Text() }
 
 // look1 looks at one agent by itself.
-func (r *round) look1(ctx context.Context, a agent) *examined {
+func (r *round) look1(a agent) *examined {
 	c := &examined{agent: a, known: r.known(a)}
 	r.gather(c)
 	c.problem = r.problem(c)

@@ -36,6 +36,7 @@ type world struct {
 	started  []process.Launch
 	said     []string // to the human
 	shown    []notify.Message
+	blind    bool // the table of processes cannot be read
 	parents  map[int]int
 	args     map[int][]string
 	used     map[int]time.Duration
@@ -139,6 +140,9 @@ func (w *world) Update(_ context.Context, ref string, m notify.Message) error {
 
 func (w *world) All() []process.Entry {
 	var all []process.Entry
+	if w.blind {
+		return nil
+	}
 	for _, pid := range slices.Sorted(maps.Keys(w.living)) {
 		p := w.living[pid]
 		all = append(all, process.Entry{Identity: p.Identity, Parent: w.parents[pid], Age: p.Age, CPU: w.used[pid]})
