@@ -8,6 +8,5 @@ func (a *agent) take(status *unix.WaitStatus) (int, error) {
 	pid, err := unix.Wait4(a.pid, status, unix.WUNTRACED, nil)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.gone = pid == a.pid && !status.Stopped()
-	return pid, err
+	return a.taken(pid, *status), err
 }

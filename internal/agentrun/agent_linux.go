@@ -11,6 +11,5 @@ func (a *agent) take(status *unix.WaitStatus) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	pid, err := unix.Wait4(a.pid, status, unix.WUNTRACED|unix.WNOHANG, nil)
-	a.gone = pid == a.pid && !status.Stopped()
-	return pid, err
+	return a.taken(pid, *status), err
 }

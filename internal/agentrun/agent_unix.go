@@ -19,6 +19,7 @@ type agent struct {
 
 	mu   sync.Mutex
 	gone bool // it was waited for: its number is not its own any more
+	ours bool // its next stop is our doing
 }
 
 // startAgent starts the agent's process, in a group of its own if it is to be alone.
@@ -62,6 +63,36 @@ func (a *agent) lost() {
 	a.mu.Lock()
 	a.gone = true
 	a.mu.Unlock()
+}
+
+// taken takes note of what wait4 has said, while signals wait. It returns 0 when there is nothing to report.
+func (a *agent) taken(pid int, status unix.WaitStatus) int {
+	switch {
+	case pid != a.pid:
+		return 0
+	case !status.Stopped():
+		a.gone = true
+	case a.ours:
+		a.ours = false
+		return 0
+	}
+	return pid
+}
+
+// stop stops the agent, which is no event then.
+func (a *agent) stop() {
+	a.mu.Lock()
+	a.ours = true
+	a.mu.Unlock()
+	a.signal(unix.SIGSTOP)
+}
+
+// goOn continues it.
+func (a *agent) goOn() {
+	a.mu.Lock()
+	a.ours = false
+	a.mu.Unlock()
+	a.signal(unix.SIGCONT)
 }
 
 // signal sends a signal to the agent's group, or to the agent alone when its group is ours.

@@ -3,6 +3,7 @@ package agentrun
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -123,11 +124,12 @@ func (w *wrapper) start() (err error) {
 	if w.streams, err = open(w.o, cmd, w.seen); err != nil {
 		return err
 	}
+	at := time.Now()
 	if w.agent, err = startAgent(cmd, w.streams.alone); err != nil {
 		w.streams.abandon()
 		return err
 	}
-	w.seen.started(w.agent.pid)
+	w.seen.started(w.agent.pid, at)
 	w.recorder = record(w.seen, func(r Report) error { return write(w.path, r) })
 	w.streams.run()
 	return nil
@@ -178,11 +180,11 @@ func (w *wrapper) wait() Exit {
 
 // finish passes on what is still to come, and closes everything.
 func (w *wrapper) finish(exit Exit) error {
-	undo := ""
-	if exit.Signal != "" {
-		undo = w.seen.left()
+	w.streams.drain()
+	if w.streams.terminal != nil && exit.Signal != "" {
+		_, _ = io.WriteString(w.o.Out, w.seen.left()) // a terminal that has gone needs no setting back
 	}
-	w.streams.finish(undo)
+	w.streams.terminal.close()
 	w.closeListener()
 	if err := w.recorder.close(); err != nil {
 		return fmt.Errorf("agent %s has ended, but its report could not be written: %w", w.o.Agent, err)

@@ -13,8 +13,8 @@ const (
 	lastCount = 16       // lines told: a dialog with its question and its choices
 	lineWidth = 300      // bytes of a line told
 	pipeWidth = 400      // characters of a line of an output that is no terminal
-	mostRows  = 500
-	mostCols  = 1000
+	mostRows  = 200
+	mostCols  = 400
 )
 
 // lastLines is what a person would see at the end of an output: tail is drawn on a screen of rows and cols characters, and
@@ -113,13 +113,24 @@ func (s *screen) scroll(first, n int) {
 	}
 	rows := s.cells[first : s.bottom+1]
 	up := n > 0
-	for range min(max(n, -n), len(rows)) {
+	if n = max(n, -n); n >= len(rows) {
+		for i := range rows {
+			s.clear(first+i, 0, len(rows[i]))
+		}
+		return
+	}
+	for range n {
+		last := len(rows) - 1
 		if up {
+			row := rows[0]
 			copy(rows, rows[1:])
-			rows[len(rows)-1] = blank(len(s.cells[0]))
+			rows[last] = row
+			s.clear(s.bottom, 0, len(row))
 		} else {
+			row := rows[last]
 			copy(rows[1:], rows)
-			rows[0] = blank(len(s.cells[0]))
+			rows[0] = row
+			s.clear(first, 0, len(row))
 		}
 	}
 }
@@ -206,7 +217,7 @@ func (s *screen) control(text string, final byte) {
 		if err != nil || n < 0 || n == 0 && missing == 1 {
 			return missing
 		}
-		return min(n, mostCols)
+		return min(n, mostCols+1)
 	}
 	if s.travel(final, arg) {
 		return

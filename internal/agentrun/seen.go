@@ -147,14 +147,14 @@ func (s *seen) notice(pid int, n heartbeat.Notice, now time.Time) {
 	s.poke()
 }
 
-// started takes which process the agent is.
-func (s *seen) started(pid int) {
+// started takes which process the agent is, and when it was started.
+func (s *seen) started(pid int, at time.Time) {
 	id := process.Identity{PID: pid, Boot: process.BootID()}
 	if p, err := (process.System{}).Look(pid); err == nil {
 		id = p.Identity
 	}
 	s.mu.Lock()
-	s.report.PID, s.report.Start, s.report.Boot, s.report.StartedAt = id.PID, id.Start, id.Boot, time.Now()
+	s.report.PID, s.report.Start, s.report.Boot, s.report.StartedAt = id.PID, id.Start, id.Boot, at
 	s.mu.Unlock()
 }
 

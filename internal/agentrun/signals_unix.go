@@ -7,9 +7,10 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // passed are the signals that are meant for the agent when they come to us.
@@ -32,10 +33,7 @@ func hear() chan os.Signal {
 
 // signal deals with a signal that has come to us.
 func (w *wrapper) signal(sig os.Signal) {
-	if !w.agent.group && slices.Contains(typed, sig) {
-		if sig == unix.SIGTSTP {
-			w.suspend()
-		}
+	if !w.agent.group && slices.Contains(typed, sig) && sig != unix.SIGTSTP {
 		return // the agent has had it from the terminal
 	}
 	switch sig {
@@ -43,11 +41,8 @@ func (w *wrapper) signal(sig os.Signal) {
 	case unix.SIGWINCH:
 		w.streams.terminal.resize()
 	case unix.SIGCONT: // somebody may have stopped us in a way that cannot be heard, and used the terminal meanwhile
-		w.streams.terminal.raw()
-		w.streams.terminal.resize()
-		w.agent.signal(unix.SIGCONT)
+		w.goOn()
 	case unix.SIGTSTP:
-		w.agent.signal(unix.SIGSTOP) // SIGTSTP would be lost on it: in its terminal there is no shell that could continue it
 		w.suspend()
 	default:
 		w.agent.signal(sig.(syscall.Signal))
@@ -57,30 +52,55 @@ func (w *wrapper) signal(sig os.Signal) {
 // agentStopped deals with an agent that was stopped. At a terminal we stop as well, so that the shell has it back; without
 // one, whoever has stopped the agent wanted just that.
 func (w *wrapper) agentStopped() {
-	if w.streams.terminal != nil {
-		w.suspend()
+	if w.streams.terminal != nil && controlled() {
+		w.stop()
 	}
 }
 
-// continueWait is how long the continuing that follows a stop may take to be heard.
-const continueWait = 200 * time.Millisecond
-
-// suspend stops our process group as a shell expects of a job, and returns after it was continued; the agent is continued
-// with it. Where there is no shell that could do that the system leaves us running, and the agent stays as it is.
+// suspend stops the agent and us. SIGTSTP would be lost on it: in its terminal there is no shell that could continue it.
 func (w *wrapper) suspend() {
-	w.streams.terminal.restore()
+	if controlled() {
+		w.agent.stop()
+		w.stop()
+	}
+}
+
+// stop stops our process group, as a shell expects of a job, and returns after it was continued.
+func (w *wrapper) stop() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, unix.SIGCONT)
 	defer signal.Stop(continued)
-	signal.Reset(unix.SIGTSTP)
-	_ = unix.Kill(0, unix.SIGTSTP)
-	timer := time.NewTimer(continueWait)
-	defer timer.Stop()
-	select {
-	case <-continued: // w.heard has it, too
-	case <-timer.C:
-	}
-	signal.Notify(w.heard, unix.SIGTSTP)
+	w.streams.terminal.restore()
+	// SIGTSTP would be lost on us: a Go program that has once heard it does not stop at it any more.
+	_ = unix.Kill(0, unix.SIGSTOP)
+	<-continued
+	w.goOn()
+}
+
+// goOn takes the terminal again, and has the agent go on.
+func (w *wrapper) goOn() {
 	w.streams.terminal.raw()
 	w.streams.terminal.resize()
+	w.agent.goOn()
+}
+
+// controlled reports whether a shell controls our group as a job: somebody outside of it, in our session, has started it.
+// The kernel calls a group without such a parent orphaned, and does not let a terminal stop it.
+func controlled() bool {
+	group := unix.Getpgrp()
+	session, err := unix.Getsid(0)
+	if err != nil {
+		return false
+	}
+	parents := map[int]int{}
+	for _, e := range (process.System{}).All() {
+		parents[e.PID] = e.Parent
+	}
+	for pid := os.Getppid(); pid > 1; pid = parents[pid] {
+		if of, err := unix.Getpgid(pid); err != nil || of != group {
+			theirs, err := unix.Getsid(pid)
+			return err == nil && theirs == session
+		}
+	}
+	return false
 }

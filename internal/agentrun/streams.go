@@ -2,7 +2,6 @@ package agentrun
 
 import (
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -121,8 +120,8 @@ func (s *streams) abandon() {
 	s.terminal.close()
 }
 
-// finish passes on what the agent has written before its end, sets the terminal back and writes undo to it.
-func (s *streams) finish(undo string) {
+// drain passes on what the agent has written before its end, and ends everything that reads.
+func (s *streams) drain() {
 	s.terminal.endInput()
 	endless := false
 	for _, p := range s.pumps {
@@ -144,10 +143,6 @@ func (s *streams) finish(undo string) {
 	}
 	for _, p := range s.pumps {
 		_ = p.from.Close()
-	}
-	if s.terminal != nil {
-		_, _ = io.WriteString(s.pumps[0].to, undo)
-		s.terminal.close()
 	}
 }
 

@@ -50,6 +50,9 @@ func sitDown(t *testing.T, r *testRun) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if master, err = pollable(master); err != nil { // closing it ends its reader
+		t.Fatal(err)
+	}
 	d := &desk{testRun: r, keyboard: master, slave: slave}
 	if err := pty.Setsize(slave, &pty.Winsize{Rows: 30, Cols: 90}); err != nil {
 		t.Fatal(err)
@@ -72,9 +75,8 @@ func sitDown(t *testing.T, r *testRun) *desk {
 	}()
 	t.Cleanup(func() {
 		_ = slave.Close()
-		<-d.done // nobody holds the terminal any more, so the reader has its end
-		<-read
 		_ = master.Close()
+		<-read
 	})
 	d.start()
 	return d
@@ -217,6 +219,22 @@ func TestKilledWrapperHangsUp(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("the agent lives on")
 		}
+	}
+}
+
+// A terminal window that is closed is heard of by the agent, and how it took it is noted.
+func TestTerminalGoes(t *testing.T) {
+	d := atDesk(t, "sh", "-c", `trap 'exit 3' HUP; echo ready; while :; do sleep 0.05; done`)
+	d.shows("ready")
+	_ = d.slave.Close()
+	if err := d.keyboard.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if report := d.until("an end", func(r Report) bool { return r.Exit != nil }); report.Exit.Code != 3 {
+		t.Errorf("exit %+v, want the trap's 3", *report.Exit)
+	}
+	if code := d.ends(); code != 3 {
+		t.Errorf("exit status %d, want 3", code)
 	}
 }
 

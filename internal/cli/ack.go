@@ -46,21 +46,12 @@ func newAck(io streams) *cobra.Command {
 	return cmd
 }
 
-// openIncidents are those that are not over, by agent.
-func openIncidents(view monitor.View) []escalate.Incident {
-	var list []escalate.Incident
-	for _, f := range view.Findings {
-		list = append(list, f.Incidents...)
-	}
-	return list
-}
-
 func showIncidents(ctx context.Context, w io.Writer, home string, asJSON bool) error {
 	_, view, err := inspectHome(ctx, home)
 	if err != nil {
 		return err
 	}
-	list := openIncidents(view)
+	list := view.Incidents
 	if asJSON {
 		records := []incidentRecord{}
 		for _, i := range list {
@@ -107,8 +98,7 @@ func (f *wishFlags) acknowledge(ctx context.Context, w io.Writer, name string, v
 // incidentsMeant are the incidents that a person names.
 func incidentsMeant(o monitor.Options, view monitor.View, name string) ([]escalate.Incident, error) {
 	var list []escalate.Incident
-	open := openIncidents(view)
-	for _, i := range open {
+	for _, i := range view.Incidents {
 		if i.ID == name {
 			return []escalate.Incident{i}, nil
 		}
@@ -126,10 +116,7 @@ func incidentsMeant(o monitor.Options, view monitor.View, name string) ([]escala
 	case 1:
 		return list, nil
 	case 0:
-		if view.Running != 0 { // an incident of many agents, or of the registry, is no single agent's: the monitor knows it
-			return []escalate.Incident{escalate.New(name, escalate.Key{})}, nil
-		}
-		if len(open) == 0 {
+		if len(view.Incidents) == 0 {
 			return nil, fail(exitFailure, "no incident %q and no such agent: no incident is open", name)
 		}
 		return nil, fail(exitFailure, "no incident %q and no such agent; outlive ack%s shows what is open", name, homeFlag(o.Home))

@@ -154,4 +154,7 @@ type Output struct {
 type CPU struct {
 	Known bool    `json:"known,omitempty"`
 	Share float64 `json:"share,omitempty"` // of one core
+	// Starts says that something new was started within the window: a build, whose compilers come and go. It is work by
+	// itself, and the share of those that have ended is not known.
+	Starts bool `json:"starts,omitempty"`
 }

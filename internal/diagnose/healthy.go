@@ -1,5 +1,7 @@
 package diagnose
 
+import "fmt"
+
 // silence is the time since the last beat, or since the start of a process that has not beaten.
 func (e *Evidence) silence() Span {
 	switch {
@@ -42,7 +44,17 @@ func (s Session) busy() bool {
 	return s.Status != IdleStatus && s.Status != WaitingStatus && !s.Ended
 }
 
-func (e *Evidence) cpuBusy(p Policy) bool { return e.CPU.Known && e.CPU.Share >= p.CPUIdle }
+func (e *Evidence) cpuBusy(p Policy) bool {
+	return e.CPU.Known && (e.CPU.Starts || e.CPU.Share >= p.CPUIdle)
+}
+
+// text says what the descendants do.
+func (c CPU) text() string {
+	if c.Starts {
+		return "starts new processes"
+	}
+	return fmt.Sprintf("uses %.0f %% of a core", 100*c.Share)
+}
 
 // atWork: the session waits for what is not overdue, or has just written something.
 func (s Session) atWork(e *Evidence, p Policy) bool {
@@ -78,13 +90,16 @@ func atWork(e *Evidence, p Policy) answer {
 		}
 		return yes(s.LastAge, "%s %s", s.name(), what)
 	}
+	if rest := idle(e, p); rest.held { // a terminal program writes at its prompt, too, and its helpers use some time
+		return no("%s", rest.why)
+	}
 	switch m := e.Manifest; {
 	case m.Has && m.Dated && m.Age <= p.Stale:
 		return yes(m.Age, "the manifest was written %s", ago(m.Age))
 	case e.Output.Known && e.Output.Age <= p.Stale:
 		return yes(e.Output.Age, "it has written something %s", ago(e.Output.Age))
 	case e.cpuBusy(p):
-		return yes(0, "what it has started uses %.0f %% of a core", 100*e.CPU.Share)
+		return yes(0, "what it has started %s", e.CPU.text())
 	}
 	return no("nothing that it writes or has started is younger than %s", p.Stale)
 }

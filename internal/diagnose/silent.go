@@ -60,7 +60,7 @@ func toolHung(e *Evidence, p Policy) answer {
 		}
 		switch {
 		case e.cpuBusy(p):
-			return no("%s has run for %s, and uses %.0f %% of a core", s.Tool, s.OpenAge.brief(), 100*e.CPU.Share)
+			return no("%s has run for %s, and %s", s.Tool, s.OpenAge.brief(), e.CPU.text())
 		case e.Output.Known && e.Output.Age <= p.Tool:
 			return no("%s has run for %s, and something was written %s", s.Tool, s.OpenAge.brief(), ago(e.Output.Age))
 		case e.sessionAtWork(p, i) != nil:

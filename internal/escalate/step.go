@@ -145,6 +145,9 @@ func (s *step) resolve(how string) {
 // close tells those who were told that it is over, unless it is night, or they have heard so since they were told.
 func (s *step) close() {
 	i := &s.i
+	if i.Done.Verb == Allow || i.Done.Verb == Deny {
+		return // whoever has answered knows; the message says the rest
+	}
 	if _, quiet := s.p.quiet(s.now); i.Rings == i.Closing || quiet && !i.critical() {
 		return
 	}

@@ -265,7 +265,7 @@ func TestStories(t *testing.T) {
 			1: Pressed{Verb: Allow, Nonce: "n1", By: "ada", Next: "n2"}, 2: Changed{facts(), ""}, 3: Recovered{}, 4: Opened{second, "n3"},
 		}, 5, []string{
 			"12:00 send telegram:me", "12:01 do allow r1", `12:01 answer "Allowed"`, "12:01 edit",
-			"12:03 edit", "12:03 send telegram:me", "12:04 edit", "12:04 send telegram:me",
+			"12:03 edit", "12:04 edit", "12:04 send telegram:me",
 		}, Open},
 	} {
 		t.Run(c.name, func(t *testing.T) {

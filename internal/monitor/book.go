@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/piv"
@@ -76,13 +75,10 @@ type goodCopy struct {
 	Text string `json:"text"`
 }
 
-// versionTwo is how a registry of declared agents is told from S4's.
-var versionTwo = regexp.MustCompile(`(?m)^(version:\s*["']?2\b|agents:)`)
-
 // understand makes a page of a text.
 func (b *book) understand(text []byte) (*page, error) {
 	p := &page{}
-	if versionTwo.Match(text) {
+	if roster.Declares(text) {
 		r, err := roster.Parse(b.path, text, roster.Options{Home: b.opts.UserHome})
 		if err != nil {
 			return nil, err

@@ -98,7 +98,7 @@ func (g *gathering) manifest() {
 // cpu is what the descendants have used since the last look.
 func (g *gathering) cpu() {
 	if m := g.known.sight.CPU; m.Known && g.e.Process.Life == diagnose.Alive {
-		g.e.CPU = diagnose.CPU{Known: true, Share: m.Share}
+		g.e.CPU = diagnose.CPU{Known: true, Share: m.Share, Starts: m.Starts}
 	}
 }
 

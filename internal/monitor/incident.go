@@ -80,17 +80,31 @@ func (r *round) taken(c *examined, d remedy.Decision) string {
 	if c.Declared == nil && d.Rung == remedy.Escalate {
 		return "none: a human is needed"
 	}
+	if d.Rung == remedy.AskPhone {
+		return "it waits for your answer"
+	}
 	var done []string
 	for _, rec := range r.recoveries[c.Key] {
 		if rec.Act.Class == c.problem.Class && !rec.Act.Refunded && !rec.Act.At.Before(c.problem.Since) {
-			done = append(done, string(rec.Act.Rung))
+			done = append(done, doneWords[rec.Act.Rung])
 		}
 	}
-	s := strings.Join(done, ", ")
-	if d.Reason != "" {
-		s = strings.TrimPrefix(s+"; "+d.Reason, "; ")
+	switch {
+	case len(done) == 0 && d.Reason == "":
+		return ""
+	case len(done) == 0:
+		return "nothing: " + d.Reason
+	case d.Reason == "":
+		return strings.Join(done, ", ")
 	}
-	return s
+	return strings.Join(done, ", ") + "; " + d.Reason
+}
+
+// doneWords are what was done, for people.
+var doneWords = map[remedy.Rung]string{
+	remedy.Observe: "looked again", remedy.Hold: "waited", remedy.Nudge: "told to go on", remedy.AskPhone: "asked you",
+	remedy.KillTool: "its tool was ended", remedy.Interrupt: "interrupted", remedy.Resume: "resumed", remedy.Restart: "restarted",
+	remedy.Fresh: "a new session was begun",
 }
 
 // policyOf is whom one tells of an agent, and when again.
@@ -152,8 +166,15 @@ func (r *round) raise(ctx context.Context, a agent, key escalate.Key, f escalate
 		}
 	}
 	fresh := !known || i.State == escalate.Resolved
+	if !fresh && also == nil && !worthTelling(i.Facts, f) {
+		return nil
+	}
+	nonce := ""
+	if fresh || f.Request != i.Facts.Request { // what is pressed must belong to what is shown
+		nonce = newNonce()
+	}
 	r.opts.checkpoint("escalate-before")
-	err := r.tell(ctx, a, i, escalate.Opened{Facts: f, Nonce: newNonce()}, func(tx *sql.Tx) error {
+	err := r.tell(ctx, a, i, escalate.Opened{Facts: f, Nonce: nonce}, func(tx *sql.Tx) error {
 		entry.Outcome = "a human was told before"
 		if fresh {
 			entry.Outcome = r.opts.outcome(p)

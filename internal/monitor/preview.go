@@ -50,10 +50,12 @@ func (f Finding) String() string {
 // View is everything that a monitor sees now.
 type View struct {
 	Findings []Finding
-	Roster   *roster.Roster // nil: S4's registry
-	Lost     string         // why the registry cannot be used; "": it can
-	Running  int            // the PID of the monitor that has the home; 0: none
-	At       time.Time
+	// Incidents are all that are not over: of agents, of many at once, and of the registry. The oldest first.
+	Incidents []escalate.Incident
+	Roster    *roster.Roster // nil: S4's registry
+	Lost      string         // why the registry cannot be used; "": it can
+	Running   int            // the PID of the monitor that has the home; 0: none
+	At        time.Time
 }
 
 // Inspect looks as a cycle would (--dry-run), and does nothing: no signal, no message, no file is touched, and a monitor
@@ -86,6 +88,11 @@ func Inspect(ctx context.Context, opts Options) (view View, err error) {
 	var errs []error // what cannot be read is in the evidence
 	for _, c := range r.examine(ctx, &errs) {
 		view.Findings = append(view.Findings, r.finding(c))
+	}
+	for _, i := range r.incidents {
+		if i.State != escalate.Resolved {
+			view.Incidents = append(view.Incidents, i)
+		}
 	}
 	return view, nil
 }

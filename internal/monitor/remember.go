@@ -83,7 +83,7 @@ func (r *round) rememberAgent(c *examined, s *sight) {
 		}
 		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
 		s.AtRest = c.verdict.Class == diagnose.Idle
-		s.CPU = s.CPU.next(r.sources.descendants(c.body.process), r.now)
+		s.CPU = s.CPU.next(r.sources.helpers(c.body.process), r.now)
 	case diagnose.Dead:
 		if s.GoneOf != c.body.dead {
 			s.Gone, s.GoneOf = r.now.Wall.Round(0), c.body.dead
@@ -103,8 +103,8 @@ func (r *round) rememberAgent(c *examined, s *sight) {
 // second.
 const cpuWindow = 10 * time.Second
 
-// next is the reading after m. A descendant that has ended takes its time with it, and one that has only just begun is
-// work by itself: then nothing is known of the window but that somebody was busy.
+// next is the reading after m. One that has only just begun is work by itself; one that has ended takes its time with it,
+// and then nothing is known of the window.
 func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
 	elapsed := now.Mono - m.Mono
 	if m.Mono != 0 && elapsed >= 0 && elapsed < cpuWindow {
@@ -113,10 +113,10 @@ func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
 	n := cpuMark{Mono: now.Mono, Known: m.Mono != 0 && elapsed > 0}
 	for _, e := range descendants {
 		n.Used += e.CPU
-		n.Known = n.Known && e.Age > elapsed
+		n.Starts = n.Starts || n.Known && e.Age <= elapsed
 	}
-	n.Known = n.Known && n.Used >= m.Used
-	if n.Known {
+	n.Known = n.Known && (n.Starts || n.Used >= m.Used)
+	if n.Known && n.Used >= m.Used {
 		n.Share = float64(int(float64(n.Used-m.Used)/float64(elapsed)*1000)) / 1000
 	}
 	return n

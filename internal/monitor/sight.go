@@ -60,10 +60,11 @@ type hookState struct {
 
 // cpuMark is one reading of the processor time of an agent's descendants.
 type cpuMark struct {
-	Used  time.Duration `json:"used,omitempty"`
-	Share float64       `json:"share,omitempty"` // of one core, between the last two readings
-	Known bool          `json:"known,omitempty"`
-	Mono  time.Duration `json:"mono,omitempty"` // the clock of the machine while it is awake, at the reading
+	Used   time.Duration `json:"used,omitempty"`
+	Share  float64       `json:"share,omitempty"` // of one core, between the last two readings
+	Known  bool          `json:"known,omitempty"`
+	Starts bool          `json:"starts,omitempty"` // something new was started in between
+	Mono   time.Duration `json:"mono,omitempty"`   // the clock of the machine while it is awake, at the reading
 }
 
 func (s *store) sights(ctx context.Context) (map[string]sight, error) {

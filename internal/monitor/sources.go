@@ -198,6 +198,15 @@ func inside(dir, place string) bool {
 	return below && place != "" && (rest == "" || rest[0] == filepath.Separator || place[len(place)-1] == filepath.Separator)
 }
 
+// helpers are the descendants but the CLI itself: behind npx or its own launcher it is one, and redraws its screen.
+func (s *sources) helpers(id process.Identity) []process.Entry {
+	kind := s.programs[id].kind
+	return slices.DeleteFunc(s.descendants(id), func(e process.Entry) bool {
+		p := s.programs[e.Identity]
+		return p.kind != "" && (kind == "" || p.kind == kind)
+	})
+}
+
 // descendants are the processes below one, without it; of one that is not known, none.
 func (s *sources) descendants(id process.Identity) []process.Entry {
 	if _, there := s.entry(id); !there {

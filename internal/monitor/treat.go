@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/process"
 	"github.com/outlive-mcp/outlive/internal/remedy"
+	"github.com/outlive-mcp/outlive/internal/roster"
 )
 
 // treat does what is to be done about one agent.
@@ -84,7 +85,7 @@ func (r *round) capabilities(c *examined) remedy.Capabilities {
 	known := c.body.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
 	return remedy.Capabilities{
 		Nudge: len(s.Nudge) > 0, Ask: r.canAsk(c),
-		KillTool: known && !c.body.tool.IsZero(), Interrupt: known,
+		KillTool: known && !c.body.tool.IsZero(), Interrupt: known && !slices.Contains(endedBySIGINT, c.Kind),
 		Resume:  len(s.Resume) > 0 && (c.body.session != "" || !wants(s.Resume, "session")),
 		Restart: len(s.Cmd) > 0, Fresh: wants(s.Cmd, "text"),
 	}
@@ -120,6 +121,10 @@ func (r *round) endWaits(ctx context.Context, c *examined) error {
 	}
 	return nil
 }
+
+// endedBySIGINT are agents that a SIGINT ends, whatever they do (measured: Claude Code 2.1.330 exits with status 0, Codex
+// 0.169.0 dies of it): only a key in their terminal ends a turn alone.
+var endedBySIGINT = []roster.Kind{roster.Claude, roster.Codex}
 
 // shown are the classes that say that an agent does its work: only they end an incident, and count as recovered.
 var shown = []diagnose.Class{diagnose.Healthy, diagnose.AtWork, diagnose.Idle, diagnose.Done}

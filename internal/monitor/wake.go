@@ -54,6 +54,21 @@ func (m *Monitor) openAlarms() {
 		}
 		warn(dir, err)
 	}
+	m.followVendors(m.seen.Load())
+}
+
+// followVendors hears of the files of agents' CLIs, from before the first look on: only what a look comes across is
+// followed.
+func (m *Monitor) followVendors(p *page) {
+	wanted := slices.ContainsFunc(p.Agents, func(a agent) bool { return a.Declared != nil && a.ownsDirectory() && vendorKind(a.Kind) != "" })
+	if !wanted || m.alarms.vendors != nil {
+		return
+	}
+	signals, err := m.sources.reader.Watch()
+	if err != nil {
+		m.opts.Logger.Warn("the agents' sessions are only looked at now and then", slog.Any("error", err))
+	}
+	m.alarms.vendors = signals
 }
 
 // watch says whose processes and files are of interest now.
@@ -62,21 +77,13 @@ func (m *Monitor) watch(cases []*examined) {
 		return
 	}
 	var ids []process.Identity
-	dirs := false
 	for _, c := range cases {
 		if c.body.process != (process.Identity{}) {
 			ids = append(ids, c.body.process)
 		}
-		dirs = dirs || c.ownsDirectory() && vendorKind(c.Kind) != ""
 	}
 	m.alarms.exits.Watch(ids)
-	if dirs && m.alarms.vendors == nil {
-		signals, err := m.sources.reader.Watch()
-		if err != nil {
-			m.opts.Logger.Warn("the agents' sessions are only looked at now and then", slog.Any("error", err))
-		}
-		m.alarms.vendors = signals
-	}
+	m.followVendors(m.seen.Load())
 }
 
 func (m *Monitor) closeAlarms() error {

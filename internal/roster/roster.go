@@ -1,8 +1,11 @@
 package roster
 
 import (
+	"regexp"
 	"slices"
 	"time"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // Roster is a registry that was read.
@@ -84,4 +87,19 @@ func Parse(name string, text []byte, o Options) (*Roster, error) {
 	}
 	r.roster.Warnings = inOrder(r.warnings)
 	return r.roster, nil
+}
+
+// declaration is how a registry of declared agents begins where it is no YAML that can be read whole.
+var declaration = regexp.MustCompile(`(?m)^\s*["']?(version["']?:\s*["']?2\b|agents["']?:)`)
+
+// Declares reports whether a text is a registry of version 2, or was meant to be one. S4's own is none, and neither is an
+// empty file.
+func Declares(text []byte) bool {
+	var top map[string]yaml.Node
+	if yaml.Unmarshal(text, &top) != nil {
+		return declaration.Match(text)
+	}
+	_, agents := top["agents"]
+	version := top["version"]
+	return agents || version.Value == "2"
 }

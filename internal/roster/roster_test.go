@@ -377,3 +377,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestDeclares(t *testing.T) {
+	for text, want := range map[string]bool{
+		"version: 2\nagents: {}\n": true, `{"version": 2, "agents": {"shop": {"kind": "command"}}}`: true, "agents:\n  shop: {kind: command}\n": true,
+		"# mine\nversion: '2'\n": true, "version: 2\nagents: [\n": true, "{\n  \"version\": 2,": true,
+		"projects: {}\nlastUpdated: ''\n": false, "version: 1\nprojects: {}\n": false, "": false, " ": false, "projects: [\n": false,
+	} {
+		if got := Declares([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
