@@ -145,7 +145,7 @@ func TestNobodyIsWoken(t *testing.T) {
 	w.claude("idle", 1001).ends("All done.")
 	w.claude("over", 1002).ends("All done.")
 	w.claude("paused", 1003).prompt()
-	w.cycle()
+	w.spends(time.Minute, 5*time.Second)
 	delete(w.living, 1002)
 	delete(w.living, 1003)
 	w.spends(72*time.Hour, time.Hour)
@@ -217,7 +217,7 @@ func TestADeclaredAgentAfterASleep(t *testing.T) {
 	if len(w.said)+len(w.started)+len(w.interrupted) != 0 {
 		t.Fatalf("after a sleep: said %q, started %v", w.said, w.started)
 	}
-	w.spends(10*time.Minute, 30*time.Second) // and now it is
+	w.spends(4*time.Minute, 30*time.Second) // and now it is
 	if d := cmp.Diff([]string{"resume"}, w.rungs()); d != "" {
 		t.Error(d)
 	}

@@ -108,12 +108,13 @@ func (g *gathering) conclude() {
 	s := g.known.sight
 	seen := g.e.Beat.Has || g.e.Process.Life != diagnose.Unknown || len(g.e.Sessions) > 0 || g.report != nil
 	failed := g.e.Exit.Known && (g.e.Exit.Code != 0 || g.e.Exit.Signal != "")
+	judged := g.e.Exit.Known && g.agent.Declared.Expect.Done.Exit != nil // how it ended says whether it is done
 	switch {
 	case !seen:
 		g.e.Status = "declared, and not seen yet"
 	case s.Stopped && g.e.Process.Life != diagnose.Alive:
 		g.e.Status = "stopped by a person"
-	case g.e.Process.Life == diagnose.Dead && s.AtRest && !failed && len(g.agent.Declared.Start.Cmd) == 0:
+	case g.e.Process.Life == diagnose.Dead && s.AtRest && !failed && !judged && len(g.agent.Declared.Start.Cmd) == 0:
 		g.e.Status = "ended at its prompt"
 	default:
 		g.e.Status, g.e.Watched = "watched", true

@@ -82,7 +82,7 @@ func (r *round) rememberAgent(c *examined, s *sight) {
 			s.Identity, s.Alive = c.body.process, r.now.Wall.Round(0)
 		}
 		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
-		s.AtRest = c.verdict.Class == diagnose.Idle
+		s.AtRest = c.verdict.Class == diagnose.Idle && c.verdict.Since >= restAfter
 		s.CPU = s.CPU.next(r.sources.helpers(c.body.process), r.now)
 	case diagnose.Dead:
 		if s.GoneOf != c.body.dead {
@@ -98,6 +98,10 @@ func (r *round) rememberAgent(c *examined, s *sight) {
 		s.Asks = hookState{} // it goes on, or it is gone
 	}
 }
+
+// restAfter is how long an agent must have had nothing to do until it is at rest: one that runs without a terminal ends a
+// moment after its turn.
+const restAfter = diagnose.Span(3 * time.Second)
 
 // cpuWindow is the least time between two readings of what the descendants use: the kernel counts in hundredths of a
 // second.
@@ -116,6 +120,10 @@ func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
 		n.Starts = n.Starts || n.Known && e.Age <= elapsed
 	}
 	n.Known = n.Known && (n.Starts || n.Used >= m.Used)
+	if !n.Known && m.Known && !m.Kept { // its helpers have only just ended: what they did last says more than nothing
+		n.Known, n.Kept, n.Share, n.Starts = true, true, m.Share, m.Starts
+		return n
+	}
 	if n.Known && n.Used >= m.Used {
 		n.Share = float64(int(float64(n.Used-m.Used)/float64(elapsed)*1000)) / 1000
 	}

@@ -64,6 +64,7 @@ type cpuMark struct {
 	Share  float64       `json:"share,omitempty"` // of one core, between the last two readings
 	Known  bool          `json:"known,omitempty"`
 	Starts bool          `json:"starts,omitempty"` // something new was started in between
+	Kept   bool          `json:"kept,omitempty"`   // share and starts are the window's before
 	Mono   time.Duration `json:"mono,omitempty"`   // the clock of the machine while it is awake, at the reading
 }
 
