@@ -197,7 +197,8 @@ func TestNights(t *testing.T) {
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d nights, %v", len(files), err)
 	}
-	for _, file := range files {
+	for n := 0; n < len(files); n += nightStride {
+		file := files[n]
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
