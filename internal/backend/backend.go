@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/health"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
@@ -90,6 +91,10 @@ type Options struct {
 	Elsewhere bool           // the command only stands for a server that runs elsewhere, as docker run does
 	Limits    Limits         // what one process may take
 
+	Bridge    bridge.Setting // whether eras are translated where one side does not speak the other's (default auto)
+	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process
+	Pinned    bool           // the client goes no further where its era is not spoken: it has to be bridged
+
 	Replays     []Replay      // tool calls repeated to each new process before it serves
 	NoFastStart bool          // answer nothing from what earlier runs have shown
 	Lazy        bool          // start the server only when something is asked that is not known already
@@ -107,6 +112,7 @@ type Backend struct {
 
 	machine *supervise.Machine
 	session session.Session
+	seam    *seam            // where the client may have to be bridged; nil: it has not
 	env     jsonrpc.Envelope // scratch of the line being handled
 
 	calls   calls
@@ -194,6 +200,7 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	b.asks.init()
 	b.tools.init(!opts.NoTools)
 	b.env.Behind = func(upTo int) { w.Passed(b.scanned, upTo) }
+	b.beginSeam()
 	return b
 }
 
@@ -241,6 +248,11 @@ func (b *Backend) Deadline() time.Time {
 			at = t
 		}
 	}
+	if b.seam != nil {
+		if t := b.seam.deadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
+			at = t
+		}
+	}
 	return at
 }
 
@@ -258,6 +270,10 @@ func (b *Backend) Tick(now time.Time) {
 	}
 	b.healthTick()
 	b.act(b.machine.Tick(now, b.world.Rand()))
+	if b.seam != nil {
+		b.seam.tick()
+		b.settle()
+	}
 }
 
 func (b *Backend) expire(t timer) {

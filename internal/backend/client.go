@@ -16,10 +16,13 @@ import (
 // ClientLine takes one line of the client, without its newline. The bytes may be forwarded but are not kept.
 func (b *Backend) ClientLine(now time.Time, line []byte) {
 	b.now = now
-	if line = jsonrpc.Trim(line); len(line) == 0 {
-		return
+	switch line = jsonrpc.Trim(line); {
+	case len(line) == 0:
+	case b.seam != nil:
+		b.seam.said(line)
+	default:
+		b.clientMessage(line, nil)
 	}
-	b.clientMessage(line, nil)
 }
 
 // clientMessage takes one message; batch is the array it came in, nil if it came alone.
@@ -57,7 +60,7 @@ func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
 	b.emit(event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Client message of %d bytes is over the limit", size),
 		slog.String(event.KeyDirection, "client_to_server"), slog.String(event.KeyRequestID, string(id)))
 	if ok {
-		b.reply(nil, jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+		b.sayBare(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
 			fmt.Sprintf("message of %d bytes is over the limit of outlive (see --max-message); it was not sent on", size),
 			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
@@ -25,6 +26,8 @@ import (
 //	             as GENERATION
 //	= acts       what was done to processes since the last such line
 //	# comment
+//
+// STATE in a line of the client stands for the requestState that it was given last.
 //
 // Whatever either side got must have been expected when the next thing happens, and at the end.
 func TestDialogues(t *testing.T) {
@@ -79,6 +82,11 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.Supervise.Standby = 1
 		case "lost-as-error":
 			o.LostAsError = true
+		case "bridge-off":
+			o.Bridge = bridge.Off
+		case "known-modern-only":
+			o.Known = Knowledge{Era: mcp.Modern, Probe: "ok", NoInitialize: true,
+				Discover: []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)}
 		case "known-legacy":
 			o.Known = Knowledge{Era: mcp.Legacy, Probe: "error"}
 		case "known-modern":
@@ -92,10 +100,11 @@ func dialogueOptions(t *testing.T, name string) Options {
 }
 
 type dialogue struct {
-	t    *testing.T
-	name string
-	line int
-	w    *fakeWorld
+	state string // the requestState that the client was given last
+	t     *testing.T
+	name  string
+	line  int
+	w     *fakeWorld
 }
 
 func (d *dialogue) step(line string) {
@@ -104,7 +113,7 @@ func (d *dialogue) step(line string) {
 	switch mark {
 	case "", "#":
 	case "C>":
-		d.w.client(unescape(rest))
+		d.w.client(strings.ReplaceAll(unescape(rest), "STATE", d.state))
 	case "S>":
 		d.w.server(unescape(rest))
 	case "C<", "C<~":
@@ -193,6 +202,9 @@ func (d *dialogue) expect(who string, got *[]string, want string, contains bool)
 		return
 	}
 	first := (*got)[0]
+	if _, after, found := strings.Cut(first, `"requestState":"`); found && who == "client" {
+		d.state, _, _ = strings.Cut(after, `"`)
+	}
 	*got = (*got)[1:]
 	if first == want || contains && strings.Contains(first, want) {
 		return

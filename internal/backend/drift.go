@@ -123,8 +123,10 @@ func (b *Backend) verdictOn(l mcp.List, now mcp.Catalog) {
 	if shown.Equal(b.session.Seen(l)) {
 		return
 	}
-	b.session.Told(l, shown)
 	told := b.tellChanged(l)
+	if told {
+		b.session.Told(l, shown)
+	}
 	b.emit(event.DriftDetected, slog.LevelInfo, fmt.Sprintf("The server has other %s than the client has seen", l),
 		slog.String(event.KeyKind, l.String()), slog.Bool(event.KeyNotified, told))
 }
@@ -176,6 +178,16 @@ func (b *Backend) tellChanged(l mcp.List) bool {
 		}
 	}
 	return told
+}
+
+// tellMissed has the lists looked at again that a client which has just begun to listen may not know the latest of.
+func (b *Backend) tellMissed() {
+	for l := range mcp.Lists {
+		now, seen := b.process.shows[l], b.session.Seen(l)
+		if now != nil && seen != nil && !b.asShown(l, now).Equal(seen) {
+			b.doubtList(l)
+		}
+	}
 }
 
 // introduces notes a modern process's DiscoverResult, if it gave one.

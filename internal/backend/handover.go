@@ -15,6 +15,7 @@ import (
 type Saved struct {
 	Machine supervise.Saved
 	Session session.Saved
+	Seam    *savedSeam `json:",omitempty"`
 	Process savedProcess
 	Calls   []savedCall // in order of arrival
 	Batches []savedBatch
@@ -140,7 +141,7 @@ func (b *Backend) AbandonHandover(now time.Time) {
 func (b *Backend) Save() Saved {
 	machine, _ := b.machine.Save()
 	s := Saved{
-		Machine: machine, Session: b.session.Save(), Process: b.process.save(), NextSeq: b.calls.nextSeq, Asks: b.asks.save(),
+		Machine: machine, Session: b.session.Save(), Seam: b.saveSeam(), Process: b.process.save(), NextSeq: b.calls.nextSeq, Asks: b.asks.save(),
 		Timers: b.timers[:], LastID: b.lastID, Asked: len(b.private) > 0,
 		Known: b.opts.Known, Told: b.told, Introduction: b.introduction,
 		Probe:   savedProbe{b.probe.active, b.probe.seen, b.probe.seq, b.probe.sentAt, b.probe.readAt},
@@ -171,6 +172,7 @@ func Restore(opts Options, w World, sink event.Sink, s Saved, server Server, now
 	b.now = now
 	b.machine = supervise.Restore(b.opts.Supervise, s.Machine)
 	b.session = session.Restore(s.Session)
+	b.restoreSeam(s.Seam)
 	b.process = s.Process.restore(server)
 	b.asks.restore(s.Asks)
 	copy(b.timers[:], s.Timers)

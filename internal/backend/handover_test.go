@@ -25,7 +25,11 @@ func handOver(b *Backend, now time.Time) (next *Backend, why string) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, err.Error()
 	}
-	return Restore(b.opts, b.world, b.sink, s, b.process.server, now), ""
+	world := b.world
+	if b.seam != nil {
+		world = b.seam.World
+	}
+	return Restore(b.opts, world, b.sink, s, b.process.server, now), ""
 }
 
 // handsOver puts another Backend in the place of this one. Nobody may notice.
@@ -167,8 +171,9 @@ func TestSparesGoBeforeAHandoverAndComeAfterIt(t *testing.T) {
 // here what becomes of it.
 func TestEveryFieldIsHandedOver(t *testing.T) {
 	saved := map[reflect.Type]string{
-		reflect.TypeFor[Backend](): "machine session calls asks timers lastID process told introduction probe tools doubted babble " +
+		reflect.TypeFor[Backend](): "machine session seam calls asks timers lastID process told introduction probe tools doubted babble " +
 			"deaf used lastUse replays first states cut taskTokens tasks lastOut misfortune readyAt begun cause",
+		reflect.TypeFor[seam]():          "bridge decided asked client inner at",
 		reflect.TypeFor[process]():       "gen started startup era restored greeted answered initialized asked calls sent hasTools shows read before introduction noise heard",
 		reflect.TypeFor[call]():          "id wire state line seq gen touched end resent crashes until token progress batch",
 		reflect.TypeFor[probe]():         "active seen seq sentAt readAt",
@@ -183,6 +188,7 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 	}
 	rebuilt := map[reflect.Type]string{ // made anew, or of one value only when a backend can be saved
 		reflect.TypeFor[Backend](): "opts world sink now env private prefix beside later tookOver health closing over stopped code scanned events stepping closeWanted",
+		reflect.TypeFor[seam]():    "World b env bare",
 		reflect.TypeFor[process](): "server pid role up accepting draining shut exited closed undelivered wishes unchecked fit reload " +
 			"ending retirement wishesBy drainBy closedBy",
 		reflect.TypeFor[call]():    "method big tool param first task retry next prev",

@@ -183,7 +183,7 @@ func (b *Backend) closeInput() {
 }
 
 func (b *Backend) closeInputWhenFlushed() {
-	if b.closeWanted && b.process.accepting && b.calls.waiting == 0 {
+	if b.closeWanted && b.process.accepting && b.calls.waiting == 0 && !b.unsaid() {
 		b.closeWanted = false
 		b.process.shutInput()
 	}
@@ -239,6 +239,7 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	} else {
 		p.drainBy = now.Add(drainFor)
 	}
+	b.settle()
 }
 
 func (b *Backend) servingExited(p *process, exit Exit) {
@@ -287,6 +288,7 @@ func (b *Backend) ServerClosed(now time.Time, gen int) {
 	} else {
 		p.closedBy = now.Add(closedFor)
 	}
+	b.settle()
 }
 
 // outputEnded settles everything the dead process leaves behind and lets the machine decide what follows.
@@ -364,6 +366,7 @@ func (b *Backend) finishWhenAlone() {
 			b.refuse(c, refusal{reason: reasonUnavailable, text: "the server has shut down; the request was not delivered"})
 		}
 	}
+	b.answerUnsaid()
 	b.timers = [timerCount]time.Time{}
 	b.world.Finish(b.code)
 }

@@ -77,6 +77,7 @@ func (b *Backend) swallowAck(line []byte) bool {
 	granted := jsonrpc.FindPath(line, "params", "notifications").Of(line)
 	if l.Acked == nil {
 		l.Acked = bytes.Clone(granted)
+		b.tellMissed()
 		return false
 	}
 	if !l.Covers(granted) {

@@ -17,6 +17,8 @@ type Knowledge struct {
 	Era      mcp.Era `json:"era"`                // by a probe. Legacy: do not probe it again. Modern: it answers, and may speak both.
 	Probe    string  `json:"probe,omitempty"`    // how it took a probe: ok, error, silent, exits
 	Discover []byte  `json:"discover,omitempty"` // raw DiscoverResult of a modern server
+	// NoInitialize says that it has refused initialize, because it speaks the modern era only.
+	NoInitialize bool `json:"no_initialize,omitempty"`
 
 	// Asked is a digest of what a client asked in its initialize, and Initialize the raw result it got: to the byte,
 	// because a server that says the same again is known by that.
@@ -40,7 +42,7 @@ func (b *Backend) learn(k Knowledge) {
 	k.Lists = b.opts.Known.Lists
 	was := b.opts.Known
 	if k.Era == was.Era && k.Probe == was.Probe && bytes.Equal(k.Discover, was.Discover) &&
-		k.Asked == was.Asked && bytes.Equal(k.Initialize, was.Initialize) {
+		k.NoInitialize == was.NoInitialize && k.Asked == was.Asked && bytes.Equal(k.Initialize, was.Initialize) {
 		return
 	}
 	b.opts.Known = k

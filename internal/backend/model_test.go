@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/outlive-mcp/outlive/internal/backoff"
+	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/supervise"
@@ -27,8 +28,9 @@ type model struct {
 	spawnFail bool // the next start fails
 	finished  bool
 	version   string
-	collides  bool // the server has a tool called server_status itself
-	upgrades  bool // a handover is tried after everything that happens
+	collides  bool    // the server has a tool called server_status itself
+	upgrades  bool    // a handover is tried after everything that happens
+	only      mcp.Era // the server speaks this era only, and the client the other one; Virgin: it speaks both
 }
 
 // TestModel lets everything happen in any order. For each request the client made: exactly one answer with its id byte
@@ -79,8 +81,9 @@ func newModel(rt *rapid.T) *model {
 		upgrades: rapid.IntRange(0, 3).Draw(rt, "upgrades") == 0,
 	}
 	m.now = epoch
-	m.client.init(m, rapid.SampledFrom([]mcp.Era{mcp.Legacy, mcp.Legacy, mcp.Modern, mcp.Virgin}).Draw(rt, "era"))
 	opts := Options{Name: "srv", Command: []string{"srv"}, RetryTools: []string{"again"}, QueueMax: 20}
+	era := m.drawEras(&opts)
+	m.client.init(m, era)
 	switch rapid.IntRange(0, 2).Draw(rt, "backoff") {
 	case 0:
 		opts.Supervise.Backoff = backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}}
@@ -99,6 +102,30 @@ func newModel(rt *rapid.T) *model {
 	}
 	m.b = New(opts, m, m)
 	return m
+}
+
+// drawEras draws which eras client and server speak, and what is known of that; it returns the client's.
+func (m *model) drawEras(opts *Options) mcp.Era {
+	opts.BridgeKey = []byte("0123456789abcdef0123456789abcdef")
+	switch rapid.IntRange(0, 3).Draw(m.rt, "eras") {
+	case 0:
+		opts.Bridge = bridge.Off
+	case 1: // a bridge is not needed, and that has to be found out
+	case 2:
+		m.only = mcp.Modern
+		opts.Known.NoInitialize = rapid.Bool().Draw(m.rt, "known")
+		if opts.Known.NoInitialize {
+			opts.Known.Era, opts.Known.Discover = mcp.Modern, []byte(modernOffer)
+		}
+		return mcp.Legacy
+	case 3:
+		m.only = mcp.Legacy
+		if rapid.Bool().Draw(m.rt, "known") {
+			opts.Known.Era = mcp.Legacy
+		}
+		return mcp.Modern
+	}
+	return rapid.SampledFrom([]mcp.Era{mcp.Legacy, mcp.Legacy, mcp.Modern, mcp.Virgin}).Draw(m.rt, "era")
 }
 
 // anything lets one random thing happen.
@@ -155,7 +182,7 @@ func (m *model) settleClient() {
 			s.dies()
 		}
 	}
-	if !m.client.said {
+	if !m.client.said || m.only == mcp.Modern { // a handshake that failed has taken it along
 		m.client.sendsInitialized()
 	}
 }
@@ -229,6 +256,7 @@ func (m *model) calmDown() {
 			s.behaves()
 		}
 		m.spawnFail = false
+		m.client.goesOn()
 		if len(m.client.open) == 0 && m.b.machine.State() == supervise.Serving && m.quiet() {
 			break
 		}
@@ -239,7 +267,7 @@ func (m *model) calmDown() {
 		m.obeyed()
 	}
 	m.client.upToDate()
-	if m.client.said && m.main().initialized != 1 {
+	if m.client.said && m.only != mcp.Modern && m.main().initialized != 1 {
 		m.rt.Fatalf("process %d was told %d times that the client is initialized", m.main().gen, m.main().initialized)
 	}
 }
@@ -318,10 +346,26 @@ const inQueue = waiting
 func (m *model) nothingLeft() {
 	m.rt.Helper()
 	c := &m.b.calls
+	if listens := m.listening(); listens > 0 { // for a bridged client; that goes on
+		if c.byID.n != listens || c.inFlight != listens || c.byToken.n+c.waiting != 0 {
+			m.rt.Fatalf("left over beside %d streams: %d ids, %d tokens, %d waiting, %d in flight", listens, c.byID.n, c.byToken.n, c.waiting, c.inFlight)
+		}
+		return
+	}
 	if c.byID.n+c.byToken.n+c.waiting+c.bytes+c.inFlight != 0 || c.head != nil || c.tail != nil {
 		m.rt.Fatalf("left over: %d ids, %d tokens, %d waiting, %d bytes, %d in flight, first %s",
 			c.byID.n, c.byToken.n, c.waiting, c.bytes, c.inFlight, leftOver(c))
 	}
+}
+
+// listening counts the streams that are open; once all is over there is none.
+func (m *model) listening() (n int) {
+	for c := range m.b.calls.all {
+		if c.method == mcp.Listen && c.state == sent {
+			n++
+		}
+	}
+	return n
 }
 
 func leftOver(c *calls) string {

@@ -14,16 +14,17 @@ import (
 
 // simClient is the simulated client and its memory of everything it asked.
 type simClient struct {
-	m     *model
-	era   mcp.Era
-	ready bool // initialize is answered
-	said  bool // it has sent notifications/initialized
-	keys  int
-	all   map[string]*simCall // by key
-	open  []*simCall          // not answered, not cancelled
-	asked []*simAsk           // requests of servers that it may answer
-	tools string              // the list as last shown or announced; "" before
-	owes  bool                // a list_changed came that no list followed
+	m      *model
+	era    mcp.Era
+	ready  bool // initialize is answered
+	said   bool // it has sent notifications/initialized
+	keys   int
+	all    map[string]*simCall // by key
+	open   []*simCall          // not answered, not cancelled
+	asked  []*simAsk           // requests of servers that it may answer
+	parked []*simCall          // the server wants to know something before it goes on with them
+	tools  string              // the list as last shown or announced; "" before
+	owes   bool                // a list_changed came that no list followed
 }
 
 // simCall is one request of the client.
@@ -32,8 +33,11 @@ type simCall struct {
 	token                 string
 	progress              int
 	batch                 *simBatch
-	runs                  []int // generations that began it
-	whole                 bool  // a process died that had read all of it but the newline
+	runs                  []int  // generations that began it
+	whole                 bool   // a process died that had read all of it but the newline
+	line                  string // but for its id and its end
+	state                 string // raw requestState of a parked call
+	responses             string // raw inputResponses that it waits for
 }
 
 type simBatch struct{ open int }
@@ -112,7 +116,8 @@ func (c *simClient) newCall() (k *simCall, line string) {
 		meta = append(meta, `"progressToken":`+k.token)
 	}
 	if c.era == mcp.Modern {
-		meta = append(meta, `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`)
+		meta = append(meta, `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`,
+			`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}`)
 	}
 	params := fmt.Sprintf(`"key":%d`, n)
 	switch k.method {
@@ -128,7 +133,41 @@ func (c *simClient) newCall() (k *simCall, line string) {
 		params += `,"_meta":{` + strings.Join(meta, ",") + `}`
 	}
 	c.all[k.key], c.open = k, append(c.open, k)
-	return k, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s}}`, k.id, k.method, params)
+	k.line = fmt.Sprintf(`"method":%q,"params":{%s`, k.method, params)
+	return k, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}}`, k.id, k.line)
+}
+
+// goesOn answers what the client was asked within its calls.
+func (c *simClient) goesOn() {
+	parked := c.parked
+	c.parked = nil
+	for _, k := range parked {
+		c.keys++
+		k.id = fmt.Sprintf(`"round %d"`, c.keys)
+		c.open = append(c.open, k)
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s,"requestState":%s,"inputResponses":%s}}`, k.id, k.line, k.state, k.responses))
+	}
+}
+
+// parks keeps a call whose server asks something first.
+func (c *simClient) parks(k *simCall, result json.RawMessage) {
+	if c.m.only != mcp.Legacy {
+		c.m.rt.Fatalf("nobody asked anything: %s", result)
+	}
+	var asks map[string]struct{ Params struct{ From string } }
+	if err := json.Unmarshal(member(result, "inputRequests"), &asks); err != nil || len(asks) == 0 {
+		c.m.rt.Fatalf("%v: %s", err, result)
+	}
+	answers := map[string]any{}
+	for key, a := range asks {
+		answers[key] = map[string]string{"to": a.Params.From}
+	}
+	raw, err := json.Marshal(answers)
+	if err != nil {
+		c.m.rt.Fatalf("%v", err)
+	}
+	k.state, k.responses, k.progress = string(member(result, "requestState")), string(raw), 0
+	c.parked = append(c.parked, k)
 }
 
 func (c *simClient) asks() {
@@ -166,6 +205,9 @@ func (c *simClient) cancels() {
 	if len(c.open) > 0 {
 		i := rapid.IntRange(0, len(c.open)-1).Draw(c.m.rt, "which")
 		k := c.open[i]
+		if k.batch != nil && c.m.only == mcp.Modern {
+			return // which of its elements are answered already the bridge alone knows
+		}
 		id = k.id
 		// An answer that waits for the rest of its batch is an answer all the same.
 		if k.batch == nil || c.m.b.calls.find([]byte(id)) != nil {
@@ -180,6 +222,7 @@ func (c *simClient) cancels() {
 
 // answersServer answers one request of a server, be it withdrawn or not.
 func (c *simClient) answersServer() {
+	c.goesOn()
 	if len(c.asked) == 0 {
 		return
 	}
@@ -262,6 +305,10 @@ func (c *simClient) getsAnswer(msg wireMessage, line string, array bool) *simCal
 		c.m.rt.Fatalf("said not to be delivered, but processes %v began it: %s", k.runs, line)
 	case delivered == `"unknown"` && c.m.counts && len(k.runs) == 0 && !k.whole:
 		c.m.rt.Fatalf("said to be unknown, but no process ever began it: %s", line)
+	}
+	if string(member(msg.Result, "resultType")) == `"input_required"` {
+		c.parks(k, msg.Result)
+		return k
 	}
 	switch k.method {
 	case "initialize":

@@ -190,6 +190,11 @@ func (s *simServer) takes(line string) {
 	case msg.Method == "":
 		s.takesAnswer(msg, line)
 	case msg.ID != nil:
+		s.checkEra(msg, line)
+		if msg.Method == "subscriptions/listen" {
+			s.listens(msg)
+			return
+		}
 		for _, r := range s.running {
 			if jsonrpc.SameID(r.id, msg.ID) {
 				s.m.rt.Fatalf("process %d: id %s is used twice at once: %s", s.gen, msg.ID, line)
@@ -203,10 +208,27 @@ func (s *simServer) takes(line string) {
 	}
 }
 
+// modernOffer is what a server of the modern era has.
+const modernOffer = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}}}`
+
+// checkEra: a server of one era must be asked in that era; initialize and server/discover are how it is found out.
+func (s *simServer) checkEra(msg wireMessage, line string) {
+	modern := member(msg.Params, "_meta", mcp.MetaProtocolVersion) != nil
+	if s.m.only == mcp.Modern && !modern && msg.Method != "initialize" || s.m.only == mcp.Legacy && modern && msg.Method != "server/discover" {
+		s.m.rt.Fatalf("process %d speaks the %s era only: %s", s.gen, s.m.only, line)
+	}
+}
+
+// listens acknowledges a stream, which stays open.
+func (s *simServer) listens(msg wireMessage) {
+	s.says(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{%q:%s},"notifications":%s}}`,
+		mcp.MetaSubscriptionID, msg.ID, member(msg.Params, "notifications")))
+}
+
 // takesAnswer checks that an answer of the client belongs to a request of this very process.
 func (s *simServer) takesAnswer(msg wireMessage, line string) {
 	if s.m.client.era == mcp.Modern && msg.Error != nil {
-		return // outlive's own: a modern server must not ask
+		return // outlive's own: a modern server must not ask, or nobody can be asked
 	}
 	want := fmt.Sprintf("%d/%s", s.gen, msg.ID)
 	if got := string(member(msg.Result, "to")); got != fmt.Sprintf("%q", want) {
@@ -251,6 +273,12 @@ func (s *simServer) answer(i, how int) {
 	if how == 1 && r.asked != nil {
 		body = `"error":{"code":-32000,"message":"no"}`
 	}
+	switch {
+	case s.m.only == mcp.Modern && r.method == "initialize":
+		body = `"error":{"code":-32022,"message":"Unsupported protocol version","data":{"supported":["2026-07-28"]}}`
+	case s.m.only == mcp.Legacy && r.method == "server/discover":
+		body = `"error":{"code":-32601,"message":"Method not found"}`
+	}
 	line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, id, body)
 	switch how {
 	case 2:
@@ -269,7 +297,7 @@ func (s *simServer) result(r *simRun) string {
 	case "initialize":
 		return fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{},"logging":{}}}`, s.m.version)
 	case "server/discover":
-		return `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`
+		return modernOffer
 	case "tools/list":
 		return `{"tools":[` + strings.Join(s.tools(), ",") + `]}`
 	}
@@ -301,12 +329,18 @@ func (s *simServer) progresses() {
 
 // asksClient sends a request; ids begin at 0 in each process.
 func (s *simServer) asksClient() {
-	if p := s.m.b.byGen(s.gen); s.m.client.era == mcp.Modern && (p == nil || p.era != mcp.Modern) {
+	p := s.m.b.byGen(s.gen)
+	switch {
+	case s.m.only == mcp.Modern:
+		return
+	case s.m.only == mcp.Virgin && s.m.client.era == mcp.Modern && (p == nil || p.era != mcp.Modern):
 		return // nobody has told it yet that it must not
+	case s.m.only == mcp.Legacy && (p == nil || !p.answered):
+		return // nobody has told it yet that it may
 	}
 	id := fmt.Sprint(s.asked)
 	s.asked++
-	s.says(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"elicitation/create","params":{"from":"%d/%s"}}`, id, s.gen, id))
+	s.says(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"elicitation/create","params":{"message":"m","from":"%d/%s"}}`, id, s.gen, id))
 }
 
 func (s *simServer) babbles() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
@@ -42,6 +43,8 @@ func (b *Backend) clientDiscover(c *call, line []byte) {
 			result = known.Discover
 		}
 		b.answer(c, jsonrpc.AppendResult(nil, c.id.raw, mcp.AdvertiseListChanged(result, b.tools.on)))
+	case b.translating(bridge.LegacyClient):
+		b.submit(c, line) // it has refused initialize: there is nothing to be shielded from
 	case known.Era == mcp.Legacy:
 		b.probeAnswered("known to be legacy")
 		b.notFound(c)
@@ -58,6 +61,9 @@ func (b *Backend) probeAnswered(why string) {
 
 // notFound is the answer that makes every client fall back to the legacy handshake.
 func (b *Backend) notFound(c *call) {
+	if b.probeRefused(c) {
+		return
+	}
 	b.answer(c, jsonrpc.AppendError(nil, c.id.raw, jsonrpc.MethodNotFound, "Method not found", nil))
 }
 
@@ -104,7 +110,7 @@ func (b *Backend) newProcessForProbe() {
 // probeFailed ends a probe that showed a legacy server.
 func (b *Backend) probeFailed(how string) {
 	known := b.opts.Known
-	known.Era, known.Probe, known.Discover = mcp.Legacy, how, nil
+	known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Legacy, how, nil, false
 	b.learn(known)
 	b.endProbe("the server is legacy (" + how + ")")
 }
@@ -134,13 +140,13 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 	probed := b.probe.active && c.seq == b.probe.seq
 	if b.env.Kind == jsonrpc.Response {
 		result := bytes.Clone(b.env.Result.Of(line))
-		if probed {
+		if only := b.translating(bridge.LegacyClient); probed || only {
 			b.probe.active = false
 			b.disarm(timerProbe)
 			b.process.era = mcp.Modern
 			b.introduction = string(result)
 			known := b.opts.Known
-			known.Era, known.Probe, known.Discover = mcp.Modern, "ok", result
+			known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Modern, "ok", result, only
 			b.learn(known)
 		}
 		return b.withResult(line, mcp.AdvertiseListChanged(result, b.tools.on))
@@ -148,7 +154,7 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 	if !probed {
 		return line
 	}
-	if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) == codeUnsupportedVersion {
+	if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) == codeUnsupportedVersion && !namesLegacyOnly(line) {
 		b.probe.active = false
 		b.disarm(timerProbe)
 		b.process.era = mcp.Modern
@@ -162,6 +168,20 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 	b.probeFailed("error")
 	b.replaceProbed()
 	return nil
+}
+
+// namesLegacyOnly reports whether a server that refuses the modern era's version names those of the legacy era only as what it
+// supports: it knows server/discover, and is a legacy server all the same (Go SDK).
+func namesLegacyOnly(line []byte) bool {
+	supported := jsonrpc.FindPath(line, "error", "data", "supported").Of(line)
+	legacy := false
+	for at := range jsonrpc.Elements(supported) {
+		version, _ := jsonrpc.Unquote(at.Of(supported))
+		if legacy = mcp.IsLegacy(version); !legacy {
+			return false
+		}
+	}
+	return legacy
 }
 
 // unheard reports whether an error is not the server's answer to a probe, but says why it could not be asked: it cannot be

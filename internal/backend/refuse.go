@@ -60,6 +60,10 @@ func (b *Backend) refuse(c *call, r refusal) {
 		b.drop(c, r.text)
 		return
 	}
+	if c.method == mcp.Initialize && !b.session.Answered() {
+		b.session.InitParams = nil // nobody will greet the next process with it
+		b.endFirstStart()
+	}
 	if r.code == 0 {
 		r.code = jsonrpc.InternalError
 	}

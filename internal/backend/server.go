@@ -30,14 +30,16 @@ func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
 	}
 	b.scanned, p.heard = line, now
 	err := b.env.Scan(line)
-	if p.noise.holding() && p.noise.add(b, p, line, err) {
-		return
-	}
-	if err != nil || !b.env.Version2 && b.env.Kind != jsonrpc.Batch {
+	switch {
+	case p.noise.holding() && p.noise.add(b, p, line, err):
+	case err != nil || !b.env.Version2 && b.env.Kind != jsonrpc.Batch:
 		b.oddServerLine(p, line, err, whole)
-		return
+	default:
+		b.serverMessage(p, line)
 	}
-	b.serverMessage(p, line)
+	if b.seam != nil {
+		b.settle()
+	}
 }
 
 // serverMessage takes one message; b.env was scanned from it.
@@ -180,6 +182,9 @@ func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
 // initializeAnswered notes what the handshake settled and shows the client a server whose lists can change.
 func (b *Backend) initializeAnswered(c *call, line []byte) []byte {
 	if b.env.Kind != jsonrpc.Response {
+		if b.initializeRefused(c, line) {
+			return nil
+		}
 		b.session.InitParams = nil
 		b.endFirstStart()
 		b.handshakeRefused(b.process)
@@ -192,7 +197,7 @@ func (b *Backend) initializeAnswered(c *call, line []byte) []byte {
 	b.sayInitialized(b.process)
 	b.endFirstStart()
 	known := b.opts.Known // that it answers initialize says nothing of how it takes a probe
-	known.Asked, known.Initialize = askedDigest(b.session.InitParams), result
+	known.Asked, known.Initialize, known.NoInitialize = askedDigest(b.session.InitParams), result, false
 	b.learn(known)
 	b.cameUp(b.process)
 	b.introduce()
@@ -290,6 +295,7 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	text := fmt.Sprintf("the server's answer of %d bytes is over the limit of outlive (see --max-message)", size)
 	data := outcome{Reason: reasonTooLarge, Delivered: "yes", Generation: gen}
 	b.answer(c, jsonrpc.AppendError(nil, c.id.raw, jsonrpc.InternalError, text, data.raw()))
+	b.settle()
 }
 
 // oddServerLine takes a line that is no message as it stands: repaired if that is certain, noise otherwise.

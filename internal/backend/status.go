@@ -14,9 +14,11 @@ type Status struct {
 	ServerPID       int        `json:"server_pid,omitempty"`
 	Generation      int        `json:"generation"`
 	RestartCount    int        `json:"restart_count"`
-	Era             string     `json:"era"`
-	ProtocolVersion string     `json:"protocol_version,omitempty"`
-	Client          string     `json:"client,omitempty"` // name and version it gave itself
+	Era             string     `json:"era"`                        // that the client speaks
+	ServerEra       string     `json:"server_era"`                 // that the server is spoken to in
+	Bridge          string     `json:"bridge,omitempty"`           // a [bridge.Mode], if client and server speak different ones
+	ProtocolVersion string     `json:"protocol_version,omitempty"` // the client's
+	Client          string     `json:"client,omitempty"`           // name and version it gave itself
 	InFlight        int        `json:"in_flight"`
 	Queued          int        `json:"queued"`
 	UptimeMS        int64      `json:"uptime_ms,omitempty"` // of the running process
@@ -65,6 +67,12 @@ func (b *Backend) Status(now time.Time) Status {
 		Generation: b.process.gen, RestartCount: b.machine.Restarts(), Era: b.session.Era.String(),
 		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
 		StdoutNoise: b.babble.total, Reload: string(b.opts.Reload), Beside: b.besideStatus(),
+	}
+	s.ServerEra = b.process.era.String()
+	if b.seam != nil && b.seam.bridge != nil {
+		mode := b.seam.bridge.Mode()
+		s.Bridge, s.Era, s.ServerEra = mode.String(), mode.ClientEra().String(), mode.ServerEra().String()
+		s.ProtocolVersion = b.seam.bridge.ClientVersion()
 	}
 	if f := b.misfortune; !f.at.IsZero() {
 		s.ReloadFailed = &ReloadTrouble{At: f.at, Error: f.why, Stderr: f.stderr, Hint: f.hint()}

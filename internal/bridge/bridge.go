@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
 )
 
 const (
@@ -50,8 +51,7 @@ type Bridge struct {
 
 // core is what both directions need; the exported fields are what a bridge remembers of it.
 type core struct {
-	Last       int // private id given out last
-	Generation int // of the server's process, as far as it was told
+	Last int // private id given out last
 
 	now time.Time
 	env jsonrpc.Envelope // scratch of the line being handled
@@ -63,8 +63,9 @@ type side interface {
 	fromClient(line []byte)
 	fromServer(line []byte)
 	tick()
-	serverChanged()
 	deadline() time.Time
+	close(why string)
+	waiting() bool
 }
 
 // New returns a bridge for a client that has said nothing yet.
@@ -110,16 +111,25 @@ func (b *Bridge) Tick(now time.Time) Output {
 	return b.end()
 }
 
-// ServerChanged tells that the server's process has died and process generation has taken its place. What waited in the
-// old one for an answer of the client is lost; its outcome is unknown. A planned restart, where the old process still
-// finishes what it was asked, is none of this.
-func (b *Bridge) ServerChanged(generation int, now time.Time) Output {
-	b.begin(now)
-	if generation > b.Generation {
-		b.Generation = generation
-		b.side.serverChanged()
+// ClientVersion is the protocol version that the client speaks; "" before it is known.
+func (b *Bridge) ClientVersion() string {
+	if s, legacy := b.side.(*legacySide); legacy {
+		return s.Version
 	}
-	return b.end()
+	return mcp.ModernVersion
+}
+
+// Waiting reports whether the client has said something that is kept back from the server for now.
+func (b *Bridge) Waiting() bool { return b.side.waiting() }
+
+// Close answers whatever the client still waits for with an error; the bridge must not be used any more. What the server
+// works on is not withdrawn: that is the business of whoever takes it away.
+func (b *Bridge) Close(why string, now time.Time) Output {
+	b.begin(now)
+	b.side.close(why)
+	out := b.out
+	out.ToServer = nil
+	return out
 }
 
 func (b *Bridge) begin(now time.Time) {

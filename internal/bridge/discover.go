@@ -25,7 +25,7 @@ func discoverResult(initialize []byte) []byte {
 	if info := member(initialize, "serverInfo"); jsonrpc.IsObject(info) {
 		out = set(out, info, "_meta", mcp.MetaServerInfo)
 	}
-	return out
+	return set(out, jsonrpc.AppendQuoted(nil, ModernClient.String()), "_meta", mcp.MetaBridge)
 }
 
 // speaksModern reports whether a raw DiscoverResult, or the raw data of an error about versions, names the version the

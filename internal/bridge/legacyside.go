@@ -191,7 +191,7 @@ func (s *legacySide) onWire(id []byte) *call {
 
 // initialize asks the server what it is. A client that begins anew gets a clean connection.
 func (s *legacySide) initialize(id, params []byte) {
-	s.reset()
+	s.close("the client began a new session")
 	asked := member(params, "capabilities")
 	s.Version = settledVersion(member(params, "protocolVersion"))
 	s.Can = abilitiesOf(asked).since(s.Version)
@@ -206,14 +206,21 @@ func (s *legacySide) initialize(id, params []byte) {
 	s.discover()
 }
 
-// reset forgets an earlier session of the client.
-func (s *legacySide) reset() {
-	for _, c := range s.Calls {
+func (s *legacySide) waiting() bool { return len(s.Held) > 0 }
+
+// close forgets an earlier session of the client.
+func (s *legacySide) close(why string) {
+	for _, c := range s.inOrder() {
 		if c.Round == nil {
-			s.toServer(mcp.CancelledLine([]byte(c.Wire), "the client began a new session"))
+			s.toServer(mcp.CancelledLine([]byte(c.Wire), why))
 		}
-		s.drop(c, "the client began a new session")
-		s.refuseTo(c.ID, c.Group, jsonrpc.InvalidRequest, "the client began a new session")
+		s.drop(c, why)
+		s.refuseTo(c.ID, c.Group, jsonrpc.InvalidRequest, why)
+	}
+	for _, line := range s.Held {
+		if id := member(line, "id"); id != nil && s.env.Scan(line) == nil && s.env.Kind == jsonrpc.Request {
+			s.refuseTo(id, 0, jsonrpc.InvalidRequest, why)
+		}
 	}
 	s.closeWatch()
 	s.Held, s.Level = nil, nil
@@ -327,7 +334,7 @@ func (s *legacySide) fromServer(line []byte) {
 		switch {
 		case string(id) == s.Hello.Wire:
 			s.discovered(line)
-		case s.watchEnded(id):
+		case s.watchEnded(id, line):
 		default:
 			if c := s.onWire(id); c != nil && c.Round == nil {
 				s.served(c, line)
@@ -364,7 +371,7 @@ func (s *legacySide) told(line []byte) {
 	case mcp.NoteAcknowledged:
 		s.acknowledged(line)
 	case mcp.NoteCancelled:
-		s.watchEnded(s.env.RequestID.Of(line))
+		s.watchEnded(s.env.RequestID.Of(line), line)
 	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged, mcp.NoteResourceUpdated:
 		s.changed(line)
 	default:
@@ -420,7 +427,3 @@ func (s *legacySide) tick() {
 func (s *legacySide) deadline() time.Time {
 	return earlier(s.roundsDeadline(), s.watchDeadline())
 }
-
-// serverChanged has nothing to do: the state of a modern server's calls travels with them, and what keeps the server
-// alive opens its subscriptions again.
-func (s *legacySide) serverChanged() {}

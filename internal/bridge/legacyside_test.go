@@ -6,7 +6,7 @@ const hi = `
 c {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}},"tasks":{}},"clientInfo":{"name":"c","version":"1"}}}
 S {"jsonrpc":"2.0","id":"b~1","method":"server/discover","params":{"_meta":{$meta}}}
 s {"jsonrpc":"2.0","id":"b~1","result":` + discovered + `}
-C {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{},"logging":{}},"serverInfo":{"name":"s","version":"1"}}}
+C {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{},"logging":{}},"serverInfo":{"name":"s","version":"1"},"_meta":{"dev.outlive/bridge":"legacy client, modern server"}}}
 c {"jsonrpc":"2.0","method":"notifications/initialized"}
 S {"jsonrpc":"2.0","id":"b~2","method":"subscriptions/listen","params":{"_meta":{$meta},"notifications":{"toolsListChanged":true,"resourcesListChanged":true}}}
 s {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"b~2"},"notifications":{"toolsListChanged":true}}}
@@ -110,7 +110,7 @@ s {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"f
 c {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{"roots":{},"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}
 S {"jsonrpc":"2.0","id":"b~1","method":"server/discover","params":{"_meta":{$version,"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{}}}}}
 s {"jsonrpc":"2.0","id":"b~1","result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}
-C {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"unknown","version":"0"}}}
+C {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"unknown","version":"0"},"_meta":{"dev.outlive/bridge":"legacy client, modern server"}}}
 c [{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}]
 S {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","_meta":{$version,"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{}}}}}
 s {"jsonrpc":"2.0","id":2,"error":{"code":-32021,"message":"m","data":{"requiredCapabilities":{}}}}

@@ -1,6 +1,11 @@
 package bridge
 
-import "github.com/outlive-mcp/outlive/internal/mcp"
+import (
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+)
 
 // Mode is what has to be translated.
 type Mode uint8
@@ -32,6 +37,17 @@ func (m Mode) ServerEra() mcp.Era {
 		return mcp.Modern
 	case ModernClient:
 		return mcp.Legacy
+	}
+	return mcp.Virgin
+}
+
+// ClientEra is the era in which the client speaks to the bridge; Virgin without a bridge.
+func (m Mode) ClientEra() mcp.Era {
+	switch m {
+	case LegacyClient:
+		return mcp.Legacy
+	case ModernClient:
+		return mcp.Modern
 	}
 	return mcp.Virgin
 }
@@ -74,4 +90,15 @@ func Need(setting Setting, era mcp.Era, server Speaks) Mode {
 		return ModernClient
 	}
 	return None
+}
+
+// pinnedProbes begins the ids under which the TypeScript SDK asks server/discover before it connects (2.x). A client of
+// it that is pinned to the modern era asks in just the same words as one that would fall back.
+const pinnedProbes = "server-discover-probe-"
+
+// MayBePinned reports whether the client that sent server/discover under a raw id may be one that goes no further if it
+// is told that there is no such method. Other SDKs' pinned clients do not ask: those that do fall back (Python and Go SDK).
+func MayBePinned(id []byte) bool {
+	text, ok := jsonrpc.Unquote(id)
+	return ok && strings.HasPrefix(text, pinnedProbes)
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -199,13 +200,15 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			w.take(w.b.Tick(w.now))
 		},
 		"another image": func(t *rapid.T) {
-			text, err := w.b.Save()
+			text, err := json.Marshal(w.b.Save())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w.b, err = Restore(w.b.opts, text); err != nil {
+			var s Saved
+			if err := json.Unmarshal(text, &s); err != nil {
 				t.Fatal(err)
 			}
+			w.b = Restore(w.b.opts, s)
 		},
 	}
 }

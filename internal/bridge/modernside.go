@@ -60,21 +60,20 @@ func newModernSide(c *core, seal sealer) *modernSide {
 }
 
 func (s *modernSide) fromClient(line []byte) {
-	if err := s.env.Scan(line); err != nil || !s.env.Version2 || s.env.BadUTF8 {
-		s.toServer(line)
-		return
-	}
-	switch s.env.Kind {
-	case jsonrpc.Request:
-		s.request(line)
-	case jsonrpc.Notification:
-		s.notification(line)
-	case jsonrpc.Batch:
+	err := s.env.Scan(line)
+	switch {
+	case err == nil && s.env.Kind == jsonrpc.Batch:
 		for at := range jsonrpc.Elements(line) {
 			if message := at.Of(line); s.env.Scan(message) == nil && s.env.Kind == jsonrpc.Request {
 				s.refuse(s.env.ID.Of(message), jsonrpc.InvalidRequest, "invalid request: this protocol version has no batches")
 			}
 		}
+	case err != nil || !s.env.Version2 || s.env.BadUTF8:
+		s.toServer(line)
+	case s.env.Kind == jsonrpc.Request:
+		s.request(line)
+	case s.env.Kind == jsonrpc.Notification:
+		s.notification(line)
 	}
 }
 
@@ -413,6 +412,26 @@ func (s *modernSide) plain(line []byte) []byte {
 	out := jsonrpc.Replace(nil, line, s.env.Params, now)
 	_ = s.env.Scan(out) // our own splice of two valid texts
 	return out
+}
+
+func (s *modernSide) waiting() bool { return len(s.Held)+len(s.Queue) > 0 }
+
+// close answers all that the client waits for.
+func (s *modernSide) close(why string) {
+	for _, line := range s.Held {
+		s.refuse(member(line, "id"), jsonrpc.InvalidRequest, why)
+	}
+	for _, t := range s.Queue {
+		s.refuse(t.ID, jsonrpc.InvalidRequest, why)
+	}
+	for _, t := range s.inOrder() {
+		if !t.parked() {
+			s.refuse(t.ID, jsonrpc.InvalidRequest, why)
+		}
+	}
+	for _, l := range s.Listens {
+		s.refuse(l.ID, jsonrpc.InvalidRequest, why)
+	}
 }
 
 func (s *modernSide) refuse(id []byte, code int, text string) {

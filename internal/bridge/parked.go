@@ -154,39 +154,6 @@ func (s *modernSide) beginAgain(t *task, answers []byte) {
 	s.toServer(jsonrpc.AppendRequest(nil, []byte(t.Wire), t.Name, t.Params))
 }
 
-// serverChanged gives up what waits for the client at a server that is no more. The client hears it in its next round.
-func (s *modernSide) serverChanged() {
-	s.Asks = nil
-	for _, t := range s.inOrder() {
-		if !t.Open {
-			continue
-		}
-		waited := t.parked() && !t.Afresh && t.Finished == nil
-		if t.parked() && t.Afresh {
-			continue
-		}
-		t.Asks, t.Next = nil, nil
-		if waited {
-			t.Finished = s.lost(t)
-			s.toServer(mcp.CancelledLine([]byte(t.Wire), "the server was restarted"))
-		}
-	}
-}
-
-// lost is the legacy answer to a call whose server died while it waited for the client: the same words as the keeper's
-// own for calls of unknown outcome.
-func (s *modernSide) lost(t *task) []byte {
-	const text = "The server was restarted while this request waited for an answer of the client. " +
-		"It may or may not have taken effect and was not repeated. Check the state before trying it again."
-	data := []byte(`{"reason":"server_restarted","delivered":"unknown","retryable":false,"generation":` +
-		strconv.Itoa(s.Generation) + `}`)
-	if t.Method == mcp.ToolsCall {
-		meta := append(append([]byte(`{"`+mcp.MetaOutcome+`":`), data...), '}')
-		return jsonrpc.AppendResult(nil, []byte(t.Wire), mcp.ToolText(text, true, mcp.Legacy, meta))
-	}
-	return jsonrpc.AppendError(nil, []byte(t.Wire), jsonrpc.InternalError, text, data)
-}
-
 // inOrder returns the calls by their ids on the wire, so that what happens at once happens in one order.
 func (s *modernSide) inOrder() []*task {
 	out := make([]*task, 0, len(s.Calls))

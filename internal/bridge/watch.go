@@ -216,8 +216,8 @@ func (s *legacySide) settle(id string, refused func(uri string) bool) {
 	}
 }
 
-// watchEnded handles the end of a stream by the server. It reports whether the raw id was one.
-func (s *legacySide) watchEnded(id []byte) bool {
+// watchEnded handles the end of a stream by the server, told in line. It reports whether the raw id was one.
+func (s *legacySide) watchEnded(id, line []byte) bool {
 	w := &s.Watch
 	switch {
 	case w.Next != nil && string(id) == w.Next.ID:
@@ -229,17 +229,38 @@ func (s *legacySide) watchEnded(id []byte) bool {
 	default:
 		return false
 	}
-	if s.env.Kind != jsonrpc.ErrorResponse && w.Now == nil && w.Next == nil {
-		w.Again = s.now.Add(min(watchFirst<<min(w.Ends, 10), watchMost))
-		w.Ends++
-	}
+	s.openLater(s.mayListen(line))
 	return true
 }
 
-// changed hands on that something has changed, once: of the current stream, and while the client wants to hear it.
+// openLater opens another stream in place of one that has ended: now for those who asked while that was being opened, or in
+// a while if there is none left and there may be another.
+func (s *legacySide) openLater(may bool) {
+	w := &s.Watch
+	switch {
+	case len(w.Waiting) > 0:
+		s.renew()
+	case may && w.Now == nil && w.Next == nil:
+		w.Again = s.now.Add(min(watchFirst<<min(w.Ends, 10), watchMost))
+		w.Ends++
+	}
+}
+
+// mayListen reports whether a stream that has ended in this way may be opened again: the server has ended it, or cannot be
+// reached just now. An error of any other kind says that the server has no such streams.
+func (s *legacySide) mayListen(line []byte) bool {
+	return s.env.Kind != jsonrpc.ErrorResponse || codeOf(s.env.Error.Of(line)) == jsonrpc.InternalError
+}
+
+// changed hands on that something has changed, once: of the current stream, or the one that is being opened if there is none
+// yet, and while the client wants to hear it.
 func (s *legacySide) changed(line []byte) {
 	params := s.env.Params.Of(line)
-	if id := subscriptionOf(params); id != nil && (s.Watch.Now == nil || string(id) != s.Watch.Now.ID) {
+	current := s.Watch.Now
+	if current == nil {
+		current = s.Watch.Next
+	}
+	if id := subscriptionOf(params); id != nil && (current == nil || string(id) != current.ID) {
 		return
 	}
 	if mcp.Lookup(s.env.Method.Of(line)) == mcp.NoteResourceUpdated {
@@ -267,6 +288,7 @@ func (s *legacySide) tickWatch() {
 		w.Next = nil
 		s.endStream(late)
 		s.settle(late.ID, func(string) bool { return true })
+		s.openLater(true)
 	}
 	if s.due(w.Again) {
 		s.renew()

@@ -33,6 +33,7 @@ type Report struct {
 	Problem, Hint string
 
 	Era     mcp.Era // how it was greeted
+	Only    bool    // it refuses the handshake of the other era
 	Version string  // of the protocol, as settled
 	Server  string  // name and version as it says
 	// ReadyAfter is the time from the start of the process that answered to its answer.
@@ -57,14 +58,19 @@ type Report struct {
 // it has made for itself.
 const cookieName = "OUTLIVE_CHECKUP"
 
-// Run looks at one server. It returns after at most ProbeTimeout, Timeout and twice Grace, or soon after ctx ends.
+// Run looks at one server. It returns after at most ProbeTimeout, Timeout and twice Grace, or soon after ctx ends. A server
+// of the modern era may be started once more, to see whether it takes the legacy one's handshake, too.
 func Run(ctx context.Context, s Spec) Report {
 	s = s.withDefaults()
 	cookie := cookieName + "=" + rand.Text()
 	s.Env = append(s.Env[:len(s.Env):len(s.Env)], cookie)
 	var r Report
 	r.modern(ctx, s)
-	if !r.Ready && r.Found && ctx.Err() == nil {
+	switch {
+	case !r.Found || ctx.Err() != nil:
+	case r.Ready:
+		r.alsoLegacy(ctx, s)
+	default:
 		r.legacy(ctx, s)
 	}
 	if r.Found {
@@ -119,6 +125,7 @@ func (r *Report) legacy(ctx context.Context, s Spec) {
 	switch {
 	case answer.result != nil:
 		r.ready(p, answer, mcp.Legacy)
+		r.Only = true // a process before this one was asked for the modern era
 		r.Version = answer.text("protocolVersion")
 		p.write(mcp.InitializedLine())
 	case answer.refusal != "":
@@ -131,6 +138,19 @@ func (r *Report) legacy(ctx context.Context, s Spec) {
 		r.Problem = fmt.Sprintf("no answer to the handshake within %s", s.Timeout)
 		r.Hint = "does the command start an MCP server that speaks on stdout?"
 	}
+}
+
+// alsoLegacy sees whether a server of the modern era refuses initialize. Silence and an end say nothing.
+func (r *Report) alsoLegacy(ctx context.Context, s Spec) {
+	var other Report
+	p := other.start(s)
+	if p == nil {
+		return
+	}
+	defer other.finish(p, s)
+	version := mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
+	answer, _ := p.ask(ctx, mcp.InitializeLine([]byte(askID), initializeParams, version), s.ProbeTimeout)
+	r.Only = answer.refusal != ""
 }
 
 func (r *Report) ready(p *process, a answer, era mcp.Era) {

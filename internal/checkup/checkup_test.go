@@ -40,12 +40,17 @@ func TestRun(t *testing.T) {
 		check func(t *testing.T, r Report)
 	}{
 		{"legacy", spec(), func(t *testing.T, r Report) {
-			if !r.Found || !r.Ready || r.Era != mcp.Legacy || r.Version != "2025-11-25" || !strings.HasPrefix(r.Server, "mcptest") || r.ReadyAfter <= 0 || r.Stubborn {
+			if !r.Found || !r.Ready || r.Era != mcp.Legacy || !r.Only || r.Version != "2025-11-25" || !strings.HasPrefix(r.Server, "mcptest") || r.ReadyAfter <= 0 || r.Stubborn {
+				t.Errorf("%+v", r)
+			}
+		}},
+		{"both eras", spec("-era", "dual"), func(t *testing.T, r Report) {
+			if !r.Ready || r.Era != mcp.Modern || r.Only {
 				t.Errorf("%+v", r)
 			}
 		}},
 		{"modern", spec("-era", "modern"), func(t *testing.T, r Report) {
-			if !r.Ready || r.Era != mcp.Modern || r.Version != mcp.ModernVersion || !strings.HasPrefix(r.Server, "mcptest") {
+			if !r.Ready || r.Era != mcp.Modern || !r.Only || r.Version != mcp.ModernVersion || !strings.HasPrefix(r.Server, "mcptest") {
 				t.Errorf("%+v", r)
 			}
 		}},

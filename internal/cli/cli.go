@@ -91,6 +91,6 @@ See it work, with nothing else installed:
 	root.SetOut(io.out)
 	root.SetErr(io.err)
 	root.SetVersionTemplate("outlive {{.Version}}\n")
-	root.AddCommand(newRun(io), newGateway(io), newStatus(io), newDoctor(io), newWrap(io), newUnwrap(io), newRestart(io), newReload(io), newUpgrade(io), newHandoverAbility(io), newLogs(io), newDemo(io), newMonitor(io), newHook(io), newHooks(io), newAgent(io), newHeartbeat(io), newAck(io))
+	root.AddCommand(newRun(io), newGateway(io), newStatus(io), newDoctor(io), newWrap(io), newUnwrap(io), newRestart(io), newReload(io), newUpgrade(io), newHandoverAbility(io), newLogs(io), newDemo(io), newMonitor(io), newHook(io), newHooks(io), newAgent(io), newHeartbeat(io), newAck(io), newService(io))
 	return root
 }

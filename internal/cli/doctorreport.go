@@ -51,6 +51,7 @@ func (d *diagnosis) printClients(w io.Writer) error {
 	}
 	bare := 0
 	for _, s := range d.Servers {
+		s.printEra(w)
 		s.printDetails(w)
 		if s.inFront() == "no" {
 			bare++

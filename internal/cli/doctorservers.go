@@ -39,6 +39,8 @@ type serverReport struct {
 	Wrapped  bool     `json:"wrapped"`
 	Command  []string `json:"command,omitempty"` // without outlive in front
 	Era      string   `json:"era,omitempty"`
+	Only     bool     `json:"only_era,omitempty"` // it speaks no other one
+	Bridge   string   `json:"bridge,omitempty"`   // what becomes of clients of the other era: see bridgeOf
 	Version  string   `json:"protocol_version,omitempty"`
 	Server   string   `json:"server,omitempty"`
 	ReadyMS  int64    `json:"ready_ms,omitempty"`
@@ -46,6 +48,8 @@ type serverReport struct {
 	Hint     string   `json:"hint,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Stderr   []string `json:"stderr,omitempty"`
+
+	off bool // outlive in front of it is told not to translate
 }
 
 // examination is one server that is to be started, for all the entries that start just the same one.
@@ -118,6 +122,7 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 		return r, nil
 	}
 	outer := s.Command
+	r.off = bridgeOff(s.Args)
 	s.Command, s.Args = inner[0], inner[1:]
 	s, err := file.Client.Expand(s, sys, r.Project)
 	r.Command = append([]string{s.Command}, s.Args...)
@@ -183,6 +188,8 @@ func (r *serverReport) note(seen checkup.Report) {
 	}
 	if seen.Ready {
 		r.Era, r.Version, r.Server, r.ReadyMS = seen.Era.String(), seen.Version, seen.Server, seen.ReadyAfter.Milliseconds()
+		r.Only = seen.Only
+		r.Bridge = r.bridgeOf()
 	}
 	if seen.Garbage > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d lines on stdout are no messages, which ends the connection in some clients; the first: %s", seen.Garbage, seen.GarbageLine))

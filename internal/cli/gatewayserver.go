@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/catalog"
 	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/config"
@@ -99,8 +100,8 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 		servers = append(servers, gateway.Server{
 			Catalog: catalog.Server{Name: c.Name, Prefix: c.Prefix, Allow: c.Allow, Deny: c.Deny, Rename: c.Rename},
 			Shared:  c.Shared, Instances: c.Instances, Digest: one.digest,
-			Legacy: loadKnowledge(one.known).Era == mcp.Legacy,
-			Lazy:   one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
+			Legacy: loadKnowledge(one.known).Era == mcp.Legacy, Bridge: one.options.Backend.Bridge == bridge.Auto,
+			Lazy: one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
 		})
 	}
 	if err := file.Err(); err != nil {
@@ -248,6 +249,7 @@ func (set *servedSet) host(l *gateway.Link) host.Options {
 	one := set.now[l.Name()]
 	opts := one.options
 	opts.Backend.Known = loadKnowledge(one.known)
+	opts.Backend.Pinned = l.Needed()
 	if err := os.MkdirAll(opts.StateDir, 0o700); err != nil {
 		set.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/control"
 	"github.com/outlive-mcp/outlive/internal/gateway"
+	"github.com/outlive-mcp/outlive/internal/mcp"
 )
 
 func newStatus(io streams) *cobra.Command {
@@ -24,7 +25,8 @@ func newStatus(io streams) *cobra.Command {
 		Use:   "status",
 		Short: "Show everything outlive keeps alive on this machine",
 		Long: `Show everything outlive keeps alive for this user on this machine: one row for each server, and below a gateway's row
-one for each of its servers. What is wrong stands below the table.
+one for each of its servers. What is wrong stands below the table. ERA is which form of the protocol client and server
+speak; "legacy>modern" is a client of the legacy era whose server speaks the modern one only, and is translated for it.
 
 EXIT STATUS
   0  shown, also when nothing runs
@@ -63,14 +65,14 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tSTATE\tOUTLIVE\tSERVER\tRESTARTS\tUP\tIN FLIGHT\tQUEUED\tCLIENT")
+	fmt.Fprintln(t, "NAME\tSTATE\tOUTLIVE\tSERVER\tRESTARTS\tUP\tIN FLIGHT\tQUEUED\tERA\tCLIENT")
 	for _, s := range all {
 		client := strings.TrimSpace(s.Client)
 		if s.Gateway() {
 			client = cmp.Or(s.URL, "stdio")
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\n", s.Name, s.State, s.PID, orDash(s.ServerPID), s.RestartCount,
-			upFor(s.UptimeMS), s.InFlight, s.Queued, client)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", s.Name, s.State, s.PID, orDash(s.ServerPID), s.RestartCount,
+			upFor(s.UptimeMS), s.InFlight, s.Queued, eras(s.Status), client)
 		for _, server := range s.Servers {
 			printServer(t, s.Name, server)
 		}
@@ -104,7 +106,7 @@ func troubleOf(l gateway.LinkStatus) string {
 
 // printServer adds the row of a server behind a gateway: all its processes together.
 func printServer(t io.Writer, gatewayName string, s control.Member) {
-	var pids, clients []string
+	var pids, clients, spoken []string
 	var restarts, inFlight, queued int
 	var up int64
 	for _, l := range s.Links {
@@ -114,13 +116,28 @@ func printServer(t io.Writer, gatewayName string, s control.Member) {
 		if l.Client != "" && !slices.Contains(clients, l.Client) {
 			clients = append(clients, l.Client)
 		}
+		if era := eras(l.Status); era != "" && !slices.Contains(spoken, era) {
+			spoken = append(spoken, era)
+		}
 		restarts += l.RestartCount
 		inFlight += l.InFlight
 		queued += l.Queued
 		up = max(up, l.UptimeMS)
 	}
-	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\n", gatewayName, s.Name, stateOf(s.ServerStatus), cmp.Or(strings.Join(pids, ","), "-"),
-		restarts, upFor(up), inFlight, queued, strings.Join(clients, ", "))
+	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", gatewayName, s.Name, stateOf(s.ServerStatus), cmp.Or(strings.Join(pids, ","), "-"),
+		restarts, upFor(up), inFlight, queued, strings.Join(spoken, ", "), strings.Join(clients, ", "))
+}
+
+// eras are what a client and its server speak: one word, or two if they are translated for each other; "" if that is not
+// known.
+func eras(s backend.Status) string {
+	switch {
+	case s.Bridge != "":
+		return s.Era + ">" + s.ServerEra
+	case s.Era == mcp.Virgin.String():
+		return ""
+	}
+	return s.Era
 }
 
 // stateOf is one word for how a server behind a gateway stands, or how many of its processes stand how.

@@ -26,9 +26,10 @@ func TestPrintStatus(t *testing.T) {
 	soon := now.Add(3 * time.Second)
 	waits := gateway.LinkStatus{Phase: "failed", Trouble: "it failed\nlast stderr lines:\nboom", Client: "codex",
 		Status: backend.Status{State: "backoff", NextTryAt: &soon, RestartCount: 2, LastExit: &backend.LastExit{Code: 1, Stderr: []string{"boom"}}}}
-	busy := gateway.LinkStatus{Phase: "ready", Client: "codex", Status: backend.Status{State: "ready", ServerPID: 12, UptimeMS: 61_000, InFlight: 2, RestartCount: 1}}
+	busy := gateway.LinkStatus{Phase: "ready", Client: "codex", Status: backend.Status{State: "ready", ServerPID: 12, UptimeMS: 61_000, InFlight: 2, RestartCount: 1,
+		Era: "legacy", ServerEra: "modern", Bridge: "legacy client, modern server"}}
 	all := []control.Status{
-		{Status: backend.Status{Name: "alone", State: "ready", ServerPID: 7, UptimeMS: 1000, Client: "x 1"}, PID: 6},
+		{Status: backend.Status{Name: "alone", State: "ready", ServerPID: 7, UptimeMS: 1000, Client: "x 1", Era: "modern", ServerEra: "modern"}, PID: 6},
 		{Status: backend.Status{Name: "gateway", State: "serving"}, PID: 9, Config: "/outlive.yaml", URL: "http://127.0.0.1:8080/mcp",
 			Servers: []control.Member{member("a", busy, link("ready", "ready", 13)), member("b", waits), member("c")}},
 	}
@@ -37,12 +38,12 @@ func TestPrintStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		"NAME       STATE    OUTLIVE  SERVER  RESTARTS  UP    IN FLIGHT  QUEUED  CLIENT",
-		"alone      ready    6        7       0         1s    0          0       x 1",
-		"gateway    serving  9        -       0         -     0          0       http://127.0.0.1:8080/mcp",
-		"gateway/a  ready             12,13   1         1m1s  2          0       codex",
-		"gateway/b  backoff           -       2         -     0          0       codex",
-		"gateway/c  idle              -       0         -     0          0       ",
+		"NAME       STATE    OUTLIVE  SERVER  RESTARTS  UP    IN FLIGHT  QUEUED  ERA            CLIENT",
+		"alone      ready    6        7       0         1s    0          0       modern         x 1",
+		"gateway    serving  9        -       0         -     0          0                      http://127.0.0.1:8080/mcp",
+		"gateway/a  ready             12,13   1         1m1s  2          0       legacy>modern  codex",
+		"gateway/b  backoff           -       2         -     0          0                      codex",
+		"gateway/c  idle              -       0         -     0          0                      ",
 		"gateway/b: cannot be used: it failed",
 		"  last stderr lines:",
 		"  boom",

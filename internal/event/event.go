@@ -102,6 +102,8 @@ const (
 	CallReplayed Type = "call_replayed"
 	// ProbeAnswered: a server/discover probe was answered on the server's behalf. Attr: KeyReason.
 	ProbeAnswered Type = "probe_answered"
+	// BridgeEngaged: client and server speak different eras of the protocol, and are translated. Attr: KeyReason.
+	BridgeEngaged Type = "bridge_engaged"
 	// AnsweredFromMemory: the client was told what an earlier run of the command has shown. Attr: KeyMethod.
 	AnsweredFromMemory Type = "answered_from_memory"
 	// ValidationBlocked: a client line never reached the server (S3). Attrs: KeyRawLine, KeyReason, KeyRequestID.
@@ -150,7 +152,7 @@ func Types() []Type {
 		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown, ServerSlept,
 		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
-		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
+		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, DriftDetected,
 		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ServerLogLost,
 	}

@@ -136,6 +136,9 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 		if e.method != mcp.Discover {
 			s.era = mcp.Modern
 		}
+		if can := jsonrpc.Find(meta, mcp.MetaClientCapabilities).Of(meta); s.gw.opts.Single && jsonrpc.IsObject(can) {
+			s.gw.can = append(s.gw.can[:0], can...)
+		}
 	case s.own == nil && e.method != mcp.Initialize && e.method != mcp.Ping && e.method != mcp.Discover:
 		e.refuse(jsonrpc.InvalidRequest, "invalid request: initialize comes first")
 		return false

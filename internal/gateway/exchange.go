@@ -108,11 +108,26 @@ func (e *exchange) send() {
 	}
 	line := e.line
 	e.line = nil
+	if l.scope.era == mcp.Modern && e.session != nil && l.server.alien && !l.gw.opts.Single {
+		line = e.anonymous(line)
+	}
 	l.gw.post(l, line)
 	if l.server.Lazy && !l.server.Sleeps && l.scope.era == mcp.Modern && !l.listening {
 		l.listening = true
 		l.listenForChanges()
 	}
+}
+
+// anonymous is a request to a translated server that many clients share. Such a server asks, and logs, without saying for
+// whom: so that nobody sees what is another one's, it is not told that its clients can be asked, or want to hear its log.
+func (e *exchange) anonymous(line []byte) []byte {
+	e.logs = false
+	meta := jsonrpc.FindPath(line, "params", "_meta")
+	now, err := jsonrpc.Set(nil, jsonrpc.Delete(nil, meta.Of(line), mcp.MetaLogLevel), []byte("{}"), mcp.MetaClientCapabilities)
+	if err != nil {
+		return line // no object: it is refused
+	}
+	return changed(nil, line, change{meta, now})
 }
 
 // counts reports whether the exchange is work that a client waits for: listening goes on for ever.

@@ -44,6 +44,7 @@ type Server struct {
 	Lazy      bool           // not started before it is needed
 	Sleeps    bool           // ends when it is not used: it must not be kept awake by being listened to
 	Legacy    bool           // it is known not to speak the modern era, and not asked again
+	Bridge    bool           // clients of the era that it does not speak are translated for it, by what keeps it
 	Digest    string         // differs whenever anything about the server is configured differently
 }
 
@@ -53,6 +54,7 @@ type Options struct {
 	Names    catalog.Names // when names carry their server's prefix
 	NoTools  bool          // offer no tools of the gateway's own
 	ListWait time.Duration // how long the first list waits for servers that have not shown theirs (default 5 s)
+	Single   bool          // there is one client only: what it shares it shares with nobody
 	Sink     event.Sink
 }
 
@@ -76,6 +78,7 @@ type Gateway struct {
 	lastAsk  uint64
 	states   stateOwners
 	mirrors  mirrors
+	can      []byte // raw capabilities of a single client of the modern era, once they are known
 
 	client jsonrpc.Envelope // scratch of the client's line that is being handled
 	up     jsonrpc.Envelope // scratch of the server's line that is being handled
@@ -103,13 +106,14 @@ type server struct {
 	Server
 	modern verdict
 	legacy verdict
+	alien  bool           // it speaks the modern era by translation only
 	known  *catalog.Lists // what a process of it that is no more has shown; nil: nothing
 	about  string         // its instructions
 }
 
 func newServer(s Server) *server {
 	one := &server{Server: s}
-	if s.Legacy {
+	if one.alien = s.Legacy && s.Bridge; s.Legacy && !s.Bridge {
 		one.modern = refuses
 	}
 	return one
@@ -194,7 +198,7 @@ func (g *Gateway) shownBy(s *server) *catalog.Lists {
 // Warm starts every server that is not lazy, for clients that are not there yet.
 func (g *Gateway) Warm(now time.Time) {
 	g.now, g.warm = now, true
-	g.modern.openAll()
+	g.modern.scout()
 	g.flush()
 }
 

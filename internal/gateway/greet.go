@@ -52,6 +52,7 @@ func (l *Link) greeted(result, err []byte) {
 	l.phase = ready
 	if l.scope.era == mcp.Modern {
 		l.server.modern = speaks
+		l.server.alien = l.translated()
 		if !l.server.Lazy && !l.server.Sleeps {
 			l.listening = true
 			l.listenForChanges()
@@ -79,6 +80,8 @@ func (l *Link) greeted(result, err []byte) {
 func (l *Link) refused(err []byte) {
 	code := string(jsonrpc.Find(err, "code").Of(err))
 	switch {
+	case l.scope.era == mcp.Modern && code == notFound && l.server.Bridge && !l.needed:
+		l.seenAlien()
 	case l.scope.era == mcp.Modern && code == notFound:
 		l.server.modern = refuses
 		l.isForeign("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
@@ -103,6 +106,22 @@ func (l *Link) refused(err []byte) {
 	l.scope.changed()
 }
 
+// seenAlien ends a link that was made to see whether its server speaks the modern era. It does not; whoever needs it
+// gets it translated.
+func (l *Link) seenAlien() {
+	waiting := l.waiting
+	l.waiting = nil
+	l.server.alien = true
+	l.drop()
+	l.retire()
+	if l.scope.opened {
+		l.scope.open(l.server)
+	}
+	for _, e := range waiting {
+		l.scope.rehouse(e)
+	}
+}
+
 // supports reports whether the raw error of an unsupported version says that ours is supported.
 func supports(err []byte) bool {
 	list := jsonrpc.FindPath(err, "data", "supported").Of(err)
@@ -125,6 +144,11 @@ func (l *Link) isForeign(why string) {
 	l.phase = foreign
 	l.trouble = errorOf(jsonrpc.InternalError, why)
 	l.abandon(l.trouble)
+}
+
+// translated reports whether what keeps the server translates between its era and the link's; it says so itself.
+func (l *Link) translated() bool {
+	return jsonrpc.FindPath(l.result, "_meta", mcp.MetaBridge).Present()
 }
 
 // setLevel tells the server which log messages are wanted.

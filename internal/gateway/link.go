@@ -27,6 +27,7 @@ type Link struct {
 	gw     *Gateway
 	server *server
 	scope  *scope
+	needed bool // somebody is to use the server, and it is not only to be seen which era it speaks
 	up     Upstream
 	phase  phase
 
@@ -48,8 +49,8 @@ type Link struct {
 	listening bool // it was asked to tell of changes of its lists
 }
 
-func newLink(sc *scope, s *server) *Link {
-	l := &Link{gw: sc.gw, server: s, scope: sc, calls: map[uint64]*exchange{}}
+func newLink(sc *scope, s *server, needed bool) *Link {
+	l := &Link{gw: sc.gw, server: s, scope: sc, needed: needed, calls: map[uint64]*exchange{}}
 	l.up = sc.gw.world.Connect(l)
 	return l
 }
@@ -59,6 +60,10 @@ func (l *Link) Name() string { return l.server.Catalog.Name }
 
 // Era is the era the link speaks.
 func (l *Link) Era() mcp.Era { return l.scope.era }
+
+// Needed reports whether the server is to be used, also if it has to be translated for that; a link that is not was made to
+// see which era the server speaks.
+func (l *Link) Needed() bool { return l.needed }
 
 // Client names the client whose own process this is; "" if many use it.
 func (l *Link) Client() string {
@@ -225,11 +230,16 @@ func (l *Link) meta() []byte {
 	return l.gw.meta()
 }
 
-// meta says who the gateway is, as every request of the modern era does.
+// meta says who the gateway is, as every request of the modern era does, and what its single client can do: a server that is
+// translated is told of that when it is greeted.
 func (g *Gateway) meta() []byte {
 	out := []byte(`{"` + mcp.MetaProtocolVersion + `":"` + mcp.ModernVersion + `","` + mcp.MetaClientInfo + `":`)
 	out = append(out, g.info()...)
-	return append(out, `,"`+mcp.MetaClientCapabilities+`":{}}`...)
+	out = append(out, `,"`+mcp.MetaClientCapabilities+`":`...)
+	if g.can != nil {
+		return append(append(out, g.can...), '}')
+	}
+	return append(out, "{}}"...)
 }
 
 // info is the gateway's name and version.

@@ -139,12 +139,15 @@ func (l *listen) tellChanges(view *catalog.View) {
 
 // whenTried runs again once it is known of every server whether it speaks the modern era, or when that has been waited
 // for long enough.
-func (sc *scope) whenTried(e *exchange, again func()) { sc.hold(e, (*scope).tried, again) }
+func (sc *scope) whenTried(e *exchange, again func()) {
+	sc.scout()
+	sc.hold(e, (*scope).tried, again)
+}
 
 // tried reports whether there is no server of which that may become known soon.
 func (sc *scope) tried() bool {
 	return !slices.ContainsFunc(sc.gw.servers, func(s *server) bool {
-		return s.modern == untried &&
+		return s.modern == untried && !s.alien &&
 			slices.ContainsFunc(sc.links[s], func(l *Link) bool { return l.phase == greeting && l.fails == 0 })
 	})
 }

@@ -171,7 +171,7 @@ func (m *model) reload(t *rapid.T) {
 		case "other":
 			m.digest++
 			s := named(name)
-			s.Digest, s.Shared = fmt.Sprint(m.digest), rapid.Bool().Draw(t, "shared")
+			s.Digest, s.Shared, s.Bridge = fmt.Sprint(m.digest), rapid.Bool().Draw(t, "shared"), m.plans[name].bridge
 			s.Instances, s.Lazy = rapid.IntRange(0, 2).Draw(t, "instances"), rapid.Bool().Draw(t, "lazy")
 			next = append(next, s)
 		}
@@ -356,11 +356,16 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{}
 		m.world = newWorld(t, Options{})
+		bridged := map[string]bool{}
 		for _, name := range []string{"a", "b", "c"} {
 			modern := rapid.IntRange(0, 3).Draw(t, name)
-			m.plan(name, plan{modern: modern > 0, only: modern == 3, uris: []string{"x:1"}, tools: []string{"do", "hang"}})
+			bridged[name] = rapid.Bool().Draw(t, name+" is bridged")
+			m.plan(name, plan{modern: modern > 0, only: modern == 3, bridge: bridged[name], uris: []string{"x:1"}, tools: []string{"do", "hang"}})
 		}
 		m.config = []Server{named("a"), {Catalog: catalog.Server{Name: "b"}, Shared: true}, named("c")}
+		for i := range m.config {
+			m.config[i].Bridge = bridged[m.config[i].Catalog.Name]
+		}
 		m.gw.SetServers(m.now, m.config)
 		t.Repeat(m.actions())
 		m.finish()

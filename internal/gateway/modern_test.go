@@ -44,6 +44,41 @@ func TestDiscover(t *testing.T) {
 			has(t, "discover", in, test.want)
 		})
 	}
+	mixed := map[string]plan{"a": {modern: true, only: true, bridge: true}, "b": {bridge: true}}
+	for name, test := range map[string]struct {
+		plans    map[string]plan
+		id, want string
+		other    string // of b: how it is known
+		starts   int    // of b
+	}{
+		"a mix that is translated":                 {mixed, "1", `"supportedVersions"`, "", 1},
+		"a mix that is known":                      {mixed, "1", `"supportedVersions"`, "legacy", 0},
+		"all would be translated":                  {map[string]plan{"a": {bridge: true}, "b": {bridge: true}}, "1", "-32601", "", 1},
+		"all would be, and the client may need it": {map[string]plan{"a": {bridge: true}, "b": {bridge: true}}, `"server-discover-probe-1"`, `"supportedVersions"`, "", 1},
+		"one is not translated":                    {map[string]plan{"a": {modern: true}, "b": {}}, `"server-discover-probe-1"`, "-32601", "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			var servers []Server
+			for _, name := range []string{"a", "b"} {
+				w.plan(name, test.plans[name])
+				s := named(name)
+				s.Bridge, s.Legacy = test.plans[name].bridge, name == "b" && test.other != ""
+				servers = append(servers, s)
+			}
+			w.serve(servers...)
+			has(t, "discover", w.client().modern(test.id, "server/discover", ""), test.want)
+			started := 0
+			for _, p := range w.procs {
+				if p.name == "b" {
+					started++
+				}
+			}
+			if started != test.starts || len(w.of("b")) != 0 {
+				t.Errorf("b was started %d times, and %d processes are kept for nothing", started, len(w.of("b")))
+			}
+		})
+	}
 	t.Run("what a client of the earlier era left behind decides nothing", func(t *testing.T) {
 		w := newWorld(t, Options{})
 		w.plan("a", plan{modern: true})

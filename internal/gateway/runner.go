@@ -60,6 +60,7 @@ func NewRunner(opts RunnerOptions) (*Runner, error) {
 		return nil, fmt.Errorf("make event loop: %w", err)
 	}
 	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, ended: make(chan struct{})}
+	opts.Gateway.Single = opts.In != nil
 	r.gw = New(opts.Gateway, r)
 	r.gate.init()
 	loop.Deadline = r.deadline

@@ -20,6 +20,7 @@ type scope struct {
 	view      *catalog.View
 	stale     bool
 	begun     time.Time // when its first list was asked for; from then on late servers are waited for
+	opened    bool      // somebody needs all servers
 	held      []held    // requests that wait until the servers have shown their lists
 	changedAt time.Time // when clients are to be told of what has changed; zero: nothing has
 	listens   []*listen
@@ -72,32 +73,34 @@ func (sc *scope) open(s *server) {
 		n = max(s.Instances, 1)
 	}
 	for range n {
-		l := newLink(sc, s)
+		l := newLink(sc, s, sc.opened || s.alien)
 		sc.links[s] = append(sc.links[s], l)
 		l.greet()
 	}
 }
 
-// openAll makes the links of every server that speaks the era, as far as servers are to be started before they are needed.
+// openAll makes the links of every server that can be used in the era, as far as servers are to be started before they are
+// needed.
 func (sc *scope) openAll() {
+	sc.opened = true
 	for _, s := range sc.gw.servers {
 		switch {
 		case sc.owner != nil && s.Shared:
 			sc.gw.common.open(s)
-		case sc.era == mcp.Modern:
-			sc.scout(s)
+		case sc.era == mcp.Modern && s.modern == refuses:
 		default:
 			sc.open(s)
 		}
 	}
 }
 
-// scout finds out which era a server speaks, and what it shows.
-func (sc *scope) scout(s *server) {
-	if s.modern == refuses {
-		return
+// scout finds out which servers speak the modern era: those that are known not to are not started for that.
+func (sc *scope) scout() {
+	for _, s := range sc.gw.servers {
+		if s.modern != refuses && !s.alien {
+			sc.open(s)
+		}
 	}
-	sc.open(s)
 }
 
 // serversChanged adapts the scope to another configuration. What waited for a server that is configured differently now
@@ -113,8 +116,11 @@ func (sc *scope) serversChanged(gone []*server) {
 			l.retire()
 		}
 	}
-	if sc.owner != nil || !sc.begun.IsZero() || sc == sc.gw.modern && sc.gw.warm {
+	switch {
+	case sc.opened:
 		sc.openAll()
+	case sc == sc.gw.modern && (sc.gw.warm || !sc.begun.IsZero()):
+		sc.scout()
 	}
 	sc.changed()
 	for _, e := range homeless {
@@ -217,13 +223,18 @@ func (sc *scope) changed() {
 }
 
 // whenListed runs again now if the lists are known, or once they are, or when they have been waited for long enough.
-func (sc *scope) whenListed(e *exchange, again func()) { sc.hold(e, (*scope).complete, again) }
+func (sc *scope) whenListed(e *exchange, again func()) {
+	if !sc.opened {
+		sc.begun = sc.gw.now
+		sc.openAll()
+	}
+	sc.hold(e, (*scope).complete, again)
+}
 
 // hold runs again now if enough is known, or once it is, or when that has been waited for long enough.
 func (sc *scope) hold(e *exchange, enough func(*scope) bool, again func()) {
 	if sc.begun.IsZero() {
 		sc.begun = sc.gw.now
-		sc.openAll()
 	}
 	if enough(sc) || sc.waited() {
 		again()

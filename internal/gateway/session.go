@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 )
@@ -210,15 +211,12 @@ func (s *Session) initializeResult() []byte {
 	return append(out, '}')
 }
 
-// discover answers what the gateway is in the modern era. As long as a server is known that speaks only the legacy era, or
-// nothing is known of one, the client is told to use that: it would miss a server otherwise.
+// discover answers what the gateway is in the modern era, or sends the client to the legacy one.
 func (s *Session) discover(e *exchange) {
 	s.gw.modern.whenTried(e, func() {
-		for _, server := range s.gw.servers {
-			if server.modern != speaks {
-				e.refuse(jsonrpc.MethodNotFound, "Method not found")
-				return
-			}
+		if !s.gw.isModern(e.id) {
+			e.refuse(jsonrpc.MethodNotFound, "Method not found")
+			return
 		}
 		out := []byte(`{"resultType":"complete","supportedVersions":["` + mcp.ModernVersion + `"],` + capabilities + `,"ttlMs":0,"cacheScope":"private","_meta":{"` + mcp.MetaServerInfo + `":`)
 		out = append(append(out, s.gw.info()...), '}')
@@ -227,6 +225,22 @@ func (s *Session) discover(e *exchange) {
 		}
 		e.answer(append(out, '}'))
 	})
+}
+
+// isModern decides whether a client that sends server/discover under a raw id is to use the modern era. It is not if it
+// would miss a server there: one that speaks the legacy era only, or of which nothing is known, and is not translated. Nor
+// is it if every server were translated, which can do less than the real thing; but some clients go nowhere else.
+func (g *Gateway) isModern(id string) bool {
+	native := len(g.servers) == 0
+	for _, s := range g.servers {
+		switch {
+		case s.modern == speaks && !s.alien:
+			native = true
+		case !s.Bridge:
+			return false
+		}
+	}
+	return native || bridge.MayBePinned([]byte(id))
 }
 
 // setLevel takes logging/setLevel.

@@ -54,7 +54,7 @@ var ErrNoServer = errors.New("no server of that name")
 func (r *Runner) status(now time.Time) []ServerStatus {
 	all := make([]ServerStatus, len(r.gw.servers))
 	for i, s := range r.gw.servers {
-		all[i] = ServerStatus{Name: s.Catalog.Name, Modern: s.modern == speaks, Links: []LinkStatus{}}
+		all[i] = ServerStatus{Name: s.Catalog.Name, Modern: s.modern == speaks && !s.alien, Links: []LinkStatus{}}
 		all[i].Tools = s.tools()
 	}
 	for l, k := range r.kept {

@@ -34,6 +34,7 @@ type plan struct {
 	sync   bool // they answer while they are being told
 	modern bool // they speak the modern era, too
 	only   bool // and nothing else
+	bridge bool // what keeps them translates for who speaks another era
 	mute   bool // they answer a handshake when the test says so
 	refuse int  // handshakes that are refused before one is taken
 	caps   string
@@ -256,20 +257,24 @@ func (p *proc) handle(m message) {
 
 func (p *proc) greet(m message) {
 	modern := m.Method == "server/discover"
+	translated := ""
+	if p.plan.bridge && (modern && !p.plan.modern && p.link.Needed() || !modern && p.plan.only) {
+		translated = `,"_meta":{"dev.outlive/bridge":"one way or the other"}`
+	}
 	switch {
 	case p.plan.mute:
 		p.open = append(p.open, m)
-	case modern && !p.plan.modern:
+	case modern && !p.plan.modern && translated == "":
 		p.fail(m, -32601, "Method not found")
-	case !modern && p.plan.only:
+	case !modern && p.plan.only && translated == "":
 		p.fail(m, -32022, "Unsupported protocol version")
 	case p.plan.refuse > 0:
 		p.plan.refuse--
 		p.fail(m, -32603, "the server failed to start (last exit 3; 3 starts tried)\nlast stderr lines:\nno such database")
 	case modern:
-		p.answer(m, `{"supportedVersions":["2026-07-28"],"capabilities":`+p.plan.caps+`}`)
+		p.answer(m, `{"supportedVersions":["2026-07-28"],"capabilities":`+p.plan.caps+translated+`}`)
 	default:
-		p.answer(m, fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":%s,"instructions":%q}`, p.plan.caps, p.plan.about))
+		p.answer(m, fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":%s,"instructions":%q%s}`, p.plan.caps, p.plan.about, translated))
 	}
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"crypto/rand"
 	"fmt"
 
 	"github.com/outlive-mcp/outlive/internal/backend"
@@ -13,6 +14,9 @@ import (
 
 // DefaultMaxToClient is the default of [Options.MaxToClient], in bytes: a TypeScript client closes the connection at 10 MiB.
 const DefaultMaxToClient = 10<<20 - 64<<10
+
+// bridgeKeySize is the size of the key of a host's bridge, in bytes.
+const bridgeKeySize = 32
 
 // Client is whoever the server is kept alive for. It is called on the loop's goroutine.
 type Client interface {
@@ -70,6 +74,10 @@ type Host struct {
 func New(loop *wire.Loop, client Client, opts Options) *Host {
 	if opts.MaxToClient == 0 {
 		opts.MaxToClient = DefaultMaxToClient
+	}
+	if opts.Backend.BridgeKey == nil {
+		opts.Backend.BridgeKey = make([]byte, bridgeKeySize)
+		_, _ = rand.Read(opts.Backend.BridgeKey) // it never fails
 	}
 	h := &Host{opts: opts, loop: loop, client: client, ended: make(chan struct{})}
 	h.Backend = backend.New(opts.Backend, (*world)(h), h.sink())

@@ -44,3 +44,7 @@ const (
 
 // MetaOutcome is the key under which outlive says, in the _meta of a result of its own, what became of a call.
 const MetaOutcome = "dev.outlive/outcome"
+
+// MetaBridge is the key under which outlive says, in the _meta of the result of a handshake, that it translates between
+// the eras, and which way.
+const MetaBridge = "dev.outlive/bridge"

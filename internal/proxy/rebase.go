@@ -31,6 +31,10 @@ func shift(v reflect.Value, by func(time.Time) time.Time) {
 		for i := range v.Len() {
 			shift(v.Index(i), by)
 		}
+	case reflect.Map:
+		for values := v.MapRange(); values.Next(); { // of pointers: a time that is a value itself cannot be set
+			shift(values.Value(), by)
+		}
 	case reflect.Struct:
 		if v.Type() == timeType {
 			if t := v.Interface().(time.Time); !t.IsZero() {

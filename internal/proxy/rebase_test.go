@@ -15,13 +15,14 @@ func TestTimesOfAnEarlierImage(t *testing.T) {
 		All   []inner
 		One   *inner
 		None  *inner
+		Named map[string]*inner
 		Fixed [2]time.Time
 		Bytes []byte
 		Text  string
 	}
 	build := func(since, deadline time.Time) *outer {
 		return &outer{Since: since, All: []inner{{Deadline: deadline}}, One: &inner{Deadline: deadline},
-			Fixed: [2]time.Time{since}, Bytes: []byte("b"), Text: "t"}
+			Named: map[string]*inner{"a": {Deadline: deadline}}, Fixed: [2]time.Time{since}, Bytes: []byte("b"), Text: "t"}
 	}
 	for name, c := range map[string]struct {
 		now   time.Time

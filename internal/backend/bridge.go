@@ -1,0 +1,435 @@
+package backend
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/bridge"
+	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/supervise"
+)
+
+// seam stands between the client and the rest of a Backend until it is known that both sides speak one era, and for ever
+// if they do not: then a bridge translates, and the rest of the Backend has a client of the server's era before it. It is
+// the backend's World, so that nothing else knows of it. Where client and server understand each other there is none.
+//
+// Whether a bridge is needed is known from earlier runs, or from what happens: a server that refuses initialize as one of
+// the modern era does; a probe that shows a legacy server. A client of the modern era that does not probe has the
+// question asked on its behalf.
+type seam struct {
+	World
+	b       *Backend
+	env     jsonrpc.Envelope // scratch of the line being looked at
+	bridge  *bridge.Bridge   // nil: not needed so far
+	decided bool             // without a bridge it is not needed: the seam goes
+
+	asked  bool     // the server is being asked which era it speaks
+	client [][]byte // lines of the client that have not been looked at
+	inner  [][]byte // lines for the rest of the backend, from a client of the server's era
+	bare   bool     // what is said to the client just now is no part of the bridged conversation
+	at     time.Time
+}
+
+// eraQuestion is the raw id of the backend's own server/discover; the bridge behind it begins with number 1.
+const eraQuestion = `"b~0"`
+
+// codeNoMethod is how a server refuses a method that it does not know.
+const codeNoMethod = "-32601"
+
+// beginSeam lets the client's first words decide whether a bridge is needed.
+func (b *Backend) beginSeam() {
+	if b.opts.Bridge == bridge.Auto && b.seam == nil {
+		b.seam = &seam{World: b.world, b: b}
+		b.world = b.seam
+	}
+}
+
+// translating reports whether a bridge of this mode is in use.
+func (b *Backend) translating(mode bridge.Mode) bool {
+	return b.seam != nil && b.seam.bridge != nil && b.seam.bridge.Mode() == mode
+}
+
+// unsaid reports whether the client has said something that has not come to the rest of the backend yet.
+func (b *Backend) unsaid() bool {
+	s := b.seam
+	return s != nil && (s.asked || len(s.client)+len(s.inner) > 0 || s.bridge != nil && s.bridge.Waiting())
+}
+
+// settle hands on what was said while something else was being handled.
+func (b *Backend) settle() {
+	for s := b.seam; s != nil && s == b.seam; {
+		switch {
+		case len(s.inner) > 0:
+			line := s.inner[0]
+			s.inner = s.inner[1:]
+			b.clientMessage(line, nil)
+		case len(s.client) > 0 && !s.asked:
+			line := s.client[0]
+			s.client = s.client[1:]
+			s.take(line)
+		case s.decided && s.bridge == nil && !s.asked:
+			b.world, b.seam = s.World, nil
+		default:
+			b.closeInputWhenFlushed()
+			return
+		}
+	}
+}
+
+// said takes a line of the client, which is not kept.
+func (s *seam) said(line []byte) {
+	if s.asked && s.needsNoEra(line) {
+		return
+	}
+	s.client = append(s.client, bytes.Clone(line))
+	s.b.settle()
+}
+
+// needsNoEra deals with what need not wait until the era is known: an array, which the client's era does not have, and the
+// cancellation of a request that waits.
+func (s *seam) needsNoEra(line []byte) bool {
+	switch err := s.env.Scan(line); {
+	case err == nil && s.env.Kind == jsonrpc.Batch:
+		s.b.clientMessage(line, nil)
+		return true
+	case err != nil || s.env.Kind != jsonrpc.Notification || mcp.Lookup(s.env.Method.Of(line)) != mcp.NoteCancelled:
+		return false
+	}
+	id := s.env.RequestID.Of(line)
+	i := slices.IndexFunc(s.client, func(one []byte) bool {
+		return s.env.Scan(one) == nil && s.env.Kind == jsonrpc.Request && jsonrpc.SameID(s.env.ID.Of(one), id)
+	})
+	if i < 0 {
+		return false
+	}
+	s.client = slices.Delete(s.client, i, i+1)
+	return true
+}
+
+// take looks at a line of the client. What is no message is refused as ever, and the refusal is not translated.
+func (s *seam) take(line []byte) {
+	err := s.env.Scan(line)
+	switch {
+	case err != nil || s.env.Kind != jsonrpc.Batch && (!s.env.Version2 || s.env.BadUTF8):
+		s.bare = true
+		s.b.clientMessage(line, nil)
+		s.bare = false
+	case s.bridge == nil:
+		s.look(line)
+	case s.leaves(line):
+		s.leave()
+		s.b.clientMessage(line, nil)
+	default:
+		s.give(s.bridge.FromClient(line, s.b.now))
+	}
+}
+
+// sayBare says something to the client that is no part of what is translated.
+func (b *Backend) sayBare(line []byte) {
+	if b.seam != nil {
+		b.seam.World.SendToClient(line)
+		return
+	}
+	b.world.SendToClient(line)
+}
+
+// leaves reports whether a modern client gives its era up: it has waited too long for the answer to its probe, say.
+func (s *seam) leaves(line []byte) bool {
+	return s.bridge.Mode() == bridge.ModernClient && s.env.Kind == jsonrpc.Request &&
+		mcp.Lookup(s.env.Method.Of(line)) == mcp.Initialize && s.version(line) == nil
+}
+
+// leave ends the bridge of a client that has given its era up. What the server works on was the bridge's.
+func (s *seam) leave() {
+	s.give(s.bridge.Close("the client began a new session", s.b.now))
+	s.bridge, s.decided, s.inner, s.at = nil, true, nil, time.Time{}
+	for c := range s.b.calls.all {
+		s.b.finish(c)
+	}
+}
+
+// version is the raw protocol version that a request says in its _meta, as those of the modern era do; s.env was scanned.
+func (s *seam) version(line []byte) []byte {
+	meta := s.env.Meta.Of(line)
+	return jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
+}
+
+// look decides by a line of the client whether a bridge is needed; s.env was scanned from it.
+func (s *seam) look(line []byte) {
+	b := s.b
+	m := mcp.Lookup(s.env.Method.Of(line))
+	switch {
+	case s.decided || s.env.Kind != jsonrpc.Request:
+	case m == mcp.Initialize:
+		if bridge.Need(b.opts.Bridge, mcp.Legacy, b.opts.Known.speaks()) == bridge.LegacyClient {
+			b.engage(bridge.LegacyClient, line)
+			return
+		}
+		s.decided = true // a refusal will tell
+	case m == mcp.Discover || s.version(line) == nil:
+		// The probe shield decides, or nothing can be decided yet.
+	case bridge.Need(b.opts.Bridge, mcp.Modern, b.opts.Known.speaks()) == bridge.ModernClient:
+		b.engage(bridge.ModernClient, line)
+		return
+	case b.opts.Known.speaks().Modern == bridge.Yes || b.process.era == mcp.Modern:
+		s.decided = true
+	default:
+		s.ask(line)
+		return
+	}
+	b.clientMessage(line, nil)
+}
+
+// ask asks the server, on behalf of a client that is about to use it, which era it speaks.
+func (s *seam) ask(line []byte) {
+	meta := jsonrpc.Delete(nil, s.env.Meta.Of(line), "progressToken")
+	s.asked = true
+	s.client = append([][]byte{line}, s.client...)
+	s.b.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta), nil)
+}
+
+// engage puts a bridge before the rest of the backend; lines are what the client says to it first.
+func (b *Backend) engage(mode bridge.Mode, lines ...[]byte) {
+	b.beginSeam()
+	s := b.seam
+	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: b.opts.BridgeKey})
+	s.asked, s.decided = false, true
+	s.client = append(lines, s.client...)
+	b.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),
+		slog.String(event.KeyReason, mode.String()))
+}
+
+// probeRefused is asked when a probe is about to be answered with "method not found", because the server is a legacy one. It
+// reports whether the probe is dealt with: the client would not take that for an answer. A server that has not even read the
+// probe may be a modern one; but then the client has lost nothing by it, and the server will say so.
+func (b *Backend) probeRefused(c *call) bool {
+	s := b.seam
+	if s == nil || s.bridge != nil || s.decided {
+		return false
+	}
+	switch {
+	case s.asked && string(c.id.raw) == eraQuestion:
+		b.engage(bridge.ModernClient)
+	case b.opts.Pinned || bridge.MayBePinned(c.id.raw):
+		b.engage(bridge.ModernClient, bytes.Clone(c.line))
+	default:
+		return false
+	}
+	b.finish(c)
+	return true
+}
+
+// answered takes the answer to the backend's own question, if a line for the client is that. A server that answers, or
+// wants another version, is a modern one. Any other error says that it could not be asked: then the client can have
+// nothing else from it, either.
+func (s *seam) answered(line []byte) bool {
+	if !s.asked || s.env.Scan(line) != nil || string(s.env.ID.Of(line)) != eraQuestion {
+		return false
+	}
+	s.asked = false
+	raw := s.env.Error.Of(line)
+	if raw == nil || string(jsonrpc.Find(raw, "code").Of(raw)) == codeUnsupportedVersion {
+		s.decided = true
+		return true
+	}
+	s.refuseAll(raw)
+	return true
+}
+
+// refuseAll answers what the client has said and nobody was told with a raw error.
+func (s *seam) refuseAll(err []byte) {
+	waiting := s.client
+	s.client = nil
+	for len(waiting) > 0 {
+		line := waiting[0]
+		waiting = waiting[1:]
+		if s.env.Scan(line) != nil {
+			continue
+		}
+		switch s.env.Kind {
+		case jsonrpc.Request:
+			out := append([]byte(`{"jsonrpc":"2.0","id":`), s.env.ID.Of(line)...)
+			s.World.SendToClient(append(append(append(out, `,"error":`...), err...), '}'))
+		case jsonrpc.Batch:
+			for at := range jsonrpc.Elements(line) {
+				waiting = append(waiting, at.Of(line))
+			}
+		}
+	}
+}
+
+// answerUnsaid answers, when all is over, what the client waits for and the rest of the backend knows nothing of.
+func (b *Backend) answerUnsaid() {
+	s := b.seam
+	if s == nil {
+		return
+	}
+	const text = "the server has shut down; the request was not delivered"
+	if s.bridge != nil {
+		s.give(s.bridge.Close(text, b.now))
+	}
+	s.refuseAll([]byte(`{"code":-32603,"message":"` + text + `"}`))
+	s.inner, s.asked, s.at = nil, false, time.Time{}
+}
+
+// initializeRefused looks whether a server has refused initialize, call c, because it speaks the modern era only. Then the
+// client is bridged to a process that has not seen it. If it was the bridge that asked, the server was taken for a legacy one
+// by mistake: it may have died when it was probed, for some other reason.
+func (b *Backend) initializeRefused(c *call, line []byte) bool {
+	if b.opts.Bridge == bridge.Off || b.translating(bridge.LegacyClient) {
+		return false
+	}
+	raw := b.env.Error.Of(line)
+	switch code := jsonrpc.Find(raw, "code").Of(raw); string(code) {
+	case codeUnsupportedVersion:
+		supported := jsonrpc.FindPath(raw, "data", "supported").Of(raw)
+		if supported != nil && !bytes.Contains(supported, []byte(strconv.Quote(mcp.ModernVersion))) {
+			return false
+		}
+	case codeNoMethod:
+	default:
+		return false
+	}
+	b.endFirstStart()
+	hasty := b.session.Initialized
+	b.session.Reset()
+	if b.translating(bridge.ModernClient) {
+		known := b.opts.Known
+		known.Era, known.Probe, known.NoInitialize = mcp.Modern, "", true
+		b.learn(known)
+		b.seam.give(b.seam.bridge.FromServer(line, b.now))
+		b.seam.bridge, b.seam.inner = nil, nil
+	} else {
+		b.engage(bridge.LegacyClient, b.saidSoFar(hasty)...)
+	}
+	if b.calls.find(c.id.raw) == c {
+		b.finish(c)
+	}
+	b.process.draining = true // what comes now is for the next one
+	b.step(supervise.Restart{Cause: supervise.Replace, Reason: "it speaks the modern era only"})
+	return true
+}
+
+// saidSoFar takes back what a client has said that did not wait for the answer to its initialize: a server works on nothing
+// before that. initialized says that it has said so, too.
+func (b *Backend) saidSoFar(initialized bool) (lines [][]byte) {
+	for c := range b.calls.all {
+		lines = append(lines, bytes.Clone(c.line))
+		if c.method == mcp.Initialize && initialized {
+			lines = append(lines, mcp.InitializedLine())
+		}
+		b.finish(c)
+	}
+	return lines
+}
+
+// speaks is what is known of the eras that the server takes.
+func (k Knowledge) speaks() bridge.Speaks {
+	s := bridge.Speaks{}
+	switch {
+	case k.NoInitialize:
+		s.Legacy = bridge.No
+	case k.Initialize != nil || k.Era == mcp.Legacy:
+		s.Legacy = bridge.Yes
+	}
+	switch k.Era {
+	case mcp.Modern:
+		s.Modern = bridge.Yes
+	case mcp.Legacy:
+		s.Modern = bridge.No
+	}
+	return s
+}
+
+// give sends what a bridge has made of something: to the client now, to the server once nothing is being handled.
+func (s *seam) give(out bridge.Output) {
+	for _, line := range out.ToServer {
+		s.inner = append(s.inner, bytes.Clone(line))
+	}
+	s.at = out.Deadline
+	for _, line := range out.ToClient {
+		s.World.SendToClient(line)
+	}
+}
+
+// ForwardToClient implements World.
+func (s *seam) ForwardToClient(line []byte) { s.tell(line, s.World.ForwardToClient) }
+
+// SendToClient implements World.
+func (s *seam) SendToClient(line []byte) { s.tell(line, s.World.SendToClient) }
+
+func (s *seam) tell(line []byte, as func([]byte)) {
+	switch {
+	case s.bare:
+		as(line)
+	case s.bridge != nil:
+		s.give(s.bridge.FromServer(line, s.b.now))
+	case s.answered(line):
+	default:
+		as(line)
+	}
+}
+
+// deadline is when the bridge wants to be called: at once while something waits to be handled.
+func (s *seam) deadline() time.Time {
+	if len(s.inner) > 0 || len(s.client) > 0 && !s.asked {
+		return s.b.now
+	}
+	return s.at
+}
+
+func (s *seam) tick() {
+	if s.bridge != nil && !s.at.IsZero() && !s.b.now.Before(s.at) {
+		s.give(s.bridge.Tick(s.b.now))
+	}
+}
+
+// savedSeam is a seam in a handover.
+type savedSeam struct {
+	Bridge  *bridge.Saved `json:",omitempty"`
+	Key     []byte        `json:",omitempty"`
+	Decided bool
+	Asked   bool
+	Client  [][]byte
+	Inner   [][]byte
+	At      time.Time
+}
+
+// saveSeam returns the seam, nil if there is none.
+func (b *Backend) saveSeam() *savedSeam {
+	s := b.seam
+	if s == nil {
+		return nil
+	}
+	out := &savedSeam{Decided: s.decided, Asked: s.asked, Client: s.client, Inner: s.inner, At: s.at}
+	if s.bridge != nil {
+		saved := s.bridge.Save()
+		out.Bridge, out.Key = &saved, b.opts.BridgeKey
+	}
+	return out
+}
+
+// restoreSeam takes over a saved seam. The key goes along: clients have what was sealed with it.
+func (b *Backend) restoreSeam(from *savedSeam) {
+	s := b.seam
+	switch {
+	case from == nil && s != nil:
+		b.world, b.seam = s.World, nil
+		return
+	case from == nil:
+		return
+	case s == nil: // it is not wanted any more, but this client depends on it
+		s = &seam{World: b.world, b: b}
+		b.world, b.seam = s, s
+	}
+	s.decided, s.asked, s.client, s.inner, s.at = from.Decided, from.Asked, from.Client, from.Inner, from.At
+	if from.Bridge != nil {
+		b.opts.BridgeKey = from.Key
+		s.bridge = bridge.Restore(bridge.Options{Key: from.Key}, *from.Bridge)
+	}
+}

@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const askable = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"debug",` +
+	`"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`
+
+// bridged is a world with a server of each era, which are translated for clients of the other.
+func bridged(t *testing.T, single bool) *world {
+	w := newWorld(t, Options{Single: single})
+	w.plan("new", plan{modern: true, only: true, bridge: true, tools: []string{"hang"}})
+	w.plan("old", plan{bridge: true, tools: []string{"hang"}})
+	a, b := named("new"), named("old")
+	a.Bridge, b.Bridge = true, true
+	w.serve(a, b)
+	return w
+}
+
+func TestEveryEraSeesEveryServer(t *testing.T) {
+	w := bridged(t, false)
+	want := []string{"new_hang", "old_hang"}
+	if diff := cmp.Diff(want, w.legacy().tools()); diff != "" {
+		t.Error("legacy:", diff)
+	}
+	if diff := cmp.Diff(want, toolsOf(t, w.client().modern("1", "tools/list", ""))); diff != "" {
+		t.Error("modern:", diff)
+	}
+}
+
+// A call that comes before it is known which era the server speaks goes to the process that is started for its use.
+func TestACallBeforeTheEraIsKnown(t *testing.T) {
+	w := bridged(t, false)
+	w.serve(w.gw.servers[1].Server)
+	w.plans["old"].tools = []string{"do"}
+	has(t, "call", w.client().callModern("1", "old_do", ""), `"text":"old"`)
+	if n := len(w.of("old")); n != 1 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+// A translated server asks and logs without saying for whom: where many share it, it does not hear that they can be asked.
+func TestWhatIsSharedCannotAsk(t *testing.T) {
+	for name, test := range map[string]struct {
+		single bool
+		tool   string
+		want   bool
+	}{
+		"many clients":                        {false, "old_hang", false},
+		"many clients, not translated":        {false, "new_hang", true},
+		"one client":                          {true, "old_hang", true},
+		"one client, and a server of its era": {true, "new_hang", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := bridged(t, test.single)
+			c := w.client()
+			c.modern("1", "tools/list", "")
+			c.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + test.tool + `",` + askable + `}}`)
+			p := w.of(strings.TrimSuffix(test.tool, "_hang"))[0]
+			m, _ := p.last("tools/call")
+			asks := strings.Contains(m.Raw, `clientCapabilities":{"roots":{}}`)
+			if logs := strings.Contains(m.Raw, "logLevel"); asks != test.want || logs != test.want {
+				t.Errorf("the server was told %s", m.Raw)
+			}
+		})
+	}
+}
