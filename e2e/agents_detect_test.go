@@ -1,8 +1,8 @@
 package e2e
 
 import (
+	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,9 +22,38 @@ type detection struct {
 // short are limits that a test can wait for.
 var short = declaration{"expect": declaration{"model_silent": "3s", "startup": "3s"}}
 
-// exits lets a human end the CLI at its prompt, as people do.
+// done is an agent that is done when it ends well.
+var done = declaration{"expect": declaration{"done": declaration{"exit": 0}}}
+
+// awaitTool waits until the agent is in the middle of a tool, its transcript says so, and the monitor knows. Claude Code
+// writes a new session's transcript a second late: killed before, there is nothing to go on with.
+func (m *watcher) awaitTool() {
+	m.t.Helper()
+	m.a.awaitHook("PreToolUse")
+	if m.a.kind == "claude" {
+		m.a.awaitTranscript("assistant")
+	}
+	m.judges("working")
+}
+
+// killed9 kills the agent below its wrapper.
+func killed9(a *agent, m *watcher) {
+	m.awaitTool()
+	for pid := range a.w.processes(filepath.Join("node_modules", ".bin", a.kind)) {
+		if pid != a.pid() {
+			kill(a.t, pid)
+		}
+	}
+	if code := a.ended().ExitCode(); code != 137 {
+		a.t.Errorf("the wrapper's exit status is %d, want 137", code)
+	}
+}
+
+// exits lets a human end the CLI at its prompt, as people do: not in the very second in which it has answered.
 func exits(a *agent, m *watcher) {
+	a.turnEnds()
 	m.judges("idle")
+	time.Sleep(6 * time.Second)
 	a.enter("/exit")
 	a.ended()
 }
@@ -41,6 +70,12 @@ var detections = map[string][]detection{
 		{"dialog", mockmodel.Answer, agentSetup{offer: true}, nil, "waiting_other", nil},
 		{"startup", mockmodel.Answer, agentSetup{fresh: true}, short, "startup_blocked", nil},
 		{"exit", mockmodel.Answer, agentSetup{}, nil, "not_watched", exits},
+		{"wrapped-idle", mockmodel.Answer, agentSetup{wrapped: true}, nil, "idle", nil},
+		{"wrapped-exit", mockmodel.Answer, agentSetup{wrapped: true}, nil, "not_watched", exits},
+		{"wrapped-401", mockmodel.Auth, agentSetup{headless: true, wrapped: true}, nil, "auth_expired", nil},
+		{"wrapped-done", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, done, "done", nil},
+		{"wrapped-unfinished", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "exited_unfinished", nil},
+		{"wrapped-killed", mockmodel.Tool, agentSetup{wrapped: true}, nil, "crashed", killed9},
 	},
 	"codex": {
 		{"working", mockmodel.Tool, agentSetup{}, nil, "working", func(a *agent, _ *watcher) { a.awaitHook("PreToolUse") }},
@@ -51,6 +86,12 @@ var detections = map[string][]detection{
 		{"context", mockmodel.Context, agentSetup{}, nil, "context_exhausted", nil},
 		{"startup", mockmodel.Answer, agentSetup{untrustedHooks: true}, short, "startup_blocked", nil},
 		{"exit", mockmodel.Answer, agentSetup{}, nil, "not_watched", exits},
+		{"wrapped-idle", mockmodel.Answer, agentSetup{wrapped: true}, nil, "idle", nil},
+		{"wrapped-exit", mockmodel.Answer, agentSetup{wrapped: true}, nil, "not_watched", exits},
+		{"wrapped-permission", mockmodel.Permission, agentSetup{noHooks: true, wrapped: true}, nil, "waiting_permission", nil}, // by its title
+		{"wrapped-done", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, done, "done", nil},
+		{"wrapped-unfinished", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "exited_unfinished", nil},
+		{"wrapped-killed", mockmodel.Tool, agentSetup{wrapped: true}, nil, "crashed", killed9},
 	},
 }
 
@@ -119,10 +160,12 @@ func TestMonitorSeesDeath(t *testing.T) {
 			var took []time.Duration
 			for range rounds {
 				a, m := startWatched(t, kind, mockmodel.Tool, agentSetup{}, nil, nil, "--answers", "off")
-				a.awaitHook("PreToolUse")
-				m.judges("working")
+				m.awaitTool()
+				running := a.running()
 				killed := time.Now()
-				a.signal(syscall.SIGKILL)
+				for pid := range running { // Codex are two, and the second lives a second longer than the first
+					kill(t, pid)
+				}
 				j := m.judges("crashed")
 				took = append(took, time.Since(killed))
 				if j.Verdict.Confidence != "high" {
@@ -136,34 +179,43 @@ func TestMonitorSeesDeath(t *testing.T) {
 	}
 }
 
-// TestMonitorSeesWaiting: the time from a dialog on the screen to the verdict.
+// TestMonitorSeesWaiting: the time from a dialog on the screen to the verdict. Of Claude Code its state file shows it
+// without anybody's help, of Codex a permission is shown by the hook or, to the wrapper, by its terminal's title, and a
+// question by its rollout.
 func TestMonitorSeesWaiting(t *testing.T) {
-	for _, kind := range []string{"claude", "codex"} {
-		for class, mode := range map[string]mockmodel.Mode{"waiting_permission": mockmodel.Permission, "waiting_question": mockmodel.Question} {
-			t.Run(kind+"/"+class, func(t *testing.T) {
-				t.Parallel()
-				a, m := startWatched(t, kind, mode, agentSetup{}, nil, []string{}, "--answers", "off")
-				key := "\r"
-				if kind == "codex" && mode == mockmodel.Permission {
-					key = "y"
+	for _, tc := range []struct {
+		name, kind string
+		mode       mockmodel.Mode
+		class, key string
+		setup      agentSetup
+		hooks      []string
+	}{
+		{"claude/permission", "claude", mockmodel.Permission, "waiting_permission", "\r", agentSetup{}, nil},
+		{"claude/question", "claude", mockmodel.Question, "waiting_question", "\r", agentSetup{}, nil},
+		{"codex/permission", "codex", mockmodel.Permission, "waiting_permission", "y", agentSetup{}, []string{}},
+		{"codex/title", "codex", mockmodel.Permission, "waiting_permission", "y", agentSetup{wrapped: true}, nil},
+		{"codex/question", "codex", mockmodel.Question, "waiting_question", "\r", agentSetup{}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			a, m := startWatched(t, tc.kind, tc.mode, tc.setup, nil, tc.hooks, "--answers", "off")
+			var took []time.Duration
+			for round := range rounds {
+				if round > 0 {
+					a.again()
 				}
-				var took []time.Duration
-				for round := range rounds {
-					if round > 0 {
-						a.again()
-					}
-					shown := a.awaitDialog()
-					j := m.judges(class)
-					took = append(took, time.Since(shown))
-					if j.Verdict.Confidence != "high" {
-						t.Errorf("it is not sure: %+v", j.Verdict)
-					}
-					a.answer(key)
-					m.judges("idle")
+				shown := a.awaitDialog()
+				j := m.judges(tc.class)
+				took = append(took, time.Since(shown))
+				if j.Verdict.Confidence != "high" {
+					t.Errorf("it is not sure: %+v", j.Verdict)
 				}
-				promised(t, kind+", "+class+" is seen", 3*time.Second, took)
-			})
-		}
+				a.answer(tc.key)
+				m.judges("idle")
+			}
+			t.Logf("in order: %v", took)
+			promised(t, tc.name+" is seen", 3*time.Second, took)
+		})
 	}
 }
 

@@ -38,30 +38,43 @@ type watcher struct {
 	t     *testing.T
 	a     *agent
 	phone *faketelegram.Server
-	flags []string
+	dir   string   // its home
+	flags []string // of `outlive monitor`
+	env   []string // more of its environment
 	cmd   *exec.Cmd
 	over  chan struct{}
 	read  int // of the record of evidence, in bytes
 }
 
-// startWatched starts a monitor and then the agent that it watches, which is declared with what is more in d. hooks are
-// the flags of `outlive hooks install`; nil: it is not run.
+// startWatched starts a monitor and then the agent that it watches.
 func startWatched(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup, d declaration, hooks []string, flags ...string) (*agent, *watcher) {
 	t.Helper()
-	needOutlive(t)
-	m := &watcher{t: t, phone: faketelegram.New("7:secret"), flags: flags}
-	t.Cleanup(m.phone.Close)
-	m.phone.Limits = true
+	m := newWatcher(t)
+	return m.startAgent(kind, mode, setup, d, hooks, flags...), m
+}
+
+// startAgent starts the monitor with these flags, and then the agent that it watches, which is declared with what is
+// more in d. hooks are the flags of `outlive hooks install`; nil: it is not run.
+func (m *watcher) startAgent(kind string, mode mockmodel.Mode, setup agentSetup, d declaration, hooks []string, flags ...string) *agent {
+	m.t.Helper()
 	setup.prepare = func(a *agent) {
-		m.a = a
+		m.a, m.dir, m.flags = a, a.agents(), append([]string{"--home", a.agents()}, flags...)
 		m.declare(d)
 		if hooks != nil {
 			m.outlive(append([]string{"hooks", "install", kind, "--home", a.agents()}, hooks...)...)
 		}
 		m.start()
 	}
-	a := startAgent(t, kind, mode, setup)
-	return a, m
+	return startAgent(m.t, kind, mode, setup)
+}
+
+func newWatcher(t *testing.T) *watcher {
+	t.Helper()
+	needOutlive(t)
+	m := &watcher{t: t, phone: faketelegram.New("7:secret")}
+	m.phone.Limits = true
+	t.Cleanup(m.phone.Close)
+	return m
 }
 
 // declare writes the registry.
@@ -69,21 +82,25 @@ func (m *watcher) declare(d declaration) {
 	m.t.Helper()
 	entry := declaration{"kind": m.a.kind, "path": m.a.project}
 	maps.Copy(entry, d)
-	m.a.writeJSON(filepath.Join(m.a.agents(), "registry.yaml"), map[string]any{"version": 2, "agents": declaration{agentName: entry}})
+	text, err := json.Marshal(entry)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.a.write(filepath.Join(m.dir, "registry.yaml"), fmt.Sprintf("version: 2\nagents:\n  %s: %s\n", agentName, text))
 }
 
-// env is what the monitor and the other verbs get: they find the agent's files and commands as its user's would.
-func (m *watcher) env() []string {
+// environ is what the monitor and the other verbs get: they find the agent's files and commands as its user's would.
+func (m *watcher) environ() []string {
 	bin := filepath.Join(tools.root, "node_modules", ".bin")
-	return append(slices.Clone(m.a.cmd.Env), "PATH="+bin+":"+os.Getenv("PATH"),
-		"TELEGRAM_BOT_TOKEN="+m.phone.Token, "TELEGRAM_CHAT_ID="+chatName, "TELEGRAM_API_URL="+m.phone.URL())
+	telegram := []string{"TELEGRAM_BOT_TOKEN=" + m.phone.Token, "TELEGRAM_CHAT_ID=" + chatName, "TELEGRAM_API_URL=" + m.phone.URL()}
+	return slices.Concat(m.a.cmd.Env, []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, telegram, m.env)
 }
 
 // outlive runs a verb and returns what it prints.
 func (m *watcher) outlive(args ...string) string {
 	m.t.Helper()
 	cmd := exec.Command(tools.outlive, args...)
-	cmd.Dir, cmd.Env = m.a.project, m.env()
+	cmd.Dir, cmd.Env = m.a.project, m.environ()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		m.t.Fatalf("outlive %v: %v\n%s", args, err, out)
@@ -99,9 +116,8 @@ func (m *watcher) start() {
 		m.t.Fatal(err)
 	}
 	before := m.cycles()
-	args := append([]string{"monitor", "--home", m.a.agents(), "--log-level", "debug"}, m.flags...)
-	m.cmd = exec.Command(tools.outlive, args...)
-	m.cmd.Dir, m.cmd.Env, m.cmd.Stdout, m.cmd.Stderr = m.a.w.dir, m.env(), log, log
+	m.cmd = exec.Command(tools.outlive, append([]string{"monitor", "--log-level", "debug"}, m.flags...)...)
+	m.cmd.Dir, m.cmd.Env, m.cmd.Stdout, m.cmd.Stderr = m.a.w.dir, m.environ(), log, log
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = m.cmd.Start()
 	log.Close()
@@ -137,11 +153,16 @@ func (m *watcher) explain() {
 	if !m.t.Failed() {
 		return
 	}
-	evidence, _ := os.ReadFile(m.a.w.path("agents/evidence.jsonl"))
+	evidence, _ := os.ReadFile(filepath.Join(m.dir, "evidence.jsonl"))
 	log, _ := os.ReadFile(m.a.w.path("monitor.log"))
-	journal, _ := os.ReadFile(m.a.w.path("agents/improvement-log.md"))
 	m.t.Logf("monitor:\n%s\nevidence:\n%s\nimprovement log:\n%s\nmessages: %+v\n%v", log[max(0, len(log)-6000):],
-		evidence[max(0, len(evidence)-4000):], journal, m.phone.Messages(), m.phone.Requests())
+		evidence[max(0, len(evidence)-4000):], m.journal(), m.phone.Messages(), m.phone.Requests())
+}
+
+// journal is the improvement log.
+func (m *watcher) journal() string {
+	text, _ := os.ReadFile(filepath.Join(m.dir, "improvement-log.md")) // it comes with the first entry
+	return string(text)
 }
 
 // await waits for what the monitor must come to.
@@ -161,7 +182,7 @@ type judged struct {
 
 // judgements are the whole lines of the record from the given byte on.
 func (m *watcher) judgements(from int) (all []judged, ends []int) {
-	data, _ := os.ReadFile(filepath.Join(m.a.agents(), "evidence.jsonl"))
+	data, _ := os.ReadFile(filepath.Join(m.dir, "evidence.jsonl"))
 	for line := range bytes.Lines(data[min(from, len(data)):]) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
@@ -245,13 +266,7 @@ func (m *watcher) press(msg faketelegram.Message, label string) string {
 // push presses a button without waiting.
 func (m *watcher) push(msg faketelegram.Message, label string) (call string) {
 	m.t.Helper()
-	for _, b := range msg.Buttons {
-		if strings.HasPrefix(b.Label, label) {
-			return m.phone.Press(chatUser, msg.ID, b.Data)
-		}
-	}
-	m.t.Fatalf("no button %s: %+v", label, msg)
-	return ""
+	return m.phone.Press(chatUser, msg.ID, button(m.t, msg, label).Data)
 }
 
 func (m *watcher) answered(call string) string {

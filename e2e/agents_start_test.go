@@ -27,6 +27,19 @@ const (
 	quickCheck = "sh check.sh 0"
 )
 
+// checkScript is a script, because Claude refuses to run a long sleep. With a second argument it works all the time, a
+// few hundredths of a processor, and tells.
+const checkScript = `if [ -z "$2" ]; then sleep "$1"; fi
+end=$(($(date +%s) + $1))
+while [ -n "$2" ] && [ "$(date +%s)" -lt $end ]; do
+	i=0
+	while [ $i -lt 20000 ]; do i=$((i + 1)); done
+	echo checking
+	sleep 0.2
+done
+echo checked
+`
+
 // agentSetup is what a test wants of an agent. The zero value is an interactive one on a terminal, past every startup
 // dialog, whose hooks write down what they get.
 type agentSetup struct {
@@ -74,8 +87,7 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 			t.Fatal(err)
 		}
 	}
-	// A script, because Claude refuses to run a long sleep.
-	a.write(filepath.Join(a.project, "check.sh"), "sleep \"$1\"\necho checked\n")
+	a.write(filepath.Join(a.project, "check.sh"), checkScript)
 	setup.script.Command = cmp.Or(setup.script.Command, slowCheck)
 	var argv, env []string
 	switch kind {

@@ -2,7 +2,7 @@
 // step goes out on stdout (in the order in which they end, with the step's number), and everything else the client
 // sees is an event line: notifications, errors, the end of the connection.
 //
-//   step    {"n":1,"op":"call","tool":"echo","args":{…},"progress":true,"timeout":ms}
+//   step    {"n":1,"op":"call","tool":"echo","args":{…},"meta":{…},"progress":true,"timeout":ms}
 //   result  {"n":1,"result":{…},"progress":[…]}  or  {"n":1,"error":{"code":…,"message":…}}
 //   event   {"event":"notification","method":…,"params":…} | {"event":"error","message":…} | {"event":"closed"}
 import { createInterface } from 'node:readline';
@@ -53,7 +53,7 @@ export async function drive(answers, connect) {
         prompts: () => client.listPrompts(),
         read: s => client.readResource({ uri: s.uri }),
         prompt: s => client.getPrompt({ name: s.name, arguments: s.args }),
-        call: (s, options) => ops.callTool({ name: s.tool, arguments: s.args ?? {} }, options),
+        call: (s, options) => ops.callTool({ name: s.tool, arguments: s.args ?? {}, ...(s.meta && { _meta: s.meta }) }, options),
         hold: () => ((answers.hold = true), {}),
         release: () => ((answers.hold = false), answers.release(), {}),
         cancel: s => (running.get(s.target)?.abort('the test cancels'), {}),
@@ -74,6 +74,7 @@ export async function drive(answers, connect) {
         const options = { signal: abort.signal, timeout: step.timeout ?? 30_000 };
         if (step.progress) {
             options.onprogress = p => {
+                if (p.message?.startsWith('Fulfilling input required')) return; // the SDK's own words, once for each round of questions
                 progress.push(p.progress);
                 say({ event: 'progress', n: step.n, progress: p.progress });
             };

@@ -54,8 +54,11 @@ func (g *gathering) ours(v *vendors.Session) bool {
 	}
 	if v.PID == 0 { // the files do not say whose it is: it was written while the process has lived, or while we have watched
 		since := g.began.Add(-toolSlack)
-		if g.began.IsZero() {
+		switch {
+		case g.began.IsZero():
 			since = g.known.sight.Since
+		case g.known.launch != nil: // what the one before it has written last is not its own
+			since = g.began
 		}
 		return !since.IsZero() && v.Turn.LastAt.After(since)
 	}

@@ -154,6 +154,9 @@ func (r *round) well(ctx context.Context, c *examined) error {
 		return nil // it has not shown anything yet
 	}
 	open := r.open(c.Key)
+	if works && r.unproved(c.Key) {
+		return nil // what it shows is older than what was done
+	}
 	for _, i := range open {
 		var ev escalate.Event = escalate.Gone{Why: c.verdict.Details}
 		if works {
@@ -168,6 +171,13 @@ func (r *round) well(ctx context.Context, c *examined) error {
 		return r.book.change([]piv.Change{{Key: c.Key, Status: &running}}, r.now.Wall)
 	}
 	return nil
+}
+
+// unproved reports a start that no new evidence has followed.
+func (r *round) unproved(key string) bool {
+	return slices.ContainsFunc(r.recoveries[key], func(rec recovery) bool {
+		return rec.Step == completed && rec.Act.Rung.Starts() && rec.Act.Proved.IsZero() && !rec.Act.Refunded
+	})
 }
 
 // prove marks what was done before the agent showed new evidence: that, and nothing else, is a recovery.

@@ -107,6 +107,7 @@ func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	var ended <-chan struct{}
+	died := false
 	var files <-chan fsnotify.Event
 	var lost <-chan error
 	if m.alarms.exits != nil {
@@ -121,6 +122,7 @@ func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 	case <-timer.C:
 		return true
 	case <-ended:
+		died = true
 	case <-m.alarms.vendors:
 	case <-files:
 	case <-lost: // some were lost, so something has happened
@@ -128,12 +130,17 @@ func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 	// Whatever comes with it is seen by the same look.
 	gap := time.NewTimer(min(max(wakeGap, wakeRest*took), pause))
 	defer gap.Stop()
+	if died {
+		gap.Reset(min(wakeGap, pause))
+	}
 	for {
 		select {
 		case <-done:
 			return false
 		case <-gap.C:
 			return true
+		case <-ended: // an end is worth a look however much there is to look at
+			gap.Reset(min(wakeGap, pause))
 		case <-files:
 		}
 	}

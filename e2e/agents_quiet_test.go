@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/e2e/mockmodel"
+)
+
+// hasty are limits so short that whoever confuses rest, work or a provider's trouble with a stall acts upon it soon.
+var hasty = declaration{
+	"expect": declaration{"stale": "2s", "startup": "10s", "model_silent": "20s", "tool": "14s", "waiting": "2s", "progress": "20s"},
+	"start":  declaration{"cmd": []string{"false"}, "resume": []string{"false"}},
+}
+
+// TestMonitorWakesNobodyInVain: an agent that rests, one whose tool works for long, and one whose provider recovers by
+// itself are left alone, and nobody hears of them.
+func TestMonitorWakesNobodyInVain(t *testing.T) {
+	for _, kind := range []string{"claude", "codex"} {
+		t.Run(kind+"/rest", func(t *testing.T) {
+			t.Parallel()
+			a, m := startWatched(t, kind, mockmodel.Answer, agentSetup{}, hasty, []string{})
+			m.judges("idle")
+			a.lives(t, 15*time.Second) // nothing announces that nothing will come
+			m.isQuiet("idle")
+		})
+		t.Run(kind+"/tool", func(t *testing.T) {
+			t.Parallel()
+			setup := agentSetup{script: mockmodel.Script{Command: "sh check.sh 24 busy"}}
+			a, m := startWatched(t, kind, mockmodel.Tool, setup, hasty, []string{})
+			m.judges("working")
+			a.turnEnds()
+			a.lives(t, 0)
+			m.judges("idle")
+			m.isQuiet("idle")
+		})
+		t.Run(kind+"/provider", func(t *testing.T) {
+			t.Parallel()
+			a, m := startWatched(t, kind, mockmodel.Overload, agentSetup{}, hasty, []string{})
+			a.await("a second request", func() bool { return a.model.Turns() >= 2 })
+			if kind == "claude" {
+				m.judges("api_backoff") // Codex' rollout does not show it
+			}
+			a.model.SetMode(mockmodel.Answer)
+			a.turnEnds()
+			a.lives(t, 0)
+			m.judges("idle")
+			m.isQuiet("idle")
+		})
+	}
+}
+
+// lives fails the test when the agent ends within d.
+func (a *agent) lives(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-a.done:
+		t.Errorf("the agent was ended: %v", a.cmd.ProcessState)
+	case <-time.After(d):
+	}
+}
+
+// isQuiet fails the test when the agent is judged otherwise now, or anything was told or done.
+func (m *watcher) isQuiet(class string) {
+	m.t.Helper()
+	all, _ := m.judgements(0)
+	if last := all[len(all)-1].Verdict; last.Class != class {
+		m.t.Errorf("in the end it is %s: %s", last.Class, last.Details)
+	}
+	for _, j := range all {
+		if j.Verdict.Stall != "" {
+			m.t.Errorf("it was called %s: %s", j.Verdict.Class, j.Verdict.Details)
+		}
+	}
+	m.tellsNobody()
+	if journal := m.journal(); journal != "" {
+		m.t.Errorf("something was done:\n%s", journal)
+	}
+}
