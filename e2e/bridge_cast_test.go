@@ -28,6 +28,7 @@ var castClients = []part{
 var castServers = []part{
 	{"go", "Go SDK", "dual"},
 	{"py", "Python SDK", "dual"},
+	{"go-legacy", "Go SDK, legacy versions only", "legacy"},
 	{"ts", "TypeScript SDK 1.x", "legacy"},
 	{"ts2-modern", "TypeScript SDK 2.x, `legacy: 'reject'`", "modern"},
 	{"everything", "server-everything", "legacy"},
@@ -102,7 +103,7 @@ func (c cell) shut(t *testing.T, s *session, g *gateway) {
 	if direct() && c.server.key == "everything" {
 		s.call(t, "toggle-subscriber-updates", map[string]any{}) // its timer keeps the server alive beyond the end of stdin
 	}
-	s.do(t, step{"op": "unsubscribe", "uri": vocabularyOf(c.server.key).uri})
+	s.do(t, step{"op": "unsubscribe", "uri": vocabularyOf(c).uri})
 	s.do(t, step{"op": "close"})
 	select {
 	case <-s.driver.exited():

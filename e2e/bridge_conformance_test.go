@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// bridgedRevision is one run of the official suite with a client of one era and a server of the other one only.
+type bridgedRevision struct {
+	revision string // the client's
+	era      string // the server's, and its only one
+	required int
+	beyond   map[string]string // scenarios that no bridge can pass, and what the protocol says about it
+}
+
+const (
+	unattributed = "a request of 2026-07-28 over HTTP carries no identity of its client, so what a shared legacy server asks belongs to nobody"
+	refusedProbe = "`server/discover` is refused where all servers are legacy: a client of both eras then falls back to the one in which " +
+		"it can be asked something"
+)
+
+func (r bridgedRevision) name() string { return r.revision + "×" + r.era }
+
+var bridgedRevisions = []bridgedRevision{
+	{revision: "2025-11-25", era: "modern", required: 30, beyond: map[string]string{
+		"elicitation-sep1034-defaults": "the published JSON Schema of 2025-11-25 has whole numbers only as defaults of a number field, so 95.5 is left out",
+	}},
+	{revision: "2026-07-28", era: "legacy", required: 37, beyond: map[string]string{
+		"server-stateless":                              refusedProbe,
+		"dns-rebinding-protection":                      refusedProbe + "; the suite's one request that must be served is that one",
+		"input-required-result-basic-elicitation":       unattributed,
+		"input-required-result-basic-sampling":          unattributed,
+		"input-required-result-basic-list-roots":        unattributed,
+		"input-required-result-request-state":           unattributed,
+		"input-required-result-multiple-input-requests": unattributed,
+		"input-required-result-multi-round":             unattributed,
+		"input-required-result-non-tool-request":        unattributed,
+		"input-required-result-result-type":             unattributed,
+		"input-required-result-tampered-state":          unattributed,
+		"input-required-result-capability-check":        unattributed,
+	}},
+}
+
+// TestBridgeConformance: the official suite speaks one era, the only server behind the gateway the other one. What the
+// revision requires must pass, but for what the other era has no means for; that list holds exactly what fails.
+func TestBridgeConformance(t *testing.T) {
+	needOutlive(t)
+	for _, r := range bridgedRevisions {
+		t.Run(r.name(), func(t *testing.T) {
+			w := newWorkspace(t)
+			g := w.listen(t, w.gatewayConfig(t, []string{"names: never"}, oneEraServer(t, r.era)))
+			names := required(t, "server", r.revision)
+			if len(names) != r.required {
+				t.Fatalf("%d scenarios are required, want %d", len(names), r.required)
+			}
+			scores := w.runSuite(t, "server", "--url", g.url, "--requirements", r.revision)
+			for name, reason := range r.beyond {
+				if scores[name].good() {
+					t.Errorf("%s has passed, although it is said to be beyond a bridge: %s", name, reason)
+				}
+			}
+			judge(t, slices.DeleteFunc(names, func(name string) bool { return r.beyond[name] != "" }), scores)
+			g.stop(t)
+		})
+	}
+}
+
+// oneEraServer builds the Go SDK's everything-server for one era only. Its source is the SDK's but for the versions
+// that it speaks; for the modern era its tools ask as that era does (conformance/testdata/asking.go).
+func oneEraServer(t *testing.T, era string) backend {
+	t.Helper()
+	versions := `"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"`
+	edits := []string{}
+	if era == "modern" {
+		versions = `"2026-07-28"`
+		edits = append(edits, "req.Session.Elicit(ctx, ", "elicit(req, ", "req.Session.CreateMessage(ctx, ", "sample(req, ",
+			"// Register server features.\n", "refuse(server)\n")
+		for _, tool := range []string{"testSamplingHandler", "testElicitationHandler", "testElicitationDefaultsHandler", "testElicitationEnumsHandler"} {
+			edits = append(edits, "}, "+tool+")", "}, asking("+tool+"))")
+		}
+	}
+	const options = "opts := &mcp.ServerOptions{\n"
+	edits = append(edits, options, options+"\t\tSupportedProtocolVersions: []string{"+versions+"},\n")
+	source, err := os.ReadFile(filepath.Join(goModule(t, "github.com/modelcontextprotocol/go-sdk"), "conformance", "everything-server", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(edits); i += 2 {
+		if !strings.Contains(string(source), edits[i]) {
+			t.Fatalf("the Go SDK's everything-server has no %q any more", edits[i])
+		}
+	}
+	dir := t.TempDir() // go build wants its files in one folder
+	copied := func(name string, text []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	files := []string{copied("main.go", []byte(strings.NewReplacer(edits...).Replace(string(source))))}
+	if era == "modern" {
+		asking, err := os.ReadFile(filepath.Join(tools.root, "conformance", "testdata", "asking.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, copied("asking.go", asking))
+	}
+	bin := filepath.Join(tools.root, ".work", "bin", "conformance-"+era)
+	cmd := exec.Command("go", append([]string{"build", "-o", bin}, files...)...)
+	cmd.Dir = tools.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the %s server: %v\n%s", era, err, out)
+	}
+	return backend{name: "everything", server: server{name: "conformance-" + era, argv: []string{bin}, match: bin}}
+}
+
+// goModule is the folder of a module that the tests depend on.
+func goModule(t *testing.T, path string) string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path)
+	cmd.Dir = tools.root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("find the module %s: %v", path, err)
+	}
+	return strings.TrimSpace(string(out))
+}
