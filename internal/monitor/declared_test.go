@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/outlive-mcp/outlive/internal/agentrun"
+	"github.com/outlive-mcp/outlive/internal/diagnose"
 )
 
 // A declared agent that crashes is resumed with its session, then restarted, at most as often as its budget allows; then a
@@ -258,5 +259,40 @@ func TestANumberThatIsAnothers(t *testing.T) {
 	w.spends(30*time.Second, 5*time.Second)
 	if len(w.stopped) != 0 || len(w.started) != 1 {
 		t.Errorf("stopped %v, started %v", w.stopped, w.started)
+	}
+}
+
+// What an agent says by sd_notify is a beat of its own: it is well while it comes, and needs a human when it calls itself stuck.
+func TestANoticeIsABeat(t *testing.T) {
+	w := newWorld(t)
+	w.declare("", w.agent("shop", "kind: command\n"))
+	w.process(1001, w.dir("shop"), time.Hour)
+	says := func(more string) {
+		t.Helper()
+		w.reports("shop", 1001, nil)
+		path := agentrun.Path(w.home, "shop")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notice := fmt.Sprintf(`,"notice":{"status":"step 3","at":%q%s}}`, w.wall.UTC().Format(time.RFC3339Nano), more)
+		if err := os.WriteFile(path, []byte(strings.TrimSuffix(string(text), "}")+notice), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says("")
+	w.cycle()
+	w.pass(time.Minute)
+	view, err := Inspect(t.Context(), w.opts)
+	if err != nil || len(view.Findings) != 1 {
+		t.Fatal(view, err)
+	}
+	if f := view.Findings[0]; f.Verdict.Class != diagnose.Healthy || f.Evidence.Beat.Note != "step 3" || f.Evidence.Beat.Age != diagnose.Span(time.Minute) {
+		t.Errorf("%+v, beat %+v", f.Verdict, f.Evidence.Beat)
+	}
+	says(`,"stuck":true`)
+	w.spends(time.Minute, 10*time.Second)
+	if len(w.said) != 1 || !strings.Contains(w.said[0], "shop waits for a human") {
+		t.Errorf("said %q", w.said)
 	}
 }

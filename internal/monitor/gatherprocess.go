@@ -181,6 +181,34 @@ func (g *gathering) run() {
 	if r.Session != "" {
 		g.f.session = r.Session
 	}
+	g.notice(r)
+}
+
+// notice takes what the agent has said by sd_notify for a beat, where it is the youngest.
+func (g *gathering) notice(r *agentrun.Report) {
+	n := r.Notice
+	if n == nil || n.At.IsZero() || !g.agent.says("heartbeat") {
+		return
+	}
+	age := g.age(n.At)
+	if b := g.e.Beat; b.Has && b.Age >= 0 && b.Age <= age {
+		return
+	}
+	g.e.Beat = diagnose.Beat{Has: true, Age: age, Note: n.Status}
+	switch {
+	case n.Stuck:
+		g.e.Beat.State = diagnose.Stuck
+	case n.Stopping:
+		g.e.Beat.State = diagnose.Exiting
+	}
+	if n.Until.After(n.At) {
+		g.e.Beat.Next = diagnose.Span(n.Until.Sub(n.At))
+	}
+	if g.e.Process.Life == diagnose.Alive {
+		g.e.Process.AfterBeat = age > g.e.Process.Age
+		g.e.Artefact.Seen = g.e.Artefact.Seen || !g.e.Process.AfterBeat
+	}
+	g.signs = append(g.signs, n.At.UTC().Truncate(outputGrain).Format(time.RFC3339))
 }
 
 // outputGrain is how finely output counts as new signs of life: each is written down.
