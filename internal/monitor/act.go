@@ -389,7 +389,7 @@ func (rec *recovery) entry(action, outcome string) piv.Intervention {
 		action += " (wished by " + cmp.Or(rec.By, "somebody") + ")"
 	}
 	return piv.Intervention{
-		Time: rec.Act.At, Project: rec.Entry.Name, Phase: rec.Act.Phase, Stall: rec.Act.Stall,
+		Time: rec.Act.At, Project: rec.Entry.Name, Phase: rec.Act.Phase, Stall: cmp.Or(rec.Act.Stall, "none"),
 		Action: action, Outcome: outcome, Details: fmt.Sprintf("[%s %s] %s", rec.Rule, rec.Act.Class, rec.Details),
 	}
 }
