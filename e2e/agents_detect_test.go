@@ -108,10 +108,9 @@ func TestMonitorDetects(t *testing.T) {
 				}
 				j := m.judges(d.class)
 				t.Logf("%s: %s", j.Verdict.Rule, j.Verdict.Details)
-				preview := m.outlive("monitor", "--home", a.agents(), "--dry-run")
-				if !strings.Contains(preview, j.Verdict.Class) {
-					t.Errorf("a dry run says\n%s", preview)
-				}
+				a.await("a dry run that says so, too", func() bool {
+					return strings.Contains(m.outlive("monitor", "--home", a.agents(), "--dry-run"), j.Verdict.Class)
+				})
 				m.never(wrong[d.class]...)
 			})
 		}

@@ -79,7 +79,7 @@ C {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[],"isErro
 		"an answer is missing, and the server asks on meanwhile": hiModern + asks + `
 s {"jsonrpc":"2.0","id":8,"method":"roots/list"}
 c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"$state","name":"t","arguments":{"a":1,"b":2},` + able + `}}
-C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"elicitation/create","params":{"message":"m","mode":"url","url":"https://x"}},"ask2":{"method":"roots/list"}},"requestState":"$new"}}
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"elicitation/create","params":{"message":"m","mode":"url","url":"https://x"}},"ask2":{"method":"roots/list","params":{}}},"requestState":"$new"}}
 c {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask2":{"roots":[]},"ask1":{"action":"cancel"}},"name":"t","arguments":{"a":1,"b":2},` + able + `}}
 S {"jsonrpc":"2.0","id":7,"result":{"action":"cancel"}}
 S {"jsonrpc":"2.0","id":8,"result":{"roots":[]}}`,
@@ -102,12 +102,12 @@ S {"jsonrpc":"2.0","id":"b~3","method":"tools/call","params":{"name":"u"}}
 s {"jsonrpc":"2.0","id":"x","method":"roots/list"}
 s {"jsonrpc":"2.0","id":"b~2","result":{"content":[]}}
 C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}
-C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"roots/list"}},"requestState":"$new"}}`,
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"roots/list","params":{}}},"requestState":"$new"}}`,
 		"a question when nothing runs waits for the next call, but not for ever": hiModern + `
 s {"jsonrpc":"2.0","id":"x","method":"roots/list"}
 c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"u",` + able + `}}
 S {"jsonrpc":"2.0","id":"b~2","method":"tools/call","params":{"name":"u"}}
-C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"roots/list"}},"requestState":"$new"}}
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"roots/list","params":{}}},"requestState":"$new"}}
 s {"jsonrpc":"2.0","id":"b~2","result":{"content":[]}}
 s {"jsonrpc":"2.0","id":"y","method":"roots/list"}
 t 30s
@@ -231,7 +231,7 @@ func TestNeed(t *testing.T) {
 
 // Whatever either side says, the bridge says messages only: what it makes of a message is one.
 func FuzzBridge(f *testing.F) {
-	f.Add(false, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`), []byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}`))
+	f.Add(false, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`), []byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}}}}}`))
 	f.Add(true, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`), []byte(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`))
 	f.Add(true, []byte(`[{"jsonrpc":"2.0","id":1}]`), []byte(`{"jsonrpc":"2.0","id":"b~1","error":{"code":-32042,"data":{"elicitations":[1]}}}`))
 	f.Fuzz(func(t *testing.T, modern bool, client, server []byte) {

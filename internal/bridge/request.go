@@ -113,6 +113,8 @@ func modernAsk(method string, params []byte) []byte {
 			params = without(params, "elicitationId")
 		}
 		out = append(append(out, `,"params":`...), params...)
+	} else {
+		out = append(out, `,"params":{}`...) // the Go SDK's client (1.8.0) cannot decode one without
 	}
 	return append(out, '}')
 }

@@ -11,7 +11,7 @@ func TestRoundsEnd(t *testing.T) {
 	script := hi + `
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}
 S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{$meta}}}
-s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}
+s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}}}}}
 `
 	const last = `{"content":[{"type":"text","text":"The server asked for more input than 10 rounds can give."}],"isError":true}`
 	for round := 1; round <= roundsMost; round++ {
@@ -20,7 +20,7 @@ s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests
 C {"jsonrpc":"2.0","id":` + question + `,"method":"roots/list"}
 c {"jsonrpc":"2.0","id":` + question + `,"result":{"roots":[]}}
 S {"jsonrpc":"2.0","id":` + again + `,"method":"tools/call","params":{"name":"t","_meta":{$meta},"inputResponses":{"a":{"roots":[]}}}}
-s {"jsonrpc":"2.0","id":` + again + `,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}
+s {"jsonrpc":"2.0","id":` + again + `,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}}}}}
 `
 	}
 	play(t, LegacyClient, script+`C {"jsonrpc":"2.0","id":1,"result":`+last+`}`)
@@ -35,7 +35,7 @@ S {"jsonrpc":"2.0","id":"b~2","method":"tools/call","params":{"name":"t"}}
 	for round := range roundsMost {
 		script += strings.ReplaceAll(`
 s {"jsonrpc":"2.0","id":#,"method":"roots/list"}
-C {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"roots/list"}},"requestState":"$new"}}
+C {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"roots/list","params":{}}},"requestState":"$new"}}
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"roots":[]}},"name":"t",`+able+`}}
 S {"jsonrpc":"2.0","id":#,"result":{"roots":[]}}
 `, "#", fmt.Sprint(round))

@@ -40,7 +40,7 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		RequireExplicitExec: true,
-		Deadline:            time.Now().Add(90 * time.Second), // a command that hangs ends here, and says where it was
+		Deadline:            time.Now().Add(4 * time.Minute), // a command that hangs ends here, and says where it was
 		Setup: func(env *testscript.Env) error {
 			for name, dir := range map[string]string{"HOME": "home", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"} {
 				env.Setenv(name, filepath.Join(env.WorkDir, dir))

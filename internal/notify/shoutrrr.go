@@ -81,8 +81,9 @@ func (s *Shoutrrr) Send(ctx context.Context, m Message) (ref string, err error) 
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		defer s.mu.Unlock()
-		done <- s.send(m.Text.Body)
+		err := s.send(m.Text.Body)
+		s.mu.Unlock() // before anybody hears of it: the next message may follow at once
+		done <- err
 	}()
 	select {
 	case err = <-done:
