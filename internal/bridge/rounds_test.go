@@ -11,7 +11,7 @@ func TestRoundsEnd(t *testing.T) {
 	script := hi + `
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}
 S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{$meta}}}
-s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}}}}}
+s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}
 `
 	const last = `{"content":[{"type":"text","text":"The server asked for more input than 10 rounds can give."}],"isError":true}`
 	for round := 1; round <= roundsMost; round++ {
@@ -20,7 +20,7 @@ s {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests
 C {"jsonrpc":"2.0","id":` + question + `,"method":"roots/list"}
 c {"jsonrpc":"2.0","id":` + question + `,"result":{"roots":[]}}
 S {"jsonrpc":"2.0","id":` + again + `,"method":"tools/call","params":{"name":"t","_meta":{$meta},"inputResponses":{"a":{"roots":[]}}}}
-s {"jsonrpc":"2.0","id":` + again + `,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}}}}}
+s {"jsonrpc":"2.0","id":` + again + `,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}
 `
 	}
 	play(t, LegacyClient, script+`C {"jsonrpc":"2.0","id":1,"result":`+last+`}`)
