@@ -26,6 +26,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/host"
 	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/problem"
 	"github.com/outlive-mcp/outlive/internal/watch"
 )
 
@@ -115,10 +116,10 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 
 // digestOf differs whenever anything is configured differently, wherever in the file it stands.
 func digestOf(c config.Server) (string, error) {
-	c.Pos, c.TargetPos = config.Pos{}, config.Pos{}
+	c.Pos, c.TargetPos = problem.Pos{}, problem.Pos{}
 	c.Policy = slices.Clone(c.Policy)
 	for i := range c.Policy {
-		c.Policy[i].Pos = config.Pos{}
+		c.Policy[i].Pos = problem.Pos{}
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -190,7 +191,7 @@ func shownURL(text string) string {
 var flagWord = regexp.MustCompile(`--([a-z-]+[a-z])`)
 
 // inWordsOfConfig is what is wrong with a server's policy, in the words of its file and at the place of the first key it names.
-func inWordsOfConfig(c config.Server, err error) (config.Pos, string) {
+func inWordsOfConfig(c config.Server, err error) (problem.Pos, string) {
 	at := c.Pos
 	for _, m := range flagWord.FindAllStringSubmatch(err.Error(), -1) {
 		i := slices.IndexFunc(c.Policy, func(s config.Setting) bool { return s.Key == m[1] })

@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/config"
 	"github.com/outlive-mcp/outlive/internal/control"
 	"github.com/outlive-mcp/outlive/internal/gateway"
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 func member(name string, links ...gateway.LinkStatus) control.Member {
@@ -101,7 +102,7 @@ func TestWanted(t *testing.T) {
 func TestDigestOf(t *testing.T) {
 	configured := func() config.Server {
 		return config.Server{Name: "a", URL: "https://x", Auth: &config.Credentials{OAuth: &config.OAuth{ClientID: "me"}},
-			Policy: []config.Setting{{Key: "lazy", Values: []string{"true"}, Pos: config.Pos{Line: 3}}}, Pos: config.Pos{Line: 2}}
+			Policy: []config.Setting{{Key: "lazy", Values: []string{"true"}, Pos: problem.Pos{Line: 3}}}, Pos: problem.Pos{Line: 2}}
 	}
 	digest := func(change func(*config.Server)) string {
 		s := configured()

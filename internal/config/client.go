@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // readClient takes the file of a client apart. It was written for somebody else: what means nothing here is passed over,
@@ -48,7 +50,7 @@ func (r *reader) readClient(format Format, where *field, root *node) {
 
 // isGemini finds the keys that only Gemini CLI has. It fills in $NAME, which others pass on.
 func (r *reader) isGemini(servers *node) bool {
-	if slices.Contains(strings.Split(filepath.ToSlash(r.source.name), "/"), ".gemini") {
+	if slices.Contains(strings.Split(filepath.ToSlash(r.source.Name), "/"), ".gemini") {
 		return true
 	}
 	return slices.ContainsFunc(servers.fields, func(f field) bool {
@@ -81,15 +83,15 @@ func (r *reader) readClientServer(format Format, f field, root *node) {
 	defer func() { r.quiet, r.off = false, false }()
 	before := len(r.problems)
 	form := clientShapes[format]
-	r.check(n, form, shortened(f.key))
+	r.check(n, form, problem.Shortened(f.key))
 	if n.kind == null && !n.bad || n.kind != object {
 		if n.kind == null {
-			r.problem(f.pos, shortened(f.key)+" is empty", "add a command or a url")
+			r.problem(f.pos, problem.Shortened(f.key)+" is empty", "add a command or a url")
 		}
 		return
 	}
 	if format == Zed && n.textOf("source") == "extension" || format == Zed && !n.given("command", "url") && n.has("settings") {
-		r.warn(f.pos, fmt.Sprintf("%s comes from an extension of Zed", shortened(f.key)), "only Zed can start it; it is left out")
+		r.warn(f.pos, fmt.Sprintf("%s comes from an extension of Zed", problem.Shortened(f.key)), "only Zed can start it; it is left out")
 		return
 	}
 	s := Server{Name: r.freeName(f.key), Pos: f.pos, Disabled: disabled, Instances: 1}
@@ -206,7 +208,7 @@ func (r *reader) clientTarget(s *Server, f field, n *node, form *shape, told boo
 		r.clientMisplaced(n, []string{"args", "cwd", "envFile"}, "with a command")
 	case misspeltTarget(n, form) != nil:
 		wrong := misspeltTarget(n, form)
-		r.problem(wrong.pos, fmt.Sprintf("unknown key %q, and neither a command nor a url", shortened(wrong.key)), didYouMean(wrong.key, form.keyNames()))
+		r.problem(wrong.pos, fmt.Sprintf("unknown key %q, and neither a command nor a url", problem.Shortened(wrong.key)), didYouMean(wrong.key, form.keyNames()))
 	case !told:
 		r.problem(f.pos, fmt.Sprintf("%s has neither a command nor a url", s.Name), "add one")
 	}
@@ -228,7 +230,7 @@ func (r *reader) clientTransport(s *Server, n *node) {
 		if v == nil {
 			continue
 		}
-		switch folded(v.value) {
+		switch problem.Folded(v.value) {
 		case "stdio", "local":
 			if s.Transport == HTTP {
 				r.problem(v.pos, fmt.Sprintf("%s is %s and has a url", s.Name, quoted(v)), `use "http", or a command`)

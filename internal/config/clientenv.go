@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // clientEnv takes what a process gets besides its arguments.
@@ -28,7 +30,7 @@ func (r *reader) clientEnv(s *Server, n *node, format Format) {
 		maps.Copy(env, dict(own))
 		for _, f := range own.fields {
 			if f.value.kind == null {
-				r.warn(f.pos, fmt.Sprintf("null would remove the variable %s", shortened(f.key)), "here the server gets it as outlive has it")
+				r.warn(f.pos, fmt.Sprintf("null would remove the variable %s", problem.Shortened(f.key)), "here the server gets it as outlive has it")
 			}
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 var update = flag.Bool("update", false, "write what is seen as what is wanted")
@@ -140,7 +142,7 @@ func TestBroken(t *testing.T) {
 				t.Fatal(err)
 			}
 			f, err := Parse(filepath.Base(name), data, optionsFor(name))
-			var problems *Problems
+			var problems *problem.Problems
 			if !errors.As(err, &problems) || f != nil {
 				t.Fatalf("file %v, error %v", f, err)
 			}

@@ -10,7 +10,7 @@
 //     outlive.yaml is also what its JSON Schema is made from ([Schema]), so that editor and program never disagree;
 //   - tree to File: by now every value is known to be good, or known to be bad and left out (outlive.go, client.go).
 //
-// All mistakes are collected and returned together as [*Problems], each with line, column, the line itself and a caret.
+// All mistakes are collected and returned together as [*problem.Problems], each with line, column, the line itself and a caret.
 // An unknown key is a mistake in outlive.yaml; in the file of a client, which has its own reasons, it is a warning.
 //
 // What ${…} stands for is never shown: messages quote the file only.

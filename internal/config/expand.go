@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // references says what ${…} means in a format. Clients differ: what one fills in is plain text to the next.
@@ -105,15 +107,15 @@ func closing(s string) int {
 }
 
 // within is the place of a part of n's text, as far as it stands in the file as it is.
-func (r *reader) within(n *node, part string) Pos {
-	line := []rune(r.source.line(n.pos.Line))
+func (r *reader) within(n *node, part string) problem.Pos {
+	line := []rune(r.source.Line(n.pos.Line))
 	if n.pos.Column < 1 || n.pos.Column > len(line) {
 		return n.pos
 	}
 	part, _, _ = strings.Cut(part, "\n")
 	rest := string(line[n.pos.Column-1:])
 	if i := strings.Index(rest, part); i >= 0 && part != "" {
-		return Pos{n.pos.Line, n.pos.Column + utf8.RuneCountInString(rest[:i])}
+		return problem.Pos{Line: n.pos.Line, Column: n.pos.Column + utf8.RuneCountInString(rest[:i])}
 	}
 	return n.pos
 }
@@ -203,13 +205,13 @@ func (r *reader) unknownReference(n *node, ref, inner string) (string, bool) {
 	kind, _, _ := strings.Cut(inner, ":")
 	switch {
 	case r.refs.strict && variableName().MatchString(kind):
-		r.problem(at, fmt.Sprintf("%s means nothing", shortened(ref)), fmt.Sprintf("for an environment variable write ${env:%s}, for the characters themselves $%s", kind, shortened(ref)))
+		r.problem(at, fmt.Sprintf("%s means nothing", problem.Shortened(ref)), fmt.Sprintf("for an environment variable write ${env:%s}, for the characters themselves $%s", kind, problem.Shortened(ref)))
 		return "", false
 	case r.refs.strict:
-		r.problem(at, fmt.Sprintf("%s means nothing", shortened(ref)), "write ${env:NAME}, ${file:PATH} or ${input:ID}, or $${ for the characters themselves")
+		r.problem(at, fmt.Sprintf("%s means nothing", problem.Shortened(ref)), "write ${env:NAME}, ${file:PATH} or ${input:ID}, or $${ for the characters themselves")
 		return "", false
 	case kind == "command" || kind == "config":
-		r.problem(at, fmt.Sprintf("%s can only be known inside the editor", shortened(ref)), "write the value itself, or use ${input:…}")
+		r.problem(at, fmt.Sprintf("%s can only be known inside the editor", problem.Shortened(ref)), "write the value itself, or use ${input:…}")
 		return "", false
 	}
 	return ref, true
@@ -222,7 +224,7 @@ const largestSecret = 256 << 10
 func (r *reader) content(n *node, ref, path string) (string, bool) {
 	data, why := r.readSmall(r.absolute(path))
 	if why != "" {
-		r.problem(r.within(n, ref), fmt.Sprintf("cannot read %s", shortened(path)), why)
+		r.problem(r.within(n, ref), fmt.Sprintf("cannot read %s", problem.Shortened(path)), why)
 		return "", false
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), true
@@ -255,7 +257,7 @@ func (r *reader) input(n *node, ref, id string) (string, bool) {
 		if k := suggest(id, known); k != "" {
 			hint = fmt.Sprintf("did you mean %q?", k)
 		}
-		r.problem(at, fmt.Sprintf("there is no input %q", shortened(id)), hint)
+		r.problem(at, fmt.Sprintf("there is no input %q", problem.Shortened(id)), hint)
 		return "", false
 	}
 	if a, asked := r.answers[id]; asked {
@@ -276,7 +278,7 @@ type answer struct {
 	good, asking bool
 }
 
-func (r *reader) ask(at Pos, in *Input) answer {
+func (r *reader) ask(at problem.Pos, in *Input) answer {
 	if in.fallback != nil {
 		r.fill(in.fallback)
 		if in.fallback.bad {

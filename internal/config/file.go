@@ -1,6 +1,11 @@
 package config
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
+)
 
 // Names is when a tool's name gets its server's prefix.
 type Names string
@@ -30,12 +35,12 @@ type File struct {
 	Servers []Server // in the order of the file
 
 	// Warnings are about what was read but has no effect, or another one than the client gives it; see [File.Render].
-	Warnings []Problem
+	Warnings []problem.Problem
 
-	ListenPos Pos // where Listen stands; zero without it
+	ListenPos problem.Pos // where Listen stands; zero without it
 
-	source   *source
-	problems []Problem
+	source   *problem.Source
+	problems []problem.Problem
 }
 
 // Auth is who may use our HTTP endpoint. At least one member is set.
@@ -54,7 +59,7 @@ type Issuer struct {
 // TLS is the certificate of our HTTP endpoint. Both are absolute paths of PEM files.
 type TLS struct {
 	Cert, Key string
-	Pos       Pos // for problems with the files
+	Pos       problem.Pos // for problems with the files
 }
 
 // Limits of our HTTP endpoint. 0: not given.
@@ -72,7 +77,7 @@ type Input struct {
 	Password    bool     // not shown while it is typed
 	Default     string   // used if nobody can be asked, or the answer is empty
 	Options     []string // the only answers, if any
-	Pos         Pos
+	Pos         problem.Pos
 
 	fallback *node // Default, until it is filled in
 	command  bool  // VS Code would run one of its commands
@@ -113,8 +118,8 @@ type Server struct {
 	// Policy are the settings in the order of Options.Keys, defaults included.
 	Policy []Setting
 
-	Pos       Pos // of its name
-	TargetPos Pos // of its command or URL
+	Pos       problem.Pos // of its name
+	TargetPos problem.Pos // of its command or URL
 }
 
 // Credentials are shown to a remote server. One member is set.
@@ -135,7 +140,7 @@ type OAuth struct {
 type Setting struct {
 	Key    string   // name of the flag, such as max-restarts
 	Values []string // as the flag takes them; several for [List] only, where none are possible, too
-	Pos    Pos
+	Pos    problem.Pos
 }
 
 // Kind is what the value of a policy key looks like.
@@ -175,3 +180,14 @@ type Options struct {
 	// Home is the user's folder, for ${userHome} and ~/. Empty: neither can be used.
 	Home string
 }
+
+// Problem adds a mistake that was found after the file was read, such as a command that does not exist.
+func (f *File) Problem(pos problem.Pos, hint, format string, args ...any) {
+	f.problems = append(f.problems, problem.Problem{Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Err returns all that was added by [File.Problem], as [*problem.Problems], or nil.
+func (f *File) Err() error { return f.source.Problems(f.problems) }
+
+// Render shows a warning the way a mistake is shown.
+func (f *File) Render(p problem.Problem) string { return f.source.Render(p) }

@@ -5,16 +5,18 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // parseJSON makes the tree of a JSON document with comments and trailing commas, as VS Code, Zed and Cursor write it.
-func parseJSON(s *source) (*node, []Problem) {
-	if at := tooDeep(s.text); at >= 0 {
-		return nil, []Problem{{s.at(at), "nested too deeply", ""}}
+func parseJSON(s *problem.Source) (*node, []problem.Problem) {
+	if at := tooDeep(s.Text); at >= 0 {
+		return nil, []problem.Problem{{Pos: s.At(at), Message: "nested too deeply"}}
 	}
-	value, err := hujson.Parse(s.text)
+	value, err := hujson.Parse(s.Text)
 	if err != nil {
-		return nil, []Problem{jsonProblem(s, err)}
+		return nil, []problem.Problem{jsonProblem(s, err)}
 	}
 	j := jsonTree{source: s}
 	root := j.node(value)
@@ -24,20 +26,20 @@ func parseJSON(s *source) (*node, []Problem) {
 var jsonPlace = compiled(`^hujson: line (\d+), column (\d+): `)
 
 // jsonProblem says in our words what the parser did not like. Its columns are bytes.
-func jsonProblem(s *source, err error) Problem {
+func jsonProblem(s *problem.Source, err error) problem.Problem {
 	message := err.Error()
 	var line, column int
 	if m := jsonPlace().FindString(message); m != "" {
 		fmt.Sscanf(m, "hujson: line %d, column %d", &line, &column)
 		message = message[len(m):]
 	}
-	pos := s.atBytes(line, column)
+	pos := s.AtBytes(line, column)
 	for _, known := range jsonAdvice {
 		if strings.Contains(message, known.says) {
-			return Problem{pos, known.message, known.hint}
+			return problem.Problem{Pos: pos, Message: known.message, Hint: known.hint}
 		}
 	}
-	return Problem{pos, "JSON: " + message, ""}
+	return problem.Problem{Pos: pos, Message: "JSON: " + message}
 }
 
 var jsonAdvice = []struct{ says, message, hint string }{
@@ -55,18 +57,18 @@ var jsonAdvice = []struct{ says, message, hint string }{
 }
 
 type jsonTree struct {
-	source   *source
-	problems []Problem
+	source   *problem.Source
+	problems []problem.Problem
 }
 
 func (j *jsonTree) node(from hujson.Value) *node {
-	n := &node{pos: j.source.at(from.StartOffset)}
+	n := &node{pos: j.source.At(from.StartOffset)}
 	switch v := from.Value.(type) {
 	case *hujson.Object:
 		n.kind = object
 		for _, m := range v.Members {
 			name, _ := m.Name.Value.(hujson.Literal)
-			j.problems = n.add(name.String(), j.source.at(m.Name.StartOffset), j.node(m.Value), j.problems)
+			j.problems = n.add(name.String(), j.source.At(m.Name.StartOffset), j.node(m.Value), j.problems)
 		}
 	case *hujson.Array:
 		n.kind = list

@@ -9,14 +9,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // largest is how long a configuration may be, in bytes. A whole ~/.claude.json with its history has to fit.
 const largest = 16 << 20
 
-// Load reads a configuration. Mistakes in it are returned together as [*Problems]; a file that cannot be read is an
+// Load reads a configuration. Mistakes in it are returned together as [*problem.Problems]; a file that cannot be read is an
 // error as os gives it.
 func Load(path string, opts Options) (*File, error) {
 	if opts.ReadFile == nil {
@@ -52,10 +53,10 @@ func Parse(name string, data []byte, opts Options) (*File, error) {
 			r.read()
 		}
 	}
-	if err := r.source.problems(r.problems); err != nil {
+	if err := r.source.Problems(r.problems); err != nil {
 		return nil, err
 	}
-	r.file.Warnings = inOrder(r.warnings)
+	r.file.Warnings = problem.InOrder(r.warnings)
 	r.file.source = r.source
 	return r.file, nil
 }
@@ -63,7 +64,7 @@ func Parse(name string, data []byte, opts Options) (*File, error) {
 // reader is one reading of one file.
 type reader struct {
 	opts      Options
-	source    *source
+	source    *problem.Source
 	dir       string // what relative paths start from; empty: unknown
 	workspace string // the folder that is open in the editor whose file this is
 	file      *File
@@ -78,11 +79,11 @@ type reader struct {
 	inputs  map[string]*Input
 	answers map[string]answer
 
-	problems, warnings []Problem
+	problems, warnings []problem.Problem
 }
 
 func newReader(name string, data []byte, opts Options) *reader {
-	r := &reader{opts: opts, source: newSource(name, data), dir: opts.Dir, inputs: map[string]*Input{}, answers: map[string]answer{}}
+	r := &reader{opts: opts, source: problem.NewSource(name, data), dir: opts.Dir, inputs: map[string]*Input{}, answers: map[string]answer{}}
 	if r.dir == "" {
 		if absolute, err := filepath.Abs(filepath.Dir(name)); err == nil {
 			r.dir = absolute
@@ -104,16 +105,16 @@ func workspaceOf(dir string) string {
 
 // readable looks at the bytes: what is no text is not parsed. A byte order mark, which Windows editors write, is taken off.
 func (r *reader) readable() bool {
-	data := r.source.text
+	data := r.source.Text
 	switch {
 	case len(data) > largest:
-		r.problem(Pos{}, fmt.Sprintf("the file has more than %d MiB", largest>>20), "is it the right one?")
+		r.problem(problem.Pos{}, fmt.Sprintf("the file has more than %d MiB", largest>>20), "is it the right one?")
 	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
-		r.problem(Pos{}, "the file is UTF-16", "save it as UTF-8")
+		r.problem(problem.Pos{}, "the file is UTF-16", "save it as UTF-8")
 	default:
-		r.source = newSource(r.source.name, bytes.TrimPrefix(data, []byte("\ufeff")))
-		if at := invalidUTF8(r.source.text); at >= 0 {
-			r.problem(r.source.at(at), "the file is no UTF-8 text", "save it as UTF-8")
+		r.source = problem.NewSource(r.source.Name, bytes.TrimPrefix(data, []byte("\ufeff")))
+		if at := invalidUTF8(r.source.Text); at >= 0 {
+			r.problem(r.source.At(at), "the file is no UTF-8 text", "save it as UTF-8")
 		}
 	}
 	return len(r.problems) == 0
@@ -135,8 +136,8 @@ func invalidUTF8(data []byte) int {
 
 // read recognises the format and goes through the file.
 func (r *reader) read() {
-	if len(bytes.TrimSpace(r.source.text)) == 0 {
-		r.problem(Pos{1, 1}, "the file is empty", "write servers: and below it a name with a command or a url")
+	if len(bytes.TrimSpace(r.source.Text)) == 0 {
+		r.problem(problem.Pos{Line: 1, Column: 1}, "the file is empty", "write servers: and below it a name with a command or a url")
 		return
 	}
 	syntax := syntaxOf(r.source)
@@ -144,7 +145,7 @@ func (r *reader) read() {
 	r.problems = append(r.problems, problems...)
 	if root == nil {
 		if len(problems) == 0 {
-			r.problem(Pos{1, 1}, "the file is empty", "write servers: and below it a name with a command or a url")
+			r.problem(problem.Pos{Line: 1, Column: 1}, "the file is empty", "write servers: and below it a name with a command or a url")
 		}
 		return
 	}
@@ -161,26 +162,16 @@ func (r *reader) read() {
 	r.readClient(format, where, root)
 }
 
-func (r *reader) problem(at Pos, message, hint string) {
+func (r *reader) problem(at problem.Pos, message, hint string) {
 	if r.off {
 		r.warn(at, message, hint)
 		return
 	}
-	r.problems = append(r.problems, Problem{at, printable(message), printable(hint)})
+	r.problems = append(r.problems, problem.Problem{Pos: at, Message: message, Hint: hint})
 }
 
-func (r *reader) warn(at Pos, message, hint string) {
-	r.warnings = append(r.warnings, Problem{at, printable(message), printable(hint)})
-}
-
-// printable keeps what a file holds from moving a terminal's cursor, or turning its text around.
-func printable(s string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return '·'
-	}, s)
+func (r *reader) warn(at problem.Pos, message, hint string) {
+	r.warnings = append(r.warnings, problem.Problem{Pos: at, Message: message, Hint: hint})
 }
 
 // wrong tells a problem about a node, which then is taken as not given.

@@ -2,7 +2,8 @@ package config
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // nodeKind is what a node is, in words that YAML, JSON and TOML share.
@@ -20,7 +21,7 @@ const (
 // node is a value of a file, whatever it was written in. YAML aliases share nodes, so that a node may be met more than once.
 type node struct {
 	kind nodeKind
-	pos  Pos
+	pos  problem.Pos
 	// raw is a scalar as the file has it, without quotes and escapes. Messages quote it, and nothing else.
 	raw string
 	// value is raw with every ${…} filled in, once the walk was there.
@@ -36,11 +37,11 @@ type node struct {
 // field is a member of an object.
 type field struct {
 	key   string
-	pos   Pos // of the key
+	pos   problem.Pos // of the key
 	value *node
 }
 
-func scalar(kind nodeKind, raw string, pos Pos) *node {
+func scalar(kind nodeKind, raw string, pos problem.Pos) *node {
 	return &node{kind: kind, raw: raw, value: raw, pos: pos}
 }
 
@@ -95,25 +96,12 @@ func (n *node) is() string {
 	case number:
 		return "the number " + n.raw
 	case text:
-		return fmt.Sprintf("the text %q", shortened(n.raw))
+		return fmt.Sprintf("the text %q", problem.Shortened(n.raw))
 	case list:
 		return "a list"
 	default:
 		return "a group of keys"
 	}
-}
-
-// shortened keeps messages readable.
-func shortened(s string) string {
-	const most = 60
-	s, _, cut := strings.Cut(s, "\n")
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	if cut {
-		return s + "…"
-	}
-	return s
 }
 
 // deepest is how deep a file may be nested: ours need six levels, and parsers that call themselves need a bound.

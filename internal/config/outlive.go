@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // readOutlive takes outlive.yaml apart.
@@ -82,7 +84,7 @@ func (r *reader) readInput(n *node, s *shape, label string) {
 	if fallback != nil && fallback.kind != null && !fallback.bad {
 		in.fallback, in.Default = fallback, fallback.value
 		if len(in.Options) > 0 && !slices.Contains(in.Options, in.Default) && !strings.Contains(in.Default, "${") {
-			r.problem(fallback.pos, fmt.Sprintf("the default of input %q is none of its options", id), "want "+alternatives(in.Options))
+			r.problem(fallback.pos, fmt.Sprintf("the default of input %q is none of its options", id), "want "+problem.Alternatives(in.Options))
 		}
 	}
 	r.file.Inputs = append(r.file.Inputs, in)
@@ -145,9 +147,9 @@ func (r *reader) readServers(n *node, s *shape, defaults map[string]Setting) {
 		r.problem(n.pos, "the file names no servers", "write a name with a command or a url below servers")
 	}
 	for _, f := range n.fields {
-		label := "servers." + shortened(f.key)
+		label := "servers." + problem.Shortened(f.key)
 		if message, hint := s.names.check(f.key); message != "" {
-			r.problem(f.pos, fmt.Sprintf("%q cannot be a server's name", shortened(f.key)), hint)
+			r.problem(f.pos, fmt.Sprintf("%q cannot be a server's name", problem.Shortened(f.key)), hint)
 		}
 		if f.value.kind == null && !f.value.bad {
 			r.problem(f.pos, label+" is empty", "add a command or a url")

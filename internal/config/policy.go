@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // settings collects what the policy keys of an object say, by flag.
@@ -32,7 +34,7 @@ func (r *reader) policy(defaults, own map[string]Setting) []Setting {
 }
 
 // set adds a setting that a client says in its own words, if there is such a key.
-func (r *reader) set(own map[string]Setting, flag string, at Pos, values ...string) {
+func (r *reader) set(own map[string]Setting, flag string, at problem.Pos, values ...string) {
 	for _, k := range r.opts.Keys {
 		if k.Name == flag {
 			own[flag] = Setting{Key: flag, Values: values, Pos: at}
@@ -50,7 +52,7 @@ func settingOf(policy []Setting, flag string) *Setting {
 }
 
 // checkPolicy finds settings that contradict each other. What cannot run twice has neither spares nor instances.
-func (r *reader) checkPolicy(s *Server, instances Pos) {
+func (r *reader) checkPolicy(s *Server, instances problem.Pos) {
 	replace := ""
 	if v := settingOf(s.Policy, "compat"); v != nil && v.Values[0] == "watchdog" {
 		replace = "compat: watchdog"

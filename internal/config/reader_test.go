@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 func TestCheckListen(t *testing.T) {
@@ -101,7 +103,7 @@ func TestLoadFromDisk(t *testing.T) {
 	}
 	want := []Server{{
 		Name: "a", Transport: Stdio, Command: []string{filepath.Join(dir, "run")}, Dir: filepath.Join(dir, "sub"), Prefix: "a", Instances: 1,
-		Pos: Pos{1, 14}, TargetPos: Pos{1, 31},
+		Pos: problem.Pos{Line: 1, Column: 14}, TargetPos: problem.Pos{Line: 1, Column: 31},
 	}}
 	if diff := cmp.Diff(want, f.Servers); diff != "" {
 		t.Error(diff)
@@ -123,7 +125,7 @@ func TestFurtherProblems(t *testing.T) {
 	}
 	f.Problem(f.Servers[1].TargetPos, "install it", "%s is not found", f.Servers[1].Command[0])
 	f.Problem(f.Servers[0].Pos, "", "first")
-	f.Problem(Pos{}, "", "of the whole")
+	f.Problem(problem.Pos{}, "", "of the whole")
 	want := `outlive.yaml: of the whole
 outlive.yaml:2:3: first
       a: {command: npx}
@@ -269,7 +271,7 @@ func TestEveryKeyIsShown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			root, _ := parseYAML(newSource(name, data))
+			root, _ := parseYAML(problem.NewSource(name, data))
 			walk(root)
 		}
 	}
@@ -289,18 +291,19 @@ func TestEveryKeyIsShown(t *testing.T) {
 }
 
 // checkPlaces looks at what the fuzzers must never see: places outside the file, messages that break lines.
-func checkPlaces(t *testing.T, data []byte, problems []Problem) {
+func checkPlaces(t *testing.T, data []byte, problems []problem.Problem) {
 	t.Helper()
 	lines := strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")
+	s := problem.NewSource("f", data)
 	for _, p := range problems {
-		if p.Pos == (Pos{}) {
+		if p.Pos == (problem.Pos{}) {
 			continue
 		}
 		if p.Pos.Line < 1 || p.Pos.Line > len(lines) || p.Pos.Column < 1 || p.Pos.Column > utf8.RuneCountInString(lines[p.Pos.Line-1])+1 {
 			t.Errorf("%v is outside the file: %s", p.Pos, p.Message)
 		}
-		if p.Message == "" || strings.ContainsAny(p.Message+p.Hint, "\n\r\x1b") {
-			t.Errorf("a message %q, %q", p.Message, p.Hint)
+		if shown := s.Render(p); p.Message == "" || strings.Count(shown, "\n") > 2 || strings.ContainsAny(shown, "\r\x1b") {
+			t.Errorf("shows %q", shown)
 		}
 	}
 }
@@ -321,7 +324,7 @@ func FuzzParse(f *testing.F) {
 		opts.Lookup = func(name string) (string, bool) { return secret, len(name)%2 == 0 }
 		opts.Input = func(Input) (string, error) { return secret, nil }
 		file, err := Parse(name, data, opts)
-		var problems *Problems
+		var problems *problem.Problems
 		switch {
 		case err == nil:
 			checkPlaces(t, data, file.Warnings)

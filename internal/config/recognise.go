@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // Format is what a file was recognised as.
@@ -26,7 +28,7 @@ const (
 // syntax is a way to write a tree down.
 type syntax struct {
 	name  string
-	parse func(*source) (*node, []Problem)
+	parse func(*problem.Source) (*node, []problem.Problem)
 }
 
 var (
@@ -38,8 +40,8 @@ var (
 var tomlLine = regexp.MustCompile(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=.*)\s*(#.*)?$`)
 
 // syntaxOf goes by the name's end, and without one that says something, by the first line that is no comment.
-func syntaxOf(s *source) *syntax {
-	switch strings.ToLower(filepath.Ext(s.name)) {
+func syntaxOf(s *problem.Source) *syntax {
+	switch strings.ToLower(filepath.Ext(s.Name)) {
 	case ".yaml", ".yml":
 		return yamlSyntax
 	case ".json", ".jsonc", ".json5":
@@ -47,7 +49,7 @@ func syntaxOf(s *source) *syntax {
 	case ".toml":
 		return tomlSyntax
 	}
-	for line := range bytes.Lines(s.text) {
+	for line := range bytes.Lines(s.Text) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case len(line) == 0 || line[0] == '#':
@@ -141,9 +143,9 @@ func (r *reader) refuse(root *node) {
 	}
 	for _, f := range root.fields {
 		if k := suggest(f.key, serverKeys); k != "" && f.value.kind == object {
-			r.problem(f.pos, "unknown key \""+shortened(f.key)+"\", and no servers", "did you mean \""+k+"\"?")
+			r.problem(f.pos, "unknown key \""+problem.Shortened(f.key)+"\", and no servers", "did you mean \""+k+"\"?")
 			return
 		}
 	}
-	r.problem(root.pos, "the file names no MCP servers", "want one of the keys "+alternatives(serverKeys))
+	r.problem(root.pos, "the file names no MCP servers", "want one of the keys "+problem.Alternatives(serverKeys))
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 func resolvedSchema(t *testing.T) *jsonschema.Resolved {
@@ -77,7 +79,7 @@ func TestSchemaAcceptsGoodFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSource(name, []byte(strings.TrimPrefix(string(data), "\ufeff")))
+		s := problem.NewSource(name, []byte(strings.TrimPrefix(string(data), "\ufeff")))
 		syntax := syntaxOf(s)
 		root, problems := syntax.parse(s)
 		if len(problems) > 0 {
@@ -112,7 +114,7 @@ func TestSchemaRefusesBrokenFiles(t *testing.T) {
 		if filepath.Ext(name) != ".yaml" || slices.Contains(beyond, filepath.Base(name)) {
 			continue
 		}
-		s := newSource(name, []byte(strings.TrimPrefix(string(data), "\ufeff")))
+		s := problem.NewSource(name, []byte(strings.TrimPrefix(string(data), "\ufeff")))
 		root, problems := parseYAML(s)
 		if root == nil || len(problems) > 0 {
 			continue

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // shapeKind is what a value may be.
@@ -108,7 +110,7 @@ func (r *reader) checkList(n *node, s *shape, label string) {
 	if n.kind != list {
 		hint := "want a list: [one, two]"
 		if n.kind == text && s.of.kind == aText {
-			hint = fmt.Sprintf("want a list: [%q]", shortened(n.raw))
+			hint = fmt.Sprintf("want a list: [%q]", problem.Shortened(n.raw))
 		}
 		r.wrong(n, fmt.Sprintf("%s is %s", label, n.is()), hint)
 		return
@@ -130,12 +132,12 @@ func (r *reader) checkDict(n *node, s *shape, label string) {
 	for _, f := range n.fields {
 		if s.names != nil {
 			if message, hint := s.names.check(f.key); message != "" {
-				r.problem(f.pos, fmt.Sprintf("%q %s", shortened(f.key), message), hint)
+				r.problem(f.pos, fmt.Sprintf("%q %s", problem.Shortened(f.key), message), hint)
 				f.value.bad = true
 				continue
 			}
 		}
-		r.check(f.value, s.of, label+"."+shortened(f.key))
+		r.check(f.value, s.of, label+"."+problem.Shortened(f.key))
 	}
 }
 
@@ -174,7 +176,7 @@ func (r *reader) unknownKey(f field, s *shape, label string) {
 	if label != "" {
 		where = " in " + label
 	}
-	message := fmt.Sprintf("unknown key %q%s", shortened(f.key), where)
+	message := fmt.Sprintf("unknown key %q%s", problem.Shortened(f.key), where)
 	if r.strict {
 		r.problem(f.pos, message, didYouMean(f.key, s.keyNames()))
 		return
@@ -217,14 +219,14 @@ func quoted(n *node) string {
 	if n.kind == number {
 		return n.raw
 	}
-	return fmt.Sprintf("%q", shortened(n.raw))
+	return fmt.Sprintf("%q", problem.Shortened(n.raw))
 }
 
 // wants says what a scalar has to be.
 func (s *shape) wants() string {
 	switch s.kind {
 	case aWord:
-		return alternatives(s.words)
+		return problem.Alternatives(s.words)
 	case aBool:
 		return "true or false"
 	case aCount:

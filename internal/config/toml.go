@@ -6,20 +6,22 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // parseTOML makes the tree of a TOML document. The decoder is asked first, because it knows what may not be defined
 // twice; the positions come from the parser below it.
-func parseTOML(s *source) (*node, []Problem) {
-	if at := tooDeep(s.text); at >= 0 {
-		return nil, []Problem{{s.at(at), "nested too deeply", ""}}
+func parseTOML(s *problem.Source) (*node, []problem.Problem) {
+	if at := tooDeep(s.Text); at >= 0 {
+		return nil, []problem.Problem{{Pos: s.At(at), Message: "nested too deeply"}}
 	}
 	var decoded map[string]any
-	if err := toml.Unmarshal(s.text, &decoded); err != nil {
-		return nil, []Problem{tomlProblem(s, err)}
+	if err := toml.Unmarshal(s.Text, &decoded); err != nil {
+		return nil, []problem.Problem{tomlProblem(s, err)}
 	}
-	t := tomlTree{source: s, root: &node{kind: object, pos: Pos{1, 1}}}
-	t.parser.Reset(s.text)
+	t := tomlTree{source: s, root: &node{kind: object, pos: problem.Pos{Line: 1, Column: 1}}}
+	t.parser.Reset(s.Text)
 	table := t.root
 	for t.parser.NextExpression() {
 		e := t.parser.Expression()
@@ -34,22 +36,22 @@ func parseTOML(s *source) (*node, []Problem) {
 }
 
 // tomlProblem takes the position from the decoder. Its columns are bytes.
-func tomlProblem(s *source, err error) Problem {
+func tomlProblem(s *problem.Source, err error) problem.Problem {
 	message := strings.TrimPrefix(err.Error(), "toml: ")
 	var de *toml.DecodeError
 	if !errors.As(err, &de) {
-		return Problem{Pos{1, 1}, "this is no TOML", message}
+		return problem.Problem{Pos: problem.Pos{Line: 1, Column: 1}, Message: "this is no TOML", Hint: message}
 	}
 	line, column := de.Position()
 	if strings.Contains(message, "expected keyword") {
-		return Problem{s.atBytes(line, column), "this is no value", "texts stand in double quotes"}
+		return problem.Problem{Pos: s.AtBytes(line, column), Message: "this is no value", Hint: "texts stand in double quotes"}
 	}
-	return Problem{s.atBytes(line, column), "TOML: " + message, ""}
+	return problem.Problem{Pos: s.AtBytes(line, column), Message: "TOML: " + message}
 }
 
 // tomlTree puts tables together that TOML lets stand apart.
 type tomlTree struct {
-	source *source
+	source *problem.Source
 	parser unstable.Parser
 	root   *node
 }
@@ -60,7 +62,7 @@ func (t *tomlTree) table(header *unstable.Node) *node {
 	keys := header.Key()
 	for keys.Next() {
 		k := keys.Node()
-		pos := t.source.at(int(k.Raw.Offset))
+		pos := t.source.At(int(k.Raw.Offset))
 		if header.Kind == unstable.ArrayTable && keys.IsLast() {
 			n = n.child(string(k.Data), pos, list)
 			n.items = append(n.items, &node{kind: object, pos: pos})
@@ -75,7 +77,7 @@ func (t *tomlTree) table(header *unstable.Node) *node {
 }
 
 // child finds a member or makes an empty one.
-func (n *node) child(key string, pos Pos, kind nodeKind) *node {
+func (n *node) child(key string, pos problem.Pos, kind nodeKind) *node {
 	if v := n.get(key); v != nil {
 		return v
 	}
@@ -89,23 +91,23 @@ func (t *tomlTree) pair(n *node, e *unstable.Node) {
 	keys := e.Key()
 	for keys.Next() {
 		k := keys.Node()
-		pos := t.source.at(int(k.Raw.Offset))
+		pos := t.source.At(int(k.Raw.Offset))
 		if !keys.IsLast() {
 			n = n.child(string(k.Data), pos, object)
 			continue
 		}
 		after := int(k.Raw.Offset + k.Raw.Length)
-		if rest := t.source.text[after:]; len(rest) > 0 {
+		if rest := t.source.Text[after:]; len(rest) > 0 {
 			after += len(rest) - len(strings.TrimLeft(string(rest), " \t="))
 		}
-		n.fields = append(n.fields, field{string(k.Data), pos, t.value(e.Value(), t.source.at(after))})
+		n.fields = append(n.fields, field{string(k.Data), pos, t.value(e.Value(), t.source.At(after))})
 	}
 }
 
 // value gives the node of a value; pos is for those whose place the parser does not keep.
-func (t *tomlTree) value(v *unstable.Node, pos Pos) *node {
+func (t *tomlTree) value(v *unstable.Node, pos problem.Pos) *node {
 	if v.Raw.Length > 0 {
-		pos = t.source.at(int(v.Raw.Offset))
+		pos = t.source.At(int(v.Raw.Offset))
 	}
 	switch v.Kind {
 	case unstable.Array:

@@ -1,24 +1,23 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // parseYAML makes the tree of a YAML document. A nil tree without a problem is an empty file.
-func parseYAML(s *source) (*node, []Problem) {
+func parseYAML(s *problem.Source) (*node, []problem.Problem) {
 	var document yaml.Node
-	if err := yaml.Load(s.text, &document); err != nil {
-		p := yamlProblem(s, err)
-		if p == nil {
+	if err := yaml.Load(s.Text, &document); err != nil {
+		if problem.Empty(err) {
 			return nil, nil
 		}
-		return nil, []Problem{*p}
+		return nil, []problem.Problem{problem.YAML(s, err)}
 	}
 	if len(document.Content) == 0 {
 		return nil, nil
@@ -28,78 +27,17 @@ func parseYAML(s *source) (*node, []Problem) {
 	return root, y.problems
 }
 
-// yamlProblem says in our words what the parser did not like, or nil for an empty file.
-func yamlProblem(s *source, err error) *Problem {
-	var le *yaml.LoadError
-	if !errors.As(err, &le) {
-		return &Problem{Pos{1, 1}, "this is no YAML", err.Error()}
-	}
-	message := strings.TrimPrefix(le.Message, "yaml: ")
-	switch {
-	case strings.Contains(message, "no documents in stream"):
-		return nil
-	case strings.Contains(message, "multiple"):
-		return &Problem{secondDocument(s), "a second document begins here", "keep everything in one, without ---"}
-	case strings.Contains(message, "control characters"):
-		at := strings.IndexFunc(string(s.text), func(r rune) bool {
-			return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f
-		})
-		return &Problem{s.at(at), "a control character", "remove it, or write it as an escape in double quotes"}
-	}
-	pos := s.inside(Pos{le.Mark.Line, le.Mark.Column})
-	if strings.HasPrefix(strings.TrimLeft(s.line(pos.Line), " "), "\t") {
-		return &Problem{pos, "a tab in the indentation", "YAML wants spaces"}
-	}
-	for _, known := range yamlAdvice {
-		if strings.Contains(message, known.says) {
-			if known.atContext && le.ContextMark.Line > 0 {
-				pos = s.inside(Pos{le.ContextMark.Line, le.ContextMark.Column})
-			}
-			return &Problem{pos, known.message, known.hint}
-		}
-	}
-	return &Problem{pos, "YAML: " + message, ""}
-}
-
-// yamlAdvice turns a parser's words into what a person can do. atContext points to where the unfinished thing began.
-var yamlAdvice = []struct {
-	says, message, hint string
-	atContext           bool
-}{
-	{"expected ',' or ']'", "this list is not closed", "a ] or a comma is missing", true},
-	{"expected ',' or '}'", "this group is not closed", "a } or a comma is missing", true},
-	{"unexpected end of stream", "this text is not closed", "its second quote is missing", true},
-	{"mapping values are not allowed", "a colon that begins a value is not allowed here", "put the text in quotes, or check the indentation", false},
-	{"cannot start any token", "no text may begin with this character", "put the text in quotes", false},
-	{"unknown escape character", "unknown escape", `write \\ for a backslash, or use single quotes`, false},
-	{"did not find expected key", "a key is expected here", "check the indentation against the lines above", false},
-	{"could not find expected ':'", "a colon is missing", "write it as key: value", true},
-	{"did not find expected '-'", "an entry that begins with - is expected here", "check the indentation against the lines above", false},
-	{"unknown anchor", "an alias of something that was not defined above", "define it with & first", false},
-	{"incompatible YAML document", "this version of YAML is not known", "remove the line", false},
-}
-
-var documentStart = regexp.MustCompile(`(?m)^---(?:\s|$)`)
-
-func secondDocument(s *source) Pos {
-	starts := documentStart.FindAllIndex(s.text, -1)
-	if len(starts) == 0 {
-		return s.at(len(s.text))
-	}
-	return s.at(starts[len(starts)-1][0])
-}
-
 // yamlTree turns yaml.Nodes into ours. An anchored node becomes one node however often it is used, so a file full of
 // aliases stays as small as it is written.
 type yamlTree struct {
-	source   *source
+	source   *problem.Source
 	done     map[*yaml.Node]*node
-	problems []Problem
+	problems []problem.Problem
 }
 
 func (y *yamlTree) problem(at *yaml.Node, message, hint string) *node {
-	p := y.source.inside(Pos{at.Line, at.Column})
-	y.problems = append(y.problems, Problem{p, message, hint})
+	p := y.source.Inside(problem.Pos{Line: at.Line, Column: at.Column})
+	y.problems = append(y.problems, problem.Problem{Pos: p, Message: message, Hint: hint})
 	return &node{kind: null, pos: p, bad: true}
 }
 
@@ -117,7 +55,7 @@ func (y *yamlTree) node(from *yaml.Node, depth int) *node {
 }
 
 func (y *yamlTree) fresh(from *yaml.Node, depth int) *node {
-	n := &node{pos: y.source.inside(Pos{from.Line, from.Column})}
+	n := &node{pos: y.source.Inside(problem.Pos{Line: from.Line, Column: from.Column})}
 	switch from.Kind {
 	case yaml.AliasNode:
 		if from.Alias == nil {
@@ -179,14 +117,14 @@ func (y *yamlTree) members(n *node, from *yaml.Node, depth int) {
 				merged = append(merged, value)
 			}
 		default:
-			at := y.source.inside(Pos{from.Content[i].Line, from.Content[i].Column})
+			at := y.source.Inside(problem.Pos{Line: from.Content[i].Line, Column: from.Content[i].Column})
 			y.problems = n.add(k.Value, at, y.node(v, depth+1), y.problems)
 		}
 	}
 	for _, m := range merged {
 		if m.kind != object {
 			if !m.bad {
-				y.problems = append(y.problems, Problem{m.pos, "<< wants a group of keys, and this is " + m.is(), "name the anchor of one: <<: *name"})
+				y.problems = append(y.problems, problem.Problem{Pos: m.pos, Message: "<< wants a group of keys, and this is " + m.is(), Hint: "name the anchor of one: <<: *name"})
 			}
 			continue
 		}
@@ -199,9 +137,9 @@ func (y *yamlTree) members(n *node, from *yaml.Node, depth int) {
 }
 
 // add appends a member, or tells that it is there already: the first one stays.
-func (n *node) add(key string, at Pos, value *node, problems []Problem) []Problem {
+func (n *node) add(key string, at problem.Pos, value *node, problems []problem.Problem) []problem.Problem {
 	if first := n.field(key); first != nil {
-		return append(problems, Problem{at, fmt.Sprintf("%q is given twice", shortened(key)), fmt.Sprintf("it is in line %d already", first.pos.Line)})
+		return append(problems, problem.Problem{Pos: at, Message: fmt.Sprintf("%q is given twice", problem.Shortened(key)), Hint: fmt.Sprintf("it is in line %d already", first.pos.Line)})
 	}
 	n.fields = append(n.fields, field{key, at, value})
 	return problems

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // Kind is what an agent is, and so which evidence of it can be read.
@@ -55,8 +57,8 @@ type Agent struct {
 	Policy   map[string][]string // class → rungs, of [Classes] and [Rungs]
 	Budget   Budget
 	Escalate Escalate
-	Paused   bool // declared, but nothing is done about it
-	Pos      Pos  // of the name in the file
+	Paused   bool        // declared, but nothing is done about it
+	Pos      problem.Pos // of the name in the file
 }
 
 // Match says which processes and sessions are the agent's.

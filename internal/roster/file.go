@@ -30,7 +30,7 @@ var ErrForeign = errors.New("this is S4's own registry (version 1): its programs
 var ErrBusy = errors.New("another program is writing it")
 
 // Read reads a registry, and writes nothing. A file that is not there is an error that wraps [os.ErrNotExist]; one with
-// mistakes is [*Problems].
+// mistakes is [*problem.Problems].
 func Read(path string, o Options) (*Roster, error) {
 	text, err := piv.ReadFile(path)
 	if err != nil {

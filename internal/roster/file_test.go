@@ -13,6 +13,8 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 var night = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
@@ -218,7 +220,7 @@ func TestReadGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := ReadGood(path, Options{})
-	var problems *Problems
+	var problems *problem.Problems
 	if !errors.As(err, &problems) || r == nil {
 		t.Fatalf("%v, %v", r, err)
 	}

@@ -3,16 +3,17 @@ package roster
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // reader walks a document and fills in a roster.
 type reader struct {
-	source             *source
+	source             *problem.Source
 	home               string
-	problems, warnings []Problem
+	problems, warnings []problem.Problem
 	mentions           []value // of channels
 	merges             int
 	roster             *Roster
@@ -24,14 +25,16 @@ type value struct {
 	label string
 }
 
-func (r *reader) at(n *yaml.Node) Pos { return r.source.inside(n.Line, n.Column) }
+func (r *reader) at(n *yaml.Node) problem.Pos {
+	return r.source.Inside(problem.Pos{Line: n.Line, Column: n.Column})
+}
 
 func (r *reader) wrong(n *yaml.Node, hint, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Pos: r.at(n), Message: fmt.Sprintf(format, args...), Hint: hint})
+	r.problems = append(r.problems, problem.Problem{Pos: r.at(n), Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func (r *reader) odd(n *yaml.Node, hint, format string, args ...any) {
-	r.warnings = append(r.warnings, Problem{Pos: r.at(n), Message: fmt.Sprintf(format, args...), Hint: hint})
+	r.warnings = append(r.warnings, problem.Problem{Pos: r.at(n), Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // field is a member of a mapping.
@@ -56,7 +59,7 @@ func (r *reader) fields(n *yaml.Node) []field {
 		case key.Tag == "!!merge":
 			merged = append(merged, r.merged(n.Content[i+1], v)...)
 		case known[key.Value]:
-			r.wrong(n.Content[i], "keep one of them", "%q is given twice", shortened(key.Value))
+			r.wrong(n.Content[i], "keep one of them", "%q is given twice", problem.Shortened(key.Value))
 		default:
 			known[key.Value] = true
 			list = append(list, field{key.Value, n.Content[i], v})
@@ -108,20 +111,7 @@ func is(n *yaml.Node) string {
 	case n.Tag == "!!bool":
 		return n.Value
 	case n.Tag == "!!int", n.Tag == "!!float":
-		return "the number " + shortened(n.Value)
+		return "the number " + problem.Shortened(n.Value)
 	}
-	return fmt.Sprintf("the text %q", shortened(n.Value))
-}
-
-// shortened keeps messages readable.
-func shortened(s string) string {
-	const most = 60
-	s, _, cut := strings.Cut(s, "\n")
-	if c := []rune(s); len(c) > most {
-		return string(c[:most]) + "…"
-	}
-	if cut {
-		return s + "…"
-	}
-	return s
+	return fmt.Sprintf("the text %q", problem.Shortened(n.Value))
 }

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/outlive-mcp/outlive/internal/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // registry reads the whole document.
@@ -86,7 +87,7 @@ func zone(to **time.Location) shape {
 		}
 		location, err := time.LoadLocation(name)
 		if err != nil {
-			r.wrong(v.Node, "write it like Europe/Berlin", "%s: %q is no time zone of this machine", v.label, shortened(name))
+			r.wrong(v.Node, "write it like Europe/Berlin", "%s: %q is no time zone of this machine", v.label, problem.Shortened(name))
 			return
 		}
 		*to = location
@@ -98,13 +99,13 @@ func channels(to *[]Channel) shape {
 	address := text(new(string), "^(telegram$|exec:|[a-z][a-z0-9+.-]*://|\\$\\{)", nil)
 	return dict(func(r *reader, f field, label string) {
 		if message, hint := checkChannel(f.name); message != "" {
-			r.wrong(f.key, hint, "%s: %q %s", label, shortened(f.name), message)
+			r.wrong(f.key, hint, "%s: %q %s", label, problem.Shortened(f.name), message)
 			return
 		}
 		c := Channel{Name: f.name, Pos: r.at(f.key)}
 		if f.value.Kind == yaml.ScalarNode { // the address is not quoted: it may hold a token
 			if message, hint := checkAddress(f.value.Value); message != "" {
-				r.problems = append(r.problems, Problem{Pos: r.at(f.value), Message: label + " " + message, Hint: hint, secret: true})
+				r.problems = append(r.problems, problem.Problem{Pos: r.at(f.value), Message: label + " " + message, Hint: hint, Secret: true})
 				return
 			}
 		}
@@ -126,7 +127,7 @@ func deadman(to *Deadman) shape {
 	address.read = func(r *reader, v value) {
 		url, ok := r.scalar(v, nil)
 		if message, hint := checkURL(url); ok && message != "" {
-			r.problems = append(r.problems, Problem{Pos: r.at(v.Node), Message: v.label + " " + message, Hint: hint, secret: true})
+			r.problems = append(r.problems, problem.Problem{Pos: r.at(v.Node), Message: v.label + " " + message, Hint: hint, Secret: true})
 		}
 		to.URL = url
 	}
@@ -192,23 +193,23 @@ func (r *reader) checkTogether() {
 	}
 	for _, m := range r.mentions {
 		if !slices.Contains(known, m.Value) {
-			hint := didYouMean(m.Value, known)
+			hint := problem.DidYouMean(m.Value, known, nil)
 			if len(known) == 0 {
 				hint = "declare it below channels:"
 			}
-			r.wrong(m.Node, hint, "%s: there is no channel %q", m.label, shortened(m.Value))
+			r.wrong(m.Node, hint, "%s: there is no channel %q", m.label, problem.Shortened(m.Value))
 		}
 	}
 	names, owners := map[string]string{}, map[owner]string{}
 	for _, a := range r.roster.Agents {
 		if other, taken := names[strings.ToLower(a.Name)]; taken {
-			r.problems = append(r.problems, Problem{Pos: a.Pos, Message: "agent " + a.Name + " is called like " + other, Hint: "a name is a file's, and some systems take big and small letters for the same"})
+			r.problems = append(r.problems, problem.Problem{Pos: a.Pos, Message: "agent " + a.Name + " is called like " + other, Hint: "a name is a file's, and some systems take big and small letters for the same"})
 		}
 		names[strings.ToLower(a.Name)] = a.Name
 		r.warnOfTwins(a, owners)
 	}
 	if l := r.roster.Listen; l != "" && !isLoopback(l) {
-		r.warnings = append(r.warnings, Problem{Message: "listen: others on the network reach " + l, Hint: "whoever knows a ping URL can ping; listen on 127.0.0.1 unless that is meant"})
+		r.warnings = append(r.warnings, problem.Problem{Message: "listen: others on the network reach " + l, Hint: "whoever knows a ping URL can ping; listen on 127.0.0.1 unless that is meant"})
 	}
 }
 
@@ -226,7 +227,7 @@ func (r *reader) warnOfTwins(a Agent, owners map[owner]string) {
 	}
 	key := owner{a.Path, a.Kind, a.Match.Session, a.Match.PIDFile}
 	if other, taken := owners[key]; taken {
-		r.warnings = append(r.warnings, Problem{Pos: a.Pos, Message: "agents " + other + " and " + a.Name + " have the same path and kind", Hint: "give each a match.session or match.pidfile of its own"})
+		r.warnings = append(r.warnings, problem.Problem{Pos: a.Pos, Message: "agents " + other + " and " + a.Name + " have the same path and kind", Hint: "give each a match.session or match.pidfile of its own"})
 	}
 	owners[key] = a.Name
 }
@@ -259,7 +260,7 @@ func (r *reader) s4Project(p field) {
 		}
 	}
 	if a.Path == "" {
-		r.odd(p.key, "", "project %q has no path, and is left out", shortened(p.name))
+		r.odd(p.key, "", "project %q has no path, and is left out", problem.Shortened(p.name))
 		return
 	}
 	r.roster.Agents = append(r.roster.Agents, a)

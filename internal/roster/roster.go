@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // Roster is a registry that was read.
@@ -22,9 +24,9 @@ type Roster struct {
 	// Zone is where quiet hours and the digest's hour are meant. Never nil; [time.Local] when the file has none.
 	Zone *time.Location
 	// Warnings are what is odd but no mistake: unknown keys above all. [Roster.Render] shows them.
-	Warnings []Problem
+	Warnings []problem.Problem
 
-	source *source
+	source *problem.Source
 }
 
 // Channel is a way to tell somebody.
@@ -32,7 +34,7 @@ type Channel struct {
 	Name string
 	// Address is "telegram", "exec:" and a command, or a service's URL. References such as ${NTFY_TOKEN} are still in it: see [Expand].
 	Address string
-	Pos     Pos // of the name
+	Pos     problem.Pos // of the name
 }
 
 // Digest is a summary once a day.
@@ -66,7 +68,7 @@ func (r *Roster) Channel(name string) (Channel, bool) {
 }
 
 // Render shows a warning as mistakes are shown: file:line:column: message, the line, and a caret.
-func (r *Roster) Render(p Problem) string { return r.source.render(p) }
+func (r *Roster) Render(p problem.Problem) string { return r.source.Render(p) }
 
 // Options are what the file itself cannot say.
 type Options struct {
@@ -74,18 +76,18 @@ type Options struct {
 	Home string
 }
 
-// Parse reads a registry. name is what mistakes call the file; they are all told at once, as [*Problems].
+// Parse reads a registry. name is what mistakes call the file; they are all told at once, as [*problem.Problems].
 func Parse(name string, text []byte, o Options) (*Roster, error) {
-	s := newSource(name, text)
+	s := problem.NewSource(name, text)
 	root, problems := parseYAML(s)
 	r := &reader{source: s, home: o.Home, problems: problems, roster: &Roster{Zone: time.Local, source: s}}
 	if root != nil {
 		r.registry(root)
 	}
-	if len(r.problems) > 0 {
-		return nil, &Problems{List: inOrder(r.problems), source: s}
+	if err := s.Problems(r.problems); err != nil {
+		return nil, err
 	}
-	r.roster.Warnings = inOrder(r.warnings)
+	r.roster.Warnings = problem.InOrder(r.warnings)
 	return r.roster, nil
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -106,7 +108,7 @@ func TestParse(t *testing.T) {
 	if len(r.Warnings) != 1 || !strings.Contains(r.Render(r.Warnings[0]), `unknown key "future_key"`) {
 		t.Errorf("warnings %v", r.Warnings)
 	}
-	if a, ok := r.Agent("docs"); !ok || a.Pos != (Pos{46, 3}) {
+	if a, ok := r.Agent("docs"); !ok || a.Pos != (problem.Pos{Line: 46, Column: 3}) {
 		t.Errorf("docs: %v, at %v", ok, a.Pos)
 	}
 }
@@ -114,7 +116,7 @@ func TestParse(t *testing.T) {
 // Every mistake is told at once, with its place.
 func TestMistakes(t *testing.T) {
 	_, err := Parse("registry.yaml", readTestdata(t, "mistakes.yaml"), Options{Home: "/home/you"})
-	var problems *Problems
+	var problems *problem.Problems
 	if !errors.As(err, &problems) {
 		t.Fatalf("got %v", err)
 	}
@@ -163,7 +165,7 @@ func TestManyMistakes(t *testing.T) {
 		fmt.Fprintf(&text, "  a%d: {kind: x, path: /a}\n", i)
 	}
 	_, err := Parse("r", []byte(text.String()), Options{})
-	if err == nil || strings.Count(err.Error(), "\n") > 3*mostShown+1 || !strings.HasSuffix(err.Error(), " more") {
+	if err == nil || strings.Count(err.Error(), "\n") > 3*100+1 || !strings.HasSuffix(err.Error(), " more") {
 		t.Errorf("got %.200v", err)
 	}
 }
@@ -203,7 +205,7 @@ func TestWarnings(t *testing.T) {
 // S4's own file is read as it is, whatever its writers were doing to it.
 func TestS4(t *testing.T) {
 	r := parse(t, "projects:\n  my shop:\n    name: Shop\n    path: /home/you/shop\n    status: running\n    heartbeat: '2026-11-21T02:00:00.000Z'\n    orchestratorPid: null\nlastUpdated: '2026-11-21T02:00:00.000Z'\n")
-	want := []Agent{{Name: "my shop", Path: "/home/you/shop", Kind: PIV, Pos: Pos{2, 3}}}
+	want := []Agent{{Name: "my shop", Path: "/home/you/shop", Kind: PIV, Pos: problem.Pos{Line: 2, Column: 3}}}
 	if diff := cmp.Diff(want, r.Agents); diff != "" || r.Version != 1 || r.Updated.IsZero() || len(r.Warnings) > 0 {
 		t.Errorf("version %d, updated %v, warnings %v, %s", r.Version, r.Updated, r.Warnings, diff)
 	}

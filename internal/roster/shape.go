@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // shape is what a value has to look like: how it is read, and how JSON Schema says it. Reader and schema are one table,
@@ -46,7 +49,7 @@ func object(keys ...key) shape {
 			case k >= 0:
 				given[keys[k].name] = f
 			case !strings.HasPrefix(f.name, "x-"):
-				r.odd(f.key, didYouMean(f.name, keyNames(keys)), "unknown key %q", shortened(f.name))
+				r.odd(f.key, problem.DidYouMean(f.name, keyNames(keys), nil), "unknown key %q", problem.Shortened(f.name))
 			}
 		}
 		for _, k := range keys {
@@ -55,18 +58,11 @@ func object(keys ...key) shape {
 			case ok:
 				r.read(k.shape, f, strings.TrimPrefix(v.label+"."+k.name, "."))
 			case k.required:
-				r.wrong(v.Node, "", "%s has no %s", cmpOr(v.label, "the registry"), k.name)
+				r.wrong(v.Node, "", "%s has no %s", cmp.Or(v.label, "the registry"), k.name)
 			}
 		}
 	}
 	return shape{read: read, group: true, schema: func() *jsonschema.Schema { return objectSchema(keys) }}
-}
-
-func cmpOr(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // camel is how S4 writes a key: ack_timeout is ackTimeout.
@@ -136,7 +132,7 @@ func (r *reader) scalar(v value, check func(string) (message, hint string)) (str
 	}
 	if check != nil {
 		if message, hint := check(v.Value); message != "" {
-			r.wrong(v.Node, hint, "%s: %q %s", v.label, shortened(v.Value), message)
+			r.wrong(v.Node, hint, "%s: %q %s", v.label, problem.Shortened(v.Value), message)
 			return "", false
 		}
 	}
@@ -177,7 +173,7 @@ func command(to *[]string) shape {
 	}
 	s.read = func(r *reader, v value) {
 		if v.Kind == yaml.ScalarNode {
-			r.wrong(v.Node, fmt.Sprintf("want the program and its arguments: [%s]", strings.Join(strings.Fields(shortened(v.Value)), ", ")), "%s is %s", v.label, is(v.Node))
+			r.wrong(v.Node, fmt.Sprintf("want the program and its arguments: [%s]", strings.Join(strings.Fields(problem.Shortened(v.Value)), ", ")), "%s is %s", v.label, is(v.Node))
 			return
 		}
 		inner(r, v)
@@ -208,7 +204,7 @@ func oneOf(words []string) func(string) (message, hint string) {
 		if slices.Contains(words, s) {
 			return "", ""
 		}
-		return "is not known here", didYouMean(s, words)
+		return "is not known here", problem.DidYouMean(s, words, nil)
 	}
 }
 
@@ -235,7 +231,7 @@ func checkDuration(s string) (message, hint string) {
 	case err == nil:
 		return "", ""
 	case s != "" && strings.Trim(s, "0123456789") == "":
-		return "has no unit", "write " + shortened(s) + "s or " + shortened(s) + "m"
+		return "has no unit", "write " + problem.Shortened(s) + "s or " + problem.Shortened(s) + "m"
 	}
 	return "is no duration", "write it like 30s, 2m or 1h30m"
 }
@@ -342,7 +338,7 @@ func given[T any](to **T, of func(*T) shape) shape {
 func perClass[T any](to *map[string]T, of func(*T) shape) shape {
 	return dict(func(r *reader, f field, label string) {
 		if message, hint := oneOf(Classes())(f.name); message != "" {
-			r.wrong(f.key, hint, "%s: %q %s", label, shortened(f.name), message)
+			r.wrong(f.key, hint, "%s: %q %s", label, problem.Shortened(f.name), message)
 			return
 		}
 		var one T

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
 // agentKeys is what an agent, or the defaults of all, may have.
@@ -143,7 +145,7 @@ func notEmpty(s string) (message, hint string) {
 func environment(to *map[string]string) shape {
 	return dict(func(r *reader, f field, label string) {
 		if message, hint := checkEnv(f.name); message != "" {
-			r.wrong(f.key, hint, "%s: %q %s", label, shortened(f.name), message)
+			r.wrong(f.key, hint, "%s: %q %s", label, problem.Shortened(f.name), message)
 			return
 		}
 		if *to == nil {
