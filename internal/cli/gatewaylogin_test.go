@@ -234,8 +234,8 @@ func TestGrantFile(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", d, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(string(path)), "new-*")); left != nil {
-		t.Errorf("left behind: %v", left)
+	if left, err := os.ReadDir(filepath.Dir(string(path))); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 	if err := os.WriteFile(string(path), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

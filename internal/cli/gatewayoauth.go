@@ -16,6 +16,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/config"
 	"github.com/outlive-mcp/outlive/internal/remote"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // remoteOptions say where a server is that is no process of ours, and who we are to it. configPath is that of the
@@ -98,19 +99,7 @@ func (f grantFile) Save(g remote.Grant) error {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return err
 	}
-	beside, err := os.CreateTemp(dir, "new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = beside.Write(append(raw, '\n'))
-	err = errors.Join(err, beside.Sync(), beside.Close())
-	if err == nil {
-		err = os.Rename(beside.Name(), string(f))
-	}
-	if err != nil {
-		_ = os.Remove(beside.Name())
-	}
-	return err
+	return wholefile.WriteDurably(string(f), append(raw, '\n'))
 }
 
 // shellWord is a word as a person can paste it into a shell.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/clients"
 	"github.com/outlive-mcp/outlive/internal/hooks"
-	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // versionWait is how long a CLI may take to tell its version: a cold start of a large one takes seconds.
@@ -253,7 +253,8 @@ func (f *hooksFlags) remove(io streams, v *hooks.Vendor) error {
 		return err
 	}
 	fmt.Fprintf(io.out, "%s: no hooks of outlive are in %s any more\n", v.Name, file.Path)
-	return file.DropBackups()
+	_, err = wholefile.DropBackups(file.Path, file.Text)
+	return err
 }
 
 // save shows what changes and writes it, with a back-up. It reports whether something was written.
@@ -269,12 +270,12 @@ func (f *hooksFlags) save(io streams, v *hooks.Vendor, file *hooks.SettingsFile,
 	}
 	var backup string
 	if had, err := v.Inspect(file.Text); err != nil || len(had.Ours) == 0 { // with hooks of ours in it, the back-up was made before
-		if backup, err = file.Backup(time.Now()); err != nil {
+		if backup, err = wholefile.Backup(file.Path, file.Text, time.Now()); err != nil {
 			return false, err
 		}
 	}
 	if err := file.Save(text); err != nil {
-		if errors.Is(err, piv.ErrChanged) {
+		if errors.Is(err, wholefile.ErrChanged) {
 			return false, fmt.Errorf("%w; is the CLI running? Nothing was written: try again", err)
 		}
 		return false, err

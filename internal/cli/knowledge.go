@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/outlive-mcp/outlive/internal/backend"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // knowledgeFile is where what was learned of a command is kept. It is named after everything that could change the
@@ -46,19 +47,7 @@ func saveKnowledge(path string, k backend.Knowledge) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("keep knowledge: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return fmt.Errorf("keep knowledge: %w", err)
-	}
-	_, err = f.Write(raw)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := wholefile.Write(path, raw); err != nil {
 		return fmt.Errorf("keep knowledge: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/clients"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // unwrapFlags are the flags of `outlive unwrap` as they were given.
@@ -60,10 +61,10 @@ func (f *unwrapFlags) unwrapFile(io streams, file clients.File, seen map[string]
 	if f.dryRun || bytes.Equal(text, file.Text) {
 		return edited, nil
 	}
-	if err := file.Save(text); err != nil {
+	if err := wholefile.Replace(file.Path, file.Text, text); err != nil {
 		return 0, err
 	}
-	dropped, err := file.DropBackups(text)
+	dropped, err := wholefile.DropBackups(file.Path, text)
 	if err != nil {
 		return edited, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/outlive-mcp/outlive/internal/clients"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // wrapFlags are the flags of `outlive wrap` as they were given.
@@ -122,12 +123,12 @@ func (f *wrapFlags) save(io streams, file *clients.File, text []byte) error {
 	if f.dryRun || bytes.Equal(text, file.Text) {
 		return nil
 	}
-	backup, err := file.Backup(time.Now())
+	backup, err := wholefile.Backup(file.Path, file.Text, time.Now())
 	if err != nil {
 		return err
 	}
-	if err := file.Save(text); err != nil {
-		if errors.Is(err, clients.ErrChanged) {
+	if err := wholefile.Replace(file.Path, file.Text, text); err != nil {
+		if errors.Is(err, wholefile.ErrChanged) {
 			return fmt.Errorf("%w; is the client running? Nothing was written: try again", err)
 		}
 		return err

@@ -8,7 +8,7 @@
 // edits of the user alone; each edit is checked by undoing it before it is handed out. [Gather] moves entries to
 // another file and does leave a [Record].
 //
-// [Find] and [File.Save] are the only functions that touch the disk.
+// [Find] is the only function that touches the disk, and it only reads.
 //
 // The package starts no goroutine and owns no state.
 package clients

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // Suffix is behind an agent's name in the name of its file.
@@ -56,25 +58,10 @@ func Write(dir string, o Observation) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("write heartbeat of %s: %w", o.Agent, err)
 	}
-	if err := replace(filepath.Join(dir, o.Agent+Suffix), append(text, '\n')); err != nil {
+	if err := wholefile.Write(filepath.Join(dir, o.Agent+Suffix), append(text, '\n')); err != nil {
 		return fmt.Errorf("write heartbeat of %s: %w", o.Agent, err)
 	}
 	return nil
-}
-
-func replace(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".hb-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }
 
 // ReadFile reads the sign of life in a file of any known form; the agent is called like the file, without [Suffix]. A file

@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/roster"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // Reading the registry. Its other writers do not write it at once, so half a file is met now and then.
@@ -186,7 +187,7 @@ func (b *book) keepAside(p page) (string, error) {
 	if _, err := os.Stat(aside); err == nil {
 		return aside, nil
 	}
-	return aside, piv.WriteNew(aside, p.Broken)
+	return aside, wholefile.WriteDurably(aside, p.Broken)
 }
 
 // restore puts the last good copy in the place of a broken registry, if that still is what it was. The agents go on
@@ -195,7 +196,7 @@ func (b *book) restore(p page) error {
 	if b.last == nil || len(b.saved) == 0 {
 		return errors.New("restore the registry: there is no last good copy")
 	}
-	if err := piv.Replace(b.path, p.Broken, b.saved); err != nil {
+	if err := wholefile.Replace(b.path, p.Broken, b.saved); err != nil {
 		return err
 	}
 	last, err := b.understand(b.saved)
@@ -227,8 +228,8 @@ func (b *book) change(changes []piv.Change, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		err = piv.Replace(b.path, text, after)
-		if err == nil || try == writeTries || !errors.Is(err, piv.ErrChanged) {
+		err = wholefile.Replace(b.path, text, after)
+		if err == nil || try == writeTries || !errors.Is(err, wholefile.ErrChanged) {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // RunningError says that another monitor has this home.
@@ -48,7 +49,7 @@ func takeLock(pidFile string, procs processes) (*lock, error) {
 	}
 	was, err := piv.ReadFile(pidFile)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
-		err = piv.Replace(pidFile, was, []byte(strconv.Itoa(os.Getpid())+"\n"))
+		err = wholefile.Replace(pidFile, was, []byte(strconv.Itoa(os.Getpid())+"\n"))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("PID file: %w", err), f.Close())

@@ -12,6 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // fail ends a recovery that cannot be done, and tells a human.
@@ -75,7 +76,7 @@ func (r *round) closeRegistryIncident(ctx context.Context) error {
 
 // restoreRegistry puts the last good copy in the place of a broken registry of S4.
 func (r *round) restoreRegistry(ctx context.Context) error {
-	if err := r.book.restore(r.page); err != nil && !errors.Is(err, piv.ErrChanged) && !errors.Is(err, os.ErrNotExist) {
+	if err := r.book.restore(r.page); err != nil && !errors.Is(err, wholefile.ErrChanged) && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	// The heartbeats in the copy are old; everybody writes a new one into it soon.

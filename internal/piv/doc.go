@@ -3,6 +3,6 @@
 // changes single members of the registry and keeps everything else, comments and unknown keys included.
 //
 // Nothing here decides anything, and there is no goroutine. The registry has many writers, most of which know nothing
-// of locks: so a write replaces the whole file at once ([Replace]) and only what was read just before, and a reader
+// of locks: so a write replaces the whole file at once (package wholefile) and only what was read just before, and a reader
 // takes into account that it may meet half a file ([Registry.Blank], and every error of [ParseRegistry]).
 package piv

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -24,58 +23,6 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-func TestReplaceOverwritesOnlyWhatWasRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
-	if err := Replace(path, nil, []byte("one")); err != nil {
-		t.Fatal(err)
-	}
-	write(t, path, "two") // by somebody else
-	if err := Replace(path, []byte("one"), []byte("three")); !errors.Is(err, ErrChanged) {
-		t.Errorf("error %v, want ErrChanged", err)
-	}
-	if got := read(t, path); got != "two" {
-		t.Errorf("%q: somebody else's words are gone", got)
-	}
-	if err := Replace(path, []byte("two"), []byte("three")); err != nil {
-		t.Fatal(err)
-	}
-	files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-	hidden, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".f*"))
-	if got := read(t, path); got != "three" || len(files) != 1 || len(hidden) != 0 {
-		t.Errorf("%q, and %v %v", got, files, hidden)
-	}
-}
-
-// A reader sees the old text or the new one, never a part.
-func TestReplaceIsAtomic(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
-	texts := []string{strings.Repeat("a", 1<<16), strings.Repeat("b", 1<<17)}
-	write(t, path, texts[0])
-	stop := make(chan struct{})
-	var reader sync.WaitGroup
-	reader.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if b, err := os.ReadFile(path); err != nil || string(b) != texts[0] && string(b) != texts[1] {
-				t.Errorf("%d bytes, %v", len(b), err)
-				return
-			}
-		}
-	})
-	for i := range 40 {
-		if err := Replace(path, []byte(texts[i%2]), []byte(texts[(i+1)%2])); err != nil {
-			t.Error(err)
-			break
-		}
-	}
-	close(stop)
-	reader.Wait()
 }
 
 // S4 Task 14.
@@ -108,7 +55,17 @@ func TestImprovementLog(t *testing.T) {
 	}
 }
 
-func TestAPipeInPlaceOfAFileHoldsNobodyUp(t *testing.T) {
+// What is too long or no ordinary file is not one of S4's.
+func TestReadFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.yaml")
+	write(t, path, strings.Repeat("#", SizeLimit))
+	if text, err := ReadFile(path); err != nil || len(text) != SizeLimit {
+		t.Errorf("as long as may be: %d bytes, %v", len(text), err)
+	}
+	write(t, path, strings.Repeat("#", SizeLimit+1))
+	if text, err := ReadFile(path); !errors.Is(err, ErrBroken) || text != nil {
+		t.Errorf("too long: %d bytes, %v", len(text), err)
+	}
 	if _, err := ReadFile(t.TempDir()); !errors.Is(err, ErrBroken) {
 		t.Errorf("a directory: %v", err)
 	}

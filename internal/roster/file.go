@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // BackupSuffix is behind the name of the last good copy, which is as new as the last [Edit].
@@ -69,7 +70,7 @@ func Edit(path string, o Options, now time.Time, change func(*Draft) error) (*Ro
 	const tries = 3
 	for n := 1; ; n++ {
 		r, err := editOnce(path, o, now, change)
-		if !errors.Is(err, piv.ErrChanged) || n == tries {
+		if !errors.Is(err, wholefile.ErrChanged) || n == tries {
 			return r, err
 		}
 	}
@@ -111,10 +112,10 @@ func editOnce(path string, o Options, now time.Time, change func(*Draft) error) 
 	if err != nil {
 		return nil, fmt.Errorf("this change would leave a registry with mistakes: nothing was written\n%w", err)
 	}
-	if err := piv.Replace(path, was, d.text); err != nil {
+	if err := wholefile.Replace(path, was, d.text); err != nil {
 		return nil, fmt.Errorf("edit registry: %w", err)
 	}
-	if err := piv.WriteNew(path+BackupSuffix, d.text); err != nil {
+	if err := wholefile.WriteDurably(path+BackupSuffix, d.text); err != nil {
 		return r, fmt.Errorf("the registry is written, but not its copy: %w", err)
 	}
 	return r, nil

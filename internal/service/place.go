@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // Kind is who keeps a service running.
@@ -64,16 +66,7 @@ func (p Place) Write(text []byte) (changed bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(p.Path), 0o755); err != nil {
 		return false, fmt.Errorf("write the service: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(p.Path), ".outlive-*")
-	if err != nil {
-		return false, fmt.Errorf("write the service: %w", err)
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), p.Path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := wholefile.Write(p.Path, text); err != nil {
 		return false, fmt.Errorf("write the service: %w", err)
 	}
 	return true, nil

@@ -1,4 +1,4 @@
-package clients
+package wholefile
 
 import (
 	"io/fs"
