@@ -30,11 +30,13 @@ type Look struct {
 // DemandKind is a kind of demand on a night.
 type DemandKind string
 
-// The demands.
+// The demands. Here a night shows whether there is a reason for each; what is then done about it remedy decides, and the
+// monitor lives through the same nights to see that.
 const (
 	NeverKill   DemandKind = "never-kill"   // nothing of the agent's may be ended or started
 	NeverTell   DemandKind = "never-tell"   // nobody may be woken
 	MustTell    DemandKind = "must-tell"    // a human must be told by a time
+	MustWait    DemandKind = "must-wait"    // it must be waited for an end that is known, from a time on, and nobody told
 	MustRestart DemandKind = "must-restart" // it must have been ended, started or resumed by a time
 )
 
@@ -63,7 +65,7 @@ const maxLooks = 10_000
 //
 //	policy   one JSON object (optional): [Policy], or "s4" for [S4] with its defaults
 //	looks    JSON lines: at, until, every, agent, evidence, want
-//	demands  lines: never-kill AGENT, never-tell AGENT, must-tell AGENT by SPAN, must-restart AGENT by SPAN
+//	demands  lines: never-kill AGENT, never-tell AGENT, and with "by SPAN" must-tell, must-wait, must-restart AGENT
 //
 // Unknown members are errors, so that a mistake does not make a night easy.
 func ReadNight(text []byte) (Night, error) {
@@ -186,7 +188,7 @@ func readDemands(text []byte) ([]Demand, error) {
 		}
 		d := Demand{Kind: DemandKind(words[0])}
 		never := d.Kind == NeverKill || d.Kind == NeverTell
-		must := d.Kind == MustTell || d.Kind == MustRestart
+		must := d.Kind == MustTell || d.Kind == MustWait || d.Kind == MustRestart
 		switch {
 		case never && len(words) == 2:
 		case must && len(words) == 4 && words[2] == "by":

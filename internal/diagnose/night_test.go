@@ -66,14 +66,15 @@ func (n Night) violates(d Demand, verdicts []Verdict) string {
 		switch {
 		case d.Kind == NeverKill && v.MayKill(), d.Kind == NeverTell && v.Stall != NoStall:
 			return fmt.Sprintf("at %s it is %s (%s)", l.At, v.Class, v.Details)
-		case d.Kind == MustTell && l.At <= d.By && v.Stall != NoStall, d.Kind == MustRestart && l.At <= d.By && v.MayKill():
+		case l.At > d.By:
+		case d.Kind == MustTell && v.Stall != NoStall, d.Kind == MustWait && v.Hold > 0, d.Kind == MustRestart && v.MayKill():
 			met = true
 		}
 	}
 	if !seen {
 		return "nobody looks at it"
 	}
-	if !met && (d.Kind == MustTell || d.Kind == MustRestart) {
+	if !met && d.Kind != NeverKill && d.Kind != NeverTell {
 		return fmt.Sprintf("nothing by %s", d.By)
 	}
 	return ""

@@ -101,11 +101,13 @@ type Verdict struct {
 	Doubt   string `json:"doubt,omitempty"` // why the confidence is lower than this rule's usual one
 }
 
-// cured are the classes that ending the agent, and starting or resuming it, may cure.
+// cured are the classes that ending the agent, and starting or resuming it, may cure. That is leave, no order: remedy, and its
+// owner's policy, decide what is done.
 var cured = []Class{Crashed, ExitedUnfinished, StartupBlocked, WaitingQuestion, ContextExhausted, ModelSilent, ToolHung, Loop, HeartbeatLost, Orphaned}
 
 // MayKill reports whether the verdict is a reason to end, start or resume anything: it names a trouble that this may
-// cure, and it is not a low one. Nothing else ever is.
+// cure, and it is not a low one. Nothing else ever is. Whether that reason is followed remedy decides: of an orphan, say, a
+// human is told unless its owner wants more.
 func (v Verdict) MayKill() bool {
 	return v.Confidence != Low && slices.Contains(cured, v.Class)
 }

@@ -152,8 +152,8 @@ func (n *night) lives() {
 	}
 }
 
-// How long the gentler steps of a ladder may take before something is ended, and all of them before a human is told: what
-// diagnose demands is when there is a reason.
+// How long the gentler steps of a ladder may take before something is ended, and all of them before a human is told: the
+// times of a night are those at which there is a reason.
 const (
 	helped = 5 * time.Minute
 	asked  = 30 * time.Minute
@@ -172,10 +172,12 @@ func (n *night) violates(d diagnose.Demand) string {
 		met = !before(n.done[d.Agent], end)
 	case diagnose.NeverTell:
 		met = !before(n.told[d.Agent], end)
-	case diagnose.MustTell: // or helped, so that there is nothing left to tell, or waited for an end that is known
-		met = before(n.told[d.Agent], by.Add(asked)) || before(n.done[d.Agent], by.Add(helped)) || n.held[d.Agent]
-	case diagnose.MustRestart: // or told, where many wait for one, and of what is only for a human to end
-		met = before(n.done[d.Agent], by.Add(helped)) || before(n.told[d.Agent], by.Add(helped))
+	case diagnose.MustTell:
+		met = before(n.told[d.Agent], by.Add(asked))
+	case diagnose.MustWait:
+		met = n.held[d.Agent] && !before(n.told[d.Agent], end)
+	case diagnose.MustRestart:
+		met = before(n.done[d.Agent], by.Add(helped))
 	}
 	if met {
 		return ""
