@@ -26,8 +26,20 @@ var levels = map[string]int{
 	"cli": 6,
 }
 
-// support is test support, which the demo uses too. It stands beside the levels.
-const support = "mcptest"
+// support are the rooms of test support, beside the levels: which room each of them imports at most, and whether the demo
+// uses it, too.
+var support = map[string]struct {
+	imports string
+	demo    bool
+}{
+	"mcptest":   {imports: "jsonrpc", demo: true},
+	"agenttest": {},
+}
+
+func isSupport(room string) bool {
+	_, ok := support[room]
+	return ok
+}
 
 func TestHouse(t *testing.T) {
 	tree := loadTree(t)
@@ -88,7 +100,7 @@ func checkLayer(s *source) []finding {
 			found = append(found, s.at(spec.Pos(), "%s", why))
 		}
 	}
-	if _, known := levels[s.room]; s.room != "" && s.room != support && !known {
+	if _, known := levels[s.room]; s.room != "" && !isSupport(s.room) && !known {
 		found = append(found, s.at(s.ast.Pos(), "room %s has no level: add it to levels in house_test.go", s.room))
 	}
 	return found
@@ -102,21 +114,21 @@ func layerFault(s *source, room string) string {
 		return ""
 	case top == "bench":
 		return ""
-	case room == support:
-		if s.test || s.room == "cli" || top == "cmd" {
+	case isSupport(room):
+		if s.test || support[room].demo && (s.room == "cli" || top == "cmd") {
 			return ""
 		}
-		return support + " is for tests and the demo"
+		return room + " is for tests, and mcptest for the demo"
 	case top == "cmd":
 		if room == "cli" || room == "child" { // the keeper is the same program, and runs before everything else
 			return ""
 		}
 		return "cmd imports cli and child only, not " + room
-	case s.room == support:
-		if room == "jsonrpc" {
+	case isSupport(s.room):
+		if room == support[s.room].imports {
 			return ""
 		}
-		return support + " imports jsonrpc only, not " + room
+		return fmt.Sprintf("%s is test support, which stands apart, and imports %s", s.room, room)
 	case levels[s.room] == 0 && !s.test:
 		return fmt.Sprintf("%s is of level 0, which knows nothing of the rest, and imports %s", s.room, room)
 	case levels[room] > levels[s.room]:

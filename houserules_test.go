@@ -124,7 +124,7 @@ func checkPrint(s *source) []finding {
 
 // checkExit lets test support end the processes it is.
 func checkExit(s *source) []finding {
-	if s.test || s.room == "" || s.room == support {
+	if s.test || s.room == "" || isSupport(s.room) {
 		return nil
 	}
 	found := usesOf(s, "os", []string{"Exit"}, "return the error")
@@ -163,7 +163,7 @@ func checkUnfinished(s *source) []finding {
 }
 
 // atTheEdge are the rooms that may know flags and the environment: they hand both on as Options.
-var atTheEdge = []string{"cli", "config", support}
+var atTheEdge = []string{"cli", "config", "mcptest", "agenttest"}
 
 // checkEnvironment lets os.Environ pass: handing the whole environment to a child is not reading a setting from it.
 func checkEnvironment(s *source) []finding {
@@ -180,7 +180,7 @@ func checkEnvironment(s *source) []finding {
 }
 
 func checkTesting(s *source) []finding {
-	if s.test || s.room == support {
+	if s.test || isSupport(s.room) {
 		return nil
 	}
 	var found []finding
@@ -212,6 +212,10 @@ func TestRulesFindWhatTheyAreFor(t *testing.T) {
 		{"level 0 knows nobody", "internal/wire/a.go", "package wire\nimport _ \"" + module + "/internal/event\"", checkLayer, 1},
 		{"support in a test", "internal/proxy/a_test.go", "package proxy\nimport _ \"" + module + "/internal/mcptest\"", checkLayer, 0},
 		{"support in a room", "internal/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/mcptest\"", checkLayer, 1},
+		{"the demo's support", "internal/cli/a.go", "package cli\nimport _ \"" + module + "/internal/mcptest\"", checkLayer, 0},
+		{"not the demo's", "internal/cli/a.go", "package cli\nimport _ \"" + module + "/internal/agenttest\"", checkLayer, 1},
+		{"support of support", "internal/mcptest/a.go", "package mcptest\nimport _ \"" + module + "/internal/jsonrpc\"", checkLayer, 0},
+		{"support that knows rooms", "internal/agenttest/a.go", "package agenttest\nimport _ \"" + module + "/internal/jsonrpc\"", checkLayer, 1},
 		{"cmd past cli", "cmd/outlive/main.go", "package main\nimport _ \"" + module + "/internal/proxy\"", checkLayer, 1},
 		{"config in a domain room", "internal/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/config\"", checkLayer, 1},
 		{"room without level", "internal/attic/a.go", "package attic", checkLayer, 1},

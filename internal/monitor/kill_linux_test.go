@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agenttest"
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/process"
 )
@@ -40,7 +41,7 @@ func newHouse(t *testing.T, env ...string) *house {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h.old = startAgent(t, "agent", dir)[0]
+	h.old = agenttest.Start(t, "agent", dir)[0]
 	h.registry(h.old)
 	t.Cleanup(func() {
 		for _, pid := range everybodyOf(h.home) {
@@ -74,7 +75,7 @@ func (h *house) monitor(step string) error { return h.actor("monitor " + step) }
 // actor runs the test binary in another role.
 func (h *house) actor(words string) error {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), "OUTLIVE_TEST_ACTOR="+words, "OUTLIVE_TEST_HOME="+h.home), h.env...)
+	cmd.Env = append(append(os.Environ(), agenttest.Role+"="+words, "OUTLIVE_TEST_HOME="+h.home), h.env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil && strings.HasSuffix(words, " -") {
 		h.t.Errorf("%v\n%s", err, out)
@@ -240,7 +241,7 @@ func TestARealRestart(t *testing.T) {
 	h.registry(h.old)
 	opts := Options{
 		Home: h.home, Command: []string{os.Args[0]}, processes: aged{},
-		Environ: append(os.Environ(), "OUTLIVE_TEST_ACTOR=agent stubborn away", "OUTLIVE_TEST_STARTS="+filepath.Join(h.home, "starts")),
+		Environ: append(os.Environ(), agenttest.Role+"=agent stubborn away", agenttest.Starts+"="+filepath.Join(h.home, "starts")),
 	}
 	for n := 1; n <= 2; n++ {
 		mon, err := Open(t.Context(), opts)

@@ -3,10 +3,12 @@ package monitor
 import (
 	"os"
 	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/agenttest"
 )
 
 func TestMain(m *testing.M) {
-	if actor := os.Getenv("OUTLIVE_TEST_ACTOR"); actor != "" {
+	if actor := os.Getenv(agenttest.Role); actor != "" {
 		os.Exit(act(actor))
 	}
 	os.Exit(verifyNoLeaks(m))

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agenttest"
 	"github.com/outlive-mcp/outlive/internal/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/notify"
 	"github.com/outlive-mcp/outlive/internal/process"
@@ -75,7 +76,7 @@ func (h *house) once(opts Options) Summary {
 	h.t.Helper()
 	opts.Home = h.home
 	opts.Environ = append(os.Environ(), opts.Environ...)
-	opts.Environ = append(opts.Environ, "OUTLIVE_TEST_STARTS="+filepath.Join(h.home, "starts"))
+	opts.Environ = append(opts.Environ, agenttest.Starts+"="+filepath.Join(h.home, "starts"))
 	m, err := Open(h.t.Context(), opts)
 	if err != nil {
 		h.t.Fatal(err)
@@ -97,7 +98,7 @@ func TestAnAgentThatWasStopped(t *testing.T) {
 	if err := syscall.Kill(h.old, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if s := h.once(Options{processes: aged{}, Environ: []string{"OUTLIVE_TEST_ACTOR=agent"}}); s.Recovered != 1 {
+	if s := h.once(Options{processes: aged{}, Environ: []string{agenttest.Role + "=agent"}}); s.Recovered != 1 {
 		t.Fatalf("%v", s)
 	}
 	h.startedOnce()
@@ -108,7 +109,7 @@ func TestAnAgentThatWasStopped(t *testing.T) {
 func TestWhatACrashLeavesBehind(t *testing.T) {
 	h := declaredHouse(t, "crashed: [restart]")
 	h.dead()
-	opts := Options{Environ: []string{"OUTLIVE_TEST_ACTOR=agent stubborn away"}}
+	opts := Options{Environ: []string{agenttest.Role + "=agent stubborn away"}}
 	if s := h.once(opts); s.Recovered != 1 {
 		t.Fatalf("%v", s)
 	}
@@ -155,7 +156,7 @@ func TestAnAgentBehindAShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.file("registry.yaml", strings.Replace(string(text), fmt.Sprintf("cmd: [%s]", os.Args[0]), fmt.Sprintf("cmd: [sh, -c, '%s & wait']", os.Args[0]), 1))
-	opts := Options{Environ: []string{"OUTLIVE_TEST_ACTOR=agent"}}
+	opts := Options{Environ: []string{agenttest.Role + "=agent"}}
 	if s := h.once(opts); s.Recovered != 1 {
 		t.Fatalf("%v", s)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/agenttest"
 )
 
 // S4: SIGTERM, 2 s, verify; and everything of it, wherever it has gone.
@@ -34,12 +36,12 @@ func TestStopReachesEverything(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			pids := agent(t, tc.actor, "", RunVariable+"="+t.Name())
+			pids := agenttest.Start(t, tc.actor, "", RunVariable+"="+t.Name())
 			leader := identityOf(pids[0])
 			if tc.prepare != nil {
 				tc.prepare(pids)
 			}
-			bystander := agent(t, "agent", "")
+			bystander := agenttest.Start(t, "agent", "")
 			begin := time.Now()
 			err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{leader}, Runs: []string{t.Name()}, LeftBefore: time.Now()})
 			if err != nil {
@@ -62,7 +64,7 @@ func TestStopReachesEverything(t *testing.T) {
 
 // Without a token of ours, what a dead leader has left in its session is found all the same; what came later is not its.
 func TestWhatADeadLeaderLeft(t *testing.T) {
-	pids := agent(t, "agent child", "")
+	pids := agenttest.Start(t, "agent child", "")
 	leader := identityOf(pids[0])
 	_ = unix.Kill(pids[0], unix.SIGKILL)
 	for identityOf(pids[0]) != (Identity{}) {
@@ -79,7 +81,7 @@ func TestWhatADeadLeaderLeft(t *testing.T) {
 }
 
 func TestStopSparesStrangers(t *testing.T) {
-	pids := agent(t, "agent", "")
+	pids := agenttest.Start(t, "agent", "")
 	id := identityOf(pids[0])
 	id.Start++ // another process had this number
 	if err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{id}, LeftBefore: time.Now()}); err != nil {
@@ -103,7 +105,7 @@ func TestStopOfAProcessThatIsNotOurs(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become somebody else than the owner of a process")
 	}
-	pids := agent(t, "agent", "")
+	pids := agenttest.Start(t, "agent", "")
 	binary := filepath.Join(t.TempDir(), "test") // where everybody may run it
 	program, err := os.ReadFile(os.Args[0])
 	if err == nil {
@@ -175,7 +177,7 @@ func TestExits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	one, other := agent(t, "agent", "")[0], agent(t, "agent", "")[0]
+	one, other := agenttest.Start(t, "agent", "")[0], agenttest.Start(t, "agent", "")[0]
 	gone := identityOf(one)
 	gone.Start++ // has ended long ago
 	e.Watch([]Identity{identityOf(one), identityOf(other), gone})
@@ -196,7 +198,7 @@ func TestExits(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	pids := agent(t, "agent child", t.TempDir())
+	pids := agenttest.Start(t, "agent child", t.TempDir())
 	all := System{}.All()
 	tree := Tree(all, pids[0])
 	if len(tree) != 2 || tree[0].Identity != identityOf(pids[0]) || tree[1].PID != pids[1] {
