@@ -10,6 +10,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/bench/faults"
 	"github.com/outlive-mcp/outlive/bench/figures"
+	"github.com/outlive-mcp/outlive/bench/program"
 )
 
 // errLeft means that a cell of outlive's own is not as promised.
@@ -56,7 +57,7 @@ func runFaults(opts options) error {
 	defer os.RemoveAll(dir)
 	r := &faultRun{peers: opts.peers, progress: newProgress(os.Stderr)}
 	r.progress("building")
-	victim, err := buildOne(dir, "bench/victim")
+	victim, err := program.Build(dir, "bench/victim")
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/bench/figures"
+	"github.com/outlive-mcp/outlive/bench/program"
 )
 
 // errBroken means that a promised figure was not kept.
@@ -75,7 +76,7 @@ func parseFlags(args []string) (options, error) {
 		return opts, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if opts.docs == "" && !opts.quick && opts.only == "" {
-		root, err := moduleRoot()
+		root, err := program.Root()
 		if err != nil {
 			return opts, err
 		}

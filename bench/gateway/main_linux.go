@@ -5,12 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/bench/figures"
+	"github.com/outlive-mcp/outlive/bench/program"
 )
 
 // options are the flags.
@@ -96,44 +96,19 @@ func run(opts options) error {
 
 // prepare builds what is measured and finds the others.
 func prepare(dir string, opts options) (*bench, string, error) {
-	root, err := moduleRoot()
+	root, err := program.Root()
 	if err != nil {
 		return nil, "", err
 	}
 	b := &bench{dir: dir, plan: planFor(opts.quick), say: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }}
 	b.say("building")
-	if b.echo, err = build(root, dir, "bench/echo"); err != nil {
+	if b.echo, err = program.Build(dir, "bench/echo"); err != nil {
 		return nil, "", err
 	}
-	if b.outlive = opts.outlive; b.outlive == "" {
-		if b.outlive, err = build(root, dir, "cmd/outlive"); err != nil {
-			return nil, "", err
-		}
-	}
-	if b.outlive, err = filepath.Abs(b.outlive); err != nil {
-		return nil, "", fmt.Errorf("find outlive: %w", err)
+	if b.outlive, err = program.Given(opts.outlive, dir, "cmd/outlive"); err != nil {
+		return nil, "", err
 	}
 	b.gateways, b.missing = known(opts.peers)
 	b.gateways = append(b.gateways, opts.extra...)
 	return b, root, nil
-}
-
-// build builds one package of the module as a user would and returns the program's path.
-func build(root, dir, pkg string) (string, error) {
-	target := filepath.Join(dir, filepath.Base(pkg))
-	cmd := exec.Command("go", "build", "-trimpath", "-o", target, "./"+pkg)
-	cmd.Dir, cmd.Stderr, cmd.Env = root, os.Stderr, append(os.Environ(), "CGO_ENABLED=0")
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("build %s: %w", pkg, err)
-	}
-	return target, nil
-}
-
-// moduleRoot is the directory of go.mod.
-func moduleRoot() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module (run from inside it): %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }

@@ -125,6 +125,14 @@ func editRegistry(io streams, given string, change func(*roster.Draft) error) (m
 	return o, r, nil
 }
 
+// flagsBeforeDash are the flags of a verb that takes another command behind --, in the order in which help shows them.
+func flagsBeforeDash(cmd *cobra.Command) *pflag.FlagSet {
+	cmd.DisableFlagsInUseLine = true // they stand before NAME's --, not at the end
+	cmd.SetFlagErrorFunc(withoutDash)
+	cmd.Flags().SortFlags = false
+	return cmd.Flags()
+}
+
 // withoutDash adds to a mistake in the flags where those of a command go.
 func withoutDash(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; a command and its flags go behind --: outlive %s NAME -- CMD", err, strings.TrimPrefix(cmd.CommandPath(), "outlive "))

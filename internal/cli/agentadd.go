@@ -48,7 +48,6 @@ func newAgentAdd(io streams) *cobra.Command {
 		Example: "  outlive agent add shop --path ~/shop -- claude -p 'Read PLAN.md and do what is left of it'\n" +
 			"  outlive agent add shop --kind codex --resume 'codex exec resume {session} {preamble}'\n" +
 			"  outlive agent add backup --kind command --beat 10m",
-		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before := beforeDash(cmd, args); before != 1 {
 				return fail(exitUsage, "want one NAME, and the command that starts the agent behind --: outlive agent add NAME -- CMD")
@@ -57,9 +56,7 @@ func newAgentAdd(io streams) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), io, args[0], args[1:]) },
 	}
-	cmd.SetFlagErrorFunc(withoutDash)
-	fl := cmd.Flags()
-	fl.SortFlags = false
+	fl := flagsBeforeDash(cmd)
 	fl.StringVar(&f.kind, "kind", "", "what it is: "+kindNames()+" (default: by CMD, or by what runs in the directory)")
 	fl.StringVar(&f.path, "path", ".", "its directory")
 	fl.StringVar(&f.resume, "resume", "", "`COMMAND` that goes on with a session, in one word: 'claude -p --resume {session} {preamble}'")

@@ -56,9 +56,8 @@ func newAgentRun(io streams) *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(io, args[0], args[1:]) },
 	}
-	fl := cmd.Flags()
-	fl.SortFlags = false
-	fl.StringVar(&f.home, "home", "", "the monitor's home (default: "+shownHome+")")
+	fl := flagsBeforeDash(cmd)
+	defineHome(fl, &f.home)
 	fl.BoolVar(&f.noInput, "no-input", false, "with pipes: an empty stdin instead of ours, for agents that read theirs to its end first, as codex exec does")
 	fl.BoolVar(&f.pipes, "pipes", false, "no terminal for the agent, even in one")
 	return cmd

@@ -60,7 +60,6 @@ func newHeartbeat(io streams) *cobra.Command {
 		Example: "  outlive heartbeat shop --phase 3 --progress 4/9 --note 'tests of the cart'\n" +
 			"  outlive heartbeat shop --next 20m            # a long step: nothing is missed until then\n" +
 			"  outlive heartbeat nightly -- ./nightly.sh",
-		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if beforeDash(cmd, args) > 1 {
 				return fail(exitUsage, "want at most one NAME; write a command behind --: outlive heartbeat NAME -- CMD")
@@ -84,9 +83,7 @@ func newHeartbeat(io streams) *cobra.Command {
 			return beat(monitor.BeatDir(home), o)
 		},
 	}
-	cmd.SetFlagErrorFunc(withoutDash)
-	fl := cmd.Flags()
-	fl.SortFlags = false
+	fl := flagsBeforeDash(cmd)
 	fl.StringVar(&f.state, "state", string(heartbeat.Working), "what the agent does, see above")
 	fl.IntVar(&f.phase, "phase", 0, "number of the phase it is in")
 	fl.StringVar(&f.note, "note", "", "a line for people")

@@ -58,7 +58,7 @@ func newHook(io streams) *cobra.Command {
 	fl.SortFlags = false
 	fl.BoolVar(&f.ask, "ask", false, "have permission requests answered through the monitor")
 	fl.DurationVar(&f.wait, "wait", hooks.DefaultWait, "how long a permission request waits for its answer")
-	fl.StringVar(&f.home, "home", "", "the monitor's home (default: "+shownHome+")")
+	defineHome(fl, &f.home)
 	return cmd
 }
 

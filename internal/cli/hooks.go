@@ -97,7 +97,7 @@ func newHooksInstall(io streams) *cobra.Command {
 	fl.BoolVar(&f.ask, "ask", false, "have permission requests answered through the monitor")
 	fl.DurationVar(&f.wait, "wait", hooks.DefaultWait, "how long a permission request waits for its answer")
 	f.define(fl)
-	fl.StringVar(&f.home, "home", "", "the monitor's home (default: "+shownHome+")")
+	defineHome(fl, &f.home)
 	fl.StringVar(&f.command, "command", "", "the program that the CLI is to run (default: this outlive)")
 	fl.BoolVar(&f.force, "force", false, "install all hooks, whatever the CLI's version")
 	return cmd
