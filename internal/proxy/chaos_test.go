@@ -93,6 +93,13 @@ func (c *chaos) kill(ctx context.Context) {
 	}
 }
 
+// nameOfCall is what the i-th call of caller n is known by, and its id: each of a shape that a careless relay would change.
+func nameOfCall(n, i int) (line, id string) {
+	line = fmt.Sprintf("c%d-%d", n, i)
+	return line, []string{fmt.Sprintf(`"%s"`, line), fmt.Sprintf("%d", n<<20+i), fmt.Sprintf("%d.50", n<<20+i),
+		fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprintf(`"~p1.%d"`, n<<20+i)}[i%5]
+}
+
 // calls is one caller: one call after the other, each with an id of a shape of its own.
 func (c *chaos) calls(ctx context.Context, n int) {
 	for i := 0; ; i++ {
@@ -101,9 +108,7 @@ func (c *chaos) calls(ctx context.Context, n int) {
 			return
 		default:
 		}
-		line := fmt.Sprintf("c%d-%d", n, i)
-		id := []string{fmt.Sprintf(`"%s"`, line), fmt.Sprintf("%d", n<<20+i), fmt.Sprintf("%d.50", n<<20+i),
-			fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprintf(`"~p1.%d"`, n<<20+i)}[i%5]
+		line, id := nameOfCall(n, i)
 		tool := []string{"bump", "bump", "idem", "read"}[rand.IntN(4)]
 		args := map[string]any{"path": filepath.Join(c.dir, tool), "line": line}
 		if rand.IntN(3) == 0 {

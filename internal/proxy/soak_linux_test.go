@@ -181,9 +181,7 @@ func (s *soak) calls(ctx context.Context, n int) {
 			return
 		default:
 		}
-		line := fmt.Sprintf("c%d-%d", n, i)
-		id := []string{fmt.Sprintf(`"%s"`, line), fmt.Sprintf("%d", n<<20+i), fmt.Sprintf("%d.50", n<<20+i),
-			fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprintf(`"~p1.%d"`, n<<20+i)}[i%5]
+		line, id := nameOfCall(n, i)
 		tool := []string{"bump", "bump", "idem", "read"}[rand.IntN(4)]
 		args := map[string]any{"path": filepath.Join(s.dir, tool), "line": line, "ms": rand.IntN(30)}
 		pending := s.proxy.GoID(id, "tools/call", map[string]any{"name": tool, "arguments": args})
