@@ -28,21 +28,8 @@ func identity(k *unix.KinfoProc) Identity {
 	return Identity{PID: int(k.Proc.P_pid), Start: uint64(k.Proc.P_starttime.Nano())}
 }
 
-// Start starts something that outlives us, or finds what was started with this token. A start that was not written down is not found again here.
-func (s System) Start(l Launch) (Identity, error) {
-	pid, err := start(l)
-	if err != nil {
-		return Identity{}, err
-	}
-	p, err := s.Look(pid)
-	if err != nil {
-		return Identity{PID: pid}, nil // it has ended already, and the next look will say so
-	}
-	return p.Identity, nil
-}
-
 // Stop ends everything of a target: asks, waits, kills, and returns nil only when it has seen that nobody is left. The
-// error is a [StopError] when somebody is. the leaders, their groups and their descendants while their parents live.
+// error is a [StopError] when somebody is: of the leaders, their groups, and their descendants while their parents live.
 func (s System) Stop(ctx context.Context, t Target) error {
 	for _, phase := range []struct {
 		signal unix.Signal

@@ -39,19 +39,6 @@ func (System) Look(pid int) (Process, error) {
 	return Process{Identity: id, Age: time.Since(time.Unix(0, begun.Nanoseconds()))}, nil
 }
 
-// Start starts something that outlives us, or finds what was started with this token. A start that was not written down is not found again here.
-func (s System) Start(l Launch) (Identity, error) {
-	pid, err := start(l)
-	if err != nil {
-		return Identity{}, err
-	}
-	p, err := s.Look(pid)
-	if err != nil {
-		return Identity{PID: pid}, nil // it has ended already, and the next look will say so
-	}
-	return p.Identity, nil
-}
-
 // Stop ends everything of a target: asks, waits, kills, and returns nil only when it has seen that nobody is left. The
 // error is a [StopError] when somebody is. There is no SIGTERM here that a program without a console could hear.
 func (s System) Stop(ctx context.Context, t Target) error {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 )
 
@@ -58,17 +57,12 @@ func (o *OAuth) register(ctx context.Context, g Grant, server authServer) (Grant
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	resp, err := o.client.Do(req)
-	if err != nil {
-		return g, fmt.Errorf("register at %s: %w", server.Issuer, cause(err))
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata))
+	status, body, err := o.answerTo(req)
 	if err != nil {
 		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)
 	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return g, fmt.Errorf("register at %s: HTTP %d %s", server.Issuer, resp.StatusCode, excerpt(body))
+	if status < 200 || status > 299 {
+		return g, fmt.Errorf("register at %s: HTTP %d %s", server.Issuer, status, excerpt(body))
 	}
 	var made registration
 	if err := json.Unmarshal(body, &made); err != nil {

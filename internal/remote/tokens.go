@@ -55,6 +55,17 @@ func (s *seconds) UnmarshalJSON(raw []byte) error {
 
 func joinScopes(scopes []string) string { return strings.Join(scopes, " ") }
 
+// answerTo is an authorization server's answer, of at most [maxMetadata] bytes.
+func (o *OAuth) answerTo(req *http.Request) (status int, body []byte, err error) {
+	resp, err := o.client.Do(req)
+	if err != nil {
+		return 0, nil, cause(err)
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxMetadata))
+	return resp.StatusCode, body, err
+}
+
 // redeem asks for a token with what form holds, for the resource and as the client of g. The grant it returns is g with the token.
 func (o *OAuth) redeem(ctx context.Context, g Grant, form url.Values) (Grant, error) {
 	if g.Resource != "" {
@@ -64,21 +75,16 @@ func (o *OAuth) redeem(ctx context.Context, g Grant, form url.Values) (Grant, er
 	if err != nil {
 		return g, err
 	}
-	resp, err := o.client.Do(req)
-	if err != nil {
-		return g, fmt.Errorf("ask %s for a token: %w", g.Issuer, cause(err))
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata))
+	status, body, err := o.answerTo(req)
 	if err != nil {
 		return g, fmt.Errorf("ask %s for a token: %w", g.Issuer, err)
 	}
-	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
+	if status != http.StatusOK && status != http.StatusCreated {
 		var refusal tokenRefusal
-		if json.Unmarshal(body, &refusal) == nil && refusal.Code != "" && resp.StatusCode < 500 {
+		if json.Unmarshal(body, &refusal) == nil && refusal.Code != "" && status < 500 {
 			return g, fmt.Errorf("%s gives no token: %w", g.Issuer, refusal)
 		}
-		return g, fmt.Errorf("%s gives no token: HTTP %d %s", g.Issuer, resp.StatusCode, excerpt(body))
+		return g, fmt.Errorf("%s gives no token: HTTP %d %s", g.Issuer, status, excerpt(body))
 	}
 	var answer tokenAnswer
 	if err := json.Unmarshal(body, &answer); err != nil {

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package process
+
+// Start starts something that outlives us. Elsewhere than on Linux, a start that was not written down is not found again by its token.
+func (s System) Start(l Launch) (Identity, error) {
+	pid, err := start(l)
+	if err != nil {
+		return Identity{}, err
+	}
+	p, err := s.Look(pid)
+	if err != nil {
+		return Identity{PID: pid}, nil // it has ended already, and the next look will say so
+	}
+	return p.Identity, nil
+}
