@@ -31,7 +31,22 @@ func goClient(name, mode string) client {
 	return client{name: name, modes: mode, start: func(s *session, argv []string) (driver, reply) { return startGo(s, mode, argv) }}
 }
 
+// startGo connects the Go SDK's client to a command.
 func startGo(s *session, mode string, argv []string) (driver, reply) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = s.env()
+	cmd.Dir = s.dir
+	stderr, err := os.OpenFile(s.path("stderr.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return &goDriver{s: s}, reply{Error: &failure{Message: err.Error()}}
+	}
+	defer stderr.Close()
+	cmd.Stderr = stderr
+	return connectGo(s, mode, &mcp.CommandTransport{Command: cmd})
+}
+
+// connectGo connects the Go SDK's client, however it is reached.
+func connectGo(s *session, mode string, transport mcp.Transport) (driver, reply) {
 	d := &goDriver{s: s, ended: make(chan struct{}), cancels: map[int]context.CancelFunc{}, progress: map[int][]float64{}}
 	c := mcp.NewClient(&mcp.Implementation{Name: "go", Version: "1.0.0"}, &mcp.ClientOptions{
 		ElicitationHandler:    d.elicit,
@@ -46,15 +61,6 @@ func startGo(s *session, mode string, argv []string) (driver, reply) {
 		ProgressNotificationHandler: d.onProgress,
 	})
 	c.AddRoots(&mcp.Root{URI: "file:///e2e/root", Name: "root"})
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = s.env()
-	cmd.Dir = s.dir
-	stderr, err := os.OpenFile(s.path("stderr.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		return d, reply{Error: &failure{Message: err.Error()}}
-	}
-	defer stderr.Close()
-	cmd.Stderr = stderr
 	options := &mcp.ClientSessionOptions{}
 	if mode == "legacy" {
 		options.ProtocolVersion = "2025-11-25"
@@ -62,7 +68,8 @@ func startGo(s *session, mode string, argv []string) (driver, reply) {
 	ctx, cancel := context.WithTimeout(context.Background(), 70*time.Second)
 	defer cancel()
 	from := time.Now()
-	if d.cs, err = c.Connect(ctx, &mcp.CommandTransport{Command: cmd}, options); err != nil {
+	var err error
+	if d.cs, err = c.Connect(ctx, transport, options); err != nil {
 		return d, reply{Error: fail(err)}
 	}
 	go d.watch()
