@@ -21,6 +21,7 @@
 //	tools.go      the injected tools                    lists.go      reading lists     drift.go  telling of changes
 //	asks.go       requests of the server to the client  listen.go     subscriptions/listen across processes
 //	batch.go      JSON-RPC batches                      noise.go      server output that is no message
+//	lane.go       what may go through before all this sees it
 //	bridge.go     where client and server speak different eras: a bridge.Bridge before all the rest
 //	refuse.go     every error outlive itself answers     status.go    what status shows
 //

@@ -27,6 +27,7 @@ type model struct {
 	counts    bool // the system can tell what the server has not read
 	spawnFail bool // the next start fails
 	finished  bool
+	out, back firstLine // to a server, to the client
 	version   string
 	collides  bool    // the server has a tool called server_status itself
 	upgrades  bool    // a handover is tried after everything that happens
@@ -67,6 +68,9 @@ func TestModel(t *testing.T) {
 		m.client.allAnswered()
 		m.nothingLeft()
 	})
+	if lanesAllowed.Load() == 0 {
+		t.Error("nothing could ever have gone ahead: the lanes were not tried")
+	}
 }
 
 // Emit implements event.Sink: a failure is read by its log.

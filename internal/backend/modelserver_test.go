@@ -150,6 +150,7 @@ func (s *simServer) Forward(line []byte) {
 	if bytes.ContainsAny(line, "\n\r") {
 		s.m.rt.Fatalf("newline within %q", line)
 	}
+	s.m.out.saw(string(line))
 	if s.exited || s.inputClosed {
 		return // the descriptor is closed
 	}
@@ -239,7 +240,8 @@ func (s *simServer) takesAnswer(msg wireMessage, line string) {
 func (s *simServer) says(line string) {
 	s.m.rt.Logf("S%d> %s", s.gen, line)
 	buf := []byte(line)
-	s.m.b.ServerLine(s.m.now, s.gen, buf, true)
+	done := s.m.lanes.answer(s.m.b, s.gen, buf)
+	s.m.back.watch(func() { s.m.b.ServerLine(s.m.now, s.gen, buf, true) }, done)
 	for i := range buf {
 		buf[i] = 'x' // whoever kept it has kept too much
 	}

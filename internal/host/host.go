@@ -66,6 +66,8 @@ type Host struct {
 	servers     []*server
 	connections []*elsewhere
 	shortcut    shortcut
+	lane        backend.Lane
+	laned       *server // whose lines the lane is about
 	waiters     []waiter
 	ended       chan struct{}
 }

@@ -22,6 +22,7 @@ type driver struct {
 	rhythm       rhythm        // see spin
 	enlarged     int           // pipes made bigger so far
 	gone         bool          // a descriptor left fds during the walk
+	leading      []*Source     // lines of theirs went ahead, see SendAhead
 }
 
 // owner is what a poll entry belongs to; both nil: free.
@@ -122,8 +123,14 @@ func (l *Loop) wait() (posted bool) {
 		l.owners[i].prepare(&l.fds[i])
 	}
 	n := l.sleep()
+	for n == 1 && l.linger && l.goAhead() {
+		n = l.doze()
+	}
 	l.rhythm.woke(time.Since(l.now), n > 0)
 	l.now = time.Now()
+	if len(l.leading) > 0 {
+		l.catchUp()
+	}
 	if n <= 0 {
 		return false
 	}
@@ -138,6 +145,17 @@ func (l *Loop) wait() (posted bool) {
 		}
 	}
 	return posted
+}
+
+// catchUp hands out the lines that went ahead, in their order.
+func (l *Loop) catchUp() {
+	l.busyUntil = l.now.Add(lingerFor)
+	for _, s := range l.leading {
+		n := s.unseen
+		s.unseen = 0
+		s.took(n)
+	}
+	l.leading = l.leading[:0]
 }
 
 // hush empties the wake-up pipe.

@@ -29,16 +29,21 @@ func (l *Loop) sleep() int {
 		if n := l.spin(); n > 0 {
 			return n
 		}
-		n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)), 0, 0, 0, 0)
-		if errno != 0 {
-			// The signal that interrupts us is often the collector's, which waits for this goroutine. It is heard at the
-			// next ordinary call; runtime.Gosched would not do, it forgets the request and the collector waits on.
-			return -1
-		}
-		return int(n)
+		return l.doze()
 	}
 	n, _ := unix.Ppoll(l.fds, nil, nil)
 	return n
+}
+
+// doze is the lingering sleep itself.
+func (l *Loop) doze() int {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)), 0, 0, 0, 0)
+	if errno != 0 {
+		// The signal that interrupts us is often the collector's, which waits for this goroutine. It is heard at the
+		// next ordinary call; runtime.Gosched would not do, it forgets the request and the collector waits on.
+		return -1
+	}
+	return int(n)
 }
 
 // spin looks for traffic without sleeping, for as long as it may well come.

@@ -50,7 +50,12 @@ type Source struct {
 
 	over     *oversize
 	enlarged bool // the pipes of this source were made bigger, or could not be
-	done     bool
+
+	aheadTo *Sink // see SendAhead
+	mayGo   func(line []byte) bool
+	unseen  int // bytes behind w that were read for a line to go ahead
+
+	done bool
 }
 
 // oversize collects the two ends of a line that is too long to keep.
