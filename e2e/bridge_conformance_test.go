@@ -26,9 +26,7 @@ const (
 func (r bridgedRevision) name() string { return r.revision + "×" + r.era }
 
 var bridgedRevisions = []bridgedRevision{
-	{revision: "2025-11-25", era: "modern", required: 30, beyond: map[string]string{
-		"elicitation-sep1034-defaults": "the published JSON Schema of 2025-11-25 has whole numbers only as defaults of a number field, so 95.5 is left out",
-	}},
+	{revision: "2025-11-25", era: "modern", required: 30},
 	{revision: "2026-07-28", era: "legacy", required: 37, beyond: map[string]string{
 		"server-stateless":                              refusedProbe,
 		"dns-rebinding-protection":                      refusedProbe + "; the suite's one request that must be served is that one",

@@ -189,7 +189,7 @@ func TestSchemasRefuse(t *testing.T) {
 
 func TestLegacyForms(t *testing.T) {
 	for name, tc := range map[string]struct{ version, field, want string }{
-		"limits that are no whole numbers": {"2025-11-25", `{"type":"number","minimum":0.5,"maximum":10,"default":1.5}`, `{"type":"number","maximum":10}`},
+		"limits that are no whole numbers": {"2025-11-25", `{"type":"number","minimum":0.5,"maximum":10,"default":95.5}`, `{"type":"number","minimum":0.5,"maximum":10,"default":95.5}`},
 		"titles as they were":              {"2025-06-18", `{"type":"string","title":"T","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}]}`, `{"type":"string","title":"T","enum":["a","b"],"enumNames":["A","B"]}`},
 		"titles as they are":               {"2025-11-25", `{"type":"string","oneOf":[{"const":"a","title":"A"}]}`, `{"type":"string","oneOf":[{"const":"a","title":"A"}]}`},
 		"several of many, before that":     {"2025-06-18", `{"type":"array","items":{"type":"string","enum":["a"]}}`, ``},
