@@ -80,7 +80,6 @@ What one era has and the other has no place for, between a client and a server t
   nobody: elicitation, sampling and log messages are not possible there. A call that needs an answer fails at once.
 - **Log messages over HTTP** in the modern era, translated or not, come while one request alone asks for them: a message names no
   request, and servers are shared. The Python SDK's client asks with every request, its ` + "`subscriptions/listen`" + ` included.
-- **Subscriptions of a legacy client with a modern server** hold over a restart, but the client is not told to look again.
 - **A resource that does not exist** is -32602 for a legacy client too, because a modern server tells it no other way.
 `
 

@@ -341,7 +341,7 @@ func (v vocabulary) killedBetween(t *testing.T, s *session) {
 	if now := v.pid(t, s); now == old {
 		t.Errorf("the dead server %d has answered", old)
 	}
-	if !s.modern() && v.server.era != "modern" {
+	if !s.modern() {
 		// What changed meanwhile the client cannot know, so it is told to look again.
 		s.awaitEvent(t, from, "update after the restart", notification("notifications/resources/updated", v.uri))
 	}

@@ -74,6 +74,7 @@ type process struct {
 	undelivered uint64        // sent bytes it never took; known once it exited
 	hasTools    bool          // it declared tools
 	wishes      int           // answers to replayed wishes still awaited
+	streams     [][]byte      // raw ids of listens that were asked for again, and not acknowledged yet
 	unchecked   int           // lists of a spare still to be read
 	fit         bool          // a spare that could serve now
 	reload      bool          // a spare that takes over as soon as it can

@@ -12,7 +12,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
-// wishesFor is how long a new process may take to answer the replayed log level and subscriptions.
+// wishesFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge the
+// streams it is asked for.
 const wishesFor = time.Second
 
 // greet brings a new process to where the client believes its server is. It can serve once that is done; what the
@@ -30,8 +31,8 @@ func (b *Backend) greet(p *process) {
 		b.expect(p)
 		b.ask(p, func(id []byte) []byte { return mcp.DiscoverLine(id, b.privateMeta()) }, func(line []byte) {
 			b.introduces(p, line)
-			p.greeted = true
-			b.restored(p) // whatever it answered: it answers
+			p.greeted = true // whatever it answered: it answers
+			b.reopenStreams(p)
 		})
 	default:
 		// The client has not been through a handshake with anyone: what it says goes to this process as it is.

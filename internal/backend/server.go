@@ -83,7 +83,7 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 		b.lateAnswer(line, id)
 		return
 	}
-	if !p.answered {
+	if !p.answered && p.accepting {
 		b.firstAnswer(p)
 	}
 	if b.env.Kind == jsonrpc.ErrorResponse || c.method != mcp.Other || b.env.ResultType.Present() {

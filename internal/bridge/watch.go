@@ -156,9 +156,14 @@ func (s *legacySide) endStream(one *stream) {
 	}
 }
 
-// acknowledged takes the server's word of what it will tell.
+// acknowledged takes the server's word of what it will tell. A stream that is acknowledged once more goes on in another
+// process.
 func (s *legacySide) acknowledged(line []byte) {
 	w := &s.Watch
+	if w.Now != nil && string(subscriptionOf(s.env.Params.Of(line))) == w.Now.ID {
+		s.lookAgain()
+		return
+	}
 	if w.Next == nil || string(subscriptionOf(s.env.Params.Of(line))) != w.Next.ID {
 		return
 	}
@@ -172,12 +177,19 @@ func (s *legacySide) acknowledged(line []byte) {
 	s.settleCovered()
 	if w.Missed {
 		w.Missed = false
-		for _, uri := range w.Now.URIs {
-			s.toClient(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
-		}
+		s.lookAgain()
 	}
 	if len(w.Waiting) > 0 || !slices.Equal(w.Now.URIs, w.URIs) {
 		s.renew()
+	}
+}
+
+// lookAgain tells the client that what it is subscribed to may have changed: nobody has watched for a while.
+func (s *legacySide) lookAgain() {
+	for _, uri := range s.Watch.Now.URIs {
+		if slices.Contains(s.Watch.URIs, uri) {
+			s.toClient(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
+		}
 	}
 }
 
