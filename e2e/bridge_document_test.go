@@ -74,7 +74,8 @@ What one era has and the other has no place for, between a client and a server t
 - **Tasks** are offered in neither direction. A tool that runs as a task only is not shown.
 - **Questions of a legacy server** name no call. With several calls in flight, one that can carry the question does.
 - **A call that waits for an answer** lives in a legacy server's process. If that dies, the call's outcome is unknown, and says so.
-- **Progress** of such a call is not told while it waits: no request of the client is in flight then.
+- **Progress** of such a call cannot be told while it waits, because no request of the client is in flight then: the last of it
+  is told when the call goes on.
 - **Log levels** of a legacy server hold for its whole connection: whoever has a call in flight and asked for the level gets them.
 - **Over HTTP** a request of 2026-07-28 carries no identity of its client, so what a shared legacy server asks, or logs, belongs to
   nobody: elicitation, sampling and log messages are not possible there. A call that needs an answer fails at once.

@@ -30,7 +30,7 @@
 //	capabilities.go, meta.go    what a client can do, and where each era says so
 //	results.go, tools.go, content.go, errors.go  answers
 //	request.go, fields.go       what a server asks of a client
-//	loglevel.go                 log levels
+//	loglevel.go, leveling.go    log levels, and calls that wait for theirs
 //
 // # Limits
 //
@@ -38,6 +38,7 @@
 // that runs as a task only is not shown. A legacy server knows one set of client capabilities, the handshake's; a request
 // that has more gets them with a new handshake, but only while nothing else is in flight. Its log messages belong to a
 // connection, so every request in flight that asks for their level gets them. What it asks of a client cannot be told
-// apart when several calls run; see ask.go. A resource that a modern server does not have is an ordinary invalid
+// apart when several calls run; see ask.go. Progress of a call that waits for its client has nowhere to go: the last of it is
+// told in the call's next round. A resource that a modern server does not have is an ordinary invalid
 // parameter to a legacy client.
 package bridge

@@ -21,6 +21,8 @@ type modernSide struct {
 	Version string    // settled on with the server
 	Level   int       // that the server was told, -1 for none
 
+	Leveling leveling
+
 	Held    [][]byte // requests that came before the handshake was over
 	Queue   []turn   // calls whose turn has not come
 	Calls   map[string]*task
@@ -47,6 +49,7 @@ type task struct {
 	Round    int
 	Asks     []*question // that the client has been shown
 	Next     []*question // that it will be shown in the next round
+	Behind   []byte      // the last progress that the server told of while nobody waited for it
 	Finished []byte      // the server's answer, while nobody waits for it
 	Afresh   bool        // the server has ended it: the next round is a new request to it
 	Expires  time.Time   // while nobody waits for it
@@ -193,7 +196,7 @@ func (s *modernSide) welcomed(line []byte) {
 		}
 		return
 	}
-	s.Phase, s.Result, s.Level = ready, bytes.Clone(result), -1
+	s.Phase, s.Result, s.Level, s.Leveling = ready, bytes.Clone(result), -1, leveling{}
 	s.Version, _ = jsonrpc.Unquote(member(result, "protocolVersion"))
 	s.toServer(mcp.InitializedLine())
 	s.resubscribe()
@@ -217,7 +220,7 @@ func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can
 	}
 	s.Calls[t.Wire] = t
 	s.verbosity()
-	s.toServer(withParams(line, &s.env, []byte(t.Wire), t.Params))
+	s.sendOf(t, withParams(line, &s.env, []byte(t.Wire), t.Params), true)
 	s.assign()
 }
 
@@ -241,7 +244,7 @@ func (s *modernSide) verbosity() {
 	}
 	if level := mostVerbose(inUse); level >= 0 && level != s.Level {
 		s.Level = level
-		s.ask(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), levels[level]), '}'), asked{})
+		s.Leveling.ID = s.ask(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), levels[level]), '}'), asked{})
 	}
 }
 
@@ -251,11 +254,12 @@ type asked struct {
 	URI    string
 }
 
-// ask sends the server a request of the bridge's own.
-func (s *modernSide) ask(m mcp.Method, params []byte, about asked) {
+// ask sends the server a request of the bridge's own, and returns its raw id.
+func (s *modernSide) ask(m mcp.Method, params []byte, about asked) string {
 	id := s.private()
 	s.Asked[string(id)] = about
 	s.toServer(jsonrpc.AppendRequest(nil, id, m.String(), params))
+	return string(id)
 }
 
 // notification takes a notification of the client.
@@ -284,7 +288,9 @@ func (s *modernSide) cancelled(line []byte) {
 		return
 	}
 	if t := s.find(id); t != nil {
-		s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(t.Wire)))
+		if !s.unsent(t) {
+			s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(t.Wire)))
+		}
 		s.drop(t)
 		s.proceed()
 	}
@@ -293,6 +299,7 @@ func (s *modernSide) cancelled(line []byte) {
 // drop forgets a call; what the server has asked for it is refused.
 func (s *modernSide) drop(t *task) {
 	delete(s.Calls, t.Wire)
+	s.unsend(t)
 	for _, q := range append(t.Asks, t.Next...) {
 		s.decline(q, "the client does not wait for this any more")
 	}
@@ -311,6 +318,7 @@ func (s *modernSide) fromServer(line []byte) {
 		case own:
 			delete(s.Asked, string(id))
 			s.subscribed(about, s.env.Kind == jsonrpc.Response)
+			s.levelConfirmed(string(id))
 		default:
 			if t := s.onWire(id); t != nil {
 				s.served(t, line)
@@ -387,11 +395,17 @@ func (s *modernSide) logged(line []byte) {
 	}
 }
 
-// progressed hands progress to the request of the client that waits now.
+// progressed hands progress to the request of the client that waits now. While none does, the era has no place for it: what
+// the server said last is kept for the call's next round.
 func (s *modernSide) progressed(line []byte) {
 	token := s.env.ProgressToken.Of(line)
 	if t := s.Calls[string(token)]; t != nil && t.Private {
-		if t.parked() || t.Token == nil {
+		if t.parked() {
+			t.Behind = bytes.Clone(line)
+			return
+		}
+		t.Behind = nil
+		if t.Token == nil {
 			return
 		}
 		line = jsonrpc.Replace(nil, line, s.env.ProgressToken, t.Token)
@@ -414,7 +428,7 @@ func (s *modernSide) plain(line []byte) []byte {
 	return out
 }
 
-func (s *modernSide) waiting() bool { return len(s.Held)+len(s.Queue) > 0 }
+func (s *modernSide) waiting() bool { return len(s.Held)+len(s.Queue)+len(s.Leveling.Lines) > 0 }
 
 // close answers all that the client waits for.
 func (s *modernSide) close(why string) {

@@ -58,6 +58,9 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 	t.ID = bytes.Clone(id)
 	t.Token, t.Level = bytes.Clone(member(meta, "progressToken")), severity(member(meta, mcp.MetaLogLevel))
 	t.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
+	if t.Behind != nil && s.env.Scan(t.Behind) == nil {
+		s.progressed(t.Behind)
+	}
 	switch {
 	case t.Finished != nil:
 		if s.env.Scan(t.Finished) == nil {
@@ -94,6 +97,7 @@ func (s *modernSide) numbered(number uint64) *task {
 
 // feed gives the server the client's answers. What is missing is asked again.
 func (s *modernSide) feed(t *task, answers []byte) {
+	s.verbosity()
 	var missing []*question
 	for _, q := range t.Asks {
 		value := member(answers, q.Key)
@@ -101,7 +105,7 @@ func (s *modernSide) feed(t *task, answers []byte) {
 			missing = append(missing, q)
 			continue
 		}
-		s.toServer(jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)))
+		s.sendOf(t, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)), false)
 	}
 	t.Asks = missing
 	if len(missing) == 0 && len(t.Next) == 0 {
@@ -151,7 +155,8 @@ func (s *modernSide) beginAgain(t *task, answers []byte) {
 	t.Params = withoutReserved(t.Params, "progressToken")
 	t.mark()
 	s.Calls[t.Wire] = t
-	s.toServer(jsonrpc.AppendRequest(nil, []byte(t.Wire), t.Name, t.Params))
+	s.verbosity()
+	s.sendOf(t, jsonrpc.AppendRequest(nil, []byte(t.Wire), t.Name, t.Params), true)
 }
 
 // inOrder returns the calls by their ids on the wire, so that what happens at once happens in one order.
@@ -166,6 +171,9 @@ func (s *modernSide) inOrder() []*task {
 
 func (s *modernSide) tick() {
 	s.expireAsks()
+	if s.due(s.Leveling.Until) {
+		s.levelNow()
+	}
 	for _, t := range s.inOrder() {
 		if !t.parked() || !s.due(t.Expires) {
 			continue
@@ -180,7 +188,7 @@ func (s *modernSide) tick() {
 }
 
 func (s *modernSide) deadline() time.Time {
-	var at time.Time
+	at := s.Leveling.Until
 	for _, t := range s.Calls {
 		if t.parked() {
 			at = earlier(at, t.Expires)

@@ -89,9 +89,9 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also chang
 func (l *Link) give(e *exchange) {
 	e.link = l
 	switch {
-	case l.phase == ready || l.phase == retired:
+	case l.phase == ready && !l.leveling() || l.phase == retired:
 		e.send()
-	case l.phase == greeting && l.fails == 0:
+	case l.phase == ready || l.phase == greeting && l.fails == 0:
 		l.waiting = append(l.waiting, e)
 	default:
 		l.sooner()
