@@ -202,6 +202,23 @@ func (b *Backend) engage(mode bridge.Mode, lines ...[]byte) {
 	s.client = append(lines, s.client...)
 	b.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),
 		slog.String(event.KeyReason, mode.String()))
+	if b.asleep() {
+		b.restSeam() // a lazy server is started by what the client wants
+	}
+}
+
+// restSeam tells a bridge that the server sleeps.
+func (b *Backend) restSeam() {
+	if s := b.seam; s != nil && s.bridge != nil {
+		s.give(s.bridge.Rest(b.now))
+	}
+}
+
+// wakeSeam tells a bridge that the server can be used.
+func (b *Backend) wakeSeam() {
+	if s := b.seam; s != nil && s.bridge != nil {
+		s.give(s.bridge.Wake(b.now))
+	}
 }
 
 // probeRefused is asked when a probe is about to be answered with "method not found", because the server is a legacy one. It

@@ -172,6 +172,7 @@ func (b *Backend) tellReady(p *process) {
 func (b *Backend) nowServes(p *process, replayed bool) {
 	b.watchHealth(p)
 	b.watchLimits()
+	b.wakeSeam()
 	if !b.begun.IsZero() {
 		took := b.now.Sub(b.begun)
 		b.begun = time.Time{}

@@ -111,6 +111,31 @@ func (b *Bridge) Tick(now time.Time) Output {
 	return b.end()
 }
 
+// Rest tells that the server is asleep: what the bridge itself wants of it must not wake it. What the client wants does.
+func (b *Bridge) Rest(now time.Time) Output {
+	b.begin(now)
+	if s, legacy := b.side.(*legacySide); legacy {
+		s.rest()
+	}
+	return b.end()
+}
+
+// Wake tells that the server is up again.
+func (b *Bridge) Wake(now time.Time) Output {
+	b.begin(now)
+	if s, legacy := b.side.(*legacySide); legacy {
+		s.wake()
+	}
+	return b.end()
+}
+
+// Own reports whether the server's request with this raw id is a stream that the bridge has opened for itself, and nothing
+// that the client waits for.
+func (b *Bridge) Own(id []byte) bool {
+	s, legacy := b.side.(*legacySide)
+	return legacy && s.Watch.own(id)
+}
+
 // ClientVersion is the protocol version that the client speaks; "" before it is known.
 func (b *Bridge) ClientVersion() string {
 	if s, legacy := b.side.(*legacySide); legacy {
