@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"log/slog"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/session"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
@@ -33,6 +33,11 @@ type seam struct {
 	inner  [][]byte // lines for the rest of the backend, from a client of the server's era
 	bare   bool     // what is said to the client just now is no part of the bridged conversation
 	at     time.Time
+
+	// While a conversation is moved to a server of the other era:
+	past  *session.Session           // as it was with the server before
+	echo  map[string]string          // what the bridge is told on the client's behalf, by raw id: nobody waits for its answer
+	acked map[string]*session.Listen // streams of a modern client that are opened again, by raw id
 }
 
 // eraQuestion is the raw id of the backend's own server/discover; the bridge behind it begins with number 1.
@@ -50,9 +55,7 @@ func (b *Backend) beginSeam() {
 }
 
 // translating reports whether a bridge of this mode is in use.
-func (b *Backend) translating(mode bridge.Mode) bool {
-	return b.seam != nil && b.seam.bridge != nil && b.seam.bridge.Mode() == mode
-}
+func (b *Backend) translating(mode bridge.Mode) bool { return b.bridging() == mode }
 
 // unsaid reports whether the client has said something that has not come to the rest of the backend yet.
 func (b *Backend) unsaid() bool {
@@ -124,8 +127,14 @@ func (s *seam) take(line []byte) {
 	case s.leaves(line):
 		s.leave()
 		s.b.clientMessage(line, nil)
-	default:
+	case s.changing() && s.env.Kind == jsonrpc.Notification && s.env.RequestID.Present():
+		s.streamEnded(string(s.env.RequestID.Of(line)))
 		s.give(s.bridge.FromClient(line, s.b.now))
+	case s.untold():
+		s.client = append([][]byte{line}, s.client...)
+		s.retell()
+	default:
+		s.give(s.bridge.FromClient(s.withoutOldState(line), s.b.now))
 	}
 }
 
@@ -301,15 +310,7 @@ func (b *Backend) initializeRefused(c *call, line []byte) bool {
 	if b.opts.Bridge == bridge.Off || b.translating(bridge.LegacyClient) {
 		return false
 	}
-	raw := b.env.Error.Of(line)
-	switch code := jsonrpc.Find(raw, "code").Of(raw); string(code) {
-	case codeUnsupportedVersion:
-		supported := jsonrpc.FindPath(raw, "data", "supported").Of(raw)
-		if supported != nil && !bytes.Contains(supported, []byte(strconv.Quote(mcp.ModernVersion))) {
-			return false
-		}
-	case codeNoMethod:
-	default:
+	if !modernOnly(b.env.Error.Of(line)) {
 		return false
 	}
 	b.endFirstStart()
@@ -370,7 +371,9 @@ func (s *seam) give(out bridge.Output) {
 	}
 	s.at = out.Deadline
 	for _, line := range out.ToClient {
-		s.World.SendToClient(line)
+		if !s.swallows(line) {
+			s.World.SendToClient(line)
+		}
 	}
 }
 

@@ -157,6 +157,9 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 		return b.withResult(line, mcp.AdvertiseListChanged(result, b.tools.on))
 	}
 	if !probed {
+		if b.translating(bridge.LegacyClient) && b.seam.past != nil && b.legacyOnly(line) && b.otherEra(b.process, mcp.Legacy) {
+			return nil // it was known to be modern, and is not any more
+		}
 		return line
 	}
 	if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) == codeUnsupportedVersion && !namesLegacyOnly(line) {
