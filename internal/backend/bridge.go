@@ -75,7 +75,7 @@ func (b *Backend) settle() {
 			line := s.client[0]
 			s.client = s.client[1:]
 			s.take(line)
-		case s.decided && s.bridge == nil && !s.asked:
+		case s.decided && s.bridge == nil && !s.asked && !s.changing():
 			b.world, b.seam = s.World, nil
 		default:
 			b.closeInputWhenFlushed()
@@ -117,6 +117,9 @@ func (s *seam) needsNoEra(line []byte) bool {
 // take looks at a line of the client. What is no message is refused as ever, and the refusal is not translated.
 func (s *seam) take(line []byte) {
 	err := s.env.Scan(line)
+	if err == nil && s.changing() && s.env.Kind == jsonrpc.Notification && s.env.RequestID.Present() {
+		s.streamEnded(string(s.env.RequestID.Of(line)))
+	}
 	switch {
 	case err != nil || s.env.Kind != jsonrpc.Batch && (!s.env.Version2 || s.env.BadUTF8):
 		s.bare = true
@@ -127,9 +130,6 @@ func (s *seam) take(line []byte) {
 	case s.leaves(line):
 		s.leave()
 		s.b.clientMessage(line, nil)
-	case s.changing() && s.env.Kind == jsonrpc.Notification && s.env.RequestID.Present():
-		s.streamEnded(string(s.env.RequestID.Of(line)))
-		s.give(s.bridge.FromClient(line, s.b.now))
 	case s.untold():
 		s.client = append([][]byte{line}, s.client...)
 		s.retell()
@@ -389,7 +389,7 @@ func (s *seam) tell(line []byte, as func([]byte)) {
 		as(line)
 	case s.bridge != nil:
 		s.give(s.bridge.FromServer(line, s.b.now))
-	case s.answered(line):
+	case s.answered(line), s.swallows(line):
 	default:
 		as(line)
 	}

@@ -132,9 +132,10 @@ func (b *Backend) engageAnew(mode bridge.Mode) {
 	s.streamsMoved()
 }
 
-// streamsMoved ends the move of a modern client once each of its streams is open again, or has ended.
+// streamsMoved ends the move of a client once each of its streams is open again, or has ended; a legacy client has none, and
+// is moved when its bridge knows it.
 func (s *seam) streamsMoved() {
-	if s.bridge != nil && s.bridge.Mode() == bridge.ModernClient && len(s.acked) == 0 {
+	if (s.bridge == nil || s.bridge.Mode() == bridge.ModernClient) && len(s.acked) == 0 {
 		s.past = nil
 	}
 }
@@ -159,23 +160,23 @@ func (b *Backend) takeBack() (lines [][]byte) {
 	return lines
 }
 
-// disengage takes the bridge away: the server speaks the client's own era again. The requests that the bridge has waiting
-// are refused, since they are of the other era; a legacy client's handshake and wishes are replayed.
+// disengage takes the bridge away: the server speaks the client's own era again. What waits for the new process is said to
+// it as the client said it; a legacy client's handshake and wishes are replayed.
 func (b *Backend) disengage() {
 	s := b.seam
 	told, ok := s.bridge.Told()
-	mode, past := s.bridge.Mode(), s.past
-	var seen []mcp.List
-	for l := range mcp.Lists {
-		if b.session.Seen(l) != nil {
-			seen = append(seen, l)
+	mode, past, inner := s.bridge.Mode(), s.past, b.session
+	said := s.untranslated()
+	s.acked = map[string]*session.Listen{}
+	for _, one := range s.bridge.Streams() {
+		said = append(said, one.Line)
+		if one.Granted != nil {
+			s.acked[string(one.ID)] = &session.Listen{ID: one.ID, Acked: one.Granted, Filter: one.Granted}
 		}
 	}
-	s.give(s.bridge.Close("the server was replaced by one of another era; the request was not delivered, it is safe to retry", b.now))
-	for c := range b.calls.all {
-		b.finish(c)
-	}
-	s.bridge, s.decided, s.inner, s.at, s.past, s.echo, s.acked = nil, true, nil, time.Time{}, nil, nil, nil
+	s.give(s.bridge.Close("the server was replaced by one of another era of the protocol; nobody knows whether the request took effect", b.now))
+	s.bridge, s.decided, s.inner, s.at, s.past, s.echo = nil, true, nil, time.Time{}, &inner, nil
+	s.client = append(said, s.client...)
 	b.session.Reset()
 	switch {
 	case mode != bridge.LegacyClient:
@@ -185,14 +186,26 @@ func (b *Backend) disengage() {
 		b.session = sessionOf(told)
 	}
 	if b.session.Answered() {
-		for _, l := range seen {
-			s.World.SendToClient(mcp.ChangedLine(l, nil))
-		}
+		s.tellLists(func(mcp.List) []byte { return nil }, func(mcp.List) bool { return true })
 	}
+	s.streamsMoved()
 	b.introduction = ""
 	b.introduce()
 	b.emit(event.BridgeReleased, slog.LevelInfo, "The server speaks its client's era again: nothing is translated any more",
 		slog.String(event.KeyReason, mode.String()))
+}
+
+// untranslated takes all out of the table of calls, and returns what of it the client has said, in the client's words.
+func (s *seam) untranslated() (said [][]byte) {
+	for c := range s.b.calls.all {
+		if c.state != sent {
+			if line, ok := s.bridge.Back(c.line); ok {
+				said = append(said, bytes.Clone(line))
+			}
+		}
+		s.b.finish(c)
+	}
+	return append(said, s.bridge.Unsaid()...)
 }
 
 // sessionOf is the session of a legacy client that was bridged.

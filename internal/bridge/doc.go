@@ -16,7 +16,7 @@
 //	legacyside.go  a client of the legacy era before a modern server: requests and answers
 //	rounds.go      input_required becomes requests to the client, their answers one more round
 //	watch.go       subscribe, unsubscribe and changed lists through one subscriptions/listen
-//	told.go        what both have told each other, for who takes the bridge's place
+//	told.go        what both have told each other, for who takes the bridge's place (and back.go, in both directions)
 //	batch.go       JSON arrays of the one version that has them
 //
 //	modernside.go  a modern client before a server of the legacy era: handshake, requests and answers

@@ -43,6 +43,7 @@ type task struct {
 	Private  bool       // id and progress token at the server are the bridge's
 	Can      abilities  // that the request declares
 	Params   []byte     // raw, as the server gets them
+	Meta     []byte     // raw, of the request that the client waits for
 	Token    []byte     // raw progress token of the client, nil for none
 	Level    int        // log level asked for, -1 for none
 	Number   uint64     // in handles, 0 before the first
@@ -120,7 +121,7 @@ func (s *modernSide) use(m mcp.Method, id, line, meta []byte, can abilities) {
 	case m == mcp.Discover:
 		s.toClient(jsonrpc.AppendResult(nil, id, discoverResult(s.Result)))
 	case m == mcp.Listen:
-		s.listen(id, member(s.env.Params.Of(line), "notifications"))
+		s.listen(id, line)
 	case mayAsk(m) && (can != 0 || s.env.RequestState.Present()):
 		s.takeTurn(id, line)
 	default:
@@ -212,7 +213,7 @@ func (s *modernSide) welcomed(line []byte) {
 func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can abilities) {
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
 	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"))
-	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params,
+	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
 		Level: severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken"))}
 	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token); t.Private {
 		t.Wire = string(s.private())

@@ -55,7 +55,7 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 		return
 	}
 	answers := s.env.InputResponses.Of(line)
-	t.ID = bytes.Clone(id)
+	t.ID, t.Meta = bytes.Clone(id), bytes.Clone(meta)
 	t.Token, t.Level = bytes.Clone(member(meta, "progressToken")), severity(member(meta, mcp.MetaLogLevel))
 	t.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
 	if t.Behind != nil && s.env.Scan(t.Behind) == nil {
