@@ -81,6 +81,8 @@ What one era has and the other has no place for, between a client and a server t
   nobody: elicitation, sampling and log messages are not possible there. A call that needs an answer fails at once.
 - **Log messages over HTTP** in the modern era, translated or not, come while one request alone asks for them: a message names no
   request, and servers are shared. The Python SDK's client asks with every request, its ` + "`subscriptions/listen`" + ` included.
+- **A server that comes back in the other era** is translated from then on, if it refuses the old handshake with an error. One that
+  dies of ` + "`server/discover`" + `, or says nothing to it, keeps failing for a client of 2026-07-28 until that connects anew.
 - **A resource that does not exist** is -32602 for a legacy client too, because a modern server tells it no other way.
 `
 
