@@ -22,6 +22,9 @@ type question struct {
 	Key    string // under which the client was shown it
 	Need   abilities
 	Until  time.Time // while it belongs to no call
+
+	Came     time.Time // of many clients' server, see crowd.go
+	Suspects []string  // calls that may have asked it, by their raw ids at the server
 }
 
 // turn is a call that waits for its turn.
@@ -32,7 +35,7 @@ type turn struct {
 
 // takeTurn lets a call that may be asked something run, or wait while another one does.
 func (s *modernSide) takeTurn(id, line []byte) {
-	if s.Asker && s.running(0) > 0 || len(s.Queue) > 0 {
+	if !s.Shared && s.Asker && s.running(0) > 0 || len(s.Queue) > 0 {
 		if len(s.Queue) >= queueMost {
 			s.refuse(id, jsonrpc.InternalError, "too many requests are waiting for their turn")
 			return
@@ -95,18 +98,25 @@ func (s *modernSide) questioned(line []byte) {
 		s.toServer(notFound(id))
 		return
 	}
+	q := &question{ID: bytes.Clone(id), Method: method, Params: bytes.Clone(params), Need: needed, Until: s.now.Add(unclearFor)}
+	if s.Shared {
+		s.gather(q)
+		return
+	}
 	if method != askRoots {
 		s.Asker = true
 	}
-	s.Asks = append(s.Asks, &question{
-		ID: bytes.Clone(id), Method: method, Params: bytes.Clone(params), Need: needed, Until: s.now.Add(unclearFor),
-	})
+	s.Asks = append(s.Asks, q)
 	s.assign()
 	s.proceed()
 }
 
 // assign gives the questions that belong to no call to the call they can only belong to.
 func (s *modernSide) assign() {
+	if s.Shared {
+		s.rule()
+		return
+	}
 	for _, q := range slices.Clone(s.Asks) {
 		t, hopeless := s.owner(q)
 		if t == nil && !hopeless {

@@ -42,7 +42,7 @@ func (s *modernSide) park(t *task) {
 		out = append(out, modernAsk(q.Method, q.Params)...)
 	}
 	out = append(out, `},"requestState":`...)
-	out = append(append(out, s.sealer.seal(t.Number, t.Round, t.Expires, digestOf(t.Name, t.Params))...), '}')
+	out = append(append(out, s.seal(t.Party).seal(t.Number, t.Round, t.Expires, digestOf(t.Name, t.Params))...), '}')
 	s.toClient(jsonrpc.AppendResult(nil, t.ID, out))
 	t.ID, t.Token, t.Level = nil, nil, -1
 }
@@ -75,7 +75,8 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 // when the client sent it.
 func (s *modernSide) meant(line []byte, came time.Time) *task {
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	number, round, ok := s.sealer.open(s.env.RequestState.Of(line), came, digestOf(name, s.env.Params.Of(line)))
+	who := s.seal(s.partyOf(s.env.Meta.Of(line)))
+	number, round, ok := who.open(s.env.RequestState.Of(line), came, digestOf(name, s.env.Params.Of(line)))
 	if t := s.numbered(number); ok && t != nil && t.parked() && t.Round == round {
 		return t
 	}
@@ -189,5 +190,5 @@ func (s *modernSide) deadline() time.Time {
 	for _, q := range s.Asks {
 		at = earlier(at, q.Until)
 	}
-	return at
+	return earlier(at, s.Ruling)
 }
