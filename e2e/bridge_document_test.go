@@ -155,7 +155,7 @@ func (o outcome) word(c cell) string {
 
 // failed are the trials that were made and not passed.
 func (o outcome) failed() []string {
-	return slices.DeleteFunc(trialNames(), func(name string) bool { return o.passed[name] || slices.Contains(o.impossible, name) })
+	return slices.DeleteFunc(trialNames(), func(name string) bool { return o.passed[name] })
 }
 
 // tell is a cell in full.
@@ -186,11 +186,11 @@ func (b *board) renderPairs(out *strings.Builder) {
 	}
 	fmt.Fprintf(out, "\nEach pair in full: the version that the client was told, and how many of the %d [trials](#trials) were passed. The last column\n"+
 		"names the test in [e2e/bridge_matrix_test.go](../e2e/bridge_matrix_test.go), here for `outlive run`; over HTTP it is `TestBridge/http/…`.\n\n", len(trialNames()))
-	header(out, "Client", "Server", lanes[0].title, lanes[1].title, "Not possible, see [Limits](#limits)", "Test")
+	header(out, "Client", "Server", lanes[0].title, lanes[1].title, "Test")
 	for _, c := range castClients {
 		for _, s := range castServers {
 			run, http := b.both(c, s, outcome.tell)
-			row(out, c.title, s.title, run, http, b.gaps(c, s), "`TestBridge/run/"+c.key+"×"+s.key+"`")
+			row(out, c.title, s.title, run, http, "`TestBridge/run/"+c.key+"×"+s.key+"`")
 		}
 	}
 }
@@ -202,20 +202,6 @@ func (b *board) both(client, server part, say func(outcome, cell) string) (run, 
 		return say(b.cells[c.name()], c)
 	}
 	return of("run"), of("http")
-}
-
-// gaps are the trials that a pair lacks the means for, over one transport or the other.
-func (b *board) gaps(client, server part) string {
-	var all []string
-	for _, lane := range lanes {
-		if names := b.cells[cell{lane.key, client, server}.name()].impossible; len(names) > 0 {
-			all = append(all, lane.title+": "+strings.Join(names, ", "))
-		}
-	}
-	if len(all) == 0 {
-		return "–"
-	}
-	return strings.Join(all, "; ")
 }
 
 func (b *board) renderTrials(out *strings.Builder) {
