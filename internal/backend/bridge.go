@@ -390,6 +390,13 @@ func (s *seam) over(id []byte) {
 	}
 }
 
+// reborn tells the bridge that no process is left that has heard of earlier requests.
+func (s *seam) reborn() {
+	if s.bridge != nil {
+		s.give(s.bridge.Reborn(s.b.now))
+	}
+}
+
 func (s *seam) tick() {
 	if s.bridge != nil && !s.at.IsZero() && !s.b.now.Before(s.at) {
 		s.give(s.bridge.Tick(s.b.now))

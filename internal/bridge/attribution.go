@@ -17,6 +17,7 @@ type suspect struct {
 	party party
 	can   abilities // what the client can be asked within the call
 	gone  bool      // the client does not wait for it any more
+	asked bool      // it has asked something else that is not answered yet
 }
 
 // inquiry is a question that waits.
@@ -86,7 +87,7 @@ func stuck(of []int, questions []inquiry, suspects []suspect) (ruling, bool) {
 	onePartys, waits := true, 0
 	for _, s := range of {
 		onePartys = onePartys && suspects[s].party.same(suspects[of[0]].party)
-		if !suspects[s].gone {
+		if !suspects[s].gone && !suspects[s].asked {
 			waits++
 		}
 	}
@@ -105,7 +106,7 @@ func stuck(of []int, questions []inquiry, suspects []suspect) (ruling, bool) {
 	r := ruling{question: theirs[0], verdict: withdrawn}
 	for _, s := range questions[theirs[0]].suspects {
 		switch one := suspects[s]; {
-		case one.gone:
+		case one.gone || one.asked && waits > 0:
 		case questions[theirs[0]].need&^one.can == 0:
 			return ruling{question: theirs[0], suspect: s}, true
 		default:

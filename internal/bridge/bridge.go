@@ -119,6 +119,15 @@ func (b *Bridge) Over(id []byte, now time.Time) Output {
 	return b.end()
 }
 
+// Reborn tells that the processes that have heard of earlier requests are all dead.
+func (b *Bridge) Reborn(now time.Time) Output {
+	b.begin(now)
+	if s, modern := b.side.(*modernSide); modern {
+		s.reborn()
+	}
+	return b.end()
+}
+
 // Tick lets everything happen whose time has come.
 func (b *Bridge) Tick(now time.Time) Output {
 	b.begin(now)

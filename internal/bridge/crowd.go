@@ -82,6 +82,12 @@ func (s *modernSide) over(id []byte) {
 	}
 }
 
+// reborn forgets the ghosts: there is a new process, and it has not heard of them.
+func (s *modernSide) reborn() {
+	s.Ghosts = nil
+	s.proceed()
+}
+
 // haunting are the ghosts that what the server says now could belong to. Once a question can have crossed with the
 // cancellation no more, those of a client are none of its own calls' business.
 func (s *modernSide) haunting(calls []*task) []ghost {
@@ -96,14 +102,14 @@ func (s *modernSide) haunting(calls []*task) []ghost {
 }
 
 // suspects are the calls, by their ids on the wire, that what the server asks now may belong to. One that waits for an
-// answer of its client is none, unless it is the only thing that the server works on: a tool asks again when it has its
-// answer.
+// answer of its client is none, unless the server works on nothing else: a tool asks again when it has its answer. If the
+// server has withdrawn what it asked, or died and begins the call once more, the call waits for no answer.
 func (s *modernSide) suspects() []string {
 	var running, parked []*task
 	for _, t := range s.byAge() {
 		switch {
 		case t.Afresh || t.Finished != nil:
-		case t.parked():
+		case t.parked() && len(t.Asks)+len(t.Next) > 0:
 			parked = append(parked, t)
 		default:
 			running = append(running, t)
@@ -210,7 +216,7 @@ func (s *modernSide) docket() (questions []inquiry, suspects []suspect, wires []
 // suspect looks up a call by its id on the wire; left reports whether the server still works on it.
 func (s *modernSide) suspect(wire string) (one suspect, left bool) {
 	if t := s.Calls[wire]; t != nil {
-		one.party = t.Party
+		one.party, one.asked = t.Party, len(t.Asks)+len(t.Next) > 0
 		if t.Open {
 			one.can = t.Can
 		}
