@@ -25,6 +25,7 @@ type question struct {
 
 	Came     time.Time // of many clients' server, see crowd.go
 	Suspects []string  // calls that may have asked it, by their raw ids at the server
+	Doubt    bool      // the call it was given to may be another one of the same client than the one that has asked
 }
 
 // turn is a call that waits for its turn.

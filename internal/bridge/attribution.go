@@ -54,6 +54,7 @@ type ruling struct {
 	question int
 	verdict  verdict
 	suspect  int // give: to which call
+	certain  bool // no other call can have asked it
 }
 
 // attribute returns what can be said next of questions, the earliest first. ok is false while nothing is certain of any
@@ -64,7 +65,7 @@ func attribute(questions []inquiry, suspects []suspect) (r ruling, ok bool) {
 		case 0:
 			return ruling{question: i, verdict: noCall}, true
 		case 1:
-			r = ruling{question: i, suspect: q.suspects[0]}
+			r = ruling{question: i, suspect: q.suspects[0], certain: true}
 			switch one := suspects[r.suspect]; {
 			case one.gone:
 				r.verdict = withdrawn

@@ -61,16 +61,52 @@ func (s *modernSide) seal(p party) sealer {
 	return out
 }
 
-// mourn remembers a call that the server may still be working on.
+// mourn remembers a call that the server may still be working on. What it was taken to have asked may be another call's,
+// of the same party.
 func (s *modernSide) mourn(t *task) {
-	if !s.Shared || t.Afresh || t.Finished != nil {
-		return
-	}
+	s.lookAgain(append(t.Asks, t.Next...))
+	t.Asks, t.Next = nil, nil
 	s.Ghosts = slices.DeleteFunc(s.Ghosts, func(g ghost) bool { return s.due(g.At.Add(ghostFor)) })
 	if len(s.Ghosts) >= queueMost {
 		s.Ghosts = s.Ghosts[1:]
 	}
 	s.Ghosts = append(s.Ghosts, ghost{Wire: t.Wire, Party: t.Party, At: s.now})
+}
+
+// lookAgain keeps questions that turn out to be another call's.
+func (s *modernSide) lookAgain(questions []*question) {
+	for _, q := range questions {
+		q.Until = s.now.Add(unclearFor)
+		s.Asks = append(s.Asks, q)
+	}
+}
+
+// leftOver deals with the questions of a call that the server has answered while its client was being asked. With one
+// client they were for nothing. With many they are another call's of the same party; what the client was shown it will
+// answer with the call that it was shown it in.
+func (s *modernSide) leftOver(t *task) {
+	if !s.Shared {
+		t.Asks, t.Next = nil, nil
+		return
+	}
+	s.lookAgain(t.Next)
+	t.Next = nil
+	s.proceed()
+}
+
+// answerOthers hands on what the client has answered with a call that the server has finished meanwhile.
+func (s *modernSide) answerOthers(t *task, answers []byte) {
+	if !s.Shared || t.Finished == nil {
+		return
+	}
+	for _, q := range t.Asks {
+		if value := member(answers, q.Key); jsonrpc.IsObject(value) {
+			s.toServer(jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)))
+		} else {
+			s.decline(q, hasNotAnswered)
+		}
+	}
+	t.Asks = nil
 }
 
 // over takes the server's late answer to a call that was withdrawn.
@@ -89,44 +125,53 @@ func (s *modernSide) reborn() {
 }
 
 // haunting are the ghosts that what the server says now could belong to. Once a question can have crossed with the
-// cancellation no more, those of a client are none of its own calls' business.
-func (s *modernSide) haunting(calls []*task) []ghost {
-	var out []ghost
+// cancellation no more, those of a client are left out if all calls are its own; that leaves a doubt.
+func (s *modernSide) haunting(calls []*task) (out []ghost, doubt bool) {
 	for _, g := range s.Ghosts {
 		own := !slices.ContainsFunc(calls, func(t *task) bool { return !t.Party.alike(g.Party) })
-		if !s.due(g.At.Add(ghostFor)) && !(own && s.due(g.At.Add(crossFor))) {
+		switch {
+		case s.due(g.At.Add(ghostFor)):
+		case own && s.due(g.At.Add(crossFor)):
+			doubt = true
+		default:
 			out = append(out, g)
 		}
 	}
-	return out
+	return out, doubt
+}
+
+// blocked reports whether the call has certainly asked something that is not answered yet.
+func (t *task) blocked() bool {
+	return t.parked() && slices.ContainsFunc(slices.Concat(t.Asks, t.Next), func(q *question) bool { return !q.Doubt })
 }
 
 // suspects are the calls, by their ids on the wire, that what the server asks now may belong to. One that waits for an
 // answer of its client is none, unless the server works on nothing else: a tool asks again when it has its answer. If the
 // server has withdrawn what it asked, or died and begins the call once more, the call waits for no answer.
-func (s *modernSide) suspects() []string {
-	var running, parked []*task
+func (s *modernSide) suspects() (wires []string, doubt bool) {
+	var running, blocked []*task
 	for _, t := range s.byAge() {
 		switch {
 		case t.Afresh || t.Finished != nil:
-		case t.parked() && len(t.Asks)+len(t.Next) > 0:
-			parked = append(parked, t)
+		case t.blocked():
+			blocked = append(blocked, t)
 		default:
 			running = append(running, t)
 		}
 	}
-	ghosts := s.haunting(running)
-	if len(running)+len(ghosts) == 0 {
-		running = parked
+	ghosts, doubt := s.haunting(running)
+	if len(running) == 0 {
+		if ghosts, doubt = s.haunting(blocked); len(ghosts) == 0 {
+			running = blocked
+		}
 	}
-	var out []string
 	for _, t := range running {
-		out = append(out, t.Wire)
+		wires = append(wires, t.Wire)
 	}
 	for _, g := range ghosts {
-		out = append(out, g.Wire)
+		wires = append(wires, g.Wire)
 	}
-	return out
+	return wires, doubt
 }
 
 // byAge returns the calls in the order in which they went to the server.
@@ -138,7 +183,8 @@ func (s *modernSide) byAge() []*task {
 
 // gather keeps a question of the server until it is looked whose it is.
 func (s *modernSide) gather(q *question) {
-	q.Suspects, q.Came = s.suspects(), s.now
+	q.Came = s.now
+	q.Suspects, q.Doubt = s.suspects()
 	s.Asks = append(s.Asks, q)
 	if s.Ruling.IsZero() {
 		s.Ruling = s.now.Add(gatherFor)
@@ -169,11 +215,14 @@ func (s *modernSide) rule() {
 			s.put(t, q) // which declines it
 			continue
 		}
+		q.Doubt = q.Doubt || !r.certain
 		t.Next = append(t.Next, q)
 		if !slices.Contains(given, t) {
 			given = append(given, t)
 		}
-		s.clear(q, t)
+		if !q.Doubt {
+			s.clear(q, t)
+		}
 	}
 	for _, t := range given {
 		if !t.parked() {
@@ -246,7 +295,7 @@ func refused(v verdict, id []byte) []byte {
 // overheard hands a log message on if it can only belong to one call, which asked for its level.
 func (s *modernSide) overheard(line []byte) {
 	calls := s.inOrder()
-	if len(calls) != 1 || calls[0].parked() || len(s.haunting(calls)) > 0 {
+	if ghosts, _ := s.haunting(calls); len(calls) != 1 || calls[0].parked() || len(ghosts) > 0 {
 		return
 	}
 	if t := calls[0]; t.Level >= 0 && severity(s.env.Level.Of(line)) >= t.Level {

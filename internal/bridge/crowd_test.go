@@ -152,8 +152,10 @@ func TestASharedServerAsksForACallThatWasWithdrawn(t *testing.T) {
 		"the server answers it all the same":     before + asksFor(1) + soon + cancelled(1, two) + "\no " + two + put(2, 1),
 		"both were":                              before + asksFor(1) + soon + cancelled(1, two) + cancelled(2, three) + "\no " + two + declined(1, -32603, hasLeft),
 		"another client's is a suspect for long": before + cancelled(1, two) + "\nt 9m59s" + asksFor(1) + soon + ended(three, 2) + declined(1, -32603, hasLeft),
-		"but not for ever":                       before + cancelled(1, two) + "\nt 10m" + asksFor(1) + soon + put(2, 1),
-		"nor in another process":                 before + cancelled(1, two) + "\nr" + asksFor(1) + soon + put(2, 1),
+		"also while nothing else runs": before + asksFor(1) + soon + ended(two, 1) + put(2, 1) + called(3, `"b~4"`, alice) +
+			cancelled(3, `"b~4"`) + "\nt 3s" + asksFor(2) + soon + declined(2, -32603, hasLeft),
+		"but not for ever":       before + cancelled(1, two) + "\nt 10m" + asksFor(1) + soon + put(2, 1),
+		"nor in another process": before + cancelled(1, two) + "\nr" + asksFor(1) + soon + put(2, 1),
 		"the client's own is one while it may not have heard": called(1, two, alice) + called(2, three, alice) + cancelled(1, two) +
 			"\nt 1s" + asksFor(1) + soon + put(2, 1), // authenticated: it may as well be asked there
 		"of whom it is not certain who it is": called(1, two, by("", "a", canBeAsked, "")) + called(2, three, by("", "a", canBeAsked, "")) +

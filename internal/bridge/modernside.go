@@ -303,7 +303,10 @@ func (s *modernSide) cancelled(line []byte) {
 // drop forgets a call; what the server has asked for it is refused.
 func (s *modernSide) drop(t *task) {
 	delete(s.Calls, t.Wire)
-	s.mourn(t)
+	if s.Shared {
+		s.mourn(t)
+		return
+	}
 	for _, q := range append(t.Asks, t.Next...) {
 		s.decline(q, "the client does not wait for this any more")
 	}
@@ -339,8 +342,7 @@ func (s *modernSide) served(t *task, line []byte) {
 	if t.parked() {
 		if !t.Afresh && t.Finished == nil {
 			t.Finished = bytes.Clone(line)
-			t.Asks, t.Next = nil, nil
-			s.assign()
+			s.leftOver(t)
 		}
 		return
 	}

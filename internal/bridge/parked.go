@@ -11,6 +11,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/mcp"
 )
 
+// hasNotAnswered is why a question that the client was shown comes to nothing.
+const hasNotAnswered = "the client did not answer"
+
 // put gives a call a question of the server. If the client waits, that is its answer; the call waits at the server.
 func (s *modernSide) put(t *task, q *question) {
 	if t.Round+1 > roundsMost && !t.parked() || len(t.Next) >= queueMost {
@@ -60,6 +63,7 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 	t.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
 	switch {
 	case t.Finished != nil:
+		s.answerOthers(t, answers)
 		if s.env.Scan(t.Finished) == nil {
 			s.finish(t, t.Finished)
 		}
@@ -110,7 +114,7 @@ func (s *modernSide) feed(t *task, answers []byte) {
 	}
 	if t.Round >= roundsMost {
 		for _, q := range append(t.Asks, t.Next...) {
-			s.decline(q, "the client did not answer")
+			s.decline(q, hasNotAnswered)
 		}
 		t.Asks, t.Next = nil, nil
 		return
@@ -175,6 +179,7 @@ func (s *modernSide) tick() {
 			s.toServer(mcp.CancelledLine([]byte(t.Wire), "the client did not answer in time"))
 			s.drop(t)
 		}
+		s.answerOthers(t, nil)
 		delete(s.Calls, t.Wire)
 	}
 	s.proceed()
