@@ -32,19 +32,25 @@ type question struct {
 type turn struct {
 	ID, Line []byte
 	Came     time.Time
+	Target   string // what it calls
 }
 
 // takeTurn lets a call that may be asked something run, or wait while another one does.
 func (s *modernSide) takeTurn(id, line []byte) {
-	if !s.Shared && s.Asker && s.running(0) > 0 || len(s.Queue) > 0 {
+	target := s.target(line)
+	if s.busy(target) || len(s.Queue) > 0 && (!s.Shared || s.Known[target]) {
 		if len(s.Queue) >= queueMost {
 			s.refuse(id, jsonrpc.InternalError, "too many requests are waiting for their turn")
 			return
 		}
-		if t := s.meant(line, s.now); t != nil {
+		switch t := s.meant(line, s.now); {
+		case t != nil:
 			t.Expires = s.now.Add(answerFor) // its answer has come in time
+		case s.env.RequestState.Present():
+			s.refuse(id, jsonrpc.InvalidParams, expired)
+			return
 		}
-		s.Queue = append(s.Queue, turn{ID: bytes.Clone(id), Line: bytes.Clone(line), Came: s.now})
+		s.Queue = append(s.Queue, turn{ID: bytes.Clone(id), Line: bytes.Clone(line), Came: s.now, Target: target})
 		return
 	}
 	s.run(line, s.now)
@@ -65,7 +71,7 @@ func (s *modernSide) run(line []byte, came time.Time) {
 // proceed lets waiting calls run, and waiting questions find their call, after one has ended.
 func (s *modernSide) proceed() {
 	s.assign()
-	for len(s.Queue) > 0 && !(s.Asker && s.running(0) > 0) {
+	for len(s.Queue) > 0 && !s.busy(s.Queue[0].Target) {
 		next := s.Queue[0]
 		s.Queue = s.Queue[1:]
 		if s.env.Scan(next.Line) == nil {
@@ -73,6 +79,14 @@ func (s *modernSide) proceed() {
 		}
 	}
 	s.verbosity()
+}
+
+// busy reports whether a call has to wait for its turn.
+func (s *modernSide) busy(target string) bool {
+	if s.Shared {
+		return !s.headStart(target).IsZero()
+	}
+	return s.Asker && s.running(0) > 0
 }
 
 // running counts the calls that run, wait for nobody, and can be asked for all of can.

@@ -11,7 +11,7 @@ import (
 
 // What is different where many clients share a legacy server: nothing that it asks or logs may reach another client than
 // the one it is meant for (attribution.go says how that is told). Calls do not take turns, because one client's long call
-// is no other client's business. The server is told in its handshake that it may ask anything, so that it is not started
+// is no other client's business; but those of tools that have asked before give each other a moment. The server is told in its handshake that it may ask anything, so that it is not started
 // anew for the first client that can be asked; what the client of a call cannot be asked is refused.
 
 const (
@@ -20,6 +20,11 @@ const (
 	gatherFor = 100 * time.Millisecond
 	// crossFor is how long a cancellation and a question may be under way towards each other.
 	crossFor = 2 * time.Second
+	// headStartFor is how long a call of what is known to ask waits until an earlier one has asked, so that it is clear
+	// which of them does.
+	headStartFor = 2 * time.Second
+	// knownMost is how much is known to ask.
+	knownMost = 1024
 	// ghostFor is how long a server may work on a call that was withdrawn, and ask for it, without ever answering it: as
 	// many do that were made with the TypeScript SDK.
 	ghostFor = answerFor
@@ -39,8 +44,30 @@ type ghost struct {
 // newCrowd returns the side of many clients.
 func newCrowd(c *core, seal sealer) *modernSide {
 	s := newModernSide(c, seal)
-	s.Shared, s.Can = true, everyAbility
+	s.Shared, s.Can, s.Known = true, everyAbility, map[string]bool{}
 	return s
+}
+
+// target is what a request, of which s.env is, calls, where that matters.
+func (s *modernSide) target(line []byte) string {
+	if !s.Shared {
+		return ""
+	}
+	return string(s.env.Method.Of(line)) + string(s.env.Name.Of(line))
+}
+
+// headStart returns when a call of what is known to ask must not wait any longer for an earlier one, which may ask any
+// moment; zero if it need not wait.
+func (s *modernSide) headStart(target string) (until time.Time) {
+	if !s.Known[target] {
+		return until
+	}
+	for _, t := range s.Calls {
+		if end := t.Fresh.Add(headStartFor); s.Known[t.Target] && !t.parked() && !s.due(end) {
+			until = earlier(until, end)
+		}
+	}
+	return until
 }
 
 // partyOf reads who is behind a request from its raw _meta.
@@ -220,8 +247,12 @@ func (s *modernSide) rule() {
 		if !slices.Contains(given, t) {
 			given = append(given, t)
 		}
-		if !q.Doubt {
-			s.clear(q, t)
+		if q.Doubt {
+			continue
+		}
+		s.clear(q, t)
+		if len(s.Known) < knownMost {
+			s.Known[t.Target] = true
 		}
 	}
 	for _, t := range given {

@@ -37,6 +37,7 @@ type crowd struct {
 // crowdCall is one call of a client, in as many rounds as it takes.
 type crowdCall struct {
 	name      string
+	tool      string
 	who       party
 	can       bool
 	logs      bool
@@ -151,7 +152,7 @@ func (w *crowd) toServer(line []byte) {
 		if strings.Contains(string(line), "dev.outlive") || w.works[id] != nil {
 			w.t.Fatalf("to the server: %s", line)
 		}
-		name, _ := jsonrpc.Unquote(env.Name.Of(line))
+		name, _ := jsonrpc.Unquote(member(line, "params", "arguments", "call"))
 		w.works[id] = w.named(name)
 	case jsonrpc.Response, jsonrpc.ErrorResponse:
 		if w.asks[id] == nil {
@@ -180,13 +181,13 @@ func (w *crowd) send(c *crowdCall, who party, more string) string {
 	if c.can {
 		can = `{"elicitation":{}}`
 	}
-	w.client(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + c.name + `",` + more + meta + `,"` +
+	w.client(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + c.tool + `","arguments":{"call":"` + c.name + `"},` + more + meta + `,"` +
 		mcp.MetaClientCapabilities + `":` + can + `}}}`)
 	return id
 }
 
 func (w *crowd) call(who party, can, logs bool) {
-	c := &crowdCall{name: fmt.Sprint("t", len(w.calls)), who: who, can: can, logs: logs}
+	c := &crowdCall{name: fmt.Sprint("t", len(w.calls)), tool: fmt.Sprint("tool", len(w.calls)%3), who: who, can: can, logs: logs}
 	w.calls = append(w.calls, c)
 	w.send(c, who, "")
 }

@@ -22,12 +22,18 @@ var (
 	deaf  = by("carol", "c", `{}`, "")
 )
 
-// called is a call with a number, to client and server. Those that may be asked something go under an id of the bridge's.
-func called(id int, wire, who string) string {
-	return fmt.Sprintf(`
-c {"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t%d",%s}}
-S {"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"t%d"}}`, id, id, who, wire, id)
+// sent is a client's call of a tool with a number, and passed what the server gets of it. Calls that may be asked something
+// go under an id of the bridge's.
+func sent(id, tool int, who string) string {
+	return fmt.Sprintf("\n"+`c {"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t%d",%s}}`, id, tool, who)
 }
+
+func passed(wire string, tool int) string {
+	return fmt.Sprintf("\n"+`S {"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"t%d"}}`, wire, tool)
+}
+
+// called is a call of the tool with its own number.
+func called(id int, wire, who string) string { return sent(id, id, who) + passed(wire, id) }
 
 // asksFor is a question with a number.
 func asksFor(q int) string {
@@ -162,6 +168,26 @@ func TestASharedServerAsksForACallThatWasWithdrawn(t *testing.T) {
 			cancelled(1, two) + "\nt 1s" + asksFor(1) + soon + ended(three, 2) + declined(1, -32603, hasLeft),
 		"and when it must have heard": called(1, two, by("", "a", canBeAsked, "")) + called(2, three, by("", "a", canBeAsked, "")) +
 			cancelled(1, two) + "\nt 2s" + asksFor(1) + soon + put(2, 1),
+	} {
+		t.Run(name, func(t *testing.T) { playCrowd(t, script) })
+	}
+}
+
+// Calls of tools that have asked before wait a moment for each other: then it is clear which of them asks.
+func TestAHeadStart(t *testing.T) {
+	const four, five = `"b~4"`, `"b~5"`
+	known := called(1, two, alice) + asksFor(1) + soon + put(1, 1) + back(2, 1, alice, given(1)) + ended(two, 2) +
+		sent(3, 1, alice) + passed(three, 1) + sent(4, 1, bob)
+	for name, script := range map[string]string{
+		"the first one asks":           known + asksFor(2) + soon + put(3, 2) + passed(four, 1) + asksFor(3) + soon + put(4, 3),
+		"it ends":                      known + ended(three, 3) + passed(four, 1),
+		"it is withdrawn":              known + cancelled(3, three) + passed(four, 1),
+		"it only works":                known + "\nt 1900ms\nt 100ms" + passed(four, 1),
+		"the second one is withdrawn":  known + "\n" + `c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}` + "\nt 2s",
+		"other tools do not wait":      known + called(5, four, bob) + ended(three, 3) + passed(five, 1),
+		"nor who cannot be asked":      known + sent(5, 1, deaf) + passed("5", 1) + ended(three, 3) + ended("5", 5) + passed(four, 1),
+		"a third one waits for both":   known + sent(5, 1, alice) + ended(three, 3) + passed(four, 1) + ended(four, 4) + passed(five, 1),
+		"an answer waits for its turn": known + asksFor(2) + soon + put(3, 2) + passed(four, 1) + back(5, 1, alice, "") + ended(four, 4) + given(2),
 	} {
 		t.Run(name, func(t *testing.T) { playCrowd(t, script) })
 	}

@@ -30,9 +30,10 @@ type modernSide struct {
 	Listens []*listen
 	Asked   map[string]asked // the bridge's own requests, by raw id
 
-	Shared bool      // many clients' requests come this way, see crowd.go
-	Ghosts []ghost   // withdrawn calls that the server may be working on
-	Ruling time.Time // when it is looked whose the questions in Asks are; zero: whenever something has happened
+	Shared bool            // many clients' requests come this way, see crowd.go
+	Known  map[string]bool // what has asked something, by its target
+	Ghosts []ghost         // withdrawn calls that the server may be working on
+	Ruling time.Time       // when it is looked whose the questions in Asks are; zero: whenever something has happened
 }
 
 // task is one request of the client on its way.
@@ -56,6 +57,8 @@ type task struct {
 	Expires  time.Time   // while nobody waits for it
 	Party    party       // whose it is, where that matters
 	Since    time.Time   // when it went to the server
+	Target   string      // what it calls
+	Fresh    time.Time   // when it began, or went on after an answer
 }
 
 // parked reports whether the call waits at the server, and no request of the client for it.
@@ -220,7 +223,7 @@ func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can
 	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"), mcp.MetaPrincipal)
 	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params,
 		Level: severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
-		Party: s.partyOf(meta), Since: s.now}
+		Party: s.partyOf(meta), Since: s.now, Target: s.target(line), Fresh: s.now}
 	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token); t.Private {
 		t.Wire = string(s.private())
 		t.mark()

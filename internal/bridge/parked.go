@@ -61,6 +61,7 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 	t.ID = bytes.Clone(id)
 	t.Token, t.Level = bytes.Clone(member(meta, "progressToken")), severity(member(meta, mcp.MetaLogLevel))
 	t.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
+	t.Fresh = s.now
 	switch {
 	case t.Finished != nil:
 		s.answerOthers(t, answers)
@@ -194,6 +195,9 @@ func (s *modernSide) deadline() time.Time {
 	}
 	for _, q := range s.Asks {
 		at = earlier(at, q.Until)
+	}
+	if s.Shared && len(s.Queue) > 0 {
+		at = earlier(at, s.headStart(s.Queue[0].Target))
 	}
 	return earlier(at, s.Ruling)
 }
