@@ -76,10 +76,17 @@ What one era has and the other has no place for, between a client and a server t
 - **A call that waits for an answer** lives in a legacy server's process. If that dies, the call's outcome is unknown, and says so.
 - **Progress** of such a call is not told while it waits: no request of the client is in flight then.
 - **Log levels** of a legacy server hold for its whole connection: whoever has a call in flight and asked for the level gets them.
-- **Over HTTP** a request of 2026-07-28 carries no identity of its client, so what a shared legacy server asks, or logs, belongs to
-  nobody: elicitation, sampling and log messages are not possible there. A call that needs an answer fails at once.
-- **Log messages over HTTP** in the modern era, translated or not, come while one request alone asks for them: a message names no
-  request, and servers are shared. The Python SDK's client asks with every request, its ` + "`subscriptions/listen`" + ` included.
+- **Over HTTP** clients of 2026-07-28 share a legacy server, whose questions and log messages name neither a call nor a client.
+  A question goes to a client only when no other call can have asked it. While several calls could have, it is held until all but
+  one have ended, for 30 s, and then refused. When as many questions wait as calls, the latest one is refused at once, unless all
+  are of one party: one authenticated principal and one client name.
+- **What a shared legacy server says of a call** that it has answered already, or that was withdrawn more than ten minutes ago and
+  that it never answered, cannot be told from what it says of the only one it works on. Nor can what a tool asks while its client is
+  still answering what it asked before, unless both came within 100 ms.
+- **A shared legacy server** is told that its clients can be asked anything, because one handshake speaks for all. What a client
+  cannot be asked is refused when it is asked, with -32601.
+- **Log messages of a shared legacy server** come while one call alone is in flight there, and asks for them.
+- **Log messages of a modern server over HTTP** come while one request alone asks for them: a message names no request.
 - **Subscriptions of a legacy client with a modern server** hold over a restart, but the client is not told to look again.
 - **A resource that does not exist** is -32602 for a legacy client too, because a modern server tells it no other way.
 `

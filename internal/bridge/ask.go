@@ -12,7 +12,8 @@ import (
 // A legacy server does not say which call its question belongs to; a modern client must be asked within a call. So a
 // question belongs to the one call that runs and can be asked it. While several run it waits until one is left. A server
 // that has asked once gets such calls one after the other from then on, so that this does not happen again; servers that
-// never ask are not slowed down. A question that comes while nothing runs waits for the next call.
+// never ask are not slowed down. A question that comes while nothing runs waits for the next call. All this is so for one
+// client; for many see crowd.go.
 
 // question is a request of the server to the client.
 type question struct {
