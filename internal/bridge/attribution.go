@@ -53,7 +53,7 @@ const (
 type ruling struct {
 	question int
 	verdict  verdict
-	suspect  int // give: to which call
+	suspect  int  // give: to which call
 	certain  bool // no other call can have asked it
 }
 
