@@ -93,6 +93,7 @@ type Options struct {
 
 	Bridge    bridge.Setting // whether eras are translated where one side does not speak the other's (default auto)
 	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process
+	Crowd     bool           // modern clients are many: what a bridge is asked or told must reach none but the right one
 	Pinned    bool           // the client goes no further where its era is not spoken: it has to be bridged
 
 	Replays     []Replay      // tool calls repeated to each new process before it serves

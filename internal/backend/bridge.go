@@ -206,7 +206,7 @@ func (s *seam) ask(line []byte) {
 func (b *Backend) engage(mode bridge.Mode, lines ...[]byte) {
 	b.beginSeam()
 	s := b.seam
-	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: b.opts.BridgeKey})
+	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: b.opts.BridgeKey, Shared: b.opts.Crowd})
 	s.asked, s.decided = false, true
 	s.client = append(lines, s.client...)
 	b.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),
@@ -401,6 +401,20 @@ func (s *seam) deadline() time.Time {
 		return s.b.now
 	}
 	return s.at
+}
+
+// over tells the bridge that the server has answered a request that was withdrawn.
+func (s *seam) over(id []byte) {
+	if s.bridge != nil {
+		s.give(s.bridge.Over(id, s.b.now))
+	}
+}
+
+// reborn tells the bridge that no process is left that has heard of earlier requests.
+func (s *seam) reborn() {
+	if s.bridge != nil {
+		s.give(s.bridge.Reborn(s.b.now))
+	}
 }
 
 func (s *seam) tick() {

@@ -31,6 +31,9 @@ type Options struct {
 	Key []byte
 	// Client tells this client apart from all others who share the key, so that none can use what another was given.
 	Client string
+	// Shared: the lines of a modern client are those of many, who share the server. What it asks and logs reaches nobody
+	// else than whom it is meant for.
+	Shared bool
 }
 
 // Output is what a call of the bridge has led to. The lines are without newline, in the order they are to be sent, and
@@ -75,7 +78,10 @@ func New(opts Options) *Bridge {
 	case LegacyClient:
 		b.side = newLegacySide(&b.core)
 	case ModernClient:
-		b.side = newModernSide(&b.core, sealer{key: opts.Key, client: opts.Client})
+		seal := sealer{key: opts.Key, client: opts.Client}
+		if b.side = newModernSide(&b.core, seal); opts.Shared {
+			b.side = newCrowd(&b.core, seal)
+		}
 	default:
 		panic("bridge: no mode")
 	}
@@ -100,6 +106,24 @@ func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 	b.begin(now)
 	if line = jsonrpc.Trim(line); b.env.Scan(line) == nil {
 		b.side.fromServer(line)
+	}
+	return b.end()
+}
+
+// Over tells that the server has answered a request, by its raw id there, that was withdrawn: it works on it no more.
+func (b *Bridge) Over(id []byte, now time.Time) Output {
+	b.begin(now)
+	if s, modern := b.side.(*modernSide); modern {
+		s.over(id)
+	}
+	return b.end()
+}
+
+// Reborn tells that the processes that have heard of earlier requests are all dead.
+func (b *Bridge) Reborn(now time.Time) Output {
+	b.begin(now)
+	if s, modern := b.side.(*modernSide); modern {
+		s.reborn()
 	}
 	return b.end()
 }

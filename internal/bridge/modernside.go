@@ -31,6 +31,11 @@ type modernSide struct {
 	Number  uint64      // of the call that was parked last
 	Listens []*listen
 	Asked   map[string]asked // the bridge's own requests, by raw id
+
+	Shared bool            // many clients' requests come this way, see crowd.go
+	Known  map[string]bool // what has asked something, by its target
+	Ghosts []ghost         // withdrawn calls that the server may be working on
+	Ruling time.Time       // when it is looked whose the questions in Asks are; zero: whenever something has happened
 }
 
 // task is one request of the client on its way.
@@ -54,6 +59,10 @@ type task struct {
 	Finished []byte      // the server's answer, while nobody waits for it
 	Afresh   bool        // the server has ended it: the next round is a new request to it
 	Expires  time.Time   // while nobody waits for it
+	Party    party       // whose it is, where that matters
+	Since    time.Time   // when it went to the server
+	Target   string      // what it calls
+	Fresh    time.Time   // when it began, or went on after an answer
 }
 
 // parked reports whether the call waits at the server, and no request of the client for it.
@@ -162,6 +171,9 @@ func (s *modernSide) onWire(id []byte) *task {
 // greeted begins the handshake if there was none, or if the client can do more than the server was told and nothing would
 // be lost by a new one. It reports whether the server can be asked now.
 func (s *modernSide) greeted(can abilities, meta []byte) bool {
+	if s.Shared {
+		can &= everyAbility
+	}
 	if s.Phase == ready && can&^s.Can != 0 && len(s.Calls) == 0 && len(s.Queue) == 0 && len(s.Asks) == 0 {
 		s.Phase = virgin
 	}
@@ -212,9 +224,10 @@ func (s *modernSide) welcomed(line []byte) {
 // gets an answer to it, and may use its id again, while the server still works.
 func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can abilities) {
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"))
+	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"), mcp.MetaPrincipal)
 	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
-		Level: severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken"))}
+		Level: severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
+		Party: s.partyOf(meta), Since: s.now, Target: s.target(line), Fresh: s.now}
 	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token); t.Private {
 		t.Wire = string(s.private())
 		t.mark()
@@ -300,7 +313,12 @@ func (s *modernSide) cancelled(line []byte) {
 // drop forgets a call; what the server has asked for it is refused.
 func (s *modernSide) drop(t *task) {
 	delete(s.Calls, t.Wire)
+	begun := !s.unsent(t)
 	s.unsend(t)
+	if s.Shared && begun {
+		s.mourn(t)
+		return
+	}
 	for _, q := range append(t.Asks, t.Next...) {
 		s.decline(q, "the client does not wait for this any more")
 	}
@@ -337,7 +355,7 @@ func (s *modernSide) served(t *task, line []byte) {
 	if t.parked() {
 		if !t.Afresh && t.Finished == nil {
 			t.Finished = bytes.Clone(line)
-			t.Asks, t.Next = nil, nil
+			s.leftOver(t)
 		}
 		return
 	}
@@ -387,6 +405,10 @@ func (s *modernSide) told(line []byte) {
 
 // logged hands a log message on while a request in flight asks for its level. The legacy era has one level for all.
 func (s *modernSide) logged(line []byte) {
+	if s.Shared {
+		s.overheard(line)
+		return
+	}
 	level := severity(s.env.Level.Of(line))
 	for _, t := range s.Calls {
 		if !t.parked() && t.Level >= 0 && level >= t.Level {

@@ -66,6 +66,9 @@ func (l *Link) Era() mcp.Era { return l.scope.era }
 // see which era the server speaks.
 func (l *Link) Needed() bool { return l.needed }
 
+// crowded reports whether requests of many modern clients go to the one process.
+func (l *Link) crowded() bool { return l.scope.era == mcp.Modern && !l.gw.opts.Single }
+
 // Client names the client whose own process this is; "" if many use it.
 func (l *Link) Client() string {
 	if l.scope.owner == nil {
