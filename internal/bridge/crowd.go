@@ -25,8 +25,8 @@ const (
 	headStartFor = 2 * time.Second
 	// knownMost is how much is known to ask.
 	knownMost = 1024
-	// ghostFor is how long a server may work on a call that was withdrawn, and ask for it, without ever answering it: as
-	// many do that were made with the TypeScript SDK.
+	// ghostFor is how long a server may work on a call that was withdrawn, and ask for it, without ever answering it, as
+	// many do that were made with the TypeScript SDK. That long is for what has asked before; anything else gets unclearFor.
 	ghostFor = answerFor
 )
 
@@ -39,6 +39,7 @@ type ghost struct {
 	Wire  string // raw id at the server
 	Party party
 	At    time.Time // when it was withdrawn
+	Until time.Time // when it is taken to have ended
 }
 
 // newCrowd returns the side of many clients.
@@ -93,11 +94,25 @@ func (s *modernSide) seal(p party) sealer {
 func (s *modernSide) mourn(t *task) {
 	s.lookAgain(append(t.Asks, t.Next...))
 	t.Asks, t.Next = nil, nil
-	s.Ghosts = slices.DeleteFunc(s.Ghosts, func(g ghost) bool { return s.due(g.At.Add(ghostFor)) })
+	s.Ghosts = slices.DeleteFunc(s.Ghosts, func(g ghost) bool { return s.due(g.Until.Add(unclearFor)) }) // no question has it
 	if len(s.Ghosts) >= queueMost {
 		s.Ghosts = s.Ghosts[1:]
 	}
-	s.Ghosts = append(s.Ghosts, ghost{Wire: t.Wire, Party: t.Party, At: s.now})
+	stays := unclearFor
+	if s.Known[t.Target] {
+		stays = ghostFor
+	}
+	s.Ghosts = append(s.Ghosts, ghost{Wire: t.Wire, Party: t.Party, At: s.now, Until: s.now.Add(stays)})
+}
+
+// rest lets a ghost go soon: it has asked, and was told that nobody waits for it.
+func (s *modernSide) rest(wire string) {
+	i := slices.IndexFunc(s.Ghosts, func(g ghost) bool { return g.Wire == wire })
+	if i < 0 {
+		return
+	}
+	s.Ghosts = slices.Clone(s.Ghosts)
+	s.Ghosts[i].Until = earlier(s.Ghosts[i].Until, s.now.Add(crossFor))
 }
 
 // lookAgain keeps questions that turn out to be another call's.
@@ -157,7 +172,7 @@ func (s *modernSide) haunting(calls []*task) (out []ghost, doubt bool) {
 	for _, g := range s.Ghosts {
 		own := !slices.ContainsFunc(calls, func(t *task) bool { return !t.Party.alike(g.Party) })
 		switch {
-		case s.due(g.At.Add(ghostFor)):
+		case s.due(g.Until):
 		case own && s.due(g.At.Add(crossFor)):
 			doubt = true
 		default:
@@ -235,6 +250,9 @@ func (s *modernSide) rule() {
 		s.Asks = slices.Delete(slices.Clone(s.Asks), r.question, r.question+1)
 		if r.verdict != give {
 			s.toServer(refused(r.verdict, q.ID))
+			if r.verdict == withdrawn && r.certain {
+				s.rest(wires[r.suspect])
+			}
 			continue
 		}
 		t := s.Calls[wires[r.suspect]]

@@ -202,8 +202,13 @@ func (w *crowd) idle() []string {
 	busy := slices.Collect(maps.Values(w.asks))
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.works)), func(id string) bool {
 		c := w.works[id]
-		return slices.Contains(busy, c) || !c.withdrawn.IsZero() && w.now.Sub(c.withdrawn) >= ghostFor // which is beyond what can be told
+		return slices.Contains(busy, c) || !c.withdrawn.IsZero() && !w.haunts(id)
 	})
+}
+
+// haunts reports whether the bridge still reckons with a call that was withdrawn. What asks later is beyond what can be told.
+func (w *crowd) haunts(id string) bool {
+	return slices.ContainsFunc(w.b.side.(*modernSide).Ghosts, func(g ghost) bool { return g.Wire == id && w.now.Before(g.Until) })
 }
 
 // finish has the server answer a call. The answer to one that was withdrawn is no line for the bridge.

@@ -153,14 +153,19 @@ S {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b~2
 func TestASharedServerAsksForACallThatWasWithdrawn(t *testing.T) {
 	before := called(1, two, alice) + called(2, three, bob)
 	for name, script := range map[string]string{
-		"it was the only one":                    called(1, two, alice) + asksFor(1) + cancelled(1, two) + soon + declined(1, -32603, hasLeft),
-		"the other one ends":                     before + asksFor(1) + soon + cancelled(1, two) + ended(three, 2) + declined(1, -32603, hasLeft),
-		"the server answers it all the same":     before + asksFor(1) + soon + cancelled(1, two) + "\no " + two + put(2, 1),
-		"both were":                              before + asksFor(1) + soon + cancelled(1, two) + cancelled(2, three) + "\no " + two + declined(1, -32603, hasLeft),
-		"another client's is a suspect for long": before + cancelled(1, two) + "\nt 9m59s" + asksFor(1) + soon + ended(three, 2) + declined(1, -32603, hasLeft),
+		"it was the only one":                       called(1, two, alice) + asksFor(1) + cancelled(1, two) + soon + declined(1, -32603, hasLeft),
+		"the other one ends":                        before + asksFor(1) + soon + cancelled(1, two) + ended(three, 2) + declined(1, -32603, hasLeft),
+		"the server answers it all the same":        before + asksFor(1) + soon + cancelled(1, two) + "\no " + two + put(2, 1),
+		"both were":                                 before + asksFor(1) + soon + cancelled(1, two) + cancelled(2, three) + "\no " + two + declined(1, -32603, hasLeft),
+		"another client's is a suspect for a while": before + cancelled(1, two) + "\nt 29s" + asksFor(1) + soon + ended(three, 2) + declined(1, -32603, hasLeft),
 		"also while nothing else runs": before + asksFor(1) + soon + ended(two, 1) + put(2, 1) + called(3, `"b~4"`, alice) +
 			cancelled(3, `"b~4"`) + "\nt 3s" + asksFor(2) + soon + declined(2, -32603, hasLeft),
-		"but not for ever":       before + cancelled(1, two) + "\nt 10m" + asksFor(1) + soon + put(2, 1),
+		"one of a tool that has asked before, for long": called(1, two, alice) + asksFor(1) + soon + put(1, 1) + back(2, 1, alice, given(1)) +
+			ended(two, 2) + sent(3, 1, alice) + passed(three, 1) + cancelled(3, three) + called(4, `"b~4"`, bob) + "\nt 9m59s" + asksFor(2) + soon +
+			ended(`"b~4"`, 4) + declined(2, -32603, hasLeft),
+		"one that has asked and heard of it, for a moment": before + asksFor(1) + soon + cancelled(1, two) + ended(three, 2) +
+			declined(1, -32603, hasLeft) + called(4, `"b~4"`, bob) + "\nt 2s" + asksFor(2) + soon + put(4, 2),
+		"but not for ever":       before + cancelled(1, two) + "\nt 30s" + asksFor(1) + soon + put(2, 1),
 		"nor in another process": before + cancelled(1, two) + "\nr" + asksFor(1) + soon + put(2, 1),
 		"the client's own is one while it may not have heard": called(1, two, alice) + called(2, three, alice) + cancelled(1, two) +
 			"\nt 1s" + asksFor(1) + soon + put(2, 1), // authenticated: it may as well be asked there
