@@ -148,6 +148,7 @@ type Backend struct {
 	stopped      bool       // Finish was called
 	code         int        // to finish with
 	lastOut      lastExit
+	turns        int           // how often the server has changed its era since a process of it has served
 	estranged    mcp.Era       // all that the server speaks now, where its client does not and nothing is translated
 	misfortune   reloadFailure // of the last planned restart that came to nothing
 	readyAt      time.Time     // wall clock of the last time a process became the serving one

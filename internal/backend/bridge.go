@@ -321,7 +321,7 @@ func (b *Backend) initializeRefused(c *call, line []byte) bool {
 		known.Era, known.Probe, known.NoInitialize = mcp.Modern, "", true
 		b.learn(known)
 		b.seam.give(b.seam.bridge.FromServer(line, b.now))
-		b.seam.bridge, b.seam.inner = nil, nil
+		b.seam.bridge, b.seam.inner, b.seam.past, b.seam.acked = nil, nil, nil, nil
 	} else {
 		b.engage(bridge.LegacyClient, b.saidSoFar(hasty)...)
 	}

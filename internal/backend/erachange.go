@@ -18,6 +18,10 @@ import (
 // own: from then on it is bridged, or, if it was, not any more. A process that was greeted in an era it does not speak
 // must not be used (it may have settled on that era), so the next one is the one that is spoken to.
 
+// turnsMost is how often a server may change its era before one of its processes has served. One that refuses the words of
+// both eras is broken, and is treated as such.
+const turnsMost = 2
+
 // modernOnly reports whether the raw error of a refused initialize says that the server speaks the modern era only.
 func modernOnly(raw []byte) bool {
 	switch code := jsonrpc.Find(raw, "code").Of(raw); string(code) {
@@ -57,8 +61,13 @@ func (b *Backend) otherEra(p *process, speaks mcp.Era) bool {
 		b.spareFailed(p, reason+", and nothing is translated (--bridge off)")
 		return true
 	}
-	b.opts.Known.Lists = nil // and whatever else it has shown: it is another version of the program
+	if p.role == serving {
+		if b.turns++; b.turns > turnsMost {
+			return false
+		}
+	}
 	known := b.opts.Known
+	b.opts.Known.Lists = nil // and whatever else it has shown: it is another version of the program
 	known.Asked, known.Initialize = "", nil
 	if speaks == mcp.Modern {
 		known.Discover = nil

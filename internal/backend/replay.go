@@ -160,7 +160,7 @@ func (b *Backend) cameUp(p *process) {
 // becomeReady lets a process serve that has come up.
 func (b *Backend) becomeReady(p *process) {
 	replayed := !p.accepting
-	p.accepting, b.estranged = true, mcp.Virgin
+	p.accepting, b.estranged, b.turns = true, mcp.Virgin, 0
 	b.readyAt = b.now
 	p.startup = b.now.Sub(p.started)
 	b.tellReady(p)
