@@ -313,18 +313,13 @@ func (b *Backend) initializeRefused(c *call, line []byte) bool {
 	if !modernOnly(b.env.Error.Of(line)) {
 		return false
 	}
+	if b.translating(bridge.ModernClient) {
+		return b.otherEra(b.process, mcp.Modern)
+	}
 	b.endFirstStart()
 	hasty := b.session.Initialized
 	b.session.Reset()
-	if b.translating(bridge.ModernClient) {
-		known := b.opts.Known
-		known.Era, known.Probe, known.NoInitialize = mcp.Modern, "", true
-		b.learn(known)
-		b.seam.give(b.seam.bridge.FromServer(line, b.now))
-		b.seam.bridge, b.seam.inner, b.seam.past, b.seam.acked = nil, nil, nil, nil
-	} else {
-		b.engage(bridge.LegacyClient, b.saidSoFar(hasty)...)
-	}
+	b.engage(bridge.LegacyClient, b.saidSoFar(hasty)...)
 	if b.calls.find(c.id.raw) == c {
 		b.finish(c)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/bridge"
@@ -18,8 +19,8 @@ import (
 // own: from then on it is bridged, or, if it was, not any more. A process that was greeted in an era it does not speak
 // must not be used (it may have settled on that era), so the next one is the one that is spoken to.
 
-// turnsMost is how often a server may change its era before one of its processes has served. One that refuses the words of
-// both eras is broken, and is treated as such.
+// turnsMost is how often a server may change its era, one process after the other, before one of them has served. One that
+// refuses the words of both eras is broken, and has failed to start.
 const turnsMost = 2
 
 // modernOnly reports whether the raw error of a refused initialize says that the server speaks the modern era only.
@@ -63,7 +64,9 @@ func (b *Backend) otherEra(p *process, speaks mcp.Era) bool {
 	}
 	if p.role == serving {
 		if b.turns++; b.turns > turnsMost {
-			return false
+			b.turns, p.draining = 0, true
+			b.handshakeRefused(p)
+			return true
 		}
 	}
 	known := b.opts.Known
@@ -132,13 +135,20 @@ func (b *Backend) engageAnew(mode bridge.Mode) {
 		s.retell()
 		return
 	}
-	s.acked = map[string]*session.Listen{}
+	s.awaitAcks()
 	for _, l := range past.Listens() {
 		if l.Acked != nil {
 			s.acked[string(l.ID)] = l
 		}
 	}
 	s.streamsMoved()
+}
+
+// awaitAcks makes room for what is known of streams that are opened again. From a move that is not over there may be some.
+func (s *seam) awaitAcks() {
+	if s.acked == nil {
+		s.acked = map[string]*session.Listen{}
+	}
 }
 
 // streamsMoved ends the move of a client once each of its streams is open again, or has ended; a legacy client has none, and
@@ -176,7 +186,7 @@ func (b *Backend) disengage() {
 	told, ok := s.bridge.Told()
 	mode, past, inner := s.bridge.Mode(), s.past, b.session
 	said := s.untranslated()
-	s.acked = map[string]*session.Listen{}
+	s.awaitAcks()
 	for _, one := range s.bridge.Streams() {
 		said = append(said, one.Line)
 		if one.Granted != nil {
@@ -184,11 +194,14 @@ func (b *Backend) disengage() {
 		}
 	}
 	s.give(s.bridge.Close("the server was replaced by one of another era of the protocol; nobody knows whether the request took effect", b.now))
+	s.client = slices.DeleteFunc(append(said, s.client...), s.retold)
 	s.bridge, s.decided, s.inner, s.at, s.past, s.echo = nil, true, nil, time.Time{}, &inner, nil
-	s.client = append(said, s.client...)
 	b.session.Reset()
 	switch {
-	case mode != bridge.LegacyClient:
+	case mode == bridge.ModernClient && ok: // the next process is asked whether it speaks that era
+		b.session.Era = mcp.Modern
+		b.session.KeepMeta(told.Meta)
+	case mode == bridge.ModernClient:
 	case past != nil:
 		b.session = *past
 	case ok:
@@ -252,6 +265,12 @@ func (s *seam) retell() {
 		lines = append(lines, jsonrpc.AppendRequest(nil, id(about), wish.Method.String(), wish.Params))
 	}
 	s.client = append(lines, s.client...)
+}
+
+// retold reports whether a line of the client is one that was said on its behalf.
+func (s *seam) retold(line []byte) bool {
+	_, mine := s.echo[string(jsonrpc.Find(line, "id").Of(line))]
+	return mine
 }
 
 // echoHello marks the answer to a retold initialize; the raw URI of a resource is never that.

@@ -19,6 +19,7 @@ type modernSide struct {
 	Can     abilities // the server was told of
 	Result  []byte    // raw InitializeResult
 	Version string    // settled on with the server
+	Meta    []byte    // raw, of the client's first request
 	Level   int       // that the server was told, -1 for none
 
 	Leveling leveling
@@ -176,6 +177,9 @@ func (s *modernSide) greeted(can abilities, meta []byte) bool {
 	}
 	if s.Phase == ready && can&^s.Can != 0 && len(s.Calls) == 0 && len(s.Queue) == 0 && len(s.Asks) == 0 {
 		s.Phase = virgin
+	}
+	if s.Meta == nil {
+		s.Meta = jsonrpc.Delete(nil, meta, "progressToken")
 	}
 	if s.Phase == virgin {
 		s.Phase = greeting

@@ -7,9 +7,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/mcp"
 )
 
-// Told is what a client of the legacy era and its bridge have told each other: whoever takes the bridge's place goes on
-// from there.
+// Told is what a client and its bridge have told each other that lasts: whoever takes the bridge's place goes on from there.
 type Told struct {
+	Meta []byte // raw _meta of a modern client's first request; the rest is of legacy clients
+
 	Params      []byte // raw, of the client's initialize
 	Result      []byte // raw, that it was given
 	Version     string // both settled on
@@ -18,9 +19,11 @@ type Told struct {
 	URIs        []string
 }
 
-// Told returns what the client was told; ok is false before its handshake is over, and for a modern client, which is told
-// nothing that lasts.
+// Told returns what both have said; ok is false before a legacy client's handshake is over, or a modern one's first request.
 func (b *Bridge) Told() (told Told, ok bool) {
+	if s, modern := b.side.(*modernSide); modern {
+		return Told{Meta: s.Meta}, s.Meta != nil
+	}
 	s, legacy := b.side.(*legacySide)
 	if !legacy || s.Phase != ready {
 		return Told{}, false
