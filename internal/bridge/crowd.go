@@ -278,6 +278,23 @@ func (s *modernSide) rule() {
 			s.park(t)
 		}
 	}
+	s.hurry()
+}
+
+// hurry shortens the wait of questions that only the answer to a withdrawn call can clear: it comes at once or never.
+func (s *modernSide) hurry() {
+	questions, suspects, _ := s.docket()
+	for i, q := range questions {
+		living := 0
+		for _, one := range q.suspects {
+			if !suspects[one].gone {
+				living++
+			}
+		}
+		if living < 2 {
+			s.Asks[i].Until = earlier(s.Asks[i].Until, s.now.Add(crossFor))
+		}
+	}
 }
 
 // clear takes a call that has asked q out of the suspects of those questions that did not come together with it.

@@ -156,6 +156,7 @@ func TestASharedServerAsksForACallThatWasWithdrawn(t *testing.T) {
 		"it was the only one":                       called(1, two, alice) + asksFor(1) + cancelled(1, two) + soon + declined(1, -32603, hasLeft),
 		"the other one ends":                        before + asksFor(1) + soon + cancelled(1, two) + ended(three, 2) + declined(1, -32603, hasLeft),
 		"the server answers it all the same":        before + asksFor(1) + soon + cancelled(1, two) + "\no " + two + put(2, 1),
+		"it is not answered":                        before + asksFor(1) + soon + cancelled(1, two) + "\nt 2s" + declined(1, -32601, tooLong),
 		"both were":                                 before + asksFor(1) + soon + cancelled(1, two) + cancelled(2, three) + "\no " + two + declined(1, -32603, hasLeft),
 		"another client's is a suspect for a while": before + cancelled(1, two) + "\nt 29s" + asksFor(1) + soon + ended(three, 2) + declined(1, -32603, hasLeft),
 		"also while nothing else runs": before + asksFor(1) + soon + ended(two, 1) + put(2, 1) + called(3, `"b~4"`, alice) +
