@@ -78,8 +78,8 @@ What one era has and the other has no place for, between a client and a server t
 - **Log levels** of a legacy server hold for its whole connection: whoever has a call in flight and asked for the level gets them.
 - **Over HTTP** clients of 2026-07-28 share a legacy server, whose questions and log messages name neither a call nor a client.
   A question goes to a client only when no other call can have asked it. While several calls could have, it is held until all but
-  one have ended, for 30 s, and then refused. When as many questions wait as calls, the latest one is refused at once, unless all
-  are of one party: one authenticated principal and one client name.
+  one have ended, for 30 s, and then refused; for 2 s if the others are calls that were withdrawn. When as many questions wait as
+  calls, the latest one is refused at once, unless all are of one party: one authenticated principal and one client name.
 - **What a shared legacy server says of a call** that it has answered already cannot be told from what it says of the only one it works
   on. Nor can what it says of one that was withdrawn, if it goes on with that all the same and answers neither: for 30 s it is reckoned with,
   for 10 min if its tool has asked before. Nor can what a tool asks while its client is still answering what it asked before,
