@@ -82,7 +82,7 @@ What one era has and the other has no place for, between a client and a server t
   calls, the latest one is refused at once, unless all are of one party: one authenticated principal and one client name.
 - **What a shared legacy server says of a call** that it has answered already cannot be told from what it says of the only one it works
   on. Nor can what it says of one that was withdrawn, if it goes on with that all the same and answers neither: for 30 s it is reckoned with,
-  for 10 min if its tool has asked before. Nor can what a tool asks while its client is still answering what it asked before,
+  for 10 min if its tool has asked before, and for 2 s if all other calls there are by the same client name and principal. Nor can what a tool asks while its client is still answering what it asked before,
   unless both came within 100 ms.
 - **A shared legacy server** is told that its clients can be asked anything, because one handshake speaks for all. What a client
   cannot be asked is refused when it is asked, with -32601.

@@ -199,6 +199,36 @@ func TestAHeadStart(t *testing.T) {
 	}
 }
 
+// Whoever withdraws very many calls does not make the bridge forget that of another client.
+func TestVeryManyAreWithdrawn(t *testing.T) {
+	b := New(Options{Mode: ModernClient, Key: make([]byte, 32), Shared: true})
+	call := func(id int, who string) Output {
+		return b.FromClient(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t",%s}}`, id, who), start)
+	}
+	withdraw := func(id int) {
+		b.FromClient(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id), start)
+	}
+	call(1, alice)
+	b.FromServer([]byte(`{"jsonrpc":"2.0","id":"b~1","result":`+initialized+`}`), start)
+	withdraw(1)
+	for id := range 2 * queueMost {
+		call(id+2, bob)
+		withdraw(id + 2)
+	}
+	call(9999, bob)
+	b.FromServer([]byte(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"for alice"}}`), start)
+	out := b.Tick(start.Add(gatherFor))
+	if len(out.ToClient) > 0 {
+		t.Errorf("bob was asked: %s", out.ToClient)
+	}
+	if out = b.Tick(start.Add(unclearFor)); len(out.ToServer) != 1 || len(out.ToClient) > 0 {
+		t.Errorf("the server was told %q, clients %q", out.ToServer, out.ToClient)
+	}
+	if n := len(b.side.(*modernSide).Ghosts); n > queueMost {
+		t.Errorf("%d withdrawn calls are remembered", n)
+	}
+}
+
 // What a shared server logs is handed on if only one call can have led to it.
 func TestASharedServerLogs(t *testing.T) {
 	loud := by("alice", "a", `{}`, `,"io.modelcontextprotocol/logLevel":"info"`)
