@@ -79,11 +79,12 @@ What one era has and the other has no place for, between a client and a server t
 - **Log levels** of a legacy server hold for its whole connection: whoever has a call in flight and asked for the level gets them.
 - **Over HTTP** clients of 2026-07-28 share a legacy server, whose questions and log messages name neither a call nor a client.
   A question goes to a client only when no other call can have asked it. While several calls could have, it is held until all but
-  one have ended, for 30 s, and then refused. When as many questions wait as calls, the latest one is refused at once, unless all
-  are of one party: one authenticated principal and one client name.
-- **What a shared legacy server says of a call** that it has answered already, or that was withdrawn more than ten minutes ago and
-  that it never answered, cannot be told from what it says of the only one it works on. Nor can what a tool asks while its client is
-  still answering what it asked before, unless both came within 100 ms.
+  one have ended, for 30 s, and then refused; for 2 s if the others are calls that were withdrawn. When as many questions wait as
+  calls, the latest one is refused at once, unless all are of one party: one authenticated principal and one client name.
+- **What a shared legacy server says of a call** that it has answered already cannot be told from what it says of the only one it works
+  on. Nor can what it says of one that was withdrawn, if it goes on with that all the same and answers neither: for 30 s it is reckoned with,
+  for 10 min if its tool has asked before, and for 2 s if all other calls there are by the same client name and principal. Nor can what a tool asks while its client is still answering what it asked before,
+  unless both came within 100 ms.
 - **A shared legacy server** is told that its clients can be asked anything, because one handshake speaks for all. What a client
   cannot be asked is refused when it is asked, with -32601.
 - **Log messages of a shared legacy server** come while one call alone is in flight there, and asks for them.

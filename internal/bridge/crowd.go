@@ -11,8 +11,9 @@ import (
 
 // What is different where many clients share a legacy server: nothing that it asks or logs may reach another client than
 // the one it is meant for (attribution.go says how that is told). Calls do not take turns, because one client's long call
-// is no other client's business; but those of tools that have asked before give each other a moment. The server is told in its handshake that it may ask anything, so that it is not started
-// anew for the first client that can be asked; what the client of a call cannot be asked is refused.
+// is no other client's business; but those of tools that have asked before give each other a moment. The server is told in
+// its handshake that it may ask anything, so that it is not started anew for the first client that can be asked; what the
+// client of a call cannot be asked is refused.
 
 const (
 	// gatherFor is how long questions are collected before it is looked whose they are: a server may ask several things
@@ -30,8 +31,8 @@ const (
 	ghostFor = answerFor
 )
 
-// everyAbility is what a shared server is told that its clients can be asked for. What it adds to a conversation is not
-// for a crowd (canSampleContext).
+// everyAbility is what a shared server is told that its clients can be asked for; not canSampleContext, by which it would
+// ask for what other servers have said.
 const everyAbility = canRoots | canSample | canSampleTools | canForm | canURL
 
 // ghost is a call that was withdrawn, and that the server has not answered.
@@ -84,7 +85,7 @@ func (s *modernSide) partyOf(meta []byte) party {
 func (s *modernSide) seal(p party) sealer {
 	out := s.sealer
 	if s.Shared {
-		out.client += p.Principal + "\n" + p.Info
+		out.client += string(jsonrpc.AppendQuoted(nil, p.Principal)) + p.Info
 	}
 	return out
 }
@@ -96,13 +97,23 @@ func (s *modernSide) mourn(t *task) {
 	t.Asks, t.Next = nil, nil
 	s.Ghosts = slices.DeleteFunc(s.Ghosts, func(g ghost) bool { return s.due(g.Until.Add(unclearFor)) }) // no question has it
 	if len(s.Ghosts) >= queueMost {
-		s.Ghosts = s.Ghosts[1:]
+		s.crowdOfGhosts()
 	}
 	stays := unclearFor
 	if s.Known[t.Target] {
 		stays = ghostFor
 	}
 	s.Ghosts = append(s.Ghosts, ghost{Wire: t.Wire, Party: t.Party, At: s.now, Until: s.now.Add(stays)})
+}
+
+// crowdOfGhosts makes one of all ghosts, which are too many to be told apart, and so no answer clears it: forgetting the
+// oldest would let whoever withdraws enough calls hear of another one's.
+func (s *modernSide) crowdOfGhosts() {
+	for _, q := range s.Asks {
+		s.toServer(refused(undecided, q.ID))
+	}
+	s.Asks = nil
+	s.Ghosts = []ghost{{At: s.now, Until: s.now.Add(ghostFor)}}
 }
 
 // rest lets a ghost go soon: it has asked, and was told that nobody waits for it.
@@ -276,6 +287,23 @@ func (s *modernSide) rule() {
 	for _, t := range given {
 		if !t.parked() {
 			s.park(t)
+		}
+	}
+	s.hurry()
+}
+
+// hurry shortens the wait of questions that only the answer to a withdrawn call can clear: it comes at once or never.
+func (s *modernSide) hurry() {
+	questions, suspects, _ := s.docket()
+	for i, q := range questions {
+		living := 0
+		for _, one := range q.suspects {
+			if !suspects[one].gone {
+				living++
+			}
+		}
+		if living < 2 {
+			s.Asks[i].Until = earlier(s.Asks[i].Until, s.now.Add(crossFor))
 		}
 	}
 }

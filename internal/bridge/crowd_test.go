@@ -156,6 +156,7 @@ func TestASharedServerAsksForACallThatWasWithdrawn(t *testing.T) {
 		"it was the only one":                       called(1, two, alice) + asksFor(1) + cancelled(1, two) + soon + declined(1, -32603, hasLeft),
 		"the other one ends":                        before + asksFor(1) + soon + cancelled(1, two) + ended(three, 2) + declined(1, -32603, hasLeft),
 		"the server answers it all the same":        before + asksFor(1) + soon + cancelled(1, two) + "\no " + two + put(2, 1),
+		"it is not answered":                        before + asksFor(1) + soon + cancelled(1, two) + "\nt 2s" + declined(1, -32601, tooLong),
 		"both were":                                 before + asksFor(1) + soon + cancelled(1, two) + cancelled(2, three) + "\no " + two + declined(1, -32603, hasLeft),
 		"another client's is a suspect for a while": before + cancelled(1, two) + "\nt 29s" + asksFor(1) + soon + ended(three, 2) + declined(1, -32603, hasLeft),
 		"also while nothing else runs": before + asksFor(1) + soon + ended(two, 1) + put(2, 1) + called(3, `"b~4"`, alice) +
@@ -195,6 +196,36 @@ func TestAHeadStart(t *testing.T) {
 		"an answer waits for its turn": known + asksFor(2) + soon + put(3, 2) + passed(four, 1) + back(5, 1, alice, "") + ended(four, 4) + given(2),
 	} {
 		t.Run(name, func(t *testing.T) { playCrowd(t, script) })
+	}
+}
+
+// Whoever withdraws very many calls does not make the bridge forget that of another client.
+func TestVeryManyAreWithdrawn(t *testing.T) {
+	b := New(Options{Mode: ModernClient, Key: make([]byte, 32), Shared: true})
+	call := func(id int, who string) Output {
+		return b.FromClient(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t",%s}}`, id, who), start)
+	}
+	withdraw := func(id int) {
+		b.FromClient(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id), start)
+	}
+	call(1, alice)
+	b.FromServer([]byte(`{"jsonrpc":"2.0","id":"b~1","result":`+initialized+`}`), start)
+	withdraw(1)
+	for id := range 2 * queueMost {
+		call(id+2, bob)
+		withdraw(id + 2)
+	}
+	call(9999, bob)
+	b.FromServer([]byte(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"for alice"}}`), start)
+	out := b.Tick(start.Add(gatherFor))
+	if len(out.ToClient) > 0 {
+		t.Errorf("bob was asked: %s", out.ToClient)
+	}
+	if out = b.Tick(start.Add(unclearFor)); len(out.ToServer) != 1 || len(out.ToClient) > 0 {
+		t.Errorf("the server was told %q, clients %q", out.ToServer, out.ToClient)
+	}
+	if n := len(b.side.(*modernSide).Ghosts); n > queueMost {
+		t.Errorf("%d withdrawn calls are remembered", n)
 	}
 }
 
