@@ -17,31 +17,16 @@ type bridgedRevision struct {
 	beyond   map[string]string // scenarios that no bridge can pass, and what the protocol says about it
 }
 
-const (
-	unattributed = "a request of 2026-07-28 over HTTP carries no identity of its client, so what a shared legacy server asks belongs to nobody"
-	refusedProbe = "`server/discover` is refused where all servers are legacy: a client of both eras then falls back to the one in which " +
-		"it can be asked something"
-)
-
 func (r bridgedRevision) name() string { return r.revision + "×" + r.era }
 
 var bridgedRevisions = []bridgedRevision{
-	{revision: "2025-11-25", era: "modern", required: 30, beyond: map[string]string{
-		"elicitation-sep1034-defaults": "the published JSON Schema of 2025-11-25 has whole numbers only as defaults of a number field, so 95.5 is left out",
-	}},
+	{revision: "2025-11-25", era: "modern", required: 30},
 	{revision: "2026-07-28", era: "legacy", required: 37, beyond: map[string]string{
-		"server-stateless":                              refusedProbe,
-		"dns-rebinding-protection":                      refusedProbe + "; the suite's one request that must be served is that one",
-		"input-required-result-basic-elicitation":       unattributed,
-		"input-required-result-basic-sampling":          unattributed,
-		"input-required-result-basic-list-roots":        unattributed,
-		"input-required-result-request-state":           unattributed,
-		"input-required-result-multiple-input-requests": unattributed,
-		"input-required-result-multi-round":             unattributed,
-		"input-required-result-non-tool-request":        unattributed,
-		"input-required-result-result-type":             unattributed,
-		"input-required-result-tampered-state":          unattributed,
-		"input-required-result-capability-check":        unattributed,
+		"server-stateless": "what clients can be asked is said once for a connection of the legacy era, so a server that many share hears of " +
+			"all that any of them may declare, and cannot refuse a request (-32021) whose own client has declared less",
+		"input-required-result-basic-elicitation": "a question of the legacy era has no name, and the suite wants the one that the server " +
+			"gives it in the modern era (`user_name`)",
+		"input-required-result-multi-round": "the Go SDK's server asks a legacy client in one round only and answers the second one, unasked, as a result",
 	}},
 }
 

@@ -61,48 +61,6 @@ func trialNames() []string {
 	return names
 }
 
-// unheard says that a server cannot ask its client, nor tell it of its log. A legacy server's questions and log messages
-// name neither a call nor a client, and over HTTP the requests of 2026-07-28 belong to no session: outlive cannot know
-// who is meant, so it takes care that such a server does not try.
-func (c cell) unheard(era string) bool {
-	return c.lane == "http" && era == "modern" && c.server.era == "legacy"
-}
-
-// crowded says that more than one request asks for log messages at a time. A message names no request, and servers of
-// 2026-07-28 are shared over HTTP, so the gateway hands it on only while one request alone asks for it. The Python
-// SDK's client asks with every request, its subscriptions/listen included, which never ends.
-func (c cell) crowded(era string) bool {
-	return c.lane == "http" && era == "modern" && strings.HasPrefix(c.client.key, "py-")
-}
-
-// unheardTrials are the trials, before and after kills, that cannot be passed then.
-var unheardTrials = []string{"log messages", "elicitation", "sampling", "killed while the user is asked"}
-
-// impossible says that a trial cannot be passed by this pair; see Limits in the document.
-func (c cell) impossible(era, trial string) bool {
-	if c.crowded(era) && strings.HasPrefix(trial, "log messages") {
-		return true
-	}
-	return c.unheard(era) && slices.ContainsFunc(unheardTrials, func(begin string) bool { return strings.HasPrefix(trial, begin) })
-}
-
-// refused: what is not possible ends at once and says so.
-func (v vocabulary) refused(t *testing.T, s *session) {
-	if !v.unheard(s.hello.Era) {
-		return // nothing is refused: log messages just do not come
-	}
-	for tool, args := range map[string]map[string]any{v.elicit: {"question": "q"}, v.sample: {"text": "q", "prompt": "q"}} {
-		from := s.mark()
-		_, ch := s.begin(step{"op": "call", "tool": tool, "args": args})
-		if r := s.await(t, tool, ch); r.Error == nil && !r.tool().IsError {
-			t.Errorf("%s is said to be impossible and has passed: %s", tool, r)
-		}
-		if slices.ContainsFunc(s.seen(from), func(e event) bool { return e.Event == "asked" }) {
-			t.Errorf("%s: the client was asked, which is said to be impossible", tool)
-		}
-	}
-}
-
 // vocabulary is how the tools of a cell's server are called.
 type vocabulary struct {
 	cell
@@ -134,10 +92,7 @@ func vocabularyOf(c cell) vocabulary {
 // list: tools, resources and prompts, and one resource read. Some servers add tools after the handshake.
 func (v vocabulary) list(t *testing.T, s *session) {
 	var names []string
-	want := []string{v.echo, v.slow}
-	if !v.unheard(s.hello.Era) {
-		want = append(want, v.elicit, v.sample) // the reference server has these for clients that can be asked
-	}
+	want := []string{v.echo, v.slow, v.elicit, v.sample} // the reference server has the last two for clients that can be asked
 	if !eventually(func() bool {
 		names = s.toolNames(t)
 		return !slices.ContainsFunc(want, func(name string) bool { return !slices.Contains(names, name) })
@@ -193,7 +148,7 @@ func (v vocabulary) progresses(t *testing.T, s *session) {
 	told := slices.Equal(r.Progress, []float64{1, 2, 3, 4})
 	if v.everything {
 		// It asks for the roots by itself some time after its start. In the modern era that question interrupts a call, and
-		// nobody can be told of progress then. And some clients handle the answer before the last progress.
+		// of the progress meanwhile only the last can be told. And some clients handle the answer before the last progress.
 		told = len(r.Progress) >= 2 && rises(r.Progress)
 	}
 	if r.tool().IsError || !told {
@@ -286,10 +241,11 @@ func (v vocabulary) told(t *testing.T, s *session) {
 		}
 		s.do(t, order)
 	}
-	// A server that works on several requests at once may run the call before it has taken in the level.
-	from, again := s.mark(), 500*time.Millisecond
-	if v.everything {
-		again = patience
+	// Just after a call was cancelled, what a shared server logs may be that one's, and is not handed on. The reference server
+	// logs when it is switched on, so every other call. Everywhere else one call is enough: it begins when the level is in force.
+	from, again := s.mark(), patience
+	if v.lane == "http" && s.modern() {
+		again = 500 * time.Millisecond
 	}
 	heard := func() bool { return slices.ContainsFunc(s.seen(from), notification("notifications/message", part)) }
 	if !eventually(func() bool { call(); return within(again, heard) }) {
@@ -341,7 +297,7 @@ func (v vocabulary) killedBetween(t *testing.T, s *session) {
 	if now := v.pid(t, s); now == old {
 		t.Errorf("the dead server %d has answered", old)
 	}
-	if !s.modern() && v.server.era != "modern" {
+	if !s.modern() {
 		// What changed meanwhile the client cannot know, so it is told to look again.
 		s.awaitEvent(t, from, "update after the restart", notification("notifications/resources/updated", v.uri))
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,19 +16,22 @@ func TestGatewayIsolation(t *testing.T) {
 		name   string
 		pair   [2]string
 		keys   []string
-		shared bool // one process serves both
+		shared bool   // one process serves both
+		server string // py, unless it says otherwise
 	}{
 		{name: "legacy", pair: [2]string{"ts1", "py-legacy"}},
 		{name: "legacy, same ids", pair: [2]string{"go-legacy", "go-legacy"}},
 		{name: "legacy, one process", pair: [2]string{"ts1", "ts1"}, keys: []string{"shared: true"}, shared: true},
 		{name: "modern", pair: [2]string{"ts2-modern", "py-modern"}, shared: true},
 		{name: "modern, same ids", pair: [2]string{"ts2-modern", "ts2-modern"}, shared: true},
+		{name: "modern, translated", pair: [2]string{"ts2-modern", "py-modern"}, shared: true, server: "ts"},
+		{name: "modern, translated, same ids", pair: [2]string{"ts2-modern", "ts2-modern"}, shared: true, server: "go-legacy"},
 		{name: "both eras", pair: [2]string{"ts1", "ts2-modern"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)
-			srv := backend{name: "py", server: servers()["py"], keys: c.keys}
+			srv := backend{name: "server", server: servers()[cmp.Or(c.server, "py")], keys: c.keys}
 			g := w.listen(t, w.gatewayConfig(t, []string{"names: never"}, srv))
 			p := couple{shared: c.shared, asks: len(c.keys) == 0}
 			for i, name := range c.pair {

@@ -93,6 +93,7 @@ type Options struct {
 
 	Bridge    bridge.Setting // whether eras are translated where one side does not speak the other's (default auto)
 	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process
+	Crowd     bool           // modern clients are many: what a bridge is asked or told must reach none but the right one
 	Pinned    bool           // the client goes no further where its era is not spoken: it has to be bridged
 
 	Replays     []Replay      // tool calls repeated to each new process before it serves
@@ -147,6 +148,8 @@ type Backend struct {
 	stopped      bool       // Finish was called
 	code         int        // to finish with
 	lastOut      lastExit
+	turns        int           // how often the server has changed its era since a process of it has served
+	estranged    mcp.Era       // all that the server speaks now, where its client does not and nothing is translated
 	misfortune   reloadFailure // of the last planned restart that came to nothing
 	readyAt      time.Time     // wall clock of the last time a process became the serving one
 	begun        time.Time     // when the running restart was initiated; zero if none runs

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"log/slog"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/session"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
@@ -33,6 +33,11 @@ type seam struct {
 	inner  [][]byte // lines for the rest of the backend, from a client of the server's era
 	bare   bool     // what is said to the client just now is no part of the bridged conversation
 	at     time.Time
+
+	// While a conversation is moved to a server of the other era:
+	past  *session.Session           // as it was with the server before
+	echo  map[string]string          // what the bridge is told on the client's behalf, by raw id: nobody waits for its answer
+	acked map[string]*session.Listen // streams of a modern client that are opened again, by raw id
 }
 
 // eraQuestion is the raw id of the backend's own server/discover; the bridge behind it begins with number 1.
@@ -50,9 +55,7 @@ func (b *Backend) beginSeam() {
 }
 
 // translating reports whether a bridge of this mode is in use.
-func (b *Backend) translating(mode bridge.Mode) bool {
-	return b.seam != nil && b.seam.bridge != nil && b.seam.bridge.Mode() == mode
-}
+func (b *Backend) translating(mode bridge.Mode) bool { return b.bridging() == mode }
 
 // unsaid reports whether the client has said something that has not come to the rest of the backend yet.
 func (b *Backend) unsaid() bool {
@@ -72,7 +75,7 @@ func (b *Backend) settle() {
 			line := s.client[0]
 			s.client = s.client[1:]
 			s.take(line)
-		case s.decided && s.bridge == nil && !s.asked:
+		case s.decided && s.bridge == nil && !s.asked && !s.changing():
 			b.world, b.seam = s.World, nil
 		default:
 			b.closeInputWhenFlushed()
@@ -114,6 +117,9 @@ func (s *seam) needsNoEra(line []byte) bool {
 // take looks at a line of the client. What is no message is refused as ever, and the refusal is not translated.
 func (s *seam) take(line []byte) {
 	err := s.env.Scan(line)
+	if err == nil && s.changing() && s.env.Kind == jsonrpc.Notification && s.env.RequestID.Present() {
+		s.streamEnded(string(s.env.RequestID.Of(line)))
+	}
 	switch {
 	case err != nil || s.env.Kind != jsonrpc.Batch && (!s.env.Version2 || s.env.BadUTF8):
 		s.bare = true
@@ -124,8 +130,11 @@ func (s *seam) take(line []byte) {
 	case s.leaves(line):
 		s.leave()
 		s.b.clientMessage(line, nil)
+	case s.untold():
+		s.client = append([][]byte{line}, s.client...)
+		s.retell()
 	default:
-		s.give(s.bridge.FromClient(line, s.b.now))
+		s.give(s.bridge.FromClient(s.withoutOldState(line), s.b.now))
 	}
 }
 
@@ -197,11 +206,28 @@ func (s *seam) ask(line []byte) {
 func (b *Backend) engage(mode bridge.Mode, lines ...[]byte) {
 	b.beginSeam()
 	s := b.seam
-	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: b.opts.BridgeKey})
+	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: b.opts.BridgeKey, Shared: b.opts.Crowd})
 	s.asked, s.decided = false, true
 	s.client = append(lines, s.client...)
 	b.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),
 		slog.String(event.KeyReason, mode.String()))
+	if b.asleep() {
+		b.restSeam() // a lazy server is started by what the client wants
+	}
+}
+
+// restSeam tells a bridge that the server sleeps.
+func (b *Backend) restSeam() {
+	if s := b.seam; s != nil && s.bridge != nil {
+		s.give(s.bridge.Rest(b.now))
+	}
+}
+
+// wakeSeam tells a bridge that the server can be used.
+func (b *Backend) wakeSeam() {
+	if s := b.seam; s != nil && s.bridge != nil {
+		s.give(s.bridge.Wake(b.now))
+	}
 }
 
 // probeRefused is asked when a probe is about to be answered with "method not found", because the server is a legacy one. It
@@ -284,29 +310,16 @@ func (b *Backend) initializeRefused(c *call, line []byte) bool {
 	if b.opts.Bridge == bridge.Off || b.translating(bridge.LegacyClient) {
 		return false
 	}
-	raw := b.env.Error.Of(line)
-	switch code := jsonrpc.Find(raw, "code").Of(raw); string(code) {
-	case codeUnsupportedVersion:
-		supported := jsonrpc.FindPath(raw, "data", "supported").Of(raw)
-		if supported != nil && !bytes.Contains(supported, []byte(strconv.Quote(mcp.ModernVersion))) {
-			return false
-		}
-	case codeNoMethod:
-	default:
+	if !modernOnly(b.env.Error.Of(line)) {
 		return false
+	}
+	if b.translating(bridge.ModernClient) {
+		return b.otherEra(b.process, mcp.Modern)
 	}
 	b.endFirstStart()
 	hasty := b.session.Initialized
 	b.session.Reset()
-	if b.translating(bridge.ModernClient) {
-		known := b.opts.Known
-		known.Era, known.Probe, known.NoInitialize = mcp.Modern, "", true
-		b.learn(known)
-		b.seam.give(b.seam.bridge.FromServer(line, b.now))
-		b.seam.bridge, b.seam.inner = nil, nil
-	} else {
-		b.engage(bridge.LegacyClient, b.saidSoFar(hasty)...)
-	}
+	b.engage(bridge.LegacyClient, b.saidSoFar(hasty)...)
 	if b.calls.find(c.id.raw) == c {
 		b.finish(c)
 	}
@@ -353,7 +366,9 @@ func (s *seam) give(out bridge.Output) {
 	}
 	s.at = out.Deadline
 	for _, line := range out.ToClient {
-		s.World.SendToClient(line)
+		if !s.swallows(line) {
+			s.World.SendToClient(line)
+		}
 	}
 }
 
@@ -369,7 +384,7 @@ func (s *seam) tell(line []byte, as func([]byte)) {
 		as(line)
 	case s.bridge != nil:
 		s.give(s.bridge.FromServer(line, s.b.now))
-	case s.answered(line):
+	case s.answered(line), s.swallows(line):
 	default:
 		as(line)
 	}
@@ -381,6 +396,20 @@ func (s *seam) deadline() time.Time {
 		return s.b.now
 	}
 	return s.at
+}
+
+// over tells the bridge that the server has answered a request that was withdrawn.
+func (s *seam) over(id []byte) {
+	if s.bridge != nil {
+		s.give(s.bridge.Over(id, s.b.now))
+	}
+}
+
+// reborn tells the bridge that no process is left that has heard of earlier requests.
+func (s *seam) reborn() {
+	if s.bridge != nil {
+		s.give(s.bridge.Reborn(s.b.now))
+	}
 }
 
 func (s *seam) tick() {

@@ -82,6 +82,8 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.Supervise.Standby = 1
 		case "lost-as-error":
 			o.LostAsError = true
+		case "crowd":
+			o.Crowd = true
 		case "bridge-off":
 			o.Bridge = bridge.Off
 		case "known-modern-only":

@@ -23,6 +23,7 @@
 //	batch.go      JSON-RPC batches                      noise.go      server output that is no message
 //	lane.go       what may go through before all this sees it
 //	bridge.go     where client and server speak different eras: a bridge.Bridge before all the rest
+//	erachange.go  a bridge that comes or goes in the middle, because a restarted server speaks another era
 //	refuse.go     every error outlive itself answers     status.go    what status shows
 //
 // One process serves. Beside it there may be spares, which are being brought up or stand by, and retired ones, which

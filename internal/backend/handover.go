@@ -107,6 +107,8 @@ func (b *Backend) PrepareHandover(now time.Time) (why string) {
 		return "the server is starting"
 	case b.machine.State() != supervise.Serving:
 		return "the server is " + b.machine.State().String()
+	case b.seam != nil && b.seam.changing():
+		return "the server speaks another era now, and is being introduced to its client"
 	case b.machine.Reloading():
 		return "a restart is under way"
 	case !p.up || !p.accepting || p.draining || p.shut || p.closed:

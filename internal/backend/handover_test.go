@@ -187,9 +187,9 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 		reflect.TypeFor[calls]():         "nextSeq",
 	}
 	rebuilt := map[reflect.Type]string{ // made anew, or of one value only when a backend can be saved
-		reflect.TypeFor[Backend](): "opts world sink now env private prefix beside later tookOver health closing over stopped code scanned events stepping closeWanted",
-		reflect.TypeFor[seam]():    "World b env bare",
-		reflect.TypeFor[process](): "server pid role up accepting draining shut exited closed undelivered wishes unchecked fit reload " +
+		reflect.TypeFor[Backend](): "opts world sink now env private prefix beside later tookOver health closing over stopped code turns estranged scanned events stepping closeWanted",
+		reflect.TypeFor[seam]():    "World b env bare past echo acked",
+		reflect.TypeFor[process](): "server pid role up accepting draining shut exited closed undelivered wishes streams unchecked fit reload wish " +
 			"ending retirement wishesBy drainBy closedBy",
 		reflect.TypeFor[call]():    "method big tool param first task retry next prev",
 		reflect.TypeFor[toolbox](): "on",

@@ -2,9 +2,11 @@ package backend
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/session"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
@@ -26,14 +28,31 @@ func (b *Backend) checkIdle() {
 		b.arm(timerIdle, left)
 		return
 	}
-	if b.calls.head != nil || b.asks.of(b.process.gen) || len(b.session.Subscribed())+len(b.session.Listens()) > 0 {
+	if b.awaited() {
 		b.watchIdle()
 		return
 	}
 	b.step(supervise.Sleep{Gen: b.process.gen, Reason: fmt.Sprintf("not used for %s (--idle-timeout)", b.opts.IdleFor.Round(time.Second))})
 	if b.process.up && b.machine.State() == supervise.Serving {
 		b.watchIdle() // not now: a reload is under way
+		return
 	}
+	b.restSeam()
+}
+
+// awaited reports whether somebody waits for what the server has to say. What a bridge listens for of its own accord is no
+// wish of the client's.
+func (b *Backend) awaited() bool {
+	if b.asks.of(b.process.gen) || len(b.session.Subscribed()) > 0 {
+		return true
+	}
+	own := func(id []byte) bool { return b.seam != nil && b.seam.bridge != nil && b.seam.bridge.Own(id) }
+	for c := range b.calls.all {
+		if !own(c.id.raw) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.session.Listens(), func(l *session.Listen) bool { return !own(l.ID) })
 }
 
 // asleep reports whether there is no process because none is needed.

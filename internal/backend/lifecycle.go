@@ -301,6 +301,9 @@ func (b *Backend) outputEnded(p *process) {
 		b.besideEnded(p)
 		return
 	}
+	if b.seam != nil && len(b.beside) == 0 {
+		b.seam.reborn()
+	}
 	b.forgetCut()
 	b.settleCalls()
 	b.recoverCalls(p, b.machine.Snapshot().Planned)

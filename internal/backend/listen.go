@@ -2,8 +2,10 @@ package backend
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/session"
@@ -22,6 +24,7 @@ type cutShort struct {
 
 // listenEnded handles the answer to subscriptions/listen: the stream's end. An error is an ordinary answer.
 func (b *Backend) listenEnded(c *call, line []byte) []byte {
+	b.reopened(c.id.raw)
 	if b.env.Kind == jsonrpc.ErrorResponse {
 		b.session.CloseListen(c.id.raw)
 		return line
@@ -80,10 +83,43 @@ func (b *Backend) swallowAck(line []byte) bool {
 		b.tellMissed()
 		return false
 	}
+	b.reopened(l.ID)
 	if !l.Covers(granted) {
 		b.endListen(l)
+		return true
 	}
-	return true
+	return !b.translating(bridge.LegacyClient) // which has its client look again at what it is subscribed to
+}
+
+// reopenStreams asks a new process for the streams that the client believes to be open, and waits until it has
+// acknowledged them before anything else goes on: the next request may change what they tell of.
+func (b *Backend) reopenStreams(p *process) {
+	if p.role == serving && !p.draining {
+		for c := range b.calls.all {
+			if c.method != mcp.Listen || c.state != waiting {
+				continue
+			}
+			if l := b.session.ListenByID(c.id.raw); l != nil && l.Acked != nil {
+				p.streams = append(p.streams, l.ID)
+				b.transmitCopy(c)
+			}
+		}
+	}
+	if len(p.streams) == 0 {
+		b.restored(p)
+		return
+	}
+	p.wishesBy = b.now.Add(wishesFor)
+}
+
+// reopened notes that the serving process has said what it makes of a stream it was asked for again.
+func (b *Backend) reopened(id []byte) {
+	p := b.process
+	was := len(p.streams)
+	p.streams = slices.DeleteFunc(p.streams, func(one []byte) bool { return jsonrpc.SameID(one, id) })
+	if was > 0 && len(p.streams) == 0 {
+		b.restored(p)
+	}
 }
 
 // endListen ends a stream towards both sides.

@@ -149,9 +149,17 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 			known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Modern, "ok", result, only
 			b.learn(known)
 		}
+		if b.translating(bridge.LegacyClient) {
+			b.session.Era = mcp.Modern
+			b.firstAnswer(b.process) // it was greeted: a client that says nothing for now has it all the same
+			_ = b.env.Scan(line)     // it was scanned before
+		}
 		return b.withResult(line, mcp.AdvertiseListChanged(result, b.tools.on))
 	}
 	if !probed {
+		if b.translating(bridge.LegacyClient) && b.seam.past != nil && b.legacyOnly(line) && b.otherEra(b.process, mcp.Legacy) {
+			return nil // it was known to be modern, and is not any more
+		}
 		return line
 	}
 	if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) == codeUnsupportedVersion && !namesLegacyOnly(line) {

@@ -68,16 +68,18 @@ type process struct {
 	exited      bool // exit seen; its output may still be coming
 	closed      bool // its output has ended
 
-	asked       uint64        // sequence number of the client's initialize it was given; 0: none
-	calls       int           // tool calls it was given
-	sent        uint64        // bytes handed to its stdin
-	undelivered uint64        // sent bytes it never took; known once it exited
-	hasTools    bool          // it declared tools
-	wishes      int           // answers to replayed wishes still awaited
-	unchecked   int           // lists of a spare still to be read
-	fit         bool          // a spare that could serve now
-	reload      bool          // a spare that takes over as soon as it can
-	startup     time.Duration // from the spawn until it could serve
+	asked       uint64           // sequence number of the client's initialize it was given; 0: none
+	calls       int              // tool calls it was given
+	sent        uint64           // bytes handed to its stdin
+	undelivered uint64           // sent bytes it never took; known once it exited
+	hasTools    bool             // it declared tools
+	wishes      int              // answers to replayed wishes still awaited
+	streams     [][]byte         // raw ids of listens that were asked for again, and not acknowledged yet
+	unchecked   int              // lists of a spare still to be read
+	fit         bool             // a spare that could serve now
+	reload      bool             // a spare that takes over as soon as it can
+	wish        supervise.Source // who wished for that
+	startup     time.Duration    // from the spawn until it could serve
 
 	shows        [mcp.Lists]mcp.Catalog // each list as it showed it last, or as it is believed to be; nil: unknown
 	read         [mcp.Lists]bool        // it has shown the list itself

@@ -135,7 +135,12 @@ func (b *Backend) unavailable() refusal {
 	} else {
 		t.WriteString("server restarting: ")
 	}
-	fmt.Fprintf(&t, "%s; the request was not delivered, it is safe to retry", b.describeExit())
+	t.WriteString(b.describeExit())
+	if b.estranged != mcp.Virgin {
+		t.WriteString("; it speaks the " + b.estranged.String() + " era of the protocol only now, which this client does not, and " +
+			"nothing is translated (--bridge off)")
+	}
+	t.WriteString("; the request was not delivered, it is safe to retry")
 	if !snap.NextTry.IsZero() {
 		r.after = max(0, snap.NextTry.Sub(b.now))
 		fmt.Fprintf(&t, "; next start in %s", r.after.Round(100*time.Millisecond))

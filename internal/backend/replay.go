@@ -12,12 +12,16 @@ import (
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
-// wishesFor is how long a new process may take to answer the replayed log level and subscriptions.
+// wishesFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge the
+// streams it is asked for.
 const wishesFor = time.Second
 
 // greet brings a new process to where the client believes its server is. It can serve once that is done; what the
 // client asks meanwhile waits, or goes to the process that still serves.
 func (b *Backend) greet(p *process) {
+	if p.role == serving {
+		b.meetEra()
+	}
 	switch {
 	case b.session.Answered():
 		p.era = mcp.Legacy
@@ -29,9 +33,12 @@ func (b *Backend) greet(p *process) {
 		p.era = mcp.Modern
 		b.expect(p)
 		b.ask(p, func(id []byte) []byte { return mcp.DiscoverLine(id, b.privateMeta()) }, func(line []byte) {
+			if b.legacyOnly(line) && b.otherEra(p, mcp.Legacy) {
+				return
+			}
 			b.introduces(p, line)
-			p.greeted = true
-			b.restored(p) // whatever it answered: it answers
+			p.greeted = true // whatever it answered: it answers
+			b.reopenStreams(p)
 		})
 	default:
 		// The client has not been through a handshake with anyone: what it says goes to this process as it is.
@@ -58,7 +65,9 @@ func (b *Backend) expect(p *process) {
 // greeted takes a new process's answer to the replayed initialize. The client has had that answer long ago.
 func (b *Backend) greeted(p *process, line []byte) {
 	if b.env.Kind != jsonrpc.Response {
-		b.handshakeRefused(p)
+		if !modernOnly(b.env.Error.Of(line)) || !b.otherEra(p, mcp.Modern) {
+			b.handshakeRefused(p)
+		}
 		return
 	}
 	result := bytes.Clone(b.env.Result.Of(line))
@@ -69,7 +78,7 @@ func (b *Backend) greeted(p *process, line []byte) {
 	if bytes.Equal(result, b.session.InitResult) {
 		p.sameServer()
 	} else {
-		b.noteDrift(p, result)
+		b.tellDrift(b.session.InitResult, result, p)
 		known := b.opts.Known
 		known.Initialize = result
 		b.learn(known)
@@ -115,12 +124,11 @@ func (b *Backend) handshakeRefused(p *process) {
 	}
 }
 
-// noteDrift tells what of the server's identity is another one now. The client negotiated without it, so it is not
-// shown; status and the audit log say it.
-func (b *Backend) noteDrift(p *process, result []byte) {
+// tellDrift tells what of the server's identity is another one now, given the raw results of both handshakes. The client
+// negotiated without it, so it is not shown; status and the audit log say it.
+func (b *Backend) tellDrift(before, now []byte, p *process) {
 	for _, key := range []string{"protocolVersion", "serverInfo", "instructions"} {
-		was := jsonrpc.Find(b.session.InitResult, key).Of(b.session.InitResult)
-		is := jsonrpc.Find(result, key).Of(result)
+		was, is := jsonrpc.Find(before, key).Of(before), jsonrpc.Find(now, key).Of(now)
 		if !bytes.Equal(was, is) {
 			b.emitOf(p, event.DriftDetected, slog.LevelWarn, fmt.Sprintf("The restarted server has another %s: %s", key, excerpt(is)),
 				slog.String(event.KeyKind, key), slog.Bool(event.KeyNotified, false))
@@ -152,7 +160,7 @@ func (b *Backend) cameUp(p *process) {
 // becomeReady lets a process serve that has come up.
 func (b *Backend) becomeReady(p *process) {
 	replayed := !p.accepting
-	p.accepting = true
+	p.accepting, b.estranged, b.turns = true, mcp.Virgin, 0
 	b.readyAt = b.now
 	p.startup = b.now.Sub(p.started)
 	b.tellReady(p)
@@ -171,6 +179,7 @@ func (b *Backend) tellReady(p *process) {
 func (b *Backend) nowServes(p *process, replayed bool) {
 	b.watchHealth(p)
 	b.watchLimits()
+	b.wakeSeam()
 	if !b.begun.IsZero() {
 		took := b.now.Sub(b.begun)
 		b.begun = time.Time{}

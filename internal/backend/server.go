@@ -83,7 +83,7 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 		b.lateAnswer(line, id)
 		return
 	}
-	if !p.answered {
+	if !p.answered && p.accepting {
 		b.firstAnswer(p)
 	}
 	if b.env.Kind == jsonrpc.ErrorResponse || c.method != mcp.Other || b.env.ResultType.Present() {
@@ -134,6 +134,9 @@ func (b *Backend) callOnWire(id []byte) *call {
 
 // lateAnswer drops an answer nobody waits for: to a cancelled request, a second one, or to a process's own invention.
 func (b *Backend) lateAnswer(line, id []byte) {
+	if b.seam != nil {
+		b.seam.over(id)
+	}
 	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: nobody waits for it",
 		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))
 }

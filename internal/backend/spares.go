@@ -73,7 +73,7 @@ func (b *Backend) spawnSpare(a supervise.SpawnSpare) {
 		b.step(supervise.SpareFailed{Gen: a.Gen, Reason: err.Error()})
 		return
 	}
-	p.reload = a.Reload
+	p.reload, p.wish = a.Reload, a.Source
 	b.greet(p)
 }
 

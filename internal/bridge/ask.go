@@ -12,7 +12,8 @@ import (
 // A legacy server does not say which call its question belongs to; a modern client must be asked within a call. So a
 // question belongs to the one call that runs and can be asked it. While several run it waits until one is left. A server
 // that has asked once gets such calls one after the other from then on, so that this does not happen again; servers that
-// never ask are not slowed down. A question that comes while nothing runs waits for the next call.
+// never ask are not slowed down. A question that comes while nothing runs waits for the next call. All this is so for one
+// client; for many see crowd.go.
 
 // question is a request of the server to the client.
 type question struct {
@@ -22,25 +23,35 @@ type question struct {
 	Key    string // under which the client was shown it
 	Need   abilities
 	Until  time.Time // while it belongs to no call
+
+	Came     time.Time // of many clients' server, see crowd.go
+	Suspects []string  // calls that may have asked it, by their raw ids at the server
+	Doubt    bool      // the call it was given to may be another one of the same client than the one that has asked
 }
 
 // turn is a call that waits for its turn.
 type turn struct {
 	ID, Line []byte
 	Came     time.Time
+	Target   string // what it calls
 }
 
 // takeTurn lets a call that may be asked something run, or wait while another one does.
 func (s *modernSide) takeTurn(id, line []byte) {
-	if s.Asker && s.running(0) > 0 || len(s.Queue) > 0 {
+	target := s.target(line)
+	if s.busy(target) || len(s.Queue) > 0 && (!s.Shared || s.Known[target]) {
 		if len(s.Queue) >= queueMost {
 			s.refuse(id, jsonrpc.InternalError, "too many requests are waiting for their turn")
 			return
 		}
-		if t := s.meant(line, s.now); t != nil {
+		switch t := s.meant(line, s.now); {
+		case t != nil:
 			t.Expires = s.now.Add(answerFor) // its answer has come in time
+		case s.env.RequestState.Present():
+			s.refuse(id, jsonrpc.InvalidParams, expired)
+			return
 		}
-		s.Queue = append(s.Queue, turn{ID: bytes.Clone(id), Line: bytes.Clone(line), Came: s.now})
+		s.Queue = append(s.Queue, turn{ID: bytes.Clone(id), Line: bytes.Clone(line), Came: s.now, Target: target})
 		return
 	}
 	s.run(line, s.now)
@@ -61,7 +72,7 @@ func (s *modernSide) run(line []byte, came time.Time) {
 // proceed lets waiting calls run, and waiting questions find their call, after one has ended.
 func (s *modernSide) proceed() {
 	s.assign()
-	for len(s.Queue) > 0 && !(s.Asker && s.running(0) > 0) {
+	for len(s.Queue) > 0 && !s.busy(s.Queue[0].Target) {
 		next := s.Queue[0]
 		s.Queue = s.Queue[1:]
 		if s.env.Scan(next.Line) == nil {
@@ -69,6 +80,14 @@ func (s *modernSide) proceed() {
 		}
 	}
 	s.verbosity()
+}
+
+// busy reports whether a call has to wait for its turn.
+func (s *modernSide) busy(target string) bool {
+	if s.Shared {
+		return !s.headStart(target).IsZero()
+	}
+	return s.Asker && s.running(0) > 0
 }
 
 // running counts the calls that run, wait for nobody, and can be asked for all of can.
@@ -95,18 +114,25 @@ func (s *modernSide) questioned(line []byte) {
 		s.toServer(notFound(id))
 		return
 	}
+	q := &question{ID: bytes.Clone(id), Method: method, Params: bytes.Clone(params), Need: needed, Until: s.now.Add(unclearFor)}
+	if s.Shared {
+		s.gather(q)
+		return
+	}
 	if method != askRoots {
 		s.Asker = true
 	}
-	s.Asks = append(s.Asks, &question{
-		ID: bytes.Clone(id), Method: method, Params: bytes.Clone(params), Need: needed, Until: s.now.Add(unclearFor),
-	})
+	s.Asks = append(s.Asks, q)
 	s.assign()
 	s.proceed()
 }
 
 // assign gives the questions that belong to no call to the call they can only belong to.
 func (s *modernSide) assign() {
+	if s.Shared {
+		s.rule()
+		return
+	}
 	for _, q := range slices.Clone(s.Asks) {
 		t, hopeless := s.owner(q)
 		if t == nil && !hopeless {

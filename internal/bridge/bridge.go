@@ -31,6 +31,9 @@ type Options struct {
 	Key []byte
 	// Client tells this client apart from all others who share the key, so that none can use what another was given.
 	Client string
+	// Shared: the lines of a modern client are those of many, who share the server. What it asks and logs reaches nobody
+	// else than whom it is meant for.
+	Shared bool
 }
 
 // Output is what a call of the bridge has led to. The lines are without newline, in the order they are to be sent, and
@@ -75,7 +78,10 @@ func New(opts Options) *Bridge {
 	case LegacyClient:
 		b.side = newLegacySide(&b.core)
 	case ModernClient:
-		b.side = newModernSide(&b.core, sealer{key: opts.Key, client: opts.Client})
+		seal := sealer{key: opts.Key, client: opts.Client}
+		if b.side = newModernSide(&b.core, seal); opts.Shared {
+			b.side = newCrowd(&b.core, seal)
+		}
 	default:
 		panic("bridge: no mode")
 	}
@@ -104,11 +110,54 @@ func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 	return b.end()
 }
 
+// Over tells that the server has answered a request, by its raw id there, that was withdrawn: it works on it no more.
+func (b *Bridge) Over(id []byte, now time.Time) Output {
+	b.begin(now)
+	if s, modern := b.side.(*modernSide); modern {
+		s.over(id)
+	}
+	return b.end()
+}
+
+// Reborn tells that the processes that have heard of earlier requests are all dead.
+func (b *Bridge) Reborn(now time.Time) Output {
+	b.begin(now)
+	if s, modern := b.side.(*modernSide); modern {
+		s.reborn()
+	}
+	return b.end()
+}
+
 // Tick lets everything happen whose time has come.
 func (b *Bridge) Tick(now time.Time) Output {
 	b.begin(now)
 	b.side.tick()
 	return b.end()
+}
+
+// Rest tells that the server is asleep: what the bridge itself wants of it must not wake it. What the client wants does.
+func (b *Bridge) Rest(now time.Time) Output {
+	b.begin(now)
+	if s, legacy := b.side.(*legacySide); legacy {
+		s.rest()
+	}
+	return b.end()
+}
+
+// Wake tells that the server is up again.
+func (b *Bridge) Wake(now time.Time) Output {
+	b.begin(now)
+	if s, legacy := b.side.(*legacySide); legacy {
+		s.wake()
+	}
+	return b.end()
+}
+
+// Own reports whether the server's request with this raw id is a stream that the bridge has opened for itself, and nothing
+// that the client waits for.
+func (b *Bridge) Own(id []byte) bool {
+	s, legacy := b.side.(*legacySide)
+	return legacy && s.Watch.own(id)
 }
 
 // ClientVersion is the protocol version that the client speaks; "" before it is known.

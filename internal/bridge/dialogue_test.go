@@ -16,7 +16,13 @@ import (
 // bridge is saved and restored, so each dialogue also goes on in another image of the program.
 func play(t *testing.T, mode Mode, script string) {
 	t.Helper()
-	opts := Options{Mode: mode, Key: []byte(strings.Repeat("k", 32)), Client: "alice"}
+	playOn(t, Options{Mode: mode, Key: []byte(strings.Repeat("k", 32)), Client: "alice"}, script)
+}
+
+// playOn plays a dialogue on a bridge with these options. Two more steps are what the keeper of the server tells: "o" that
+// it has answered a request that was withdrawn, by its raw id, and "r" that no process is left that has heard of any.
+func playOn(t *testing.T, opts Options, script string) {
+	t.Helper()
 	b, now := New(opts), start
 	var out Output
 	var state string
@@ -69,6 +75,10 @@ func play(t *testing.T, mode Mode, script string) {
 			}
 			now = now.Add(d)
 			out = b.Tick(now)
+		case 'o':
+			out = b.Over([]byte(text), now)
+		case 'r':
+			out = b.Reborn(now)
 		}
 	}
 	done(-1)

@@ -7,7 +7,7 @@
 // itself hears of a restart only what any client would: a question withdrawn, a call answered. [Need] decides
 // whether a bridge is wanted at all.
 //
-// There is one Bridge for each client connection. It does no I/O, reads no clock and starts no goroutine: its owner
+// There is one Bridge for each client connection, and one for all modern clients of a gateway before a server they share. It does no I/O, reads no clock and starts no goroutine: its owner
 // calls it with lines and times, and it answers with lines. One goroutine owns it; nothing in it locks. What belongs to
 // others is spliced, never encoded anew.
 //
@@ -16,11 +16,13 @@
 //	legacyside.go  a client of the legacy era before a modern server: requests and answers
 //	rounds.go      input_required becomes requests to the client, their answers one more round
 //	watch.go       subscribe, unsubscribe and changed lists through one subscriptions/listen
+//	told.go        what both have told each other, for who takes the bridge's place (and back.go, in both directions)
 //	batch.go       JSON arrays of the one version that has them
 //
 //	modernside.go  a modern client before a server of the legacy era: handshake, requests and answers
 //	parked.go      requests of the server to the client become input_required; the call waits at the server
 //	ask.go         which call a request of the server belongs to
+//	crowd.go       the same where many clients share the server; attribution.go is the decision
 //	handle.go      the requestState by which a call that waits is found again
 //	listen.go      subscriptions/listen through resources/subscribe
 //
@@ -30,14 +32,15 @@
 //	capabilities.go, meta.go    what a client can do, and where each era says so
 //	results.go, tools.go, content.go, errors.go  answers
 //	request.go, fields.go       what a server asks of a client
-//	loglevel.go                 log levels
+//	loglevel.go, leveling.go    log levels, and calls that wait for theirs
 //
 // # Limits
 //
 // Tasks exist in neither direction: the legacy era's are not offered, the modern extension is not declared, and a tool
 // that runs as a task only is not shown. A legacy server knows one set of client capabilities, the handshake's; a request
 // that has more gets them with a new handshake, but only while nothing else is in flight. Its log messages belong to a
-// connection, so every request in flight that asks for their level gets them. What it asks of a client cannot be told
-// apart when several calls run; see ask.go. A resource that a modern server does not have is an ordinary invalid
-// parameter to a legacy client.
+// connection, so every request in flight that asks for their level gets them; where many clients share it, a request that
+// is the only one. What it asks of a client cannot be told apart when several calls run; see ask.go and crowd.go. Progress
+// of a call that waits for its client has nowhere to go: the last of it is told in the call's next round. A resource that a
+// modern server does not have is an ordinary invalid parameter to a legacy client.
 package bridge

@@ -29,19 +29,15 @@ func legacyForm(params []byte, version string) ([]byte, error) {
 	return set(params, now, "requestedSchema", "properties"), nil
 }
 
-// legacyField is one raw field of a form. Limits that are no whole numbers are left out, because the legacy era's schema
-// has whole ones only; the server checks what it gets in any case. Choices with titles were written otherwise before
-// 2025-11-25, and choices of several did not exist.
+// legacyField is one raw field of a form. Choices with titles were written otherwise before 2025-11-25, and choices of
+// several did not exist. A number's limits and default stay as they are: the legacy era's TypeScript schema, the source
+// of its specification, has fractions there like the modern one; that its generated JSON Schema says integer is a slip
+// of the generator, which neither the official SDKs nor the conformance suite follow.
 func legacyField(field []byte, version string) ([]byte, error) {
-	kind := member(field, "type")
 	switch {
-	case jsonrpc.EqualString(kind, "number"), jsonrpc.EqualString(kind, "integer"):
-		return prune(field, func(name string) bool {
-			return (name == "default" || name == "minimum" || name == "maximum") && !isWhole(member(field, name))
-		}), nil
 	case version >= "2025-11-25":
 		return field, nil
-	case jsonrpc.EqualString(kind, "array"):
+	case jsonrpc.EqualString(member(field, "type"), "array"):
 		return nil, errUnable
 	}
 	choices := member(field, "oneOf")
@@ -59,9 +55,4 @@ func legacyField(field []byte, version string) ([]byte, error) {
 		titles = jsonrpc.AppendElements(nil, titles, title)
 	}
 	return set(set(without(field, "oneOf"), values, "enum"), titles, "enumNames"), nil
-}
-
-// isWhole reports whether a raw number is written as a whole one.
-func isWhole(number []byte) bool {
-	return len(number) > 0 && !bytes.ContainsAny(number, ".eE")
 }

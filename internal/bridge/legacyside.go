@@ -24,6 +24,8 @@ type legacySide struct {
 	Phase    phase
 	Hello    hello
 	Version  string    // both sides settled on, as the client sees it
+	Params   []byte    // raw, of its initialize that was answered
+	Result   []byte    // raw, that it was given
 	Can      abilities // of the client
 	Envelope []byte    // what each request says in its _meta, but for the log level
 	Extended []byte    // raw extensions the client has declared
@@ -236,13 +238,10 @@ func (s *legacySide) discover() {
 // discovered takes the server's answer to the handshake.
 func (s *legacySide) discovered(line []byte) {
 	result, err := s.env.Result.Of(line), s.env.Error.Of(line)
-	h := s.Hello
 	switch {
 	case s.env.Kind == jsonrpc.Response && speaksModern(result, "supportedVersions"):
-		s.Offer = bytes.Clone(member(result, "capabilities"))
-		s.Phase = ready
-		s.reply(h.Group, jsonrpc.AppendResult(nil, h.ID, initializeResult(result, s.Version, s.Extended)))
-	case codeOf(err) == codeVersion && h.Tries == 0 && speaksModern(member(err, "data"), "supported"):
+		s.greeted(result)
+	case codeOf(err) == codeVersion && s.Hello.Tries == 0 && speaksModern(member(err, "data"), "supported"):
 		s.Hello.Tries++ // some refuse a client's first request, only to be told the version again
 		s.discover()
 		return
@@ -251,8 +250,7 @@ func (s *legacySide) discovered(line []byte) {
 		if err != nil && codeOf(err) != codeVersion {
 			text = messageOf(err)
 		}
-		s.Phase = virgin
-		s.refuseTo(h.ID, h.Group, jsonrpc.InternalError, text)
+		s.notGreeted(text)
 	}
 	s.Hello = hello{}
 	held := s.Held

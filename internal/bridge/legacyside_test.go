@@ -124,7 +124,7 @@ s {"jsonrpc":"2.0","id":"b~1","error":{"code":-32022,"message":"m","data":{"supp
 S {"jsonrpc":"2.0","id":"b~2","method":"server/discover","params":{"_meta":{$version,"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}
 s {"jsonrpc":"2.0","id":"b~2","error":{"code":-32022,"message":"m","data":{"supported":["2026-07-28"],"requested":"2026-07-28"}}}
 C {"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"the server speaks another version of the protocol than 2026-07-28"}}
-C {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: initialize comes first"}}`,
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the server speaks another version of the protocol than 2026-07-28"}}`,
 		"an id like the bridge's own": hi + `
 c {"jsonrpc":"2.0","id":"b\u007e2","method":"tools/list","params":{}}
 S {"jsonrpc":"2.0","id":"b~3","method":"tools/list","params":{"_meta":{$meta}}}

@@ -13,6 +13,7 @@ import (
 // connection; a resource stays in it while a listen wants it.
 type listen struct {
 	ID      []byte          // raw
+	Line    []byte          // the request as it came
 	Lists   map[string]bool // methods of the notifications that were asked for, and that the server sends
 	URIs    []string        // resources, but those the server has refused
 	Waiting int             // resources that the server has not answered for
@@ -41,8 +42,9 @@ func (s *modernSide) listenOf(id []byte) *listen {
 }
 
 // listen opens one; it is acknowledged when the server has answered for all resources.
-func (s *modernSide) listen(id, filter []byte) {
-	l := &listen{ID: bytes.Clone(id), Lists: map[string]bool{}}
+func (s *modernSide) listen(id, line []byte) {
+	filter := member(s.env.Params.Of(line), "notifications")
+	l := &listen{ID: bytes.Clone(id), Line: bytes.Clone(line), Lists: map[string]bool{}}
 	for _, one := range listMembers {
 		if string(member(filter, one.member)) == "true" &&
 			string(member(s.Result, "capabilities", one.capability, "listChanged")) == "true" {
@@ -96,6 +98,13 @@ func (s *modernSide) acknowledge(l *listen) {
 		return
 	}
 	l.Acked = true
+	params := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), l.ID...)
+	params = append(append(append(params, `},"notifications":`...), l.granted()...), '}')
+	s.toClient(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
+}
+
+// granted is the raw filter of what the client hears of.
+func (l *listen) granted() []byte {
 	filter := []byte("{}")
 	for _, one := range listMembers {
 		if l.Lists[one.member] {
@@ -109,9 +118,7 @@ func (s *modernSide) acknowledge(l *listen) {
 		}
 		filter = set(filter, uris, "resourceSubscriptions")
 	}
-	params := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), l.ID...)
-	params = append(append(append(params, `},"notifications":`...), filter...), '}')
-	s.toClient(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
+	return filter
 }
 
 // endListen ends one that the client has cancelled; what nobody else wants is unsubscribed from.

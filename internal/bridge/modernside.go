@@ -19,7 +19,10 @@ type modernSide struct {
 	Can     abilities // the server was told of
 	Result  []byte    // raw InitializeResult
 	Version string    // settled on with the server
+	Meta    []byte    // raw, of the client's first request
 	Level   int       // that the server was told, -1 for none
+
+	Leveling leveling
 
 	Held    [][]byte // requests that came before the handshake was over
 	Queue   []turn   // calls whose turn has not come
@@ -29,6 +32,11 @@ type modernSide struct {
 	Number  uint64      // of the call that was parked last
 	Listens []*listen
 	Asked   map[string]asked // the bridge's own requests, by raw id
+
+	Shared bool            // many clients' requests come this way, see crowd.go
+	Known  map[string]bool // what has asked something, by its target
+	Ghosts []ghost         // withdrawn calls that the server may be working on
+	Ruling time.Time       // when it is looked whose the questions in Asks are; zero: whenever something has happened
 }
 
 // task is one request of the client on its way.
@@ -41,15 +49,21 @@ type task struct {
 	Private  bool       // id and progress token at the server are the bridge's
 	Can      abilities  // that the request declares
 	Params   []byte     // raw, as the server gets them
+	Meta     []byte     // raw, of the request that the client waits for
 	Token    []byte     // raw progress token of the client, nil for none
 	Level    int        // log level asked for, -1 for none
 	Number   uint64     // in handles, 0 before the first
 	Round    int
 	Asks     []*question // that the client has been shown
 	Next     []*question // that it will be shown in the next round
+	Behind   []byte      // the last progress that the server told of while nobody waited for it
 	Finished []byte      // the server's answer, while nobody waits for it
 	Afresh   bool        // the server has ended it: the next round is a new request to it
 	Expires  time.Time   // while nobody waits for it
+	Party    party       // whose it is, where that matters
+	Since    time.Time   // when it went to the server
+	Target   string      // what it calls
+	Fresh    time.Time   // when it began, or went on after an answer
 }
 
 // parked reports whether the call waits at the server, and no request of the client for it.
@@ -117,7 +131,7 @@ func (s *modernSide) use(m mcp.Method, id, line, meta []byte, can abilities) {
 	case m == mcp.Discover:
 		s.toClient(jsonrpc.AppendResult(nil, id, discoverResult(s.Result)))
 	case m == mcp.Listen:
-		s.listen(id, member(s.env.Params.Of(line), "notifications"))
+		s.listen(id, line)
 	case mayAsk(m) && (can != 0 || s.env.RequestState.Present()):
 		s.takeTurn(id, line)
 	default:
@@ -158,8 +172,14 @@ func (s *modernSide) onWire(id []byte) *task {
 // greeted begins the handshake if there was none, or if the client can do more than the server was told and nothing would
 // be lost by a new one. It reports whether the server can be asked now.
 func (s *modernSide) greeted(can abilities, meta []byte) bool {
+	if s.Shared {
+		can &= everyAbility
+	}
 	if s.Phase == ready && can&^s.Can != 0 && len(s.Calls) == 0 && len(s.Queue) == 0 && len(s.Asks) == 0 {
 		s.Phase = virgin
+	}
+	if s.Meta == nil {
+		s.Meta = jsonrpc.Delete(nil, meta, "progressToken")
 	}
 	if s.Phase == virgin {
 		s.Phase = greeting
@@ -193,7 +213,7 @@ func (s *modernSide) welcomed(line []byte) {
 		}
 		return
 	}
-	s.Phase, s.Result, s.Level = ready, bytes.Clone(result), -1
+	s.Phase, s.Result, s.Level, s.Leveling = ready, bytes.Clone(result), -1, leveling{}
 	s.Version, _ = jsonrpc.Unquote(member(result, "protocolVersion"))
 	s.toServer(mcp.InitializedLine())
 	s.resubscribe()
@@ -208,16 +228,17 @@ func (s *modernSide) welcomed(line []byte) {
 // gets an answer to it, and may use its id again, while the server still works.
 func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can abilities) {
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"))
-	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params,
-		Level: severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken"))}
+	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"), mcp.MetaPrincipal)
+	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
+		Level: severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
+		Party: s.partyOf(meta), Since: s.now, Target: s.target(line), Fresh: s.now}
 	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token); t.Private {
 		t.Wire = string(s.private())
 		t.mark()
 	}
 	s.Calls[t.Wire] = t
 	s.verbosity()
-	s.toServer(withParams(line, &s.env, []byte(t.Wire), t.Params))
+	s.sendOf(t, withParams(line, &s.env, []byte(t.Wire), t.Params), true)
 	s.assign()
 }
 
@@ -241,7 +262,7 @@ func (s *modernSide) verbosity() {
 	}
 	if level := mostVerbose(inUse); level >= 0 && level != s.Level {
 		s.Level = level
-		s.ask(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), levels[level]), '}'), asked{})
+		s.Leveling.ID = s.ask(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), levels[level]), '}'), asked{})
 	}
 }
 
@@ -251,11 +272,12 @@ type asked struct {
 	URI    string
 }
 
-// ask sends the server a request of the bridge's own.
-func (s *modernSide) ask(m mcp.Method, params []byte, about asked) {
+// ask sends the server a request of the bridge's own, and returns its raw id.
+func (s *modernSide) ask(m mcp.Method, params []byte, about asked) string {
 	id := s.private()
 	s.Asked[string(id)] = about
 	s.toServer(jsonrpc.AppendRequest(nil, id, m.String(), params))
+	return string(id)
 }
 
 // notification takes a notification of the client.
@@ -284,7 +306,9 @@ func (s *modernSide) cancelled(line []byte) {
 		return
 	}
 	if t := s.find(id); t != nil {
-		s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(t.Wire)))
+		if !s.unsent(t) {
+			s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(t.Wire)))
+		}
 		s.drop(t)
 		s.proceed()
 	}
@@ -293,6 +317,12 @@ func (s *modernSide) cancelled(line []byte) {
 // drop forgets a call; what the server has asked for it is refused.
 func (s *modernSide) drop(t *task) {
 	delete(s.Calls, t.Wire)
+	begun := !s.unsent(t)
+	s.unsend(t)
+	if s.Shared && begun {
+		s.mourn(t)
+		return
+	}
 	for _, q := range append(t.Asks, t.Next...) {
 		s.decline(q, "the client does not wait for this any more")
 	}
@@ -311,6 +341,7 @@ func (s *modernSide) fromServer(line []byte) {
 		case own:
 			delete(s.Asked, string(id))
 			s.subscribed(about, s.env.Kind == jsonrpc.Response)
+			s.levelConfirmed(string(id))
 		default:
 			if t := s.onWire(id); t != nil {
 				s.served(t, line)
@@ -328,7 +359,7 @@ func (s *modernSide) served(t *task, line []byte) {
 	if t.parked() {
 		if !t.Afresh && t.Finished == nil {
 			t.Finished = bytes.Clone(line)
-			t.Asks, t.Next = nil, nil
+			s.leftOver(t)
 		}
 		return
 	}
@@ -378,6 +409,10 @@ func (s *modernSide) told(line []byte) {
 
 // logged hands a log message on while a request in flight asks for its level. The legacy era has one level for all.
 func (s *modernSide) logged(line []byte) {
+	if s.Shared {
+		s.overheard(line)
+		return
+	}
 	level := severity(s.env.Level.Of(line))
 	for _, t := range s.Calls {
 		if !t.parked() && t.Level >= 0 && level >= t.Level {
@@ -387,11 +422,17 @@ func (s *modernSide) logged(line []byte) {
 	}
 }
 
-// progressed hands progress to the request of the client that waits now.
+// progressed hands progress to the request of the client that waits now. While none does, the era has no place for it: what
+// the server said last is kept for the call's next round.
 func (s *modernSide) progressed(line []byte) {
 	token := s.env.ProgressToken.Of(line)
 	if t := s.Calls[string(token)]; t != nil && t.Private {
-		if t.parked() || t.Token == nil {
+		if t.parked() {
+			t.Behind = bytes.Clone(line)
+			return
+		}
+		t.Behind = nil
+		if t.Token == nil {
 			return
 		}
 		line = jsonrpc.Replace(nil, line, s.env.ProgressToken, t.Token)
@@ -414,7 +455,7 @@ func (s *modernSide) plain(line []byte) []byte {
 	return out
 }
 
-func (s *modernSide) waiting() bool { return len(s.Held)+len(s.Queue) > 0 }
+func (s *modernSide) waiting() bool { return len(s.Held)+len(s.Queue)+len(s.Leveling.Lines) > 0 }
 
 // close answers all that the client waits for.
 func (s *modernSide) close(why string) {

@@ -51,6 +51,7 @@ S {"jsonrpc":"2.0","id":1,"result":{}}`,
 		"the server asks, the client answers, the call goes on": hiModern + asks + `
 s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":2}}
 c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"b":2, "a":1},"_meta":{"progressToken":"q",$meta}}}
+C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"q","progress":2}}
 S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}
 s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":3}}
 C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"q","progress":3}}
@@ -143,14 +144,38 @@ s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
 s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}
 c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"warning"}}}
 S {"jsonrpc":"2.0","id":"b~2","method":"logging/setLevel","params":{"level":"warning"}}
-S {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}
+c {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{` + able + `}}
+S {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}
 s {"jsonrpc":"2.0","id":"b~2","result":{}}
+S {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}
 s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}
 s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}
 C {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}
 s {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
 C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}}
 s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}`,
+		"a log level that the server does not confirm": hiModern + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"debug"}}}
+S {"jsonrpc":"2.0","id":"b~2","method":"logging/setLevel","params":{"level":"debug"}}
+c {"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"debug"}}}
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+t 999ms
+t 1ms
+S {"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{}}
+c {"jsonrpc":"2.0","id":3,"method":"prompts/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"debug"}}}
+S {"jsonrpc":"2.0","id":3,"method":"prompts/list","params":{}}
+s {"jsonrpc":"2.0","id":"b~2","error":{"code":-32603,"message":"late"}}`,
+		"a log level for the rest of a call": hiModern + asks + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},"_meta":{"io.modelcontextprotocol/logLevel":"debug",$meta}}}
+S {"jsonrpc":"2.0","id":"b~3","method":"logging/setLevel","params":{"level":"debug"}}
+s {"jsonrpc":"2.0","id":"b~3","result":{}}
+S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}`,
+		"progress while the client is asked, but for the last, is told to nobody": hiModern + asks + `
+s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":2}}
+s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":3,"message":"m"}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},"_meta":{"progressToken":"q",$meta}}}
+C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"q","progress":3,"message":"m"}}
+S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}`,
 		"a request that can do more has the server greeted anew": `
 c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$version,"io.modelcontextprotocol/clientCapabilities":{}}}}
 S {"jsonrpc":"2.0","id":"b~1","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"unknown","version":"0"}}}

@@ -11,6 +11,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/mcp"
 )
 
+// hasNotAnswered is why a question that the client was shown comes to nothing.
+const hasNotAnswered = "the client did not answer"
+
 // put gives a call a question of the server. If the client waits, that is its answer; the call waits at the server.
 func (s *modernSide) put(t *task, q *question) {
 	if t.Round+1 > roundsMost && !t.parked() || len(t.Next) >= queueMost {
@@ -42,7 +45,7 @@ func (s *modernSide) park(t *task) {
 		out = append(out, modernAsk(q.Method, q.Params)...)
 	}
 	out = append(out, `},"requestState":`...)
-	out = append(append(out, s.sealer.seal(t.Number, t.Round, t.Expires, digestOf(t.Name, t.Params))...), '}')
+	out = append(append(out, s.seal(t.Party).seal(t.Number, t.Round, t.Expires, digestOf(t.Name, t.Params))...), '}')
 	s.toClient(jsonrpc.AppendResult(nil, t.ID, out))
 	t.ID, t.Token, t.Level = nil, nil, -1
 }
@@ -55,11 +58,16 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 		return
 	}
 	answers := s.env.InputResponses.Of(line)
-	t.ID = bytes.Clone(id)
+	t.ID, t.Meta = bytes.Clone(id), bytes.Clone(meta)
 	t.Token, t.Level = bytes.Clone(member(meta, "progressToken")), severity(member(meta, mcp.MetaLogLevel))
 	t.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
+	t.Fresh = s.now
+	if t.Behind != nil && s.env.Scan(t.Behind) == nil {
+		s.progressed(t.Behind)
+	}
 	switch {
 	case t.Finished != nil:
+		s.answerOthers(t, answers)
 		if s.env.Scan(t.Finished) == nil {
 			s.finish(t, t.Finished)
 		}
@@ -75,7 +83,8 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 // when the client sent it.
 func (s *modernSide) meant(line []byte, came time.Time) *task {
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
-	number, round, ok := s.sealer.open(s.env.RequestState.Of(line), came, digestOf(name, s.env.Params.Of(line)))
+	who := s.seal(s.partyOf(s.env.Meta.Of(line)))
+	number, round, ok := who.open(s.env.RequestState.Of(line), came, digestOf(name, s.env.Params.Of(line)))
 	if t := s.numbered(number); ok && t != nil && t.parked() && t.Round == round {
 		return t
 	}
@@ -94,6 +103,7 @@ func (s *modernSide) numbered(number uint64) *task {
 
 // feed gives the server the client's answers. What is missing is asked again.
 func (s *modernSide) feed(t *task, answers []byte) {
+	s.verbosity()
 	var missing []*question
 	for _, q := range t.Asks {
 		value := member(answers, q.Key)
@@ -101,7 +111,7 @@ func (s *modernSide) feed(t *task, answers []byte) {
 			missing = append(missing, q)
 			continue
 		}
-		s.toServer(jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)))
+		s.sendOf(t, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)), false)
 	}
 	t.Asks = missing
 	if len(missing) == 0 && len(t.Next) == 0 {
@@ -109,7 +119,7 @@ func (s *modernSide) feed(t *task, answers []byte) {
 	}
 	if t.Round >= roundsMost {
 		for _, q := range append(t.Asks, t.Next...) {
-			s.decline(q, "the client did not answer")
+			s.decline(q, hasNotAnswered)
 		}
 		t.Asks, t.Next = nil, nil
 		return
@@ -151,7 +161,8 @@ func (s *modernSide) beginAgain(t *task, answers []byte) {
 	t.Params = withoutReserved(t.Params, "progressToken")
 	t.mark()
 	s.Calls[t.Wire] = t
-	s.toServer(jsonrpc.AppendRequest(nil, []byte(t.Wire), t.Name, t.Params))
+	s.verbosity()
+	s.sendOf(t, jsonrpc.AppendRequest(nil, []byte(t.Wire), t.Name, t.Params), true)
 }
 
 // inOrder returns the calls by their ids on the wire, so that what happens at once happens in one order.
@@ -166,6 +177,9 @@ func (s *modernSide) inOrder() []*task {
 
 func (s *modernSide) tick() {
 	s.expireAsks()
+	if s.due(s.Leveling.Until) {
+		s.levelNow()
+	}
 	for _, t := range s.inOrder() {
 		if !t.parked() || !s.due(t.Expires) {
 			continue
@@ -174,13 +188,14 @@ func (s *modernSide) tick() {
 			s.toServer(mcp.CancelledLine([]byte(t.Wire), "the client did not answer in time"))
 			s.drop(t)
 		}
+		s.answerOthers(t, nil)
 		delete(s.Calls, t.Wire)
 	}
 	s.proceed()
 }
 
 func (s *modernSide) deadline() time.Time {
-	var at time.Time
+	at := s.Leveling.Until
 	for _, t := range s.Calls {
 		if t.parked() {
 			at = earlier(at, t.Expires)
@@ -189,5 +204,8 @@ func (s *modernSide) deadline() time.Time {
 	for _, q := range s.Asks {
 		at = earlier(at, q.Until)
 	}
-	return at
+	if s.Shared && len(s.Queue) > 0 {
+		at = earlier(at, s.headStart(s.Queue[0].Target))
+	}
+	return earlier(at, s.Ruling)
 }

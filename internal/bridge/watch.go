@@ -25,6 +25,8 @@ type watch struct {
 	Again     time.Time // when one is opened that the server has ended
 	Ends      int       // how often it did, in a row
 	Missed    bool      // changes may have been missed before Next
+	Wanted    bool      // the client is ready to hear of changed lists
+	Resting   bool      // the server sleeps, and is not to be woken by what nobody but the bridge wants
 }
 
 // stream is one subscriptions/listen.
@@ -101,8 +103,39 @@ func (s *legacySide) subscribe(m mcp.Method, id, raw []byte) {
 
 // openWatch listens for changes of lists, if the server tells of any.
 func (s *legacySide) openWatch() {
-	if s.Watch.Now == nil && s.Watch.Next == nil {
+	s.Watch.Wanted = true
+	if s.Watch.Now == nil && s.Watch.Next == nil && !s.Watch.Resting {
 		s.renew()
+	}
+}
+
+// own reports whether a raw id is that of a stream that the client has not asked for, by a subscription.
+func (w *watch) own(id []byte) bool {
+	if len(w.URIs)+len(w.Waiting) > 0 {
+		return false
+	}
+	return w.Now != nil && string(id) == w.Now.ID || w.Next != nil && string(id) == w.Next.ID
+}
+
+// rest ends what nobody but the bridge wants, unless the client has subscribed to something.
+func (s *legacySide) rest() {
+	w := &s.Watch
+	if len(w.URIs)+len(w.Waiting) > 0 {
+		return
+	}
+	for _, one := range []*stream{w.Now, w.Next} {
+		s.endStream(one, "the server is not needed for now")
+	}
+	*w = watch{Wanted: w.Wanted, Resting: true}
+}
+
+// wake opens again what rest has ended.
+func (s *legacySide) wake() {
+	if s.Watch.Resting {
+		s.Watch.Resting = false
+		if s.Watch.Wanted {
+			s.openWatch()
+		}
 	}
 }
 
@@ -133,10 +166,10 @@ func (s *legacySide) renew() {
 	if w.Next != nil {
 		return
 	}
-	w.Again = time.Time{}
+	w.Again, w.Resting = time.Time{}, false
 	filter := s.filter()
 	if filter == nil {
-		s.endStream(w.Now)
+		s.endStream(w.Now, replaced)
 		w.Now = nil
 		return
 	}
@@ -150,19 +183,27 @@ func (s *legacySide) renew() {
 	s.toServer(jsonrpc.AppendRequest(nil, id, mcp.Listen.String(), params))
 }
 
-func (s *legacySide) endStream(one *stream) {
+// replaced is why a stream ends when what is listened for is another thing now.
+const replaced = "another subscription has taken its place"
+
+func (s *legacySide) endStream(one *stream, why string) {
 	if one != nil {
-		s.toServer(mcp.CancelledLine([]byte(one.ID), "another subscription has taken its place"))
+		s.toServer(mcp.CancelledLine([]byte(one.ID), why))
 	}
 }
 
-// acknowledged takes the server's word of what it will tell.
+// acknowledged takes the server's word of what it will tell. A stream that is acknowledged once more goes on in another
+// process.
 func (s *legacySide) acknowledged(line []byte) {
 	w := &s.Watch
+	if w.Now != nil && string(subscriptionOf(s.env.Params.Of(line))) == w.Now.ID {
+		s.lookAgain()
+		return
+	}
 	if w.Next == nil || string(subscriptionOf(s.env.Params.Of(line))) != w.Next.ID {
 		return
 	}
-	s.endStream(w.Now)
+	s.endStream(w.Now, replaced)
 	w.Now, w.Next, w.Ends = w.Next, nil, 0
 	granted := member(s.env.Params.Of(line), "notifications", "resourceSubscriptions")
 	refused := func(uri string) bool { return !contains(granted, uri) }
@@ -172,12 +213,19 @@ func (s *legacySide) acknowledged(line []byte) {
 	s.settleCovered()
 	if w.Missed {
 		w.Missed = false
-		for _, uri := range w.Now.URIs {
-			s.toClient(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
-		}
+		s.lookAgain()
 	}
 	if len(w.Waiting) > 0 || !slices.Equal(w.Now.URIs, w.URIs) {
 		s.renew()
+	}
+}
+
+// lookAgain tells the client that what it is subscribed to may have changed: nobody has watched for a while.
+func (s *legacySide) lookAgain() {
+	for _, uri := range s.Watch.Now.URIs {
+		if slices.Contains(s.Watch.URIs, uri) {
+			s.toClient(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
+		}
 	}
 }
 
@@ -273,12 +321,12 @@ func (s *legacySide) changed(line []byte) {
 
 // closeWatch ends everything.
 func (s *legacySide) closeWatch() {
-	s.endStream(s.Watch.Now)
-	s.endStream(s.Watch.Next)
+	s.endStream(s.Watch.Now, replaced)
+	s.endStream(s.Watch.Next, replaced)
 	for _, one := range s.Watch.Waiting {
 		s.refuseTo(one.ID, one.Group, jsonrpc.InvalidRequest, "the client began a new session")
 	}
-	s.Watch = watch{}
+	s.Watch = watch{Resting: s.Watch.Resting}
 }
 
 func (s *legacySide) tickWatch() {
@@ -286,7 +334,7 @@ func (s *legacySide) tickWatch() {
 	if w.Next != nil && s.due(w.Next.Until) {
 		late := w.Next
 		w.Next = nil
-		s.endStream(late)
+		s.endStream(late, replaced)
 		s.settle(late.ID, func(string) bool { return true })
 		s.openLater(true)
 	}

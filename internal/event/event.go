@@ -104,6 +104,8 @@ const (
 	ProbeAnswered Type = "probe_answered"
 	// BridgeEngaged: client and server speak different eras of the protocol, and are translated. Attr: KeyReason.
 	BridgeEngaged Type = "bridge_engaged"
+	// BridgeReleased: the server speaks its client's era again, and nothing is translated any more. Attr: KeyReason.
+	BridgeReleased Type = "bridge_released"
 	// AnsweredFromMemory: the client was told what an earlier run of the command has shown. Attr: KeyMethod.
 	AnsweredFromMemory Type = "answered_from_memory"
 	// ValidationBlocked: a client line never reached the server (S3). Attrs: KeyRawLine, KeyReason, KeyRequestID.
@@ -152,7 +154,7 @@ func Types() []Type {
 		ServerSuspect, ServerCleared, ServerUnhealthy, LimitReached, ServerExited, ServerCrashed, CleanShutdown, ServerSlept,
 		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
-		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
+		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, DriftDetected,
 		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ServerLogLost,
 	}

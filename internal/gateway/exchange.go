@@ -77,7 +77,8 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also chang
 			e.token = bytes.Clone(at.Of(meta))
 			changes = append(changes, change{within(env.Meta, at), id})
 		}
-		e.logs = jsonrpc.Find(meta, mcp.MetaLogLevel).Present()
+		// A client that asks with every request asks with the one that never ends, too; nothing is logged for that.
+		e.logs = e.method != mcp.Listen && jsonrpc.Find(meta, mcp.MetaLogLevel).Present()
 	}
 	out := changed(make([]byte, 0, len(line)+lineSlack), line, changes...)
 	// A line with its newline behind it is written to the server in one piece.
@@ -89,9 +90,9 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also chang
 func (l *Link) give(e *exchange) {
 	e.link = l
 	switch {
-	case l.phase == ready || l.phase == retired:
+	case l.phase == ready && !l.leveling() || l.phase == retired:
 		e.send()
-	case l.phase == greeting && l.fails == 0:
+	case l.phase == ready || l.phase == greeting && l.fails == 0:
 		l.waiting = append(l.waiting, e)
 	default:
 		l.sooner()
@@ -108,8 +109,8 @@ func (e *exchange) send() {
 	}
 	line := e.line
 	e.line = nil
-	if l.scope.era == mcp.Modern && e.session != nil && l.server.alien && !l.gw.opts.Single {
-		line = e.anonymous(line)
+	if e.session != nil && l.server.alien && l.crowded() {
+		line = e.named(line)
 	}
 	l.gw.post(l, line)
 	if l.server.Lazy && !l.server.Sleeps && l.scope.era == mcp.Modern && !l.listening {
@@ -118,12 +119,11 @@ func (e *exchange) send() {
 	}
 }
 
-// anonymous is a request to a translated server that many clients share. Such a server asks, and logs, without saying for
-// whom: so that nobody sees what is another one's, it is not told that its clients can be asked, or want to hear its log.
-func (e *exchange) anonymous(line []byte) []byte {
-	e.logs = false
+// named is a request to a translated server that many clients share, with whom the transport has authenticated: the bridge
+// has to tell its clients apart, and takes nobody's own word for who they are.
+func (e *exchange) named(line []byte) []byte {
 	meta := jsonrpc.FindPath(line, "params", "_meta")
-	now, err := jsonrpc.Set(nil, jsonrpc.Delete(nil, meta.Of(line), mcp.MetaLogLevel), []byte("{}"), mcp.MetaClientCapabilities)
+	now, err := jsonrpc.Set(nil, meta.Of(line), jsonrpc.AppendQuoted(nil, e.session.principal), mcp.MetaPrincipal)
 	if err != nil {
 		return line // no object: it is refused
 	}

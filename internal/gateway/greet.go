@@ -67,11 +67,7 @@ func (l *Link) greeted(result, err []byte) {
 		}
 		l.resubscribe()
 	}
-	waiting := l.waiting
-	l.waiting = nil
-	for _, e := range waiting {
-		e.send()
-	}
+	l.sendWaiting()
 	l.walkAll()
 	l.scope.release()
 }
@@ -149,17 +145,6 @@ func (l *Link) isForeign(why string) {
 // translated reports whether what keeps the server translates between its era and the link's; it says so itself.
 func (l *Link) translated() bool {
 	return jsonrpc.FindPath(l.result, "_meta", mcp.MetaBridge).Present()
-}
-
-// setLevel tells the server which log messages are wanted.
-func (l *Link) setLevel(params []byte) {
-	if params == nil || bytes.Equal(params, l.level) || !l.capability("logging") {
-		return
-	}
-	l.level = params
-	l.ask(mcp.SetLevel, func(id []byte) []byte {
-		return jsonrpc.AppendRequest(nil, id, mcp.SetLevel.String(), params)
-	}, func(_, _ []byte) {})
 }
 
 // emit tells the sink of something about a server.

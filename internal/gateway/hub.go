@@ -18,7 +18,10 @@ func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
 	default:
 	}
 	v := &visitor{runner: h.runner, modern: peer.Era == mcp.Modern}
-	h.runner.loop.Post(func() { v.session = h.runner.gw.Open(nil, nil) })
+	h.runner.loop.Post(func() {
+		v.session = h.runner.gw.Open(nil, nil)
+		v.session.principal = peer.Subject
+	})
 	return v
 }
 

@@ -24,6 +24,7 @@ func (r *Runner) Connect(l *Link) Upstream {
 	k := &kept{runner: r, link: l}
 	opts := r.opts.Host(l)
 	opts.Sink = event.Tee{opts.Sink, k}
+	opts.Backend.Crowd = l.crowded()
 	opts.Finish = func(int) { r.loop.Post(k.finished) }
 	k.host = host.New(r.loop, k, opts)
 	r.kept[l] = k

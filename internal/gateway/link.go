@@ -42,9 +42,10 @@ type Link struct {
 	misses  int // readings of lists that failed in a row
 	calls   map[uint64]*exchange
 	busy    int         // calls among them that clients wait for
-	waiting []*exchange // until the handshake is over
+	waiting []*exchange // until the handshake is over, and the log level confirmed
 	asks    []*ask      // what clients have not answered the server yet
 	level   []byte      // raw params of the logging/setLevel that the server was told
+	levelBy time.Time   // when nobody waits for its answer to that any more; zero: nobody does
 
 	listening bool // it was asked to tell of changes of its lists
 }
@@ -64,6 +65,9 @@ func (l *Link) Era() mcp.Era { return l.scope.era }
 // Needed reports whether the server is to be used, also if it has to be translated for that; a link that is not was made to
 // see which era the server speaks.
 func (l *Link) Needed() bool { return l.needed }
+
+// crowded reports whether requests of many modern clients go to the one process.
+func (l *Link) crowded() bool { return l.scope.era == mcp.Modern && !l.gw.opts.Single }
 
 // Client names the client whose own process this is; "" if many use it.
 func (l *Link) Client() string {
@@ -118,6 +122,7 @@ func (l *Link) retire() {
 	if l.listed() {
 		l.server.known = l.lists
 	}
+	l.levelNow()
 	waiting := l.waiting
 	l.waiting = nil
 	l.phase = retired
@@ -198,8 +203,9 @@ func (l *Link) sooner() {
 	}
 }
 
-// tick tries again what has failed.
+// tick tries again what has failed, and ends what has waited for long enough.
 func (l *Link) tick() {
+	l.levelTick()
 	switch {
 	case l.retryAt.IsZero():
 	case l.gw.now.Before(l.retryAt):

@@ -44,21 +44,26 @@ func TestDiscover(t *testing.T) {
 			has(t, "discover", in, test.want)
 		})
 	}
+	all := map[string]plan{"a": {bridge: true}, "b": {bridge: true}}
+	one := map[string]plan{"a": {modern: true}, "b": {}}
 	mixed := map[string]plan{"a": {modern: true, only: true, bridge: true}, "b": {bridge: true}}
 	for name, test := range map[string]struct {
 		plans    map[string]plan
 		id, want string
 		other    string // of b: how it is known
 		starts   int    // of b
+		single   bool
 	}{
-		"a mix that is translated":                 {mixed, "1", `"supportedVersions"`, "", 1},
-		"a mix that is known":                      {mixed, "1", `"supportedVersions"`, "legacy", 0},
-		"all would be translated":                  {map[string]plan{"a": {bridge: true}, "b": {bridge: true}}, "1", "-32601", "", 1},
-		"all would be, and the client may need it": {map[string]plan{"a": {bridge: true}, "b": {bridge: true}}, `"server-discover-probe-1"`, `"supportedVersions"`, "", 1},
-		"one is not translated":                    {map[string]plan{"a": {modern: true}, "b": {}}, `"server-discover-probe-1"`, "-32601", "", 1},
+		"a mix that is translated":              {mixed, "1", `"supportedVersions"`, "", 1, false},
+		"a mix that is known":                   {mixed, "1", `"supportedVersions"`, "legacy", 0, false},
+		"all would be translated":               {all, "1", `"supportedVersions"`, "", 1, false},
+		"for one client":                        {all, "1", "-32601", "", 1, true},
+		"for one client, which may need it":     {all, `"server-discover-probe-1"`, `"supportedVersions"`, "", 1, true},
+		"one is not translated":                 {one, `"server-discover-probe-1"`, "-32601", "", 1, false},
+		"for one client, one is not translated": {one, `"server-discover-probe-1"`, "-32601", "", 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{})
+			w := newWorld(t, Options{Single: test.single})
 			var servers []Server
 			for _, name := range []string{"a", "b"} {
 				w.plan(name, test.plans[name])
@@ -151,7 +156,7 @@ func TestModernClientsShare(t *testing.T) {
 // Log messages have nothing in them that says whose they are: only a request that is the only one to ask for them gets any.
 func TestModernLogs(t *testing.T) {
 	w := newWorld(t, Options{})
-	w.plan("a", plan{modern: true, tools: []string{"hang"}})
+	w.plan("a", plan{modern: true, tools: []string{"hang"}, uris: []string{"f:/a"}})
 	w.serve(named("a"))
 	logs := strings.Replace(modernMeta, "{", `{"io.modelcontextprotocol/logLevel":"debug",`, 1)
 	line := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a_hang",` + logs + `}}`
@@ -161,6 +166,15 @@ func TestModernLogs(t *testing.T) {
 	say()
 	want(t, "who did not ask", silent)
 	has(t, "who did", one, "notifications/message")
+	uri := `"notifications":{"resourceSubscriptions":["f:/a"]},`
+	listens := w.client().ask(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{` + uri + logs + `}}`)
+	if m, ok := p.last("subscriptions/listen"); !ok || !strings.Contains(m.Raw, "logLevel") {
+		t.Fatalf("nobody listens: %s", m.Raw)
+	}
+	has(t, "who listens", listens, "acknowledged")
+	say()
+	has(t, "who did, while another one listens", one, "notifications/message")
+	want(t, "who listens", listens)
 	two := w.client().ask(line)
 	say()
 	want(t, "one", one)

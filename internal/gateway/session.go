@@ -16,7 +16,9 @@ type Session struct {
 	era     mcp.Era
 	own     *scope // of a client of the legacy era, from its handshake on
 	general Stream // for what belongs to no request
-	behind  func() bool
+
+	principal string // whom the transport has authenticated; "" for nobody
+	behind    func() bool
 
 	initParams []byte               // raw
 	version    string               // the protocol version both sides settled on
@@ -227,9 +229,10 @@ func (s *Session) discover(e *exchange) {
 	})
 }
 
-// isModern decides whether a client that sends server/discover under a raw id is to use the modern era. It is not if it
-// would miss a server there: one that speaks the legacy era only, or of which nothing is known, and is not translated. Nor
-// is it if every server were translated, which can do less than the real thing; but some clients go nowhere else.
+// isModern decides whether a client that sends server/discover is to use the modern era. It is not if it would miss a
+// server there: one that speaks the legacy era only, or of which nothing is known, and is not translated. A single client
+// is not either if every server were translated, which can do less than the real thing, unless it goes nowhere else (id is
+// the raw one of its request): each of its servers is its own in the legacy era, too.
 func (g *Gateway) isModern(id string) bool {
 	native := len(g.servers) == 0
 	for _, s := range g.servers {
@@ -240,7 +243,7 @@ func (g *Gateway) isModern(id string) bool {
 			return false
 		}
 	}
-	return native || bridge.MayBePinned([]byte(id))
+	return native || !g.opts.Single || bridge.MayBePinned([]byte(id))
 }
 
 // setLevel takes logging/setLevel.

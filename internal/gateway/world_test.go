@@ -31,6 +31,7 @@ type failer interface {
 
 // plan is how the processes of one server behave.
 type plan struct {
+	mulls  bool // it does not answer logging/setLevel by itself
 	sync   bool // they answer while they are being told
 	modern bool // they speak the modern era, too
 	only   bool // and nothing else
@@ -248,6 +249,12 @@ func (p *proc) handle(m message) {
 		p.open = append(p.open, m)
 	case "subscriptions/listen":
 		p.open = append(p.open, m)
+	case "logging/setLevel":
+		if p.plan.mulls {
+			p.open = append(p.open, m)
+			return
+		}
+		p.answer(m, "{}")
 	default:
 		if m.ID != nil && m.Method != "" {
 			p.answer(m, "{}")

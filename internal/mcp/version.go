@@ -48,3 +48,7 @@ const MetaOutcome = "dev.outlive/outcome"
 // MetaBridge is the key under which outlive says, in the _meta of the result of a handshake, that it translates between
 // the eras, and which way.
 const MetaBridge = "dev.outlive/bridge"
+
+// MetaPrincipal is the key under which the gateway says, in the _meta of a request to a server that is translated, whom
+// the transport has authenticated.
+const MetaPrincipal = "dev.outlive/principal"

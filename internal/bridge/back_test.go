@@ -1,0 +1,54 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+)
+
+// What a bridge has made of a request becomes again what the client has said, and the bridge knows nothing more of it.
+func TestBack(t *testing.T) {
+	key := []byte(strings.Repeat("k", 32))
+	legacy, _ := greetLegacy(t.Fatalf, []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`), discovered)
+	modern := New(Options{Mode: ModernClient, Key: key})
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"p"`
+	hello := modern.FromClient([]byte(`{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{`+meta+`}}}`), start)
+	modern.FromServer([]byte(`{"jsonrpc":"2.0","id":`+string(member(hello.ToServer[0], "id"))+`,"result":`+initialized+`}`), start)
+
+	for name, tc := range map[string]struct {
+		b    *Bridge
+		said string
+	}{
+		"of a legacy client":              {legacy, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":7,"k":1}}}`},
+		"of one with an id like ours":     {legacy, `{"jsonrpc":"2.0","id":"b~9","method":"tools/list","params":{"cursor":"c"}}`},
+		"of a modern client":              {modern, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"c",` + meta + `}}}`},
+		"of one that can be asked for it": {modern, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`},
+	} {
+		out := tc.b.FromClient([]byte(tc.said), start)
+		if hello := out.ToServer[len(out.ToServer)-1]; strings.Contains(string(hello), `"initialize"`) { // it can do more than was said
+			out = tc.b.FromServer([]byte(`{"jsonrpc":"2.0","id":`+string(member(hello, "id"))+`,"result":`+initialized+`}`), start)
+		}
+		sent := out.ToServer[len(out.ToServer)-1]
+		back, ok := tc.b.Back(sent)
+		if !ok || string(back) != tc.said {
+			t.Errorf("a request %s:\nback %s\nwas  %s", name, back, tc.said)
+		}
+		if _, twice := tc.b.Back(sent); twice {
+			t.Errorf("a request %s is given back twice", name)
+		}
+	}
+
+	logs := `{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/logLevel":"debug"}}}`
+	modern.FromClient([]byte(logs), start)
+	if said := modern.Unsaid(); len(said) != 1 || string(said[0]) != logs || modern.Waiting() {
+		t.Errorf("what waits for its log level is given back as %q", said)
+	}
+	listen := `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true},` + meta + `}}}`
+	modern.FromClient([]byte(listen), start)
+	streams := modern.Streams()
+	if len(streams) != 1 || string(streams[0].Line) != listen || string(streams[0].Granted) != `{"toolsListChanged":true}` {
+		t.Errorf("the streams are given back as %q", streams)
+	}
+	if out := modern.Close("over", start); len(out.ToClient) != 0 {
+		t.Errorf("somebody still waited: %q", out.ToClient)
+	}
+}
