@@ -2,8 +2,8 @@ package jsonrpc
 
 // Plain is a message as most are: printable ASCII without an escape, the members of a call or of its result and no
 // other. It is found with little code that touches little memory, for the moment in which neither is in the
-// processor's cache: there [Envelope.Scan], which knows everything, takes ten times as long. The spans are ranges of
-// the line given to Scan, as an Envelope's are.
+// processor's cache: there [Envelope.Scan], which knows everything, waits for memory most of its time. The spans are
+// ranges of the line given to Scan, as an Envelope's are.
 type Plain struct {
 	ID     Span // digits without a sign, at most plainDigits
 	Method Span // of a request; absent in an answer
@@ -37,12 +37,24 @@ type plainScan struct {
 	line  []byte
 	plain *Plain
 	at    int
+	want  plainWant
 	stack uint64 // a bit for each open container, the innermost last: 1 is an object
 	depth int
 	key   Span  // the key last read, without quotes, in an object
 	inner level // what the open member of the message is
 	seen  uint8 // members that may stand there once and have no span of their own
 }
+
+// plainWant is what must come next.
+type plainWant uint8
+
+const (
+	wantValue  plainWant = iota
+	wantFirst            // a value, or the end of the array
+	wantMember           // a key, or the end of the object
+	wantKey
+	wantAfter // a comma, or the end of the container
+)
 
 const (
 	seenVersion = 1 << iota
@@ -54,66 +66,40 @@ func (s *plainScan) object() bool {
 	if n := len(s.line); n == 0 || s.line[0] != '{' || s.line[n-1] != '}' {
 		return false // what would be trimmed is not plain
 	}
-	const (
-		value   = iota // a value must follow
-		first          // a value, or the end of the array
-		member         // a key, or the end of the object
-		nextKey        // a key
-		after          // a comma or the end of the container
-	)
-	want := value
 	for s.at < len(s.line) {
-		start, c := s.at, s.line[s.at]
-		switch {
-		case c == ' ':
+		if c := s.line[s.at]; c == ' ' {
 			s.at++
-			continue
-		case want == after:
-			s.at++
-			switch {
-			case c == ',' && s.depth > 0:
-				want = value
-				if s.stack&1 == 1 {
-					want = nextKey
-				}
-			case !s.closes(c):
-				return false
-			}
-			continue
-		case want == member || want == nextKey:
-			if c == '}' && want == member {
-				s.at++
-				s.closes(c)
-				want = after
-			} else if !s.readKey() {
-				return false
-			} else {
-				want = value
-			}
-			continue
-		case c == ']' && want == first:
-			s.at++
-			s.closes(c)
-			want = after
-			continue
-		case c == '{' || c == '[':
-			if s.depth == plainDepth || !s.opens(c) {
-				return false
-			}
-			want = first
-			if c == '{' {
-				want = member
-			}
-			continue
-		case !s.scalar(c) || s.depth == 0:
+		} else if !s.step(c) {
 			return false
 		}
-		if s.depth <= 2 && s.stack&1 == 1 && !s.note(Span{start, s.at}) {
-			return false
-		}
-		want = after
 	}
-	return s.depth == 0 && want == after
+	return s.depth == 0 && s.want == wantAfter
+}
+
+// step reads what begins with c.
+func (s *plainScan) step(c byte) bool {
+	switch {
+	case s.want == wantAfter && c == ',':
+		s.at++
+		s.want = wantValue
+		if s.stack&1 == 1 {
+			s.want = wantKey
+		}
+		return s.depth > 0
+	case s.want == wantAfter, s.want == wantMember && c == '}', s.want == wantFirst && c == ']':
+		return s.closes(c)
+	case s.want == wantMember, s.want == wantKey:
+		s.want = wantValue
+		return s.readKey()
+	case c == '{', c == '[':
+		return s.opens(c)
+	}
+	start := s.at
+	if s.depth == 0 || !s.scalar(c) {
+		return false
+	}
+	s.want = wantAfter
+	return s.depth > 2 || s.stack&1 == 0 || s.note(Span{start, s.at})
 }
 
 // opens enters a container. At the top level it learns whose members follow.
@@ -138,14 +124,14 @@ func (s *plainScan) opens(c byte) bool {
 		if c != '{' {
 			return false
 		}
-	} else if s.depth == 2 && s.stack&1 == 1 && !s.foreign() {
+	} else if s.depth == 2 && !s.foreign() || s.depth == plainDepth {
 		return false
 	}
 	s.at++
 	s.depth++
-	s.stack <<= 1
+	s.stack, s.want = s.stack<<1, wantFirst
 	if c == '{' {
-		s.stack |= 1
+		s.stack, s.want = s.stack|1, wantMember
 	}
 	return true
 }
@@ -155,6 +141,8 @@ func (s *plainScan) closes(c byte) bool {
 	if s.depth == 0 || c != '}' && s.stack&1 == 1 || c != ']' && s.stack&1 == 0 {
 		return false
 	}
+	s.at++
+	s.want = wantAfter
 	s.stack >>= 1
 	s.depth--
 	if s.depth == 1 {
