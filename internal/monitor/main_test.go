@@ -9,5 +9,5 @@ func TestMain(m *testing.M) {
 	if actor := os.Getenv("OUTLIVE_TEST_ACTOR"); actor != "" {
 		os.Exit(act(actor))
 	}
-	os.Exit(verifyNoLeaks(m))
+	os.Exit(inMemory(func() int { return verifyNoLeaks(m) }))
 }
