@@ -204,8 +204,13 @@ func registryHosts() []string {
 // The project is the same wherever it is built: no file names a machine's folders or a registry.
 func TestNoFileNamesAMachine(t *testing.T) {
 	hosts := registryHosts()
+	suspects := append([]string{"/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/"}, hosts...) // of machinePaths
 	for _, name := range publishedFiles(t) {
-		for i, line := range strings.Split(string(readText(name)), "\n") {
+		text := string(readText(name))
+		if !slices.ContainsFunc(suspects, func(s string) bool { return strings.Contains(text, s) }) {
+			continue // most files: a search of each line takes much longer
+		}
+		for i, line := range strings.Split(text, "\n") {
 			if m := machinePaths.FindString(examplePaths.ReplaceAllString(line, "")); m != "" {
 				t.Errorf("%s:%d: a path of one machine: %.120q", name, i+1, strings.TrimSpace(line))
 			}

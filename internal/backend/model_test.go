@@ -39,7 +39,7 @@ type model struct {
 // only rises; list_changed comes only for a difference; the end comes; nothing is left over in the tables.
 func TestModel(t *testing.T) {
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		if err := checks.Value.Set("1000"); err != nil {
+		if err := checks.Value.Set(modelChecks); err != nil {
 			t.Fatal(err)
 		}
 	}

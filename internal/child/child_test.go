@@ -89,7 +89,7 @@ func TestStatus(t *testing.T) {
 
 func TestEverythingWrittenBeforeTheEndIsReadable(t *testing.T) {
 	want := strings.Repeat("0123456789abcde\n", 256)
-	for range 200 {
+	for range manyEnds {
 		r := start(t, "write")
 		r.wait(t) // read only after the process is gone and reaped
 		out, err := io.ReadAll(r.Stdout())

@@ -216,12 +216,16 @@ func place(o order, files [3]*os.File) (l *lifeline, channel int, err error) {
 	return nil, -1, err
 }
 
+// pollTimeout is how many milliseconds poll may wait, from now until the end; none is left when that has passed. Without
+// the bound a signal at the very end would make it negative, which to poll is for ever.
+func pollTimeout(end, now time.Time) int { return int(max(0, end.Sub(now)).Milliseconds()) }
+
 // answer waits for the keeper's answer to an order: the new process and its pidfd. The error of a process that cannot be
 // started is its errno; any other says that there is no telling, and that nothing was started or will live.
 func (l *lifeline) answer(channel int) (pid, pidfd int, err error) {
 	for end := time.Now().Add(answerTime); ; {
 		p := []unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}
-		n, err := unix.Poll(p, int(time.Until(end).Milliseconds()))
+		n, err := unix.Poll(p, pollTimeout(end, time.Now()))
 		if n > 0 {
 			break
 		}

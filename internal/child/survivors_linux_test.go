@@ -280,7 +280,7 @@ func TestTheKeeperDoesNotGrow(t *testing.T) {
 	}
 	run(20)
 	pid, fds, threads := keeperPID(), count("fd"), count("task")
-	if run(500); keeperPID() != pid {
+	if run(manyStarts); keeperPID() != pid {
 		t.Fatal("another keeper")
 	}
 	if n := count("fd"); n > fds+4 { // those of a process whose exit is just being reported come and go

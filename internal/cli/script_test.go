@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	mcptest.Reexec()
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for our children: a second at each exit otherwise, with the detector
 	testscript.Main(m, map[string]func(){
 		"outlive":    func() { os.Exit(Main(os.Args[1:])) },
 		"mcp-server": func() { os.Exit(mcptest.ServerMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

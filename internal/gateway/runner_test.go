@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	mcptest.Reexec()
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for our children: a second at each exit otherwise, with the detector
 	goleak.VerifyTestMain(m)
 }
 

@@ -31,7 +31,7 @@ func compareScans(t *testing.T, want, got Envelope, wantErr, gotErr error) {
 }
 
 func TestBehind(t *testing.T) {
-	fill := func(piece string) string { return strings.Repeat(piece, 20<<20/len(piece)) }
+	fill := func(piece string) string { return strings.Repeat(piece, giant/len(piece)) }
 	some := func(piece string) string { return strings.Repeat(piece, 2<<20/len(piece)) }
 	str := func(text string) string { return `"` + text + `"` }
 	result := func(value string) string { return `{"jsonrpc":"2.0","id":1,"result":` + value + `}` }

@@ -15,6 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	Reexec()
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for our children: a second at each exit otherwise, with the detector
 	goleak.VerifyTestMain(m)
 }
 

@@ -225,7 +225,8 @@ func TestSecretsStayWhereTheyAre(t *testing.T) {
 // The digest comes once a day, at its hour, and only when there is something to tell.
 func TestTheDigest(t *testing.T) {
 	w := newWorld(t)
-	w.declare("digest: {at: \"08:00\"}\n", w.agent("shop", "kind: claude\n"+starts))
+	hour := w.wall.Add(6 * time.Hour).Local().Format("15:04")
+	w.declare("digest: {at: \""+hour+"\"}\n", w.agent("shop", "kind: claude\n"+starts))
 	c := w.claude("shop", 1001)
 	c.prompt()
 	w.cycle()
@@ -242,7 +243,7 @@ func TestTheDigest(t *testing.T) {
 	}
 	w.spends(2*time.Hour, 10*time.Minute)
 	if len(w.said) != 1 || !strings.Contains(w.said[0], "shop") {
-		t.Fatalf("at eight: %q", w.said)
+		t.Fatalf("at its hour: %q", w.said)
 	}
 	w.spends(48*time.Hour, time.Hour)
 	if len(w.said) != 1 {

@@ -136,12 +136,11 @@ func (w *world) reports(name string, pid int, exit *agentrun.Exit) {
 	}
 }
 
-// spends lets time pass in steps, and looks after each.
+// spends lets time pass in steps, and looks after each; see runLength.
 func (w *world) spends(d, step time.Duration) {
 	w.t.Helper()
-	for range int(d / step) {
-		w.pass(step)
-		w.cycle()
+	for left := int(d / step); left > 0; left -= runLength {
+		w.cycles(min(left, runLength), func() { w.pass(step) })
 	}
 }
 

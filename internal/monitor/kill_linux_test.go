@@ -75,7 +75,7 @@ func (h *house) monitor(step string) error { return h.actor("monitor " + step) }
 // actor runs the test binary in another role.
 func (h *house) actor(words string) error {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), agenttest.Role+"="+words, "OUTLIVE_TEST_HOME="+h.home), h.env...)
+	cmd.Env = append(append(os.Environ(), agenttest.Role+"="+words, "OUTLIVE_TEST_HOME="+h.home, "GORACE=atexit_sleep_ms=0"), h.env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil && strings.HasSuffix(words, " -") {
 		h.t.Errorf("%v\n%s", err, out)

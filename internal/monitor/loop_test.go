@@ -89,7 +89,8 @@ func TestADeclaredAgentInTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.wall = time.Now()
-		w.declare("digest: {at: \"01:00\"}\n", w.agent("shop", "kind: claude\n"+starts))
+		hour := w.wall.Add(20 * time.Minute).Format("15:04")
+		w.declare("digest: {at: \""+hour+"\"}\n", w.agent("shop", "kind: claude\n"+starts))
 		w.claude("shop", 1001).prompt()
 		var begun, ended, again time.Time
 		w.opts.Looked = func(error) {
@@ -103,7 +104,7 @@ func TestADeclaredAgentInTheLoop(t *testing.T) {
 			}
 		}
 		begun = time.Now()
-		w.run(2 * time.Hour)
+		w.run(40 * time.Minute)
 		if took := again.Sub(ended); took <= 0 || took > 6*time.Second || len(w.started) != 1 {
 			t.Errorf("gone on with after %v: %v", took, w.started)
 		}

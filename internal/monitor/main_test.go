@@ -11,5 +11,5 @@ func TestMain(m *testing.M) {
 	if actor := os.Getenv(agenttest.Role); actor != "" {
 		os.Exit(act(actor))
 	}
-	os.Exit(verifyNoLeaks(m))
+	os.Exit(inMemory(func() int { return verifyNoLeaks(m) }))
 }

@@ -213,11 +213,25 @@ func (w *world) project(key string) piv.Project {
 // cycle is `outlive monitor --once`: a run of its own, so that everything it knows has to outlast one.
 func (w *world) cycle() Summary {
 	w.t.Helper()
+	return w.cycles(1, func() {})
+}
+
+// cycles are as many of one run, something happening before each; the summary is the last one's.
+func (w *world) cycles(count int, before func()) (s Summary) {
+	w.t.Helper()
+	before()
 	m, err := Open(w.t.Context(), w.opts)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s, err := m.Once(w.t.Context())
+	for n := range count {
+		if n > 0 {
+			before()
+		}
+		var once error
+		s, once = m.Once(w.t.Context())
+		err = errors.Join(err, once)
+	}
 	if err := errors.Join(err, m.Close()); err != nil {
 		w.t.Fatal(err)
 	}

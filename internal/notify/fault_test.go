@@ -119,15 +119,15 @@ func (f *fault) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// everyFault runs a test for every step that can go wrong in every way, until none is left.
+// everyFault runs a test for every step that can go wrong in every way, until none is left; see faultStride.
 func everyFault(t *testing.T, test func(t *testing.T, f *fault)) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	total := 0
-	for _, way := range []struct {
+	for n, way := range []struct {
 		name        string
 		after, dead bool
 	}{{"fails", false, false}, {"fails unheard", true, false}, {"killed after", true, true}} { // before one is after another
-		for at := 1; ; at++ {
+		for at := 1 + n%faultStride; ; at += faultStride {
 			f := &fault{at: at, after: way.after, dead: way.dead}
 			t.Run(fmt.Sprint(way.name, " ", at), func(t *testing.T) { test(t, f) })
 			if at > f.count {

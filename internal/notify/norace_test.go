@@ -1,0 +1,6 @@
+//go:build !race
+
+package notify
+
+// faultStride is every how manieth step goes wrong.
+const faultStride = 1
