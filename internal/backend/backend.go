@@ -130,6 +130,7 @@ type Backend struct {
 	told         bool                   // the machine was told that processes can be brought up without the client
 	introduction string                 // DiscoverResult of the last modern process that served
 	probe        probe
+	reader       mcp.Reader // of every list
 	tools        toolbox
 	doubted      [mcp.Lists]bool // lists to be looked at again
 	babble       babble

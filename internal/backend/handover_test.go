@@ -187,7 +187,7 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 		reflect.TypeFor[calls]():         "nextSeq",
 	}
 	rebuilt := map[reflect.Type]string{ // made anew, or of one value only when a backend can be saved
-		reflect.TypeFor[Backend](): "opts world sink now env private prefix beside later tookOver health closing over stopped code turns estranged scanned events stepping closeWanted",
+		reflect.TypeFor[Backend](): "opts world sink now env private prefix beside later tookOver reader health closing over stopped code turns estranged scanned events stepping closeWanted",
 		reflect.TypeFor[seam]():    "World b env bare past echo acked",
 		reflect.TypeFor[process](): "server pid role up accepting draining shut exited closed undelivered wishes streams unchecked fit reload wish " +
 			"ending retirement wishesBy drainBy closedBy",

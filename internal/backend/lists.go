@@ -47,11 +47,11 @@ func (b *Backend) listAnswered(c *call, line []byte) []byte {
 	}
 	if l == mcp.Tools && c.first {
 		page := mcp.Catalog{}
-		page.AddPage(mcp.Tools, b.env.Result.Of(line))
+		b.reader.AddPage(page, mcp.Tools, b.env.Result.Of(line))
 		b.tools.avoid(page)
 		line = b.withTools(line)
 	}
-	switch whole := b.session.SawPage(l, c.first, b.env.Result.Of(line)); {
+	switch whole := b.session.SawPage(&b.reader, l, c.first, b.env.Result.Of(line)); {
 	case whole == nil:
 	case c.gen == b.process.gen:
 		b.process.shows[l] = whole
@@ -93,7 +93,7 @@ func (b *Backend) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byt
 		if page == 0 && p.role == serving {
 			b.learnList(l, result)
 		}
-		next := so.AddPage(l, result)
+		next := b.reader.AddPage(so, l, result)
 		if next != nil && page < pagesMost {
 			b.readPages(p, l, so, next, page+1, done)
 			return

@@ -111,11 +111,11 @@ func (b *Backend) listFromMemory(c *call) bool {
 	_ = b.env.Scan(line) // two valid texts put together
 	if l == mcp.Tools {
 		page := mcp.Catalog{}
-		page.AddPage(mcp.Tools, result)
+		b.reader.AddPage(page, mcp.Tools, result)
 		b.tools.avoid(page)
 		line = b.withTools(line)
 	}
-	b.session.SawPage(l, true, b.env.Result.Of(line))
+	b.session.SawPage(&b.reader, l, true, b.env.Result.Of(line))
 	b.remembered(c.method.String())
 	b.answer(c, line)
 	return true

@@ -100,7 +100,7 @@ func (b *Backend) withTools(line []byte) []byte {
 
 // ownTools adds the injected tools to a catalogue of the server's.
 func (b *Backend) ownTools(c mcp.Catalog) mcp.Catalog {
-	c.AddPage(mcp.Tools, b.ownToolsResult())
+	b.reader.AddPage(c, mcp.Tools, b.ownToolsResult())
 	return c
 }
 
@@ -126,7 +126,7 @@ func (b *Backend) listToolsAlone(c *call) bool {
 
 func (b *Backend) answerToolsAlone(c *call) {
 	result := b.ownToolsResult()
-	b.session.SawPage(mcp.Tools, c.first, result)
+	b.session.SawPage(&b.reader, mcp.Tools, c.first, result)
 	b.answer(c, jsonrpc.AppendResult(nil, c.id.raw, result))
 }
 

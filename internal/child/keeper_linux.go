@@ -61,6 +61,8 @@ func isSocket(fd int) bool {
 // keeper starts processes for outlive, is their parent, inherits their orphans and survives outlive for as long as it
 // takes to end them all. One goroutine, locked to its thread, does everything.
 type keeper struct {
+	pid    int
+	thread int   // everything is done on it
 	line   int   // the lifeline: orders come in; its end is outlive's end
 	wake   int   // counts signals, above all SIGCHLD
 	self   brand // of our outlive; known from the first order on
@@ -115,7 +117,7 @@ func newKeeper() (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{line: keeperLine, wake: wake, oom: lowerOOMScore()}
+	k := &keeper{pid: os.Getpid(), thread: unix.Gettid(), line: keeperLine, wake: wake, oom: lowerOOMScore()}
 	k.watchSignals()
 	return k, nil
 }
@@ -341,7 +343,7 @@ func (k *keeper) leftAlone(pid int) bool {
 // eachOrphan reaps the dead orphans and calls f for each living one. Our own children's numbers stay theirs until we
 // reap them, so f may signal them.
 func (k *keeper) eachOrphan(f func(pid int)) {
-	for _, pid := range children(os.Getpid()) {
+	for _, pid := range k.children() {
 		if slices.ContainsFunc(k.wards, func(w *ward) bool { return w.pid == pid }) {
 			continue
 		}
@@ -349,6 +351,19 @@ func (k *keeper) eachOrphan(f func(pid int)) {
 			f(pid)
 		}
 	}
+}
+
+// children returns the keeper's children. While processes fork and die it may lack some.
+//
+// The kernel lists them by the thread whose children they are. Whom the keeper started is this thread's, and orphans go to
+// the first thread that lives, which is the process's first: a Go program never ends it. The client waits for all this,
+// so the other threads are not asked.
+func (k *keeper) children() []int {
+	list := threadChildren(nil, k.pid, k.thread)
+	if k.thread != k.pid {
+		list = threadChildren(list, k.pid, k.pid)
+	}
+	return list
 }
 
 func (k *keeper) reapOrphans() { k.eachOrphan(func(int) {}) }

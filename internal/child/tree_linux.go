@@ -89,15 +89,23 @@ func children(pid int) []int {
 		return nil
 	}
 	var all []int
-	buf := make([]byte, 4096)
 	for _, t := range tasks {
-		for _, f := range bytes.Fields(readProc(dir+"/"+t.Name()+"/children", buf)) {
-			if n, err := strconv.Atoi(string(f)); err == nil {
-				all = append(all, n)
-			}
+		if tid, err := strconv.Atoi(t.Name()); err == nil {
+			all = threadChildren(all, pid, tid)
 		}
 	}
 	return all
+}
+
+// threadChildren appends the children of one thread of pid to list.
+func threadChildren(list []int, pid, tid int) []int {
+	path := "/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/children"
+	for _, f := range bytes.Fields(readProc(path, make([]byte, 4096))) {
+		if n, err := strconv.Atoi(string(f)); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // readProc reads a file of /proc into buf, or a larger buffer, without the runtime's poller, which costs four system

@@ -69,6 +69,7 @@ func (h *Host) HandOver(quiet func() bool, exec func(*Saved) error) (why string,
 	if !quiet() {
 		return busy, nil
 	}
+	h.news.tell()
 	err = exec(h.save(s))
 	h.Backend.AbandonHandover(time.Now())
 	return "", err

@@ -63,6 +63,7 @@ type Host struct {
 	opts        Options
 	loop        *wire.Loop
 	client      Client
+	news        news
 	servers     []*server
 	connections []*elsewhere
 	shortcut    shortcut
@@ -81,13 +82,13 @@ func New(loop *wire.Loop, client Client, opts Options) *Host {
 		opts.Backend.BridgeKey = make([]byte, bridgeKeySize)
 		_, _ = rand.Read(opts.Backend.BridgeKey) // it never fails
 	}
-	h := &Host{opts: opts, loop: loop, client: client, ended: make(chan struct{})}
+	h := &Host{opts: opts, loop: loop, client: client, news: news{loop: loop, to: opts.Sink}, ended: make(chan struct{})}
 	h.Backend = backend.New(opts.Backend, (*world)(h), h.sink())
 	return h
 }
 
-// sink is where the backend's events go.
-func (h *Host) sink() event.Sink { return event.Tee{h.opts.Sink, (*restartWatch)(h)} }
+// sink is where the backend's events go: those who tell of them are told soon, those who act on them at once.
+func (h *Host) sink() event.Sink { return event.Tee{&h.news, (*restartWatch)(h)} }
 
 // Close kills what still runs and tells those who wait that there is nothing to wait for. Loop goroutine, or after the loop.
 func (h *Host) Close() {
@@ -102,6 +103,7 @@ func (h *Host) Close() {
 	for _, e := range h.connections {
 		e.Kill()
 	}
+	h.news.tell()
 	h.tellWaiters(ErrEnded)
 	close(h.ended)
 }
@@ -137,8 +139,11 @@ func (w *world) SendToClient(line []byte)              { w.client.Send(line) }
 func (w *world) Keep(line []byte) (*wire.Hold, []byte) { return w.loop.Keep(line) }
 func (w *world) Passed(line []byte, n int)             { w.loop.DropBehind(line, n) }
 
-// Finish hands the end on.
-func (w *world) Finish(code int) { w.opts.Finish(code) }
+// Finish hands the end on, when all else has been told.
+func (w *world) Finish(code int) {
+	w.news.tell()
+	w.opts.Finish(code)
+}
 
 // Noise writes the line to the server's stderr, where it should have gone, with a prefix that tells whence it came.
 func (w *world) Noise(line []byte) {

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"maps"
-
-	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 )
 
 // List is one of the four lists a server shows its client.
@@ -70,24 +68,6 @@ type Catalog map[string]Item
 // Equal reports whether both show a client the same entries, in whatever order.
 func (c Catalog) Equal(other Catalog) bool {
 	return maps.EqualFunc(c, other, func(a, b Item) bool { return a.Digest == b.Digest })
-}
-
-// AddPage adds the entries of one raw list result and returns the cursor of the next page, nil at the end.
-func (c Catalog) AddPage(l List, result []byte) (cursor []byte) {
-	array := jsonrpc.Find(result, l.Member()).Of(result)
-	for at := range jsonrpc.Elements(array) {
-		raw := at.Of(array)
-		name, ok := jsonrpc.Unquote(jsonrpc.Find(raw, lists[l].key).Of(raw))
-		if !ok {
-			continue
-		}
-		c[name] = newItem(raw)
-	}
-	next := jsonrpc.Find(result, "nextCursor").Of(result)
-	if len(next) == 0 || jsonrpc.IsNull(next) {
-		return nil
-	}
-	return bytes.Clone(next)
 }
 
 // EntryDigest is the Digest of one raw entry of a list.

@@ -21,9 +21,10 @@ func TestASavedSessionIsTheSame(t *testing.T) {
 	s.Subscribe([]byte(`{"uri":"file:///b", "x":1}`))
 	l := s.OpenListen([]byte(`7.0`), []byte(`{"id":7.0}`), []byte(`{"notifications":{"toolsListChanged":true}}`))
 	l.Acked, l.Cuts = []byte(`{}`), 2
-	s.SawPage(mcp.Tools, true, []byte(`{"tools":[{"name":"a","annotations":{"readOnlyHint":true}}]}`))
-	s.SawPage(mcp.Prompts, true, []byte(`{"prompts":[]}`))
-	s.SawPage(mcp.Resources, true, []byte(`{"resources":[{"uri":"x"}],"nextCursor":"c"}`))
+	var r mcp.Reader
+	s.SawPage(&r, mcp.Tools, true, []byte(`{"tools":[{"name":"a","annotations":{"readOnlyHint":true}}]}`))
+	s.SawPage(&r, mcp.Prompts, true, []byte(`{"prompts":[]}`))
+	s.SawPage(&r, mcp.Resources, true, []byte(`{"resources":[{"uri":"x"}],"nextCursor":"c"}`))
 	for name, s := range map[string]*Session{"full": s, "empty": {}} {
 		text, err := json.Marshal(s.Save())
 		if err != nil {

@@ -2,9 +2,9 @@ package session
 
 import "github.com/outlive-mcp/outlive/internal/mcp"
 
-// SawPage notes one page of a list that the client was given; first says that the request had no cursor. It returns
-// the catalogue when the walk is complete, nil before.
-func (s *Session) SawPage(l mcp.List, first bool, result []byte) mcp.Catalog {
+// SawPage notes one page of a list that the client was given, read by r; first says that the request had no cursor. It
+// returns the catalogue when the walk is complete, nil before.
+func (s *Session) SawPage(r *mcp.Reader, l mcp.List, first bool, result []byte) mcp.Catalog {
 	w := &s.walks[l]
 	if first || w.reading == nil {
 		if !first {
@@ -12,7 +12,7 @@ func (s *Session) SawPage(l mcp.List, first bool, result []byte) mcp.Catalog {
 		}
 		w.reading = mcp.Catalog{}
 	}
-	if next := w.reading.AddPage(l, result); next != nil {
+	if next := r.AddPage(w.reading, l, result); next != nil {
 		return nil
 	}
 	w.seen, w.reading = w.reading, nil
