@@ -26,7 +26,6 @@ var bridgedRevisions = []bridgedRevision{
 			"all that any of them may declare, and cannot refuse a request (-32021) whose own client has declared less",
 		"input-required-result-basic-elicitation": "a question of the legacy era has no name, and the suite wants the one that the server " +
 			"gives it in the modern era (`user_name`)",
-		"input-required-result-multi-round": "the Go SDK's server asks a legacy client in one round only and answers the second one, unasked, as a result",
 	}},
 }
 
@@ -55,12 +54,14 @@ func TestBridgeConformance(t *testing.T) {
 }
 
 // oneEraServer builds the Go SDK's everything-server for one era only. Its source is the SDK's but for the versions
-// that it speaks; for the modern era its tools ask as that era does (conformance/testdata/asking.go).
+// that it speaks; its tools ask as the era does (conformance/testdata/asking.go, rounds.go).
 func oneEraServer(t *testing.T, era string) backend {
 	t.Helper()
 	versions := `"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"`
-	edits := []string{}
+	half := "rounds.go"
+	edits := []string{"}, testInputRequiredMultiRoundHandler)", "}, inTwoRounds)"}
 	if era == "modern" {
+		half, edits = "asking.go", nil
 		versions = `"2026-07-28"`
 		edits = append(edits, "req.Session.Elicit(ctx, ", "elicit(req, ", "req.Session.CreateMessage(ctx, ", "sample(req, ",
 			"// Register server features.\n", "refuse(server)\n")
@@ -87,14 +88,11 @@ func oneEraServer(t *testing.T, era string) backend {
 		}
 		return file
 	}
-	files := []string{copied("main.go", []byte(strings.NewReplacer(edits...).Replace(string(source))))}
-	if era == "modern" {
-		asking, err := os.ReadFile(filepath.Join(tools.root, "conformance", "testdata", "asking.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, copied("asking.go", asking))
+	text, err := os.ReadFile(filepath.Join(tools.root, "conformance", "testdata", half))
+	if err != nil {
+		t.Fatal(err)
 	}
+	files := []string{copied("main.go", []byte(strings.NewReplacer(edits...).Replace(string(source)))), copied(half, text)}
 	bin := filepath.Join(tools.root, ".work", "bin", "conformance-"+era)
 	cmd := exec.Command("go", append([]string{"build", "-o", bin}, files...)...)
 	cmd.Dir = tools.root

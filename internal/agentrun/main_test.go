@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -16,6 +18,8 @@ func TestMain(m *testing.M) {
 	if home := os.Getenv(wrapIn); home != "" {
 		os.Exit(wrapperMain(home))
 	}
+	// Under nohup everything we start would ignore a hangup, too; what is handled is not ignored by a child.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	goleak.VerifyTestMain(m)
 }
 
