@@ -22,6 +22,7 @@
 //	asks.go       requests of the server to the client  listen.go     subscriptions/listen across processes
 //	batch.go      JSON-RPC batches                      noise.go      server output that is no message
 //	lane.go       what may go through before all this sees it
+//	eras.go       whether client and server speak one era
 //	bridge.go     where client and server speak different eras: a bridge.Bridge before all the rest
 //	erachange.go  a bridge that comes or goes in the middle, because a restarted server speaks another era
 //	refuse.go     every error outlive itself answers     status.go    what status shows

@@ -7,19 +7,21 @@
 // itself hears of a restart only what any client would: a question withdrawn, a call answered. [Need] decides
 // whether a bridge is wanted at all.
 //
-// There is one Bridge for each client connection, and one for all modern clients of a gateway before a server they share. It does no I/O, reads no clock and starts no goroutine: its owner
-// calls it with lines and times, and it answers with lines. One goroutine owns it; nothing in it locks. What belongs to
-// others is spliced, never encoded anew.
+// There is one Bridge for each client connection, and one for all modern clients of a gateway before a server they share.
+// It does no I/O, reads no clock and starts no goroutine: its owner calls it with lines and times, and it answers with
+// lines. One goroutine owns it; nothing in it locks. What belongs to others is spliced, never encoded anew.
 //
 // The two directions:
 //
-//	legacyside.go  a client of the legacy era before a modern server: requests and answers
+//	legacyside.go  a client of the legacy era before a modern server: what it says
+//	legacyserver.go  and what the server says to that
 //	rounds.go      input_required becomes requests to the client, their answers one more round
 //	watch.go       subscribe, unsubscribe and changed lists through one subscriptions/listen
 //	told.go        what both have told each other, for who takes the bridge's place (and back.go, in both directions)
 //	batch.go       JSON arrays of the one version that has them
 //
-//	modernside.go  a modern client before a server of the legacy era: handshake, requests and answers
+//	modernside.go  a modern client before a server of the legacy era: handshake, and what it says
+//	modernserver.go  and what the server says to that
 //	parked.go      requests of the server to the client become input_required; the call waits at the server
 //	ask.go         which call a request of the server belongs to
 //	crowd.go       the same where many clients share the server; attribution.go is the decision
