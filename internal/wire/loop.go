@@ -19,7 +19,7 @@ type Loop struct {
 
 	now     time.Time // when the loop last woke up
 	alarm   *time.Timer
-	alarmAt time.Time // when the alarm is set for
+	alarmAt time.Time // when the alarm is set for; zero: it has rung
 	buffers shelf     // resting buffers
 	long    shelf     // the last buffer of a long line
 	pieces  pieces
@@ -94,7 +94,7 @@ func (l *Loop) DropBehind(line []byte, n int) {
 // Run serves until Stop and then closes every descriptor it owns.
 func (l *Loop) Run() {
 	l.now = time.Now()
-	l.alarm = time.AfterFunc(time.Hour, func() { l.Post(func() {}) })
+	l.alarm = time.AfterFunc(time.Hour, func() { l.Post(l.rang) })
 	defer l.alarm.Stop()
 	l.runPosted()
 	for !l.stopped {
@@ -130,6 +130,10 @@ func (l *Loop) doWhatIsDue() {
 		l.Flush()
 	}
 }
+
+// rang notes that the alarm is not set any more. It may have come with other posted work, to a loop that woke up before the
+// alarm's time: then the deadline is still to come for it, and the alarm has to be set again.
+func (l *Loop) rang() { l.alarmAt = time.Time{} }
 
 func (l *Loop) runPosted() {
 	l.mu.Lock()
