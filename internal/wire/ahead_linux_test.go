@@ -43,7 +43,7 @@ func aheadRelay(t *testing.T, may func(line []byte) bool, seen func(line []byte)
 	return inW, outR, loop, done
 }
 
-// pause lets the loop fall asleep, so that the next line finds it cold.
+// pause is time that has to pass: only after one does a line go ahead, and there is no event in which nothing happens.
 func pause() { time.Sleep(2 * time.Millisecond) }
 
 // The reader has the line before the owner has seen it: the owner waits until the reader has it.
@@ -137,20 +137,38 @@ func TestLinesThatGoAheadKeepTheirPlace(t *testing.T) {
 // A pipe that is full gets nothing ahead of what waits for it already, and no line in halves.
 func TestAFullPipeGetsNothingAhead(t *testing.T) {
 	in, out, _, done := aheadRelay(t, func([]byte) bool { return true }, func([]byte) {})
-	line := strings.Repeat("y", 3000)
-	const lines = 100
-	go func() {
-		defer in.Close()
-		for range lines {
-			pause()
-			fmt.Fprintln(in, line)
+	const lines = 100 // far more than a pipe takes
+	want := strings.Repeat(strings.Repeat("y", 3000)+"\n", lines)
+	for rest := want; rest != ""; rest = rest[3001:] {
+		pause()
+		if _, err := in.WriteString(rest[:3001]); err != nil {
+			t.Fatal(err)
 		}
-	}()
-	time.Sleep(20 * time.Millisecond) // nobody reads: the pipe fills
-	got, err := io.ReadAll(out)
+	}
+	got := make([]byte, len(want)) // nobody has read until here
+	if _, err := io.ReadFull(out, got); err != nil || string(got) != want {
+		t.Errorf("%v; what came out is not what went in", err)
+	}
+	in.Close()
 	<-done
 	out.Close()
-	if want := strings.Repeat(line+"\n", lines); err != nil || string(got) != want {
-		t.Fatalf("%v; %d bytes of %d", err, len(got), len(want))
+}
+
+// Whether a full pipe gets room just before a line goes ahead is chance, so what must come first is asked here.
+func TestNothingGoesAheadOfWhatWaits(t *testing.T) {
+	for name, k := range map[string]*Sink{
+		"refused by the kernel": {private: true, queue: []chunk{{data: []byte("x")}}},
+		"not written yet":       {private: true, dirty: true},
+		"gone ahead already":    {private: true, ahead: []byte("x\n")},
+		"closing":               {private: true, closing: true},
+		"nobody reads":          {private: true, dead: true},
+		"a write could block":   {},
+	} {
+		if k.free() {
+			t.Errorf("%s: a line may go ahead", name)
+		}
+	}
+	if k := (&Sink{private: true}); !k.free() {
+		t.Error("nothing waits, and no line may go ahead")
 	}
 }
