@@ -10,7 +10,8 @@ import "bytes"
 // brace that ends tail, which is exact for valid JSON however much is missing between head and tail. An id inside a
 // nested object or a string is never returned, nor is null, nor one that is cut off or is itself an object or array.
 func RecoverID(head, tail []byte) ([]byte, bool) {
-	h := headReader{text: Trim(head)}
+	// White space at the end of head stays: it shows that the number before it is whole.
+	h := headReader{text: trimBOM(head)}
 	id, end := h.read()
 	switch {
 	case id != nil:

@@ -60,6 +60,8 @@ func TestRecoverIDOfALongLine(t *testing.T) {
 	const half = `{"jsonrpc":"2.0","result":{"content":[{"text":"aaaa`
 	for _, tt := range []struct{ name, head, tail, want string }{
 		{"in the head", `{"id":5,"result":"aa`, `aa"}`, "5"},
+		{"number cut off", `{"id":5`, `5,"result":"aa"}`, ""},
+		{"number whole, white space seen after it", `{"id":5 `, `,"result":"aa"}`, "5"},
 		{"last", half, `aa"}]},"id":5}`, "5"},
 		{"last, spaced", half, "aa\"}] } , \"id\" :\t5 } \r\n", "5"},
 		{"last string", half, `aa"}]},"id":"a\"b\\"}`, `"a\"b\\"`},
@@ -104,6 +106,7 @@ func FuzzRecoverID(f *testing.F) {
 		`[{"id":1,"result":{}}]`,
 	} {
 		f.Add([]byte(line), uint(20), uint(30))
+		f.Add([]byte(line), uint(12), uint(2)) // after the white space that follows a number
 		f.Add([]byte(line), uint(len(line)), uint(len(line)))
 	}
 	f.Fuzz(func(t *testing.T, line []byte, headLen, tailLen uint) {

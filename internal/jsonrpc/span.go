@@ -21,11 +21,13 @@ const bom = "\xef\xbb\xbf"
 
 // Trim cuts what may stand around a message on its line without belonging to it: a UTF-8 byte order mark at the very
 // start, and JSON white space (carriage returns among it) at both ends.
-func Trim(line []byte) []byte {
+func Trim(line []byte) []byte { return trimSpace(trimBOM(line)) }
+
+func trimBOM(line []byte) []byte {
 	if len(line) >= len(bom) && string(line[:len(bom)]) == bom {
-		line = line[len(bom):]
+		return line[len(bom):]
 	}
-	return trimSpace(line)
+	return line
 }
 
 func trimSpace(b []byte) []byte {
