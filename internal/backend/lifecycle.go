@@ -27,6 +27,7 @@ type Exit struct {
 	Signalled bool
 	MaxRSS    int64 // bytes
 	CPU       time.Duration
+	Unstarted error // there never was a process, because of this
 	// Unread is how many of the bytes given to the process's stdin it never took, what is still in our own queue
 	// included.
 	Unread int
@@ -130,7 +131,7 @@ func (b *Backend) carryOut(actions []supervise.Action) {
 // spawn starts the next serving process and greets it.
 func (b *Backend) spawn(a supervise.Spawn) {
 	b.newProcessForProbe()
-	p, err := b.start(Launch{a.Gen, a.Reason, anew(a.Cause, a.Source)}, serving)
+	p, err := b.start(Launch{Gen: a.Gen, Why: a.Reason, Anew: anew(a.Cause, a.Source)}, serving)
 	if err != nil {
 		b.lastOut = lastExit{code: -1, at: b.now, why: "could not be started: " + err.Error()}
 		b.step(supervise.SpawnFailed{Gen: a.Gen, Err: err})
@@ -155,20 +156,38 @@ func (b *Backend) start(l Launch, r role) (*process, error) {
 	b.emitOf(p, event.ServerStarting, slog.LevelInfo, fmt.Sprintf("Starting server (restart #%d)", b.machine.Restarts()))
 	server, err := b.world.Start(l)
 	if err != nil {
-		b.emitOf(p, event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(),
-			slog.String(event.KeyError, err.Error()))
+		b.tellUnstarted(p, err)
 		return nil, fmt.Errorf("start server: %w", err)
 	}
-	p.server, p.pid, p.up = server, server.PID(), true
+	p.server, p.up = server, true
 	if r != serving {
 		b.beside = append(b.beside, p)
 	}
-	text := fmt.Sprintf("Server spawned (PID: %d)", p.pid)
-	if p.pid == 0 {
+	if pid := server.PID(); pid != Unborn {
+		b.spawned(p, pid)
+	}
+	return p, nil
+}
+
+func (b *Backend) tellUnstarted(p *process, err error) {
+	b.emitOf(p, event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(), slog.String(event.KeyError, err.Error()))
+}
+
+// ServerSpawned tells that process gen, which was Unborn, exists.
+func (b *Backend) ServerSpawned(now time.Time, gen, pid int) {
+	b.now = now
+	if p := b.byGen(gen); p != nil {
+		b.spawned(p, pid)
+	}
+}
+
+func (b *Backend) spawned(p *process, pid int) {
+	p.pid = pid
+	text := fmt.Sprintf("Server spawned (PID: %d)", pid)
+	if pid == 0 {
 		text = "Connecting to " + strings.Join(b.opts.Command, " ") // it runs elsewhere
 	}
 	b.emitOf(p, event.ServerSpawned, slog.LevelInfo, text)
-	return p, nil
 }
 
 // closeInput closes the server's stdin: before a restart at once, since what waits is for the next process; when the
@@ -215,17 +234,17 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 		return
 	}
 	p.undelivered = uint64(exit.Unread)
+	if exit.Unstarted != nil {
+		p.undelivered = p.sent
+	}
 	p.ending = lastExit{
 		code: exit.Code, signal: exit.Signal, at: now, why: b.whyExited(p, exit), stderr: p.server.LastStderr(stderrShown),
 	}
-	attrs := []slog.Attr{
-		slog.Int(event.KeyExitCode, exit.Code), slog.Int64(event.KeyUptimeMS, now.Sub(p.started).Milliseconds()),
-		slog.Int64(event.KeyMaxRSS, exit.MaxRSS), slog.Int64(event.KeyCPUMS, exit.CPU.Milliseconds()),
+	if exit.Unstarted != nil {
+		b.tellUnstarted(p, exit.Unstarted)
+	} else {
+		b.tellExit(p, exit)
 	}
-	if exit.Signal != "" {
-		attrs = append(attrs, slog.String(event.KeySignal, exit.Signal))
-	}
-	b.emitOf(p, event.ServerExited, slog.LevelInfo, fmt.Sprintf("Server exited (code: %d)", exit.Code), attrs...)
 	p.up, p.exited, p.accepting = false, true, false
 	switch p.role {
 	case serving:
@@ -242,10 +261,21 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	b.settle()
 }
 
+func (b *Backend) tellExit(p *process, exit Exit) {
+	attrs := []slog.Attr{
+		slog.Int(event.KeyExitCode, exit.Code), slog.Int64(event.KeyUptimeMS, b.now.Sub(p.started).Milliseconds()),
+		slog.Int64(event.KeyMaxRSS, exit.MaxRSS), slog.Int64(event.KeyCPUMS, exit.CPU.Milliseconds()),
+	}
+	if exit.Signal != "" {
+		attrs = append(attrs, slog.String(event.KeySignal, exit.Signal))
+	}
+	b.emitOf(p, event.ServerExited, slog.LevelInfo, fmt.Sprintf("Server exited (code: %d)", exit.Code), attrs...)
+}
+
 func (b *Backend) servingExited(p *process, exit Exit) {
 	b.lastOut = p.ending
 	// One that ended before it had read the probe did not end because of it; the next one gets it.
-	probed := b.probe.active && b.probe.seen && exit.Unread == 0
+	probed := b.probe.active && b.probe.seen && p.undelivered == 0
 	if probed {
 		b.probeFailed("exits")
 	}
@@ -258,6 +288,8 @@ func (b *Backend) servingExited(p *process, exit Exit) {
 func (b *Backend) whyExited(p *process, exit Exit) string {
 	snap := b.machine.Snapshot()
 	switch {
+	case exit.Unstarted != nil:
+		return "could not be started: " + exit.Unstarted.Error()
 	case p.role == retired:
 		return "was stopped for a restart"
 	case p.role == serving && snap.Cause == supervise.Idle:

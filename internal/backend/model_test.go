@@ -145,6 +145,10 @@ func (m *model) anything() {
 		m.handsOver,
 	}
 	for s := range m.running {
+		if s.unborn {
+			things = append(things, s.begins, s.begins, s.isNotBorn)
+			continue
+		}
 		for range 3 {
 			things = append(things, s.answers)
 		}

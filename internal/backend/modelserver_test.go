@@ -19,6 +19,7 @@ type simServer struct {
 	m       *model
 	gen     int
 	extra   bool      // it has one tool more than its brothers
+	unborn  bool      // it is still being started
 	pipe    []byte    // written to it and not read
 	partial []byte    // read, no newline yet
 	running []*simRun // begun and not answered
@@ -82,8 +83,24 @@ func (m *model) Start(l Launch) (Server, error) {
 	}
 	m.slow = false
 	s := &simServer{m: m, gen: gen, extra: rapid.IntRange(0, 2).Draw(m.rt, "extra tool") == 0}
+	s.unborn = l.Beside && rapid.Bool().Draw(m.rt, "takes its time")
 	m.servers = append(m.servers, s)
 	return s, nil
+}
+
+// begins makes a process exist that was still being started.
+func (s *simServer) begins() {
+	if s.unborn {
+		s.unborn = false
+		s.m.b.ServerSpawned(s.m.now, s.gen, s.PID())
+	}
+}
+
+// isNotBorn ends a start with an error.
+func (s *simServer) isNotBorn() {
+	s.unborn, s.exited, s.closed = false, true, true
+	s.m.b.ServerExited(s.m.now, s.gen, Exit{Code: -1, Unstarted: errors.New("exec format error")})
+	s.m.b.ServerClosed(s.m.now, s.gen)
 }
 
 // running yields the processes that have not come to the end of their output.
@@ -122,7 +139,13 @@ func (m *model) Finish(code int) {
 
 // See Server.
 
-func (s *simServer) PID() int                { return 1000 + s.gen }
+func (s *simServer) PID() int {
+	if s.unborn {
+		return Unborn
+	}
+	return 1000 + s.gen
+}
+
 func (s *simServer) Send(line []byte)        { s.Forward(line) }
 func (s *simServer) CloseInput()             { s.inputClosed = true }
 func (s *simServer) Terminate()              { s.termed = true }
@@ -167,6 +190,7 @@ func (s *simServer) readAll() {
 }
 
 func (s *simServer) read(n int) {
+	s.begins()
 	s.partial = append(s.partial, s.pipe[:n]...)
 	s.pipe = s.pipe[n:]
 	for {
@@ -238,6 +262,7 @@ func (s *simServer) takesAnswer(msg wireMessage, line string) {
 }
 
 func (s *simServer) says(line string) {
+	s.begins()
 	s.m.rt.Logf("S%d> %s", s.gen, line)
 	buf := []byte(line)
 	done := s.m.lanes.answer(s.m.b, s.gen, buf)
@@ -371,6 +396,7 @@ func (s *simServer) exit(code int) {
 	if s.exited {
 		return
 	}
+	s.begins()
 	s.exited = true
 	var last wireMessage
 	if json.Unmarshal(s.partial, &last) == nil && last.ID != nil {

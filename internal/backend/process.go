@@ -10,6 +10,7 @@ import (
 // Server is one running process as its backend acts on it. Lines are given without newline. Forward takes a slice of
 // the line that is being handled and need not copy it; Send must copy.
 type Server interface {
+	// PID is the process's number: 0 for a server that runs elsewhere, Unborn before the process exists.
 	PID() int
 	Forward(line []byte)
 	Send(line []byte)
@@ -32,11 +33,15 @@ type Server interface {
 	LastStderr(lines int) []string
 }
 
+// Unborn is the PID of a process that is still being started.
+const Unborn = -1
+
 // Launch is a process to be started.
 type Launch struct {
-	Gen  int
-	Why  string // in words, for the process itself
-	Anew bool   // somebody wants new code: what is known of the command's last start may be out of date
+	Gen    int
+	Why    string // in words, for the process itself
+	Anew   bool   // somebody wants new code: what is known of the command's last start may be out of date
+	Beside bool   // another one serves meanwhile, whose client is not to wait for the start
 }
 
 // role is what a process is for.

@@ -192,6 +192,7 @@ func (b *Backend) nowServes(p *process, replayed bool) {
 		}
 	}
 	b.flushQueue()
+	b.world.Flush()
 	b.closeInputWhenFlushed()
 	b.compareLists()
 	b.answerVerify(false)

@@ -68,7 +68,7 @@ func (b *Backend) spawnSpare(a supervise.SpawnSpare) {
 		b.misfortune = reloadFailure{}
 	}
 	a.Tell(b.emit)
-	p, err := b.start(Launch{a.Gen, a.Reason, anew(a.Cause, a.Source)}, spare)
+	p, err := b.start(Launch{Gen: a.Gen, Why: a.Reason, Anew: anew(a.Cause, a.Source), Beside: true}, spare)
 	if err != nil {
 		b.step(supervise.SpareFailed{Gen: a.Gen, Reason: err.Error()})
 		return

@@ -48,6 +48,7 @@ func (w *fakeWorld) ForwardToClient(line []byte) { w.toClient = append(w.toClien
 func (w *fakeWorld) SendToClient(line []byte)    { w.toClient = append(w.toClient, string(line)) }
 func (w *fakeWorld) Noise(line []byte)           { w.noise = append(w.noise, string(line)) }
 func (w *fakeWorld) Passed([]byte, int)          {}
+func (w *fakeWorld) Flush()                      {}
 
 func (w *fakeWorld) Keep(line []byte) (*wire.Hold, []byte) {
 	h := wire.HoldCopy(line)

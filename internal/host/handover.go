@@ -119,6 +119,7 @@ func (h *Host) Resume(saved *Saved) (begin func(now time.Time), err error) {
 	}
 	h.shortcut.off, h.shortcut.command = saved.NoShortcut, saved.Shortcut
 	return func(now time.Time) {
+		h.servers = append(h.servers, s)
 		h.join(s)
 		s.input.Resume(saved.Server.Input)
 		s.output.Resume(saved.Server.Output)

@@ -3,6 +3,7 @@ package host
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/child"
@@ -97,7 +98,8 @@ func (h *Host) Close() {
 		return
 	default:
 	}
-	for _, s := range h.servers {
+	for _, s := range slices.Clone(h.servers) {
+		h.finishStart(s)
 		s.Kill()
 	}
 	for _, e := range h.connections {
@@ -115,7 +117,7 @@ func (h *Host) Ended() <-chan struct{} { return h.ended }
 // running is false if none serves. Loop goroutine.
 func (h *Host) Stalled() (refused int, taken uint64, running bool) {
 	s, running := h.Backend.Serving().(*server)
-	if !running {
+	if !running || s.process == nil {
 		return 0, 0, false
 	}
 	return s.input.Refused(), s.input.Written(), true
@@ -136,6 +138,7 @@ type world Host
 
 func (w *world) ForwardToClient(line []byte)           { w.client.Forward(line) }
 func (w *world) SendToClient(line []byte)              { w.client.Send(line) }
+func (w *world) Flush()                                { w.loop.Flush() }
 func (w *world) Keep(line []byte) (*wire.Hold, []byte) { return w.loop.Keep(line) }
 func (w *world) Passed(line []byte, n int)             { w.loop.DropBehind(line, n) }
 

@@ -7,6 +7,9 @@ import "github.com/outlive-mcp/outlive/internal/wire"
 func (h *Host) OpenLane(in *wire.Source, out *wire.Sink) {
 	h.Backend.Lane(&h.lane)
 	s, _ := h.Backend.Serving().(*server)
+	if s != nil && s.process == nil {
+		s = nil // it is still being started
+	}
 	if s == h.laned {
 		return
 	}

@@ -27,8 +27,9 @@ type server struct {
 	env     []string // it was started with
 	direct  bool     // without its launcher
 	ready   bool
-	ending  bool // it was told to end
-	process *child.Process
+	ending  bool           // it was told to end
+	unborn  *unborn        // it is still being started; then there is neither process nor input nor output
+	process *child.Process // as the next two, nil of one that is unborn or could not be started
 	input   *wire.Sink
 	output  *wire.Source
 	words   *logline.Kept             // the end of its stderr: two processes may speak at once
@@ -47,38 +48,90 @@ func (h *Host) newServer(gen int) *server {
 	}
 }
 
-func (s *server) PID() int            { return s.process.PID() }
-func (s *server) Forward(line []byte) { s.input.Forward(line) }
-func (s *server) Send(line []byte)    { s.input.Send(line) }
-func (s *server) Backlog() int        { return s.input.Refused() }
-func (s *server) Abandon()            { s.output.Close() }
+func (s *server) PID() int {
+	switch {
+	case s.unborn != nil:
+		return backend.Unborn
+	case s.process == nil:
+		return 0
+	}
+	return s.process.PID()
+}
+
+func (s *server) Forward(line []byte) {
+	if s.unborn != nil {
+		s.unborn.keep(line)
+		return
+	}
+	s.input.Forward(line)
+}
+
+func (s *server) Send(line []byte) {
+	if s.unborn != nil {
+		s.unborn.keep(line)
+		return
+	}
+	s.input.Send(line)
+}
+
+func (s *server) Backlog() int {
+	if s.process == nil {
+		return 0
+	}
+	return s.input.Refused()
+}
+
+func (s *server) Abandon() {
+	if s.output != nil {
+		s.output.Close()
+	}
+}
 
 func (s *server) CloseInput() {
 	s.ending = true
-	s.input.CloseWhenDrained()
+	if s.process != nil {
+		s.input.CloseWhenDrained()
+	}
 }
 
 // Terminate and Kill fail only for a process that is gone.
 func (s *server) Terminate() {
 	s.ending = true
-	_ = s.process.Terminate()
+	if s.process != nil {
+		_ = s.process.Terminate()
+	}
 }
 
 func (s *server) Kill() {
 	s.ending = true
-	_ = s.process.Kill()
+	if s.process != nil {
+		_ = s.process.Kill()
+	}
 }
 
 func (s *server) Unread() (int, bool) {
+	switch {
+	case s.unborn != nil:
+		return s.unborn.bytes(), true
+	case s.process == nil:
+		return 0, false
+	}
 	n, ok := s.process.Unread()
 	return n + s.input.Pending(), ok
 }
 
 // Continue fails only for a process that is gone.
-func (s *server) Continue() { _ = child.Continue(s.process.PID()) }
+func (s *server) Continue() {
+	if s.process != nil {
+		_ = child.Continue(s.process.PID())
+	}
+}
 
 func (s *server) Vitals() backend.Vitals {
 	v := backend.Vitals{Held: s.held()}
+	if s.process == nil {
+		return v
+	}
 	if at := s.spokeAt.Load(); at != nil {
 		v.HeardAt = *at
 	}
@@ -93,7 +146,7 @@ func (s *server) LastStderr(lines int) []string { return s.words.Tail(lines) }
 // Rand implements backend.World.
 func (w *world) Rand() float64 { return rand.Float64() }
 
-// Start spawns a process and joins its pipes to the loop.
+// Start spawns a process and joins its pipes to the loop, in the background if another one serves meanwhile.
 func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	h, gen := (*Host)(w), l.Gen
 	if h.opts.Remote != nil {
@@ -104,16 +157,31 @@ func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	var spec child.Spec
 	spec.Argv, spec.Dir, spec.Env, s.direct = h.commandLine(h.environment(gen, l.Why), l.Anew)
 	spec.KillMode, s.env = h.opts.KillMode, spec.Env
+	h.servers = append(h.servers, s)
+	if l.Beside {
+		h.startBeside(s, spec)
+		return s, nil
+	}
 	var err error
 	s.process, err = child.Start(spec, func(st child.Status) { h.gone(s, st) })
 	if err != nil {
-		if s.direct {
-			h.directFailed()
-		}
+		h.unstarted(s)
 		return nil, err
 	}
 	h.join(s)
 	return s, nil
+}
+
+// unstarted forgets a process that could not be started.
+func (h *Host) unstarted(s *server) {
+	h.forget(s)
+	if s.direct {
+		h.directFailed()
+	}
+}
+
+func (h *Host) forget(s *server) {
+	h.servers = slices.DeleteFunc(h.servers, func(one *server) bool { return one == s })
 }
 
 // join joins the pipes of a process to the loop.
@@ -131,7 +199,6 @@ func (h *Host) join(s *server) {
 		OnEOF: func(error) { h.Backend.ServerClosed(h.loop.Now(), gen) },
 		Gate:  func() bool { return !s.held() },
 	})
-	h.servers = append(h.servers, s)
 	go h.readStderr(s)
 }
 
@@ -170,7 +237,7 @@ func (h *Host) exited(s *server, gen int, st child.Status) {
 	if s.direct && !s.ready && !s.ending {
 		h.directFailed()
 	}
-	h.servers = slices.DeleteFunc(h.servers, func(one *server) bool { return one == s })
+	h.forget(s)
 	h.Backend.ServerExited(time.Now(), gen, backend.Exit{
 		Code: st.Code, Signal: st.Signal, Signalled: st.Signalled, MaxRSS: st.MaxRSS, CPU: st.CPU, Unread: unread,
 	})
