@@ -30,14 +30,13 @@ func (b *bench) standby(server namedServer) (standbyRow, error) {
 		return standbyRow{}, err
 	}
 	defer p.stop()
-	var dying, answers, gaps []float64
+	var direct directly
+	var gaps []float64
 	for i := range b.plan.Spares {
 		b.progress("spare of %s: %d of %d", server.name, i+1, b.plan.Spares)
-		answer, death, err := b.lastOf(server.command)
-		if err != nil {
+		if err := direct.measure(b, server.command); err != nil {
 			return standbyRow{}, err
 		}
-		answers, dying = append(answers, answer), append(dying, death)
 		if err := j.await("standby_ready", i+1); err != nil {
 			return standbyRow{}, err
 		}
@@ -48,32 +47,47 @@ func (b *bench) standby(server namedServer) (standbyRow, error) {
 		}
 		gaps = append(gaps, took)
 	}
-	row := standbyRow{Server: server.name, Count: b.plan.Spares, Dying: figures.Median(dying), Answer: figures.Median(answers),
-		Gap: figures.Median(gaps), GapP90: figures.Percentile(gaps, 0.9)}
-	row.Announced, row.Ordinary, err = b.announced(p, j)
+	row := standbyRow{Server: server.name, Count: b.plan.Spares, Gap: figures.Median(gaps), GapP90: figures.Percentile(gaps, 0.9),
+		Dying: figures.Median(direct.dying), Answer: figures.Median(direct.answers), ByHand: figures.Median(direct.byHand)}
+	err = b.announced(p, j, server.command, &row)
 	return row, err
 }
 
 // spareRest lets the machine come to rest when a spare is ready: it is ready for long before it is needed.
 const spareRest = 50 * time.Millisecond
 
-// lastOf starts a server directly and returns how many ms it takes for one more answer after a rest, as a spare has to
-// give, and how many the system itself needs from SIGKILL to its end.
-func (b *bench) lastOf(server []string) (answer, death float64, err error) {
-	p, err := b.start(direct, server)
+// directly is what one takes by oneself for what outlive does with a spare. Times in ms, one of each kill.
+type directly struct{ answers, dying, byHand []float64 }
+
+// measure starts a server twice. It notes how long the first takes for an answer after a rest, as a spare has to give, how
+// long the system needs from SIGKILL to its end, and when the second, asked at that moment, has answered.
+func (d *directly) measure(b *bench, server []string) error {
+	first, err := b.start(direct, server)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	defer p.stop()
+	defer first.stop()
+	second, err := b.start(direct, server)
+	if err != nil {
+		return err
+	}
+	defer second.stop()
+	time.Sleep(spareRest)
+	answer, err := first.timedList(nil)
+	if err != nil {
+		return err
+	}
 	time.Sleep(spareRest)
 	begin := time.Now()
-	if err := p.list(); err != nil {
-		return 0, 0, err
+	death, err := timeDeath(first.cmd.Process.Pid)
+	if err != nil {
+		return err
 	}
-	answer = milliseconds(time.Since(begin))
-	time.Sleep(spareRest)
-	death, err = timeDeath(p.cmd.Process.Pid)
-	return answer, death, err
+	if err := second.list(); err != nil {
+		return err
+	}
+	d.answers, d.dying, d.byHand = append(d.answers, answer...), append(d.dying, death), append(d.byHand, milliseconds(time.Since(begin)))
+	return nil
 }
 
 // killServing kills the process that serves, asks at once, and returns how many ms after the kill the answer came.
@@ -96,42 +110,71 @@ func restartCall(id int) string {
 	return fmt.Sprintf(callHead+`%d,"method":"tools/call","params":{"name":"restart_server","arguments":{"reason":"bench"}}}`+"\n", id)
 }
 
-// announced asks for restarts by the tool and lists the tools all the while. It returns the 99th percentile in ms of
-// what the answers took meanwhile, and of as many without a restart.
-func (b *bench) announced(p *peer, j *journal) (during, ordinary float64, err error) {
-	var with, without []float64
+// announced asks for restarts by the tool and lists the tools all the while. It fills in the 99th percentiles of what the
+// answers took meanwhile, beside a start that is none of outlive's, and without either.
+func (b *bench) announced(p *peer, j *journal, server []string, row *standbyRow) error {
+	var with, beside, without []float64
 	for i := range b.plan.Announced {
 		b.progress("announced restart: %d of %d", i+1, b.plan.Announced)
 		if err := j.read(); err != nil {
-			return 0, 0, err
+			return err
 		}
-		completed, ready := j.count("restart_completed"), j.count("standby_ready")
+		before, completed, ready := len(with), j.count("restart_completed"), j.count("standby_ready")
 		if _, err := p.ask(restartCall); err != nil {
-			return 0, 0, fmt.Errorf("restart_server: %w", err)
+			return fmt.Errorf("restart_server: %w", err)
 		}
-		calls := 0
-		for ; j.count("restart_completed") == completed; calls++ {
-			if with, err = p.timedList(with); err != nil {
-				return 0, 0, err
-			}
-			if err := j.read(); err != nil {
-				return 0, 0, err
-			}
+		err := p.listUntil(j, &with, func() bool { return j.count("restart_completed") > completed })
+		if err != nil {
+			return err
 		}
 		if err := j.await("standby_ready", ready+1); err != nil {
-			return 0, 0, err
+			return err
 		}
 		time.Sleep(throttleTime)
-		for range calls {
-			if without, err = p.timedList(without); err != nil {
-				return 0, 0, err
-			}
-			if err := j.read(); err != nil {
-				return 0, 0, err
-			}
+		if err := b.listBeside(p, j, server, &beside); err != nil {
+			return err
+		}
+		time.Sleep(spareRest)
+		calls := len(without) + len(with) - before
+		if err := p.listUntil(j, &without, func() bool { return len(without) >= calls }); err != nil {
+			return err
 		}
 	}
-	return figures.Percentile(with, 0.99), figures.Percentile(without, 0.99), nil
+	row.Announced, row.Beside, row.Ordinary = figures.Percentile(with, 0.99), figures.Percentile(beside, 0.99), figures.Percentile(without, 0.99)
+	return nil
+}
+
+// listUntil lists the tools one time after the other until it is over, and adds how many ms each took.
+func (p *peer) listUntil(j *journal, times *[]float64, over func() bool) (err error) {
+	for !over() {
+		if *times, err = p.timedList(*times); err != nil {
+			return err
+		}
+		if err := j.read(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listBeside lists the tools until another process of the same server, started directly, has been through its handshake.
+func (b *bench) listBeside(p *peer, j *journal, server []string, times *[]float64) error {
+	type started struct {
+		other *peer
+		err   error
+	}
+	done := make(chan started, 1)
+	go func() {
+		other, err := b.start(direct, server)
+		done <- started{other, err}
+	}()
+	err := p.listUntil(j, times, func() bool { return len(done) > 0 })
+	got := <-done
+	if got.err != nil {
+		return got.err
+	}
+	got.other.stop()
+	return err
 }
 
 // timedList lists the tools once and adds how many ms that took.
