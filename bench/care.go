@@ -119,10 +119,11 @@ func (c *care) reloadTable() figures.Table {
 func (c *care) standbyTable() figures.Table {
 	t := figures.Table{
 		Title: "Crash with a spare, ms",
-		Note: "`--standby 1`. Dying: from SIGKILL until the system says that the same server, started directly, has ended; nobody can know sooner. " +
-			"Answer: what tools/list takes after a rest, directly. By hand: from SIGKILL to the answer of a second server, which the benchmark holds itself and asks as soon as the first has ended. " +
-			"Gap: from SIGKILL to the answer of tools/list sent at once. Medians. Announced: p99 of calls one after the other while `restart_server` " +
-			"brings up new code; beside a start: while the benchmark starts the same server directly; ordinary: of as many calls without either.",
+		Note: "`--standby 1`, and two servers that the benchmark holds by hand, take turns. Dying: from SIGKILL until the system says that the server " +
+			"held by hand has ended; nobody can know sooner. Answer: what tools/list takes after a rest, by hand. By hand: from SIGKILL of the first to the " +
+			"answer of the second, asked when the first has ended. Gap: from SIGKILL to the answer of tools/list sent at once. Medians. " +
+			"Announced: p99 of calls one after the other while `restart_server` brings up new code; beside a start: while the benchmark starts the same " +
+			"server itself; ordinary: of as many calls without either.",
 		Rows: [][]string{{"server", "dying", "answer", "by hand", "gap", "gap p90", "gap − dying − answer", "gap − by hand", "kills",
 			"announced p99", "beside a start p99", "ordinary p99"}},
 	}

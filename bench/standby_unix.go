@@ -23,20 +23,22 @@ func (b *bench) standbys(servers []namedServer) ([]standbyRow, error) {
 	return rows, nil
 }
 
-// standby measures one server: its own dying and the gaps take turns.
+// standby measures one server: outlive with its spare and two servers held by hand take turns. The processes of both rest
+// equally long, and both have seen as many others start meanwhile.
 func (b *bench) standby(server namedServer) (standbyRow, error) {
 	p, j, err := b.startTold(server.command, "--standby", "1")
 	if err != nil {
 		return standbyRow{}, err
 	}
 	defer p.stop()
-	var direct directly
+	hand := byHand{bench: b, server: server.command}
+	defer hand.stop()
+	if err := hand.start(); err != nil {
+		return standbyRow{}, err
+	}
 	var gaps []float64
 	for i := range b.plan.Spares {
 		b.progress("spare of %s: %d of %d", server.name, i+1, b.plan.Spares)
-		if err := direct.measure(b, server.command); err != nil {
-			return standbyRow{}, err
-		}
 		if err := j.await("standby_ready", i+1); err != nil {
 			return standbyRow{}, err
 		}
@@ -46,9 +48,15 @@ func (b *bench) standby(server namedServer) (standbyRow, error) {
 			return standbyRow{}, err
 		}
 		gaps = append(gaps, took)
+		if err := j.await("standby_ready", i+2); err != nil {
+			return standbyRow{}, err
+		}
+		if err := hand.measure(); err != nil {
+			return standbyRow{}, err
+		}
 	}
 	row := standbyRow{Server: server.name, Count: b.plan.Spares, Gap: figures.Median(gaps), GapP90: figures.Percentile(gaps, 0.9),
-		Dying: figures.Median(direct.dying), Answer: figures.Median(direct.answers), ByHand: figures.Median(direct.byHand)}
+		Dying: figures.Median(hand.dying), Answer: figures.Median(hand.answers), ByHand: figures.Median(hand.gaps)}
 	err = b.announced(p, j, server.command, &row)
 	return row, err
 }
@@ -56,38 +64,55 @@ func (b *bench) standby(server namedServer) (standbyRow, error) {
 // spareRest lets the machine come to rest when a spare is ready: it is ready for long before it is needed.
 const spareRest = 50 * time.Millisecond
 
-// directly is what one takes by oneself for what outlive does with a spare. Times in ms, one of each kill.
-type directly struct{ answers, dying, byHand []float64 }
+// byHand is two servers that the benchmark holds itself: what one does without outlive. Times in ms, one of each kill.
+type byHand struct {
+	bench         *bench
+	server        []string
+	first, second *peer
+	answers       []float64 // of the first, after a rest
+	dying         []float64 // SIGKILL of the first → the system says it has ended
+	gaps          []float64 // SIGKILL of the first → answer of the second, asked when the first has ended
+}
 
-// measure starts a server twice. It notes how long the first takes for an answer after a rest, as a spare has to give, how
-// long the system needs from SIGKILL to its end, and when the second, asked at that moment, has answered.
-func (d *directly) measure(b *bench, server []string) error {
-	first, err := b.start(direct, server)
-	if err != nil {
-		return err
+// start starts those that are missing.
+func (h *byHand) start() (err error) {
+	for _, p := range []**peer{&h.first, &h.second} {
+		if *p == nil {
+			if *p, err = h.bench.start(direct, h.server); err != nil {
+				return err
+			}
+		}
 	}
-	defer first.stop()
-	second, err := b.start(direct, server)
-	if err != nil {
-		return err
+	return nil
+}
+
+func (h *byHand) stop() {
+	for _, p := range []*peer{h.first, h.second} {
+		if p != nil {
+			p.stop()
+		}
 	}
-	defer second.stop()
+}
+
+// measure kills the first server, has the second answer, which is the first from then on, and starts another.
+func (h *byHand) measure() (err error) {
 	time.Sleep(spareRest)
-	answer, err := first.timedList(nil)
-	if err != nil {
+	if h.answers, err = h.first.timedList(h.answers); err != nil {
 		return err
 	}
 	time.Sleep(spareRest)
 	begin := time.Now()
-	death, err := timeDeath(first.cmd.Process.Pid)
+	death, err := timeDeath(h.first.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
-	if err := second.list(); err != nil {
+	if err := h.second.list(); err != nil {
 		return err
 	}
-	d.answers, d.dying, d.byHand = append(d.answers, answer...), append(d.dying, death), append(d.byHand, milliseconds(time.Since(begin)))
-	return nil
+	h.dying, h.gaps = append(h.dying, death), append(h.gaps, milliseconds(time.Since(begin)))
+	h.first.stop()
+	h.first, h.second = h.second, nil
+	return h.start()
 }
 
 // killServing kills the process that serves, asks at once, and returns how many ms after the kill the answer came.
