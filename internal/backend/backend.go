@@ -26,7 +26,8 @@ type World interface {
 	// Passed tells that the first n bytes of a long line that is being handled have been scanned.
 	Passed(line []byte, n int)
 
-	// Start starts a process. Its output comes back as ServerLine, its end as ServerExited and ServerClosed.
+	// Start starts a process. Its output comes back as ServerLine, its end as ServerExited and ServerClosed, perhaps
+	// announced by ServerDied.
 	Start(Launch) (Server, error)
 	// Finish ends the whole connection: nothing more will be kept alive. code is outlive's exit status.
 	Finish(code int)
