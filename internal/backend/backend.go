@@ -28,9 +28,9 @@ type World interface {
 	// Passed tells that the first n bytes of a long line that is being handled have been scanned.
 	Passed(line []byte, n int)
 
-	// Start starts a process. Its output comes back as ServerLine, its end as ServerExited and ServerClosed. One beside
-	// another may be Unborn when Start returns, and keeps what it is given and told until it exists: then comes
-	// ServerSpawned, or its end with the error in it.
+	// Start starts a process. Its output comes back as ServerLine, its end as ServerExited and ServerClosed, perhaps
+	// announced by ServerDied. One beside another may be Unborn when Start returns, and keeps what it is given and told
+	// until it exists: then comes ServerSpawned, or its end with the error in it.
 	Start(Launch) (Server, error)
 	// Finish ends the whole connection: nothing more will be kept alive. code is outlive's exit status.
 	Finish(code int)

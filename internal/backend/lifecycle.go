@@ -229,14 +229,25 @@ func (b *Backend) checkDrained() {
 // ServerExited tells that process gen is gone. Its output may still be coming.
 func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	b.now = now
-	p := b.byGen(gen)
-	if p == nil || p.exited {
+	switch p := b.byGen(gen); {
+	case p == nil:
 		return
+	case p.lingers:
+		b.leave(p)
+		b.finishWhenAlone()
+	case !p.exited:
+		b.exited(p, exit)
+	}
+	b.settle()
+}
+
+// exited deals with the exit of a process.
+func (b *Backend) exited(p *process, exit Exit) {
+	now := b.now
+	if exit.Unstarted != nil {
+		exit.Unread = int(p.sent)
 	}
 	p.undelivered = uint64(exit.Unread)
-	if exit.Unstarted != nil {
-		p.undelivered = p.sent
-	}
 	p.ending = lastExit{
 		code: exit.Code, signal: exit.Signal, at: now, why: b.whyExited(p, exit), stderr: p.server.LastStderr(stderrShown),
 	}
@@ -251,14 +262,13 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 		b.servingExited(p, exit)
 	case spare:
 		p.role = retired // there is nothing left to end
-		b.step(supervise.SpareFailed{Gen: gen, Reason: "it " + p.ending.why})
+		b.step(supervise.SpareFailed{Gen: p.gen, Reason: "it " + p.ending.why})
 	}
 	if p.closed {
 		b.outputEnded(p)
 	} else {
 		p.drainBy = now.Add(drainFor)
 	}
-	b.settle()
 }
 
 func (b *Backend) tellExit(p *process, exit Exit) {
@@ -274,15 +284,21 @@ func (b *Backend) tellExit(p *process, exit Exit) {
 
 func (b *Backend) servingExited(p *process, exit Exit) {
 	b.lastOut = p.ending
-	// One that ended before it had read the probe did not end because of it; the next one gets it.
-	probed := b.probe.active && b.probe.seen && p.undelivered == 0
-	if probed {
+	end := b.endOf(p, exit)
+	if end.Probe {
 		b.probeFailed("exits")
 	}
-	b.step(supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed})
+	b.step(end)
 	if b.begun.IsZero() && b.machine.Snapshot().Cause != supervise.Idle {
 		b.begun = b.now
 	}
+}
+
+// endOf is the exit of the serving process p as the machine is told of it. One that ended before it had read the probe did
+// not end because of it; the next one gets it.
+func (b *Backend) endOf(p *process, exit Exit) supervise.Exited {
+	probed := b.probe.active && b.probe.seen && exit.Unread == 0
+	return supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed}
 }
 
 func (b *Backend) whyExited(p *process, exit Exit) string {
@@ -319,6 +335,7 @@ func (b *Backend) ServerClosed(now time.Time, gen int) {
 		b.outputEnded(p)
 	} else {
 		p.closedBy = now.Add(closedFor)
+		b.relieve(p)
 	}
 	b.settle()
 }
@@ -333,7 +350,7 @@ func (b *Backend) outputEnded(p *process) {
 		b.besideEnded(p)
 		return
 	}
-	if b.seam != nil && len(b.beside) == 0 {
+	if b.seam != nil && b.alone() {
 		b.seam.reborn()
 	}
 	b.forgetCut()

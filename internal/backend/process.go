@@ -72,6 +72,7 @@ type process struct {
 	shut        bool // its stdin is closed
 	exited      bool // exit seen; its output may still be coming
 	closed      bool // its output has ended
+	lingers     bool // exit seen early and another process serves: what it has started may still be there
 
 	asked       uint64           // sequence number of the client's initialize it was given; 0: none
 	calls       int              // tool calls it was given
@@ -91,6 +92,7 @@ type process struct {
 	before       [mcp.Lists]mcp.Catalog // the lists of the process it follows
 	introduction string                 // a modern process's DiscoverResult
 	noise        noise
+	died         *Exit // its leader is dead, and it is not taken for exited yet; nil: not known
 	ending       lastExit
 	retirement   *supervise.Retirement // of a retired one
 

@@ -171,11 +171,11 @@ func (k *keeper) wait() {
 		k.orders = 0
 	}
 	for i, w := range wards {
+		if fds[3+2*i].Revents != 0 {
+			w.listen() // what was said before a death counts for it
+		}
 		if fds[2+2*i].Revents != 0 {
 			w.exit()
-		}
-		if fds[3+2*i].Revents != 0 {
-			w.listen()
 		}
 	}
 	if fds[0].Revents != 0 {

@@ -80,14 +80,10 @@ func (p *Process) end() Status {
 	if k == nil {
 		return p.endDirect()
 	}
-	var status Status
-	if m, err := p.report(k); err == nil {
-		status = statusOf(unix.WaitStatus(m.number), m.cpu, m.maxrss)
-		status.Uptime = m.lived
-	} else {
-		status = k.lost(p.pid)
-		status.Uptime = time.Since(p.started)
-	}
+	p.mu.Lock()
+	p.askForDeath(true)
+	p.mu.Unlock()
+	status := p.hearOut(k)
 	p.mu.Lock()
 	p.reaped = true
 	_ = k.channel.Close()
@@ -96,6 +92,31 @@ func (p *Process) end() Status {
 	freeSlot(k.slot)
 	reapForgotten(time.Now())
 	return status
+}
+
+// hearOut hears what the keeper says of the end until nothing is left of the process, and returns how it ended.
+func (p *Process) hearOut(k *kept) Status {
+	var died *Status
+	for {
+		m, err := p.report(k)
+		switch {
+		case err != nil:
+			status := k.lost(p.pid)
+			if died != nil {
+				return *died // the keeper may have reaped the leader before its own death, and then it alone knew
+			}
+			status.Uptime = time.Since(p.started)
+			return status
+		case m.kind == kindExited:
+			return m.status()
+		case m.kind == kindDied && died == nil:
+			status := m.status()
+			died = &status
+			if p.onDeath != nil && p.deserted() {
+				p.onDeath(status)
+			}
+		}
+	}
 }
 
 // report waits for what the keeper says of the end; an error says that there is no keeper any more. While somebody

@@ -16,6 +16,7 @@ type ward struct {
 	pidfd   int
 	channel int // to outlive; -1 when that end is closed
 	spares  bool
+	eager   bool // outlive asks to be told of the leader's death at once
 	born    time.Time
 
 	exited bool
@@ -27,10 +28,17 @@ func (w *ward) claim() claimant { return claimant{slot: w.slot, leader: w.pid, s
 // signal reaches the group. The leader is not reaped, so the group's number is not a stranger's.
 func (w *ward) signal(sig syscall.Signal) { _ = unix.Kill(-w.pid, sig) }
 
-// exit notes that the leader has exited and kills what is left of its group.
+// exit notes that the leader has exited, kills what is left of its group and tells outlive, if that does not wait for
+// the rest: to find the descendants takes as long as all else together.
 func (w *ward) exit() {
 	w.exited, w.ended = true, time.Now()
 	w.signal(unix.SIGKILL)
+	if !w.eager {
+		return
+	}
+	if status, usage, ok := peekExit(w.pid); ok {
+		w.tell(kindDied, status, usage)
+	}
 }
 
 // listen takes what outlive says on the channel.
@@ -46,8 +54,13 @@ func (w *ward) listen() {
 		w.channel = -1
 		return
 	}
-	if m, err := decodeMessage(b[:n]); err == nil && m.kind == kindSignal {
+	m, err := decodeMessage(b[:n])
+	switch {
+	case err != nil:
+	case m.kind == kindSignal:
 		w.signal(syscall.Signal(m.number))
+	case m.kind == kindAsk:
+		w.eager = m.number == 1
 	}
 }
 
@@ -94,10 +107,16 @@ func (w *ward) report() {
 			break
 		}
 	}
-	if w.channel >= 0 {
-		_ = send(w.channel, message{kind: kindExited, number: int32(status), lived: w.ended.Sub(w.born),
-			cpu:    time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
-			maxrss: int64(usage.Maxrss) * maxrssUnit}.encode())
-	}
+	w.tell(kindExited, status, usage)
 	closeFds(w.channel, w.pidfd)
+}
+
+// tell sends outlive news of the leader's end.
+func (w *ward) tell(kind byte, status unix.WaitStatus, usage unix.Rusage) {
+	if w.channel < 0 {
+		return
+	}
+	_ = send(w.channel, message{kind: kind, number: int32(status), lived: w.ended.Sub(w.born),
+		cpu:    time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
+		maxrss: int64(usage.Maxrss) * maxrssUnit}.encode())
 }

@@ -37,6 +37,7 @@ type server struct {
 	held    func() bool               // its stdout is not being read
 	marker  restart.MarkerScanner     // the reader's of its stderr
 	silent  chan struct{}             // closed when its stderr has ended
+	left    chan struct{}             // closed when nothing of it is left
 	paused  chan struct{}             // the reader of its stderr says that it has stopped, see pauseStderr
 	resumed chan struct{}             // and is told to go on
 }
@@ -44,7 +45,7 @@ type server struct {
 func (h *Host) newServer(gen int) *server {
 	return &server{
 		gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), held: h.client.Behind,
-		silent: make(chan struct{}), paused: make(chan struct{}), resumed: make(chan struct{}),
+		silent: make(chan struct{}), left: make(chan struct{}), paused: make(chan struct{}), resumed: make(chan struct{}),
 	}
 }
 
@@ -156,7 +157,7 @@ func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	s := h.newServer(gen)
 	var spec child.Spec
 	spec.Argv, spec.Dir, spec.Env, s.direct = h.commandLine(h.environment(gen, l.Why), l.Anew)
-	spec.KillMode, s.env = h.opts.KillMode, spec.Env
+	spec.KillMode, s.env, spec.OnDeath = h.opts.KillMode, spec.Env, h.onDeath(s)
 	h.servers = append(h.servers, s)
 	if l.Beside {
 		h.startBeside(s, spec)
@@ -202,8 +203,41 @@ func (h *Host) join(s *server) {
 	go h.readStderr(s)
 }
 
+// onDeath is who brings the news of a process's death to the loop; nil where it makes no difference, for want of spares.
+func (h *Host) onDeath(s *server) func(child.Status) {
+	if h.opts.Backend.Supervise.Standby == 0 {
+		return nil
+	}
+	return func(st child.Status) { h.died(s, st) }
+}
+
+// died brings the news of a dead leader to the loop as soon as its last words are known: a restart marker may be among
+// them. If somebody else holds its stderr, the end of all of it may come first; then this is no news. It is called from package child.
+func (h *Host) died(s *server, st child.Status) {
+	tell := func() { h.loop.Post(func() { h.Backend.ServerDied(time.Now(), s.gen, exitOf(st)) }) }
+	select {
+	case <-s.silent:
+		tell()
+		return
+	default:
+	}
+	go func() {
+		select {
+		case <-s.silent:
+			tell()
+		case <-s.left:
+		}
+	}()
+}
+
+// exitOf is how a process ended, as its backend hears of it; how much it had not read is asked elsewhere.
+func exitOf(st child.Status) backend.Exit {
+	return backend.Exit{Code: st.Code, Signal: st.Signal, Signalled: st.Signalled, MaxRSS: st.MaxRSS, CPU: st.CPU}
+}
+
 // gone waits for a dead process's last words and brings the news to the loop. It is called from package child.
 func (h *Host) gone(s *server, st child.Status) {
+	close(s.left)
 	select {
 	case <-s.silent:
 	case <-time.After(stderrLag):
@@ -238,9 +272,9 @@ func (h *Host) exited(s *server, gen int, st child.Status) {
 		h.directFailed()
 	}
 	h.forget(s)
-	h.Backend.ServerExited(time.Now(), gen, backend.Exit{
-		Code: st.Code, Signal: st.Signal, Signalled: st.Signalled, MaxRSS: st.MaxRSS, CPU: st.CPU, Unread: unread,
-	})
+	exit := exitOf(st)
+	exit.Unread = unread
+	h.Backend.ServerExited(time.Now(), gen, exit)
 }
 
 // readStderr keeps and passes on what a process says, and looks for the restart marker in it (S3).

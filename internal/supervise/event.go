@@ -41,7 +41,8 @@ type Exited struct {
 	Probe     bool // it was being probed: its end says nothing about its health
 }
 
-// Gone tells, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end.
+// Gone tells, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end. Where a spare is
+// known to follow ([Machine.Relieves]) it need not wait for the tree.
 type Gone struct{ Gen int }
 
 // Restart asks for a new process in place of the running one.
