@@ -120,8 +120,8 @@ func (c *care) standbyTable() figures.Table {
 	t := figures.Table{
 		Title: "Crash with a spare, ms",
 		Note: "`--standby 1`, and two servers that the benchmark holds by hand, take turns. Dying: from SIGKILL until the system says that the server " +
-			"held by hand has ended; nobody can know sooner. Answer: what tools/list takes after a rest, by hand. By hand: from SIGKILL of the first to the " +
-			"answer of the second, asked when the first has ended. Gap: from SIGKILL to the answer of tools/list sent at once. Medians. " +
+			"held by hand has ended; nobody can know sooner. Answer: what tools/list takes after a rest, by hand. By hand: from SIGKILL of the first, which " +
+			"is asked at once, to the answer of the second, which is asked when the first has ended. Gap: from SIGKILL to the answer of tools/list sent at once. Medians. " +
 			"Announced: p99 of calls one after the other while `restart_server` brings up new code; beside a start: while the benchmark starts the same " +
 			"server itself; ordinary: of as many calls without either.",
 		Rows: [][]string{{"server", "dying", "answer", "by hand", "gap", "gap p90", "gap − dying − answer", "gap − by hand", "kills",

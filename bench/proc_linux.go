@@ -108,8 +108,8 @@ func serversOf(pid int) ([]int, error) {
 	return servers, nil
 }
 
-// timeDeath kills a process and returns how many ms later the kernel says that it has ended.
-func timeDeath(pid int) (float64, error) {
+// timeDeath kills a process and returns how many ms later the kernel says that it has ended. then is called after the kill.
+func timeDeath(pid int, then func()) (float64, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return 0, fmt.Errorf("watch process %d: %w", pid, err)
@@ -119,6 +119,7 @@ func timeDeath(pid int) (float64, error) {
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		return 0, fmt.Errorf("kill %d: %w", pid, err)
 	}
+	then()
 	for {
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
 		if err == nil {

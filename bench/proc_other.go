@@ -24,7 +24,7 @@ func stateOf(int) processState {
 }
 
 // timeDeath is not measured: there are no pidfds.
-func timeDeath(int) (float64, error) { return math.NaN(), nil }
+func timeDeath(int, func()) (float64, error) { return math.NaN(), nil }
 
 // serversOf lists the servers that outlive runs, which are its children: there is no keeper.
 func serversOf(pid int) ([]int, error) { return childrenOf(pid) }
