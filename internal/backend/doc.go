@@ -12,6 +12,7 @@
 //	client.go     what comes from the client           server.go     what comes from the server
 //	calls.go      every request in flight or waiting   flow.go       when a request may go out, and the queue
 //	process.go    one process as its backend sees it    lifecycle.go  start, exit, end
+//	relief.go     a spare takes over before all of a dead process is gone
 //	spares.go     processes beside the serving one: overlap reload, standby, retirement
 //	replay.go     telling a new process what the old one knew   recipe.go   calls repeated to it
 //	vitals.go     whether the server still works        limits.go     what one process may take

@@ -111,7 +111,7 @@ func (b *Backend) PrepareHandover(now time.Time) (why string) {
 		return "the server speaks another era now, and is being introduced to its client"
 	case b.machine.Reloading():
 		return "a restart is under way"
-	case !p.up || !p.accepting || p.draining || p.shut || p.closed:
+	case !p.up || p.died != nil || !p.accepting || p.draining || p.shut || p.closed:
 		return "the server is ending"
 	}
 	if len(b.machine.Snapshot().Spares) > 0 {

@@ -19,7 +19,8 @@
 //   - The channel, a socket for each process, carries the answer, with a pidfd, and later the exit. Its end without
 //     such a report says that the keeper is gone.
 //   - At an exit the keeper kills the group while the dead leader still holds the group's number, then the
-//     descendants that have become its children until there are none, reaps the leader and reports.
+//     descendants that have become its children until there are none, reaps the leader and reports. Who asks for it
+//     ([Spec.OnDeath]) hears of the leader's death before the descendants are looked for.
 //   - Servers get SIGKILL from the kernel when the keeper dies. Their orphans become outlive's children, which is a
 //     subreaper too and ends them; the next start starts the next keeper.
 //   - When both are killed at once, [SweepStrays] finds what is left, at the start of any later outlive.

@@ -134,6 +134,10 @@ func (p *Process) report(k *kept) (message, error) {
 		defer p.mu.Unlock()
 		var fds []int
 		n, fds, readErr = receive(int(fd), b[:])
+		if errors.Is(readErr, unix.ECONNRESET) {
+			// The keeper has closed its end before it read all that we said. That is told once, and before what it said.
+			n, fds, readErr = receive(int(fd), b[:])
+		}
 		closeFds(fds...)
 		p.reported = !errors.Is(readErr, unix.EAGAIN)
 		return p.reported

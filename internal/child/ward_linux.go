@@ -41,26 +41,28 @@ func (w *ward) exit() {
 	}
 }
 
-// listen takes what outlive says on the channel.
+// listen takes all that outlive has said on the channel: the last word counts.
 func (w *ward) listen() {
-	var b [messageSize]byte
-	n, fds, err := receive(w.channel, b[:])
-	closeFds(fds...)
-	if errors.Is(err, unix.EAGAIN) {
-		return
-	}
-	if err != nil || n == 0 {
-		closeFds(w.channel)
-		w.channel = -1
-		return
-	}
-	m, err := decodeMessage(b[:n])
-	switch {
-	case err != nil:
-	case m.kind == kindSignal:
-		w.signal(syscall.Signal(m.number))
-	case m.kind == kindAsk:
-		w.eager = m.number == 1
+	for {
+		var b [messageSize]byte
+		n, fds, err := receive(w.channel, b[:])
+		closeFds(fds...)
+		if errors.Is(err, unix.EAGAIN) {
+			return
+		}
+		if err != nil || n == 0 {
+			closeFds(w.channel)
+			w.channel = -1
+			return
+		}
+		m, err := decodeMessage(b[:n])
+		switch {
+		case err != nil:
+		case m.kind == kindSignal:
+			w.signal(syscall.Signal(m.number))
+		case m.kind == kindAsk:
+			w.eager = m.number == 1
+		}
 	}
 }
 

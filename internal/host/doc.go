@@ -4,7 +4,7 @@
 //
 // A [Host] lives on its loop's goroutine, which owns it with everything in it; one loop can have many. Besides there are, for
 // each server process, the goroutine that waits for its exit (package child) and one here that reads its stderr; both end
-// with the process and reach the loop only through Post. Another looks, once for each server, behind a launcher. Other
+// with the process and reach the loop only through Post. Where a death is known before the stderr has ended, one more waits for that. Another looks, once for each server, behind a launcher. Other
 // goroutines use [Host.Restart] and [Host.Status]. With Options.Remote there is no process but a connection (package remote), which
 // starts, speaks and ends like one.
 package host

@@ -269,3 +269,58 @@ func TestCondemned(t *testing.T) {
 		t.Errorf("did %q", s.doing)
 	}
 }
+
+// Whether a spare follows at once is asked before anything is told; the answer is that of the telling.
+func TestRelieves(t *testing.T) {
+	type end = Exited
+	for name, c := range map[string]struct {
+		before []Event
+		end    end
+		want   bool
+	}{
+		"crash":               {nil, end{Code: 1}, true},
+		"killed":              {nil, end{Code: 137, Signalled: true}, true},
+		"its own wish":        {nil, end{Code: 42}, true},
+		"condemned":           {[]Event{Condemned{Cause: Unhealthy}}, end{Code: 137, Signalled: true}, true},
+		"told to restart":     {[]Event{byTool}, end{Code: 143, Signalled: true}, true},
+		"clean":               {nil, end{}, false},
+		"the set-up is wrong": {nil, end{Code: 78}, false},
+		"a probe's":           {nil, end{Code: 1, Probe: true}, false},
+		"replaced":            {[]Event{Restart{Cause: Replace}}, end{Code: 143, Signalled: true}, false},
+		"stopped":             {[]Event{Stop{ClientEOF}}, end{Code: 143, Signalled: true}, false},
+		"asleep":              {[]Event{Sleep{}}, end{Code: 143, Signalled: true}, false},
+		"the spare is dead":   {[]Event{SpareFailed{1, "it died"}}, end{Code: 1}, false},
+		"another's":           {nil, end{Gen: 7, Code: 1}, false},
+		"a spare's":           {nil, end{Gen: 1, Code: 1}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := standby(t, rulesOf78()).tell(c.before...)
+			if got := s.Relieves(s.now, c.end); got != c.want {
+				t.Errorf("relieves %v, want %v", got, c.want)
+			}
+		})
+	}
+	s := begin(t, Options{Standby: 1}).tell(Introduced{true}).up().did(SpawnSpare{Gen: 1})
+	if s.Relieves(s.now, Exited{Code: 1}) {
+		t.Error("a spare that is coming up relieves")
+	}
+	s = standby(t, Options{})
+	for range 9 {
+		s.exit(3).up().pass(40 * time.Second)
+		for _, spare := range s.Snapshot().Spares {
+			s.tell(SpareReady{spare.Gen})
+		}
+	}
+	for range 3 {
+		if !s.Relieves(s.now, Exited{Gen: s.Generation(), Code: 3}) {
+			t.Error("the breaker is not open yet, however often it is asked")
+		}
+	}
+	s.exit(3).up().pass(40 * time.Second)
+	for _, spare := range s.Snapshot().Spares {
+		s.tell(SpareReady{spare.Gen})
+	}
+	if s.Relieves(s.now, Exited{Gen: s.Generation(), Code: 3}) {
+		t.Error("the breaker opens, and a spare relieves")
+	}
+}
