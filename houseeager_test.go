@@ -11,7 +11,7 @@ import (
 )
 
 // compilers begin the names of functions that read a text and make something of it, in whatever package they are.
-var compilers = regexp.MustCompile(`^(?:Must|Compile|Parse|Unmarshal|Decode)(?:$|[^a-z])`)
+var compilers = regexp.MustCompile(`^(?:[Mm]ust|[Cc]ompile|[Pp]arse|[Uu]nmarshal|[Dd]ecode)(?:$|[^a-z])`)
 
 // checkEager finds what every process would compile or read at its start: package-level variables and init functions that
 // call a compiler. What stands in a function, such as the one given to sync.OnceValue, is not called there.
@@ -63,15 +63,20 @@ func checkCalls(s *source, body ast.Node, known map[string]bool) []finding {
 
 // compilerOf is the name of the compiler that is called, or nothing.
 func compilerOf(call *ast.CallExpr, known map[string]bool) string {
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || !compilers.MatchString(sel.Sel.Name) {
+	var name, of string
+	switch called := call.Fun.(type) {
+	case *ast.Ident:
+		name = called.Name
+	case *ast.SelectorExpr:
+		name = called.Sel.Name
+		if id, ok := called.X.(*ast.Ident); ok && known[id.Name] {
+			of = id.Name + "."
+		}
+	}
+	if !compilers.MatchString(name) {
 		return ""
 	}
-	name := sel.Sel.Name
-	if id, ok := sel.X.(*ast.Ident); ok && known[id.Name] {
-		name = id.Name + "." + name
-	}
-	return name
+	return of + name
 }
 
 // atStart is what runs when the program starts: the values of package-level variables, and the bodies of init functions.
@@ -168,6 +173,7 @@ func TestStartRulesFindWhatTheyAreFor(t *testing.T) {
 		{"called on the spot", "import \"net/url\"\nvar x = func() any { u, _ := url.Parse(`a`); return u }()", checkEager, 1},
 		{"when asked", "import (\"regexp\"; \"sync\")\nvar x = sync.OnceValue(func() any { return regexp.MustCompile(`a`) })", checkEager, 0},
 		{"in a function", "import \"regexp\"\nfunc f() any { return regexp.MustCompile(`a`) }", checkEager, 0},
+		{"by a function of the room", "func mustURL(string) any { return nil }\nvar x = mustURL(`a`)", checkEager, 1},
 		{"only the beginning", "import \"p\"\nvar x = p.Parser()", checkEager, 0},
 		{"good patterns", "import \"pattern\"\nconst c = `a` + \"b\"\nvar x = pattern.New(`(` + c + `)`)", checkPatterns, 0},
 		{"no pattern", "import \"pattern\"\nvar x = pattern.New(`(`)", checkPatterns, 1},
