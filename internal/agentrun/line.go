@@ -3,9 +3,10 @@ package agentrun
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // lineLimit is how much of a line of JSON is looked at, in bytes. What stands behind it, such as the text of a long result,
@@ -122,8 +123,8 @@ func (e *streamEvent) claudeResult(m map[string]json.RawMessage) {
 }
 
 var (
-	codexRetry = regexp.MustCompile(`^Reconnecting\.\.\. (\d+)/(\d+)`)
-	httpStatus = regexp.MustCompile(`\b([45]\d\d)\b`)
+	codexRetry = pattern.New(`^Reconnecting\.\.\. (\d+)/(\d+)`)
+	httpStatus = pattern.New(`\b([45]\d\d)\b`)
 )
 
 // reconnecting reads what Codex says while it tries again; nil when it does not.

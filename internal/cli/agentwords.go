@@ -2,8 +2,9 @@ package cli
 
 import (
 	"errors"
-	"regexp"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 var errOpenQuote = errors.New("a quote is not closed")
@@ -52,7 +53,7 @@ func splitWords(text string) ([]string, error) {
 }
 
 // plainWord needs no quotes in any shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = pattern.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // quoted is a word as it can be pasted into a shell.
 func quoted(word string) string {

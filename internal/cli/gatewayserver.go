@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +25,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/host"
 	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/pattern"
 	"github.com/outlive-mcp/outlive/internal/problem"
 	"github.com/outlive-mcp/outlive/internal/watch"
 )
@@ -188,12 +188,12 @@ func shownURL(text string) string {
 }
 
 // flagWord is a flag as an error of `outlive run` names it.
-var flagWord = regexp.MustCompile(`--([a-z-]+[a-z])`)
+var flagWord = pattern.New(`--([a-z-]+[a-z])`)
 
 // inWordsOfConfig is what is wrong with a server's policy, in the words of its file and at the place of the first key it names.
 func inWordsOfConfig(c config.Server, err error) (problem.Pos, string) {
 	at := c.Pos
-	for _, m := range flagWord.FindAllStringSubmatch(err.Error(), -1) {
+	for _, m := range flagWord.FindAllStringSubmatch(err.Error()) {
 		i := slices.IndexFunc(c.Policy, func(s config.Setting) bool { return s.Key == m[1] })
 		if i >= 0 && at == c.Pos {
 			at = c.Policy[i].Pos

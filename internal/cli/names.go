@@ -2,9 +2,10 @@ package cli
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // launchers run another program that they are given as an argument; their own name says nothing.
@@ -17,9 +18,9 @@ var launchers = map[string]bool{
 var (
 	shells        = map[string]bool{"sh": true, "bash": true, "zsh": true, "dash": true}
 	launcherWords = map[string]bool{"exec": true, "run": true, "dlx": true, "tool": true, "x": true}
-	unfit         = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-	extension     = regexp.MustCompile(`\.(js|mjs|cjs|ts|mts|py|jar|exe|rb|sh|go)$`)
-	packageAt     = regexp.MustCompile(`@[^/@]*$`)
+	unfit         = pattern.New(`[^A-Za-z0-9._-]+`)
+	extension     = pattern.New(`\.(js|mjs|cjs|ts|mts|py|jar|exe|rb|sh|go)$`)
+	packageAt     = pattern.New(`@[^/@]*$`)
 )
 
 // nameOf makes a short name of a command: what a person would call the server.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/logline"
+	"github.com/outlive-mcp/outlive/internal/pattern"
 	"github.com/outlive-mcp/outlive/internal/restart"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 	"github.com/outlive-mcp/outlive/internal/watch"
@@ -200,7 +200,7 @@ func (f *runFlags) limits(s *settings) error {
 	return nil
 }
 
-var sizeForm = regexp.MustCompile(`^(\d+) ?([KMG]?)(?:i?B)?$`)
+var sizeForm = pattern.New(`^(\d+) ?([KMG]?)(?:i?B)?$`)
 
 // parseSize reads "32MiB", "500K", "1000000": bytes, in powers of 1024.
 func parseSize(text string) (int, error) {

@@ -2,8 +2,9 @@ package clients
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // syntax is how a client writes that a value comes from elsewhere.
@@ -17,8 +18,8 @@ const (
 )
 
 var (
-	braced = regexp.MustCompile(`\$\{([^}]*)\}`)
-	bare   = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
+	braced = pattern.New(`\$\{([^}]*)\}`)
+	bare   = pattern.New(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
 )
 
 // Expand returns the server as the client starts it: with variables replaced by their values. An error names what only

@@ -30,7 +30,7 @@ func (r *reader) readClient(format Format, where *field, root *node) {
 		for _, in := range inputs.items {
 			in.pickValues()
 		}
-		r.readInputs(inputs, &shape{kind: aList, of: vscodeInput})
+		r.readInputs(inputs, &shape{kind: aList, of: vscodeInput()})
 	}
 	n := where.value
 	if n.kind != object {
@@ -71,7 +71,18 @@ func (n *node) pickValues() {
 	}
 }
 
-var clientShapes = map[Format]*shape{MCPServers: mcpServersShape, VSCode: vscodeShape, Zed: zedShape, Codex: codexShape}
+// clientShape is the table of one server's entry in a client's file.
+func clientShape(format Format) *shape {
+	switch format {
+	case VSCode:
+		return vscodeShape()
+	case Zed:
+		return zedShape()
+	case Codex:
+		return codexShape()
+	}
+	return mcpServersShape()
+}
 
 func (r *reader) readClientServer(format Format, f field, root *node) {
 	n := f.value
@@ -82,7 +93,7 @@ func (r *reader) readClientServer(format Format, f field, root *node) {
 	r.quiet, r.off = disabled, disabled
 	defer func() { r.quiet, r.off = false, false }()
 	before := len(r.problems)
-	form := clientShapes[format]
+	form := clientShape(format)
 	r.check(n, form, problem.Shortened(f.key))
 	if n.kind == null && !n.bad || n.kind != object {
 		if n.kind == null {

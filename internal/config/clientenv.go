@@ -106,7 +106,7 @@ func (r *reader) clientOAuth(s *Server, n *node) {
 		if v == nil || v.kind != object {
 			continue
 		}
-		r.check(v, oauthShape, s.Name+"."+k)
+		r.check(v, oauthShape(), s.Name+"."+k)
 		for _, name := range []string{"clientId", "client_id", "CLIENT_ID"} {
 			o.ClientID += v.textOf(name)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/outlive-mcp/outlive/internal/pattern"
 	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
@@ -21,7 +22,7 @@ type references struct {
 // mostNested is how deep defaults may hold references: ${env:A:-${env:B:-…}}.
 const mostNested = 10
 
-var variableName = compiled(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // fill puts in what the ${…} of a text stand for, once. What was put in is never looked at again.
 func (r *reader) fill(n *node) {
@@ -83,7 +84,7 @@ func leadingName(s string) string {
 	if i < 0 {
 		i = len(s)
 	}
-	if !variableName().MatchString(s[:i]) {
+	if !variableName.MatchString(s[:i]) {
 		return ""
 	}
 	return s[:i]
@@ -131,7 +132,7 @@ func (r *reader) reference(n *node, ref string, depth int) (string, bool) {
 	if variable, ok := strings.CutPrefix(name, "env:"); ok && variable != "" {
 		return r.variable(n, ref, variable, fallback, defaulted, false, depth)
 	}
-	if r.refs.bare && variableName().MatchString(name) {
+	if r.refs.bare && variableName.MatchString(name) {
 		if value, known := r.place(name); known && !defaulted {
 			return value, true
 		}
@@ -204,7 +205,7 @@ func (r *reader) unknownReference(n *node, ref, inner string) (string, bool) {
 	at := r.within(n, ref)
 	kind, _, _ := strings.Cut(inner, ":")
 	switch {
-	case r.refs.strict && variableName().MatchString(kind):
+	case r.refs.strict && variableName.MatchString(kind):
 		r.problem(at, fmt.Sprintf("%s means nothing", problem.Shortened(ref)), fmt.Sprintf("for an environment variable write ${env:%s}, for the characters themselves $%s", kind, problem.Shortened(ref)))
 		return "", false
 	case r.refs.strict:

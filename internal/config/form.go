@@ -6,69 +6,71 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
-// form is what a text has to look like.
+// form is what a text has to look like. A form is data until a file is read: every process of outlive is linked with this room.
 type form struct {
-	// check says what is wrong with a text, and what to do; it gives "" for a good one. It must not quote the text,
-	// which may hold a secret by now.
-	check func(text string) (message, hint string)
-	// pattern is as much of check as JSON Schema can say. Empty: nothing.
-	pattern string
+	// pattern is what a text has to match; where there is a judge, as much as JSON Schema can say. nil: nothing.
+	pattern *pattern.Pattern
+	// message and hint are what check says of a text that does not match.
+	message, hint string
+	// judge decides instead of the pattern, where a pattern cannot. It must not quote the text, which may hold a secret by
+	// now.
+	judge func(text string) (message, hint string)
 }
 
-// compiled compiles a pattern when it is first needed: most runs of outlive read no configuration.
-func compiled(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+// check says what is wrong with a text, and what to do; it gives "" for a good one.
+func (f *form) check(text string) (message, hint string) {
+	switch {
+	case f.judge != nil:
+		return f.judge(text)
+	case f.pattern.MatchString(text):
+		return "", ""
+	}
+	return f.message, f.hint
 }
 
 // matching is a form that is nothing but a pattern.
-func matching(pattern, message, hint string) *form {
-	re := compiled(pattern)
-	return &form{pattern: pattern, check: func(text string) (string, string) {
-		if re().MatchString(text) {
-			return "", ""
-		}
-		return message, hint
-	}}
+func matching(p *pattern.Pattern, message, hint string) *form {
+	return &form{pattern: p, message: message, hint: hint}
 }
 
 // The forms that are only patterns.
 var (
 	// serverName goes into file names, log lines and, with dots replaced, tool names.
-	serverName = matching(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, "a server's name", "use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit")
-	prefixForm = matching(`^[A-Za-z0-9_-]{1,64}$`, "is no prefix", "use letters, digits, dash and underscore; for none, write names: never at the top")
-	inputID    = matching(`^[^\s{}$:]+$`, "is no id of an input", "use letters, digits, dash and underscore")
-	envName    = matching(`^[^=\x00\s]+$`, "is no name of a variable", "use letters, digits and underscore")
-	headerName = matching("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", "is no name of a header", "use letters, digits and dash")
-	notEmpty   = matching(`\S`, "is empty", "write a value, or remove the key")
-	oneLine    = matching(`^[^\x00-\x08\x0a-\x1f\x7f]*$`, "has a line break or another control character", "a header is one line")
-	noNUL      = matching(`^[^\x00]*$`, "has a NUL character", "remove it: no program can take it")
+	serverName = matching(pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), "a server's name", "use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit")
+	prefixForm = matching(pattern.New(`^[A-Za-z0-9_-]{1,64}$`), "is no prefix", "use letters, digits, dash and underscore; for none, write names: never at the top")
+	inputID    = matching(pattern.New(`^[^\s{}$:]+$`), "is no id of an input", "use letters, digits, dash and underscore")
+	envName    = matching(pattern.New(`^[^=\x00\s]+$`), "is no name of a variable", "use letters, digits and underscore")
+	headerName = matching(pattern.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"), "is no name of a header", "use letters, digits and dash")
+	notEmpty   = matching(pattern.New(`\S`), "is empty", "write a value, or remove the key")
+	oneLine    = matching(pattern.New(`^[^\x00-\x08\x0a-\x1f\x7f]*$`), "has a line break or another control character", "a header is one line")
+	noNUL      = matching(pattern.New(`^[^\x00]*$`), "has a NUL character", "remove it: no program can take it")
 	// toolName is what MCP allows (2025-11-25, tools: names).
-	toolName = matching(`^[A-Za-z0-9_./-]{1,128}$`, "is no name of a tool", "use up to 128 letters, digits, dashes, underscores, dots and slashes")
-	sizeText = matching(`^[0-9]{1,15} ?[KMG]?(i?B)?$`, "is no size", "write it like 512MiB")
+	toolName = matching(pattern.New(`^[A-Za-z0-9_./-]{1,128}$`), "is no name of a tool", "use up to 128 letters, digits, dashes, underscores, dots and slashes")
+	sizeText = matching(pattern.New(`^[0-9]{1,15} ?[KMG]?(i?B)?$`), "is no size", "write it like 512MiB")
 )
 
 // durationForm are durations as Go writes them, since that is what flags take.
-var durationForm = &form{pattern: `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`, check: func(s string) (string, string) {
+var durationForm = &form{pattern: pattern.New(`^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`), judge: func(s string) (string, string) {
 	d, err := time.ParseDuration(s)
 	switch {
 	case err == nil && d < 0:
 		return "is negative", "write a duration like 30s"
 	case err == nil:
 		return "", ""
-	case regexp.MustCompile(`^[0-9]+$`).MatchString(s):
+	case strings.Trim(s, "0123456789") == "" && s != "":
 		return "has no unit", "write " + s + "s, " + s + "ms or " + s + "m"
 	}
 	return "is no duration", "write it like 500ms, 30s or 1h30m"
 }}
 
-var sizeForm = &form{pattern: sizeText.pattern, check: func(s string) (string, string) {
+var sizeForm = &form{pattern: sizeText.pattern, judge: func(s string) (string, string) {
 	if message, hint := sizeText.check(s); message != "" {
 		return message, hint
 	}
@@ -101,7 +103,7 @@ func sizeOf(s string) int64 {
 }
 
 // globForm are globs as path.Match reads them, which is what the catalogue matches tools with.
-var globForm = &form{check: func(s string) (string, string) {
+var globForm = &form{judge: func(s string) (string, string) {
 	if s == "" {
 		return "is empty", `write a tool's name, or a pattern such as "read_*"`
 	}
@@ -112,7 +114,7 @@ var globForm = &form{check: func(s string) (string, string) {
 }}
 
 // urlForm are the URLs that Streamable HTTP can use.
-var urlForm = &form{pattern: `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]`, check: func(s string) (string, string) {
+var urlForm = &form{pattern: pattern.New(`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]`), judge: func(s string) (string, string) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
@@ -132,7 +134,7 @@ var urlForm = &form{pattern: `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]`, check: func(s 
 }}
 
 // issuerForm are URLs whose word is trusted: nobody in between may change it.
-var issuerForm = &form{pattern: urlForm.pattern, check: func(s string) (string, string) {
+var issuerForm = &form{pattern: urlForm.pattern, judge: func(s string) (string, string) {
 	if message, hint := urlForm.check(s); message != "" {
 		return message, hint
 	}
@@ -143,7 +145,7 @@ var issuerForm = &form{pattern: urlForm.pattern, check: func(s string) (string, 
 }}
 
 // originForm are what browsers send as Origin.
-var originForm = &form{pattern: `^[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]+$`, check: func(s string) (string, string) {
+var originForm = &form{pattern: pattern.New(`^[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]+$`), judge: func(s string) (string, string) {
 	u, err := url.Parse(s)
 	switch {
 	case s == "*":
@@ -155,14 +157,17 @@ var originForm = &form{pattern: `^[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]+$`, check: 
 }}
 
 // hostForm are what HTTP has as Host.
-var hostForm = matching(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`, "is no host", "write a name without scheme and path: mcp.example, or mcp.example:8443")
+var hostForm = matching(pattern.New(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`), "is no host", "write a name without scheme and path: mcp.example, or mcp.example:8443")
 
-var listenForm = &form{pattern: `:[0-9]{1,5}$`, check: func(s string) (string, string) {
+// hostName is a host that is no address.
+var hostName = pattern.New(`^[A-Za-z0-9._-]+$`)
+
+var listenForm = &form{pattern: pattern.New(`:[0-9]{1,5}$`), judge: func(s string) (string, string) {
 	host, port, err := net.SplitHostPort(s)
 	if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 0 || n > 65535 || strings.Trim(port, "0123456789") != "" {
 		return "is no host:port", "write it like 127.0.0.1:8080"
 	}
-	if _, err := netip.ParseAddr(host); err != nil && host != "" && !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(host) {
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
 		return "has no possible host", "write it like 127.0.0.1:8080"
 	}
 	return "", ""

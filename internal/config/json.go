@@ -6,6 +6,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/outlive-mcp/outlive/internal/pattern"
 	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
@@ -23,13 +24,13 @@ func parseJSON(s *problem.Source) (*node, []problem.Problem) {
 	return root, j.problems
 }
 
-var jsonPlace = compiled(`^hujson: line (\d+), column (\d+): `)
+var jsonPlace = pattern.New(`^hujson: line (\d+), column (\d+): `)
 
 // jsonProblem says in our words what the parser did not like. Its columns are bytes.
 func jsonProblem(s *problem.Source, err error) problem.Problem {
 	message := err.Error()
 	var line, column int
-	if m := jsonPlace().FindString(message); m != "" {
+	if m := jsonPlace.FindString(message); m != "" {
 		fmt.Sscanf(m, "hujson: line %d, column %d", &line, &column)
 		message = message[len(m):]
 	}

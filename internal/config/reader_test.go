@@ -190,7 +190,7 @@ func TestKeysOfClientsAreSilent(t *testing.T) {
 		Codex:      "[mcp_servers.a]\ncommand = \"x\"\n%s",
 	} {
 		var keys strings.Builder
-		for _, k := range clientShapes[format].keys {
+		for _, k := range clientShape(format).keys {
 			if k.doc != "" {
 				continue
 			}

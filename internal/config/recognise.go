@@ -3,10 +3,10 @@ package config
 import (
 	"bytes"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/outlive-mcp/outlive/internal/pattern"
 	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
@@ -37,7 +37,7 @@ var (
 	tomlSyntax = &syntax{"TOML", parseTOML}
 )
 
-var tomlLine = regexp.MustCompile(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=.*)\s*(#.*)?$`)
+var tomlLine = pattern.New(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=.*)\s*(#.*)?$`)
 
 // syntaxOf goes by the name's end, and without one that says something, by the first line that is no comment.
 func syntaxOf(s *problem.Source) *syntax {

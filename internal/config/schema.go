@@ -63,7 +63,7 @@ func schemaOf(s *shape) *jsonschema.Schema {
 		entries.Description = s.doc
 		d := &jsonschema.Schema{Types: []string{"object", "null"}, AdditionalProperties: entries}
 		if s.names != nil {
-			d.PropertyNames = &jsonschema.Schema{Pattern: s.names.pattern}
+			d.PropertyNames = &jsonschema.Schema{Pattern: s.names.pattern.String()}
 		}
 		return d
 	case aList, aListOrText:
@@ -96,8 +96,8 @@ func scalarSchema(s *shape) *jsonschema.Schema {
 	if s.loose {
 		t.Type, t.Types = "", []string{"string", "number"}
 	}
-	if s.form != nil && s.form.pattern != "" {
-		t.Pattern = `(?:` + s.form.pattern + `)|\$\{`
+	if s.form != nil && s.form.pattern != nil {
+		t.Pattern = `(?:` + s.form.pattern.String() + `)|\$\{`
 	}
 	return t
 }

@@ -2,11 +2,11 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/outlive-mcp/outlive/internal/pattern"
 	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
@@ -237,7 +237,7 @@ func (s *shape) wants() string {
 	return "a text"
 }
 
-var wholeNumber = regexp.MustCompile(`^[0-9]{1,9}$`)
+var wholeNumber = pattern.New(`^[0-9]{1,9}$`)
 
 // unlike says what a scalar should be if it is not that, and "" if it is.
 func (s *shape) unlike(n *node, referring bool) string {

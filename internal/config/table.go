@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
+)
 
 // The table of outlive.yaml. Whatever is added here is known to the reader and to the JSON Schema at once; outlive.go
 // takes it into the File.
@@ -85,7 +89,7 @@ var authShape = &shape{kind: anObject, keys: []key{
 }}
 
 // tokenForm are tokens as RFC 6750 has them, so that no header can be broken and nothing empty opens.
-var tokenForm = matching(`^[A-Za-z0-9._~+/-]+=*$`, "is no bearer token", "use letters, digits and . _ ~ + / - only")
+var tokenForm = matching(pattern.New(`^[A-Za-z0-9._~+/-]+=*$`), "is no bearer token", "use letters, digits and . _ ~ + / - only")
 
 var tlsShape = &shape{kind: anObject, keys: []key{
 	{name: "cert", shape: pathShape, required: true, doc: "PEM file of the certificate and its chain"},

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // Scheme is how the sender of a sign over HTTP says who it is.
@@ -88,8 +89,8 @@ func (i *Intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 var (
-	uuidText = regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	slugText = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+	uuidText = pattern.New(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	slugText = pattern.New(`^[A-Za-z0-9_-]{1,100}$`)
 )
 
 // ping is healthchecks' way.

@@ -2,9 +2,10 @@ package heartbeat
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // Source is where an observation comes from.
@@ -88,10 +89,10 @@ const (
 	LongestPromise = 4 * time.Hour
 )
 
-var safeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var safeName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // reservedName are files that Windows takes for devices, whatever follows the first dot.
-var reservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
+var reservedName = pattern.New(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 
 // ValidName says why an agent cannot be called so, or nil: its name is a file's name on every system.
 func ValidName(name string) error {

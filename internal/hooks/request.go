@@ -9,12 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // Request is a permission that an agent waits for, while its hook waits for us.
@@ -45,7 +46,7 @@ const maxCommand = 16 << 10
 // settledKept is how long it is known how a request ended, for those who answer late.
 const settledKept = 24 * time.Hour
 
-var requestID = regexp.MustCompile(`^[A-Z2-7]{12}$`)
+var requestID = pattern.New(`^[A-Z2-7]{12}$`)
 
 // newRequest gives a request its id and nonce.
 func newRequest(c *call, deadline time.Time) *Request {

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // byteOrderMark begins files that Windows editors wrote.
@@ -148,7 +149,7 @@ func (v *Vendor) removeGroup(d *document, r *removal, g element) bool {
 }
 
 // ourCommand is a command that runs a hook of outlive, however the program is quoted.
-var ourCommand = regexp.MustCompile(`^\s*(?:'(?:[^']*[/\\])?outlive(?:\.exe)?'|"(?:[^"]*[/\\])?outlive(?:\.exe)?"|(?:[^\s'"]*[/\\])?outlive(?:\.exe)?)\s+hook\s+(\w+)(?:\s|$)`)
+var ourCommand = pattern.New(`^\s*(?:'(?:[^']*[/\\])?outlive(?:\.exe)?'|"(?:[^"]*[/\\])?outlive(?:\.exe)?"|(?:[^\s'"]*[/\\])?outlive(?:\.exe)?)\s+hook\s+(\w+)(?:\s|$)`)
 
 func (v *Vendor) isOurs(d *document, handler hujson.Value) bool {
 	body, ok := d.container(handler)
@@ -170,7 +171,7 @@ func (v *Vendor) HookCommand(program string, flags ...string) string {
 	return strings.Join(words, " ")
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = pattern.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // Status is what a settings file has of hooks.
 type Status struct {

@@ -3,9 +3,10 @@ package hooks
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // Version is that of a CLI: major, minor, patch.
@@ -24,7 +25,7 @@ func (v Version) Before(w Version) bool {
 	return false
 }
 
-var versionText = regexp.MustCompile(`\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})`)
+var versionText = pattern.New(`\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})`)
 
 // ParseVersion finds the version in what a CLI prints for --version: "2.1.330 (Claude Code)", "codex-cli 0.169.0".
 func ParseVersion(text string) (v Version, ok bool) {

@@ -2,9 +2,10 @@ package launcher
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // Kind is a launcher, in the words of its command line: "npx", "uv tool run".
@@ -125,7 +126,7 @@ func program(word string) string {
 	return name
 }
 
-var python = regexp.MustCompile(`^(python|pypy)[0-9.]*w?$`)
+var python = pattern.New(`^(python|pypy)[0-9.]*w?$`)
 
 // isInterpreter tells programs that run the script their first argument names.
 func isInterpreter(name string) bool {
@@ -156,7 +157,7 @@ func behind(argv []string) (inner []string, ok bool) {
 	return nil, false
 }
 
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var assignment = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 func behindEnv(words []string) ([]string, bool) {
 	for i, w := range words {

@@ -2,9 +2,10 @@ package launcher
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // Version says how sure it is that the launcher would start the same version again.
@@ -129,10 +130,10 @@ func versionOf(kind Kind, specs []string, command string) Version {
 }
 
 var (
-	exact     = regexp.MustCompile(`^v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
-	semverish = regexp.MustCompile(`^[v^~<>=\d*x]`)
-	pyExact   = regexp.MustCompile(`^[A-Za-z0-9._-]+(\[[^\]]*\])?\s*(===?|@)\s*v?[0-9][0-9A-Za-z.!+_-]*$`)
-	pyRange   = regexp.MustCompile(`^[A-Za-z0-9._-]+(\[[^\]]*\])?\s*([<>=!~][^@]*)?$`)
+	exact     = pattern.New(`^v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	semverish = pattern.New(`^[v^~<>=\d*x]`)
+	pyExact   = pattern.New(`^[A-Za-z0-9._-]+(\[[^\]]*\])?\s*(===?|@)\s*v?[0-9][0-9A-Za-z.!+_-]*$`)
+	pyRange   = pattern.New(`^[A-Za-z0-9._-]+(\[[^\]]*\])?\s*([<>=!~][^@]*)?$`)
 )
 
 // npmVersion reads an npm spec: name, name@version, name@range, name@tag; everything else is a place.

@@ -1,10 +1,11 @@
 package notify
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // hidden stands where a secret was.
@@ -12,7 +13,7 @@ const hidden = "[redacted]"
 
 // secret is one form that secrets have.
 type secret struct {
-	form *regexp.Regexp
+	form *pattern.Pattern
 	// group is the part of a match that is hidden; the rest says what it was. 0: all of it.
 	group int
 	// sure looks at the hidden part when the form alone also fits what is none. nil: it is one.
@@ -22,21 +23,21 @@ type secret struct {
 // secrets are the forms that are known. Where a vendor gives its tokens a prefix, that is enough; everything else is
 // known by the name it is assigned to.
 var secrets = []secret{
-	{form: regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\z)`)},
-	{form: regexp.MustCompile(`\b(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}`), sure: random},                           // OpenAI, Anthropic, Stripe
-	{form: regexp.MustCompile(`\b(?:gh[opsur]_|github_pat_|glpat-|npm_|hf_|pypi-|dop_v1_)[A-Za-z0-9_-]{16,}`)}, // forges and registries
-	{form: regexp.MustCompile(`\b(?:xox[a-z]|xapp)-[A-Za-z0-9-]{8,}`)},                                         // Slack
-	{form: regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`)},                                                // AWS
-	{form: regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{30,}`)},                                                     // Google
-	{form: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)},               // JSON Web Tokens
-	{form: regexp.MustCompile(`[0-9]{6,12}:[A-Za-z0-9_-]{30,}`)},                                               // Telegram bots
-	{form: regexp.MustCompile(`(?i)\bbearer[ \t]+([A-Za-z0-9._~+/=-]{6,})`), group: 1, sure: random},
-	{form: regexp.MustCompile(`(?i)\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:basic|token|bearer|digest)[ \t]+([^\s"']+)`), group: 1, sure: shown},
-	{form: regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#:@]*:([^\s/?#@]+)@`), group: 1, sure: shown},
-	{form: regexp.MustCompile(`(?i)(?:pass(?:word|wd|phrase|code)?|pwd|secret)[a-z0-9_]*["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), group: 1, sure: shown},
-	{form: regexp.MustCompile(`(?i)(?:token|api[_-]?key|[_-]key|credentials?|cookie)["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), group: 1, sure: random},
-	{form: regexp.MustCompile(`(?i)--(?:pass(?:word|wd|phrase)?|secret)[ \t]+(` + value + `)`), group: 1, sure: shown},
-	{form: regexp.MustCompile(`(?i)--(?:token|api[_-]?key|[a-z-]*-key)[ \t]+(` + value + `)`), group: 1, sure: random},
+	{form: pattern.New(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\z)`)},
+	{form: pattern.New(`\b(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}`), sure: random},                           // OpenAI, Anthropic, Stripe
+	{form: pattern.New(`\b(?:gh[opsur]_|github_pat_|glpat-|npm_|hf_|pypi-|dop_v1_)[A-Za-z0-9_-]{16,}`)}, // forges and registries
+	{form: pattern.New(`\b(?:xox[a-z]|xapp)-[A-Za-z0-9-]{8,}`)},                                         // Slack
+	{form: pattern.New(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`)},                                                // AWS
+	{form: pattern.New(`\bAIza[0-9A-Za-z_-]{30,}`)},                                                     // Google
+	{form: pattern.New(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)},               // JSON Web Tokens
+	{form: pattern.New(`[0-9]{6,12}:[A-Za-z0-9_-]{30,}`)},                                               // Telegram bots
+	{form: pattern.New(`(?i)\bbearer[ \t]+([A-Za-z0-9._~+/=-]{6,})`), group: 1, sure: random},
+	{form: pattern.New(`(?i)\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:basic|token|bearer|digest)[ \t]+([^\s"']+)`), group: 1, sure: shown},
+	{form: pattern.New(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#:@]*:([^\s/?#@]+)@`), group: 1, sure: shown},
+	{form: pattern.New(`(?i)(?:pass(?:word|wd|phrase|code)?|pwd|secret)[a-z0-9_]*["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), group: 1, sure: shown},
+	{form: pattern.New(`(?i)(?:token|api[_-]?key|[_-]key|credentials?|cookie)["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), group: 1, sure: random},
+	{form: pattern.New(`(?i)--(?:pass(?:word|wd|phrase)?|secret)[ \t]+(` + value + `)`), group: 1, sure: shown},
+	{form: pattern.New(`(?i)--(?:token|api[_-]?key|[a-z-]*-key)[ \t]+(` + value + `)`), group: 1, sure: random},
 }
 
 // value is what stands behind a name: in quotes, or up to the next white space or separator.
@@ -88,7 +89,7 @@ func (t Text) redacted() Text {
 func findSecrets(s string) []Span {
 	var found []Span
 	for _, k := range secrets {
-		for _, m := range k.form.FindAllStringSubmatchIndex(s, -1) {
+		for _, m := range k.form.Compiled().FindAllStringSubmatchIndex(s, -1) {
 			at := Span{m[2*k.group], m[2*k.group+1]}
 			if k.sure == nil || k.sure(s[at.Start:at.End]) {
 				found = append(found, at)

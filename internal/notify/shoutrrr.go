@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +13,8 @@ import (
 	"github.com/nicholas-fedor/shoutrrr"
 	"github.com/nicholas-fedor/shoutrrr/pkg/router"
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // serviceTime is how long a service may take with one message.
@@ -112,7 +113,7 @@ func (s *Shoutrrr) send(text string) error {
 
 // status is how the services' errors name an HTTP status: "status: 401", "401 Unauthorized" behind a word like these, or
 // in brackets (Gotify), there also with ntfy's two digits more.
-var status = regexp.MustCompile(`(?i)(?:(?:status|code|response|respond|error|http)[^0-9\n]{0,40}\b|\()([45][0-9]{2})(?:[0-9]{2}\)|\b)`)
+var status = pattern.New(`(?i)(?:(?:status|code|response|respond|error|http)[^0-9\n]{0,40}\b|\()([45][0-9]{2})(?:[0-9]{2}\)|\b)`)
 
 // failure says what an error of the library means: it has a kind for each service, but the HTTP status is in the text.
 func (s *Shoutrrr) failure(err error) error {

@@ -62,10 +62,8 @@ var advice = []struct {
 	{"incompatible YAML document", "this version of YAML is not known", "remove the line", false},
 }
 
-var documentStart = regexp.MustCompile(`(?m)^---(?:\s|$)`)
-
 func secondDocument(s *Source) Pos {
-	starts := documentStart.FindAllIndex(s.Text, -1)
+	starts := regexp.MustCompile(`(?m)^---(?:\s|$)`).FindAllIndex(s.Text, -1)
 	if len(starts) == 0 {
 		return s.At(len(s.Text))
 	}

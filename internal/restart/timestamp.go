@@ -29,7 +29,8 @@ func isoFormat(t time.Time) string {
 	return text + t.Format("-07:00")
 }
 
-// isoForm is what Python's datetime.fromisoformat (3.11 and later) takes of ISO 8601, without week dates.
+// isoForm is what Python's datetime.fromisoformat (3.11 and later) takes of ISO 8601, without week dates. It
+// is compiled when a time is first read, not in every process that is linked with this room.
 var isoForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\d{4})-?(\d\d)-?(\d\d)` +
 		`(?:[Tt ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)? ?` +

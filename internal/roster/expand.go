@@ -2,11 +2,12 @@ package roster
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var reference = pattern.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // Expand fills in the references ${NAME} of a channel's address or of the deadman's URL. lookup knows the values; a name
 // that it does not know is an error, which names it and shows no value.

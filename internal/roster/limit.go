@@ -2,10 +2,11 @@ package roster
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // Limit is how often something may be done: Count times in each Window, or in each phase. The zero Limit is none at all:
@@ -19,7 +20,7 @@ type Limit struct {
 // limitPattern is as much of a limit as JSON Schema can check.
 const limitPattern = `^[0-9]{1,6}/(phase|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$`
 
-var limitText = regexp.MustCompile(limitPattern)
+var limitText = pattern.New(limitPattern)
 
 // ParseLimit reads 5/1h or 2/phase.
 func ParseLimit(s string) (Limit, error) {

@@ -111,7 +111,7 @@ func channels(to *[]Channel) shape {
 		}
 		r.read(text(&c.Address, "", nil), f, label)
 		*to = append(*to, c)
-	}, pattern(channelPattern), address.schema)
+	}, patterned(channelPattern), address.schema)
 }
 
 func digest(to *Digest) shape {
@@ -166,7 +166,7 @@ func agentsShape(home string, defaults *Agent) shape {
 		object(keys...).read(r, value{f.value, label})
 		r.checkAgent(f, label, a)
 		r.roster.Agents = append(r.roster.Agents, a)
-	}, pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), func() *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/agent"} })
+	}, patterned(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), func() *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/agent"} })
 }
 
 func (r *reader) checkAgent(f field, label string, a Agent) {

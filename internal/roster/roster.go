@@ -1,12 +1,12 @@
 package roster
 
 import (
-	"regexp"
 	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/outlive-mcp/outlive/internal/pattern"
 	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
@@ -92,7 +92,7 @@ func Parse(name string, text []byte, o Options) (*Roster, error) {
 }
 
 // declaration is how a registry of declared agents begins where it is no YAML that can be read whole.
-var declaration = regexp.MustCompile(`(?m)^\s*["']?(version["']?:\s*["']?2\b|agents["']?:)`)
+var declaration = pattern.New(`(?m)^\s*["']?(version["']?:\s*["']?2\b|agents["']?:)`)
 
 // Declares reports whether a text is a registry of version 2, or was meant to be one. S4's own is none, and neither is an
 // empty file.

@@ -6,14 +6,13 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/outlive-mcp/outlive/internal/pattern"
 	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
@@ -60,7 +59,7 @@ func agentKeys(a *Agent, home string) []key {
 			key{name: "ack_timeout", shape: duration(&a.Escalate.AckTimeout), doc: "without an acknowledgement, until next is told"},
 			key{name: "repeat", shape: duration(&a.Escalate.Repeat), doc: "between two reminders"},
 			key{name: "next", shape: channelNames(&a.Escalate.Next), doc: "names of channels"},
-			key{name: "quiet", shape: list(&a.Escalate.Quiet, pattern(quietPattern), checkQuiet), doc: "hours in which only what is critical is told, such as 23:00-07:00 critical-only"},
+			key{name: "quiet", shape: list(&a.Escalate.Quiet, patterned(quietPattern), checkQuiet), doc: "hours in which only what is critical is told, such as 23:00-07:00 critical-only"},
 			key{name: "max", shape: count(&a.Escalate.Max, 1, 1000), doc: "how often it is told at most"},
 		)},
 	}
@@ -85,13 +84,13 @@ func ignored() shape {
 
 func rungs(to *[]string) shape { return list(to, anyOf(Rungs()), oneOf(Rungs())) }
 
-func pattern(p string) func() *jsonschema.Schema {
+func patterned(p string) func() *jsonschema.Schema {
 	return func() *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Pattern: p} }
 }
 
 // channelNames are looked up once all channels are known.
 func channelNames(to *[]string) shape {
-	s := list(to, pattern(channelPattern), checkChannel)
+	s := list(to, patterned(channelPattern), checkChannel)
 	inner := s.read
 	s.read = func(r *reader, v value) {
 		inner(r, v)
@@ -108,11 +107,10 @@ func channelNames(to *[]string) shape {
 	return s
 }
 
-// matching compiles its pattern when it is first needed: most runs of outlive read no registry.
-func matching(pattern, message, hint string) func(string) (string, string) {
-	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+// matching is a check that is nothing but a pattern.
+func matching(p *pattern.Pattern, message, hint string) func(string) (string, string) {
 	return func(s string) (string, string) {
-		if re().MatchString(s) {
+		if p.MatchString(s) {
 			return "", ""
 		}
 		return message, hint
@@ -129,10 +127,10 @@ const (
 
 // The checks of those forms.
 var (
-	checkChannel = matching(channelPattern, "is no channel's name", "use letters, digits, dash, underscore and colon")
-	checkHour    = matching(hourPattern, "is no time of day", `write it like "08:00"`)
-	checkQuiet   = matching(quietPattern, "is no quiet time", "write it like 23:00-07:00 critical-only")
-	checkEnv     = matching(envPattern, "is no name of a variable", "use letters, digits and underscore")
+	checkChannel = matching(pattern.New(channelPattern), "is no channel's name", "use letters, digits, dash, underscore and colon")
+	checkHour    = matching(pattern.New(hourPattern), "is no time of day", `write it like "08:00"`)
+	checkQuiet   = matching(pattern.New(quietPattern), "is no quiet time", "write it like 23:00-07:00 critical-only")
+	checkEnv     = matching(pattern.New(envPattern), "is no name of a variable", "use letters, digits and underscore")
 )
 
 func notEmpty(s string) (message, hint string) {
@@ -156,7 +154,7 @@ func environment(to *map[string]string) shape {
 		} else if s, ok := r.scalar(value{f.value, label}, noNUL); ok {
 			(*to)[f.name] = s
 		}
-	}, pattern(envPattern), func() *jsonschema.Schema {
+	}, patterned(envPattern), func() *jsonschema.Schema {
 		return &jsonschema.Schema{Types: []string{"string", "number", "boolean", "null"}}
 	})
 }
@@ -220,7 +218,7 @@ func checkURL(s string) (message, hint string) {
 	return "", ""
 }
 
-var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://.`)
+var scheme = pattern.New(`^[a-z][a-z0-9+.-]*://.`)
 
 // checkAddress never quotes more than the caller does: a channel's address may hold a token.
 func checkAddress(s string) (message, hint string) {

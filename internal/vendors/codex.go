@@ -3,9 +3,10 @@ package vendors
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // codexRecord is a line of a rollout of Codex (recorded: 0.169.0).
@@ -148,10 +149,10 @@ func (c *codexTranscript) item(p *codexPayload, at time.Time) bool {
 
 // escalated are the arguments of a call that asks for more rights, in plain JSON or within the program of the "exec"
 // tool.
-var escalated = regexp.MustCompile(`sandbox_permissions\\*"?\s*:\s*\\*"require_escalated|with_escalated_permissions\\*"?\s*:\s*true`)
+var escalated = pattern.New(`sandbox_permissions\\*"?\s*:\s*\\*"require_escalated|with_escalated_permissions\\*"?\s*:\s*true`)
 
 // codexCommand is the command within the program of the "exec" tool.
-var codexCommand = regexp.MustCompile(`"cmd"\s*:\s*("(?:[^"\\]|\\.)*")`)
+var codexCommand = pattern.New(`"cmd"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
 func (c *codexTranscript) call(p *codexPayload, at time.Time) call {
 	args := p.Arguments
@@ -193,7 +194,7 @@ func codexOutput(output json.RawMessage) string {
 }
 
 // codexBad are the words by which a result tells that the call has failed.
-var codexBad = regexp.MustCompile(`(?m)^(?:Process exited with code [1-9]|Script failed|Script error:|Exit code: [1-9])|"exit_code":[1-9]|^failed in sandbox`)
+var codexBad = pattern.New(`(?m)^(?:Process exited with code [1-9]|Script failed|Script error:|Exit code: [1-9])|"exit_code":[1-9]|^failed in sandbox`)
 
 func codexFailed(output string) bool {
 	return codexBad.MatchString(output[:min(len(output), 4096)])

@@ -3,9 +3,10 @@ package vendors
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 const (
@@ -40,7 +41,7 @@ func ending(text string, limit int) string {
 }
 
 // answers are the answers that a question lists behind itself, as in "Go on? (y/n)".
-var answers = regexp.MustCompile(`[(\[（][^()\[\]（）\n]*[)\]）][.!]?$`)
+var answers = pattern.New(`[(\[（][^()\[\]（）\n]*[)\]）][.!]?$`)
 
 // asks says whether a text ends with a question, also with an emphasised one and one that lists its answers.
 func asks(text string) bool {

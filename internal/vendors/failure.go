@@ -1,10 +1,11 @@
 package vendors
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // failureKind is the kind of an error by its HTTP status and what is said of it. A status says more than a text, except
@@ -43,12 +44,12 @@ func containsAny(text string, parts ...string) bool {
 
 var (
 	// resetEpoch is Claude Code's "…limit reached|1760000000".
-	resetEpoch = regexp.MustCompile(`\|(\d{10})\b`)
+	resetEpoch = pattern.New(`\|(\d{10})\b`)
 	// resetClock is Claude Code's "resets 3:30pm (Europe/Berlin)", with or without a date.
-	resetClock = regexp.MustCompile(`(?i)resets (?:at )?(?:([a-z]{3,9}) (\d{1,2})(?:,| at)+ )?(\d{1,2})(?::(\d{2}))?\s?(am|pm) \(([A-Za-z_/+\-0-9]+)\)`)
+	resetClock = pattern.New(`(?i)resets (?:at )?(?:([a-z]{3,9}) (\d{1,2})(?:,| at)+ )?(\d{1,2})(?::(\d{2}))?\s?(am|pm) \(([A-Za-z_/+\-0-9]+)\)`)
 	// resetIn is Codex' "try again in 2 days 3 hours 5 minutes".
-	resetIn = regexp.MustCompile(`(?i)try again in ((?:(?:about )?\d+ (?:day|hour|minute|second)s?[ ,]*(?:and )?)+)`)
-	resetBy = regexp.MustCompile(`(?i)(\d+) (day|hour|minute|second)`)
+	resetIn = pattern.New(`(?i)try again in ((?:(?:about )?\d+ (?:day|hour|minute|second)s?[ ,]*(?:and )?)+)`)
+	resetBy = pattern.New(`(?i)(\d+) (day|hour|minute|second)`)
 )
 
 // limitLifted is when a limit is lifted that was met at some time, by what the text says; zero: it does not.
@@ -60,7 +61,7 @@ func limitLifted(text string, at time.Time) time.Time {
 	if m := resetIn.FindStringSubmatch(text); m != nil && !at.IsZero() {
 		units := map[string]time.Duration{"day": 24 * time.Hour, "hour": time.Hour, "minute": time.Minute, "second": time.Second}
 		var left time.Duration
-		for _, part := range resetBy.FindAllStringSubmatch(m[1], -1) {
+		for _, part := range resetBy.FindAllStringSubmatch(m[1]) {
 			n, err := strconv.Atoi(part[1])
 			if err != nil || n > 1000 {
 				return time.Time{}

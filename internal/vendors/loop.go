@@ -2,7 +2,8 @@ package vendors
 
 import (
 	"hash/fnv"
-	"regexp"
+
+	"github.com/outlive-mcp/outlive/internal/pattern"
 )
 
 // loop recognises work that goes round in circles. It remembers digests, not texts.
@@ -16,7 +17,7 @@ type loop struct {
 }
 
 // passing are parts of results that differ although nothing else does: how long it took, and names given for once.
-var passing = regexp.MustCompile(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|process group pgid:.*|original token count:.*)$`)
+var passing = pattern.New(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|process group pgid:.*|original token count:.*)$`)
 
 // add is a call that has ended.
 func (l *loop) add(key uint64, output string, failed bool) {

@@ -62,7 +62,7 @@ func (f *finder) command(argv []string) error {
 		return errors.New("there is no command")
 	}
 	name := programName(argv[0])
-	if find, ok := wrappers[name]; ok {
+	if find := wrapper(name); find != nil {
 		return find(f, argv[1:])
 	}
 	if r, ok := runtimes[name]; ok {

@@ -43,28 +43,56 @@ var downloads = map[string]bool{
 	"docker": true, "podman": true, "nerdctl": true, "ssh": true, "kubectl": true, "make": true, "just": true, "nix": true,
 }
 
-// wrappers start another command, or build and start a project. They are functions of their arguments.
-var wrappers map[string]func(*finder, []string) error
-
-// The table is filled here because its functions lead back to it.
-func init() {
-	plain := func(valued ...string) func(*finder, []string) error {
-		return func(f *finder, args []string) error { return f.command(skipOptions(args, valued, nil)) }
-	}
-	wrappers = map[string]func(*finder, []string) error{
-		"env": (*finder).env, "nohup": plain(), "setsid": plain(), "time": plain(), "exec": plain(),
-		"nice": plain("-n"), "ionice": plain("-c", "-n"), "stdbuf": plain("-i", "-o", "-e"),
-		"timeout": func(f *finder, args []string) error {
+// wrapper finds what a command that starts another one, or builds and starts a project, makes of its arguments; nil: it is
+// none.
+func wrapper(name string) func(*finder, []string) error {
+	switch name {
+	case "env":
+		return (*finder).env
+	case "nohup", "setsid", "time", "exec":
+		return behind()
+	case "nice":
+		return behind("-n")
+	case "ionice":
+		return behind("-c", "-n")
+	case "stdbuf":
+		return behind("-i", "-o", "-e")
+	case "timeout":
+		return func(f *finder, args []string) error {
 			args = skipOptions(args, []string{"-k", "-s"}, nil)
 			return f.command(args[min(1, len(args)):])
-		},
-		"sh": (*finder).shell, "bash": (*finder).shell, "zsh": (*finder).shell, "dash": (*finder).shell, "cmd": (*finder).shell,
-		"uv": (*finder).uv, "uvx": (*finder).uvx, "pipx": (*finder).uvx,
-		"poetry": (*finder).pythonRun, "pdm": (*finder).pythonRun, "pipenv": (*finder).pythonRun, "hatch": (*finder).pythonRun, "rye": (*finder).pythonRun,
-		"npx": (*finder).npx, "bunx": (*finder).npx,
-		"npm": (*finder).npm, "pnpm": (*finder).npm, "yarn": (*finder).npm, "bun": (*finder).bun, "deno": (*finder).deno,
-		"go": (*finder).goRun, "cargo": (*finder).cargo, "dotnet": (*finder).dotnet, "java": (*finder).java,
+		}
+	case "sh", "bash", "zsh", "dash", "cmd":
+		return (*finder).shell
+	case "uv":
+		return (*finder).uv
+	case "uvx", "pipx":
+		return (*finder).uvx
+	case "poetry", "pdm", "pipenv", "hatch", "rye":
+		return (*finder).pythonRun
+	case "npx", "bunx":
+		return (*finder).npx
+	case "npm", "pnpm", "yarn":
+		return (*finder).npm
+	case "bun":
+		return (*finder).bun
+	case "deno":
+		return (*finder).deno
+	case "go":
+		return (*finder).goRun
+	case "cargo":
+		return (*finder).cargo
+	case "dotnet":
+		return (*finder).dotnet
+	case "java":
+		return (*finder).java
 	}
+	return nil
+}
+
+// behind finds the command behind a wrapper's own options, of which those in valued have a value.
+func behind(valued ...string) func(*finder, []string) error {
+	return func(f *finder, args []string) error { return f.command(skipOptions(args, valued, nil)) }
 }
 
 // skipOptions returns args from the first that is no option. Those in valued take the word behind them, which seen is

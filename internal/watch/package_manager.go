@@ -54,7 +54,7 @@ func (f *finder) pythonCommand(args []string, project string) error {
 	if languageOf(args[0]) == python {
 		return f.script(args[0], python)
 	}
-	if name := programName(args[0]); runtimes[name].lang != nil || wrappers[name] != nil {
+	if name := programName(args[0]); runtimes[name].lang != nil || wrapper(name) != nil {
 		return f.command(args)
 	}
 	return f.project(project, python)

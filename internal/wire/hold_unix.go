@@ -5,6 +5,7 @@ package wire
 import (
 	"fmt"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +13,7 @@ import (
 // mapSpool maps size bytes of an unlinked temporary file. The blocks are reserved first: writing into a hole of a
 // full disk would otherwise be a fatal fault instead of an error.
 func mapSpool(size int) ([]byte, func([]byte), error) {
-	f, err := os.CreateTemp(spoolDir, "outlive-line-*")
+	f, err := os.CreateTemp(spoolDir(), "outlive-line-*")
 	if err != nil {
 		return nil, nil, fmt.Errorf("create spool: %w", err)
 	}
@@ -39,9 +40,9 @@ func dropPages(b []byte, start, end int) {
 }
 
 // spoolDir is where long lines are collected; /var/tmp is on a disk where /tmp is often memory.
-var spoolDir = func() string {
+var spoolDir = sync.OnceValue(func() string {
 	if st, err := os.Stat("/var/tmp"); err == nil && st.IsDir() && unix.Access("/var/tmp", unix.W_OK) == nil {
 		return "/var/tmp"
 	}
 	return os.TempDir()
-}()
+})
