@@ -43,7 +43,7 @@ func appendLine(name, line string) {
 }
 
 func trace(tool, value string) {
-	appendLine("trace", fmt.Sprintf("%d %s %s", os.Getpid(), tool, value))
+	appendLine("trace", fmt.Sprintf("%d %d %s %s", time.Now().UnixMilli(), os.Getpid(), tool, value))
 }
 
 func text(s string) *mcp.CallToolResult {
