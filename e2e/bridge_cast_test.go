@@ -88,7 +88,7 @@ func (c cell) open(t *testing.T) (*session, *gateway) {
 	var s *session
 	var g *gateway
 	if c.lane == "http" {
-		g = w.listen(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "server", server: srv}))
+		g = w.listen(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "server", server: srv}), "--log-level", "debug")
 		s = w.join(t, gatewayClients()[c.client.key], g.url)
 	} else {
 		s = w.join(t, gatewayClients()[c.client.key], w.wrap(srv.argv)...)

@@ -127,6 +127,7 @@ func (s *session) record(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
+	s.note("event %s", e)
 }
 
 // seen are the events so far, from the given position on.
@@ -147,7 +148,11 @@ func (s *session) begin(st step) (int, <-chan reply) {
 	s.mu.Unlock()
 	st["n"] = n
 	ch := make(chan reply, 1)
-	s.driver.send(st, func(r reply) { ch <- r })
+	s.note("step %d %v %v", n, st["op"], st["tool"])
+	s.driver.send(st, func(r reply) {
+		s.note("outcome %d %s", n, r)
+		ch <- r
+	})
 	return n, ch
 }
 

@@ -23,13 +23,16 @@ const patience = 20 * time.Second
 type workspace struct {
 	t   *testing.T
 	dir string
+	// began is when, by the wall clock: traces and what a client logs have the time in ms since 1970, and a failure shows it
+	// in ms since then.
+	began time.Time
 
 	broken atomic.Bool // something never came: the rest of the session would only wait
 }
 
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
-	w := &workspace{t: t, dir: t.TempDir()}
+	w := &workspace{t: t, dir: t.TempDir(), began: time.Now()}
 	for _, d := range []string{"state", "run", "config"} {
 		if err := os.Mkdir(w.path(d), 0o700); err != nil {
 			t.Fatal(err)
@@ -63,12 +66,13 @@ func (w *workspace) wrap(argv []string, flags ...string) []string {
 	return append(append(cmd, "--"), argv...)
 }
 
-// rawTraces are the lines the servers wrote, "pid tool value", in order.
+// rawTraces are the lines the servers wrote, "pid tool value", in order; the time that stands before them is for explain.
 func (w *workspace) rawTraces() []string {
 	data, _ := os.ReadFile(w.path("trace"))
 	var lines []string
 	for line := range strings.Lines(string(data)) {
-		lines = append(lines, strings.TrimSuffix(line, "\n"))
+		_, line, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -248,12 +252,35 @@ func (w *workspace) explain() {
 	if !w.t.Failed() {
 		return
 	}
-	for _, name := range []string{"stderr.log", "audit.log", "trace"} {
+	for _, name := range []string{"stderr.log", "audit.log", "trace", "client.log"} {
 		data, _ := os.ReadFile(w.path(name))
 		lines := strings.SplitAfter(string(data), "\n")
-		if from := len(lines) - 60; from > 0 {
+		if from := len(lines) - 200; from > 0 {
 			lines = append([]string{fmt.Sprintf("… %d lines …\n", from)}, lines[from:]...)
 		}
-		w.t.Logf("%s:\n%s", name, strings.Join(lines, ""))
+		for i, line := range lines {
+			lines[i] = w.sinceStart(line)
+		}
+		w.t.Logf("%s, began %s:\n%s", name, w.began.UTC().Format("15:04:05.000"), strings.Join(lines, ""))
 	}
+}
+
+// sinceStart puts the time that a line begins with, ms since 1970, in ms since the session began. Other lines stay as they are.
+func (w *workspace) sinceStart(line string) string {
+	first, rest, _ := strings.Cut(line, " ")
+	ms, err := strconv.ParseInt(first, 10, 64)
+	if err != nil || len(first) < 13 {
+		return line
+	}
+	return fmt.Sprintf("%6d ms %s", ms-w.began.UnixMilli(), rest)
+}
+
+// note adds a line to what the client sent, received and saw.
+func (w *workspace) note(format string, args ...any) {
+	f, err := os.OpenFile(w.path("client.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return // the session is over and its directory gone
+	}
+	defer f.Close()
+	fmt.Fprintf(f, "%d %.400s\n", time.Now().UnixMilli(), fmt.Sprintf(format, args...))
 }

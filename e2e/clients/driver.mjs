@@ -5,9 +5,40 @@
 //   step    {"n":1,"op":"call","tool":"echo","args":{…},"meta":{…},"progress":true,"timeout":ms}
 //   result  {"n":1,"result":{…},"progress":[…]}  or  {"n":1,"error":{"code":…,"message":…}}
 //   event   {"event":"notification","method":…,"params":…} | {"event":"error","message":…} | {"event":"closed"}
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 export const say = line => process.stdout.write(JSON.stringify(line) + '\n');
+
+/** A line for the failure of a test, with the time: what went over HTTP, and when. */
+const note = line => appendFileSync(join(process.env.E2E_DIR, 'client.log'), `${Date.now()} ${line.slice(0, 400)}\n`);
+
+let requests = 0;
+
+/** fetch, which notes each request, the head of its response and every part of its body as it comes. */
+export async function tracedFetch(input, init) {
+    const n = ++requests;
+    note(`http ${n} > ${init?.method ?? 'GET'} ${init?.body ?? ''}`);
+    let response;
+    try {
+        response = await fetch(input, init);
+    } catch (e) {
+        note(`http ${n} failed: ${e}`);
+        throw e;
+    }
+    note(`http ${n} < ${response.status} ${response.headers.get('content-type') ?? ''}`);
+    if (!response.body) return response;
+    const decoder = new TextDecoder();
+    const noted = new TransformStream({
+        transform(part, out) {
+            note(`http ${n} < ${JSON.stringify(decoder.decode(part, { stream: true }))}`);
+            out.enqueue(part);
+        },
+        flush: () => note(`http ${n} ended`)
+    });
+    return new Response(response.body.pipeThrough(noted), response);
+}
 
 /** What the client answers when the server asks: fixed values, an elicitation after release() if hold is on. */
 export class Answers {

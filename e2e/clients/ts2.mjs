@@ -2,7 +2,7 @@
 // auto starts the command twice: a disposable sibling for the probe, then the real one. modern pins 2026-07-28.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { Answers, commandLine, drive, say } from './driver.mjs';
+import { Answers, commandLine, drive, say, tracedFetch } from './driver.mjs';
 
 const { mode, url, params } = commandLine();
 const answers = new Answers();
@@ -21,7 +21,7 @@ await drive(answers, async () => {
         client.setNotificationHandler(method, n => say({ event: 'notification', method: n.method, params: n.params }));
     }
     client.onerror = e => say({ event: 'error', message: `${e?.message ?? e}` });
-    const transport = url ? new StreamableHTTPClientTransport(url) : new StdioClientTransport(params);
+    const transport = url ? new StreamableHTTPClientTransport(url, { fetch: tracedFetch }) : new StdioClientTransport(params);
     await client.connect(transport);
     const era = client.getProtocolEra();
     const open = new Map();

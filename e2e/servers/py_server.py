@@ -47,7 +47,7 @@ level = "none"
 
 
 def trace(tool: str, value: str) -> None:
-    append("trace", f"{os.getpid()} {tool} {value}")
+    append("trace", f"{time.time_ns() // 1_000_000} {os.getpid()} {tool} {value}")
 
 
 async def run(tool: str, value: str, ms: int) -> str:

@@ -9,7 +9,7 @@ import { z } from 'zod';
 
 const append = (name, line) => appendFileSync(join(process.env.E2E_DIR, name), line + '\n');
 append('pids', `${process.pid}`);
-const trace = (tool, value) => append('trace', `${process.pid} ${tool} ${value}`);
+const trace = (tool, value) => append('trace', `${Date.now()} ${process.pid} ${tool} ${value}`);
 const text = t => ({ content: [{ type: 'text', text: t }] });
 const READ_ONLY = { readOnlyHint: true };
 const IDEMPOTENT = { readOnlyHint: false, idempotentHint: true, destructiveHint: false };

@@ -13,6 +13,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/config"
 	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/streamhttp"
 )
 
@@ -59,6 +60,27 @@ func whoListens(address string) string {
 	return ": choose another one with --listen"
 }
 
+// rawLog puts what is written to it among the log lines.
+type rawLog struct{ to *logline.Writer }
+
+func (r rawLog) Write(p []byte) (int, error) {
+	r.to.Raw(p)
+	return len(p), nil
+}
+
+// frontLog tells how far each request over HTTP has come, with --log-level debug. These are no events: nobody but who looks
+// for a request that is not answered wants them. nil: nobody does.
+func (g *endpoint) frontLog() *slog.Logger {
+	opts := slog.HandlerOptions{Level: slog.LevelDebug}
+	if level := new(slog.Level); level.UnmarshalText([]byte(g.flags.logLevel)) != nil || *level > slog.LevelDebug {
+		return nil
+	}
+	if format, err := logline.ParseFormat(g.flags.logFormat); err == nil && format == logline.JSON {
+		return slog.New(slog.NewJSONHandler(rawLog{g.sinks.log}, &opts))
+	}
+	return slog.New(slog.NewTextHandler(rawLog{g.sinks.log}, &opts))
+}
+
 // serve runs the gateway until it is interrupted, or until its client leaves.
 func (g *endpoint) serve(ctx context.Context) error {
 	if g.listener == nil {
@@ -66,6 +88,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 		return nil
 	}
 	g.front.Extra = map[string]http.Handler{"/healthz": g.health(), "/metrics": g.metrics()}
+	g.front.Log = g.frontLog()
 	front := streamhttp.New(g.Hub(), g.front)
 	what := "Listening on " + g.url
 	if addr, ok := g.listener.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {

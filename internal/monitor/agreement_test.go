@@ -34,6 +34,7 @@ func climbed(t *testing.T, class string, can remedy.Capabilities) (rungs []remed
 // What remedy does of itself stays within what diagnose calls a reason, and each such reason leads to something, but for
 // those that are told here with why.
 func TestRemediesStayWithinVerdicts(t *testing.T) {
+	t.Parallel()
 	beyond := map[diagnose.Class]string{ // which the monitor allows only where nothing is under way, or what ends a turn and no more
 		diagnose.RateLimited:    "whose turn a limit has ended is gone on with",
 		diagnose.APIBackoff:     "likewise",

@@ -20,6 +20,7 @@ const agents = "projects/shop/.agents/manifest.yaml"
 
 // S4 SC-001 and Task 13 "Healthy cycle": three fresh projects, no intervention.
 func TestSC001HealthyMonitoring(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for pid := 1001; pid <= 1003; pid++ {
 		w.process(pid, "/", time.Hour)
@@ -37,6 +38,7 @@ func TestSC001HealthyMonitoring(t *testing.T) {
 
 // S4 SC-005: waiting for input is ended and restarted with the preamble, twice; the third time a human is told.
 func TestSC005AgentWaiting(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.process(1001, "/", 2*time.Hour)
@@ -73,6 +75,7 @@ func TestSC005AgentWaiting(t *testing.T) {
 
 // S4 SC-006: a dead orchestrator is restarted at its phase, silently.
 func TestSC006OrchestratorCrash(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, 16*time.Minute, 1001), w.entry("blog", piv.Running, time.Minute, 1002))
 	w.process(1002, "/", time.Hour)
@@ -99,6 +102,7 @@ func TestSC006OrchestratorCrash(t *testing.T) {
 
 // S4 SC-007: what only a human can cure is told at once, with what is needed, and nothing is restarted.
 func TestSC007HumanEscalation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.process(1001, "/", 2*time.Hour)
@@ -123,6 +127,7 @@ func TestSC007HumanEscalation(t *testing.T) {
 
 // S4 Task 13 and "Edge Cases": registries that are not there, empty, or of others.
 func TestRegistriesWithNothingToDo(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{"Registry missing": "", "Empty registry": "projects: {}\nlastUpdated: ''\n", "an empty file": " "} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -138,6 +143,7 @@ func TestRegistriesWithNothingToDo(t *testing.T) {
 
 // The rest of the way after an escalation: it is watched on, and its end is told.
 func TestAfterAnEscalation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.process(1001, "/", 2*time.Hour)
@@ -164,6 +170,7 @@ func TestAfterAnEscalation(t *testing.T) {
 
 // A stalled project of somebody else's monitor, and one that is over, are left alone.
 func TestOthersAreLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("a", piv.Stalled, time.Hour, 0), w.entry("b", piv.Complete, time.Hour, 7), w.entry("c", piv.Idle, time.Hour, 0), w.entry("d", piv.Failed, time.Hour, 0))
 	before := w.read("registry.yaml")
@@ -175,6 +182,7 @@ func TestOthersAreLeftAlone(t *testing.T) {
 // "Orchestrator spawns but immediately crashes → detected on next cycle", and a crash loop ends with a human (defect 4),
 // across restarts of the monitor (defect 5).
 func TestACrashLoopEndsWithAHuman(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	for range 12 {
@@ -194,6 +202,7 @@ func TestACrashLoopEndsWithAHuman(t *testing.T) {
 
 // Nobody is started while somebody may live (defect 7): EPERM is not death, and neither is a process that stays.
 func TestNothingIsStartedWithoutProofOfDeath(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.process(1001, "/", 2*time.Hour)
@@ -215,6 +224,7 @@ func TestNothingIsStartedWithoutProofOfDeath(t *testing.T) {
 
 // "Spawn fails → Log error, escalate, retry next cycle."
 func TestASpawnThatFails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.startErr = errors.New("npx: executable file not found")
@@ -233,6 +243,7 @@ func TestASpawnThatFails(t *testing.T) {
 
 // The heartbeat of the dead says nothing of the new one (defect 8): it has the time of any other to show itself.
 func TestANewOrchestratorHasItsTime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.cycle()
@@ -252,6 +263,7 @@ func TestANewOrchestratorHasItsTime(t *testing.T) {
 
 // A number that was given to another process is nobody to kill.
 func TestAReusedNumber(t *testing.T) {
+	t.Parallel()
 	for name, seenBefore := range map[string]bool{"seen before": true, "never seen": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -280,6 +292,7 @@ func TestAReusedNumber(t *testing.T) {
 
 // An orchestrator that was started by hand has not beaten yet: it is not the one that died.
 func TestStartedByHand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.process(1001, filepath.Join(w.home, "projects", "shop", "sub"), time.Minute)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
@@ -290,6 +303,7 @@ func TestStartedByHand(t *testing.T) {
 
 // It came back between the look and the kill: nothing is done, and nothing is counted.
 func TestItCameBackInTime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.process(1001, "/", 2*time.Hour)
@@ -311,6 +325,7 @@ func TestItCameBackInTime(t *testing.T) {
 
 // A night of sleep condemns nobody, and a real stall is found nevertheless.
 func TestASleepCondemnsNobody(t *testing.T) {
+	t.Parallel()
 	for name, asleep := range map[string]func(w *world){
 		"suspended":                   func(w *world) { w.sleep(8 * time.Hour) },
 		"the clock was set forward":   func(w *world) { w.wall = w.wall.Add(8 * time.Hour) },
@@ -340,6 +355,7 @@ func TestASleepCondemnsNobody(t *testing.T) {
 
 // The same within one run.
 func TestASleepWhileItRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.process(1001, "/", time.Hour)
 	w.registry(w.entry("shop", piv.Running, time.Minute, 1001))
@@ -365,6 +381,7 @@ func TestASleepWhileItRuns(t *testing.T) {
 
 // Whoever starts agents when the machine starts goes first.
 func TestTheMachineHasJustStarted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.mono = time.Minute
@@ -379,6 +396,7 @@ func TestTheMachineHasJustStarted(t *testing.T) {
 
 // "Heartbeat timestamp in the future → treat as fresh", but not for ever.
 func TestAHeartbeatOfTheFuture(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.process(1001, "/", time.Hour)
 	w.registry(w.entry("shop", piv.Running, -1000*time.Hour, 1001))
@@ -396,6 +414,7 @@ func TestAHeartbeatOfTheFuture(t *testing.T) {
 
 // Claude Code says itself that it waits (rules W1, W2).
 func TestClaudeWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.opts.ClaudeDir = filepath.Join(w.home, "claude")
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
@@ -416,6 +435,7 @@ func TestClaudeWaits(t *testing.T) {
 
 // A message that cannot be sent now is sent by a later run (defect 10).
 func TestAMessageWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.process(1001, "/", 2*time.Hour)
@@ -435,6 +455,7 @@ func TestAMessageWaits(t *testing.T) {
 
 // "Telegram config is optional — monitor works without it (just can't escalate)."
 func TestWithoutTelegram(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001))
 	w.process(1001, "/", 2*time.Hour)

@@ -55,6 +55,7 @@ func attended(t *testing.T) *world {
 // A permission is asked on the phone with all that it is for, and a press answers the hook that waits; the agent goes on,
 // and nothing of it is touched.
 func TestAPermissionFromThePhone(t *testing.T) {
+	t.Parallel()
 	for label, behavior := range map[string]string{"Allow": "allow", "Deny": "deny"} {
 		t.Run(label, func(t *testing.T) {
 			w := attended(t)
@@ -93,6 +94,7 @@ func TestAPermissionFromThePhone(t *testing.T) {
 
 // A hook also tells of permissions that its policy gives, and Claude Code's own file that nobody is asked.
 func TestAPermissionThatNobodyHasToGive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	c := w.claude("shop", 1001)
@@ -112,6 +114,7 @@ func TestAPermissionThatNobodyHasToGive(t *testing.T) {
 
 // Codex tells nobody that it waits but its hook: that is enough, until it writes again.
 func TestAPermissionAtCodexDialog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: codex\n"+starts))
 	w.process(1001, w.dir("shop"), 0)
@@ -139,6 +142,7 @@ func TestAPermissionAtCodexDialog(t *testing.T) {
 
 // A press that comes too late is answered, and does nothing.
 func TestAPressThatComesLate(t *testing.T) {
+	t.Parallel()
 	w := attended(t)
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	c := w.claude("shop", 1001)
@@ -176,6 +180,7 @@ const answering = "start:\n  cmd: [agent, new]\n  resume: [agent, resume, \"{ses
 
 // A question is put to a human, whose reply is given to the session; without one the agent is told to go on alone.
 func TestAQuestion(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]string{"answered": "Take the blue one; $(rm -r x)", "nobody answers": ""} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -221,6 +226,7 @@ func (w *world) heard(name string) string { return w.read(filepath.Join("project
 
 // Who replies to an agent that nothing can be said to hears of it.
 func TestAReplyThatCannotBeGiven(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"))
 	c := w.claude("shop", 1001)
@@ -238,6 +244,7 @@ func TestAReplyThatCannotBeGiven(t *testing.T) {
 
 // Whoever acknowledges is left alone for a while; whoever snoozes, shorter; and then it is told again.
 func TestAcknowledging(t *testing.T) {
+	t.Parallel()
 	for label, quiet := range map[string]time.Duration{"Ack": 4 * time.Hour, "Snooze": time.Hour} {
 		t.Run(label, func(t *testing.T) {
 			w := newWorld(t)
@@ -266,6 +273,7 @@ func TestAcknowledging(t *testing.T) {
 
 // Stopped by a person: it ends, and nothing is done about it until somebody starts it again.
 func TestStoppedByAPerson(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.wall = time.Now().Round(0)
 	w.declare("", w.agent("shop", "kind: claude\npolicy: {model_silent: [escalate]}\n"+starts))
@@ -293,6 +301,7 @@ func TestStoppedByAPerson(t *testing.T) {
 
 // A press on Restart restarts, whatever the budgets say, once.
 func TestRestartFromThePhone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.wall = time.Now().Round(0)
 	w.declare("", w.agent("shop", "kind: claude\npolicy: {model_silent: [escalate]}\nbudget: {global: 1/1h}\n"+starts))
@@ -318,6 +327,7 @@ func TestRestartFromThePhone(t *testing.T) {
 
 // A limit with an end is waited for, in silence; nothing of the agent is touched.
 func TestARateLimitIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	c := w.claude("shop", 1001)

@@ -19,6 +19,7 @@ import (
 // A registry of version 2 is its owner's: broken, it is left as it is, the last good copy is used, and a human hears of it
 // once, and of its end.
 func TestABrokenRegistryOfDeclaredAgents(t *testing.T) {
+	t.Parallel()
 	for name, broken := range map[string]string{
 		"no YAML": "version: 2\nagents: [", "empty": "", "a mistake": "version: 2\nagents: {shop: {kind: clode}}\n", "binary": "\x00\x01",
 		"a secret in it": "version: 2\nchannels: {me: \"ntfy://u:hunter2x@h/t\", [}\nagents: {}\n",
@@ -56,6 +57,7 @@ func TestABrokenRegistryOfDeclaredAgents(t *testing.T) {
 
 // Who is taken out of the registry, or paused, is not told of any more; nobody hears of that either.
 func TestAnAgentThatNobodyWants(t *testing.T) {
+	t.Parallel()
 	for name, after := range map[string]func(w *world) string{
 		"removed": func(w *world) string { return w.agent("other", "kind: command\n") },
 		"paused":  func(w *world) string { return w.agent("shop", "kind: claude\npaused: true\n") },
@@ -84,6 +86,7 @@ func TestAnAgentThatNobodyWants(t *testing.T) {
 
 // Half a heartbeat says nothing, neither that it lives nor that it does not: the last whole one counts.
 func TestAHeartbeatThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: command\nexpect: {beat: 1m, stale: 5m}\nmatch: {pidfile: pid}\n"+starts))
 	w.process(1001, w.dir("shop"), time.Minute)
@@ -119,6 +122,7 @@ func TestAHeartbeatThatCannotBeRead(t *testing.T) {
 
 // What a session's file says counts only while the very process that wrote it lives.
 func TestASessionOfADeadProcess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"))
 	c := w.claude("shop", 1001)
@@ -136,6 +140,7 @@ func TestASessionOfADeadProcess(t *testing.T) {
 
 // A table of processes that nobody could read, and a process that nobody may look at, are no deaths.
 func TestATableThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	for name, after := range map[string]func(w *world){
 		"an empty table": func(w *world) { w.blind = true },
 		"not permitted":  func(w *world) { w.blind, w.living[1001] = true, process.Process{} },
@@ -156,6 +161,7 @@ func TestATableThatCannotBeRead(t *testing.T) {
 
 // A transcript of yesterday is not the work of an agent that was never seen.
 func TestATranscriptOfYesterday(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	c := w.claude("shop", 1001)
@@ -172,6 +178,7 @@ func TestATranscriptOfYesterday(t *testing.T) {
 
 // Whatever secret an agent runs or says, nobody is told and nothing keeps it.
 func TestSecretsStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2hunter2"
 	w := newWorld(t)
 	w.opts.Record = filepath.Join(w.home, "record.jsonl")
@@ -224,6 +231,7 @@ func TestSecretsStayWhereTheyAre(t *testing.T) {
 
 // The digest comes once a day, at its hour, and only when there is something to tell.
 func TestTheDigest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	hour := w.wall.Add(6 * time.Hour).Local().Format("15:04")
 	w.declare("digest: {at: \""+hour+"\"}\n", w.agent("shop", "kind: claude\n"+starts))
@@ -261,6 +269,7 @@ func (refusing) Send(_ context.Context, _ notify.Message) (string, error) {
 // The first tier cannot be reached: the next one is told at once, not after its time. The same goes for a channel that
 // could not even be opened.
 func TestTheNextTierIsTold(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(string) (notify.Channel, error){
 		"refused":    func(string) (notify.Channel, error) { return refusing{}, nil },
 		"not opened": func(string) (notify.Channel, error) { return nil, errors.New("no token") },
@@ -282,6 +291,7 @@ func TestTheNextTierIsTold(t *testing.T) {
 
 // A tool that is behind a shell and uses no processor is ended by itself; what the agent had before stays.
 func TestAToolThatHangs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\nexpect: {tool: 10m}\n"+starts))
 	w.process(1000, w.dir("shop"), 0) // sh -c claude
@@ -304,6 +314,7 @@ func TestAToolThatHangs(t *testing.T) {
 
 // A build whose compilers come and go is work, even if at no look anybody has used much.
 func TestABuildOfManyProcesses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\nexpect: {tool: 10m}\n"+starts))
 	c := w.claude("shop", 1001)
@@ -326,6 +337,7 @@ func TestABuildOfManyProcesses(t *testing.T) {
 
 // An exit that a ping has reported belongs to the run that was then, not to one that began later.
 func TestAReportOfTheRunBefore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: command\nexpect: {stale: 25h}\nmatch: {pidfile: pid}\n"+starts))
 	w.process(1001, w.dir("shop"), 0)
@@ -347,6 +359,7 @@ func TestAReportOfTheRunBefore(t *testing.T) {
 
 // A wrapper that was killed leaves its agent behind; that alone is no trouble.
 func TestAnOrphanAtWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	c := w.claude("shop", 1001)

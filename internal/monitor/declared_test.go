@@ -18,6 +18,7 @@ import (
 // A declared agent that crashes is resumed with its session, then restarted, at most as often as its budget allows; then a
 // human is told, once.
 func TestADeclaredAgentCrashes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"+starts+"budget: {per_class: {crashed: 3/1h}}\n"))
 	c := w.claude("shop", 1001)
@@ -47,6 +48,7 @@ func TestADeclaredAgentCrashes(t *testing.T) {
 
 // A start is no recovery: only what the agent shows itself is one, and then everybody who was told hears of it.
 func TestARecoveryIsShown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"+starts+"policy: {crashed: [restart, escalate]}\n"))
 	w.claude("shop", 1001).prompt()
@@ -77,6 +79,7 @@ func TestARecoveryIsShown(t *testing.T) {
 
 // Two starts never happen within a minute, whoever needs one; the budget of all is as persistent as any other.
 func TestOneStartAMinute(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var agents []string
 	for _, name := range []string{"a", "b"} {
@@ -105,6 +108,7 @@ func TestOneStartAMinute(t *testing.T) {
 
 // Many that fail together are one cause: one message, one of them is tried, and when it works the others follow.
 func TestManyFailTogether(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	names := []string{"a", "b", "c", "d", "e"}
 	var agents []string
@@ -141,6 +145,7 @@ func TestManyFailTogether(t *testing.T) {
 
 // What nobody misses: an agent that was never seen, one at its prompt for days, and one that ended there.
 func TestNobodyIsWoken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("never", "kind: claude\n"+starts), w.agent("idle", "kind: claude\n"+starts), w.agent("over", "kind: claude\n"), w.agent("paused", "kind: claude\npaused: true\n"+starts))
 	w.claude("idle", 1001).ends("All done.")
@@ -157,6 +162,7 @@ func TestNobodyIsWoken(t *testing.T) {
 
 // An exit code of 0 is no done work, unless its owner says so.
 func TestAnEndInPeace(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]struct {
 		expect string
 		starts int
@@ -184,6 +190,7 @@ func TestAnEndInPeace(t *testing.T) {
 
 // The report of a wrapper is that of one run: after a start of ours the old one says nothing any more.
 func TestAnOldReportIsOld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: command\n"+starts))
 	w.process(1001, w.dir("shop"), time.Minute)
@@ -208,6 +215,7 @@ func TestAnOldReportIsOld(t *testing.T) {
 
 // The machine was asleep: nobody is silent for it.
 func TestADeclaredAgentAfterASleep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	c := w.claude("shop", 1001)
@@ -227,6 +235,7 @@ func TestADeclaredAgentAfterASleep(t *testing.T) {
 // A model that is silent: observed, then resumed; then a human. A SIGINT would end the session (Claude Code), so it is not
 // interrupted.
 func TestTheLadderOfASilentModel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	w.claude("shop", 1001).prompt()
@@ -243,6 +252,7 @@ func TestTheLadderOfASilentModel(t *testing.T) {
 
 // A number that is another's now is nobody's life, and nobody ends the other.
 func TestANumberThatIsAnothers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: command\nmatch: {pidfile: pid}\n"+starts))
 	w.process(1001, w.dir("shop"), time.Minute)
@@ -264,6 +274,7 @@ func TestANumberThatIsAnothers(t *testing.T) {
 
 // What an agent says by sd_notify is a beat of its own: it is well while it comes, and needs a human when it calls itself stuck.
 func TestANoticeIsABeat(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.declare("", w.agent("shop", "kind: command\n"))
 	w.process(1001, w.dir("shop"), time.Hour)

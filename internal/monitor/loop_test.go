@@ -41,6 +41,7 @@ func (w *world) run(d time.Duration) {
 
 // S4: an initial cycle immediately, and one every 15 minutes; SIGINT (the end of ctx) cleans up the PID file.
 func TestTheLoopKeepsS4sTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.run(61 * time.Minute)
@@ -54,6 +55,7 @@ func TestTheLoopKeepsS4sTime(t *testing.T) {
 }
 
 func TestTheIntervalIsAnOption(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.opts.Interval = time.Second
@@ -66,6 +68,7 @@ func TestTheIntervalIsAnOption(t *testing.T) {
 
 // Acceptance: a stall is found within 15 minutes of its heartbeat going stale; in fact within 5 seconds (defect 11).
 func TestAStallIsFoundWhenItIsOne(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.wall = time.Now()
@@ -86,10 +89,11 @@ func TestAStallIsFoundWhenItIsOne(t *testing.T) {
 // A declared agent that ends is gone on with at the next look, and nobody waits for a cycle; the same loop tells of the day
 // at its hour.
 func TestADeclaredAgentInTheLoop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.wall = time.Now()
-		hour := w.wall.Add(20 * time.Minute).Format("15:04")
+		hour := w.wall.Add(loopTime / 2).Format("15:04")
 		w.declare("digest: {at: \""+hour+"\"}\n", w.agent("shop", "kind: claude\n"+starts))
 		w.claude("shop", 1001).prompt()
 		var begun, ended, again time.Time
@@ -104,7 +108,7 @@ func TestADeclaredAgentInTheLoop(t *testing.T) {
 			}
 		}
 		begun = time.Now()
-		w.run(40 * time.Minute)
+		w.run(loopTime)
 		if took := again.Sub(ended); took <= 0 || took > 6*time.Second || len(w.started) != 1 {
 			t.Errorf("gone on with after %v: %v", took, w.started)
 		}
@@ -125,6 +129,7 @@ func (h hanging) Send(ctx context.Context, _ notify.Message) (string, error) {
 
 // A Bot API that hangs holds up nobody, and the end comes soon.
 func TestTelegramHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.wall = time.Now()
@@ -146,6 +151,7 @@ func TestTelegramHoldsUpNobody(t *testing.T) {
 
 // "PID file prevents duplicate supervisor instances"; contract: the second names the first's PID.
 func TestOnlyOneMonitor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.opts.processes = process.System{}
 	m, err := Open(t.Context(), w.opts)

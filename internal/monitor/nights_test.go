@@ -195,6 +195,7 @@ func (n *night) after(times []time.Time) (list []time.Duration) {
 // The nights of package diagnose, with everything that follows from a verdict: nobody healthy is ended or started anew,
 // nobody is woken for nothing, whoever needs help gets it in time, and no agent ever runs twice.
 func TestNights(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../diagnose/testdata/nights/*.txtar")
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d nights, %v", len(files), err)

@@ -2,8 +2,13 @@
 
 package monitor
 
+import "time"
+
 // nightStride is every how manieth night is driven.
 const nightStride = 1
 
 // runLength is how many cycles of a test are one run of the monitor: each has to find all it needs in the files.
 const runLength = 1
+
+// loopTime is how long the loop runs in which a declared agent is gone on with and the day is told of.
+const loopTime = 40 * time.Minute

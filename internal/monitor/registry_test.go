@@ -13,6 +13,7 @@ import (
 // Contract: "a registry that cannot be parsed: last good copy used, file kept aside, one escalation; never overwritten
 // with an empty one". S4 Task 13 "Corrupt registry".
 func TestABrokenRegistry(t *testing.T) {
+	t.Parallel()
 	for name, broken := range map[string]string{
 		"no YAML": "projects: [", "empty": "", "half": "projects:\n  shop:\n    name: shop\n    path: /x\n    status: running\n", "binary": "\x00\x01\x02",
 	} {
@@ -51,6 +52,7 @@ func TestABrokenRegistry(t *testing.T) {
 
 // What nobody has ever understood is left as it is.
 func TestARegistryThatNeverWasOne(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.write("registry.yaml", "projects: [")
 	w.cycle()
@@ -62,6 +64,7 @@ func TestARegistryThatNeverWasOne(t *testing.T) {
 
 // Without the file nobody can beat: the living are not condemned for it, and a human hears of it once.
 func TestARegistryThatIsGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.process(1001, "/", time.Hour)
 	w.registry(w.entry("shop", piv.Running, time.Minute, 1001))
@@ -84,6 +87,7 @@ func TestARegistryThatIsGone(t *testing.T) {
 // The original's writers lose entries: the dead one's never comes back. A human is told; it is not restarted, because
 // somebody may have taken it out on purpose.
 func TestAnEntryThatVanishes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Minute, 1001), w.entry("blog", piv.Idle, 0, 0))
 	w.cycle()
@@ -98,6 +102,7 @@ func TestAnEntryThatVanishes(t *testing.T) {
 }
 
 func TestAnEntryThatCannotBeJudged(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(string) string{
 		"no path":         func(s string) string { return strings.Replace(s, "path:", "way:", 1) },
 		"a relative path": func(s string) string { return strings.Replace(s, "path: /", "path: ", 1) },
@@ -122,6 +127,7 @@ func TestAnEntryThatCannotBeJudged(t *testing.T) {
 
 // Heartbeats that come while the monitor works are not rolled back (defect 6).
 func TestOthersHeartbeatsStay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001), w.entry("blog", piv.Running, 10*time.Minute, 1002))
 	w.process(1002, "/", time.Hour)
@@ -142,6 +148,7 @@ func TestOthersHeartbeatsStay(t *testing.T) {
 
 // Looking changes nothing (defect 3), and works beside a running monitor.
 func TestPreview(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.registry(w.entry("shop", piv.Running, time.Hour, 1001), w.entry("blog", piv.Running, 0, 0))
 	m, err := Open(t.Context(), w.opts)

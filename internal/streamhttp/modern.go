@@ -63,8 +63,11 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who Claims, l
 	if mcp.Lookup(e.Method.Of(line)) == mcp.Listen {
 		p.drain = f.drain
 	}
+	p.tell("request read")
 	session.Message(line, p.stream)
+	p.tell("request handed on")
 	p.run()
+	p.tell("reply over")
 	if p.stream.left(p.reader) {
 		session.Gone(p.stream)
 	}

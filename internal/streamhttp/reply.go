@@ -1,6 +1,7 @@
 package streamhttp
 
 import (
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -21,6 +22,13 @@ type reply struct {
 	drain   <-chan struct{} // closed when a stream without end is to end; nil for one that has an end
 	over    <-chan struct{} // closed when there is nothing more to wait for
 	opened  bool            // it is the answer to the initialize that has opened the session
+}
+
+// tell says in the log, for who looks for a request that is not answered, how far it has come.
+func (p *reply) tell(what string) {
+	if log := p.front.opts.Log; log.Enabled(p.r.Context(), slog.LevelDebug) {
+		log.Debug(what, "id", string(p.id), "remote", p.r.RemoteAddr)
+	}
 }
 
 // run waits and writes. It returns when all is written, the client has left or there is nothing more to wait for.
@@ -87,6 +95,7 @@ func (p *reply) single(line []byte) {
 		defer func() { _ = control.SetWriteDeadline(time.Time{}) }()
 	}
 	writeJSON(p.w, statusOf(era, line), line)
+	p.tell("answer written")
 }
 
 // settle takes the version that initialize has settled on from its answer, and gives the client its session id.
@@ -130,6 +139,7 @@ func (p *reply) runEvents() {
 			if out.write(b.lines, b.first) != nil {
 				return
 			}
+			p.tell("events written")
 			alive.Reset(p.front.opts.KeepAlive)
 		}
 		if b.ended || !p.wait(&out, alive) {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestAsks(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		"Which database?":                          true,
 		"**Which database should I use?**":         true,
@@ -32,6 +33,7 @@ func TestAsks(t *testing.T) {
 }
 
 func TestInputText(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		`{"command":"go test ./...","timeout":5}`:                   "go test ./...",
 		`{"command":["git","status"]}`:                              "git status",
@@ -49,6 +51,7 @@ func TestInputText(t *testing.T) {
 }
 
 func TestFailureKind(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		status int
 		text   string
@@ -76,6 +79,7 @@ func TestFailureKind(t *testing.T) {
 }
 
 func TestLimitLifted(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC) // a Saturday; 14:00 in Berlin
 	for text, want := range map[string]string{
 		"Claude AI usage limit reached|1795280400":                   "2026-11-21T17:00:00Z",
@@ -99,6 +103,7 @@ func TestLimitLifted(t *testing.T) {
 }
 
 func TestLoop(t *testing.T) {
+	t.Parallel()
 	type step struct {
 		call, result string
 		failed       bool

@@ -79,6 +79,7 @@ func retries(kind string, limit int) []string {
 // What real CLIs wrote, read record by record. Each list is what was true of the session meanwhile, as the recordings'
 // README tells it.
 func TestReadingsOfRecordings(t *testing.T) {
+	t.Parallel()
 	answer := []string{"nothing", "model", "ended"}
 	silent := []string{"nothing", "model"}
 	with := func(call string) []string { return []string{"nothing", "model", call, "model", "ended"} }
@@ -160,6 +161,7 @@ func TestReadingsOfRecordings(t *testing.T) {
 // A recording told as it happened: state file and transcript change in the recorded order, with a look after each
 // change. What a permission prompt looks like from outside is the whole point.
 func TestClaudeStateFileWithTranscript(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		wait string // what it must have waited for meanwhile; "": nothing
 		last string

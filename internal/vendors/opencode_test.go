@@ -61,6 +61,7 @@ func (o *openCode) message(session, id, data string, parts ...string) {
 }
 
 func TestOpenCode(t *testing.T) {
+	t.Parallel()
 	const (
 		user      = `{"role":"user"}`
 		assistant = `{"role":"assistant","time":{"created":1},"tokens":{"input":10,"output":5,"cache":{"read":1,"write":2}},"cost":0.25}`
@@ -133,6 +134,7 @@ func TestOpenCode(t *testing.T) {
 
 // Reading leaves everything as it was: no lock in the writer's way, no file more than before.
 func TestOpenCodeIsNotDisturbed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	o := newOpenCode(t, w.options.OpenCodeDB)
@@ -171,6 +173,7 @@ func TestOpenCodeIsNotDisturbed(t *testing.T) {
 }
 
 func TestOpenCodeThatIsSomethingElse(t *testing.T) {
+	t.Parallel()
 	for name, make := range map[string]func(path string){
 		"a text": func(path string) {
 			writeFile(t, path, "this is not a database, and long enough to be looked at closely")

@@ -85,12 +85,14 @@ func same(t testing.TB, what string, got []string, want ...string) {
 }
 
 func TestNothingIsThere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	same(t, "an empty home", w.found(NewReader(w.options), Query{Dirs: []string{w.dir("shop")}}))
 	same(t, "no places", w.found(NewReader(Options{}), Query{Dirs: []string{w.dir("shop")}}))
 }
 
 func TestSessionsOfADirectory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop, below, other := w.dir("shop"), w.dir("shop/api"), w.dir("shop-old")
 	for i, dir := range []string{shop, below, other} {
@@ -125,6 +127,7 @@ func TestSessionsOfADirectory(t *testing.T) {
 }
 
 func TestNewFilesAreSeen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	r := NewReader(w.options)
@@ -144,6 +147,7 @@ func TestNewFilesAreSeen(t *testing.T) {
 
 // The state files of killed processes stay for ever: nobody reads their old transcripts.
 func TestStateFilesOfTheDead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	aged := time.Now().Add(-48 * time.Hour)
@@ -161,6 +165,7 @@ func TestStateFilesOfTheDead(t *testing.T) {
 }
 
 func TestStateFileThatIsJustBeingWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	r := NewReader(w.options)
@@ -187,6 +192,7 @@ func TestStateFileThatIsJustBeingWritten(t *testing.T) {
 }
 
 func TestCodexProcesses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	a := w.codex("2026/11/21", shop, "a")
@@ -215,6 +221,7 @@ func TestCodexProcesses(t *testing.T) {
 }
 
 func TestSessionsAreAssigned(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	w.gemini("slug", "g")
@@ -239,6 +246,7 @@ func TestSessionsAreAssigned(t *testing.T) {
 }
 
 func TestSubagentsThatWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	path := w.claude(shop, "a")
@@ -252,6 +260,7 @@ func TestSubagentsThatWork(t *testing.T) {
 
 // What cannot be read is told, and hides nothing else.
 func TestWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	w.codex("2026/11/21", shop, "b")
@@ -267,6 +276,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 }
 
 func TestLongDirectories(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dir := w.dir(strings.Repeat("very/long/", 25) + "shop")
 	path := filepath.Join(w.options.ClaudeDir, "projects", claudeFolder(dir)[:folderName]+"-1abc", "a.jsonl")
@@ -276,6 +286,7 @@ func TestLongDirectories(t *testing.T) {
 }
 
 func TestDefaultOptions(t *testing.T) {
+	t.Parallel()
 	got := DefaultOptions(filepath.FromSlash("/home/u"), func(name string) string {
 		return map[string]string{"CODEX_HOME": "/codex", "XDG_DATA_HOME": "/data"}[name]
 	})

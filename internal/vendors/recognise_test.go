@@ -6,6 +6,7 @@ import (
 )
 
 func TestRecognise(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		args string // separated by spaces
 		want Kind   // "": none

@@ -27,6 +27,7 @@ const (
 )
 
 func TestClaudeRecords(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		records []string
 		want    string
@@ -64,6 +65,7 @@ func TestClaudeRecords(t *testing.T) {
 }
 
 func TestOpenIsSinceTheFirstRequest(t *testing.T) {
+	t.Parallel()
 	got := told(newClaude(), claudePrompt, claudeResult, claudeRequest, claudeRequest, claudeRequest)
 	if want := time.Date(2026, 11, 21, 13, 1, 0, 0, time.UTC); !got.OpenAt.Equal(want) || got.Error.Attempt != 2 {
 		t.Errorf("open since %v, retry %d", got.OpenAt, got.Error.Attempt)
@@ -71,6 +73,7 @@ func TestOpenIsSinceTheFirstRequest(t *testing.T) {
 }
 
 func TestClaudeFigures(t *testing.T) {
+	t.Parallel()
 	got := told(newClaude(), claudePrompt, claudeBash, claudeResult,
 		`{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":1,"cache_read_input_tokens":10,"output_tokens":100},"content":[{"type":"text","text":"a"}]}}`,
 		`{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":1,"cache_read_input_tokens":10,"output_tokens":100},"content":[{"type":"text","text":"b"}]}}`,
@@ -85,6 +88,7 @@ func TestClaudeFigures(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	edit := func(tool, input, result string) []string {
 		return []string{claudePrompt,
 			`{"type":"assistant","timestamp":"2026-11-21T13:01:00Z","message":{"content":[{"type":"tool_use","id":"t1","name":"` + tool + `","input":` + input + `}]}}`,
@@ -118,6 +122,7 @@ func TestProgress(t *testing.T) {
 }
 
 func TestCodexRecords(t *testing.T) {
+	t.Parallel()
 	const started = `{"type":"event_msg","payload":{"type":"task_started"}}`
 	call := func(name, args string) string {
 		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call","name":%q,"call_id":"c1","arguments":%q}}`, name, args)
@@ -162,6 +167,7 @@ func TestCodexRecords(t *testing.T) {
 }
 
 func TestGeminiRecords(t *testing.T) {
+	t.Parallel()
 	const (
 		head    = `{"sessionId":"g1","projectHash":"h","kind":"main"}`
 		context = `{"$set":{"messages":[{"id":"0","type":"user","content":[{"text":"<session_context>\nx"}]}]}}`
@@ -202,6 +208,7 @@ func TestGeminiRecords(t *testing.T) {
 }
 
 func TestClaudeStateFile(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		text string
 		want Session

@@ -39,6 +39,7 @@ func shown(t testing.TB, tr *transcript) ([]string, int64) {
 }
 
 func TestTailReadsOn(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "t.jsonl")
 	tr := newTranscript(path, newLines)
 	steps := []struct {
@@ -82,6 +83,7 @@ func TestTailReadsOn(t *testing.T) {
 }
 
 func TestTailOfWhatIsNoFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "t.jsonl")
 	tr := newTranscript(path, newLines)
@@ -106,6 +108,7 @@ func TestTailOfWhatIsNoFile(t *testing.T) {
 }
 
 func TestOldTranscriptsAreNotOpened(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "t.jsonl")
 	writeFile(t, path, "a\n")
 	since := time.Now().Add(-time.Hour)
@@ -124,6 +127,7 @@ func TestOldTranscriptsAreNotOpened(t *testing.T) {
 
 // Of a large transcript only the end is read, but enough of it to know what is open, and whose it is.
 func TestLargeTranscriptIsReadAtItsEnd(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "t.jsonl")
 	var b bytes.Buffer
 	b.WriteString(`{"type":"user","sessionId":"s1","cwd":"/home/u/shop","timestamp":"2026-11-21T13:00:00Z","message":{"content":"first"}}` + "\n")
@@ -151,6 +155,7 @@ func TestLargeTranscriptIsReadAtItsEnd(t *testing.T) {
 
 // Whatever a writer does between the looks, a reader that has followed knows the same as one that begins now.
 func TestTailIsTheSameAsReadingAnew(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "t.jsonl")
 	rapid.Check(t, func(rt *rapid.T) {
 		writeFile(t, path, "")

@@ -16,6 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A prompt is noticed as it is written, without a poll.
 func TestWatchSeesAPrompt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	transcript := w.claude(shop, "a")
@@ -61,6 +62,7 @@ func TestWatchSeesAPrompt(t *testing.T) {
 
 // The first session of a CLI makes its folders: nobody has to wait for the poll to see it.
 func TestWatchWaitsForFolders(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	for _, dir := range []string{w.options.ClaudeDir, w.options.CodexDir} {
@@ -104,6 +106,7 @@ func drain(signal <-chan struct{}) {
 
 // Looking for itself is no news: otherwise every look would cause the next one.
 func TestLookingIsNoNews(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	w.claude(shop, "a")
@@ -126,6 +129,7 @@ func TestLookingIsNoNews(t *testing.T) {
 }
 
 func TestWatchGivesTwoSignalsASecond(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		events, lost := make(chan fsnotify.Event), make(chan error)
 		w := &watch{watcher: &fsnotify.Watcher{Events: events, Errors: lost}, signal: make(chan struct{}, 1), quit: make(chan struct{})}

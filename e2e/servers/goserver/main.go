@@ -43,7 +43,7 @@ func appendLine(name, line string) {
 }
 
 func trace(tool, value string) {
-	appendLine("trace", fmt.Sprintf("%d %s %s", os.Getpid(), tool, value))
+	appendLine("trace", fmt.Sprintf("%d %d %s %s", time.Now().UnixMilli(), os.Getpid(), tool, value))
 }
 
 func text(s string) *mcp.CallToolResult {
@@ -82,6 +82,10 @@ func slow(ctx context.Context, req *mcp.CallToolRequest, in slowIn) (*mcp.CallTo
 		}
 		if token := req.Params.GetProgressToken(); token != nil {
 			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(step), Total: float64(in.Steps)})
+			if ctx.Err() != nil { // cancelled just now: its error says nothing else
+				trace("slow-cancelled", in.Value)
+				return nil, nil, ctx.Err()
+			}
 			if err != nil {
 				return nil, nil, err
 			}

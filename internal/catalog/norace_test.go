@@ -1,0 +1,6 @@
+//go:build !race
+
+package catalog
+
+// modelChecks is how many cases each random test draws, unless told.
+const modelChecks = "100"

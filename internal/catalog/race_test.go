@@ -1,0 +1,6 @@
+//go:build race
+
+package catalog
+
+// modelChecks is how many cases each random test draws, unless told. The detector makes each several times as slow.
+const modelChecks = "30"
