@@ -135,10 +135,7 @@ func TestADeathIsNotToldWhileItsStdinIsHeld(t *testing.T) {
 	const holder = `exec 3<&0; setsid sh -c 'echo up; exec sleep 60 >/dev/null 2>&1' <&3 3<&- & wait`
 	r := startTold(t, Spec{Argv: []string{"sh", "-c", holder}, KillMode: KillGroup}) // which leaves the holder alone
 	r.line(t)
-	var left []int
-	for _, pid := range children(r.PID()) {
-		left = append(left, pid)
-	}
+	left := children(r.PID())
 	if len(left) != 1 || r.deserted() {
 		t.Fatalf("%d descendants, deserted %v", len(left), r.deserted())
 	}
