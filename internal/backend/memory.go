@@ -98,12 +98,13 @@ func (b *Backend) settled(result []byte) {
 	b.session.InitResult, b.session.Version = result, version
 }
 
-// listFromMemory answers a list request while there is no server yet that could.
+// listFromMemory answers a list request while there is no server yet that could. Not one of a batch: what the client has
+// not seen before the batch's last answer may have changed by then, and it would hear of that first.
 func (b *Backend) listFromMemory(c *call) bool {
 	l, _ := mcp.ListOf(c.method)
 	result := b.opts.Known.Lists[b.listKey(l)]
 	up := b.process.up && b.process.answered
-	if up || b.opts.NoFastStart || result == nil || !c.first || b.session.Seen(l) != nil && !b.asleep() || b.hopeless() ||
+	if up || b.opts.NoFastStart || result == nil || !c.first || c.batch != nil || b.session.Seen(l) != nil && !b.asleep() || b.hopeless() ||
 		!b.session.Answered() && b.session.Era != mcp.Modern {
 		return false
 	}
