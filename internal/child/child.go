@@ -22,7 +22,7 @@ type Spec struct {
 	// OnDeath, if set, is called at most once and before onExit, with the same status, from the same goroutine, which it
 	// must not hold up: the leader is dead, its group was sent SIGKILL, and nobody is left who could take what is in its
 	// stdin. Descendants may still live, so nothing may begin that needs their absence; that, and that the leader is
-	// reaped, is what onExit tells. It may never come: without a keeper it does not.
+	// reaped, is what onExit tells. It may never come: without a keeper it does not, nor after [Process.HearDeath] told it.
 	OnDeath func(Status)
 }
 

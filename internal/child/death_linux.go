@@ -2,6 +2,8 @@ package child
 
 import (
 	"errors"
+	"os"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -96,4 +98,51 @@ func (p *Process) deserted() bool {
 		return err
 	})
 	return err == nil && fds[0].Revents&unix.POLLERR != 0
+}
+
+// HearDeath waits until the keeper tells that the leader is dead, no longer than limit, and returns how it ended: what
+// [Spec.OnDeath] would be told, which is not called then. It is for whoever has reason to think that the process is
+// dying, and saves the time until another goroutine, and then this one, gets a processor. ok is false if nothing was
+// told, or if it is OnDeath's turn already.
+func (p *Process) HearDeath(limit time.Duration) (status Status, ok bool) {
+	k := p.tree.kept
+	if k == nil || p.onDeath == nil || !p.silent() {
+		return Status{}, false
+	}
+	if control(k.channel, func(fd int) error { return awaitReport(fd, limit) }) != nil {
+		return Status{}, false
+	}
+	// Not within the use of the channel: whoever closes that waits for its users, with mu held.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reported || p.reaped {
+		return Status{}, false
+	}
+	var m message
+	if control(k.channel, func(fd int) (err error) { m, err = readReport(fd); return err }) != nil {
+		return Status{}, false // it is met again by whoever reads next
+	}
+	p.reported, k.unheard = true, &m
+	if m.kind != kindDied || !p.deserted() {
+		return Status{}, false
+	}
+	k.toldOf = true
+	return m.status(), true
+}
+
+// awaitReport waits until there is something to read, no longer than limit.
+func awaitReport(channel int, limit time.Duration) error {
+	timeout := unix.NsecToTimespec(int64(limit))
+	n, err := unix.Ppoll([]unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}, &timeout, nil)
+	if err == nil && n == 0 {
+		return os.ErrDeadlineExceeded
+	}
+	return err
+}
+
+// silent reports whether nothing that the keeper tells of the end has been read.
+func (p *Process) silent() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.reported
 }

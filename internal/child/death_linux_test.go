@@ -284,3 +284,77 @@ func TestAKeeperOfAnotherVersion(t *testing.T) {
 		})
 	}
 }
+
+// Whoever waits for the death hears of it; then nobody else does, and the exit is told as ever.
+func TestHearDeath(t *testing.T) {
+	deaths := 0
+	p, keeper := played(t, func(Status) { deaths++ })
+	if _, ok := p.HearDeath(time.Millisecond); ok {
+		t.Fatal("heard of a death before there was one")
+	}
+	exit := make(chan Status, 1)
+	go func() { exit <- p.end() }()
+	_ = unix.Kill(p.PID(), unix.SIGKILL)
+	if _, err := unix.Wait4(p.PID(), nil, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan Status, 1)
+	go func() {
+		if st, ok := p.HearDeath(10 * time.Second); ok {
+			heard <- st
+		}
+		close(heard)
+	}()
+	say(t, keeper, message{kind: kindDied, number: 9, cpu: 3})
+	got, ok := <-heard // if the other goroutine was sooner, that one has been told
+	say(t, keeper, message{kind: kindExited, number: 9, cpu: 3})
+	want := Status{Code: 137, Signalled: true, Signal: "killed", CPU: 3}
+	if gone := <-exit; gone != want || ok && got != want || ok == (deaths == 1) {
+		t.Errorf("heard %v %+v, told of %d deaths, gone %+v", ok, got, deaths, gone)
+	}
+	if _, ok := p.HearDeath(time.Millisecond); ok {
+		t.Error("heard of it again")
+	}
+	closeFds(keeper)
+}
+
+// A keeper of an older version tells of the exit only: that is no news of the death, and not lost.
+func TestHearDeathMeetsTheExit(t *testing.T) {
+	deaths := 0
+	p, keeper := played(t, func(Status) { deaths++ })
+	_ = unix.Kill(p.PID(), unix.SIGKILL)
+	if _, err := unix.Wait4(p.PID(), nil, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	say(t, keeper, message{kind: kindExited, number: 3 << 8})
+	if _, ok := p.HearDeath(10 * time.Second); ok {
+		t.Error("took the exit for the death")
+	}
+	if gone := p.end(); gone.Code != 3 || deaths != 0 {
+		t.Errorf("%d deaths, gone %+v", deaths, gone)
+	}
+	closeFds(keeper)
+}
+
+// While somebody waits for the news of a death, another goroutine may see the whole end and close the channel.
+func TestHearDeathAndTheEndAtOnce(t *testing.T) {
+	for range 30 {
+		p, keeper := played(t, func(Status) {})
+		_ = unix.Kill(p.PID(), unix.SIGKILL)
+		if _, err := unix.Wait4(p.PID(), nil, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		heard := make(chan struct{})
+		go func() {
+			p.HearDeath(time.Millisecond)
+			close(heard)
+		}()
+		say(t, keeper, message{kind: kindDied, number: 9})
+		say(t, keeper, message{kind: kindExited, number: 9})
+		if gone := p.end(); gone.Code != 137 {
+			t.Errorf("gone %+v", gone)
+		}
+		<-heard
+		closeFds(keeper)
+	}
+}

@@ -18,6 +18,9 @@ type kept struct {
 	pidfd   int      // to signal it by; closed with the channel
 	slot    int
 	spares  bool
+
+	unheard *message // what HearDeath has read and hearOut has not taken yet; as toldOf, guarded by the process's mu
+	toldOf  bool     // HearDeath has told of the death
 }
 
 // start spawns the process, by the keeper if there is one.
@@ -112,7 +115,7 @@ func (p *Process) hearOut(k *kept) Status {
 		case m.kind == kindDied && died == nil:
 			status := m.status()
 			died = &status
-			if p.onDeath != nil && p.deserted() {
+			if p.onDeath != nil && !k.toldOf && p.deserted() {
 				p.onDeath(status)
 			}
 		}
@@ -126,28 +129,37 @@ func (p *Process) report(k *kept) (message, error) {
 	if err != nil {
 		return message{}, err
 	}
-	var b [messageSize]byte
-	var n int
+	var m message
 	var readErr error
 	if err := rc.Read(func(fd uintptr) bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		var fds []int
-		n, fds, readErr = receive(int(fd), b[:])
-		if errors.Is(readErr, unix.ECONNRESET) {
-			// The keeper has closed its end before it read all that we said. That is told once, and before what it said.
-			n, fds, readErr = receive(int(fd), b[:])
+		if k.unheard != nil {
+			m, readErr, k.unheard = *k.unheard, nil, nil
+			return true
 		}
-		closeFds(fds...)
-		p.reported = !errors.Is(readErr, unix.EAGAIN)
-		return p.reported
+		m, readErr = readReport(int(fd))
+		p.reported = p.reported || !errors.Is(readErr, unix.EAGAIN)
+		return !errors.Is(readErr, unix.EAGAIN)
 	}); err != nil {
 		return message{}, err
 	}
-	if readErr != nil {
-		return message{}, readErr
+	return m, readErr
+}
+
+// readReport reads one message of the keeper, if there is one.
+func readReport(channel int) (message, error) {
+	var b [messageSize]byte
+	n, fds, err := receive(channel, b[:])
+	if errors.Is(err, unix.ECONNRESET) {
+		// The keeper has closed its end before it read all that we said. That is told once, and before what it said.
+		n, fds, err = receive(channel, b[:])
 	}
-	if n == 0 {
+	closeFds(fds...)
+	switch {
+	case err != nil:
+		return message{}, err
+	case n == 0:
 		return message{}, io.EOF
 	}
 	return decodeMessage(b[:n])

@@ -197,8 +197,11 @@ func (h *Host) join(s *server) {
 		OnOversize: func(head, tail []byte, n int64) {
 			h.Backend.ServerOversize(h.loop.Now(), gen, head, tail, n)
 		},
-		OnEOF: func(error) { h.Backend.ServerClosed(h.loop.Now(), gen) },
-		Gate:  func() bool { return !s.held() },
+		OnEOF: func(error) {
+			h.Backend.ServerClosed(h.loop.Now(), gen)
+			h.hearDeath(s)
+		},
+		Gate: func() bool { return !s.held() },
 	})
 	go h.readStderr(s)
 }
@@ -228,6 +231,29 @@ func (h *Host) died(s *server, st child.Status) {
 		case <-s.left:
 		}
 	}()
+}
+
+// deathSoon is how long the loop waits for the news of the death of a process that has closed its stdout, and as long for its
+// last words: it dies just now, within some 0.2 ms, or it does not.
+const deathSoon = time.Millisecond
+
+// hearDeath waits for the death of the process that serves, whose stdout has ended, if a spare may stand by: the client
+// is waiting, and until other goroutines have brought the news it takes half as long again.
+func (h *Host) hearDeath(s *server) {
+	if h.onDeath(s) == nil || h.Backend.Serving() != s {
+		return
+	}
+	h.loop.Flush()
+	st, dead := s.process.HearDeath(deathSoon)
+	if !dead {
+		return
+	}
+	select {
+	case <-s.silent:
+		h.Backend.ServerDied(time.Now(), s.gen, exitOf(st))
+	case <-time.After(deathSoon):
+		h.died(s, st)
+	}
 }
 
 // exitOf is how a process ended, as its backend hears of it; how much it had not read is asked elsewhere.
