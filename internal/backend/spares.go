@@ -26,8 +26,8 @@ func (b *Backend) introduce() {
 // mayOverlap reports whether a planned restart can bring up the new process beside the old one.
 func (b *Backend) mayOverlap() bool { return b.told && b.opts.Reload == OverlapReload }
 
-// refillPause is how long a spare that nobody waits for is put off after a takeover: starting a process takes its time
-// on this goroutine, and just then the client's request is to be answered.
+// refillPause is how long a spare that nobody waits for is put off after a takeover: a process that starts takes a processor
+// for itself, and just then the client's request is to be answered.
 const refillPause = 100 * time.Millisecond
 
 // wantSpare starts a process beside the serving one, or soon.
