@@ -4,11 +4,9 @@ package cli
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -25,10 +23,6 @@ func TestMain(m *testing.M) {
 	}
 	mcptest.Reexec()
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for our children: a second at each exit otherwise, with the detector
-	// Most of a script is waiting for processes, so that more of them fit on the cores; -parallel still counts.
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
-		panic(err)
-	}
 	testscript.Main(m, map[string]func(){
 		"outlive":    func() { os.Exit(Main(os.Args[1:])) },
 		"mcp-server": func() { os.Exit(mcptest.ServerMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
@@ -44,7 +38,6 @@ func TestMain(m *testing.M) {
 // and the programs outlive, mcp-server, the scripted server of package mcptest, and request, which speaks HTTP to a gateway. Nothing a script does reaches the
 // user's own directories.
 func TestScript(t *testing.T) {
-	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		RequireExplicitExec: true,
