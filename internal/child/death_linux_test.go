@@ -2,6 +2,7 @@ package child
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -144,10 +145,9 @@ func TestADeathIsNotToldWhileItsStdinIsHeld(t *testing.T) {
 		t.Errorf("told: %s, deserted %v", news, r.deserted())
 	}
 	_ = unix.Kill(left[0], unix.SIGKILL)
-	for end := time.Now().Add(10 * time.Second); !r.deserted(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nobody holds it, and it is not deserted")
-		}
+	await(t, descriptor(r.ours[0]), 0) // an error of the pipe is always told
+	if !r.deserted() {
+		t.Error("nobody holds it, and it is not deserted")
 	}
 }
 
@@ -233,6 +233,21 @@ func played(t *testing.T, onDeath func(Status)) (p *Process, keeper int) {
 	return p, pair[1]
 }
 
+// await waits until one of the events, or an error, comes about at a descriptor.
+func await(t *testing.T, fd int, events int16) {
+	t.Helper()
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: events}}, 10_000)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil || n == 0:
+			t.Fatalf("waited in vain: %v", err)
+		default:
+			return
+		}
+	}
+}
+
 func say(t *testing.T, keeper int, m message) {
 	t.Helper()
 	if err := send(keeper, m.encode()); err != nil {
@@ -245,9 +260,7 @@ func TestTheKeeperDiesBetweenTheNews(t *testing.T) {
 	var died []Status
 	p, keeper := played(t, func(s Status) { died = append(died, s) })
 	_ = unix.Kill(p.PID(), unix.SIGKILL)
-	for over := false; !over; over, _ = ended(p.tree.kept.pidfd) {
-		time.Sleep(100 * time.Microsecond)
-	}
+	await(t, p.tree.kept.pidfd, unix.POLLIN)
 	say(t, keeper, message{kind: kindDied, number: 9, lived: time.Second, cpu: 3, maxrss: 4})
 	closeFds(keeper)
 	want := Status{Code: 137, Signalled: true, Signal: "killed", Uptime: time.Second, CPU: 3, MaxRSS: 4}
