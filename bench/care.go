@@ -21,18 +21,35 @@ type reloadFigures struct {
 type standbyRow struct {
 	Server    string
 	Count     int
-	Dying     float64 // SIGKILL → the system says it has ended, started directly, median
 	Answer    float64 // one answer after a rest, started directly, median
-	ByHand    float64 // SIGKILL → answer of another one, both started directly, asked when the first has ended; median
-	Gap       float64 // SIGKILL → next answer, median
-	GapP90    float64
+	ByHand    deaths  // one of two started directly is killed, the other is asked when it has ended
+	Outlive   deaths  // the one that serves is killed, and outlive asked at once
 	Announced float64 // p99 of calls during announced restarts
 	Beside    float64 // p99 of calls while the same server is started directly, which outlive has no part in
 	Ordinary  float64 // p99 of as many calls without either
 }
 
-// added is what the crash costs a client beside what nobody can change: that the server dies, and that one answers.
-func (s standbyRow) added() float64 { return s.Gap - s.Dying - s.Answer }
+// added is what the crash costs a client beside what nobody can change: that this server dies, and that the other answers.
+func (s standbyRow) added() float64 { return s.Outlive.after() - s.ByHand.after() }
+
+// deaths are the times of killed servers, each from its SIGKILL, in ms.
+type deaths struct {
+	dying []float64 // until the system says that this very process has ended
+	gaps  []float64 // until another answers
+}
+
+func (d *deaths) add(dying, gap float64) {
+	d.dying, d.gaps = append(d.dying, dying), append(d.gaps, gap)
+}
+
+// after is the median of what the answer took from the death on.
+func (d deaths) after() float64 {
+	var after []float64
+	for i, gap := range d.gaps {
+		after = append(after, gap-d.dying[i])
+	}
+	return figures.Median(after)
+}
 
 // saveFigures are the outcome of saves that broke a watched server, each mended by the next. Times in ms.
 type saveFigures struct {
@@ -119,17 +136,19 @@ func (c *care) reloadTable() figures.Table {
 func (c *care) standbyTable() figures.Table {
 	t := figures.Table{
 		Title: "Crash with a spare, ms",
-		Note: "`--standby 1`, and two servers that the benchmark holds by hand, take turns. Dying: from SIGKILL until the system says that the server " +
-			"held by hand has ended; nobody can know sooner. Answer: what tools/list takes after a rest, by hand. By hand: from SIGKILL of the first, which " +
-			"is asked at once, to the answer of the second, which is asked when the first has ended. Gap: from SIGKILL to the answer of tools/list sent at once. Medians. " +
-			"Announced: p99 of calls one after the other while `restart_server` brings up new code; beside a start: while the benchmark starts the same " +
+		Note: "`--standby 1`, and two servers that the benchmark holds by hand, take turns. One is killed and asked at once; by hand, the other is " +
+			"asked when the first has ended. Dying: from SIGKILL until the system says that this very process has ended; nobody can know sooner. After it: from " +
+			"then to the answer of the other. Added: the difference of these. Gap: from SIGKILL to that answer. Answer: what tools/list takes after a " +
+			"rest, by hand. Medians. Announced: p99 of calls one after the other while `restart_server` brings up new code; beside a start: while the benchmark starts the same " +
 			"server itself; ordinary: of as many calls without either.",
-		Rows: [][]string{{"server", "dying", "answer", "by hand", "gap", "gap p90", "gap − dying − answer", "gap − by hand", "kills",
+		Rows: [][]string{{"server", "kills", "answer", "by hand: dying", "after it", "outlive: dying", "after it", "added", "gap", "gap p90",
 			"announced p99", "beside a start p99", "ordinary p99"}},
 	}
 	for _, s := range c.Standby {
-		t.Rows = append(t.Rows, []string{s.Server, figures.Number(s.Dying), figures.Number(s.Answer), figures.Number(s.ByHand), figures.Number(s.Gap),
-			figures.Number(s.GapP90), figures.Number(s.added()), figures.Number(s.Gap - s.ByHand), fmt.Sprint(s.Count),
+		t.Rows = append(t.Rows, []string{s.Server, fmt.Sprint(s.Count), figures.Number(s.Answer),
+			figures.Number(figures.Median(s.ByHand.dying)), figures.Number(s.ByHand.after()),
+			figures.Number(figures.Median(s.Outlive.dying)), figures.Number(s.Outlive.after()), figures.Number(s.added()),
+			figures.Number(figures.Median(s.Outlive.gaps)), figures.Number(figures.Percentile(s.Outlive.gaps, 0.9)),
 			figures.Number(s.Announced), figures.Number(s.Beside), figures.Number(s.Ordinary)})
 	}
 	return t

@@ -24,7 +24,8 @@ func (b *bench) launchers(servers []namedServer) ([]launcherRow, error) {
 }
 
 func (b *bench) launcher(server namedServer) (launcherRow, error) {
-	var first, restarts []float64
+	var first []float64
+	var killed deaths
 	for round := range b.plan.Launches {
 		b.progress("restarts of %s: round %d of %d", server.name, round+1, b.plan.Launches)
 		begin := time.Now()
@@ -36,7 +37,7 @@ func (b *bench) launcher(server namedServer) (launcherRow, error) {
 		first = append(first, milliseconds(time.Since(begin)))
 		for range launchesEach {
 			ready := j.count("server_ready")
-			took, err := p.killServing(j)
+			err := p.killServing(j, &killed)
 			if err == nil {
 				err = j.await("server_ready", ready+1)
 			}
@@ -44,14 +45,13 @@ func (b *bench) launcher(server namedServer) (launcherRow, error) {
 				p.stop()
 				return launcherRow{}, err
 			}
-			restarts = append(restarts, took)
 			time.Sleep(spareRest)
 		}
 		p.stop()
 	}
 	return launcherRow{
-		Server: server.name, Count: len(restarts), First: figures.Median(first),
-		Restart: figures.Median(restarts), Worst: figures.Percentile(restarts, 1),
+		Server: server.name, Count: len(killed.gaps), First: figures.Median(first),
+		Restart: figures.Median(killed.gaps), Worst: figures.Percentile(killed.gaps, 1),
 	}, nil
 }
 

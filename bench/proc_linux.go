@@ -108,27 +108,25 @@ func serversOf(pid int) ([]int, error) {
 	return servers, nil
 }
 
-// timeDeath kills a process and returns how many ms later the kernel says that it has ended. then is called after the kill.
-func timeDeath(pid int, then func()) (float64, error) {
+// deathOf returns what waits for the end of a process, which lives when deathOf returns, and tells how many ms after begin
+// the kernel says so.
+func deathOf(pid int) (await func(begin time.Time) (float64, error), err error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return 0, fmt.Errorf("watch process %d: %w", pid, err)
+		return nil, fmt.Errorf("watch process %d: %w", pid, err)
 	}
-	defer unix.Close(fd)
-	begin := time.Now()
-	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-		return 0, fmt.Errorf("kill %d: %w", pid, err)
-	}
-	then()
-	for {
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
-		if err == nil {
-			return milliseconds(time.Since(begin)), nil
+	return func(begin time.Time) (float64, error) {
+		defer unix.Close(fd)
+		for {
+			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
+			if err == nil {
+				return milliseconds(time.Since(begin)), nil
+			}
+			if !errors.Is(err, unix.EINTR) {
+				return 0, fmt.Errorf("watch process %d: %w", pid, err)
+			}
 		}
-		if !errors.Is(err, unix.EINTR) {
-			return 0, fmt.Errorf("watch process %d: %w", pid, err)
-		}
-	}
+	}, nil
 }
 
 // procFields reads the "Name: value" lines of one file of a process.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os/exec"
 	"strconv"
+	"time"
 )
 
 // Memory is read from /proc, which only Linux has: elsewhere it is not measured.
@@ -23,8 +24,10 @@ func stateOf(int) processState {
 	return processState{Descriptors: -1, Threads: -1, Private: math.NaN()}
 }
 
-// timeDeath is not measured: there are no pidfds.
-func timeDeath(int, func()) (float64, error) { return math.NaN(), nil }
+// deathOf is not measured: there are no pidfds.
+func deathOf(int) (func(time.Time) (float64, error), error) {
+	return func(time.Time) (float64, error) { return math.NaN(), nil }, nil
+}
 
 // serversOf lists the servers that outlive runs, which are its children: there is no keeper.
 func serversOf(pid int) ([]int, error) { return childrenOf(pid) }

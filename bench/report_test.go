@@ -27,7 +27,7 @@ func sample() *results {
 	r.Memory[outlive] = memoryFigures{Private: 3 << 20, Extra: 1 << 20}
 	r.Care = care{
 		Reload:    &reloadFigures{Count: 40, Calls: 1000, P99: 4, Ordinary: 3, Worst: 9},
-		Standby:   []standbyRow{{Server: "echo", Count: 30, Dying: 1, Answer: 1, Gap: 2.5, GapP90: 3, Announced: 2, Ordinary: 1}},
+		Standby:   []standbyRow{{Server: "echo", Count: 30, Answer: 1, ByHand: deaths{[]float64{1}, []float64{2}}, Outlive: deaths{[]float64{1}, []float64{2.5}}, Announced: 2, Ordinary: 1}},
 		Saves:     &saveFigures{Count: 8, Calls: 500, Start: 100, Live: 350, LiveWorst: 390},
 		Launchers: []launcherRow{{Server: "npx", Count: 9, First: 1000, Restart: 200, Worst: 300}},
 		Lazy:      &lazyFigures{Count: 30, Answered: 8, P90: 10, Bare: 4},
@@ -63,7 +63,7 @@ func TestPromises(t *testing.T) {
 		{"slow restart", func(r *results) { r.Gaps[0].Gap = 8 }, "restart gap"},
 		{"failed call during a restart", func(r *results) { r.Care.Reload.Failed = 1 }, "planned restarts"},
 		{"slow during a restart", func(r *results) { r.Care.Reload.P99 = 8.5 }, "while a server is replaced"},
-		{"slow spare", func(r *results) { r.Care.Standby[0].Gap = 3.1 }, "crash with a spare adds, echo"},
+		{"slow spare", func(r *results) { r.Care.Standby[0].Outlive.gaps[0] = 3.1 }, "crash with a spare adds, echo"},
 		{"failed call during a save", func(r *results) { r.Care.Saves.Failed = 1 }, "broken saves"},
 		{"slow save", func(r *results) { r.Care.Saves.Live = 401 }, "mended save"},
 		{"launcher not left out", func(r *results) { r.Care.Launchers[0].Restart = 401 }, "restart, npx"},

@@ -36,18 +36,16 @@ func (b *bench) standby(server namedServer) (standbyRow, error) {
 	if err := hand.start(); err != nil {
 		return standbyRow{}, err
 	}
-	var gaps []float64
+	row := standbyRow{Server: server.name, Count: b.plan.Spares}
 	for i := range b.plan.Spares {
 		b.progress("spare of %s: %d of %d", server.name, i+1, b.plan.Spares)
 		if err := j.await("standby_ready", i+1); err != nil {
 			return standbyRow{}, err
 		}
 		time.Sleep(spareRest)
-		took, err := p.killServing(j)
-		if err != nil {
+		if err := p.killServing(j, &row.Outlive); err != nil {
 			return standbyRow{}, err
 		}
-		gaps = append(gaps, took)
 		if err := j.await("standby_ready", i+2); err != nil {
 			return standbyRow{}, err
 		}
@@ -55,8 +53,7 @@ func (b *bench) standby(server namedServer) (standbyRow, error) {
 			return standbyRow{}, err
 		}
 	}
-	row := standbyRow{Server: server.name, Count: b.plan.Spares, Gap: figures.Median(gaps), GapP90: figures.Percentile(gaps, 0.9),
-		Dying: figures.Median(hand.dying), Answer: figures.Median(hand.answers), ByHand: figures.Median(hand.gaps)}
+	row.ByHand, row.Answer = hand.deaths, figures.Median(hand.answers)
 	err = b.announced(p, j, server.command, &row)
 	return row, err
 }
@@ -70,8 +67,7 @@ type byHand struct {
 	server        []string
 	first, second *peer
 	answers       []float64 // of the first, after a rest
-	dying         []float64 // SIGKILL of the first → the system says it has ended
-	gaps          []float64 // SIGKILL of the first → answer of the second, asked when the first, asked before, has ended
+	deaths        deaths    // of the first; the second is asked when the first, asked before, has ended
 }
 
 // start starts those that are missing.
@@ -101,34 +97,61 @@ func (h *byHand) measure() (err error) {
 		return err
 	}
 	time.Sleep(spareRest)
+	pid := h.first.cmd.Process.Pid
+	died, err := deathOf(pid)
+	if err != nil {
+		return err
+	}
 	begin := time.Now()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill %d: %w", pid, err)
+	}
 	// A client of outlive knows nothing of the kill and asks at once, which a dying process has to share the machine with.
-	death, err := timeDeath(h.first.cmd.Process.Pid, func() { _ = h.first.send([]byte(listLine(h.first.nextID))) })
+	_ = h.first.send([]byte(listLine(h.first.nextID)))
+	dying, err := died(begin)
 	if err != nil {
 		return err
 	}
 	if err := h.second.list(); err != nil {
 		return err
 	}
-	h.dying, h.gaps = append(h.dying, death), append(h.gaps, milliseconds(time.Since(begin)))
+	h.deaths.add(dying, milliseconds(time.Since(begin)))
 	h.first.stop()
 	h.first, h.second = h.second, nil
 	return h.start()
 }
 
-// killServing kills the process that serves, asks at once, and returns how many ms after the kill the answer came.
-func (p *peer) killServing(j *journal) (float64, error) {
+// killServing kills the process that serves, asks at once, and adds when it had ended and when the answer came.
+func (p *peer) killServing(j *journal, to *deaths) error {
 	if err := j.read(); err != nil {
-		return 0, err
+		return err
 	}
+	pid := j.serving()
+	died, err := deathOf(pid)
+	if err != nil {
+		return err
+	}
+	type ended struct {
+		dying float64
+		err   error
+	}
+	end := make(chan ended, 1)
 	begin := time.Now()
-	if err := syscall.Kill(j.serving(), syscall.SIGKILL); err != nil {
-		return 0, fmt.Errorf("kill %d: %w", j.serving(), err)
+	go func() {
+		dying, err := died(begin)
+		end <- ended{dying, err}
+	}()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill %d: %w", pid, err)
 	}
-	if err := p.list(); err != nil {
-		return 0, err
+	err = p.list()
+	gap := milliseconds(time.Since(begin))
+	if err != nil {
+		return err
 	}
-	return milliseconds(time.Since(begin)), nil
+	e := <-end
+	to.add(e.dying, gap)
+	return e.err
 }
 
 // restartCall asks outlive's own tool for a restart.

@@ -20,7 +20,7 @@ import (
 type World interface {
 	ForwardToClient(line []byte)
 	SendToClient(line []byte)
-	// Flush has what was sent written now, because what follows takes time.
+	// Flush has what was sent written now, and lets those work that it went to, because what follows takes time.
 	Flush()
 
 	// Keep makes a long line that is being handled outlast the call; the hold is released by the backend.

@@ -192,7 +192,7 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 		reflect.TypeFor[process](): "server pid role up accepting draining shut exited closed undelivered wishes streams unchecked fit reload wish " +
 			"lingers died ending retirement wishesBy drainBy closedBy",
 		reflect.TypeFor[call]():    "method big tool param first task retry next prev",
-		reflect.TypeFor[toolbox](): "on",
+		reflect.TypeFor[toolbox](): "on page",
 		reflect.TypeFor[calls]():   "byID byToken head tail free spare waiting bytes inFlight",
 	}
 	for typ, names := range saved {

@@ -21,6 +21,8 @@ const (
 	settleFor = 2 * time.Second
 	// ownPrefix goes before the name of an injected tool when the server has a tool of that name: the server's wins.
 	ownPrefix = "outlive_"
+	// joinedMost is the longest page that is kept for the next time, in bytes.
+	joinedMost = 128 << 10
 )
 
 // toolbox is the injected tools as the client sees them.
@@ -28,6 +30,7 @@ type toolbox struct {
 	on      bool
 	settled bool         // the server's own tools are known, so the names are final
 	shown   []shownTool  // in their fixed order
+	page    joinedPage   // the last one, which a server mostly repeats word for word, also after a restart
 	verify  []parkedCall // until the restart they ask about is over
 	unsure  []parkedCall // until it is known whose tool they call
 }
@@ -43,6 +46,9 @@ type shownTool struct {
 	tool restart.Tool
 	name string
 }
+
+// joinedPage is the result of a tools/list as the server wrote it, and with the injected tools, whose names it decides.
+type joinedPage struct{ theirs, joined []byte }
 
 func (t *toolbox) init(on bool) {
 	t.on = on
@@ -87,15 +93,23 @@ func (t *toolbox) named(name []byte) (restart.Tool, bool) {
 	return "", false
 }
 
-// withTools returns the answer to a tools/list with the injected tools at the end of its array.
+// withTools returns the answer to a tools/list with the injected tools at the end of its array, after their names were
+// chosen by it.
 func (b *Backend) withTools(line []byte) []byte {
 	result := b.env.Result.Of(line)
+	if page := b.tools.page; len(result) > 0 && bytes.Equal(page.theirs, result) {
+		return b.withResult(line, page.joined)
+	}
 	at := jsonrpc.Find(result, "tools")
 	if !b.tools.on || !jsonrpc.IsArray(at.Of(result)) {
 		return line
 	}
 	longer := jsonrpc.AppendElements(nil, at.Of(result), b.tools.json()...)
-	return b.withResult(line, jsonrpc.Replace(nil, result, at, longer))
+	joined := jsonrpc.Replace(nil, result, at, longer)
+	if len(joined) <= joinedMost {
+		b.tools.page = joinedPage{bytes.Clone(result), joined}
+	}
+	return b.withResult(line, joined)
 }
 
 // ownTools adds the injected tools to a catalogue of the server's.

@@ -138,9 +138,13 @@ type world Host
 
 func (w *world) ForwardToClient(line []byte)           { w.client.Forward(line) }
 func (w *world) SendToClient(line []byte)              { w.client.Send(line) }
-func (w *world) Flush()                                { w.loop.Flush() }
 func (w *world) Keep(line []byte) (*wire.Hold, []byte) { return w.loop.Keep(line) }
 func (w *world) Passed(line []byte, n int)             { w.loop.DropBehind(line, n) }
+
+func (w *world) Flush() {
+	w.loop.Flush()
+	wire.Yield() // to whoever was written to: a client waits for its answer
+}
 
 // Finish hands the end on, when all else has been told.
 func (w *world) Finish(code int) {

@@ -1,12 +1,16 @@
 package jsonrpc
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // ErrNoPlace is what Set says when the document, or a parent on the path, is no valid JSON object.
 var ErrNoPlace = errors.New("no JSON object to set a member in")
 
 // Replace appends line to dst with the bytes of at replaced by value.
 func Replace(dst, line []byte, at Span, value []byte) []byte {
+	dst = slices.Grow(dst, at.Start+len(value)+len(line)-at.End)
 	dst = append(dst, line[:at.Start]...)
 	dst = append(dst, value...)
 	return append(dst, line[at.End:]...)
