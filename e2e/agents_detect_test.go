@@ -25,14 +25,12 @@ var short = declaration{"expect": declaration{"model_silent": "3s", "startup": "
 // done is an agent that is done when it ends well.
 var done = declaration{"expect": declaration{"done": declaration{"exit": 0}}}
 
-// awaitTool waits until the agent is in the middle of a tool, its transcript says so, and the monitor knows. Claude Code
-// writes a new session's transcript a second late: killed before, there is nothing to go on with.
+// awaitTool waits until the agent is in the middle of a tool, its transcript says so, and the monitor knows. The CLIs
+// write their transcripts late, Claude Code a new session's by a second: killed before, there is nothing to go on with.
 func (m *watcher) awaitTool() {
 	m.t.Helper()
 	m.a.awaitHook("PreToolUse")
-	if m.a.kind == "claude" {
-		m.a.awaitTranscript("assistant")
-	}
+	m.a.awaitTranscript(map[string]string{"claude": "assistant", "codex": "response_item/custom_tool_call"}[m.a.kind])
 	m.judges("working")
 }
 
