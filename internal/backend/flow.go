@@ -156,5 +156,8 @@ func (b *Backend) answer(c *call, line []byte) {
 	} else {
 		b.world.SendToClient(line)
 	}
+	if c.method == mcp.Listen {
+		b.session.CloseListen(c.id.raw) // also one that is refused: nobody hears what is told on it
+	}
 	b.finish(c)
 }

@@ -235,13 +235,7 @@ func (m *model) tickAWhile() {
 
 // sparesComeUp lets all processes work for as long as a spare needs, and then the one that serves may die. Left to
 // chance alone, hardly any spare would ever be ready when it is needed.
-//
-// A bridged legacy client is left out: one whose stream was refused while the breaker was open is not told of a list
-// that has changed since, spares or not.
 func (m *model) sparesComeUp() {
-	if m.only == mcp.Modern {
-		return
-	}
 	for range 3 {
 		for s := range m.running {
 			if !s.exited {
