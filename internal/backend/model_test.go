@@ -322,7 +322,8 @@ func (m *model) quiet() bool {
 			return false
 		}
 	}
-	return m.b.process.up && len(m.b.private) == 0 &&
+	bridged := m.b.seam == nil || m.b.seam.deadline().IsZero() // it may still open its stream again
+	return m.b.process.up && len(m.b.private) == 0 && bridged &&
 		m.b.timers[timerDoubt].IsZero() && m.b.timers[timerLearn].IsZero()
 }
 
