@@ -138,7 +138,8 @@ func (c *care) standbyTable() figures.Table {
 		Title: "Crash with a spare, ms",
 		Note: "`--standby 1`, and two servers that the benchmark holds by hand, take turns. One is killed and asked at once; by hand, the other is " +
 			"asked when the first has ended. Dying: from SIGKILL until the system says that this very process has ended; nobody can know sooner. After it: from " +
-			"then to the answer of the other. Added: the difference of these. Gap: from SIGKILL to that answer. Answer: what tools/list takes after a " +
+			"then to the answer of the other. Added: the difference of these; it may be up to 0.2 ms too small, since behind outlive more threads wake at a " +
+			"death and the benchmark may hear of it that much later. Gap: from SIGKILL to that answer. Answer: what tools/list takes after a " +
 			"rest, by hand. Medians. Announced: p99 of calls one after the other while `restart_server` brings up new code; beside a start: while the benchmark starts the same " +
 			"server itself; ordinary: of as many calls without either.",
 		Rows: [][]string{{"server", "kills", "answer", "by hand: dying", "after it", "outlive: dying", "after it", "added", "gap", "gap p90",
