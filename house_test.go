@@ -16,9 +16,9 @@ import (
 // levels of the rooms: a room imports only rooms of its own level or below. A new room gets its line here and in
 // docs/ARCHITECTURE.md.
 var levels = map[string]int{
-	"jsonrpc": 0, "event": 0, "backoff": 0, "restart": 0, "wire": 0, "problem": 0, "wholefile": 0, "pattern": 0,
+	"jsonrpc": 0, "event": 0, "backoff": 0, "restart": 0, "wire": 0, "problem": 0, "wholefile": 0, "pattern": 0, "peer": 0,
 	"child": 1, "mcp": 1, "audit": 1, "logline": 1, "watch": 1, "health": 1, "launcher": 1, "notify": 1, "piv": 1, "config": 1, "streamhttp": 1, "remote": 1,
-	"process": 1, "vendors": 1, "heartbeat": 1, "roster": 1, "hooks": 1, "service": 1,
+	"process": 1, "vendors": 1, "heartbeat": 1, "roster": 1, "hooks": 1, "service": 1, "secret": 1,
 	"supervise": 2, "session": 2, "catalog": 2, "clients": 2, "bridge": 2, "diagnose": 2, "remedy": 2, "escalate": 2, "agentrun": 2,
 	"backend": 3, "host": 3, "monitor": 3,
 	"proxy": 4, "gateway": 4, "fleet": 4, "checkup": 4,

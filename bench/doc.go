@@ -1,6 +1,6 @@
 // Command bench measures what outlive costs: side by side and interleaved in
-// one run, it compares a server reached directly, through the fastest plain
-// byte relay that can be written in Go (package floor), and through outlive.
+// one run, it compares a server reached directly, through a plain
+// byte relay in Go (package floor), and through outlive.
 //
 //	go run ./bench              everything, about seven minutes; writes docs/BENCHMARKS.md and docs/benchmarks.svg
 //	go run ./bench -quick       about a minute, writes nothing

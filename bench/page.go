@@ -16,8 +16,8 @@ const pageSection = "bench"
 
 const newPage = `# Benchmarks
 
-What it costs to have outlive between a client and its server, side by side with no relay at all and with the
-fastest plain byte relay that can be written in Go. Everything between the markers is written by ` + "`go run ./bench`" + `.
+What it costs to have outlive between a client and its server, side by side with no relay at all and with a
+plain byte relay in Go, which knows nothing of messages. Everything between the markers is written by ` + "`go run ./bench`" + `.
 `
 
 // errMarkers means that the page has lost its markers.
@@ -51,7 +51,7 @@ func section(r *results) string {
 	var out strings.Builder
 	out.WriteString("![Added latency and restart gap](benchmarks.svg)\n\n")
 	fmt.Fprintf(&out, "Measured on %s, in %s.\n\n", r.Machine, r.Took.Round(time.Second))
-	out.WriteString("`direct` is no relay; `floor` is `bench/floor`, one thread that copies bytes and knows nothing of messages; " +
+	out.WriteString("`direct` is no relay; `floor` is `bench/floor`, one thread that copies bytes and knows nothing of messages (a ratio below 1 says that outlive added less than it); " +
 		"`outlive` is `outlive run` with everything on. All three take turns in one run, against the same server (`bench/echo`), " +
 		"with new processes in each round; figures are means over the middle half of the blocks. " +
 		"On another machine the figures differ; the ratios are what should stay.\n\n")
@@ -81,7 +81,7 @@ func latencyPanel(r *results) figures.Panel {
 	p := figures.Panel{
 		Title: "Added latency, µs: p50, and p99 in the paler part",
 		Legend: []figures.Bar{
-			{Colour: figures.OtherColour, Text: "fastest plain byte relay (floor)"},
+			{Colour: figures.OtherColour, Text: "plain byte relay (floor)"},
 			{Colour: figures.OutliveColour, Text: "outlive, everything on"},
 		},
 	}

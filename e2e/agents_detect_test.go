@@ -65,14 +65,14 @@ var detections = map[string][]detection{
 		{"429", mockmodel.RateLimit, agentSetup{}, nil, "api_backoff", nil},
 		{"401", mockmodel.Auth, agentSetup{headless: true}, nil, "auth_expired", nil},
 		{"context", mockmodel.Context, agentSetup{}, nil, "context_exhausted", nil},
-		{"dialog", mockmodel.Answer, agentSetup{offer: true}, nil, "waiting_other", nil},
+		{"dialog", mockmodel.Answer, agentSetup{offer: true}, nil, "idle", nil}, // an offer after a finished turn waits for nobody
 		{"startup", mockmodel.Answer, agentSetup{fresh: true}, short, "startup_blocked", nil},
 		{"exit", mockmodel.Answer, agentSetup{}, nil, "not_watched", exits},
 		{"wrapped-idle", mockmodel.Answer, agentSetup{wrapped: true}, nil, "idle", nil},
 		{"wrapped-exit", mockmodel.Answer, agentSetup{wrapped: true}, nil, "not_watched", exits},
 		{"wrapped-401", mockmodel.Auth, agentSetup{headless: true, wrapped: true}, nil, "auth_expired", nil},
 		{"wrapped-done", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, done, "done", nil},
-		{"wrapped-unfinished", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "exited_unfinished", nil},
+		{"wrapped-undeclared", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "done", nil}, // it works on its prompt and exits 0
 		{"wrapped-killed", mockmodel.Tool, agentSetup{wrapped: true}, nil, "crashed", killed9},
 	},
 	"codex": {
@@ -88,7 +88,7 @@ var detections = map[string][]detection{
 		{"wrapped-exit", mockmodel.Answer, agentSetup{wrapped: true}, nil, "not_watched", exits},
 		{"wrapped-permission", mockmodel.Permission, agentSetup{noHooks: true, wrapped: true}, nil, "waiting_permission", nil}, // by its title
 		{"wrapped-done", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, done, "done", nil},
-		{"wrapped-unfinished", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "exited_unfinished", nil},
+		{"wrapped-undeclared", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, nil, "done", nil}, // it works on its prompt and exits 0
 		{"wrapped-killed", mockmodel.Tool, agentSetup{wrapped: true}, nil, "crashed", killed9},
 	},
 }

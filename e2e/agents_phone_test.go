@@ -96,7 +96,7 @@ func (m *watcher) decided(outcome string) {
 		m.t.Fatal(err)
 	}
 	all := records(text)
-	if len(all) != 1 || all[0]["outcome"] != outcome || all[0]["by"] != "User 42" || !strings.Contains(all[0]["command"].(string), "touch approved.txt") {
+	if len(all) != 1 || all[0]["outcome"] != outcome || all[0]["by"] != "User 42 (42)" || !strings.Contains(all[0]["command"].(string), "touch approved.txt") {
 		m.t.Errorf("the record of decisions: %s", text)
 	}
 }
@@ -156,7 +156,7 @@ func crash(t *testing.T, kind string) (*agent, *watcher, faketelegram.Message) {
 	a, m := startWatched(t, kind, mockmodel.Tool, agentSetup{}, d, nil)
 	m.awaitTool()
 	a.signal(9)
-	return a, m, m.tells(1, says("🔴", "shop has crashed", "Status: open"))
+	return a, m, m.tells(1, says("🔴", "shop has crashed"))
 }
 
 // TestPhoneButtons: an incident's other buttons, each of which changes the one message.
@@ -166,7 +166,7 @@ func TestPhoneButtons(t *testing.T) {
 			t.Parallel()
 			a, m, msg := crash(t, kind)
 			for _, press := range []struct{ label, answer, shown string }{
-				{"Details", "shows more", "Status: open"},
+				{"Details", "shows more", "Details: "},
 				{"Ack", "acknowledged until", "acknowledged by User 42"},
 				{"Snooze", "snoozed until", "snoozed by User 42"},
 			} {
@@ -291,7 +291,7 @@ func TestPhoneOutlivesTheMonitor(t *testing.T) {
 			a.await("the command", a.approved)
 			a.turnEnds()
 			m.tells(1, says("🟢", "resolved"))
-			if list := m.phone.Messages(); len(list) > 2 || len(list) == 2 && !strings.Contains(list[1].Text, "Recovered") {
+			if list := m.phone.Messages(); len(list) > 2 || len(list) == 2 && !strings.Contains(list[1].Text, "works again") {
 				t.Errorf("%d messages: %+v", len(list), list)
 			}
 		})

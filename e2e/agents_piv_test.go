@@ -56,6 +56,8 @@ func TestMonitorInPlaceOfPIV(t *testing.T) {
 		return !m.registered(first) && m.registered(only(w.processes(orchestratorSource)))
 	})
 	t.Logf("the new orchestrator has beaten %v after the old one's heartbeat was stale", time.Since(passed).Round(time.Millisecond))
+	// The monitor writes the new process into the registry, perhaps before that has done anything.
+	m.await("npx to be called", func() bool { text, _ := os.ReadFile(w.path("npx.log")); return strings.HasSuffix(string(text), "\n") })
 	if called, _ := os.ReadFile(w.path("npx.log")); string(called) != a.project+": tsx "+orchestratorSource+" (2 )\n" {
 		t.Errorf("npx was called so: %q", called)
 	}

@@ -79,7 +79,7 @@ func TestMonitorEndsAHang(t *testing.T) {
 			t.Parallel()
 			d := declaration{
 				"start":  declaration{"resume": resume(kind)},
-				"expect": declaration{"model_silent": "4s", "done": declaration{"exit": 0}},
+				"expect": declaration{"model_silent": "4s", "attended": "1s", "done": declaration{"exit": 0}},
 				"policy": declaration{"model_silent": []string{"resume"}},
 				"budget": declaration{"kill_grace": "2s"},
 			}
@@ -107,7 +107,7 @@ func TestMonitorInterrupts(t *testing.T) {
 			t.Parallel()
 			d := declaration{
 				"start":  declaration{"resume": resume(kind)},
-				"expect": declaration{"model_silent": "4s", "done": declaration{"exit": 0}},
+				"expect": declaration{"model_silent": "4s", "attended": "1s", "done": declaration{"exit": 0}},
 				"policy": declaration{"model_silent": []string{"interrupt", "resume"}},
 			}
 			a, m := startWatched(t, kind, mockmodel.Hang, agentSetup{}, d, nil)
@@ -151,7 +151,7 @@ func TestMonitorTellsWhenTheBudgetIsSpent(t *testing.T) {
 			a, m := startWatched(t, kind, mockmodel.Tool, agentSetup{}, d, nil)
 			m.awaitTool()
 			a.signal(9)
-			told := m.tells(1, says("🔴", "shop has crashed", "Status: open", "0 of 0 starts are used"))
+			told := m.tells(1, says("🔴", "shop has crashed", "0 of 0 starts are used"))
 			for _, label := range []string{"Ack", "Resume", "Snooze", "Details"} {
 				button(t, told, label)
 			}
@@ -164,7 +164,7 @@ func TestMonitorTellsWhenTheBudgetIsSpent(t *testing.T) {
 			}
 			a.resumed()
 			m.tells(1, says("🟢", "Status: resolved", "after 1 restart", "resume by User 42"))
-			m.tells(2, says("🟢 Recovered: shop"))
+			m.tells(2, says("🟢 shop works again"))
 			if n := len(m.phone.Messages()); n != 2 {
 				t.Errorf("%d messages: %+v", n, m.phone.Messages())
 			}
@@ -185,4 +185,41 @@ func button(t *testing.T, msg faketelegram.Message, label string) faketelegram.B
 	}
 	t.Fatalf("no button %s: %+v", label, msg)
 	return faketelegram.Button{}
+}
+
+// TestMonitorAsksBeforeItEnds: a question in a terminal is put to a human, and its session is left alone meanwhile, although
+// nothing but resuming it is declared.
+func TestMonitorAsksBeforeItEnds(t *testing.T) {
+	for _, kind := range []string{"claude", "codex"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			d := declaration{"start": declaration{"resume": resume(kind)}}
+			a, m := startWatched(t, kind, mockmodel.Question, agentSetup{}, d, nil)
+			m.tells(1, says("shop waits for an answer", "15 minutes"))
+			a.lives(t, 10*time.Second)
+			m.never("crashed", "exited_unfinished")
+			m.await("explain to say what cannot be done", func() bool {
+				return strings.Contains(m.outlive("agent", "explain", "shop", "--home", m.dir), "nudge was left out: no nudge command is declared")
+			})
+		})
+	}
+}
+
+// TestMonitorStartsNoDeadLogin: a run that ends with a dead login is not taken for a crash: a human is told, and nothing is
+// started.
+func TestMonitorStartsNoDeadLogin(t *testing.T) {
+	d := declaration{"start": declaration{"resume": resume("claude"), "cmd": []string{"claude", "-p", "{text}"}}}
+	a, m := startWatched(t, "claude", mockmodel.Auth, agentSetup{headless: true}, d, nil)
+	m.tells(1, says("shop is logged out"))
+	a.signal(9) // it may try for minutes
+	<-a.done
+	m.await("its end to be seen", func() bool {
+		seen := m.outlive("agent", "list", "--json", "--home", m.dir)
+		return strings.Contains(seen, `"process": "dead"`) && strings.Contains(seen, `"state": "auth_expired"`)
+	})
+	time.Sleep(10 * time.Second) // two looks, in which nothing may happen
+	m.never("crashed", "exited_unfinished")
+	if left := a.running(); len(left) > 0 {
+		t.Errorf("it was started: %v", left)
+	}
 }

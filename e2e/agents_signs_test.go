@@ -236,16 +236,20 @@ func (a *agent) awaitRequest() {
 }
 
 // transcriptHas says whether a transcript has a whole record of the kind.
-func (a *agent) transcriptHas(kind string) bool {
+func (a *agent) transcriptHas(kind string) bool { return a.transcriptCount(kind) > 0 }
+
+// transcriptCount counts the whole records of the kind in the transcripts.
+func (a *agent) transcriptCount(kind string) int {
+	n := 0
 	for _, name := range a.transcripts() {
 		data, _ := os.ReadFile(name)
 		for line := range strings.Lines(string(data)) {
 			if strings.HasSuffix(line, "\n") && lineKind(line) == kind {
-				return true
+				n++
 			}
 		}
 	}
-	return false
+	return n
 }
 
 // turnEnds waits until the transcript says that the turn is over.

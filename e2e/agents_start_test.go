@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,7 +50,8 @@ type agentSetup struct {
 	script   mockmodel.Script // what the model says and runs
 	args     []string         // more arguments, before the prompt
 	env      []string
-	model    string // of Codex. "": codexModel
+	model    string   // of Codex. "": codexModel
+	server   []string // the command line of its one MCP server, whose tools it may call
 
 	offer          bool // Claude proposes its automatic mode after the first turn
 	newModel       bool // Codex proposes a newer model at its start
@@ -205,12 +207,20 @@ func (a *agent) await(what string, ok func() bool) {
 	}
 }
 
+// serverName is what agents call their MCP server.
+const serverName = "shop"
+
+// serverEnv is the environment that the agent's settings give to its MCP server: Codex hands on nothing else of its own.
+func (a *agent) serverEnv() map[string]string {
+	return map[string]string{"E2E_DIR": a.w.dir, "XDG_STATE_HOME": a.w.path("state"), "XDG_RUNTIME_DIR": a.w.path("run")}
+}
+
 // claude writes Claude Code's settings and returns its command line and environment.
 func (a *agent) claude(setup agentSetup) (argv, env []string) {
 	a.config = filepath.Join(a.home, ".claude")
 	const key = "sk-ant-mock-0000000000000000000000000000"
 	// Its automatic mode decides for the human, except where a rule says that the human is asked.
-	permissions := map[string]any{"allow": []string{"Bash(sh check.sh:*)"}, "ask": []string{"Bash(touch:*)"}}
+	permissions := map[string]any{"allow": []string{"Bash(sh check.sh:*)", "mcp__" + serverName}, "ask": []string{"Bash(touch:*)"}}
 	if setup.offer {
 		permissions["defaultMode"] = "default"
 	}
@@ -226,6 +236,9 @@ func (a *agent) claude(setup agentSetup) (argv, env []string) {
 	}
 	if !setup.fresh {
 		state["projects"] = map[string]any{a.project: map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}
+	}
+	if setup.server != nil {
+		state["mcpServers"] = map[string]any{serverName: map[string]any{"command": setup.server[0], "args": setup.server[1:], "env": a.serverEnv()}}
 	}
 	a.writeJSON(filepath.Join(a.config, ".claude.json"), state)
 	env = []string{
@@ -270,6 +283,13 @@ enabled = false
 	if !setup.fresh && !setup.newModel {
 		settings += fmt.Sprintf("\n[notice.model_migrations]\n%q = %q\n", codexClassic, codexModel)
 	}
+	if setup.server != nil {
+		settings += fmt.Sprintf("\n[mcp_servers.%s]\ncommand = %q\nargs = [%s]\n", serverName, setup.server[0], tomlList(setup.server[1:]))
+		settings += fmt.Sprintf("\n[mcp_servers.%s.env]\n", serverName)
+		for name, value := range a.serverEnv() {
+			settings += fmt.Sprintf("%s = %q\n", name, value)
+		}
+	}
 	a.write(filepath.Join(a.config, "config.toml"), settings)
 	argv = []string{filepath.Join(tools.root, "node_modules", ".bin", "codex")}
 	if setup.headless {
@@ -283,6 +303,15 @@ enabled = false
 		}
 	}
 	return argv, []string{"CODEX_HOME=" + a.config, "MOCK_API_KEY=mock"}
+}
+
+// tomlList is the inside of a list of words in TOML.
+func tomlList(words []string) string {
+	var list []string
+	for _, word := range words {
+		list = append(list, strconv.Quote(word))
+	}
+	return strings.Join(list, ", ")
 }
 
 // The models Codex believes to talk to, which decide over the tools it offers and so over the shape of its rollout.

@@ -2,7 +2,8 @@
 //
 // Real clients (Go SDK, TypeScript SDK 1.x and 2.x, Python SDK, the Inspector's command line) talk through
 // `outlive run` to real servers (the same SDKs, server-everything, and a few servers that take a probe badly), while
-// the tests kill the servers. Everything is started as a user would start it; nothing of outlive is imported.
+// the tests kill the servers. The real Claude Code and Codex, in a terminal and headless, have mock models (mockmodel)
+// that tell them what to call. Everything is started as a user would start it; nothing of outlive is imported.
 //
 // e2e/run.sh installs what is needed and runs the tests. With E2E_DIRECT=1 the same sessions run without outlive and
 // without kills: proof that clients and servers themselves do what the tests expect of them.

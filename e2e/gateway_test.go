@@ -26,8 +26,14 @@ type backend struct {
 // in the sessions of `outlive run`; top are lines beside `servers`.
 func (w *workspace) gatewayConfig(t *testing.T, top []string, servers ...backend) string {
 	t.Helper()
+	return w.gatewayFile(t, append(slices.Clone(top), "defaults: {restart_delay: 0s, max_restarts: 0}"), servers...)
+}
+
+// gatewayFile is gatewayConfig with the default settings, but for what top says.
+func (w *workspace) gatewayFile(t *testing.T, top []string, servers ...backend) string {
+	t.Helper()
 	var out strings.Builder
-	for _, line := range append(slices.Clone(top), "defaults: {restart_delay: 0s, max_restarts: 0}", "servers:") {
+	for _, line := range append(slices.Clone(top), "servers:") {
 		fmt.Fprintln(&out, line)
 	}
 	for _, s := range servers {

@@ -15,6 +15,7 @@ need node "install Node 20 or newer"
 need npm "install npm"
 need python3 "install Python 3.11 or newer, with venv"
 need bash "install bash"
+need cargo "install Rust 1.88 or newer, from https://rustup.rs"
 
 if ! command -v jq >/dev/null; then
 	echo "== installing jq"
@@ -52,6 +53,21 @@ if ! installed venv "$hash" || [ ! -x .work/venv/bin/python ]; then
 	python3 -m venv .work/venv
 	.work/venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt </dev/null
 	echo "$hash" >.work/venv.stamp
+fi
+
+# Servers of other SDKs, each with its own lock file.
+hash="$(cat servers/rmcp/Cargo.* servers/rmcp/src/* | sha256sum) $(cargo --version)"
+if ! installed rmcp "$hash" || [ ! -x .work/bin/rmcp-server ]; then
+	echo "== cargo build in servers/rmcp"
+	cargo build --locked --quiet --manifest-path servers/rmcp/Cargo.toml --target-dir .work/rmcp </dev/null
+	cp .work/rmcp/debug/rmcp-server .work/bin/
+	echo "$hash" >.work/rmcp.stamp
+fi
+hash="$(cat servers/mcpgo/* | sha256sum) $(go version)"
+if ! installed mcpgo "$hash" || [ ! -x .work/bin/mcpgo-server ]; then
+	echo "== go build in servers/mcpgo"
+	go build -C servers/mcpgo -o "$PWD/.work/bin/mcpgo-server" . </dev/null
+	echo "$hash" >.work/mcpgo.stamp
 fi
 
 if [ "${E2E_DIRECT:-}" != 1 ] && [ -z "${OUTLIVE_BIN:-}" ]; then

@@ -24,12 +24,15 @@ const toolList = `{"tools":[{"name":"echo","description":"Returns its message.",
 	`{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]},` +
 	`"annotations":{"readOnlyHint":true,"idempotentHint":true}}]}`
 
-// answer writes the answer to one line, if it asks for one.
-func answer(w *bufio.Writer, line []byte) error {
+// discovery is the answer to server/discover of a server that speaks both eras of the protocol.
+const discovery = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}`
+
+// answer writes the answer to one line, if it asks for one. With both it knows the requests of the era from 2026-07-28 too.
+func answer(w *bufio.Writer, line []byte, both bool) error {
 	line = bytes.TrimRight(line, "\r\n")
 	id, message, ok := splitCall(line)
 	if !ok {
-		return answerDecoded(w, line)
+		return answerDecoded(w, line, both)
 	}
 	return writeEcho(w, id, message)
 }
@@ -88,7 +91,7 @@ type request struct {
 }
 
 // answerDecoded answers any message by way of encoding/json.
-func answerDecoded(w *bufio.Writer, line []byte) error {
+func answerDecoded(w *bufio.Writer, line []byte, both bool) error {
 	var req request
 	if err := json.Unmarshal(line, &req); err != nil {
 		return writeBody(w, []byte("null"), `"error":{"code":-32700,"message":"not JSON"}`)
@@ -108,6 +111,10 @@ func answerDecoded(w *bufio.Writer, line []byte) error {
 		return writeBody(w, req.ID, `"result":{}`)
 	case "tools/list":
 		return writeBody(w, req.ID, `"result":`+toolList)
+	case "server/discover":
+		if both {
+			return writeBody(w, req.ID, `"result":`+discovery)
+		}
 	case "tools/call":
 		if req.Params.Name == "echo" && len(req.Params.Arguments.Message) > 0 && req.Params.Arguments.Message[0] == '"' {
 			return writeEcho(w, req.ID, req.Params.Arguments.Message)

@@ -30,12 +30,25 @@ func TestServe(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
-			if err := serve(strings.NewReader(test.in), &out); err != nil {
+			if err := serve(strings.NewReader(test.in), &out, false); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.out, out.String()); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A server of both eras answers the question by which clients tell the eras apart; one of the earlier era does not know it.
+func TestServeBothEras(t *testing.T) {
+	for both, want := range map[bool]string{true: `"supportedVersions":["2026-07-28"]`, false: `"code":-32601`} {
+		var out strings.Builder
+		if err := serve(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"server/discover"}`+"\n"), &out, both); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("both eras %v: got %s, want %s", both, out.String(), want)
+		}
 	}
 }

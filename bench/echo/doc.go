@@ -3,7 +3,8 @@
 //
 // It answers initialize, ping, tools/list and tools/call of its only tool,
 // echo, which returns its argument "message" as text, so that the size of a
-// request sets the size of the answer. Notifications are ignored.
+// request sets the size of the answer. Notifications are ignored. With "both-eras"
+// it also answers server/discover, as servers of 2026-07-28 do.
 //
 // It has one goroutine, main, which ends when stdin ends.
 package main

@@ -14,42 +14,45 @@ import (
 const bufferSize = 64 << 10
 
 func main() {
-	wait, err := startDelay(os.Args[1:])
+	wait, both, err := parseArgs(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "echo:", err)
 		os.Exit(2)
 	}
 	time.Sleep(wait)
-	if err := serve(os.Stdin, os.Stdout); err != nil {
+	if err := serve(os.Stdin, os.Stdout, both); err != nil {
 		fmt.Fprintln(os.Stderr, "echo:", err)
 		os.Exit(1)
 	}
 }
 
-// startDelay reads the only argument there is: how many milliseconds the server
-// pretends to need before it can answer.
-func startDelay(args []string) (time.Duration, error) {
+// parseArgs reads the arguments: how many milliseconds the server pretends to need before it can answer, and whether it speaks
+// both eras of the protocol.
+func parseArgs(args []string) (wait time.Duration, both bool, err error) {
+	if len(args) == 2 && args[1] == "both-eras" {
+		args, both = args[:1], true
+	}
 	if len(args) == 0 {
-		return 0, nil
+		return 0, both, nil
 	}
 	ms, err := strconv.Atoi(args[0])
 	if err != nil || len(args) > 1 || ms < 0 {
-		return 0, fmt.Errorf("usage: echo [MILLISECONDS]: got %q", args)
+		return 0, both, fmt.Errorf("usage: echo [MILLISECONDS [both-eras]]: got %q", args)
 	}
-	return time.Duration(ms) * time.Millisecond, nil
+	return time.Duration(ms) * time.Millisecond, both, nil
 }
 
 // serve answers each line of in on out until in ends. Answers are flushed only
 // when no further request is waiting in the buffer, so that a burst costs one
 // write.
-func serve(in io.Reader, out io.Writer) error {
+func serve(in io.Reader, out io.Writer, both bool) error {
 	reader := bufio.NewReaderSize(in, bufferSize)
 	writer := bufio.NewWriterSize(out, bufferSize)
 	var long []byte
 	for {
 		line, err := readLine(reader, &long)
 		if len(line) > 0 {
-			if werr := answer(writer, line); werr != nil {
+			if werr := answer(writer, line, both); werr != nil {
 				return fmt.Errorf("answer: %w", werr)
 			}
 		}

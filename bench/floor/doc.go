@@ -1,5 +1,5 @@
-// Command floor is the lower end of the benchmark's scale: the fastest plain
-// byte relay that can be written in Go. It starts a command and copies bytes
+// Command floor is the lower end of the benchmark's scale: a plain byte relay in
+// Go that does as little as one can. It starts a command and copies bytes
 // between its own stdin and stdout and the command's. It knows nothing of
 // lines, messages or failures, and it is not meant for anything but comparison.
 //

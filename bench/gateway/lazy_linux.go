@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"strings"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/outlive-mcp/outlive/bench/figures"
@@ -11,16 +11,16 @@ import (
 
 // lazy measures a gateway of many servers that start with their first call: what their tools are is known from an earlier run.
 func (b *bench) lazy() (*lazyFigures, error) {
-	var config strings.Builder
-	config.WriteString("servers:\n")
-	for i := range b.plan.Lazy {
-		fmt.Fprintf(&config, "  s%d:\n    command: %s\n    args: [\"0\"]\n    lazy: true\n", i, b.echo)
+	g := gateway{name: "outlive, lazy servers", ours: true, program: b.outlive, setup: outliveSetup(`args: ["0"]`, "lazy: true")}
+	dir := filepath.Join(b.dir, "lazy")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("lazy servers: %w", err)
 	}
 	out := &lazyFigures{Servers: b.plan.Lazy, Starts: b.plan.LazyStarts}
-	var open, hello, list, called, memory []float64
+	var open, hello, list, called, private []float64
 	for n := range b.plan.LazyStarts + 1 { // the first one learns
 		b.say("%d lazy servers: start %d of %d", b.plan.Lazy, n, b.plan.LazyStarts)
-		one, err := b.lazyStart(config.String())
+		one, err := b.lazyStart(g, dir)
 		if err != nil {
 			return nil, fmt.Errorf("%d lazy servers: %w", b.plan.Lazy, err)
 		}
@@ -28,22 +28,22 @@ func (b *bench) lazy() (*lazyFigures, error) {
 			continue
 		}
 		open, hello, list = append(open, one.Open), append(hello, one.Hello), append(list, one.List)
-		called, memory = append(called, one.Called), append(memory, one.Private)
+		called, private = append(called, one.Called), append(private, one.Private)
 		out.Tools, out.Before, out.After = one.Tools, one.Before, one.After
 	}
 	out.Open, out.Hello, out.List = figures.Median(open), figures.Median(hello), figures.Median(list)
-	out.Called, out.Private = figures.Median(called), figures.Median(memory)
+	out.Called, out.Private = figures.Median(called), figures.Median(private)
 	return out, nil
 }
 
 // lazyStart starts it once, reads the tools, and calls one.
-func (b *bench) lazyStart(config string) (one lazyFigures, err error) {
-	r, err := b.startOutlive(gateway{name: "outlive, lazy servers"}, config)
+func (b *bench) lazyStart(g gateway, dir string) (one lazyFigures, err error) {
+	r, err := b.startIn(g, b.plan.Lazy, dir)
 	if err != nil {
 		return one, err
 	}
-	defer r.stop()
-	one.Open = milliseconds(r.open)
+	defer r.stop(b.echo)
+	one.Open = milliseconds(time.Since(r.began))
 	w, err := newWire(r.url)
 	if err != nil {
 		return one, err
@@ -54,21 +54,18 @@ func (b *bench) lazyStart(config string) (one lazyFigures, err error) {
 		return one, err
 	}
 	one.Hello = milliseconds(time.Since(r.began))
-	tools, err := s.ask("tools/list", "{}", patience)
-	if err != nil {
+	if err := s.awaitTools(b.plan.Lazy); err != nil {
 		return one, err
 	}
-	one.List = milliseconds(time.Since(r.began))
-	one.Tools = bytes.Count(tools, []byte(`_echo"`))
-	s.tool = echoTool(tools)
+	one.List, one.Tools = milliseconds(time.Since(r.began)), len(s.tools)
 	time.Sleep(1500 * time.Millisecond) // the process gives back what only its start needed, and late starts would show
-	one.Private = ownMemory(r.cmd.Process.Pid, b.echo)
-	one.Before = len(serversUnder(r.cmd.Process.Pid, b.echo))
+	before := look(r.cmd.Process.Pid, b.echo)
+	one.Private, one.Before = before.Own.Private, before.Processes
 	begin := time.Now()
-	if _, err := s.ask("tools/call", s.echoParams(messageSize), patience); err != nil {
+	if _, err := s.ask("tools/call", echoParams(s.tools[0], messageSize), patience); err != nil {
 		return one, err
 	}
 	one.Called = milliseconds(time.Since(begin))
-	one.After = len(serversUnder(r.cmd.Process.Pid, b.echo))
+	one.After = look(r.cmd.Process.Pid, b.echo).Processes
 	return one, nil
 }

@@ -3,111 +3,160 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
-// plan says how much is measured.
-type plan struct {
-	Rounds, Blocks int
-	Block          time.Duration // of one gateway's turn
-	Kills          int           // of outlive's server; the others' first one shows whether they come back at all
-	OtherKills     int
-	Lazy           int // servers
-	LazyStarts     int
-}
-
-func planFor(quick bool) plan {
-	if quick {
-		return plan{Rounds: 1, Blocks: 3, Block: 500 * time.Millisecond, Kills: 5, OtherKills: 1, Lazy: 100, LazyStarts: 3}
-	}
-	return plan{Rounds: 4, Blocks: 5, Block: time.Second, Kills: 50, OtherKills: 2, Lazy: 100, LazyStarts: 10}
-}
+// openers is how many sessions are opened at a time.
+const openers = 16
 
 // fleet is one gateway with all its sessions.
 type fleet struct {
 	*running
 	sessions []*session
+	at       int // its place among the gateways
 }
 
 // loads measures every gateway's calls a second, its round trips and its memory; the gateways take turns.
-func (b *bench) loads() ([]load, error) {
+func (b *bench) loads(connections int) []load {
 	rows := make([]load, len(b.gateways))
-	rates, p50s, p99s := make([][]float64, len(rows)), make([][]float64, len(rows)), make([][]float64, len(rows))
-	memory, idle := make([][]float64, len(rows)), make([][]float64, len(rows))
+	for i, g := range b.gateways {
+		rows[i].Name, rows[i].Ours = g.name, g.ours
+	}
+	out := make([]bool, len(rows))
 	for round := range b.plan.Rounds {
-		fleets, err := b.startFleets()
-		if err != nil {
-			return nil, err
-		}
-		for i, f := range fleets {
-			idle[i] = append(idle[i], ownMemory(f.cmd.Process.Pid, b.echo))
+		fleets := b.startFleets(connections, out)
+		for _, f := range fleets {
+			row := &rows[f.at]
+			row.Idle = append(row.Idle, look(f.cmd.Process.Pid, b.echo))
+			row.Rates, row.P50, row.P99 = append(row.Rates, nil), append(row.P50, nil), append(row.P99, nil)
+			row.CheckRates = append(row.CheckRates, nil)
 		}
 		for block := range b.plan.Blocks {
 			for turn := range fleets {
-				i := (turn + block + round) % len(fleets)
-				b.say("load: round %d of %d, block %d of %d: %s", round+1, b.plan.Rounds, block+1, b.plan.Blocks, fleets[i].name)
-				trips, took, err := fleets[i].run(b.plan.Block)
-				if err != nil {
-					stopFleets(fleets)
-					return nil, fmt.Errorf("%s: %w", fleets[i].name, err)
+				f := fleets[(turn+block+round)%len(fleets)]
+				if out[f.at] {
+					continue
 				}
-				rates[i] = append(rates[i], float64(len(trips))/took.Seconds())
-				p50s[i] = append(p50s[i], figures.Percentile(trips, 0.5))
-				p99s[i] = append(p99s[i], figures.Percentile(trips, 0.99))
+				b.say("load of %d: round %d of %d, block %d of %d: %s", connections, round+1, b.plan.Rounds, block+1, b.plan.Blocks, f.name)
+				err := f.block(&rows[f.at], b.plan.Block)
+				if err == nil && block == 0 { // one block of the second client beside all of the first
+					err = f.checkBlock(&rows[f.at], b.plan.Block)
+				}
+				if err != nil {
+					b.fail("load of %d connections: %s: %v", connections, f.name, err)
+					out[f.at] = true
+				}
 			}
 		}
-		for i, f := range fleets {
-			memory[i] = append(memory[i], ownMemory(f.cmd.Process.Pid, b.echo))
-			rows[i].Processes = len(serversUnder(f.cmd.Process.Pid, b.echo))
+		for _, f := range fleets {
+			rows[f.at].Loaded = append(rows[f.at].Loaded, look(f.cmd.Process.Pid, b.echo))
 		}
-		stopFleets(fleets)
+		b.stopFleets(fleets)
 	}
-	for i := range rows {
-		rows[i].Name, rows[i].Ours = b.gateways[i].name, b.gateways[i].command == nil
-		rows[i].Rate, rows[i].P50, rows[i].P99 = figures.Midmean(rates[i]), figures.Midmean(p50s[i]), figures.Midmean(p99s[i])
-		rows[i].Idle, rows[i].Loaded = figures.Median(idle[i]), figures.Median(memory[i])
+	kept := rows[:0]
+	for i, row := range rows {
+		if !out[i] {
+			kept = append(kept, row)
+		}
 	}
-	return rows, nil
+	return kept
 }
 
-// startFleets starts every gateway and its sessions, and lets each warm up.
-func (b *bench) startFleets() ([]*fleet, error) {
-	var fleets []*fleet
-	for _, g := range b.gateways {
-		r, err := b.start(g)
+// block adds one block to a row.
+func (f *fleet) block(row *load, length time.Duration) error {
+	trips, took, err := f.run(length)
+	if err != nil {
+		return err
+	}
+	last := len(row.Rates) - 1
+	row.Rates[last] = append(row.Rates[last], float64(len(trips))/took.Seconds())
+	row.P50[last] = append(row.P50[last], figures.Percentile(trips, 0.5))
+	row.P99[last] = append(row.P99[last], figures.Percentile(trips, 0.99))
+	return nil
+}
+
+// startFleets starts every gateway that is not out and its sessions, and lets each warm up.
+func (b *bench) startFleets(connections int, out []bool) (fleets []*fleet) {
+	for i, g := range b.gateways {
+		if out[i] {
+			continue
+		}
+		b.say("load of %d: starting %s", connections, g.name)
+		f, err := b.startFleet(g, connections)
 		if err != nil {
-			stopFleets(fleets)
-			return nil, err
+			b.fail("load of %d connections: %s: %v", connections, g.name, err)
+			out[i] = true
+			continue
 		}
-		f := &fleet{running: r}
+		f.at = i
 		fleets = append(fleets, f)
-		for range connections {
-			s, err := connect(r.url)
-			if err != nil {
-				stopFleets(fleets)
-				return nil, fmt.Errorf("%s: %w", g.name, err)
-			}
-			f.sessions = append(f.sessions, s)
-		}
-		if _, _, err := f.run(b.plan.Block / 2); err != nil {
-			stopFleets(fleets)
-			return nil, fmt.Errorf("%s: %w", g.name, err)
-		}
 	}
 	time.Sleep(time.Second) // collectors give memory back
-	return fleets, nil
+	return fleets
 }
 
-func stopFleets(fleets []*fleet) {
-	for _, f := range fleets {
-		for _, s := range f.sessions {
-			s.close()
-		}
-		f.stop()
+func (b *bench) startFleet(g gateway, connections int) (*fleet, error) {
+	r, err := b.start(g, 1)
+	if err != nil {
+		return nil, err
 	}
+	f := &fleet{running: r}
+	if err = f.open(connections); err == nil {
+		_, _, err = f.run(b.plan.Block / 2)
+	}
+	if err != nil {
+		f.close(b.echo)
+		return nil, err
+	}
+	return f, nil
+}
+
+// connectAndCall opens a session and has it call once: only then some gateways start its server.
+func connectAndCall(url string) (*session, error) {
+	s, err := connect(url, 1)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.ask("tools/call", echoParams(s.tools[0], messageSize), patience); err != nil {
+		s.close()
+		return nil, fmt.Errorf("first call: %w", err)
+	}
+	return s, nil
+}
+
+// open opens sessions until there are so many.
+func (f *fleet) open(sessions int) error {
+	for len(f.sessions) < sessions {
+		batch := make([]*session, min(openers, sessions-len(f.sessions)))
+		errs := make([]error, len(batch))
+		var wg sync.WaitGroup
+		for i := range batch {
+			wg.Go(func() { batch[i], errs[i] = connectAndCall(f.url) })
+		}
+		wg.Wait()
+		f.sessions = append(f.sessions, slices.DeleteFunc(batch, func(s *session) bool { return s == nil })...)
+		if err := errors.Join(errs...); err != nil {
+			return fmt.Errorf("session %d: %w", len(f.sessions)+1, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) stopFleets(fleets []*fleet) {
+	for _, f := range fleets {
+		f.close(b.echo)
+	}
+}
+
+func (f *fleet) close(server string) {
+	for _, s := range f.sessions {
+		s.close()
+	}
+	f.stop(server)
 }
 
 // run lets every session call for as long as a block lasts and returns the round trips in ms. Each opens its connection
@@ -131,7 +180,7 @@ func (f *fleet) run(block time.Duration) (trips []float64, took time.Duration, e
 
 // calls calls until the end and returns the round trips in ms.
 func (s *session) calls(end time.Time) (trips []float64, err error) {
-	params := s.echoParams(messageSize)
+	params := echoParams(s.tools[0], messageSize)
 	for now := time.Now(); now.Before(end); {
 		if _, err := s.ask("tools/call", params, patience); err != nil {
 			return trips, err

@@ -41,31 +41,60 @@ func serversUnder(pid int, server string) []int {
 	return found
 }
 
-// ownMemory is what a gateway and its helpers hold that no other process shares, in bytes: the pages that they have
-// written. The servers are not counted. NaN where the system cannot say.
-func ownMemory(pid int, server string) float64 {
-	sum := writtenPages(pid)
+// look tells what a gateway and its servers take at this moment. Its helpers count as its own.
+func look(pid int, server string) usage {
+	u := usage{Own: memoryOf(pid)}
 	for _, child := range descendants(pid) {
-		if !runs(child, server) {
-			sum += writtenPages(child)
+		if runs(child, server) {
+			u.Processes++
+			u.Servers += memoryOf(child).PSS
+		} else if m := memoryOf(child); m.PSS > 0 { // it may have ended meanwhile
+			u.Own.Private += m.Private
+			u.Own.PSS += m.PSS
 		}
 	}
-	return sum
+	return u
 }
 
-func writtenPages(pid int) float64 {
+// memoryOf reads the memory of one process; NaN where the system cannot say.
+func memoryOf(pid int) memory {
+	m := memory{Private: math.NaN(), PSS: math.NaN()}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
-		return math.NaN()
+		return m
 	}
 	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "Private_Dirty:"); ok {
-			kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
-			if err != nil {
-				return math.NaN()
-			}
-			return kilobytes * 1024
+		key, value, _ := strings.Cut(line, ":")
+		kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
+		if err != nil {
+			continue
+		}
+		switch key {
+		case "Private_Dirty":
+			m.Private = kilobytes * 1024
+		case "Pss":
+			m.PSS = kilobytes * 1024
 		}
 	}
-	return math.NaN()
+	return m
+}
+
+// processorTimes are the system's so far, of all processors: busy, and all.
+func processorTimes() (busy, all float64) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, word := range strings.Fields(line) {
+		ticks, err := strconv.ParseFloat(word, 64)
+		if i == 0 || i > 8 || err != nil { // what follows the eighth is counted in others already
+			continue
+		}
+		all += ticks
+		if i != 4 && i != 5 { // idle, and waiting for a disk
+			busy += ticks
+		}
+	}
+	return busy, all
 }

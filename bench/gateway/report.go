@@ -5,114 +5,255 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
-// The load: so many sessions, with messages of so many bytes.
-const (
-	connections = 16
-	messageSize = 200
-)
-
-const (
-	comesBack  = 10 * time.Second     // how long a gateway has to serve a session again whose server was killed
-	retryEvery = 5 * time.Millisecond // the pause after a call that failed
-)
-
-// load is what one gateway does with 16 sessions that call without a pause.
-type load struct {
-	Name         string
-	Ours         bool
-	Rate         float64 // calls/s
-	P50, P99     float64 // round trip, ms
-	Idle, Loaded float64 // memory that is the gateway's own, bytes: with all sessions open, and after the load
-	Processes    int     // of the server
-}
-
-// gap is how one gateway takes the death of a session's server.
-type gap struct {
-	Name     string
-	Ours     bool
-	Kills    int
-	Gap, P90 float64 // from SIGKILL to the next good answer in the same session, ms, of those that came back
-	Failed   int     // calls that got an error, or no answer
-	Lost     int     // kills after which the session got no good answer any more
-}
-
-// lazyFigures are of one gateway of many servers that are not started before they are called.
-type lazyFigures struct {
-	Servers, Starts, Tools int
-	Open, Hello, List      float64 // since exec, ms: it listens, initialize is answered, tools/list is answered
-	Called                 float64 // first call of a server, its start included, ms
-	Private                float64 // bytes
-	Before, After          int     // processes of servers before and after that call
-}
-
-// results is everything one run found out.
-type results struct {
-	Machine     figures.Machine
-	Missing     []string
-	Connections int
-	Loads       []load
-	Gaps        []gap
-	Lazy        *lazyFigures
-	Took        time.Duration
-}
+// messageSize is how many bytes a call carries, and so its answer.
+const messageSize = 200
 
 const mebibyte = 1 << 20
 
-// best is the strongest of the others by a figure, NaN without any.
-func (r results) best(of func(load) float64, better func(a, b float64) float64) float64 {
-	best := math.NaN()
-	for _, l := range r.Loads {
-		if l.Ours {
-			continue
-		}
-		if value := of(l); math.IsNaN(best) {
-			best = value
-		} else {
-			best = better(best, value)
-		}
-	}
-	return best
-}
-
 func (r results) tables() []figures.Table {
-	return []figures.Table{r.loadTable(), r.gapTable(), r.lazyTable()}
+	all := []figures.Table{r.settingsTable()}
+	for _, n := range r.Plan.Connections {
+		if len(r.Loads[n]) > 0 {
+			all = append(all, r.loadTable(n))
+		}
+	}
+	if len(r.Kills) > 0 {
+		all = append(all, r.killsTable())
+	}
+	if len(r.Checks) > 0 {
+		all = append(all, r.checksTable())
+	}
+	if len(r.Growth) > 0 {
+		all = append(all, r.growthTable(), r.processTable())
+	}
+	if len(r.Backends) > 0 {
+		all = append(all, r.backendsTable())
+	}
+	if r.Lazy != nil {
+		all = append(all, r.lazyTable())
+	}
+	return all
 }
 
-func (r results) loadTable() figures.Table {
-	rate := r.best(func(l load) float64 { return l.Rate }, math.Max)
-	memory := r.best(func(l load) float64 { return l.Loaded }, math.Min)
+func (r results) settingsTable() figures.Table {
 	t := figures.Table{
-		Title: fmt.Sprintf("Gateways: %d sessions that call without a pause", r.Connections),
-		Note: fmt.Sprintf("Calls of %d B to one Go server over Streamable HTTP (2025-11-25), one connection for each session. Memory is what the gateway and "+
-			"its helpers have written and share with nobody, servers not counted. The ratios compare with the best of the others.", messageSize),
-		Rows: [][]string{{"gateway", "calls/s", "÷ best other", "p50, ms", "p99, ms", "idle, MB", "after load, MB", "÷ best other", "server processes"}},
+		Title: "Gateways: what is measured, with which settings",
+		Note:  "All else is each program's default. The peers write no log line for each call, as outlive writes none.",
+		Rows:  [][]string{{"gateway", "version", "settings"}},
 	}
-	for _, l := range r.Loads {
-		t.Rows = append(t.Rows, []string{
-			l.Name, figures.Number(l.Rate), figures.Ratio(l.Rate, rate), figures.Number(l.P50), figures.Number(l.P99),
-			figures.Number(l.Idle / mebibyte), figures.Number(l.Loaded / mebibyte), figures.Ratio(l.Loaded, memory), fmt.Sprint(l.Processes),
-		})
+	for _, g := range r.Gateways {
+		t.Rows = append(t.Rows, []string{g.Name, g.Version, g.Settings})
 	}
 	return t
 }
 
-func (r results) gapTable() figures.Table {
+func (r results) loadTable(connections int) figures.Table {
+	loads := r.Loads[connections]
+	fastest := bestOther(loads, func(a, b load) bool { return a.rate() > b.rate() })
+	leanest := bestOther(loads, func(a, b load) bool { return medianUsage(a.Loaded).Own.Private < medianUsage(b.Loaded).Own.Private })
+	t := figures.Table{
+		Title: fmt.Sprintf("Gateways: %d sessions that call without a pause", connections),
+		Note: fmt.Sprintf("Calls of %d B to one Go server over Streamable HTTP (2025-11-25), one connection for each session, %d rounds of %d blocks of %s. "+
+			"Middle: the mean over the middle half of the blocks; half of the blocks lie within the range behind it. The ratio of calls/s is to %s, the fastest of the others, "+
+			"in the same round: the middle, the least and the greatest of the rounds. The same by net/http: taken with a second client, which "+
+			"shares no code with the first and decodes every answer; it takes more of the processors itself, which brings the ratios closer together. Memory is what the gateway and its helpers have written and share with nobody; "+
+			"its ratio is to %s, the smallest of the others after the load.", messageSize, r.Plan.Rounds, r.Plan.Blocks, r.Plan.Block, nameOf(fastest), nameOf(leanest)),
+		Rows: [][]string{{"gateway", "calls/s", "half of the blocks", "ratio", "of rounds", "by net/http", "ratio", "p50, ms", "p99, ms",
+			"idle, MB", "after load, MB", "ratio", "server processes"}},
+	}
+	for _, l := range loads {
+		use := medianUsage(l.Loaded)
+		row := []string{l.Name, figures.Number(l.rate()), between(figures.Percentile(flat(l.Rates), 0.25), figures.Percentile(flat(l.Rates), 0.75))}
+		row = append(row, ratioCells(l.Rates, fastest, func(l load) [][]float64 { return l.Rates })...)
+		row = append(row, figures.Number(figures.Median(flat(l.CheckRates))), ratioCells(l.CheckRates, fastest, func(l load) [][]float64 { return l.CheckRates })[0],
+			figures.Number(figures.Midmean(flat(l.P50))), figures.Number(figures.Midmean(flat(l.P99))),
+			megabytes(medianUsage(l.Idle).Own.Private), megabytes(use.Own.Private))
+		if leanest == nil {
+			row = append(row, "–")
+		} else {
+			row = append(row, figures.Ratio(use.Own.Private, medianUsage(leanest.Loaded).Own.Private))
+		}
+		t.Rows = append(t.Rows, append(row, fmt.Sprint(use.Processes)))
+	}
+	return t
+}
+
+// ratioCells are the middle ratio to another's figures and its range over the rounds.
+func ratioCells(values [][]float64, other *load, of func(load) [][]float64) []string {
+	if other == nil {
+		return []string{"–", "–"}
+	}
+	s := ratios(values, of(*other))
+	if math.IsNaN(s.Middle) {
+		return []string{"–", "–"}
+	}
+	return []string{fmt.Sprintf("%.2f ×", s.Middle), fmt.Sprintf("%.2f–%.2f", s.Low, s.High)}
+}
+
+func nameOf(l *load) string {
+	if l == nil {
+		return "nobody"
+	}
+	return l.Name
+}
+
+func between(low, high float64) string {
+	if math.IsNaN(low) || math.IsNaN(high) {
+		return "–"
+	}
+	return figures.Number(low) + "–" + figures.Number(high)
+}
+
+func megabytes(bytes float64) string { return figures.Number(bytes / mebibyte) }
+
+func (r results) killsTable() figures.Table {
 	t := figures.Table{
 		Title: "Gateways: the server is killed",
-		Note: fmt.Sprintf("From SIGKILL of the server to the next good answer in the same session, asked for at once and, after an error, every %d ms "+
-			"for %d s. Failed calls are what the client sees meanwhile.", retryEvery.Milliseconds(), int(comesBack.Seconds())),
-		Rows: [][]string{{"gateway", "kills", "came back", "gap p50, ms", "gap p90, ms", "failed calls"}},
+		Note: fmt.Sprintf("From SIGKILL of all server processes to the next good answer in the same session, asked for at once and, after an error, every %d ms "+
+			"for %d s. Failed calls are what the client sees meanwhile. First: the first kill after a start. Then: further kills of the same server, each as soon as it "+
+			"serves again; here outlive's default delays between crashes count (0, 250 ms, 500 ms, 1 s, …, each up to half as long again; after more than ten crashes in "+
+			"ten minutes it gives up for a minute and answers with an error). The calls are of a tool that declares itself read-only: outlive sends such a call again when "+
+			"its server dies, and would answer others with an error that says that the outcome is unknown.",
+			retryEvery.Milliseconds(), int(comesBack.Seconds())),
+		Rows: [][]string{{"gateway", "starts", "came back", "gap p50, ms", "least–greatest", "failed calls"}},
 	}
-	for _, g := range r.Gaps {
-		t.Rows = append(t.Rows, []string{
-			g.Name, fmt.Sprint(g.Kills), fmt.Sprint(g.Kills - g.Lost), figures.Number(g.Gap), figures.Number(g.P90), fmt.Sprint(g.Failed),
-		})
+	for at := range r.Plan.Row - 1 {
+		t.Rows[0] = append(t.Rows[0], fmt.Sprintf("then: %s, ms", ordinal(at+2)))
+	}
+	t.Rows[0] = append(t.Rows[0], "failed calls then")
+	for _, k := range r.Kills {
+		row := []string{k.Name, fmt.Sprint(k.Starts), fmt.Sprint(k.Back), figures.Number(figures.Median(k.First)),
+			between(figures.Percentile(k.First, 0), figures.Percentile(k.First, 1)), fmt.Sprint(k.Failed)}
+		if k.NoServer {
+			row = []string{k.Name, "–", "no server runs between calls", "–", "–", "–"}
+		}
+		for _, waits := range k.Row {
+			row = append(row, figures.Number(figures.Median(waits)))
+		}
+		then := "–"
+		if k.Back > 0 {
+			then = fmt.Sprint(k.RowFailed)
+		}
+		t.Rows = append(t.Rows, append(row, then))
+	}
+	return t
+}
+
+func ordinal(n int) string {
+	switch n {
+	case 2:
+		return "2nd"
+	case 3:
+		return "3rd"
+	}
+	return fmt.Sprintf("%dth", n)
+}
+
+func (r results) checksTable() figures.Table {
+	t := figures.Table{
+		Title: "Gateways: seen by the Python SDK's client",
+		Note: fmt.Sprintf("One session of the client of %s, which calls without a pause; its own work is part of every figure. Then all server processes are killed once. "+
+			"Longest: from one good answer to the next, around the kill.", r.CheckedWith),
+		Rows: [][]string{{"gateway", "calls/s", "p50, ms", "failed calls around a kill", "longest wait, ms"}},
+	}
+	for _, c := range r.Checks {
+		longest := figures.Number(c.Longest)
+		if c.Longest < 0 {
+			longest = "never came back"
+		}
+		failed := fmt.Sprintf("%d of %d", c.Failed, c.Calls)
+		if c.NoServer {
+			failed, longest = "no server runs between calls", "–"
+		}
+		t.Rows = append(t.Rows, []string{c.Name, figures.Number(c.Rate), figures.Number(c.P50), failed, longest})
+	}
+	return t
+}
+
+func (r results) growthTable() figures.Table {
+	counts := r.Plan.Sessions
+	t := figures.Table{
+		Title: "Gateways: own memory with more and more sessions, MB",
+		Note: fmt.Sprintf("One server; each session has listed the tools, has called once and keeps its connection; then all are silent. What the gateway and its helpers have written and "+
+			"share with nobody; medians. KB for each further session: between %d and %d sessions; PSS also counts a share of the pages of the binary.", counts[0], counts[len(counts)-1]),
+		Rows: [][]string{{"gateway"}},
+	}
+	for _, n := range counts {
+		t.Rows[0] = append(t.Rows[0], plural(n, "session"))
+	}
+	t.Rows[0] = append(t.Rows[0], "KB for each further session", "the same as PSS")
+	for _, g := range r.Growth {
+		row := []string{g.Name}
+		for _, n := range counts {
+			row = append(row, megabytes(medianUsage(g.Uses[n]).Own.Private))
+		}
+		per := g.perSession(counts)
+		t.Rows = append(t.Rows, append(row, figures.Number(per.Private/1024), figures.Number(per.PSS/1024)))
+	}
+	return t
+}
+
+func (r results) processTable() figures.Table {
+	t := figures.Table{
+		Title: "Gateways: server processes with more and more sessions",
+		Note: "Of one server, in the same run. Behind each number: what these processes take together (PSS), MB. This server is a small Go program; " +
+			"server-everything (TypeScript) takes about 38 MB, a small server with the Python SDK about 60.",
+		Rows: [][]string{{"gateway"}},
+	}
+	for _, n := range r.Plan.Sessions {
+		t.Rows[0] = append(t.Rows[0], plural(n, "session"))
+	}
+	for _, g := range r.Growth {
+		row := []string{g.Name}
+		for _, n := range r.Plan.Sessions {
+			cell := "–"
+			if use := medianUsage(g.Uses[n]); len(g.Uses[n]) > 0 {
+				cell = fmt.Sprintf("%s (%s)", count(use.Processes), megabytes(use.Servers))
+			}
+			row = append(row, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return count(n) + " " + what
+}
+
+func count(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return figures.Number(float64(n))
+}
+
+func (r results) backendsTable() figures.Table {
+	t := figures.Table{
+		Title: "Gateways: more and more servers behind one",
+		Note: fmt.Sprintf("One session; only gateways that can have several servers. All tools: from exec until tools/list has the tools of all servers, at the first start in an empty "+
+			"directory and at the next one there, when outlive knows the lists already and starts the servers beside. Again: tools/list once more. Memory and processes: after one "+
+			"call of each server, as far as %d s allow. Medians of %d.", int(callingTime.Seconds()), r.Plan.Lists),
+		Rows: [][]string{{"gateway", "servers", "all tools: first start, ms", "next start, ms", "again, ms", "own MB", "own PSS, MB", "server processes"}},
+	}
+	for _, b := range r.Backends {
+		use := medianUsage(b.Uses)
+		processes := "–"
+		if len(b.Uses) > 0 {
+			processes = fmt.Sprint(use.Processes)
+		}
+		t.Rows = append(t.Rows, []string{b.Name, fmt.Sprint(b.Servers), figures.Number(figures.Median(b.First)), figures.Number(figures.Median(b.Next)),
+			figures.Number(figures.Median(b.Warm)), megabytes(use.Own.Private), megabytes(use.Own.PSS), processes})
 	}
 	return t
 }
@@ -121,12 +262,12 @@ func (r results) lazyTable() figures.Table {
 	l := r.Lazy
 	return figures.Table{
 		Title: fmt.Sprintf("Gateways: %d lazy servers", l.Servers),
-		Note: fmt.Sprintf("outlive with %d servers that start with their first call; their tools are known from an earlier run. Times since exec, medians of %d starts.",
+		Note: fmt.Sprintf("outlive with %d servers that start with their first call (`lazy: true`); their tools are known from an earlier run. Times since exec, medians of %d starts.",
 			l.Servers, l.Starts),
 		Rows: [][]string{
 			{"", "listens, ms", "initialize answered, ms", "tools/list answered, ms", "tools", "memory, MB", "servers running", "first call, ms", "servers running then"},
 			{"outlive", figures.Number(l.Open), figures.Number(l.Hello), figures.Number(l.List), fmt.Sprint(l.Tools),
-				figures.Number(l.Private / mebibyte), fmt.Sprint(l.Before), figures.Number(l.Called), fmt.Sprint(l.After)},
+				megabytes(l.Private), fmt.Sprint(l.Before), figures.Number(l.Called), fmt.Sprint(l.After)},
 		},
 	}
 }
@@ -134,7 +275,7 @@ func (r results) lazyTable() figures.Table {
 // terminal is the report as text.
 func (r results) terminal() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s; measured in %s\n", r.Machine, r.Took.Round(time.Second))
+	fmt.Fprintf(&out, "%s; %s; measured in %s\n", r.Machine, r.Busy, r.Took.Round(time.Second))
 	for _, t := range r.tables() {
 		out.WriteString(t.Plain())
 	}
@@ -142,12 +283,16 @@ func (r results) terminal() string {
 	return out.String()
 }
 
-// absent says who was not measured.
+// absent says who and what was not measured.
 func (r results) absent() string {
-	if len(r.Missing) == 0 {
-		return ""
+	var out strings.Builder
+	if len(r.Missing) > 0 {
+		fmt.Fprintf(&out, "Not there to be measured: %s.\n", strings.Join(r.Missing, "; "))
 	}
-	return "Not there to be measured: " + strings.Join(r.Missing, "; ") + ".\n"
+	if len(r.Failures) > 0 {
+		fmt.Fprintf(&out, "Failed, so its cells are empty: %s.\n", strings.Join(r.Failures, "; "))
+	}
+	return out.String()
 }
 
 // write writes the plot and the measured part of the page.
@@ -162,9 +307,10 @@ func (r results) write(docs string) error {
 func (r results) section() string {
 	var out strings.Builder
 	out.WriteString("## Gateways\n\n![Calls a second and memory of gateways](gateway.svg)\n\n")
-	fmt.Fprintf(&out, "Measured on %s, in %s, by `go run ./bench/gateway -peers DIR`; `bench/gateway/peers.sh DIR` installs the others. "+
+	fmt.Fprintf(&out, "Measured on %s, in %s, by `go run ./bench/gateway -peers DIR`; `bench/gateway/peers.sh DIR` installs the others. %s. "+
 		"All gateways and the client share the machine and take turns in one run, with new processes in each round; "+
-		"on another machine the figures differ, the ratios are what should stay. %s\n", r.Machine, r.Took.Round(time.Second), r.absent())
+		"on another machine the figures differ, the ratios are what should stay. %s\n\n", r.Machine, r.Took.Round(time.Second), r.Busy,
+		strings.ReplaceAll(r.absent(), "\n", " "))
 	for _, t := range r.tables() {
 		out.WriteString(t.Markdown() + "\n")
 	}
@@ -173,10 +319,11 @@ func (r results) section() string {
 
 // plot draws the load of all gateways.
 func (r results) plot() string {
-	rates := figures.Panel{Title: "Calls a second, 16 sessions"}
+	connections := slices.Min(r.Plan.Connections)
+	rates := figures.Panel{Title: fmt.Sprintf("Calls a second, %d sessions", connections)}
 	trips := figures.Panel{Title: "Round trip, ms: p50, and p99 in the paler part"}
 	memory := figures.Panel{Title: "Memory of the gateway itself after the load, MB"}
-	for _, l := range r.Loads {
+	for _, l := range r.Loads[connections] {
 		colour := figures.OtherColour
 		if l.Ours {
 			colour = figures.OutliveColour
@@ -185,9 +332,10 @@ func (r results) plot() string {
 			b.Colour = colour
 			p.Groups = append(p.Groups, figures.Group{Label: l.Name, Bars: []figures.Bar{b}})
 		}
-		add(&rates, figures.Bar{Value: l.Rate, Text: figures.Number(l.Rate)})
-		add(&trips, figures.Bar{Value: l.P50, Reach: l.P99, Text: figures.Number(l.P50) + " · " + figures.Number(l.P99)})
-		add(&memory, figures.Bar{Value: l.Loaded / mebibyte, Text: figures.Number(l.Loaded / mebibyte)})
+		p50, p99, own := figures.Midmean(flat(l.P50)), figures.Midmean(flat(l.P99)), medianUsage(l.Loaded).Own.Private/mebibyte
+		add(&rates, figures.Bar{Value: l.rate(), Text: figures.Number(l.rate())})
+		add(&trips, figures.Bar{Value: p50, Reach: p99, Text: figures.Number(p50) + " · " + figures.Number(p99)})
+		add(&memory, figures.Bar{Value: own, Text: figures.Number(own)})
 	}
 	return figures.Plot("Gateways side by side", rates, trips, memory)
 }

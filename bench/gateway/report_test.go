@@ -6,32 +6,82 @@ import (
 	"testing"
 )
 
+// loaded is a load of which every block and round was the same.
+func loaded(name string, ours bool, rate, private float64) load {
+	return load{Name: name, Ours: ours, Rates: [][]float64{{rate, rate}, {rate, rate}}, P50: [][]float64{{1}, {1}}, P99: [][]float64{{3}, {3}},
+		CheckRates: [][]float64{{rate / 2}, {rate / 2}}, Loaded: []usage{{Own: memory{Private: private}}}}
+}
+
+func reported(loads ...load) results {
+	return results{Plan: plan{Connections: []int{16}}, Loads: map[int][]load{16: loads}}
+}
+
+// The strongest of the others is the measure, for speed and for memory each: a weak peer must not make outlive look better.
 func TestRatiosAreToTheBestOther(t *testing.T) {
-	r := results{Connections: connections, Lazy: &lazyFigures{}, Loads: []load{
-		{Name: "outlive", Ours: true, Rate: 12000, Loaded: 5 * mebibyte},
-		{Name: "slow and small", Rate: 1000, Loaded: 50 * mebibyte},
-		{Name: "fast and large", Rate: 3000, Loaded: 100 * mebibyte},
-	}}
-	text := r.loadTable().Markdown()
-	if !strings.Contains(text, "| outlive | 12\u202f000 | 4.00 × |") || !strings.Contains(text, "| 5.00 | 0.10 × |") {
-		t.Errorf("ratios are not to the best of the others:\n%s", text)
+	r := reported(loaded("outlive", true, 12000, 5*mebibyte), loaded("slow and small", false, 1000, 50*mebibyte),
+		loaded("fast and large", false, 3000, 100*mebibyte))
+	text := r.loadTable(16).Markdown()
+	for _, want := range []string{"| outlive | 12\u202f000 | 12\u202f000–12\u202f000 | 4.00 × | 4.00–4.00 | 6000 | 4.00 × |", "| 5.00 | 0.10 × |",
+		"to fast and large, the fastest", "to slow and small, the smallest"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// A round that other programs disturbed has slowed both: the ratio is taken within the round.
+func TestRatiosAreTakenWithinARound(t *testing.T) {
+	ours := [][]float64{{800, 800}, {80, 80}, {900, 900}}
+	theirs := [][]float64{{200, 200}, {20, 20}, {150, 150}}
+	if got, want := ratios(ours, theirs), (span{Middle: 4, Low: 4, High: 6}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := ratios(nil, theirs); !math.IsNaN(got.Middle) {
+		t.Errorf("the ratio of nothing is %+v", got)
 	}
 }
 
 func TestNothingIsComparedWithNobody(t *testing.T) {
-	r := results{Missing: []string{"a", "b"}, Lazy: &lazyFigures{}, Loads: []load{{Name: "outlive", Ours: true, Rate: 12000, Loaded: mebibyte}}}
-	if text := r.section(); !strings.Contains(text, "| outlive | 12\u202f000 | – |") || !strings.Contains(text, "Not there to be measured: a; b.") {
-		t.Errorf("without others the report says:\n%s", text)
+	r := reported(loaded("outlive", true, 12000, mebibyte))
+	r.Missing = []string{"a", "b"}
+	r.Failures = []string{"c: no listener"}
+	text := r.section()
+	for _, want := range []string{"| outlive | 12\u202f000 | 12\u202f000–12\u202f000 | – | – | 6000 | – |", "Not there to be measured: a; b.",
+		"Failed, so its cells are empty: c: no listener."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
 	}
-	if best := r.best(func(l load) float64 { return l.Rate }, math.Max); !math.IsNaN(best) {
-		t.Errorf("best of nobody is %v", best)
+}
+
+func TestKillsTableTellsWhoComesBack(t *testing.T) {
+	r := results{Plan: plan{Row: 3}, Kills: []kills{
+		{Name: "ours", Starts: 2, Back: 2, First: []float64{2, 4}, Row: [][]float64{{300}, {700}}},
+		{Name: "gone", Starts: 2, Failed: 900, Row: [][]float64{nil, nil}},
+		{Name: "by call", NoServer: true, Row: [][]float64{nil, nil}},
+	}}
+	text := r.killsTable().Markdown()
+	for _, want := range []string{"| then: 2nd, ms | then: 3rd, ms |", "| ours | 2 | 2 | 3.00 | 2.00–4.00 | 0 | 300 | 700 | 0 |", "| gone | 2 | 0 | – | – | 900 | – | – | – |",
+		"| by call | – | no server runs between calls |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestPerSessionIsTheSlope(t *testing.T) {
+	g := growth{Uses: map[int][]usage{1: {{Own: memory{Private: 10 * 1024, PSS: 20 * 1024}}}, 11: {{Own: memory{Private: 60 * 1024, PSS: 120 * 1024}}}}}
+	if got, want := g.perSession([]int{1, 11}), (memory{Private: 5 * 1024, PSS: 10 * 1024}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := g.perSession([]int{1, 100}); !math.IsNaN(got.Private) {
+		t.Errorf("the slope of what was not measured is %+v", got)
 	}
 }
 
 func TestPlotShowsEveryGateway(t *testing.T) {
-	r := results{Loads: []load{{Name: "ours & fast", Ours: true, Rate: 2, P50: 1, P99: 3, Loaded: mebibyte}, {Name: "theirs", Rate: 1, P50: 2, P99: 4, Loaded: mebibyte}}}
-	svg := r.plot()
-	for _, want := range []string{"ours &amp; fast", "theirs", "Calls a second", "1.00 · 3.00"} {
+	svg := reported(loaded("ours & fast", true, 2, mebibyte), loaded("theirs", false, 1, mebibyte)).plot()
+	for _, want := range []string{"ours &amp; fast", "theirs", "Calls a second, 16 sessions", "1.00 · 3.00"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("the plot lacks %q", want)
 		}

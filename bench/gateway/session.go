@@ -9,7 +9,7 @@ import (
 )
 
 // patience is how long anything may take that must happen.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // errUnanswered means that a response held no answer to what was asked, or an error.
 var errUnanswered = errors.New("no good answer")
@@ -17,34 +17,44 @@ var errUnanswered = errors.New("no good answer")
 // session is one client of a gateway, with a session of the legacy era.
 type session struct {
 	wire   *wire
-	tool   string // what the gateway calls the server's tool
+	tools  []string // what the gateway calls the servers' tools
 	nextID int
 	body   []byte
 }
 
 const initializeParams = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`
 
-// connect opens a session and reads the tools, of which the one that ends in echo is called from then on.
-func connect(endpoint string) (*session, error) {
+// connect opens a session and reads the tools until those of so many servers are there.
+func connect(endpoint string, servers int) (*session, error) {
 	w, err := newWire(endpoint)
 	if err != nil {
 		return nil, err
 	}
 	s := &session{wire: w, nextID: 100_000_000}
-	if err := s.initialize(); err != nil {
+	if err = s.initialize(); err == nil {
+		err = s.awaitTools(servers)
+	}
+	if err != nil {
 		w.close()
 		return nil, err
 	}
-	tools, err := s.ask("tools/list", "{}", patience)
-	if err != nil {
-		w.close()
-		return nil, fmt.Errorf("tools/list: %w", err)
-	}
-	if s.tool = echoTool(tools); s.tool == "" {
-		w.close()
-		return nil, fmt.Errorf("tools/list: no echo in %.200s", tools)
-	}
 	return s, nil
+}
+
+// awaitTools lists the tools until those of so many servers are among them: some gateways serve before their servers do.
+func (s *session) awaitTools(servers int) error {
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		list, err := s.ask("tools/list", "{}", patience)
+		if err != nil {
+			return fmt.Errorf("tools/list: %w", err)
+		}
+		if s.tools = echoTools(list); len(s.tools) >= servers {
+			return nil
+		}
+		if time.Since(begin) > patience {
+			return fmt.Errorf("tools/list: %w: %d of %d servers' tools: %.200s", errUnanswered, len(s.tools), servers, list)
+		}
+	}
 }
 
 func (s *session) initialize() error {
@@ -67,16 +77,16 @@ func (s *session) initialize() error {
 	return nil
 }
 
-// echoTool is the first tool of a list whose name is echo, with or without a prefix.
-func echoTool(list []byte) string {
+// echoTools are the tools of a list whose names end in echo, each with or without a prefix.
+func echoTools(list []byte) (tools []string) {
 	for rest := list; ; {
 		_, after, found := bytes.Cut(rest, []byte(`"name":"`))
 		if !found {
-			return ""
+			return tools
 		}
 		name, tail, _ := bytes.Cut(after, []byte(`"`))
 		if bytes.HasSuffix(name, []byte("echo")) {
-			return string(name)
+			tools = append(tools, string(name))
 		}
 		rest = tail
 	}
@@ -109,9 +119,9 @@ func good(message []byte) bool {
 	return len(message) > 0 && bytes.Contains(message, []byte(`"result"`)) && !bytes.Contains(message, []byte(`"isError":true`))
 }
 
-// echoParams are the parameters of an echo call with a message of the given size.
-func (s *session) echoParams(size int) string {
-	return `{"name":"` + s.tool + `","arguments":{"message":"` + string(bytes.Repeat([]byte("x"), size)) + `"}}`
+// echoParams are the parameters of a call of an echo tool with a message of the given size.
+func echoParams(tool string, size int) string {
+	return `{"name":"` + tool + `","arguments":{"message":"` + string(bytes.Repeat([]byte("x"), size)) + `"}}`
 }
 
 func (s *session) close() { s.wire.close() }

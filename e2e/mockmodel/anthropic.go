@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -12,9 +13,11 @@ type anthropic struct{ *Server }
 
 // messagesRequest is what the script needs of a Messages request.
 type messagesRequest struct {
-	Model    string            `json:"model"`
-	Stream   bool              `json:"stream"`
-	Tools    []json.RawMessage `json:"tools"`
+	Model  string `json:"model"`
+	Stream bool   `json:"stream"`
+	Tools  []struct {
+		Name string `json:"name"`
+	} `json:"tools"`
 	Messages []struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
@@ -29,21 +32,38 @@ func (r messagesRequest) turn() turn {
 		if r.Messages[i].Role != "user" {
 			continue
 		}
-		var blocks []struct {
-			Type string `json:"type"`
-		}
-		found := false
-		if json.Unmarshal(r.Messages[i].Content, &blocks) == nil {
-			for _, b := range blocks {
-				found = found || b.Type == "tool_result"
-			}
-		}
-		if !found {
+		if len(toolResults(r.Messages[i].Content)) == 0 {
 			return at
 		}
 		at.results++
 	}
 	return at
+}
+
+// toolResult is the block of a message that holds what a tool call came to.
+type toolResult struct {
+	Type      string          `json:"type"`
+	ToolUseID string          `json:"tool_use_id"`
+	Content   json.RawMessage `json:"content"`
+	IsError   bool            `json:"is_error"`
+}
+
+func toolResults(content json.RawMessage) []toolResult {
+	var blocks []toolResult
+	if json.Unmarshal(content, &blocks) != nil {
+		return nil // a plain string
+	}
+	return slices.DeleteFunc(blocks, func(b toolResult) bool { return b.Type != "tool_result" })
+}
+
+// offers says whether the request offers a tool under this name.
+func (r messagesRequest) offers(name string) bool {
+	for _, t := range r.Tools {
+		if t.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 func (a anthropic) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -75,9 +95,21 @@ func (a anthropic) messages(w http.ResponseWriter, r *http.Request, body []byte,
 		writeJSON(w, http.StatusBadRequest, anthropicError("invalid_request_error", err.Error()))
 		return
 	}
+	for _, m := range req.Messages {
+		for _, b := range toolResults(m.Content) {
+			a.came(b.ToolUseID, Result{Text: texts(b.Content), Failed: b.IsError})
+		}
+	}
 	mode, m, text := a.next(req.turn())
-	msg := message{id: fmt.Sprintf("msg_mock%04d", call), model: req.Model, text: text}
+	msg := message{id: fmt.Sprintf("msg_mock%04d", call), toolID: fmt.Sprintf("toolu_mock%04d", call), model: req.Model, text: text}
 	switch m {
+	case await:
+		o, ok := a.obey(r)
+		if !ok {
+			return
+		}
+		defer close(o.sent)
+		a.told(&msg, req, o)
 	case silence:
 		a.hold(r)
 		return
@@ -96,7 +128,7 @@ func (a anthropic) messages(w http.ResponseWriter, r *http.Request, body []byte,
 		}}}
 	}
 	if msg.tool != "" {
-		msg.toolID, msg.text = fmt.Sprintf("toolu_mock%04d", call), "Let me see."
+		msg.text = "Let me see."
 	}
 	switch {
 	case m == halfway:
@@ -109,6 +141,24 @@ func (a anthropic) messages(w http.ResponseWriter, r *http.Request, body []byte,
 	default:
 		writeJSON(w, http.StatusOK, msg.whole())
 	}
+}
+
+// searchTool is with what Claude Code has the model load the definitions that it defers.
+const searchTool = "ToolSearch"
+
+// told makes the test's order the message.
+func (a anthropic) told(msg *message, req messagesRequest, o order) {
+	if o.call == nil {
+		msg.text = o.text
+		o.sent <- sent{}
+		return
+	}
+	loads := !o.loaded && !req.offers(o.call.name()) && req.offers(searchTool)
+	msg.tool, msg.input = o.call.name(), o.call.Args
+	if loads {
+		msg.tool, msg.input = searchTool, map[string]any{"query": "select:" + o.call.name(), "max_results": 5}
+	}
+	a.expect(o, msg.toolID, loads)
 }
 
 // refuseAnthropic answers with an error in the provider's words. A refusal says how long to wait, as the real one does;

@@ -4,8 +4,9 @@
 // the machine.
 //
 // A Server answers by its Mode and by what the request shows (has a tool already answered?), never by the clock or by
-// chance, so that two runs of one mode are the same conversation. Only hang waits, and only until the client leaves or
-// the server is closed.
+// chance, so that two runs of one mode are the same conversation. Hang and Stall wait until the client leaves or the
+// server is closed; Told waits for the test, which calls tools of MCP servers (Server.Call) and reads what the client
+// sent back.
 //
 // Goroutines: those of one httptest.Server per Server, ended by Close, which Anthropic and OpenAI register as the
 // test's cleanup.

@@ -2,7 +2,9 @@ package mockmodel
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -197,5 +199,120 @@ func TestHangEndsWithTheServer(t *testing.T) {
 	case <-over:
 	case <-time.After(10 * time.Second):
 		t.Error("the request hangs on after the server is closed")
+	}
+}
+
+// ordered runs Call beside the test and returns what it comes to.
+func ordered(t *testing.T, s *Server, c Call) <-chan Result {
+	t.Helper()
+	got := make(chan Result, 1)
+	go func() {
+		r, err := s.Call(t.Context(), c)
+		if err != nil {
+			t.Errorf("call %s: %v", c.name(), err)
+		}
+		got <- r
+	}()
+	return got
+}
+
+// tool is the tool call in an answer of the Anthropic server.
+func tool(t *testing.T, events []map[string]any) (id, name, input string) {
+	t.Helper()
+	for _, e := range events {
+		if b, ok := e["content_block"].(map[string]any); ok && b["type"] == "tool_use" {
+			id, name = b["id"].(string), b["name"].(string)
+		}
+		if d, ok := e["delta"].(map[string]any); ok && d["type"] == "input_json_delta" {
+			input += d["partial_json"].(string)
+		}
+	}
+	if id == "" {
+		t.Fatalf("no tool call in %v", events)
+	}
+	return id, name, input
+}
+
+// A tool that the client defers is asked for before it is called.
+func TestAnthropicCallsWhatItIsTold(t *testing.T) {
+	s := Anthropic(t, Told, Script{})
+	got := ordered(t, s, Call{Server: "shop", Tool: "look", Args: map[string]any{"value": "x"}})
+	const head = `{"stream":true,"tools":[{"name":"ToolSearch"}],"messages":[{"role":"user","content":"Go"}`
+	_, events := post(t, s.URL+"/v1/messages", head+`]}`)
+	id, name, input := tool(t, events)
+	if name != "ToolSearch" || !strings.Contains(input, "select:mcp__shop__look") {
+		t.Fatalf("called %s with %s, want ToolSearch for the tool", name, input)
+	}
+	found := head + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":[{"type":"tool_reference","tool_name":"mcp__shop__look"}]}]}`
+	_, events = post(t, s.URL+"/v1/messages", found+`]}`)
+	id, name, input = tool(t, events)
+	if name != "mcp__shop__look" || input != `{"value":"x"}` {
+		t.Errorf("called %s with %s", name, input)
+	}
+	said := make(chan error, 1)
+	go func() { said <- s.Say(t.Context(), "Bye") }()
+	_, events = post(t, s.URL+"/v1/messages", found+`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+id+`","is_error":true,"content":"Connection closed"}]}]}`)
+	if r := <-got; r.Text != "Connection closed" || !r.Failed {
+		t.Errorf("result %+v", r)
+	}
+	if err := <-said; err != nil || find(t, events, "content_block_delta")["delta"].(map[string]any)["text"] != "Bye" {
+		t.Errorf("the turn's end: %v, %v", err, events)
+	}
+}
+
+// Codex' models of today call from a program; those before search for the tool, which comes in its server's namespace.
+func TestOpenAICallsWhatItIsTold(t *testing.T) {
+	look := Call{Server: "shop", Tool: "look", Args: map[string]any{"value": "x"}}
+	t.Run("program", func(t *testing.T) {
+		s := OpenAI(t, Told, Script{})
+		got := ordered(t, s, look)
+		const tools = `"tools":[{"type":"custom","name":"exec"}],"input":[{"type":"message","role":"user"}`
+		_, events := post(t, s.URL+"/v1/responses", `{`+tools+`]}`)
+		item := find(t, events, "response.output_item.done")["item"].(map[string]any)
+		if source, _ := item["input"].(string); !strings.Contains(source, `tools.mcp__shop__look({"value":"x"})`) {
+			t.Fatalf("program %q does not call the tool", source)
+		}
+		go func() { _ = s.Say(t.Context(), "Bye") }() // for the request that brings the result
+		post(t, s.URL+"/v1/responses", `{`+tools+`,{"type":"custom_tool_call_output","call_id":"`+item["call_id"].(string)+`","output":[{"type":"input_text","text":"look x 1"}]}]}`)
+		if r := <-got; r.Text != "look x 1" {
+			t.Errorf("result %+v", r)
+		}
+	})
+	t.Run("search", func(t *testing.T) {
+		s := OpenAI(t, Told, Script{})
+		got := ordered(t, s, look)
+		const tools = `"tools":[{"type":"tool_search"}],"input":[{"type":"message","role":"user"}`
+		_, events := post(t, s.URL+"/v1/responses", `{`+tools+`]}`)
+		item := find(t, events, "response.output_item.done")["item"].(map[string]any)
+		if item["type"] != "tool_search_call" {
+			t.Fatalf("%v searches nothing", item)
+		}
+		found := `{` + tools + `,{"type":"tool_search_output","call_id":"` + item["call_id"].(string) + `","tools":[{"type":"namespace","name":"mcp__shop","tools":[{"type":"function","name":"look"}]}]}`
+		_, events = post(t, s.URL+"/v1/responses", found+`]}`)
+		item = find(t, events, "response.output_item.done")["item"].(map[string]any)
+		if item["type"] != "function_call" || item["name"] != "look" || item["namespace"] != "mcp__shop" {
+			t.Fatalf("%v does not call the tool", item)
+		}
+		go func() { _ = s.Say(t.Context(), "Bye") }()
+		post(t, s.URL+"/v1/responses", found+`,{"type":"function_call_output","call_id":"`+item["call_id"].(string)+`","output":"look x 1"}]}`)
+		if r := <-got; r.Text != "look x 1" {
+			t.Errorf("result %+v", r)
+		}
+	})
+}
+
+// A call that is told to nobody, or never answered, ends with its context and with the server.
+func TestToldEndsInTime(t *testing.T) {
+	s := Anthropic(t, Told, Script{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := s.Call(ctx, Call{Server: "shop", Tool: "look"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("call without an agent: %v", err)
+	}
+	over := make(chan error, 1)
+	go func() { over <- s.Say(t.Context(), "Bye") }()
+	s.Close()
+	if err := <-over; !errors.Is(err, errClosed) {
+		t.Errorf("end of turn on a closed server: %v", err)
 	}
 }

@@ -17,11 +17,12 @@ const (
 	Overload   Mode = "529"        // refuses: overloaded (OpenAI: 503)
 	Auth       Mode = "401"        // refuses: the key is not valid
 	Context    Mode = "context"    // refuses: the prompt is longer than the context window
+	Told       Mode = "told"       // does what the test says next: see Server.Call and Server.Say
 )
 
 // Modes are all modes, in the order of their constants.
 func Modes() []Mode {
-	return []Mode{Answer, Ask, Tool, Permission, Question, Loop, Hang, Stall, RateLimit, Overload, Auth, Context}
+	return []Mode{Answer, Ask, Tool, Permission, Question, Loop, Hang, Stall, RateLimit, Overload, Auth, Context, Told}
 }
 
 // Script is what the modes say and run. A field left empty has the default named with it.
@@ -60,6 +61,7 @@ const (
 	silence               // nothing, ever
 	halfway               // the beginning of an answer, then nothing
 	refuse                // an HTTP error
+	await                 // what the test says next
 	smallTalk             // a side call of the CLI (a title, a summary): text that means nothing
 )
 
@@ -81,6 +83,8 @@ func (s Script) decide(mode Mode, at turn) (move, string) {
 	switch {
 	case mode == Hang:
 		return silence, ""
+	case mode == Told:
+		return await, ""
 	case mode == Stall:
 		return halfway, s.Text
 	case mode == Ask:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // openai speaks the Responses API.
@@ -18,6 +19,9 @@ type responsesRequest struct {
 		Type  string         `json:"type"`
 		Role  string         `json:"role"`
 		Tools []responseTool `json:"tools"` // of additional_tools, where newer models get theirs
+
+		CallID string          `json:"call_id"` // of a call's output
+		Output json.RawMessage `json:"output"`
 	} `json:"input"`
 	Text struct {
 		Format json.RawMessage `json:"format"`
@@ -55,13 +59,37 @@ func (r responsesRequest) anyTools() bool {
 	return len(r.Tools) > 0
 }
 
-// offers says whether the request offers a tool under this name and of this type, and in which namespace.
-func (r responsesRequest) offers(kind, name string) (namespace string, ok bool) {
+// offered are all tools of the request: those of the model, those of newer models, and those that a search has found.
+func (r responsesRequest) offered() []responseTool {
 	all := slices.Clone(r.Tools)
 	for _, item := range r.Input {
 		all = append(all, item.Tools...)
 	}
-	for _, t := range all {
+	return all
+}
+
+// offersMCP finds an MCP server's tool, which is in a namespace of its server. Of one that is not offered it returns
+// what it would be called.
+func (r responsesRequest) offersMCP(c Call) (namespace, name string, ok bool) {
+	namespace = "mcp__" + c.Server
+	for _, t := range r.offered() {
+		for _, inner := range t.Tools {
+			if strings.TrimSuffix(t.Name, "__") == namespace && inner.Name == c.Tool {
+				return t.Name, c.Tool, true
+			}
+		}
+	}
+	return namespace, c.Tool, false
+}
+
+// searches says whether the model can search for tools that the client defers.
+func (r responsesRequest) searches() bool {
+	return slices.ContainsFunc(r.offered(), func(t responseTool) bool { return t.Type == "tool_search" })
+}
+
+// offers says whether the request offers a tool under this name and of this type, and in which namespace.
+func (r responsesRequest) offers(kind, name string) (namespace string, ok bool) {
+	for _, t := range r.offered() {
 		if t.Type == kind && t.Name == name {
 			return "", true
 		}
@@ -99,9 +127,21 @@ func (o openai) responses(w http.ResponseWriter, r *http.Request, body []byte, c
 		writeJSON(w, http.StatusBadRequest, openaiError("invalid_request_error", err.Error()))
 		return
 	}
+	for _, item := range req.Input {
+		if item.CallID != "" && strings.HasSuffix(item.Type, "_output") {
+			o.came(item.CallID, Result{Text: texts(item.Output)})
+		}
+	}
 	mode, m, text := o.next(req.turn())
 	out := response{id: fmt.Sprintf("resp_mock%04d", call), call: call, model: req.Model}
 	switch m {
+	case await:
+		told, ok := o.obey(r)
+		if !ok {
+			return
+		}
+		defer close(told.sent)
+		o.told(&out, req, told)
 	case silence:
 		o.hold(r)
 		return
@@ -111,7 +151,8 @@ func (o openai) responses(w http.ResponseWriter, r *http.Request, body []byte, c
 	case run, runGuard:
 		out.shell(req, text, m == runGuard)
 	case askUser:
-		out.function(req, "request_user_input", map[string]any{"questions": []any{map[string]any{
+		namespace, _ := req.offers("function", "request_user_input")
+		out.function(namespace, "request_user_input", map[string]any{"questions": []any{map[string]any{
 			"id": "database", "header": "Database", "question": text,
 			"options": []any{
 				map[string]any{"label": "SQLite", "description": "One file, no server"},
@@ -128,6 +169,28 @@ func (o openai) responses(w http.ResponseWriter, r *http.Request, body []byte, c
 		return
 	}
 	out.finish(s)
+}
+
+// told makes the test's order the response.
+func (o openai) told(out *response, req responsesRequest, told order) {
+	if told.call == nil {
+		out.say(told.text)
+		told.sent <- sent{}
+		return
+	}
+	if namespace, ok := req.offers("custom", "exec"); ok {
+		out.program(namespace, toldWait, fmt.Sprintf("text(await tools.%s(%s));\n", told.call.name(), encode(told.call.Args)))
+		o.expect(told, out.callID(), false)
+		return
+	}
+	namespace, tool, found := req.offersMCP(*told.call)
+	if loads := !told.loaded && !found && req.searches(); loads {
+		out.search(told.call.Server + " " + told.call.Tool)
+		o.expect(told, out.callID(), true)
+		return
+	}
+	out.function(namespace, tool, told.call.Args)
+	o.expect(told, out.callID(), false)
 }
 
 // refuseOpenAI answers with an error in the provider's words.
@@ -160,12 +223,21 @@ func (r *response) say(text string) {
 	}
 }
 
-func (r *response) function(req responsesRequest, name string, args map[string]any) {
+// search asks the client for tools that it defers.
+func (r *response) search(query string) {
 	r.item = map[string]any{
-		"type": "function_call", "id": fmt.Sprintf("fc_mock%04d", r.call), "call_id": fmt.Sprintf("call_mock%04d", r.call),
+		"type": "tool_search_call", "id": fmt.Sprintf("tsc_mock%04d", r.call), "call_id": r.callID(), "execution": "client",
+		"arguments": map[string]any{"query": query}, "status": "completed",
+	}
+}
+
+// function calls a function; namespace is "" for one that is in none.
+func (r *response) function(namespace, name string, args map[string]any) {
+	r.item = map[string]any{
+		"type": "function_call", "id": fmt.Sprintf("fc_mock%04d", r.call), "call_id": r.callID(),
 		"name": name, "arguments": encode(args), "status": "completed",
 	}
-	if namespace, _ := req.offers("function", name); namespace != "" {
+	if namespace != "" {
 		r.item["namespace"] = namespace
 	}
 }
@@ -173,31 +245,44 @@ func (r *response) function(req responsesRequest, name string, args map[string]a
 // shell calls whichever shell tool this model is offered: a function of one of two names, or, for the newest models, a
 // program in JavaScript that calls it. escalate asks to run outside the sandbox, which is what needs a human.
 func (r *response) shell(req responsesRequest, command string, escalate bool) {
-	const wait = 120_000 // ms. Without it a command that runs for long goes on in the background.
 	args := map[string]any{}
 	if escalate {
 		args["sandbox_permissions"], args["justification"] = "require_escalated", "The shop needs this file."
 	}
 	if namespace, ok := req.offers("custom", "exec"); ok {
 		args["cmd"], args["yield_time_ms"] = command, wait
-		r.item = map[string]any{
-			"type": "custom_tool_call", "id": fmt.Sprintf("ctc_mock%04d", r.call), "call_id": fmt.Sprintf("call_mock%04d", r.call),
-			"name": "exec", "status": "completed",
-			"input": fmt.Sprintf("// @exec: {\"yield_time_ms\": %d}\nconst r = await tools.exec_command(%s);\ntext(r.output);\n", wait, encode(args)),
-		}
-		if namespace != "" {
-			r.item["namespace"] = namespace
-		}
+		r.program(namespace, wait, fmt.Sprintf("const r = await tools.exec_command(%s);\ntext(r.output);\n", encode(args)))
 		return
 	}
-	if _, ok := req.offers("function", "shell_command"); ok {
+	if namespace, ok := req.offers("function", "shell_command"); ok {
 		args["command"] = command
-		r.function(req, "shell_command", args)
+		r.function(namespace, "shell_command", args)
 		return
 	}
 	args["cmd"], args["yield_time_ms"] = command, wait
-	r.function(req, "exec_command", args)
+	namespace, _ := req.offers("function", "exec_command")
+	r.function(namespace, "exec_command", args)
 }
+
+// How long the CLI waits for a program or a command before that goes on in the background, in ms. A tool that the test
+// calls is waited for until the client itself gives it up.
+const (
+	wait     = 120_000
+	toldWait = 900_000
+)
+
+// program calls the one tool of the newest models, which runs JavaScript.
+func (r *response) program(namespace string, wait int, source string) {
+	r.item = map[string]any{
+		"type": "custom_tool_call", "id": fmt.Sprintf("ctc_mock%04d", r.call), "call_id": r.callID(),
+		"name": "exec", "status": "completed", "input": fmt.Sprintf("// @exec: {\"yield_time_ms\": %d}\n%s", wait, source),
+	}
+	if namespace != "" {
+		r.item["namespace"] = namespace
+	}
+}
+
+func (r *response) callID() string { return fmt.Sprintf("call_mock%04d", r.call) }
 
 func encode(v map[string]any) string {
 	text, err := json.Marshal(v)

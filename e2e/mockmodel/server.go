@@ -28,6 +28,7 @@ type Server struct {
 
 	http   *httptest.Server
 	closed chan struct{} // releases the requests that hang
+	orders chan order    // what the test says, for whichever request waits for it
 
 	mu       sync.Mutex
 	mode     Mode
@@ -35,6 +36,7 @@ type Server struct {
 	requests []Request
 	calls    int // numbers ids
 	turns    int
+	expected map[string]chan Result // by the id of a call whose result has not come yet; each takes one
 }
 
 // Anthropic starts a server that speaks the Anthropic Messages API: POST /v1/messages (streaming and not),
@@ -54,7 +56,7 @@ func start(t testing.TB, mode Mode, script Script, api func(*Server) http.Handle
 	if !slices.Contains(Modes(), mode) {
 		t.Fatalf("mock model: no mode %q", mode)
 	}
-	s := &Server{mode: mode, script: script.withDefaults(), closed: make(chan struct{})}
+	s := &Server{mode: mode, script: script.withDefaults(), closed: make(chan struct{}), orders: make(chan order), expected: map[string]chan Result{}}
 	s.http = httptest.NewServer(api(s))
 	s.URL = s.http.URL
 	t.Cleanup(s.Close)

@@ -21,10 +21,13 @@
 // one pipe for it, so their order stays. With a terminal as stdin only, it stays in our process group, where the keys'
 // signals reach it.
 //
+// With [Options.Keep] the output goes to a rotated file as well ([logline.Kept]). The agent waits for a slow disk, but not for
+// one that takes nothing for two seconds.
+//
 // # Goroutines
 //
 // [Run] is the one that owns the agent and the terminal: signals and the agent's end come to it. It starts one for each
-// stream of output, one for the input of a terminal, one that waits for the agent, one that writes the file and, on Linux,
-// the one of [heartbeat.Listener]; all have ended when it returns. (On Windows, one that reads what a descendant holds open
+// stream of output, one for the input of a terminal, one that waits for the agent, one that writes the file, the
+// one of [logline.Kept] where output is kept, and, on Linux, that of [heartbeat.Listener]; all have ended when it returns. (On Windows, one that reads what a descendant holds open
 // ends with the process.) What all of them have seen is in one leaf with a lock, [seen].
 package agentrun

@@ -28,12 +28,17 @@ type Report struct {
 	Bytes     int64     `json:"bytes"`
 	PerSecond float64   `json:"bytes_per_s,omitempty"` // over the last seconds
 
+	TypedAt time.Time `json:"typed_at,omitzero"` // when a key was last pressed at the wrapper's terminal; zero: none was, or there is none
+
 	Title      string    `json:"title,omitempty"`       // of its terminal (OSC 0 and 2)
 	TitleState string    `json:"title_state,omitempty"` // what the title says: idle, busy, waiting; "": nothing
 	TitleAt    time.Time `json:"title_at,omitzero"`     // when it came to say so
 	BellAt     time.Time `json:"bell_at,omitzero"`      // of the last BEL or notification (OSC 9, 777)
 	Bell       string    `json:"bell,omitempty"`        // the notification's text
 	LastLines  []string  `json:"last_lines,omitempty"`  // printable, not redacted
+
+	// Headless says that the command works on one prompt and ends, such as claude -p: exit status 0 means that it was done.
+	Headless bool `json:"headless,omitempty"`
 
 	Exit    *Exit   `json:"exit,omitempty"`    // nil: it runs
 	Notice  *Notice `json:"notice,omitempty"`  // the last of sd_notify; nil: it has said nothing

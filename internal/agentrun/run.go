@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/process"
+	"github.com/outlive-mcp/outlive/internal/vendors"
 )
 
 // Options of [Run].
@@ -32,6 +34,9 @@ type Options struct {
 	In, Out, Err *os.File
 	// NoInput gives the agent an empty stdin instead of ours. It counts for pipes only: a terminal can be written to.
 	NoInput bool
+	// Keep is a file that the agent's output is kept in as well, rotated ([logline.Kept]), with a line of our own at its start
+	// and at its end. "": it is not kept.
+	Keep string
 	// Pipes gives the agent no terminal even where there is one.
 	Pipes bool
 }
@@ -69,24 +74,25 @@ func Run(o Options) (*Exit, error) {
 	defer claimed.release()
 	heard := hear() // before the agent runs, or a signal in between would end us alone
 	defer signal.Stop(heard)
-	w := &wrapper{o: o, path: path, seen: newSeen(begin(o.Agent)), heard: heard}
+	w := &wrapper{o: o, path: path, seen: newSeen(begin(o.Agent, o.Command)), heard: heard, kept: keep(o.Keep)}
 	if err := w.start(); err != nil {
 		code := startCode(err)
 		w.seen.output(1, []byte(err.Error()), time.Now())
 		w.seen.exit(Exit{Code: code, At: time.Now()})
-		return nil, &StartError{code, errors.Join(fmt.Errorf("run agent %s: %w", o.Agent, err), write(path, w.seen.snapshot(time.Now())))}
+		w.keepLine("not started: %v", err)
+		return nil, &StartError{code, errors.Join(fmt.Errorf("run agent %s: %w", o.Agent, err), write(path, w.seen.snapshot(time.Now())), w.closeKept())}
 	}
 	exit := w.wait()
 	return &exit, w.finish(exit)
 }
 
 // begin is the report before there is an agent.
-func begin(agent string) Report {
+func begin(agent string, command []string) Report {
 	id := process.Identity{PID: os.Getpid(), Boot: process.BootID()}
 	if p, err := (process.System{}).Look(id.PID); err == nil {
 		id = p.Identity
 	}
-	return Report{Version: 1, Agent: agent, PID: id.PID, Start: id.Start, Boot: id.Boot, Wrapper: id, StartedAt: time.Now()}
+	return Report{Version: 1, Agent: agent, Headless: vendors.Headless(command), PID: id.PID, Start: id.Start, Boot: id.Boot, Wrapper: id, StartedAt: time.Now()}
 }
 
 func startCode(err error) int {
@@ -106,6 +112,7 @@ type wrapper struct {
 	streams  *streams
 	agent    *agent
 	recorder *recorder
+	kept     *logline.Kept // nil: the output is not kept
 }
 
 // start starts the agent and whoever watches it.
@@ -124,12 +131,16 @@ func (w *wrapper) start() (err error) {
 	if w.streams, err = open(w.o, cmd, w.seen); err != nil {
 		return err
 	}
+	for _, p := range w.streams.pumps {
+		p.kept = w.kept
+	}
 	at := time.Now()
 	if w.agent, err = startAgent(cmd, w.streams.alone); err != nil {
 		w.streams.abandon()
 		return err
 	}
 	w.seen.started(w.agent.pid, at)
+	w.keepLine("started: %s", strings.Join(w.o.Command, " "))
 	w.recorder = record(w.seen, func(r Report) error { return write(w.path, r) })
 	w.streams.run()
 	return nil
@@ -186,10 +197,19 @@ func (w *wrapper) finish(exit Exit) error {
 	}
 	w.streams.terminal.close()
 	w.closeListener()
+	w.keepLine("%s", exit.ending())
+	var errs []error
 	if err := w.recorder.close(); err != nil {
-		return fmt.Errorf("agent %s has ended, but its report could not be written: %w", w.o.Agent, err)
+		errs = append(errs, fmt.Errorf("agent %s has ended, but its report could not be written: %w", w.o.Agent, err))
 	}
-	return nil
+	return errors.Join(append(errs, w.closeKept())...)
+}
+
+func (w *wrapper) closeKept() error {
+	if w.kept == nil {
+		return nil
+	}
+	return w.kept.Close()
 }
 
 func (w *wrapper) closeListener() {

@@ -54,6 +54,17 @@ func (s *seen) output(stream int, b []byte, now time.Time) {
 	s.poke()
 }
 
+// input takes note of bytes from our terminal that have been passed on.
+func (s *seen) input(b []byte, now time.Time) {
+	if !hasKey(b) {
+		return
+	}
+	s.mu.Lock()
+	s.report.TypedAt = now
+	s.mu.Unlock()
+	s.poke()
+}
+
 func (s *seen) sign(g sign, now time.Time) {
 	switch g.kind {
 	case titleSign:

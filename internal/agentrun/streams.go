@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/logline"
 )
 
 // streams are what the agent's output comes by, and what its input goes by when it has a terminal.
@@ -33,6 +35,7 @@ type pump struct {
 	stream   int // 0: stdout, 1: stderr
 	from, to *os.File
 	seen     *seen
+	kept     *logline.Kept // nil: nothing is
 }
 
 // open makes the agent's streams and gives them to its command.
@@ -71,7 +74,7 @@ func (s *streams) pipe(stream int, to *os.File, seen *seen) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.pumps = append(s.pumps, &pump{stream, r, to, seen})
+	s.pumps = append(s.pumps, &pump{stream: stream, from: r, to: to, seen: seen})
 	s.given = append(s.given, w)
 	return w, nil
 }
@@ -152,8 +155,12 @@ func (p *pump) run() {
 	buffer := make([]byte, pumpSize)
 	left, ended := drainLimit, false
 	for {
+		p.awaitRoom()
 		n, err := p.from.Read(buffer)
 		if n > 0 {
+			if p.kept != nil {
+				_, _ = p.kept.Write(buffer[:n]) // it accounts its own losses
+			}
 			if writeAll(p.to, buffer[:n]) != nil {
 				// Nobody takes it any more. Whoever writes to it has to hear of that, as it would without us.
 				_ = p.from.Close()

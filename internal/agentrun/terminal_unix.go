@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -47,7 +48,7 @@ func openTerminal(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
 		t.master, err = pollable(master)
 	}
 	if err == nil {
-		s.pumps = []*pump{{0, t.master, o.Out, seen}}
+		s.pumps = []*pump{{from: t.master, to: o.Out, seen: seen}}
 		err = apply(slave, before)
 	}
 	if err != nil {
@@ -174,6 +175,7 @@ func (t *terminal) input() {
 		if _, err := t.master.Write(buffer[:n]); err != nil {
 			return
 		}
+		t.seen.input(buffer[:n], time.Now())
 	}
 }
 

@@ -275,3 +275,20 @@ func TestSuspend(t *testing.T) {
 		d.ends()
 	}
 }
+
+// A key at the wrapper's terminal is told in the report, with when; what the terminal says by itself is none.
+func TestAKeyIsTold(t *testing.T) {
+	t.Parallel()
+	d := atDesk(t, "sh", "-c", "stty raw -echo; echo first; head -c 9 >/dev/null; echo second; head -c 1 >/dev/null; echo third; sleep 60")
+	d.shows("first")
+	d.types("\x1b[I\x1b[7;7R") // 3 and 6 bytes
+	d.shows("second")
+	if r := d.until("the second line", func(r Report) bool { return strings.Contains(strings.Join(r.LastLines, " "), "second") }); !r.TypedAt.IsZero() {
+		t.Errorf("typed at %v", r.TypedAt)
+	}
+	before := time.Now()
+	d.types("y")
+	if r := d.until("a key", func(r Report) bool { return !r.TypedAt.IsZero() }); r.TypedAt.Before(before) {
+		t.Errorf("typed at %v, before %v", r.TypedAt, before)
+	}
+}

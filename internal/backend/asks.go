@@ -10,6 +10,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/mcp"
 )
 
+const (
+	// asksMost is how many questions of one process may be open at the client, and asksBytes how long their ids and tokens
+	// may be altogether: a client need never answer.
+	asksMost  = 1024
+	asksBytes = 1 << 20
+)
+
 // tombstones is how many ids of requests that ended without the client's answer are remembered.
 const tombstones = 1024
 
@@ -17,6 +24,8 @@ const tombstones = 1024
 type ask struct {
 	server []byte // raw id the server chose
 	client []byte // raw id the client sees: the same, or one of ours when that one is taken
+	token  []byte // raw token the server wants progress under; nil: it wants none
+	shown  []byte // raw token the client sees: the same, or the client's id when another question has it
 	gen    int
 }
 
@@ -58,21 +67,84 @@ func (a *asks) tombstone(id []byte) {
 func (b *Backend) serverRequest(p *process, line []byte) {
 	id := b.env.ID.Of(line)
 	if p.era == mcp.Modern {
-		p.send(jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "a server of this protocol version must not send requests", nil))
+		p.refuse(id, jsonrpc.MethodNotFound, "a server of this protocol version must not send requests")
+		return
+	}
+	token := jsonrpc.FindPath(line, "params", "_meta", "progressToken")
+	if !b.asks.mayAsk(p.gen, len(id)+len(token.Of(line))) {
+		p.refuse(id, jsonrpc.InternalError, "too many requests of this server wait for the client's answer")
 		return
 	}
 	b.asks.mark = b.calls.nextSeq
-	one := &ask{server: bytes.Clone(id), client: bytes.Clone(id), gen: p.gen}
+	one := &ask{server: bytes.Clone(id), client: bytes.Clone(id), token: bytes.Clone(token.Of(line)), gen: p.gen}
+	one.shown = one.token
 	hash := jsonrpc.HashID(id)
-	if b.asks.open[hash] != nil || b.asks.dead[hash] {
-		b.lastID++
-		one.client = fmtID("~s", p.gen, b.lastID)
-		b.asks.open[jsonrpc.HashID(one.client)] = one
-		b.world.SendToClient(jsonrpc.Replace(nil, line, b.env.ID, one.client))
+	idTaken, tokenTaken := b.asks.open[hash] != nil || b.asks.dead[hash], b.asks.byToken(one.token) != nil
+	if !idTaken && !tokenTaken {
+		b.asks.open[hash] = one
+		b.world.ForwardToClient(line)
 		return
 	}
-	b.asks.open[hash] = one
-	b.world.ForwardToClient(line)
+	b.lastID++
+	mine := fmtID("~s", p.gen, b.lastID)
+	at := b.env.ID
+	if tokenTaken {
+		one.shown = mine
+		line = jsonrpc.Replace(nil, line, token, mine)
+		at = jsonrpc.Find(line, "id")
+	}
+	if idTaken {
+		one.client = mine
+		line = jsonrpc.Replace(nil, line, at, mine)
+	}
+	b.asks.open[jsonrpc.HashID(one.client)] = one
+	b.world.SendToClient(line)
+}
+
+// refuse answers a request of p with an error, unless p does not read: then the answers would be kept without bound.
+func (p *process) refuse(id []byte, code int, text string) {
+	if p.takes() && p.server.Backlog() < slowServer {
+		p.send(jsonrpc.AppendError(nil, id, code, text, nil))
+	}
+}
+
+// mayAsk reports whether process gen may have one more open question, of that size.
+func (a *asks) mayAsk(gen, size int) bool {
+	n := 0
+	for _, one := range a.open {
+		size += len(one.client) + len(one.token)
+		if one.gen == gen {
+			n++
+		}
+	}
+	return n < asksMost && size <= asksBytes
+}
+
+// byToken returns the open question for which the client reports progress under a raw token; nil: there is none.
+func (a *asks) byToken(token []byte) *ask {
+	for _, one := range a.open {
+		if len(token) > 0 && jsonrpc.SameID(one.shown, token) {
+			return one
+		}
+	}
+	return nil
+}
+
+// clientProgress hands the client's progress to the process that asked, at once: nothing that waits goes before it.
+func (b *Backend) clientProgress(line []byte) {
+	one := b.asks.byToken(b.env.ProgressToken.Of(line))
+	if one == nil {
+		b.emit(event.MessageDropped, slog.LevelDebug, "Progress of the client dropped: the server that asked is gone",
+			slog.String(event.KeyMethod, mcp.NoteProgress.String()), slog.String(event.KeyReason, "late progress"))
+		return
+	}
+	if p := b.byGen(one.gen); p == nil {
+		return
+	} else if bytes.Equal(one.shown, one.token) {
+		p.forward(line)
+	} else {
+		p.send(jsonrpc.Replace(nil, line, b.env.ProgressToken, one.token))
+	}
 }
 
 // clientAnswer hands the client's answer to the process that asked; one that is dead gets nothing.

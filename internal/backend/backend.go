@@ -88,10 +88,13 @@ type Options struct {
 
 	ProbeSilence  time.Duration // a server that has read a probe and says nothing this long is legacy (default 2 s)
 	ProbePatience time.Duration // a server that has not even read it this long is legacy (default 8 s)
-	FirstTries    int           // failed first starts before initialize is answered with the error (default 3)
-	FirstPatience time.Duration // or this long after the client asked (default 10 s)
+	// ListenPatience is how long a server that was asked for its first stream may answer nothing (default 5 s).
+	ListenPatience time.Duration
+	FirstTries     int           // failed first starts before initialize is answered with the error (default 3)
+	FirstPatience  time.Duration // or this long after the client asked (default 10 s)
 
 	Health    health.Options // when a silent server counts as hung
+	Remote    bool           // there is no process but a connection to a server elsewhere
 	Elsewhere bool           // the command only stands for a server that runs elsewhere, as docker run does
 	Limits    Limits         // what one process may take
 
@@ -107,6 +110,9 @@ type Options struct {
 
 	Known Knowledge // what earlier runs of this command have shown
 }
+
+// DefaultProbePatience is the default of [Options.ProbePatience].
+const DefaultProbePatience = 8 * time.Second
 
 // Backend keeps one server alive behind one client.
 type Backend struct {
@@ -144,6 +150,7 @@ type Backend struct {
 	lastUse      time.Time // the client wanted something of the server
 	replays      [][]byte  // arguments of the last calls of the client, parallel to Options.Replays
 	first        firstStart
+	failedInit   []byte // raw params of an initialize that was answered with an error: the next process is asked for nobody
 	states       requestStates
 	cut          []cutShort // listen ends held back until it is clear whether the server died
 	taskTokens   [][]byte   // raw progress tokens that live on in tasks
@@ -156,6 +163,7 @@ type Backend struct {
 	turns        int           // how often the server has changed its era since a process of it has served
 	estranged    mcp.Era       // all that the server speaks now, where its client does not and nothing is translated
 	misfortune   reloadFailure // of the last planned restart that came to nothing
+	startup      time.Duration // of the last process that could serve
 	readyAt      time.Time     // wall clock of the last time a process became the serving one
 	begun        time.Time     // when the running restart was initiated; zero if none runs
 	cause        string        // of the running restart
@@ -168,12 +176,25 @@ type Backend struct {
 
 // lastExit is how the last process ended.
 type lastExit struct {
-	code   int
+	code   int // -1: it could not be started
+	shell  int // then what a shell would exit with, 126 or 127; 0: another try may succeed
 	signal string
 	at     time.Time
-	why    string
+	why    string // in words, after "the server"
+	ended  string // why outlive ended it, if it had failed; "" if it ended by itself
 	stderr []string
+
+	kind endKind
 }
+
+// endKind is what has ended.
+type endKind uint8
+
+const (
+	processEnded    endKind = iota
+	neverStarted            // the process could not be started, and why says so
+	connectionEnded         // it was a connection to a server elsewhere: code is -1, and why says all there is to say
+)
 
 // The timers, each with one meaning.
 type timer int
@@ -220,8 +241,9 @@ func (o Options) withDefaults() Options {
 	}
 	def(&o.QueueFor, 25*time.Second)
 	def(&o.ProbeSilence, 2*time.Second)
-	def(&o.ProbePatience, 8*time.Second)
+	def(&o.ProbePatience, DefaultProbePatience)
 	def(&o.FirstPatience, 10*time.Second)
+	def(&o.ListenPatience, 5*time.Second)
 	if o.QueueMax == 0 {
 		o.QueueMax = 1024
 	}

@@ -16,6 +16,8 @@ const (
 	waiting callState = iota // in the queue: no living process has it
 	sent                     // handed to process call.gen, not answered
 	parked                   // held for an answer outlive gives itself
+	held                     // a stream that waits until the serving process may be asked for it
+	kept                     // a stream that the server is not asked for; outlive tells on it
 )
 
 // call is one message of the client that is not finished: a request until it is answered, or a notification until it
@@ -63,6 +65,7 @@ type calls struct {
 	waiting  int // calls in the queue
 	bytes    int // their bytes
 	inFlight int // requests handed to a process
+	held     int // streams that wait to be opened
 }
 
 const (
@@ -126,6 +129,19 @@ func (t *calls) enqueue(c *call, until time.Time) {
 	t.bytes += len(c.line)
 }
 
+// hold lets stream c wait until the serving process may be asked for it.
+func (t *calls) hold(c *call, until time.Time) {
+	t.leaveState(c)
+	c.state, c.until = held, until
+	t.held++
+}
+
+// keep takes stream c away from the server.
+func (t *calls) keep(c *call) {
+	t.leaveState(c)
+	c.state = kept
+}
+
 // hand notes that c was handed to process gen; end is the stream offset behind it.
 func (t *calls) hand(c *call, now time.Time, gen int, end uint64) {
 	t.leaveState(c)
@@ -146,6 +162,8 @@ func (t *calls) leaveState(c *call) {
 		t.bytes -= len(c.line)
 	case sent:
 		t.inFlight--
+	case held:
+		t.held--
 	}
 }
 

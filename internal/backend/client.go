@@ -81,7 +81,7 @@ func (b *Backend) rejectClient(line []byte, err error, group *batch) {
 	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
 	switch {
 	case errors.Is(err, jsonrpc.ErrSyntax):
-		code, text = jsonrpc.ParseError, "parse error: the line is not valid JSON"
+		code, text = jsonrpc.ParseError, "parse error: the line is "+jsonrpc.Problem(line)
 	case err != nil:
 		text = "invalid request: " + err.Error()
 	case !b.env.Version2:
@@ -190,7 +190,7 @@ func (b *Backend) route(c *call, line []byte) {
 	case mcp.Discover:
 		b.clientDiscover(c, line)
 	case mcp.Ping:
-		if !b.process.accepting {
+		if !b.process.accepting || b.process.hearing.waits() {
 			b.answer(c, jsonrpc.AppendResult(nil, c.id.raw, []byte("{}")))
 			return
 		}
@@ -208,8 +208,7 @@ func (b *Backend) route(c *call, line []byte) {
 			b.submit(c, line)
 		}
 	case mcp.Listen:
-		b.session.OpenListen(c.id.raw, line, c.param.Of(c.line))
-		b.submit(c, line)
+		b.wantStream(c, line)
 	default:
 		b.submit(c, line)
 	}
@@ -218,12 +217,12 @@ func (b *Backend) route(c *call, line []byte) {
 // clientInitialize takes the legacy handshake. A second one on the same connection gets a process of its own, and so
 // does one that follows a probe: a process that has seen a modern request may refuse it.
 func (b *Backend) clientInitialize(c *call, line []byte) {
-	fresh := b.session.InitParams != nil || b.session.Era == mcp.Modern || b.process.era == mcp.Modern || b.probe.seen
+	fresh := b.session.InitParams != nil || b.session.Era == mcp.Modern || b.process.era == mcp.Modern || b.probe.seen || b.failedInit != nil
 	answered := b.session.Answered()
 	if answered || b.session.Era == mcp.Modern {
 		b.forgetSession(c)
 	}
-	b.session.Era = mcp.Legacy
+	b.session.Era, b.failedInit = mcp.Legacy, nil
 	b.session.InitParams = bytes.Clone(c.param.Of(c.line))
 	b.emit(event.InitializeCaptured, slog.LevelInfo, "Initialize request captured",
 		slog.String(event.KeyProtocol, b.askedVersion()))
@@ -236,10 +235,9 @@ func (b *Backend) clientInitialize(c *call, line []byte) {
 		b.step(supervise.Restart{Cause: supervise.Replace, Reason: "new handshake"})
 		return
 	}
-	if b.process.accepting {
-		b.process.era = mcp.Legacy
-		b.process.answered = false
-		b.step(supervise.Handshake{Gen: b.process.gen})
+	if p := b.process; p.up && !p.draining {
+		p.era, p.handshake, p.accepting, p.answered = mcp.Legacy, unasked, false, false
+		b.step(supervise.Handshake{Gen: p.gen})
 	}
 	b.submit(c, line)
 	if b.hopeless() {
@@ -270,6 +268,8 @@ func (b *Backend) clientNotification(line []byte) {
 	switch m := mcp.Lookup(b.env.Method.Of(line)); m {
 	case mcp.NoteCancelled:
 		b.clientCancelled(line)
+	case mcp.NoteProgress:
+		b.clientProgress(line)
 	case mcp.NoteInitialized:
 		if b.session.Initialized && b.session.Answered() {
 			return
@@ -296,8 +296,13 @@ func (b *Backend) notify(m mcp.Method, line []byte) {
 		}
 		return
 	}
-	if m == mcp.NoteProgress || b.stopped || b.asleep() {
-		return // progress of an answer that a dead server asked for
+	if b.stopped || b.asleep() || b.failedInit != nil {
+		return
+	}
+	if b.session.Era == mcp.Virgin && b.calls.waiting == 0 {
+		b.emit(event.MessageDropped, slog.LevelDebug, "Notification dropped: nothing was asked yet",
+			slog.String(event.KeyMethod, m.String()), slog.String(event.KeyReason, "before the handshake"))
+		return
 	}
 	b.queue(b.calls.add(&b.env, line, m, b.world.Keep))
 }
@@ -331,7 +336,13 @@ func (b *Backend) clientCancelled(line []byte) {
 	if c.method == mcp.Listen {
 		b.session.CloseListen(c.id.raw)
 	}
-	if p := b.byGen(c.gen); c.state == sent && p != nil {
+	if p := b.byGen(c.gen); c.state == sent && p != nil && p.handshake == asked {
+		// Its handshake: the server goes on starting, and the answer is outlive's own.
+		b.private[string(c.onWire())] = &question{of: p, answered: func(line []byte) {
+			b.introduces(p, line)
+			b.cameUp(p)
+		}}
+	} else if c.state == sent && p != nil {
 		if len(c.wire) > 0 {
 			p.send(mcp.CancelledLine(c.onWire(), "cancelled"))
 		} else {

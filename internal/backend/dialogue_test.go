@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/outlive-mcp/outlive/internal/backoff"
 	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/supervise"
@@ -21,13 +23,16 @@ import (
 //	C> line      the client sends          S> line   the server sends
 //	C< line      the client has got next   S< line   the server has got next
 //	C<~ text     … a line that contains    S<~ text  … a line that contains
+//	S<* text     the server has got a subscriptions/listen that contains text; what outlive asks before and behind it on its
+//	             own behalf is answered, with an empty list and with an empty DiscoverResult
 //	N< line      a line of the server's stdout that was handed on to stderr
 //	! word …     something happens: exit CODE, unread N, tick DURATION, restart, marker, eof, interrupt, stderr LINE,
 //	             as GENERATION
 //	= acts       what was done to processes since the last such line
 //	# comment
 //
-// STATE in a line of the client stands for the requestState that it was given last.
+// STATE in a line of the client stands for the requestState that it was given last, OWN for the raw id of the question of outlive's
+// own that the server got last.
 //
 // Whatever either side got must have been expected when the next thing happens, and at the end.
 func TestDialogues(t *testing.T) {
@@ -84,10 +89,17 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.LostAsError = true
 		case "crowd":
 			o.Crowd = true
+		case "start-timeout":
+			o.Supervise.StartTimeout = 2 * time.Second
+		case "slow-backoff":
+			o.Supervise.Backoff = backoff.Policy{Tiers: []backoff.Tier{{Delay: 30 * time.Second}}}
 		case "bridge-off":
 			o.Bridge = bridge.Off
 		case "known-modern-only":
 			o.Known = Knowledge{Era: mcp.Modern, Probe: "ok", NoInitialize: true,
+				Discover: []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)}
+		case "known-no-listen":
+			o.Known = Knowledge{Era: mcp.Modern, Probe: "ok", Listen: ListenSilent,
 				Discover: []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)}
 		case "known-legacy":
 			o.Known = Knowledge{Era: mcp.Legacy, Probe: "error"}
@@ -102,6 +114,7 @@ func dialogueOptions(t *testing.T, name string) Options {
 }
 
 type dialogue struct {
+	own   string // raw id of the last question of outlive's own that the server got
 	state string // the requestState that the client was given last
 	t     *testing.T
 	name  string
@@ -117,11 +130,13 @@ func (d *dialogue) step(line string) {
 	case "C>":
 		d.w.client(strings.ReplaceAll(unescape(rest), "STATE", d.state))
 	case "S>":
-		d.w.server(unescape(rest))
+		d.w.server(strings.ReplaceAll(unescape(rest), "OWN", d.own))
 	case "C<", "C<~":
 		d.expect("client", &d.w.toClient, rest, mark == "C<~")
 	case "S<", "S<~":
 		d.expect("server", &d.w.toServer, rest, mark == "S<~")
+	case "S<*":
+		d.opensStream(rest)
 	case "N<":
 		d.expect("stderr", &d.w.noise, rest, false)
 	case "!":
@@ -134,6 +149,34 @@ func (d *dialogue) step(line string) {
 	default:
 		d.fail("unknown step %q", line)
 	}
+}
+
+// opensStream expects a stream to be asked for, and answers outlive's own questions around it.
+func (d *dialogue) opensStream(want string) {
+	d.t.Helper()
+	answer := func(method, result string) bool {
+		i := slices.IndexFunc(d.w.toServer, func(line string) bool {
+			return strings.Contains(line, `"id":"~p`) && strings.Contains(line, method)
+		})
+		if i < 0 {
+			return false
+		}
+		id, _, _ := strings.Cut(d.w.toServer[i][strings.Index(d.w.toServer[i], `"~p`):], ",")
+		d.w.toServer = slices.Delete(d.w.toServer, i, i+1)
+		d.w.server(`{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`)
+		return true
+	}
+	asked := func() bool { return strings.Contains(strings.Join(d.w.toServer, "\n"), `"subscriptions/listen"`) }
+	const offer = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`
+	for !asked() && (answer("server/discover", offer) || answer("/list", `{"resultType":"complete","tools":[]}`)) {
+	}
+	i := slices.IndexFunc(d.w.toServer, func(line string) bool { return strings.Contains(line, `"subscriptions/listen"`) })
+	if i < 0 || !strings.Contains(d.w.toServer[i], want) {
+		d.fail("server got %q, want a stream with %s", d.w.toServer, want)
+		return
+	}
+	d.w.toServer = slices.Delete(d.w.toServer, i, i+1)
+	answer("server/discover", offer)
 }
 
 // unescape lets a dialogue write raw bytes as \xNN, which JSON itself does not know.
@@ -208,10 +251,16 @@ func (d *dialogue) expect(who string, got *[]string, want string, contains bool)
 		d.state, _, _ = strings.Cut(after, `"`)
 	}
 	*got = (*got)[1:]
+	whole := first
+	if at := strings.Index(first, `"id":"~p`); at >= 0 && who == "server" {
+		if d.own, _, _ = strings.Cut(first[at+len(`"id":`):], ","); strings.Contains(want, `"id":OWN`) {
+			first = strings.Replace(first, d.own, "OWN", 1)
+		}
+	}
 	if first == want || contains && strings.Contains(first, want) {
 		return
 	}
-	d.fail("%s got\n  %s\nwant\n  %s", who, first, want)
+	d.fail("%s got\n  %s\nwant\n  %s", who, whole, want)
 }
 
 // quiet fails if anybody got something that no step expected.

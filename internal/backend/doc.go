@@ -21,12 +21,16 @@
 //	probe.go      server/discover on behalf of legacy servers
 //	tools.go      the injected tools                    lists.go      reading lists     drift.go  telling of changes
 //	asks.go       requests of the server to the client  listen.go     subscriptions/listen across processes
+//	streams.go    when a server may be asked for streams, and what if it is silent after that
 //	batch.go      JSON-RPC batches                      noise.go      server output that is no message
 //	lane.go       what may go through before all this sees it
 //	eras.go       whether client and server speak one era
 //	bridge.go     where client and server speak different eras: a bridge.Bridge before all the rest
 //	erachange.go  a bridge that comes or goes in the middle, because a restarted server speaks another era
 //	refuse.go     every error outlive itself answers     status.go    what status shows
+//
+// A process is told nothing before its handshake is answered, initialize or server/discover, unless its client begins without
+// one; and it is asked for streams only after it has answered for a list. It is ready when the handshake is answered.
 //
 // One process serves. Beside it there may be spares, which are being brought up or stand by, and retired ones, which
 // finish what they were asked. Every call knows the generation of the process that has it.

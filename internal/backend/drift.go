@@ -196,6 +196,11 @@ func (b *Backend) introduces(p *process, line []byte) {
 		return
 	}
 	p.introduction = string(b.env.Result.Of(line))
+	if known := b.opts.Known; known.Listen == ListenSilent && len(known.Discover) > 0 && !sameVersion(known.Discover, []byte(p.introduction)) {
+		known.Listen, known.Discover = ListenUnknown, []byte(p.introduction)
+		b.learn(known)
+		b.releaseStreams()
+	}
 	if p.introduction == b.introduction {
 		p.sameServer()
 	}

@@ -65,7 +65,7 @@ func (b *Backend) otherEra(p *process, speaks mcp.Era) bool {
 	if p.role == serving {
 		if b.turns++; b.turns > turnsMost {
 			b.turns, p.draining = 0, true
-			b.handshakeRefused(p)
+			b.handshakeRefused(p, "")
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/outlive-mcp/outlive/internal/health"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
@@ -39,7 +40,9 @@ type eraServer struct {
 func newEraWorld(rt *rapid.T, client mcp.Era) *eraWorld {
 	e := &eraWorld{fakeWorld: &fakeWorld{now: epoch, canCount: true}, rt: rt, client: client, next: client,
 		waits: map[string]bool{}, opens: map[string]bool{}}
-	e.b = New(Options{Name: "srv", Command: []string{"srv"}, NoTools: true}, e, e)
+	// The servers work only when they are let, so time limits are none of theirs.
+	e.b = New(Options{Name: "srv", Command: []string{"srv"}, NoTools: true, ListenPatience: time.Hour, QueueFor: time.Hour,
+		Health: health.Options{Off: true}}, e, e)
 	e.b.Open(e.now)
 	return e
 }
@@ -266,7 +269,10 @@ func TestEveryProcessMaySpeakAnotherEra(t *testing.T) {
 		for range 20 {
 			e.settle()
 			e.finishCalls()
-			e.tick(time.Minute)
+			for range 12 {
+				e.tick(5 * time.Second)
+				e.settle()
+			}
 		}
 		e.settle()
 		for id := range e.waits {

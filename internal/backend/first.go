@@ -6,6 +6,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
 // firstStart watches over the time from the client's initialize to its answer. Until then a client has little
@@ -48,8 +49,7 @@ func (b *Backend) giveUpFirst() {
 			continue
 		}
 		tries := b.first.tries
-		b.endFirstStart()
-		b.session.InitParams = nil
+		b.handshakeFailed()
 		text := fmt.Sprintf("the server %s (%s; %d starts tried)%s", firstVerb(b.lastOut), b.describeExit(), tries, b.stderrText())
 		data := outcome{Reason: reasonUnavailable, Delivered: "no", Retryable: true, Generation: b.process.gen}
 		b.answer(c, jsonrpc.AppendError(nil, c.id.raw, jsonrpc.InternalError, text, data.raw()))
@@ -58,8 +58,35 @@ func (b *Backend) giveUpFirst() {
 	}
 }
 
+// handshakeFailed notes that the client is told that its initialize has failed. Only an answer shows that a server is up, so
+// the next process is asked what this one was, for nobody; the client's requests are refused until it sends another.
+func (b *Backend) handshakeFailed() {
+	b.endFirstStart()
+	b.failedInit, b.session.InitParams = b.session.InitParams, nil
+}
+
+// askForNobody asks a process for its handshake, because the client's own has failed and only an answer shows that it is up.
+// A client that begins anew gets another process.
+func (b *Backend) askForNobody(p *process) {
+	p.era, p.handshake = mcp.Legacy, asked
+	b.expect(p)
+	b.ask(p, func(id []byte) []byte { return mcp.InitializeLine(id, b.failedInit, "") }, func(line []byte) {
+		if b.env.Kind != jsonrpc.Response {
+			b.handshakeRefused(p, messageIn(b.env.Error.Of(line)))
+			return
+		}
+		p.handshake, p.startup = settled, b.now.Sub(p.started)
+		b.tellReady(p)
+		b.step(supervise.Ready{Gen: p.gen})
+		b.completed()
+	})
+}
+
 func firstVerb(o lastExit) string {
-	if o.code < 0 {
+	if o.kind == connectionEnded {
+		return "cannot be used"
+	}
+	if o.kind == neverStarted {
 		return "cannot be started"
 	}
 	return "failed to start"

@@ -19,7 +19,7 @@ const (
 
 // submit hands c to the server or queues it. line is the message as it came, in memory that Forward may take.
 func (b *Backend) submit(c *call, line []byte) {
-	if b.calls.waiting == 0 && b.process.open() {
+	if p := b.process; p.admits(c.method) && (b.calls.waiting == 0 || p.handshake == unasked) {
 		b.transmit(c, line)
 		return
 	}
@@ -32,15 +32,23 @@ func (b *Backend) queue(c *call) {
 	case b.stopped:
 		b.finish(c)
 	case b.hopeless() && c.isRequest() && c.method != mcp.Initialize:
-		b.refuse(c, b.unavailable())
+		b.refuse(c, b.unavailable(c))
+	case b.failedInit != nil && c.isRequest() && c.method != mcp.Initialize, c.isRequest() && b.tooLate(b.now.Add(b.opts.QueueFor)):
+		b.refuse(c, b.unavailable(c))
 	case b.calls.waiting >= b.opts.QueueMax || b.calls.bytes+len(c.line) > b.opts.QueueSize:
-		b.refuse(c, refusal{reason: reasonQueueFull, text: "server restarting: too many requests are waiting; this one was not delivered, retry later", retry: true})
+		b.refuse(c, refusal{reason: reasonQueueFull, text: "server restarting: too many requests are waiting; " + c.delivery() + ", retry later", retry: true})
 	default:
 		b.calls.enqueue(c, b.now.Add(b.opts.QueueFor))
-		if b.timers[timerQueue].IsZero() {
-			b.arm(timerQueue, queueTick)
-		}
+		b.awaitQueue()
 		b.wake()
+		b.beginWithout()
+	}
+}
+
+// awaitQueue has the queue looked through soon.
+func (b *Backend) awaitQueue() {
+	if b.timers[timerQueue].IsZero() {
+		b.arm(timerQueue, queueTick)
 	}
 }
 
@@ -64,8 +72,8 @@ func (b *Backend) transmit(c *call, line []byte) {
 
 // handed notes that the running process was given all of request c.
 func (b *Backend) handed(c *call) {
-	if c.method == mcp.Initialize {
-		b.process.asked = c.seq
+	if p := b.process; p.handshake == unasked {
+		p.handshake = asked
 	}
 	b.probeSent(c)
 	b.calls.hand(c, b.now, b.process.gen, b.process.sent-1)
@@ -77,16 +85,14 @@ func (b *Backend) handed(c *call) {
 
 func (c *call) idSpan(line []byte) jsonrpc.Span { return jsonrpc.Find(line, "id") }
 
-// flushQueue hands the queue to the process in order of arrival: first what an earlier process left, then the rest.
+// flushQueue hands the queue to the process in order of arrival: first what an earlier process left, then the rest. Before its
+// handshake it gets that alone.
 func (b *Backend) flushQueue() {
-	if !b.process.accepting || b.process.draining {
-		return
-	}
 	for c := range b.calls.all {
-		if b.calls.waiting == 0 || b.process.server.Backlog() >= slowServer {
+		if b.calls.waiting == 0 {
 			return
 		}
-		if c.state == waiting {
+		if c.state == waiting && b.process.admits(c.method) {
 			b.transmitCopy(c)
 		}
 	}
@@ -119,21 +125,45 @@ func (b *Backend) Drained(now time.Time, gen int) {
 	}
 }
 
+// tooLate reports whether no process can serve before a time: the next start is known to come too late for that.
+func (b *Backend) tooLate(until time.Time) bool {
+	next := b.machine.Snapshot().NextTry
+	return !next.IsZero() && !b.first.active && next.Add(b.startup).After(until)
+}
+
+// refuseLate refuses what waits and cannot be served in time.
+func (b *Backend) refuseLate() {
+	for c := range b.calls.all {
+		if c.state == waiting && c.isRequest() && c.method != mcp.Initialize && b.tooLate(c.until) {
+			b.refuse(c, b.unavailable(c))
+		}
+	}
+}
+
 // expireQueue answers what has waited too long.
 func (b *Backend) expireQueue() {
 	for c := range b.calls.all {
-		if c.state != waiting || c.until.After(b.now) {
+		if c.state != waiting && !b.unopened(c) || c.until.After(b.now) {
 			continue
 		}
 		if c.isRequest() {
-			b.refuse(c, b.unavailable())
+			b.refuse(c, b.unavailable(c))
 		} else {
 			b.drop(c, "nobody to send it to in time")
 		}
 	}
-	if b.calls.waiting > 0 {
+	if b.calls.waiting+b.calls.held > 0 {
 		b.arm(timerQueue, queueTick)
 	}
+}
+
+// unopened reports whether c is a stream that the client waits for. One that it believes to be open may take its time.
+func (b *Backend) unopened(c *call) bool {
+	if c.state != held {
+		return false
+	}
+	l := b.session.ListenByID(c.id.raw)
+	return l == nil || l.Acked == nil
 }
 
 // finish forgets c without an answer: it has one, or must not get one.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/restart"
 	"github.com/outlive-mcp/outlive/internal/session"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
@@ -37,6 +38,7 @@ type Saved struct {
 	Used         savedUsage
 	Replays      [][]byte
 	First        savedFirst
+	FailedInit   []byte       `json:",omitempty"`
 	States       []savedState // the oldest first
 	Cut          []savedCut
 	TaskTokens   [][]byte
@@ -58,6 +60,11 @@ type (
 		Settled        bool
 		Names          []string // in the order of the tools
 		Verify, Unsure []uint64 // sequence numbers of the parked calls
+		Request        *savedRequest
+	}
+	savedRequest struct {
+		At, Reason string // At as the marker file has it: the clock's time, whatever becomes of the clock
+		Newest     int
 	}
 	savedBabble struct {
 		Count, Total int
@@ -82,9 +89,11 @@ type (
 		Ends     bool
 	}
 	savedExit struct {
+		Kind        endKind
 		Code        int
 		Signal, Why string
 		At          time.Time
+		Ended       string `json:",omitempty"`
 		Stderr      []string
 	}
 	savedMisfortune struct {
@@ -105,14 +114,20 @@ func (b *Backend) PrepareHandover(now time.Time) (why string) {
 	case b.asleep():
 		b.wake()
 		return "the server is starting"
+	case b.machine.State() == supervise.Starting && p.handshake == unasked:
+		// It waits for its client's first word, and is told nothing before that.
 	case b.machine.State() != supervise.Serving:
 		return "the server is " + b.machine.State().String()
 	case b.seam != nil && b.seam.changing():
 		return "the server speaks another era now, and is being introduced to its client"
 	case b.machine.Reloading():
 		return "a restart is under way"
-	case !p.up || p.died != nil || !p.accepting || p.draining || p.shut || p.closed:
+	}
+	switch {
+	case !p.up || p.died != nil || p.handshake == settled && !p.accepting || p.draining || p.shut || p.closed:
 		return "the server is ending"
+	case p.hearing != unheard && p.hearing != hears:
+		return "a stream of the client is being opened"
 	}
 	if len(b.machine.Snapshot().Spares) > 0 {
 		b.told = false
@@ -151,8 +166,8 @@ func (b *Backend) Save() Saved {
 		Doubted: b.doubted, Noise: savedBabble{b.babble.count, b.babble.total, b.babble.toldAt},
 		Watched: b.health != nil, Deaf: b.deaf, Used: savedUsage{b.used.over, b.used.renewed, b.used.rss},
 		Replays: b.replays, First: savedFirst{b.first.active, b.first.since, b.first.tries},
-		TaskTokens: b.taskTokens, Tasks: saveTasks(b.tasks),
-		LastOut:    savedExit{b.lastOut.code, b.lastOut.signal, b.lastOut.why, b.lastOut.at, b.lastOut.stderr},
+		FailedInit: b.failedInit, TaskTokens: b.taskTokens, Tasks: saveTasks(b.tasks),
+		LastOut:    savedExit{b.lastOut.kind, b.lastOut.code, b.lastOut.signal, b.lastOut.why, b.lastOut.at, b.lastOut.ended, b.lastOut.stderr},
 		Misfortune: savedMisfortune{b.misfortune.at, b.misfortune.why, b.misfortune.stderr},
 		ReadyAt:    b.readyAt, Begun: b.begun, Cause: b.cause,
 	}
@@ -176,6 +191,7 @@ func Restore(opts Options, w World, sink event.Sink, s Saved, server Server, now
 	b.session = session.Restore(s.Session)
 	b.restoreSeam(s.Seam)
 	b.process = s.Process.restore(server)
+	b.failedInit, b.startup = s.FailedInit, b.process.startup
 	b.asks.restore(s.Asks)
 	copy(b.timers[:], s.Timers)
 	b.lastID, b.told, b.introduction = s.LastID, s.Told, s.Introduction
@@ -191,7 +207,7 @@ func Restore(opts Options, w World, sink event.Sink, s Saved, server Server, now
 		b.cut = append(b.cut, cutShort{c.ID, c.Line, c.Ends})
 	}
 	o := s.LastOut
-	b.lastOut = lastExit{code: o.Code, signal: o.Signal, at: o.At, why: o.Why, stderr: o.Stderr}
+	b.lastOut = lastExit{kind: o.Kind, code: o.Code, signal: o.Signal, at: o.At, why: o.Why, ended: o.Ended, stderr: o.Stderr}
 	b.misfortune = reloadFailure{at: s.Misfortune.At, why: s.Misfortune.Why, stderr: s.Misfortune.Stderr}
 	b.readyAt, b.begun, b.cause = s.ReadyAt, s.Begun, s.Cause
 	bySeq := b.calls.restore(&b.env, s)
@@ -229,6 +245,9 @@ func (t *toolbox) save() savedTools {
 	for _, one := range t.shown {
 		s.Names = append(s.Names, one.name)
 	}
+	if r := t.request; !r.marker.Timestamp.IsZero() {
+		s.Request = &savedRequest{restart.FormatTime(r.marker.Timestamp), r.marker.Reason, r.newest}
+	}
 	return s
 }
 
@@ -245,6 +264,11 @@ func (t *toolbox) restore(s savedTools, bySeq map[uint64]*call) {
 	for i := range t.shown {
 		if i < len(s.Names) {
 			t.shown[i].name = s.Names[i]
+		}
+	}
+	if r := s.Request; r != nil {
+		if at, err := restart.ParseTime(r.At); err == nil { // it is our own text
+			t.request = request{restart.RequestedMarker(at, r.Reason), r.Newest}
 		}
 	}
 	find := func(seqs []uint64) (all []parkedCall) {
@@ -267,13 +291,14 @@ type savedAsks struct {
 
 type savedAsk struct {
 	Server, Client []byte // raw ids
+	Token, Shown   []byte `json:",omitempty"` // raw progress tokens
 	Gen            int
 }
 
 func (a *asks) save() savedAsks {
 	s := savedAsks{Dead: slices.Clone(a.deadRow), Mark: a.mark}
 	for _, one := range a.open {
-		s.Open = append(s.Open, savedAsk{one.server, one.client, one.gen})
+		s.Open = append(s.Open, savedAsk{one.server, one.client, one.token, one.shown, one.gen})
 	}
 	return s
 }

@@ -70,6 +70,10 @@ func (t *calls) restore(env *jsonrpc.Envelope, s Saved) map[uint64]*call {
 			t.enqueue(c, one.Until)
 		case sent:
 			t.hand(c, one.Touched, one.Gen, one.End)
+		case held:
+			t.hold(c, one.Until)
+		case kept:
+			t.keep(c)
 		}
 		c.gen, c.touched, c.end, c.until = one.Gen, one.Touched, one.End, one.Until
 		c.resent, c.crashes = one.Resent, one.Crashes
@@ -89,7 +93,7 @@ func (t *calls) restore(env *jsonrpc.Envelope, s Saved) map[uint64]*call {
 func (a *asks) restore(s savedAsks) {
 	a.mark = s.Mark
 	for _, one := range s.Open {
-		a.open[jsonrpc.HashID(one.Client)] = &ask{server: one.Server, client: one.Client, gen: one.Gen}
+		a.open[jsonrpc.HashID(one.Client)] = &ask{server: one.Server, client: one.Client, token: one.Token, shown: one.Shown, gen: one.Gen}
 	}
 	for _, id := range s.Dead {
 		a.tombstone(id)
@@ -105,7 +109,10 @@ type savedProcess struct {
 
 	Restored, Greeted, Answered, Initialized, HasTools bool
 
-	Asked uint64
+	Handshake handshake
+	Hearing   hearing
+	Listed    bool
+
 	Calls int
 	Sent  uint64
 
@@ -123,18 +130,22 @@ func (p *process) save() savedProcess {
 	return savedProcess{
 		Gen: p.gen, Started: p.started, Startup: p.startup, Era: p.era,
 		Restored: p.restored, Greeted: p.greeted, Answered: p.answered, Initialized: p.initialized, HasTools: p.hasTools,
-		Asked: p.asked, Calls: p.calls, Sent: p.sent,
+		Handshake: p.handshake, Hearing: p.hearing, Listed: p.listed, Calls: p.calls, Sent: p.sent,
 		Shows: p.shows, Read: p.read, Before: p.before, Introduction: p.introduction,
 		NoiseLines: p.noise.lines, NoiseJoined: p.noise.joined, NoiseOpen: p.noise.open, Heard: p.heard,
 	}
 }
 
 func (s savedProcess) restore(server Server) *process {
+	if s.Answered {
+		s.Handshake = settled // also if it was saved by a version that did not say so
+	}
 	return &process{
 		server: server, gen: s.Gen, pid: server.PID(), role: serving, started: s.Started, startup: s.Startup, era: s.Era,
-		up: true, accepting: true,
+		up: true, accepting: s.Handshake == settled || s.Handshake == skipped,
+		handshake: s.Handshake, hearing: s.Hearing, listed: s.Listed,
 		restored: s.Restored, greeted: s.Greeted, answered: s.Answered, initialized: s.Initialized, hasTools: s.HasTools,
-		asked: s.Asked, calls: s.Calls, sent: s.Sent,
+		calls: s.Calls, sent: s.Sent,
 		shows: s.Shows, read: s.Read, before: s.Before, introduction: s.Introduction,
 		noise: noise{lines: s.NoiseLines, joined: s.NoiseJoined, open: s.NoiseOpen}, heard: s.Heard,
 	}

@@ -172,12 +172,12 @@ func TestSparesGoBeforeAHandoverAndComeAfterIt(t *testing.T) {
 func TestEveryFieldIsHandedOver(t *testing.T) {
 	saved := map[reflect.Type]string{
 		reflect.TypeFor[Backend](): "machine session seam calls asks timers lastID process told introduction probe tools doubted babble " +
-			"deaf used lastUse replays first states cut taskTokens tasks lastOut misfortune readyAt begun cause",
+			"deaf used lastUse replays first failedInit startup states cut taskTokens tasks lastOut misfortune readyAt begun cause",
 		reflect.TypeFor[seam]():          "bridge decided asked client inner at",
-		reflect.TypeFor[process]():       "gen started startup era restored greeted answered initialized asked calls sent hasTools shows read before introduction noise heard",
+		reflect.TypeFor[process]():       "gen started startup era handshake hearing listed restored greeted answered initialized calls sent hasTools shows read before introduction noise heard",
 		reflect.TypeFor[call]():          "id wire state line seq gen touched end resent crashes until token progress batch",
 		reflect.TypeFor[probe]():         "active seen seq sentAt readAt",
-		reflect.TypeFor[toolbox]():       "settled shown verify unsure",
+		reflect.TypeFor[toolbox]():       "settled shown request verify unsure",
 		reflect.TypeFor[usage]():         "over renewed rss",
 		reflect.TypeFor[babble]():        "count total toldAt",
 		reflect.TypeFor[firstStart]():    "active since tries",
@@ -189,11 +189,11 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 	rebuilt := map[reflect.Type]string{ // made anew, or of one value only when a backend can be saved
 		reflect.TypeFor[Backend](): "opts world sink now env private prefix beside later tookOver reader health closing over stopped code turns estranged scanned events stepping closeWanted",
 		reflect.TypeFor[seam]():    "World b env bare past echo acked",
-		reflect.TypeFor[process](): "server pid role up accepting draining shut exited closed undelivered wishes streams unchecked fit reload wish " +
-			"lingers died ending retirement wishesBy drainBy closedBy",
+		reflect.TypeFor[process](): "server pid role trial up accepting draining shut exited closed undelivered wishes streams unchecked fit reload wish " +
+			"refusal lingers died ending retirement wishesBy drainBy closedBy",
 		reflect.TypeFor[call]():    "method big tool param first task retry next prev",
 		reflect.TypeFor[toolbox](): "on page",
-		reflect.TypeFor[calls]():   "byID byToken head tail free spare waiting bytes inFlight",
+		reflect.TypeFor[calls]():   "byID byToken head tail free spare waiting bytes inFlight held",
 	}
 	for typ, names := range saved {
 		known := strings.Fields(names + " " + rebuilt[typ])

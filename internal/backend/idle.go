@@ -48,11 +48,14 @@ func (b *Backend) awaited() bool {
 	}
 	own := func(id []byte) bool { return b.seam != nil && b.seam.bridge != nil && b.seam.bridge.Own(id) }
 	for c := range b.calls.all {
-		if !own(c.id.raw) {
+		if !own(c.id.raw) && c.state != kept {
 			return true
 		}
 	}
-	return slices.ContainsFunc(b.session.Listens(), func(l *session.Listen) bool { return !own(l.ID) })
+	return slices.ContainsFunc(b.session.Listens(), func(l *session.Listen) bool {
+		c := b.calls.find(l.ID)
+		return !own(l.ID) && (c == nil || c.state != kept)
+	})
 }
 
 // asleep reports whether there is no process because none is needed.

@@ -1,13 +1,15 @@
 package backend
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/secret"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
@@ -28,6 +30,9 @@ type Exit struct {
 	MaxRSS    int64 // bytes
 	CPU       time.Duration
 	Unstarted error // there never was a process, because of this
+	// Connection: it was no process but a connection to a server elsewhere, which ended because of Why; "": it was closed.
+	Connection bool
+	Why        string
 	// Unread is how many of the bytes given to the process's stdin it never took, what is still in our own queue
 	// included.
 	Unread int
@@ -44,8 +49,16 @@ func (b *Backend) Open(now time.Time) {
 // Generation is the number of the last process.
 func (b *Backend) Generation() int { return b.process.gen }
 
+// Newest is the number of the last process that was started, serving or not. What is started from now on has a higher one.
+func (b *Backend) Newest() int { return b.machine.Newest() }
+
+// Restarting reports whether the server does not serve now, or another process is to take over from it.
+func (b *Backend) Restarting() bool {
+	return b.machine.Reloading() || b.machine.State() != supervise.Serving
+}
+
 // Unspoken reports whether no client has begun to speak to a server yet: then a process is ready once it runs.
-func (b *Backend) Unspoken() bool { return b.session.InitParams == nil && b.session.Era != mcp.Modern }
+func (b *Backend) Unspoken() bool { return b.session.Era == mcp.Virgin && b.session.InitParams == nil }
 
 // Restart asks for a planned restart; source and reason say who wants it and why.
 func (b *Backend) Restart(now time.Time, source supervise.Source, reason string) {
@@ -114,6 +127,8 @@ func (b *Backend) carryOut(actions []supervise.Action) {
 			b.process.server.Kill()
 		case supervise.SpawnSpare:
 			b.wantSpare(a)
+		case supervise.Throttled:
+			a.Tell(b.emit)
 		case supervise.TakeOver:
 			b.takeOver(a)
 		case supervise.Dismiss:
@@ -133,8 +148,12 @@ func (b *Backend) spawn(a supervise.Spawn) {
 	b.newProcessForProbe()
 	p, err := b.start(Launch{Gen: a.Gen, Why: a.Reason, Anew: anew(a.Cause, a.Source)}, serving)
 	if err != nil {
-		b.lastOut = lastExit{code: -1, at: b.now, why: "could not be started: " + err.Error()}
-		b.step(supervise.SpawnFailed{Gen: a.Gen, Err: err})
+		status, _ := child.ShellStatus(err)
+		b.lastOut = lastExit{kind: neverStarted, code: -1, shell: status, at: b.now, why: "could not be started: " + err.Error()}
+		if !b.Unspoken() {
+			status = 0 // a client waits, and is told
+		}
+		b.step(supervise.SpawnFailed{Gen: a.Gen, Err: err, Status: status})
 		b.firstTryFailed()
 		return
 	}
@@ -153,7 +172,11 @@ func (b *Backend) start(l Launch, r role) (*process, error) {
 	if r == serving {
 		b.process = p
 	}
-	b.emitOf(p, event.ServerStarting, slog.LevelInfo, fmt.Sprintf("Starting server (restart #%d)", b.machine.Restarts()))
+	text := "Starting server"
+	if b.opts.Remote {
+		text = "Opening a connection"
+	}
+	b.emitOf(p, event.ServerStarting, slog.LevelInfo, fmt.Sprintf("%s (restart #%d)", text, b.machine.Restarts()))
 	server, err := b.world.Start(l)
 	if err != nil {
 		b.tellUnstarted(p, err)
@@ -185,7 +208,7 @@ func (b *Backend) spawned(p *process, pid int) {
 	p.pid = pid
 	text := fmt.Sprintf("Server spawned (PID: %d)", pid)
 	if pid == 0 {
-		text = "Connecting to " + strings.Join(b.opts.Command, " ") // it runs elsewhere
+		text = "Connecting to " + secret.Line(b.opts.Command) // it runs elsewhere
 	}
 	b.emitOf(p, event.ServerSpawned, slog.LevelInfo, text)
 }
@@ -202,7 +225,8 @@ func (b *Backend) closeInput() {
 }
 
 func (b *Backend) closeInputWhenFlushed() {
-	if b.closeWanted && b.process.accepting && b.calls.waiting == 0 && !b.unsaid() {
+	ready := b.process.accepting || b.process.up && b.failedInit != nil // what is asked for nobody is not waited for
+	if b.closeWanted && ready && b.calls.waiting == 0 && !b.unsaid() {
 		b.closeWanted = false
 		b.process.shutInput()
 	}
@@ -247,16 +271,23 @@ func (b *Backend) exited(p *process, exit Exit) {
 	if exit.Unstarted != nil {
 		exit.Unread = int(p.sent)
 	}
+	shell, _ := child.ShellStatus(exit.Unstarted)
 	p.undelivered = uint64(exit.Unread)
-	p.ending = lastExit{
-		code: exit.Code, signal: exit.Signal, at: now, why: b.whyExited(p, exit), stderr: p.server.LastStderr(stderrShown),
+	p.ending = lastExit{code: exit.Code, shell: shell, signal: exit.Signal, at: now, why: b.whyExited(p, exit), ended: b.whyEnded(p)}
+	if exit.Unstarted != nil {
+		p.ending.kind = neverStarted
+	}
+	if exit.Connection {
+		p.ending.code, p.ending.kind, p.ending.ended = -1, connectionEnded, ""
+	} else {
+		p.ending.stderr = p.server.LastStderr(stderrShown)
 	}
 	if exit.Unstarted != nil {
 		b.tellUnstarted(p, exit.Unstarted)
 	} else {
 		b.tellExit(p, exit)
 	}
-	p.up, p.exited, p.accepting = false, true, false
+	p.up, p.exited, p.accepting, p.trial = false, true, false, trial{}
 	switch p.role {
 	case serving:
 		b.servingExited(p, exit)
@@ -272,6 +303,11 @@ func (b *Backend) exited(p *process, exit Exit) {
 }
 
 func (b *Backend) tellExit(p *process, exit Exit) {
+	if exit.Connection {
+		b.emitOf(p, event.ServerExited, slog.LevelInfo, "Connection ended: "+p.ending.why,
+			slog.String(event.KeyReason, p.ending.why), slog.Int64(event.KeyUptimeMS, b.now.Sub(p.started).Milliseconds()))
+		return
+	}
 	attrs := []slog.Attr{
 		slog.Int(event.KeyExitCode, exit.Code), slog.Int64(event.KeyUptimeMS, b.now.Sub(p.started).Milliseconds()),
 		slog.Int64(event.KeyMaxRSS, exit.MaxRSS), slog.Int64(event.KeyCPUMS, exit.CPU.Milliseconds()),
@@ -298,7 +334,7 @@ func (b *Backend) servingExited(p *process, exit Exit) {
 // not end because of it; the next one gets it.
 func (b *Backend) endOf(p *process, exit Exit) supervise.Exited {
 	probed := b.probe.active && b.probe.seen && exit.Unread == 0
-	return supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed}
+	return supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed, Reason: exit.Why}
 }
 
 func (b *Backend) whyExited(p *process, exit Exit) string {
@@ -306,21 +342,38 @@ func (b *Backend) whyExited(p *process, exit Exit) string {
 	switch {
 	case exit.Unstarted != nil:
 		return "could not be started: " + exit.Unstarted.Error()
+	case p.refusal != "" && exit.Connection:
+		return p.refusal
 	case p.role == retired:
 		return "was stopped for a restart"
 	case p.role == serving && snap.Cause == supervise.Idle:
 		return "was not needed any more"
 	case p.role == serving && snap.Cause == supervise.Unhealthy:
 		return "stopped working and was ended"
+	case p.role == serving && snap.Cause == supervise.StartFail:
+		return "did not start (" + snap.Reason + ") and was ended"
+	case p.role == serving && snap.Cause == supervise.Shutdown:
+		return "was stopped, because " + snap.Reason + ","
 	case p.role == spare:
 		return fmt.Sprintf("exited before it was ready (exit %d)", exit.Code)
 	case snap.Cause == supervise.Requested || snap.Cause == supervise.Replace:
 		return "was stopped for a restart"
+	case exit.Connection:
+		return cmp.Or(exit.Why, "closed")
 	case exit.Signalled:
 		return fmt.Sprintf("crashed (exit %d, %s)", exit.Code, exit.Signal)
 	default:
 		return fmt.Sprintf("exited (exit %d)", exit.Code)
 	}
+}
+
+// whyEnded is why outlive has ended p, if that had failed; "" if it ended by itself, or for a restart.
+func (b *Backend) whyEnded(p *process) string {
+	snap := b.machine.Snapshot()
+	if p.role == serving && (snap.Cause == supervise.StartFail || snap.Cause == supervise.Unhealthy || snap.Cause == supervise.Memory) {
+		return snap.Reason
+	}
+	return ""
 }
 
 // ServerClosed tells that process gen's stdout has ended.
@@ -379,8 +432,8 @@ func (b *Backend) besideEnded(p *process) {
 // refuseWaiting answers the whole queue: the breaker is open.
 func (b *Backend) refuseWaiting() {
 	for c := range b.calls.all {
-		if c.state == waiting && c.method != mcp.Initialize {
-			b.refuse(c, b.unavailable())
+		if c.state == waiting && c.method != mcp.Initialize || b.unopened(c) {
+			b.refuse(c, b.unavailable(c))
 		}
 	}
 }
@@ -415,7 +468,7 @@ func (b *Backend) finishWhenAlone() {
 		} else if c.state == sent {
 			b.lost(c, b.process, reasonRestarted)
 		} else {
-			b.refuse(c, refusal{reason: reasonUnavailable, text: "the server has shut down; the request was not delivered"})
+			b.refuse(c, refusal{reason: reasonUnavailable, text: "the server has shut down; " + c.delivery()})
 		}
 	}
 	b.answerUnsaid()

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/bridge"
@@ -91,44 +90,16 @@ func (b *Backend) swallowAck(line []byte) bool {
 	return !b.translating(bridge.LegacyClient) // which has its client look again at what it is subscribed to
 }
 
-// reopenStreams asks a new process for the streams that the client believes to be open, and waits until it has
-// acknowledged them before anything else goes on: the next request may change what they tell of.
-func (b *Backend) reopenStreams(p *process) {
-	if p.role == serving && !p.draining {
-		for c := range b.calls.all {
-			if c.method != mcp.Listen || c.state != waiting {
-				continue
-			}
-			if l := b.session.ListenByID(c.id.raw); l != nil && l.Acked != nil {
-				p.streams = append(p.streams, l.ID)
-				b.transmitCopy(c)
-			}
-		}
-	}
-	if len(p.streams) == 0 {
-		b.restored(p)
-		return
-	}
-	p.wishesBy = b.now.Add(wishesFor)
-}
-
-// reopened notes that the serving process has said what it makes of a stream it was asked for again.
-func (b *Backend) reopened(id []byte) {
-	p := b.process
-	was := len(p.streams)
-	p.streams = slices.DeleteFunc(p.streams, func(one []byte) bool { return jsonrpc.SameID(one, id) })
-	if was > 0 && len(p.streams) == 0 {
-		b.restored(p)
-	}
-}
-
 // endListen ends a stream towards both sides.
 func (b *Backend) endListen(l *session.Listen) {
 	id := bytes.Clone(l.ID)
 	b.session.CloseListen(id)
-	b.process.send(mcp.CancelledLine(id, "subscription ended"))
+	c := b.calls.find(id)
+	if c != nil && c.state == sent {
+		b.process.send(mcp.CancelledLine(id, "subscription ended"))
+	}
 	b.world.SendToClient(mcp.CancelledLine(id, "the restarted server does not offer all of this subscription"))
-	if c := b.calls.find(id); c != nil {
+	if c != nil {
 		result := append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaSubscriptionID+`":`), id...)
 		b.answer(c, jsonrpc.AppendResult(nil, id, append(result, "}}"...)))
 	}

@@ -39,6 +39,9 @@ func (b *Backend) forgetQuestions(p *process) {
 // listAnswered looks at a page of a list on its way to the client.
 func (b *Backend) listAnswered(c *call, line []byte) []byte {
 	l, _ := mcp.ListOf(c.method)
+	if p := b.byGen(c.gen); p != nil {
+		b.listedBy(p)
+	}
 	if b.env.Kind == jsonrpc.ErrorResponse {
 		return b.listMissing(c, l, line)
 	}
@@ -81,6 +84,7 @@ func (b *Backend) readList(p *process, l mcp.List, done func(mcp.List, mcp.Catal
 func (b *Backend) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte, page int, done func(mcp.List, mcp.Catalog)) {
 	meta := b.privateMeta()
 	b.ask(p, func(id []byte) []byte { return mcp.ListLine(id, l, cursor, meta) }, func(line []byte) {
+		b.listedBy(p)
 		if b.env.Kind != jsonrpc.Response {
 			// A process that does not know the method has an empty list.
 			if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) != "-32601" {

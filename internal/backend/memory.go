@@ -19,6 +19,8 @@ type Knowledge struct {
 	Discover []byte  `json:"discover,omitempty"` // raw DiscoverResult of a modern server
 	// NoInitialize says that it has refused initialize, because it speaks the modern era only.
 	NoInitialize bool `json:"no_initialize,omitempty"`
+	// Listen says how it takes subscriptions/listen.
+	Listen Listening `json:"listen,omitempty"`
 
 	// Asked is a digest of what a client asked in its initialize, and Initialize the raw result it got: to the byte,
 	// because a server that says the same again is known by that.
@@ -42,7 +44,7 @@ func (b *Backend) learn(k Knowledge) {
 	k.Lists = b.opts.Known.Lists
 	was := b.opts.Known
 	if k.Era == was.Era && k.Probe == was.Probe && bytes.Equal(k.Discover, was.Discover) &&
-		k.NoInitialize == was.NoInitialize && k.Asked == was.Asked && bytes.Equal(k.Initialize, was.Initialize) {
+		k.NoInitialize == was.NoInitialize && k.Listen == was.Listen && k.Asked == was.Asked && bytes.Equal(k.Initialize, was.Initialize) {
 		return
 	}
 	b.opts.Known = k
@@ -86,7 +88,6 @@ func (b *Backend) initializeFromMemory(c *call) bool {
 	b.remembered("initialize")
 	b.answer(c, jsonrpc.AppendResult(nil, c.id.raw, mcp.AdvertiseListChanged(result, b.tools.on)))
 	if p := b.process; p.up {
-		p.accepting = false
 		b.greet(p)
 	}
 	return true

@@ -91,6 +91,9 @@ func newModel(rt *rapid.T) *model {
 	opts := Options{Name: "srv", Command: []string{"srv"}, RetryTools: []string{"again"}, QueueMax: 20}
 	era := m.drawEras(&opts)
 	m.client.init(m, era)
+	if rapid.Bool().Draw(rt, "patient") {
+		opts.ListenPatience = time.Hour
+	}
 	switch rapid.IntRange(0, 2).Draw(rt, "backoff") {
 	case 0:
 		opts.Supervise.Backoff = backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}}
@@ -300,7 +303,7 @@ func (m *model) calmDown() {
 		m.clearAway()
 		m.spawnFail = false
 		m.client.goesOn()
-		if len(m.client.open) == 0 && m.b.machine.State() == supervise.Serving && m.quiet() {
+		if len(m.client.open) == 0 && m.isUp() && m.quiet() {
 			break
 		}
 		if i > 400 {
@@ -313,6 +316,20 @@ func (m *model) calmDown() {
 	if m.client.said && m.only != mcp.Modern && m.main().initialized != 1 {
 		m.rt.Fatalf("process %d was told %d times that the client is initialized", m.main().gen, m.main().initialized)
 	}
+}
+
+// isUp reports whether the server is up: it is no sooner than it has answered something.
+func (m *model) isUp() bool {
+	switch p := m.b.process; m.b.machine.State() {
+	case supervise.Serving:
+		if p.handshake != settled && p.handshake != skipped {
+			m.rt.Fatalf("process %d is up before it has answered", p.gen)
+		}
+		return true
+	case supervise.Starting:
+		return p.handshake == unasked || p.handshake == skipped
+	}
+	return false
 }
 
 // quiet reports whether a running server has nothing to do and outlive has nothing left to ask it.
@@ -397,7 +414,7 @@ func (m *model) nothingLeft() {
 	m.rt.Helper()
 	c := &m.b.calls
 	if listens := m.listening(); listens > 0 { // for a bridged client; that goes on
-		if c.byID.n != listens || c.inFlight != listens || c.byToken.n+c.waiting != 0 {
+		if c.byID.n != listens || c.inFlight+m.kept() != listens || c.byToken.n+c.waiting != 0 {
 			m.rt.Fatalf("left over beside %d streams: %d ids, %d tokens, %d waiting, %d in flight", listens, c.byID.n, c.byToken.n, c.waiting, c.inFlight)
 		}
 		return
@@ -411,7 +428,17 @@ func (m *model) nothingLeft() {
 // listening counts the streams that are open; once all is over there is none.
 func (m *model) listening() (n int) {
 	for c := range m.b.calls.all {
-		if c.method == mcp.Listen && c.state == sent {
+		if c.method == mcp.Listen && (c.state == sent || c.state == kept) {
+			n++
+		}
+	}
+	return n
+}
+
+// kept is how many of them the server is not asked for, because one was silent after such a request for longer than it may.
+func (m *model) kept() (n int) {
+	for c := range m.b.calls.all {
+		if c.state == kept {
 			n++
 		}
 	}

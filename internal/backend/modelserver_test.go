@@ -29,8 +29,10 @@ type simServer struct {
 	exited, closed              bool
 	lingers                     bool // it has exited, and ServerExited has not told so yet
 	code                        Exit
-	asked                       int // requests it made
-	initialized                 int // how often it was told that
+	asked                       int  // requests it made
+	initialized                 int  // how often it was told that
+	shaken                      bool // it has answered its handshake
+	listed                      bool // it has answered a request for a list
 }
 
 // simRun is a request that a process has begun.
@@ -194,11 +196,27 @@ func (s *simServer) Forward(line []byte) {
 		s.m.rt.Fatalf("newline within %q", line)
 	}
 	s.m.out.saw(string(line))
+	s.checkOrder(string(line))
 	if s.exited && !s.lingers || s.inputClosed {
 		return // the descriptor is closed
 	}
 	s.m.rt.Logf("S%d< %s", s.gen, line)
 	s.pipe = append(append(s.pipe, line...), '\n')
+}
+
+// checkOrder: nothing is said to a process before its handshake is answered, unless its client does without one, and nothing
+// opens a stream before it has answered for a list.
+func (s *simServer) checkOrder(line string) {
+	var msg wireMessage
+	if json.Unmarshal([]byte(line), &msg) != nil {
+		return // the reader complains
+	}
+	if handshake := msg.Method == "" || msg.Method == "initialize" || msg.Method == "server/discover"; !s.shaken && !handshake && s.m.client.era != mcp.Virgin {
+		s.m.rt.Fatalf("process %d has not answered its handshake and is told %s", s.gen, line)
+	}
+	if msg.Method == "subscriptions/listen" && !s.listed {
+		s.m.rt.Fatalf("process %d has shown no list and is told %s", s.gen, line)
+	}
 }
 
 // reads takes some bytes; every whole line is begun at once.
@@ -312,6 +330,8 @@ func (s *simServer) answerAll() {
 func (s *simServer) answer(i, how int) {
 	r := s.running[i]
 	s.running = slices.Delete(s.running, i, i+1)
+	s.shaken = s.shaken || r.method == "initialize" || r.method == "server/discover"
+	s.listed = s.listed || strings.HasSuffix(r.method, "/list")
 	id := string(r.id)
 	if how == 0 && !strings.ContainsAny(id, `".e`) && id != "true" {
 		id += ".0" // the same number in another spelling

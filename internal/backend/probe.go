@@ -140,6 +140,7 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 	probed := b.probe.active && c.seq == b.probe.seq
 	if b.env.Kind == jsonrpc.Response {
 		result := bytes.Clone(b.env.Result.Of(line))
+		b.process.introduction = string(result)
 		if only := b.translating(bridge.LegacyClient); probed || only {
 			b.probe.active = false
 			b.disarm(timerProbe)
@@ -151,10 +152,13 @@ func (b *Backend) discoverAnswered(c *call, line []byte) []byte {
 		}
 		if b.translating(bridge.LegacyClient) {
 			b.session.Era = mcp.Modern
-			b.firstAnswer(b.process) // it was greeted: a client that says nothing for now has it all the same
-			_ = b.env.Scan(line)     // it was scanned before
 		}
+		b.cameUp(b.process)  // that is all the handshake there is
+		_ = b.env.Scan(line) // it was scanned before
 		return b.withResult(line, mcp.AdvertiseListChanged(result, b.tools.on))
+	}
+	if p := b.process; p.handshake == asked {
+		p.handshake = unasked // it may be asked once more
 	}
 	if !probed {
 		if b.translating(bridge.LegacyClient) && b.seam.past != nil && b.legacyOnly(line) && b.otherEra(b.process, mcp.Legacy) {
@@ -201,7 +205,12 @@ func (b *Backend) unheard(line []byte) bool {
 
 // clientIsModern notes that the client speaks the modern era to this process.
 func (b *Backend) clientIsModern() {
-	if b.process.era == mcp.Virgin {
-		b.process.era = mcp.Modern
+	p := b.process
+	if p.era == mcp.Virgin {
+		p.era = mcp.Modern
+	}
+	if p.up && !p.draining && (p.handshake == unasked || p.handshake == skipped) {
+		p.accepting = false
+		b.greet(p)
 	}
 }

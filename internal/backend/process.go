@@ -53,6 +53,17 @@ const (
 	retired             // another one has taken over from it, or it is a spare nobody wants
 )
 
+// handshake is how far a process is with its handshake, initialize or server/discover. Before that is answered it is told
+// nothing else: servers exist that never answer again when something else is the first they read.
+type handshake uint8
+
+const (
+	unasked handshake = iota // it was told nothing
+	asked                    // it was asked, and has not answered
+	skipped                  // its client begins with something else, and speaks no version that it says: it is told what that says
+	settled                  // it has answered
+)
+
 // process is one incarnation of the server.
 type process struct {
 	server  Server
@@ -61,6 +72,10 @@ type process struct {
 	role    role
 	started time.Time
 	era     mcp.Era
+
+	handshake handshake
+	hearing   hearing
+	trial     trial
 
 	up          bool // spawned and not known to have exited
 	restored    bool // the client's wishes are granted, the calls to be repeated are under way
@@ -74,13 +89,13 @@ type process struct {
 	closed      bool // its output has ended
 	lingers     bool // exit seen early and another process serves: what it has started may still be there
 
-	asked       uint64           // sequence number of the client's initialize it was given; 0: none
 	calls       int              // tool calls it was given
 	sent        uint64           // bytes handed to its stdin
 	undelivered uint64           // sent bytes it never took; known once it exited
 	hasTools    bool             // it declared tools
 	wishes      int              // answers to replayed wishes still awaited
 	streams     [][]byte         // raw ids of listens that were asked for again, and not acknowledged yet
+	listed      bool             // it has answered a request for a list
 	unchecked   int              // lists of a spare still to be read
 	fit         bool             // a spare that could serve now
 	reload      bool             // a spare that takes over as soon as it can
@@ -92,7 +107,8 @@ type process struct {
 	before       [mcp.Lists]mcp.Catalog // the lists of the process it follows
 	introduction string                 // a modern process's DiscoverResult
 	noise        noise
-	died         *Exit // its leader is dead, and it is not taken for exited yet; nil: not known
+	refusal      string // what it said in place of a handshake; "": it has not refused one
+	died         *Exit  // its leader is dead, and it is not taken for exited yet; nil: not known
 	ending       lastExit
 	retirement   *supervise.Retirement // of a retired one
 
@@ -155,14 +171,23 @@ func (p *process) send(line []byte) {
 }
 
 // open reports whether the client's requests can be handed to p now.
-func (p *process) open() bool {
-	return p.accepting && !p.draining && p.server.Backlog() < slowServer
+func (p *process) open() bool { return p.ready() && p.server.Backlog() < slowServer }
+
+// ready reports whether p takes requests, as far as it can be written to.
+func (p *process) ready() bool { return p.accepting && !p.draining && !p.hearing.waits() }
+
+// admits reports whether message m of the client can be handed to p now.
+func (p *process) admits(m mcp.Method) bool {
+	if m == mcp.Initialize || m == mcp.Discover {
+		return p.open() || p.up && !p.draining && p.handshake == unasked
+	}
+	return p.open()
 }
 
 // deadline is when one of p's own times is over; the zero time: none runs.
 func (p *process) deadline() time.Time {
 	at := p.wishesBy
-	for _, t := range []time.Time{p.drainBy, p.closedBy} {
+	for _, t := range []time.Time{p.drainBy, p.closedBy, p.trial.deadline()} {
 		if at.IsZero() || !t.IsZero() && t.Before(at) {
 			at = t
 		}
@@ -186,6 +211,9 @@ func (b *Backend) processTick(p *process) {
 	}
 	if due(&p.wishesBy) {
 		b.restored(p)
+	}
+	if t := p.trial.deadline(); !t.IsZero() && !b.now.Before(t) {
+		b.trialTick(p)
 	}
 	if due(&p.drainBy) {
 		p.server.Abandon()

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
@@ -21,6 +22,9 @@ const (
 	poisonous               // it was in flight at two deaths in a row: it is not tried again
 )
 
+// repeatsAllowed is how often a tool is called once more that may be called twice.
+const repeatsAllowed = 2
+
 // crashesAllowed is how many processes in a row may die with a request before it counts as their cause.
 const crashesAllowed = 2
 
@@ -29,6 +33,10 @@ const crashesAllowed = 2
 func (b *Backend) recoverCalls(p *process, planned bool) {
 	for c := range b.calls.all {
 		if c.state != sent || c.gen != p.gen {
+			continue
+		}
+		if c.method == mcp.Listen {
+			b.holdStream(c) // open by nature when a server dies
 			continue
 		}
 		switch b.fateOf(c, p, planned) {
@@ -49,25 +57,49 @@ func (b *Backend) fateOf(c *call, p *process, planned bool) fate {
 	if p.undelivered > 0 && p.sent-p.undelivered < c.end {
 		return undelivered
 	}
-	if !planned {
+	if !planned && p.ending.kind != connectionEnded { // no request is the cause of what a network does
 		c.crashes++
 	}
-	if c.method == mcp.Initialize || c.method == mcp.Listen {
-		return again // the first start counts its own tries; a stream is open by nature when a server dies
+	if c.method == mcp.Initialize {
+		return again // the first start counts its own tries
 	}
 	if c.crashes >= crashesAllowed {
 		return poisonous
 	}
-	if !p.answered && p.asked != 0 && c.seq > p.asked {
-		return undelivered // a process works on nothing before the handshake it was asked for is done
-	}
 	if c.method.Resendable() {
 		return again
 	}
-	if c.method == mcp.ToolsCall && c.resent == 0 && b.toolAllows(c, p) {
+	if b.toolRepeats(c, p) {
 		return again
 	}
 	return unknown
+}
+
+// toolRepeats reports whether c is a call of a tool that may be repeated, and has not been too often.
+func (b *Backend) toolRepeats(c *call, p *process) bool {
+	return c.method == mcp.ToolsCall && c.resent < repeatsAllowed && b.toolAllows(c, p)
+}
+
+// MayRepeat decides whether a server elsewhere, connection gen, is sent a request once more that it may have carried out
+// already: by the rule that holds when a process has died. why says in words what happened.
+func (b *Backend) MayRepeat(now time.Time, gen int, id []byte, m mcp.Method, why string) bool {
+	b.now = now
+	c := b.callOnWire(id)
+	if c == nil || c.state != sent || c.gen != gen {
+		return m.Resendable() // asked by outlive itself, or nobody waits for it
+	}
+	p := b.byGen(gen)
+	if p == nil || !m.Resendable() && !b.toolRepeats(c, p) {
+		b.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), why),
+			slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id.raw)),
+			slog.String(event.KeyReason, why))
+		return false
+	}
+	c.resent++
+	b.emit(event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s is sent again: %s", c.what(), why),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id.raw)),
+		slog.String(event.KeyReason, why))
+	return true
 }
 
 // toolAllows reports whether the tool of a tools/call says that it may be called twice.
@@ -95,13 +127,15 @@ func (b *Backend) resend(c *call, why string) {
 		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id.raw)),
 		slog.String(event.KeyReason, why))
 	if b.hopeless() && c.method != mcp.Initialize {
-		b.refuse(c, b.unavailable())
+		b.refuse(c, b.unavailable(c))
 		return
 	}
-	b.calls.enqueue(c, b.now.Add(b.opts.QueueFor))
-	if b.timers[timerQueue].IsZero() {
-		b.arm(timerQueue, queueTick)
+	until := b.now.Add(b.opts.QueueFor)
+	if c.resent == 0 && !c.until.IsZero() && c.until.Before(until) {
+		until = c.until // it has only waited so far
 	}
+	b.calls.enqueue(c, until)
+	b.awaitQueue()
 }
 
 // greater reports whether raw JSON number a is more than b; numbers that cannot be read count as more, so that they

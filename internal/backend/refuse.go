@@ -54,25 +54,40 @@ func (o outcome) raw() []byte {
 	return raw
 }
 
-// refuse answers c: it was not delivered to any server. A notification is only dropped.
+// refuse answers c: no server will carry it out. A notification is only dropped.
 func (b *Backend) refuse(c *call, r refusal) {
 	if !c.isRequest() {
 		b.drop(c, r.text)
 		return
 	}
 	if c.method == mcp.Initialize && !b.session.Answered() {
-		b.session.InitParams = nil // nobody will greet the next process with it
-		b.endFirstStart()
+		b.handshakeFailed()
 	}
 	if r.code == 0 {
 		r.code = jsonrpc.InternalError
 	}
-	b.emit(event.RequestRefused, slog.LevelWarn, fmt.Sprintf("Request %s not delivered: %s", c.method, r.reason),
+	b.emit(event.RequestRefused, slog.LevelWarn, fmt.Sprintf("Request %s refused: %s", c.method, r.reason),
 		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id.raw)),
 		slog.String(event.KeyReason, r.reason))
-	data := outcome{Reason: r.reason, Delivered: "no", Retryable: r.retry,
+	data := outcome{Reason: r.reason, Delivered: c.delivered(), Retryable: r.retry,
 		RetryAfterMS: r.after.Milliseconds(), Generation: b.process.gen}
 	b.answer(c, jsonrpc.AppendError(nil, c.id.raw, r.code, r.text, data.raw()))
+}
+
+// delivered tells whether a process may have carried out a call that waits: one that was sent again was begun before.
+func (c *call) delivered() string {
+	if c.resent > 0 {
+		return "unknown"
+	}
+	return "no"
+}
+
+// delivery says so in words.
+func (c *call) delivery() string {
+	if c.resent > 0 {
+		return "the request may be repeated, but an earlier process may have carried it out"
+	}
+	return "the request was not delivered"
 }
 
 // methodName is the method as the client wrote it.
@@ -90,8 +105,15 @@ func (b *Backend) lost(c *call, p *process, reason string) {
 	b.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), how),
 		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id.raw)),
 		slog.String(event.KeyReason, reason))
-	text := fmt.Sprintf("The tool server %s while %s was running and was restarted. The call may or may not have "+
-		"taken effect and was NOT repeated. Check the state before calling it again.", how, c.what())
+	then := "was restarted"
+	if cause := b.machine.Snapshot().Cause; b.over || cause == supervise.Clean || cause == supervise.Shutdown {
+		then = "is not started again"
+	}
+	what := fmt.Sprintf("The tool server %s while %s was running and %s", how, c.what(), then)
+	if p.ending.kind == connectionEnded {
+		what = fmt.Sprintf("The connection to the tool server was lost while %s was running (%s)", c.what(), how)
+	}
+	text := what + ". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
 	if reason == reasonPoison {
 		text = fmt.Sprintf("The tool server %s while %s was running, as it did before with the same call; the call "+
 			"seems to be what ends it and was NOT repeated. Change the call before trying again.", how, c.what())
@@ -118,19 +140,25 @@ func (c *call) what() string {
 	return c.methodName()
 }
 
-// unavailable is the refusal of a request that no process could take: it says why, and what to do.
-func (b *Backend) unavailable() refusal {
+// unavailable is the refusal of request c, which no process could take: it says why, and what to do.
+func (b *Backend) unavailable(c *call) refusal {
 	r := refusal{reason: reasonUnavailable, retry: true, after: 2 * time.Second}
 	snap := b.machine.Snapshot()
 	if b.lastOut.why == "" {
-		r.text = "server starting: it did not become ready in time; the request was not delivered, it is safe to retry"
+		r.text = "server starting: it did not become ready in time; " + c.delivery() + ", it is safe to retry"
 		if b.process.up && b.process.accepting {
-			r.text = "server not reading: the request was not delivered, it is safe to retry"
+			r.text = "server not reading: " + c.delivery() + ", it is safe to retry"
 		}
 		return r
 	}
+	if b.failedInit != nil && snap.State == supervise.Serving {
+		r.text = "the handshake has failed before, and " + c.delivery() + "; the server is up now: begin with initialize again"
+		return r
+	}
 	var t strings.Builder
-	if snap.State == supervise.Failed {
+	if b.lastOut.kind == connectionEnded {
+		t.WriteString("server not usable: ")
+	} else if snap.State == supervise.Failed {
 		t.WriteString("server unavailable: it keeps failing, ")
 	} else {
 		t.WriteString("server restarting: ")
@@ -140,10 +168,10 @@ func (b *Backend) unavailable() refusal {
 		t.WriteString("; it speaks the " + b.estranged.String() + " era of the protocol only now, which this client does not, and " +
 			"nothing is translated (--bridge off)")
 	}
-	t.WriteString("; the request was not delivered, it is safe to retry")
+	t.WriteString("; " + c.delivery() + ", it is safe to retry")
 	if !snap.NextTry.IsZero() {
 		r.after = max(0, snap.NextTry.Sub(b.now))
-		fmt.Fprintf(&t, "; next start in %s", r.after.Round(100*time.Millisecond))
+		fmt.Fprintf(&t, "; next %s in %s", b.lastOut.attempt(), r.after.Round(100*time.Millisecond))
 	} else if snap.State == supervise.Failed {
 		t.WriteString("; it is not started again by itself: fix it, then call restart_server or run `outlive restart " + b.opts.Name + "`")
 		r.retry, r.after = false, 0
@@ -153,13 +181,24 @@ func (b *Backend) unavailable() refusal {
 	return r
 }
 
+// attempt is what follows on the end of a process, or of a connection.
+func (o lastExit) attempt() string {
+	if o.kind == connectionEnded {
+		return "try"
+	}
+	return "start"
+}
+
 // describeExit says how the last process ended: "exit 3", "exit 139 (segmentation fault)".
 func (b *Backend) describeExit() string {
 	o := b.lastOut
+	if o.ended != "" {
+		return o.ended
+	}
 	if o.signal != "" {
 		return fmt.Sprintf("last exit %d (%s)", o.code, o.signal)
 	}
-	if o.why != "" && o.code < 0 {
+	if o.why != "" && o.kind != processEnded {
 		return o.why
 	}
 	return "last exit " + strconv.Itoa(o.code)

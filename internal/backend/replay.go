@@ -2,8 +2,10 @@ package backend
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
@@ -26,31 +28,50 @@ func (b *Backend) greet(p *process) {
 	case b.session.Answered():
 		p.era = mcp.Legacy
 		b.expect(p)
+		p.handshake = asked
 		b.ask(p, func(id []byte) []byte {
 			return mcp.InitializeLine(id, b.session.InitParams, b.session.Version)
 		}, func(line []byte) { b.greeted(p, line) })
 	case b.session.Era == mcp.Modern:
 		p.era = mcp.Modern
 		b.expect(p)
+		p.handshake = asked
 		b.ask(p, func(id []byte) []byte { return mcp.DiscoverLine(id, b.privateMeta()) }, func(line []byte) {
 			if b.legacyOnly(line) && b.otherEra(p, mcp.Legacy) {
 				return
 			}
 			b.introduces(p, line)
 			p.greeted = true // whatever it answered: it answers
-			b.reopenStreams(p)
+			b.restored(p)
 		})
+	case b.failedInit != nil:
+		b.askForNobody(p)
 	default:
-		// The client has not been through a handshake with anyone: what it says goes to this process as it is.
-		p.accepting = true
+		// The client has not been through a handshake with anyone: its own goes to this process, if it waits for one.
 		if b.session.InitParams != nil {
 			p.era = mcp.Legacy
 			b.expect(p)
-		} else {
-			b.step(supervise.Ready{Gen: p.gen}) // as ready as it can be: nobody asks it anything
 		}
 		b.flushQueue()
+		b.beginWithout()
 		b.closeInputWhenFlushed()
+	}
+}
+
+// beginWithout has a process told what waits for it, of a client whose first request is no handshake and says no version: no
+// other handshake will come, and servers that do without exist.
+func (b *Backend) beginWithout() {
+	p := b.process
+	if p.handshake != unasked || !p.up || p.draining || b.calls.waiting == 0 || b.session.Era != mcp.Virgin {
+		return
+	}
+	for c := range b.calls.all {
+		// A notification alone may come before the handshake; after the first process it comes from a client that does without.
+		if c.state == waiting && (c.isRequest() || p.gen > 0 && c.method != mcp.NoteInitialized) {
+			p.handshake, p.accepting = skipped, true
+			b.flushQueue()
+			return
+		}
 	}
 }
 
@@ -65,8 +86,9 @@ func (b *Backend) expect(p *process) {
 // greeted takes a new process's answer to the replayed initialize. The client has had that answer long ago.
 func (b *Backend) greeted(p *process, line []byte) {
 	if b.env.Kind != jsonrpc.Response {
+		refusal := messageIn(b.env.Error.Of(line))
 		if !modernOnly(b.env.Error.Of(line)) || !b.otherEra(p, mcp.Modern) {
-			b.handshakeRefused(p)
+			b.handshakeRefused(p, refusal)
 		}
 		return
 	}
@@ -115,10 +137,17 @@ func (b *Backend) wishAnswered(p *process, m mcp.Method, params []byte) {
 	}
 }
 
+// messageIn is the message of a raw error.
+func messageIn(err []byte) string {
+	text, _ := jsonrpc.Unquote(jsonrpc.Find(err, "message").Of(err))
+	return strings.TrimSpace(text)
+}
+
 // handshakeRefused ends a process that does not take the handshake.
-func (b *Backend) handshakeRefused(p *process) {
+func (b *Backend) handshakeRefused(p *process, said string) {
+	p.refusal = cmp.Or(said, "it refused the handshake")
 	if p.role == serving {
-		b.step(supervise.Refused{Gen: p.gen})
+		b.step(supervise.Refused{Gen: p.gen, Reason: p.refusal})
 	} else {
 		b.spareFailed(p, "it refused the handshake")
 	}
@@ -136,20 +165,20 @@ func (b *Backend) tellDrift(before, now []byte, p *process) {
 	}
 }
 
-// firstAnswer notes that a modern process works: its first answer is all the handshake there is.
+// firstAnswer notes that a process works whose client does without a handshake.
 func (b *Backend) firstAnswer(p *process) {
-	if p.era == mcp.Modern {
-		b.cameUp(p)
+	if p.handshake == skipped && b.machine.State() == supervise.Starting {
+		b.step(supervise.Ready{Gen: p.gen})
 	}
 }
 
 // cameUp notes that a process has been through its handshake: the serving one serves, a spare is looked at first.
 func (b *Backend) cameUp(p *process) {
-	if p.answered || !p.up {
+	if p.answered || !p.up || p.role == retired {
 		return
 	}
 	p.wishesBy = time.Time{}
-	p.answered = true
+	p.answered, p.handshake = true, settled
 	if p.role == spare {
 		b.check(p)
 		return
@@ -159,13 +188,13 @@ func (b *Backend) cameUp(p *process) {
 
 // becomeReady lets a process serve that has come up.
 func (b *Backend) becomeReady(p *process) {
-	replayed := !p.accepting
 	p.accepting, b.estranged, b.turns = true, mcp.Virgin, 0
 	b.readyAt = b.now
 	p.startup = b.now.Sub(p.started)
+	b.startup = p.startup
 	b.tellReady(p)
 	b.step(supervise.Ready{Gen: p.gen})
-	b.nowServes(p, replayed)
+	b.nowServes(p)
 	b.introduce()
 }
 
@@ -174,26 +203,33 @@ func (b *Backend) tellReady(p *process) {
 		slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
 }
 
-// nowServes hands a process that serves from now on what was held back for it; replayed says that the client has been
-// served before.
-func (b *Backend) nowServes(p *process, replayed bool) {
+// completed tells that the running restart, if one runs, has come to its end.
+func (b *Backend) completed() {
+	if b.begun.IsZero() {
+		return
+	}
+	took := b.now.Sub(b.begun)
+	b.begun = time.Time{}
+	b.emit(event.RestartCompleted, slog.LevelInfo, fmt.Sprintf("Restart completed in %dms", took.Milliseconds()),
+		slog.Int64(event.KeyRestartMS, took.Milliseconds()), slog.String(event.KeyCause, b.cause))
+}
+
+// nowServes hands a process that serves from now on what was held back for it.
+func (b *Backend) nowServes(p *process) {
 	b.watchHealth(p)
 	b.watchLimits()
 	b.wakeSeam()
-	if !b.begun.IsZero() {
-		took := b.now.Sub(b.begun)
-		b.begun = time.Time{}
-		b.emit(event.RestartCompleted, slog.LevelInfo, fmt.Sprintf("Restart completed in %dms", took.Milliseconds()),
-			slog.Int64(event.KeyRestartMS, took.Milliseconds()), slog.String(event.KeyCause, b.cause))
+	b.completed()
+	for _, uri := range b.session.Subscribed() {
+		b.world.SendToClient(mcp.UpdatedLine(uri)) // what changed meanwhile, nobody heard
 	}
-	if replayed {
-		for _, uri := range b.session.Subscribed() {
-			b.world.SendToClient(mcp.UpdatedLine(uri)) // what changed meanwhile, nobody heard
-		}
+	if b.streamsBroken() {
+		p.hearing = reopening
 	}
 	b.flushQueue()
 	b.world.Flush()
 	b.closeInputWhenFlushed()
 	b.compareLists()
+	b.openStreams()
 	b.answerVerify(false)
 }

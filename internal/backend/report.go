@@ -19,19 +19,34 @@ func (b *Backend) report(r supervise.Report) {
 		}
 	default:
 		b.decided(r)
-		if r.To == supervise.Failed {
+		switch r.To {
+		case supervise.Failed:
 			b.giveUpFirst()
 			b.refuseWaiting()
+		case supervise.Backoff:
+			b.refuseLate()
 		}
 	}
 }
 
 // decided tells what follows on a process that is gone; of any other transition there is nothing to tell.
 func (b *Backend) decided(r supervise.Report) {
-	if r.From != supervise.Serving || r.To != supervise.Serving {
+	if r.Cause != supervise.NoCause { // a start has none of its own
 		b.cause = r.Cause.String()
 	}
-	r.Tell(b.describeExit(), b.lastOut.code, b.emit)
+	code := b.lastOut.code
+	if b.lastOut.shell != 0 {
+		code = b.lastOut.shell
+	}
+	r.Tell(b.describeEnd(), code, b.emit)
+}
+
+// describeEnd says what has happened to the last process, as a sentence.
+func (b *Backend) describeEnd() string {
+	if b.lastOut.kind == connectionEnded {
+		return "Server cannot be used: " + b.lastOut.why
+	}
+	return "Server crashed (" + b.describeExit() + ")"
 }
 
 // beginRestart notes when a process that is to be replaced was told to go.
@@ -40,7 +55,11 @@ func (b *Backend) beginRestart(r supervise.Report) {
 		b.begun = b.now
 	}
 	if r.Cause == supervise.StartFail {
-		b.emit(event.StartTimeout, slog.LevelError, "Server did not start: "+r.Reason,
+		what := "Server did not start: "
+		if b.opts.Remote {
+			what = "Server did not take the handshake: "
+		}
+		b.emit(event.StartTimeout, slog.LevelError, what+r.Reason,
 			slog.String(event.KeyReason, r.Reason))
 	}
 }

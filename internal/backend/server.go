@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
+	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
 // taskTokensKept is how many progress tokens of tasks are remembered after their request was answered.
@@ -75,6 +76,7 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 		if q := b.private[string(id)]; q != nil && q.of == p {
 			delete(b.private, string(id))
 			q.answered(line)
+			b.openStreams()
 			return
 		}
 	}
@@ -92,6 +94,9 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 		}
 	}
 	b.deliver(c, line)
+	if b.calls.held > 0 {
+		b.openStreams()
+	}
 }
 
 // deliver hands the server's answer to the client under the id the client knows.
@@ -188,9 +193,14 @@ func (b *Backend) initializeAnswered(c *call, line []byte) []byte {
 		if b.initializeRefused(c, line) {
 			return nil
 		}
-		b.session.InitParams = nil
-		b.endFirstStart()
-		b.handshakeRefused(b.process)
+		if b.opts.Remote { // the connection takes the next handshake as well as another one would
+			b.session.InitParams, b.process.era = nil, mcp.Virgin
+			b.endFirstStart()
+			b.step(supervise.Ready{Gen: b.process.gen})
+			return line
+		}
+		b.handshakeFailed()
+		b.handshakeRefused(b.process, messageIn(b.env.Error.Of(line)))
 		return line
 	}
 	result := bytes.Clone(b.env.Result.Of(line))

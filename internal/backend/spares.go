@@ -158,7 +158,7 @@ func (b *Backend) takeOver(a supervise.TakeOver) {
 		if !a.Ready {
 			b.step(supervise.Ready{Gen: p.gen}) // its lists are read once more, if it comes to that
 		}
-		b.nowServes(p, true)
+		b.nowServes(p)
 	}
 }
 
@@ -166,7 +166,7 @@ func (b *Backend) takeOver(a supervise.TakeOver) {
 func (b *Backend) moveListens(old *process) {
 	for c := range b.calls.all {
 		if c.state == sent && c.gen == old.gen && c.method == mcp.Listen {
-			b.calls.enqueue(c, b.now.Add(b.opts.QueueFor))
+			b.holdStream(c)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (b *Backend) moveListens(old *process) {
 // retire lets a process finish what it has and then go.
 func (b *Backend) retire(p *process) {
 	p.role = retired
-	p.draining = true
+	p.draining, p.trial = true, trial{}
 	p.retirement = supervise.NewRetirement(p.gen, b.opts.Supervise, b.now, b.busy(p))
 	b.carryOutFor(p, p.retirement.Begin())
 }
@@ -265,7 +265,11 @@ func (b *Backend) reloadFailed(a supervise.ReloadFailed) {
 	if h := b.misfortune.hint(); h != "" {
 		attrs = append(attrs, slog.String(event.KeyHint, h))
 	}
-	b.emit(event.ReloadFailed, slog.LevelError, "The new server did not come up, the old one goes on serving: "+b.misfortune.text(), attrs...)
+	about := b.process
+	if p := b.byGen(a.Gen); p != nil {
+		about = p
+	}
+	b.emitOf(about, event.ReloadFailed, slog.LevelError, "The new server did not come up, the old one goes on serving: "+b.misfortune.text(), attrs...)
 	b.answerVerify(false)
 }
 

@@ -3,14 +3,15 @@ package backend
 import (
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/secret"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
 // Status is how a backend stands, for people and programs. Times are zero where there is none.
 type Status struct {
 	Name            string     `json:"name"`
-	Command         []string   `json:"command"`
-	State           string     `json:"state"` // a supervise.State
+	Command         []string   `json:"command"` // without secrets
+	State           string     `json:"state"`   // a supervise.State
 	ServerPID       int        `json:"server_pid,omitempty"`
 	Generation      int        `json:"generation"`
 	RestartCount    int        `json:"restart_count"`
@@ -27,6 +28,9 @@ type Status struct {
 	NextTryAt       *time.Time `json:"next_try_at,omitempty"`
 	StdoutNoise     int        `json:"stdout_noise_lines"`
 	LastExit        *LastExit  `json:"last_exit,omitempty"`
+	Failing         string     `json:"failing,omitempty"` // of a server elsewhere: why the last request failed on its way
+
+	Listen Listening `json:"listen,omitempty"` // silent: the server is not asked for streams, it answered nothing after one
 
 	Reload       string         `json:"reload"` // how planned restarts go: a [Reload]
 	Beside       []Beside       `json:"beside,omitempty"`
@@ -52,7 +56,7 @@ type ReloadTrouble struct {
 
 // LastExit is how the last process ended.
 type LastExit struct {
-	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started
+	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started, or is no process
 	Signal string    `json:"signal,omitempty"`
 	Why    string    `json:"why,omitempty"` // in words: "last exit 3", "could not be started: …"
 	At     time.Time `json:"at"`
@@ -63,10 +67,10 @@ type LastExit struct {
 func (b *Backend) Status(now time.Time) Status {
 	snap := b.machine.Snapshot()
 	s := Status{
-		Name: b.opts.Name, Command: b.opts.Command, State: snap.State.String(),
+		Name: b.opts.Name, Command: secret.Words(b.opts.Command), State: snap.State.String(),
 		Generation: b.process.gen, RestartCount: b.machine.Restarts(), Era: b.session.Era.String(),
 		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
-		StdoutNoise: b.babble.total, Reload: string(b.opts.Reload), Beside: b.besideStatus(),
+		Listen: b.opts.Known.Listen, StdoutNoise: b.babble.total, Reload: string(b.opts.Reload), Beside: b.besideStatus(),
 	}
 	s.ServerEra = b.process.era.String()
 	if b.seam != nil && b.seam.bridge != nil {
@@ -86,7 +90,8 @@ func (b *Backend) Status(now time.Time) Status {
 	if b.process.up {
 		s.ServerPID = b.process.pid
 		s.UptimeMS = now.Sub(b.process.started).Milliseconds()
-		s.RSS = b.process.server.Vitals().RSS
+		vitals := b.process.server.Vitals()
+		s.RSS, s.Failing = vitals.RSS, vitals.Trouble
 	}
 	if b.process.up && b.process.answered {
 		at := b.readyAt

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"time"
@@ -31,8 +30,15 @@ type toolbox struct {
 	settled bool         // the server's own tools are known, so the names are final
 	shown   []shownTool  // in their fixed order
 	page    joinedPage   // the last one, which a server mostly repeats word for word, also after a restart
+	request request      // the last call of restart_server
 	verify  []parkedCall // until the restart they ask about is over
 	unsure  []parkedCall // until it is known whose tool they call
+}
+
+// request is a restart that the agent asked for.
+type request struct {
+	marker restart.MarkerRecord // as it was written; the zero value: nothing was asked for
+	newest int                  // the newest process then: those after it were started after the request
 }
 
 // parkedCall is a call held for outlive's own answer; seq tells whether the call is still the same one.
@@ -190,11 +196,7 @@ func (b *Backend) runTool(c *call, tool restart.Tool) {
 	case restart.VerifyRestarted:
 		b.runVerify(c)
 	case restart.ServerStatus:
-		text, err := json.MarshalIndent(b.Status(b.now), "", "  ")
-		if err != nil {
-			text = []byte(err.Error())
-		}
-		b.say(c, string(text), false)
+		b.say(c, jsonrpc.Indented(b.Status(b.now)), false)
 	}
 }
 
@@ -209,9 +211,9 @@ func (b *Backend) runRestart(c *call, args []byte) {
 		b.say(c, `❌ restart_server needs an argument "reason" (a string): why the server is to be restarted.`, true)
 		return
 	}
-	err := b.world.WriteMarker(restart.MarkerRecord{
-		Timestamp: b.now, Reason: reason, ExitCode: restart.RestartExitCode, Method: restart.MarkerMethod,
-	})
+	marker := restart.RequestedMarker(b.now, reason)
+	b.tools.request = request{marker, b.machine.Newest()}
+	err := b.world.WriteMarker(marker)
 	attrs := []slog.Attr{slog.String(event.KeyReason, reason), slog.Int(event.KeyExitCode, restart.RestartExitCode),
 		slog.String(event.KeyMarkerPath, b.world.MarkerPath())}
 	if err != nil {
@@ -265,10 +267,33 @@ func (b *Backend) verdict(c *call) (text string, isError, wait bool) {
 		return "❌ since_timestamp: " + err.Error(), true, false
 	}
 	marker, err := b.world.ReadMarker()
-	proof := restart.Proof{Ready: b.process.answered && b.process.up && b.readyAt.After(marker.Timestamp), Detail: b.detail()}
+	pending := b.Restarting()
+	own := b.tools.request.marker
+	if err == nil && own.Timestamp.After(since) {
+		marker = own // the file may be that of another server, which shares the directory
+	} else {
+		pending = pending || b.misfortune.at.Before(marker.Timestamp) // the server may have written it, and is about to exit
+	}
+	proof := restart.Proof{Ready: b.restartedSince(marker), Detail: b.detail()}
 	text, isError = restart.VerifyText(marker, err, b.world.MarkerPath(), since, proof)
 	fresh := err == nil && marker.Timestamp.After(since)
-	return text, isError, fresh && !proof.Ready && !b.hopeless() && b.misfortune.at.Before(marker.Timestamp)
+	return text, isError, fresh && !proof.Ready && !b.hopeless() && pending
+}
+
+// restartedSince reports whether a process serves that was started after that restart was requested, and after the last
+// one that the agent asked for. One that was starting already may have read the old code. Of a request of our own the
+// generations tell; the clock may have been set.
+func (b *Backend) restartedSince(marker restart.MarkerRecord) bool {
+	p, last := b.process, b.tools.request
+	switch {
+	case !p.answered || !p.up:
+		return false
+	case last.marker.Timestamp.IsZero():
+		return p.started.After(marker.Timestamp)
+	case marker == last.marker:
+		return p.gen > last.newest
+	}
+	return p.gen > last.newest && p.started.After(marker.Timestamp)
 }
 
 func argument(params []byte, name string) string {
@@ -282,6 +307,9 @@ func (b *Backend) detail() string {
 	text := "server is " + snap.State.String()
 	if f := b.misfortune; !f.at.IsZero() {
 		return text + ", but it is the old one: the new one did not come up: " + f.text()
+	}
+	if snap.State == supervise.Serving {
+		text += ", but it was started before that"
 	}
 	if b.lastOut.why != "" {
 		text += ", " + b.describeExit() + b.stderrText()

@@ -20,6 +20,7 @@ type Vitals struct {
 	Known   bool          // the system told
 	HeardAt time.Time     // the last byte on its stderr
 	Held    bool          // its stdout is not being read, because the client does not take it
+	Trouble string        // of a server elsewhere: why the last request failed on its way, in words; "": it did not
 }
 
 // healthDeadline is when the serving process is to be looked at.

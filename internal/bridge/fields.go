@@ -9,19 +9,17 @@ import (
 // legacyForm are raw params of an elicitation by form as version has them.
 func legacyForm(params []byte, version string) ([]byte, error) {
 	fields := member(params, "requestedSchema", "properties")
-	now := fields
-	for key, value := range jsonrpc.Members(fields) {
-		name, ok := jsonrpc.Unquote(key.Of(fields))
-		if !ok {
-			return nil, errUnable
-		}
-		field, err := legacyField(value.Of(fields), version)
+	var unable error
+	now := mapped(fields, func(_ string, field []byte) []byte {
+		legacy, err := legacyField(field, version)
 		if err != nil {
-			return nil, err
+			unable = err
+			return field
 		}
-		if !bytes.Equal(field, value.Of(fields)) {
-			now = set(now, field, name)
-		}
+		return legacy
+	})
+	if unable != nil {
+		return nil, unable
 	}
 	if bytes.Equal(now, fields) {
 		return params, nil

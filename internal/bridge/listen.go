@@ -55,6 +55,9 @@ func (s *modernSide) listen(id, line []byte) {
 	uris := member(filter, "resourceSubscriptions")
 	if string(member(s.Result, "capabilities", "resources", "subscribe")) == "true" {
 		for at := range jsonrpc.Elements(uris) {
+			if len(l.URIs) == mcp.ListenURIsMost {
+				break // the acknowledgement says which are heard of
+			}
 			uri, ok := jsonrpc.Unquote(at.Of(uris))
 			if !ok || slices.Contains(l.URIs, uri) {
 				continue
@@ -112,11 +115,11 @@ func (l *listen) granted() []byte {
 		}
 	}
 	if len(l.URIs) > 0 {
-		uris := []byte("[]")
-		for _, uri := range l.URIs {
-			uris = jsonrpc.AppendElements(nil, uris, jsonrpc.AppendQuoted(nil, uri))
+		uris := make([][]byte, len(l.URIs))
+		for i, uri := range l.URIs {
+			uris[i] = jsonrpc.AppendQuoted(nil, uri)
 		}
-		filter = set(filter, uris, "resourceSubscriptions")
+		filter = set(filter, jsonrpc.AppendElements(nil, []byte("[]"), uris...), "resourceSubscriptions")
 	}
 	return filter
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
@@ -11,28 +12,39 @@ import (
 // a message that has them (the Python SDK's legacy connections do).
 const reserved = "io.modelcontextprotocol/"
 
-// prune returns a raw object without the members that drop names: the same bytes if there are none.
-func prune(object []byte, drop func(name string) bool) []byte {
-	var kept []jsonrpc.Span
-	dropped := false
+// mapped returns a raw object with each value replaced by what change makes of it, and without the members for which that is
+// nil: the same bytes if nothing differs. It is made in one pass, because a server may send any number of members.
+func mapped(object []byte, change func(name string, value []byte) []byte) []byte {
+	out := append(make([]byte, 0, len(object)), '{')
+	differs := false
 	for key, value := range jsonrpc.Members(object) {
-		if name, ok := jsonrpc.Unquote(key.Of(object)); ok && drop(name) {
-			dropped = true
+		was := value.Of(object)
+		now := was
+		if name, ok := jsonrpc.Unquote(key.Of(object)); ok {
+			now = change(name, was)
+		}
+		if differs = differs || now == nil || !bytes.Equal(now, was); now == nil {
 			continue
 		}
-		kept = append(kept, jsonrpc.Span{Start: key.Start, End: value.End})
-	}
-	if !dropped {
-		return object
-	}
-	out := append(make([]byte, 0, len(object)), '{')
-	for i, member := range kept {
-		if i > 0 {
+		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(out, member.Of(object)...)
+		out = append(append(out, object[key.Start:value.Start]...), now...)
+	}
+	if !differs {
+		return object
 	}
 	return append(out, '}')
+}
+
+// prune returns a raw object without the members that drop names: the same bytes if there are none.
+func prune(object []byte, drop func(name string) bool) []byte {
+	return mapped(object, func(name string, value []byte) []byte {
+		if drop(name) {
+			return nil
+		}
+		return value
+	})
 }
 
 // without returns a raw object without the members of these names.

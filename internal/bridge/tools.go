@@ -34,12 +34,12 @@ func legacySchema(schema []byte) ([]byte, bool) {
 	case !jsonrpc.IsObject(properties):
 		schema = without(schema, "properties")
 	default:
-		now := properties
-		for key, value := range jsonrpc.Members(properties) {
-			if name, ok := jsonrpc.Unquote(key.Of(properties)); ok && !jsonrpc.IsObject(value.Of(properties)) {
-				now = set(now, anyOrNone(value.Of(properties)), name)
+		now := mapped(properties, func(_ string, property []byte) []byte {
+			if jsonrpc.IsObject(property) {
+				return property
 			}
-		}
+			return anyOrNone(property)
+		})
 		if string(now) != string(properties) {
 			schema = set(schema, now, "properties")
 		}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -243,5 +244,24 @@ func TestLegacyToolsAndContent(t *testing.T) {
 		if got := string(legacyResult(tc.m, tc.version, []byte(tc.result))); got != tc.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, tc.want)
 		}
+	}
+}
+
+// A server may describe any number of arguments by true: each was a copy of the whole schema once, while everybody waited.
+func TestSchemaOfManyTruthValues(t *testing.T) {
+	var properties, want []string
+	for i := range 20_000 {
+		properties = append(properties, fmt.Sprintf(`"p%d":true`, i))
+		want = append(want, fmt.Sprintf(`"p%d":{}`, i))
+	}
+	tool := func(properties []string) string {
+		return `{"name":"t","inputSchema":{"type":"object","properties":{` + strings.Join(properties, ",") + `}}}`
+	}
+	begun := time.Now()
+	if got := string(legacyTool([]byte(tool(properties)))); got != tool(want) {
+		t.Errorf("not translated: %.200s", got)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("took %s", took)
 	}
 }

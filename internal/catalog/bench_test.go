@@ -91,7 +91,7 @@ func BenchmarkView(b *testing.B) {
 	b.Run("owner by template", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if s, ok := v.Owner("s77://o/n"); !ok || s != 77 {
+			if s, _, ok := v.Owner("s77://o/n"); !ok || s != 77 {
 				b.Fatal("not found")
 			}
 		}

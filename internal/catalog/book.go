@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/binary"
+	"strings"
 	"weak"
 
 	"github.com/outlive-mcp/outlive/internal/mcp"
@@ -19,6 +20,7 @@ type Book struct {
 	names   Names
 	taken   [mcp.Lists]map[string]bool // shown names of tools and prompts
 	shelves map[string]*shelf          // by server
+	uris    map[string]bool            // shown URIs of user interfaces
 	seen    uint64                     // entries named so far
 	parts   uint64                     // parts made so far
 	views   map[string]weak.Pointer[View]
@@ -32,12 +34,14 @@ const maxLabels = 10_000
 // shelf is what the Book knows of one server.
 type shelf struct {
 	labels [mcp.Lists]map[string]*label // by the server's own name
+	uris   map[string]string            // shown ones of user interfaces, by the server's own
 	part   *part                        // the latest one
 }
 
 // label is the name one entry has.
 type label struct {
 	prefix, base string // what it was made of
+	begins       bool   // base begins with the prefix, and nothing else of the server is called what follows it
 	shown        string // "" while it is to be given
 	wanted       string // what the Names promise, if shown is something else
 	first        uint64 // Book.seen when the entry was first seen
@@ -48,6 +52,7 @@ func NewBook(names Names) *Book {
 	return &Book{
 		names:   names,
 		taken:   [mcp.Lists]map[string]bool{mcp.Tools: {}, mcp.Prompts: {}},
+		uris:    map[string]bool{},
 		shelves: map[string]*shelf{},
 		views:   map[string]weak.Pointer[View]{},
 	}
@@ -63,6 +68,9 @@ func (b *Book) Forget(server string) {
 		for _, label := range labels {
 			delete(b.taken[l], label.shown)
 		}
+	}
+	for _, shown := range s.uris {
+		delete(b.uris, shown)
 	}
 	delete(b.shelves, server)
 }
@@ -106,7 +114,7 @@ func (b *Book) remember(key string, v *View) {
 func (b *Book) shelf(server string) *shelf {
 	s := b.shelves[server]
 	if s == nil {
-		s = &shelf{labels: [mcp.Lists]map[string]*label{mcp.Tools: {}, mcp.Prompts: {}}}
+		s = &shelf{labels: [mcp.Lists]map[string]*label{mcp.Tools: {}, mcp.Prompts: {}}, uris: map[string]string{}}
 		b.shelves[server] = s
 	}
 	return s
@@ -117,6 +125,10 @@ func (b *Book) shelf(server string) *shelf {
 func (b *Book) name(l mcp.List, server Server, labels map[string]*label, items []Item) []*label {
 	prefix := server.prefix()
 	named := make([]*label, len(items))
+	bases := make(map[string]bool, len(items))
+	for _, item := range items {
+		bases[server.base(item.Own())] = true
+	}
 	for i, item := range items {
 		own := item.Own()
 		base := server.base(own)
@@ -130,7 +142,8 @@ func (b *Book) name(l mcp.List, server Server, labels map[string]*label, items [
 			delete(b.taken[l], it.shown)
 			it.shown = ""
 		}
-		it.prefix, it.base = prefix, base
+		rest, begins := strings.CutPrefix(base, prefix+"_")
+		it.prefix, it.base, it.begins = prefix, base, begins && !bases[rest]
 		named[i] = it
 	}
 	for i, it := range named {
@@ -160,7 +173,7 @@ func (b *Book) forgetOthers(l mcp.List, labels map[string]*label, named []*label
 // give finds a name that is free and takes it; wanted is "" if it is as good as promised.
 func (b *Book) give(l mcp.List, server, own string, it *label) (shown, wanted string) {
 	taken := b.taken[l]
-	wishes, promised := b.names.wishes(it.prefix, it.base)
+	wishes, promised := b.names.wishes(it.prefix, it.base, it.begins)
 	first := fit(wishes[0], server, own)
 	for i, wish := range wishes {
 		name := fit(wish, server, own)

@@ -138,7 +138,7 @@ func (m *model) checkList(t *rapid.T, v *View, l mcp.List, whole []string) {
 		}
 		once[name] = true
 		server, own, ok := v.named(l, name)
-		if owner, found := v.Owner(name); l == mcp.Resources {
+		if owner, _, found := v.Owner(name); l == mcp.Resources {
 			ok = found && owner == server
 		}
 		id := identity{l, m.servers[server].Name, own}

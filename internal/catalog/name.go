@@ -12,7 +12,8 @@ type Names string
 
 // The modes. An empty or unknown one is Always.
 const (
-	// Always: <prefix>_<name>. Whatever server comes later, names stay what they are.
+	// Always: <prefix>_<name>, and <name> itself if it begins with <prefix>_ already. Whatever server comes later, names stay
+	// what they are.
 	Always Names = "always"
 	// OnCollision: the name itself for the first server that has it, in the order of the configuration among those
 	// known at that moment; <prefix>_<name> for the others.
@@ -28,8 +29,9 @@ const MaxName = 64
 // hashDigits is how many hexadecimal digits tell apart what would look the same.
 const hashDigits = 8
 
-// wishes are the names an entry may have, best first, and how many of them are as good as promised.
-func (n Names) wishes(prefix, base string) (wishes []string, promised int) {
+// wishes are the names an entry may have, best first, and how many of them are as good as promised. One that begins with the
+// prefix by itself needs no other, as long as that is nobody else's name.
+func (n Names) wishes(prefix, base string, begins bool) (wishes []string, promised int) {
 	prefixed := prefix + "_" + base
 	switch n {
 	case OnCollision:
@@ -37,6 +39,9 @@ func (n Names) wishes(prefix, base string) (wishes []string, promised int) {
 	case Never:
 		return []string{base, prefixed}, 1
 	default:
+		if begins {
+			return []string{base, prefixed}, 2
+		}
 		return []string{prefixed}, 1
 	}
 }

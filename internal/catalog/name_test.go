@@ -105,12 +105,35 @@ func TestAllowAndDeny(t *testing.T) {
 					t.Errorf("%s: %s", l, diff)
 				}
 			}
-			if _, ok := v.Owner("write_file"); !ok {
+			if _, _, ok := v.Owner("write_file"); !ok {
 				t.Error("a resource is filtered by the names of tools")
 			}
 			if _, _, ok := v.Tool("write_file"); ok && len(tc.deny) > 0 {
 				t.Error("a denied tool can be called")
 			}
 		})
+	}
+}
+
+// A name that begins with its server's prefix is not given it twice, unless it would be the name of another tool.
+func TestNoPrefixTwice(t *testing.T) {
+	for _, test := range []struct {
+		servers []string
+		lists   []*Lists
+		want    []string
+	}{
+		{[]string{"git"}, []*Lists{tools("git_status", "git", "gitx", "log")}, []string{"git_status", "git_git", "git_gitx", "git_log"}},
+		{[]string{"git"}, []*Lists{tools("git_status", "status")}, []string{"git_git_status", "git_status"}},
+		{[]string{"git"}, []*Lists{tools("status", "git_status")}, []string{"git_status", "git_git_status"}},
+		{[]string{"a", "a_b"}, []*Lists{tools("a_b_c"), tools("c")}, []string{"a_b_c", "a_b_c_"}},
+		{[]string{"a_b", "a"}, []*Lists{tools("c"), tools("a_b_c")}, []string{"a_b_c", "a_a_b_c"}},
+	} {
+		got := seen(t, NewBook(Always).Merge(plain(test.servers...), test.lists), mcp.Tools)
+		for i, want := range test.want {
+			if i >= len(got) || got[i] != want && !(strings.HasSuffix(want, "_") && strings.HasPrefix(got[i], want)) {
+				t.Errorf("%v: %v, want %v", test.servers, got, test.want)
+				break
+			}
+		}
 	}
 }

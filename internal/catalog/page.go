@@ -49,7 +49,7 @@ func (v *View) Page(l mcp.List, raw []byte, size int) ([]byte, error) {
 		if i > 0 {
 			page = append(page, ',')
 		}
-		page = s.append(page, l)
+		page = s.append(page)
 	}
 	page = append(page, ']')
 	if end < len(v.shown[l]) {
@@ -62,7 +62,7 @@ func (v *View) Page(l mcp.List, raw []byte, size int) ([]byte, error) {
 // end is where the page ends that begins at start, and how many bytes its entries have with their commas.
 func (v *View) end(l mcp.List, start, size int) (end, length int) {
 	for end = start; end < len(v.shown[l]) && (size <= 0 || end-start < size); end++ {
-		longer := length + v.shown[l][end].length(l) + len(",")
+		longer := length + v.shown[l][end].length() + len(",")
 		if longer > PageBytes && end > start {
 			break
 		}

@@ -22,7 +22,9 @@ type shown struct {
 	name     string // what clients ask for it by
 	wanted   string // the name it would have had without a collision, otherwise ""
 	digest   [sha256.Size]byte
-	template *template // of a resource template
+	template *template   // of a resource template
+	links    []shownLink // of a tool, to its user interface
+	edits    []edit      // what is changed in the item for clients, in order
 }
 
 // named reports whether the entries of a list get a name from the Book.
@@ -47,19 +49,23 @@ func (b *Book) part(server Server, lists *Lists) *part {
 		if !named(l) {
 			p.shown[l] = make([]*shown, len(items))
 			for i, item := range items {
-				p.shown[l][i] = show(l, item, item.Own(), "", known[item])
+				name := item.Own()
+				if l == mcp.Resources {
+					name = b.uri(server.Name, name)
+				}
+				p.shown[l][i] = b.show(l, server.Name, item, name, "", known[item])
 			}
 			continue
 		}
-		items = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !server.shows(i.Own()) })
-		p.add(l, items, b.name(l, server, shelf.labels[l], items), known)
+		items = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !server.shows(i.Own()) || l == mcp.Tools && taskOnly(i) })
+		p.add(b, l, items, b.name(l, server, shelf.labels[l], items), known)
 	}
 	shelf.part = p
 	return p
 }
 
 // add shows tools or prompts under the names given to them, in the order in which they were first seen.
-func (p *part) add(l mcp.List, items []Item, labels []*label, known map[Item]*shown) {
+func (p *part) add(b *Book, l mcp.List, items []Item, labels []*label, known map[Item]*shown) {
 	order := make([]int, len(items))
 	for i := range order {
 		order[i] = i
@@ -67,46 +73,48 @@ func (p *part) add(l mcp.List, items []Item, labels []*label, known map[Item]*sh
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(labels[i].first, labels[j].first) })
 	p.shown[l] = make([]*shown, len(items))
 	for place, i := range order {
-		p.shown[l][place] = show(l, items[i], labels[i].shown, labels[i].wanted, known[items[i]])
+		p.shown[l][place] = b.show(l, p.server.Name, items[i], labels[i].shown, labels[i].wanted, known[items[i]])
 	}
 }
 
 // show makes the entry, out of what was found out about the same item before if that is known.
-func show(l mcp.List, item Item, name, wanted string, known *shown) *shown {
+func (b *Book) show(l mcp.List, server string, item Item, name, wanted string, known *shown) *shown {
 	switch {
 	case known == nil:
 		s := &shown{item: item, name: name, wanted: wanted, digest: mcp.EntryDigest([]byte(item.Raw()))}
 		if l == mcp.Templates {
 			s.template = parseTemplate(item.Own())
 		}
+		if l == mcp.Tools {
+			s.links = b.links(server, item)
+		}
+		s.edits = edits(item, name, s.links)
 		return s
 	case known.name != name || known.wanted != wanted:
 		s := *known
 		s.name, s.wanted = name, wanted
+		s.edits = edits(item, name, s.links)
 		return &s
 	default:
 		return known
 	}
 }
 
-// append appends the entry as JSON: the server's bytes, with the shown name in place of its own.
-func (s *shown) append(dst []byte, l mcp.List) []byte {
-	e := s.item.entry.Value()
-	if !named(l) {
-		return append(dst, e.raw...)
+// append appends the entry as JSON: the server's bytes, but for its edits.
+func (s *shown) append(dst []byte) []byte {
+	raw, at := s.item.Raw(), 0
+	for _, e := range s.edits {
+		dst = append(append(dst, raw[at:e.at.Start]...), e.with...)
+		at = e.at.End
 	}
-	dst = append(dst, e.raw[:e.at.Start]...)
-	dst = append(dst, '"')
-	dst = append(dst, s.name...) // nothing in it needs escaping
-	dst = append(dst, '"')
-	return append(dst, e.raw[e.at.End:]...)
+	return append(dst, raw[at:]...)
 }
 
 // length is how many bytes append appends.
-func (s *shown) length(l mcp.List) int {
-	e := s.item.entry.Value()
-	if !named(l) {
-		return len(e.raw)
+func (s *shown) length() int {
+	n := len(s.item.Raw())
+	for _, e := range s.edits {
+		n += len(e.with) - (e.at.End - e.at.Start)
 	}
-	return len(e.raw) - (e.at.End - e.at.Start) + len(s.name) + len(`""`)
+	return n
 }

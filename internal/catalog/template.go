@@ -9,6 +9,14 @@ import (
 // is many times as long.
 const maxTemplate = 2048
 
+// What a template, and a URI that is held against templates, may have: the time for that grows with each of them, and both
+// come from elsewhere. Real ones are far below. What is beyond is found only if a list has it literally.
+const (
+	maxURI         = 8 << 10 // bytes
+	maxExpressions = 16      // in a template that is compiled
+	maxTemplates   = 1000    // of one server
+)
+
 // template is a URI template (RFC 6570), to be matched backwards: could this URI have been made of it?
 type template struct {
 	literals []string       // around and between the expressions: one more than there are expressions
@@ -53,7 +61,7 @@ func parseTemplate(text string) *template {
 		rest = behind
 	}
 	pattern.WriteString(`\z`)
-	if len(text) <= maxTemplate {
+	if len(text) <= maxTemplate && len(t.literals) <= maxExpressions+1 {
 		t.exact, _ = regexp.Compile(pattern.String()) // fails for text that is no UTF-8 only, of which no URI is made
 	}
 	return t

@@ -24,8 +24,15 @@ type View struct {
 	places  [mcp.Lists]map[string]int
 	digests [mcp.Lists][sha256.Size]byte
 
+	links     map[string]owned // user interfaces that tools name, by the URI that clients know
 	templates []routed
 	schemes   map[string][]int // servers with a resource or template of the scheme, in order
+}
+
+// owned is a resource at its server.
+type owned struct {
+	server int
+	own    string
 }
 
 // routed is a template that leads to a server.
@@ -44,7 +51,7 @@ type Collision struct {
 }
 
 func newView(parts []*part) *View {
-	v := &View{schemes: map[string][]int{}}
+	v := &View{schemes: map[string][]int{}, links: map[string]owned{}}
 	for l := range mcp.Lists {
 		v.fill(l, parts)
 		v.digests[l] = v.digest(l)
@@ -55,12 +62,21 @@ func newView(parts []*part) *View {
 		}
 		for _, l := range []mcp.List{mcp.Resources, mcp.Templates} {
 			for _, s := range p.shown[l] {
-				v.addScheme(s.name, server)
+				v.addScheme(s.item.Own(), server)
+			}
+		}
+		for _, s := range p.shown[mcp.Tools] {
+			for _, l := range s.links {
+				v.links[l.shown] = owned{server, l.uri}
 			}
 		}
 	}
+	from := make([]int, len(parts)) // templates of each server
 	for i, s := range v.shown[mcp.Templates] {
-		v.templates = append(v.templates, routed{s.template, v.owners[mcp.Templates][i]})
+		server := v.owners[mcp.Templates][i]
+		if from[server]++; from[server] <= maxTemplates {
+			v.templates = append(v.templates, routed{s.template, server})
+		}
 	}
 	slices.SortStableFunc(v.templates, func(a, b routed) int { return b.literal - a.literal })
 	return v
@@ -138,23 +154,42 @@ func (v *View) named(l mcp.List, shown string) (server int, own string, ok bool)
 	return v.owners[l][place], v.shown[l][place].item.Own(), true
 }
 
-// Owner says which server a URI belongs to: the one that lists it as a resource or as a template, or else the one with
-// the template it could have been made of. Of several templates the one with the most literal text counts, and before
+// Item is the tool or prompt that is shown under a name, as its server wrote it.
+func (v *View) Item(l mcp.List, shown string) (item Item, ok bool) {
+	place, ok := v.places[l][shown]
+	if !ok {
+		return Item{}, false
+	}
+	return v.shown[l][place].item, true
+}
+
+// Owner says which server a URI belongs to, and what it is there: the one that lists it as a resource or as a template, or
+// names it as a tool's user interface, or else the one with the template it could have been made of. Of several templates the one with the most literal text counts, and before
 // them those that RFC 6570 would have expanded to this URI, since servers are not strict about slashes in {path}.
-func (v *View) Owner(uri string) (server int, ok bool) {
+func (v *View) Owner(uri string) (server int, own string, ok bool) {
 	for _, l := range []mcp.List{mcp.Resources, mcp.Templates} {
 		if place, ok := v.places[l][uri]; ok {
-			return v.owners[l][place], true
+			return v.owners[l][place], v.shown[l][place].item.Own(), true
 		}
 	}
-	for _, fits := range []func(*template, string) bool{(*template).expandsTo, (*template).resembles} {
-		for _, t := range v.templates {
-			if fits(t.template, uri) {
-				return t.server, true
-			}
+	if link, ok := v.links[uri]; ok {
+		return link.server, link.own, true
+	}
+	if len(uri) > maxURI {
+		return 0, "", false
+	}
+	for _, t := range v.templates {
+		if !t.resembles(uri) { // then it is no expansion either, and this is the quicker look
+			continue
+		}
+		if t.expandsTo(uri) {
+			return t.server, uri, true
+		}
+		if !ok {
+			server, ok = t.server, true
 		}
 	}
-	return 0, false
+	return server, uri, ok
 }
 
 // Candidates are the servers, in order, which have a resource or template of the URI's scheme: whom to ask for a URI

@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -108,7 +110,7 @@ func TestOwner(t *testing.T) {
 		"file://":                  -1,
 		"":                         -1,
 	} {
-		server, ok := v.Owner(uri)
+		server, _, ok := v.Owner(uri)
 		if !ok {
 			server = -1
 		}
@@ -183,5 +185,45 @@ func TestSame(t *testing.T) {
 	}
 	if of(base).Digest(mcp.Tools) == of(`{"name":"b"},{"name":"a","description":"d"}`).Digest(mcp.Tools) {
 		t.Error("the digest does not tell one order from another")
+	}
+}
+
+// A hostile template and a long URI do not keep everybody waiting: what is too much is not matched.
+func TestOwnerHasAnEnd(t *testing.T) {
+	var hostile, many []string
+	for i := range 20 {
+		hostile = append(hostile, fmt.Sprintf(`{"uriTemplate":"x:%s%d"}`, strings.Repeat("a{b}", 400), i))
+	}
+	for i := range 5000 {
+		many = append(many, fmt.Sprintf(`{"uriTemplate":"y:{a}{b}{c}%d"}`, i))
+	}
+	var lists Lists
+	lists[mcp.Templates], _ = Items(mcp.Templates, []byte(`{"resourceTemplates":[`+strings.Join(append(hostile, many...), ",")+`]}`))
+	v := NewBook(Always).Merge(plain("s"), []*Lists{&lists})
+	for _, uri := range []string{"x:" + strings.Repeat("a", 1<<20), "x:" + strings.Repeat("a", maxURI-10), "y:" + strings.Repeat("a", maxURI-10)} {
+		begun := time.Now()
+		if _, _, ok := v.Owner(uri); ok {
+			t.Errorf("%.10s of %d bytes fits", uri, len(uri))
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("%.10s of %d bytes took %s", uri, len(uri), took)
+		}
+	}
+	if _, _, ok := v.Owner("y:q7"); !ok {
+		t.Error("a real URI has no owner")
+	}
+}
+
+// A tool that can be called as a task only is not shown: through a gateway there are no tasks.
+func TestTaskOnlyToolIsNotShown(t *testing.T) {
+	var lists Lists
+	lists[mcp.Tools], _ = Items(mcp.Tools, []byte(`{"tools":[{"name":"a","execution":{"taskSupport":"required"}},`+
+		`{"name":"b","execution":{"taskSupport":"optional"}},{"name":"c"}]}`))
+	v := NewBook(Always).Merge(plain("s"), []*Lists{&lists})
+	if diff := cmp.Diff([]string{"s_b", "s_c"}, seen(t, v, mcp.Tools)); diff != "" {
+		t.Error(diff)
+	}
+	if _, _, ok := v.Tool("s_a"); ok {
+		t.Error("it can be called")
 	}
 }

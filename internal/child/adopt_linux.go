@@ -14,8 +14,8 @@ import (
 // made it and all orphans our children: outlive is a subreaper as well.
 func (k *kept) lost(pid int) Status {
 	k.line.bury()
-	if errors.Is(signalGroup(k.pidfd, unix.SIGKILL), unix.EINVAL) {
-		_ = unix.PidfdSendSignal(k.pidfd, unix.SIGKILL, nil, 0)
+	if k.guest || errors.Is(signalGroup(k.pidfd, unix.SIGKILL), unix.EINVAL) {
+		_ = signalAlone(k.pidfd, unix.SIGKILL)
 	}
 	for over, err := false, error(nil); err == nil && !over; over, err = ended(k.pidfd) {
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(k.pidfd), Events: unix.POLLIN}}, -1)

@@ -181,3 +181,8 @@ func signalGroup(pidfd int, sig syscall.Signal) error {
 	const processGroup = 1 << 2
 	return unix.PidfdSendSignal(pidfd, sig, nil, processGroup)
 }
+
+// signalAlone reaches the process of a pidfd.
+func signalAlone(pidfd int, sig syscall.Signal) error {
+	return unix.PidfdSendSignal(pidfd, sig, nil, 0)
+}

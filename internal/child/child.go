@@ -15,7 +15,8 @@ type Spec struct {
 	Dir  string   // working directory; "" is our own
 	Env  []string // KEY=value, the whole environment, of equal keys the last counts; nil is our own
 	// Inherit hands our own descriptors 0, 1 and 2 on and leaves the process in our process group (S0 4.2). There are
-	// no pipes then, and signals go to the process alone, because its group is ours.
+	// no pipes then, and signals go to the process alone, because its group is ours. Without
+	// [PrepareToInherit] there is no keeper for it.
 	Inherit bool
 	// KillMode says what ends with the process. "": [KillTree]. Where there is no keeper it makes no difference.
 	KillMode KillMode
@@ -71,7 +72,7 @@ type Process struct {
 // their text tells what was searched and what may help. After an error onExit is never called.
 //
 // onExit is called exactly once, from a goroutine of this package, after the leader exited, its descendants were
-// killed (without a keeper the rest of its group only; with Inherit none, as the group is ours) and the leader was
+// killed (without a keeper the rest of its group only, and with Inherit then none, as the group is ours) and the leader was
 // reaped. It may be nil.
 func Start(spec Spec, onExit func(Status)) (*Process, error) {
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {

@@ -26,7 +26,7 @@
 //   - When both are killed at once, [SweepStrays] finds what is left, at the start of any later outlive.
 //
 // Whose a descendant is tells a brand, see brand_linux.go. Where no keeper can be started processes are started
-// directly, as on other systems: [Mechanisms] tells. With Inherit there is never a keeper.
+// directly, as on other systems: [Mechanisms] tells. With Inherit the keeper is in our session and the processes in our group.
 //
 // # Streams
 //

@@ -50,6 +50,7 @@ func RunKeeperIfAsked() bool {
 		k.wait()
 		k.sweep()
 	}
+	unix.Exit(0) // outlive waits for this: nothing else of the runtime is to come before it, such as the race detector's second
 	return true
 }
 
@@ -268,7 +269,7 @@ func (k *keeper) start(fds []int) (*ward, error) {
 	}
 	defer func() { _ = unix.Chdir("/") }() // no file system is kept busy by us
 	k.self = o.brand.instance()
-	w := &ward{slot: o.slot, channel: fds[fdChannel], pidfd: -1, spares: o.brand.slot() == spared, born: time.Now()}
+	w := &ward{slot: o.slot, channel: fds[fdChannel], pidfd: -1, spares: o.brand.slot() == spared, guest: o.group != 0, born: time.Now()}
 	if o.brand.valid() && o.brand.wear() == nil {
 		defer func() { _ = o.brand.with(keeperSlot).wear() }()
 	}
@@ -276,7 +277,7 @@ func (k *keeper) start(fds []int) (*ward, error) {
 	defer k.oom.lower()
 	w.pid, err = syscall.ForkExec(o.path, o.argv, &syscall.ProcAttr{
 		Dir: o.dir, Env: o.env, Files: []uintptr{uintptr(fds[0]), uintptr(fds[1]), uintptr(fds[2])},
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &w.pidfd},
+		Sys: &syscall.SysProcAttr{Setsid: !w.guest, Setpgid: w.guest, Pgid: o.group, Pdeathsig: syscall.SIGKILL, PidFD: &w.pidfd},
 	})
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ type kept struct {
 	pidfd   int      // to signal it by; closed with the channel
 	slot    int
 	spares  bool
+	guest   bool // its group is ours: signals go to it alone
 
 	unheard *message // what HearDeath has read and hearOut has not taken yet; as toldOf, guarded by the process's mu
 	toldOf  bool     // HearDeath has told of the death
@@ -25,7 +26,7 @@ type kept struct {
 
 // start spawns the process, by the keeper if there is one.
 func (p *Process) start(path string, spec Spec, env []string, theirs [3]*os.File) error {
-	if spec.Inherit {
+	if spec.Inherit && !mayInherit() {
 		return p.startDirect(path, spec, env, theirs)
 	}
 	slot, ok := takeSlot()
@@ -36,6 +37,9 @@ func (p *Process) start(path string, spec Spec, env []string, theirs [3]*os.File
 	o := order{slot: slot, brand: mine.with(slot), path: path, dir: spec.Dir, argv: spec.Argv}
 	if spec.KillMode == KillGroup {
 		o.brand = mine.with(spared)
+	}
+	if spec.Inherit {
+		o.group = unix.Getpgrp()
 	}
 	o.env = lastOfEach(append(env, cookieVar+"="+o.brand.cookie()))
 	err := errNoKeeper
@@ -66,7 +70,7 @@ func (p *Process) startKept(o order, theirs [3]*os.File) error {
 		if err == nil {
 			p.pid = pid
 			p.tree.kept = &kept{line: l, channel: os.NewFile(uintptr(channel), "keeper"), pidfd: pidfd, slot: o.slot,
-				spares: o.brand.slot() == spared}
+				spares: o.brand.slot() == spared, guest: o.group != 0}
 			return nil
 		}
 		closeFds(channel)
@@ -167,7 +171,11 @@ func readReport(channel int) (message, error) {
 
 // signal reaches the group by the pidfd: the keeper may reap the leader at any time.
 func (k *kept) signal(sig syscall.Signal) error {
-	switch err := signalGroup(k.pidfd, sig); {
+	reach := signalGroup
+	if k.guest {
+		reach = signalAlone
+	}
+	switch err := reach(k.pidfd, sig); {
 	case errors.Is(err, unix.ESRCH):
 		return os.ErrProcessDone
 	case errors.Is(err, unix.EINVAL):

@@ -35,11 +35,29 @@ type lifeline struct {
 
 // keeping is this program's use of keepers: one at a time, started with the first process.
 var keeping struct {
-	mu    sync.Mutex // held while a keeper is chosen and its order sent; nothing waits in it
-	now   *lifeline
-	tries int          // keepers started since the last that proved itself
-	slot  int          // the last that was given away
-	slots map[int]bool // in use
+	mu      sync.Mutex // held while a keeper is chosen and its order sent; nothing waits in it
+	now     *lifeline
+	tries   int          // keepers started since the last that proved itself
+	inherit bool         // see PrepareToInherit
+	slot    int          // the last that was given away
+	slots   map[int]bool // in use
+}
+
+// PrepareToInherit says that processes are started with [Spec.Inherit], all of them. The keeper then stays in our session,
+// because only from there can it put them into our process group, and has a group of its own: what is sent to our group by
+// a terminal or by whoever started us does not reach it. Call it before the first [Start].
+func PrepareToInherit() {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	keeping.inherit = true
+	_, _ = theKeeper() // as in Prepare
+}
+
+// mayInherit reports whether PrepareToInherit was called.
+func mayInherit() bool {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	return keeping.inherit
 }
 
 // Prepare starts the keeper, so that it is ready when the first process is to start; without it the first [Start] does
@@ -74,6 +92,7 @@ func theKeeper() (*lifeline, error) {
 	return l, nil
 }
 
+// startKeeper starts a keeper. The caller holds keeping.mu.
 func startKeeper() (*lifeline, error) {
 	// Should the keeper be killed, its orphans are ours, and we can find them.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -93,7 +112,7 @@ func startKeeper() (*lifeline, error) {
 			// It needs little of the runtime: one processor, a small heap.
 			Env:   []string{"GOMAXPROCS=1", "GOGC=10", cookieVar + "=" + ownBrand().with(keeperSlot).cookie()},
 			Files: []*os.File{null, null, null, theirs},
-			Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
+			Sys:   &syscall.SysProcAttr{Setsid: !keeping.inherit, Setpgid: keeping.inherit, PidFD: &pidfd},
 		})
 	}
 	if err == nil && pidfd < 0 { // without pidfd there is no watching, neither here nor there
@@ -148,6 +167,40 @@ func (l *lifeline) bury() {
 		_ = l.proc.Kill()
 		_, _ = l.proc.Wait()
 		_ = l.line.Close()
+		_ = l.pidfd.Close()
+	})
+}
+
+// endTime is how long a keeper may take to end what is left and itself: its own grace, and room to spare.
+const endTime = 4 * lastGrace
+
+// EndKeeper ends the keeper and whatever still runs in its care, and returns when it is reaped, usually within milliseconds.
+// It is for the end of the program: without it the keeper's body is left to whoever started us, and the first process of a
+// container may never reap it. So are the orphans that became ours. No process may be started nor waited for afterwards.
+//
+// Who is killed cannot do this: the keeper then ends as a child of the next subreaper, or of the first process.
+func EndKeeper() {
+	keeping.mu.Lock()
+	l := keeping.now
+	keeping.now, keeping.tries = nil, keeperTries
+	keeping.mu.Unlock()
+	if l != nil {
+		l.end()
+	}
+	for {
+		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 && !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// end lets the keeper end everything, and itself.
+func (l *lifeline) end() {
+	l.buried.Do(func() {
+		_ = l.line.Close()
+		late := time.AfterFunc(endTime, func() { _ = l.proc.Kill() })
+		_, _ = l.proc.Wait()
+		late.Stop()
 		_ = l.pidfd.Close()
 	})
 }

@@ -17,6 +17,7 @@ type order struct {
 	slot      int   // by which the answers and the exit are known
 	path, dir string
 	argv, env []string
+	group     int // the process group it joins, outlive's own; 0: it begins a session
 }
 
 // The descriptors of an order's datagram.
@@ -35,7 +36,11 @@ func (o order) encode() []byte {
 	b = binary.AppendUvarint(b, uint64(o.slot))
 	b = appendStrings(b, []string{o.path, o.dir})
 	b = appendStrings(b, o.argv)
-	return appendStrings(b, o.env)
+	b = appendStrings(b, o.env)
+	if o.group != 0 { // else it stays away: a keeper of an earlier version, which an upgrade leaves in place, knows none
+		b = binary.AppendUvarint(b, uint64(o.group))
+	}
+	return b
 }
 
 func appendStrings(b []byte, list []string) []byte {
@@ -64,7 +69,14 @@ func decodeOrder(b []byte) (o order, err error) {
 			return order{}, err
 		}
 	}
-	if len(lists[0]) != 2 || len(lists[1]) == 0 || len(b) != 0 {
+	if len(b) > 0 {
+		group, n := binary.Uvarint(b)
+		if n != len(b) || group == 0 || group >= 1<<pidBits {
+			return order{}, fmt.Errorf("order: %w", errOrder)
+		}
+		o.group = int(group)
+	}
+	if len(lists[0]) != 2 || len(lists[1]) == 0 {
 		return order{}, fmt.Errorf("order: %w", errOrder)
 	}
 	o.path, o.dir, o.argv, o.env = lists[0][0], lists[0][1], lists[1], lists[2]

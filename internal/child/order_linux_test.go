@@ -10,6 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// TestOrderWithAGroup: the group travels only where there is one, because an older keeper knows none.
+func TestOrderWithAGroup(t *testing.T) {
+	o := someOrder
+	o.group = 4711
+	got, err := decodeOrder(o.encode())
+	if err != nil || got.group != 4711 {
+		t.Errorf("group %d, %v", got.group, err)
+	}
+	if short, long := len(someOrder.encode()), len(o.encode()); short >= long {
+		t.Errorf("%d bytes without a group, %d with one", short, long)
+	}
+	if _, err := decodeOrder(append(o.encode(), 1)); err == nil {
+		t.Error("something behind the group is taken")
+	}
+}
+
 var someOrder = order{brand: makeBrand(1, 2, 3).with(4), slot: 4, path: "/bin/sh", dir: "sub",
 	argv: []string{"sh", "-c", "echo \x00 ü", ""}, env: []string{"A=b", "", "C=\n"}}
 

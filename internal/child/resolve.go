@@ -34,6 +34,19 @@ func (e *StartError) Error() string {
 	return s
 }
 
+// ShellStatus is the exit status by which a shell tells of a command that cannot be executed: 127 if err says that there is
+// none, 126 if it cannot be one. known is false for any other error: another try may succeed.
+func ShellStatus(err error) (status int, known bool) {
+	var why *StartError
+	switch {
+	case !errors.As(err, &why):
+		return 0, false
+	case errors.Is(why, ErrNotFound):
+		return 127, true
+	}
+	return 126, true
+}
+
 // Unwrap returns the sentinel.
 func (e *StartError) Unwrap() error { return e.Err }
 

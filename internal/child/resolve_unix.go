@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // variable returns the form of a variable's name in which equal names are equal.
@@ -69,7 +71,10 @@ func explainFile(argv0, full string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		e.Err = ErrNotFound
-		e.Detail = "no such file: " + full
+		e.Detail = "no such file"
+		if full != argv0 {
+			e.Detail += ": " + full
+		}
 		if !filepath.IsAbs(argv0) {
 			e.Hint = "a relative path is taken from the working directory of the command"
 		}
@@ -111,7 +116,7 @@ func explainStart(argv0, path string, err error) error {
 
 // interpreter returns what the #! line of a script names.
 func interpreter(path string) (name string, crlf bool) {
-	f, err := os.Open(path)
+	f, err := wholefile.Open(path)
 	if err != nil {
 		return "", false
 	}

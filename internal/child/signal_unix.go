@@ -20,7 +20,7 @@ func (p *Process) terminate() error {
 // signal reaches the group, or the process alone if its group is ours. The caller holds mu and has seen that the
 // leader is not reaped, so neither number can be a stranger's.
 func (p *Process) signal(sig syscall.Signal) error {
-	if p.inherit {
+	if p.inherit && p.proc != nil {
 		return p.proc.Signal(sig)
 	}
 	return p.tree.signal(p.pid, sig)

@@ -18,3 +18,9 @@ func RunKeeperIfAsked() bool { return false }
 
 // Prepare does nothing: there is no keeper here.
 func Prepare() {}
+
+// PrepareToInherit does nothing: there is no keeper here.
+func PrepareToInherit() {}
+
+// EndKeeper does nothing: there is no keeper here.
+func EndKeeper() {}

@@ -7,7 +7,7 @@ import "fmt"
 type Stray struct {
 	PID     int
 	Outlive int    // the pid that outlive had
-	Command string // its command line; "" when it cannot be read
+	Command string // its command line without secrets; "" when it cannot be read
 }
 
 // SweepReport tells what [SweepStrays] did.

@@ -8,9 +8,12 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/secret"
 )
 
 // Times of the sweep.
@@ -184,8 +187,8 @@ func (l *lookout) list() ([]Stray, error) {
 				return
 			}
 			seen[pid] = true
-			command := bytes.ReplaceAll(readProc("/proc/"+strconv.Itoa(pid)+"/cmdline", make([]byte, 4096)), []byte{0}, []byte(" "))
-			list = append(list, Stray{PID: pid, Outlive: b.pid(), Command: string(bytes.TrimSpace(command))})
+			argv := strings.Split(string(bytes.TrimRight(readProc("/proc/"+strconv.Itoa(pid)+"/cmdline", make([]byte, 4096)), "\x00")), "\x00")
+			list = append(list, Stray{PID: pid, Outlive: b.pid(), Command: strings.TrimSpace(secret.Line(argv))})
 		})
 		if err != nil {
 			return nil, err

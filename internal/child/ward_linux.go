@@ -16,6 +16,7 @@ type ward struct {
 	pidfd   int
 	channel int // to outlive; -1 when that end is closed
 	spares  bool
+	guest   bool // its group is outlive's own
 	eager   bool // outlive asks to be told of the leader's death at once
 	born    time.Time
 
@@ -25,8 +26,15 @@ type ward struct {
 
 func (w *ward) claim() claimant { return claimant{slot: w.slot, leader: w.pid, spares: w.spares} }
 
-// signal reaches the group. The leader is not reaped, so the group's number is not a stranger's.
-func (w *ward) signal(sig syscall.Signal) { _ = unix.Kill(-w.pid, sig) }
+// signal reaches the group, or the leader alone if its group is outlive's. The leader is not reaped, so the number is not a
+// stranger's.
+func (w *ward) signal(sig syscall.Signal) {
+	to := -w.pid
+	if w.guest {
+		to = w.pid
+	}
+	_ = unix.Kill(to, sig)
+}
 
 // exit notes that the leader has exited, kills what is left of its group and tells outlive, if that does not wait for
 // the rest: to find the descendants takes as long as all else together.

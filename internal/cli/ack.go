@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/escalate"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/monitor"
 )
 
@@ -27,7 +28,7 @@ func newAck(io streams) *cobra.Command {
 		Short:   "Acknowledge an incident of an agent, or show those that are open",
 		Long:    ackLong,
 		Example: "  outlive ack\n  outlive ack shop --snooze",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return showIncidents(cmd.Context(), io.out, f.home, asJSON)
@@ -66,8 +67,8 @@ func showIncidents(ctx context.Context, w io.Writer, home string, asJSON bool) e
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "INCIDENT\tAGENT\tCLASS\tSEVERITY\tSTATE\tOPEN FOR\tDETAILS")
 	for _, i := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, tame(i.Key.Agent), i.Key.Class, i.Facts.Severity, i.State,
-			briefly(view.At.Sub(i.Opened)), tame(i.Facts.Details))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, logline.Printable(i.Key.Agent), i.Key.Class, i.Facts.Severity, i.State,
+			briefly(view.At.Sub(i.Opened)), logline.Printable(i.Facts.Details))
 	}
 	return t.Flush()
 }
@@ -90,7 +91,7 @@ func (f *wishFlags) acknowledge(ctx context.Context, w io.Writer, name string, v
 		if err != nil {
 			return fail(exitFailure, "%s: %w", i.ID, err)
 		}
-		fmt.Fprintln(w, strings.Join(strings.Fields(i.ID+" "+tame(i.Key.Agent)+" "+i.Key.Class), " ")+": "+tame(answer))
+		fmt.Fprintln(w, strings.Join(strings.Fields(i.ID+" "+logline.Printable(i.Key.Agent)+" "+i.Key.Class), " ")+": "+logline.Printable(answer))
 	}
 	return nil
 }

@@ -18,19 +18,19 @@ import (
 
 const agentLong = `Declare agents that nobody watches, look at them, and have something done about them by the monitor.
 
-Looking (list, show, explain, scan) changes nothing, and needs no running monitor. What is to be done about an agent
-(restart, resume, stop, say, budget-reset) is done by outlive monitor, which has to run.`
+Looking (list, show, explain, report, logs, scan) changes nothing, and needs no running monitor. What is to be done about an agent
+(start, restart, resume, stop, say, budget-reset) is done by outlive monitor, which has to run.`
 
 func newAgent(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Declare and look at unattended agents, restart, resume or stop one",
+		Short: "Declare and look at unattended agents, start, resume or stop one",
 		Long:  agentLong,
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newAgentAdd(io), newAgentRemove(io), newAgentPause(io), newAgentUnpause(io), newAgentScan(io),
-		newAgentList(io), newAgentShow(io), newAgentExplain(io), newAgentRun(io))
+		newAgentList(io), newAgentShow(io), newAgentExplain(io), newAgentRun(io), newAgentLogs(io), newAgentReport(io))
 	cmd.AddCommand(newAgentWishes(io)...)
 	return cmd
 }
@@ -144,16 +144,6 @@ func homeFlag(home string) string {
 		return ""
 	}
 	return " --home " + quoted(home)
-}
-
-// tame keeps what agents have written from ending a line, or from driving the terminal.
-func tame(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // briefly is a length of time as a table shows it: 40s, 12m, 3h20m, 2d4h.

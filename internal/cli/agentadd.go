@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/problem"
 	"github.com/outlive-mcp/outlive/internal/process"
 	"github.com/outlive-mcp/outlive/internal/roster"
 	"github.com/outlive-mcp/outlive/internal/vendors"
@@ -37,6 +38,9 @@ type addFlags struct {
 	nudge   string
 	beat    time.Duration
 	pidfile string
+	env     []string // NAME=VALUE
+	done    string
+	limits  []string // CLASS=LIMIT
 }
 
 func newAgentAdd(io streams) *cobra.Command {
@@ -47,6 +51,7 @@ func newAgentAdd(io streams) *cobra.Command {
 		Long:  agentAddLong,
 		Example: "  outlive agent add shop --path ~/shop -- claude -p 'Read PLAN.md and do what is left of it'\n" +
 			"  outlive agent add shop --kind codex --resume 'codex exec resume {session} {preamble}'\n" +
+			"  outlive agent add nightly --env LANG=C --done exit:0 --limit crashed=2/1h -- ./nightly.sh\n" +
 			"  outlive agent add backup --kind command --beat 10m",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before := beforeDash(cmd, args); before != 1 {
@@ -63,6 +68,9 @@ func newAgentAdd(io streams) *cobra.Command {
 	fl.StringVar(&f.nudge, "nudge", "", "`COMMAND` that hands a text to a running session, such as 'tmux send-keys -t shop {text} Enter'")
 	fl.DurationVar(&f.beat, "beat", 0, "how often it beats (outlive heartbeat); after three times that it is missed")
 	fl.StringVar(&f.pidfile, "pidfile", "", "`FILE` with its process number, relative to the directory")
+	fl.StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` that is added to its environment; may be given several times")
+	fl.StringVar(&f.done, "done", "", "`HOW` it looks when its work is done: exit:0 (it ends with status 0) or manifest (every phase of its manifest is complete)")
+	fl.StringArrayVar(&f.limits, "limit", nil, "`CLASS=LIMIT`, how often it is started for one class of stalls, such as crashed=5/1h or startup_blocked=1/phase; may be given several times")
 	defineHome(fl, &f.home)
 	return cmd
 }
@@ -99,6 +107,10 @@ func (f *addFlags) run(ctx context.Context, io streams, name string, start []str
 	if f.beat < 0 {
 		return fail(exitUsage, "--beat %s: must be above 0", f.beat)
 	}
+	more, err := f.settings()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
 	kind, err := f.kindOf(start, dir)
 	if err != nil {
 		return err
@@ -116,6 +128,9 @@ func (f *addFlags) run(ctx context.Context, io streams, name string, start []str
 			set(len(resume) > 0, resume, "start", "resume")
 			set(len(nudge) > 0, nudge, "start", "nudge")
 			set(f.beat > 0, f.beat, "expect", "beat")
+			for _, s := range more {
+				set(true, s.value, s.key...)
+			}
 		}
 		return errors.Join(errs...)
 	})
@@ -127,6 +142,50 @@ func (f *addFlags) run(ctx context.Context, io streams, name string, start []str
 	}
 	a, _ := r.Agent(name)
 	return tellDeclared(ctx, io.out, o, r, a)
+}
+
+// setting is one key of the declaration.
+type setting struct {
+	key   []string
+	value any
+}
+
+// settings are what --env, --done and --limit say.
+func (f *addFlags) settings() (list []setting, err error) {
+	for _, given := range f.env {
+		name, value, ok := strings.Cut(given, "=")
+		if !ok {
+			return nil, fmt.Errorf("--env %s: want NAME=VALUE", given)
+		}
+		if err := roster.ValidVariable(name); err != nil {
+			return nil, fmt.Errorf("--env %s: %w", given, err)
+		}
+		list = append(list, setting{[]string{"start", "env", name}, value})
+	}
+	switch f.done {
+	case "":
+	case "exit:0":
+		list = append(list, setting{[]string{"expect", "done", "exit"}, 0})
+	case "manifest":
+		list = append(list, setting{[]string{"expect", "done", "manifest"}, "complete"})
+	default:
+		return nil, fmt.Errorf("--done %s: want exit:0 (it ends with status 0) or manifest (every phase of its manifest is complete)", f.done)
+	}
+	for _, given := range f.limits {
+		class, text, ok := strings.Cut(given, "=")
+		if !ok {
+			return nil, fmt.Errorf("--limit %s: want CLASS=LIMIT, such as crashed=5/1h", given)
+		}
+		if !slices.Contains(roster.Classes(), class) {
+			return nil, fmt.Errorf("--limit %s: %q is no class that can be limited: %s", given, class, problem.DidYouMean(class, roster.Classes(), nil))
+		}
+		limit, err := roster.ParseLimit(text)
+		if err != nil {
+			return nil, fmt.Errorf("--limit %s: %w", given, err)
+		}
+		list = append(list, setting{[]string{"budget", "per_class", class}, limit})
+	}
+	return list, nil
 }
 
 // realDir is a directory without links, as a process that works in it knows it.
@@ -197,7 +256,7 @@ func newEdit(io streams, verb, short string, change func(*roster.Draft, string) 
 	cmd := &cobra.Command{
 		Use:   verb + " NAME …",
 		Short: short,
-		Args:  cobra.MinimumNArgs(1),
+		Args:  takes(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o, r, err := editRegistry(io, home, func(d *roster.Draft) error {
 				for _, name := range args {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/monitor"
 	"github.com/outlive-mcp/outlive/internal/roster"
 )
@@ -49,9 +50,14 @@ type wishVerb struct {
 
 var wishVerbs = []wishVerb{
 	{
+		use: "start NAME", short: "Start an agent that does not run", verb: "start",
+		long:  "Run the agent's start command, in its directory and without a terminal; outlive agent logs NAME shows its output. One that runs is left alone. Budgets are for the monitor's own acts: this works whatever is used up.",
+		lacks: lacksStart,
+	},
+	{
 		use: "restart NAME", short: "End an agent and start it anew", verb: "restart",
 		long:  "End the agent with everything it has started, and run its start command. Also one that is stopped. Budgets are for the monitor's own acts: this works whatever is used up.",
-		lacks: func(a roster.Agent) string { return lacking(a.Start.Cmd, "start.cmd, the command that starts it") },
+		lacks: lacksStart,
 	},
 	{
 		use: "resume NAME", short: "End an agent and go on with its session", verb: "resume",
@@ -79,6 +85,10 @@ var wishVerbs = []wishVerb{
 	},
 }
 
+func lacksStart(a roster.Agent) string {
+	return lacking(a.Start.Cmd, "start.cmd, the command that starts it")
+}
+
 func lacking(command []string, what string) string {
 	if len(command) > 0 {
 		return ""
@@ -91,9 +101,9 @@ func newAgentWishes(io streams) []*cobra.Command {
 	var cmds []*cobra.Command
 	for _, v := range wishVerbs {
 		var f wishFlags
-		args := cobra.ExactArgs(1)
+		args := takes(1, 1)
 		if v.verb == "say" {
-			args = cobra.MinimumNArgs(2)
+			args = takes(2, -1)
 		}
 		cmd := &cobra.Command{
 			Use: v.use, Short: v.short, Long: v.long + askExit, Args: args,
@@ -121,7 +131,7 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 		return noSuchAgent(o, name, names)
 	}
 	supervisors := r.Version == 1 // whose agents are all started the same way
-	if lacks := v.lacks(a); lacks != "" && (!supervisors || v.verb != "restart") {
+	if lacks := v.lacks(a); lacks != "" && (!supervisors || v.verb != "restart" && v.verb != "start") {
 		if supervisors {
 			return fail(exitFailure, "%s: agents of the PIV supervisor's registry have no %s", name, lacks)
 		}
@@ -131,7 +141,7 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 	if err != nil {
 		return fail(exitFailure, "%s: %w", name, err)
 	}
-	fmt.Fprintf(io.out, "%s: %s\n", name, tame(answer))
+	fmt.Fprintf(io.out, "%s: %s\n", name, logline.Printable(answer))
 	return nil
 }
 
@@ -152,7 +162,7 @@ func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) 
 		if answer == "failed" {
 			answer = "it failed; improvement-log.md in " + o.Home + " says why"
 		}
-		return "", errors.New(tame(answer))
+		return "", errors.New(logline.Printable(answer))
 	}
 	return answer, nil
 }

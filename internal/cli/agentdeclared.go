@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ func tellDeclared(ctx context.Context, w io.Writer, o monitor.Options, r *roster
 	fmt.Fprintf(w, "%s is declared in %s: %s in %s\n", a.Name, registryOf(o), a.Kind, a.Path)
 	fmt.Fprintln(w, "  watched:    "+strings.Join(watchedOf(a), ", "))
 	fmt.Fprintln(w, "  on a stall: "+helpOf(a))
-	if len(r.Channels) == 0 && !telegramFromEnv().complete() {
+	if len(r.Channels) == 0 && (os.Getenv(envTelegramToken) == "" || os.Getenv(envTelegramChat) == "") {
 		fmt.Fprintln(w, "  nobody is told: give the monitor TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID, or the registry channels")
 	}
 	for _, other := range r.Agents {
@@ -103,7 +104,7 @@ func nextFor(o monitor.Options, view monitor.View, a roster.Agent) string {
 	case running || len(a.Start.Cmd) == 0 && isVendors(a.Kind):
 		return "outlive agent show " + a.Name + at
 	case len(a.Start.Cmd) > 0:
-		return "outlive agent run" + at + " " + a.Name + " -- " + joinWords(a.Start.Cmd)
+		return "outlive agent start " + a.Name + at
 	case a.Match.PIDFile != "":
 		return "outlive agent show " + a.Name + at
 	}

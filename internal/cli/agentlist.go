@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/escalate"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/monitor"
 	"github.com/outlive-mcp/outlive/internal/process"
 )
@@ -28,6 +29,7 @@ type agentRecord struct {
 	Confidence string           `json:"confidence"`
 	Details    string           `json:"details"`
 	Since      *time.Time       `json:"since,omitempty"` // when this state began, as far as is known
+	Until      *time.Time       `json:"until,omitempty"` // when it ends by itself, such as a limit
 	Action     string           `json:"action,omitempty"`
 	Reason     string           `json:"reason,omitempty"`
 	Paused     bool             `json:"paused,omitempty"`
@@ -81,7 +83,7 @@ func newAgentList(io streams) *cobra.Command {
 		Use:   "list",
 		Short: "Show all agents: what each does, since when, and what is wrong",
 		Long:  agentListLong,
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, view, err := inspectHome(cmd.Context(), home)
 			if err != nil {
@@ -119,6 +121,10 @@ func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
 	if v.Since > 0 && v.Since < diagnose.Never {
 		since := at.Add(-time.Duration(v.Since)).Round(0)
 		r.Since = &since
+	}
+	if v.Hold > 0 {
+		until := at.Add(time.Duration(v.Hold)).Round(0)
+		r.Until = &until
 	}
 	if age, from, ok := lastSign(f.Evidence); ok {
 		r.LastSign = &signRecord{at.Add(-age).Round(0), from}
@@ -174,14 +180,14 @@ func printAgents(w io.Writer, o monitor.Options, view monitor.View) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tKIND\tSTATE\tSINCE\tPROCESS\tLAST SIGN\tINCIDENT")
 	for _, f := range view.Findings {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tame(f.Key), f.Kind, stateWord(f), sinceText(f.Verdict.Since), processText(f), signText(f.Evidence), incidentText(f.Incidents))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", logline.Printable(f.Key), f.Kind, stateWord(f), sinceText(f.Verdict.Since), processText(f), signText(f.Evidence), incidentText(f.Incidents))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, f := range view.Findings {
 		if !f.Verdict.Well() {
-			fmt.Fprintf(w, "%s: %s\n", tame(f.Key), tame(f.Verdict.Details))
+			fmt.Fprintf(w, "%s: %s\n", logline.Printable(f.Key), logline.Printable(f.Verdict.Details))
 		}
 	}
 	if view.Running == 0 {
@@ -193,9 +199,12 @@ func printAgents(w io.Writer, o monitor.Options, view monitor.View) error {
 // stateWord is what an agent is called in a table: its class, and why it is not watched where that is so.
 func stateWord(f monitor.Finding) string {
 	if f.Verdict.Class == diagnose.NotWatched {
-		return cmp.Or(tame(f.Evidence.Status), string(f.Verdict.Class))
+		return cmp.Or(logline.Printable(f.Evidence.Status), string(f.Verdict.Class))
 	}
-	return string(f.Verdict.Class)
+	if v := f.Verdict; v.Class == diagnose.RateLimited && v.Hold > 0 {
+		return "limit, resets in " + briefly(time.Duration(v.Hold))
+	}
+	return escalate.Words(string(f.Verdict.Class))
 }
 
 func sinceText(s diagnose.Span) string {

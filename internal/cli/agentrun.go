@@ -35,14 +35,16 @@ type agentRunFlags struct {
 	home    string
 	noInput bool
 	pipes   bool
+	keep    bool
 }
 
 func newAgentRun(io streams) *cobra.Command {
 	var f agentRunFlags
 	cmd := &cobra.Command{
-		Use:   "run NAME [flags] -- COMMAND [ARGUMENT]...",
-		Short: "Run an agent's command, and note what it shows",
-		Long:  agentRunLong,
+		Use:         "run NAME [flags] -- COMMAND [ARGUMENT]...",
+		Annotations: map[string]string{keepsAlive: "yes"},
+		Short:       "Run an agent's command, and note what it shows",
+		Long:        agentRunLong,
 		Example: "  outlive agent run shop -- claude\n" +
 			"  outlive agent run nightly --no-input -- codex exec --json \"update the dependencies\"",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -59,6 +61,7 @@ func newAgentRun(io streams) *cobra.Command {
 	fl := flagsBeforeDash(cmd)
 	defineHome(fl, &f.home)
 	fl.BoolVar(&f.noInput, "no-input", false, "with pipes: an empty stdin instead of ours, for agents that read theirs to its end first, as codex exec does")
+	fl.BoolVar(&f.keep, "keep", false, "keep the output in HOME/log/NAME as well, rotated, for outlive agent logs; what the monitor starts has this")
 	fl.BoolVar(&f.pipes, "pipes", false, "no terminal for the agent, even in one")
 	return cmd
 }
@@ -69,9 +72,13 @@ func (f *agentRunFlags) run(io streams, name string, command []string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	keep := ""
+	if f.keep {
+		keep = agentrun.LogPath(home, name)
+	}
 	exit, err := agentrun.Run(agentrun.Options{
-		Home: home, Agent: name, Command: command, Environ: os.Environ(),
-		In: io.in, Out: io.out, Err: io.err, NoInput: f.noInput, Pipes: f.pipes,
+		Home: home, Agent: name, Command: command, Environ: withoutVars(os.Environ(), monitorSecrets),
+		In: io.in, Out: io.out, Err: io.err, NoInput: f.noInput, Pipes: f.pipes, Keep: keep,
 	})
 	var start *agentrun.StartError
 	switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/monitor"
 	"github.com/outlive-mcp/outlive/internal/process"
 	"github.com/outlive-mcp/outlive/internal/roster"
@@ -52,7 +53,7 @@ func newAgentScan(io streams) *cobra.Command {
 		Use:   "scan",
 		Short: "Find the agent CLIs that run here, declared or not",
 		Long:  agentScanLong,
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			o, r, err := readRoster(home)
 			if err != nil {
@@ -273,8 +274,8 @@ func printScanned(w io.Writer, list []scanned, now time.Time) error {
 		if s.Since != nil {
 			since = briefly(now.Sub(*s.Since))
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.PID, s.Kind, status, since, briefly(now.Sub(s.Began)),
-			cmp.Or(s.Declared, "-"), cmp.Or(tame(s.Session), "-"), cmp.Or(tame(s.Dir), "-"))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.PID, s.Kind, logline.Printable(status), since, briefly(now.Sub(s.Began)),
+			cmp.Or(s.Declared, "-"), cmp.Or(logline.Printable(s.Session), "-"), cmp.Or(logline.Printable(s.Dir), "-"))
 	}
 	return t.Flush()
 }

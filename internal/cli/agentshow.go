@@ -13,6 +13,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/escalate"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/monitor"
 	"github.com/outlive-mcp/outlive/internal/remedy"
 )
@@ -36,6 +37,7 @@ type explainedRecord struct {
 	Evidence diagnose.Evidence `json:"evidence"`
 	Action   string            `json:"action"`
 	Reason   string            `json:"reason,omitempty"`
+	LeftOut  []string          `json:"left_out,omitempty"` // steps that cannot be done, and why
 	Used     int               `json:"budget_used"`
 	Max      int               `json:"budget_max"`
 }
@@ -71,16 +73,21 @@ func newAgentExplain(io streams) *cobra.Command {
 		func(_ context.Context, _ monitor.Options, _ monitor.View, f monitor.Finding, asJSON bool) error {
 			if asJSON {
 				return encodeJSON(io.out, explainedRecord{
-					Name: f.Key, Verdict: f.Verdict, Steps: f.Trace.Steps, Evidence: f.Evidence, Action: f.Action, Reason: f.Decision.Reason,
+					Name: f.Key, Verdict: f.Verdict, Steps: f.Trace.Steps, Evidence: f.Evidence, Action: f.Action, Reason: f.Decision.Reason, LeftOut: f.LeftOut,
 					Used: f.Decision.Budget.Used, Max: f.Decision.Budget.Max,
 				})
 			}
-			fmt.Fprintf(io.out, "%s: %s", tame(f.Key), f.Trace)
+			fmt.Fprintf(io.out, "%s: %s", logline.Printable(f.Key), f.Trace)
 			fmt.Fprintln(io.out, "evidence:")
 			for _, line := range evidenceLines(f.Evidence) {
-				fmt.Fprintln(io.out, "  "+tame(line))
+				fmt.Fprintln(io.out, "  "+logline.Printable(line))
 			}
 			_, err := fmt.Fprintln(io.out, "would do: "+wouldDo(f))
+			if !f.Verdict.Well() {
+				for _, why := range f.LeftOut {
+					fmt.Fprintln(io.out, "  "+why)
+				}
+			}
 			return err
 		})
 }
@@ -93,7 +100,7 @@ func newLook(verb, short, long string, show func(context.Context, monitor.Option
 		Use:   verb + " NAME",
 		Short: short,
 		Long:  long,
-		Args:  cobra.ExactArgs(1),
+		Args:  takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, view, err := inspectHome(cmd.Context(), home)
 			if err != nil {
@@ -138,7 +145,7 @@ func shownRecordOf(f monitor.Finding, at time.Time, ping string) shownRecord {
 func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, tame(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(t, "%s\t%s\n", name, logline.Printable(fmt.Sprintf(format, args...)))
 	}
 	v := f.Verdict
 	row("agent", "%s (%s)", f.Key, f.Kind)

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/child"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/mcptest"
 )
 
@@ -44,8 +47,13 @@ type streams struct {
 // Main runs the command line args, without the program's name, and returns the exit status.
 func Main(args []string) int {
 	mcptest.Reexec() // as the built-in server of the demo
+	surviveBrokenPipes()
+	defer child.EndKeeper()
 	io := streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	root := newRoot(io)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completeWords(root)
+	}
 	root.SetArgs(args)
 	return status(root.Execute(), os.Stderr)
 }
@@ -61,7 +69,7 @@ func status(err error, to io.Writer) int {
 		code = withCode.code
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(to, "outlive: "+text)
+		fmt.Fprintln(logline.NewScreen(to), "outlive: "+text) // it may quote a server
 	}
 	return code
 }
@@ -87,10 +95,17 @@ See it work, with nothing else installed:
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Annotations[keepsAlive] == "" {
+				dieOfBrokenPipes()
+			}
+			return checkHomeless()
+		},
 	}
 	root.SetOut(io.out)
 	root.SetErr(io.err)
 	root.SetVersionTemplate("outlive {{.Version}}\n")
-	root.AddCommand(newRun(io), newGateway(io), newStatus(io), newDoctor(io), newWrap(io), newUnwrap(io), newRestart(io), newReload(io), newUpgrade(io), newHandoverAbility(io), newLogs(io), newDemo(io), newMonitor(io), newHook(io), newHooks(io), newAgent(io), newHeartbeat(io), newAck(io), newService(io))
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newRun(io), newGateway(io), newStatus(io), newDoctor(io), newWrap(io), newUnwrap(io), newRestart(io), newReload(io), newUpgrade(io), newHandoverAbility(io), newLogs(io), newDemo(io), newMonitor(io), newHook(io), newHooks(io), newAgent(io), newHeartbeat(io), newAck(io), newService(io), newVersion(io))
 	return root
 }

@@ -8,9 +8,11 @@ import (
 	"os"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/control"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/logline"
+	"github.com/outlive-mcp/outlive/internal/secret"
 	"github.com/outlive-mcp/outlive/internal/supervise"
 )
 
@@ -20,19 +22,33 @@ const followEvery = 100 * time.Millisecond
 // askPatience is how long a running outlive may take to say how it stands.
 const askPatience = 2 * time.Second
 
-// reachable is a running proxy as the control socket offers it.
+// keptAlive is one server, in either mode.
+type keptAlive interface {
+	Status(ctx context.Context) (backend.Status, error)
+	Restart(ctx context.Context, source supervise.Source, reason string) error
+}
+
+// reachable is a running server as the control socket offers it.
 type reachable struct {
-	proxy    *upgrader
+	server   keptAlive
 	settings *settings
 	sinks    *sinks
+	upgrader *upgrader // nil in inherit mode
 }
+
+// Errors of what is not possible in inherit mode.
+var (
+	errNoLog     = errors.New("with --mode inherit its stderr is outlive's own: outlive does not see it, its client has it")
+	errNoUpgrade = errors.New("not possible with --mode inherit: restart the client instead")
+)
 
 // serveControl opens the control socket, and closes it when the returned function is called. The socket is a
 // convenience: without it the run goes on, and says so.
-func serveControl(p *upgrader, s *settings, k *sinks) (closeIt func()) {
+func serveControl(r reachable) (closeIt func()) {
+	s, k := r.settings, r.sinks
 	opened := make(chan *control.Server, 1)
 	go func() { // beside the first start of the server, which must not wait for it
-		srv, err := control.Listen(socketDir(), s.backend.Name, os.Getpid(), reachable{p, s, k})
+		srv, err := control.Listen(socketDir(), s.backend.Name, os.Getpid(), r)
 		if err != nil {
 			k.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see this run", err))
 		}
@@ -49,14 +65,16 @@ func serveControl(p *upgrader, s *settings, k *sinks) (closeIt func()) {
 func (r reachable) Status() control.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
-	b, err := r.proxy.Status(ctx)
+	b, err := r.server.Status(ctx)
 	if err != nil {
-		b.Name, b.Command, b.State = r.settings.backend.Name, r.settings.backend.Command, "ending"
+		b.Name, b.Command, b.State = r.settings.backend.Name, secret.Words(r.settings.backend.Command), "ending"
 	}
 	s := control.Status{
-		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Upgrades: r.proxy.upgrades, Dir: r.settings.dir,
-		Lost:    control.Lost{Stderr: r.sinks.log.Lost(), Log: r.sinks.kept.Lost()},
-		LogPath: r.sinks.kept.Path(),
+		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Dir: r.settings.dir,
+		Lost: control.Lost{Stderr: r.sinks.log.Lost(), Log: r.sinks.kept.Lost()},
+	}
+	if r.upgrader != nil {
+		s.Upgrades, s.LogPath = r.upgrader.upgrades, r.sinks.kept.Path()
 	}
 	if r.sinks.audit != nil {
 		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
@@ -67,14 +85,14 @@ func (r reachable) Status() control.Status {
 // Restart implements control.Source.
 func (r reachable) Restart(ctx context.Context, _, reason string) (control.Result, error) {
 	begun := time.Now()
-	if err := r.proxy.Restart(ctx, supervise.SourceControl, reason); err != nil {
+	if err := r.server.Restart(ctx, supervise.SourceControl, reason); err != nil {
 		return control.Result{}, err
 	}
-	s, err := r.proxy.Status(ctx)
+	s, err := r.server.Status(ctx)
 	if err != nil {
 		return control.Result{}, err
 	}
-	return control.Result{Generation: s.Generation, ServerPID: s.ServerPID, TookMS: time.Since(begun).Milliseconds()}, nil
+	return control.Result{Generation: s.Generation, ServerPID: s.ServerPID, TookMS: time.Since(begun).Milliseconds(), Unasked: s.State == supervise.Starting.String()}, nil
 }
 
 // Reload implements control.Source.
@@ -83,16 +101,29 @@ func (r reachable) Reload() error {
 }
 
 // Upgrade implements control.Source.
-func (r reachable) Upgrade(ctx context.Context) error { return r.proxy.Upgrade(ctx) }
+func (r reachable) Upgrade(ctx context.Context) error {
+	if r.upgrader == nil {
+		return errNoUpgrade
+	}
+	return r.upgrader.Upgrade(ctx)
+}
 
 // Log implements control.Source.
 func (r reachable) Log(ctx context.Context, _ string, w io.Writer, follow bool) error {
+	if r.upgrader == nil {
+		return errNoLog
+	}
 	return copyLog(ctx, w, r.sinks.kept, follow)
 }
 
-// copyLog writes the file that keeps a server's stderr to w, and with follow what comes, until ctx ends. A rotation
-// on the way begins the new file.
+// copyLog writes the files that keep a server's stderr to w, the rotated ones first, and with follow what comes, until ctx
+// ends. A rotation on the way begins the new file.
 func copyLog(ctx context.Context, w io.Writer, kept *logline.Kept, follow bool) error {
+	for _, path := range kept.Older() {
+		if err := copyFile(w, path); err != nil {
+			return err
+		}
+	}
 	var f *os.File
 	defer func() { closeFile(f) }()
 	for {
@@ -108,6 +139,9 @@ func copyLog(ctx context.Context, w io.Writer, kept *logline.Kept, follow bool) 
 				return fmt.Errorf("copy server log: %w", err)
 			}
 			if rotated(f, kept.Path()) {
+				if _, err := io.Copy(w, f); err != nil { // what came before the rotation
+					return fmt.Errorf("copy server log: %w", err)
+				}
 				closeFile(f)
 				f = nil
 				continue
@@ -122,6 +156,22 @@ func copyLog(ctx context.Context, w io.Writer, kept *logline.Kept, follow bool) 
 		case <-time.After(followEvery):
 		}
 	}
+}
+
+// copyFile writes a rotated file to w; one that was cleared away meanwhile is passed over.
+func copyFile(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read server log: %w", err)
+	}
+	defer closeFile(f)
+	if _, err := io.Copy(w, f); err != nil {
+		return fmt.Errorf("copy server log: %w", err)
+	}
+	return nil
 }
 
 // rotated reports whether path is another file by now.

@@ -43,7 +43,7 @@ func newDemo(io streams) *cobra.Command {
 		Use:   "demo",
 		Short: "See it work in ten seconds, nothing else needed",
 		Long:  demoLong,
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/child"
+	"github.com/outlive-mcp/outlive/internal/logline"
 )
 
 // doctorFlags are the flags of `outlive doctor` as they were given.
@@ -19,6 +20,7 @@ type doctorFlags struct {
 	clientFlags
 	sweep   bool
 	noStart bool
+	chosen  bool // the project was named
 	asJSON  bool
 	timeout time.Duration
 }
@@ -56,16 +58,20 @@ func newDoctor(io streams) *cobra.Command {
   - the servers in the configuration of each AI client. Each one is started as the client would start it, without
     outlive in front: is the command found, does the server answer the handshake, of which era is it and how long does
     it take, does it print on stdout what is no message, does it end when its stdin is closed, does it leave
-    processes behind. Four are looked at side by side. With --no-start nothing is started.
+    processes behind. Four are looked at side by side. With --no-start nothing is started. Servers in the files of the
+    project in the working directory are only listed; --project DIR starts those of DIR.
 
 EXIT STATUS
   0  all is well; warnings do not count
   1  a server does not work, a file cannot be read, strays were found, or something could not be looked for
   2  a mistake in the command line`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), io) },
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.chosen = cmd.Flags().Changed("project")
+			return f.run(cmd.Context(), io)
+		},
 	}
-	f.define(cmd.Flags(), ".", `the project whose files are looked at too; "" for none`)
+	f.define(cmd.Flags(), ".", `the project whose files are looked at too; its servers are started only if it is named; "" for none`)
 	cmd.Flags().BoolVar(&f.noStart, "no-start", false, "do not start the servers, only look whether their commands are found")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Second, "how long a server may take to answer")
 	cmd.Flags().BoolVar(&f.sweep, "sweep", false, "end the strays; what cannot be identified is left alone")
@@ -134,6 +140,7 @@ func (f *doctorFlags) show(w io.Writer, d diagnosis, strays []child.Stray) error
 		enc.SetIndent("", "  ")
 		return enc.Encode(d)
 	}
+	w = logline.NewScreen(w)
 	if err := printMechanisms(w, d.Mechanisms); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/outlive-mcp/outlive/internal/logline"
 )
 
 // failures counts what makes outlive doctor fail.
@@ -44,21 +46,25 @@ func (d *diagnosis) printClients(w io.Writer) error {
 		if s.Era != "" {
 			ready, era = fmt.Sprintf("%d ms", s.ReadyMS), s.Era
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Client, s.Name, s.State, era, ready, s.inFront())
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Client, logline.Printable(s.Name), s.State, era, ready, s.inFront())
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	bare := 0
+	bare, listed := 0, false
 	for _, s := range d.Servers {
 		s.printEra(w)
 		s.printDetails(w)
 		if s.inFront() == "no" {
 			bare++
 		}
+		listed = listed || s.State == notStarted
 	}
 	if bare > 0 {
 		fmt.Fprintf(w, "\n%d servers end with their first crash: outlive wrap puts outlive in front of them; --dry-run shows how.\n", bare)
+	}
+	if listed {
+		fmt.Fprintln(w, "\nServers of this project's files were not started: outlive doctor --project . starts them.")
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/checkup"
 	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/clients"
+	"github.com/outlive-mcp/outlive/internal/secret"
 )
 
 // sideBySide is how many servers are looked at at once.
@@ -34,7 +38,7 @@ type serverReport struct {
 	Path    string `json:"path"`
 	Project string `json:"project,omitempty"`
 	Name    string `json:"name"`
-	// State is "ok", "warning", "failed", or why it was not started: "remote", "disabled", "gateway", "unknown", "found".
+	// State is "ok", "warning", "failed", or why it was not started: "remote", "disabled", "gateway", "unknown", "found", "not started".
 	State    string   `json:"state"`
 	Wrapped  bool     `json:"wrapped"`
 	Command  []string `json:"command,omitempty"` // without outlive in front
@@ -101,10 +105,15 @@ func (f *doctorFlags) examine(ctx context.Context, d *diagnosis) error {
 
 // prepare says what is known of a server without starting it, and how it is started; nil when it is not.
 func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.Server) (serverReport, *checkup.Spec) {
-	r := serverReport{Client: file.Client.Name, Path: file.Path, Project: s.Project(), Name: s.Name, Wrapped: s.Wrapped()}
+	r := serverReport{Client: file.Client.Name, Path: file.Path, Project: s.Project(), Name: s.Name}
 	if file.Project {
 		r.Project, _ = filepath.Abs(f.project)
 	}
+	outer := s.Command
+	if renamedOutlive(s, cmp.Or(s.Dir, r.Project)) {
+		s.Command = "outlive"
+	}
+	r.Wrapped = s.Wrapped()
 	inner, known := s.Inner()
 	switch {
 	case s.Odd != "":
@@ -121,11 +130,11 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 	if r.State != "" {
 		return r, nil
 	}
-	outer := s.Command
 	r.off = bridgeOff(s.Args)
 	s.Command, s.Args = inner[0], inner[1:]
 	s, err := file.Client.Expand(s, sys, r.Project)
-	r.Command = append([]string{s.Command}, s.Args...)
+	argv := append([]string{s.Command}, s.Args...)
+	r.Command = secret.Words(argv)
 	if err != nil {
 		r.State, r.Problem = "unknown", err.Error()
 		return r, nil
@@ -140,19 +149,46 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 			return r, nil
 		}
 	}
-	if f.noStart {
+	if f.noStart || file.Project && !f.chosen {
 		r.State = "found"
+		if !f.noStart {
+			r.State = notStarted
+		}
 		if _, err := child.Resolve(s.Command, dir); err != nil {
 			r.fail(err)
 		}
 		return r, nil
 	}
+	return r, &checkup.Spec{Argv: argv, Dir: dir, Env: environmentOf(s), Timeout: f.timeout}
+}
+
+// environmentOf is what a client hands a server: its own environment, and what the entry sets.
+func environmentOf(s clients.Server) []string {
 	env := os.Environ()
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		env = append(env, name+"="+s.Env[name])
 	}
-	return r, &checkup.Spec{Argv: r.Command, Dir: dir, Env: env, Timeout: f.timeout}
+	return env
 }
+
+// renamedOutlive reports whether a server's command is outlive under another name: a program that was built from what this
+// one was built from, and is told to do what outlive does.
+func renamedOutlive(s clients.Server, dir string) bool {
+	if clients.IsOutlive(s.Command) || len(s.Args) == 0 || s.Args[0] != "run" && s.Args[0] != "gateway" {
+		return false
+	}
+	path, err := child.Resolve(s.Command, dir)
+	if err != nil {
+		return false // which is told where the command is looked for
+	}
+	other, err := buildinfo.ReadFile(path)
+	own, ok := debug.ReadBuildInfo()
+	return err == nil && ok && other.Path == own.Path
+}
+
+// notStarted is the state of a server in a file that came with the working directory: its command runs only when somebody
+// names the project.
+const notStarted = "not started"
 
 // fail notes why a command cannot be started.
 func (r *serverReport) fail(err error) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -26,7 +27,7 @@ import (
 const gatewayLong = `Keep many MCP servers alive behind one endpoint. Without --listen outlive speaks MCP on stdin and stdout, so a client
 starts "outlive gateway" as its only server; with it, it speaks Streamable HTTP at /mcp for many clients at once.
 
-FILE is outlive.yaml, or a client's own file as it is: .mcp.json, .vscode/mcp.json, claude_desktop_config.json, Cursor's,
+FILE is an outlive.yaml, or a client's own file as it is: .mcp.json, .vscode/mcp.json, claude_desktop_config.json, Cursor's,
 Windsurf's, Zed's, Gemini's settings, Codex' config.toml. Tools are called <server>_<tool>. When the file changes, and on
 SIGHUP, servers that are configured differently are replaced; the others are not touched.
 
@@ -52,12 +53,13 @@ type gatewayFlags struct {
 func newGateway(io streams) *cobra.Command {
 	var f gatewayFlags
 	cmd := &cobra.Command{
-		Use:   "gateway [flags]",
-		Short: "Keep many MCP servers alive behind one endpoint",
-		Long:  gatewayLong,
-		Example: "  outlive gateway                                   # ./outlive.yaml on stdin and stdout\n" +
+		Use:         "gateway [flags]",
+		Annotations: map[string]string{keepsAlive: "yes"},
+		Short:       "Keep many MCP servers alive behind one endpoint",
+		Long:        gatewayLong,
+		Example: "  outlive gateway -c outlive.yaml                   # on stdin and stdout\n" +
 			"  outlive gateway -c .mcp.json --listen 127.0.0.1:8080",
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGateway(cmd.Context(), io, f) },
 	}
 	cmd.AddCommand(newGatewayLogin(io))
@@ -74,11 +76,14 @@ func newGateway(io streams) *cobra.Command {
 	return cmd
 }
 
-const configUsage = "configuration (default: outlive.yaml here, or in the configuration directory)"
+const configUsage = "configuration `FILE` (default: outlive.yaml in the configuration directory, ~/.config/outlive)"
 
 // firstList is how long a client's first list waits for servers that are starting: a launcher that downloads takes its time, many
 // clients ask once only, and give up after 30 s. Servers that have failed are not waited for.
 const firstList = 15 * time.Second
+
+// mostProcesses is how many processes sessions may have together, unless the configuration says so.
+const mostProcesses = 256
 
 // endpoint is a running `outlive gateway`.
 type endpoint struct {
@@ -91,6 +96,8 @@ type endpoint struct {
 	front    streamhttp.Options
 	url      string // of the endpoint; "" on stdio
 	byHand   bool   // stdin is a terminal
+
+	tokenFile string // holds the token that local clients need; "": none was made
 
 	sinks  *sinks
 	served *servedSet
@@ -105,7 +112,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	if plainName(f.name) != f.name {
 		return fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
 	}
-	path, err := configFile(f.config)
+	path, passedOver, err := configFile(f.config)
 	if err != nil {
 		return err
 	}
@@ -133,6 +140,9 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	k.say(event.ProxyStarted, fmt.Sprintf("Gateway starting (PID=%d): %s of %s", os.Getpid(), counted(len(servers), "server"), path))
 	if g.byHand {
 		k.log.Raw([]byte("An MCP client is to speak here, on stdin and stdout. For clients that speak HTTP: outlive gateway --listen 127.0.0.1:8080\n"))
+	}
+	if passedOver {
+		g.warn("The " + configName + " of this directory is not used; to use it: -c " + configName)
 	}
 	g.tellWarnings(file)
 	go g.clearAway()
@@ -170,8 +180,9 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 		}
 	}
 	opts := gateway.RunnerOptions{
-		Gateway: gateway.Options{Version: version(), Names: catalog.Names(file.Names), NoTools: g.flags.noTools, ListWait: firstList, Sink: g.sinks},
-		Host:    g.served.host,
+		Gateway: gateway.Options{Version: version(), Names: catalog.Names(file.Names), NoTools: g.flags.noTools, ListWait: firstList, Sink: g.sinks,
+			MaxProcesses: cmp.Or(file.Limits.Processes, mostProcesses)},
+		Host: g.served.host,
 	}
 	if address == "" {
 		st, err := io.in.Stat()

@@ -16,32 +16,33 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway"
 )
 
-// configFile finds the configuration: the one that was named, or outlive.yaml here or in the user's directory.
-func configFile(named string) (string, error) {
+// configName is the configuration file that people write.
+const configName = "outlive.yaml"
+
+// configFile finds the configuration: the one that was named, or the user's own. One in the working directory is used only
+// when it is named: it may have come with a repository, and its commands would run without anybody having read them.
+// passedOver says that there is one.
+func configFile(named string) (path string, passedOver bool, err error) {
 	if named != "" {
-		return named, nil
+		return named, false, nil
 	}
-	tried := []string{"outlive.yaml", filepath.Join(configDir(), "outlive.yaml")}
-	for _, path := range tried {
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
+	_, here := os.Stat(configName)
+	path = filepath.Join(configDir(), configName)
+	switch _, own := os.Stat(path); {
+	case own == nil:
+		return path, here == nil, nil
+	case here == nil:
+		return "", false, fail(exitUsage, "gateway: no configuration: there is no %s; the %s of this directory is used only when it is named: -c %s",
+			path, configName, configName)
 	}
-	return "", fail(exitUsage, "gateway: no configuration: there is no %s; name one with -c, such as -c .mcp.json", strings.Join(tried, " and no "))
+	return "", false, fail(exitUsage, "gateway: no configuration: there is no %s; name one with -c, such as -c .mcp.json", path)
 }
 
 // loadConfig reads a configuration; each mistake is told with its place. The digest is that of its text.
 func loadConfig(path string) (file *config.File, digest [sha256.Size]byte, err error) {
 	home, _ := os.UserHomeDir() // without one, ~ cannot be used, and the file says where
 	opts := config.Options{Keys: policyKeys(), Lookup: os.LookupEnv, Input: inputFromEnv, Home: home}
-	itself, _ := filepath.Abs(path) // it fails only without a working directory, and then reading does, too
-	opts.ReadFile = func(name string) ([]byte, error) {
-		text, err := os.ReadFile(name)
-		if name == path || name == itself {
-			digest = sha256.Sum256(text)
-		}
-		return text, err
-	}
+	opts.Seen = func(text []byte) { digest = sha256.Sum256(text) }
 	if file, err = config.Load(path, opts); err != nil {
 		return nil, digest, fail(exitUsage, "%w", err)
 	}
@@ -137,6 +138,7 @@ func changedForGood(was, is *config.File) (names []string) {
 		was, is any
 	}{
 		{"names", was.Names, is.Names}, {"listen", was.Listen, is.Listen}, {"auth", was.Auth, is.Auth},
+		{"local_users", was.LocalUsers, is.LocalUsers},
 		{"tls", filesOf(was.TLS), filesOf(is.TLS)}, {"origins", was.Origins, is.Origins}, {"hosts", was.Hosts, is.Hosts},
 		{"limits", was.Limits, is.Limits},
 	} {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -24,6 +25,11 @@ func (g *endpoint) listen(file *config.File, address string) (err error) {
 	}
 	if g.front, err = frontOptions(file); err != nil {
 		return err
+	}
+	if file.Auth == nil {
+		if g.tokenFile, err = admitLocal(&g.front, file, g.flags.name); err != nil {
+			return err
+		}
 	}
 	if g.listener, err = net.Listen("tcp", address); err != nil {
 		return fail(exitFailure, "%w%s", err, whoListens(address))
@@ -94,6 +100,9 @@ func (g *endpoint) serve(ctx context.Context) error {
 	if addr, ok := g.listener.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
 		what += ", and at every other address of this machine"
 	}
+	if g.tokenFile != "" {
+		what += "; clients need the header Authorization: Bearer TOKEN, with the token in " + g.tokenFile
+	}
 	g.sinks.say(event.GatewayListening, what, slog.String(event.KeyURL, g.url))
 	g.Warm()
 	serving, stop := context.WithCancel(ctx)
@@ -118,7 +127,7 @@ func frontOptions(file *config.File) (streamhttp.Options, error) {
 	o := streamhttp.Options{
 		Hosts: file.Hosts, Origins: file.Origins,
 		MaxBody: file.Limits.Body, MaxSessions: file.Limits.Sessions, SessionIdle: file.Limits.SessionIdle,
-		MaxConnections: file.Limits.Connections,
+		MaxConnections: file.Limits.Connections, SessionRelease: file.Limits.SessionRelease,
 	}
 	if a := file.Auth; a != nil {
 		o.Bearer = a.Bearer
@@ -151,11 +160,8 @@ func (g *endpoint) health() http.Handler {
 		text := ""
 		for _, s := range all {
 			text += s.Name + " " + stateOf(s)
-			for _, l := range s.Links {
-				if trouble := troubleOf(l); trouble != "" {
-					text += ": " + strings.ReplaceAll(trouble, "\n", " ")
-					break
-				}
+			if trouble := cmp.Or(troubleOf(s), failingOf(s)); trouble != "" {
+				text += ": " + logline.Printable(strings.ReplaceAll(trouble, "\n", " "))
 			}
 			text += "\n"
 		}

@@ -37,7 +37,7 @@ EXIT STATUS
   1  it was not granted
   2  the command line or the configuration is wrong`,
 		Example: "  outlive gateway login linear -c outlive.yaml",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
@@ -54,7 +54,7 @@ EXIT STATUS
 
 // login is `outlive gateway login`.
 func (f *loginFlags) login(ctx context.Context, io streams, name string) error {
-	path, err := configFile(f.config)
+	path, _, err := configFile(f.config)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (f *loginFlags) login(ctx context.Context, io streams, name string) error {
 		}
 		return nil
 	}
-	if err := remote.NewOAuth(opts).Login(ctx, server.URL); err != nil {
+	if err := remote.NewOAuth(opts).Login(ctx); err != nil {
 		return fail(exitFailure, "login %s: %w", name, err)
 	}
 	_, err = fmt.Fprintf(io.out, "%s: authorized\n", name)

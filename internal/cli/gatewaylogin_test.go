@@ -80,6 +80,7 @@ func serveGuarded(w http.ResponseWriter, r *http.Request) {
 	result := map[string]string{
 		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"guarded","version":"1"}}`,
 		"tools/list": `{"tools":[{"name":"secret","inputSchema":{"type":"object"}}]}`,
+		"tools/call": `{"content":[{"type":"text","text":"the secret"}]}`,
 		"ping":       `{}`,
 	}[m.Method]
 	w.Header().Set("Content-Type", "application/json")
@@ -152,6 +153,14 @@ func TestGatewayLogin(t *testing.T) {
 		}
 	}
 	wait("run outlive gateway login far -c outlive.yaml")
+	const need = "far: the server wants a login: run outlive gateway login far -c outlive.yaml"
+	if got := statusOf(t, dir); !strings.Contains(got, "gateway/far: cannot be used: "+need) {
+		t.Errorf("status does not say what to do:\n%s", got)
+	}
+	if got := stderr.text(); strings.Contains(got, "crashed") || strings.Contains(got, "exit") || strings.Contains(got, "Restart") ||
+		strings.Count(got, need) > 2 {
+		t.Errorf("the log does not say what is wrong:\n%s", got)
+	}
 	client.GoID("2", "tools/list", nil)
 	wait(`"id":2`)
 
@@ -164,10 +173,20 @@ func TestGatewayLogin(t *testing.T) {
 	}
 }
 
+// statusOf is what `outlive status` shows.
+func statusOf(t *testing.T, dir string) string {
+	t.Helper()
+	out, err := ownCommand(t, dir, "status").CombinedOutput()
+	if err != nil {
+		t.Fatalf("status: %v\n%s", err, out)
+	}
+	return string(out)
+}
+
 // login is `outlive gateway login far`, with this test as the browser.
 func login(t *testing.T, dir string) {
 	t.Helper()
-	cmd := ownCommand(t, dir, "gateway", "login", "far", "--no-browser")
+	cmd := ownCommand(t, dir, "gateway", "login", "far", "-c", "outlive.yaml", "--no-browser")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ var gauges = [...]struct {
 	name, help string
 	of         func(gateway.ServerStatus) int64
 }{
-	{"outlive_server_failed", "Processes of the server whose handshake failed.", linksIn("failed")},
+	{"outlive_server_failed", "Processes of the server whose handshake failed; at least 1 while the server cannot be used.", failedLinks},
 	{"outlive_server_requests_in_flight", "Requests the server is working on.",
 		sumOf(func(l gateway.LinkStatus) int64 { return int64(l.InFlight) })},
 	{"outlive_server_requests_queued", "Requests that wait for the server.",
@@ -56,6 +56,15 @@ func sumOf(number func(gateway.LinkStatus) int64) func(gateway.ServerStatus) int
 		}
 		return sum
 	}
+}
+
+// failedLinks counts the links whose handshake failed; a server that never answers has none, and cannot be used either.
+func failedLinks(s gateway.ServerStatus) int64 {
+	failed := linksIn("failed")(s)
+	if s.Standing == "unusable" {
+		failed = max(failed, 1)
+	}
+	return failed
 }
 
 // linksIn counts the links in a phase.

@@ -55,7 +55,7 @@ func TestPrometheusReadsTheMetrics(t *testing.T) {
 		{Name: "zebra", Tools: 7, Links: []gateway.LinkStatus{
 			link("ready", 2, 1, 3, 5<<30+1), link("ready", 1, 0, 0, 1), link("failed", 0, 0, 4, 0), link("greeting", 0, 0, 0, 0),
 		}},
-		{Name: odd, Tools: 1},
+		{Name: odd, Tools: 1, Standing: "unusable"},
 		{Name: "broken \xff text", Links: []gateway.LinkStatus{link("failed", 0, 0, 0, 0)}},
 	}))
 	values := func(zebra, quoted, broken float64) map[string]float64 {
@@ -63,7 +63,7 @@ func TestPrometheusReadsTheMetrics(t *testing.T) {
 	}
 	want := map[string]reading{
 		"outlive_server_up":                 {"Processes of the server that answer.", values(2, 0, 0)},
-		"outlive_server_failed":             {"Processes of the server whose handshake failed.", values(1, 0, 1)},
+		"outlive_server_failed":             {"Processes of the server whose handshake failed; at least 1 while the server cannot be used.", values(1, 1, 1)},
 		"outlive_server_restarts":           {"Restarts of the server's processes that are kept now.", values(3, 0, 0)},
 		"outlive_server_requests_in_flight": {"Requests the server is working on.", values(1, 0, 0)},
 		"outlive_server_requests_queued":    {"Requests that wait for the server.", values(7, 0, 0)},

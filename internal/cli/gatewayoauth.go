@@ -13,6 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/outlive-mcp/outlive/internal/config"
 	"github.com/outlive-mcp/outlive/internal/remote"
@@ -47,11 +50,11 @@ func remoteOptions(c config.Server, configPath string, openBrowser bool) *remote
 // oauthOptions are what is configured about the authorization at a server, and where its grant is kept. Any server may
 // want authorization; the configuration need not say so.
 func oauthOptions(c config.Server) remote.OAuthOptions {
-	var o remote.OAuthOptions
+	o := remote.OAuthOptions{Endpoint: c.URL}
 	if c.Auth != nil && c.Auth.OAuth != nil {
 		a := c.Auth.OAuth
 		o.ClientID, o.ClientSecret, o.Scopes, o.RedirectPort = a.ClientID, a.ClientSecret, a.Scopes, a.CallbackPort
-		o.Resource = a.Resource
+		o.Resource, o.Issuer = a.Resource, a.Issuer
 	}
 	o.Store = grantFile(grantPath(c.URL, o.ClientID))
 	return o
@@ -100,6 +103,21 @@ func (f grantFile) Save(g remote.Grant) error {
 		return err
 	}
 	return wholefile.WriteDurably(string(f), append(raw, '\n'))
+}
+
+// lockLook is how often it is looked whether another process has given a grant back.
+const lockLook = 10 * time.Millisecond
+
+// Lock implements remote.GrantStore. The lock is a file of its own, since the grant's file is replaced; it goes with the process.
+func (f grantFile) Lock(ctx context.Context) (func(), error) {
+	if err := os.MkdirAll(filepath.Dir(string(f)), 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(string(f)+".lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockLook); err != nil {
+		return nil, fmt.Errorf("%s is held by another process: %w", lock.Path(), err)
+	}
+	return func() { _ = lock.Close() }, nil // the system gives it back in any case
 }
 
 // shellWord is a word as a person can paste it into a shell.

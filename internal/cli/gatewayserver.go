@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/outlive-mcp/outlive/internal/backoff"
 	"github.com/outlive-mcp/outlive/internal/bridge"
 	"github.com/outlive-mcp/outlive/internal/catalog"
 	"github.com/outlive-mcp/outlive/internal/child"
@@ -167,6 +168,7 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 		s.executable, _ = child.Resolve(argv[0], dir)
 	} else {
 		s.backend.Elsewhere = true
+		waitForNetwork(&s.backend.Supervise.Backoff, fl.Changed)
 	}
 	s.backend.Supervise.Exits.Endless = true // a server has no end of its own here
 	s.paths(set.gateway + "." + c.Name)
@@ -175,6 +177,21 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 		s.backend.Known = loadKnowledge(s.known)
 	}
 	return set.wire(s, c)
+}
+
+// remoteWait is the longest time between two tries to reach a server elsewhere, before jitter: several fit into the time that a
+// request waits for a server.
+const remoteWait = 5 * time.Second
+
+// waitForNetwork makes a policy for processes one for connections, where nothing else is configured: a network that comes back
+// is to be noticed soon, and trying costs next to nothing, so nobody gives up.
+func waitForNetwork(p *backoff.Policy, changed func(string) bool) {
+	if !changed("max-restarts") {
+		p.MaxRestarts = 0
+	}
+	if !changed("backoff") && !changed("restart-delay") {
+		p.Max = remoteWait
+	}
 }
 
 // shownURL is a URL as logs and status may show it: without passwords and queries, which often are keys.
@@ -234,7 +251,7 @@ func (set *servedSet) keep(name, path string) *logline.Kept {
 	if set.log[name] == nil {
 		label := []byte("[" + name + "] ")
 		set.log[name] = logline.OpenKept(path, logline.KeptOptions{
-			Pass: (&labeller{label: label, out: set.sinks.log.Raw}).pass,
+			Pass: (&labeller{label: label, out: set.sinks.log.Raw}).pass, PassRoom: set.sinks.log.Room,
 			OnFailure: func(err error) {
 				set.sinks.say(event.ServerLogLost, fmt.Sprintf("server log of %s cannot be written: %v; going on without", name, err))
 			},
@@ -289,14 +306,19 @@ func (set *servedSet) close() {
 	}
 }
 
-// labeller puts a server's name before each line of its stderr.
+// labeller puts a server's name before each line of its stderr. A server may have several processes, each with a goroutine
+// that writes here.
 type labeller struct {
 	label []byte
 	out   func([]byte)
-	mid   bool // the last line was not ended
+
+	mu  sync.Mutex
+	mid bool // the last line was not ended
 }
 
 func (l *labeller) pass(p []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var out []byte
 	for len(p) > 0 {
 		if !l.mid {

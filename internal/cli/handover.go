@@ -59,7 +59,7 @@ func newHandoverAbility(io streams) *cobra.Command {
 		Use:    handoverVerb,
 		Short:  "Say whether this program could take over from a running one (outlive upgrade asks this)",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			return json.NewEncoder(io.out).Encode(ability{handoverFormat, version()})
 		},

@@ -54,9 +54,10 @@ type beatFlags struct {
 func newHeartbeat(io streams) *cobra.Command {
 	var f beatFlags
 	cmd := &cobra.Command{
-		Use:   "heartbeat [NAME] [flags] [-- CMD [ARG…]]",
-		Short: "Leave a sign of life of an agent, or of a command while it runs",
-		Long:  heartbeatLong,
+		Use:         "heartbeat [NAME] [flags] [-- CMD [ARG…]]",
+		Annotations: map[string]string{keepsAlive: "yes"},
+		Short:       "Leave a sign of life of an agent, or of a command while it runs",
+		Long:        heartbeatLong,
 		Example: "  outlive heartbeat shop --phase 3 --progress 4/9 --note 'tests of the cart'\n" +
 			"  outlive heartbeat shop --next 20m            # a long step: nothing is missed until then\n" +
 			"  outlive heartbeat nightly -- ./nightly.sh",

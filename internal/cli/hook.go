@@ -87,7 +87,7 @@ func (f *hookFlags) run(ctx context.Context, std streams, v *hooks.Vendor) (err 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	reply, err := hooks.Run(ctx, hooks.Options{
-		Vendor: v, Dir: hooks.Dir(home), Ask: f.ask, Wait: f.wait, Redact: hooks.Redact, Parent: os.Getppid(),
+		Vendor: v, Dir: hooks.Dir(home), Ask: f.ask, Wait: f.wait, Parent: os.Getppid(),
 	}, payload)
 	if len(reply) > 0 {
 		if _, e := std.out.Write(reply); e != nil && err == nil {
@@ -111,10 +111,12 @@ func agentsHome(given string) (string, error) {
 	return filepath.Join(stateDir(), "agents"), nil
 }
 
-func vendorNames(separator string) string {
+func vendorNames(separator string) string { return strings.Join(vendorList(), separator) }
+
+func vendorList() []string {
 	var names []string
 	for _, v := range hooks.Vendors() {
 		names = append(names, v.Name)
 	}
-	return strings.Join(names, separator)
+	return names
 }

@@ -55,7 +55,7 @@ func newHooks(io streams) *cobra.Command {
 		Use:   "hooks",
 		Short: "Connect agent CLIs' hooks with the monitor",
 		Long:  hooksLong,
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newHooksInstall(io), newHooksRemove(io), newHooksStatus(io))
@@ -84,7 +84,7 @@ func newHooksInstall(io streams) *cobra.Command {
 		Short:   "Put the hook into a CLI's settings",
 		Long:    hooksInstallLong,
 		Example: "  outlive hooks install claude\n  outlive hooks install claude codex --ask",
-		Args:    vendorArgs(1),
+		Args:    vendorArgs(1), ValidArgs: vendorList(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.wait <= 0 {
 				return fail(exitUsage, "--wait %s: must be above 0", f.wait)
@@ -108,7 +108,7 @@ func newHooksRemove(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove " + vendorNames("|") + " … [flags]",
 		Short: "Take the hook out of a CLI's settings",
-		Args:  vendorArgs(1),
+		Args:  vendorArgs(1), ValidArgs: vendorList(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return eachVendor(args, func(v *hooks.Vendor) error { return f.remove(io, v) })
 		},
@@ -122,7 +122,7 @@ func newHooksStatus(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [" + vendorNames("|") + " …] [flags]",
 		Short: "Show which hooks are in the CLIs' settings",
-		Args:  vendorArgs(0),
+		Args:  vendorArgs(0), ValidArgs: vendorList(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = strings.Split(vendorNames(" "), " ")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,11 @@ func parseWanted(text string) (wanted, error) {
 	return w, nil
 }
 
+// notRunning is the error of a name that nothing has which runs.
+type notRunning struct{ text string }
+
+func (e *notRunning) Error() string { return e.text }
+
 // running is one running outlive with how it says that it stands; nothing but the name if it does not answer.
 type running struct {
 	control.Instance
@@ -57,7 +63,7 @@ func findInstance(name string) (control.Instance, error) {
 	case 1:
 		return match[0], nil
 	case 0:
-		return control.Instance{}, fail(exitFailure, "no server %q is running%s", name, hint)
+		return control.Instance{}, &exitError{exitFailure, &notRunning{fmt.Sprintf("no server %q is running%s", name, hint)}}
 	}
 	return control.Instance{}, fail(exitUsage, "%d servers are called %q; say which one: %s", len(match), name, labels(match))
 }
@@ -118,7 +124,7 @@ func findGateway(name string) (control.Instance, error) {
 
 // askAll asks every running outlive at once how it stands, ordered by name.
 func askAll(ctx context.Context) ([]running, error) {
-	instances, err := control.Discover(socketDir())
+	instances, err := control.Discover(socketDirs()...)
 	if err != nil {
 		return nil, err
 	}

@@ -28,10 +28,13 @@ func knowledgeFile(argv []string, executable, dir string) string {
 	return filepath.Join(stateDir(), "known", hex.EncodeToString(h.Sum(nil)[:12])+".json")
 }
 
+// knowledgeLimit is how much of the file is read, in bytes: it holds whole lists of tools.
+const knowledgeLimit = 256 << 20
+
 // loadKnowledge reads the file; what cannot be read is not known.
 func loadKnowledge(path string) backend.Knowledge {
 	var k backend.Knowledge
-	raw, err := os.ReadFile(path)
+	raw, err := wholefile.Read(path, knowledgeLimit)
 	if err != nil || json.Unmarshal(raw, &k) != nil {
 		return backend.Knowledge{}
 	}

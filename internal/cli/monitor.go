@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/diagnose"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/monitor"
 )
 
@@ -28,6 +30,8 @@ with "version: 2" declares agents (outlive agent add); one of the PIV supervisor
 ENVIRONMENT
   TELEGRAM_BOT_TOKEN, TELEGRAM_CHAT_ID  who tells whom; without them, and without channels in the registry, only the
                                         improvement log is written
+  TELEGRAM_USER_IDS                     in a group: numbers of the users who may allow, restart, stop and answer; without
+                                        them nobody may from a group
   TELEGRAM_API_URL                      a Bot API server of your own
   CLAUDE_CONFIG_DIR, CODEX_HOME         where Claude Code and Codex keep their sessions
   PIV_MONITOR_INTERVAL_MS               between two cycles; 900000
@@ -56,13 +60,14 @@ type monitorFlags struct {
 func newMonitor(io streams) *cobra.Command {
 	var f monitorFlags
 	cmd := &cobra.Command{
-		Use:   "monitor [flags]",
-		Short: "Watch unattended agents, restart those that stall, tell a human of the rest",
-		Long:  monitorLong,
+		Use:         "monitor [flags]",
+		Annotations: map[string]string{keepsAlive: "yes"},
+		Short:       "Watch unattended agents, restart those that stall, tell a human of the rest",
+		Long:        monitorLong,
 		Example: "  outlive monitor                  # watches the agents that outlive agent add has declared\n" +
 			"  outlive monitor --home ~/.piv    # in place of the PIV supervisor\n" +
 			"  outlive monitor --dry-run        # says what it would do, and does nothing",
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMonitor(cmd.Context(), io, f) },
 	}
 	fl := cmd.Flags()
@@ -99,7 +104,11 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 		return &exitError{exitUsage, err}
 	}
 	o.Looked = care.looked
-	m, err := monitor.Open(ctx, o)
+	open := monitor.Await
+	if f.once { // whoever looks once wants to know at once
+		open = monitor.Open
+	}
+	m, err := open(ctx, o)
 	if err != nil {
 		return &exitError{exitFailure, err}
 	}
@@ -147,7 +156,7 @@ func previewMonitor(ctx context.Context, io streams, o monitor.Options) error {
 		return &exitError{exitFailure, err}
 	}
 	if view.Lost != "" {
-		fmt.Fprintln(io.out, "registry: "+view.Lost+" -> escalate; the last good copy, if there is one, is used")
+		fmt.Fprintln(io.out, "registry: "+logline.Printable(view.Lost)+" -> escalate; the last good copy, if there is one, is used")
 	}
 	for _, finding := range view.Findings {
 		fmt.Fprintln(io.out, finding)
@@ -234,14 +243,13 @@ func expandHome(dir string) (string, error) {
 // agentEnviron is what a restarted agent gets: everything but what would make it look like a server of ours, which is
 // ended with us, and what is only meant for us.
 func agentEnviron(environ []string) []string {
-	var kept []string
-	for _, kv := range environ {
+	return withoutVars(environ, []string{"OUTLIVE_COOKIE", "OUTLIVE_AGENT_RUN", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"})
+}
+
+// withoutVars is an environment without the variables of those names.
+func withoutVars(environ, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		switch name {
-		case "OUTLIVE_COOKIE", "OUTLIVE_AGENT_RUN", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID":
-		default:
-			kept = append(kept, kv)
-		}
-	}
-	return kept
+		return slices.Contains(names, name)
+	})
 }

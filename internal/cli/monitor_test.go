@@ -72,7 +72,7 @@ func TestMonitorTellsAHuman(t *testing.T) {
 		}
 	}
 	want := []string{"/bot1:secret/sendMessage 42 🔴 Supervisor Escalation\n\nProject: shop\nPhase: 2\nStall Type: execution_error\n" +
-		"Details: integration_auth: a < b & c; no orchestrator PID is known\nAction Taken: none: a human is needed\nRestarts: 0/0"}
+		"Details: integration_auth: a < b & c; no orchestrator PID is known\nAction Taken: none: a human is needed\nRestarts: 0/3"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -145,5 +145,29 @@ func TestExpandHome(t *testing.T) {
 		if got, err := expandHome(given); err != nil || got != want {
 			t.Errorf("%s: %s, %v", given, got, err)
 		}
+	}
+}
+
+// In a group every member sees the buttons, so the permission to decide needs names.
+func TestPermissionsInAGroupNeedAList(t *testing.T) {
+	t.Setenv("TELEGRAM_BOT_TOKEN", "1234567:a")
+	flags := monitorFlags{home: t.TempDir(), answers: "auto", logLevel: "info", permissions: true}
+	for _, tt := range []struct{ chat, users, refusal string }{
+		{"-100123", "", "TELEGRAM_USER_IDS"}, {"-100123", "7, 8", ""}, {"123", "", ""}, {"-100123", "ada", "not the number of a Telegram user"},
+	} {
+		t.Setenv("TELEGRAM_CHAT_ID", tt.chat)
+		t.Setenv("TELEGRAM_USER_IDS", tt.users)
+		o, err := monitorOptions(streams{out: os.Stdout, err: os.Stderr}, flags)
+		if tt.refusal == "" && (err != nil || o.OpenGroup) || tt.refusal != "" && (err == nil || !strings.Contains(err.Error(), tt.refusal)) {
+			t.Errorf("chat %s, users %q: %v", tt.chat, tt.users, err)
+		}
+	}
+}
+
+// The wrapper around an agent may be started from the shell in which the monitor's variables are set.
+func TestAgentsDoNotInheritTheBotsToken(t *testing.T) {
+	got := withoutVars([]string{"PATH=/bin", "TELEGRAM_BOT_TOKEN=x", "TELEGRAM_USER_IDS=1", "TELEGRAM_BOT_TOKEN_FILE=y"}, monitorSecrets)
+	if d := cmp.Diff([]string{"PATH=/bin", "TELEGRAM_BOT_TOKEN_FILE=y"}, got); d != "" {
+		t.Error(d)
 	}
 }

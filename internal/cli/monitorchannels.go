@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/outlive-mcp/outlive/internal/monitor"
 	"github.com/outlive-mcp/outlive/internal/notify"
@@ -28,16 +29,42 @@ func agentsOptions(home string) monitor.Options {
 	places := vendors.DefaultOptions(user, os.Getenv)
 	o.ClaudeDir, o.CodexDir, o.GeminiDir, o.OpenCodeDB = places.ClaudeDir, places.CodexDir, places.GeminiDir, places.OpenCodeDB
 	if program, err := os.Executable(); err == nil {
-		o.Wrapper = []string{program, "agent", "run", "--home", home}
+		o.Wrapper = []string{program, "agent", "run", "--home", home, "--keep"}
 	}
 	return o
 }
 
-// telegramSetting is what the environment says of Telegram (S4).
-type telegramSetting struct{ token, chat, api string }
+// The variables of Telegram. No agent gets them: with the token it could answer its own questions.
+const (
+	envTelegramToken = "TELEGRAM_BOT_TOKEN"
+	envTelegramChat  = "TELEGRAM_CHAT_ID"
+	envTelegramAPI   = "TELEGRAM_API_URL"
+	envTelegramUsers = "TELEGRAM_USER_IDS"
+)
 
-func telegramFromEnv() telegramSetting {
-	return telegramSetting{os.Getenv("TELEGRAM_BOT_TOKEN"), os.Getenv("TELEGRAM_CHAT_ID"), os.Getenv("TELEGRAM_API_URL")}
+var monitorSecrets = []string{envTelegramToken, envTelegramChat, envTelegramAPI, envTelegramUsers}
+
+// telegramSetting is what the environment says of Telegram.
+type telegramSetting struct {
+	token, chat, api string
+	users            []int64 // who may decide; nil: nobody is named
+}
+
+func telegramFromEnv() (telegramSetting, error) {
+	t := telegramSetting{token: os.Getenv(envTelegramToken), chat: os.Getenv(envTelegramChat), api: os.Getenv(envTelegramAPI)}
+	for text := range strings.FieldsFuncSeq(os.Getenv(envTelegramUsers), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id <= 0 {
+			return t, fmt.Errorf("%s: %q is not the number of a Telegram user; write numbers with commas between them", envTelegramUsers, text)
+		}
+		t.users = append(t.users, id)
+	}
+	return t, nil
+}
+
+// openGroup reports whether whoever is in the chat would decide: a group or channel, and nobody is named.
+func (t telegramSetting) openGroup() bool {
+	return (strings.HasPrefix(t.chat, "-") || strings.HasPrefix(t.chat, "@")) && len(t.users) == 0
 }
 
 func (t telegramSetting) complete() bool { return t.token != "" && t.chat != "" }
@@ -48,7 +75,14 @@ func (t telegramSetting) open() (notify.Channel, error) {
 
 // addChannels adds whoever is told, and whoever hears what they answer.
 func addChannels(o *monitor.Options, answers string) error {
-	t := telegramFromEnv()
+	t, err := telegramFromEnv()
+	if err != nil {
+		return err
+	}
+	if o.Answer && t.openGroup() {
+		return fmt.Errorf("--permissions: %s is a group, and every member of it could allow commands; name who may in %s (user numbers, with commas between them)", envTelegramChat, envTelegramUsers)
+	}
+	o.OpenGroup, o.Secrets = t.openGroup(), monitorSecrets
 	if !t.complete() && t.token != t.chat {
 		o.Logger.Warn("Telegram is not configured: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
 	}
@@ -101,23 +135,24 @@ func openChannel(t telegramSetting, environ []string, address string) (notify.Ch
 }
 
 // listen makes whoever hears what is answered in the chat. Only a numbered chat can: a channel's name hears nobody.
-func (t telegramSetting) listen(o *monitor.Options) func(*sql.DB, []string, notify.Applier) ([]*notify.Updates, error) {
-	return func(db *sql.DB, channels []string, to notify.Applier) ([]*notify.Updates, error) {
+func (t telegramSetting) listen(o *monitor.Options) func(*sql.DB, []string, notify.Applier) ([]monitor.Listener, error) {
+	return func(db *sql.DB, channels []string, to notify.Applier) ([]monitor.Listener, error) {
 		chat, err := strconv.ParseInt(t.chat, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("telegram: TELEGRAM_CHAT_ID %q is no number", t.chat)
+			return nil, fmt.Errorf("telegram: TELEGRAM_CHAT_ID %q is not a number", t.chat)
 		}
 		if err := os.MkdirAll(stateDir(), 0o700); err != nil {
 			return nil, fmt.Errorf("telegram: %w", err)
 		}
+		ring := func() { _ = monitor.Ring(o.Home) } // it is seen to at the next look all the same
 		u, err := notify.NewUpdates(notify.UpdatesOptions{
-			Token: t.token, APIURL: t.api, DB: db, Channels: channels, Chats: []int64{chat}, LockDir: stateDir(), Applier: to, Logger: o.Logger,
-			Applied: func() { _ = monitor.Ring(o.Home) }, // it is seen to at the next look all the same
+			Token: t.token, APIURL: t.api, DB: db, Channels: channels, Chats: []int64{chat}, Users: t.users, LockDir: stateDir(),
+			Applier: to, Logger: o.Logger, Applied: ring, Heard: ring,
 		})
 		if err != nil {
 			return nil, err
 		}
-		return []*notify.Updates{u}, nil
+		return []monitor.Listener{u}, nil
 	}
 }
 

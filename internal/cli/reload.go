@@ -18,7 +18,8 @@ EXIT STATUS
   0  the configuration is in use
   1  there is no such gateway, or the configuration has mistakes
   2  the name is ambiguous`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              takes(0, 1),
+		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if len(args) > 0 {

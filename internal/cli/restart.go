@@ -24,7 +24,8 @@ EXIT STATUS
   0  the new process is ready
   1  there is no such server, or the new process did not become ready
   2  the name is ambiguous`,
-		Args: cobra.ExactArgs(1),
+		Args:              takes(1, 1),
+		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			instance, err := findInstance(args[0])
 			if err != nil {
@@ -58,6 +59,8 @@ func restarted(i control.Instance, r control.Result) string {
 		return fmt.Sprintf("%s: %d processes ready after %d ms", name, r.Processes, r.TookMS)
 	case r.ServerPID == 0:
 		return fmt.Sprintf("%s: connected again after %d ms", name, r.TookMS)
+	case r.Unasked:
+		return fmt.Sprintf("%s: started after %d ms (PID %d, restart #%d); no client has spoken to it yet", name, r.TookMS, r.ServerPID, r.Generation)
 	}
 	return fmt.Sprintf("%s: ready after %d ms (PID %d, restart #%d)", name, r.TookMS, r.ServerPID, r.Generation)
 }

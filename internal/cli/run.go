@@ -29,6 +29,7 @@ func newRun(io streams) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:                   "run [flags] -- CMD [ARG…]",
+		Annotations:           map[string]string{keepsAlive: "yes"},
 		Short:                 "Keep one stdio MCP server alive behind my stdin and stdout",
 		Long:                  runLong,
 		Example:               "  outlive run -- npx -y @modelcontextprotocol/server-everything\n  outlive run --name db --audit audit.log -- python -m my_server",

@@ -37,7 +37,9 @@ func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
 		Format: s.logFormat, Level: s.logLevel, Command: s.backend.Command, Executable: s.executable,
 		Dir: s.dir, PID: os.Getpid(), Inherit: inherit,
 	})
-	k.kept = logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: k.log.Raw, OnFailure: k.lost("server log cannot be written")})
+	k.kept = logline.OpenKept(s.stderrLog, logline.KeptOptions{
+		Pass: k.log.Raw, PassRoom: k.log.Room, OnFailure: k.lost("server log cannot be written"),
+	})
 	return k, k.openAudit(s.audit)
 }
 
@@ -200,7 +202,7 @@ func runProxy(io streams, s *settings) (err error) {
 		return fail(exitUsage, "%w", err)
 	}
 	defer unwatch()
-	done := serveControl(p, s, k)
+	done := serveControl(reachable{p, s, k, p})
 	defer done()
 	defer slimLater()()
 	code := p.Run()

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/user"
@@ -41,7 +42,7 @@ func newService(io streams) *cobra.Command {
 		Use:   "service",
 		Short: "Have the system keep the monitor or the gateway running",
 		Long:  serviceLong,
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	verb := func(name, short, example string, run func(*serviceFlags, streams, string, []string) error) *cobra.Command {
@@ -57,7 +58,8 @@ func newService(io streams) *cobra.Command {
 				}
 				return nil
 			},
-			RunE: func(_ *cobra.Command, args []string) error { return run(f, io, args[0], args[1:]) },
+			ValidArgs: slices.Sorted(maps.Keys(services)),
+			RunE:      func(_ *cobra.Command, args []string) error { return run(f, io, args[0], args[1:]) },
 		}
 		fl := sub.Flags()
 		fl.SortFlags = false

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/supervise"
@@ -30,8 +31,19 @@ type upgradable interface {
 	Upgrade(ctx context.Context) error
 }
 
+// keepsAlive in a command's annotations, with any value, says that it keeps something alive.
+const keepsAlive = "keeps-alive"
+
+// surviveBrokenPipes makes a write to a stdout or stderr that nobody reads an error like any other. Without it the Go
+// runtime ends the program with SIGPIPE, and the server with it. It is called before anything is written, also in a new
+// image after an upgrade. Children are not affected: an exec restores the default of a signal that is caught.
+func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// dieOfBrokenPipes is for commands that only print: outlive logs -f | head is to end with head.
+func dieOfBrokenPipes() { signal.Reset(syscall.SIGPIPE) }
+
 // handleSignals lets SIGINT and SIGTERM end the run, SIGHUP restart the server and SIGUSR2 upgrade outlive, until the
-// returned function is called. SIGPIPE is caught, so that a client that closes its end is an error of a write and not our death.
+// returned function is called.
 func handleSignals(p interruptible, k *sinks) (stop func()) {
 	got := make(chan os.Signal, 8)
 	signal.Notify(got, watchedSignals...)

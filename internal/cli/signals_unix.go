@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var watchedSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR2, unix.SIGPIPE}
+var watchedSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR2}
 
 func kindOf(sig os.Signal) signalKind {
 	switch sig {

@@ -16,6 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/control"
 	"github.com/outlive-mcp/outlive/internal/gateway"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/mcp"
 )
 
@@ -31,7 +32,7 @@ speak; "legacy>modern" is a client of the legacy era whose server speaks the mod
 EXIT STATUS
   0  shown, also when nothing runs
   1  the sockets could not be read`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := collectStatus(cmd.Context())
 			if err != nil {
@@ -60,6 +61,7 @@ func collectStatus(ctx context.Context) ([]control.Status, error) {
 }
 
 func printStatus(w io.Writer, all []control.Status, now time.Time) error {
+	w = logline.NewScreen(w)
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "outlive keeps nothing alive here.")
 		return err
@@ -71,8 +73,8 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 		if s.Gateway() {
 			client = cmp.Or(s.URL, "stdio")
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", s.Name, s.State, s.PID, orDash(s.ServerPID), s.RestartCount,
-			upFor(s.UptimeMS), s.InFlight, s.Queued, eras(s.Status), client)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", logline.Printable(s.Name), s.State, s.PID, orDash(s.ServerPID), s.RestartCount,
+			upFor(s.UptimeMS), s.InFlight, s.Queued, eras(s.Status), logline.Printable(client))
 		for _, server := range s.Servers {
 			printServer(t, s.Name, server)
 		}
@@ -81,12 +83,17 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 		return err
 	}
 	for _, s := range all {
-		printTrouble(w, s.Name, s.Status, now)
+		printTrouble(w, logline.Printable(s.Name), s.Status, now)
 		for _, server := range s.Servers {
-			name := s.Name + "/" + server.Name
+			name := logline.Printable(s.Name + "/" + server.Name)
+			trouble := troubleOf(server.ServerStatus)
+			if trouble != "" {
+				fmt.Fprintf(w, "%s: cannot be used: %s\n", name, strings.ReplaceAll(trouble, "\n", "\n  "))
+			} else if why := failingOf(server.ServerStatus); why != "" {
+				fmt.Fprintf(w, "%s: failing: %s\n", name, strings.ReplaceAll(why, "\n", "\n  "))
+			}
 			for _, l := range server.Links {
-				if trouble := troubleOf(l); trouble != "" {
-					fmt.Fprintf(w, "%s: cannot be used: %s\n", name, strings.ReplaceAll(trouble, "\n", "\n  "))
+				if trouble != "" {
 					l.LastExit = nil // it has been told
 				}
 				printTrouble(w, name, l.Status, now)
@@ -96,12 +103,35 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 	return nil
 }
 
-// troubleOf is why a server behind a gateway cannot be used, "" if it can.
-func troubleOf(l gateway.LinkStatus) string {
-	if l.Phase == "ready" {
-		return ""
+// troubleOf is why a server behind a gateway, or one of its processes, cannot be used; "" if it can.
+func troubleOf(s gateway.ServerStatus) string {
+	for _, l := range s.Links {
+		if l.Phase != "ready" && l.Trouble != "" {
+			return l.Trouble
+		}
+		if l.Phase == "greeting" && l.State == "backoff" && l.LastExit != nil && s.Trouble == "" {
+			return l.LastExit.Why // it has not been given up yet
+		}
 	}
-	return l.Trouble
+	return s.Trouble
+}
+
+// failingOf is why the last request to a server elsewhere failed on its way, where it could be used all the same; "": none did.
+func failingOf(s gateway.ServerStatus) string {
+	for _, l := range s.Links {
+		if failing(l) != "" {
+			return l.Failing
+		}
+	}
+	return ""
+}
+
+// failing says so of a server elsewhere that could be used, and whose last request failed on its way; "": it did not.
+func failing(l gateway.LinkStatus) string {
+	if l.Phase == "ready" && l.Failing != "" {
+		return "failing"
+	}
+	return ""
 }
 
 // printServer adds the row of a server behind a gateway: all its processes together.
@@ -124,8 +154,17 @@ func printServer(t io.Writer, gatewayName string, s control.Member) {
 		queued += l.Queued
 		up = max(up, l.UptimeMS)
 	}
-	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", gatewayName, s.Name, stateOf(s.ServerStatus), cmp.Or(strings.Join(pids, ","), "-"),
-		restarts, upFor(up), inFlight, queued, strings.Join(spoken, ", "), strings.Join(clients, ", "))
+	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", gatewayName, s.Name, stateOf(s.ServerStatus), cmp.Or(someOf(pids), "-"),
+		restarts, upFor(up), inFlight, queued, strings.Join(spoken, ", "), logline.Printable(strings.Join(clients, ", ")))
+}
+
+// someOf are the first few of many numbers, and how many more there are: a row is to stay readable.
+func someOf(numbers []string) string {
+	const most = 3
+	if len(numbers) <= most+1 {
+		return strings.Join(numbers, ",")
+	}
+	return fmt.Sprintf("%s +%d", strings.Join(numbers[:most], ","), len(numbers)-most)
 }
 
 // eras are what a client and its server speak: one word, or two if they are translated for each other; "" if that is not
@@ -142,18 +181,27 @@ func eras(s backend.Status) string {
 
 // stateOf is one word for how a server behind a gateway stands, or how many of its processes stand how.
 func stateOf(s gateway.ServerStatus) string {
-	if len(s.Links) == 0 {
-		return "idle" // nobody needs it yet
+	switch {
+	case len(s.Links) > 0:
+	case s.Standing == "unusable":
+		return s.Standing
+	default:
+		return "idle" // nobody needs it now
 	}
 	count := map[string]int{}
 	var words []string
 	for _, l := range s.Links {
 		word := l.State
 		switch {
-		case l.Phase == "failed" && l.State != "backoff" && l.State != "failed":
-			word = "unusable" // it may run, and refuses the handshake
+		case l.State == "backoff", l.State == "failed":
+		case l.Phase == "failed", l.Phase == "greeting" && s.Standing == "unusable":
+			word = "unusable" // it may run, or be tried again just now
+		case l.Phase == "greeting" && l.State == "ready":
+			word = "starting" // it runs, and has not answered the handshake
 		case l.Phase == "retired":
 			word = "leaving"
+		case word == "ready":
+			word = cmp.Or(failing(l), word)
 		}
 		if count[word]++; count[word] == 1 {
 			words = append(words, word)

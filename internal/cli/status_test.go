@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/config"
 	"github.com/outlive-mcp/outlive/internal/control"
 	"github.com/outlive-mcp/outlive/internal/gateway"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/problem"
 )
 
@@ -53,6 +55,27 @@ func TestPrintStatus(t *testing.T) {
 	}, "\n")
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// What clients and servers call themselves, and what servers write, neither drives the terminal nor makes rows of its own.
+func TestPrintStatusIsTame(t *testing.T) {
+	const evil = "\x1b[31mx\nforged  ready\t1\u009b2J\u202e"
+	failed := gateway.LinkStatus{Phase: "failed", Trouble: "it says\n" + evil, Client: evil, Status: backend.Status{State: "failed", LastExit: &backend.LastExit{Stderr: []string{evil}}}}
+	all := []control.Status{
+		{Status: backend.Status{Name: evil, State: "ready", Client: evil}},
+		{Status: backend.Status{Name: "gateway", State: "serving"}, Config: "/outlive.yaml", Servers: []control.Member{member("a", failed)}},
+	}
+	var out strings.Builder
+	if err := printStatus(&out, all, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(out.String(), "\x1b\u009b\u202e") {
+		t.Errorf("raw: %q", out.String())
+	}
+	table, _, _ := strings.Cut(out.String(), "\n"+logline.Printable(evil)+":")
+	if strings.Contains(table, "\nforged") || !strings.Contains(table, `\x1b[31mx\nforged`) {
+		t.Errorf("table:\n%s", table)
 	}
 }
 
@@ -124,6 +147,18 @@ func TestDigestOf(t *testing.T) {
 	} {
 		if digest(change) == same {
 			t.Errorf("another %s makes no difference", what)
+		}
+	}
+}
+
+func TestManyProcessesStayReadable(t *testing.T) {
+	for want, n := range map[string]int{"": 0, "1": 1, "1,2,3,4": 4, "1,2,3 +2": 5, "1,2,3 +29": 32} {
+		var numbers []string
+		for i := range n {
+			numbers = append(numbers, fmt.Sprint(i+1))
+		}
+		if got := someOf(numbers); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -22,14 +22,14 @@ func newUnwrap(io streams) *cobra.Command {
 		Use:   "unwrap [flags]",
 		Short: "Take outlive out of AI clients' configurations again",
 		Long: `Take back what outlive wrap did: each server is started by the client itself again, and servers that were moved behind
-a gateway come back. What was changed in the files meanwhile stays. The change is shown as a diff; with --dry-run it is
+a gateway come back. An entry that somebody has written by hand stays, unless --server names it. What was changed in the files meanwhile stays. The change is shown as a diff; with --dry-run it is
 only shown. A back-up that holds just what the file now holds again is removed.
 
 EXIT STATUS
   0  done, also when there was nothing to do
   1  a client, server or file could not be found, read or written, or an entry not taken back
   2  a mistake in the command line`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(*cobra.Command, []string) error { return f.unwrap(io) },
 	}
 	f.define(cmd.Flags(), "", "also the files of the project in this directory (default: none)")
@@ -97,7 +97,14 @@ func (f *unwrapFlags) takeBack(file clients.File, record *clients.Record, seen m
 				moved[len(moved)-1].Why = "the gateway is taken back as a whole: without --server"
 			}
 		}
-		return f.wants(s) && s.Wrapped()
+		switch {
+		case !f.wants(s) || !s.Wrapped():
+			return false
+		case len(f.servers) == 0 && !s.ByWrap(labelOf):
+			moved = append(moved, clients.Outcome{Server: s, Why: "not written by outlive wrap; outlive unwrap --server " + shellWord(s.Name) + " takes outlive out of it all the same"})
+			return false
+		}
+		return true
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", file.Path, err)

@@ -35,7 +35,8 @@ EXIT STATUS
   0  the new version has taken over
   1  there is no such server, or it goes on with the version it had
   2  the name is ambiguous`,
-		Args: cobra.ExactArgs(1),
+		Args:              takes(1, 1),
+		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			instance, err := findInstance(args[0])
 			if err != nil {
@@ -83,6 +84,7 @@ func (u *upgrader) replace(ctx context.Context, begun time.Time) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, momentPatience)
 	defer cancel()
+	u.sinks.flush() // a slow reader is waited for here, so that it need not be on the loop's goroutine
 	return u.HandOver(ctx, func(s *proxy.Saved) error {
 		u.sinks.flush()
 		return execute(u.program, &legacy{

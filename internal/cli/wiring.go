@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/backoff"
 	"github.com/outlive-mcp/outlive/internal/bridge"
@@ -75,12 +77,38 @@ func auditPath(flag, usual string) string {
 	return flag
 }
 
+// inheritFlags are the flags that mean something with --mode inherit. All others are about messages, which pass by outlive
+// there, or about a second process beside the first, which would read the same stdin.
+var inheritFlags = []string{"name", "mode", "log-level", "log-format", "audit", "backoff", "max-restarts", "restart-delay", "compat",
+	"restart-on", "fail-on", "kill-mode"}
+
+// checkMode refuses the flags that would be without effect.
+func (f *runFlags) checkMode(changed func(string) bool) error {
+	if f.mode != "inherit" {
+		return nil
+	}
+	var all pflag.FlagSet
+	new(runFlags).define(&all)
+	var idle []string
+	all.VisitAll(func(flag *pflag.Flag) {
+		if changed(flag.Name) && !slices.Contains(inheritFlags, flag.Name) {
+			idle = append(idle, "--"+flag.Name)
+		}
+	})
+	if len(idle) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: no effect with --mode inherit, where the server has outlive's own stdin and stdout and outlive sees no message: "+
+		"leave out --mode inherit, or this", strings.Join(idle, ", "))
+}
+
 // check takes the flags of a server that is run in dir.
 func (f *runFlags) check(dir string, argv []string, changed func(string) bool) (*settings, error) {
 	s := &settings{dir: dir, markerPath: filepath.Join(dir, restart.MarkerFile)}
 	s.backend.Command, s.backend.Name = argv, f.name
 	for _, check := range []func() error{
 		func() error { return f.checkWords(s) },
+		func() error { return f.checkMode(changed) },
 		func() error { return f.supervise(&s.backend.Supervise, changed) },
 		func() error { return f.limits(s) },
 		func() error { return f.care(s, changed) },
@@ -186,15 +214,24 @@ func codes(flag, list string) ([]int, error) {
 	return out, nil
 }
 
+// leastMessage is the smallest --max-message, in bytes: handshakes and tool lists have to pass.
+const leastMessage = 4 << 10
+
 // limits takes the flags about waiting and size.
 func (f *runFlags) limits(s *settings) error {
 	s.backend.QueueFor = f.queueFor
+	if f.startTimeout < backend.DefaultProbePatience { // a server that is to be up by then has read its first request, too
+		s.backend.ProbePatience = f.startTimeout
+	}
 	if f.maxMessage == "" {
 		return nil
 	}
 	n, err := parseSize(f.maxMessage)
 	if err != nil {
 		return fmt.Errorf("--max-message: %w", err)
+	}
+	if n < leastMessage {
+		return fmt.Errorf("--max-message %q is too small for the protocol: want 4KiB at least, such as 32MiB", f.maxMessage)
 	}
 	s.maxToClient, s.maxToServer = n, n
 	return nil
@@ -303,7 +340,7 @@ func standsIn(argv []string) bool {
 // paths says where a run keeps what, under a name. Files of one run carry its PID: clients start throw-away copies.
 func (s *settings) paths(name string) {
 	state := stateDir()
-	s.stderrLog = filepath.Join(state, "log", fmt.Sprintf("%s.%d.stderr.log", name, os.Getpid()))
+	s.stderrLog = filepath.Join(state, "log", fmt.Sprintf("%s.%d%s", name, os.Getpid(), keptSuffix))
 	s.audit = filepath.Join(state, "audit", name+".jsonl")
 	s.known = knowledgeFile(s.backend.Command, s.executable, s.dir)
 	s.backend.Known = loadKnowledge(s.known)

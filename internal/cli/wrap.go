@@ -29,7 +29,7 @@ func newWrap(io streams) *cobra.Command {
 		Use:   "wrap [flags] [-- RUN-FLAGS…]",
 		Short: "Put outlive in front of the servers in AI clients' configurations",
 		Long: `Rewrite the configuration of AI clients so that each stdio server runs under outlive run. The change is shown as a diff
-and made; with --dry-run it is only shown. Comments and formatting stay, and the file as it was is kept beside it. Servers
+and made; with --dry-run it is only shown. Secrets are shown as [redacted], and stay in the file as they are. Comments and formatting stay, and the file as it was is kept beside it. Servers
 that are reached over the network, or wrapped already, are left. outlive unwrap takes the change back, and keeps
 what was changed meanwhile.
 
@@ -80,7 +80,23 @@ func (f *wrapFlags) wrap(io streams) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	// Whichever command a file gets, it is of this program.
+	command, err := f.outlive(false)
+	if err != nil {
+		return err
+	}
+	if !clients.IsOutlive(command) {
+		return fail(exitFailure, "the clients would start %s, and outlive is known by its name when it is taken out again: call the program outlive", command)
+	}
 	return f.editAll(io, f.dryRun, func(file clients.File, seen map[string]bool) (int, error) { return f.wrapFile(io, file, seen) })
+}
+
+// outlive is what a client is to start.
+func (f *wrapFlags) outlive(project bool) (string, error) {
+	if f.command != "" {
+		return f.command, nil
+	}
+	return outliveCommand(project)
 }
 
 // wrapFile edits one file and returns how many of its servers are others now.
@@ -88,15 +104,9 @@ func (f *wrapFlags) wrapFile(io streams, file clients.File, seen map[string]bool
 	if file.Err != nil {
 		return 0, file.Err
 	}
-	command := f.command
-	if command == "" {
-		var err error
-		if command, err = outliveCommand(file.Project); err != nil {
-			return 0, err
-		}
-	}
-	if !clients.IsOutlive(command) {
-		return 0, fmt.Errorf("the client would start %s, and outlive is known by its name when it is taken out again: call the program outlive", command)
+	command, err := f.outlive(file.Project)
+	if err != nil {
+		return 0, err
 	}
 	if f.gateway {
 		return f.gatherFile(io, file, command, seen)

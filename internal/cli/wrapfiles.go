@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/outlive-mcp/outlive/internal/clients"
+	"github.com/outlive-mcp/outlive/internal/config"
 )
 
 // clientFlags pick clients, servers and files; wrap, unwrap and doctor share them.
@@ -23,14 +24,18 @@ type clientFlags struct {
 }
 
 func (f *clientFlags) define(fl *pflag.FlagSet, project, projectHelp string) {
-	var names []string
+	fl.SortFlags = false
+	fl.StringSliceVar(&f.clients, "client", nil, "only this client, repeated for several: "+strings.Join(clientNames(), ", ")+" (default: all that are found)")
+	fl.StringSliceVar(&f.servers, "server", nil, "only the server of this name, repeated for several (default: all)")
+	fl.StringVar(&f.project, "project", project, projectHelp)
+}
+
+// clientNames are the clients by the names that --client takes.
+func clientNames() (names []string) {
 	for _, c := range clients.All() {
 		names = append(names, c.Name)
 	}
-	fl.SortFlags = false
-	fl.StringSliceVar(&f.clients, "client", nil, "only this client, repeated for several: "+strings.Join(names, ", ")+" (default: all that are found)")
-	fl.StringSliceVar(&f.servers, "server", nil, "only the server of this name, repeated for several (default: all)")
-	fl.StringVar(&f.project, "project", project, projectHelp)
+	return names
 }
 
 // wants reports whether the flags pick a server.
@@ -123,9 +128,9 @@ func (f *clientFlags) editAll(io streams, dryRun bool, edit func(clients.File, m
 	case edited == 0:
 		fmt.Fprintln(io.out, "Nothing to do.")
 	case dryRun:
-		fmt.Fprintf(io.out, "%d servers would be changed; nothing was written.\n", edited)
+		fmt.Fprintf(io.out, "%s would be changed; nothing was written.\n", counted(edited, "server"))
 	default:
-		fmt.Fprintf(io.out, "%d servers changed. The clients see it when they are started again.\n", edited)
+		fmt.Fprintf(io.out, "%s changed. The clients see it when they are started again.\n", counted(edited, "server"))
 	}
 	return f.missing(seen)
 }
@@ -145,10 +150,11 @@ func tellOutcomes(w io.Writer, c *clients.Client, outcomes []clients.Outcome, ve
 	}
 }
 
-// showDiff prints what an edit does to a file.
+// showDiff prints what an edit does to a file. Secrets of the file are not shown: people paste diffs into reports.
 func showDiff(w io.Writer, path string, before, after []byte) {
 	_, text, _ := strings.Cut(string(diff.Diff(path, before, path, after)), "\n") // without the line "diff a b"
-	fmt.Fprint(w, text)
+	known := append(config.Secrets(path, before), config.Secrets(path, after)...)
+	fmt.Fprint(w, known.Redact(text))
 }
 
 // outliveCommand is how a client is to start outlive. In a file that others share it is the bare name, as long as that is

@@ -52,6 +52,16 @@ func (s Server) Wrapped() bool {
 	return IsOutlive(argv[0]) && len(argv) > 1 && argv[1] == "run"
 }
 
+// ByWrap reports whether the entry starts outlive run as [Client.Wrap] writes it, in every version: with --name and the server's name
+// in front of everything else. label is that of [Options].
+func (s Server) ByWrap(label func(name string) string) bool {
+	name := s.Name
+	if label != nil {
+		name = label(name)
+	}
+	return IsOutlive(s.Command) && len(s.Args) > 4 && slices.Equal(s.Args[:3], []string{"run", "--name", name}) && slices.Contains(s.Args, "--")
+}
+
 // Inner returns the command line that outlive starts when the entry is wrapped, otherwise the entry's own. ok is false
 // when it is wrapped without a "--", so that only outlive knows where the command begins.
 func (s Server) Inner() (argv []string, ok bool) {

@@ -133,8 +133,8 @@ func (e *entry) wrap(doc *document, o Options) []Splice {
 	return append(splices, Splice{At: at, Now: added})
 }
 
-// Unwrap takes outlive away from the servers of a file of the client, and gives back what [Wrap] found, whatever else
-// has been changed meanwhile. Entries that run outlive without a "--" are left, as are those of the gateway. The text
+// Unwrap takes outlive away from the servers of a file of the client that only picks, and gives back what [Wrap] found, whatever
+// else has been changed meanwhile; [Server.ByWrap] tells which entries are its. nil: all servers. Entries that run outlive without a "--" are left, as are those of the gateway. The text
 // returned is the one given when nothing was edited.
 func (c *Client) Unwrap(text []byte, only func(Server) bool) ([]byte, []Outcome, error) {
 	doc, err := c.parse(text)

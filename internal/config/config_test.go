@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/outlive-mcp/outlive/internal/problem"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 var update = flag.Bool("update", false, "write what is seen as what is wanted")
@@ -71,8 +72,10 @@ func inDir(dir string) Options {
 			v, ok := environment[name]
 			return v, ok
 		},
-		ReadFile: func(path string) ([]byte, error) {
-			if text, ok := files[path]; ok {
+		ReadFile: func(path string, limit int64) ([]byte, error) {
+			if text, ok := files[path]; int64(len(text)) > limit {
+				return nil, wholefile.ErrTooLong
+			} else if ok {
 				return []byte(text), nil
 			}
 			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}

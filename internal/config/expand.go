@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/pattern"
 	"github.com/outlive-mcp/outlive/internal/problem"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // references says what ${…} means in a format. Clients differ: what one fills in is plain text to the next.
@@ -219,7 +221,7 @@ func (r *reader) unknownReference(n *node, ref, inner string) (string, bool) {
 }
 
 // largestSecret is how much ${file:…} and an envFile may hold.
-const largestSecret = 256 << 10
+const largestSecret = 64 << 10
 
 // content gives what a file holds, without the line break at its end that editors add.
 func (r *reader) content(n *node, ref, path string) (string, bool) {
@@ -233,12 +235,12 @@ func (r *reader) content(n *node, ref, path string) (string, bool) {
 
 // readSmall reads a file of texts, or says why not.
 func (r *reader) readSmall(path string) (data []byte, why string) {
-	data, err := r.opts.ReadFile(path)
+	data, err := r.opts.ReadFile(path, largestSecret)
 	switch {
+	case errors.Is(err, wholefile.ErrTooLong):
+		return nil, fmt.Sprintf("it has more than %d KiB", largestSecret>>10)
 	case err != nil:
 		return nil, plainError(err)
-	case len(data) > largestSecret:
-		return nil, fmt.Sprintf("it has more than %d KiB", largestSecret>>10)
 	case !utf8.Valid(data):
 		return nil, "it is no UTF-8 text"
 	}

@@ -17,6 +17,16 @@ const (
 	NamesNever       Names = "never"        // as the servers say
 )
 
+// LocalUsers is which users of this machine may use an HTTP endpoint on loopback.
+type LocalUsers string
+
+// Who may.
+const (
+	LocalOwn   LocalUsers = "own"   // the user the gateway runs as, and root
+	LocalToken LocalUsers = "token" // who has the token that the gateway makes
+	LocalAny   LocalUsers = "any"   // everybody
+)
+
 // File is a configuration, whatever it was written as. Strings are complete: ${…} is filled in, paths are absolute.
 type File struct {
 	Name   string // the file's name, as it was given
@@ -24,9 +34,12 @@ type File struct {
 
 	Names  Names  // never empty
 	Listen string // host:port; empty: not given
-	Auth   *Auth  // who may use our HTTP endpoint; nil: everybody who reaches it
+	Auth   *Auth  // who may use our HTTP endpoint; nil: LocalUsers
 	TLS    *TLS   // nil: plain HTTP
-	// Origins are allowed besides loopback, as scheme://host[:port], in lower case.
+	// LocalUsers is who may use our HTTP endpoint without Auth, which is then on loopback; "": LocalOwn where the system can
+	// tell users apart, otherwise LocalToken.
+	LocalUsers LocalUsers
+	// Origins are allowed besides the endpoint's own, as scheme://host[:port], in lower case.
 	Origins []string
 	// Hosts are Host headers that are allowed besides loopback, as host or host:port, in lower case.
 	Hosts   []string
@@ -37,7 +50,8 @@ type File struct {
 	// Warnings are about what was read but has no effect, or another one than the client gives it; see [File.Render].
 	Warnings []problem.Problem
 
-	ListenPos problem.Pos // where Listen stands; zero without it
+	ListenPos     problem.Pos // where Listen stands; zero without it
+	LocalUsersPos problem.Pos // where LocalUsers stands; zero without it
 
 	source   *problem.Source
 	problems []problem.Problem
@@ -67,7 +81,10 @@ type Limits struct {
 	Body        int64 // bytes of one request
 	Sessions    int
 	SessionIdle time.Duration
-	Connections int
+	// SessionRelease is how long a session may be unused before its processes end.
+	SessionRelease time.Duration
+	Processes      int // of sessions
+	Connections    int
 }
 
 // Input is a value that is asked for when it is needed, as in VS Code.
@@ -131,6 +148,7 @@ type Credentials struct {
 // OAuth is what is known of us at the authorization server of a remote server; what is missing is found out or registered.
 type OAuth struct {
 	ClientID, ClientSecret string
+	Issuer                 string // the only authorization server that is asked; empty: the one of the first login
 	Scopes                 []string
 	Resource               string // RFC 8707; empty: the server's URL
 	CallbackPort           int    // of the redirect on loopback; 0: any
@@ -170,8 +188,10 @@ type Options struct {
 	Keys []PolicyKey
 	// Lookup gives the value of an environment variable. nil: none is set.
 	Lookup func(name string) (value string, set bool)
-	// ReadFile reads the configuration itself, ${file:…} and envFile. nil: os.ReadFile.
-	ReadFile func(path string) ([]byte, error)
+	// ReadFile reads what ${file:…} and envFile name: ordinary files of at most limit bytes. nil: [wholefile.Read].
+	ReadFile func(path string, limit int64) ([]byte, error)
+	// Seen is told the text of the configuration that [Load] has read. nil: nobody.
+	Seen func(text []byte)
 	// Input gets the value of an input, once for each that is used by an enabled server. An empty value is replaced by
 	// the input's default. nil: defaults only.
 	Input func(Input) (string, error)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/outlive-mcp/outlive/internal/problem"
+	"github.com/outlive-mcp/outlive/internal/secret"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // largest is how long a configuration may be, in bytes. A whole ~/.claude.json with its history has to fit.
@@ -20,16 +23,16 @@ const largest = 16 << 20
 // Load reads a configuration. Mistakes in it are returned together as [*problem.Problems]; a file that cannot be read is an
 // error as os gives it.
 func Load(path string, opts Options) (*File, error) {
-	if opts.ReadFile == nil {
-		opts.ReadFile = os.ReadFile
-	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration %s: %w", path, err)
 	}
-	data, err := opts.ReadFile(absolute)
+	data, err := readConfig(absolute)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if opts.Seen != nil {
+		opts.Seen(data)
 	}
 	if opts.Dir == "" {
 		opts.Dir = filepath.Dir(absolute)
@@ -37,11 +40,21 @@ func Load(path string, opts Options) (*File, error) {
 	return Parse(path, data, opts)
 }
 
+// readConfig reads a configuration, which may come through a pipe of the shell, and no more of it than shows that it is too long.
+func readConfig(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	return io.ReadAll(io.LimitReader(f, largest+1))
+}
+
 // Parse reads a configuration that is in memory. name is what it is called in messages; its end and its folder
 // (.vscode, .cursor) also help to recognise it. Relative paths in it start at opts.Dir, or else at the folder of name.
 func Parse(name string, data []byte, opts Options) (*File, error) {
 	if opts.ReadFile == nil {
-		opts.ReadFile = os.ReadFile
+		opts.ReadFile = wholefile.Read
 	}
 	r := newReader(name, data, opts)
 	if r.dry = opts.Input != nil; r.readable() {
@@ -140,8 +153,16 @@ func (r *reader) read() {
 		r.problem(problem.Pos{Line: 1, Column: 1}, "the file is empty", "write servers: and below it a name with a command or a url")
 		return
 	}
+	var known secret.Known
+	r.source.Hide = func(text string) (parts [][2]int) {
+		for _, at := range known.Find(text) {
+			parts = append(parts, [2]int{at.Start, at.End})
+		}
+		return parts
+	}
 	syntax := syntaxOf(r.source)
 	root, problems := syntax.parse(r.source)
+	known = secretsOf(root)
 	r.problems = append(r.problems, problems...)
 	if root == nil {
 		if len(problems) == 0 {
@@ -188,6 +209,8 @@ func plainError(err error) string {
 		return "there is no such file"
 	case errors.Is(err, fs.ErrPermission):
 		return "permission denied"
+	case errors.Is(err, wholefile.ErrIrregular):
+		return "it is no ordinary file, but a device, a pipe or a directory"
 	case errors.As(err, &pe):
 		return pe.Err.Error()
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -97,6 +98,12 @@ func (r *reader) readEndpoint(root *node) {
 		f.Names = Names(names)
 	}
 	r.readAuth(root.good("auth"))
+	if n := root.good("local_users"); n != nil {
+		f.LocalUsers, f.LocalUsersPos = LocalUsers(n.value), n.pos
+		if root.has("auth") {
+			r.problem(n.pos, "local_users and auth contradict each other", "with auth only tokens count: remove one")
+		}
+	}
 	if n := root.good("tls"); n != nil {
 		f.TLS = &TLS{Cert: r.absolute(n.textOf("cert")), Key: r.absolute(n.textOf("key")), Pos: root.field("tls").pos}
 	}
@@ -108,7 +115,8 @@ func (r *reader) readEndpoint(root *node) {
 	}
 	if n := root.good("limits"); n != nil {
 		idle, _ := time.ParseDuration(n.textOf("session_idle")) // its form was checked
-		f.Limits = Limits{Body: sizeOf(n.textOf("body")), Sessions: n.countOf("sessions"), SessionIdle: idle, Connections: n.countOf("connections")}
+		release, _ := time.ParseDuration(n.textOf("session_release"))
+		f.Limits = Limits{SessionRelease: release, Processes: n.countOf("processes"), Body: sizeOf(n.textOf("body")), Sessions: n.countOf("sessions"), SessionIdle: idle, Connections: n.countOf("connections")}
 	}
 	listen := root.good("listen")
 	if listen == nil {
@@ -207,7 +215,11 @@ func (r *reader) credentials(n *node) *Credentials {
 	if o := n.good("oauth"); o != nil {
 		c.OAuth = &OAuth{
 			ClientID: o.textOf("client_id"), ClientSecret: o.textOf("client_secret"), Scopes: texts(o.get("scopes")),
-			Resource: o.textOf("resource"), CallbackPort: o.countOf("callback_port"),
+			Resource: o.textOf("resource"), Issuer: o.textOf("issuer"), CallbackPort: o.countOf("callback_port"),
+		}
+		if secret := o.field("client_secret"); o.has("client_secret") && !o.has("issuer") {
+			r.problem(secret.pos, "client_secret without issuer would be sent to whichever authorization server the MCP server names",
+				"add issuer: the URL of the authorization server that gave the secret out")
 		}
 	}
 	return c
@@ -306,6 +318,22 @@ func (r *reader) checkRename(n *node) {
 	}
 }
 
+// checkEncrypted warns of credentials that everybody on the way can read. It is no mistake: some networks are trusted.
+func (r *reader) checkEncrypted(s *Server) {
+	u, err := url.Parse(s.URL)
+	if s.Transport != HTTP || err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {
+		return
+	}
+	shown := s.Auth != nil && s.Auth.Bearer != ""
+	for name := range s.Headers {
+		shown = shown || strings.EqualFold(name, "authorization")
+	}
+	if shown {
+		r.warn(s.TargetPos, fmt.Sprintf("the credentials of %s are sent to %s without encryption", s.Name, u.Host),
+			"everybody on the way can read them: use https")
+	}
+}
+
 // checkServers looks at all servers together.
 func (r *reader) checkServers() {
 	names, prefixes, enabled := map[string]bool{}, map[string]string{}, 0
@@ -320,6 +348,7 @@ func (r *reader) checkServers() {
 			continue
 		}
 		enabled++
+		r.checkEncrypted(s)
 		if other, taken := prefixes[s.Prefix]; taken {
 			r.problem(s.Pos, fmt.Sprintf("%s and %s have the same prefix %q", other, s.Name, s.Prefix), "set prefix on one of them")
 		}

@@ -84,7 +84,12 @@ func scalarSchema(s *shape) *jsonschema.Schema {
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "boolean"}, reference()}}
 	case aCount:
 		least := float64(s.least)
-		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "integer", Minimum: &least}, reference()}}
+		number := &jsonschema.Schema{Type: "integer", Minimum: &least}
+		if s.most > 0 {
+			most := float64(s.most)
+			number.Maximum = &most
+		}
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{number, reference()}}
 	case aWord:
 		words := make([]any, len(s.words))
 		for i, w := range s.words {

@@ -103,7 +103,7 @@ func TestSchemaAcceptsGoodFiles(t *testing.T) {
 func TestSchemaRefusesBrokenFiles(t *testing.T) {
 	beyond := []string{
 		"inputs-unanswered.yaml", "inputs.yaml", "secret-not-shown.yaml", "contradictions.yaml", "rename.yaml", "names.yaml",
-		"references.yaml", "listen-open.yaml", "listen-all.yaml", "auth-empty.yaml", "headers.yaml",
+		"references.yaml", "client-secret.yaml", "listen-open.yaml", "listen-all.yaml", "auth-empty.yaml", "headers.yaml", "local-users.yaml",
 	}
 	schema, seen := resolvedSchema(t), 0
 	for _, name := range corpusFiles(t, "broken") {

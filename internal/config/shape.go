@@ -35,6 +35,7 @@ type shape struct {
 	names *form  // of a dict's names
 	words []string
 	least int
+	most  int // 0: no bound
 	form  *form
 	// loose texts may be written as numbers: env: {PORT: 8080}, max_rss: 1000000.
 	loose bool
@@ -230,6 +231,9 @@ func (s *shape) wants() string {
 	case aBool:
 		return "true or false"
 	case aCount:
+		if s.most > 0 {
+			return fmt.Sprintf("a whole number from %d to %d", s.least, s.most)
+		}
 		return fmt.Sprintf("a whole number of at least %d", s.least)
 	case anAmount:
 		return "a number"
@@ -259,7 +263,7 @@ func (s *shape) unlike(n *node, referring bool) string {
 			return "want " + s.wants()
 		}
 	case aCount:
-		if n.kind != number && !referring || !wholeNumber.MatchString(n.value) || asInt(n) < s.least {
+		if n.kind != number && !referring || !wholeNumber.MatchString(n.value) || asInt(n) < s.least || s.most > 0 && asInt(n) > s.most {
 			return "want " + s.wants()
 		}
 	case anAmount:

@@ -64,9 +64,11 @@ func rootShape(policy []PolicyKey) *shape {
 			doc: "when a tool's name gets its server's prefix: always (the default), on-collision, or never"},
 		{name: "listen", shape: &shape{kind: aText, form: listenForm}, doc: "host:port to speak Streamable HTTP on; without it, stdio. --listen overrides it"},
 		{name: "auth", shape: authShape, doc: "who may use the HTTP endpoint"},
+		{name: "local_users", shape: &shape{kind: aWord, words: []string{string(LocalOwn), string(LocalToken), string(LocalAny)}},
+			doc: "which users of this machine may use the HTTP endpoint without auth: own (the default where the system can tell users apart): this one and root; token (the default elsewhere): who has the token that is made for them; any"},
 		{name: "tls", shape: tlsShape, doc: "certificate of the HTTP endpoint"},
 		{name: "origins", shape: &shape{kind: aListOrText, of: &shape{kind: aText, form: originForm}, doc: "origin, as scheme://host[:port]"},
-			doc: "origins of web pages that may use the HTTP endpoint, besides loopback"},
+			doc: "origins of web pages that may use the HTTP endpoint, besides its own"},
 		{name: "hosts", shape: &shape{kind: aListOrText, of: &shape{kind: aText, form: hostForm}, doc: "host, or host:port"},
 			doc: "Host headers that are accepted, besides loopback"},
 		{name: "limits", shape: limitsShape, doc: "limits of the HTTP endpoint"},
@@ -96,10 +98,15 @@ var tlsShape = &shape{kind: anObject, keys: []key{
 	{name: "key", shape: pathShape, required: true, doc: "PEM file of the private key"},
 }}
 
+// mostInstances is how many processes of one server may share requests: each is started with the gateway.
+const mostInstances = 64
+
 var limitsShape = &shape{kind: anObject, keys: []key{
 	{name: "body", shape: sizeShape, doc: "longest request, such as 16MiB"},
 	{name: "sessions", shape: countShape, doc: "most sessions at once"},
 	{name: "session_idle", shape: durationShape, doc: "how long a session may be unused, such as 30m"},
+	{name: "session_release", shape: durationShape, doc: "how long a session may be unused before its processes end, such as 2m"},
+	{name: "processes", shape: countShape, doc: "most processes of sessions at once"},
 	{name: "connections", shape: countShape, doc: "most connections at once"},
 }}
 
@@ -129,7 +136,7 @@ func serverShape(policy []key) *shape {
 		{name: "rename", shape: &shape{kind: aDict, of: &shape{kind: aText, form: toolName}, doc: "name that is shown, before the prefix"},
 			doc: "the server's own name of a tool: the name that is shown"},
 		{name: "shared", shape: boolShape, doc: "all sessions of clients use one process (default: each session has its own)"},
-		{name: "instances", shape: countShape, doc: "processes that share the requests without session (default 1)"},
+		{name: "instances", shape: &shape{kind: aCount, least: 1, most: mostInstances}, doc: "processes that share the requests without session (default 1)"},
 	}
 	s := &shape{kind: anObject, open: true, keys: keys}
 	for _, k := range policy {
@@ -144,7 +151,9 @@ var credentialsShape = &shape{kind: anObject, keys: []key{
 	{name: "bearer", shape: &shape{kind: aText, form: tokenForm}, doc: "token, such as ${env:TOKEN}"},
 	{name: "oauth", doc: "OAuth 2.1; what is not given is found out or registered", shape: &shape{kind: anObject, keys: []key{
 		{name: "client_id", shape: filledText, doc: "our id at the authorization server"},
-		{name: "client_secret", shape: filledText, doc: "its secret"},
+		{name: "client_secret", shape: filledText, doc: "its secret; wants issuer"},
+		{name: "issuer", shape: &shape{kind: aText, form: issuerForm},
+			doc: "URL of the only authorization server to ask (default: the one that the server names at the first login)"},
 		{name: "scopes", shape: scopesShape, doc: "scopes to ask for"},
 		{name: "resource", shape: &shape{kind: aText, form: urlForm}, doc: "resource to ask for (default: url)"},
 		{name: "callback_port", shape: &shape{kind: aCount, least: 1}, doc: "port of the redirect on loopback (default: any)"},

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/peer"
 )
 
 const (
@@ -38,21 +40,26 @@ type Instance struct {
 	Server string // of a gateway: which of its servers is meant; "": none in particular
 }
 
-// Discover lists the instances that live in dir, ordered by name and process id. It removes the sockets of those that
-// are gone: nobody listens there any more. A live one that does not answer is listed.
-func Discover(dir string) ([]Instance, error) {
+// Discover lists the instances that live in dirs, ordered by name and process id. It removes the sockets of those that
+// are gone: nobody listens there any more. A live one that does not answer is listed. When others may write to the first
+// directory, the error wraps [ErrForeign]; any other such directory has nothing of ours in it and is passed over.
+func Discover(dirs ...string) ([]Instance, error) {
 	var found []Instance
-	for _, d := range []string{dir, fallbackDir(dir)} {
-		entries, err := os.ReadDir(d)
-		if errors.Is(err, fs.ErrNotExist) {
+	for i, d := range withFallbacks(dirs) {
+		err := checkDir(d)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) && i > 0 {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look for instances: %w", err)
 		}
+		entries, err := os.ReadDir(d)
+		if err != nil {
+			return nil, fmt.Errorf("look for instances: %w", err)
+		}
 		for _, e := range entries {
 			name, pid, ok := parseFile(e.Name())
-			if !ok {
+			if !ok || e.Type() != fs.ModeSocket {
 				continue
 			}
 			i := Instance{Name: name, PID: pid, Path: filepath.Join(d, e.Name())}
@@ -67,14 +74,26 @@ func Discover(dir string) ([]Instance, error) {
 	return found, nil
 }
 
+// withFallbacks are the directories to look into for what listens in dirs, each once.
+func withFallbacks(dirs []string) (all []string) {
+	for _, dir := range dirs {
+		for _, d := range []string{filepath.Clean(dir), fallbackDir(dir)} {
+			if !slices.Contains(all, d) {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
 // alive tries to connect, and removes a socket where nobody listens.
 func (i Instance) alive(e fs.DirEntry) bool {
-	conn, err := net.DialTimeout("unix", i.Path, dialPatience)
+	conn, err := i.dial(context.Background())
 	if err == nil {
 		_ = conn.Close()
 		return true
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) {
 		return false
 	}
 	if !refused(err) {
@@ -84,6 +103,33 @@ func (i Instance) alive(e fs.DirEntry) bool {
 		_ = os.Remove(i.Path)
 	}
 	return false
+}
+
+// dial connects to it, if it is an outlive of this user or root's.
+func (i Instance) dial(ctx context.Context) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialPatience}
+	conn, err := d.DialContext(ctx, "unix", i.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := listener(peer.Unix(conn.(*net.UnixConn))); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// listener says what is wrong with a socket at which uid listens. Where the system does not say who, its directory has to do.
+func listener(uid int, err error) error {
+	switch {
+	case errors.Is(err, peer.ErrUnknown):
+		return nil
+	case err != nil:
+		return err
+	case !peer.OursOrRoots(uid):
+		return fmt.Errorf("%w: user %d listens there", ErrForeign, uid)
+	}
+	return nil
 }
 
 // Label is what a person calls it where several have its name: NAME@PID, and /SERVER for one server of a gateway.
@@ -164,8 +210,7 @@ func (i Instance) do(ctx context.Context, method, path string, body any) (resp *
 		return nil, nil, fmt.Errorf("request to %s: %w", i.Name, err)
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		d := net.Dialer{Timeout: dialPatience}
-		return d.DialContext(ctx, "unix", i.Path)
+		return i.dial(ctx)
 	}}
 	resp, err = transport.RoundTrip(req)
 	if err != nil {

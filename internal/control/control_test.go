@@ -169,7 +169,7 @@ func TestPermissions(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(link, "x", 2, newFake("x")); !errors.Is(err, ErrForeignDir) {
+	if _, err := Listen(link, "x", 2, newFake("x")); !errors.Is(err, ErrForeign) {
 		t.Errorf("a link as socket directory: %v", err)
 	}
 }

@@ -100,27 +100,45 @@ func parseFile(file string) (name string, pid int, ok bool) {
 	return b.String(), pid, true
 }
 
-// ErrForeignDir is returned when the socket directory belongs to somebody else.
-var ErrForeignDir = errors.New("socket directory is not ours alone")
+// ErrForeign is returned when a directory or a socket in it belongs to somebody else, or may be changed by others.
+var ErrForeign = errors.New("not this user's alone")
 
-// makeDir makes dir, private to the user. In a place anybody may write to, such as /tmp, it refuses a directory or a
-// link that somebody else put there.
-func makeDir(dir string) error {
+// MakeDir makes dir, private to the user. In a place anybody may write to, such as /tmp, it refuses a directory or a
+// link that somebody else put there, with an error that wraps [ErrForeign].
+func MakeDir(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	st, err := os.Lstat(dir)
+	st, err := owned(dir)
 	if err != nil {
 		return err
-	}
-	if !st.IsDir() || !ours(st) {
-		return fmt.Errorf("%w: %s", ErrForeignDir, dir)
 	}
 	if st.Mode().Perm()&0o077 != 0 {
 		return os.Chmod(dir, 0o700)
 	}
 	return nil
+}
+
+// owned returns what is known of a directory that is the user's, and no link.
+func owned(dir string) (fs.FileInfo, error) {
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !st.IsDir() || !ours(st) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrForeign)
+	}
+	return st, nil
+}
+
+// checkDir says why what is in a directory is not to be believed.
+func checkDir(dir string) error {
+	st, err := owned(dir)
+	if err == nil && othersWrite(st) {
+		return fmt.Errorf("%s: %w: others may write to it: chmod 700 %s", dir, ErrForeign, dir)
+	}
+	return err
 }

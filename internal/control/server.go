@@ -31,7 +31,7 @@ type Server struct {
 // for it; [Server.Path] tells.
 func Listen(dir, name string, pid int, src Source) (*Server, error) {
 	path := socketPath(dir, name, pid)
-	if err := makeDir(filepath.Dir(path)); err != nil {
+	if err := MakeDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("make socket directory: %w", err)
 	}
 	// Whatever has our own process id in its name is of a process that is no more.

@@ -57,6 +57,8 @@ type Result struct {
 	ServerPID  int   `json:"server_pid"`
 	Processes  int   `json:"processes,omitempty"` // of a gateway's server: how many were replaced, of which this is one
 	TookMS     int64 `json:"took_ms"`             // from the request to ready
+	// Unasked says that the process runs and no client has spoken to it yet, so that nothing shows whether it works.
+	Unasked bool `json:"unasked,omitempty"`
 }
 
 // Source is what a [Server] serves. Its methods are called from many goroutines.

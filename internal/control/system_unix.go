@@ -18,6 +18,9 @@ func ours(st fs.FileInfo) bool {
 	return ok && int(sys.Uid) == os.Getuid()
 }
 
+// othersWrite reports whether others may put files into the directory.
+func othersWrite(st fs.FileInfo) bool { return st.Mode().Perm()&0o022 != 0 }
+
 // refused reports whether a connection failed because nobody listens.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 

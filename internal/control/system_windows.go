@@ -13,6 +13,9 @@ const shortTemp = `C:\Windows\Temp`
 // ours is always true: the user's directories are private to him by inheritance here.
 func ours(fs.FileInfo) bool { return true }
 
+// othersWrite is always false: the mode says nothing here.
+func othersWrite(fs.FileInfo) bool { return false }
+
 // refused reports whether a connection failed because nobody listens.
 func refused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }
 

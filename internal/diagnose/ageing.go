@@ -27,6 +27,9 @@ func (e Evidence) Later(d Span) Evidence {
 	for i := range e.Sessions {
 		e.Sessions[i].grow(d)
 	}
+	if e.LastError.ResetKnown {
+		grow(&e.LastError.ResetIn, -d)
+	}
 	e.Hooks = slices.Clone(e.Hooks)
 	for i := range e.Hooks {
 		grow(&e.Hooks[i].Age, d)

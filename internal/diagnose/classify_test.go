@@ -86,7 +86,7 @@ func TestClassifyS4(t *testing.T) {
 		{"R1 manifest half written", and(heard(old, Alive), func(e *Evidence) { e.Manifest.Fault = "broken" }), Blind, "R1", ManifestFault},
 		{"R4 starting", and(heard(old, Alive), started(young)), NoStall, "R4", Starting},
 		{"R4 died while starting", and(heard(old, Dead), started(young)), Crash, "R2", Crashed},
-		{"R5 started, never heard", and(heard(old, Alive), started(old)), Waiting, "R5", StartupBlocked},
+		{"started, never heard", and(heard(old, Alive), started(old)), Hung, "H5", HeartbeatLost},
 		{"G after a sleep, alive", and(heard(old, Alive), inGrace(false)), NoStall, "G", Grace},
 		{"G after a sleep, dead is dead", and(heard(old, Dead), inGrace(false)), Crash, "R2", Crashed},
 		{"G just booted", and(heard(old, Dead), inGrace(true)), NoStall, "G", Grace},
@@ -155,8 +155,6 @@ func decisionTree(e Evidence, stale Span) (rule string, class Class, c Confidenc
 		return "W3", WaitingOther, High
 	case failure:
 		return "E1", ExecutionError, High
-	case e.Process.AfterBeat:
-		return "R5", StartupBlocked, Medium
 	case e.Manifest.Dated && e.Manifest.Age <= stale:
 		return "OK", AtWork, Medium
 	default:
@@ -282,6 +280,9 @@ func TestSessions(t *testing.T) {
 	failed := func(s Status, kind ErrorKind) Session {
 		return Session{Status: s, LastAge: minute, Error: SessionError{Kind: kind, Attempt: 10, Max: 10}}
 	}
+	dialog := func(kind ErrorKind) Session {
+		return Session{Status: WaitingStatus, WaitingFor: ForDialog, Ended: true, LastAge: minute, Error: SessionError{Kind: kind}}
+	}
 	for _, tc := range []struct {
 		name string
 		e    Evidence
@@ -295,13 +296,53 @@ func TestSessions(t *testing.T) {
 		{"ended asking", and(living, session(Session{Status: IdleStatus, Ended: true, EndedAsking: true, LastAge: hour})), WaitingQuestion},
 		{"ended asking, and busy with what comes after a turn", and(living, session(Session{Status: BusyStatus, Ended: true, EndedAsking: true, LastAge: hour})), Idle},
 		{"the last attempt is being made", and(living, session(failed(RetryingStatus, APIError))), APIBackoff},
-		{"the last attempt has failed", and(living, session(failed(IdleStatus, APIError))), ExecutionError},
+		{"the last attempt has failed", and(living, session(failed(IdleStatus, APIError))), APIFailed},
+		{"the turn has ended with an error of the API", and(living, session(Session{Status: IdleStatus, Ended: true, Error: SessionError{Kind: APIError}})), APIFailed},
+		{"a dialog before a dead login", and(living, session(dialog(AuthError))), AuthExpired},
+		{"a dialog before missing credit", and(living, session(dialog(CreditError))), CreditExhausted},
+		{"a dialog before a limit", and(living, session(dialog(RateLimit))), RateLimited},
+		{"a dialog before a full context", and(living, session(dialog(ContextError))), ContextExhausted},
+		{"a dialog before an overloaded model", and(living, session(dialog(APIError))), APIFailed},
+		{"a dialog before any other error", and(living, session(dialog(RunError))), ExecutionError},
+		{"a dialog before a finished turn", and(living, session(dialog(""))), Idle},
+		{"a dialog before anything else", and(living, session(Session{Status: WaitingStatus, WaitingFor: ForDialog})), WaitingOther},
 		{"the last attempt has met a limit", and(living, session(failed(IdleStatus, RateLimit))), RateLimited},
 		{"one at its prompt, one in a turn that was forgotten", and(living, session(Session{Status: IdleStatus}), session(Session{Status: "", LastAge: hour})), Unobserved},
 	} {
 		if v := Classify(tc.e, Policy{}); v.Class != tc.want {
 			t.Errorf("%s: %s (%s), want %s", tc.name, v.Class, v.Details, tc.want)
 		}
+	}
+}
+
+// endings are what a process can have ended of, by the last error of its session.
+var endings = []struct {
+	kind  ErrorKind
+	class Class
+	start bool // a start may cure it
+}{
+	{AuthError, AuthExpired, false}, {CreditError, CreditExhausted, false}, {RateLimit, RateLimited, false}, {APIError, APIFailed, false},
+	{ContextError, ContextExhausted, true}, {RunError, Crashed, true}, {"", Crashed, true},
+}
+
+// ended is a process that has failed with a last error.
+func ended(kind ErrorKind) Evidence {
+	return Evidence{Watched: true, Process: Proc{Life: Dead, Detail: "PID 7 is dead"}, Exit: Exit{Known: true, Code: 1}, LastError: SessionError{Kind: kind, ResetIn: hour, ResetKnown: true}}
+}
+
+// A process that has ended after an error has that trouble, and not that it has ended.
+func TestTheCauseOutlivesTheProcess(t *testing.T) {
+	for _, tc := range endings {
+		v := Classify(ended(tc.kind), Policy{})
+		if v.Class != tc.class || v.MayKill() != tc.start || tc.kind == RateLimit && v.Hold != hour {
+			t.Errorf("%q: %+v", tc.kind, v)
+		}
+		if v := Classify(and(ended(tc.kind), func(e *Evidence) { e.Done = "DONE exists" }), Policy{}); v.Class != Done {
+			t.Errorf("%q, and done: %s", tc.kind, v.Class)
+		}
+	}
+	if v := Classify(ended(RateLimit).Later(hour/2), Policy{}); v.Hold != hour/2 {
+		t.Errorf("half an hour later: held for %s", v.Hold)
 	}
 }
 

@@ -19,10 +19,13 @@ type Evidence struct {
 	Artefact Artefact  `json:"artefact,omitzero"`
 	Manifest Manifest  `json:"manifest,omitzero"`
 	Sessions []Session `json:"sessions,omitempty"`
-	Hooks    []Request `json:"hooks,omitempty"` // open permission requests that its hook holds
-	Title    Title     `json:"title,omitzero"`
-	Output   Output    `json:"output,omitzero"`
-	CPU      CPU       `json:"cpu,omitzero"`
+	// LastError is the last thing that happened in the session of a process that has ended, where that is an error: the cause
+	// outlives the process.
+	LastError SessionError `json:"last_error,omitzero"`
+	Hooks     []Request    `json:"hooks,omitempty"` // open permission requests that its hook holds
+	Title     Title        `json:"title,omitzero"`
+	Output    Output       `json:"output,omitzero"`
+	CPU       CPU          `json:"cpu,omitzero"`
 
 	Grace string `json:"grace,omitempty"` // why silence is no evidence now; "": it is
 	// GraceDead says that a missing process is no evidence either: the machine was started only just.
@@ -65,12 +68,14 @@ const (
 
 // Beat is the latest heartbeat that the agent itself has sent: a file, a ping, a registry entry.
 type Beat struct {
-	Has   bool   `json:"has,omitempty"`
-	Age   Span   `json:"age,omitzero"`  // negative: it is dated in the future
-	Seen  Span   `json:"seen,omitzero"` // since this very beat was first seen, by our clock: the age of one of the future
-	State State  `json:"state,omitempty"`
-	Note  string `json:"note,omitempty"`
-	Next  Span   `json:"next,omitzero"` // how long after this beat the next one may take, as promised; 0: nothing is promised
+	Has bool `json:"has,omitempty"`
+	// Expected says that it should beat: by its declaration, or as every project of a PIV registry.
+	Expected bool   `json:"expected,omitempty"`
+	Age      Span   `json:"age,omitzero"`  // negative: it is dated in the future
+	Seen     Span   `json:"seen,omitzero"` // since this very beat was first seen, by our clock: the age of one of the future
+	State    State  `json:"state,omitempty"`
+	Note     string `json:"note,omitempty"`
+	Next     Span   `json:"next,omitzero"` // how long after this beat the next one may take, as promised; 0: nothing is promised
 }
 
 // Life is what is known of a process.
@@ -92,6 +97,7 @@ type Proc struct {
 	Gone   Span   `json:"gone,omitzero"`    // since it was seen to have ended; 0: seen just now, or unknown
 	// AfterBeat says that it was started after the latest beat, which says nothing of it then, or that there is no beat.
 	AfterBeat bool `json:"after_beat,omitempty"`
+	Stopped   bool `json:"stopped,omitempty"`  // job control has stopped it: SIGSTOP, or Ctrl-Z at its terminal
 	Orphaned  bool `json:"orphaned,omitempty"` // what had started it, its wrapper or terminal, has ended
 }
 

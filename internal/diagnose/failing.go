@@ -86,6 +86,35 @@ func authExpired(e *Evidence, _ Policy) answer {
 	return yes(s.LastAge, "%s cannot log in: %s", s.name(), s.Error.text())
 }
 
+func creditExhausted(e *Evidence, _ Policy) answer {
+	s := e.failing(func(s Session) bool { return s.Error.Kind == CreditError })
+	if s == nil {
+		return no("no account is out of credit")
+	}
+	return yes(s.LastAge, "the account of %s has no credit left: %s", s.name(), s.Error.text())
+}
+
+// apiFailed: the errors of the model are transient, and the CLI does not try again any more. Somebody else has to.
+func apiFailed(e *Evidence, _ Policy) answer {
+	s := e.failing(func(s Session) bool { return s.Error.Kind == APIError && (s.Ended || s.gaveUp()) })
+	if s == nil {
+		return no("no session has given its model up")
+	}
+	return yes(s.LastAge, "%s has given up on its model: %s", s.name(), s.Error.text())
+}
+
+// endedBy: the process has ended after an error of this kind, and that decides what can be done: not that it has ended.
+func endedBy(kind ErrorKind) func(*Evidence, Policy) answer {
+	return func(e *Evidence, _ Policy) answer {
+		if e.Process.Life != Dead || e.LastError.Kind != kind {
+			return no("it has not ended after such an error")
+		}
+		a := yes(e.Process.Gone, "%s; the last that its session shows is an error: %s", e.Process.text(), e.LastError.text())
+		a.hold = max(e.LastError.ResetIn, 0)
+		return a
+	}
+}
+
 // rateLimited holds after the reset, too, for a turn that the limit has ended: nothing goes on by itself then.
 func rateLimited(e *Evidence, _ Policy) answer {
 	s := e.failing(func(s Session) bool {
@@ -128,9 +157,7 @@ func contextExhausted(e *Evidence, _ Policy) answer {
 }
 
 func sessionFailure(e *Evidence, _ Policy) answer {
-	s := e.failing(func(s Session) bool {
-		return s.Error.Kind == RunError || s.Error.Kind == APIError && (s.Ended || s.gaveUp())
-	})
+	s := e.failing(func(s Session) bool { return s.Error.Kind == RunError })
 	if s == nil {
 		return no("no session has ended with an error")
 	}

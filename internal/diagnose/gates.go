@@ -96,6 +96,8 @@ func starting(e *Evidence, p Policy) answer {
 // startupBlocked: it lives, and something keeps it from beginning. Most often that is a dialog nobody sees.
 func startupBlocked(e *Evidence, p Policy) answer {
 	switch {
+	case p.BeatDecides:
+		return no("beats decide: without one it is silent, and nothing shows that it waits")
 	case e.Process.Life != Alive:
 		return no("its process is not known to live")
 	case !e.unheard():
@@ -195,6 +197,14 @@ func crashed(e *Evidence, _ Policy) answer {
 	return yes(e.Process.Gone, "%s", why)
 }
 
+// stopped: whatever it has shown before, it does nothing until somebody lets it go on.
+func stopped(e *Evidence, _ Policy) answer {
+	if e.Process.Life != Alive || !e.Process.Stopped {
+		return no("its process is not stopped")
+	}
+	return yes(0, "%s, and is stopped (SIGSTOP, or Ctrl-Z at its terminal); fg in that terminal, or kill -CONT, lets it go on", e.Process.text())
+}
+
 func unsure(e *Evidence, _ Policy) answer {
 	if e.Process.Life != Unsure {
 		return no("there is no doubt whose process it is")
@@ -228,7 +238,12 @@ func (e *Evidence) blindFor() string {
 }
 
 // heard is when it was heard last, and what is known of its process.
-func (e *Evidence) heard() string { return e.beatText() + "; " + e.Process.text() }
+func (e *Evidence) heard() string {
+	if !e.Beat.Has && !e.Beat.Expected {
+		return e.Process.text() // nobody waits for a beat of it
+	}
+	return e.beatText() + "; " + e.Process.text()
+}
 
 // text is what is known of the process.
 func (p Proc) text() string {

@@ -72,6 +72,7 @@ type ErrorKind string
 const (
 	APIError     ErrorKind = "api"        // overloaded, 5xx, network
 	RateLimit    ErrorKind = "rate_limit" // 429, usage limit
+	CreditError  ErrorKind = "credit"     // the account has nothing left to pay with
 	AuthError    ErrorKind = "auth"       // 401, login expired
 	ContextError ErrorKind = "context"    // the conversation is too long
 	RunError     ErrorKind = "execution"  // anything else that ended the turn

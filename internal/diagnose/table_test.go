@@ -30,6 +30,8 @@ var examples = []struct {
 	{"W3", WaitingOther, File, session(Session{Status: WaitingStatus, WaitingFor: ForDialog, LastAge: minute})},
 	{"W4", WaitingPermission, File, session(Session{Open: OpenPermission, OpenAge: 3 * minute, LastAge: 3 * minute})},
 	{"L2", AuthExpired, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: AuthError}})},
+	{"L2", CreditExhausted, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: CreditError}})},
+	{"L1", APIFailed, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: APIError}})},
 	{"L1", RateLimited, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: RateLimit}})},
 	{"E1", ExecutionError, File, func(e *Evidence) { e.Manifest.Has, e.Manifest.Failures = true, []Failure{{Category: "test_failure"}} }},
 	{"E2", ContextExhausted, File, session(Session{Ended: true, LastAge: minute, Error: SessionError{Kind: ContextError}})},
@@ -122,9 +124,13 @@ func TestEveryRuleDecides(t *testing.T) {
 	note(Evidence{Watched: true, Complete: true}, Policy{})
 	note(Evidence{Status: "idle"}, Policy{})
 	note(Evidence{Watched: true, Fault: "no path"}, Policy{})
+	note(and(living, func(e *Evidence) { e.Process.Stopped = true }), Policy{})
 	note(heard(hour, Unsure), S4(0))
 	note(and(living, func(e *Evidence) { e.Manifest.Fault = "broken" }), Policy{})
 	note(and(living, func(e *Evidence) { e.Beat = Beat{Has: true, State: Idles} }), Policy{})
+	for _, x := range endings {
+		note(ended(x.kind), Policy{})
+	}
 	for i, r := range rules {
 		if !decided[i] {
 			t.Errorf("line %d (%s %s) decides nothing", i, r.id, r.class)
@@ -160,6 +166,7 @@ func anyEvidence(t *rapid.T) Evidence {
 	e.Title.Status = rapid.SampledFrom([]Status{"", "", IdleStatus, BusyStatus, WaitingStatus}).Draw(t, "title")
 	e.Output = Output{Known: yes.Draw(t, "output"), Age: max(ages.Draw(t, "written"), 0)}
 	e.CPU = CPU{Known: yes.Draw(t, "cpu"), Share: rapid.SampledFrom([]float64{0, 0.01, 0.5}).Draw(t, "share")}
+	e.LastError.Kind = rapid.SampledFrom([]ErrorKind{"", "", AuthError, CreditError, RateLimit, APIError, ContextError}).Draw(t, "cause")
 	e.Done = rapid.SampledFrom([]string{"", "", "", "DONE exists"}).Draw(t, "done")
 	return e
 }
@@ -178,7 +185,7 @@ func anySession(t *rapid.T) Session {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "failed") == 0 {
 		s.Error = SessionError{
-			Kind:    rapid.SampledFrom([]ErrorKind{APIError, RateLimit, AuthError, ContextError, RunError}).Draw(t, "error"),
+			Kind:    rapid.SampledFrom([]ErrorKind{APIError, RateLimit, CreditError, AuthError, ContextError, RunError}).Draw(t, "error"),
 			Attempt: rapid.IntRange(0, 10).Draw(t, "attempt"), Max: 10, ResetKnown: yes.Draw(t, "reset"), ResetIn: ages.Draw(t, "lifted"),
 		}
 	}
@@ -289,14 +296,15 @@ func TestNamesAreStable(t *testing.T) {
 			Kind: "claude", ID: "1", Status: WaitingStatus, WaitingFor: ForPermission, StatusAge: minute, Open: OpenTool, OpenAge: minute, OpenText: "ls", Tool: "Bash",
 			Error: SessionError{Kind: RateLimit, Status: 429, ResetKnown: true, ResetIn: hour}, Repeats: Repeats{SameCall: 1}, Tokens: 5, CostUSD: 0.5, LastAge: minute, ProgressKnown: true, ProgressAge: minute,
 		}},
-		Hooks: []Request{{Tool: "Bash", Text: "ls", Age: minute}}, Title: Title{Status: BusyStatus, Text: "t"}, Output: Output{Known: true, Age: minute},
+		LastError: SessionError{Kind: CreditError, Status: 402},
+		Hooks:     []Request{{Tool: "Bash", Text: "ls", Age: minute}}, Title: Title{Status: BusyStatus, Text: "t"}, Output: Output{Known: true, Age: minute},
 		CPU: CPU{Known: true, Share: 0.5}, Grace: "g", Missing: []Source{FromExit}, BlindTicks: 2,
 	}
 	want := `{"status":"running","watched":true,"beat":{"has":true,"age":"1m30s","seen":"1m","state":"working","note":"n","next":"1h"},` +
 		`"process":{"life":"alive","detail":"PID 7 is alive","age":"1h","after_beat":true,"orphaned":true},"artefact":{"expected":true,"seen":true},` +
 		`"manifest":{"has":true,"dated":true,"age":"1m","failures":[{"category":"c","phase":3}],"blocking":["b"]},` +
 		`"sessions":[{"kind":"claude","id":"1","status":"waiting","waiting_for":"permission","status_age":"1m","open":"tool","open_age":"1m","open_text":"ls","tool":"Bash",` +
-		`"error":{"kind":"rate_limit","status":429,"reset_known":true,"reset_in":"1h"},"repeats":{"same_call":1},"tokens":5,"cost_usd":0.5,"last_age":"1m","progress_known":true,"progress_age":"1m"}],` +
+		`"error":{"kind":"rate_limit","status":429,"reset_known":true,"reset_in":"1h"},"repeats":{"same_call":1},"tokens":5,"cost_usd":0.5,"last_age":"1m","progress_known":true,"progress_age":"1m"}],"last_error":{"kind":"credit","status":402},` +
 		`"hooks":[{"tool":"Bash","text":"ls","age":"1m"}],"title":{"status":"busy","text":"t"},"output":{"known":true,"age":"1m"},"cpu":{"known":true,"share":0.5},` +
 		`"grace":"g","missing":["exit"],"blind_ticks":2}`
 	if diff := cmp.Diff(want, encode(t, e)); diff != "" {

@@ -25,12 +25,15 @@ const (
 	Crashed           Class = "crashed"
 	ExitedUnfinished  Class = "exited_unfinished" // exit code 0, without a mark that the work is done
 	StartupBlocked    Class = "startup_blocked"
+	Stopped           Class = "stopped" // by job control: SIGSTOP, Ctrl-Z
 	WaitingPermission Class = "waiting_permission"
 	WaitingQuestion   Class = "waiting_question"
 	WaitingOther      Class = "waiting_other" // a dialog, a blocking notification, an agent that calls itself stuck
 	RateLimited       Class = "rate_limited"
+	APIFailed         Class = "api_failed" // its model could not be reached, or answered with errors, until its CLI gave up
 	AuthExpired       Class = "auth_expired"
-	HumanRequired     Class = "human_required" // a failure that no restart cures (S4 SC-007)
+	CreditExhausted   Class = "credit_exhausted" // its account has nothing left to pay with
+	HumanRequired     Class = "human_required"   // a failure that no restart cures
 	ExecutionError    Class = "execution_error"
 	ContextExhausted  Class = "context_exhausted"
 	BudgetExceeded    Class = "budget_exceeded"
@@ -103,7 +106,7 @@ type Verdict struct {
 
 // cured are the classes that ending the agent, and starting or resuming it, may cure. That is leave, no order: remedy, and its
 // owner's policy, decide what is done.
-var cured = []Class{Crashed, ExitedUnfinished, StartupBlocked, WaitingQuestion, ContextExhausted, ModelSilent, ToolHung, Loop, HeartbeatLost, Orphaned}
+var cured = []Class{Crashed, ExitedUnfinished, StartupBlocked, Stopped, WaitingQuestion, ContextExhausted, ModelSilent, ToolHung, Loop, HeartbeatLost, Orphaned}
 
 // MayKill reports whether the verdict is a reason to end, start or resume anything: it names a trouble that this may
 // cure, and it is not a low one. Nothing else ever is. Whether that reason is followed remedy decides: of an orphan, say, a

@@ -86,9 +86,11 @@ func sessionAsks(e *Evidence, _ Policy) answer {
 	return no("no session waits for an answer")
 }
 
+// sessionDialog comes after every error that a session shows: a CLI asks for something else on top of it (measured: Claude Code
+// 2.1.330 offers another mode after its last retry). Where the turn is over, nothing waits behind the dialog.
 func sessionDialog(e *Evidence, _ Policy) answer {
 	for _, s := range e.Sessions {
-		if s.Status == WaitingStatus && s.WaitingFor == ForDialog {
+		if s.Status == WaitingStatus && s.WaitingFor == ForDialog && !s.Ended {
 			return yes(s.StatusAge, "%s shows a dialog%s%s; %s", s.name(), noted(s.openText()), e.onTitle(), e.heard())
 		}
 	}

@@ -17,8 +17,8 @@ const (
 	Deny    Verb = "deny"
 )
 
-// once reports a verb that does something to the agent: its button works once.
-func (v Verb) once() bool {
+// Acts reports whether a verb does something to the agent. Its button works once.
+func (v Verb) Acts() bool {
 	return slices.Contains([]Verb{Restart, Resume, Stop, Allow, Deny}, v)
 }
 
@@ -38,16 +38,20 @@ type Button struct {
 	Verb  Verb
 	Label string
 	Nonce string // one-time word; "": it works again and again
+	// NeedsExact says that the button may be shown only below a message that has all of its Exact.
+	NeedsExact bool
 }
 
 // buttons are those of an incident as it is now.
 func (i *Incident) buttons(p Policy) []Button {
-	if i.State == Resolved {
+	if i.State == Resolved || i.Facts.Unheard {
 		return nil
 	}
 	var verbs []Verb
-	if i.Facts.Request != "" {
-		verbs = append(verbs, Allow, Deny)
+	for _, v := range []Verb{Allow, Deny} {
+		if i.offers(v) && !p.S4 {
+			verbs = append(verbs, v)
+		}
 	}
 	if i.State != Acknowledged || i.Snoozed {
 		verbs = append(verbs, Ack)
@@ -64,11 +68,11 @@ func (i *Incident) buttons(p Policy) []Button {
 	}
 	var list []Button
 	for _, v := range verbs {
-		b := Button{Verb: v, Label: labels[v]}
+		b := Button{Verb: v, Label: labels[v], NeedsExact: v == Allow}
 		if v == Snooze {
 			b.Label += " " + span(p.snooze())
 		}
-		if v.once() {
+		if v.Acts() {
 			if b.Nonce = i.Nonce; b.Nonce == "" {
 				continue
 			}
@@ -81,7 +85,9 @@ func (i *Incident) buttons(p Policy) []Button {
 // offers reports whether a verb makes sense for the incident, with or without a word for its button.
 func (i *Incident) offers(v Verb) bool {
 	switch v {
-	case Allow, Deny:
+	case Allow:
+		return i.Facts.asks()
+	case Deny:
 		return i.Facts.Request != ""
 	case Restart:
 		return i.Facts.Restart

@@ -56,13 +56,13 @@ func (d Digest) Message(p Policy) Message {
 			critical++
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s %s: %s", p.at(i.Opened, d.To), i.title(), i.status(p, d.To)))
+		lines = append(lines, fmt.Sprintf("%s %s: %s", p.at(i.Opened, d.To), i.trouble(), i.status(p, d.To)))
 	}
 	m := Message{Title: fmt.Sprintf("☀️ Digest since %s", p.at(d.From, d.To))}
 	m.add("Incidents", fmt.Sprintf("%d, %d of them critical, %d still open", len(list), critical, open))
 	for _, t := range d.Tallies {
 		if t.Acts+t.Told > 0 {
-			m.add(t.Name, fmt.Sprintf("acts %d, starts %d, recovered %d, told %d", t.Acts, t.Starts, t.Recoveries, t.Told))
+			m.add(t.Name, fmt.Sprintf("helped %d×, of these started %d×; worked again %d×; you were told %d×", t.Acts, t.Starts, t.Recoveries, t.Told))
 		}
 	}
 	if more := len(lines) - digestLimit; more > 0 {

@@ -36,7 +36,7 @@ const Mass = "mass"
 func SeverityOf(class string) Severity {
 	switch class {
 	case "waiting_permission", "waiting_question", "waiting_other", "startup_blocked", "loop", "no_progress",
-		"rate_limited", "api_backoff", "context_exhausted", "orphaned":
+		"rate_limited", "api_backoff", "api_failed", "context_exhausted", "orphaned":
 		return Warning
 	}
 	return Critical
@@ -64,17 +64,26 @@ type Facts struct {
 	Action   string    `json:"action"` // what was done about it
 	Used     int       `json:"used"`   // of Max starts
 	Max      int       `json:"max"`
-	// Body is longer: the last lines, or the command that wants permission.
+	// Body is longer, such as the last lines of the agent's terminal.
 	Body string `json:"body,omitempty"`
 	// Request is the open request for permission that Allow and Deny answer. "": there is none.
 	Request string `json:"request,omitempty"`
+	// Input is what runs when Request is allowed. It is shown whole or there is no Allow, so nothing may be taken out of it.
+	Input string `json:"input,omitempty"`
+	// Unasked is why a permission cannot be given from afar. "": it can, or there is none to give.
+	Unasked string `json:"unasked,omitempty"`
 	// Members are the agents of a mass incident.
 	Members []string `json:"members,omitempty"`
 	// Restart, Resume and Stop say what can be done from afar.
 	Restart bool `json:"restart,omitempty"`
 	Resume  bool `json:"resume,omitempty"`
 	Stop    bool `json:"stop,omitempty"`
+	// Unheard says that nobody hears what is pressed now, so there are no buttons.
+	Unheard bool `json:"unheard,omitempty"`
 }
+
+// asks reports whether a permission is asked for that can be given from afar.
+func (f *Facts) asks() bool { return f.Request != "" && f.Input != "" }
 
 // Incident is one thing that a human is told of. It is plain data; only [Step] changes it.
 type Incident struct {
@@ -87,11 +96,14 @@ type Incident struct {
 	Reopened int       `json:"reopened"`          // how often it came back
 	Resolved time.Time `json:"resolved,omitzero"` // when it ended
 	Ending   string    `json:"ending,omitempty"`  // how
+	// Recovered says that it has ended because the agent works again.
+	Recovered bool `json:"recovered,omitempty"`
 
 	Tier   int       `json:"tier"`             // of those that have been told, the last
 	TierAt time.Time `json:"tier_at,omitzero"` // since when
 	Rang   time.Time `json:"rang,omitzero"`    // when somebody was told last; zero: nobody
 	Rings  int       `json:"rings"`            // how often, in all
+	Rung   string    `json:"rung,omitempty"`   // the request for permission that was told then
 	// Repeats is how often the same were told again since the last acknowledgement.
 	Repeats int `json:"repeats"`
 	// News says that those who have been told must hear of it again at once.

@@ -1,6 +1,7 @@
 package escalate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +13,8 @@ type Message struct {
 	Fields  []Field
 	Body    string
 	Buttons []Button
+	// Exact is the part of Body that wants a permission and must be shown whole. "": nothing does.
+	Exact string
 }
 
 // Field is one line of a message.
@@ -45,6 +48,7 @@ const (
 	detailsLimit  = 1500 // of the details (S4's monitor: the rest is in the improvement log)
 	bodyLimit     = 600  // of the body, and
 	expandedLimit = 2000 // after Details was pressed
+	besideLimit   = 300  // of the details beside an input that must be shown whole
 )
 
 func shorten(s string, limit int) string {
@@ -81,12 +85,13 @@ func (p Policy) at(t, now time.Time) string {
 // classWords are the classes for people; others are shown with spaces in place of underscores.
 var classWords = map[string]string{
 	"waiting_permission": "waits for a permission", "waiting_question": "waits for an answer",
-	"waiting_other": "waits for a human", "startup_blocked": "is stuck while starting",
+	"waiting_other": "waits for you at its terminal", "startup_blocked": "is stuck while starting", "stopped": "has a stopped process",
 	"crashed": "has crashed", "exited_unfinished": "has ended with its work undone",
 	"model_silent": "gets no answer from its model", "tool_hung": "hangs in a tool", "loop": "goes round in circles",
 	"no_progress": "makes no progress", "heartbeat_lost": "shows no sign of life", "rate_limited": "is rate limited",
-	"api_backoff": "is turned away by its API", "auth_expired": "is logged out", "budget_exceeded": "is over its budget",
-	"execution_error": "has an error", "human_required": "needs a human", "context_exhausted": "is out of context",
+	"api_backoff": "is turned away by its API", "api_failed": "cannot reach its model", "auth_expired": "is logged out",
+	"credit_exhausted": "has no credit left", "budget_exceeded": "is over its budget",
+	"execution_error": "has an error", "human_required": "needs you", "context_exhausted": "is out of context",
 	"orphaned": "has lost its parent", Mass: "fail together",
 	"unreadable": "has an entry that cannot be read", "vanished": "has vanished from the registry",
 	"unsure": "may be another process", "manifest": "has a manifest that cannot be read",
@@ -95,12 +100,22 @@ var classWords = map[string]string{
 	"monitor_blind": "cannot be judged",
 }
 
-func words(class string) string {
+// Words are a class as people read it behind a name, such as "has crashed".
+func Words(class string) string {
 	if w, ok := classWords[class]; ok {
 		return w
 	}
 	return strings.ReplaceAll(class, "_", " ")
 }
+
+// doneWords are what was done about an agent, by the ladder's rungs.
+var doneWords = map[string]string{
+	"observe": "looked again", "hold": "waited", "nudge": "told to go on", "ask_phone": "asked you", "kill_tool": "its tool was ended",
+	"interrupt": "interrupted", "resume": "resumed", "restart": "restarted", "fresh": "a new session was begun",
+}
+
+// DoneWords are a rung of the ladder as people read it, such as "restarted".
+func DoneWords(rung string) string { return cmp.Or(doneWords[rung], rung) }
 
 // Compose is the message of an incident as it is now.
 func Compose(i Incident, p Policy, now time.Time) Message {
@@ -114,32 +129,54 @@ func Compose(i Incident, p Policy, now time.Time) Message {
 		return m
 	}
 	m := Message{Title: i.mark() + " " + i.title(), Buttons: i.buttons(p)}
-	m.add("Status", i.status(p, now))
+	if i.State == Resolved && i.Recovered { // else the title still says it
+		m.add("Before", i.trouble())
+	}
+	if status := i.status(p, now); status != plainOpen { // the message itself says as much
+		m.add("Status", status)
+	}
 	m.add("Phase", f.Phase)
-	if i.Key.Class != Mass {
-		m.add("Stall", strings.TrimSuffix(fmt.Sprintf("%s (%s)", i.Key.Class, f.Stall), " ()"))
-	}
 	m.add("Agents", strings.Join(f.Members, ", "))
-	if !f.Since.IsZero() {
-		m.add("Since", fmt.Sprintf("%s (%s)", p.at(f.Since, now), span(max(i.end(now).Sub(f.Since), 0))))
+	m.add("Since", i.since(p, now))
+	details := detailsLimit
+	if f.asks() {
+		details = besideLimit
 	}
-	m.add("Details", shorten(f.Details, detailsLimit))
+	m.add("Details", shorten(f.Details, details))
 	m.add("Done", f.Action)
+	if f.Unasked != "" && i.State != Resolved {
+		m.add("Allow", "cannot be allowed from here: "+f.Unasked+"; decide in the agent's terminal")
+	}
+	if f.Unheard && i.State != Resolved {
+		m.add("Buttons", "answers are not heard now; on the machine itself, outlive ack and outlive agent work")
+	}
 	if f.Max > 0 {
-		m.add("Starts", fmt.Sprintf("%d/%d", f.Used, f.Max))
+		m.add("Starts", fmt.Sprintf("%d of %d", f.Used, f.Max))
+	}
+	i.fill(&m)
+	return m
+}
+
+// fill sets the body: an input that wants a permission whole, anything else as far as there is room for it.
+func (i *Incident) fill(m *Message) {
+	f := i.Facts
+	if f.asks() {
+		m.Body, m.Exact = f.Input, f.Input
+		return
 	}
 	limit := bodyLimit
 	if i.Expanded {
 		limit = expandedLimit
 	}
 	m.Body = shorten(f.Body, limit)
-	return m
 }
 
 func (i *Incident) mark() string {
 	switch {
-	case i.State == Resolved:
+	case i.State == Resolved && i.Recovered:
 		return "🟢"
+	case i.State == Resolved:
+		return "⚪"
 	case i.critical():
 		return "🔴"
 	case i.Facts.Severity == Warning:
@@ -148,11 +185,52 @@ func (i *Incident) mark() string {
 	return "🔵"
 }
 
+// title says how it is now: an incident that has ended is no trouble any more.
 func (i *Incident) title() string {
-	if i.Key.Class == Mass {
-		return fmt.Sprintf("%d agents of %s %s", len(i.Facts.Members), i.Facts.Name, words(Mass))
+	switch {
+	case i.State != Resolved:
+		return i.trouble()
+	case !i.Recovered:
+		return "Over: " + i.trouble()
+	case i.Key.Class == Mass:
+		shared, _ := i.shared()
+		return "Agents" + shared + " work again"
 	}
-	return i.Facts.Name + " " + words(i.Key.Class)
+	return i.Facts.Name + " works again"
+}
+
+// trouble is what is wrong, or was.
+func (i *Incident) trouble() string {
+	if i.Key.Class == Mass {
+		shared, cause := i.shared()
+		return fmt.Sprintf("%d agents%s %s%s", len(i.Facts.Members), shared, Words(Mass), cause)
+	}
+	return i.Facts.Name + " " + Words(i.Key.Class)
+}
+
+// shared is what the agents of a mass share, for people, and the cause of their trouble. The key is "host:" or "account:", a
+// name, and the cause behind another colon.
+func (i *Incident) shared() (with, cause string) {
+	kind, name, _ := strings.Cut(i.Key.Agent, ":")
+	if at := strings.LastIndex(name, ":"); at >= 0 {
+		name, cause = name[:at], " ("+strings.ReplaceAll(name[at+1:], "_", " ")+")"
+	}
+	if kind == "account" {
+		return " with the account of " + name, cause
+	}
+	return " on " + name, cause
+}
+
+// since is when it began, and how long that is, unless that is nothing.
+func (i *Incident) since(p Policy, now time.Time) string {
+	if i.Facts.Since.IsZero() {
+		return ""
+	}
+	text := p.at(i.Facts.Since, now)
+	if d := i.end(now).Sub(i.Facts.Since); d >= time.Minute {
+		text += " (" + span(d) + ")"
+	}
+	return text
 }
 
 func (i *Incident) end(now time.Time) time.Time {
@@ -162,23 +240,26 @@ func (i *Incident) end(now time.Time) time.Time {
 	return now
 }
 
+// plainOpen is the status of an incident of which there is nothing more to say.
+const plainOpen = "open"
+
 // status is the line that says how far it is.
 func (i *Incident) status(p Policy, now time.Time) string {
 	var s string
 	switch i.State {
 	case Open, Notified:
-		s = "open"
+		s = plainOpen
 		if i.Tier > 0 {
-			s = fmt.Sprintf("open, tier %d", i.Tier+1)
+			s = "open; nobody has answered yet, so others are told too"
 		}
 	case Acknowledged:
-		s = fmt.Sprintf("acknowledged by %s %s", i.AckedBy, p.at(i.AckedAt, now))
+		s = fmt.Sprintf("acknowledged by %s at %s", i.AckedBy, p.at(i.AckedAt, now))
 		if i.Snoozed {
 			s = fmt.Sprintf("snoozed by %s", i.AckedBy)
 		}
-		s += ", until " + p.at(i.AckedUntil, now)
+		s += ", no reminders until " + p.at(i.AckedUntil, now)
 	case Expired:
-		s = "open, nobody has answered"
+		s = "open; nobody has answered, and there are no more reminders"
 	case Resolved:
 		s = strings.TrimSuffix(fmt.Sprintf("resolved %s, %s", p.at(i.Resolved, now), i.Ending), ", ")
 	}
@@ -194,7 +275,14 @@ func (i *Incident) status(p Policy, now time.Time) string {
 // reminder is the short message that makes a sound again.
 func (i *Incident) reminder(p Policy, now time.Time) Message {
 	m := Message{Title: fmt.Sprintf("%s Still open, %s: %s", i.mark(), span(now.Sub(i.Opened)), i.title()), Buttons: i.buttons(p)}
-	m.add("Details", shorten(i.Facts.Details, bodyLimit))
+	if i.Facts.Request != "" && i.Facts.Request != i.Rung {
+		m.Title = fmt.Sprintf("%s %s, another one", i.mark(), i.title())
+	}
+	if i.Facts.asks() {
+		i.fill(&m) // its buttons are here, too
+	} else {
+		m.add("Details", shorten(i.Facts.Details, bodyLimit))
+	}
 	return m
 }
 
@@ -203,9 +291,9 @@ func (i *Incident) ended(p Policy, now time.Time) Message {
 	if p.S4 {
 		return S4Recovered(i.Facts, i.Resolved.Sub(i.Opened))
 	}
-	m := Message{Title: "🟢 Recovered: " + i.Facts.Name}
-	m.add("Recovered", strings.TrimSuffix(fmt.Sprintf("%s, %s", p.at(i.Resolved, now), i.Ending), ", "))
-	m.add("Stall", fmt.Sprintf("%s, after %s", i.Key.Class, span(i.Resolved.Sub(i.Opened))))
+	m := Message{Title: i.mark() + " " + i.title()}
+	m.add("Since", strings.TrimSuffix(fmt.Sprintf("%s, %s", p.at(i.Resolved, now), i.Ending), ", "))
+	m.add("Before", fmt.Sprintf("%s, for %s", i.trouble(), span(i.Resolved.Sub(i.Opened))))
 	return m
 }
 

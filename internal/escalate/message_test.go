@@ -1,12 +1,14 @@
 package escalate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // S4's template, to the letter.
@@ -38,30 +40,30 @@ func TestS4Messages(t *testing.T) {
 
 // What a human reads at each turn.
 func TestMessages(t *testing.T) {
-	tail := "Phase: 3\nStall: waiting_permission (agent_waiting_for_input)\nSince: 11:55 (6m)\nDetails: wants to run make\nStarts: 1/2\n\nrm -rf build && make"
+	tail := "Phase: 3\nSince: 11:55 (6m)\nDetails: wants to run make\nStarts: 1 of 2\n\nrm -rf build && make"
 	now := t0.Add(time.Minute)
 	for state, want := range map[State]string{
-		Open:         "🔴 shop waits for a permission\n\nStatus: open\n" + tail,
-		Acknowledged: "🔴 shop waits for a permission\n\nStatus: acknowledged by ada 12:00, until 16:00\n" + tail,
-		Resolved:     "🟢 shop waits for a permission\n\nStatus: resolved 12:00, 1 restart\n" + strings.Replace(tail, "6m", "5m", 1),
+		Open:         "🔴 shop waits for a permission\n\n" + tail,
+		Acknowledged: "🔴 shop waits for a permission\n\nStatus: acknowledged by ada at 12:00, no reminders until 16:00\n" + tail,
+		Resolved:     "🟢 shop works again\n\nBefore: shop waits for a permission\nStatus: resolved 12:00, 1 restart\n" + strings.Replace(tail, "6m", "5m", 1),
 	} {
 		if d := cmp.Diff(want, Compose(in(state), policy, now).Text()); d != "" {
 			t.Errorf("%s: %s", state, d)
 		}
 	}
 	i, _ := Step(in(Notified), Pressed{Verb: Snooze, By: "ada"}, policy, now)
-	if got := Compose(i, policy, now).Fields[0].Value; got != "snoozed by ada, until 13:01" {
+	if got := Compose(i, policy, now).Fields[0].Value; got != "snoozed by ada, no reminders until 13:01" {
 		t.Error(got)
 	}
 	i, _ = Step(in(Notified), Pressed{Verb: Restart, Nonce: "n1", By: "ada"}, policy, now)
-	if got := Compose(i, policy, now).Fields[0].Value; got != "acknowledged by ada 12:01, until 12:16; restart by ada 12:01" {
+	if got := Compose(i, policy, now).Fields[0].Value; got != "acknowledged by ada at 12:01, no reminders until 12:16; restart by ada 12:01" {
 		t.Error(got)
 	}
 	i, _ = Step(in(Resolved), Opened{facts(), ""}, policy, now)
 	if got := Compose(i, policy, now).Fields[0].Value; got != "open; came back 1×" {
 		t.Error(got)
 	}
-	if got := Compose(in(Expired), policy, t0.Add(26*time.Hour)).Text(); !strings.Contains(got, "Status: open, nobody has answered") || !strings.Contains(got, "Since: 2026-11-20 11:55 (26h5m)") {
+	if got := Compose(in(Expired), policy, t0.Add(26*time.Hour)).Text(); !strings.Contains(got, "Status: open; nobody has answered, and there are no more reminders") || !strings.Contains(got, "Since: 2026-11-20 11:55 (26h5m)") {
 		t.Error(got)
 	}
 	for class, want := range map[string]string{"unsure": "🔴 shop may be another process", "no_such_thing": "🔴 shop no such thing"} {
@@ -71,16 +73,42 @@ func TestMessages(t *testing.T) {
 	}
 	mass := New("2", Key{Agent: "host:alpha", Class: Mass})
 	mass, _ = Step(mass, Opened{Facts: Facts{Name: "host:alpha", Members: []string{"blog", "shop", "wiki"}, Details: "all crashed"}}, policy, t0)
-	want := "🔴 3 agents of host:alpha fail together\n\nStatus: open\nAgents: blog, shop, wiki\nDetails: all crashed"
+	want := "🔴 3 agents on alpha fail together\n\nAgents: blog, shop, wiki\nDetails: all crashed"
 	if d := cmp.Diff(want, Compose(mass, policy, t0).Text()); d != "" {
 		t.Error(d)
 	}
 }
 
+// Whatever else is to be said, a message with an Allow button has all that would run.
+func TestAllowOnlyBelowTheWholeInput(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := facts()
+		f.Request = rapid.SampledFrom([]string{"", "r1", "r2"}).Draw(t, "request")
+		f.Input = rapid.StringN(0, 3000, -1).Draw(t, "input")
+		f.Details, f.Body = rapid.StringN(0, 3000, -1).Draw(t, "details"), rapid.StringN(0, 3000, -1).Draw(t, "body")
+		i, _ := Step(in(Notified), Changed{Facts: f, Nonce: "n2"}, policy, t0)
+		if rapid.Bool().Draw(t, "expanded") {
+			i, _ = Step(i, Pressed{Verb: Details}, policy, t0)
+		}
+		for _, m := range []Message{Compose(i, policy, t0), i.reminder(policy, t0)} {
+			allow := slices.IndexFunc(m.Buttons, func(b Button) bool { return b.Verb == Allow })
+			if allow < 0 {
+				if f.asks() {
+					t.Fatalf("nobody can allow it: %s", m.Text())
+				}
+				continue
+			}
+			if m.Exact != f.Input || f.Input == "" || !strings.Contains(m.Text(), f.Input) || !m.Buttons[allow].NeedsExact {
+				t.Fatalf("Allow below %q, which would run %q", m.Text(), f.Input)
+			}
+		}
+	})
+}
+
 // No text grows beyond what a phone shows, and none is cut within a character.
 func TestLongTexts(t *testing.T) {
 	f := facts()
-	f.Details, f.Body = strings.Repeat("ä", 5000), strings.Repeat("ö", 5000)
+	f.Details, f.Body, f.Input, f.Request = strings.Repeat("ä", 5000), strings.Repeat("ö", 5000), "", ""
 	i := in(Notified)
 	i, _ = Step(i, Changed{Facts: f}, policy, t0)
 	plain := Compose(i, policy, t0).Text()
@@ -118,7 +146,7 @@ func TestDigest(t *testing.T) {
 		one("blog", "loop", Warning, 13, 14), one("shop", "waiting_question", Warning, 5, 0), one("api", "crashed", Critical, 6, 7),
 		one("old", "loop", Warning, 0, 1), one("later", "loop", Warning, 21, 0), one("wiki", "rate_limited", Info, 1, 3),
 	}, Tallies: []Tally{{Name: "api", Acts: 3, Starts: 2, Recoveries: 1, Told: 1}, {Name: "quiet"}}}
-	want := "☀️ Digest since 2026-11-20 14:00\n\nIncidents: 4, 1 of them critical, 1 still open\napi: acts 3, starts 2, recovered 1, told 1\n\n" +
+	want := "☀️ Digest since 2026-11-20 14:00\n\nIncidents: 4, 1 of them critical, 1 still open\napi: helped 3×, of these started 2×; worked again 1×; you were told 1×\n\n" +
 		"2026-11-20 13:00 wiki is rate limited: resolved 2026-11-20 15:00, after 1 restart\n" +
 		"2026-11-20 17:00 shop waits for an answer: open\n" +
 		"01:00 blog goes round in circles: resolved 02:00, after 1 restart"

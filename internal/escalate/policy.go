@@ -66,6 +66,12 @@ func (p Policy) quiet(now time.Time) (until time.Time, yes bool) {
 	return until, true
 }
 
+// Silent reports whether nothing but what is critical may be told now.
+func (p Policy) Silent(now time.Time) bool {
+	_, quiet := p.quiet(now)
+	return quiet
+}
+
 // quietest is the end of the period that holds longest at that time.
 func (p Policy) quietest(at time.Time) (end time.Time, in bool) {
 	for _, q := range p.Quiet {

@@ -19,11 +19,11 @@ func (s *step) press(e Pressed) {
 		s.answer("This is not known any more")
 	case i.State == Resolved:
 		s.answer("already resolved " + s.p.at(i.Resolved, s.now))
-	case e.Nonce != "" && e.Nonce == i.Done.Nonce && e.Verb.once():
+	case e.Nonce != "" && e.Nonce == i.Done.Nonce && e.Verb.Acts():
 		s.answer(fmt.Sprintf("already done: %s by %s %s", i.Done.Verb, i.Done.By, s.p.at(i.Done.At, s.now)))
 	case !i.offers(e.Verb):
 		s.answer("That is not possible here, or not any more")
-	case e.Verb.once():
+	case e.Verb.Acts():
 		s.act(e)
 	case e.Verb == Details:
 		i.Expanded, s.changed = true, true
@@ -52,7 +52,7 @@ func (s *step) act(e Pressed) {
 		i.Nonce = ""
 	}
 	if e.Verb == Allow || e.Verb == Deny {
-		i.Answered, i.Facts.Request = i.Facts.Request, ""
+		i.Answered, i.Facts.Request, i.Facts.Input = i.Facts.Request, "", ""
 	}
 	// What was begun needs time to show an effect. If it has none, it goes on from here.
 	s.acknowledge(e.By, s.p.ackTimeout(), false)

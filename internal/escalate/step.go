@@ -77,6 +77,7 @@ func (s *step) apply(e Event) {
 		}
 	case Recovered:
 		s.resolve(e.How)
+		i.Recovered = true
 		s.close()
 	case Gone:
 		s.resolve(e.Why)
@@ -92,7 +93,7 @@ func without(list []string, one string) []string {
 func (s *step) learn(f Facts, nonce string) {
 	i := &s.i
 	if f.Request == i.Answered {
-		f.Request = "" // the agent has not seen the answer yet
+		f.Request, f.Input = "", "" // the agent has not seen the answer yet
 	}
 	asks := f.Request != "" && f.Request != i.Facts.Request
 	switch {
@@ -137,7 +138,7 @@ func (s *step) reopen(e Opened) {
 }
 
 func (s *step) resolve(how string) {
-	s.i.State, s.i.Resolved, s.i.Ending = Resolved, s.now, how
+	s.i.State, s.i.Resolved, s.i.Ending, s.i.Recovered = Resolved, s.now, how, false
 	s.i.News, s.i.Nonce, s.i.Expanded = false, "", false
 	s.changed = true
 }
@@ -283,7 +284,7 @@ func (s *step) remind() {
 
 func (s *step) rang(key string, channels []string, m Message) {
 	i := &s.i
-	i.Rang, i.News = s.now, false
+	i.Rang, i.News, i.Rung = s.now, false, i.Facts.Request
 	i.Rings++
 	s.sends = append(s.sends, Send{Key: key, Channels: channels, Message: m})
 }

@@ -18,7 +18,7 @@ var policy = Policy{Tiers: [][]string{{"telegram:me", "ntfy:night"}, {"pagerduty
 func facts() Facts {
 	return Facts{
 		Name: "shop", Phase: "3", Stall: "agent_waiting_for_input", Severity: Critical, Since: t0.Add(-5 * time.Minute), Details: "wants to run make",
-		Body: "rm -rf build && make", Request: "r1", Restart: true, Resume: true, Stop: true, Used: 1, Max: 2,
+		Input: "rm -rf build && make", Request: "r1", Restart: true, Resume: true, Stop: true, Used: 1, Max: 2,
 	}
 }
 
@@ -315,7 +315,7 @@ func TestOneTimeButtons(t *testing.T) {
 		t.Errorf("a press on the message of another request was taken for this one: %s", got)
 	}
 	for _, b := range i.buttons(policy) {
-		if b.Verb.once() {
+		if b.Verb.Acts() {
 			t.Errorf("a button %s without a word of its own", b.Verb)
 		}
 	}

@@ -127,6 +127,9 @@ const (
 	// RequestRefused: a request was answered with an error without having reached a server.
 	// Attrs: KeyMethod, KeyRequestID, KeyReason.
 	RequestRefused Type = "request_refused"
+	// ListenGivenUp: the server answered nothing any more after subscriptions/listen and is not asked for that again.
+	// Attr: KeyReason.
+	ListenGivenUp Type = "listen_given_up"
 	// DriftDetected: the new process differs from what the client knows. Attrs: KeyKind, KeyNotified.
 	DriftDetected Type = "drift_detected"
 )
@@ -155,7 +158,7 @@ func Types() []Type {
 		RestartMarkerDetected, ServerRestartRequested, LauncherResolved, LauncherKept, FilesChanged, RestartInitiated, RestartThrottled, RestartDelayed,
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
-		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, DriftDetected,
+		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
 		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ServerLogLost,
 	}
 }

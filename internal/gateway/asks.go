@@ -19,6 +19,9 @@ type ask struct {
 	during  *exchange // the client's request that it belongs to; nil: none
 }
 
+// asksMost is how many questions of one server may wait for answers: a server that asks without end is told so.
+const asksMost = 100
+
 // newAsk notes that s is to be asked what l wants to know.
 func (g *Gateway) newAsk(l *Link, id []byte, s *Session, during *exchange) *ask {
 	g.lastAsk++

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -63,7 +64,7 @@ func (s *Session) message(line []byte, reply Stream) {
 func (s *Session) reject(line []byte, err error, reply Stream) {
 	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
 	if errors.Is(err, jsonrpc.ErrSyntax) {
-		code, text = jsonrpc.ParseError, "parse error: the line is not valid JSON"
+		code, text = jsonrpc.ParseError, "parse error: the line is "+jsonrpc.Problem(line)
 	}
 	if id, ok := jsonrpc.RecoverID(line, line); ok && !jsonrpc.IsNull(id) {
 		reply.Send(jsonrpc.AppendError(nil, id, code, text, nil))
@@ -95,8 +96,14 @@ func (s *Session) request(line []byte, reply Stream) {
 		return
 	}
 	m := mcp.Lookup(env.Method.Of(line))
-	e := &exchange{num: s.gw.number(), session: s, stream: reply, id: id, method: m}
+	if !s.hasRoom(len(line)) {
+		reply.Send(jsonrpc.AppendError(nil, []byte(id), jsonrpc.InternalError, fmt.Sprintf("this session has %d requests in flight, with %d "+
+			"bytes together, and no room for another: wait for answers, or cancel some; the request was not sent on", len(s.calls), s.held), nil))
+		return
+	}
+	e := &exchange{num: s.gw.number(), session: s, stream: reply, id: id, method: m, size: len(line)}
 	s.calls[id] = e
+	s.held += e.size
 	if !s.fits(e, line) {
 		return
 	}

@@ -198,7 +198,7 @@ func TestServerWithdrawsRequest(t *testing.T) {
 func TestUnreadableAnswer(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.serve(named("a"))
-	c := w.legacy()
+	c := w.legacy().wake()
 	p := w.of("a")[0]
 	for i, answer := range []func(id string){
 		func(id string) { c.ask(`{"jsonrpc":"2.0","id":` + id + `,"result":"\ud800"}`) },
@@ -424,9 +424,10 @@ func TestSecondInitialize(t *testing.T) {
 	call := c.call("1", "a_hang")
 	has(t, "again", c.ask(`{"jsonrpc":"2.0","id":1.0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{}}}`), `"2024-11-05"`)
 	has(t, "old call", call, "began a new session")
-	if !old.closed || len(w.of("a")) != 1 {
+	if !old.closed || len(w.of("a")) != 0 {
 		t.Error("the old process still runs")
 	}
+	c.wake()
 	if m, _ := w.of("a")[0].last("initialize"); !strings.Contains(m.Raw, "2024-11-05") {
 		t.Errorf("the new process was told %s", m.Raw)
 	}

@@ -12,8 +12,8 @@ import (
 // target is where a request goes: a server, and what the server itself calls what is meant.
 type target struct {
 	server *server
-	own    string // its own name of the tool or prompt
-	at     jsonrpc.Span
+	own    string       // its own name of the tool, prompt or resource; "": as the client says
+	at     jsonrpc.Span // of that in the client's line
 }
 
 // dispatch sends a request to the server it is for. While that is not known because servers have not shown their lists
@@ -63,13 +63,13 @@ func (s *Session) find(e *exchange, line []byte) (target, bool) {
 	case mcp.PromptsGet:
 		return named(view.Prompt, env.Name)
 	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
-		return s.resource(env.URI.Of(line))
+		return s.resource(line, env.URI)
 	case mcp.Complete:
 		params := env.Params.Of(line)
 		if ref := jsonrpc.FindPath(params, "ref", "name"); ref.Present() {
 			return named(view.Prompt, within(env.Params, ref))
 		}
-		return s.resource(jsonrpc.FindPath(params, "ref", "uri").Of(params))
+		return s.resource(line, within(env.Params, jsonrpc.FindPath(params, "ref", "uri")))
 	}
 	if len(s.gw.servers) == 1 { // nobody else can be meant
 		return target{server: s.gw.servers[0]}, true
@@ -77,17 +77,21 @@ func (s *Session) find(e *exchange, line []byte) (target, bool) {
 	return target{}, false
 }
 
-// resource looks up whose a raw URI is. One that no list shows may still be read: it goes to the first server that shows
+// resource looks up whose the raw URI is that stands at a place of a text. One that no list shows may still be read: it goes to the first server that shows
 // others like it.
-func (s *Session) resource(raw []byte) (target, bool) {
-	uri, ok := jsonrpc.Unquote(raw)
+func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
+	uri, ok := jsonrpc.Unquote(at.Of(text))
 	if !ok {
 		return target{}, false
 	}
 	sc := s.scope()
 	view := sc.current()
-	if i, ok := view.Owner(uri); ok {
-		return target{server: s.gw.servers[i]}, true
+	if i, own, ok := view.Owner(uri); ok {
+		t := target{server: s.gw.servers[i]}
+		if own != uri {
+			t.own, t.at = own, at
+		}
+		return t, true
 	}
 	if !sc.complete() {
 		return target{}, false
@@ -119,7 +123,9 @@ func (s *Session) send(e *exchange, line []byte, t target) {
 		return
 	}
 	if e.method == mcp.Subscribe || e.method == mcp.Unsubscribe {
-		e.uri, _ = jsonrpc.Unquote(env.URI.Of(line))
+		if e.uri = t.own; t.own == "" {
+			e.uri, _ = jsonrpc.Unquote(env.URI.Of(line))
+		}
 		if l = s.subscribe(e, l); l == nil {
 			return
 		}
@@ -127,6 +133,9 @@ func (s *Session) send(e *exchange, line []byte, t target) {
 	if t.own == "" {
 		e.relay(l, env, line, change{})
 		return
+	}
+	if e.method == mcp.ResourcesRead {
+		e.uri, e.ownURI = string(env.URI.Of(line)), t.own
 	}
 	s.gw.name = jsonrpc.AppendQuoted(s.gw.name[:0], t.own)
 	e.relay(l, env, line, change{t.at, s.gw.name})
@@ -164,6 +173,10 @@ func (s *Session) missing() string {
 			if l.fails > 0 {
 				l.sooner()
 				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, messageOf(l.unusable()))
+				break
+			}
+			if l.quiet() && server.standing == unusable {
+				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, server.trouble)
 				break
 			}
 		}

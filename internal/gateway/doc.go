@@ -9,6 +9,7 @@
 //
 //	Session   one client: what it said, what it has seen, what it waits for          session.go client.go subscription.go listen.go
 //	scope     which links a session uses: its own, or those all modern clients share  scope.go
+//	server    what is known of it, whoever has made the experience                    standing.go memory.go
 //	Link      one kept server as the gateway is its client: handshake, lists, calls   link.go greet.go walk.go level.go
 //	exchange  one request on its way: whose it is, and under which id                 exchange.go upstream.go
 //	ask       one request of a server on its way to a client                          asks.go

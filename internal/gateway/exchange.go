@@ -21,7 +21,9 @@ type exchange struct {
 	method  mcp.Method
 	token   []byte // the client's raw progress token; nil: it wants no progress
 	logs    bool   // it asked for log messages (modern era)
-	uri     string // of resources/subscribe and unsubscribe
+	uri     string // of resources/subscribe and unsubscribe; of a read of a resource that has another URI here, the raw one here
+	ownURI  string // the one it has at the server; "": the same
+	size    int    // of the client's line in bytes
 
 	link *Link
 	line []byte // until it is sent
@@ -151,6 +153,7 @@ func (e *exchange) withdraw(reason string) {
 func (e *exchange) over() {
 	if s := e.session; s.calls[e.id] == e {
 		delete(s.calls, e.id)
+		s.held -= e.size
 		s.gw.idled(s)
 	}
 }

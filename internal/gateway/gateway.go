@@ -53,9 +53,11 @@ type Options struct {
 	Version  string        // of outlive, as clients are told
 	Names    catalog.Names // when names carry their server's prefix
 	NoTools  bool          // offer no tools of the gateway's own
-	ListWait time.Duration // how long the first list waits for servers that have not shown theirs (default 5 s)
+	ListWait time.Duration // how long lists wait for a server that has not shown its own, from its start (default 5 s)
 	Single   bool          // there is one client only: what it shares it shares with nobody
-	Sink     event.Sink
+	// MaxProcesses is how many processes sessions may have together; those that many clients share are not counted. 0: no bound.
+	MaxProcesses int
+	Sink         event.Sink
 }
 
 // changedAfter is how long the gateway waits for further changes before it tells clients that a list is another one:
@@ -73,7 +75,9 @@ type Gateway struct {
 	sessions roster
 	modern   *scope // of all clients of the modern era
 	common   *scope // the shared processes of clients of the legacy era
+	trial    *scope // processes that show whether servers work before there is a client; nobody uses them
 	warm     bool   // servers run before a client of the modern era has come
+	own      int    // processes of sessions
 	lastNum  uint64 // of an exchange
 	lastAsk  uint64
 	states   stateOwners
@@ -106,9 +110,13 @@ type server struct {
 	Server
 	modern verdict
 	legacy verdict
-	alien  bool           // it speaks the modern era by translation only
-	known  *catalog.Lists // what a process of it that is no more has shown; nil: nothing
-	about  string         // its instructions
+	alien  bool   // it speaks the modern era by translation only
+	known  memory // what processes of it have shown
+	about  string // its instructions
+
+	standing standing
+	trouble  string    // why it is unusable
+	hopeFor  time.Time // until when it is waited for while it is untested; zero: it was not started yet
 }
 
 func newServer(s Server) *server {
@@ -142,6 +150,7 @@ func New(opts Options, w World) *Gateway {
 	g := &Gateway{opts: opts, world: w, book: catalog.NewBook(opts.Names)}
 	g.modern = newScope(g, mcp.Modern, nil)
 	g.common = newScope(g, mcp.Legacy, nil)
+	g.trial = newScope(g, mcp.Legacy, nil)
 	return g
 }
 
@@ -160,7 +169,7 @@ func (g *Gateway) SetServers(now time.Time, servers []Server) {
 			g.servers = append(g.servers, was[i])
 		default: // what the old one shows stays until the new one has shown its own
 			next := newServer(s)
-			next.known, next.about = g.shownBy(was[i]), was[i].about
+			next.known, next.about = memory{slices.Clone(was[i].known.shown)}, was[i].about
 			g.servers = append(g.servers, next)
 		}
 	}
@@ -180,31 +189,27 @@ func (g *Gateway) SetServers(now time.Time, servers []Server) {
 	for sc := range g.scopes {
 		sc.serversChanged(gone)
 	}
+	g.tryAllOut()
 	g.flush()
 }
 
-// shownBy is what is known of a server's lists, from a process that runs or one that did; nil: nothing.
-func (g *Gateway) shownBy(s *server) *catalog.Lists {
-	for sc := range g.scopes {
-		for _, l := range sc.links[s] {
-			if l.listed() {
-				return l.lists
-			}
-		}
+func (g *Gateway) tryAllOut() {
+	for _, s := range g.servers {
+		g.tryOut(s)
 	}
-	return s.known
 }
 
-// Warm starts every server that is not lazy, for clients that are not there yet.
+// Warm starts every server that is not lazy, for clients that are not there yet. Servers of the legacy era are tried out.
 func (g *Gateway) Warm(now time.Time) {
 	g.now, g.warm = now, true
 	g.modern.scout()
+	g.tryAllOut()
 	g.flush()
 }
 
 // scopes yields all that are in use, those that many use first.
 func (g *Gateway) scopes(yield func(*scope) bool) {
-	if !yield(g.modern) || !yield(g.common) {
+	if !yield(g.modern) || !yield(g.common) || !yield(g.trial) {
 		return
 	}
 	for s := range g.sessions.all {
@@ -291,5 +296,6 @@ func (g *Gateway) Close(now time.Time) {
 	}
 	g.modern.closeAll()
 	g.common.closeAll()
+	g.trial.closeAll()
 	g.flush()
 }

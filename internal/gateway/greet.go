@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -19,6 +20,10 @@ const (
 
 // greet begins the handshake.
 func (l *Link) greet() {
+	if !l.connect() {
+		l.full()
+		return
+	}
 	l.phase = greeting
 	if l.scope.era == mcp.Modern {
 		l.ask(mcp.Discover, func(id []byte) []byte { return mcp.DiscoverLine(id, l.meta()) }, l.greeted)
@@ -53,10 +58,6 @@ func (l *Link) greeted(result, err []byte) {
 	if l.scope.era == mcp.Modern {
 		l.server.modern = speaks
 		l.server.alien = l.translated()
-		if !l.server.Lazy && !l.server.Sleeps {
-			l.listening = true
-			l.listenForChanges()
-		}
 	} else {
 		l.server.legacy = speaks
 		l.gw.post(l, mcp.InitializedLine())
@@ -83,6 +84,7 @@ func (l *Link) refused(err []byte) {
 		l.isForeign("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
 		l.drop()
 		l.retire()
+		l.gw.tryOut(l.server)
 	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && supports(err):
 		l.fails++ // some refuse a client's first request, only to be told the version again
 		l.greet()
@@ -91,14 +93,27 @@ func (l *Link) refused(err []byte) {
 		l.server.legacy = refuses
 		l.isForeign("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
 	default:
-		l.phase, l.failAt = failed, l.gw.now
-		l.trouble = bytes.Clone(err)
-		l.fails++
-		wait := l.again(l.fails)
-		l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+messageOf(err),
-			slog.String(event.KeyError, messageOf(err)), slog.Int64(event.KeyDelayMS, wait.Milliseconds()))
-		l.abandon(l.unusable())
+		l.server.fails(messageOf(err))
+		l.failed(bytes.Clone(err))
 	}
+	l.scope.changed()
+}
+
+// failed notes that the handshake came to nothing, and when it is tried again. err is the raw error.
+func (l *Link) failed(err []byte) {
+	l.phase, l.failAt = failed, l.gw.now
+	l.trouble = err
+	l.fails++
+	wait := l.again(l.fails)
+	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+messageOf(err),
+		slog.String(event.KeyError, messageOf(err)), slog.Int64(event.KeyDelayMS, wait.Milliseconds()))
+	l.abandon(l.unusable())
+}
+
+// full refuses a process to a session, because sessions have as many as they may. The server is not at fault.
+func (l *Link) full() {
+	l.failed(errorOf(jsonrpc.InternalError, fmt.Sprintf("the gateway keeps %d processes for its sessions already, which is the most "+
+		"(limits.processes): end sessions that are not needed, or let clients share the server with \"shared: true\"", l.gw.own)))
 	l.scope.changed()
 }
 
@@ -112,6 +127,8 @@ func (l *Link) seenAlien() {
 	l.retire()
 	if l.scope.opened {
 		l.scope.open(l.server)
+	} else {
+		l.gw.tryOut(l.server)
 	}
 	for _, e := range waiting {
 		l.scope.rehouse(e)

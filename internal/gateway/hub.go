@@ -55,5 +55,8 @@ func (v *visitor) Gone(reply streamhttp.Stream) {
 	}
 }
 
+// Release implements streamhttp.Session.
+func (v *visitor) Release() { v.runner.loop.Post(func() { v.session.Release(v.runner.Now()) }) }
+
 // Close implements streamhttp.Session.
 func (v *visitor) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }

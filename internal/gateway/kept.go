@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"log/slog"
 	"runtime"
 	"time"
 
@@ -23,13 +24,28 @@ type kept struct {
 func (r *Runner) Connect(l *Link) Upstream {
 	k := &kept{runner: r, link: l}
 	opts := r.opts.Host(l)
-	opts.Sink = event.Tee{opts.Sink, k}
+	opts.Sink = event.Tee{passing{l, opts.Sink}, k}
 	opts.Backend.Crowd = l.crowded()
 	opts.Finish = func(int) { r.loop.Post(k.finished) }
 	k.host = host.New(r.loop, k, opts)
 	r.kept[l] = k
 	r.gate.enter(k)
 	return k
+}
+
+// passing is the sink of a process that may have been started to see what its server is only. That such a process ends is no
+// news: its events are for whoever looks for a fault.
+type passing struct {
+	link *Link
+	to   event.Sink
+}
+
+// Emit implements event.Sink.
+func (p passing) Emit(e event.Event) {
+	if over := p.link.phase == retired || p.link.phase == ended; over && (p.link.onTrial() || !p.link.needed) && e.Level < slog.LevelWarn {
+		e.Level = slog.LevelDebug
+	}
+	p.to.Emit(e)
 }
 
 // open starts it.

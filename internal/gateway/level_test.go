@@ -11,7 +11,7 @@ func TestCallsWaitForTheLevel(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.plan("a", plan{mulls: true})
 	w.serve(named("a"))
-	c := w.legacy()
+	c := w.legacy().wake()
 	p := w.of("a")[0]
 	c.level("debug")
 	first := c.call("1", "a_do")
@@ -42,7 +42,7 @@ func TestANewProcessLearnsTheLevelFirst(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.plan("a", plan{mulls: true})
 	w.serve(named("a"))
-	c := w.legacy()
+	c := w.legacy().wake()
 	c.level("debug")
 	w.of("a")[0].end()
 	w.settle()

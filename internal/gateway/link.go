@@ -37,6 +37,7 @@ type Link struct {
 	failAt  time.Time // when the last one did
 	retryAt time.Time // when the next one, or the next reading of lists that failed, is due; zero: none is
 
+	hopeFor time.Time // until when the link is waited for: it has not failed, and not shown its lists
 	lists   *catalog.Lists
 	walks   [mcp.Lists]walk
 	misses  int // readings of lists that failed in a row
@@ -52,8 +53,30 @@ type Link struct {
 
 func newLink(sc *scope, s *server, needed bool) *Link {
 	l := &Link{gw: sc.gw, server: s, scope: sc, needed: needed, calls: map[uint64]*exchange{}}
-	l.up = sc.gw.world.Connect(l)
+	l.hopeFor = l.gw.now.Add(l.gw.opts.ListWait)
+	if s.standing == untested { // what it is tried with makes no difference: its time is one
+		if !l.gw.now.Before(s.hopeFor) {
+			s.hopeFor = l.hopeFor
+		}
+		l.hopeFor = s.hopeFor
+	}
+	l.gw.at(l.hopeFor)
 	return l
+}
+
+// connect makes the kept server, unless sessions have as many as they may. False: they have.
+func (l *Link) connect() bool {
+	if l.up != nil {
+		return true
+	}
+	if l.scope.owner != nil {
+		if most := l.gw.opts.MaxProcesses; most > 0 && !l.gw.opts.Single && l.gw.own >= most {
+			return false
+		}
+		l.gw.own++
+	}
+	l.up = l.gw.world.Connect(l)
+	return true
 }
 
 // Name is the name of the link's server.
@@ -95,6 +118,9 @@ func (l *Link) Behind() bool {
 func (l *Link) Finished(now time.Time) {
 	l.gw.now = now
 	expected := l.phase == retired || l.phase == ended
+	if l.scope.owner != nil {
+		l.gw.own--
+	}
 	l.phase, l.up = ended, nil
 	if !expected {
 		l.drop()
@@ -109,18 +135,12 @@ func (l *Link) Finished(now time.Time) {
 func (l *Link) drop() {
 	links := l.scope.links[l.server]
 	l.scope.links[l.server] = slices.DeleteFunc(slices.Clone(links), func(one *Link) bool { return one == l })
-	if l.lists != nil {
-		l.server.known = l.lists
-	}
 }
 
 // retire lets the link finish what it was asked and then ends it.
 func (l *Link) retire() {
 	if l.phase == retired || l.phase == ended {
 		return
-	}
-	if l.listed() {
-		l.server.known = l.lists
 	}
 	l.levelNow()
 	waiting := l.waiting
@@ -166,9 +186,12 @@ func (l *Link) forget(e *exchange) {
 // listed reports whether all lists of the server are known.
 func (l *Link) listed() bool { return l.lists != nil && l.phase != failed && l.phase != foreign }
 
-// hopeful reports whether lists may still come soon.
+// quiet reports whether the link has neither shown its lists nor failed.
+func (l *Link) quiet() bool { return l.phase == greeting || l.phase == ready && l.lists == nil }
+
+// hopeful reports whether the link's lists are worth waiting for: they may still come soon, and nothing speaks against it.
 func (l *Link) hopeful() bool {
-	return l.phase == greeting || l.phase == ready && l.lists == nil
+	return l.quiet() && l.server.standing != unusable && l.gw.now.Before(l.hopeFor)
 }
 
 // rank orders links of a server by how soon they answer; of two with the same, the one with less to do is better.
@@ -206,6 +229,14 @@ func (l *Link) sooner() {
 // tick tries again what has failed, and ends what has waited for long enough.
 func (l *Link) tick() {
 	l.levelTick()
+	switch {
+	case l.hopeFor.IsZero() || !l.quiet():
+	case l.gw.now.Before(l.hopeFor):
+		l.gw.at(l.hopeFor)
+	default:
+		l.hopeFor = time.Time{}
+		l.waitedEnough()
+	}
 	switch {
 	case l.retryAt.IsZero():
 	case l.gw.now.Before(l.retryAt):

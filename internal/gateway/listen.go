@@ -53,10 +53,13 @@ func (s *Session) listen(e *exchange, line []byte) {
 		}
 		uris := jsonrpc.Find(filter, "resourceSubscriptions").Of(filter)
 		for at := range jsonrpc.Elements(uris) {
+			if len(l.uris) == mcp.ListenURIsMost {
+				break
+			}
 			l.uris = append(l.uris, at.Of(uris))
 		}
 		if len(l.uris) > 0 {
-			ack = append(append(append(ack, `"resourceSubscriptions":`...), uris...), ',')
+			ack = append(jsonrpc.AppendElements(append(ack, `"resourceSubscriptions":`...), []byte("[]"), l.uris...), ',')
 		}
 		view := sc.current()
 		for kind := range mcp.Lists {
@@ -76,7 +79,10 @@ func (s *Session) listenForResources(l *listen) {
 	}
 	of := map[*server][][]byte{}
 	for _, uri := range l.uris {
-		if t, ok := s.resource(uri); ok {
+		if t, ok := s.resource(uri, jsonrpc.Span{End: len(uri)}); ok {
+			if t.own != "" {
+				uri = jsonrpc.AppendQuoted(nil, t.own)
+			}
 			of[t.server] = append(of[t.server], uri)
 		}
 	}
@@ -140,6 +146,7 @@ func (l *listen) tellChanges(view *catalog.View) {
 // whenTried runs again once it is known of every server whether it speaks the modern era, or when that has been waited
 // for long enough.
 func (sc *scope) whenTried(e *exchange, again func()) {
+	sc.scouted = true
 	sc.scout()
 	sc.hold(e, (*scope).tried, again)
 }
@@ -148,6 +155,6 @@ func (sc *scope) whenTried(e *exchange, again func()) {
 func (sc *scope) tried() bool {
 	return !slices.ContainsFunc(sc.gw.servers, func(s *server) bool {
 		return s.modern == untried && !s.alien &&
-			slices.ContainsFunc(sc.links[s], func(l *Link) bool { return l.phase == greeting && l.fails == 0 })
+			slices.ContainsFunc(sc.links[s], func(l *Link) bool { return l.phase == greeting && l.fails == 0 && l.hopeful() })
 	})
 }

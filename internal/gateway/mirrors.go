@@ -10,30 +10,25 @@ import (
 	"github.com/outlive-mcp/outlive/internal/streamhttp"
 )
 
-// mirrors are the tools whose clients must repeat arguments in HTTP headers (x-mcp-header). The loop writes them, the HTTP
-// front's goroutines read them.
-type mirrors struct {
-	of atomic.Pointer[map[string][]streamhttp.ParamHeader]
-}
+// mirrors is what clients of the modern era see now, for the HTTP front's goroutines: they look there which arguments of a
+// tool must be repeated in headers (x-mcp-header). So a schema, which may be anything, is read by the goroutine of the client
+// that calls the tool, and never by the loop.
+type mirrors struct{ view atomic.Pointer[catalog.View] }
 
-// note looks through the tools that clients of the modern era see now.
-func (m *mirrors) note(v *catalog.View) {
-	found := map[string][]streamhttp.ParamHeader{}
-	for name, item := range v.All(mcp.Tools) {
-		if raw := item.Raw(); strings.Contains(raw, "x-mcp-header") {
-			tool := []byte(raw)
-			if headers := streamhttp.SchemaParamHeaders(jsonrpc.Find(tool, "inputSchema").Of(tool)); headers != nil {
-				found[name] = headers
-			}
-		}
-	}
-	m.of.Store(&found)
-}
+func (m *mirrors) note(v *catalog.View) { m.view.Store(v) }
 
 // ParamHeaders implements streamhttp.ParamHeaders.
-func (h hub) ParamHeaders(tool string) []streamhttp.ParamHeader {
-	if all := h.runner.gw.mirrors.of.Load(); all != nil {
-		return (*all)[tool]
+func (h hub) ParamHeaders(tool string) []streamhttp.ParamHeader { return h.runner.gw.mirrors.of(tool) }
+
+func (m *mirrors) of(tool string) []streamhttp.ParamHeader {
+	view := m.view.Load()
+	if view == nil {
+		return nil
 	}
-	return nil
+	item, ok := view.Item(mcp.Tools, tool)
+	if !ok || !strings.Contains(item.Raw(), "x-mcp-header") {
+		return nil
+	}
+	raw := []byte(item.Raw())
+	return streamhttp.SchemaParamHeaders(jsonrpc.Find(raw, "inputSchema").Of(raw))
 }

@@ -40,6 +40,7 @@ const patience = 60 * time.Second
 type mute struct{}
 
 func (mute) Write(p []byte) (int, error) { return len(p), nil }
+func (mute) Room() <-chan struct{}       { return nil }
 
 // watcher counts events.
 type watcher struct {

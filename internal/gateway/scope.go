@@ -19,8 +19,8 @@ type scope struct {
 
 	view      *catalog.View
 	stale     bool
-	begun     time.Time // when its first list was asked for; from then on late servers are waited for
 	opened    bool      // somebody needs all servers
+	scouted   bool      // somebody has asked which era they speak
 	held      []held    // requests that wait until the servers have shown their lists
 	changedAt time.Time // when clients are to be told of what has changed; zero: nothing has
 	listens   []*listen
@@ -119,8 +119,11 @@ func (sc *scope) serversChanged(gone []*server) {
 	switch {
 	case sc.opened:
 		sc.openAll()
-	case sc == sc.gw.modern && (sc.gw.warm || !sc.begun.IsZero()):
+	case sc == sc.gw.modern && (sc.gw.warm || sc.scouted):
 		sc.scout()
+	}
+	if sc.owner != nil {
+		sc.owner.keepSubscriptions(gone)
 	}
 	sc.changed()
 	for _, e := range homeless {
@@ -153,17 +156,31 @@ func (sc *scope) each(yield func(*Link) bool) {
 	}
 }
 
-// lists returns what s shows in this scope, nil if nothing is known.
+// lists returns what s shows in this scope, or has shown to clients that can do the same; nil if nothing is known.
 func (sc *scope) lists(s *server) *catalog.Lists {
-	for _, l := range sc.all(s) {
+	if sc.owner != nil && s.Shared {
+		sc = sc.gw.common
+	}
+	for _, l := range sc.links[s] {
 		if l.listed() {
 			return l.lists
 		}
 	}
-	return s.known
+	return s.known.of(sc.key())
 }
 
-// complete reports whether every server that can has shown its lists.
+// key stands for what the scope's servers are told that their client can do.
+func (sc *scope) key() string {
+	switch {
+	case sc.era == mcp.Modern:
+		return modernKey(sc.gw.can)
+	case sc.owner != nil:
+		return sc.owner.key
+	}
+	return capabilityKey(sc.gw.introduction())
+}
+
+// complete reports whether every server has shown its lists, or is not waited for.
 func (sc *scope) complete() bool {
 	for _, s := range sc.gw.servers {
 		if sc.lists(s) != nil {
@@ -222,30 +239,22 @@ func (sc *scope) changed() {
 	}
 }
 
-// whenListed runs again now if the lists are known, or once they are, or when they have been waited for long enough.
+// whenListed runs again once the lists are known of every server that is worth waiting for.
 func (sc *scope) whenListed(e *exchange, again func()) {
 	if !sc.opened {
-		sc.begun = sc.gw.now
 		sc.openAll()
 	}
 	sc.hold(e, (*scope).complete, again)
 }
 
-// hold runs again now if enough is known, or once it is, or when that has been waited for long enough.
+// hold runs again now if enough is known, or once it is.
 func (sc *scope) hold(e *exchange, enough func(*scope) bool, again func()) {
-	if sc.begun.IsZero() {
-		sc.begun = sc.gw.now
-	}
-	if enough(sc) || sc.waited() {
+	if enough(sc) {
 		again()
 		return
 	}
 	sc.held = append(sc.held, held{e, enough, again})
-	sc.gw.at(sc.begun.Add(sc.gw.opts.ListWait))
 }
-
-// waited reports whether servers that say nothing have been waited for long enough.
-func (sc *scope) waited() bool { return !sc.gw.now.Before(sc.begun.Add(sc.gw.opts.ListWait)) }
 
 // release lets held requests go on that have nothing more to wait for.
 func (sc *scope) release() {
@@ -257,7 +266,7 @@ func (sc *scope) release() {
 	for _, h := range waiting {
 		switch e := h.exchange; {
 		case e.session.calls[e.id] != e: // cancelled, or its client has left
-		case h.enough(sc) || sc.waited():
+		case h.enough(sc):
 			h.again()
 		default:
 			sc.held = append(sc.held, h)
@@ -268,14 +277,10 @@ func (sc *scope) release() {
 // tick lets everything happen whose time has come.
 func (sc *scope) tick() {
 	g := sc.gw
-	if len(sc.held) > 0 {
-		if sc.release(); len(sc.held) > 0 {
-			g.at(sc.begun.Add(g.opts.ListWait))
-		}
-	}
 	for l := range sc.each {
 		l.tick()
 	}
+	sc.release()
 	switch {
 	case sc.changedAt.IsZero():
 	case g.now.Before(sc.changedAt):

@@ -21,9 +21,11 @@ type Session struct {
 	behind    func() bool
 
 	initParams []byte               // raw
+	key        string               // of them: see capabilityKey
 	version    string               // the protocol version both sides settled on
 	name       string               // what the client calls itself
 	calls      map[string]*exchange // by raw id
+	held       int                  // bytes of their lines
 	asks       map[string]*ask      // what servers want to know of it, by the raw id it was told
 	seen       seen
 	level      []byte // raw params of the last logging/setLevel
@@ -127,6 +129,43 @@ func (s *Session) Gone(now time.Time, reply Stream) {
 	s.gw.flush()
 }
 
+// What one session may have in flight.
+const (
+	callsMost = 1024
+	heldMost  = 64 << 20 // bytes; a single request may have more
+)
+
+// hasRoom reports whether the session may have another request of so many bytes in flight. Requests whose client has left
+// without the answer give up their place, the oldest first: it may come back for the answer only as long as nobody needs the place.
+func (s *Session) hasRoom(bytes int) bool {
+	fits := func() bool {
+		return len(s.calls) < callsMost && (s.held+bytes <= heldMost || len(s.calls) == 0)
+	}
+	if fits() {
+		return true
+	}
+	for _, e := range inOrder(s.calls) {
+		if left, ok := e.stream.(interface{ Abandoned() bool }); ok && left.Abandoned() {
+			s.cancel(e, "the client has left")
+			if fits() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Release tells that the client has been away for a while: the session's own processes end, unless it waits for an answer. What
+// the session has set stays, and its next request has processes started that are told of it.
+func (s *Session) Release(now time.Time) {
+	s.gw.now = now
+	if s.own != nil && s.idle() {
+		s.own.closeAll()
+		s.own.opened = false
+	}
+	s.gw.flush()
+}
+
 // cancel ends a request without an answer, and tells whoever works on it.
 func (s *Session) cancel(e *exchange, reason string) {
 	e.over()
@@ -180,8 +219,11 @@ func (s *Session) initialize(e *exchange, line []byte) {
 		s.version = mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
 		s.initParams, _ = jsonrpc.Set(nil, s.initParams, jsonrpc.AppendQuoted(nil, s.version), "protocolVersion")
 	}
+	s.key = capabilityKey(s.initParams)
 	s.own = newScope(s.gw, mcp.Legacy, s)
-	s.own.openAll() // a lazy server is not started by that if anything is remembered of it
+	if s.gw.opts.Single { // whoever has started the gateway is going to use it; others may only have knocked
+		s.own.openAll()
+	}
 	e.answer(s.initializeResult())
 }
 

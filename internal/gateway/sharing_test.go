@@ -25,7 +25,7 @@ func (c *client) level(level string) {
 func TestSharedLevel(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.serve(shared("a"))
-	quiet, loud := w.legacy(), w.legacy()
+	quiet, loud := w.legacy().wake(), w.legacy()
 	procs := w.of("a")
 	if len(procs) != 1 {
 		t.Fatalf("%d processes", len(procs))
@@ -332,7 +332,7 @@ func TestSharedSubscriptionNotGrantedYet(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.plan("a", plan{uris: []string{"x:1"}})
 	w.serve(shared("a"))
-	one, two := w.legacy(), w.legacy()
+	one, two := w.legacy().wake(), w.legacy()
 	line := []byte(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x:1"}}`)
 	answers := []*inbox{{}, {}}
 	one.Message(w.now, line, answers[0])

@@ -15,17 +15,20 @@ import (
 
 // ServerStatus is how one configured server stands, in all its processes.
 type ServerStatus struct {
-	Name   string       `json:"name"`
-	Tools  int          `json:"tools"`            // that clients see; 0 also if nothing is known
-	Modern bool         `json:"modern,omitempty"` // it speaks the modern era
-	Links  []LinkStatus `json:"links"`            // one for each process that is kept alive
+	Name   string `json:"name"`
+	Tools  int    `json:"tools"`            // that clients see; 0 also if nothing is known
+	Modern bool   `json:"modern,omitempty"` // it speaks the modern era
+	// Standing is what experience says of it: untested, usable or unusable. Why it is unusable is its Trouble.
+	Standing string       `json:"standing"`
+	Trouble  string       `json:"trouble,omitempty"`
+	Links    []LinkStatus `json:"links"` // one for each process that is kept alive
 }
 
 // LinkStatus is how one kept server stands.
 type LinkStatus struct {
 	Client  string `json:"for,omitempty"`     // whose own process it is; empty: many use it
 	Phase   string `json:"phase"`             // greeting, ready, failed, foreign (it does not speak the client's era), retired, ended
-	Trouble string `json:"trouble,omitempty"` // why its handshake failed
+	Trouble string `json:"trouble,omitempty"` // why its last handshake failed
 	backend.Status
 }
 
@@ -55,18 +58,18 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 	all := make([]ServerStatus, len(r.gw.servers))
 	for i, s := range r.gw.servers {
 		all[i] = ServerStatus{Name: s.Catalog.Name, Modern: s.modern == speaks && !s.alien, Links: []LinkStatus{}}
-		all[i].Tools = s.tools()
+		all[i].Standing, all[i].Trouble, all[i].Tools = s.standing.String(), s.trouble, s.tools()
 	}
 	for l, k := range r.kept {
 		i := slices.IndexFunc(all, func(s ServerStatus) bool { return s.Name == l.Name() })
-		if i < 0 {
+		if i < 0 || l.onTrial() && l.server.standing == usable { // it is about to end
 			continue
 		}
 		if l.lists != nil {
 			all[i].Tools = len(l.lists[mcp.Tools])
 		}
 		one := LinkStatus{Client: l.Client(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
-		if l.phase == failed || l.phase == foreign {
+		if l.trouble != nil && l.phase <= foreign {
 			one.Trouble = messageOf(l.trouble)
 		}
 		all[i].Links = append(all[i].Links, one)
@@ -79,10 +82,10 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 
 // tools is how many tools a server is known to have.
 func (s *server) tools() int {
-	if s.known == nil {
-		return 0
+	if lists := s.known.latest(); lists != nil {
+		return len(lists[mcp.Tools])
 	}
-	return len(s.known[mcp.Tools])
+	return 0
 }
 
 // Restart replaces every process of a server and returns when the new ones are ready, or says why one is not. Any goroutine.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
@@ -29,6 +30,10 @@ func (s *Session) subscription(server *server, uri string) *subscription {
 // the request is answered, because others have the same subscription to a shared server and nothing changes there.
 func (s *Session) subscribe(e *exchange, l *Link) *Link {
 	mine := s.subscription(l.server, e.uri)
+	if e.method == mcp.Subscribe && mine == nil && len(s.subs) >= mcp.ListenURIsMost {
+		e.refuse(jsonrpc.InvalidParams, fmt.Sprintf("this session is subscribed to %d resources already, which is the most", len(s.subs)))
+		return nil
+	}
 	if e.method == mcp.Unsubscribe {
 		s.unsubscribed(e.uri)
 	}
@@ -86,6 +91,20 @@ func (s *Session) unsubscribed(uri string) *subscription {
 	return sub
 }
 
+// keepSubscriptions has the successors of servers started that a client has subscriptions to.
+func (s *Session) keepSubscriptions(gone []*server) {
+	for _, sub := range s.subs {
+		if !slices.Contains(gone, sub.link.server) {
+			continue
+		}
+		for _, next := range s.gw.servers {
+			if next.Catalog.Name == sub.link.Name() {
+				s.own.link(next)
+			}
+		}
+	}
+}
+
 // unsubscribe ends a subscription at a shared server if nobody needs it any more.
 func (g *Gateway) unsubscribe(sub *subscription) {
 	l := sub.link
@@ -102,6 +121,9 @@ func (g *Gateway) unsubscribe(sub *subscription) {
 // has watched meanwhile, they are told that it may have changed.
 func (l *Link) resubscribe() {
 	lost := map[string][]*Session{}
+	if l.onTrial() {
+		return
+	}
 	for s := range l.gw.sessions.all {
 		if o := l.scope.owner; o != nil && o != s {
 			continue

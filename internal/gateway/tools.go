@@ -105,11 +105,7 @@ func (r *Runner) Stand(only string) string {
 			all = append(all, s)
 		}
 	}
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err.Error() // cannot happen: plain fields only
-	}
-	return string(text)
+	return jsonrpc.Indented(all)
 }
 
 // Renew implements [World]: what comes of it, the status tells.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
@@ -45,9 +46,33 @@ func (l *Link) answered(line []byte) {
 	l.noteAnswer(e, line)
 	buf := append(l.gw.buf[:0], line[:env.ID.Start]...)
 	buf = append(append(buf, e.id...), line[env.ID.End:]...)
+	if e.ownURI != "" {
+		buf = e.withShownURI(line)
+	}
 	e.stream.Send(buf)
 	l.gw.rest(buf)
 	l.endIfIdle()
+}
+
+// contentsMost is in how many contents of one answer a URI is changed; a user interface has one.
+const contentsMost = 16
+
+// withShownURI is the answer to a read, in which the resource has the URI that its client knows.
+func (e *exchange) withShownURI(line []byte) []byte {
+	env := &e.link.gw.up
+	changes := []change{{env.ID, []byte(e.id)}}
+	result := env.Result.Of(line)
+	contents := jsonrpc.Find(result, "contents")
+	for at := range jsonrpc.Elements(contents.Of(result)) {
+		if len(changes) > contentsMost {
+			break
+		}
+		one := at.Of(contents.Of(result))
+		if uri := jsonrpc.Find(one, "uri"); jsonrpc.EqualString(uri.Of(one), e.ownURI) {
+			changes = append(changes, change{within(env.Result, within(contents, within(at, uri))), []byte(e.uri)})
+		}
+	}
+	return changed(nil, line, changes...)
 }
 
 // inFlight finds the exchange by the raw id, or token, that the server was given for it; nil: there is none.
@@ -100,9 +125,18 @@ func (l *Link) asked(line []byte) {
 		return
 	}
 	s, during := l.addressee()
+	if s == nil && l.onTrial() {
+		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "there is no client yet", nil))
+		return
+	}
 	if s == nil {
 		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound,
 			"the gateway cannot tell which of its clients this is for: configure the server without \"shared\"", nil))
+		return
+	}
+	if len(l.asks) >= asksMost {
+		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.InternalError,
+			fmt.Sprintf("%d requests wait for the client's answers already: this one is not passed on", asksMost), nil))
 		return
 	}
 	a := l.gw.newAsk(l, id, s, during)
@@ -152,6 +186,9 @@ func (l *Link) sayToOwner(line []byte) {
 // told takes a notification of the server.
 func (l *Link) told(line []byte) {
 	env := &l.gw.up
+	if l.onTrial() {
+		return
+	}
 	switch m := mcp.Lookup(env.Method.Of(line)); m {
 	case mcp.NoteProgress:
 		l.progressed(line)

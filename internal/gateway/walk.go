@@ -95,10 +95,12 @@ func (l *Link) missed(kind mcp.List, none bool) {
 		return
 	case w.done:
 		*w = walk{done: true, items: w.items}
-	case l.server.known != nil:
-		l.show(kind, l.server.known[kind])
 	default:
-		l.show(kind, nil)
+		var known []catalog.Item
+		if lists := l.server.known.of(l.scope.key()); lists != nil {
+			known = lists[kind]
+		}
+		l.show(kind, known)
 	}
 	w.fails = true
 	l.misses++
@@ -125,6 +127,7 @@ func (l *Link) show(kind mcp.List, items []catalog.Item) {
 			next := *l.lists
 			next[kind] = items
 			l.lists = &next
+			l.server.known.note(l.scope.key(), l.lists)
 			l.scope.changed()
 		}
 	} else {
@@ -148,7 +151,14 @@ func (l *Link) walked() {
 		all[kind] = l.walks[kind].items
 	}
 	l.lists = &all
+	l.server.known.note(l.scope.key(), l.lists)
+	l.server.works()
+	if l.scope.era == mcp.Modern && !l.server.Lazy && !l.server.Sleeps && !l.listening {
+		l.listening = true
+		l.listenForChanges()
+	}
 	l.scope.changed()
+	l.gw.endTrial(l.server)
 }
 
 // listChanged reads again what the server says has changed.

@@ -45,6 +45,9 @@ type plan struct {
 	broken int  // tools/list requests that get an error before one is answered
 	pages  bool // one tool on each page
 	about  string
+	schema string   // raw, of every tool's input; "": none
+	meta   string   // raw _meta of every tool; "": none
+	extra  []string // tools for clients that have declared sampling
 }
 
 // proc is one kept server.
@@ -57,6 +60,7 @@ type proc struct {
 	open   []message // what is not answered yet
 	closed bool
 	ended  bool
+	listed bool // it has answered for its tools
 }
 
 // message is a line as the other side reads it.
@@ -231,6 +235,7 @@ func (p *proc) handle(m message) {
 			p.open = append(p.open, m)
 		case p.plan.broken > 0:
 			p.plan.broken--
+			p.listed = true
 			p.fail(m, -32603, "not now")
 		default:
 			p.listTools(m)
@@ -239,6 +244,8 @@ func (p *proc) handle(m message) {
 		p.answer(m, list("resources", "uri", p.plan.uris))
 	case "resources/templates/list":
 		p.answer(m, `{"resourceTemplates":[]}`)
+	case "resources/read":
+		p.answer(m, fmt.Sprintf(`{"contents":[{"uri":%q,"text":"%s"},{"uri":"ui://view/part","text":""}]}`, m.Params.URI, p.name))
 	case "prompts/list":
 		p.answer(m, `{"prompts":[]}`)
 	case "tools/call":
@@ -248,6 +255,10 @@ func (p *proc) handle(m message) {
 		}
 		p.open = append(p.open, m)
 	case "subscriptions/listen":
+		// What clients listen for waits in the backend below.
+		if own := strings.Contains(m.Raw, "toolsListChanged"); own && !p.listed && !p.link.server.Lazy {
+			p.world.t.Errorf("%s was asked for a stream before it has shown its tools: %s", p.name, m.Raw)
+		}
 		p.open = append(p.open, m)
 	case "logging/setLevel":
 		if p.plan.mulls {
@@ -286,7 +297,11 @@ func (p *proc) greet(m message) {
 }
 
 func (p *proc) listTools(m message) {
+	p.listed = true
 	tools, next := p.plan.tools, ""
+	if greeting, ok := p.last("initialize"); ok && strings.Contains(greeting.Raw, `"sampling"`) {
+		tools = append(slices.Clone(tools), p.plan.extra...)
+	}
 	if p.plan.pages {
 		at := 0
 		_, _ = fmt.Sscan(m.Params.Cursor, &at) // none is the first page
@@ -295,7 +310,14 @@ func (p *proc) listTools(m message) {
 			next = fmt.Sprintf(`,"nextCursor":"%d"`, at+1)
 		}
 	}
-	p.answer(m, strings.TrimSuffix(list("tools", "name", tools), "}")+next+"}")
+	text := list("tools", "name", tools)
+	if p.plan.schema != "" {
+		text = strings.ReplaceAll(text, `"}`, `","inputSchema":`+p.plan.schema+`}`)
+	}
+	if p.plan.meta != "" {
+		text = strings.ReplaceAll(text, `"}`, `","_meta":`+p.plan.meta+`}`)
+	}
+	p.answer(m, strings.TrimSuffix(text, "}")+next+"}")
 }
 
 func list(member, key string, names []string) string {
@@ -345,10 +367,19 @@ func (w *world) client() *client {
 }
 
 // legacy is a client that has shaken hands.
-func (w *world) legacy() *client {
+func (w *world) legacy() *client { return w.can("{}") }
+
+// can is a client that has shaken hands with these raw capabilities.
+func (w *world) can(capabilities string) *client {
 	c := w.client()
-	c.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c"}}}`)
+	c.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"c"}}}`)
 	c.ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
+}
+
+// wake has the client's processes started: a session has none before it wants something of them.
+func (c *client) wake() *client {
+	c.ask(`{"jsonrpc":"2.0","id":"w","method":"prompts/list"}`)
 	return c
 }
 

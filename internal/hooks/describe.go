@@ -11,33 +11,38 @@ import (
 	"unicode/utf8"
 )
 
-// describe writes a tool's input for a person to decide on: the command as it is, then every other member on its line.
-// Nothing may be left out: a member such as one that switches the sandbox off matters more than the command. Only the
-// description stands apart, because it is what the agent says about it, not what it does. What is longer than anybody is
-// asked about is cut.
-func describe(input json.RawMessage) (text, description string) {
+// describe writes a tool's input for a person to decide on: the command as it is, then every other member on a line of
+// its own, with the description last because it is only what the agent says about the command. Nothing is left out: a
+// member that switches the sandbox off matters more than the command. Characters that a screen does not show are escaped
+// by [Escape]. A text over maxLooked bytes is cut; nobody is asked about one that long.
+func describe(input json.RawMessage) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(input, &members) != nil {
-		return compact(input), ""
+		return compact(input)
 	}
 	var lines []string
 	if command, ok := stringOf(members["command"]); ok {
-		lines = append(lines, visible(head(command, maxLooked)))
+		lines = append(lines, Escape(head(command, maxLooked)))
 		delete(members, "command")
 	}
-	if d, ok := stringOf(members["description"]); ok {
-		description = visible(head(d, maxLooked))
-		delete(members, "description")
+	names := slices.Sorted(maps.Keys(members))
+	if i, found := slices.BinarySearch(names, agentsWords); found {
+		names = append(slices.Delete(names, i, i+1), agentsWords)
 	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
+	for _, name := range names {
 		value, ok := stringOf(members[name])
-		if !ok {
+		if ok {
+			value = Escape(head(value, maxLooked))
+		} else {
 			value = compact(members[name])
 		}
-		lines = append(lines, visible(head(name, maxLooked))+": "+visible(head(value, maxLooked)))
+		lines = append(lines, Escape(head(name, maxLooked))+": "+value)
 	}
-	return strings.Join(lines, "\n"), description
+	return strings.Join(lines, "\n")
 }
+
+// agentsWords is the member in which an agent says what a command is for.
+const agentsWords = "description"
 
 func stringOf(raw json.RawMessage) (string, bool) {
 	var s string
@@ -50,27 +55,34 @@ func stringOf(raw json.RawMessage) (string, bool) {
 func compact(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
-		return visible(head(string(raw), maxLooked))
+		return Escape(head(string(raw), maxLooked))
 	}
-	return visible(head(b.String(), maxLooked))
+	return Escape(head(b.String(), maxLooked))
 }
 
-// visible writes characters that a screen does not show as what they are: control characters, which could wipe a line
-// out, and those that reverse or hide text. What a person approves is what will run.
-func visible(s string) string {
-	if !strings.ContainsFunc(s, hidden) {
+// Escape writes every character that a screen does not show, or that changes how others are shown, as \u{hex}: control
+// characters, which could wipe a line out, those that reverse or hide text, and blanks other than the space. A literal \u{
+// in s becomes \u{5c}u{, so that replacing every \u{hex} by its character gives s back.
+func Escape(s string) string {
+	if !strings.ContainsFunc(s, hidden) && !strings.Contains(s, escapeMark) {
 		return s
 	}
 	var b strings.Builder
-	for _, r := range s {
-		if hidden(r) {
+	for i, r := range s {
+		switch {
+		case hidden(r):
 			fmt.Fprintf(&b, `\u{%x}`, r)
-		} else {
+		case r == '\\' && strings.HasPrefix(s[i:], escapeMark):
+			b.WriteString(`\u{5c}`)
+		default:
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
 }
+
+// escapeMark begins an escaped character.
+const escapeMark = `\u{`
 
 func hidden(r rune) bool {
 	switch {
@@ -81,8 +93,11 @@ func hidden(r rune) bool {
 	case r == '\u200d', r >= '\ufe00' && r <= '\ufe0f': // they make emoji
 		return false
 	}
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zs, r) && r != ' ' || slices.Contains(blanks, r)
 }
+
+// blanks are letters and symbols that are drawn as nothing: Hangul fillers and the empty Braille pattern.
+var blanks = []rune{'\u115f', '\u1160', '\u2800', '\u3164', '\uffa0'}
 
 // cutMark stands where text was cut off.
 const cutMark = "…"

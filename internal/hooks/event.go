@@ -31,6 +31,9 @@ type Event struct {
 	Text string `json:"text,omitempty"`
 	// Subagent is the id of the subagent that the event is about. "": the agent itself.
 	Subagent string `json:"subagent,omitempty"`
+	// Unasked says why a permission request is left to the CLI's own dialog although its input is known: somebody far away
+	// could not be shown all of it. "": nothing speaks against asking.
+	Unasked string `json:"unasked,omitempty"`
 }
 
 // Bounds of what an event keeps, in bytes. Names, ids and paths are a few hundred at most; whoever sends more sends no
@@ -54,10 +57,15 @@ var ErrPayload = errors.New("no event of a hook")
 // call is an event with what is needed to ask for a permission.
 type call struct {
 	Event
-	full        string // what the tool is to do
-	long        bool   // full is cut, or more than anybody is asked about
-	description string // what the agent says it does
+	full string // all that the tool is to do, secrets included, as [describe] writes it; for showing whole or not at all
+	safe string // the same with secrets taken out, for records
 }
+
+// Why a request is left to the CLI's own dialog.
+const (
+	unaskedLong   = "its input is too long for one message"
+	unaskedSecret = "its input contains what looks like a secret, which is not sent"
+)
 
 // parse reads what the CLI said. Members are looked at one by one: one of an unexpected kind is no reason to lose the
 // others.
@@ -70,7 +78,7 @@ func parse(v *Vendor, payload []byte, redact func(string) string) (*call, error)
 		for _, name := range names {
 			var s string
 			if json.Unmarshal(members[name], &s) == nil && s != "" {
-				return head(visible(s), limit)
+				return head(Escape(s), limit)
 			}
 		}
 		return ""
@@ -87,15 +95,29 @@ func parse(v *Vendor, payload []byte, redact func(string) string) (*call, error)
 	}
 	for _, name := range []string{"message", "last_assistant_message", "prompt_response"} {
 		if said, ok := stringOf(members[name]); ok && said != "" {
-			c.Text = tail(redact(visible(tail(said, maxLooked))), maxText)
+			c.Text = tail(redact(Escape(tail(said, maxLooked))), maxText)
 			break
 		}
 	}
 	if input := members["tool_input"]; len(input) > 0 {
-		c.full, c.description = describe(input)
-		c.long = len(c.full) > maxCommand // before secrets are taken out: that may make it shorter
-		c.full, c.description = redact(head(c.full, maxLooked)), head(redact(c.description), maxText)
-		c.Input = head(c.full, maxInput)
+		c.full = describe(input)
+		c.safe = redact(head(c.full, maxLooked))
+		c.Input = head(c.safe, maxInput)
+		if c.Name == permissionRequest {
+			c.Unasked = unasked(c.full, c.safe)
+		}
 	}
 	return c, nil
+}
+
+// unasked says why nobody far away can be shown all of an input; "": somebody can. What was shown in part must not be
+// allowed: the part that was left out would run, too.
+func unasked(full, safe string) string {
+	switch {
+	case len(full) > maxCommand:
+		return unaskedLong
+	case full != safe:
+		return unaskedSecret
+	}
+	return ""
 }

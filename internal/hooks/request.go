@@ -28,10 +28,10 @@ type Request struct {
 	Dir     string `json:"dir"` // the agent's working directory
 	Mode    string `json:"mode,omitempty"`
 	Tool    string `json:"tool"`
-	// Command is all that the tool is to do, secrets taken out and hidden characters written out, at most 16 KiB.
+	// Command is all of the tool's input, at most 2,500 bytes: the command, then every other member as a line "name: value",
+	// with the characters that a screen does not show escaped by [Escape]. Nothing is taken out: an input with a secret is
+	// not asked about.
 	Command string `json:"command"`
-	// Description is what the agent says about it. It decides nothing.
-	Description string `json:"description,omitempty"`
 	// Subagent is the id of the subagent that asks. "": the agent itself.
 	Subagent string `json:"subagent,omitempty"`
 	// PID is that of [Event].
@@ -40,8 +40,9 @@ type Request struct {
 	Deadline time.Time `json:"deadline"` // when the CLI's own dialog takes over
 }
 
-// maxCommand is the most that is asked about. What nobody can read on a phone is for the CLI's dialog.
-const maxCommand = 16 << 10
+// maxCommand is the most that is asked about, in bytes. It has to stand whole in one message, and a message of Telegram has
+// 4096 UTF-16 code units; the rest of them is for who asks, since when and why.
+const maxCommand = 2500
 
 // settledKept is how long it is known how a request ended, for those who answer late.
 const settledKept = 24 * time.Hour
@@ -53,7 +54,7 @@ func newRequest(c *call, deadline time.Time) *Request {
 	return &Request{
 		ID: rand.Text()[:12], Nonce: rand.Text()[:16],
 		Vendor: c.Vendor, Session: c.Session, Dir: c.Dir, Mode: c.Mode, Tool: c.Tool, Command: c.full,
-		Description: c.description, Subagent: c.Subagent, PID: c.PID, Asked: c.Time, Deadline: deadline,
+		Subagent: c.Subagent, PID: c.PID, Asked: c.Time, Deadline: deadline,
 	}
 }
 

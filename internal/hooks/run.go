@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/secret"
 )
 
 // Options of [Run].
@@ -15,8 +17,6 @@ type Options struct {
 	Ask bool
 	// Wait is how long a request waits. 0: [DefaultWait].
 	Wait time.Duration
-	// Redact takes secrets out of a text. nil: [Redact].
-	Redact func(string) string
 	// Now is the time of the call. Zero: the clock's.
 	Now time.Time
 	// Parent is the process that started the hook: the CLI, or a shell of its. 0: nobody is looked for.
@@ -27,17 +27,14 @@ type Options struct {
 // permission request. ctx ends when the CLI ends the hook. An error is for the CLI's log and goes with no decision:
 // what cannot be asked or recorded here is the dialog's to decide.
 func Run(ctx context.Context, o Options, payload []byte) (reply []byte, err error) {
-	redact, now, wait := o.Redact, o.Now, o.Wait
-	if redact == nil {
-		redact = Redact
-	}
+	now, wait := o.Now, o.Wait
 	if now.IsZero() {
 		now = time.Now()
 	}
 	if wait == 0 {
 		wait = DefaultWait
 	}
-	c, err := parse(o.Vendor, payload, redact)
+	c, err := parse(o.Vendor, payload, secret.Redact)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +51,7 @@ func Run(ctx context.Context, o Options, payload []byte) (reply []byte, err erro
 	case policy.allows(c.Vendor, c.Tool):
 		reply, err = allowByPolicy(o.Dir, c)
 		return reply, errors.Join(dropped, err)
-	case !o.Ask && !policy.Ask, c.full == "", c.long, !Attended(o.Dir):
+	case !o.Ask && !policy.Ask, c.full == "", c.Unasked != "", !Attended(o.Dir):
 		return nil, dropped
 	}
 	s, err := ask(ctx, o.Dir, newRequest(c, now.Add(wait)), agent.lives)
@@ -69,7 +66,7 @@ func allowByPolicy(dir string, c *call) ([]byte, error) {
 	s := Settlement{Outcome: Allowed, By: "policy", At: time.Now()}
 	err := record(dir, Record{
 		Asked: c.Time, Ended: s.At, Vendor: c.Vendor, Session: c.Session, Dir: c.Dir, Tool: c.Tool,
-		Command: head(c.full, maxCommand), Outcome: s.Outcome, By: s.By,
+		Command: head(c.safe, maxCommand), Outcome: s.Outcome, By: s.By,
 	})
 	if err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ var ErrEnded = errors.New("nothing is kept alive here any more")
 
 // waiter is somebody who waits for the restart he asked for.
 type waiter struct {
-	generation int // the process that was to be replaced
-	tell       func(error)
+	newest int // the newest process when he asked: those after it were started for him
+	tell   func(error)
 }
 
 // Restart replaces the server and returns when the new one is ready, or says why it is not. One that sleeps, or waits until it
@@ -29,7 +29,7 @@ func (h *Host) Restart(ctx context.Context, source supervise.Source, reason stri
 			done <- nil
 			return
 		}
-		h.waiters = append(h.waiters, waiter{h.Backend.Generation(), func(err error) { done <- err }})
+		h.waiters = append(h.waiters, waiter{h.Backend.Newest(), func(err error) { done <- err }})
 		h.Backend.Restart(time.Now(), source, reason)
 	})
 	select {
@@ -70,7 +70,11 @@ func (w *restartWatch) Emit(e event.Event) {
 	}
 	switch e.Type {
 	case event.ReloadFailed:
-		h.tellWaiters(errors.New(e.Message))
+		failed := errors.New(e.Message)
+		h.tellNewer(e.Generation, failed)
+		if !h.Backend.Restarting() { // else another process is started for those who asked later
+			h.tellWaiters(failed)
+		}
 	case event.ServerReady, event.ServerSpawned:
 		// A server that no client has spoken to yet is as ready as it can be once it runs.
 		if e.Type == event.ServerReady || h.Backend.Unspoken() {
@@ -81,11 +85,11 @@ func (w *restartWatch) Emit(e event.Event) {
 	}
 }
 
-// tellNewer tells those whose old process is older than generation.
+// tellNewer tells those who asked before the process of that generation was started.
 func (h *Host) tellNewer(generation int, err error) {
 	kept := h.waiters[:0]
 	for _, w := range h.waiters {
-		if w.generation < generation {
+		if w.newest < generation {
 			w.tell(err)
 		} else {
 			kept = append(kept, w)

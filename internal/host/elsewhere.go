@@ -7,6 +7,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/logline"
+	"github.com/outlive-mcp/outlive/internal/mcp"
 	"github.com/outlive-mcp/outlive/internal/remote"
 )
 
@@ -45,6 +46,9 @@ func (h *Host) connect(gen int) backend.Server {
 				}
 			})
 		},
+		Repeat: func(id []byte, m mcp.Method, why string, reply func(bool)) {
+			h.loop.Post(func() { reply(h.Backend.MayRepeat(h.loop.Now(), gen, id, m, why)) })
+		},
 		End: func(err error) { h.loop.Post(func() { h.disconnected(e, err) }) },
 	})
 	return e
@@ -65,9 +69,9 @@ func (h *Host) holdIfBehind(e *elsewhere) {
 // disconnected brings the end of a connection to the backend.
 func (h *Host) disconnected(e *elsewhere, err error) {
 	h.connections = slices.DeleteFunc(h.connections, func(one *elsewhere) bool { return one == e })
-	exit := backend.Exit{Unread: e.conn.Pending()}
+	exit := backend.Exit{Unread: e.conn.Pending(), Connection: true}
 	if err != nil {
-		exit.Code = 1
+		exit.Code, exit.Why = 1, err.Error()
 	}
 	now := time.Now()
 	h.Backend.ServerExited(now, e.gen, exit)
@@ -87,7 +91,7 @@ func (e *elsewhere) Continue()           {} // it cannot be stopped
 func (e *elsewhere) Unread() (int, bool) { return e.conn.Pending(), true }
 
 func (e *elsewhere) Vitals() backend.Vitals {
-	var v backend.Vitals
+	v := backend.Vitals{Trouble: e.conn.Trouble()}
 	if at := e.spokeAt.Load(); at != nil {
 		v.HeardAt = *at
 	}

@@ -82,6 +82,10 @@ func (s *server) pauseStderr() (resume func()) {
 		return func() {} // it is closed
 	}
 	select {
+	case s.pausing <- struct{}{}:
+	default: // it has ended before it took the last one
+	}
+	select {
 	case <-s.silent:
 		return func() {}
 	case <-s.paused:

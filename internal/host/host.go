@@ -2,7 +2,9 @@ package host
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/backend"
@@ -10,6 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/remote"
 	"github.com/outlive-mcp/outlive/internal/restart"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 	"github.com/outlive-mcp/outlive/internal/wire"
 )
 
@@ -29,10 +32,13 @@ type Client interface {
 	Behind() bool
 }
 
-// Stderr takes what servers write to their stderr.
+// Stderr takes what servers write to their stderr. Any goroutine may use it.
 type Stderr interface {
 	// Write gets the bytes as they come; it must not block and must not keep p.
 	Write(p []byte) (int, error)
+	// Room returns nil if there is room for more, otherwise a channel that is closed when there may be. Servers are kept
+	// waiting meanwhile, so it must be closed after some time even if there is none.
+	Room() <-chan struct{}
 }
 
 // Options are a host's settings.
@@ -83,6 +89,7 @@ func New(loop *wire.Loop, client Client, opts Options) *Host {
 		opts.Backend.BridgeKey = make([]byte, bridgeKeySize)
 		_, _ = rand.Read(opts.Backend.BridgeKey) // it never fails
 	}
+	opts.Backend.Remote = opts.Remote != nil
 	h := &Host{opts: opts, loop: loop, client: client, news: news{loop: loop, to: opts.Sink}, ended: make(chan struct{})}
 	h.Backend = backend.New(opts.Backend, (*world)(h), h.sink())
 	return h
@@ -161,14 +168,18 @@ func (w *world) Noise(line []byte) {
 func (w *world) MarkerPath() string { return w.opts.MarkerPath }
 
 func (w *world) WriteMarker(m restart.MarkerRecord) error {
-	if err := restart.WriteMarker(w.opts.MarkerPath, m); err != nil {
-		return fmt.Errorf("write restart marker: %w", err)
-	}
-	return nil
+	return restart.WriteMarker(w.opts.MarkerPath, m)
 }
 
 func (w *world) ReadMarker() (restart.MarkerRecord, error) {
-	return restart.ReadMarker(w.opts.MarkerPath)
+	raw, err := wholefile.Read(w.opts.MarkerPath, restart.MarkerLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w at %s", restart.ErrNoMarker, w.opts.MarkerPath)
+	}
+	if err != nil {
+		return restart.MarkerRecord{}, err
+	}
+	return restart.ParseMarker(raw)
 }
 
 func (w *world) Remember(k backend.Knowledge) {

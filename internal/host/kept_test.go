@@ -38,6 +38,7 @@ func (n near) Behind() bool        { return false }
 type mute struct{}
 
 func (mute) Write(p []byte) (int, error) { return len(p), nil }
+func (mute) Room() <-chan struct{}       { return nil }
 
 // hearsay takes events for whoever waits for them.
 type hearsay chan event.Event

@@ -40,12 +40,14 @@ type server struct {
 	left    chan struct{}             // closed when nothing of it is left
 	paused  chan struct{}             // the reader of its stderr says that it has stopped, see pauseStderr
 	resumed chan struct{}             // and is told to go on
+	pausing chan struct{}             // it is to stop
 }
 
 func (h *Host) newServer(gen int) *server {
 	return &server{
 		gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), held: h.client.Behind,
 		silent: make(chan struct{}), left: make(chan struct{}), paused: make(chan struct{}), resumed: make(chan struct{}),
+		pausing: make(chan struct{}, 1),
 	}
 }
 
@@ -310,6 +312,7 @@ func (h *Host) readStderr(s *server) {
 	defer from.Close()
 	buf := make([]byte, 16<<10)
 	for {
+		s.awaitRoom(h.opts.Stderr)
 		n, err := from.Read(buf)
 		if n > 0 {
 			_, _ = h.opts.Stderr.Write(buf[:n]) // a Stderr accounts its own losses
@@ -323,8 +326,31 @@ func (h *Host) readStderr(s *server) {
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			s.paused <- struct{}{}
+			select {
+			case <-s.pausing:
+			default:
+			}
 			<-s.resumed
 		case err != nil:
+			return
+		}
+	}
+}
+
+// awaitRoom waits until what the process says next can be kept and passed on: the process waits then, as it would for
+// the reader of its stderr without outlive. The last words of a process that is gone are not waited with: they are few, and
+// the error messages need them.
+func (s *server) awaitRoom(to Stderr) {
+	for {
+		full := to.Room()
+		if full == nil {
+			return
+		}
+		select {
+		case <-full:
+		case <-s.left:
+			return
+		case <-s.pausing:
 			return
 		}
 	}

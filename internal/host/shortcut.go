@@ -2,11 +2,11 @@ package host
 
 import (
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/launcher"
+	"github.com/outlive-mcp/outlive/internal/secret"
 )
 
 // shortcut is the way around a launcher: npx and its like cost up to a second a start, and stay in memory. Once a server
@@ -57,8 +57,8 @@ func (h *Host) findShortcut(gen int) {
 				return
 			}
 			k.command = &c
-			h.tell(event.LauncherResolved, slog.LevelInfo, "Restarts will skip "+string(c.Kind)+": "+strings.Join(c.Argv, " "),
-				slog.Any(event.KeyCommand, c.Argv))
+			h.tell(event.LauncherResolved, slog.LevelInfo, "Restarts will skip "+string(c.Kind)+": "+secret.Line(c.Argv),
+				slog.Any(event.KeyCommand, secret.Words(c.Argv)))
 		})
 	}()
 }

@@ -1,7 +1,9 @@
 package jsonrpc
 
 import (
+	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -119,4 +121,17 @@ func appendEscaped(dst []byte, c byte) []byte {
 		return utf8.AppendRune(dst, utf8.RuneError)
 	}
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}
+
+// Indented is v as JSON that people and models read: indented, with <, > and & as they are. It is the error's text if v is
+// nothing that JSON can say.
+func Indented(v any) string {
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -64,6 +64,12 @@ func Elements(array []byte) iter.Seq[Span] {
 	}
 }
 
+// Within reports whether doc is one valid JSON value with at most depth objects and arrays within one another.
+func Within(doc []byte, depth int) bool {
+	end, _ := skipValue(doc, skipSpace(doc, 0), maxDepth-depth, nil)
+	return end >= 0 && skipSpace(doc, end) == len(doc)
+}
+
 // wholeValue returns the range of the one valid JSON value that doc is, without the white space around it.
 func wholeValue(doc []byte) Span {
 	i := skipSpace(doc, 0)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/secret"
 )
 
 // Errors of [Resolve] that a caller may want to tell apart. All of them mean: go on with the launcher.
@@ -40,7 +42,7 @@ type Request struct {
 // milliseconds and reads files only.
 func Resolve(r Request) (Command, error) {
 	if _, ok := Is(r.Asked); !ok {
-		return Command{}, fmt.Errorf("resolve %q: %w", strings.Join(r.Asked, " "), ErrNotLauncher)
+		return Command{}, fmt.Errorf("resolve %q: %w", secret.Line(r.Asked), ErrNotLauncher)
 	}
 	o := parse(r.Asked)
 	tree, err := look(r.Leader, r.Stdin, r.Stdout)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // FileStamp is what a file was like. A file that was not there is worth a stamp, too, where its coming would make the
@@ -171,7 +173,7 @@ func (e *evidence) pythonPackage(argv []string, script string) {
 const recordLimit = 4 << 20
 
 func mentions(path string, text []byte) bool {
-	f, err := os.Open(path)
+	f, err := wholefile.Open(path)
 	if err != nil {
 		return false
 	}

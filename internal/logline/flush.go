@@ -2,17 +2,35 @@ package logline
 
 import "time"
 
-// flushLook is how often a queue that is being flushed is looked at.
-const flushLook = 200 * time.Microsecond
+const (
+	// flushLook is how often a queue that is being flushed is looked at.
+	flushLook = 200 * time.Microsecond
+	// flushLimit bounds every wait for a destination that takes what it is given, but slowly.
+	flushLimit = 2 * time.Second
+)
 
-// flush waits until everything queued so far is written, or gives up. It reports whether all was.
-func (q *queue) flush(patience time.Duration) bool {
-	for end := time.Now().Add(patience); !q.idle(); time.Sleep(flushLook) {
-		if time.Now().After(end) {
+// flush waits until everything queued so far is written. It gives up when the destination takes nothing for as long as
+// patience, at the latest after flushLimit. It reports whether all was written.
+func (q *queue) flush(patience time.Duration) bool { return q.await(patience, q.idle) }
+
+func (q *queue) await(patience time.Duration, over func() bool) bool {
+	begun := time.Now()
+	for seen, since := q.progress(), begun; !over(); time.Sleep(flushLook) {
+		now := time.Now()
+		if n := q.progress(); n != seen {
+			seen, since = n, now
+		}
+		if now.Sub(since) > patience || now.Sub(begun) > max(patience, flushLimit) {
 			return false
 		}
 	}
 	return true
+}
+
+func (q *queue) progress() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.taken
 }
 
 func (q *queue) idle() bool {
@@ -21,7 +39,8 @@ func (q *queue) idle() bool {
 	return len(q.waiting) == 0 && !q.writing
 }
 
-// Flush writes what is queued, an unfinished line of the server included, for at most 200 ms.
+// Flush writes what is queued, an unfinished line of the server included. It gives up when nothing is taken for 200 ms,
+// at the latest after 2 s.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	w.release(nil)
@@ -32,7 +51,7 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Flush writes what is queued, for at most 200 ms.
+// Flush writes what is queued; it gives up as [Writer.Flush] does.
 func (k *Kept) Flush() error {
 	if k.queue != nil && !k.queue.flush(closePatience) {
 		return ErrUnflushed

@@ -19,6 +19,8 @@ type KeptOptions struct {
 	MaxAgeDays int // age at which rotated files are removed; 0: 14
 	// Pass gets every chunk too, before it is queued: [Writer.Raw]. It must not block nor keep p. It may be nil.
 	Pass func(p []byte)
+	// PassRoom tells when Pass has room for more: [Writer.Room]. nil: always.
+	PassRoom func() <-chan struct{}
 	// OnFailure is called once for each run of failures, from Kept's goroutine. It may be nil.
 	OnFailure func(error)
 }
@@ -36,7 +38,7 @@ const (
 // copies leave behind.
 type Kept struct {
 	path  string
-	pass  func([]byte)
+	opts  KeptOptions
 	queue *queue // nil without a file
 	file  *rotated
 
@@ -47,7 +49,7 @@ type Kept struct {
 // OpenKept returns a Kept that appends to path; with an empty path it only remembers. The file is made when the first
 // output comes. That it cannot be written is told to opts.OnFailure and counted.
 func OpenKept(path string, opts KeptOptions) *Kept {
-	k := &Kept{path: path, pass: opts.Pass}
+	k := &Kept{path: path, opts: opts}
 	if path == "" {
 		return k
 	}
@@ -58,7 +60,9 @@ func OpenKept(path string, opts KeptOptions) *Kept {
 		MaxAge:     orDefault(opts.MaxAgeDays, 14),
 		FileMode:   0o600,
 	}}
-	k.queue = newQueue(k.file, k.file.failed)
+	k.queue = newQueue(k.file, k.file.failed, func(g gap) []byte {
+		return fmt.Appendf(nil, "[outlive] %d lines (%d bytes) are missing here: they could not be written in time\n", g.lines, g.bytes)
+	})
 	return k
 }
 
@@ -72,10 +76,48 @@ func orDefault(n, def int) int {
 // Path returns the file's path; "" when there is none.
 func (k *Kept) Path() string { return k.path }
 
-// Write keeps p. It never fails: what cannot be kept is counted.
+// Older returns the paths of the files that this run has rotated away and still has, the oldest first.
+func (k *Kept) Older() []string { return Older(k.path) }
+
+// Older returns the paths of the files that were rotated away from a kept file and are still there, the oldest first. "": none.
+func Older(path string) []string {
+	if path == "" {
+		return nil
+	}
+	dir, name := filepath.Split(path)
+	end := filepath.Ext(name)
+	begin := strings.TrimSuffix(name, end) + "-" // the time of the rotation follows, so names have the order of time
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return nil
+	}
+	var paths []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), begin) && strings.HasSuffix(e.Name(), end) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+// Room returns nil if there is room for more. Otherwise the channel is closed when there may be, see [Writer.Room]; ask
+// again then.
+func (k *Kept) Room() <-chan struct{} {
+	if k.queue != nil {
+		if full := k.queue.room(); full != nil {
+			return full
+		}
+	}
+	if k.opts.PassRoom != nil {
+		return k.opts.PassRoom()
+	}
+	return nil
+}
+
+// Write keeps p. It never fails nor waits: what cannot be kept is counted. Who can wait asks for [Kept.Room] first.
 func (k *Kept) Write(p []byte) (int, error) {
-	if k.pass != nil {
-		k.pass(p)
+	if k.opts.Pass != nil {
+		k.opts.Pass(p)
 	}
 	k.mu.Lock()
 	if len(k.tail)+len(p) > 2*tailLimit {
@@ -123,7 +165,7 @@ func (k *Kept) Lost() int {
 	return k.queue.lostLines()
 }
 
-// Close writes what is queued, for at most a second, and closes the file.
+// Close writes what is queued, for as long as that goes on and 2 s at most, and closes the file.
 func (k *Kept) Close() error {
 	if k.queue == nil {
 		return nil

@@ -67,8 +67,8 @@ func TestKeptRotates(t *testing.T) {
 		if _, err := k.Write(chunk); err != nil {
 			t.Fatal(err)
 		}
-		for k.queue.full(len(chunk)) {
-			time.Sleep(time.Millisecond)
+		for full := k.Room(); full != nil; full = k.Room() {
+			<-full
 		}
 	}
 	if err := k.Close(); err != nil {
@@ -78,12 +78,6 @@ func TestKeptRotates(t *testing.T) {
 	if err != nil || len(files) != 3 || k.Lost() != 0 {
 		t.Errorf("files %v, lost %d, %v", files, k.Lost(), err)
 	}
-}
-
-func (q *queue) full(n int) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.waiting)+n > queueLimit
 }
 
 func TestKeptUnwritable(t *testing.T) {

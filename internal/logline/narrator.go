@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/secret"
 )
 
 // The voices on stderr: S0's supervisor, S3's proxy, and the gateway.
@@ -29,6 +30,7 @@ type narrator struct {
 	starts    int  // ServerStarting events so far
 	restarts  int  // RestartCount of the last ServerStarting
 	requested bool // "Restart requested" is still to be said
+	noisy     bool // it was said that the server writes to stdout what is no message
 }
 
 // tell returns the lines for e, in order; the texts are those of S0 7.3.
@@ -65,6 +67,12 @@ func (n *narrator) tell(e event.Event) []line {
 		return reloadFailed(e)
 	case event.ServerReady, event.RestartCompleted:
 		return n.serves(e)
+	case event.InitializeCaptured, event.InitializeReplayed, event.AnsweredFromMemory, event.ClientClosed:
+		if n.brief() {
+			return nil
+		}
+	case event.StdoutNoise:
+		return n.noise(e)
 	case event.SpawnFailed, event.StartTimeout, event.BreakerOpened, event.BreakerClosed, event.ServerSlept, event.ServerLogLost:
 		return []line{{supervisor, marked(e)}}
 	}
@@ -89,7 +97,7 @@ func (n *narrator) started() []line {
 	case isPython(n.opts.Executable):
 		lines = append(lines, line{supervisor, "Python: " + n.opts.Executable})
 	case len(n.opts.Command) > 0:
-		lines = append(lines, line{supervisor, "Command: " + strings.Join(n.opts.Command, " ")})
+		lines = append(lines, line{supervisor, "Command: " + secret.Line(n.opts.Command)})
 	}
 	lines = append(lines,
 		line{supervisor, "PID: " + strconv.Itoa(n.opts.PID)},
@@ -157,6 +165,23 @@ func (n *narrator) serves(e event.Event) []line {
 	}
 	n.cast.serves(e.Generation)
 	return append(lines, line{proxy, marked(e)})
+}
+
+// brief reports whether what says nothing new to people is left out: the watchdog's log has none of it, and clients show every
+// line. Programs that read JSON get all.
+func (n *narrator) brief() bool { return n.opts.Format != JSON && n.opts.Level > slog.LevelDebug }
+
+// noise tells of lines on stdout that are no messages, once: each of them is shown as it came.
+func (n *narrator) noise(e event.Event) []line {
+	if !n.brief() {
+		return []line{{proxy, marked(e)}}
+	}
+	if n.noisy {
+		return nil
+	}
+	n.noisy = true
+	e.Message = "Server stdout (no MCP message): such lines are shown behind [stdout]"
+	return []line{{proxy, marked(e)}}
 }
 
 // reloadFailed tells of it in one line: the last words of the new server have gone to stderr already, as they came.

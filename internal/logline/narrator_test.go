@@ -187,12 +187,13 @@ func TestEveryEventIsTold(t *testing.T) {
 		}
 		e := event.Event{Type: typ, Message: "the message", ServerPID: 99, RestartCount: 3, Attrs: []slog.Attr{
 			code(7), delay(250), cause(why), slog.String(event.KeySignal, "terminated")}}
-		got := said(&narrator{}, e)
+		all := Options{Level: slog.LevelDebug}
+		got := said(&narrator{opts: all}, e)
 		if len(got) == 0 || got[0] != want {
 			t.Errorf("%s: %q, want %q", typ, got, want)
 		}
 		e.Message, e.Attrs = "", nil // nothing said, nothing carried: still a line
-		if got := fmt.Sprint(said(&narrator{}, e)); typ != event.RestartDelayed && len(got) < 10 {
+		if got := fmt.Sprint(said(&narrator{opts: all}, e)); typ != event.RestartDelayed && len(got) < 10 {
 			t.Errorf("%s without message: %q", typ, got)
 		}
 	}
@@ -201,8 +202,25 @@ func TestEveryEventIsTold(t *testing.T) {
 	if got := said(&narrator{}, probe); got[0] != "PROXY Restart initiated" {
 		t.Errorf("restart after a probe: %q", got)
 	}
-	warn := event.Event{Type: event.StdoutNoise, Level: slog.LevelWarn, Message: "noise"}
+	warn := event.Event{Type: event.TextRepaired, Level: slog.LevelWarn, Message: "noise"}
 	if got := said(&narrator{}, warn); got[0] != "PROXY WARNING: noise" {
 		t.Errorf("warning: %q", got)
+	}
+}
+
+// TestWhatIsLeftOut: what says nothing new to people is told at the level debug, and to programs.
+func TestWhatIsLeftOut(t *testing.T) {
+	noise := event.Event{Type: event.StdoutNoise, Level: slog.LevelWarn, Message: "Server stdout (no MCP message): boo"}
+	events := []event.Event{
+		ev(event.InitializeCaptured, 0), ev(event.InitializeReplayed, 1), ev(event.AnsweredFromMemory, 0), ev(event.ClientClosed, 0), noise, noise,
+	}
+	want := []string{"PROXY WARNING: Server stdout (no MCP message): such lines are shown behind [stdout]"}
+	if diff := cmp.Diff(want, said(&narrator{}, events...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, opts := range []Options{{Level: slog.LevelDebug}, {Format: JSON}, {Gateway: true}} {
+		if got := said(&narrator{opts: opts}, events...); len(got) != len(events) {
+			t.Errorf("%+v: %q", opts, got)
+		}
 	}
 }

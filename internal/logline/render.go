@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/outlive-mcp/outlive/internal/event"
 )
@@ -26,25 +24,6 @@ func appendText(dst []byte, at time.Time, l line) []byte {
 	dst = append(dst, "] "...)
 	dst = appendPrintable(dst, l.text)
 	return append(dst, '\n')
-}
-
-func appendPrintable(dst []byte, s string) []byte {
-	for i, r := range s {
-		switch {
-		case r == utf8.RuneError:
-			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
-				dst = append(dst, "\uFFFD"...)
-				continue
-			}
-			dst = utf8.AppendRune(dst, r)
-		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
-			q := strconv.QuoteRune(r)
-			dst = append(dst, q[1:len(q)-1]...)
-		default:
-			dst = utf8.AppendRune(dst, r)
-		}
-	}
-	return dst
 }
 
 // appendJSON appends one object and a newline.

@@ -46,7 +46,7 @@ type Options struct {
 }
 
 const (
-	// closePatience is how long Close waits for somebody to read.
+	// closePatience is how long Close and Flush wait for somebody to read on.
 	closePatience = 200 * time.Millisecond
 	// linePatience is how long an unfinished line of the server is held back so that none of ours comes into its middle.
 	linePatience = 200 * time.Millisecond
@@ -79,7 +79,23 @@ func NewWriter(out io.Writer, opts Options) *Writer {
 	if opts.Format == "" {
 		opts.Format = Text
 	}
-	return &Writer{queue: newQueue(out, nil), opts: opts, tells: narrator{opts: opts}}
+	w := &Writer{opts: opts, tells: narrator{opts: opts}}
+	w.queue = newQueue(out, nil, w.tellGap)
+	return w
+}
+
+// tellGap is the line that says how much is missing. It is told whatever the level is.
+func (w *Writer) tellGap(g gap) []byte {
+	e := event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
+		Message: fmt.Sprintf("%d lines (%d bytes) are missing here: nobody read them in time", g.lines, g.bytes)}
+	l := line{supervisor, marked(e)}
+	if w.opts.Gateway {
+		l.tag = gateway
+	}
+	if w.opts.Format == JSON {
+		return appendJSON(nil, e, l)
+	}
+	return appendText(nil, e.Time, l)
 }
 
 // Emit implements [event.Sink].
@@ -151,10 +167,15 @@ func (w *Writer) release(p []byte) {
 	w.queue.put(p, lines)
 }
 
+// Room returns nil if there is room for more of the server's stderr. Otherwise too much waits to be read already, and the
+// channel is closed when there is room again, or when nothing was read for 2 s. Whoever can wait for it, loses nothing
+// to a reader that takes its time.
+func (w *Writer) Room() <-chan struct{} { return w.queue.room() }
+
 // Lost returns how many lines nobody took in time.
 func (w *Writer) Lost() int { return w.queue.lostLines() }
 
-// Close writes what is queued, for at most 200 ms, and ends the goroutine. What comes later is counted as lost.
+// Close writes what is queued, as [Writer.Flush] does, and ends the goroutine. What comes later is counted as lost.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	w.release(nil)

@@ -3,12 +3,14 @@ package logline
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,16 +143,18 @@ func TestNobodyReads(t *testing.T) {
 	r, out := io.Pipe()
 	w := NewWriter(out, Options{})
 	line := []byte(strings.Repeat("x", 1023) + "\n")
+	const lines = 4 * most / 1024
 	began := time.Now()
-	for range 1000 {
+	for range lines {
 		w.Raw(line)
 	}
 	w.Emit(message("ours"))
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("callers were held up for %v", took)
 	}
-	if lost := w.Lost(); lost < 400 || lost > 760 {
-		t.Errorf("%d lines lost", lost)
+	// One batch was on its way, and so much waits.
+	if lost := w.Lost(); lost < 2*most/1024 || lost > 3*most/1024+1 {
+		t.Errorf("%d of %d lines lost", lost, lines)
 	}
 	began = time.Now()
 	if err := w.Close(); err == nil {
@@ -162,9 +166,96 @@ func TestNobodyReads(t *testing.T) {
 	w.Emit(message("late"))
 	_ = r.Close() // ends the goroutine
 	<-w.queue.done
-	if lost := w.Lost(); lost != 1002 {
+	if lost := w.Lost(); lost != lines+2 {
 		t.Errorf("%d lost in the end", lost)
 	}
+}
+
+// TestSlowReaderGetsEverything: whoever waits for room loses nothing to a reader that takes its time.
+func TestSlowReaderGetsEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, out := io.Pipe()
+		w := NewWriter(slow{out, 100 * time.Millisecond}, Options{})
+		got := make(chan string)
+		go func() {
+			text, _ := io.ReadAll(r)
+			got <- string(text)
+		}()
+		var want strings.Builder
+		for i := range 20_000 {
+			for full := w.Room(); full != nil; full = w.Room() {
+				<-full
+			}
+			line := fmt.Sprintf("line %d %s\n", i, strings.Repeat("x", 80))
+			want.WriteString(line)
+			w.Raw([]byte(line))
+		}
+		for w.Flush() != nil { // which gives up sooner
+			synctest.Wait()
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = out.Close()
+		if text := <-got; text != want.String() || w.Lost() != 0 {
+			t.Errorf("%d of %d bytes, %d lines lost", len(text), want.Len(), w.Lost())
+		}
+	})
+}
+
+// slow is a reader that takes a piece now and then.
+type slow struct {
+	to    io.Writer
+	pause time.Duration
+}
+
+func (s slow) Write(p []byte) (int, error) {
+	time.Sleep(s.pause)
+	return s.to.Write(p)
+}
+
+// TestStalledReader: nobody waits for a reader that takes nothing for two seconds, not even later, and when it reads again
+// it is told how much is missing, at the place.
+func TestStalledReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, out := io.Pipe()
+		w := NewWriter(out, Options{})
+		line := []byte(strings.Repeat("x", 1023) + "\n")
+		began := time.Now()
+		const lines = 4000
+		for range lines {
+			for full := w.Room(); full != nil; full = w.Room() {
+				<-full
+			}
+			w.Raw(line)
+		}
+		if took := time.Since(began); took != stalledAfter {
+			t.Errorf("it was waited for %v", took)
+		}
+		lost := w.Lost()
+		if lost < lines-3*roomy/1024 || lost >= lines {
+			t.Errorf("%d of %d lines lost", lost, lines)
+		}
+		var c collector
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			_, _ = io.Copy(&c, r)
+		}()
+		synctest.Wait()
+		w.Raw([]byte("again\n"))
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = out.Close()
+		<-read
+		text := c.String()
+		told := regexp.MustCompile(`\[SUPERVISOR\] WARNING: (\d+) lines \((\d+) bytes\) are missing here: nobody read them in time\nagain\n$`).FindStringSubmatch(text)
+		kept := strings.Count(text, string(line))
+		if told == nil || told[1] != fmt.Sprint(lost) || told[2] != fmt.Sprint(lost*1024) || kept+lost != lines {
+			t.Errorf("%d lost, %d kept, told %q of %d bytes: …%q", lost, kept, told, len(text), text[max(0, len(text)-200):])
+		}
+	})
 }
 
 func TestWriterFromManyGoroutines(t *testing.T) {

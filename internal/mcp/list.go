@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"maps"
+
+	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 )
 
 // List is one of the four lists a server shows its client.
@@ -73,13 +75,19 @@ func (c Catalog) Equal(other Catalog) bool {
 // EntryDigest is the Digest of one raw entry of a list.
 func EntryDigest(raw []byte) [sha256.Size]byte { return newItem(raw).Digest }
 
+// canonicalDepth is how deep an entry may be nested to be put into its canonical form, which costs more than proportionally
+// with the depth. One that is deeper is compared as it is written.
+const canonicalDepth = 100
+
 func newItem(raw []byte) Item {
 	var item Item
 	var v map[string]any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	if dec.Decode(&v) != nil {
+	if !jsonrpc.Within(raw, canonicalDepth) || dec.Decode(&v) != nil {
+		hints := jsonrpc.Find(raw, "annotations").Of(raw)
 		item.Digest = sha256.Sum256(raw)
+		item.setHints(isTrue(hints, "readOnlyHint"), isTrue(hints, "idempotentHint"))
 		return item
 	}
 	delete(v, "_meta")
@@ -89,7 +97,15 @@ func newItem(raw []byte) Item {
 	}
 	item.Digest = sha256.Sum256(canonical)
 	hints, _ := v["annotations"].(map[string]any)
-	item.ReadOnly = hints["readOnlyHint"] == true
-	item.Idempotent = item.ReadOnly || hints["idempotentHint"] == true
+	item.setHints(hints["readOnlyHint"] == true, hints["idempotentHint"] == true)
 	return item
+}
+
+func (i *Item) setHints(readOnly, idempotent bool) {
+	i.ReadOnly, i.Idempotent = readOnly, readOnly || idempotent
+}
+
+// isTrue reports whether a raw object's member is true.
+func isTrue(object []byte, member string) bool {
+	return string(jsonrpc.Find(object, member).Of(object)) == "true"
 }

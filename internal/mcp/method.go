@@ -113,3 +113,7 @@ func (m Method) Resendable() bool {
 	}
 	return false
 }
+
+// ListenURIsMost is how many resources one subscriptions/listen can name: what is compared for each of them must have an end.
+// Those beyond are left out of the acknowledgement.
+const ListenURIsMost = 1000

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -79,4 +80,28 @@ func BenchmarkReader(b *testing.B) {
 			r.AddPage(Catalog{}, Tools, page)
 		}
 	})
+}
+
+// An entry that is nested deeply costs no more than its length, and its hints are read all the same.
+func TestDeepEntry(t *testing.T) {
+	const depth = 9000
+	page := func(rest string) []byte {
+		return []byte(`{"tools":[{"name":"t","annotations":{"readOnlyHint":true},"inputSchema":` +
+			strings.Repeat(`{"a":`, depth) + rest + strings.Repeat("}", depth) + `}]}`)
+	}
+	var r Reader
+	one, same, other := Catalog{}, Catalog{}, Catalog{}
+	begun := time.Now()
+	for range 50 {
+		EntryDigest(page("1"))
+	}
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("50 entries took %s", took)
+	}
+	r.AddPage(one, Tools, page("1"))
+	r.AddPage(same, Tools, page("1"))
+	r.AddPage(other, Tools, page("2"))
+	if !one["t"].ReadOnly || !one["t"].Idempotent || !one.Equal(same) || one.Equal(other) {
+		t.Errorf("read as %+v, %+v", one, other)
+	}
 }

@@ -11,29 +11,41 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/process"
 	"github.com/outlive-mcp/outlive/internal/remedy"
 )
 
 // carryOut begins what was decided, and brings it as far as it goes.
-func (r *round) carryOut(ctx context.Context, c *examined, d remedy.Decision) error {
+func (r *round) carryOut(ctx context.Context, c *examined, d remedy.Decision, log *slog.Logger) error {
 	rec := &recovery{
 		Agent: c.Key, Step: begun, Act: d.Act(c.problem, r.now.Wall.Round(0)), Preamble: d.Preamble,
 		Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
-		Used: d.Budget.Used, Max: d.Budget.Max, Run: newRun(),
+		Used: d.Budget.Used, Max: d.Budget.Max, Run: newRun(), LeftOut: leftOut(d),
 	}
 	r.equip(c, rec)
 	if err := r.writeDown(ctx, rec); err != nil {
-		return err
+		return err // nothing is done that is not written down
 	}
+	log.Warn("something is done", slog.String("action", string(d.Rung)), slog.String("reason", d.Reason), slog.String("details", c.verdict.Details))
 	if d.Rung == remedy.AskPhone {
 		if err := r.escalate(ctx, c, d); err != nil {
 			return err
 		}
 	}
 	return r.advance(ctx, rec)
+}
+
+// leftOut are the steps before a decision that could not be done, for people.
+func leftOut(d remedy.Decision) string {
+	var list []string
+	for _, o := range d.Skipped {
+		list = append(list, o.Why)
+	}
+	return strings.Join(list, "; ")
 }
 
 // writeDown keeps what is to be done, with what all agents share of it.
@@ -117,15 +129,20 @@ var preambles = map[remedy.Preamble]string{
 		"sensible option, write down what you chose and why, and go on with the task to its end.",
 }
 
-// errand is what a running or new session is told.
+// errand is what a running or new session is told. It takes it for its user's word, so it holds nothing that a tool or a
+// model has said: no details.
 func (c *examined) errand(rec *recovery, preamble string) string {
 	if rec.Text != "" {
 		return rec.Text
 	}
 	if rec.Act.Rung == remedy.Nudge {
-		return "This session seems to be stuck (" + rec.Details + "). " + preamble
+		return "This session seems to be stuck: " + diagnose.Class(rec.Act.Class).Words() + ". " + preamble
 	}
-	return preamble + " The session before this one was ended because it was stuck: " + rec.Details + ". Look at the state of the work first."
+	const look = " Look at the state of the work first."
+	if rec.Wish != 0 {
+		return preamble + " A person has ended the session before this one." + look
+	}
+	return preamble + " The session before this one is over: " + diagnose.Class(rec.Act.Class).Words() + "." + look
 }
 
 // reconcile brings to an end what an earlier run has left half done.
@@ -289,8 +306,20 @@ func (r *round) advance(ctx context.Context, rec *recovery) error {
 func (r *round) launch(rec *recovery) process.Launch {
 	return process.Launch{
 		Run: rec.Run, Command: rec.Command, Dir: rec.Entry.Path,
-		Environ: slices.Concat(r.opts.Environ, rec.Environ),
+		Environ: slices.Concat(r.environ(), rec.Environ),
 	}
+}
+
+// environ is what every agent gets: nothing by which it could speak in the monitor's name, or to whom the monitor speaks.
+func (r *round) environ() []string {
+	secret := slices.Clone(r.opts.Secrets)
+	if r.page.declared() {
+		secret = append(secret, r.page.Roster.Variables()...)
+	}
+	return slices.DeleteFunc(slices.Clone(r.opts.Environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(secret, name)
+	})
 }
 
 // cameBack looks once more, immediately before something is done: a verdict is as old as its evidence.
@@ -343,7 +372,11 @@ func (r *round) complete(ctx context.Context, rec *recovery) error {
 		}
 	}
 	r.opts.checkpoint("published")
-	if rec.Outcome = fmt.Sprintf("restarted, PID %d", rec.Process.PID); rec.Wish == 0 {
+	word := "restarted"
+	if rec.Verb == verbStart {
+		word = "started"
+	}
+	if rec.Outcome = fmt.Sprintf("%s, PID %d", word, rec.Process.PID); rec.Wish == 0 {
 		rec.Outcome += fmt.Sprintf(" (%d of %d restarts)", rec.Used+1, rec.Max)
 	}
 	err := r.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
@@ -385,11 +418,17 @@ func (rec *recovery) action() string {
 }
 
 func (rec *recovery) entry(action, outcome string) piv.Intervention {
+	stall := cmp.Or(rec.Act.Stall, rec.Act.Class)
 	if rec.Wish != 0 {
 		action += " (wished by " + cmp.Or(rec.By, "somebody") + ")"
+		stall = cmp.Or(rec.Act.Stall, "none")
+	}
+	details := fmt.Sprintf("[%s %s] %s", rec.Rule, rec.Act.Class, rec.Details)
+	if rec.LeftOut != "" {
+		details += " (" + rec.LeftOut + ")"
 	}
 	return piv.Intervention{
-		Time: rec.Act.At, Project: rec.Entry.Name, Phase: rec.Act.Phase, Stall: cmp.Or(rec.Act.Stall, "none"),
-		Action: action, Outcome: outcome, Details: fmt.Sprintf("[%s %s] %s", rec.Rule, rec.Act.Class, rec.Details),
+		Time: rec.Act.At, Project: rec.Entry.Name, Phase: rec.Act.Phase, Stall: stall,
+		Action: action, Outcome: outcome, Details: details,
 	}
 }

@@ -90,7 +90,7 @@ func (m *Monitor) press() error {
 	if err != nil || len(list) != 1 {
 		return fmt.Errorf("%d incidents, %w", len(list), err)
 	}
-	press := notify.Press{From: notify.From{Name: "@ann"}, Callback: notify.Callback{Incident: list[0].ID, Verb: "restart", Nonce: list[0].Nonce}}
+	press := notify.Press{From: notify.From{Chat: 7, User: 7, Name: "@ann"}, Callback: notify.Callback{Incident: list[0].ID, Verb: "restart", Nonce: list[0].Nonce}}
 	err = m.store.do(ctx, func(tx *sql.Tx) error {
 		_, err := (&answers{m}).Press(ctx, tx, press)
 		m.opts.checkpoint("pressing")

@@ -2,10 +2,12 @@ package monitor
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 	"github.com/outlive-mcp/outlive/internal/remedy"
 	"github.com/outlive-mcp/outlive/internal/roster"
 )
@@ -77,6 +79,9 @@ func recoveryOf(d roster.Agent) remedy.Policy {
 	for class, l := range d.Budget.PerClass {
 		p.Budgets[class] = budget(l)
 	}
+	if d.Expect.Attended > 0 {
+		p.Attended = d.Expect.Attended
+	}
 	if d.Budget.StableAfter > 0 {
 		p.StableAfter = d.Budget.StableAfter
 	}
@@ -97,6 +102,15 @@ func (a agent) says(signal string) bool { return a.Declared == nil || a.Declared
 // ownsDirectory reports whether processes and sessions in the agent's directory are its own.
 func (a agent) ownsDirectory() bool {
 	return a.Path != "" && (a.Declared == nil || a.Declared.Match.CWD == nil || *a.Declared.Match.CWD)
+}
+
+// runsAs reports whether a process of a user can be the agent's. A user that the system does not tell can.
+func (a agent) runsAs(user string) bool {
+	own := process.OwnUser()
+	if a.Declared != nil && a.Declared.Match.User != nil {
+		own = strconv.Itoa(*a.Declared.Match.User)
+	}
+	return user == "" || user == own
 }
 
 // fill puts values into a command of the declaration, in place of {names}.

@@ -16,7 +16,7 @@ func climbed(t *testing.T, class string, can remedy.Capabilities) (rungs []remed
 	now := time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)
 	p := remedy.Problem{Agent: "shop", Class: class, Confidence: "high", Since: now}
 	var h remedy.History
-	for range 20 {
+	for range 60 {
 		d := remedy.Decide(p, h, remedy.Default(), can, remedy.Fleet{}, now)
 		if d.Rung == remedy.Escalate {
 			return append(rungs, d.Rung)
@@ -38,12 +38,14 @@ func TestRemediesStayWithinVerdicts(t *testing.T) {
 	beyond := map[diagnose.Class]string{ // which the monitor allows only where nothing is under way, or what ends a turn and no more
 		diagnose.RateLimited:    "whose turn a limit has ended is gone on with",
 		diagnose.APIBackoff:     "likewise",
+		diagnose.APIFailed:      "likewise, where the model was not to be reached",
 		diagnose.BudgetExceeded: "its owner wants the turn broken off",
 	}
 	short := map[diagnose.Class]string{
+		diagnose.Stopped:  "whoever has stopped it had a reason: a human is told, unless a policy says more",
 		diagnose.Orphaned: "nobody knows whether its owner closed the terminal for good: a human is told, unless a policy says more",
 	}
-	all := remedy.Capabilities{Nudge: true, Ask: true, KillTool: true, Interrupt: true, Resume: true, Restart: true, Fresh: true}
+	all := remedy.Capabilities{Nudge: true, Ask: true, Reached: true, KillTool: true, Interrupt: true, Resume: true, Restart: true, Fresh: true}
 	for _, name := range roster.Classes() {
 		class := diagnose.Class(name)
 		reason := diagnose.Verdict{Class: class, Confidence: diagnose.High}.MayKill()

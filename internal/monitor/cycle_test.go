@@ -109,7 +109,7 @@ func TestSC007HumanEscalation(t *testing.T) {
 	w.write(agents, "failures:\n- {command: execute, phase: 3, error_category: integration_auth, resolution: pending, details: STRIPE_KEY is missing <b>}\n")
 	w.cycle()
 	want := "🔴 Supervisor Escalation\n\nProject: shop\nPhase: 3\nStall Type: execution_error\n" +
-		"Details: integration_auth in execute, phase 3: STRIPE_KEY is missing <b>; PID 1001 is alive\nAction Taken: none: a human is needed\nRestarts: 0/0"
+		"Details: integration_auth in execute, phase 3: STRIPE_KEY is missing <b>; PID 1001 is alive\nAction Taken: none: a human is needed\nRestarts: 0/3"
 	if d := cmp.Diff([]string{want}, w.said); d != "" {
 		t.Error(d)
 	}

@@ -135,7 +135,7 @@ func TestAPermissionAtCodexDialog(t *testing.T) {
 	w.spends(time.Minute, 10*time.Second)
 	w.beats("shop", heartbeat.Working)
 	w.cycle()
-	if len(w.said) != 2 || !strings.Contains(w.said[1], "ecovered") {
+	if len(w.said) != 2 || !strings.Contains(w.said[1], "works again") {
 		t.Errorf("said %q", w.said)
 	}
 }
@@ -185,7 +185,7 @@ func TestAQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.declare("", w.agent("shop", "kind: claude\n"+answering))
-			c := w.claude("shop", 1001)
+			c := w.claude("shop", 1001).headless()
 			c.prompt()
 			w.cycle()
 			c.tool("AskUserQuestion", `"questions":[{"question":"Which colour?"}]`)
@@ -202,7 +202,7 @@ func TestAQuestion(t *testing.T) {
 				}
 				c.prompt()
 				w.cycle()
-				if len(w.said) != 2 || !strings.Contains(w.said[1], "ecovered") {
+				if len(w.said) != 2 || !strings.Contains(w.said[1], "works again") {
 					t.Errorf("said %q", w.said)
 				}
 				return
@@ -320,7 +320,7 @@ func TestRestartFromThePhone(t *testing.T) {
 	if !slices.Equal(w.rungs(), []string{"new"}) || !slices.Equal(w.stopped, []int{1001}) {
 		t.Errorf("started %v, stopped %v", w.rungs(), w.stopped)
 	}
-	if log := w.read("improvement-log.md"); !strings.Contains(log, "restart (wished by @ann)") {
+	if log := w.read("improvement-log.md"); !strings.Contains(log, "restart (wished by @ann (7))") {
 		t.Error(log)
 	}
 }

@@ -48,7 +48,7 @@ func TestABrokenRegistryOfDeclaredAgents(t *testing.T) {
 			}
 			w.write("registry.yaml", good)
 			w.spends(time.Minute, time.Minute)
-			if len(w.said) != 2 || !strings.Contains(w.said[1], "ecovered") {
+			if len(w.said) != 2 || !strings.Contains(w.said[1], "works again") {
 				t.Errorf("said %q", w.said)
 			}
 		})
@@ -296,7 +296,7 @@ func TestAToolThatHangs(t *testing.T) {
 	w.declare("", w.agent("shop", "kind: claude\nexpect: {tool: 10m}\n"+starts))
 	w.process(1000, w.dir("shop"), 0) // sh -c claude
 	w.parents[1001] = 1000
-	c := w.claude("shop", 1001)
+	c := w.claude("shop", 1001).headless()
 	c.prompt()
 	w.process(1002, w.dir("shop"), 0) // an MCP server
 	w.parents[1002] = 1001

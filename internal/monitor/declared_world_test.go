@@ -24,7 +24,7 @@ const starts = "start: {cmd: [agent, new, \"{text}\"], resume: [agent, resume, \
 // declare writes a registry of version 2.
 func (w *world) declare(head string, agents ...string) {
 	w.t.Helper()
-	w.opts.Listen = func(*sql.DB, []string, notify.Applier) ([]*notify.Updates, error) { return nil, nil } // see hears
+	w.opts.Listen = func(*sql.DB, []string, notify.Applier) ([]Listener, error) { return nil, nil } // see hears
 	w.write("registry.yaml", "version: 2\n"+head+"agents:\n"+strings.Join(agents, ""))
 }
 
@@ -46,7 +46,13 @@ func (w *world) dir(name string) string { return filepath.Join(w.home, "projects
 // beats leaves a heartbeat.
 func (w *world) beats(name string, state heartbeat.State) {
 	w.t.Helper()
-	if err := heartbeat.Write(BeatDir(w.home), heartbeat.Observation{Agent: name, Wall: w.wall, State: state}); err != nil {
+	w.says(name, state, "")
+}
+
+// says leaves a heartbeat with a note.
+func (w *world) says(name string, state heartbeat.State, note string) {
+	w.t.Helper()
+	if err := heartbeat.Write(BeatDir(w.home), heartbeat.Observation{Agent: name, Wall: w.wall, State: state, Note: note}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -69,6 +75,12 @@ func (w *world) claude(name string, pid int) *claude {
 	w.process(pid, w.dir(name), 0)
 	w.args[pid] = []string{"claude"}
 	c.is("idle", "")
+	return c
+}
+
+// headless is the same without a terminal: nobody types in it.
+func (c *claude) headless() *claude {
+	c.w.args[c.pid] = []string{"claude", "-p", "go on"}
 	return c
 }
 
@@ -123,10 +135,18 @@ func (c *claude) ends(text string) {
 
 // reports is what a wrapper around an agent says.
 func (w *world) reports(name string, pid int, exit *agentrun.Exit) {
+	w.reportsOf(name, pid, false, exit)
+}
+
+// reportsOf is the same of a command that works on one prompt and ends, if headless.
+func (w *world) reportsOf(name string, pid int, headless bool, exit *agentrun.Exit) {
 	w.t.Helper()
 	id := process.Identity{PID: pid, Start: uint64(pid)*1000 + 1, Boot: w.boot}
-	text := fmt.Sprintf(`{"v":1,"agent":%q,"pid":%d,"start":%d,"boot":%q,"wrapper":{"pid":%d,"start":%d,"boot":%q},"started_at":%q`,
-		name, id.PID, id.Start, id.Boot, pid-1, uint64(pid-1)*1000+1, w.boot, w.wall.Add(-w.living[pid].Age).UTC().Format(time.RFC3339Nano))
+	text := fmt.Sprintf(`{"v":1,"agent":%q,"pid":%d,"start":%d,"boot":%q,"wrapper":{"pid":%d,"start":%d,"boot":%q},"started_at":%q,"headless":%v`,
+		name, id.PID, id.Start, id.Boot, pid-1, uint64(pid-1)*1000+1, w.boot, w.wall.Add(-w.living[pid].Age).UTC().Format(time.RFC3339Nano), headless)
+	if !w.typed.IsZero() {
+		text += fmt.Sprintf(`,"typed_at":%q`, w.typed.UTC().Format(time.RFC3339Nano))
+	}
 	if exit != nil {
 		text += fmt.Sprintf(`,"exit":{"code":%d,"signal":%q,"at":%q}`, exit.Code, exit.Signal, exit.At.UTC().Format(time.RFC3339Nano))
 	}
@@ -159,9 +179,13 @@ func (w *world) press(at int, label string) string {
 }
 
 func (w *world) presses(c notify.Callback) (answer string) {
+	return w.pressesAs(notify.From{Chat: 7, User: 7, Name: "@ann"}, c)
+}
+
+func (w *world) pressesAs(from notify.From, c notify.Callback) (answer string) {
 	w.t.Helper()
 	w.hears(func(to notify.Applier, tx *sql.Tx) (err error) {
-		answer, err = to.Press(w.t.Context(), tx, notify.Press{From: notify.From{User: 7, Name: "@ann"}, Callback: c})
+		answer, err = to.Press(w.t.Context(), tx, notify.Press{From: from, Callback: c})
 		return err
 	})
 	return answer
@@ -169,9 +193,14 @@ func (w *world) presses(c notify.Callback) (answer string) {
 
 // replies answers a message with a text.
 func (w *world) replies(at int, text string) {
+	w.repliesAs(notify.From{Chat: 7, User: 7, Name: "@ann"}, at, text)
+}
+
+func (w *world) repliesAs(from notify.From, at int, text string) {
 	w.t.Helper()
+	from.Thread = w.shown[at].Thread
 	w.hears(func(to notify.Applier, tx *sql.Tx) error {
-		return to.Reply(w.t.Context(), tx, notify.Reply{From: notify.From{User: 7, Name: "@ann", Thread: w.shown[at].Thread}, Text: text})
+		return to.Reply(w.t.Context(), tx, notify.Reply{From: from, Text: text})
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/heartbeat"
 	"github.com/outlive-mcp/outlive/internal/piv"
+	"github.com/outlive-mcp/outlive/internal/process"
 )
 
 // gather collects the evidence of one declared agent. It only looks.
@@ -30,6 +31,7 @@ func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 	g.hooks()
 	g.manifest()
 	g.cpu()
+	g.lookForPerson()
 	g.conclude()
 	return e, f
 }
@@ -41,6 +43,8 @@ type gathering struct {
 	known known
 	e     *diagnose.Evidence
 	f     *finding
+
+	stranger process.Entry // a process that the pidfile names, and that may be somebody else's
 
 	report *agentrun.Report // of the wrapper around the present run; nil: there is none
 	began  time.Time        // when the process was started; zero: unknown
@@ -58,6 +62,7 @@ func (g *gathering) beat() {
 		return
 	}
 	g.e.Artefact.Expected = g.agent.Declared.Expect.Beat > 0
+	g.e.Beat.Expected = g.e.Artefact.Expected
 	if g.sources.broken[g.agent.Key] != "" {
 		g.e.Missing = append(g.e.Missing, diagnose.FromBeat)
 	}
@@ -102,10 +107,23 @@ func (g *gathering) cpu() {
 	}
 }
 
-// conclude says whether it is watched at all: an agent that was never seen is not missed, and neither is one that ended
-// while it had nothing to do, as people end theirs.
+// headless reports whether the present run works on one prompt and ends.
+func (g *gathering) headless() bool { return g.report != nil && g.report.Headless }
+
+// rested reports whether the dead process had had nothing to do for a while when it ended. It may have ended between two looks.
+func (g *gathering) rested() bool {
+	since := g.known.sight.RestSince
+	ended := g.now.Wall.Add(-time.Duration(g.e.Process.Gone))
+	return !since.IsZero() && ended.Sub(since) >= restAfter
+}
+
+// conclude says whether it is watched at all: an agent that was never seen is not missed, and neither is one that a person
+// has left: by the word of its CLI, or because it ended in peace while it had nothing to do.
 func (g *gathering) conclude() {
 	s := g.known.sight
+	if g.e.Process.Life == diagnose.Dead && g.report != nil && g.report.Exit != nil {
+		g.markDone(g.report)
+	}
 	seen := g.e.Beat.Has || g.e.Process.Life != diagnose.Unknown || len(g.e.Sessions) > 0 || g.report != nil
 	failed := g.e.Exit.Known && (g.e.Exit.Code != 0 || g.e.Exit.Signal != "")
 	judged := g.e.Exit.Known && g.agent.Declared.Expect.Done.Exit != nil // how it ended says whether it is done
@@ -114,7 +132,7 @@ func (g *gathering) conclude() {
 		g.e.Status = "declared, and not seen yet"
 	case s.Stopped && g.e.Process.Life != diagnose.Alive:
 		g.e.Status = "stopped by a person"
-	case g.e.Process.Life == diagnose.Dead && s.AtRest && !failed && !judged && len(g.agent.Declared.Start.Cmd) == 0:
+	case g.e.Process.Life == diagnose.Dead && !failed && !judged && !g.headless() && (g.rested() || s.Left):
 		g.e.Status = "ended at its prompt"
 	default:
 		g.e.Status, g.e.Watched = "watched", true

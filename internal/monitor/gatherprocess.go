@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -42,6 +43,10 @@ func (g *gathering) process() {
 			}
 		}
 	}
+	if g.stranger.PID != 0 {
+		g.lookAtStranger()
+		return
+	}
 	was, p := g.known.sight.Identity, &g.e.Process
 	if l := g.known.launch; l != nil && l.Process != was && l.StartedAt.After(g.known.sight.Alive) {
 		if was = l.Process; was.PID == 0 {
@@ -71,6 +76,13 @@ func (g *gathering) process() {
 	g.f.dead, g.f.target = was, g.targetOf(was)
 }
 
+// lookAtStranger takes a process that may be somebody else's for a sign of life, and for nothing else.
+func (g *gathering) lookAtStranger() {
+	g.lives(g.stranger)
+	g.f.process, g.f.target = process.Identity{}, g.targetOf(process.Identity{})
+	g.e.Process.Detail += ", " + g.f.stranger
+}
+
 // targetOf is what has to be dead before another is started in the place of a process.
 func (g *gathering) targetOf(id process.Identity) process.Target {
 	t := process.Target{Grace: g.agent.Declared.Budget.KillGrace, LeftBefore: g.now.Wall}
@@ -87,7 +99,8 @@ func (g *gathering) lives(entry process.Entry) {
 	p := &g.e.Process
 	g.began = g.now.Wall.Add(-entry.Age)
 	p.Life, p.Detail, p.Age = diagnose.Alive, fmt.Sprintf("PID %d is alive", entry.PID), g.age(g.began)
-	if p.AfterBeat = !g.e.Beat.Has || g.e.Beat.Age > p.Age; p.AfterBeat {
+	p.Stopped = g.sources.stopped(entry)
+	if p.AfterBeat = !g.e.Beat.Has || g.heard(*g.e) > p.Age; p.AfterBeat {
 		g.e.Exit = diagnose.Exit{} // of a run before this one
 	}
 	g.e.Artefact.Seen = !p.AfterBeat
@@ -103,8 +116,12 @@ func (g *gathering) candidates() []process.Identity {
 	} else if l := g.known.launch; l != nil {
 		list = append(list, l.Process)
 	}
-	if pid := g.pidFile(); pid != 0 {
-		list = append(list, process.Identity{PID: pid})
+	if entry, ok := g.pidFile(); ok {
+		if why := g.doubtful(entry); why != "" {
+			g.stranger, g.f.stranger = entry, why
+		} else {
+			list = append(list, entry.Identity)
+		}
 	}
 	if o, ok := g.sources.beats[g.agent.Key]; ok && o.PID != 0 && o.Start != 0 && g.agent.says("heartbeat") {
 		list = append(list, process.Identity{PID: o.PID, Start: o.Start})
@@ -121,7 +138,7 @@ func (g *gathering) running() []process.Identity {
 	var found []process.Entry
 	for _, id := range g.sources.clis {
 		p := g.sources.programs[id]
-		if entry, ok := g.sources.entry(id); ok && p.kind == kind && g.sources.within(p.dir, g.agent.Path) {
+		if entry, ok := g.sources.entry(id); ok && p.kind == kind && g.agent.runsAs(p.user) && g.sources.within(p.dir, g.agent.Path) {
 			found = append(found, entry)
 		}
 	}
@@ -133,11 +150,11 @@ func (g *gathering) running() []process.Identity {
 	return list
 }
 
-// pidFile is the number in the declared file; 0 when there is none.
-func (g *gathering) pidFile() int {
+// pidFile is the process that the declared file names.
+func (g *gathering) pidFile() (entry process.Entry, found bool) {
 	path := g.agent.Declared.Match.PIDFile
 	if path == "" {
-		return 0
+		return entry, false
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(g.agent.Path, path)
@@ -147,15 +164,31 @@ func (g *gathering) pidFile() int {
 		if !errors.Is(err, os.ErrNotExist) {
 			g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
 		}
-		return 0
+		return entry, false
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	st, statErr := os.Stat(path)
 	entry, ok := g.sources.entry(process.Identity{PID: pid})
 	if err != nil || statErr != nil || !ok || g.now.Wall.Add(-entry.Age).After(st.ModTime().Add(toolSlack)) {
-		return 0 // whoever is younger than the file did not write it
+		return entry, false // whoever is younger than the file did not write it
 	}
-	return pid
+	return entry, true
+}
+
+// doubtful says why a process that a pidfile names may be somebody else's: everybody who can write into the agent's
+// directory can write any number into the file. "": it is the agent's.
+func (g *gathering) doubtful(entry process.Entry) string {
+	proc, err := g.processes.Look(entry.PID)
+	kind := vendorKind(g.agent.Kind)
+	switch {
+	case err != nil || proc.Start != entry.Start:
+		return "and cannot be looked at"
+	case !g.agent.runsAs(proc.User):
+		return "which is another user's"
+	case kind != "" && g.sources.programs[entry.Identity].kind == kind, g.sources.within(proc.Dir, g.agent.Path):
+		return ""
+	}
+	return fmt.Sprintf("in %s, not in the agent's directory", cmp.Or(proc.Dir, "an unknown directory"))
 }
 
 // run is what the wrapper around the agent has seen.
@@ -224,4 +257,14 @@ func (g *gathering) ended(r *agentrun.Report) {
 	p := &g.e.Process
 	p.Life, p.Detail, p.Gone = diagnose.Dead, fmt.Sprintf("PID %d has ended", r.PID), g.age(r.Exit.At)
 	g.f.dead, g.f.target = identityOfRun(r), g.targetOf(identityOfRun(r))
+}
+
+// markDone takes the exit status of a command that works on one prompt for the mark of its work, where nothing else is declared
+// to be it, and where the last thing known of it is no error.
+func (g *gathering) markDone(r *agentrun.Report) {
+	done := g.agent.Declared.Expect.Done
+	undeclared, failed := done.Exit == nil && done.Manifest == "", g.known.sight.Trouble.Class != "" || g.e.LastError.Kind != ""
+	if r.Headless && undeclared && r.Exit.Code == 0 && r.Exit.Signal == "" && !failed {
+		g.e.Done = "it worked on its prompt and exited 0"
+	}
 }

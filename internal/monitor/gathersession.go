@@ -35,7 +35,10 @@ func (g *gathering) sessions() {
 			g.e.Artefact.Seen = true
 		}
 		if g.died {
-			continue // what it showed last is in the sight
+			if v.ID == g.f.session && !v.Subagent {
+				g.cause(v)
+			}
+			continue
 		}
 		if !v.Turn.OpenAt.IsZero() && v.Turn.Open == vendors.Tool {
 			g.f.tool = v.Turn.OpenAt
@@ -96,13 +99,20 @@ func (g *gathering) session(v *vendors.Session) diagnose.Session {
 	if d.Open == diagnose.OpenTool && v.SubagentAt.After(t.OpenAt) {
 		d.OpenAge = g.age(v.SubagentAt) // its subagents are the tool
 	}
-	if x := t.Error; x.Kind != vendors.NoFailure {
-		d.Error = diagnose.SessionError{Kind: diagnose.ErrorKind(x.Kind), Status: x.Status, Text: x.Text, Attempt: x.Attempt, Max: x.Max}
-		if !x.Until.IsZero() {
-			d.Error.ResetKnown, d.Error.ResetIn = true, diagnose.Span(x.Until.Sub(g.now.Wall))
-		}
-	}
+	d.Error = g.failure(t.Error)
 	return d
+}
+
+// failure is a vendor's error as evidence.
+func (g *gathering) failure(x vendors.Failure) diagnose.SessionError {
+	if x.Kind == vendors.NoFailure {
+		return diagnose.SessionError{}
+	}
+	e := diagnose.SessionError{Kind: diagnose.ErrorKind(x.Kind), Status: x.Status, Text: x.Text, Attempt: x.Attempt, Max: x.Max}
+	if !x.Until.IsZero() {
+		e.ResetKnown, e.ResetIn = true, diagnose.Span(x.Until.Sub(g.now.Wall))
+	}
+	return e
 }
 
 // hooks are requests for permissions: those that a hook holds for us, and those at the agent's own dialog.
@@ -113,13 +123,13 @@ func (g *gathering) hooks() {
 	for _, q := range g.sources.requests[g.agent.Key] {
 		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: q.Tool, Text: q.Command, Age: g.age(q.Asked)})
 		if g.f.request == "" {
-			g.f.request, g.f.body = q.ID, q.Tool+": "+q.Command
+			g.f.request, g.f.input = q.ID, q.Tool+": "+q.Command
 		}
 	}
 	asks := g.known.sight.Asks
 	if len(g.e.Hooks) == 0 && !asks.At.IsZero() && !g.wentOnSince(asks.At) {
 		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: asks.Tool, Text: asks.Text, Age: g.age(asks.At)})
-		g.f.body = asks.Tool + ": " + asks.Text
+		g.f.body, g.f.unasked = asks.Tool+": "+asks.Text, asks.Unasked
 	}
 }
 

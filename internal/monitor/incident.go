@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/remedy"
@@ -65,10 +67,13 @@ func (r *round) facts(c *examined, d remedy.Decision) escalate.Facts {
 	f := escalate.Facts{
 		Name: c.Name, Phase: c.incidentKey().Phase, Stall: c.problem.Stall, Severity: escalate.SeverityOf(c.problem.Class),
 		Since: c.problem.Since, Details: c.verdict.Details, Action: redact(r.taken(c, d)),
-		Used: d.Budget.Used, Max: d.Budget.Max, Body: redact(c.body.body), Request: c.body.request,
+		Used: d.Budget.Used, Max: d.Budget.Max, Body: redact(c.body.body), Request: c.body.request, Input: c.body.input, Unasked: c.body.unasked,
 	}
 	can := r.capabilities(c)
-	f.Restart, f.Resume, f.Stop = can.Restart, can.Resume, len(c.body.target.Leaders) > 0
+	f.Restart, f.Resume, f.Stop, f.Unheard = can.Restart, can.Resume, len(c.body.target.Leaders) > 0, r.unheard(r.now.Wall)
+	if r.opts.OpenGroup {
+		f.Restart, f.Resume, f.Stop, f.Request, f.Input = false, false, false, "", ""
+	}
 	if f.Request != "" && f.Severity == escalate.Warning {
 		f.Severity = escalate.Critical // an agent waits, and there is somebody who can answer: that is why it asks
 	}
@@ -81,30 +86,26 @@ func (r *round) taken(c *examined, d remedy.Decision) string {
 		return "none: a human is needed"
 	}
 	if d.Rung == remedy.AskPhone {
-		return "it waits for your answer"
+		if c.verdict.Class == diagnose.WaitingQuestion && len(c.Declared.Start.Nudge) == 0 {
+			return fmt.Sprintf("it waits %d minutes for an answer at its own terminal", d.VerifyWithin/time.Minute)
+		}
+		return "" // its title says what it waits for
 	}
 	var done []string
 	for _, rec := range r.recoveries[c.Key] {
 		if rec.Act.Class == c.problem.Class && !rec.Act.Refunded && !rec.Act.At.Before(c.problem.Since) {
-			done = append(done, doneWords[rec.Act.Rung])
+			done = append(done, escalate.DoneWords(string(rec.Act.Rung)))
 		}
 	}
 	switch {
-	case len(done) == 0 && d.Reason == "":
+	case len(done) == 0 && (d.Reason == "" || d.Reason == remedy.ReasonHuman): // its title says so
 		return ""
 	case len(done) == 0:
-		return "nothing: " + d.Reason
+		return d.Reason
 	case d.Reason == "":
 		return strings.Join(done, ", ")
 	}
 	return strings.Join(done, ", ") + "; " + d.Reason
-}
-
-// doneWords are what was done, for people.
-var doneWords = map[remedy.Rung]string{
-	remedy.Observe: "looked again", remedy.Hold: "waited", remedy.Nudge: "told to go on", remedy.AskPhone: "asked you",
-	remedy.KillTool: "its tool was ended", remedy.Interrupt: "interrupted", remedy.Resume: "resumed", remedy.Restart: "restarted",
-	remedy.Fresh: "a new session was begun",
 }
 
 // policyOf is whom one tells of an agent, and when again.
@@ -146,11 +147,14 @@ func (r *round) escalate(ctx context.Context, c *examined, d remedy.Decision) er
 // entryOf is the improvement log's entry of a human being told.
 func (c *examined) entryOf(r *round, d remedy.Decision) piv.Intervention {
 	e := piv.Intervention{
-		Time: r.now.Wall, Project: c.Name, Phase: c.problem.Phase, Stall: c.problem.Stall, Action: "escalate",
+		Time: r.now.Wall, Project: c.Name, Phase: c.problem.Phase, Stall: cmp.Or(c.problem.Stall, c.problem.Class), Action: "escalate",
 		Details: fmt.Sprintf("[%s %s] %s", c.verdict.Rule, c.verdict.Class, c.verdict.Details),
 	}
 	if d.Rung == remedy.AskPhone {
 		e.Action = "ask a human"
+	}
+	if out := leftOut(d); out != "" && c.Declared != nil {
+		e.Details += " (" + out + ")"
 	}
 	return e
 }
@@ -159,6 +163,9 @@ func (c *examined) entryOf(r *round, d remedy.Decision) piv.Intervention {
 // in one transaction: whatever kills us, either all of it has happened or nothing.
 func (r *round) raise(ctx context.Context, a agent, key escalate.Key, f escalate.Facts, entry piv.Intervention, also func(*sql.Tx) error) error {
 	p := r.policyOf(a)
+	if p.S4 && f.Max == 0 {
+		f.Max = r.opts.Restarts // S4's message names it for every type
+	}
 	i, known := escalate.New(newIncidentID(), key), false
 	for _, old := range r.incidents {
 		if old.Continues(key, p, r.now.Wall) {

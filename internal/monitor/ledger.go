@@ -42,10 +42,12 @@ type recovery struct {
 	Declared bool            `json:"declared,omitempty"`
 	Rule     string          `json:"rule"`
 	Details  string          `json:"details"`
-	Wish     int64           `json:"wish,omitempty"` // a person's; 0: it is done by itself
-	By       string          `json:"by,omitempty"`   // who that is
-	Text     string          `json:"text,omitempty"` // what that person says to the agent
-	Used     int             `json:"used"`           // starts before this one, of Max
+	LeftOut  string          `json:"left_out,omitempty"` // the steps before this one that could not be done, for people
+	Wish     int64           `json:"wish,omitempty"`     // a person's; 0: it is done by itself
+	Verb     string          `json:"verb,omitempty"`     // what that person has called it
+	By       string          `json:"by,omitempty"`       // who that is
+	Text     string          `json:"text,omitempty"`     // what that person says to the agent
+	Used     int             `json:"used"`               // starts before this one, of Max
 	Max      int             `json:"max"`
 
 	Target    process.Target   `json:"target"`

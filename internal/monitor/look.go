@@ -33,6 +33,7 @@ type round struct {
 
 // look looks at every agent once and does what is to be done.
 func (m *Monitor) look(ctx context.Context) (Summary, error) {
+	m.undone = nil
 	r, err := m.begin(ctx)
 	if err != nil {
 		return Summary{}, err
@@ -46,6 +47,9 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 			break
 		}
 		if err := r.treat(ctx, c); err != nil {
+			if unwritable(err) {
+				m.undone = append(m.undone, fmt.Sprintf("%s (%s)", c.Name, c.problem.Class))
+			}
 			errs = append(errs, fmt.Errorf("%s: %w", c.agent.Key, err))
 		}
 	}
@@ -88,8 +92,10 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	}
 	switch {
 	case r.now.Boot != "" && r.now.Up < resumeGrace:
-		// Whoever starts agents when the machine starts has not done so yet, or only just.
-		r.setting.grace, r.setting.graceDead = "the machine was started only just", true
+		r.setting.grace = "the machine was started only just"
+		// Whoever starts agents when the machine starts has not done so yet. Two of a declared one are never: ours runs behind
+		// the wrapper, which refuses the second.
+		r.setting.graceDead = !r.page.declared() || r.now.Up < bootGrace
 	case r.now.Wall.Before(m.grace) && m.grace.Sub(r.now.Wall) <= resumeGrace: // later: the clock was set back since
 		r.setting.grace = m.why
 	}
@@ -152,8 +158,9 @@ func (r *round) agents() []agent {
 // known is what earlier looks have left of one agent.
 type known struct {
 	sight    sight
-	launch   *recovery // the last start of ours; nil: there was none
-	watched  bool      // a human was told of it, and it is watched although the registry calls it stalled
+	launch   *recovery   // the last start of ours; nil: there was none
+	nudged   []time.Time // when we have handed it a text
+	watched  bool        // a human was told of it, and it is watched although the registry calls it stalled
 	vanished bool
 }
 
@@ -161,6 +168,11 @@ func (r *round) known(a agent) known {
 	k := known{sight: r.sights[a.Key], watched: len(r.open(a.Key)) > 0}
 	k.vanished = !slices.ContainsFunc(r.page.Agents, func(b agent) bool { return a.Key == b.Key })
 	list := r.recoveries[a.Key]
+	for i := range list {
+		if act := list[i].Act; act.Rung == remedy.Nudge && !act.Refunded {
+			k.nudged = append(k.nudged, act.At)
+		}
+	}
 	for i := len(list) - 1; i >= 0 && k.launch == nil; i-- {
 		switch list[i].Step {
 		case started, completed, recovered:
@@ -187,12 +199,25 @@ type finding struct {
 	target  process.Target
 	process process.Identity // of the agent itself; zero: not known, or dead
 	dead    process.Identity // the same, once it has ended
+	typed   time.Time        // when a person last typed in it; zero: nobody has, or it is not known
 	session string           // that could be gone on with
 	tool    time.Time        // when the open tool was started; zero: there is none
 	request string           // the open request for a permission
+	input   string           // what would run if it were allowed, whole
+	unasked string           // why such a request is left to the agent's own dialog
 	signs   string           // the latest signs of life in one word; "": there are none
-	phase   int
-	body    string // the last lines, or the command that wants a permission
+	// stranger says why the process that was found may be somebody else's: it is looked at, and neither ended nor replaced.
+	stranger string
+	phase    int
+	body     string // the last lines, or the beginning of what is asked for at the agent's own dialog
+}
+
+// runs is the number of the process that an act would be for; 0: none is known.
+func (f *finding) runs() int {
+	if f.process.PID == 0 && len(f.target.Leaders) > 0 {
+		return f.target.Leaders[0].PID
+	}
+	return f.process.PID
 }
 
 // examine gathers the evidence of all agents and judges it.
@@ -284,9 +309,11 @@ func (r *round) problem(c *examined) remedy.Problem {
 		return p
 	}
 	p.Class, p.Stall, p.Confidence = string(v.Class), string(v.Stall), string(v.Confidence)
+	p.Typed = c.body.typed
 	p.Since, p.Until = c.sight.Trouble.Since, c.sight.Trouble.Until
 	if c.Declared != nil {
 		p.Host, p.Account = "this machine", string(c.Kind)
+		p.Reboot = c.body.dead.Boot != "" && r.now.Boot != "" && c.body.dead.Boot != r.now.Boot
 	}
 	return p
 }

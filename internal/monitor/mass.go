@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/remedy"
+	"github.com/outlive-mcp/outlive/internal/roster"
 )
 
 // fleetPolicy is what holds for all agents together: what the first says that says anything.
@@ -18,15 +20,18 @@ func (p *page) fleetPolicy() remedy.FleetPolicy {
 	return p.Agents[0].recovery.Fleet
 }
 
-// shareFleet gives all agents of a page the same.
+// shareFleet gives all agents of a page the same: what the first says that says anything, each key for itself.
 func (p *page) shareFleet() {
 	fleet := remedy.Default().Fleet
+	var said roster.AtOnce
 	for _, a := range p.Agents {
-		if g := a.Declared.Budget.Global; g.Window > 0 {
-			fleet.Global = budget(g)
-			break
+		b := a.Declared.Budget
+		if b.Global.Window > 0 && fleet.Global == (remedy.Budget{}) {
+			fleet.Global = budget(b.Global)
 		}
+		said.Host, said.Account = cmp.Or(said.Host, b.AtOnce.Host), cmp.Or(said.Account, b.AtOnce.Account)
 	}
+	fleet.HostStarts, fleet.AccountStarts = cmp.Or(said.Host, fleet.HostStarts), cmp.Or(said.Account, fleet.AccountStarts)
 	for i := range p.Agents {
 		p.Agents[i].recovery.Fleet = fleet
 	}
@@ -36,10 +41,20 @@ func (p *page) shareFleet() {
 func (r *round) escalateMass(ctx context.Context, c *examined, d remedy.Decision) error {
 	key := escalate.Key{Agent: d.Mass, Class: escalate.Mass}
 	f := r.facts(c, d)
-	f.Name, f.Phase, f.Severity, f.Request, f.Body = strings.ReplaceAll(d.Mass, ":", " "), "", escalate.Critical, "", ""
+	f.Name, f.Phase, f.Severity, f.Request, f.Input, f.Body = massName(d.Mass), "", escalate.Critical, "", "", ""
 	f.Restart, f.Resume, f.Stop, f.Action = false, false, false, "one of them is tried first, the others wait"
 	f.Members = r.members(d.Mass)
 	return r.raise(ctx, r.agentOf(escalate.Incident{Key: key}), key, f, c.entryOf(r, d), nil)
+}
+
+// massName is what a mass is called: "account claude (limit)".
+func massName(key string) string {
+	shared, cause, _ := strings.Cut(key, ":")
+	name := cause
+	if i := strings.LastIndex(cause, ":"); i >= 0 {
+		name, cause = cause[:i], cause[i+1:]
+	}
+	return shared + " " + name + " (" + cause + ")"
 }
 
 func (r *round) members(key string) []string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/hooks"
 	"github.com/outlive-mcp/outlive/internal/vendors"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // Monitor watches one home. Only one does at a time.
@@ -38,6 +39,8 @@ type Monitor struct {
 	lost   string            // the same of the registry
 	swept  time.Time         // when what is long over was removed last
 	judged map[string]string // agent: its last verdict that was recorded
+	undone []string          // agents for whom nothing could be done at the last look, because the home cannot be written
+	unkept unkept
 }
 
 // Open takes a home: its lock, its PID file and its database, all of which [Monitor.Close] gives back. The error is a
@@ -55,6 +58,11 @@ func Open(ctx context.Context, opts Options) (*Monitor, error) {
 		return nil, err
 	}
 	m := &Monitor{opts: opts, lock: l, judged: map[string]string{}}
+	for _, path := range []string{opts.Registry, opts.PIDFile} {
+		if err := wholefile.Sweep(path, time.Now()); err != nil && !errors.Is(err, os.ErrNotExist) {
+			opts.Logger.Warn("what a killed writer has left stays", slog.Any("error", err))
+		}
+	}
 	if err := m.load(ctx, opts.Database()); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -136,6 +144,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 			return nil
 		}
 		m.complain(err)
+		m.mindDisk(ctx, err)
 		if m.opts.Looked != nil {
 			m.opts.Looked(err)
 		}
@@ -171,6 +180,7 @@ func (m *Monitor) Once(ctx context.Context) (Summary, error) {
 	if err == nil {
 		m.report(ctx, s)
 	}
+	m.mindDisk(ctx, err)
 	sending, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	m.opts.checkpoint("send-before")

@@ -69,14 +69,17 @@ func (n *night) Start(l process.Launch) (process.Identity, error) {
 }
 
 // note takes down what is done to an agent. Two things harm nobody, and are not what is meant by a night in which nothing
-// may be ended: a turn that costs more than it may is broken off, and where a limit has ended it, it is gone on with.
+// may be ended: a turn that costs more than it may is broken off, and where a limit, or a model that cannot be reached, has ended
+// it, it is gone on with.
 func (n *night) note(dir string) {
 	agent := filepath.Base(dir)
-	if l, e := n.latest(agent); dir == "" || l.Want == diagnose.BudgetExceeded || l.Want == diagnose.RateLimited && e.Sessions[0].Ended {
+	if l, e := n.latest(agent); dir == "" || l.Want == diagnose.BudgetExceeded || goneOnWith(l.Want) && e.Sessions[0].Ended {
 		return
 	}
 	n.done[agent] = append(n.done[agent], n.wall)
 }
+
+func goneOnWith(c diagnose.Class) bool { return c == diagnose.RateLimited || c == diagnose.APIFailed }
 
 // latest is the look at an agent that the script had last, and its evidence as it is now.
 func (n *night) latest(agent string) (look diagnose.Look, e diagnose.Evidence) {

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"context"
 	"database/sql"
 	"io"
 	"log/slog"
@@ -29,6 +30,9 @@ const (
 	// resumeGrace is how long nobody is called silent after the machine has slept or its clock was set, or the registry
 	// was out of order: every agent beats once within it.
 	resumeGrace = beat + beat/2
+	// bootGrace is how long after the machine was started the agents that ran before are left to whoever starts them then,
+	// such as a service manager.
+	bootGrace = 45 * time.Second
 )
 
 // Options of a monitor. The zero value of each member works, except Home.
@@ -54,7 +58,8 @@ type Options struct {
 	// Command restarts an orchestrator of S4's registry, in its project's directory. nil: S4's, npx tsx
 	// .claude/orchestrator/src/index.ts.
 	Command []string
-	// Environ is what everything that is started gets. nil: nothing at all.
+	// Environ is what everything that is started gets, but for Secrets and the variables that the registry's channels and
+	// its deadman name. nil: nothing at all.
 	Environ []string
 	// Wrapper is put before the command of a declared agent, with the agent's name and "--" behind it, so that its output
 	// and its end are seen. nil: nothing is.
@@ -68,7 +73,12 @@ type Options struct {
 	OpenChannel func(address string) (notify.Channel, error)
 	// Listen makes whoever hears answers from channels: it gets the database, the names of the channels and whom the
 	// answers are for. nil: nobody listens.
-	Listen func(db *sql.DB, channels []string, to notify.Applier) ([]*notify.Updates, error)
+	Listen func(db *sql.DB, channels []string, to notify.Applier) ([]Listener, error)
+	// OpenGroup says that the chat has several members and no list of those who may decide. Then nobody can allow, restart,
+	// resume, stop or say anything to an agent from there.
+	OpenGroup bool
+	// Secrets are the names of variables of Environ that no agent gets.
+	Secrets []string
 
 	// Where agents' CLIs keep their state. "": it is not looked at. OpenCode's is a database.
 	ClaudeDir, CodexDir, GeminiDir, OpenCodeDB string
@@ -90,6 +100,13 @@ type Options struct {
 	checkpoint func(step string)
 	deaf       bool // no event asks for a look, only the clock
 	evidence   func(*agent) (diagnose.Evidence, finding)
+}
+
+// Listener hears what humans answer, until ctx ends. [notify.Updates] is one.
+type Listener interface {
+	Run(ctx context.Context)
+	// Hears reports whether answers are heard right now. It is called by another goroutine than Run.
+	Hears() bool
 }
 
 // defaultCommand is S4's.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/escalate"
+	"github.com/outlive-mcp/outlive/internal/logline"
 	"github.com/outlive-mcp/outlive/internal/process"
 	"github.com/outlive-mcp/outlive/internal/remedy"
 	"github.com/outlive-mcp/outlive/internal/roster"
@@ -26,7 +27,8 @@ type Finding struct {
 	Verdict         diagnose.Verdict
 	Trace           diagnose.Trace // of every rule
 	Decision        remedy.Decision
-	Action          string // the decision, in S4's words where it is S4's
+	LeftOut         []string // steps of the ladder that cannot be done, and why
+	Action          string   // the decision, in S4's words where it is S4's
 	Process         process.Identity
 	Session         string
 	Acts            []remedy.Act        // that were done, the oldest first
@@ -35,7 +37,9 @@ type Finding struct {
 }
 
 // String is one line for people.
-func (f Finding) String() string {
+func (f Finding) String() string { return logline.Printable(f.text()) }
+
+func (f Finding) text() string {
 	s := fmt.Sprintf("%s (Phase %s): ", f.Name, f.Phase)
 	if f.Verdict.Stall == diagnose.NoStall {
 		return s + string(f.Verdict.Class) + ": " + f.Verdict.Details
@@ -52,15 +56,21 @@ type View struct {
 	Findings []Finding
 	// Incidents are all that are not over: of agents, of many at once, and of the registry. The oldest first.
 	Incidents []escalate.Incident
-	Roster    *roster.Roster // nil: S4's registry
-	Lost      string         // why the registry cannot be used; "": it can
-	Running   int            // the PID of the monitor that has the home; 0: none
+	Past      []escalate.Incident // that were not over at the time of [InspectSince], the oldest first
+	Roster    *roster.Roster      // nil: S4's registry
+	Lost      string              // why the registry cannot be used; "": it can
+	Running   int                 // the PID of the monitor that has the home; 0: none
 	At        time.Time
 }
 
 // Inspect looks as a cycle would (--dry-run), and does nothing: no signal, no message, no file is touched, and a monitor
 // may run beside it.
-func Inspect(ctx context.Context, opts Options) (view View, err error) {
+func Inspect(ctx context.Context, opts Options) (View, error) {
+	return InspectSince(ctx, opts, time.Time{})
+}
+
+// InspectSince is [Inspect], and tells of incidents that were not over at a time. Zero: of none.
+func InspectSince(ctx context.Context, opts Options, since time.Time) (view View, err error) {
 	opts = opts.withDefaults()
 	dir, err := os.MkdirTemp("", "outlive-monitor-")
 	if err != nil {
@@ -89,6 +99,11 @@ func Inspect(ctx context.Context, opts Options) (view View, err error) {
 	for _, c := range r.examine(ctx, &errs) {
 		view.Findings = append(view.Findings, r.finding(c))
 	}
+	if !since.IsZero() {
+		if view.Past, err = m.store.incidentsSince(ctx, since); err != nil {
+			return View{}, err
+		}
+	}
 	for _, i := range r.incidents {
 		if i.State != escalate.Resolved {
 			view.Incidents = append(view.Incidents, i)
@@ -105,6 +120,9 @@ func (r *round) finding(c *examined) Finding {
 		Process: c.body.process, Session: c.body.session, Acts: acts(r.recoveries[c.Key]), Incidents: r.open(c.Key), Stopped: c.sight.Stopped,
 	}
 	f.Trace = diagnose.Explain(f.Evidence, c.expect)
+	for _, o := range d.LeftOut {
+		f.LeftOut = append(f.LeftOut, o.Why)
+	}
 	if c.Declared == nil {
 		f.Action = d.S4Action()
 	} else if f.Action = string(d.Rung); d.Rung == remedy.Nothing {

@@ -37,6 +37,7 @@ func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Ta
 	}
 	s.beatOf(&e, k, beatAt)
 	target := s.live(&e, p, k, beatAt)
+	e.Beat.Expected = true
 	e.Artefact = diagnose.Artefact{Expected: true, Seen: !e.Process.AfterBeat}
 	if e.Beat.Has && !e.Process.AfterBeat && s.heard(e) <= a.expect.Stale {
 		return e, target // the rest is asked of the silent only
@@ -74,6 +75,9 @@ func (s *setting) beatOf(e *diagnose.Evidence, k known, beatAt time.Time) {
 // live finds out whether the orchestrator lives, and what belongs to it.
 func (s *setting) live(e *diagnose.Evidence, p piv.Project, k known, beatAt time.Time) process.Target {
 	var t process.Target
+	if e.Beat.Age < 0 { // of the future: it was written when it was first seen, at the latest
+		beatAt = s.now.Wall.Add(-time.Duration(e.Beat.Seen))
+	}
 	if e.Beat.Has {
 		t.LeftBefore = beatAt.Add(2 * beat)
 	}

@@ -90,7 +90,7 @@ func (h *house) once(opts Options) Summary {
 
 // A process that was stopped takes no signal but the last one; its successor begins when it is dead.
 func TestAnAgentThatWasStopped(t *testing.T) {
-	h := declaredHouse(t, "heartbeat_lost: [restart]")
+	h := declaredHouse(t, "stopped: [restart]") // its owner wants it
 	err := heartbeat.Write(BeatDir(h.home), heartbeat.Observation{Agent: "shop", Wall: time.Now().Add(-10 * time.Minute), State: heartbeat.Working})
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func (r *round) rememberTrouble(c *examined, s *sight) {
 		t.Until = r.now.Wall.Add(time.Duration(c.verdict.Hold)).Round(0)
 	}
 	if old := s.Trouble; old.Class == t.Class && old.Start == t.Start {
-		t.Since = old.Since
+		t.Since, t.Spared = old.Since, old.Spared
 		if d := t.Until.Sub(old.Until); d.Abs() < sinceJitter {
 			t.Until = old.Until
 		}
@@ -73,16 +73,22 @@ func (r *round) rememberAgent(c *examined, s *sight) {
 	}
 	s.Declared, s.Entry = true, c.Entry
 	s.Phase = c.body.phase
+	rememberWork(c, s)
 	if c.body.session != "" {
 		s.Session = c.body.session
 	}
 	switch c.evidence.Process.Life {
 	case diagnose.Alive:
+		if c.body.stranger != "" {
+			break // its end is no end of the agent
+		}
 		if s.Identity != c.body.process {
-			s.Identity, s.Alive = c.body.process, r.now.Wall.Round(0)
+			s.Identity, s.Alive, s.Left = c.body.process, r.now.Wall.Round(0), false
 		}
 		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
-		s.AtRest = c.verdict.Class == diagnose.Idle && c.verdict.Since >= restAfter
+		if s.RestSince = (time.Time{}); c.verdict.Class == diagnose.Idle {
+			s.RestSince = r.now.Wall.Add(-time.Duration(c.verdict.Since)).Round(0)
+		}
 		s.CPU = s.CPU.next(r.sources.helpers(c.body.process), r.now)
 	case diagnose.Dead:
 		if s.GoneOf != c.body.dead {
@@ -101,7 +107,7 @@ func (r *round) rememberAgent(c *examined, s *sight) {
 
 // restAfter is how long an agent must have had nothing to do until it is at rest: one that runs without a terminal ends a
 // moment after its turn.
-const restAfter = diagnose.Span(3 * time.Second)
+const restAfter = 3 * time.Second
 
 // cpuWindow is the least time between two readings of what the descendants use: the kernel counts in hundredths of a
 // second.
@@ -133,7 +139,9 @@ func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
 // Events of hooks that say that an agent waits at its own dialog, and those that say that it goes on.
 var (
 	asking = []string{"PermissionRequest"}
-	going  = []string{"PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "StopFailure", "SessionStart", "SessionEnd", "PermissionDenied", "BeforeAgent", "AfterAgent", "AfterTool"}
+	// leaving are the reasons of SessionEnd that only a person gives (Claude Code's documentation of hooks).
+	leaving = []string{"prompt_input_exit", "logout", "exit"}
+	going   = []string{"PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "StopFailure", "SessionStart", "SessionEnd", "PermissionDenied", "BeforeAgent", "AfterAgent", "AfterTool"}
 )
 
 // questions are tools that ask the human: their hooks call that a permission, too (Claude Code 2.1.330, measured).
@@ -162,12 +170,16 @@ func (r *round) hearOne(a *agent, e hooks.Event) bool {
 	case slices.Contains(questions, e.Tool): // the transcript shows what is asked
 		return false
 	case slices.Contains(asking, e.Name):
-		s.Asks = hookState{Tool: e.Tool, Text: e.Input, At: e.Time.Round(0)}
+		s.Asks = hookState{Tool: e.Tool, Text: e.Input, Unasked: e.Unasked, At: e.Time.Round(0)}
 		if s.Asks.Text == "" {
 			s.Asks.Text = e.Text
 		}
 	case slices.Contains(going, e.Name):
 		s.Asks = hookState{}
+		if e.Name == "UserPromptSubmit" && e.Subagent == "" {
+			s.TypedAt = e.Time.Round(0)
+		}
+		s.Left = e.Name == "SessionEnd" && slices.Contains(leaving, e.Reason)
 	}
 	was := r.sights[a.Key]
 	r.sights[a.Key] = s

@@ -12,7 +12,7 @@ import (
 type Wish struct {
 	// Agent is whom it is about; with an Incident it is not needed.
 	Agent string
-	// Verb is ack, snooze, restart, resume, stop, say (gives the agent Text), reset (all budgets are given back), and
+	// Verb is ack, snooze, start, restart, resume, stop, say (gives the agent Text), reset (all budgets are given back), and
 	// allow or deny, whose Request is that of a hook.
 	Verb string
 	// Incident is what is acknowledged.

@@ -35,8 +35,17 @@ type sight struct {
 	Trouble trouble   `json:"trouble,omitzero"`
 	Reset   time.Time `json:"reset,omitzero"`    // when a person gave all budgets back
 	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it: nothing is done until it lives again
-	AtRest  bool      `json:"at_rest,omitempty"` // it had nothing to do when it was last seen alive
+	// RestSince is since when it had nothing to do when it was last seen alive. Zero: it had something to do.
+	RestSince time.Time `json:"rest_since,omitzero"`
+	Left      bool      `json:"left,omitempty"` // its CLI has said that a person has left it
 
+	// Worked says that it has worked, and nobody was told yet that it rests or has finished. DoneRun is the last run of which
+	// that was told, or not wanted.
+	Worked  bool             `json:"worked,omitempty"`
+	DoneRun process.Identity `json:"done_run,omitzero"`
+
+	// TypedAt is when a hook has last said that a prompt was given.
+	TypedAt time.Time `json:"typed_at,omitzero"`
 	// Asks is what a hook has said last of a permission, until the agent goes on.
 	Asks hookState `json:"asks,omitzero"`
 	// CPU is what the descendants had used at a time.
@@ -49,6 +58,8 @@ type trouble struct {
 	Start int64     `json:"start,omitempty"` // the last start of ours before it
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
+	// Spared says that the record has said that it is left alone because of a person.
+	Spared bool `json:"spared,omitempty"`
 }
 
 // hookState is a permission that an agent has asked for at its own dialog.
@@ -56,6 +67,8 @@ type hookState struct {
 	Tool string    `json:"tool,omitempty"`
 	Text string    `json:"text,omitempty"`
 	At   time.Time `json:"at,omitzero"`
+	// Unasked is why it is left to that dialog; "": nothing was in the way.
+	Unasked string `json:"unasked,omitempty"`
 }
 
 // cpuMark is one reading of the processor time of an agent's descendants.
@@ -94,17 +107,24 @@ func (s *store) setSights(ctx context.Context, names []string, all map[string]si
 	}
 	return s.do(ctx, func(tx *sql.Tx) error {
 		for _, name := range names {
-			data, err := json.Marshal(all[name])
-			if err != nil {
+			if err := putSight(ctx, tx, name, all[name]); err != nil {
 				return err
-			}
-			_, err = tx.ExecContext(ctx, `INSERT INTO sight VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET data = excluded.data`, name, string(data))
-			if err != nil {
-				return fmt.Errorf("monitor.db: %w", err)
 			}
 		}
 		return nil
 	})
+}
+
+func putSight(ctx context.Context, tx *sql.Tx, name string, v sight) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO sight VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET data = excluded.data`, name, string(data))
+	if err != nil {
+		return fmt.Errorf("monitor.db: %w", err)
+	}
+	return nil
 }
 
 // setSight changes what is known of one agent, and keeps it.

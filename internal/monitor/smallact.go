@@ -67,7 +67,7 @@ func (r *round) nudge(ctx context.Context, rec *recovery) error {
 	ctx, cancel := context.WithTimeout(ctx, nudgeTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, rec.Command[0], rec.Command[1:]...)
-	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(r.opts.Environ, rec.Environ)
+	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(r.environ(), rec.Environ)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {

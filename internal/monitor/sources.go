@@ -52,7 +52,10 @@ const sessionsSince = 48 * time.Hour
 type program struct {
 	kind vendors.Kind // "": none of the agents' CLIs
 	dir  string
-	at   time.Time // when that was looked at
+	user string
+	// headless says that it works on one prompt and ends: nobody types in it.
+	headless bool
+	at       time.Time // when that was looked at
 }
 
 // A process may still become another program: a shell that starts one in its own place keeps its number.
@@ -135,10 +138,11 @@ func (s *sources) recognise(now time.Time) []vendors.Process {
 func (s *sources) programOf(pid int) (p program) {
 	if args := s.procs.Args(pid); len(args) > 0 {
 		p.kind, _ = vendors.Recognise(args, "")
+		p.headless = vendors.Headless(args)
 	}
 	if p.kind != "" {
 		if proc, err := s.procs.Look(pid); err == nil {
-			p.dir = proc.Dir
+			p.dir, p.user = proc.Dir, proc.User
 		}
 	}
 	return p
@@ -204,6 +208,14 @@ func (s *sources) helpers(id process.Identity) []process.Entry {
 	return slices.DeleteFunc(s.descendants(id), func(e process.Entry) bool {
 		p := s.programs[e.Identity]
 		return p.kind != "" && (kind == "" || p.kind == kind)
+	})
+}
+
+// stopped reports whether job control has stopped an agent: its process, or the CLI behind its launcher.
+func (s *sources) stopped(agent process.Entry) bool {
+	return agent.Stopped || slices.ContainsFunc(s.descendants(agent.Identity), func(e process.Entry) bool {
+		kind := s.programs[agent.Identity].kind
+		return e.Stopped && s.programs[e.Identity].kind != "" && (kind == "" || s.programs[e.Identity].kind == kind)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -47,6 +48,9 @@ type store struct {
 
 // openStore opens the database, or makes it. Power may fail at any moment: what is committed stays.
 func openStore(ctx context.Context, path string) (*store, error) {
+	if err := keepPrivate(path); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
 	q := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?"+q.Encode())
 	if err != nil {
@@ -56,10 +60,23 @@ func openStore(ctx context.Context, path string) (*store, error) {
 	if _, err := db.ExecContext(ctx, schema+notify.Schema); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
-	}
 	return &store{db: db}, nil
+}
+
+// keepPrivate makes the database's file, so that nobody else can read it before SQLite has written to it, and corrects the
+// modes of files that an earlier version has left. SQLite gives the files beside it, -wal and -shm, the mode of the file.
+func keepPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	errs := []error{f.Chmod(0o600), f.Close()}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Chmod(path+suffix, 0o600); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (s *store) close() error { return s.db.Close() }

@@ -21,8 +21,13 @@ import (
 type tellers struct {
 	names  string // of the channels and their addresses, to see whether they are others now
 	outbox *notify.Outbox
-	stop   context.CancelFunc // ends whoever carries; nil: nobody does yet
-	done   sync.WaitGroup
+	// channels are those of the outbox; whoever else uses one stops the outbox first.
+	channels map[string]notify.Channel
+	stop     context.CancelFunc // ends whoever carries; nil: nobody does yet
+	done     sync.WaitGroup
+
+	listeners []Listener
+	heard     time.Time // when one of them last heard, or was started
 }
 
 // openTellers opens the channels that a registry names, besides S4's.
@@ -55,7 +60,7 @@ func (m *Monitor) openTellers(ctx context.Context, p *page) error {
 	m.closeTellers() // before another outbox takes what they were sending for unfinished
 	outbox, err := notify.NewOutbox(ctx, m.store.db, channels, m.opts.Logger)
 	if err == nil {
-		m.tellers.names, m.tellers.outbox = signature, outbox
+		m.tellers.names, m.tellers.outbox, m.tellers.channels = signature, outbox, channels
 	}
 	errs = append(errs, err)
 	if running {
@@ -77,9 +82,23 @@ func (m *Monitor) carry(ctx context.Context) {
 		m.opts.Logger.Warn("answers from the phone are not heard", slog.Any("error", err))
 		return
 	}
+	m.tellers.listeners, m.tellers.heard = updates, time.Time{}
 	for _, u := range updates {
 		m.tellers.done.Go(func() { u.Run(ctx) })
 	}
+}
+
+// unheardFor is how long answers may go unheard until messages lose their buttons: a poll may fail once.
+const unheardFor = 30 * time.Second
+
+// unheard reports whether nobody hears what is pressed. A monitor that listens to nothing at all, because it looks only
+// once, leaves that to the next one: Telegram keeps what is pressed for a day.
+func (m *Monitor) unheard(now time.Time) bool {
+	hears := slices.ContainsFunc(m.tellers.listeners, Listener.Hears)
+	if hears || m.tellers.heard.IsZero() {
+		m.tellers.heard = now
+	}
+	return len(m.tellers.listeners) > 0 && now.Sub(m.tellers.heard) > unheardFor
 }
 
 // closeTellers ends them: a message that is under way has three seconds.
@@ -87,7 +106,7 @@ func (m *Monitor) closeTellers() {
 	if m.tellers.stop != nil {
 		m.tellers.stop()
 		m.tellers.done.Wait()
-		m.tellers.stop = nil
+		m.tellers.stop, m.tellers.listeners = nil, nil
 	}
 }
 
@@ -97,7 +116,7 @@ func (m *Monitor) wakePostmen() { m.tellers.outbox.Wake() }
 // put queues a message of an incident for its channels. A channel that the registry names and nobody could open loses
 // no message: the incident's next tier, and the improvement log, know of it.
 func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i escalate.Incident, key, thread string, channels []string, text escalate.Message, minor bool) error {
-	message := notify.Message{Key: key, Thread: thread, Text: rendered(text), Minor: minor}
+	message := notify.Message{Key: key, Thread: thread, Text: rendered(text), Exact: text.Exact, Minor: minor}
 	if m.opts.Listen != nil { // else nobody hears what is pressed
 		message.Buttons = keyboard(i, text.Buttons)
 	}
@@ -161,7 +180,9 @@ func keyboard(i escalate.Incident, buttons []escalate.Button) [][]notify.Button 
 			nonce = anyNonce
 		}
 		last := len(rows) - 1
-		rows[last] = append(rows[last], notify.Button{Label: b.Label, Callback: notify.Callback{Incident: i.ID, Verb: string(b.Verb), Nonce: nonce}})
+		rows[last] = append(rows[last], notify.Button{
+			Label: b.Label, NeedsExact: b.NeedsExact, Callback: notify.Callback{Incident: i.ID, Verb: string(b.Verb), Nonce: nonce},
+		})
 	}
 	return rows
 }
@@ -182,15 +203,25 @@ func (a *answers) Press(ctx context.Context, tx *sql.Tx, p notify.Press) (string
 	if nonce == anyNonce {
 		nonce = ""
 	}
+	if escalate.Verb(p.Callback.Verb).Acts() && !a.m.mayDecide(p.From) {
+		return notListed, nil
+	}
 	answers := escalate.Verb(p.Callback.Verb) == escalate.Allow || escalate.Verb(p.Callback.Verb) == escalate.Deny
 	if answers && nonce == i.Nonce && i.Facts.Request != "" && !a.m.waits(i.Facts.Request) {
 		return "The agent does not wait for this any more", nil
 	}
 	_, answer, err := a.m.stepIncident(ctx, tx, i, escalate.Pressed{
-		Verb: escalate.Verb(p.Callback.Verb), Nonce: nonce, By: p.Name, Next: newNonce(),
+		Verb: escalate.Verb(p.Callback.Verb), Nonce: nonce, By: p.Who(), Next: newNonce(),
 	}, a.m.policyNow(i), time.Now())
 	return answer, err
 }
+
+// notListed is what whoever may not decide is told.
+const notListed = "in a group, only users in TELEGRAM_USER_IDS may do this"
+
+// mayDecide reports whether somebody may act on an agent: the owner of a private chat, and in a group the users that are
+// listed.
+func (m *Monitor) mayDecide(from notify.From) bool { return from.Listed || from.Private() }
 
 // waits reports whether a request for a permission is still open. What cannot be read is found out by whoever answers it.
 func (m *Monitor) waits(request string) bool {
@@ -204,7 +235,11 @@ func (a *answers) Reply(ctx context.Context, tx *sql.Tx, r notify.Reply) error {
 	if err != nil || i.ID == "" {
 		return err
 	}
-	return putWish(ctx, tx, wish{Agent: i.Key.Agent, Verb: verbSay, By: r.Name, Target: i.ID, Text: r.Text}, time.Now())
+	if !a.m.mayDecide(r.From) {
+		a.m.opts.Logger.Warn("a reply was not given to the agent: "+notListed, slog.String("agent", i.Key.Agent), slog.String("by", r.Who()))
+		return nil
+	}
+	return putWish(ctx, tx, wish{Agent: i.Key.Agent, Verb: verbSay, By: r.Who(), Target: i.ID, Text: r.Text}, time.Now())
 }
 
 func newNonce() string { return rand.Text()[:6] }

@@ -20,7 +20,7 @@ import (
 // treat does what is to be done about one agent.
 func (r *round) treat(ctx context.Context, c *examined) error {
 	if c.problem.Class == "" {
-		return r.well(ctx, c)
+		return errors.Join(r.announce(ctx, c), r.well(ctx, c))
 	}
 	if c.verdict.Stall != diagnose.NoStall {
 		r.summary.Stalled++
@@ -32,24 +32,45 @@ func (r *round) treat(ctx context.Context, c *examined) error {
 	r.fleet = r.fleet.Note(c.problem, d, r.now.Wall)
 	log := r.opts.Logger.With(slog.String("project", c.Name), slog.String("stall", c.problem.Stall), slog.String("rule", c.verdict.Rule))
 	switch {
+	case d.Attended:
+		log.Info("left alone", slog.String("reason", d.Reason))
+		return errors.Join(r.spare(ctx, c, d), r.news(ctx, c))
 	case d.Rung == remedy.Nothing:
 		log.Debug("left alone", slog.String("reason", d.Reason), slog.String("details", c.verdict.Details))
 		return r.news(ctx, c)
 	case d.Rung == remedy.Escalate:
+		if err := r.escalate(ctx, c, d); err != nil {
+			return err
+		}
 		log.Warn("a human is told", slog.String("reason", d.Reason), slog.String("details", c.verdict.Details))
-		return r.escalate(ctx, c, d)
+		return nil
 	}
-	log.Warn("something is done", slog.String("action", string(d.Rung)), slog.String("reason", d.Reason), slog.String("details", c.verdict.Details))
-	return r.carryOut(ctx, c, d)
+	return r.carryOut(ctx, c, d, log)
 }
 
 func (r *round) decide(c *examined) remedy.Decision {
 	can := r.capabilities(c)
 	if c.Declared != nil && !c.verdict.MayKill() && c.underWay() {
-		can.KillTool, can.Resume, can.Restart, can.Fresh = false, false, false, false
+		can.UnderWay = true
 		can.Interrupt = can.Interrupt && c.verdict.Class == diagnose.BudgetExceeded // which is what its owner wants
 	}
 	return remedy.Decide(c.problem, r.history(c), c.recovery, can, r.fleet, r.now.Wall)
+}
+
+// spare says once in the record that an agent is left alone because a person is at its session.
+func (r *round) spare(ctx context.Context, c *examined, d remedy.Decision) error {
+	s := r.sights[c.Key]
+	if s.Trouble.Spared {
+		return nil
+	}
+	s.Trouble.Spared = true
+	entry := c.entryOf(r, d)
+	entry.Action, entry.Outcome = "none", d.Reason
+	if err := r.do(ctx, func(tx *sql.Tx) error { return journal(ctx, tx, entry) }); err != nil {
+		return err
+	}
+	c.sight = s
+	return r.setSight(ctx, c.Key, s)
 }
 
 // underWay reports whether the agent may be in the middle of something. Of a verdict that is no reason to end anything,
@@ -82,9 +103,13 @@ func (r *round) capabilities(c *examined) remedy.Capabilities {
 		return remedy.S4Capabilities()
 	}
 	s := c.Declared.Start
+	if c.body.stranger != "" { // beside a process that may be the agent after all, no other is started
+		return remedy.Capabilities{Nudge: len(s.Nudge) > 0, Ask: r.canAsk(c)}
+	}
+	dead := c.evidence.Process.Life == diagnose.Dead
 	known := c.body.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
 	return remedy.Capabilities{
-		Nudge: len(s.Nudge) > 0, Ask: r.canAsk(c),
+		Nudge: len(s.Nudge) > 0 && !dead, Ask: r.canAsk(c), Reached: len(r.policyOf(c.agent).Tiers) > 0, Ended: dead,
 		KillTool: known && !c.body.tool.IsZero(), Interrupt: known && !slices.Contains(endedBySIGINT, c.Kind),
 		Resume:  len(s.Resume) > 0 && (c.body.session != "" || !wants(s.Resume, "session")),
 		Restart: len(s.Cmd) > 0, Fresh: wants(s.Cmd, "text"),
@@ -92,10 +117,9 @@ func (r *round) capabilities(c *examined) remedy.Capabilities {
 }
 
 // canAsk reports whether what the agent asks can be put to a human, and the answer to the agent: a button answers a
-// request for a permission, and a reply is handed to the session.
+// request for a permission, a reply is handed to the session, and a question can be answered at its own terminal as well.
 func (r *round) canAsk(c *examined) bool {
-	reply := c.verdict.Class == diagnose.WaitingQuestion && len(c.Declared.Start.Nudge) > 0
-	return (reply || c.body.request != "") && len(r.policyOf(c.agent).Tiers) > 0
+	return c.verdict.Class == diagnose.WaitingQuestion || c.body.request != "" && len(r.policyOf(c.agent).Tiers) > 0
 }
 
 // unwatched are the classes of agents that nobody wants to be told of.
@@ -105,21 +129,35 @@ var unwatched = []diagnose.Class{diagnose.NotWatched, diagnose.Paused, diagnose.
 var waits = []diagnose.Class{diagnose.WaitingPermission, diagnose.WaitingQuestion}
 
 // endWaits ends the incidents of a declared agent that has waited for an answer, and is in other trouble now: nobody shall
-// answer what nobody asks any more.
+// answer what nobody asks any more. Neither shall anybody be reminded of a process that was replaced since, unless a human
+// has to see to what was wrong with it.
 func (r *round) endWaits(ctx context.Context, c *examined) error {
 	if c.Declared == nil || c.verdict.Stall == diagnose.Blind {
 		return nil
 	}
 	for _, i := range r.open(c.Key) {
-		if i.Key.Class == c.problem.Class || !slices.Contains(waits, diagnose.Class(i.Key.Class)) {
+		gone := escalate.Gone{Why: "it waits no longer, it is " + c.problem.Class + " now"}
+		switch class := diagnose.Class(i.Key.Class); {
+		case i.Key.Class == c.problem.Class:
+			continue
+		case slices.Contains(waits, class):
+		case r.replacedSince(c.Key, i.Opened) && !remedy.NeedsHuman(i.Key.Class, i.Facts.Stall):
+			gone.Why = "it was started again, and is " + c.problem.Class + " now"
+		default:
 			continue
 		}
-		gone := escalate.Gone{Why: "it waits no longer, it is " + c.problem.Class + " now"}
 		if err := r.tell(ctx, c.agent, i, gone, nil); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// replacedSince reports whether the agent was started by us since then.
+func (r *round) replacedSince(key string, t time.Time) bool {
+	return slices.ContainsFunc(r.recoveries[key], func(rec recovery) bool {
+		return rec.Act.Rung.Starts() && (rec.Step == completed || rec.Step == recovered) && rec.StartedAt.After(t)
+	})
 }
 
 // endedBySIGINT are agents that a SIGINT ends, whatever they do (measured: Claude Code 2.1.330 exits with status 0, Codex

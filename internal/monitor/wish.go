@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/hooks"
 	"github.com/outlive-mcp/outlive/internal/piv"
@@ -18,6 +19,7 @@ import (
 
 // What people can wish, besides the verbs of the buttons.
 const (
+	verbStart  = "start"  // start an agent that does not run
 	verbSay    = "say"    // give the agent a text
 	verbReset  = "reset"  // give all budgets back
 	verbResume = "resume" // as the button
@@ -106,7 +108,7 @@ func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
 	}
 	c := r.look1(a)
 	rungs := map[string]remedy.Rung{
-		string(escalate.Restart): remedy.Restart, verbResume: remedy.Resume, verbSay: remedy.Nudge, string(escalate.Stop): "stop",
+		verbStart: remedy.Restart, string(escalate.Restart): remedy.Restart, verbResume: remedy.Resume, verbSay: remedy.Nudge, string(escalate.Stop): "stop",
 	}
 	rung, known := rungs[w.Verb]
 	can := r.capabilities(c)
@@ -115,12 +117,18 @@ func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
 		return "nobody knows how to " + w.Verb, nil
 	case w.Verb == string(escalate.Stop):
 		return r.stop(ctx, c, w)
+	case !can.Can(rung) && c.body.stranger != "":
+		return fmt.Sprintf("nothing is done: %s; if it is the agent, end it yourself", c.evidence.Process.Detail), nil
 	case !can.Can(rung):
 		return fmt.Sprintf("%s cannot be done: the registry declares no command for it", rung), nil
+	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Alive:
+		return fmt.Sprintf("nothing is done: it runs already, PID %d; outlive agent restart ends it and starts it anew", c.body.runs()), nil
+	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Unsure:
+		return "nothing is done: it may run already: " + c.evidence.Process.Detail, nil
 	}
 	rec := &recovery{
 		Agent: c.Key, Step: begun, Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
-		Wish: w.ID, By: w.By, Text: w.Text, Run: newRun(),
+		Wish: w.ID, Verb: w.Verb, By: w.By, Text: w.Text, Run: newRun(),
 		Act: remedy.Act{
 			Agent: c.Key, At: r.now.Wall.Round(0), Rung: rung, Class: string(c.verdict.Class), Stall: string(c.verdict.Stall),
 			Phase: c.body.phase, Since: r.now.Wall, Sequence: c.sight.Sequence, Deadline: r.now.Wall.Add(c.recovery.Verify[rung]),

@@ -40,8 +40,10 @@ type world struct {
 	parents  map[int]int
 	args     map[int][]string
 	used     map[int]time.Duration
+	halted   map[int]bool // stopped by job control
 
 	interrupted []int
+	typed       time.Time // when somebody typed at a wrapper's terminal
 	sendErr     error
 	out         strings.Builder
 }
@@ -50,6 +52,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, home: t.TempDir(), wall: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC), mono: 10 * time.Hour, boot: "b1",
 		living: map[int]process.Process{}, parents: map[int]int{}, args: map[int][]string{}, used: map[int]time.Duration{},
+		halted: map[int]bool{},
 	}
 	w.opts = Options{Home: w.home, Channels: map[string]notify.Channel{"telegram": w}, Out: &w.out, clock: w.now, processes: w, deaf: true}
 	return w
@@ -145,7 +148,7 @@ func (w *world) All() []process.Entry {
 	}
 	for _, pid := range slices.Sorted(maps.Keys(w.living)) {
 		p := w.living[pid]
-		all = append(all, process.Entry{Identity: p.Identity, Parent: w.parents[pid], Age: p.Age, CPU: w.used[pid]})
+		all = append(all, process.Entry{Identity: p.Identity, Parent: w.parents[pid], Age: p.Age, CPU: w.used[pid], Stopped: w.halted[pid]})
 	}
 	return all
 }

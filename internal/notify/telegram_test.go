@@ -16,7 +16,7 @@ func text(body string) Message { return Message{Key: "k", Text: Text{Body: body}
 // S4 Task 12: what agents say arrives as it is, whatever it looks like; only what is ours is bold.
 func TestNothingIsMarkup(t *testing.T) {
 	f := newFakeTelegram(t)
-	m := Message{Key: "k", Buttons: [][]Button{{{"Ack", Callback{"inc00001", "ack", "aaaaaa"}}}, {}, {{"Stop", Callback{"inc00001", "stop", "bbbbbb"}}}}}
+	m := Message{Key: "k", Buttons: [][]Button{{{Label: "Ack", Callback: Callback{"inc00001", "ack", "aaaaaa"}}}, {}, {{Label: "Stop", Callback: Callback{"inc00001", "stop", "bbbbbb"}}}}}
 	m.Text.WriteBold("🔴 Über")
 	m.Text.Write("\n<b>&amp; *x* _y_ [z](u) \xff ")
 	m.Text.WriteBold("Details:")
@@ -36,7 +36,7 @@ func TestNothingIsMarkup(t *testing.T) {
 func TestUpdateInPlace(t *testing.T) {
 	f := newFakeTelegram(t)
 	c := f.channel(t)
-	first := Message{Key: "a", Text: Text{Body: "stalled"}, Buttons: [][]Button{{{"Ack", Callback{"inc00001", "ack", "aaaaaa"}}}}}
+	first := Message{Key: "a", Text: Text{Body: "stalled"}, Buttons: [][]Button{{{Label: "Ack", Callback: Callback{"inc00001", "ack", "aaaaaa"}}}}}
 	ref, err := c.Send(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)

@@ -47,6 +47,8 @@ type UpdatesOptions struct {
 	LockDir string
 	// Applier does what was asked.
 	Applier Applier
+	// Heard is called when [Updates.Hears] has become another. nil: nobody.
+	Heard func()
 	// Applied is called after each update that was applied, outside of its transaction. nil: nobody.
 	Applied func()
 	// Logger tells what happens. nil: nobody.
@@ -68,10 +70,17 @@ type From struct {
 	Chat    int64  // where
 	User    int64  // who
 	Name    string // the same to read: @name, or the first name
+	Listed  bool   // the user is one of UpdatesOptions.Users; false also when there are none
 	Channel string // the outbox's channel that told it; "": it is not known any more
 	Thread  string // what it told there; "": nothing that changes, or it is not known any more
 	Ref     string // the message
 }
+
+// Who names the user for people and for records. A first name can be chosen at will, so the number is always there.
+func (f From) Who() string { return fmt.Sprintf("%s (%d)", shortName(f.Name), f.User) }
+
+// Private reports whether the chat has only one user besides the bot: groups and channels have negative numbers.
+func (f From) Private() bool { return f.Chat > 0 }
 
 // Press is a button that a human has pressed. That the nonce is right the applier has to see.
 type Press struct {
@@ -132,6 +141,12 @@ func NewUpdates(o UpdatesOptions) (*Updates, error) {
 // Hears reports whether answers are heard right now.
 func (u *Updates) Hears() bool { return u.hears.Load() }
 
+func (u *Updates) setHears(hears bool) {
+	if u.hears.Swap(hears) != hears && u.opts.Heard != nil {
+		u.opts.Heard()
+	}
+}
+
 // Run listens until ctx ends. Whatever is in the way is told once and tried again.
 func (u *Updates) Run(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -156,7 +171,7 @@ func (u *Updates) listen(ctx context.Context) (pause time.Duration) {
 		return lockRetry
 	}
 	defer func() {
-		u.hears.Store(false)
+		u.setHears(false)
 		_ = u.lock.Unlock()
 	}()
 	for tries := 0; ctx.Err() == nil; {
@@ -164,7 +179,7 @@ func (u *Updates) listen(ctx context.Context) (pause time.Duration) {
 		if ctx.Err() != nil {
 			return 0
 		}
-		u.hears.Store(err == nil)
+		u.setHears(err == nil)
 		u.tell(err)
 		if err == nil {
 			tries = 0

@@ -98,7 +98,7 @@ const ack = "v1:inc00001:ack:aaaaaa"
 func TestAnswersArrive(t *testing.T) {
 	f, db := newFakeTelegram(t), listenable(t)
 	o := outbox(t, db, map[string]Channel{"me": f.channel(t)})
-	put(t, o, "me", Message{Key: "k", Thread: "incident/1", Text: Text{Body: "stalled"}, Buttons: [][]Button{{{"Ack", Callback{"inc00001", "ack", "aaaaaa"}}}}})
+	put(t, o, "me", Message{Key: "k", Thread: "incident/1", Text: Text{Body: "stalled"}, Buttons: [][]Button{{{Label: "Ack", Callback: Callback{"inc00001", "ack", "aaaaaa"}}}}})
 	run(t, o, "me", 3)
 	woken := 0
 	u, log := listener(t, db, f.Client(), f.URL, &notebook{answer: strings.Repeat("ü", 300) + " password=hunter2"})

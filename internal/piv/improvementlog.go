@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/logline"
 )
 
 // Intervention is one entry of the improvement log (S4 ImprovementLogEntry).
@@ -37,8 +39,8 @@ func (e Intervention) String() string {
 		FormatTime(e.Time), oneLine(e.Project), PhaseName(e.Phase), oneLine(e.Stall), oneLine(e.Action), oneLine(e.Outcome), oneLine(e.Details))
 }
 
-// oneLine keeps a foreign text from looking like another entry.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine keeps a foreign text from looking like another entry, and from driving the terminal that shows it.
+func oneLine(s string) string { return logline.Printable(strings.Join(strings.Fields(s), " ")) }
 
 // tailLooked is how much of the log's end is searched for an entry that may be there already, in bytes.
 const tailLooked = 256 << 10

@@ -6,7 +6,7 @@
 // finds the word that was probably meant, and [YAML] puts into words what a YAML parser did not like.
 //
 // What a terminal would obey is taken out where a problem is shown, so callers may quote what they read. What has to stay
-// hidden is theirs to know: they leave it out of the message, and mark its line with [Problem.Secret].
+// hidden is theirs to know: [Source.Hide] finds it wherever a problem is shown, and [Problem.Secret] leaves out a whole line.
 //
 // Nothing here knows what a file is about, there is no goroutine, and no two of them may use one Source at once.
 package problem

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Pos is a place in a file. Line and Column count from 1; columns are characters. The zero Pos is the file as a whole.
@@ -60,19 +61,48 @@ func InOrder(list []Problem) []Problem {
 
 // Render shows a problem: file:line:column: message: hint, and below it the line and a caret, unless the line is empty or secret.
 func (s *Source) Render(p Problem) string {
-	text := printable(p.Message)
+	text, _ := s.hidden(p.Message, 0)
 	if p.Hint != "" {
-		text += ": " + printable(p.Hint)
+		hint, _ := s.hidden(p.Hint, 0)
+		text += ": " + hint
 	}
+	text = printable(text)
 	if p.Pos.Line == 0 || p.Pos.Line > len(s.starts) {
 		return s.Name + ": " + text
 	}
 	text = fmt.Sprintf("%s:%d:%d: %s", s.Name, p.Pos.Line, p.Pos.Column, text)
-	shown, caret := excerpt(s.Line(p.Pos.Line), p.Pos.Column-1)
+	shown, caret := excerpt(s.hidden(s.Line(p.Pos.Line), p.Pos.Column-1))
 	if shown == "" || p.Secret {
 		return text
 	}
 	return text + "\n    " + shown + "\n    " + caret
+}
+
+// concealed stands where something is not shown.
+const concealed = "[redacted]"
+
+// hidden is a text without what is not shown, and where its column, in characters, is now. A column within such a part is at its
+// beginning.
+func (s *Source) hidden(text string, column int) (shown string, at int) {
+	if s.Hide == nil {
+		return text, column
+	}
+	var b strings.Builder
+	end, at := 0, column
+	for _, part := range s.Hide(text) {
+		b.WriteString(text[end:part[0]])
+		b.WriteString(concealed)
+		end = part[1]
+		start, length := utf8.RuneCountInString(text[:part[0]]), utf8.RuneCountInString(text[part[0]:part[1]])
+		switch {
+		case column >= start+length:
+			at += len(concealed) - length
+		case column > start:
+			at -= column - start
+		}
+	}
+	b.WriteString(text[end:])
+	return b.String(), at
 }
 
 // widest is how many characters of a line are shown: minified files are one line.

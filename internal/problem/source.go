@@ -11,6 +11,9 @@ type Source struct {
 	Name string // what messages call the file
 	Text []byte
 
+	// Hide returns the parts of a text, in bytes and in order, that are not shown in messages and lines: secrets. nil: none.
+	Hide func(text string) [][2]int
+
 	starts []int // offsets of the lines
 
 	// The last place that was looked up. Parsers ask in the order of the file, and a minified file is one long line.

@@ -3,6 +3,8 @@ package process
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"time"
 )
 
@@ -18,6 +20,16 @@ type Process struct {
 	Identity
 	Age time.Duration // since it was started
 	Dir string        // its working directory; "": not ours to know
+	// User is the number of the user whose process it is (the effective one). "": the system does not tell.
+	User string
+}
+
+// OwnUser is the number of our own user. "": the system has no such numbers.
+func OwnUser() string {
+	if id := os.Geteuid(); id >= 0 {
+		return strconv.Itoa(id)
+	}
+	return ""
 }
 
 // Entry is a line of the table of all processes.
@@ -26,6 +38,8 @@ type Entry struct {
 	Parent int
 	Age    time.Duration // since it was started
 	CPU    time.Duration // user and system time it has used; 0: the system does not tell
+	// Stopped says that job control has stopped it: by SIGSTOP, or by Ctrl-Z at its terminal. Windows knows no such state.
+	Stopped bool
 }
 
 // Target is what has to be dead before something new is started.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +22,7 @@ func (System) Look(pid int) (Process, error) {
 	if pid <= 0 || err != nil || int(k.Proc.P_pid) != pid || k.Proc.P_stat == zombie {
 		return Process{}, fmt.Errorf("look at process %d: %w", pid, os.ErrProcessDone)
 	}
-	return Process{Identity: identity(k), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix()))}, nil
+	return Process{Identity: identity(k), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())), User: strconv.Itoa(int(k.Eproc.Ucred.Uid))}, nil
 }
 
 func identity(k *unix.KinfoProc) Identity {

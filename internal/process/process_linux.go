@@ -82,7 +82,23 @@ func (System) Look(pid int) (Process, error) {
 	if err != nil {
 		dir = ""
 	}
-	return Process{Identity: Identity{PID: pid, Start: s.start, Boot: bootID()}, Age: ageOf(s), Dir: dir}, nil
+	return Process{Identity: Identity{PID: pid, Start: s.start, Boot: bootID()}, Age: ageOf(s), Dir: dir, User: userOf(pid)}, nil
+}
+
+// userOf is the effective user of a process. The owner of its directory in /proc is another one where it may not be dumped.
+func userOf(pid int) string {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if ids, found := strings.CutPrefix(line, "Uid:"); found {
+			if f := strings.Fields(ids); len(f) > 1 {
+				return f[1]
+			}
+		}
+	}
+	return ""
 }
 
 func ageOf(s procStat) time.Duration {

@@ -225,3 +225,23 @@ func TestTable(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// The table tells who was stopped by job control, as long as it is.
+func TestTableTellsTheStopped(t *testing.T) {
+	t.Parallel()
+	pid := agenttest.Start(t, "agent", "")[0]
+	for _, signal := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
+		if err := unix.Kill(pid, signal); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			at := slices.IndexFunc(System{}.All(), func(e Entry) bool { return e.PID == pid && e.Stopped == (signal == unix.SIGSTOP) })
+			if at >= 0 {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the table does not show what %v has done", signal)
+			}
+		}
+	}
+}

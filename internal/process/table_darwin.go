@@ -15,11 +15,13 @@ func (System) All() []Entry {
 	if err != nil {
 		return nil
 	}
+	const stopped = 4 // SSTOP of sys/proc.h
 	var list []Entry
 	for i := range all {
 		k := &all[i]
 		list = append(list, Entry{
 			Identity: identity(k), Parent: int(k.Eproc.Ppid), Age: time.Since(time.Unix(k.Proc.P_starttime.Unix())),
+			Stopped: k.Proc.P_stat == stopped,
 		})
 	}
 	return list

@@ -19,6 +19,7 @@ func (System) All() []Entry {
 		list[i] = Entry{
 			Identity: Identity{PID: s.pid, Start: s.start, Boot: bootID()}, Parent: s.parent,
 			Age: ageOf(s), CPU: time.Duration(s.cpu) * (time.Second / hertz),
+			Stopped: s.state == 'T', // 't' is a debugger's
 		}
 	}
 	return list

@@ -1,13 +1,16 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/backend"
 	"github.com/outlive-mcp/outlive/internal/child"
 	"github.com/outlive-mcp/outlive/internal/event"
 	"github.com/outlive-mcp/outlive/internal/supervise"
@@ -18,6 +21,7 @@ type InheritOptions struct {
 	Command   []string
 	Name      string
 	StateDir  string
+	KillMode  child.KillMode // what ends with the program (default its whole tree)
 	Supervise supervise.Options
 	Sink      event.Sink
 }
@@ -34,6 +38,9 @@ type Inherited struct {
 	code    int
 	over    bool
 	running bool
+	since   time.Time     // the program runs since then
+	exitAt  time.Time     // when the last one ended
+	waiters []waiter      // for the next one to run
 	ended   chan struct{} // closed when Run returns
 }
 
@@ -42,8 +49,40 @@ func NewInherited(opts InheritOptions) *Inherited {
 	return &Inherited{opts: opts, machine: supervise.New(opts.Supervise), news: make(chan func()), ended: make(chan struct{})}
 }
 
-// Run keeps the program alive until it exits 0 or [Inherited.Interrupt], and returns outlive's exit status.
+// clientGrace is how long the program may go on by itself once nobody can write to its stdin any more and it has read all
+// of that. Whether it still works for its client cannot be known here, so it gets more time than in the usual mode.
+const clientGrace = 3 * time.Second
+
+// watchClient ends the program when its client has left and it goes on nevertheless. The returned function ends the
+// goroutine.
+func (h *Inherited) watchClient() (stop func()) {
+	quit, end, err := os.Pipe()
+	if err != nil {
+		return func() {} // it ends with its client by itself, as it would without outlive
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if !awaitHangup(os.Stdin, quit) {
+			return
+		}
+		select {
+		case <-time.After(clientGrace):
+			h.tell(supervise.Stop{Profile: supervise.ClientEOF})
+		case <-h.ended:
+		}
+	}()
+	return func() {
+		_ = end.Close()
+		<-done
+		_ = quit.Close()
+	}
+}
+
+// Run keeps the program alive until it exits 0, its client leaves or [Inherited.Interrupt], and returns outlive's exit
+// status.
 func (h *Inherited) Run() int {
+	defer h.watchClient()()
 	defer close(h.ended)
 	h.step(supervise.Start{})
 	for !h.over {
@@ -64,9 +103,80 @@ func (h *Inherited) Run() int {
 // Interrupt ends the program and then Run. Any goroutine.
 func (h *Inherited) Interrupt() { go h.tell(supervise.Stop{Profile: supervise.Signal}) }
 
-// RequestRestart replaces the program. Any goroutine.
-func (h *Inherited) RequestRestart(source supervise.Source, reason string) {
-	go h.tell(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason})
+// waiter waits for a program that is newer than the generation.
+type waiter struct {
+	after int
+	done  chan error // buffered
+}
+
+// tellWaiters tells those who wait that a program runs, or why it does not.
+func (h *Inherited) tellWaiters(err error) {
+	h.waiters = slices.DeleteFunc(h.waiters, func(w waiter) bool {
+		if h.gen <= w.after {
+			return false
+		}
+		w.done <- err
+		return true
+	})
+}
+
+// Restart replaces the program and returns when the next one runs, or says why it does not. Any goroutine.
+func (h *Inherited) Restart(ctx context.Context, source supervise.Source, reason string) error {
+	done := make(chan error, 1)
+	err := h.ask(ctx, func() {
+		h.waiters = append(h.waiters, waiter{h.gen, done})
+		h.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason})
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-h.ended:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Status tells how the program stands. What passes between it and its client is not known. Any goroutine.
+func (h *Inherited) Status(ctx context.Context) (s backend.Status, err error) {
+	err = h.ask(ctx, func() { s = h.status(time.Now()) })
+	return s, err
+}
+
+func (h *Inherited) status(now time.Time) backend.Status {
+	snap := h.machine.Snapshot()
+	s := backend.Status{Name: h.opts.Name, Command: h.opts.Command, State: snap.State.String(), Generation: h.gen,
+		RestartCount: h.machine.Restarts(), Reload: string(backend.ReplaceReload)}
+	if h.running {
+		s.ServerPID, s.UptimeMS = h.process.PID(), now.Sub(h.since).Milliseconds()
+		if u, err := child.TreeUsage(s.ServerPID); err == nil {
+			s.RSS = u.RSS
+		}
+	}
+	if !snap.NextTry.IsZero() && !h.running {
+		s.NextTryAt = &snap.NextTry
+	}
+	if !h.exitAt.IsZero() {
+		s.LastExit = &backend.LastExit{Code: h.exit.Code, Signal: h.exit.Signal, Why: fmt.Sprintf("last exit %d", h.exit.Code), At: h.exitAt}
+	}
+	return s
+}
+
+// ask runs fn on Run's goroutine and returns when it has.
+func (h *Inherited) ask(ctx context.Context, fn func()) error {
+	done := make(chan struct{})
+	select {
+	case h.news <- func() { fn(); close(done) }:
+		<-done
+		return nil
+	case <-h.ended:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // tell brings an event to Run; after the end nobody listens, and it is dropped.
@@ -94,7 +204,7 @@ func (h *Inherited) carryOut(actions []supervise.Action) {
 		case supervise.Kill:
 			_ = h.process.Kill() // likewise
 		case supervise.Report:
-			a.Tell(fmt.Sprintf("exit code %d", h.exit.Code), h.exit.Code, h.emit)
+			a.Tell(fmt.Sprintf("Server crashed (exit code %d)", h.exit.Code), h.exit.Code, h.emit)
 		case supervise.Finish:
 			h.over, h.code = true, a.Code
 		}
@@ -110,16 +220,19 @@ func (h *Inherited) spawn(a supervise.Spawn) supervise.Event {
 	h.emit(event.ServerStarting, slog.LevelInfo, fmt.Sprintf("Starting server (restart #%d)", h.machine.Restarts()))
 	env := append(os.Environ(), "OUTLIVE=1", "OUTLIVE_NAME="+h.opts.Name, "OUTLIVE_GENERATION="+strconv.Itoa(a.Gen),
 		"OUTLIVE_RESTART_REASON="+a.Reason, "OUTLIVE_STATE_DIR="+h.opts.StateDir)
-	process, err := child.Start(child.Spec{Argv: h.opts.Command, Env: env, Inherit: true}, func(s child.Status) {
+	process, err := child.Start(child.Spec{Argv: h.opts.Command, Env: env, Inherit: true, KillMode: h.opts.KillMode}, func(s child.Status) {
 		h.exited(a.Gen, s)
 	})
 	if err != nil {
-		h.exit = child.Status{Code: 127}
+		status, _ := child.ShellStatus(err)
+		h.exit, h.exitAt = child.Status{Code: status}, time.Now()
+		h.tellWaiters(err)
 		h.emit(event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(),
 			slog.String(event.KeyError, err.Error()))
-		return supervise.SpawnFailed{Gen: a.Gen, Err: err}
+		return supervise.SpawnFailed{Gen: a.Gen, Err: err, Status: status}
 	}
-	h.process, h.running = process, true
+	h.process, h.running, h.since = process, true, time.Now()
+	h.tellWaiters(nil)
 	h.emit(event.ServerSpawned, slog.LevelInfo, fmt.Sprintf("Server spawned (PID: %d)", process.PID()))
 	return supervise.Ready{Gen: a.Gen}
 }
@@ -127,7 +240,7 @@ func (h *Inherited) spawn(a supervise.Spawn) supervise.Event {
 // exited brings an exit to Run; it is called from the process's own goroutine.
 func (h *Inherited) exited(gen int, s child.Status) {
 	h.news <- func() {
-		h.exit = s
+		h.exit, h.exitAt = s, time.Now()
 		h.emit(event.ServerExited, slog.LevelInfo, fmt.Sprintf("Server exited (code: %d)", s.Code),
 			slog.Int(event.KeyExitCode, s.Code), slog.Int64(event.KeyUptimeMS, s.Uptime.Milliseconds()),
 			slog.Int64(event.KeyMaxRSS, s.MaxRSS), slog.Int64(event.KeyCPUMS, s.CPU.Milliseconds()))

@@ -34,6 +34,7 @@ const patience = 60 * time.Second
 type mute struct{}
 
 func (mute) Write(p []byte) (int, error) { return len(p), nil }
+func (mute) Room() <-chan struct{}       { return nil }
 func (mute) Tail(int) []string           { return nil }
 
 // watcher counts events and hands the ready ones on.

@@ -3,6 +3,7 @@ package remedy
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 )
 
@@ -24,8 +25,12 @@ type Problem struct {
 	Sequence int64
 	// Until is when the trouble is said to end by itself, such as a rate limit. Zero: nothing says so.
 	Until time.Time
+	// Typed is when a person last typed in its living session. Zero: nobody has, or it is not known.
+	Typed time.Time
 	// Host and Account are what the agent shares with others. "": nothing.
 	Host, Account string
+	// Reboot says that its process ended with the machine, which is up again: a cause that many share, and that is over.
+	Reboot bool
 }
 
 func (p Problem) sure() bool { return p.Confidence == "high" || p.Confidence == "medium" }
@@ -44,6 +49,12 @@ type Decision struct {
 	NotBefore time.Time
 	// Preamble is what a started agent is told first.
 	Preamble Preamble
+	// Attended says that nothing is done because a person is at the session.
+	Attended bool
+	// Skipped are the steps of the ladder before this one that could not be done.
+	Skipped []LeftOut
+	// LeftOut are all steps of the ladder that cannot be done as they stand there.
+	LeftOut []LeftOut
 	// Mass is the key of the mass incident that a human is told of with this [Escalate], or that this waits for.
 	Mass string
 	// Canary says that of a mass this agent is tried first.
@@ -52,11 +63,14 @@ type Decision struct {
 	Queued bool
 }
 
+// ReasonHuman is the reason of an [Escalate] before which there is nothing to try.
+const ReasonHuman = "a human is needed"
+
 // Act is the decision as it is written down before it is done.
 func (d Decision) Act(p Problem, now time.Time) Act {
 	return Act{
 		Agent: p.Agent, At: now, Rung: d.Rung, Class: p.Class, Stall: p.Stall, Phase: p.Phase,
-		Since: p.Since, Sequence: p.Sequence, Deadline: now.Add(d.VerifyWithin),
+		Since: p.Since, Sequence: p.Sequence, Deadline: now.Add(d.VerifyWithin), Host: p.Host, Account: p.Account,
 	}
 }
 
@@ -86,12 +100,13 @@ func Decide(p Problem, h History, pol Policy, can Capabilities, f Fleet, now tim
 	c := newJudged(p, h, pol, can, now)
 	d := c.climb()
 	d.Budget = c.usage
-	for _, gate := range []func(Decision, *Fleet) (Decision, bool){c.mass, c.told, c.verified, c.pace, c.global} {
-		var closed bool
+	skipped, closed := d.Skipped, false
+	for _, gate := range []func(Decision, *Fleet) (Decision, bool){c.attended, c.mass, c.told, c.verified, c.pace, c.global} {
 		if d, closed = gate(d, &f); closed {
-			return d
+			break
 		}
 	}
+	d.Skipped, d.LeftOut = skipped, c.out
 	return d
 }
 
@@ -101,17 +116,20 @@ type judged struct {
 	h       History
 	pol     Policy
 	now     time.Time
+	can     Capabilities
 	ladder  Ladder
-	acts    []Act // of the agent, that count
-	episode []Act // of these, since it was last well for long enough
-	own     []Act // of these, for the same class in the same phase
+	out     []LeftOut // of the ladder
+	acts    []Act     // of the agent, that count
+	episode []Act     // of these, since it was last well for long enough
+	own     []Act     // of these, for the same class in the same phase
 	budget  Budget
 	usage   Usage
 	room    time.Time // when the budget has room, if it has none
 }
 
 func newJudged(p Problem, h History, pol Policy, can Capabilities, now time.Time) *judged {
-	c := &judged{Problem: p, h: h, pol: pol, now: now, ladder: pol.ladder(p, can), acts: h.counted()}
+	c := &judged{Problem: p, h: h, pol: pol, now: now, can: can, acts: h.counted()}
+	c.ladder, c.out = pol.ladder(p, can)
 	since := p.Since
 	if since.IsZero() {
 		since = now
@@ -133,23 +151,18 @@ func (c *judged) same(a Act) bool {
 
 // starting reports whether the ladder has a rung that the budget is for.
 func (c *judged) starting() bool {
-	for _, r := range c.ladder {
-		if r.Starts() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.ladder, func(r Rung) bool { return r.Starts() && c.possible(r) })
 }
 
 // climb finds the rung, without asking whether it is time for it.
 func (c *judged) climb() Decision {
-	r := c.next()
-	d := Decision{Rung: r, Reason: fmt.Sprintf("step %d for %s", len(c.own)+1, c.Class)}
+	r, skipped := c.next()
+	d := Decision{Rung: r, Skipped: skipped, Reason: fmt.Sprintf("step %d for %s", len(c.own)+1, c.Class)}
 	if r == Hold {
 		return c.hold(d)
 	}
 	if r == Escalate {
-		d.Reason = "a human is needed"
+		d.Reason = ReasonHuman
 		if len(c.own) > 0 {
 			d.Reason = "whatever else there is was tried"
 		}
@@ -180,25 +193,50 @@ func (c *judged) climb() Decision {
 	return d
 }
 
-// next is the lowest rung of the ladder that has not been taken in this episode.
-func (c *judged) next() Rung {
+// possible reports whether a rung of the ladder can be done.
+func (c *judged) possible(r Rung) bool {
+	return c.can.Can(r) && (c.pol.ActOnLow || c.sure() || !r.Touches() || c.Stall == stallBlind)
+}
+
+// next is the lowest rung of the ladder that has not been taken in this episode, with those before it that could not be.
+func (c *judged) next() (Rung, []LeftOut) {
 	taken := map[Rung]int{}
 	for _, a := range c.own {
 		taken[a.Rung]++
 	}
+	var skipped []LeftOut
+	var last Rung
 	for _, r := range c.ladder {
+		if !c.possible(r) {
+			skipped = append(skipped, c.leftOut(r)...)
+			continue
+		}
+		again := r == Hold && last == Hold // nothing was tried in between that could have told whether it has passed
+		last = r
+		if again {
+			continue
+		}
 		if r == Hold && c.Until.After(c.now) {
-			return Hold // also when it was held before: nothing else makes sense until then
+			return Hold, skipped // also when it was held before: nothing else makes sense until then
 		}
 		if taken[r] == 0 {
-			return r
+			return r, append(skipped, c.leftOut(r)...)
 		}
 		taken[r]--
+		skipped = nil
 	}
-	if n := len(c.ladder); n > 0 && c.ladder[n-1].Starts() {
-		return c.ladder[n-1]
+	if last.Starts() {
+		return last, skipped
 	}
-	return Escalate
+	return Escalate, skipped
+}
+
+func (c *judged) leftOut(r Rung) []LeftOut {
+	i := slices.IndexFunc(c.out, func(o LeftOut) bool { return o.Rung == r })
+	if i < 0 {
+		return nil
+	}
+	return c.out[i : i+1]
 }
 
 // spread is by how much agents that wait for the same moment go on one after the other.
@@ -207,7 +245,7 @@ const spread = time.Minute
 // hold waits for the end that is known, unless that is too far off to say nothing.
 func (c *judged) hold(d Decision) Decision {
 	if !c.Until.After(c.now) {
-		d.VerifyWithin = c.pol.Verify[Hold]
+		d.VerifyWithin = c.growing()
 		return d
 	}
 	sum := fnv.New32a()
@@ -232,6 +270,21 @@ func (c *judged) hold(d Decision) Decision {
 	return d
 }
 
+// growing is how long one waits for what passes at a time that nobody knows: the longer the oftener it was in vain.
+func (c *judged) growing() time.Duration {
+	wait := remediesOf(c.Class, c.Stall).hold
+	if wait == 0 {
+		wait = c.pol.Verify[Hold]
+	}
+	most := max(wait, holdMost)
+	for _, a := range c.own {
+		if a.Rung == Hold {
+			wait = min(2*wait, most)
+		}
+	}
+	return wait
+}
+
 func (c *judged) preamble(r Rung) Preamble {
 	switch {
 	case c.Stall == stallWaiting && c.usage.Used > 0:
@@ -247,6 +300,21 @@ func (c *judged) tell(why string, again time.Time) Decision {
 	return Decision{Rung: Escalate, Reason: why, NotBefore: again}
 }
 
+// attended leaves a session alone in which a person has typed only just: whatever is wrong with it, somebody sees it.
+func (c *judged) attended(d Decision, _ *Fleet) (Decision, bool) {
+	until := c.Typed.Add(c.pol.Attended)
+	if c.Typed.IsZero() || c.can.Ended || !d.Rung.Touches() || !c.now.Before(until) {
+		return d, false
+	}
+	typed := "a person typed in it at " + c.Typed.Format("15:04:05")
+	if remediesOf(c.Class, c.Stall).human { // that person may not see it: money that is spent, say
+		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%s: no %s", typed, d.Rung), Budget: d.Budget}, false
+	}
+	return Decision{
+		Reason: fmt.Sprintf("%s: %s waits until %s", typed, d.Rung, until.Format("15:04:05")), Budget: d.Budget, NotBefore: until, Attended: true,
+	}, true
+}
+
 // mass makes the members of a mass incident wait, but for one.
 func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
 	m := f.held(c.Agent)
@@ -257,7 +325,7 @@ func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
 		return Decision{Reason: fmt.Sprintf("%d agents of %s fail together: %s", len(m.Members), m.Key, why), Budget: d.Budget, Mass: m.Key}, true
 	}
 	switch {
-	case !m.Told:
+	case !m.Told && (d.Rung == Escalate || !remediesOf(c.Class, c.Stall).quiet || c.now.Sub(m.Opened) >= holdMost):
 		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%d agents of %s fail together", len(m.Members), m.Key), Budget: d.Budget, Mass: m.Key}, true
 	case d.Rung == Escalate:
 		return wait("a human has been told of all")
@@ -280,7 +348,7 @@ func (c *judged) told(d Decision, _ *Fleet) (Decision, bool) {
 
 // verified waits for the deadline of what was done last, unless the trouble is a new one.
 func (c *judged) verified(d Decision, _ *Fleet) (Decision, bool) {
-	if d.Rung.Tells() && len(c.own) == 0 || d.Rung == Hold {
+	if d.Rung.Tells() && len(c.own) == 0 || d.Rung == Hold && c.Until.After(c.now) {
 		return d, false // nothing was tried that could still help
 	}
 	for i := len(c.episode) - 1; i >= 0; i-- {
@@ -317,12 +385,12 @@ func (c *judged) global(d Decision, f *Fleet) (Decision, bool) {
 	if !d.Rung.Touches() {
 		return d, false
 	}
-	free, at := f.turn(c.Agent, c.pol.Fleet.Global, c.now)
+	free, at := f.turn(c.Problem, c.pol.Fleet, c.now)
 	if free {
 		return d, false
 	}
 	return Decision{
-		Reason: fmt.Sprintf("waits for its turn: %s for all agents", c.pol.Fleet.Global), Budget: d.Budget,
+		Reason: "waits for its turn: " + c.pol.Fleet.limits(), Budget: d.Budget,
 		NotBefore: at, Queued: true, Canary: d.Canary, Mass: d.Mass,
 	}, true
 }

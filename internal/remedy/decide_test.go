@@ -34,7 +34,9 @@ func TestLadders(t *testing.T) {
 		{"context_exhausted", stallErrored, everything, []string{"fresh 0s"}, 5 * time.Minute},
 		{"heartbeat_lost", stallHung, everything, []string{"observe 0s", "observe 1m0s", "restart 2m0s", "restart 7m0s"}, 12 * time.Minute},
 		{"budget_exceeded", stallErrored, everything, []string{"interrupt 0s"}, 3 * time.Minute},
-		{"rate_limited", stallErrored, everything, []string{"hold 0s", "nudge 15m0s", "resume 20m0s"}, 25 * time.Minute},
+		{"credit_exhausted", stallErrored, everything, nil, 0},
+		{"rate_limited", stallErrored, Capabilities{}, []string{"hold 0s"}, 15 * time.Minute},
+		{"api_failed", stallErrored, Capabilities{Nudge: true}, []string{"hold 0s", "nudge 1m0s", "hold 6m0s"}, 8 * time.Minute},
 		{"never_heard_of", stallHung, everything, []string{"observe 0s", "observe 1m0s", "restart 2m0s", "restart 7m0s"}, 12 * time.Minute},
 		{"never_heard_of", "", everything, []string{"observe 0s"}, time.Minute},
 	} {
@@ -54,6 +56,85 @@ func TestLadders(t *testing.T) {
 	}
 }
 
+// What passes by itself is waited for longer each time, and tried after each wait; a human is told when that is used up. A
+// session that has ended and cannot be gone on with is begun anew.
+func TestPatience(t *testing.T) {
+	for _, c := range []struct {
+		class string
+		can   Capabilities
+		want  []string
+		told  time.Duration
+	}{
+		{"api_failed", everything, []string{
+			"hold 0s", "nudge 1m0s", "resume 6m0s", "hold 11m0s", "resume 13m0s", "hold 18m0s", "resume 22m0s", "hold 27m0s", "resume 35m0s",
+			"hold 40m0s", "resume 56m0s", "hold 1h1m0s", "resume 1h33m0s", "hold 1h38m0s", "resume 2h38m0s", "hold 2h43m0s", "resume 3h43m0s",
+		}, 3*time.Hour + 48*time.Minute},
+		{"rate_limited", Capabilities{Ended: true, Restart: true, Nudge: false}, []string{
+			"hold 0s", "restart 15m0s", "hold 20m0s", "restart 50m0s", "hold 55m0s", "restart 1h55m0s", "hold 2h0m0s", "restart 3h0m0s",
+		}, 3*time.Hour + 5*time.Minute},
+	} {
+		t.Run(c.class, func(t *testing.T) {
+			w := newFleet("shop")
+			w.agents["shop"].can = c.can
+			w.fail("shop", c.class, stallErrored)
+			w.run(5 * time.Hour)
+			if d := cmp.Diff(c.want, w.taken("shop")); d != "" {
+				t.Error(d)
+			}
+			if at := w.told["shop"].Sub(t0); at != c.told {
+				t.Errorf("told after %s, want %s", at, c.told)
+			}
+			w.least(t)
+		})
+	}
+}
+
+// Nothing is done to the process of a session in which a person has typed only just, whatever is wrong with it.
+func TestAttendedSessionsAreLeftAlone(t *testing.T) {
+	for class := range classes {
+		w := newFleet("shop")
+		a := w.agents["shop"]
+		a.problem.Typed = t0.Add(-10 * time.Minute)
+		w.fail("shop", class, stallHung)
+		w.run(20 * time.Minute)
+		for _, act := range w.log {
+			if act.Rung.Touches() {
+				t.Errorf("%s: %s after %s", class, act.Rung, act.At.Sub(t0))
+			}
+		}
+		if NeedsHuman(class, stallHung) && w.told["shop"].IsZero() {
+			t.Errorf("%s: nobody was told", class)
+		}
+	}
+	p := Problem{Agent: "shop", Class: "model_silent", Stall: stallHung, Confidence: "high", Typed: t0}
+	pol := Default()
+	pol.Ladders = map[string]Ladder{"model_silent": {Resume}}
+	for _, c := range []struct {
+		after    time.Duration
+		can      Capabilities
+		attended bool
+	}{{0, everything, true}, {30*time.Minute - 1, everything, true}, {30 * time.Minute, everything, false}, {0, Capabilities{Ended: true, Resume: true}, false}} {
+		if d := Decide(p, History{}, pol, c.can, Fleet{}, t0.Add(c.after)); d.Attended != c.attended || d.Rung.Touches() == c.attended {
+			t.Errorf("after %s: %+v", c.after, d)
+		}
+	}
+}
+
+// What cannot be done is said, with the step that comes instead.
+func TestLeftOut(t *testing.T) {
+	p := Problem{Agent: "shop", Class: "waiting_question", Stall: stallWaiting, Confidence: "high"}
+	asked := History{Acts: []Act{{Agent: "shop", At: t0, Rung: AskPhone, Class: p.Class, Stall: p.Stall, Deadline: t0.Add(15 * time.Minute)}}}
+	can := Capabilities{Ask: true, Resume: true}
+	first, then := Decide(p, History{}, Default(), can, Fleet{}, t0), Decide(p, asked, Default(), can, Fleet{}, t0.Add(20*time.Minute))
+	silent, nudge := LeftOut{AskPhone, "ask_phone reaches nobody: no channel is set up"}, LeftOut{Nudge, "nudge was left out: no nudge command is declared"}
+	if d := cmp.Diff([]LeftOut{silent, nudge, {Escalate, "escalate reaches nobody: no channel is set up"}}, first.LeftOut); d != "" || first.Rung != AskPhone {
+		t.Errorf("%s %s", first.Rung, d)
+	}
+	if d := cmp.Diff([]LeftOut{nudge}, then.Skipped); d != "" || then.Rung != Resume {
+		t.Errorf("%s %s", then.Rung, d)
+	}
+}
+
 // The owner's ladder and budget win, for a class or for a whole type.
 func TestOwnPolicy(t *testing.T) {
 	w := newFleet("shop")
@@ -65,7 +146,7 @@ func TestOwnPolicy(t *testing.T) {
 	if d := cmp.Diff([]string{"restart 0s"}, w.taken("shop")); d != "" || w.told["shop"].Sub(t0) != 5*time.Minute {
 		t.Errorf("%s, told %s", d, w.told["shop"].Sub(t0))
 	}
-	if got := a.pol.ladder(Problem{Class: "loop", Stall: stallHung, Confidence: "high"}, everything); cmp.Diff(Ladder{Nudge}, got) != "" {
+	if got, _ := a.pol.ladder(Problem{Class: "loop", Stall: stallHung, Confidence: "high"}, everything); cmp.Diff(Ladder{Nudge}, got) != "" {
 		t.Errorf("the ladder of the class: %v", got)
 	}
 }

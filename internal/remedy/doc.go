@@ -11,7 +11,7 @@
 //     an agent has recovered when its evidence went on ([Prove]), never because a process could be started;
 //   - the ladder begins from below only after the agent was well for [Policy.StableAfter];
 //   - starts that follow each other too fast open the [Breaker]; after a cooldown that doubles, one try is allowed;
-//   - all agents together share one limit, in the order in which they asked ([Fleet]);
+//   - only some agents of a host, and of an account, start at once, in the order in which they asked ([Fleet]);
 //   - agents that fail together are one [Mass]: one is tried first, the others wait;
 //   - a verdict of low confidence, or of a monitor that sees nothing, never touches a process.
 //

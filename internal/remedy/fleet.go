@@ -10,12 +10,24 @@ import (
 type Fleet struct {
 	// Acts are those that touched a process, of the last window of the global limit.
 	Acts []Act `json:"acts,omitempty"`
-	// Queue are those who wait for a turn, the first first.
-	Queue []string `json:"queue,omitempty"`
+	// Waiting are those who wait for a turn, the first first.
+	Waiting []Waiter `json:"waiting,omitempty"`
 	// Masses are the incidents of many.
 	Masses []Mass `json:"masses,omitempty"`
 	// Sightings are the troubles that may have one cause.
 	Sightings []Sighting `json:"sightings,omitempty"`
+}
+
+// Waiter is an agent that waits for its turn, and what it shares with others.
+type Waiter struct {
+	Agent   string `json:"agent"`
+	Host    string `json:"host,omitempty"`
+	Account string `json:"account,omitempty"`
+}
+
+// waits is the place of an agent in the queue; -1: it does not wait.
+func (f *Fleet) waits(agent string) int {
+	return slices.IndexFunc(f.Waiting, func(w Waiter) bool { return w.Agent == agent })
 }
 
 // See is told all problems of one look, before any of them is decided on: who is not among them has left the queue.
@@ -27,8 +39,15 @@ func (f Fleet) See(problems []Problem, pol FleetPolicy, now time.Time) Fleet {
 		}
 	}
 	g := f
-	g.Queue = slices.DeleteFunc(slices.Clone(f.Queue), func(a string) bool { return !troubled[a] })
-	g.Acts = only(f.Acts, func(a Act) bool { return near(a.At, now, pol.Global.Window) })
+	g.Waiting = slices.DeleteFunc(slices.Clone(f.Waiting), func(w Waiter) bool { return !troubled[w.Agent] })
+	g.Acts = only(f.Acts, func(a Act) bool { return near(a.At, now, max(pol.Global.Window, pol.StartFor)) })
+	for i := range g.Acts { // whoever shows new evidence is up: the next may start
+		a := &g.Acts[i]
+		up := func(p Problem) bool { return p.Agent == a.Agent && p.Class == "" && p.Sequence > a.Sequence }
+		if a.Proved.IsZero() && slices.ContainsFunc(problems, up) {
+			a.Proved = now
+		}
+	}
 	g.Sightings = sight(f.Sightings, problems, pol.HostWindow, now)
 	g.Masses = group(f.Masses, g.Sightings, troubled, pol, now)
 	return g
@@ -37,12 +56,12 @@ func (f Fleet) See(problems []Problem, pol FleetPolicy, now time.Time) Fleet {
 // Note is told what was decided about a problem.
 func (f Fleet) Note(p Problem, d Decision, now time.Time) Fleet {
 	g := f
-	waits := slices.Contains(f.Queue, p.Agent)
+	place := f.waits(p.Agent)
 	switch {
-	case d.Queued && !waits:
-		g.Queue = append(slices.Clone(f.Queue), p.Agent)
-	case !d.Queued && waits:
-		g.Queue = slices.DeleteFunc(slices.Clone(f.Queue), func(a string) bool { return a == p.Agent })
+	case d.Queued && place < 0:
+		g.Waiting = append(slices.Clone(f.Waiting), Waiter{Agent: p.Agent, Host: p.Host, Account: p.Account})
+	case !d.Queued && place >= 0:
+		g.Waiting = slices.Delete(slices.Clone(f.Waiting), place, place+1)
 	}
 	if d.Rung.Touches() {
 		g.Acts = append(slices.Clone(f.Acts), d.Act(p, now))
@@ -86,7 +105,19 @@ func near(t, now time.Time, window time.Duration) bool {
 }
 
 // turn reports whether an agent may touch a process now, and else when that may be.
-func (f *Fleet) turn(agent string, global Budget, now time.Time) (bool, time.Time) {
+func (f *Fleet) turn(p Problem, pol FleetPolicy, now time.Time) (bool, time.Time) {
+	ahead := f.Waiting
+	if place := f.waits(p.Agent); place >= 0 {
+		ahead = f.Waiting[:place]
+	}
+	if free, at := f.paced(len(ahead), pol.Global, now); !free {
+		return false, at
+	}
+	return f.room(p, ahead, pol, now)
+}
+
+// paced asks the limit of all agents.
+func (f *Fleet) paced(ahead int, global Budget, now time.Time) (bool, time.Time) {
 	if global.unlimited() {
 		return true, time.Time{}
 	}
@@ -97,10 +128,6 @@ func (f *Fleet) turn(agent string, global Budget, now time.Time) (bool, time.Tim
 		}
 	}
 	u, next := global.usage(ts, now)
-	ahead := slices.Index(f.Queue, agent)
-	if ahead < 0 {
-		ahead = len(f.Queue)
-	}
 	if ahead < u.Max-u.Used {
 		return true, time.Time{}
 	}
@@ -108,6 +135,32 @@ func (f *Fleet) turn(agent string, global Budget, now time.Time) (bool, time.Tim
 		next = now
 	}
 	return false, next
+}
+
+// room asks whether the agent's host and account have room for one more start. Those who came earlier take their places first;
+// whoever has to wait for an account takes none of its host.
+func (f *Fleet) room(p Problem, ahead []Waiter, pol FleetPolicy, now time.Time) (bool, time.Time) {
+	hosts, accounts := map[string]int{}, map[string]int{}
+	fits := func(host, account string) bool {
+		return (pol.HostStarts <= 0 || hosts[host] < pol.HostStarts) &&
+			(pol.AccountStarts <= 0 || account == "" || accounts[account] < pol.AccountStarts)
+	}
+	take := func(host, account string) { hosts[host]++; accounts[account]++ }
+	next := now
+	for _, a := range f.Acts {
+		if a.Proved.IsZero() && near(a.At, now, pol.StartFor) {
+			take(a.Host, a.Account)
+			if end := a.At.Add(pol.StartFor); !next.After(now) || end.Before(next) {
+				next = end
+			}
+		}
+	}
+	for _, w := range ahead {
+		if fits(w.Host, w.Account) {
+			take(w.Host, w.Account)
+		}
+	}
+	return fits(p.Host, p.Account), next
 }
 
 // held is the mass that an agent waits in, if any.

@@ -18,9 +18,10 @@ func agentNames(n int) (list []string) {
 	return list
 }
 
-// All agents share one turn a minute, and each gets it in the order in which it asked, whatever the order of the looks.
+// Agents start at once as far as their host has room, and each gets its turn in the order in which it asked, whatever the order
+// of the looks.
 func TestTurnsAreFair(t *testing.T) {
-	names := agentNames(8)
+	names := agentNames(20)
 	w := newFleet(names...)
 	for i, n := range names { // far enough apart to be no mass
 		w.agents[n].problem.Since = t0.Add(time.Duration(-i) * time.Hour)
@@ -28,32 +29,91 @@ func TestTurnsAreFair(t *testing.T) {
 	}
 	w.tick(names) // they ask in this order
 	slices.Reverse(names)
-	for range 12 * 7 {
+	for range 10 {
 		w.now = w.now.Add(5 * time.Second)
 		w.tick(names)
 	}
-	var first []string
+	got := map[string][]string{}
 	for _, a := range w.log {
-		if !slices.Contains(first, a.Agent) {
-			first = append(first, a.Agent)
-		}
+		at := a.At.Sub(t0).String()
+		got[at] = append(got[at], a.Agent)
+		slices.Sort(got[at])
 	}
-	if d := cmp.Diff(agentNames(8), first); d != "" {
+	all := agentNames(20)
+	if d := cmp.Diff(map[string][]string{"0s": all[:6], "10s": all[6:12], "20s": all[12:18], "30s": all[18:]}, got); d != "" {
 		t.Error(d)
 	}
 	w.least(t)
 }
 
+// An account whose starts show nothing holds up only its own agents, also those that asked later than they.
+func TestAFullAccountHoldsUpNobody(t *testing.T) {
+	names := agentNames(10)
+	w := newFleet(names...)
+	for i, n := range names {
+		w.fail(n, "crashed", stallCrashed)
+		w.agents[n].problem.Since = t0.Add(time.Duration(-i) * time.Hour)
+		if w.agents[n].problem.Account = "me"; i >= 7 {
+			w.agents[n].problem.Account = "you"
+		}
+	}
+	w.tick(names)
+	var first []string
+	for _, a := range w.log {
+		first = append(first, a.Agent)
+	}
+	if d := cmp.Diff([]string{"a00", "a01", "a02", "a07", "a08", "a09"}, first); d != "" {
+		t.Error(d)
+	}
+	w.least(t)
+}
+
+// Whoever is up makes room for the next at once.
+func TestNewEvidenceMakesRoom(t *testing.T) {
+	w := newFleet(agentNames(4)...)
+	for i, n := range w.names() {
+		w.fail(n, "crashed", stallCrashed)
+		w.agents[n].problem.Account = "me"
+		w.agents[n].problem.Since = t0.Add(time.Duration(-i) * time.Hour)
+	}
+	w.tick(w.names())
+	w.recover("a00")
+	w.now = w.now.Add(time.Second)
+	w.tick(w.names())
+	if len(w.log) != 4 || w.log[3].Agent != "a03" {
+		t.Errorf("%v, waiting %v", w.log, w.f.Waiting)
+	}
+}
+
+// Who says how often anything may be done at all is obeyed.
+func TestALimitOfAllAgents(t *testing.T) {
+	w := newFleet("a", "b")
+	w.shares(FleetPolicy{Global: Budget{Max: 1, Window: time.Minute}})
+	for i, n := range w.names() {
+		w.fail(n, "crashed", stallCrashed)
+		w.agents[n].problem.Since = t0.Add(time.Duration(-i) * time.Hour)
+	}
+	w.run(60 * time.Second)
+	if len(w.log) != 1 {
+		t.Errorf("within a minute: %v", w.log)
+	}
+	w.run(5 * time.Second)
+	if len(w.log) != 2 || w.log[1].Agent != "b" {
+		t.Errorf("%v", w.log)
+	}
+}
+
 // Who came back by itself, or whose act was not done, holds up nobody.
 func TestTurnsAreGivenBack(t *testing.T) {
 	w := newFleet("a", "b", "c")
+	w.shares(FleetPolicy{HostStarts: 1, StartFor: time.Minute})
 	for i, n := range w.names() {
 		w.fail(n, "crashed", stallCrashed)
 		w.agents[n].problem.Since = t0.Add(time.Duration(-i) * time.Hour)
 	}
 	w.tick(w.names())
-	if w.log[0].Agent != "a" || len(w.f.Queue) != 2 {
-		t.Fatalf("%v, queue %v", w.log, w.f.Queue)
+	if w.log[0].Agent != "a" || len(w.f.Waiting) != 2 {
+		t.Fatalf("%v, queue %v", w.log, w.f.Waiting)
 	}
 	w.f = w.f.Refund(w.log[0]) // the last look before the act saw that it had come back
 	w.log[0].Refunded = true
@@ -62,8 +122,8 @@ func TestTurnsAreGivenBack(t *testing.T) {
 	w.recover("b")
 	w.now = w.now.Add(5 * time.Second)
 	w.tick(w.names())
-	if len(w.log) != 2 || w.log[1].Agent != "c" || len(w.f.Queue) != 0 {
-		t.Errorf("%v, queue %v", w.log, w.f.Queue)
+	if len(w.log) != 2 || w.log[1].Agent != "c" || len(w.f.Waiting) != 0 {
+		t.Errorf("%v, queue %v", w.log, w.f.Waiting)
 	}
 	if got := w.agents["a"].h.counted(); len(got) != 0 {
 		t.Errorf("what was not done counts: %v", got)
@@ -79,7 +139,7 @@ func TestClockSetBack(t *testing.T) {
 	w.fail("a", "crashed", stallCrashed)
 	w.fail("b", "crashed", stallCrashed)
 	w.tick(w.names())
-	if len(w.log) != 2 {
+	if len(w.log) != 3 {
 		t.Errorf("after the clock was set back: %v", w.log)
 	}
 }
@@ -96,7 +156,7 @@ func TestMassOfOneHost(t *testing.T) {
 	}
 	w.agents["a01"].deaf = true // the one that is tried first
 	w.run(4 * time.Minute)
-	if d := cmp.Diff([]string{"host:alpha"}, w.masses); d != "" || len(w.told) != 5 {
+	if d := cmp.Diff([]string{"host:alpha:crashed"}, w.masses); d != "" || len(w.told) != 5 {
 		t.Errorf("told %v of %v", w.told, w.masses)
 	}
 	if len(w.log) != 1 || w.log[0].Agent != "a01" {
@@ -129,14 +189,17 @@ func TestWhatIsAMass(t *testing.T) {
 		list []one
 		want []string
 	}{
-		{"three in 30 s", []one{{"a", "crashed", "h", "", 0}, {"b", "model_silent", "h", "", 10}, {"c", "crashed", "h", "", 30}}, []string{"host:h [a b c]"}},
+		{"three in 30 s", []one{{"a", "crashed", "h", "", 0}, {"b", "crashed", "h", "", 10}, {"c", "crashed", "h", "", 30}}, []string{"host:h:crashed [a b c]"}},
+		{"two causes on one host", []one{{"a", "crashed", "h", "", 0}, {"b", "model_silent", "h", "", 10}, {"c", "crashed", "h", "", 30}}, nil},
+		{"a login and a limit", []one{{"a", "rate_limited", "h", "me", 0}, {"b", "auth_expired", "h", "me", 0}}, nil},
+		{"one model, whether its CLI has given up or not", []one{{"a", "api_backoff", "h", "me", 0}, {"b", "api_failed", "h", "me", 0}}, []string{"account:me:model [a b]"}},
 		{"three in 31 s", []one{{"a", "crashed", "h", "", 0}, {"b", "crashed", "h", "", 10}, {"c", "crashed", "h", "", 31}}, nil},
 		{"two", []one{{"a", "crashed", "h", "", 0}, {"b", "crashed", "h", "", 0}}, nil},
 		{"two hosts", []one{{"a", "crashed", "h", "", 0}, {"b", "crashed", "h", "", 0}, {"c", "crashed", "i", "", 0}}, nil},
 		{"no host", []one{{"a", "crashed", "", "", 0}, {"b", "crashed", "", "", 0}, {"c", "crashed", "", "", 0}}, nil},
 		{"waiting is no failure", []one{{"a", "waiting_permission", "h", "", 0}, {"b", "waiting_question", "h", "", 0}, {"c", "loop", "h", "", 0}}, nil},
-		{"an older one stays out", []one{{"z", "crashed", "h", "", -900}, {"a", "crashed", "h", "", 0}, {"b", "crashed", "h", "", 0}, {"c", "crashed", "h", "", 0}}, []string{"host:h [a b c]"}},
-		{"one account, hours apart", []one{{"a", "rate_limited", "h", "me", 0}, {"b", "auth_expired", "i", "me", 7200}}, []string{"account:me [a b]"}},
+		{"an older one stays out", []one{{"z", "crashed", "h", "", -900}, {"a", "crashed", "h", "", 0}, {"b", "crashed", "h", "", 0}, {"c", "crashed", "h", "", 0}}, []string{"host:h:crashed [a b c]"}},
+		{"one account, hours apart", []one{{"a", "rate_limited", "h", "me", 0}, {"b", "rate_limited", "i", "me", 7200}}, []string{"account:me:limit [a b]"}},
 		{"two accounts", []one{{"a", "rate_limited", "h", "me", 0}, {"b", "rate_limited", "h", "you", 0}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -247,10 +310,10 @@ func TestNothingIsEverExceeded(t *testing.T) {
 }
 
 // Trouble that does not go away always comes to a human, and nobody waits for ever for a turn: within one hour for each
-// agent, whatever is wrong with whom, and wherever they run.
+// agent after the four that what passes by itself is waited for, whatever is wrong with whom, and wherever they run.
 func TestWhatStaysIsTold(t *testing.T) {
 	all := []string{"crashed", "exited_unfinished", "startup_blocked", "waiting_permission", "waiting_question", "waiting_other", "api_backoff",
-		"rate_limited", "auth_expired", "execution_error", "model_silent", "tool_hung", "loop", "no_progress", "context_exhausted",
+		"rate_limited", "api_failed", "auth_expired", "credit_exhausted", "execution_error", "model_silent", "tool_hung", "loop", "no_progress", "context_exhausted",
 		"heartbeat_lost", "budget_exceeded", "orphaned", "unheard_of"}
 	rapid.Check(t, func(t *rapid.T) {
 		names := agentNames(rapid.IntRange(1, 12).Draw(t, "agents"))
@@ -261,8 +324,9 @@ func TestWhatStaysIsTold(t *testing.T) {
 			a.problem.Account = rapid.SampledFrom([]string{"", "me"}).Draw(t, "account")
 			a.problem.Confidence = rapid.SampledFrom([]string{"high", "medium", "low"}).Draw(t, "confidence")
 			a.can = Capabilities{
-				rapid.Bool().Draw(t, "nudge"), rapid.Bool().Draw(t, "ask"), rapid.Bool().Draw(t, "tool"), rapid.Bool().Draw(t, "interrupt"),
-				rapid.Bool().Draw(t, "resume"), rapid.Bool().Draw(t, "restart"), rapid.Bool().Draw(t, "fresh"),
+				Nudge: rapid.Bool().Draw(t, "nudge"), Ask: rapid.Bool().Draw(t, "ask"), KillTool: rapid.Bool().Draw(t, "tool"),
+				Interrupt: rapid.Bool().Draw(t, "interrupt"), Resume: rapid.Bool().Draw(t, "resume"), Restart: rapid.Bool().Draw(t, "restart"),
+				Fresh: rapid.Bool().Draw(t, "fresh"), Ended: rapid.Bool().Draw(t, "ended"), UnderWay: rapid.Bool().Draw(t, "under way"),
 			}
 			w.fail(n, rapid.SampledFrom(all).Draw(t, "class"), rapid.SampledFrom([]string{stallCrashed, stallWaiting, stallErrored, stallHung}).Draw(t, "stall"))
 			a.problem.Since = w.now.Add(-time.Duration(rapid.IntRange(0, 600).Draw(t, "since")) * time.Second)
@@ -270,7 +334,7 @@ func TestWhatStaysIsTold(t *testing.T) {
 				a.problem.Until = w.now.Add(time.Duration(rapid.IntRange(-60, 1800).Draw(t, "reset")) * time.Second)
 			}
 		}
-		for range 4 * 60 * (1 + len(names)) {
+		for range 4 * 60 * (4 + len(names)) {
 			w.tick(rapid.Permutation(names).Draw(t, "order"))
 			w.now = w.now.Add(15 * time.Second)
 			if len(w.told) == len(names) {

@@ -19,6 +19,9 @@ type Act struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Proved is when new evidence was first seen; zero: never.
 	Proved time.Time `json:"proved,omitzero"`
+	// Host and Account are what the agent shared with others then.
+	Host    string `json:"host,omitempty"`
+	Account string `json:"account,omitempty"`
 	// Refunded says that it was not done in the end, and counts for nothing.
 	Refunded bool `json:"refunded,omitempty"`
 }

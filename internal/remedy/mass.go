@@ -17,7 +17,7 @@ type Sighting struct {
 // Mass is one incident of many agents that share a host or an account. A human is told once, and one member is tried
 // before the others.
 type Mass struct {
-	// Key is "host:" or "account:" and its name.
+	// Key is "host:" or "account:", its name, and after another colon what the members have in common, such as "limit".
 	Key     string    `json:"key"`
 	Opened  time.Time `json:"opened"`
 	Members []string  `json:"members"`
@@ -42,14 +42,20 @@ const (
 	accountKey = "account:"
 )
 
-// massKey is the mass that a problem would belong to. "": none.
+// massKey is the mass that a problem would belong to. "": none. A mass has one cause: a dead login, a limit and a crash on
+// one machine are three.
 func massKey(p Problem) string {
-	switch s := remediesOf(p.Class, p.Stall).scope; {
-	case p.Class == "" || p.Stall == stallBlind:
-	case s == hostCause && p.Host != "":
-		return hostKey + p.Host
-	case s == accountCause && p.Account != "":
-		return accountKey + p.Account
+	r := remediesOf(p.Class, p.Stall)
+	cause := r.cause
+	if cause == "" {
+		cause = p.Class
+	}
+	switch {
+	case p.Class == "" || p.Stall == stallBlind || p.Reboot:
+	case r.scope == hostCause && p.Host != "":
+		return hostKey + p.Host + ":" + cause
+	case r.scope == accountCause && p.Account != "":
+		return accountKey + p.Account + ":" + cause
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -31,6 +32,13 @@ type remedies struct {
 	ladder Ladder
 	budget Budget
 	scope  scope
+	// cause is what the agents of one mass have in common. "": the class.
+	cause string
+	// hold is how long the first wait is for what passes by itself at a time that nobody knows; each further one is twice as
+	// long, up to [holdMost]. 0: the policy's.
+	hold time.Duration
+	// quiet says that a mass of it is told only when nothing helps: it usually passes by itself.
+	quiet bool
 	// human says that no restart cures it: while a human has been told of it, nothing else is tried either.
 	human bool
 }
@@ -39,21 +47,41 @@ var (
 	perPhase1 = Budget{Max: 1, Window: phaseWindow, PerPhase: true}
 	perPhase2 = Budget{Max: 2, Window: phaseWindow, PerPhase: true}
 	perPhase3 = Budget{Max: 3, Window: phaseWindow, PerPhase: true}
-	perHour3  = Budget{Max: 3, Window: time.Hour}
-	perHour5  = Budget{Max: 5, Window: time.Hour}
+	// A limit of five hours is met five times a day, and a network may be down for a night: a start that follows a long wait
+	// costs little.
+	perDay6  = Budget{Max: 6, Window: 24 * time.Hour}
+	perDay8  = Budget{Max: 8, Window: 24 * time.Hour}
+	perHour3 = Budget{Max: 3, Window: time.Hour}
+	perHour5 = Budget{Max: 5, Window: time.Hour}
 )
+
+// patience is the ladder for what passes by itself: after each wait the session is told to go on, or resumed.
+func patience(resumes int) Ladder {
+	l := Ladder{Hold, Nudge, Resume}
+	for range resumes - 1 {
+		l = append(l, Hold, Resume)
+	}
+	return append(l, Escalate)
+}
+
+// holdMost is the longest wait for what passes at a time that nobody knows, and how long many wait for it together without
+// a word.
+const holdMost = time.Hour
 
 // classes are the remedies of each class; those of S4's types stand for classes that are not here.
 var classes = map[string]remedies{
 	"crashed":            {ladder: Ladder{Resume, Restart}, budget: perHour5, scope: hostCause},
 	"exited_unfinished":  {ladder: Ladder{Resume, Restart}, budget: perHour3},
 	"startup_blocked":    {ladder: Ladder{Restart, Escalate}, budget: perPhase1, scope: hostCause},
+	"stopped":            {ladder: Ladder{Observe, Escalate}}, // whoever has stopped it had a reason: it is only told
 	"waiting_permission": {ladder: Ladder{AskPhone, Escalate}},
 	"waiting_question":   {ladder: Ladder{AskPhone, Nudge, Resume, Resume, Escalate}, budget: perPhase3},
 	"waiting_other":      {ladder: Ladder{Escalate}},
-	"api_backoff":        {ladder: Ladder{Hold, Nudge, Resume, Escalate}, budget: perPhase2, scope: accountCause},
-	"rate_limited":       {ladder: Ladder{Hold, Nudge, Resume, Escalate}, budget: perPhase2, scope: accountCause},
-	"auth_expired":       {ladder: Ladder{Escalate}, scope: accountCause, human: true},
+	"api_backoff":        {ladder: Ladder{Hold, Nudge, Resume, Escalate}, budget: perPhase2, scope: accountCause, cause: "model", quiet: true},
+	"api_failed":         {ladder: patience(8), budget: perDay8, scope: accountCause, cause: "model", hold: time.Minute, quiet: true},
+	"rate_limited":       {ladder: patience(4), budget: perDay6, scope: accountCause, cause: "limit"},
+	"auth_expired":       {ladder: Ladder{Escalate}, scope: accountCause, cause: "login", human: true},
+	"credit_exhausted":   {ladder: Ladder{Escalate}, scope: accountCause, cause: "credit", human: true},
 	"human_required":     {ladder: Ladder{Escalate}, human: true},
 	"model_silent":       {ladder: Ladder{Observe, Interrupt, Resume, Restart}, budget: perPhase2, scope: hostCause},
 	"tool_hung":          {ladder: Ladder{KillTool, Restart}, budget: perPhase2},
@@ -94,6 +122,8 @@ type Policy struct {
 	// Verify is how long new evidence is awaited after each rung; for [Hold], how long it lasts if nothing tells; for
 	// [AskPhone], how long a human has for the answer. Missing: not at all.
 	Verify map[Rung]time.Duration
+	// Attended is how long after a person last typed in a living session nothing is done to its process. 0: it is not asked.
+	Attended time.Duration
 	// Pace is the least time between two acts on one agent.
 	Pace time.Duration
 	// StableAfter is how long an agent must be well until the ladder begins from below.
@@ -126,8 +156,13 @@ type Breaker struct {
 
 // FleetPolicy is what holds for all agents together. The zero value limits nothing.
 type FleetPolicy struct {
-	// Global is how often any process may be touched.
+	// Global is how often any process may be touched. The zero value: as often as there is room.
 	Global Budget
+	// HostStarts is how many agents of one host may be starting at once, AccountStarts how many of one account: each start
+	// wants processor and memory, and many at once with one login may refresh its token at the same time. 0: any number.
+	HostStarts, AccountStarts int
+	// StartFor is how long one counts as starting that has shown nothing new yet.
+	StartFor time.Duration
 	// HostAgents that fail on one host within HostWindow fail together. 0: never.
 	HostAgents int
 	// HostWindow is that time.
@@ -138,6 +173,15 @@ type FleetPolicy struct {
 	CanaryFor time.Duration
 }
 
+// limits are what holds for all agents together, for people.
+func (p FleetPolicy) limits() string {
+	text := fmt.Sprintf("%d start at once on a host, %d with one account", p.HostStarts, p.AccountStarts)
+	if !p.Global.unlimited() {
+		text += ", " + p.Global.String() + " for all agents"
+	}
+	return text
+}
+
 // Default is the policy of a declared agent.
 func Default() Policy {
 	return Policy{
@@ -146,13 +190,14 @@ func Default() Policy {
 			KillTool: 3 * time.Minute, Interrupt: 3 * time.Minute,
 			Resume: 5 * time.Minute, Restart: 5 * time.Minute, Fresh: 5 * time.Minute,
 		},
+		Attended:    30 * time.Minute,
 		Pace:        time.Minute,
 		StableAfter: 30 * time.Minute,
 		HoldMax:     6 * time.Hour,
 		BlindFor:    3,
 		Breaker:     Breaker{Starts: 5, Window: 15 * time.Minute, Cooldown: 15 * time.Minute, CooldownMax: 8 * time.Hour},
 		Fleet: FleetPolicy{
-			Global:     Budget{Max: 1, Window: time.Minute},
+			HostStarts: 6, AccountStarts: 3, StartFor: 10 * time.Second,
 			HostAgents: 3, HostWindow: 30 * time.Second, AccountAgents: 2, CanaryFor: 10 * time.Minute,
 		},
 	}
@@ -191,22 +236,40 @@ func (p Policy) key(class, stall string) string {
 	return class
 }
 
-// ladder is what may be tried: of what the owner wants, that which can be done and is not forbidden.
-func (p Policy) ladder(pr Problem, can Capabilities) Ladder {
+// LeftOut is a step of a ladder that cannot be done as it stands there.
+type LeftOut struct {
+	Rung Rung
+	Why  string // for people and the record
+}
+
+// ladder is what the owner wants, or else what this package knows, with what of it cannot be done.
+func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftOut) {
 	if pr.Stall == stallBlind {
-		return Ladder{Escalate}
+		return Ladder{Escalate}, nil
 	}
-	wanted, ok := p.Ladders[p.key(pr.Class, pr.Stall)]
-	if !ok {
-		wanted, ok = p.Ladders[pr.Stall]
+	wanted, owned := p.Ladders[p.key(pr.Class, pr.Stall)]
+	if !owned {
+		wanted, owned = p.Ladders[pr.Stall]
 	}
-	if !ok {
-		wanted = remediesOf(pr.Class, pr.Stall).ladder
+	if !owned {
+		wanted = slices.Clone(remediesOf(pr.Class, pr.Stall).ladder)
 	}
 	unsure := !p.ActOnLow && !pr.sure()
-	return slices.DeleteFunc(slices.Clone(wanted), func(r Rung) bool {
-		return !can.Can(r) || unsure && r.Touches()
-	})
+	told := map[Rung]bool{}
+	for i, r := range wanted {
+		if r == Resume && !can.Resume && can.Ended && can.Restart && !owned {
+			r, wanted[i] = Restart, Restart // there is no session to go on with, and nothing to be ended
+		}
+		why := can.lacks(r)
+		if why == "" && unsure && r.Touches() {
+			why = fmt.Sprintf("%s was left out: the verdict is of low confidence", r)
+		}
+		if why != "" && !told[r] {
+			told[r] = true
+			out = append(out, LeftOut{r, why})
+		}
+	}
+	return wanted, out
 }
 
 // budget is how often an agent may be started for a problem.

@@ -87,19 +87,26 @@ func rungNames() string {
 // watched and told of.
 type Capabilities struct {
 	Nudge     bool // there is a way to put a line into its session
-	Ask       bool // its open question can be answered from outside
+	Ask       bool // what it asks is put to a human, by a message or at its own terminal
+	Reached   bool // a message reaches somebody
 	KillTool  bool // the processes of its open tool are known
 	Interrupt bool // its process is known, and ours to signal
 	Resume    bool // a command goes on with its session, which is known
 	Restart   bool // a command starts it
 	Fresh     bool // a command starts a new session of it with a summary
+	Ended     bool // its process has ended
+	// UnderWay says that it may be in the middle of something, and that what is wrong is no reason to end that.
+	UnderWay bool
 }
 
 // S4Capabilities are those of an agent that is only known from S4's registry: it can be started anew.
-func S4Capabilities() Capabilities { return Capabilities{Restart: true} }
+func S4Capabilities() Capabilities { return Capabilities{Reached: true, Restart: true} }
 
 // Can reports whether a rung can be taken. Watching, waiting and telling always can.
 func (c Capabilities) Can(r Rung) bool {
+	if c.UnderWay && (r.Starts() || r == KillTool) {
+		return false
+	}
 	switch r {
 	case Nudge:
 		return c.Nudge
@@ -117,6 +124,26 @@ func (c Capabilities) Can(r Rung) bool {
 		return c.Fresh
 	}
 	return true
+}
+
+// lacks says why a rung cannot be done as it stands in a ladder; "": it can.
+func (c Capabilities) lacks(r Rung) string {
+	why := map[Rung]string{
+		Nudge: "no nudge command is declared", AskPhone: "nobody far away can answer", KillTool: "no process of its tool is known",
+		Interrupt: "its process is not known, or an interrupt would end it", Resume: "no resume command is declared, or its session is not known",
+		Restart: "no start command is declared", Fresh: "no start command takes a {text}",
+	}[r]
+	switch {
+	case c.Can(r) && r.Tells() && !c.Reached:
+		return fmt.Sprintf("%s reaches nobody: no channel is set up", r)
+	case c.Can(r):
+		return ""
+	case c.UnderWay && (r.Starts() || r == KillTool):
+		why = "it may be in the middle of something"
+	case c.Ended && (r == Nudge || r == Interrupt || r == KillTool):
+		why = "its process has ended"
+	}
+	return fmt.Sprintf("%s was left out: %s", r, why)
 }
 
 // Preamble is what a started agent is told before its task.

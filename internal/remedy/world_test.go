@@ -21,6 +21,7 @@ type agent struct {
 type fleet struct {
 	now    time.Time
 	f      Fleet
+	shared FleetPolicy
 	agents map[string]*agent
 	told   map[string]time.Time // when a human was first told of an agent's trouble, alone or with others
 	masses []string             // of which a human was told
@@ -28,11 +29,19 @@ type fleet struct {
 }
 
 func newFleet(names ...string) *fleet {
-	w := &fleet{now: t0, agents: map[string]*agent{}, told: map[string]time.Time{}}
+	w := &fleet{now: t0, shared: Default().Fleet, agents: map[string]*agent{}, told: map[string]time.Time{}}
 	for _, n := range names {
 		w.agents[n] = &agent{problem: Problem{Agent: n, Phase: 1, Confidence: "high"}, can: everything, pol: Default(), deaf: true}
 	}
 	return w
+}
+
+// shares gives all the same limits.
+func (w *fleet) shares(p FleetPolicy) {
+	w.shared = p
+	for _, a := range w.agents {
+		a.pol.Fleet = p
+	}
 }
 
 func (w *fleet) names() []string {
@@ -69,7 +78,7 @@ func (w *fleet) tick(order []string) map[string]Decision {
 		problems = append(problems, w.agents[n].problem)
 	}
 	made := map[string]Decision{}
-	w.f = w.f.See(problems, Default().Fleet, w.now)
+	w.f = w.f.See(problems, w.shared, w.now)
 	for _, n := range order {
 		a := w.agents[n]
 		d := Decide(a.problem, a.h, a.pol, a.can, w.f, w.now)
@@ -123,20 +132,33 @@ func (w *fleet) taken(name string) (list []string) {
 	return list
 }
 
+// up reports whether new evidence had come after an act.
+func (w *fleet) up(act Act, by time.Time) bool {
+	return slices.ContainsFunc(w.agents[act.Agent].h.Acts, func(a Act) bool {
+		return a.At.Equal(act.At) && !a.Proved.IsZero() && a.Proved.Before(by)
+	})
+}
+
 // least is what every history must keep, counted anew from the log alone.
 func (w *fleet) least(t interface{ Fatalf(string, ...any) }) {
 	for i, a := range w.log {
 		if !a.Rung.Touches() || a.Refunded {
 			continue
 		}
-		starts, same := 0, map[string]int{}
+		starts, same, host, account := 0, map[string]int{}, 0, 0
 		for _, b := range w.log[:i+1] {
 			if b.Refunded || !b.Rung.Touches() {
 				continue
 			}
-			if b.At != a.At || b.Agent != a.Agent {
-				if gap := a.At.Sub(b.At); gap < time.Minute {
-					t.Fatalf("%s of %s comes %s after %s of %s", a.Rung, a.Agent, gap, b.Rung, b.Agent)
+			if gap := a.At.Sub(b.At); gap < time.Minute && b.Agent == a.Agent && gap > 0 {
+				t.Fatalf("%s of %s comes %s after %s", a.Rung, a.Agent, gap, b.Rung)
+			}
+			if a.At.Sub(b.At) < w.shared.StartFor && !w.up(b, a.At) {
+				if b.Host == a.Host {
+					host++
+				}
+				if b.Account == a.Account && a.Account != "" {
+					account++
 				}
 			}
 			if b.Agent == a.Agent && b.Rung.Starts() && b.Class == a.Class {
@@ -147,6 +169,9 @@ func (w *fleet) least(t interface{ Fatalf(string, ...any) }) {
 			if b.Agent == a.Agent && b.Rung.Starts() && a.At.Sub(b.At) < 15*time.Minute {
 				starts++
 			}
+		}
+		if host > w.shared.HostStarts || account > w.shared.AccountStarts {
+			t.Fatalf("with %s of %s, %d start on its host and %d of its account", a.Rung, a.Agent, host, account)
 		}
 		if n, budget := same[a.Class], remediesOf(a.Class, a.Stall).budget; a.Rung.Starts() && n > budget.Max {
 			t.Fatalf("%s was started %d times for %s, the budget is %s", a.Agent, n, a.Class, budget)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -20,6 +21,7 @@ type Connection struct {
 	opts     Options
 	events   Events
 	endpoint *url.URL
+	place    string // of the endpoint, as people are told it
 	client   *http.Client
 	ctx      context.Context // ends what is in flight
 	cancel   context.CancelFunc
@@ -36,6 +38,8 @@ type Connection struct {
 	closing  bool
 	failure  error
 	session  session
+	failing  time.Time // since when nothing but failures of the network has come; zero: something has
+	trouble  string    // why the last request failed on its way; "": it did not
 
 	held   bool
 	unheld *sync.Cond // held has changed; its lock is mu
@@ -73,7 +77,7 @@ func Open(opts Options, events Events) *Connection {
 		c.fail(fmt.Errorf("the server's URL %q is neither http nor https", c.opts.URL))
 	default:
 		u.Fragment = ""
-		c.endpoint = u
+		c.endpoint, c.place = u, placeOf(u)
 		if c.opts.Name == "" {
 			c.opts.Name = u.Host
 		}
@@ -81,6 +85,15 @@ func Open(opts Options, events Events) *Connection {
 	}
 	go c.run()
 	return c
+}
+
+// placeOf is where a URL leads, without what may be a key.
+func placeOf(u *url.URL) string {
+	text := u.Scheme + "://" + u.Host
+	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		text += "/…"
+	}
+	return text
 }
 
 // Send hands a message to the server, without newline. The line is copied. Initialize is answered and initialized accepted before

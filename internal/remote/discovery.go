@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -49,7 +48,8 @@ type authServer struct {
 var errNotThere = errors.New("there is no such document")
 
 // discover finds the authorization server of an endpoint.
-func (o *OAuth) discover(ctx context.Context, endpoint *url.URL, asked challenge) (discovered, error) {
+func (o *OAuth) discover(ctx context.Context, asked challenge) (discovered, error) {
+	endpoint := o.endpoint
 	resource, err := o.resourceOf(ctx, endpoint, asked)
 	switch {
 	case errors.Is(err, errNotThere): // until 2025-03-26 the server was its own authorization server
@@ -135,23 +135,23 @@ func (o *OAuth) serverOf(ctx context.Context, issuer string) (authServer, error)
 		if found.Issuer != issuer {
 			return found, fmt.Errorf("the metadata of %s is that of %s", issuer, found.Issuer)
 		}
-		return found, found.check()
+		return found, o.checkServer(found)
 	}
 	root := strings.TrimSuffix(base.String()+path, "/")
 	server := authServer{
 		Issuer: issuer, assumed: true,
 		AuthorizationEndpoint: root + "/authorize", TokenEndpoint: root + "/token", RegistrationEndpoint: root + "/register",
 	}
-	return server, server.check()
+	return server, o.checkServer(server)
 }
 
-// check refuses endpoints that a secret must not be sent to.
-func (s authServer) check() error {
+// checkServer refuses endpoints that a secret must not be sent to.
+func (o *OAuth) checkServer(s authServer) error {
 	for _, place := range []string{s.AuthorizationEndpoint, s.TokenEndpoint, s.RegistrationEndpoint} {
 		if place == "" {
 			continue
 		}
-		if err := mustBeSafe(place); err != nil {
+		if err := o.mustBeSafe(place); err != nil {
 			return err
 		}
 	}
@@ -161,23 +161,25 @@ func (s authServer) check() error {
 	return nil
 }
 
-// mustBeSafe wants https, or a loopback address.
-func mustBeSafe(place string) error {
+// mustBeSafe wants https, or a loopback address if the MCP server is on loopback itself.
+func (o *OAuth) mustBeSafe(place string) error {
 	u, err := url.Parse(place)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("read a URL of the authorization: %w", err)
-	}
-	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && local) {
+	case u.Host != "" && u.Scheme == "https":
 		return nil
+	case u.Host == "" || u.Scheme != "http" || !isLoopback(u.Hostname()):
+		return fmt.Errorf("%s is neither https nor on this machine", u.Redacted())
+	case !isLoopback(o.endpoint.Hostname()):
+		return fmt.Errorf("%s is on this machine, and %s is not: it has no business there", u.Redacted(), o.endpoint.Host)
 	}
-	return fmt.Errorf("%s is neither https nor on this machine", u.Redacted())
+	return nil
 }
 
 // getJSON reads a metadata document.
 func (o *OAuth) getJSON(ctx context.Context, place string, into any) error {
-	if err := mustBeSafe(place); err != nil {
+	if err := o.mustBeSafe(place); err != nil {
 		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, place, nil)

@@ -81,7 +81,8 @@ func TestDiscovery(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := o.discover(t.Context(), endpoint, challenge{metadata: strings.ReplaceAll(tc.asked, "SELF", origin)})
+			o.endpoint = endpoint
+			d, err := o.discover(t.Context(), challenge{metadata: strings.ReplaceAll(tc.asked, "SELF", origin)})
 			got := strings.ReplaceAll(d.server.TokenEndpoint+" "+d.resource, origin, "SELF")
 			if err != nil {
 				got = err.Error()
@@ -113,13 +114,19 @@ func TestCovers(t *testing.T) {
 	}
 }
 
+// What the MCP server names is asked over https, or on this machine if the MCP server is there itself.
 func TestMustBeSafe(t *testing.T) {
-	for place, want := range map[string]bool{
-		"https://x.example/t": true, "http://127.0.0.1:1/t": true, "http://[::1]/t": true, "http://localhost/t": true,
-		"http://x.example/t": false, "http://localhost.example/t": false, "javascript:alert(1)": false, "https:///t": false, "file:///t": false,
+	const far, near = 1, 2 // from where it is safe
+	for place, want := range map[string]int{
+		"https://x.example/t": far | near, "http://127.0.0.1:1/t": near, "http://[::1]/t": near, "http://localhost/t": near,
+		"http://LOCALHOST./t": near, "http://127.9.9.9/admin/shutdown?really=1": near,
+		"http://x.example/t": 0, "http://localhost.example/t": 0, "javascript:alert(1)": 0, "https:///t": 0, "file:///t": 0,
 	} {
-		if err := mustBeSafe(place); (err == nil) != want {
-			t.Errorf("%q: %v", place, err)
+		for endpoint, bit := range map[string]int{"https://mcp.example/mcp": far, "http://127.0.0.1:9/mcp": near} {
+			o := NewOAuth(OAuthOptions{Endpoint: endpoint})
+			if err := o.mustBeSafe(place); (err == nil) != (want&bit != 0) {
+				t.Errorf("%q for %s: %v", place, endpoint, err)
+			}
 		}
 	}
 }

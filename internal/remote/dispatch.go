@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -167,7 +168,8 @@ func (c *Connection) endListens() {
 
 // carry takes one message to the server and stays with it until nothing more comes of it.
 func (c *Connection) carry(m *message) {
-	for try := 1; ; try++ {
+	began := time.Now()
+	for try, repeats := 1, 0; ; try++ {
 		o := c.deliver(m)
 		if !o.answered && m.ctx.Err() != nil { // nobody waits for it any more
 			c.abandoned(m)
@@ -176,8 +178,20 @@ func (c *Connection) carry(m *message) {
 		if o.heard && m.method == mcp.Listen {
 			try, m.reopened = 1, true
 		}
-		v := judge(c.question(m, try), o)
-		c.setTaken(m, !v.undone)
+		q := c.question(m, try)
+		q.repeats, q.since, q.failing = repeats, time.Since(began), c.works(o)
+		v := judge(q, o)
+		c.noteTrouble(v)
+		if v.act == doubt {
+			v.act = answer
+			if c.mayRepeat(m, v) {
+				v.act = again
+			}
+		}
+		if !v.undone {
+			repeats++
+		}
+		c.setTaken(m, repeats > 0)
 		switch {
 		case v.act == relist && c.relist(m), v.act == fallBack && c.openOld(m):
 		case v.act == again:
@@ -193,11 +207,65 @@ func (c *Connection) carry(m *message) {
 			c.dismiss(m)
 			return
 		default:
+			v.tries = repeats
 			c.reply(m, v)
 			c.settle(m)
 			return
 		}
 	}
+}
+
+// works notes what an outcome says about the network, and returns how long that has done nothing but fail.
+func (c *Connection) works(o outcome) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !o.ofNetwork():
+		c.failing = time.Time{}
+		return 0
+	case c.failing.IsZero() || o.heard:
+		c.failing = time.Now()
+	}
+	return time.Since(c.failing)
+}
+
+// noteTrouble remembers what is wrong for who asks how the server stands.
+func (c *Connection) noteTrouble(v verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case v.act == finish || v.rpc != nil:
+		c.trouble = ""
+	case v.label == labelUnauthorized || v.label == labelUnavailable || v.label == "connection_lost":
+		c.trouble = v.why
+	}
+}
+
+// Trouble says in words why the last request failed on its way; "": it did not.
+func (c *Connection) Trouble() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trouble
+}
+
+// mayRepeat reports whether a message may be sent once more that the server may have carried out. What is no request does
+// no harm when it comes twice.
+func (c *Connection) mayRepeat(m *message, v verdict) bool {
+	switch {
+	case m.kind != jsonrpc.Request:
+		return true
+	case c.events.Repeat == nil || m.quiet != nil:
+		return m.method.Resendable()
+	}
+	said := make(chan bool, 1)
+	c.events.Repeat(m.id, m.method, v.why, func(yes bool) { said <- yes })
+	select {
+	case yes := <-said:
+		return yes
+	case <-m.ctx.Done():
+	case <-c.failed:
+	}
+	return false
 }
 
 // abandoned lets go of a message that nobody waits for: because it was cancelled, or because the connection ends, and then it is
@@ -238,8 +306,8 @@ func (c *Connection) question(m *message, try int) question {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return question{
-		kind: m.kind, method: m.method, id: m.id, modern: m.version != "", session: c.session.id != "", try: try,
-		relisted: m.relisted,
+		kind: m.kind, method: m.method, id: m.id, modern: m.version != "", session: c.session.id != "", old: c.session.old != nil,
+		place: c.place, relisted: m.relisted, try: try, chance: rand.Float64(),
 	}
 }
 

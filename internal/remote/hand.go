@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
@@ -115,13 +116,17 @@ func (c *Connection) refusal(m *message, v verdict) []byte {
 		if m.version != "" {
 			era = mcp.Modern
 		}
-		text := "The tool server did not answer '" + m.subject + "': " + v.why +
-			". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+		text := "The tool server did not answer '" + m.subject + "': " + v.why
+		if v.tries > 1 {
+			text += fmt.Sprintf(". It was called %d times, since that does no harm, and may be called again.", v.tries)
+		} else {
+			text += ". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+		}
 		meta := append(append([]byte(`{"`+mcp.MetaOutcome+`":`), data...), '}')
 		return jsonrpc.AppendResult(nil, m.id, mcp.ToolText(text, true, era, meta))
 	}
 	text := c.opts.Name + ": " + v.why
-	if v.undone {
+	if v.undone && v.tries == 0 {
 		text += " (the request was not carried out)"
 	}
 	return jsonrpc.AppendError(nil, m.id, jsonrpc.InternalError, text, data)
@@ -137,11 +142,13 @@ func errorLine(id, object []byte) []byte {
 // data says for machines what text says for people.
 func (v verdict) data() []byte {
 	data := append([]byte(`{"reason":`), strconv.Quote(v.label)...)
-	if v.undone {
-		data = append(data, `,"delivered":"no","retryable":true`...)
+	if v.undone && v.tries == 0 {
+		data = append(data, `,"delivered":"no"`...)
 	} else {
-		data = append(data, `,"delivered":"unknown","retryable":false`...)
+		data = append(data, `,"delivered":"unknown"`...)
 	}
+	data = append(data, `,"retryable":`...)
+	data = strconv.AppendBool(data, v.undone || v.tries > 1)
 	if v.after > 0 {
 		data = append(data, `,"retryAfterMs":`...)
 		data = strconv.AppendInt(data, v.after.Milliseconds(), 10)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/mcp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,6 +35,12 @@ type client struct {
 // dial opens a connection that is gone when the test is.
 func dial(t *testing.T, opts Options) *client {
 	t.Helper()
+	return open(t, opts, nil)
+}
+
+// open is dial with somebody to ask what may be repeated.
+func open(t *testing.T, opts Options, repeat func([]byte, mcp.Method, string, func(bool))) *client {
+	t.Helper()
 	c := &client{t: t, lines: make(chan string, 1000), ended: make(chan error, 1)}
 	opts.Log = func(line string) {
 		c.mu.Lock()
@@ -41,8 +48,9 @@ func dial(t *testing.T, opts Options) *client {
 		c.log = append(c.log, line)
 	}
 	c.Connection = Open(opts, Events{
-		Line: func(line []byte) { c.lines <- string(line) },
-		End:  func(err error) { c.ended <- err; close(c.lines) },
+		Line:   func(line []byte) { c.lines <- string(line) },
+		Repeat: repeat,
+		End:    func(err error) { c.ended <- err; close(c.lines) },
 	})
 	t.Cleanup(func() {
 		c.Kill()

@@ -14,9 +14,13 @@ import (
 // OAuthOptions are what is configured about the authorization at one server. The zero value registers itself where the server
 // allows that, and is not interactive.
 type OAuthOptions struct {
+	// Endpoint is the URL of the MCP server. What it names is only asked where that is no way into this machine or a private
+	// network for it: see [OAuth].
+	Endpoint string
 	// ClientID and ClientSecret were given out by the authorization server beforehand. "": registration as the server offers it.
 	ClientID, ClientSecret string
-	// Issuer is the authorization server that ClientID belongs to. "": whichever the server names.
+	// Issuer is the only authorization server that is asked. "": the one that the server names, with ClientID that of the first
+	// login from then on; required with ClientSecret.
 	Issuer string
 	// Scopes to ask for. nil: those that the server asks for.
 	Scopes []string
@@ -41,7 +45,8 @@ type OAuthOptions struct {
 
 	// Store keeps the grant from run to run. nil: it is forgotten.
 	Store GrantStore
-	// Transport carries the requests to authorization servers. nil: http.DefaultTransport.
+	// Transport carries the requests to authorization servers. nil: one of its own, which knows the proxy settings of the
+	// environment and connects to no address that Endpoint has no business with.
 	Transport http.RoundTripper
 }
 
@@ -56,24 +61,35 @@ type Grant struct {
 	RedirectURI  string    `json:"redirect_uri,omitempty"`
 	AccessToken  string    `json:"access_token,omitempty"`
 	RefreshToken string    `json:"refresh_token,omitempty"`
-	Expiry       time.Time `json:"expiry,omitzero"`  // of the access token; zero: not told
-	Wanted       []string  `json:"wanted,omitempty"` // scopes that the server has asked for since
+	Obtained     time.Time `json:"obtained,omitzero"` // when the access token was
+	Expiry       time.Time `json:"expiry,omitzero"`   // of the access token; zero: not told
+	Wanted       []string  `json:"wanted,omitempty"`  // scopes that the server has asked for since
 	Scopes       []string  `json:"scopes,omitempty"`
 }
 
-// GrantStore keeps the grant of one server. Its methods are called by one goroutine at a time.
+// GrantStore keeps the grant of one server, for all processes that use it. Its methods are called by one goroutine at a time.
 type GrantStore interface {
 	// Load returns the zero Grant if there is none.
 	Load() (Grant, error)
 	Save(Grant) error
+	// Lock waits until no other process has the lock. Between a Load and the Save that depends on it the lock is held, since a
+	// refresh token may be used once only.
+	Lock(ctx context.Context) (unlock func(), err error)
 }
 
 // OAuth holds the authorization at one server: it gets tokens, renews them and asks the user where that is configured. It is shared by
-// all connections to that server, may be used from any goroutine and starts none but while a user is being asked.
+// all connections to that server and may be used from any goroutine. It starts one while a user is being asked or a token renewed: a
+// renewal that has begun is finished even if nobody waits for it any more, because the old refresh token is used up by then.
+//
+// The MCP server names its authorization server, and that one its endpoints, so both may try to have us send requests to
+// addresses that they cannot reach themselves. Only https is used, and http on loopback if the MCP server is on loopback itself.
+// Loopback is connected to only then; private addresses only if every address of the MCP server's own host is private;
+// link-local ones never.
 type OAuth struct {
-	opts   OAuthOptions
-	client *http.Client
-	turn   chan struct{} // holds one token: whoever has it owns what follows
+	opts     OAuthOptions
+	endpoint *url.URL
+	client   *http.Client
+	turn     chan struct{} // holds one token: whoever has it owns what follows
 
 	grant  Grant
 	loaded bool
@@ -87,17 +103,21 @@ func NewOAuth(opts OAuthOptions) *OAuth {
 	if opts.ClientName == "" {
 		opts.ClientName = "outlive"
 	}
-	client := &http.Client{Transport: opts.Transport, CheckRedirect: sameOriginOnly, Timeout: 30 * time.Second}
-	return &OAuth{opts: opts, client: client, turn: make(chan struct{}, 1)}
+	endpoint, err := url.Parse(opts.Endpoint)
+	if err != nil {
+		endpoint = &url.URL{} // the connection tells
+	}
+	transport := opts.Transport
+	if transport == nil {
+		transport = newAddressGuard(endpoint).transport()
+	}
+	client := &http.Client{Transport: transport, CheckRedirect: sameOriginOnly, Timeout: redeemFor}
+	return &OAuth{opts: opts, endpoint: endpoint, client: client, turn: make(chan struct{}, 1)}
 }
 
-// Login authorizes at the server at endpoint now, whatever is known: for the command that [OAuthOptions.Login] names. The error says
-// what failed.
-func (o *OAuth) Login(ctx context.Context, endpoint string) error {
-	to, err := url.Parse(endpoint)
-	if err != nil {
-		return fmt.Errorf("log in: %w", err)
-	}
+// Login authorizes at the server now, whatever is known, and pins the authorization server that it names today: for the command that
+// [OAuthOptions.Login] names. The error says what failed.
+func (o *OAuth) Login(ctx context.Context) error {
 	if err := o.lock(ctx); err != nil {
 		return err
 	}
@@ -105,22 +125,25 @@ func (o *OAuth) Login(ctx context.Context, endpoint string) error {
 	if err := o.load(); err != nil {
 		return err
 	}
-	asked := o.ask(ctx, to)
+	asked := o.ask(ctx)
 	asked.scopes = append(asked.scopes, o.grant.Wanted...)
-	return o.authorize(ctx, to, asked)
+	return o.authorize(ctx, asked, true)
 }
 
 // ask asks the server without a token, to hear where its metadata is and what it wants. One that cannot be asked is looked for
 // at the usual places.
-func (o *OAuth) ask(ctx context.Context, endpoint *url.URL) challenge {
+func (o *OAuth) ask(ctx context.Context) challenge {
 	body := strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"ping"}`)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint.String(), body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.endpoint.String(), body)
 	if err != nil {
 		return challenge{}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := o.client.Do(req)
+	// The configured URL may be anywhere: no guard.
+	client := newClient(Options{Transport: o.opts.Transport}.withDefaults())
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
 	if err != nil {
 		return challenge{}
 	}
@@ -144,18 +167,41 @@ func (o *OAuth) unlock() { <-o.turn }
 
 // load reads the stored grant once.
 func (o *OAuth) load() error {
-	if o.loaded || o.opts.Store == nil {
+	if o.loaded {
+		return nil
+	}
+	return o.reload()
+}
+
+// reload reads the grant that is stored now. One of another authorization server than the configured one is none.
+func (o *OAuth) reload() error {
+	if o.opts.Store == nil {
 		return nil
 	}
 	g, err := o.opts.Store.Load()
 	if err != nil {
 		return fmt.Errorf("load the stored authorization: %w", err)
 	}
+	if o.opts.Issuer != "" && g.Issuer != o.opts.Issuer {
+		g = Grant{}
+	}
 	o.grant, o.loaded = g, true
 	return nil
 }
 
-// keep stores what was granted.
+// hold keeps other processes from changing the stored grant until release is called.
+func (o *OAuth) hold(ctx context.Context) (release func(), err error) {
+	if o.opts.Store == nil {
+		return func() {}, nil
+	}
+	release, err = o.opts.Store.Lock(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock the stored authorization: %w", err)
+	}
+	return release, nil
+}
+
+// keep stores what was granted. The store is held.
 func (o *OAuth) keep(g Grant) error {
 	o.grant = g
 	if o.opts.Store == nil {
@@ -167,104 +213,67 @@ func (o *OAuth) keep(g Grant) error {
 	return nil
 }
 
-// early is how long before its end a token is renewed.
-const early = 30 * time.Second
-
 // token returns the access token to be sent, "" if there is none: then the server says what it wants.
 func (o *OAuth) token(ctx context.Context) (string, error) {
 	if err := o.lock(ctx); err != nil {
 		return "", err
 	}
-	defer o.unlock()
 	if err := o.load(); err != nil {
+		o.unlock()
 		return "", err
-	}
-	if o.grant.Expiry.IsZero() || time.Until(o.grant.Expiry) > early {
-		return o.grant.AccessToken, nil
-	}
-	if err := o.renew(ctx); err != nil {
-		return "", err
-	}
-	return o.grant.AccessToken, nil
-}
-
-// renew gets another access token without the user. Without an error and without a token it takes another authorization.
-func (o *OAuth) renew(ctx context.Context) error {
-	if o.adopt() {
-		return nil
 	}
 	g := o.grant
-	g.AccessToken, g.Expiry = "", time.Time{}
-	if g.RefreshToken == "" || g.TokenURL == "" {
-		return o.keep(g)
+	if !g.due(time.Now()) {
+		o.unlock()
+		return g.AccessToken, nil
 	}
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.RefreshToken}}
-	if len(g.Scopes) > 0 {
-		form.Set("scope", joinScopes(g.Scopes))
+	next, err := o.renewed(ctx, g.AccessToken)
+	if next == "" && g.better("", time.Now()) {
+		return g.AccessToken, nil // still good; the next request tries again
 	}
-	next, err := o.redeem(ctx, g, form)
-	if refused := (tokenRefusal{}); errors.As(err, &refused) {
-		g.RefreshToken = ""
-		return o.keep(g)
-	}
-	if err != nil {
-		return err
-	}
-	return o.keep(next)
+	return next, err
 }
 
-// adopt takes over a token that another process has stored meanwhile: a refresh token may be used once only.
-func (o *OAuth) adopt() bool {
-	if o.opts.Store == nil {
-		return false
-	}
-	stored, err := o.opts.Store.Load()
-	if err != nil || stored.AccessToken == "" || stored.AccessToken == o.grant.AccessToken {
-		return false
-	}
-	if !stored.Expiry.IsZero() && time.Until(stored.Expiry) <= early {
-		return false
-	}
-	o.grant = stored
-	return true
-}
-
-// answerChallenge gets the token that a server asks for in its response to a request with the token used. Without an error the request
-// is worth another try.
-func (o *OAuth) answerChallenge(ctx context.Context, endpoint *url.URL, used string, resp *http.Response) error {
+// answerChallenge gets the token that the server asks for in its response to a request with the token used. Without an error the
+// request is worth another try.
+func (o *OAuth) answerChallenge(ctx context.Context, used string, resp *http.Response) error {
 	if err := o.lock(ctx); err != nil {
 		return err
 	}
-	defer o.unlock()
-	if o.grant.AccessToken != used && o.grant.AccessToken != "" {
-		return nil // somebody else has got one meanwhile
-	}
-	if resp.StatusCode == http.StatusUnauthorized && o.adopt() {
-		return nil
-	}
-	asked := challengeOf(resp)
-	if resp.StatusCode == http.StatusUnauthorized && used != "" {
-		if err := o.renew(ctx); err != nil {
+	if o.grant.AccessToken == used { // else somebody has got another one meanwhile
+		if err := o.reload(); err != nil {
+			o.unlock()
 			return err
 		}
-		if o.grant.AccessToken != "" {
-			return nil
+	}
+	if o.grant.better(used, time.Now()) {
+		o.unlock()
+		return nil
+	}
+	if resp.StatusCode == http.StatusUnauthorized {
+		if next, err := o.renewed(ctx, used); err != nil || next != "" {
+			return err
+		}
+		if err := o.lock(ctx); err != nil {
+			return err
 		}
 	}
-	return o.authorize(ctx, endpoint, asked)
+	defer o.unlock()
+	return o.authorize(ctx, challengeOf(resp), false)
 }
 
-// authorize gets a grant from the beginning: who may give it, who we are to them, and what they say.
-func (o *OAuth) authorize(ctx context.Context, endpoint *url.URL, asked challenge) error {
+// authorize gets a grant from the beginning: who may give it, who we are to them, and what they say. With anew the
+// user wants it from whichever authorization server the server names.
+func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool) error {
 	if !o.opts.ClientCredentials && o.opts.Authorize == nil {
-		return o.notInteractive(asked)
+		return o.notInteractive(ctx, asked)
 	}
-	d, err := o.discover(ctx, endpoint, asked)
+	d, err := o.discover(ctx, asked)
 	if err != nil {
 		return err
 	}
-	if o.opts.ClientID != "" && o.opts.Issuer != "" && o.opts.Issuer != d.server.Issuer {
-		return fmt.Errorf("the server wants tokens of %s, the configured client belongs to %s", d.server.Issuer, o.opts.Issuer)
+	if err := o.checkIssuer(d.server.Issuer, anew); err != nil {
+		return err
 	}
 	g := Grant{Issuer: d.server.Issuer, TokenURL: d.server.TokenEndpoint, Resource: d.resource}
 	if o.opts.Resource != "" {
@@ -272,7 +281,7 @@ func (o *OAuth) authorize(ctx context.Context, endpoint *url.URL, asked challeng
 	}
 	if o.grant.Issuer == g.Issuer { // what was registered or granted elsewhere is of no use here
 		g.ClientID, g.ClientSecret, g.ClientAuth, g.RedirectURI = o.grant.ClientID, o.grant.ClientSecret, o.grant.ClientAuth, o.grant.RedirectURI
-		g.Scopes, g.RefreshToken = o.grant.Scopes, o.grant.RefreshToken
+		g.Scopes = o.grant.Scopes
 	}
 	scopes := o.scopes(d, asked, g.Scopes)
 	if o.opts.ClientCredentials {
@@ -283,12 +292,56 @@ func (o *OAuth) authorize(ctx context.Context, endpoint *url.URL, asked challeng
 	if err != nil {
 		return err
 	}
+	return o.replace(ctx, g)
+}
+
+// checkIssuer refuses an authorization server that is not the configured one, nor that of the first login for a client that
+// was given its id beforehand: it would get what another one has given out. Without such an id we register anew, nothing of
+// the old registration is shown, and the user is asked in the browser (SEP-2352).
+func (o *OAuth) checkIssuer(issuer string, anew bool) error {
+	switch pinned := o.grant.Issuer; {
+	case o.opts.Issuer != "" && o.opts.Issuer != issuer:
+		return fmt.Errorf("the server wants tokens of %s, the configured issuer is %s: nothing was sent to the former", issuer, o.opts.Issuer)
+	case o.opts.Issuer != "":
+	case o.opts.ClientSecret != "":
+		return errors.New("a client secret is shown to the authorization server that gave it out and to no other: configure its issuer, too")
+	case !anew && o.opts.ClientID != "" && pinned != "" && pinned != issuer:
+		hint := ""
+		if o.opts.Login != "" {
+			hint = "; if that is right, run " + o.opts.Login
+		}
+		return fmt.Errorf("the server wants tokens of %s now, before it was %s%s", issuer, pinned, hint)
+	}
+	return nil
+}
+
+// replace stores a new grant in the place of whatever is stored.
+func (o *OAuth) replace(ctx context.Context, g Grant) error {
+	release, err := o.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := o.reload(); err != nil {
+		return err
+	}
+	if g.RefreshToken == "" && o.grant.Issuer == g.Issuer && o.grant.ClientID == g.ClientID {
+		g.RefreshToken = o.grant.RefreshToken
+	}
 	return o.keep(g)
 }
 
 // notInteractive says what the user can do, and keeps for that what the server wants.
-func (o *OAuth) notInteractive(asked challenge) error {
+func (o *OAuth) notInteractive(ctx context.Context, asked challenge) error {
 	if len(asked.scopes) > 0 && !slices.Equal(o.grant.Wanted, asked.scopes) {
+		release, err := o.hold(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		if err := o.reload(); err != nil {
+			return err
+		}
 		g := o.grant
 		g.Wanted = asked.scopes
 		if err := o.keep(g); err != nil {
@@ -296,9 +349,9 @@ func (o *OAuth) notInteractive(asked challenge) error {
 		}
 	}
 	if o.opts.Login == "" {
-		return errors.New("the server wants authorization, and there is nobody to ask")
+		return errors.New("the server wants a login, and there is nobody to ask")
 	}
-	return fmt.Errorf("the server wants authorization: run %s", o.opts.Login)
+	return fmt.Errorf("the server wants a login: run %s", o.opts.Login)
 }
 
 // scopes are those to be asked for: what the configuration says, or what the server wants now, or what it knows; with what was granted

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -11,13 +12,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // authority is an MCP server that wants tokens, and the authorization server that gives them, in one.
@@ -28,6 +30,7 @@ type authority struct {
 	mu       sync.Mutex
 	metadata map[string]any // changes to the authorization server's metadata; nil values are left out
 	resource string         // what the protected-resource metadata is about, "": the server
+	names    string         // the authorization server it names, "": itself
 	need     string         // scope that calls need
 	lifetime int            // of tokens in seconds
 	iss      *string        // in redirects; nil: the right one
@@ -86,7 +89,7 @@ func (a *authority) resourceMetadata(w http.ResponseWriter, _ *http.Request) {
 	if resource == "" {
 		resource = a.URL + "/mcp"
 	}
-	a.json(w, 200, map[string]any{"resource": resource, "authorization_servers": []string{a.URL + "/as"}, "scopes_supported": []string{"all"}})
+	a.json(w, 200, map[string]any{"resource": resource, "authorization_servers": []string{cmp.Or(a.names, a.URL+"/as")}, "scopes_supported": []string{"all"}})
 }
 
 func (a *authority) serverMetadata(w http.ResponseWriter, _ *http.Request) {
@@ -170,6 +173,7 @@ func (a *authority) expire() {
 
 // memory is a GrantStore that also has what another process puts there.
 type memory struct {
+	held  sync.Mutex
 	mu    sync.Mutex
 	grant Grant
 }
@@ -185,6 +189,11 @@ func (m *memory) Save(g Grant) error {
 	defer m.mu.Unlock()
 	m.grant = g
 	return nil
+}
+
+func (m *memory) Lock(context.Context) (func(), error) {
+	m.held.Lock()
+	return m.held.Unlock, nil
 }
 
 // browser follows a page as a user's would who agrees.
@@ -210,7 +219,7 @@ func browser(t *testing.T) func(context.Context, string) error {
 func (a *authority) open(opts OAuthOptions) (*client, *OAuth) {
 	transport := &http.Transport{}
 	a.t.Cleanup(transport.CloseIdleConnections)
-	opts.Transport = transport
+	opts.Transport, opts.Endpoint = transport, a.URL+"/mcp"
 	oauth := NewOAuth(opts)
 	return dial(a.t, Options{URL: a.URL + "/mcp", OAuth: oauth}), oauth
 }
@@ -246,7 +255,7 @@ func TestAuthorization(t *testing.T) {
 			t.Errorf("asked for consent with %v", page)
 		}
 	}
-	if diff := cmp.Diff([]string{"read offline_access", "write read offline_access"}, scopes); diff != "" {
+	if diff := gocmp.Diff([]string{"read offline_access", "write read offline_access"}, scopes); diff != "" {
 		t.Errorf("scopes: %s", diff)
 	}
 	var grants []string
@@ -256,7 +265,7 @@ func TestAuthorization(t *testing.T) {
 			t.Errorf("asked for a token with %v", form)
 		}
 	}
-	if diff := cmp.Diff([]string{"authorization_code", "authorization_code", "refresh_token"}, grants); diff != "" {
+	if diff := gocmp.Diff([]string{"authorization_code", "authorization_code", "refresh_token"}, grants); diff != "" {
 		t.Errorf("grants: %s", diff)
 	}
 }
@@ -309,9 +318,9 @@ func TestTokenOfAnotherProcess(t *testing.T) {
 	a, store := newAuthority(t), &memory{}
 	c, _ := a.open(OAuthOptions{Store: store})
 	c.say(ping)
-	c.wantError("1", "authorization")
+	c.wantError("1", "wants a login")
 	_, login := a.open(OAuthOptions{Store: store, Authorize: browser(t)})
-	if err := login.Login(t.Context(), a.URL+"/mcp"); err != nil {
+	if err := login.Login(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.say(ping)
@@ -321,7 +330,7 @@ func TestTokenOfAnotherProcess(t *testing.T) {
 func TestClientCredentials(t *testing.T) {
 	a := newAuthority(t)
 	a.metadata = map[string]any{"code_challenge_methods_supported": nil, "authorization_endpoint": nil}
-	c, _ := a.open(OAuthOptions{ClientID: "me:you", ClientSecret: "s%", ClientCredentials: true, Scopes: []string{"mine"}})
+	c, _ := a.open(OAuthOptions{ClientID: "me:you", ClientSecret: "s%", ClientCredentials: true, Scopes: []string{"mine"}, Issuer: a.URL + "/as"})
 	c.say(ping)
 	c.wantLine(pong)
 	a.mu.Lock()
@@ -329,7 +338,7 @@ func TestClientCredentials(t *testing.T) {
 	want := []url.Values{{
 		"grant_type": {"client_credentials"}, "scope": {"mine read"}, "resource": {a.URL + "/mcp"}, "basic": {"me%3Ayou:s%25"},
 	}}
-	if diff := cmp.Diff(want, a.forms); diff != "" {
+	if diff := gocmp.Diff(want, a.forms); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -339,9 +348,75 @@ func TestCredentialsBelongToAnIssuer(t *testing.T) {
 	a := newAuthority(t)
 	c, _ := a.open(OAuthOptions{ClientID: "me", ClientSecret: "s", Issuer: "https://login.example", ClientCredentials: true})
 	c.say(ping)
-	c.wantError("1", "belongs to https://login.example")
+	c.wantError("1", "the configured issuer is https://login.example")
 	if len(a.forms) > 0 {
 		t.Error("a token was asked for")
+	}
+}
+
+// A server that suddenly names another authorization server gets nothing sent there that another one has given out, until
+// somebody logs in again; a client secret goes to the configured issuer only.
+func TestIssuerIsPinned(t *testing.T) {
+	a, other, store := newAuthority(t), newAuthority(t), &memory{}
+	c, _ := a.open(OAuthOptions{Authorize: browser(t), Store: store, ClientID: "me"})
+	c.say(ping)
+	c.wantLine(pong)
+
+	a.mu.Lock()
+	a.names, a.refuse = other.URL+"/as", "invalid_grant"
+	a.mu.Unlock()
+	a.expire()
+	c, login := a.open(OAuthOptions{Authorize: browser(t), Store: store, ClientID: "me", Login: "outlive gateway login x"})
+	c.say(ping)
+	c.wantError("1", "wants tokens of "+other.URL+"/as now, before it was "+a.URL+"/as; if that is right, run outlive gateway login x")
+	for name, opts := range map[string]OAuthOptions{
+		"configure its issuer":      {ClientID: "me", ClientSecret: "s"},
+		"the configured issuer is ": {ClientID: "me", ClientSecret: "s", Issuer: a.URL + "/as"},
+	} {
+		opts.Authorize = browser(t)
+		_, secret := a.open(opts)
+		if err := secret.Login(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(other.forms) > 0 || len(other.pages) > 0 {
+		t.Fatalf("the other authorization server was asked: %v %v", other.pages, other.forms)
+	}
+	if err := login.Login(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if store.grant.Issuer != other.URL+"/as" || len(other.forms) != 1 {
+		t.Errorf("after the login: %+v, %v", store.grant, other.forms)
+	}
+}
+
+// A renewal that has begun is finished, though nobody waits for it any more: its refresh token is used up.
+func TestARenewalIsFinished(t *testing.T) {
+	a := newAuthority(t)
+	store := &memory{grant: Grant{
+		Issuer: a.URL + "/as", TokenURL: a.URL + "/as/token", ClientID: "me", AccessToken: "old", RefreshToken: "r", Expiry: time.Now(),
+	}}
+	_, o := a.open(OAuthOptions{Store: store})
+	ctx, cancel := context.WithCancel(t.Context())
+	a.mu.Lock() // its answer waits
+	stopped := make(chan error, 1)
+	go func() {
+		_, err := o.token(ctx)
+		stopped <- err
+	}()
+	for len(o.turn) == 0 { // until it has begun
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-stopped; !errors.Is(err, context.Canceled) {
+		t.Errorf("who is cancelled waits: %v", err)
+	}
+	a.mu.Unlock()
+	if token, err := o.token(t.Context()); token != "t1" || err != nil {
+		t.Errorf("token %q, %v", token, err)
+	}
+	if len(a.forms) != 1 || store.grant.RefreshToken != "rt1" {
+		t.Errorf("%d renewals, stored %+v", len(a.forms), store.grant)
 	}
 }
 

@@ -3,6 +3,8 @@ package remote
 import (
 	"net/http"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/mcp"
 )
 
 // Defaults of [Options].
@@ -46,10 +48,13 @@ type Options struct {
 	Log func(line string)
 }
 
-// Events are what a connection says. They are called from its goroutines, one at a time and in order, and must not block.
+// Events are what a connection says. They are called from its goroutines and must not block; Line and End one at a time and in order.
 type Events struct {
 	// Line is one message of the server without a newline in it. The slice is the receiver's to keep.
 	Line func(line []byte)
+	// Repeat asks whether a request may be sent once more that the server may have carried out already: why says in words what
+	// happened. reply may be called from any goroutine, once; it is not needed after the end. nil: what only reads, by its method.
+	Repeat func(id []byte, method mcp.Method, why string, reply func(bool))
 	// End is the last call. nil: [Connection.Close] was asked for and what was in flight is done. Otherwise the reason, which
 	// was logged before; [ErrKilled] after [Connection.Kill].
 	End func(err error)

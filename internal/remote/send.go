@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
@@ -20,6 +21,10 @@ import (
 const (
 	// maxErrorBody is how much of an HTTP error's body is read, in bytes: enough for every JSON-RPC error.
 	maxErrorBody = 64 << 10
+	// silenceFor is how long a connection may get no sign at all from the machine at its other end until it counts as
+	// broken, as after a change of networks. A server that works on a call for hours is not silent in this sense: its system
+	// acknowledges what comes.
+	silenceFor = 20 * time.Second
 	// maxRedirects within one origin.
 	maxRedirects = 5
 	// maxChallenges is how often one request may lead to another authorization before its refusal is final.
@@ -37,11 +42,18 @@ const (
 func newClient(o Options) *http.Client {
 	transport := o.Transport
 	if transport == nil {
-		dialer := &net.Dialer{Timeout: o.ConnectTimeout, KeepAlive: 15 * time.Second}
+		dialer := &net.Dialer{
+			Timeout:         o.ConnectTimeout,
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silenceFor / 2, Interval: silenceFor / 4, Count: 2},
+			Control: func(_, _ string, conn syscall.RawConn) error {
+				_ = limitSilence(conn, silenceFor) // a system that cannot takes its own time
+				return nil
+			},
+		}
 		transport = &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: o.ConnectTimeout, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
-			HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
+			HTTP2: &http.HTTP2Config{SendPingTimeout: silenceFor / 2, PingTimeout: silenceFor / 2},
 		}
 	}
 	return &http.Client{Transport: transport, CheckRedirect: sameOriginOnly}
@@ -116,7 +128,7 @@ func (c *Connection) do(req *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 		discard(resp)
-		if err := oauth.answerChallenge(req.Context(), c.endpoint, used, resp); err != nil {
+		if err := oauth.answerChallenge(req.Context(), used, resp); err != nil {
 			return nil, authError{err}
 		}
 		if req, err = rewound(req); err != nil {

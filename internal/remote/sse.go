@@ -62,7 +62,7 @@ func (r *sseReader) next() (sseEvent, error) {
 		case "event":
 			any, e.name = true, string(value)
 		case "id":
-			if !bytes.ContainsRune(value, 0) && len(value) <= maxEventID {
+			if !bytes.ContainsRune(value, 0) && len(value) <= min(maxEventID, r.max) { // a longer one may have been cut
 				any, r.lastID = true, string(value)
 			}
 		case "retry":

@@ -81,6 +81,7 @@ func FuzzSSE(f *testing.F) {
 	for _, seed := range []string{
 		"data: a\n\n", "id: 1\r\nretry: 5\r\ndata: {}\r\n\r\n", "\uFEFF: x\rdata:a\rdata\r\r", "event: endpoint\ndata: /x\n\n\n\n",
 		"data: 0123456789abcdefghij\n\n", "\xEF\xBB", "id\x00: \n\n", "data\r\r\n\n",
+		"id: longer than it may be\x00\n\n", "id: longer than it may be\n\n",
 	} {
 		f.Add(seed)
 	}
@@ -129,8 +130,8 @@ func reference(text string, max int) (all []told) {
 			any, data = true, append(data, value)
 		case key == "event":
 			any, e.Name = true, cutTo(line, value, max)
-		case key == "id" && !strings.Contains(value, "\x00"):
-			any, e.ID = true, cutTo(line, value, max)
+		case key == "id" && !strings.Contains(value, "\x00") && len(value) <= max:
+			any, e.ID = true, value
 		case key == "retry":
 			var ms int64
 			if n, err := fmt.Sscanf(value+"$", "%d$", &ms); n == 1 && err == nil && isDigits(value) && ms < 1<<31 {

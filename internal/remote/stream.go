@@ -68,7 +68,7 @@ func (c *Connection) receiveStream(ctx context.Context, m *message, resp *http.R
 		before := cur.id
 		var refused bool
 		if refused, err = c.resume(ctx, m, &cur); refused {
-			o.err = err
+			o.err, o.lost = err, c.sessionIsLost()
 			return
 		}
 		if vain++; cur.id != before {
@@ -96,6 +96,12 @@ func (c *Connection) resume(ctx context.Context, m *message, cur *cursor) (refus
 		c.loseSession()
 	}
 	return true, fmt.Errorf("a stream that broke off could not be resumed: HTTP %d", resp.StatusCode)
+}
+
+func (c *Connection) sessionIsLost() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.lost
 }
 
 // get asks for a stream of server messages; lastID, if not "", for the rest of one that broke off.
@@ -167,8 +173,8 @@ func (c *Connection) openStream() {
 	}
 }
 
-// follow reads the stream of server messages for as long as the server offers one. When it cannot be asked for any more the
-// server is taken to be gone: that is found out better now than by the next request. known is called when the first response is there.
+// follow reads the stream of server messages for as long as the server offers one. When it cannot be asked for any more, and
+// nothing else works, either, the server is taken to be gone: that is found out better now than by the next request. known is called when the first response is there.
 func (c *Connection) follow(ctx context.Context, known func()) {
 	cur := cursor{retry: -1}
 	for vain := 0; ; vain++ {
@@ -183,11 +189,12 @@ func (c *Connection) follow(ctx context.Context, known func()) {
 			return
 		case errors.As(err, &authError{}):
 			return // the requests say what is wrong with that
-		case err != nil && vain >= maxResumes:
+		case err != nil && c.works(outcome{err: err}) >= brokenFor && vain >= maxResumes:
 			c.fail(fmt.Errorf("%s: cannot be reached any more: %w", c.opts.Name, cause(err)))
 			return
 		case err != nil:
 		case isStream(resp):
+			c.works(outcome{})
 			_ = c.readStream(resp.Body, nil, &cur) // however it ended, it is asked for again
 			_ = resp.Body.Close()
 			if cur.heard > before || time.Since(began) > longestResume {

@@ -52,9 +52,9 @@ func TestStreamThatCannotBeResumed(t *testing.T) {
 		first    string
 		stop     func(http.ResponseWriter)
 	}{
-		{name: "refused", status: 400, first: "id: 1\nretry: 0\ndata:\n\n", stop: cut},
+		{name: "refused", status: 400, first: "id: 1\nretry: 0\ndata:\n\n", stop: cut, answered: "could not be resumed: HTTP 400"},
 		{name: "session gone", status: 404, lost: true, first: "id: 1\nretry: 0\ndata:\n\n", stop: cut},
-		{name: "no event id, cut", first: ": x\n\n", stop: cut},
+		{name: "no event id, cut", first: ": x\n\n", stop: cut, answered: "the connection broke off: unexpected EOF"},
 		{name: "no event id, ended", first: ": x\n\n", stop: func(http.ResponseWriter) {}, answered: "ended the stream without an answer"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -101,9 +101,10 @@ func (a tokenAnswer) grant(g Grant, form url.Values) (Grant, error) {
 	case a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer"):
 		return g, fmt.Errorf("%s gave a token of type %q, which is not supported", g.Issuer, a.TokenType)
 	}
-	g.AccessToken, g.Expiry = a.AccessToken, time.Time{}
+	now := time.Now()
+	g.AccessToken, g.Obtained, g.Expiry = a.AccessToken, now, time.Time{}
 	if a.ExpiresIn > 0 {
-		g.Expiry = time.Now().Add(time.Duration(a.ExpiresIn) * time.Second)
+		g.Expiry = now.Add(time.Duration(a.ExpiresIn) * time.Second)
 	}
 	if a.RefreshToken != "" {
 		g.RefreshToken = a.RefreshToken

@@ -21,11 +21,18 @@ func TestJudge(t *testing.T) {
 		Lost   bool
 		After  time.Duration
 	}
-	call := question{kind: jsonrpc.Request, method: mcp.ToolsCall, id: []byte("1"), try: 1, session: true}
+	call := question{kind: jsonrpc.Request, method: mcp.ToolsCall, id: []byte("1"), try: 1, session: true, place: "http://h/…"}
 	modern := func(m mcp.Method, try int) question {
 		return question{kind: jsonrpc.Request, method: m, id: []byte("1"), try: try, modern: true}
 	}
 	in := func(q question, m mcp.Method, try int) question { q.method, q.try = m, try; return q }
+	late := func(q question, since, failing time.Duration) question {
+		q.try, q.since, q.failing = max(q.try, 2), since, failing
+		return q
+	}
+	repeated := func(q question, times int) question { q.try, q.repeats = times+1, times; return q }
+	old := call
+	old.old = true
 	note := question{kind: jsonrpc.Notification, method: mcp.NoteProgress, try: 1, session: true}
 	refusedConn := outcome{err: errors.New("refused")}
 	broke := outcome{written: true, err: errors.New("reset")}
@@ -38,6 +45,7 @@ func TestJudge(t *testing.T) {
 		return o
 	}
 	const own = `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no session of that method"}}`
+	const pause = firstPause / 2 // without chance
 	for _, tc := range []struct {
 		name string
 		q    question
@@ -45,31 +53,40 @@ func TestJudge(t *testing.T) {
 		want fate
 	}{
 		{"answered", call, outcome{answered: true}, fate{Act: finish}},
-		{"not written", call, refusedConn, fate{Act: again, Undone: true, After: firstPause}},
-		{"not written, third try", in(call, mcp.ToolsCall, 3), refusedConn, fate{Act: again, Undone: true, After: 4 * firstPause}},
-		{"not written, last try", in(call, mcp.ToolsCall, maxTries), refusedConn, fate{Act: end, Undone: true}},
-		{"not written, modern, last try", modern(mcp.ToolsCall, maxTries), refusedConn, fate{Act: end, Undone: true}},
-		{"not written, initialize", in(call, mcp.Initialize, 1), refusedConn, fate{Act: end, Undone: true}},
-		{"not written, discover", modern(mcp.Discover, 1), refusedConn, fate{Act: end, Undone: true}},
-		{"not written, notification", note, refusedConn, fate{Act: again, Undone: true, After: firstPause}},
-		{"broke off", call, broke, fate{Act: end}},
-		{"broke off, may be done twice", in(call, mcp.ToolsList, 1), broke, fate{Act: end}},
-		{"broke off, notification", note, broke, fate{Act: end}},
+		{"not written", call, refusedConn, fate{Act: again, Undone: true, After: pause}},
+		{"not written, third try", in(call, mcp.ToolsCall, 3), refusedConn, fate{Act: again, Undone: true, After: 4 * pause}},
+		{"not written, tenth try", in(call, mcp.ToolsCall, 10), refusedConn, fate{Act: again, Undone: true, After: longestPause / 2}},
+		{"not written, and nothing else is", late(call, time.Second, unreachableFor), refusedConn, fate{Act: end, Undone: true}},
+		{"not written, first try, and nothing else is", func() question { q := late(call, 0, time.Minute); q.try = 1; return q }(), refusedConn, fate{Act: again, Undone: true, After: pause}},
+		{"not written for long, others are", late(call, retryFor, 0), refusedConn, fate{Act: answer, Undone: true, After: 2 * pause}},
+		{"not written, initialize", in(call, mcp.Initialize, 1), refusedConn, fate{Act: again, Undone: true, After: pause}},
+		{"not written, discover, and nothing else is", late(modern(mcp.Discover, 3), 3*time.Second, 3*time.Second), refusedConn, fate{Act: end, Undone: true}},
+		{"not written, notification", note, refusedConn, fate{Act: again, Undone: true, After: pause}},
+		{"broke off", call, broke, fate{Act: doubt, After: pause}},
+		{"broke off, second time", repeated(call, 1), broke, fate{Act: doubt, After: 2 * pause}},
+		{"broke off, third time", repeated(call, 2), broke, fate{Act: answer}},
+		{"broke off, as all for a while", late(call, brokenFor, brokenFor), broke, fate{Act: end}},
+		{"broke off, first try after a silence", func() question { q := late(call, 0, time.Hour); q.try = 1; return q }(), broke, fate{Act: doubt, After: pause}},
+		{"broke off, notification", note, broke, fate{Act: doubt, After: pause}},
+		{"broke off, 2024-11-05", old, broke, fate{Act: end}},
 		{"notification not accepted in time", note, outcome{written: true, err: context.DeadlineExceeded}, fate{Act: answer}},
-		{"broke off, modern", modern(mcp.ToolsCall, 1), broke, fate{Act: answer}},
-		{"broke off, modern, may be done twice", modern(mcp.ToolsList, 1), broke, fate{Act: again, After: firstPause}},
-		{"broke off, modern, last try", modern(mcp.ToolsList, maxTries), broke, fate{Act: answer}},
-		{"broke off, modern, discover", modern(mcp.Discover, 1), broke, fate{Act: end}},
-		{"broke off, listen", modern(mcp.Listen, 9), broke, fate{Act: again, After: longestPause}},
+		{"broke off, modern", modern(mcp.ToolsCall, 1), broke, fate{Act: doubt, After: pause}},
+		{"broke off, initialize", in(call, mcp.Initialize, 1), broke, fate{Act: again, After: pause}},
+		{"broke off, initialize, for long", late(in(call, mcp.Initialize, 9), brokenFor, 0), broke, fate{Act: end}},
+		{"broke off, initialized", in(note, mcp.NoteInitialized, 3), broke, fate{Act: again, After: 4 * pause}},
+		{"broke off, listen", modern(mcp.Listen, 9), broke, fate{Act: again, After: relisten}},
 		{"ended, listen", modern(mcp.Listen, 1), outcome{written: true, ended: true}, fate{Act: again, After: relisten}},
-		{"ended", call, outcome{written: true, ended: true}, fate{Act: answer}},
-		{"502", call, status(502, ""), fate{Act: end}},
-		{"503", call, status(503, ""), fate{Act: end}},
-		{"503, modern", modern(mcp.ToolsCall, 1), status(503, ""), fate{Act: answer}},
+		{"ended", call, outcome{written: true, ended: true}, fate{Act: doubt, After: pause}},
+		{"502", call, status(502, ""), fate{Act: doubt, After: pause}},
+		{"503", call, status(503, ""), fate{Act: doubt, After: pause}},
+		{"504", call, status(504, ""), fate{Act: doubt, After: pause}},
+		{"503, third time", repeated(call, 2), status(503, ""), fate{Act: answer}},
 		{"503 for soon", call, later(503, "2"), fate{Act: again, Undone: true, After: 2 * time.Second}},
 		{"503 for later", call, later(503, "60"), fate{Act: answer, Undone: true, After: time.Minute}},
-		{"503 for soon, last try", in(call, mcp.ToolsCall, maxTries), later(503, "2"), fate{Act: answer, Undone: true, After: 2 * time.Second}},
-		{"429", call, status(429, ""), fate{Act: again, Undone: true, After: 2 * firstPause}},
+		{"503 for soon, again and again", late(call, 9*time.Second, 9*time.Second), later(503, "2"), fate{Act: answer, Undone: true, After: 2 * time.Second}},
+		{"503 with an error", call, status(503, own), fate{Act: answer}},
+		{"429", call, status(429, ""), fate{Act: again, Undone: true, After: pause}},
+		{"429 for later", call, later(429, "3600"), fate{Act: answer, Undone: true, After: time.Hour}},
 		{"404 in a session", call, status(404, ""), fate{Act: end, Undone: true, Lost: true}},
 		{"404 in a session, method not found", call, status(404, own), fate{Act: answer, Undone: true}},
 		{"400 about the session", call, status(400, "No valid session ID"), fate{Act: end, Undone: true, Lost: true}},
@@ -83,11 +100,12 @@ func TestJudge(t *testing.T) {
 		{"400 with an error, initialize", modern(mcp.Initialize, 1), status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}`), fate{Act: answer, Undone: true}},
 		{"413", call, status(413, ""), fate{Act: answer, Undone: true}},
 		{"307", call, status(307, ""), fate{Act: answer, Undone: true}},
-		{"500", call, status(500, ""), fate{Act: answer}},
-		{"504", call, status(504, ""), fate{Act: answer}},
+		{"500", call, status(500, ""), fate{Act: doubt, After: pause}},
+		{"500, third time", repeated(call, 2), status(500, ""), fate{Act: answer}},
+		{"501", call, status(501, ""), fate{Act: answer, Undone: true}},
 		{"500 with an error", call, status(500, `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"x"}}`), fate{Act: answer}},
 		{"too long", call, outcome{written: true, tooLong: true}, fate{Act: answer}},
-		{"no message", call, outcome{written: true, strange: "HTML"}, fate{Act: answer}},
+		{"no message", call, outcome{written: true, strange: "HTML"}, fate{Act: doubt, After: pause}},
 		{"headers", modern(mcp.ToolsCall, 1), status(400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"x"}}`), fate{Act: relist, Undone: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -115,7 +133,7 @@ func TestRetryAfterHeader(t *testing.T) {
 		{"soon", "", 0, false},
 		{"Wed, 21 Oct 2026 07:28:30 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 30 * time.Second, true},
 		{"Wed, 21 Oct 2026 07:27:00 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 0, true},
-		{"Wed, 21 Oct 2026 07:28:30 GMT", "", longestPause, true},
+		{"Wed, 21 Oct 2026 07:28:30 GMT", "", unknownDate, true},
 	} {
 		got, ok := retryAfter(http.Header{"Retry-After": {tc.after}, "Date": {tc.date}})
 		if got != tc.want || ok != tc.ok {

@@ -2,6 +2,6 @@
 // client: what an exit code means (S0 3), the marker on stderr (S3), the marker file, and the three tools with their
 // schemas and texts (S1).
 //
-// Nothing here reads a clock; only [WriteMarker] and [ReadMarker] touch the disk. The package starts no goroutine. A
+// Nothing here reads a clock; only [WriteMarker] touches the disk. The package starts no goroutine. A
 // [MarkerScanner] belongs to the goroutine that reads the server's stderr; everything else is a value.
 package restart

@@ -65,10 +65,7 @@ func (r ExitRules) Meaning(code int, signalled bool) Meaning {
 	return Crash
 }
 
-const (
-	highestCode = 1<<32 - 1 // Windows has 32 bits; elsewhere no code is above 255
-	widestRange = 1 << 10
-)
+const widestRange = 1 << 10
 
 // ParseCodes reads a list of exit codes and ranges of them, such as "75,100-110", in rising order and each once. An
 // empty text is an empty list. Errors wrap [ErrCodes].
@@ -87,8 +84,8 @@ func ParseCodes(s string) ([]int, error) {
 		}
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%w: cannot read %q in %q: want numbers from 0 to 255 and ranges, such as 75,100-110",
-				ErrCodes, part, s)
+			return nil, fmt.Errorf("%w: cannot read %q in %q: want numbers from 0 to %d and ranges, such as 75,100-110",
+				ErrCodes, part, s, uint64(highestCode))
 		case high < low:
 			return nil, fmt.Errorf("%w: the range %q runs backwards: write %d-%d", ErrCodes, part, high, low)
 		case high-low >= widestRange:

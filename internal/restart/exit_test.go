@@ -45,14 +45,13 @@ func TestMeaning(t *testing.T) {
 
 func TestParseCodes(t *testing.T) {
 	for text, want := range map[string][]int{
-		"":                      nil,
-		" ":                     nil,
-		"75":                    {75},
-		"75,100-103":            {75, 100, 101, 102, 103},
-		" 9 , 3-4,3":            {3, 4, 9},
-		"7-7":                   {7},
-		"3221225477":            {3221225477},
-		"4294967295-4294967295": {4294967295},
+		"":           nil,
+		" ":          nil,
+		"75":         {75},
+		"75,100-103": {75, 100, 101, 102, 103},
+		" 9 , 3-4,3": {3, 4, 9},
+		"7-7":        {7},
+		"255":        {255},
 	} {
 		got, err := ParseCodes(text)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -61,7 +60,7 @@ func TestParseCodes(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"x": "such as 75,100-110", "1,": "such as", "-5": "such as", "5-": "such as", "1-2-3": "such as",
-		"+5": "such as", "9-3": "write 3-9", "0-5000": "name fewer", "4294967296": "such as",
+		"+5": "such as", "9-3": "write 3-9", "4294967296": "such as",
 	} {
 		if _, err := ParseCodes(text); !errors.Is(err, ErrCodes) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: got %v, want it to say %q", text, err, says)

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,11 +17,11 @@ const (
 	MarkerFile = ".mcp_restart_marker"
 	// MarkerMethod is what S1 3.2 writes as the method of a restart.
 	MarkerMethod = "sys.exit(42) → supervisor restart"
-	// markerLimit is the largest marker file that is read, in bytes.
-	markerLimit = 1 << 20
+	// MarkerLimit is the largest marker file that is to be read, in bytes.
+	MarkerLimit = 1 << 20
 )
 
-// Errors of [ReadMarker] (S1 4.3). Every other error means that the file could not be read.
+// Errors about a marker file. Every other error means that the file could not be read.
 var (
 	// ErrNoMarker: there is no such file.
 	ErrNoMarker = errors.New("no restart marker")
@@ -37,6 +35,11 @@ type MarkerRecord struct {
 	Reason    string
 	ExitCode  int
 	Method    string
+}
+
+// RequestedMarker is what is written when somebody asks for a restart.
+func RequestedMarker(at time.Time, reason string) MarkerRecord {
+	return MarkerRecord{Timestamp: at.UTC().Truncate(time.Microsecond), Reason: reason, ExitCode: RestartExitCode, Method: MarkerMethod}
 }
 
 // WriteMarker writes the marker file as S1's own json.dumps(…, indent=2) does, byte for byte. Readers find the old
@@ -105,34 +108,9 @@ func appendPythonString(out []byte, s string) []byte {
 	return append(out, '"')
 }
 
-// ReadMarker reads the marker file. It fails with [ErrNoMarker], [ErrMarkerSchema], or the error that kept the file
-// from being read. Unknown fields are ignored and the method may be missing, as in S1 4.3.
-func ReadMarker(path string) (MarkerRecord, error) {
-	raw, err := readSmall(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return MarkerRecord{}, fmt.Errorf("%w at %s", ErrNoMarker, path)
-	}
-	if err != nil {
-		return MarkerRecord{}, err
-	}
-	return parseMarker(raw)
-}
-
-// readSmall reads a file of at most markerLimit bytes.
-func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, markerLimit+1))
-	if err == nil && len(raw) > markerLimit {
-		err = fmt.Errorf("%s is larger than %d bytes", path, markerLimit)
-	}
-	return raw, err
-}
-
-func parseMarker(raw []byte) (MarkerRecord, error) {
+// ParseMarker reads the content of a marker file. It fails with [ErrMarkerSchema], or says why this is no JSON. Unknown
+// fields are ignored and the method may be missing, as the restart tools have always had it.
+func ParseMarker(raw []byte) (MarkerRecord, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		if json.Valid(raw) {
@@ -169,7 +147,7 @@ func wholeNumber(raw json.RawMessage) (int, bool) {
 	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) || json.Unmarshal(raw, &f) != nil {
 		return 0, false
 	}
-	return int(f), f == math.Trunc(f) && math.Abs(f) <= highestCode
+	return int(f), f == math.Trunc(f) && math.Abs(f) <= math.MaxUint32
 }
 
 // text is a field's string, or its JSON if it is something else: it is only shown to people.

@@ -31,8 +31,8 @@ func Kinds() []Kind {
 
 // Classes are the stalls that policy and budget may be given for.
 func Classes() []string {
-	return []string{"crashed", "exited_unfinished", "startup_blocked", "waiting_permission", "waiting_question", "waiting_other",
-		"model_silent", "api_backoff", "rate_limited", "auth_expired", "tool_hung", "loop", "no_progress", "context_exhausted",
+	return []string{"crashed", "exited_unfinished", "startup_blocked", "stopped", "waiting_permission", "waiting_question", "waiting_other",
+		"model_silent", "api_backoff", "api_failed", "rate_limited", "auth_expired", "credit_exhausted", "tool_hung", "loop", "no_progress", "context_exhausted",
 		"execution_error", "budget_exceeded", "heartbeat_lost", "orphaned", "monitor_blind"}
 }
 
@@ -57,8 +57,10 @@ type Agent struct {
 	Policy   map[string][]string // class → rungs, of [Classes] and [Rungs]
 	Budget   Budget
 	Escalate Escalate
-	Paused   bool        // declared, but nothing is done about it
-	Pos      problem.Pos // of the name in the file
+	// NotifyDone says that a human is told once when it has finished, or rests.
+	NotifyDone bool
+	Paused     bool        // declared, but nothing is done about it
+	Pos        problem.Pos // of the name in the file
 }
 
 // Match says which processes and sessions are the agent's.
@@ -66,6 +68,7 @@ type Match struct {
 	CWD     *bool  // a process in the agent's path is its own; nil: nobody said
 	Session string // "auto", or the id of one session
 	PIDFile string // relative to the path, or absolute
+	User    *int   // the number of the user whose processes are the agent's; nil: the monitor's own
 }
 
 // Start says how the agent is brought up and spoken to. The commands are argument lists: no shell is involved. In them
@@ -84,6 +87,7 @@ type Expect struct {
 	Startup     time.Duration // until there is any sign of a session
 	ModelSilent time.Duration // of a call to a model without an answer
 	Tool        time.Duration // of one tool, while nothing below it works
+	Attended    time.Duration // how long after a person last typed nothing is done to its process; 0: 30 min
 	Waiting     time.Duration // for a human, until that is told
 	Progress    time.Duration // without any change that shows
 	MaxCostUSD  float64       // US dollars of one run
@@ -99,9 +103,16 @@ type Done struct {
 // Budget is how much may be tried.
 type Budget struct {
 	PerClass    map[string]Limit // of [Classes]
-	Global      Limit            // over all agents
+	Global      Limit            // over all agents; zero: no limit but the next two
+	AtOnce      AtOnce           // how many agents start at once, over all agents
 	KillGrace   time.Duration    // between asking a process to end and making it
 	StableAfter time.Duration    // of health, until the ladder begins from below again
+}
+
+// AtOnce is how many agents may be starting at the same time. 0: not said.
+type AtOnce struct {
+	Host    int // on this machine
+	Account int // of one kind, whose agents share an account
 }
 
 // Escalate is whom to tell, and when again.

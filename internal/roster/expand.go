@@ -34,3 +34,16 @@ func checkReferences(text string) (message, hint string) {
 	}
 	return "", ""
 }
+
+// Variables are the names of the variables that channels and the deadman's URL refer to.
+func (r *Roster) Variables() []string {
+	texts := []string{r.Deadman.URL}
+	for _, c := range r.Channels {
+		texts = append(texts, c.Address)
+	}
+	var names []string
+	for _, match := range reference.FindAllStringSubmatch(strings.Join(texts, "\n")) {
+		names = append(names, match[1])
+	}
+	return names
+}

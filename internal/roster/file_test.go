@@ -90,7 +90,7 @@ func TestEditKeepsTheRest(t *testing.T) {
 		{"new group", func(d *Draft) error {
 			return d.Set("shop", Limit{Count: 2, PerPhase: true}, "budget", "per_class", "crashed")
 		},
-			nil, []string{"    budget: {per_class: {crashed: 2/phase}}"}},
+			nil, []string{"    budget:", "      per_class:", "        crashed: 2/phase"}},
 		{"list", func(d *Draft) error { return d.Set("shop", []string{"heartbeat", "process"}, "signals") }, nil, []string{"    signals: [heartbeat, process]"}},
 		{"add", func(d *Draft) error { return d.Add("new", Gemini, "/home/you/new") }, nil, []string{"  new:", "    path: /home/you/new", "    kind: gemini"}},
 		{"remove", func(d *Draft) error { return d.Remove("docs") }, []string{"  # The docs.", "  docs: {path: /home/you/docs, kind: codex}", ""}, nil},
@@ -141,7 +141,7 @@ func TestFirstAgent(t *testing.T) {
 		}
 		return d.Set("shop", []string{"claude", "-p", "go on"}, "start", "cmd")
 	}
-	agent := "agents:\n  shop:\n    path: /home/you/shop\n    kind: claude\n    start: {cmd: [claude, -p, go on]}\n"
+	agent := "agents:\n  shop:\n    path: /home/you/shop\n    kind: claude\n    start:\n      cmd: [claude, -p, go on]\n"
 	for _, tc := range []struct{ name, before, want string }{
 		{"no file", "", "version: 2\nupdated: 2026-11-21T02:00:00Z\n" + agent},
 		{"comments only", "# mine\n", "# mine\nversion: 2\nupdated: 2026-11-21T02:00:00Z\n" + agent},

@@ -36,7 +36,7 @@ func (s *splice) put(root *yaml.Node, path []string, v *yaml.Node) bool {
 	for i, key := range path {
 		k := index(at, key)
 		if k < 0 {
-			return s.insert(at, key, nest(path[i+1:], v), len(path)-i-1)
+			return s.insert(at, key, nest(path[i+1:], v))
 		}
 		found := at.Content[k+1]
 		switch {
@@ -102,8 +102,8 @@ func (s *splice) place(n *yaml.Node) (line string, from int, ok bool) {
 	return "", 0, false
 }
 
-// insert writes a new key into a mapping: behind the first brace, behind what it has, or, for a whole entry, at its end.
-func (s *splice) insert(at *yaml.Node, key string, v *yaml.Node, depth int) bool {
+// insert writes a new key into a mapping: behind the first brace, or on lines of its own behind what the mapping has.
+func (s *splice) insert(at *yaml.Node, key string, v *yaml.Node) bool {
 	if at.Kind != yaml.MappingNode {
 		return false
 	}
@@ -123,20 +123,18 @@ func (s *splice) insert(at *yaml.Node, key string, v *yaml.Node, depth int) bool
 	if len(at.Content) == 0 {
 		return false
 	}
-	first := at.Content[0]
-	indent := first.Column - 1
-	if v.Kind == yaml.MappingNode && (depth == 0 || indent == 0) {
-		return s.insertLines(s.lastLine(at), indent, mapping(key, v))
-	}
-	// Behind the last member that is certainly one line, so that it does not end up behind the next agent's comment.
-	after := first.Line - 1
-	for i := 0; i+1 < len(at.Content); i += 2 {
-		k, member := at.Content[i], at.Content[i+1]
-		if member.Line == k.Line && member.Kind == yaml.ScalarNode && !strings.Contains(member.Value, "\n") {
-			after = k.Line
+	indent := at.Content[0].Column - 1
+	after := s.lastLine(at)
+	if v.Kind == yaml.ScalarNode { // behind the other short ones, not behind a long list of something else
+		after = at.Content[0].Line - 1
+		for i := 0; i+1 < len(at.Content); i += 2 {
+			k, member := at.Content[i], at.Content[i+1]
+			if member.Line == k.Line && member.Kind == yaml.ScalarNode && !strings.Contains(member.Value, "\n") {
+				after = k.Line
+			}
 		}
 	}
-	return s.insertLines(after, indent, mapping(key, flow(v)))
+	return s.insertLines(after, indent, mapping(key, v))
 }
 
 // fill writes the first entry below a key that has nothing yet.

@@ -25,6 +25,7 @@ func agentKeys(a *Agent, home string) []key {
 			key{name: "cwd", shape: given(&a.Match.CWD, yes), doc: "a process that runs in the agent's path is its own"},
 			key{name: "session", shape: text(&a.Match.Session, "", notEmpty), doc: "auto, or the id of one session"},
 			key{name: "pidfile", shape: text(&a.Match.PIDFile, "", notEmpty), doc: "a file with its process number, relative to the path"},
+			key{name: "user", shape: given(&a.Match.User, func(n *int) shape { return count(n, 0, 1<<31-1) }), doc: "the number of the user whose processes are its own; the monitor's when left out"},
 		)},
 		{name: "start", doc: "how it is brought up and spoken to", shape: object(
 			key{name: "cmd", shape: command(&a.Start.Cmd), doc: "program and arguments of a new run"},
@@ -37,6 +38,7 @@ func agentKeys(a *Agent, home string) []key {
 			key{name: "beat", shape: duration(&e.Beat), doc: "between two heartbeats"},
 			key{name: "stale", shape: duration(&e.Stale), doc: "age at which a heartbeat means that something is wrong"},
 			key{name: "startup", shape: duration(&e.Startup), doc: "until there is any sign of a session"},
+			key{name: "attended", shape: duration(&e.Attended), doc: "how long after a person last typed in its session nothing is done to its process; default 30m"},
 			key{name: "model_silent", shape: duration(&e.ModelSilent), doc: "of a call to a model without an answer"},
 			key{name: "tool", shape: duration(&e.Tool), doc: "of one tool, while nothing below it works"},
 			key{name: "waiting", shape: duration(&e.Waiting), doc: "for a human, until that is told"},
@@ -50,7 +52,11 @@ func agentKeys(a *Agent, home string) []key {
 		{name: "policy", shape: perClass(&a.Policy, rungs), doc: "what is tried for which class of stalls, in this order"},
 		{name: "budget", doc: "how much may be tried", shape: object(
 			key{name: "per_class", shape: perClass(&a.Budget.PerClass, limit), doc: "such as 5/1h or 2/phase"},
-			key{name: "global", shape: limit(&a.Budget.Global), doc: "over all agents, such as 1/60s"},
+			key{name: "global", shape: limit(&a.Budget.Global), doc: "over all agents, such as 1/60s; no limit when left out"},
+			key{name: "at_once", doc: "how many agents may be starting at the same time, over all agents", shape: object(
+				key{name: "host", shape: count(&a.Budget.AtOnce.Host, 1, 1000), doc: "on this machine; 6 when left out"},
+				key{name: "account", shape: count(&a.Budget.AtOnce.Account, 1, 1000), doc: "of one kind, whose agents share an account; 3 when left out"},
+			)},
 			key{name: "kill_grace", shape: duration(&a.Budget.KillGrace), doc: "between asking a process to end and making it"},
 			key{name: "stable_after", shape: duration(&a.Budget.StableAfter), doc: "of health, until the ladder begins from below again"},
 		)},
@@ -62,6 +68,7 @@ func agentKeys(a *Agent, home string) []key {
 			key{name: "quiet", shape: list(&a.Escalate.Quiet, patterned(quietPattern), checkQuiet), doc: "hours in which only what is critical is told, such as 23:00-07:00 critical-only"},
 			key{name: "max", shape: count(&a.Escalate.Max, 1, 1000), doc: "how often it is told at most"},
 		)},
+		{name: "notify_done", shape: yes(&a.NotifyDone), doc: "true: one message when it has finished, or has had nothing to do for a minute"},
 	}
 }
 
@@ -132,6 +139,14 @@ var (
 	checkQuiet   = matching(pattern.New(quietPattern), "is no quiet time", "write it like 23:00-07:00 critical-only")
 	checkEnv     = matching(pattern.New(envPattern), "is no name of a variable", "use letters, digits and underscore")
 )
+
+// ValidVariable reports what is wrong with the name of an environment variable.
+func ValidVariable(name string) error {
+	if message, hint := checkEnv(name); message != "" {
+		return fmt.Errorf("%q %s: %s", problem.Shortened(name), message, hint)
+	}
+	return nil
+}
 
 func notEmpty(s string) (message, hint string) {
 	if strings.TrimSpace(s) == "" || strings.ContainsRune(s, 0) {

@@ -47,6 +47,17 @@ func (l *Listen) Wants(list mcp.List) bool {
 	return string(jsonrpc.Find(l.Filter, member).Of(l.Filter)) == "true"
 }
 
+// Lists is the raw filter of what the request asked to hear of lists.
+func (l *Listen) Lists() []byte {
+	out := []byte("{}")
+	for _, member := range []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"} {
+		if string(jsonrpc.Find(l.Filter, member).Of(l.Filter)) == "true" {
+			out, _ = jsonrpc.Set(nil, out, []byte("true"), member)
+		}
+	}
+	return out
+}
+
 // Covers reports whether acked, the raw filter a new process acknowledged, grants all that the client was granted
 // before.
 func (l *Listen) Covers(acked []byte) bool {

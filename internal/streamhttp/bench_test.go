@@ -26,6 +26,7 @@ type mirrorHub struct{}
 func (mirrorHub) Open(Peer) Session { return mirrorHub{} }
 func (mirrorHub) Attach(Stream)     {}
 func (mirrorHub) Gone(Stream)       {}
+func (mirrorHub) Release()          {}
 func (mirrorHub) Close()            {}
 func (mirrorHub) Message(line []byte, reply Stream) {
 	var e jsonrpc.Envelope

@@ -86,7 +86,7 @@ func checkMessage(line []byte, e *jsonrpc.Envelope) (refusal, []byte) {
 	switch {
 	case errors.Is(err, jsonrpc.ErrSyntax):
 		id, _ = jsonrpc.RecoverID(line, line)
-		return refusal{status: http.StatusBadRequest, code: codeParse, text: "parse error: " + err.Error()}, id
+		return refusal{status: http.StatusBadRequest, code: codeParse, text: "parse error: " + jsonrpc.Problem(line)}, id
 	case err != nil:
 		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "invalid request: " + err.Error()}, id
 	case e.Kind != jsonrpc.Batch && !e.Version2:

@@ -41,10 +41,20 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.leave()
-	if no := f.gate.check(r); no != "" {
+	stranger(w, r)
+	no := f.gate.check(r)
+	if no == "" {
+		if err := f.checkPeer(r); err != nil {
+			no = "Forbidden: " + err.Error()
+		}
+	}
+	if no != "" {
 		f.opts.Log.Debug("client refused", "reason", no, "remote", r.RemoteAddr)
 		refuse(w, http.StatusForbidden, nil, refusal{code: codeInvalidRequest, text: no})
 		return
+	}
+	if f.guard.open() {
+		welcome(w, r)
 	}
 	if f.gate.cors(w, r) {
 		return
@@ -68,6 +78,7 @@ func (f *Front) endpoint(w http.ResponseWriter, r *http.Request) {
 		f.opts.Log.Debug("client refused", "reason", "token", "remote", r.RemoteAddr)
 		return
 	}
+	welcome(w, r)
 	switch r.Method {
 	case http.MethodPost:
 		f.post(w, r, who)

@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -32,16 +31,21 @@ func (g gate) check(r *http.Request) string {
 	if !g.hostAllowed(r) {
 		return "Forbidden: the Host header names neither this machine nor a configured host"
 	}
-	if origins := r.Header["Origin"]; len(origins) > 1 || len(origins) == 1 && !g.originAllowed(origins[0]) {
-		return "Forbidden: requests from this Origin are not allowed"
+	if origins := r.Header["Origin"]; len(origins) > 1 || len(origins) == 1 && !g.originAllowed(r, origins[0]) {
+		return "Forbidden: web pages of this Origin may not use the endpoint: list it in origins, in the configuration, if they are to"
 	}
 	return ""
 }
 
 func (g gate) hostAllowed(r *http.Request) bool {
+	return slices.Contains(g.hosts, "*") || g.ourHost(r)
+}
+
+// ourHost reports whether the Host is a name of ours.
+func (g gate) ourHost(r *http.Request) bool {
 	host := strings.ToLower(r.Host)
 	name := hostname(host)
-	if isLoopback(name) || slices.Contains(g.hosts, "*") || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
+	if isLoopback(name) || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
 		return true
 	}
 	// A literal address cannot be rebound: who sends it has connected to it. Only our own counts.
@@ -57,13 +61,18 @@ func (g gate) hostAllowed(r *http.Request) bool {
 	return err == nil && ours.Addr().Unmap().WithZone("") == literal.Unmap().WithZone("")
 }
 
-func (g gate) originAllowed(origin string) bool {
+// originAllowed lets in the endpoint's own origin, which is where the request was sent, and those that are configured. Another
+// port of this machine is another origin: anybody's page may be there.
+func (g gate) originAllowed(r *http.Request, origin string) bool {
 	origin = strings.ToLower(origin)
 	if slices.Contains(g.origins, "*") || slices.Contains(g.origins, origin) {
 		return true
 	}
-	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && isLoopback(u.Hostname())
+	scheme, port := "http://", ":80"
+	if r.TLS != nil {
+		scheme, port = "https://", ":443"
+	}
+	return g.ourHost(r) && strings.TrimSuffix(origin, port) == scheme+strings.TrimSuffix(strings.ToLower(r.Host), port)
 }
 
 // hostname cuts the port and the brackets of an IPv6 address off.

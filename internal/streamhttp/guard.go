@@ -84,9 +84,12 @@ func (g *guard) describe(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, g.metadata)
 }
 
+// open reports whether no token is asked for.
+func (g *guard) open() bool { return len(g.bearer) == 0 && g.oauth == nil }
+
 // admit finds out who asks. false: it was answered.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) (Claims, bool) {
-	if len(g.bearer) == 0 && g.oauth == nil {
+	if g.open() {
 		return Claims{}, true
 	}
 	token, found := bearerToken(r)
@@ -95,7 +98,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (Claims, bool) {
 		return Claims{}, false
 	}
 	if n := g.static(token); n > 0 {
-		return Claims{Subject: "bearer-" + strconv.Itoa(n)}, true
+		return Claims{Subject: staticSubject + strconv.Itoa(n)}, true
 	}
 	if g.oauth == nil {
 		g.challenge(w, http.StatusUnauthorized, "invalid_token", "the token is not valid")
@@ -110,17 +113,25 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (Claims, bool) {
 	case !hasScopes(claims.Scopes, g.oauth.Scopes):
 		g.challenge(w, http.StatusForbidden, "insufficient_scope", "the token lacks a scope")
 	default:
+		claims.Subject = tokenSubject + claims.Subject
 		return claims, true
 	}
 	return Claims{}, false
 }
 
-// static returns the number of the static token that matches, from 1, or 0. Every one is looked at.
+// What stands before a subject, so that an authorization server can give nobody the name of a static token.
+const (
+	staticSubject = "bearer:"
+	tokenSubject  = "sub:"
+)
+
+// static returns the number of the first static token that matches, from 1, or 0. Every one is looked at.
 func (g *guard) static(token string) int {
 	sum := sha256.Sum256([]byte(token))
 	match := 0
 	for i := range g.bearer {
-		match |= subtle.ConstantTimeCompare(sum[:], g.bearer[i][:]) * (i + 1)
+		first := subtle.ConstantTimeEq(int32(match), 0)
+		match |= subtle.ConstantTimeCompare(sum[:], g.bearer[i][:]) * first * (i + 1)
 	}
 	return match
 }

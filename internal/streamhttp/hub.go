@@ -15,7 +15,7 @@ type Peer struct {
 	Era mcp.Era
 	// Remote is the address of the connection that opened the session, "host:port".
 	Remote string
-	// Subject is who the token names: a JWT's sub, or "bearer-N" for the static token number N, from 1. "": no token was
+	// Subject is who the token names: "sub:" and a JWT's sub, or "bearer:N" for the static token number N, from 1. "": no token was
 	// asked for. A session id is good for the subject that opened it only.
 	Subject string
 	// Scopes are those of the token. nil for static tokens.
@@ -40,6 +40,9 @@ type Session interface {
 	// Gone says that whoever waited on reply has left without the answer. In the modern era that cancels the request, and
 	// Close follows; in the legacy era the request goes on and its answer may be fetched later by Last-Event-ID.
 	Gone(reply Stream)
+	// Release says that the client has had no request and no stream here for Options.SessionRelease: what is kept for it may be
+	// let go until it comes back. It is called again and again, also while requests still run whose client has left.
+	Release()
 	// Close ends the session: by DELETE, by age, by shutdown, because initialize failed, or because the one message of a
 	// modern session is answered or its client has left.
 	Close()

@@ -97,6 +97,7 @@ func (s *testSession) Attach(general Stream) {
 }
 
 func (s *testSession) Gone(Stream) { s.events <- "gone" }
+func (s *testSession) Release()    { s.events <- "release" }
 func (s *testSession) Close()      { s.events <- "close" }
 
 func (s *testSession) listener() Stream {

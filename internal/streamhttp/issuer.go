@@ -1,7 +1,6 @@
 package streamhttp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
 )
 
 // maxMetadata bounds what is read from an authorization server, in bytes.
@@ -77,51 +74,4 @@ func readMetadata(ctx context.Context, client *http.Client, where, issuer string
 		return "", fmt.Errorf("read %s: it has no jwks_uri", where)
 	}
 	return metadata.Keys, nil
-}
-
-// keysMemory is how long the issuer's keys are not asked for again. Every token with an unknown key id makes go-oidc ask,
-// and anybody can make such tokens up.
-const keysMemory = 10 * time.Second
-
-// sparing is a transport for one URL that repeats its last answer for keysMemory.
-type sparing struct {
-	base http.RoundTripper // nil: the default
-
-	mu   sync.Mutex
-	when time.Time
-	head http.Header
-	body []byte
-}
-
-// RoundTrip implements http.RoundTripper.
-func (s *sparing) RoundTrip(req *http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.body == nil || time.Since(s.when) >= keysMemory {
-		if resp, err := s.ask(req); resp != nil || err != nil {
-			return resp, err
-		}
-	}
-	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: s.head, Body: io.NopCloser(bytes.NewReader(s.body)), ContentLength: int64(len(s.body)), Request: req,
-	}, nil
-}
-
-// ask keeps an answer and returns nothing, or returns what is not to be kept.
-func (s *sparing) ask(req *http.Request) (*http.Response, error) {
-	base := s.base
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	resp, err := base.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		return resp, err
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata))
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return nil, fmt.Errorf("read the keys: %w", err)
-	}
-	s.when, s.head, s.body = time.Now(), resp.Header, body
-	return nil, nil
 }

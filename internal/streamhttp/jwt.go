@@ -3,15 +3,18 @@ package streamhttp
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
 )
 
 // How long things of an authorization server are taken as they are.
@@ -26,8 +29,22 @@ const (
 // maxKnownTokens bounds the memory for tokens that were found good.
 const maxKnownTokens = 4096
 
-// signatures are the algorithms a token may be signed with: those with a public key. None is left to the token's choice.
-var signatures = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
+// signatures are the algorithms a token may be signed with: those with a public key. Where a key names its algorithm, that one
+// only.
+var signatures = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256, jose.PS384, jose.PS512, jose.EdDSA,
+}
+
+func signatureNames() (names []string) {
+	for _, one := range signatures {
+		names = append(names, string(one))
+	}
+	return names
+}
+
+// kinds are the types of a token (its header's typ, RFC 9068) that may be one of access, in lower case: many issuers say no
+// more than that it is a JWT. What says that it is something else is refused.
+var kinds = []string{"at+jwt", "application/at+jwt", "jwt", "application/jwt", ""}
 
 // JWTVerifier checks access tokens that are JWTs (RFC 9068): signed by a key the issuer publishes, not expired, and with the
 // resource as audience. The issuer is asked for its metadata and keys when they are first needed.
@@ -36,9 +53,9 @@ type JWTVerifier struct {
 	client           *http.Client
 
 	mu     sync.Mutex
-	keys   *oidc.RemoteKeySet // nil: not found yet
-	failed time.Time          // when the issuer was last asked in vain
-	reason error              // why
+	keys   *keySet   // nil: not found yet
+	failed time.Time // when the issuer was last asked in vain
+	reason error     // why
 	known  map[[sha256.Size]byte]knownToken
 }
 
@@ -63,21 +80,45 @@ func (v *JWTVerifier) VerifyToken(ctx context.Context, token string) (Claims, er
 	if claims, ok := v.remembered(sum, now); ok {
 		return claims, nil
 	}
-	remote, err := v.keySet(ctx)
+	keys, err := v.keySet(ctx)
 	if err != nil {
 		return Claims{}, err
 	}
-	keys := &heldKeys{keys: remote}
-	verified, err := oidc.NewVerifier(v.issuer, keys, &oidc.Config{ClientID: v.resource, SupportedSigningAlgs: signatures}).Verify(ctx, token)
+	signature := &signed{by: keys}
+	verified, err := oidc.NewVerifier(v.issuer, signature, &oidc.Config{ClientID: v.resource, SupportedSigningAlgs: signatureNames()}).Verify(ctx, token)
 	switch {
-	case keys.unreachable != nil:
-		return Claims{}, fmt.Errorf("get the keys of %s: %w", v.issuer, keys.unreachable)
+	case errors.Is(signature.err, errUnreachable):
+		return Claims{}, fmt.Errorf("get the keys of %s: %w", v.issuer, signature.err)
 	case err != nil:
 		return Claims{}, fmt.Errorf("%w: %w", ErrTokenInvalid, err)
 	}
-	claims := Claims{Subject: verified.Subject, Scopes: scopesOf(verified)}
+	if err := isAccessToken(token, verified); err != nil {
+		return Claims{}, fmt.Errorf("%w: %w", ErrTokenInvalid, err)
+	}
+	claims := Claims{Subject: verified.Subject, Scopes: scopesOf(verified), Expires: verified.Expiry}
 	v.remember(sum, knownToken{claims: claims, until: earlier(verified.Expiry, now.Add(tokenMemory))}, now)
 	return claims, nil
+}
+
+// isAccessToken refuses what the issuer has signed for something else, and tokens that name nobody.
+func isAccessToken(token string, verified *oidc.IDToken) error {
+	var header struct {
+		Type string `json:"typ"`
+	}
+	encoded, _, _ := strings.Cut(token, ".")
+	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || json.Unmarshal(text, &header) != nil {
+		return errors.New("its header cannot be read")
+	}
+	switch {
+	case !slices.Contains(kinds, strings.ToLower(header.Type)):
+		return fmt.Errorf("its type is %.40q", header.Type)
+	case verified.AccessTokenHash != "":
+		return errors.New("it is an ID token")
+	case verified.Subject == "":
+		return errors.New("it names no subject")
+	}
+	return nil
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -131,24 +172,8 @@ func scopesOf(token *oidc.IDToken) []string {
 	return scopes
 }
 
-// heldKeys is a key set for one token, which tells a token that is wrong from keys that could not be had: the error that
-// comes out of go-oidc does not.
-type heldKeys struct {
-	keys        *oidc.RemoteKeySet
-	unreachable error
-}
-
-// VerifySignature implements oidc.KeySet.
-func (h *heldKeys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
-	payload, err := h.keys.VerifySignature(ctx, token)
-	if err != nil && strings.HasPrefix(err.Error(), "fetching keys") {
-		h.unreachable = err
-	}
-	return payload, err
-}
-
 // keySet returns the issuer's keys, and looks for where they are published if that is not known.
-func (v *JWTVerifier) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
+func (v *JWTVerifier) keySet(ctx context.Context) (*keySet, error) {
 	v.mu.Lock()
 	keys, reason := v.keys, v.reason
 	waiting := time.Since(v.failed) < metadataRetry
@@ -169,9 +194,7 @@ func (v *JWTVerifier) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
 		return nil, err
 	}
 	if v.keys == nil {
-		client := *v.client
-		client.Transport = &sparing{base: client.Transport}
-		v.keys = oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), &client), where)
+		v.keys = &keySet{client: v.client, where: where}
 	}
 	return v.keys, nil
 }

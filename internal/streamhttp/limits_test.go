@@ -181,3 +181,58 @@ type onlyReader struct{ in *strings.Reader }
 
 func (r *onlyReader) Read(p []byte) (int, error) { return r.in.Read(p) }
 func (r *onlyReader) Close() error               { return nil }
+
+// A hub is told of a client that is away, in time and again and again, but not of one that has a stream or a request.
+func TestAwayClientsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub := &testHub{}
+		f := New(hub, Options{SessionIdle: time.Hour, SessionRelease: 2 * time.Minute})
+		defer f.Close()
+		session := greetDirect(t, f)
+		s := hub.session(0)
+		s.await(t, "message")
+		released := func() (n int) {
+			synctest.Wait()
+			for {
+				select {
+				case e := <-s.events:
+					if e == "release" {
+						n++
+					}
+				default:
+					return n
+				}
+			}
+		}
+		for range 5 {
+			time.Sleep(119 * time.Second)
+			if !alive(t, f, session) || released() != 0 {
+				t.Fatal("a client that is there was taken to be away")
+			}
+		}
+		time.Sleep(121 * time.Second)
+		if n := released(); n != 1 {
+			t.Errorf("away: told %d times", n)
+		}
+		if !alive(t, f, session) {
+			t.Fatal("the session has ended")
+		}
+		released()
+		ctx, cancel := contextWithCancel(t)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			serve(f, request(ctx, "GET", "http://localhost/mcp", "", session, "Accept: text/event-stream"))
+		}()
+		time.Sleep(30 * time.Minute)
+		if n := released(); n != 0 {
+			t.Errorf("with a stream: told %d times", n)
+		}
+		cancel()
+		<-done
+		time.Sleep(121 * time.Second)
+		if n := released(); n != 1 {
+			t.Errorf("after the stream: told %d times", n)
+		}
+	})
+}

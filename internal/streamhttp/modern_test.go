@@ -2,8 +2,10 @@ package streamhttp
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/mcp"
@@ -162,6 +164,43 @@ func TestSchemaParamHeaders(t *testing.T) {
 		}
 		if s := strings.Join(got, " "); s != tc.want {
 			t.Errorf("%s: %q, want %q", tc.schema, s, tc.want)
+		}
+	}
+}
+
+// nested is a schema with a mirrored argument below depth further objects.
+func nested(depth int) string {
+	return `{` + strings.Repeat(`"properties":{"p":{"type":"object",`, depth) + `"properties":{"a":{"type":"string","x-mcp-header":"A"}}` +
+		strings.Repeat("}}", depth) + "}"
+}
+
+// Schemas come from servers: one that is nested deeply, long, or full of headers has none, and costs no more than reading it.
+func TestSchemaParamHeadersLimits(t *testing.T) {
+	wide := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`"p%d":{"type":"string","x-mcp-header":"H%d"}`, i, i))
+		}
+		return `{"properties":{` + strings.Join(all, ",") + `}}`
+	}
+	for _, tc := range []struct {
+		name, schema string
+		want         int
+	}{
+		{"as deep as allowed", nested(maxSchemaDepth - 1), 1},
+		{"too deep", nested(maxSchemaDepth), 0},
+		{"4500 levels", nested(4500), 0},
+		{"as many headers as allowed", wide(maxSchemaHeaders), maxSchemaHeaders},
+		{"too many headers", wide(maxSchemaHeaders + 1), 0},
+		{"too long", `{"description":"` + strings.Repeat("d", maxSchemaBytes) + `",` + wide(1)[1:], 0},
+		{"a member twice", `{"properties":{},` + wide(1)[1:], 0},
+	} {
+		begun := time.Now()
+		if got := SchemaParamHeaders([]byte(tc.schema)); len(got) != tc.want {
+			t.Errorf("%s: %d headers, want %d", tc.name, len(got), tc.want)
+		}
+		if took := time.Since(begun); took > time.Second { // reading each level anew took four
+			t.Errorf("%s: took %s", tc.name, took)
 		}
 	}
 }

@@ -31,19 +31,20 @@ type issuer struct {
 	pretends  string       // to be another issuer
 	withOIDC  bool         // it has the metadata of OpenID Connect only
 	keysFault atomic.Bool
+	jwk       string // more members of the key: "" is RS256 for signatures
 }
 
 func newIssuer(t *testing.T, prepare func(*issuer)) *issuer {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	is := &issuer{key: key}
+	is := &issuer{}
 	is.kid.Store("k1")
 	if prepare != nil {
 		prepare(is)
 	}
+	if is.key == nil {
+		is.key = rsaKey(t, 2048)
+	}
+	key := is.key
 	mux := http.NewServeMux()
 	where := "/.well-known/oauth-authorization-server"
 	if is.withOIDC {
@@ -62,7 +63,11 @@ func newIssuer(t *testing.T, prepare func(*issuer)) *issuer {
 			w.WriteHeader(http.StatusInternalServerError)
 			return
 		}
-		fmt.Fprintf(w, `{"keys":[{"kty":"RSA","alg":"RS256","use":"sig","kid":%q,"n":%q,"e":%q}]}`, is.kid.Load(),
+		more := `"alg":"RS256","use":"sig"`
+		if is.jwk != "" {
+			more = is.jwk
+		}
+		fmt.Fprintf(w, `{"keys":[{"kty":"new kind","kid":"x"},{"kty":"RSA",%s,"kid":%q,"n":%q,"e":%q}]}`, more, is.kid.Load(),
 			base64.RawURLEncoding.EncodeToString(key.N.Bytes()), base64.RawURLEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes()))
 	})
 	is.Server = httptest.NewServer(mux)
@@ -71,6 +76,15 @@ func newIssuer(t *testing.T, prepare func(*issuer)) *issuer {
 		is.Server.Client().CloseIdleConnections()
 	})
 	return is
+}
+
+func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 func segment(v any) string {
@@ -85,19 +99,31 @@ type claimSet map[string]any
 
 // token signs claims; changed replaces or removes (nil) some of the usual ones.
 func (is *issuer) token(changed claimSet) string {
-	claims := claimSet{"iss": is.URL, "aud": resource, "sub": "ada", "scope": "mcp files", "exp": time.Now().Add(time.Hour).Unix()}
+	claims := is.usual()
 	for k, v := range changed {
 		if claims[k] = v; v == nil {
 			delete(claims, k)
 		}
 	}
-	text := segment(claimSet{"alg": "RS256", "typ": "at+jwt", "kid": is.kid.Load()}) + "." + segment(claims)
-	sum := sha256.Sum256([]byte(text))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, is.key, crypto.SHA256, sum[:])
+	return is.signed(crypto.SHA256, claimSet{"alg": "RS256", "typ": "at+jwt"}, claims)
+}
+
+// signed signs claims with a header and an algorithm of one's own.
+func (is *issuer) signed(hash crypto.Hash, header, claims claimSet) string {
+	header["kid"] = is.kid.Load()
+	text := segment(header) + "." + segment(claims)
+	sum := hash.New()
+	sum.Write([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, is.key, hash, sum.Sum(nil))
 	if err != nil {
 		panic(err)
 	}
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// usual are the claims of a good token.
+func (is *issuer) usual() claimSet {
+	return claimSet{"iss": is.URL, "aud": resource, "sub": "ada", "scope": "mcp files", "exp": time.Now().Add(time.Hour).Unix()}
 }
 
 // forged signs the usual claims with the public key as if it were a shared secret, which careless verifiers accept.
@@ -141,6 +167,14 @@ func TestAccessTokens(t *testing.T) {
 		{"of another issuer", is.token(claimSet{"iss": "https://other.example"}), 401, `error="invalid_token"`},
 		{"signed by another", other.token(claimSet{"iss": is.URL}), 401, `error="invalid_token"`},
 		{"changed", parts[0] + "." + segment(claimSet{"iss": is.URL, "aud": resource, "sub": "eve", "scope": "mcp", "exp": time.Now().Add(time.Hour).Unix()}) + "." + parts[2], 401, `error="invalid_token"`},
+		{"of another algorithm than the key's", is.signed(crypto.SHA512, claimSet{"alg": "RS512", "typ": "at+jwt"}, is.usual()), 401, `error="invalid_token"`},
+		{"of a plain type", is.signed(crypto.SHA256, claimSet{"alg": "RS256", "typ": "JWT"}, is.usual()), 200, ""},
+		{"without a type", is.signed(crypto.SHA256, claimSet{"alg": "RS256"}, is.usual()), 200, ""},
+		{"of the type's long form", is.signed(crypto.SHA256, claimSet{"alg": "RS256", "typ": "application/AT+jwt"}, is.usual()), 200, ""},
+		{"for logging out", is.signed(crypto.SHA256, claimSet{"alg": "RS256", "typ": "logout+jwt"}, is.usual()), 401, `error="invalid_token"`},
+		{"an ID token", is.token(claimSet{"at_hash": "x"}), 401, `error="invalid_token"`},
+		{"of nobody", is.token(claimSet{"sub": nil}), 401, `error="invalid_token"`},
+		{"of an empty name", is.token(claimSet{"sub": ""}), 401, `error="invalid_token"`},
 		{"unsigned", segment(claimSet{"alg": "none"}) + "." + parts[1] + ".", 401, `error="invalid_token"`},
 		{"signed with the public key as secret", is.forged(), 401, `error="invalid_token"`},
 		{"without the scope", is.token(claimSet{"scope": "files"}), 403, `error="insufficient_scope"`},
@@ -162,7 +196,7 @@ func TestAccessTokens(t *testing.T) {
 		})
 	}
 	p := hub.session(0).peer
-	if p.Subject != "ada" || strings.Join(p.Scopes, " ") != "mcp files" {
+	if p.Subject != "sub:ada" || strings.Join(p.Scopes, " ") != "mcp files" {
 		t.Errorf("peer: %+v", p)
 	}
 }
@@ -276,5 +310,113 @@ func TestDefaultVerifierAsksTheIssuer(t *testing.T) {
 	g := newGuard(nil, &OAuth{Issuer: "no URL", Resource: resource})
 	if _, err := g.verifier.VerifyToken(context.Background(), "x"); err == nil {
 		t.Error("a token was accepted without an issuer")
+	}
+}
+
+// Only keys that are for signatures, and long enough, are believed.
+func TestKeysThatAreNotBelieved(t *testing.T) {
+	t.Setenv("GODEBUG", "rsa1024min=0")
+	for name, prepare := range map[string]func(*issuer){
+		"a key for encryption": func(is *issuer) { is.jwk = `"use":"enc"` },
+		"a short key":          func(is *issuer) { is.key = rsaKey(t, 1024) },
+		"another algorithm":    func(is *issuer) { is.jwk = `"alg":"PS256"` },
+	} {
+		is := newIssuer(t, prepare)
+		if claims, err := is.verifier().VerifyToken(t.Context(), is.token(nil)); !errors.Is(err, ErrTokenInvalid) {
+			t.Errorf("%s: %+v, %v", name, claims, err)
+		}
+	}
+	is := newIssuer(t, func(is *issuer) { is.jwk = `"ext":true` })
+	if _, err := is.verifier().VerifyToken(t.Context(), is.token(nil)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A key that the issuer has begun to use is asked for, once what is known is old enough.
+func TestNewKeys(t *testing.T) {
+	is := newIssuer(t, nil)
+	v := is.verifier()
+	if _, err := v.VerifyToken(t.Context(), is.token(nil)); err != nil {
+		t.Fatal(err)
+	}
+	is.kid.Store("k2")
+	v.keys.mu.Lock()
+	v.keys.when = v.keys.when.Add(-keysMemory)
+	v.keys.mu.Unlock()
+	if _, err := v.VerifyToken(t.Context(), is.token(nil)); err != nil {
+		t.Error(err)
+	}
+}
+
+// An authorization server can make nobody a static token's owner.
+func TestSubjectsDoNotCollide(t *testing.T) {
+	is := newIssuer(t, nil)
+	opts := is.options()
+	opts.Bearer = []string{"aaa", "aaa", "bbb"}
+	w := newWorld(t, &testHub{}, opts)
+	subjects := map[string]string{}
+	for i, token := range []string{"aaa", "bbb", is.token(claimSet{"sub": "bearer:1"}), is.token(claimSet{"sub": "bearer-1"})} {
+		if a := w.do("POST", initializeLine("2025-11-25"), "Authorization: Bearer "+token); a.status != 200 {
+			t.Fatalf("%+v", a)
+		}
+		subject := w.hub.session(i).peer.Subject
+		if other, taken := subjects[subject]; taken {
+			t.Errorf("%.10s and %.10s are both %s", other, token, subject)
+		}
+		subjects[subject] = token
+	}
+}
+
+// brief takes every token for one that ends soon.
+type brief struct{ ends time.Time }
+
+// VerifyToken implements TokenVerifier.
+func (b *brief) VerifyToken(context.Context, string) (Claims, error) {
+	return Claims{Subject: "ada", Expires: b.ends}, nil
+}
+
+// A stream without an end of its own ends with the token that opened it; a call that runs goes on.
+func TestStreamsEndWithTheirToken(t *testing.T) {
+	const token = "Authorization: Bearer x"
+	hub := &testHub{answer: func(s *testSession, line []byte, reply Stream) {
+		switch {
+		case strings.Contains(string(line), "spoken"):
+			reply.Send([]byte(note(0)))
+		default:
+			silent(s, line, reply)
+		}
+	}}
+	verifier := &brief{ends: time.Now().Add(time.Hour)}
+	w := newWorld(t, hub, Options{OAuth: &OAuth{Issuer: "https://id.example", Resource: resource, Verifier: verifier}})
+	session := "Mcp-Session-Id: " + w.do("POST", initializeLine("2025-11-25"), token).header.Get("Mcp-Session-Id")
+	calling := make(chan answer, 1)
+	verifier.ends = time.Now().Add(200 * time.Millisecond)
+	go func() { calling <- w.do("POST", call(1), session, token) }()
+	s := hub.session(0)
+	s.await(t, "message "+call(1))
+	get := w.open("GET", "", session, token)
+	listen := w.open("POST", modernLine(1, "subscriptions/listen", `"x":"spoken",`), append(modernHeaders("subscriptions/listen"), token)...)
+	listen.want(note(0), "END")
+	get.want("", "END")
+	if a := w.do("POST", modernLine(1, "subscriptions/listen", ""), append(modernHeaders("subscriptions/listen"), token)...); a.status != 401 || !strings.Contains(a.header.Get("WWW-Authenticate"), "invalid_token") {
+		t.Errorf("a stream that has not begun: %+v", a)
+	}
+	if now := time.Now(); now.Before(verifier.ends) {
+		t.Error("a stream has ended before its token")
+	}
+	s.reply(1).Send([]byte(result(1)))
+	if a := <-calling; a.status != 200 || !strings.Contains(a.body, result(1)) {
+		t.Errorf("the call: %+v", a)
+	}
+}
+
+func TestTokenSaysWhenItEnds(t *testing.T) {
+	is := newIssuer(t, nil)
+	ends := time.Now().Add(time.Minute).Truncate(time.Second)
+	v := is.verifier()
+	for range 2 { // the second time from memory
+		if c, err := v.VerifyToken(t.Context(), is.token(claimSet{"exp": ends.Unix()})); err != nil || !c.Expires.Equal(ends) {
+			t.Errorf("%+v, %v", c, err)
+		}
 	}
 }

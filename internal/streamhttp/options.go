@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 )
@@ -19,7 +20,11 @@ type Options struct {
 	// Hosts are names allowed in the Host header beside loopback names and the literal address a connection came in at,
 	// without port or with the exact one. "*": any, for use behind a proxy that checks.
 	Hosts []string
-	// Origins are allowed in the Origin header beside those of loopback names, as "https://app.example" or with a port.
+	// Peer says why the other end of a connection may not come in; nil if it may. It is asked once for each connection, by the
+	// goroutine of its first request, before anything is answered, and the error's text is told to whoever is refused (403).
+	// nil: every connection may come in.
+	Peer func(local, remote net.Addr) error
+	// Origins are allowed in the Origin header beside the endpoint's own, as "https://app.example" or with a port.
 	// "*": any, for use with tokens.
 	Origins []string
 	// Bearer are static tokens, any of which lets a client in. None and no OAuth: everybody may come in.
@@ -33,13 +38,17 @@ type Options struct {
 	MaxBody int64
 	// MaxHeader is the largest request header in bytes. 0: 64 KiB.
 	MaxHeader int
-	// MaxSessions is how many legacy sessions may be open at once; a further initialize is answered 503. 0: 1000.
+	// MaxSessions is how many legacy sessions may be open at once; a further initialize is answered 503. 0: 256.
 	MaxSessions int
-	// MaxConnections is how many connections Serve accepts at once; further ones wait in the system's queue. 0: 1000.
+	// MaxConnections is how many connections Serve has open at once. A further one takes the place of one on which nobody has
+	// shown a right within a second, from the address that has most of those; without such a one it waits. 0: 1000.
 	MaxConnections int
 	// SessionIdle is after how long without any HTTP request a legacy session ends. An open stream keeps it, and so does a
 	// request that still runs, that for up to eight times as long. 0: 30 min.
 	SessionIdle time.Duration
+	// SessionRelease is after how long without any HTTP request and stream a legacy session's Hub is told so, which then ends
+	// the processes that are kept for it. 0: 2 min, after which an unused connection is closed, too.
+	SessionRelease time.Duration
 	// QueueBytes is how much may wait for a client that does not read; a message that comes on top of more cuts its stream.
 	// 0: 16 MiB.
 	QueueBytes int
@@ -82,8 +91,10 @@ type TokenVerifier interface {
 
 // Claims are what is taken from an access token.
 type Claims struct {
-	Subject string
+	Subject string // never "" of a token that was accepted
 	Scopes  []string
+	// Expires is when the token ends; streams that have no end of their own end with it. Zero: never.
+	Expires time.Time
 }
 
 func orDefault[T int | int64 | time.Duration](value, fallback T) T {
@@ -103,9 +114,10 @@ func (o Options) withDefaults() Options {
 	}
 	o.MaxBody = orDefault(o.MaxBody, 16<<20)
 	o.MaxHeader = orDefault(o.MaxHeader, 64<<10)
-	o.MaxSessions = orDefault(o.MaxSessions, 1000)
+	o.MaxSessions = orDefault(o.MaxSessions, 256)
 	o.MaxConnections = orDefault(o.MaxConnections, 1000)
 	o.SessionIdle = orDefault(o.SessionIdle, 30*time.Minute)
+	o.SessionRelease = orDefault(o.SessionRelease, idleConnection)
 	o.QueueBytes = orDefault(o.QueueBytes, 16<<20)
 	o.StoreBytes = orDefault(o.StoreBytes, 4<<20)
 	o.StreamAfter = orDefault(o.StreamAfter, time.Second)

@@ -20,6 +20,8 @@ type reply struct {
 	events  bool            // as an event stream in any case
 	prime   bool            // which begins with an event without data
 	drain   <-chan struct{} // closed when a stream without end is to end; nil for one that has an end
+	ends    time.Time       // when a stream without end ends in any case, with its token; zero: never
+	ended   <-chan time.Time
 	over    <-chan struct{} // closed when there is nothing more to wait for
 	opened  bool            // it is the answer to the initialize that has opened the session
 }
@@ -33,6 +35,11 @@ func (p *reply) tell(what string) {
 
 // run waits and writes. It returns when all is written, the client has left or there is nothing more to wait for.
 func (p *reply) run() {
+	if p.drain != nil && !p.ends.IsZero() {
+		end := time.NewTimer(time.Until(p.ends))
+		defer end.Stop()
+		p.ended = end.C
+	}
 	if !p.events && p.runSingle() {
 		return
 	}
@@ -67,6 +74,9 @@ func (p *reply) runSingle() (done bool) {
 			return true
 		case <-p.drain:
 			p.refuse(http.StatusServiceUnavailable, "shutting down")
+			return true
+		case <-p.ended:
+			p.front.guard.challenge(p.w, http.StatusUnauthorized, "invalid_token", "the token has ended")
 			return true
 		case <-p.over:
 			p.refuse(http.StatusNotFound, "the session has ended")
@@ -163,6 +173,8 @@ func (p *reply) wait(out *eventWriter, alive *time.Timer) bool {
 			return false
 		case <-p.drain:
 			return false
+		case <-p.ended:
+			return false // the client comes back with another token
 		case <-p.over:
 			return p.stream.ends() // what is there is written to its end
 		}

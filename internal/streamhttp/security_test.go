@@ -32,13 +32,20 @@ func TestHostAndOrigin(t *testing.T) {
 		{"with another port", named, []string{"Host: other.example"}, 403},
 		{"below a configured name", named, []string{"Host: x.mcp.example"}, 403},
 		{"any name", open, []string{"Host: evil.example", "Origin: https://evil.example"}, 200},
-		{"a local page", plain, []string{"Origin: http://localhost:5173"}, 200},
-		{"a local page by address", plain, []string{"Origin: https://127.0.0.1"}, 200},
+		{"our own page", plain, []string{"Origin: " + plain.url}, 200},
+		{"our own page by name", plain, []string{"Host: localhost:8080", "Origin: http://localhost:8080"}, 200},
+		{"our own page at the usual port", plain, []string{"Host: localhost:80", "Origin: http://localhost"}, 200},
+		{"another port's page", plain, []string{"Origin: http://localhost:5173"}, 403},
+		{"another port's page by address", plain, []string{"Origin: http://127.0.0.1:5173"}, 403},
+		{"another port's page by the same name", plain, []string{"Host: localhost:8080", "Origin: http://localhost:5173"}, 403},
+		{"the usual port's page", plain, []string{"Origin: http://127.0.0.1"}, 403},
+		{"our own name with TLS", plain, []string{"Host: localhost:8080", "Origin: https://localhost:8080"}, 403},
+		{"a page at any name", newWorld(t, &testHub{}, Options{Hosts: []string{"*"}}), []string{"Host: evil.example", "Origin: http://evil.example"}, 403},
 		{"another page", plain, []string{"Origin: https://evil.example"}, 403},
 		{"a page like a local one", plain, []string{"Origin: http://localhost@evil.example"}, 403},
 		{"no page", plain, []string{"Origin: null"}, 403},
 		{"something else", plain, []string{"Origin: file://localhost"}, 403},
-		{"two origins", plain, []string{"Origin: http://localhost", "Origin: https://evil.example"}, 403},
+		{"two origins", plain, []string{"Origin: " + plain.url, "Origin: https://evil.example"}, 403},
 		{"a configured page", named, []string{"Origin: https://app.example"}, 200},
 		{"the same without TLS", named, []string{"Origin: http://app.example"}, 403},
 	} {
@@ -116,7 +123,7 @@ func TestStaticTokens(t *testing.T) {
 			t.Errorf("%q: %+v", tc.headers, a)
 		}
 	}
-	if hub.opened() != 1 || hub.session(0).peer.Subject != "bearer-2" {
+	if hub.opened() != 1 || hub.session(0).peer.Subject != "bearer:2" {
 		t.Errorf("%d sessions, of %q", hub.opened(), hub.session(0).peer.Subject)
 	}
 	for _, method := range []string{"GET", "DELETE", "PUT"} {

@@ -28,7 +28,8 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	unused := &unusedConnections{open: map[net.Conn]bool{}}
 	server.ConnState = unused.note
-	listener = newBoundedListener(listener, f.opts.MaxConnections)
+	listener = newVisitors(listener, f.opts.MaxConnections)
+	server.ConnContext = introduce
 	served := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {
@@ -97,51 +98,4 @@ func (u *unusedConnections) close() {
 	for c := range u.open {
 		_ = c.Close()
 	}
-}
-
-// boundedListener accepts so many connections at once; further ones wait in the system's queue.
-type boundedListener struct {
-	net.Listener
-	places chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newBoundedListener(l net.Listener, most int) *boundedListener {
-	return &boundedListener{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
-}
-
-// Accept implements net.Listener.
-func (l *boundedListener) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		<-l.places
-		return nil, err
-	}
-	return &boundedConn{Conn: conn, release: func() { <-l.places }}, nil
-}
-
-// Close implements net.Listener.
-func (l *boundedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-// boundedConn gives its place back when it is closed.
-type boundedConn struct {
-	net.Conn
-	once    sync.Once
-	release func()
-}
-
-// Close implements net.Conn.
-func (c *boundedConn) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(c.release)
-	return err
 }

@@ -160,11 +160,12 @@ func TestConnectionLimit(t *testing.T) {
 		}
 		return c
 	}
-	first, second := dial(), dial()
-	defer second.Close()
+	first := dial()
 	if err := ask(first); err != nil {
 		t.Fatal(err)
 	}
+	second := dial()
+	defer second.Close()
 	answered := make(chan error, 1)
 	go func() { answered <- ask(second) }()
 	select {

@@ -25,6 +25,7 @@ type session struct {
 	general *stream    // the GET stream, guarded by attach; nil until the first GET
 
 	idle    time.Duration
+	release time.Duration
 	expiry  *time.Timer // guarded by clock
 	clock   sync.Mutex  // leaf
 	since   time.Time   // when the last request ended
@@ -41,7 +42,7 @@ type table struct {
 // open makes a session for a client, unless there are too many or the hub wants none. The caller's request counts as one of
 // it, until leave.
 func (f *Front) open(peer Peer) *session {
-	s := &session{id: rand.Text(), owner: peer.Subject, over: make(chan struct{}), idle: f.opts.SessionIdle, present: 1}
+	s := &session{id: rand.Text(), owner: peer.Subject, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
 	s.shelf.maxQueue, s.shelf.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
 	if !f.table.reserve(f.opts.MaxSessions) {
 		return nil
@@ -133,19 +134,43 @@ func (s *session) leave() {
 	defer s.clock.Unlock()
 	s.present--
 	s.since = time.Now()
+	if s.present == 0 && s.expiry.Stop() { // it has not been ended
+		s.expiry.Reset(min(s.idle, s.release))
+	}
 }
 
 // check looks whether the session has been idle for long enough, and comes back when it has not.
 func (f *Front) check(s *session) {
 	running := s.shelf.running()
 	s.clock.Lock()
-	wait := s.patience(time.Since(s.since), running)
+	alone := time.Since(s.since)
+	wait := s.patience(alone, running)
+	away := s.present == 0 && alone >= s.release
 	if wait > 0 {
-		s.expiry.Reset(wait)
+		next := wait
+		switch {
+		case s.present == 0 && !away:
+			next = min(wait, s.release-alone)
+		case running: // then there is something that could not be let go
+			next = min(wait, s.release)
+		}
+		s.expiry.Reset(next)
 	}
 	s.clock.Unlock()
-	if wait <= 0 {
+	switch {
+	case wait <= 0:
 		f.end(s)
+	case away:
+		s.letGo()
+	}
+}
+
+// letGo tells the hub that the client is away.
+func (s *session) letGo() {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	if !s.ended {
+		s.hub.Release()
 	}
 }
 

@@ -284,6 +284,13 @@ func (s *stream) left(r *reader) bool {
 	return waiting
 }
 
+// Abandoned reports whether nobody waits on the stream any more, though somebody may come back for it.
+func (s *stream) Abandoned() bool {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	return s.reader == nil
+}
+
 // find returns the kept stream with an id.
 func (sh *shelf) find(id uint64) *stream {
 	sh.mu.Lock()

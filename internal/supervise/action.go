@@ -24,12 +24,14 @@ type SpawnSpare struct {
 	Cause  Cause
 	Source Source
 	Reason string
-	// Throttled is how long the floor between two requested restarts held it up; 0: not at all (S0 5.2).
-	Throttled time.Duration
 	// Silent: the restart has been told of already; this only brings newer code in the place of a spare that had to
 	// serve at once.
 	Silent bool
 }
+
+// Throttled tells that a planned restart beside the serving process waits until the floor between two requested restarts
+// is over. Its [SpawnSpare] follows then.
+type Throttled struct{ Delay time.Duration }
 
 // TakeOver makes the spare Gen the serving process, between two messages.
 type TakeOver struct {
@@ -80,8 +82,11 @@ type Report struct {
 
 	// Delay is the wait until the next start: in a transition to Backoff, and to Failed, where 0 is never by itself.
 	Delay time.Duration
-	// Throttled: the delay of a requested restart is because of the floor between two of them (S0 5.2).
+	// Throttled: Delay is what is missing to the floor between two requested restarts. A report that is Released follows
+	// when that has passed.
 	Throttled bool
+	// Released: the floor has passed. Delay is the pause before the start, 0 if there is none.
+	Released bool
 	// Asked: somebody asked for this start while no process ran.
 	Asked bool
 	// AtOnce: a spare that stood by took over from a process that lives; nothing was told of this restart before.
@@ -95,6 +100,7 @@ type Finish struct{ Code int }
 
 func (Spawn) action()        {}
 func (SpawnSpare) action()   {}
+func (Throttled) action()    {}
 func (TakeOver) action()     {}
 func (Dismiss) action()      {}
 func (ReloadFailed) action() {}

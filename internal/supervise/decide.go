@@ -31,12 +31,19 @@ func (m *Machine) whileDown(now time.Time, ev Event) {
 		m.tracker.Reset()
 		delay, throttled := m.tracker.Requested(now)
 		// The pause lets a process that has just ended clear away; here it has long been gone.
-		m.wait(now, delay-m.tracker.Policy().RequestPause, throttled)
+		m.wait(now, delay-m.tracker.Policy().RequestPause, 0, throttled)
 	}
 }
 
+// respawnAfter is how long a start that was not possible at all is not tried again, whatever the delays are: without a process
+// nothing takes time, and the owner would do nothing else any more.
+const respawnAfter = 50 * time.Millisecond
+
 // decide says what follows when nothing is left of a process.
-func (m *Machine) decide(now time.Time, rnd float64) {
+func (m *Machine) decide(now time.Time, rnd float64) { m.decideAfter(now, rnd, 0) }
+
+// decideAfter is decide where the next process after a crash is not to be started for a while.
+func (m *Machine) decideAfter(now time.Time, rnd float64, least time.Duration) {
 	switch {
 	case m.stop:
 		m.finish(now)
@@ -68,6 +75,9 @@ func (m *Machine) decide(now time.Time, rnd float64) {
 		if open {
 			m.fail(now, delay)
 		} else {
+			if _, ok := m.successor(); !ok {
+				delay = max(delay, least)
+			}
 			m.follow(now, delay, false)
 		}
 	case m.cause == Misconfigured:
@@ -88,19 +98,39 @@ func (m *Machine) follow(now time.Time, delay time.Duration, throttled bool) {
 		// A restart was promised for that time; it is the same one now.
 		delay = min(delay, r.at.Sub(now))
 	}
+	pause := time.Duration(0)
+	if m.cause == Requested {
+		pause = min(delay, m.tracker.Policy().RequestPause)
+	}
 	m.dismissAll()
-	m.wait(now, delay, throttled)
+	m.wait(now, delay-pause, pause, throttled)
 }
 
-// wait starts the next process after delay.
-func (m *Machine) wait(now time.Time, delay time.Duration, throttled bool) {
+// wait starts the next process after delay and then pause. Throttled means that the delay is the floor between two
+// requested restarts: the restart is told of when that has passed.
+func (m *Machine) wait(now time.Time, delay, pause time.Duration, throttled bool) {
 	m.pending = nil
-	if delay <= 0 {
+	switch {
+	case throttled && delay > 0:
+		m.enter(now, Backoff, Report{Delay: delay, Throttled: true})
+		m.at, m.pause, m.throttled = now.Add(delay), pause, true
+	case delay+pause > 0:
+		m.enter(now, Backoff, Report{Delay: delay + pause})
+		m.at = now.Add(delay + pause)
+	default:
+		m.spawn(now)
+	}
+}
+
+// release goes on when the floor between two requested restarts has passed.
+func (m *Machine) release(now time.Time) {
+	pause := m.pause
+	m.enter(now, Backoff, Report{Delay: pause, Released: true})
+	if pause <= 0 {
 		m.spawn(now)
 		return
 	}
-	m.enter(now, Backoff, Report{Delay: delay, Throttled: throttled})
-	m.at = now.Add(delay)
+	m.at = now.Add(pause)
 }
 
 // fail gives up, for delay or, if that is 0, until somebody asks for a restart.
@@ -136,12 +166,15 @@ func (m *Machine) nextGen() int {
 }
 
 // finish ends it all. Whatever ended the last process, no restart follows on it any more, and the report says so.
-func (m *Machine) finish(now time.Time) {
+func (m *Machine) finish(now time.Time) { m.finishWith(now, 0) }
+
+// finishWith ends it all with an exit status.
+func (m *Machine) finishWith(now time.Time, status int) {
 	m.dismissAll()
 	if m.cause != Clean {
 		m.cause, m.source, m.reason = Shutdown, NoSource, "shut down"
 	}
 	m.enter(now, Stopped, Report{})
 	m.over = true
-	m.do(Finish{})
+	m.do(Finish{status})
 }

@@ -14,6 +14,9 @@ type Start struct{}
 type SpawnFailed struct {
 	Gen int
 	Err error
+	// Status ends everything with this exit status if there never was a process: the command cannot be executed. 0: it is
+	// tried again.
+	Status int
 }
 
 // Handshake tells that the process is now being asked to show that it is up: Options.StartTimeout counts from here. A
@@ -24,7 +27,10 @@ type Handshake struct{ Gen int }
 type Ready struct{ Gen int }
 
 // Refused tells that the process answered its handshake with a refusal: it is ended, and did not come up.
-type Refused struct{ Gen int }
+type Refused struct {
+	Gen    int
+	Reason string // in words; default "it refused the handshake"
+}
 
 // Drained tells, after [BeginDrain], that nothing is in flight at the process any more.
 type Drained struct{ Gen int }
@@ -36,9 +42,10 @@ type StdoutClosed struct{ Gen int }
 // Exited tells that the leader of the process tree is dead.
 type Exited struct {
 	Gen       int
-	Code      int  // 128+N for signal N
-	Signalled bool // it died by a signal
-	Probe     bool // it was being probed: its end says nothing about its health
+	Code      int    // 128+N for signal N
+	Signalled bool   // it died by a signal
+	Probe     bool   // it was being probed: its end says nothing about its health
+	Reason    string // in words; default: its exit status
 }
 
 // Gone tells, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end. Where a spare is

@@ -73,7 +73,8 @@ func TestOnlyAServingMachineAloneIsSaved(t *testing.T) {
 		want bool
 	}{
 		"not started":      {func(t *testing.T) *story { return &story{t: t, Machine: New(Options{}), now: t0} }, false},
-		"starting":         {func(t *testing.T) *story { return begin(t, Options{}) }, false},
+		"asked nothing":    {func(t *testing.T) *story { return begin(t, Options{}) }, true},
+		"starting":         {func(t *testing.T) *story { return begin(t, Options{}).tell(Handshake{}) }, false},
 		"serving":          {up, true},
 		"with a spare":     {func(t *testing.T) *story { return up(t).tell(Introduced{true}) }, false},
 		"spare dismissed":  {func(t *testing.T) *story { return up(t).tell(Introduced{true}, Introduced{}) }, true},

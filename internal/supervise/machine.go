@@ -35,8 +35,10 @@ type Machine struct {
 	asked   bool     // the next transition is what somebody asked for while no process ran
 	broken  bool     // Failed since a process last came up
 	pending *Restart // wished while the process was ending for another reason
-	needed  bool     // somebody came for the process while it was ending; of interest if it was to sleep
-	hurried int      // restarts that somebody wished and no floor holds up; the tracker knows the others
+	// throttled: in Backoff, the floor between two requested restarts is waited for, and pause after that.
+	throttled bool
+	pause     time.Duration
+	needed    bool // somebody came for the process while it was ending; of interest if it was to sleep
 }
 
 // New returns a machine that waits for [Start].
@@ -129,6 +131,10 @@ func (m *Machine) due(now time.Time) {
 	case Stopping:
 		m.nextRung(now)
 	case Backoff, Failed:
+		if m.throttled {
+			m.release(now)
+			return
+		}
 		m.spawn(now)
 	}
 }
@@ -142,7 +148,7 @@ func (m *Machine) timeout() string {
 func (m *Machine) Deadline() time.Time { return sooner(m.at, m.besideDue()) }
 
 // Restarts is the number of restarts of any cause so far, one that is waited for included (S0 4.4).
-func (m *Machine) Restarts() int { return m.tracker.Restarts() + m.hurried }
+func (m *Machine) Restarts() int { return m.tracker.Restarts() }
 
 // Snapshot is what a machine shows of itself.
 type Snapshot struct {
@@ -174,6 +180,9 @@ func (m *Machine) Snapshot() Snapshot {
 	}
 	if m.state == Backoff || m.state == Failed {
 		s.NextTry = m.at
+		if m.throttled {
+			s.NextTry = m.at.Add(m.pause)
+		}
 	}
 	return s
 }
@@ -188,6 +197,7 @@ func (m *Machine) enter(now time.Time, to State, r Report) {
 		r.Code, r.Signalled = m.exit.Code, m.exit.Signalled
 	}
 	m.state, m.since, m.at = to, now, time.Time{}
+	m.throttled, m.pause = false, 0
 	m.do(r)
 }
 
@@ -200,6 +210,13 @@ func (m *Machine) because(c Cause, s Source, reason string) {
 
 // State returns where things stand.
 func (m *Machine) State() State { return m.state }
+
+// unasked reports whether a process runs and nobody has asked it to show that it is up.
+func (m *Machine) unasked() bool { return m.state == Starting && m.at.IsZero() }
+
+// Newest is the highest generation so far, spares included; -1: there was none. What is started from now on has a higher
+// one.
+func (m *Machine) Newest() int { return m.last }
 
 // Generation is that of the process that serves, is to serve or was the last to do so, no spare's; -1: there was none.
 func (m *Machine) Generation() int { return m.gen }

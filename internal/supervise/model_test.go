@@ -98,7 +98,7 @@ func (w *world) obey(a Action) Event {
 		w.gen, w.wished, w.needed = a.Gen, time.Time{}, time.Time{}
 		w.exits, w.gone, w.drains, w.comes = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		if rapid.IntRange(0, 9).Draw(w.rt, "spawn fails") == 0 {
-			return SpawnFailed{w.gen, errors.New("no such file")}
+			return SpawnFailed{Gen: w.gen, Err: errors.New("no such file")}
 		}
 		w.alive = true
 	case BeginDrain:
@@ -269,7 +269,7 @@ func (w *world) happen() {
 			w.wished = time.Time{} // what is wished begins when it is up again, which is its own matter
 		}
 	case "refused":
-		w.tellAlive(Refused{w.gen})
+		w.tellAlive(Refused{Gen: w.gen})
 	case "exit":
 		code := rapid.SampledFrom([]int{0, 1, 1, 1, 1, 1, 1, 42, 42, 78, 139}).Draw(w.rt, "code")
 		w.die(code, rapid.IntRange(0, 9).Draw(w.rt, "probe") == 0)
@@ -321,7 +321,7 @@ func (w *world) stale() {
 	}
 	before, due := w.Snapshot(), w.Deadline()
 	for _, ev := range []Event{
-		SpawnFailed{Gen: gen}, Handshake{gen}, Ready{gen}, Refused{gen}, Drained{gen}, StdoutClosed{gen},
+		SpawnFailed{Gen: gen}, Handshake{gen}, Ready{gen}, Refused{Gen: gen}, Drained{gen}, StdoutClosed{gen},
 		Exited{Gen: gen, Code: 1}, Gone{gen}, SpareReady{gen}, SpareFailed{Gen: gen}, Condemned{gen, Memory, ""}, Sleep{gen, ""},
 	} {
 		if actions := w.Step(w.now, 0, ev); len(actions) > 0 {

@@ -6,9 +6,8 @@ import "time"
 type reload struct {
 	source Source
 	reason string
-	at     time.Time     // its process is to be started; zero: it has been
-	held   time.Duration // by the floor between two requested restarts
-	silent bool          // it has been told of already
+	at     time.Time // its process is to be started; zero: it has been
+	silent bool      // it has been told of already
 }
 
 // waits reports whether the reload's process has not been started.
@@ -50,17 +49,14 @@ func (m *Machine) outdate(by Restart) {
 // beginReload begins a planned restart beside the serving process.
 func (m *Machine) beginReload(now time.Time, ev Restart) {
 	if m.reload != nil {
-		m.joinReload(now, ev)
+		m.joinReload(ev)
 		return
 	}
-	var delay time.Duration
-	var throttled bool
-	if ev.Source.own() {
-		delay, throttled = m.tracker.Requested(now)
-		delay -= m.tracker.Policy().RequestPause // that lets a process clear away that has just ended; here none has
-	} else {
-		m.wishedBySomebody()
+	if !ev.Source.own() {
+		m.tracker.Reset()
 	}
+	delay, throttled := m.tracker.Requested(now)
+	delay -= m.tracker.Policy().RequestPause // that lets a process clear away that has just ended; here none has
 	if s, ok := m.beside.find(fresh); ok && ev.Source == SourceLimit {
 		m.because(Requested, ev.Source, ev.Reason)
 		m.takeOver(now, s, m.gen, true)
@@ -70,21 +66,14 @@ func (m *Machine) beginReload(now time.Time, ev Restart) {
 	m.tracker.Ready(m.since) // the process that serves is still as healthy as before
 	m.reload = &reload{source: ev.Source, reason: ev.Reason, at: now.Add(delay)}
 	if throttled {
-		m.reload.held = delay
+		m.do(Throttled{Delay: delay})
 	}
 }
 
-// wishedBySomebody counts a restart that is not the process's own wish. The floor is there for servers that wish one
-// restart after the other (S0 5); a person, an agent or a saved file does not wait for it.
-func (m *Machine) wishedBySomebody() {
-	m.tracker.Reset()
-	m.hurried++
-}
-
-// joinReload lets a wish be fulfilled by the reload under way, or by one that follows on it at once.
-func (m *Machine) joinReload(now time.Time, ev Restart) {
-	own := ev.Source.own()
-	if !own {
+// joinReload lets a wish be fulfilled by the reload that waits for its time, or by one that follows on that which is
+// coming up: its process has been started already and may have read the old code.
+func (m *Machine) joinReload(ev Restart) {
+	if !ev.Source.own() {
 		m.tracker.Reset()
 	}
 	switch r := m.reload; {
@@ -93,9 +82,6 @@ func (m *Machine) joinReload(now time.Time, ev Restart) {
 		m.next = &ev
 	default:
 		r.source, r.reason = ev.Source, ev.Reason
-		if !own {
-			r.at, r.held = now, 0
-		}
 	}
 }
 
@@ -114,7 +100,7 @@ func (m *Machine) startReload(now time.Time) {
 	m.tracker.Started(now)
 	m.tracker.Ready(m.since) // the process that serves is still as healthy as before
 	m.spawnSpare(now, SpawnSpare{
-		Reload: true, Cause: Requested, Source: r.source, Reason: r.reason, Throttled: r.held, Silent: r.silent,
+		Reload: true, Cause: Requested, Source: r.source, Reason: r.reason, Silent: r.silent,
 	})
 }
 

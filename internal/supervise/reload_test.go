@@ -93,7 +93,8 @@ func TestAPersonsReloadForgetsFailuresEvenIfOneWasWaiting(t *testing.T) {
 func TestTheLatestReloadWins(t *testing.T) {
 	s := begin(t, Options{}).up().tell(overlap).pass(200 * time.Millisecond)
 	latest := Restart{Cause: Requested, Source: SourceControl, Reason: "newest code", Overlap: true}
-	s.tell(latest).did(newCode(1), Dismiss{1}, SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceControl, Reason: "newest code"})
+	s.tell(latest).did(newCode(1), Dismiss{1}, Throttled{800 * time.Millisecond}).pass(800 * time.Millisecond)
+	s.did(SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceControl, Reason: "newest code"})
 	s.tell(SpareReady{1}).did().tell(SpareReady{2}).did(TakeOver{Gen: 2, Ready: true}).expect(Serving, 2)
 	if got := s.last(); got.Source != SourceControl || got.Reason != "newest code" {
 		t.Errorf("reported %+v", got)
@@ -143,11 +144,11 @@ func TestAReloadIsPutOffOnceAtMost(t *testing.T) {
 		return SpawnSpare{Gen: gen, Reload: true, Cause: Requested, Source: SourceSignal, Reason: "later code"}
 	}
 	putOff := func() *story {
-		return begin(t, Options{}).up().tell(overlap, overlap).did(newCode(1), Dismiss{1}, newCode(2)).
-			tell(late(SourceWatch), late(SourceSignal)).did().expect(Serving, 2)
+		return begin(t, Options{}).up().tell(overlap, overlap).did(newCode(1), Dismiss{1}, Throttled{time.Second}).
+			pass(time.Second).did(newCode(2)).tell(late(SourceWatch), late(SourceSignal)).did().expect(Serving, 2).pass(time.Second)
 	}
 	s := putOff().tell(SpareReady{2}).did(TakeOver{Gen: 2, Ready: true}, later(3)).serves(2, Serving).expect(Serving, 3)
-	s.tell(overlap).did(Dismiss{3}, newCode(4)).tell(SpareReady{4}).did(TakeOver{Gen: 4, Old: 2, Ready: true})
+	s.tell(overlap).did(Dismiss{3}, Throttled{time.Second}).pass(time.Second).did(newCode(4)).tell(SpareReady{4}).did(TakeOver{Gen: 4, Old: 2, Ready: true})
 
 	failed := ReloadFailed{Gen: 2, Source: SourceTool, Reason: "new code", Why: "exit 1"}
 	putOff().tell(SpareFailed{2, "exit 1"}).did(failed, later(3)).serves(0, Serving)
@@ -167,41 +168,62 @@ func TestAReloadIsPutOffOnceAtMost(t *testing.T) {
 	s.pass(time.Hour).did()
 }
 
-// TestSomebodysReloadDoesNotWaitForTheFloor: it is S0's guard against servers that wish one restart after the other.
-func TestSomebodysReloadDoesNotWaitForTheFloor(t *testing.T) {
-	for _, source := range []Source{SourceTool, SourceSignal, SourceControl, SourceWatch} {
+// requests are the sources of a restart that somebody asks for.
+var requests = []Source{SourceExit, SourceMarker, SourceTool, SourceSignal, SourceControl, SourceWatch}
+
+// TestEveryReloadWaitsForTheFloor: whoever asks, one process a second is started; the requests that wait share one.
+func TestEveryReloadWaitsForTheFloor(t *testing.T) {
+	for _, source := range requests {
 		t.Run(source.String(), func(t *testing.T) {
 			wish := Restart{Cause: Requested, Source: source, Reason: "new code", Overlap: true}
 			start := func(gen int) SpawnSpare {
 				return SpawnSpare{Gen: gen, Reload: true, Cause: Requested, Source: source, Reason: "new code"}
 			}
 			s := begin(t, preset(t, "tiered")).up().tell(wish, SpareReady{1}).did(start(1), TakeOver{Gen: 1, Ready: true})
-			s.tell(wish, SpareReady{2}).did(start(2), TakeOver{Gen: 2, Old: 1, Ready: true}).expect(Serving, 2)
-			s.tell(marked, SpareReady{3}, marked).pass(100 * time.Millisecond)
-			s.beside = nil
-			s.tell(wish).did(start(4)).expect(Serving, 4) // it is the one that the marker promised
-			for range 50 {
-				s.tell(wish)
-			}
-			s.tell(SpareReady{5}, SpareReady{6}).expect(Serving, 6).pass(2 * time.Second)
-			s.beside = nil
-			s.tell(marked)
-			if len(s.beside) != 1 {
-				t.Errorf("they hold up what the server wishes: %v", s.beside)
-			}
+			s.tell(wish).did(Throttled{time.Second}).pass(300*time.Millisecond).tell(wish, wish).did().expect(Serving, 2)
+			s.pass(700*time.Millisecond).did(start(2)).tell(SpareReady{2}).did(TakeOver{Gen: 2, Old: 1, Ready: true}).expect(Serving, 2)
+			s.pass(time.Hour).did()
 		})
+	}
+}
+
+// TestARestartEachMoment asks for a restart all the time, in every way that there is, with spares and without.
+func TestARestartEachMoment(t *testing.T) {
+	for _, opts := range []Options{{}, {Standby: 1}, preset(t, "tiered")} {
+		for _, source := range requests[1:] { // nothing exits here by itself
+			for _, beside := range []bool{true, false} {
+				s := begin(t, opts).tell(Introduced{opts.Standby > 0}).up().pass(time.Minute)
+				s.doing = ""
+				for range 500 {
+					if s.pass(20 * time.Millisecond); s.State() == Serving {
+						s.tell(Restart{Cause: Requested, Source: source, Overlap: beside})
+					}
+					for _, spare := range s.Snapshot().Spares {
+						s.tell(SpareReady{spare.Gen})
+					}
+					if s.State() == Stopping {
+						s.exit(143)
+					}
+					s.up()
+				}
+				requested, standby := strings.Count(s.doing, "O")+strings.Count(s.doing, "S"), strings.Count(s.doing, "P")
+				if requested > 11 || requested < 5 || standby > 22 {
+					t.Errorf("%s, beside %v, %d standby, %s: %d restarts and %d spares in 10 s", source, beside, opts.Standby,
+						s.tracker.Policy().Name, requested, standby)
+				}
+			}
+		}
 	}
 }
 
 func TestAServersOwnReloadWaitsForTheFloorButNotForThePause(t *testing.T) {
 	s := begin(t, preset(t, "tiered")).up().tell(marked, SpareReady{1})
 	s.beside = nil
-	s.tell(marked).did()
+	s.tell(marked).did(Throttled{time.Second})
 	if due := s.Deadline().Sub(s.now); due != time.Second {
 		t.Errorf("starts in %s", due)
 	}
-	s.pass(time.Second).did(SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceMarker, Reason: "restart marker",
-		Throttled: time.Second})
+	s.pass(time.Second).did(SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceMarker, Reason: "restart marker"})
 }
 
 func TestWithoutOverlapTheOldProcessEndsFirst(t *testing.T) {

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -26,14 +27,18 @@ func (m *Machine) whileStopped(now time.Time, ev Event) {
 func (m *Machine) whileStarting(now time.Time, rnd float64, ev Event) {
 	switch ev := ev.(type) {
 	case SpawnFailed:
+		if ev.Status != 0 && ev.Gen == 0 && !m.opts.Exits.Endless {
+			m.finishWith(now, ev.Status)
+			return
+		}
 		m.because(StartFail, NoSource, fmt.Sprint(ev.Err))
-		m.decide(now, rnd)
+		m.decideAfter(now, rnd, respawnAfter)
 	case Handshake:
 		m.at = now.Add(m.opts.StartTimeout)
 	case Ready:
 		m.serve(now, Report{})
 	case Refused:
-		m.because(StartFail, NoSource, "it refused the handshake")
+		m.because(StartFail, NoSource, cmp.Or(ev.Reason, "it refused the handshake"))
 		m.enter(now, Stopping, Report{})
 		m.terminate(now, m.opts.ReplaceGrace)
 	default:
@@ -104,7 +109,7 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 	case Stop:
 		m.stop = true
 		m.because(Shutdown, NoSource, ev.Profile.why())
-		starting := m.state == Starting
+		starting := m.state == Starting && !m.unasked() // what nobody has asked for need not be waited for
 		m.enter(now, Stopping, Report{})
 		m.beginStop(now, ev.Profile, starting)
 	}
@@ -119,7 +124,7 @@ func (e Condemned) condemns() bool { return e.Cause == Unhealthy || e.Cause == M
 // exited takes the leader's death. What follows is decided when nothing of the process is left.
 func (m *Machine) exited(now time.Time, ev Exited) {
 	m.exit = ev
-	reason := fmt.Sprintf("exit %d", ev.Code)
+	reason := cmp.Or(ev.Reason, fmt.Sprintf("exit %d", ev.Code))
 	switch meaning := m.opts.Exits.Meaning(ev.Code, ev.Signalled); {
 	case ev.Probe:
 		m.because(ProbeExit, NoSource, "a probe ended it")

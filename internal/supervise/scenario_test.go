@@ -42,7 +42,7 @@ func (s *story) keep(actions []Action) {
 			s.reports = append(s.reports, a)
 		case Spawn:
 			s.spawns = append(s.spawns, a)
-		case SpawnSpare, TakeOver, Dismiss, ReloadFailed:
+		case SpawnSpare, Throttled, TakeOver, Dismiss, ReloadFailed:
 			s.beside = append(s.beside, a)
 		}
 	}
@@ -117,11 +117,16 @@ func TestWatchdogDay(t *testing.T) {
 	}
 	s.pass(500*time.Millisecond).up().expect(Serving, 1).exit(42)
 	want = Report{From: Sweeping, To: Backoff, Gen: 1, Restarts: 2, Cause: Requested, Source: SourceExit, Reason: "exit 42",
-		Code: 42, Delay: time.Second, Throttled: true}
+		Code: 42, Delay: 500 * time.Millisecond, Throttled: true}
 	if diff := cmp.Diff(want, s.last()); diff != "" {
 		t.Errorf("restart with throttle (-want +got):\n%s", diff)
 	}
-	s.pass(time.Second).up().expect(Serving, 2).exit(1)
+	want = Report{From: Backoff, To: Backoff, Gen: 1, Restarts: 2, Cause: Requested, Source: SourceExit, Reason: "exit 42",
+		Delay: 500 * time.Millisecond, Released: true}
+	if diff := cmp.Diff(want, s.pass(500*time.Millisecond).last()); diff != "" {
+		t.Errorf("after the throttle (-want +got):\n%s", diff)
+	}
+	s.pass(500*time.Millisecond).up().expect(Serving, 2).exit(1)
 	want = Report{From: Sweeping, To: Backoff, Gen: 2, Restarts: 3, Cause: Crash, Reason: "exit 1", Code: 1, Delay: time.Second}
 	if diff := cmp.Diff(want, s.last()); diff != "" {
 		t.Errorf("crash (-want +got):\n%s", diff)
@@ -211,9 +216,11 @@ func TestStopLadders(t *testing.T) {
 	}{
 		"client leaves": {[]Event{Ready{}}, []Event{Stop{ClientEOF}},
 			map[time.Duration]string{1499: "SI", 1500: "SIT", 1999: "SIT", 2000: "SITK"}},
-		"client leaves during the handshake": {nil, []Event{Stop{ClientEOF}},
+		"client leaves during the handshake": {[]Event{Handshake{}}, []Event{Stop{ClientEOF}},
 			map[time.Duration]string{11_499: "SI", 11_500: "SIT", 12_000: "SITK"}},
-		"client leaves, then it comes up": {nil, []Event{Stop{ClientEOF}, Ready{}},
+		"client leaves before anything was asked": {nil, []Event{Stop{ClientEOF}},
+			map[time.Duration]string{1499: "SI", 1500: "SIT", 2000: "SITK"}},
+		"client leaves, then it comes up": {[]Event{Handshake{}}, []Event{Stop{ClientEOF}, Ready{}},
 			map[time.Duration]string{1499: "SI", 1500: "SIT", 2000: "SITK"}},
 		"signal": {[]Event{Ready{}}, []Event{Stop{Signal}},
 			map[time.Duration]string{0: "ST", 599: "ST", 600: "STK"}},
@@ -325,10 +332,25 @@ func TestWrongSetUpIsNotTriedAgain(t *testing.T) {
 }
 
 func TestSpawnFailureBacksOff(t *testing.T) {
-	s := begin(t, preset(t, "exponential")).tell(SpawnFailed{0, errors.New("no such file")}).expect(Backoff, 1)
+	s := begin(t, preset(t, "exponential")).tell(SpawnFailed{Err: errors.New("no such file")}).expect(Backoff, 1)
 	if got := s.last(); got.Cause != StartFail || got.Reason != "no such file" || got.Delay != time.Second || got.From != Starting {
 		t.Errorf("reported %+v", got)
 	}
+}
+
+// TestACommandThatCannotBeExecutedEndsItAll: but not once it has run, when somebody may just be saving it, nor behind a gateway.
+func TestACommandThatCannotBeExecutedEndsItAll(t *testing.T) {
+	s := begin(t, Options{}).tell(SpawnFailed{Err: errors.New("no program"), Status: 126}).expect(Stopped, 0)
+	if s.doing != "SF" || !s.Snapshot().Over {
+		t.Errorf("did %q", s.doing)
+	}
+	s = begin(t, Options{}).up().exit(1).tell(SpawnFailed{Gen: 1, Err: errors.New("no program"), Status: 126}).expect(Backoff, 2)
+	if got := s.last().Cause; got != StartFail {
+		t.Errorf("reported %s", got)
+	}
+	endless := Options{}
+	endless.Exits.Endless = true
+	begin(t, endless).tell(SpawnFailed{Err: errors.New("no program"), Status: 126}).expect(Backoff, 1).pass(respawnAfter).expect(Starting, 1)
 }
 
 func TestHandshakeTimeoutCountsAsACrash(t *testing.T) {
@@ -403,5 +425,14 @@ func TestAPersonsRestartForgetsFailuresAServersOwnDoesNot(t *testing.T) {
 		if got := s.last().Delay; got != want {
 			t.Errorf("%s: the next crash waits %s, want %s", source, got, want)
 		}
+	}
+}
+
+// A program that cannot be started at all is not tried again within the same instant, also without any delay.
+func TestNoStartAtOnceAfterAFailedSpawn(t *testing.T) {
+	policy := backoff.Policy{Tiers: []backoff.Tier{{Delay: 0}}}
+	s := begin(t, Options{Backoff: policy})
+	for n := range 4 {
+		s.tell(SpawnFailed{Gen: s.Generation(), Err: errors.New("no such file")}).expect(Backoff, n+1).pass(respawnAfter).expect(Starting, n+1)
 	}
 }

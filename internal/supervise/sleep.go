@@ -40,8 +40,9 @@ func (m *Machine) whileAsleep(now time.Time, ev Event) {
 			return // what the process that slept wished of itself is of no interest any more
 		}
 		m.cause, m.source, m.reason, m.asked = Requested, ev.Source, ev.Reason, true
-		m.wishedBySomebody()
-		m.spawn(now)
+		m.tracker.Reset()
+		delay, throttled := m.tracker.Requested(now)
+		m.wait(now, delay-m.tracker.Policy().RequestPause, 0, throttled)
 	case Stop:
 		m.finish(now)
 	}

@@ -20,13 +20,13 @@ const sleepTable = `
 | warming   | ready P 29.99s 1s 2o   | stopping XIT 2s  |
 | standby   | ready P 30s 1rs 2o     | stopping XIT 2s  |
 | refilling | ready P 30s 2o         | stopping IT 2s   |
-| reloading | ready XP 30s 2o        | .                |
+| reloading | ready XW 990ms         | .                |
 | put off   | .                      | .                |
 | put off+  | .                      | .                |
 | held up   | .                      | .                |
-| both      | ready XP 30s 1rs 3o    | .                |
-| limited   | ready X 990ms 1s       | .                |
-| outdated  | ready XP 30s 1rs 4o    | stopping XXIT 2s |
+| both      | ready XW 990ms 1rs     | .                |
+| limited   | ready XW 990ms 1s      | .                |
+| outdated  | ready WX 990ms 1rs     | stopping XXIT 2s |
 | again+by  | stopping T 300ms 1rs   | .                |
 | again+new | stopping XT 300ms      | .                |
 | adopted   | stopping T 300ms       | .                |

@@ -17,8 +17,8 @@ var spareRows = []tableRow{
 	{"standby", ready(true, SpareReady{1})},
 	{"refilling", ready(true, SpareFailed{1, "it died"})},
 	{"reloading", ready(false, overlap)},
-	{"put off", ready(false, overlap, overlap)},
-	{"put off+", ready(false, overlap, overlap, overlap)},
+	{"put off", ready(false, overlap, overlap, second{})},
+	{"put off+", ready(false, overlap, overlap, second{}, overlap)},
 	{"held up", ready(false, marked, SpareReady{1}, marked)},
 	{"both", ready(true, SpareReady{1}, overlap)},
 	{"limited", ready(true, limit)},
@@ -68,7 +68,7 @@ func spareOf(m *Machine) int {
 }
 
 // besideTable is the events about spares in the rows of table, where there are none. The letters are those of table, and
-// P spawn a spare, O take over, X dismiss, L a reload failed; behind the deadline stand the spares there are then.
+// P spawn a spare, W wait for the floor, O take over, X dismiss, L a reload failed; behind the deadline stand the spares there are then.
 const besideTable = `
 | row       | Introduced    | Estranged | SpareReady | SpareFailed | Condemned  | Overlap          | Limit            |
 | stopped   | .             | .         | .          | .           | .          | starting S       | starting S       |
@@ -121,8 +121,8 @@ const spareTable = `
 | standby   | sweeping 1r            | sweeping 1r            | .                    | stopping D 1s 1rs      | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready 1r            |
 | refilling | sweeping               | sweeping               | .                    | stopping D 1s          | stopping T 300ms   | stopping I 1.5s   | stopping T 600ms   | ready P 30s 2       |
 | reloading | sweeping 29.99s 1o     | sweeping 29.99s 1o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready XL 30s        |
-| put off   | sweeping 29.99s 2o     | sweeping 29.99s 2o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready XL 30s        |
-| put off+  | sweeping 29.99s 2o     | sweeping 29.99s 2o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready XLP 30s 3o    |
+| put off   | sweeping 29.99s 2o     | sweeping 29.99s 2o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready XL 29s        |
+| put off+  | sweeping 29.99s 2o     | sweeping 29.99s 2o     | .                    | stopping XD 1s         | stopping XT 300ms  | stopping XI 1.5s  | stopping XT 600ms  | ready XLP 29s 3o    |
 | held up   | sweeping               | sweeping               | .                    | stopping D 1s          | stopping T 300ms   | stopping I 1.5s   | stopping T 600ms   | ready P 30s 2o      |
 | both      | sweeping 29.99s 1rs 2o | sweeping 29.99s 1rs 2o | .                    | stopping XD 1s 1rs     | stopping XXT 300ms | stopping XXI 1.5s | stopping XXT 600ms | ready XLP 30s 1rs 3 |
 | limited   | sweeping 29.99s 1 2o   | sweeping 29.99s 1 2o   | .                    | stopping XD 1s 1s      | stopping XXT 300ms | stopping XXI 1.5s | stopping XXT 600ms | ready XXL 1s        |
@@ -143,30 +143,30 @@ const spareTable = `
 | done+by   | .                      | .                      | stopped XF           | sweeping 1rs           | sweeping X         | sweeping X        | sweeping X         | .                   |
 | wrong+by  | .                      | .                      | failed X             | sweeping 1rs           | sweeping X         | sweeping X        | sweeping X         | .                   |
 
-| row       | Introduced | Estranged          | SpareReady        | SpareFailed        | Condemned                | Overlap                | Limit                   |
-| warming   | .          | ready X 59.99s     | ready 59.99s 1r   | ready 1s           | stopping K 29.99s 1      | ready P 29.99s 1s 2o   | ready P 29.99s 1 2o     |
-| standby   | .          | ready X 59.99s     | .                 | ready 1s           | stopping K 1r            | ready P 30s 1rs 2o     | ready OP 30s 2          |
-| refilling | .          | ready 59.99s       | .                 | .                  | stopping K               | ready P 30s 2o         | ready P 30s 2o          |
-| reloading | .          | ready XL 59.99s    | ready O 1m0s      | ready L 59.99s     | stopping K 29.99s 1o     | ready XP 30s 2o        | .                       |
-| put off   | .          | ready XL 59.99s    | ready O 1m0s      | ready L 59.99s     | stopping K 29.99s 2o     | .                      | .                       |
-| put off+  | .          | ready XLL 59.99s   | ready OP 30s 3o   | ready LP 30s 3o    | stopping K 29.99s 2o     | .                      | .                       |
-| held up   | .          | ready L 59.99s     | .                 | .                  | stopping K               | ready P 30s 2o         | .                       |
-| both      | .          | ready XLX 59.99s   | ready OXP 30s 3   | ready LP 30s 1rs 3 | stopping K 29.99s 1rs 2o | ready XP 30s 1rs 3o    | .                       |
-| limited   | .          | ready XLX 59.99s   | ready O 29.99s 1  | ready L 29.99s 1   | stopping K 29.99s 1 2o   | ready XP 29.99s 1s 3o  | .                       |
-| outdated  | .          | ready XX 59.99s    | ready X 59.99s 3r | ready 1s 1rs       | stopping K 29.99s 1rs 3  | ready XP 30s 1rs 4o    | ready P 29.99s 1rs 3 4o |
-| again+by  | .          | starting X 29.99s  | .                 | starting 29.99s    | stopping K 1r            | stopping T 300ms 1rs   | stopping T 300ms 1r     |
-| again+new | .          | starting XL 29.99s | .                 | starting L 29.99s  | stopping K 1ro           | stopping XT 300ms      | stopping T 300ms 1ro    |
-| adopted   | .          | .                  | .                 | .                  | stopping K               | stopping T 300ms       | stopping T 300ms        |
-| draining+ | .          | stopping X 990ms   | .                 | stopping 990ms     | stopping K 1rs           | .                      | .                       |
-| killed+by | .          | stopping X         | .                 | stopping           | .                        | stopping 1rs           | .                       |
-| dead+by   | .          | sweeping X         | .                 | sweeping           | .                        | sweeping 1rs           | .                       |
-| dead+warm | .          | sweeping X         | sweeping 1r       | sweeping           | .                        | sweeping 29.99s 1s     | .                       |
-| dead+new  | .          | sweeping XL        | sweeping 1ro      | sweeping L         | .                        | sweeping X             | .                       |
-| dead+both | .          | sweeping XLX       | sweeping 1rs 2ro  | sweeping L 1rs     | .                        | sweeping X 1rs         | .                       |
-| dead+old  | .          | sweeping XX        | sweeping 1rs 3r   | sweeping 1rs       | .                        | sweeping 29.99s 1rs 3s | .                       |
-| left+by   | .          | sweeping X         | .                 | sweeping           | .                        | sweeping 1rs           | .                       |
-| left+warm | .          | sweeping X         | sweeping 1r       | sweeping           | .                        | sweeping 29.99s 1s     | .                       |
-| left+new  | .          | sweeping XL        | sweeping 1ro      | sweeping L         | .                        | sweeping X             | .                       |
-| done+by   | .          | sweeping X         | .                 | sweeping           | .                        | sweeping 1rs           | .                       |
-| wrong+by  | .          | sweeping X         | .                 | sweeping           | .                        | sweeping 1rs           | .                       |
+| row       | Introduced | Estranged          | SpareReady        | SpareFailed        | Condemned                | Overlap                | Limit                |
+| warming   | .          | ready X 59.99s     | ready 59.99s 1r   | ready 1s           | stopping K 29.99s 1      | ready P 29.99s 1s 2o   | ready P 29.99s 1 2o  |
+| standby   | .          | ready X 59.99s     | .                 | ready 1s           | stopping K 1r            | ready P 30s 1rs 2o     | ready OP 30s 2       |
+| refilling | .          | ready 59.99s       | .                 | .                  | stopping K               | ready P 30s 2o         | ready P 30s 2o       |
+| reloading | .          | ready XL 59.99s    | ready O 1m0s      | ready L 59.99s     | stopping K 29.99s 1o     | ready XW 990ms         | .                    |
+| put off   | .          | ready XL 58.99s    | ready O 1m0s      | ready L 58.99s     | stopping K 29.99s 2o     | .                      | .                    |
+| put off+  | .          | ready XLL 58.99s   | ready OW 990ms    | ready LW 990ms     | stopping K 29.99s 2o     | .                      | .                    |
+| held up   | .          | ready L 59.99s     | .                 | .                  | stopping K               | .                      | .                    |
+| both      | .          | ready XLX 59.99s   | ready OXP 30s 3   | ready LP 30s 1rs 3 | stopping K 29.99s 1rs 2o | ready XW 990ms 1rs     | .                    |
+| limited   | .          | ready XLX 59.99s   | ready O 29.99s 1  | ready L 29.99s 1   | stopping K 29.99s 1 2o   | ready XW 990ms 1s      | .                    |
+| outdated  | .          | ready XX 59.99s    | ready X 59.99s 3r | ready 1s 1rs       | stopping K 29.99s 1rs 3  | ready WX 990ms 1rs     | ready W 990ms 1rs 3  |
+| again+by  | .          | starting X 29.99s  | .                 | starting 29.99s    | stopping K 1r            | stopping T 300ms 1rs   | stopping T 300ms 1r  |
+| again+new | .          | starting XL 29.99s | .                 | starting L 29.99s  | stopping K 1ro           | stopping XT 300ms      | stopping T 300ms 1ro |
+| adopted   | .          | .                  | .                 | .                  | stopping K               | stopping T 300ms       | stopping T 300ms     |
+| draining+ | .          | stopping X 990ms   | .                 | stopping 990ms     | stopping K 1rs           | .                      | .                    |
+| killed+by | .          | stopping X         | .                 | stopping           | .                        | stopping 1rs           | .                    |
+| dead+by   | .          | sweeping X         | .                 | sweeping           | .                        | sweeping 1rs           | .                    |
+| dead+warm | .          | sweeping X         | sweeping 1r       | sweeping           | .                        | sweeping 29.99s 1s     | .                    |
+| dead+new  | .          | sweeping XL        | sweeping 1ro      | sweeping L         | .                        | sweeping X             | .                    |
+| dead+both | .          | sweeping XLX       | sweeping 1rs 2ro  | sweeping L 1rs     | .                        | sweeping X 1rs         | .                    |
+| dead+old  | .          | sweeping XX        | sweeping 1rs 3r   | sweeping 1rs       | .                        | sweeping 29.99s 1rs 3s | .                    |
+| left+by   | .          | sweeping X         | .                 | sweeping           | .                        | sweeping 1rs           | .                    |
+| left+warm | .          | sweeping X         | sweeping 1r       | sweeping           | .                        | sweeping 29.99s 1s     | .                    |
+| left+new  | .          | sweeping XL        | sweeping 1ro      | sweeping L         | .                        | sweeping X             | .                    |
+| done+by   | .          | sweeping X         | .                 | sweeping           | .                        | sweeping 1rs           | .                    |
+| wrong+by  | .          | sweeping X         | .                 | sweeping           | .                        | sweeping 1rs           | .                    |
 `

@@ -153,8 +153,8 @@ func TestALimitNeedsNoNewCode(t *testing.T) {
 	if diff := cmp.Diff([]Report{want}, s.reports[reported:]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	s.tell(limit).did().pass(time.Second)
-	s.did(SpawnSpare{Gen: 3, Reload: true, Cause: Requested, Source: SourceLimit, Reason: "too old", Throttled: time.Second})
+	s.tell(limit).did(Throttled{time.Second}).pass(time.Second)
+	s.did(SpawnSpare{Gen: 3, Reload: true, Cause: Requested, Source: SourceLimit, Reason: "too old"})
 	s.tell(limit, limit).did()
 	s.tell(SpareReady{2}).did().tell(SpareReady{3}).did(TakeOver{Gen: 3, Old: 1, Ready: true}).pass(time.Hour).did()
 
@@ -199,7 +199,7 @@ func TestASilentReloadKeepsToTheBackoffAPersonDoesNot(t *testing.T) {
 	}
 	story().pass(time.Second - 1).did().pass(1).did(SpawnSpare{Gen: 4, Reload: true, Cause: Requested, Source: SourceTool,
 		Reason: "new code", Silent: true})
-	story().pass(500 * time.Millisecond).tell(overlap).did(newCode(4))
+	story().pass(500 * time.Millisecond).tell(overlap).did(Throttled{500 * time.Millisecond}).pass(500 * time.Millisecond).did(newCode(4))
 	s := story().exit(1)
 	if got := s.last(); got.To != Backoff || got.Delay != 2*time.Second {
 		t.Errorf("the next crash: %+v", got)

@@ -12,10 +12,15 @@ import (
 
 var t0 = time.Date(2026, 1, 13, 22, 30, 0, 0, time.UTC)
 
-// at is when a row's state is entered; the event comes 10 ms later.
+// at is when a row's path begins; the event of a cell comes 10 ms after the path's end.
 var at = t0.Add(time.Hour)
 
-// tableRow is a row of a table of every cell: events that lead to it, all of them at `at`.
+// second in a path is the passing of one: the floor between two requested restarts.
+type second struct{}
+
+func (second) about() (int, bool) { return 0, false }
+
+// tableRow is a row of a table of every cell: events that lead to it, all of them at `at` but for the seconds between them.
 type tableRow struct {
 	name string
 	path []Event
@@ -28,7 +33,7 @@ var rows = []tableRow{
 	{"handshake", []Event{Start{}, Handshake{0}}},
 	{"ready", []Event{Start{}, Ready{0}}},
 	{"draining", []Event{Start{}, Ready{0}, Restart{Cause: Requested, Source: SourceTool}}},
-	{"coming", []Event{Start{}, Stop{ClientEOF}}},
+	{"coming", []Event{Start{}, Handshake{0}, Stop{ClientEOF}}},
 	{"closing", []Event{Start{}, Ready{0}, Stop{ClientEOF}}},
 	{"ending", []Event{Start{}, Ready{0}, Restart{Cause: Requested, Source: SourceTool}, Drained{0}}},
 	{"killed", []Event{Start{}, StdoutClosed{0}}},
@@ -47,10 +52,10 @@ var columns = []struct {
 	ev   func(gen, spare int) Event
 }{
 	{"Start", func(int, int) Event { return Start{} }},
-	{"SpawnFail", func(g, _ int) Event { return SpawnFailed{g, errors.New("no such file")} }},
+	{"SpawnFail", func(g, _ int) Event { return SpawnFailed{Gen: g, Err: errors.New("no such file")} }},
 	{"Handshake", func(g, _ int) Event { return Handshake{g} }},
 	{"Ready", func(g, _ int) Event { return Ready{g} }},
-	{"Refused", func(g, _ int) Event { return Refused{g} }},
+	{"Refused", func(g, _ int) Event { return Refused{Gen: g} }},
 	{"Drained", func(g, _ int) Event { return Drained{g} }},
 	{"StdoutClosed", func(g, _ int) Event { return StdoutClosed{g} }},
 	{"Exit 0", func(g, _ int) Event { return Exited{Gen: g} }},
@@ -82,21 +87,21 @@ var (
 // table is every cell: the state that follows, the actions (D begin drain, I close stdin, T terminate, K kill, S spawn,
 // F finish; a report is implied by a change of state) and the time until the deadline. A dot: nothing happens at all.
 const table = `
-| row       | Start      | SpawnFail  | Handshake    | Ready         | Refused          | Drained        | StdoutClosed | Exit 0   | Exit 42  | Exit 1   | Gone       | Restart          | Replace          | EOF             | Signal           | Tick             |
-| stopped   | starting S | .          | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | .                |
-| starting  | .          | starting S | starting 30s | ready 1m0s    | stopping T 300ms | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping T 300ms | stopping T 300ms | stopping I 10s  | stopping T 600ms | .                |
-| handshake | .          | starting S | starting 30s | ready 1m0s    | stopping T 300ms | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping T 300ms | stopping T 300ms | stopping I 10s  | stopping T 600ms | stopping K       |
-| ready     | .          | .          | starting 30s | .             | .                | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping D 1s    | stopping T 300ms | stopping I 1.5s | stopping T 600ms | ready            |
-| draining  | .          | .          | .            | .             | .                | stopping IT 2s | .            | sweeping | sweeping | sweeping | .          | .                | stopping T 300ms | stopping I 1.5s | stopping T 600ms | stopping IT 2s   |
-| coming    | .          | .          | .            | stopping 1.5s | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | stopping T 600ms | stopping 1.5s    |
-| closing   | .          | .          | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | stopping T 600ms | stopping T 500ms |
-| ending    | .          | .          | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | stopping 300ms   | stopping 500ms  | stopping 600ms   | stopping K       |
-| killed    | .          | .          | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | .                | .                |
-| sweeping  | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | starting S | .                | .                | .               | .                | .                |
-| leaving   | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | stopped F  | .                | .                | .               | .                | .                |
-| backoff   | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | starting S       |
-| failed    | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | .                |
-| over      | .          | .          | .            | .             | .                | .              | .            | .        | .        | .        | .          | .                | .                | .               | .                | .                |
+| row       | Start      | SpawnFail    | Handshake    | Ready         | Refused          | Drained        | StdoutClosed | Exit 0   | Exit 42  | Exit 1   | Gone       | Restart          | Replace          | EOF             | Signal           | Tick             |
+| stopped   | starting S | .            | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | .                |
+| starting  | .          | backoff 50ms | starting 30s | ready 1m0s    | stopping T 300ms | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping T 300ms | stopping T 300ms | stopping I 1.5s | stopping T 600ms | .                |
+| handshake | .          | backoff 50ms | starting 30s | ready 1m0s    | stopping T 300ms | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping T 300ms | stopping T 300ms | stopping I 10s  | stopping T 600ms | stopping K       |
+| ready     | .          | .            | starting 30s | .             | .                | .              | stopping K   | sweeping | sweeping | sweeping | .          | stopping D 1s    | stopping T 300ms | stopping I 1.5s | stopping T 600ms | ready            |
+| draining  | .          | .            | .            | .             | .                | stopping IT 2s | .            | sweeping | sweeping | sweeping | .          | .                | stopping T 300ms | stopping I 1.5s | stopping T 600ms | stopping IT 2s   |
+| coming    | .          | .            | .            | stopping 1.5s | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | stopping T 600ms | stopping 1.5s    |
+| closing   | .          | .            | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | stopping T 600ms | stopping T 500ms |
+| ending    | .          | .            | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | stopping 300ms   | stopping 500ms  | stopping 600ms   | stopping K       |
+| killed    | .          | .            | .            | .             | .                | .              | .            | sweeping | sweeping | sweeping | .          | .                | .                | .               | .                | .                |
+| sweeping  | .          | .            | .            | .             | .                | .              | .            | .        | .        | .        | starting S | .                | .                | .               | .                | .                |
+| leaving   | .          | .            | .            | .             | .                | .              | .            | .        | .        | .        | stopped F  | .                | .                | .               | .                | .                |
+| backoff   | .          | .            | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | starting S       |
+| failed    | .          | .            | .            | .             | .                | .              | .            | .        | .        | .        | .          | starting S       | .                | stopped F       | stopped F        | .                |
+| over      | .          | .            | .            | .             | .                | .              | .            | .        | .        | .        | .          | .                | .                | .               | .                | .                |
 `
 
 func TestEveryCell(t *testing.T) {
@@ -118,10 +123,16 @@ func cell(path []Event, event func(gen, spare int) Event) string {
 	opts := rulesOf78()
 	opts.Standby = 1
 	m := New(opts)
+	now := at
 	for _, ev := range path {
-		m.Step(at, 0, ev)
+		if _, passes := ev.(second); passes {
+			now = now.Add(time.Second)
+			m.Tick(now, 0)
+			continue
+		}
+		m.Step(now, 0, ev)
 	}
-	now, before, deadline := at.Add(10*time.Millisecond), m.Snapshot(), m.Deadline()
+	now, before, deadline := now.Add(10*time.Millisecond), m.Snapshot(), m.Deadline()
 	var actions []Action
 	if event != nil {
 		actions = m.Step(now, 0, event(max(m.gen, 0), spareOf(m)))
@@ -150,6 +161,8 @@ func letters(actions []Action) string {
 			b.WriteByte('S')
 		case SpawnSpare:
 			b.WriteByte('P')
+		case Throttled:
+			b.WriteByte('W')
 		case TakeOver:
 			b.WriteByte('O')
 		case Dismiss:

@@ -25,7 +25,9 @@ func toldBy(actions []Action) []string {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case Report:
-			lines = append(lines, said(func(e Emit) { a.Tell("exit 1", 1, e) })...)
+			lines = append(lines, said(func(e Emit) { a.Tell("Server crashed (exit 1)", 1, e) })...)
+		case Throttled:
+			lines = append(lines, said(a.Tell)...)
 		case SpawnSpare:
 			lines = append(lines, said(a.Tell)...)
 		}
@@ -49,8 +51,8 @@ func TestEachRestartIsToldOfOnce(t *testing.T) {
 		"limit": {nil, []Event{limit}, 0, []string{"restart_initiated: Restart initiated: too old"}},
 		"held up": {[]Event{marked, SpareReady{2}, SpareReady{3}}, []Event{marked}, time.Second, []string{
 			"restart_throttled: Restart throttle triggered (max 1/sec)", "restart_initiated: Restart initiated: restart marker"}},
-		"again": {[]Event{overlap, SpareReady{2}, SpareReady{3}}, []Event{overlap}, time.Second, []string{
-			"restart_initiated: Restart initiated: new code"}},
+		"again": {[]Event{overlap, SpareReady{2}, SpareReady{3}}, []Event{overlap, overlap}, time.Second, []string{
+			"restart_throttled: Restart throttle triggered (max 1/sec)", "restart_initiated: Restart initiated: new code"}},
 		"sleep": {nil, []Event{Sleep{0, "no call for 10m0s"}, Exited{Code: 143, Signalled: true}, Gone{}}, 0,
 			[]string{"server_slept: Server is asleep: no call for 10m0s"}},
 		"sleep, a call": {nil, []Event{Sleep{0, "no call for 10m0s"}, Exited{}, Gone{}, Start{}}, 0,
@@ -77,4 +79,23 @@ func TestEachRestartIsToldOfOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAThrottledRestartIsToldOfWhenItsSecondHasPassed: the watchdog's log has the warning, then the wait, then the request,
+// then the pause and the start.
+func TestAThrottledRestartIsToldOfWhenItsSecondHasPassed(t *testing.T) {
+	s := begin(t, preset(t, "tiered")).up().exit(42).pass(500 * time.Millisecond).up()
+	s.tell(Exited{Gen: 1, Code: 42})
+	if diff := cmp.Diff([]string{"restart_throttled: Restart throttle triggered (max 1/sec)"}, toldBy(s.Step(s.now, 0, Gone{1}))); diff != "" {
+		t.Errorf("at once (-want +got):\n%s", diff)
+	}
+	if next := s.Snapshot().NextTry.Sub(s.now); next != time.Second {
+		t.Errorf("the next start is in %s", next)
+	}
+	s.now = s.now.Add(500 * time.Millisecond)
+	want := []string{"restart_initiated: Restart initiated: exit 42", "restart_delayed: Restart in 500ms"}
+	if diff := cmp.Diff(want, toldBy(s.Tick(s.now, 0))); diff != "" {
+		t.Errorf("after the throttle (-want +got):\n%s", diff)
+	}
+	s.expect(Backoff, 2).pass(500*time.Millisecond).expect(Starting, 2)
 }

@@ -64,6 +64,7 @@ type claudeTranscript struct {
 	about
 	turn
 	counted string // the message whose tokens have been counted: each of its blocks repeats them
+	slash   bool   // the turn was begun by a slash command, and its model has not answered
 	asked   int    // requests since the model last said something
 }
 
@@ -130,25 +131,38 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 	case returned:
 	case strings.HasPrefix(text, "Stop hook feedback"):
 		c.turn.request(at) // a hook has not let it stop
-	case r.Meta, r.Compacted, isLocal(text):
+	case r.Meta, r.Compacted:
+		return false
+	case strings.HasPrefix(strings.TrimSpace(text), "<command-message>"):
+		c.asked = 0
+		c.prompted(text, at) // its arguments stand there, too
+		c.slash = true
+	case isLocal(text):
+		if c.slash && strings.HasPrefix(strings.TrimSpace(text), "<local-command-") { // that command has asked no model
+			c.end(at)
+		}
+		c.slash = false // what comes next is of another command
 		return false
 	case text == "" && len(blocks) == 0:
 		return false
 	default:
 		c.asked = 0
-		c.prompt(at)
+		c.prompted(text, at)
+		c.slash = false
 	}
 	return true
 }
 
-// isLocal tells what the CLI notes of its own commands, which ask the model nothing.
+// isLocal tells what the CLI notes of its own commands, which ask the model nothing. Of a command that stands for a prompt
+// it notes the message first (recorded), and that begins a turn.
 func isLocal(text string) bool {
-	return slices.ContainsFunc([]string{"<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>"},
+	return slices.ContainsFunc([]string{"<command-name>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>"},
 		func(tag string) bool { return strings.HasPrefix(strings.TrimSpace(text), tag) })
 }
 
 func (c *claudeTranscript) assistant(r *claudeRecord) bool {
 	at := r.Timestamp.Time
+	c.slash = false
 	text, blocks := claudeContent(r.Message.Content)
 	if r.APIError {
 		for _, b := range blocks {
@@ -222,7 +236,7 @@ func claudeRetry(r *claudeRecord) Failure {
 		f.RetryAt = f.At.Add(time.Duration(wait) * time.Millisecond)
 	}
 	if f.Kind == RateLimited {
-		f.Until = limitLifted(e.Message+" "+text, f.At)
+		f.Until = limitLifted(e.Message+" "+text, f.At, time.Local)
 	}
 	return f
 }
@@ -233,15 +247,17 @@ func claudeFailure(r *claudeRecord, text string) Failure {
 	decode(r.Error, &word)
 	f := Failure{Kind: failureKind(r.APIStatus, text+" "+r.ErrorDetails), Status: r.APIStatus, Text: text, At: r.Timestamp.Time, Final: true}
 	switch word {
-	case "rate_limit", "billing_error":
+	case "rate_limit":
 		f.Kind = RateLimited
+	case "billing_error":
+		f.Kind = CreditEmpty
 	case "authentication_failed", "oauth_org_not_allowed":
 		f.Kind = AuthFailure
 	case "overloaded", "server_error":
 		f.Kind = APIFailure
 	}
 	if f.Kind == RateLimited {
-		f.Until = limitLifted(text, f.At)
+		f.Until = limitLifted(text, f.At, time.Local)
 	}
 	return f
 }
@@ -258,7 +274,7 @@ func claudeCall(b claudeBlock, at time.Time) call {
 	case "TaskOutput", "BashOutput", "AgentOutputTool", "KillShell":
 		c.polls = true
 	case "Bash":
-		c.edits = commits(c.input)
+		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
 	}
 	return c
 }

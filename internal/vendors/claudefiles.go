@@ -70,6 +70,7 @@ func (c *claudeSession) show(s *Session) {
 		if s.Status != Retrying {
 			s.Status, s.StatusAt = Busy, at
 		}
+		s.Turn.beganAt(at)
 	case "waiting":
 		s.Status, s.StatusAt = Waiting, at
 		s.WaitingFor = ForDialog
@@ -286,10 +287,13 @@ func (r *Reader) claudeFolderIs(name, path string, w *wanted) bool {
 	return w.has(dir)
 }
 
+// subagentTools are the tools whose work subagents do. All of them write below the session's own folder.
+var subagentTools = []string{"Task", "Agent", "Workflow", "Skill", "TaskOutput", "AgentOutputTool"}
+
 // lookAtSubagents notes when a subagent last wrote, while the tool that runs them is open: the session itself is silent
 // then.
 func (r *Reader) lookAtSubagents(s *Session) {
-	if s.Turn.Open != Tool || s.Turn.Tool != "Task" && s.Turn.Tool != "Agent" {
+	if s.Turn.Open != Tool || !slices.Contains(subagentTools, s.Turn.Tool) {
 		return
 	}
 	dir := filepath.Join(strings.TrimSuffix(s.File, ".jsonl"), "subagents")

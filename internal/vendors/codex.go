@@ -177,7 +177,7 @@ func (c *codexTranscript) call(p *codexPayload, at time.Time) call {
 		made.asks = Permission
 	}
 	made.edits = p.Name == "apply_patch" || strings.Contains(args, "apply_patch") || commits(args)
-	made.polls = p.Name == "wait" || p.Name == "write_stdin" || p.Name == "wait_agent"
+	made.polls = p.Name == "wait" || p.Name == "write_stdin" || p.Name == "wait_agent" || waiting.MatchString(made.input)
 	return made
 }
 
@@ -236,7 +236,10 @@ func (c *codexTranscript) event(p *codexPayload, at time.Time) bool {
 			c.progressAt = c.when(at)
 		}
 		c.touch(at)
-	case "agent_message", "agent_reasoning", "user_message", "context_compacted":
+	case "user_message":
+		c.ordered = c.ordered || ordersRepetition.MatchString(p.Message)
+		c.touch(at)
+	case "agent_message", "agent_reasoning", "context_compacted":
 		c.touch(at)
 	default:
 		return false
@@ -285,7 +288,7 @@ func (c *codexTranscript) failureOf(text string, info json.RawMessage, at time.T
 		}
 	}
 	if f.Kind == RateLimited {
-		if f.Until = limitLifted(text, at); f.Until.IsZero() {
+		if f.Until = limitLifted(text, at, time.Local); f.Until.IsZero() {
 			f.Until = c.lifted
 		}
 	}

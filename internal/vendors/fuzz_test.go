@@ -144,7 +144,7 @@ func FuzzLimitLifted(f *testing.F) {
 	f.Add("limit reached|1795280400")
 	at := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, text string) {
-		until := limitLifted(text, at)
+		until := limitLifted(text, at, time.UTC)
 		if !until.IsZero() && !strings.Contains(text, "|") && (until.Before(at.AddDate(0, -7, 0)) || until.After(at.AddDate(4, 0, 0))) {
 			t.Errorf("%q: %v", text, until)
 		}

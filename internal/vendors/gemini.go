@@ -102,7 +102,7 @@ func (g *geminiTranscript) user(content json.RawMessage, at time.Time) bool {
 	if text == "" || strings.HasPrefix(text, "<session_context>") {
 		return false
 	}
-	g.prompt(at)
+	g.prompted(text, at)
 	return true
 }
 
@@ -135,7 +135,7 @@ func (g *geminiTranscript) toolCall(made geminiCall, at time.Time) {
 	case "replace", "write_file", "edit":
 		c.edits = true
 	case "run_shell_command":
-		c.edits = commits(c.input)
+		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
 	case "ask_user":
 		c.asks = Question
 	case "exit_plan_mode":
@@ -193,7 +193,7 @@ func geminiFailure(text string, at time.Time) Failure {
 	}
 	f.Kind = failureKind(f.Status, text)
 	if f.Kind == RateLimited {
-		f.Until = limitLifted(text, at)
+		f.Until = limitLifted(text, at, time.Local)
 	}
 	return f
 }

@@ -19,6 +19,13 @@ type loop struct {
 // passing are parts of results that differ although nothing else does: how long it took, and names given for once.
 var passing = pattern.New(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|process group pgid:.*|original token count:.*)$`)
 
+// ordersRepetition are the words of a prompt that orders one: then the same call again is what was wanted. "Until it works"
+// is none of them: whoever never gets there goes round in circles.
+var ordersRepetition = pattern.New(`(?i)\b(?:\d+ ?(?:x|times)|repeat(?:edly)?|again and again|poll(?:ing)?|keep (?:checking|polling)|every \d+ ?(?:s|secs?|seconds|m|mins?|minutes|h|hours))\b`)
+
+// waiting are commands that wait, or ask how something is doing that runs elsewhere: the same answer again is no loop.
+var waiting = pattern.New(`(?:^|[;&|(\n]\s*|\b(?:do|then) )(?:sleep|wait|watch|tail -f|kubectl (?:get|wait|rollout status)|docker (?:ps|wait|inspect)|gh (?:run|workflow|pr (?:checks|view|status))|glab (?:ci|mr) |systemctl (?:status|is-active))\b|--watch\b`)
+
 // add is a call that has ended.
 func (l *loop) add(key uint64, output string, failed bool) {
 	result := digest(passing.ReplaceAllString(output, ""))

@@ -90,7 +90,7 @@ func (o *openCodeScript) toolPart(r *openCodeRow, at time.Time) {
 	case r.tool == "plan_exit":
 		c.asks = Plan
 	case r.tool == "bash":
-		c.edits = commits(c.input)
+		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
 	default:
 		c.edits = slices.Contains(openCodeEdits, r.tool)
 	}
@@ -126,7 +126,7 @@ func (o *openCodeScript) close() {
 			f.Kind = ContextFull
 		}
 		if f.Kind == RateLimited {
-			f.Until = limitLifted(f.Text, at)
+			f.Until = limitLifted(f.Text, at, time.Local)
 		}
 		o.turn.failed(f)
 	case r.completed > 0 && r.finish != "" && r.finish != "tool-calls" && r.finish != "unknown" && len(o.turn.open) == 0 && !o.turn.ended:

@@ -247,10 +247,17 @@ func TestSessionsAreAssigned(t *testing.T) {
 
 func TestSubagentsThatWork(t *testing.T) {
 	t.Parallel()
+	for _, tool := range []string{"Task", "Agent", "Workflow", "Skill", "TaskOutput"} {
+		t.Run(tool, func(t *testing.T) { subagentOf(t, tool) })
+	}
+}
+
+func subagentOf(t *testing.T, tool string) {
+	t.Parallel()
 	w := newWorld(t)
 	shop := w.dir("shop")
 	path := w.claude(shop, "a")
-	appendFile(t, path, strings.Replace(claudeBash, "Bash", "Task", 1)+"\n")
+	appendFile(t, path, strings.Replace(claudeBash, "Bash", tool, 1)+"\n")
 	writeFile(t, filepath.Join(strings.TrimSuffix(path, ".jsonl"), "subagents", "agent-1.jsonl"), "{}\n")
 	sessions, err := NewReader(w.options).Sessions(Query{Dirs: []string{shop}})
 	if err != nil || len(sessions) != 1 || time.Since(sessions[0].SubagentAt) > time.Minute {

@@ -18,32 +18,38 @@ type program struct {
 	takes []string
 	// flags are options that end at once or begin something else than a session.
 	flags []string
+	// headlessFlags and headlessWords make a session end with its prompt: it has no terminal to go on at.
+	headlessFlags, headlessWords []string
 }
 
 var programs = []program{
 	{
 		kind: Claude, names: []string{"claude"}, packages: []string{"@anthropic-ai/claude-code"}, paths: []string{"/@anthropic-ai/claude-code/", "/claude/versions/"},
-		other: []string{"mcp", "config", "doctor", "update", "upgrade", "install", "setup-token", "plugin", "plugins", "migrate-installer", "agents", "daemon", "auth", "auto-mode", "logs", "attach", "stop", "kill", "rm", "respawn", "purge", "import", "gateway", "ultrareview"},
-		takes: []string{"--model", "--settings", "--session-id", "--mcp-config", "--permission-mode", "--output-format", "--input-format", "--append-system-prompt", "--system-prompt", "--max-turns", "--fallback-model", "--agent", "--agents", "--setting-sources", "--debug-file", "--name", "-n", "--max-budget-usd", "--effort"},
-		flags: []string{"--version", "-v", "--help", "-h", "--claude-in-chrome-mcp", "--chrome-native-host", "--bg", "--background", "--bg-spare", "--bg-pty-host", "--daemon-worker", "--ripgrep"},
+		other:         []string{"mcp", "config", "doctor", "update", "upgrade", "install", "setup-token", "plugin", "plugins", "migrate-installer", "agents", "daemon", "auth", "auto-mode", "logs", "attach", "stop", "kill", "rm", "respawn", "purge", "import", "gateway", "ultrareview"},
+		takes:         []string{"--model", "--settings", "--session-id", "--mcp-config", "--permission-mode", "--output-format", "--input-format", "--append-system-prompt", "--system-prompt", "--max-turns", "--fallback-model", "--agent", "--agents", "--setting-sources", "--debug-file", "--name", "-n", "--max-budget-usd", "--effort"},
+		flags:         []string{"--version", "-v", "--help", "-h", "--claude-in-chrome-mcp", "--chrome-native-host", "--bg", "--background", "--bg-spare", "--bg-pty-host", "--daemon-worker", "--ripgrep"},
+		headlessFlags: []string{"-p", "--print"},
 	},
 	{
 		kind: Codex, names: []string{"codex"}, packages: []string{"@openai/codex"}, paths: []string{"/@openai/codex", "/codex-cli/"},
-		other: []string{"mcp", "mcp-server", "app-server", "exec-server", "login", "logout", "completion", "debug", "sandbox", "apply", "a", "cloud", "responses-api-proxy", "stdio-to-uds", "features", "execpolicy", "queue", "migrate-rollouts", "migrate-nfs-db", "archive", "unarchive", "delete", "doctor", "help", "agents", "update", "plugin", "app", "remote-control"},
-		takes: []string{"-c", "--config", "-m", "--model", "-p", "--profile", "-s", "--sandbox", "-a", "--ask-for-approval", "-C", "--cd", "--add-dir", "-i", "--image", "--enable", "--disable", "--local-provider"},
-		flags: []string{"--version", "-V", "--help", "-h"},
+		other:         []string{"mcp", "mcp-server", "app-server", "exec-server", "login", "logout", "completion", "debug", "sandbox", "apply", "a", "cloud", "responses-api-proxy", "stdio-to-uds", "features", "execpolicy", "queue", "migrate-rollouts", "migrate-nfs-db", "archive", "unarchive", "delete", "doctor", "help", "agents", "update", "plugin", "app", "remote-control"},
+		takes:         []string{"-c", "--config", "-m", "--model", "-p", "--profile", "-s", "--sandbox", "-a", "--ask-for-approval", "-C", "--cd", "--add-dir", "-i", "--image", "--enable", "--disable", "--local-provider"},
+		flags:         []string{"--version", "-V", "--help", "-h"},
+		headlessWords: []string{"exec", "e", "review"},
 	},
 	{
 		kind: Gemini, names: []string{"gemini"}, packages: []string{"@google/gemini-cli"}, paths: []string{"/@google/gemini-cli/", "/gemini-cli/bundle/"},
-		other: []string{"mcp", "extensions", "extension", "skills", "skill", "hooks", "hook"},
-		takes: []string{"-m", "--model", "--approval-mode", "--output-format", "-o", "--include-directories", "--resume", "-r"},
-		flags: []string{"--version", "-v", "--help", "-h", "--list-sessions", "--list-extensions", "-l", "--delete-session"},
+		other:         []string{"mcp", "extensions", "extension", "skills", "skill", "hooks", "hook"},
+		takes:         []string{"-m", "--model", "--approval-mode", "--output-format", "-o", "--include-directories", "--resume", "-r"},
+		flags:         []string{"--version", "-v", "--help", "-h", "--list-sessions", "--list-extensions", "-l", "--delete-session"},
+		headlessFlags: []string{"-p", "--prompt"},
 	},
 	{
 		kind: OpenCode, names: []string{"opencode"}, packages: []string{"opencode-ai"}, paths: []string{"/opencode-ai/", "/opencode-linux-", "/opencode-darwin-", "/opencode-windows-", "/.opencode/bin/"},
-		other: []string{"serve", "web", "acp", "auth", "providers", "agent", "upgrade", "uninstall", "models", "stats", "export", "import", "github", "pr", "session", "db", "mcp", "debug", "completion", "plugin"},
-		takes: []string{"-m", "--model", "--agent", "--prompt", "-s", "--session", "--port", "--hostname", "--log-level"},
-		flags: []string{"--version", "-v", "--help", "-h"},
+		other:         []string{"serve", "web", "acp", "auth", "providers", "agent", "upgrade", "uninstall", "models", "stats", "export", "import", "github", "pr", "session", "db", "mcp", "debug", "completion", "plugin"},
+		takes:         []string{"-m", "--model", "--agent", "--prompt", "-s", "--session", "--port", "--hostname", "--log-level"},
+		flags:         []string{"--version", "-v", "--help", "-h"},
+		headlessWords: []string{"run"},
 	},
 }
 
@@ -63,8 +69,44 @@ var runners = map[string][]string{
 // Not one are a vendor's servers and daemons, its management commands, MCP servers and hooks that are named after it, and
 // shells and editors that only mention it.
 func Recognise(args []string, exe string) (Kind, bool) {
-	if len(args) == 0 {
+	p, rest := locate(args, exe)
+	if p == nil {
 		return "", false
+	}
+	return p.judge(rest)
+}
+
+// Headless reports whether a command is an agent CLI that works on its prompt and ends, such as claude -p or codex exec:
+// its exit status says whether it was done.
+func Headless(args []string) bool {
+	p, rest := locate(args, "")
+	if p == nil {
+		return false
+	}
+	if _, session := p.judge(rest); !session {
+		return false
+	}
+	word := false // whether the first one that is no option was seen
+	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
+		switch {
+		case slices.Contains(p.headlessFlags, rest[i]):
+			return true
+		case !strings.HasPrefix(rest[i], "-"):
+			if !word && slices.Contains(p.headlessWords, rest[i]) {
+				return true
+			}
+			word = true
+		case slices.Contains(p.takes, rest[i]):
+			i++
+		}
+	}
+	return false
+}
+
+// locate finds the CLI that a command runs, and the words behind its name; nil: it runs none.
+func locate(args []string, exe string) (p *program, rest []string) {
+	if len(args) == 0 {
+		return nil, nil
 	}
 	first := args[0]
 	if first == "" {
@@ -73,15 +115,15 @@ func Recognise(args []string, exe string) (Kind, bool) {
 	// The name counts, not the executable: the CLIs start themselves under other names as a search tool or a sandbox.
 	name, rest := base(first), args[1:]
 	if p := programOf(name, first); p != nil {
-		return p.judge(rest)
+		return p, rest
 	}
-	if kind, ok, decided := packageRun(name, rest); decided {
-		return kind, ok
+	if p, behind, decided := packageRun(name, rest); decided {
+		return p, behind
 	}
 	if only, known := interpreters[name]; known {
 		return interpreted(only, rest)
 	}
-	return "", false
+	return nil, nil
 }
 
 // base is the name of a program without its folder and what a system appends to it.
@@ -121,27 +163,27 @@ func (p *program) main(name string) bool {
 	return p.kind == Claude && stem != "" && strings.Trim(stem, "0123456789.") == "" // claude/versions/2.1.330
 }
 
-// interpreted judges a script.
-func interpreted(only, args []string) (Kind, bool) {
+// interpreted is the CLI that a script belongs to.
+func interpreted(only, args []string) (*program, []string) {
 	if len(only) > 0 {
 		if len(args) == 0 || !slices.Contains(only, args[0]) {
-			return "", false
+			return nil, nil
 		}
 		args = args[1:]
 	}
 	for i, arg := range args {
 		if slices.Contains(evaluates, arg) {
-			return "", false
+			return nil, nil
 		}
 		if strings.HasPrefix(arg, "-") || i > 0 && slices.Contains(loads, args[i-1]) {
 			continue
 		}
 		if p := programOf(base(arg), arg); p != nil {
-			return p.judge(args[i+1:])
+			return p, args[i+1:]
 		}
-		return "", false
+		return nil, nil
 	}
-	return "", false
+	return nil, nil
 }
 
 var (
@@ -149,15 +191,15 @@ var (
 	loads     = []string{"-r", "--require", "--import", "--loader", "-C"} // and those whose value is the next word
 )
 
-// packageRun judges what a package runner was told; decided is false when name is none, or runs a script here.
-func packageRun(name string, args []string) (kind Kind, ok, decided bool) {
+// packageRun is the CLI that a package runner was told to run; decided is false when name is none, or runs a script here.
+func packageRun(name string, args []string) (p *program, rest []string, decided bool) {
 	verbs, known := runners[name]
 	if !known {
-		return "", false, false
+		return nil, nil, false
 	}
 	if verbs != nil {
 		if len(args) == 0 || !slices.Contains(verbs, args[0]) {
-			return "", false, name != "bun" // bun runs scripts as well
+			return nil, nil, name != "bun" // bun runs scripts as well
 		}
 		args = args[1:]
 	}
@@ -165,13 +207,9 @@ func packageRun(name string, args []string) (kind Kind, ok, decided bool) {
 		if strings.HasPrefix(arg, "-") || i > 0 && (args[i-1] == "-p" || args[i-1] == "--package") {
 			continue // what a package is taken from does not matter, the command in it does
 		}
-		if p := packageOf(arg); p != nil {
-			kind, ok := p.judge(args[i+1:])
-			return kind, ok, true
-		}
-		return "", false, true
+		return packageOf(arg), args[i+1:], true
 	}
-	return "", false, true
+	return nil, nil, true
 }
 
 // packageOf is the CLI of a package, with or without a version, or of the command that it installs.

@@ -93,3 +93,31 @@ func TestRecognise(t *testing.T) {
 		t.Errorf("a process without a name: %q", got)
 	}
 }
+
+func TestHeadless(t *testing.T) {
+	for command, want := range map[string]bool{
+		"claude -p fix":                           true,
+		"claude --model opus --print fix":         true,
+		"claude --resume 1234 -p go":              true,
+		"claude":                                  false,
+		"claude fix -p":                           true,
+		"claude -- -p":                            false, // a prompt
+		"npx -y @anthropic-ai/claude-code -p fix": true,
+		"node /x/@anthropic-ai/claude-code/cli.js -p fix": true,
+		"codex exec fix": true,
+		"codex -m gpt --sandbox read-only exec resume 1 x": true,
+		"codex resume":     false,
+		"codex":            false,
+		"gemini -p fix":    true,
+		"gemini":           false,
+		"opencode run fix": true,
+		"opencode":         false,
+		"claude mcp -p":    false,
+		"bash -c claude":   false,
+		"":                 false,
+	} {
+		if got := Headless(strings.Fields(command)); got != want {
+			t.Errorf("%q: %v", command, got)
+		}
+	}
+}

@@ -23,8 +23,19 @@ const (
 	claudeRequest = `{"type":"api-request","querySource":"repl_main_thread"}`
 	claudeBash    = `{"type":"assistant","message":{"stop_reason":"tool_use","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make"}}]}}`
 	claudeResult  = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`
+	claudeSlash   = `{"type":"user","message":{"content":"<command-message>review</command-message>\n<command-name>/review</command-name>"}}`
 	claudeEnd     = `{"type":"assistant","message":{"stop_reason":"end_turn","content":[{"type":"text","text":"Done."}]}}`
 )
+
+// claudeTimes are calls of one command with the same result.
+func claudeTimes(command string, n int) (records []string) {
+	for i := range n {
+		id := fmt.Sprint("r", i)
+		call := strings.ReplaceAll(strings.ReplaceAll(claudeBash, "t1", id), `"make"`, fmt.Sprintf("%q", command))
+		records = append(records, call, strings.ReplaceAll(claudeResult, "t1", id))
+	}
+	return records
+}
 
 func TestClaudeRecords(t *testing.T) {
 	t.Parallel()
@@ -41,7 +52,17 @@ func TestClaudeRecords(t *testing.T) {
 		"the main thread goes on":          {[]string{claudePrompt, claudeEnd, claudeRequest}, "model"},
 		"a hook that lets it go on":        {[]string{claudePrompt, claudeEnd, `{"type":"user","isMeta":true,"message":{"content":"Stop hook feedback: not yet"}}`}, "model"},
 		"a command of the CLI":             {[]string{claudePrompt, claudeEnd, `{"type":"user","message":{"content":"<command-name>/cost</command-name>"}}`, `{"type":"user","message":{"content":"<local-command-stdout>1 $</local-command-stdout>"}}`}, "ended"},
+		"a command that is a prompt":       {[]string{claudePrompt, claudeEnd, claudeSlash}, "model"},
+		"the prompt it stands for":         {[]string{claudePrompt, claudeEnd, claudeSlash, `{"type":"user","isMeta":true,"message":{"content":[{"type":"text","text":"Review the diff."}]}}`}, "model"},
+		"one that asked no model":          {[]string{claudePrompt, claudeEnd, claudeSlash, `{"type":"user","message":{"content":"<local-command-stdout></local-command-stdout>"}}`}, "ended"},
+		"a loop":                           {append([]string{claudePrompt}, claudeTimes("make", 5)...), "model repeats 5/0/0"},
+		"a repetition that was ordered":    {append([]string{`{"type":"user","message":{"content":"Run make 20 times, please"}}`}, claudeTimes("make", 5)...), "model"},
+		"one that was ordered before":      {append([]string{`{"type":"user","message":{"content":"Run make 20 times, please"}}`, claudeEnd, claudePrompt}, claudeTimes("make", 5)...), "model repeats 5/0/0"},
+		"sleeping":                         {append([]string{claudePrompt}, claudeTimes("sleep 0.5", 5)...), "model"},
+		"polling CI":                       {append([]string{claudePrompt}, claudeTimes("gh run view 7 --json status", 5)...), "model"},
+		"a local one while it thinks":      {[]string{claudePrompt, claudeEnd, claudeSlash, `{"type":"user","message":{"content":"<command-name>/cost</command-name>"}}`, `{"type":"user","message":{"content":"<local-command-stdout>1 $</local-command-stdout>"}}`}, "model"},
 		"interrupted while it thinks":      {[]string{claudePrompt, claudeRequest, `{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user]"}]}}`}, "ended interrupted"},
+		"interrupted while it tries again": {[]string{claudePrompt, `{"type":"system","subtype":"api_error","error":{"status":429},"retryAttempt":3,"maxRetries":10}`, `{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user]"}]}}`}, "ended interrupted"},
 		"a question and a command at once": {[]string{claudePrompt, claudeBash, `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"AskUserQuestion","input":{"questions":[{"question":"Which?"}]}}]}}`}, "question AskUserQuestion(Which?)"},
 		"a plan":                           {[]string{claudePrompt, `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"ExitPlanMode","input":{"plan":"1. Sell"}}]}}`}, "plan ExitPlanMode(1. Sell)"},
 		"one of two calls returns":         {[]string{claudePrompt, claudeBash, strings.ReplaceAll(claudeBash, "t1", "t2"), claudeResult}, "tool Bash(make)"},

@@ -98,6 +98,10 @@ type Turn struct {
 	Interrupted bool // and a human has ended it
 	LastText    string
 
+	// TypedAt is when a turn was last begun, ended or answered by whoever gives the agent its prompts: a person, in a session
+	// at a terminal. Zero: not seen.
+	TypedAt time.Time
+
 	Error   Failure // the model's last word, or a part of the turn's end; of kind "" once something came after it
 	Repeats Repeats
 
@@ -119,7 +123,8 @@ type FailureKind string
 const (
 	NoFailure       FailureKind = ""
 	APIFailure      FailureKind = "api"        // overloaded, 5xx, network
-	RateLimited     FailureKind = "rate_limit" // 429, usage limit, out of credit
+	RateLimited     FailureKind = "rate_limit" // 429, usage limit
+	CreditEmpty     FailureKind = "credit"     // the account has nothing left to pay with
 	AuthFailure     FailureKind = "auth"       // 401, 403, login expired
 	ContextFull     FailureKind = "context"    // the conversation is too long for the model
 	ExecutionFailed FailureKind = "execution"  // anything else that ended the turn

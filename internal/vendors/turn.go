@@ -33,10 +33,12 @@ type turn struct {
 	text       string
 	failure    Failure
 	loop       loop
+	ordered    bool // its user wants something done again and again
 	tokens     int64
 	cost       float64
 	turns      int
 	progressAt time.Time
+	typedAt    time.Time
 }
 
 // when is at, or the time of the last record for one that has none.
@@ -57,9 +59,15 @@ func (t *turn) settled() bool { return t.turns > 0 || t.ended }
 func (t *turn) prompt(at time.Time) {
 	t.touch(at)
 	t.resume(at)
-	t.open, t.failure, t.loop = nil, Failure{}, loop{}
-	t.model = t.lastAt
+	t.open, t.failure, t.loop, t.ordered = nil, Failure{}, loop{}, false
+	t.model, t.typedAt = t.lastAt, t.lastAt
 	t.turns++
+}
+
+// prompted begins a turn with the words of its user.
+func (t *turn) prompted(text string, at time.Time) {
+	t.prompt(at)
+	t.ordered = ordersRepetition.MatchString(text)
 }
 
 // resume is anything that shows that a turn goes on.
@@ -116,6 +124,9 @@ func (t *turn) returned(id, output string, failed bool, at time.Time) {
 			continue
 		}
 		t.open = append(t.open[:i:i], t.open[i+1:]...)
+		if c.asks == Question || c.asks == Plan {
+			t.typedAt = t.lastAt // somebody has answered
+		}
 		if !c.polls {
 			t.loop.add(c.key, output, failed)
 		}
@@ -147,10 +158,14 @@ func (t *turn) end(at time.Time) {
 	t.finish()
 }
 
-// interrupted is the end of a turn by a human.
+// interrupted is the end of a turn by a human. What the model had answered until then holds nobody up any more, unless it
+// had ended the turn itself.
 func (t *turn) interrupted(at time.Time) {
+	if !t.failure.Final {
+		t.failure = Failure{}
+	}
 	t.end(at)
-	t.halted = true
+	t.halted, t.typedAt = true, t.lastAt
 }
 
 func (t *turn) finish() {
@@ -180,7 +195,7 @@ func (t *turn) waitsFor() (Open, call) {
 func (t *turn) snapshot() Turn {
 	open, c := t.waitsFor()
 	var repeats Repeats
-	if !t.ended {
+	if !t.ended && !t.ordered {
 		repeats = t.loop.repeats() // what is over goes round no more
 	}
 	return Turn{
@@ -188,8 +203,17 @@ func (t *turn) snapshot() Turn {
 		Ended: t.ended, EndedAsking: t.ended && !t.halted && t.failure.Kind == NoFailure && asks(t.text),
 		Interrupted: t.ended && t.halted, LastText: t.text,
 		Error: t.failure, Repeats: repeats,
-		Tokens: t.tokens, CostUSD: t.cost, Turns: t.turns, ProgressAt: t.progressAt,
+		Tokens: t.tokens, CostUSD: t.cost, Turns: t.turns, ProgressAt: t.progressAt, TypedAt: t.typedAt,
 	}
+}
+
+// beganAt notes that the CLI calls the session busy since then. If that is after the end of the last turn, another has
+// begun, of which the transcript shows nothing yet.
+func (t *Turn) beganAt(at time.Time) {
+	if !t.Ended || !at.After(t.LastAt) {
+		return
+	}
+	t.LastAt, t.Ended, t.EndedAsking, t.Interrupted, t.Error = at, false, false, false, Failure{}
 }
 
 // amount is a number of tokens as a file has it; what cannot be one counts as none.

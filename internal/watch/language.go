@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/child"
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // language is what belongs to a server's code besides the file that is started.
@@ -204,7 +205,7 @@ func (f *finder) shebangScript(file string, lang *language) error {
 
 // shebang returns the words of a script's first line, without "#!".
 func shebang(file string) []string {
-	in, err := os.Open(file)
+	in, err := wholefile.Open(file)
 	if err != nil {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 const (
@@ -43,7 +45,7 @@ func look(name string, now time.Time) (f fingerprint, ok bool) {
 	if !ok || f.size > hashLimit {
 		return f, ok
 	}
-	file, err := os.Open(name)
+	file, err := wholefile.Open(name)
 	if err != nil {
 		return f, !errors.Is(err, fs.ErrNotExist)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/wholefile"
 )
 
 // rules are the ignore files of all directories asked about so far, read when first needed. They are thrown away and read
@@ -101,7 +103,7 @@ func (r *rules) inside(dir string) bool {
 }
 
 func (r *rules) read(name string) []ignoreLine {
-	f, err := os.Open(filepath.FromSlash(name))
+	f, err := wholefile.Open(filepath.FromSlash(name))
 	if err != nil {
 		return nil
 	}
@@ -145,6 +147,9 @@ func (r *rules) locked(now time.Time) bool {
 	return false
 }
 
+// gitFileLimit is how much of a file of git's own that names a folder is read, in bytes.
+const gitFileLimit = 1 << 16
+
 // gitDir returns the git directory of a work tree whose top is dir, or "": its .git, or, in a linked work tree and a
 // submodule, the directory which the file .git names.
 func gitDir(dir string) string {
@@ -155,10 +160,8 @@ func gitDir(dir string) string {
 		return ""
 	case st.IsDir():
 		return name
-	case !st.Mode().IsRegular() || st.Size() > 1<<16:
-		return ""
 	}
-	text, err := os.ReadFile(filepath.FromSlash(name))
+	text, err := wholefile.Read(filepath.FromSlash(name), gitFileLimit)
 	if err != nil {
 		return ""
 	}
@@ -175,7 +178,7 @@ func gitDir(dir string) string {
 
 // commonDir returns where a git directory keeps what all linked work trees share.
 func commonDir(git string) string {
-	text, err := os.ReadFile(filepath.FromSlash(git + "/commondir"))
+	text, err := wholefile.Read(filepath.FromSlash(git+"/commondir"), gitFileLimit)
 	if err != nil {
 		return git
 	}

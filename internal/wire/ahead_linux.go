@@ -9,7 +9,7 @@ import (
 
 // goAhead reads from the only descriptor that is ready and writes the line at once to where it may go. It reports
 // whether the loop may go back to sleep: the line is on its way, and nothing else is to be done. Whatever wakes the
-// loop next, at the latest the runtime's monitor after some ten milliseconds, makes it catch up.
+// loop next, at the latest the end of its lingering sleep ([dozeFor]), makes it catch up.
 func (l *Loop) goAhead() bool {
 	s, at := l.onlyReady()
 	if s == nil || s.aheadTo == nil || !s.canLead() || !s.aheadTo.free() {

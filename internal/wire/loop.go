@@ -110,8 +110,8 @@ func (l *Loop) Run() {
 	l.long.clear()
 }
 
-// doWhatIsDue ticks, and sets the alarm for the next time if that is another one than before. The kernel is never
-// given a timeout: setting one up for every message would cost more than the message's own handling.
+// doWhatIsDue ticks, and sets the alarm for the next time if that is another one than before. A sleep gets no timeout of
+// its own: finding the next deadline anew for every message would cost more than the message's own handling.
 func (l *Loop) doWhatIsDue() {
 	for l.Deadline != nil && !l.stopped {
 		at := l.Deadline()

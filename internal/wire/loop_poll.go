@@ -18,6 +18,7 @@ type driver struct {
 	fds          []unix.PollFd // fds[0] is wakeR
 	owners       []owner       // parallel to fds
 	linger       bool          // see sleep
+	bound        unix.Timespec // of one lingering sleep
 	busyUntil    time.Time     // traffic was seen lately
 	rhythm       rhythm        // see spin
 	enlarged     int           // pipes made bigger so far

@@ -20,10 +20,13 @@ const lingerFor = time.Second
 // mayLinger: with one processor the other goroutines would have to wait for a loop that sleeps unnoticed.
 func mayLinger() bool { return runtime.GOMAXPROCS(0) > 1 }
 
+// dozeFor bounds one lingering sleep. The runtime interrupts it sooner when the collector wants to run, and in any case
+// after 10 ms, as every goroutine that seems to run for that long. But it may be unable to: GODEBUG=asyncpreemptoff=1
+// switches its signal off, and whoever started us may have blocked it. Without a bound the collector, and all other
+// goroutines with it, would then wait for the next message.
+const dozeFor = 10 * time.Millisecond
+
 // sleep waits for a descriptor; it returns how many are ready, 0 or less for an interruption.
-//
-// The lingering sleep has no timeout either. What ends it is the runtime's monitor, which interrupts a goroutine that
-// seems to run for 10 ms; that also lets the collector in.
 func (l *Loop) sleep() int {
 	if l.linger && l.now.Before(l.busyUntil) {
 		if n := l.spin(); n > 0 {
@@ -37,7 +40,9 @@ func (l *Loop) sleep() int {
 
 // doze is the lingering sleep itself.
 func (l *Loop) doze() int {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)), 0, 0, 0, 0)
+	l.bound = unix.NsecToTimespec(int64(dozeFor)) // each time: the kernel leaves in it what was not needed
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)),
+		uintptr(unsafe.Pointer(&l.bound)), 0, 0, 0)
 	if errno != 0 {
 		// The signal that interrupts us is often the collector's, which waits for this goroutine. It is heard at the
 		// next ordinary call; runtime.Gosched would not do, it forgets the request and the collector waits on.

@@ -18,6 +18,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,15 +120,43 @@ type gateway struct {
 	env     []string
 }
 
-func configure(dir, scenario, url string, args given) (*gateway, error) {
+// issuerOf is what a person is told by whoever gives out a client secret: the authorization server that it is for.
+func issuerOf(server string) (string, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", fmt.Errorf("the suite's server: %w", err)
+	}
+	var found struct {
+		Servers []string `json:"authorization_servers"`
+	}
+	for _, path := range []string{u.Path, ""} {
+		place := u.ResolveReference(&url.URL{Path: "/.well-known/oauth-protected-resource" + path}).String()
+		answer, err := http.Get(place)
+		if err != nil {
+			return "", fmt.Errorf("ask the suite's server: %w", err)
+		}
+		err = json.NewDecoder(answer.Body).Decode(&found)
+		_ = answer.Body.Close()
+		if err == nil && len(found.Servers) > 0 {
+			return found.Servers[0], nil
+		}
+	}
+	return "", fmt.Errorf("%s names no authorization server", server)
+}
+
+func configure(dir, scenario, server string, args given) (*gateway, error) {
 	quoted := func(v any) string {
 		text, _ := json.Marshal(v)
 		return string(text)
 	}
-	config := "names: never\nservers:\n  suite:\n    url: " + quoted(url) + "\n"
+	config := "names: never\nservers:\n  suite:\n    url: " + quoted(server) + "\n"
 	switch {
 	case args.ClientID != "":
-		config += "    auth: {oauth: " + quoted(map[string]string{"client_id": args.ClientID, "client_secret": args.ClientSecret}) + "}\n"
+		issuer, err := issuerOf(server)
+		if err != nil {
+			return nil, err
+		}
+		config += "    auth: {oauth: " + quoted(map[string]string{"client_id": args.ClientID, "client_secret": args.ClientSecret, "issuer": issuer}) + "}\n"
 	case scenario == "auth/basic-cimd": // a client id that is a URL is the address of the client's metadata
 		config += "    auth: {oauth: " + quoted(map[string]string{"client_id": "https://conformance-test.local/client-metadata.json"}) + "}\n"
 	}

@@ -192,6 +192,15 @@ func addTools(s *mcp.Server) {
 	})
 }
 
+// newTool is what a server has more after it was changed and started again: a tool, when the tests' directory holds this file.
+const newTool = "newtool"
+
+func addNewTool(s *mcp.Server) {
+	if _, err := os.Stat(filepath.Join(os.Getenv("E2E_DIR"), newTool)); os.Getenv("E2E_DIR") != "" && err == nil {
+		timed(s, newTool, readOnly)
+	}
+}
+
 func main() {
 	era := flag.String("era", "both", "legacy or both")
 	probe := flag.String("probe", "", "exits or silent: how a request before initialize is taken")
@@ -212,6 +221,7 @@ func main() {
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "go-server", Version: "1.0.0"}, options)
 	addTools(s)
+	addNewTool(s)
 	s.AddResource(&mcp.Resource{URI: item, Name: "item", MIMEType: "text/plain"}, func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: fmt.Sprintf("item %d", os.Getpid())}}}, nil
 	})

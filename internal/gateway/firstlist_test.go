@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A server may show other tools to a client that can do more. What one client was shown is not shown to another one.
+func TestListsOfOtherCapabilitiesAreNotShown(t *testing.T) {
+	for _, order := range [][]string{{`{}`, `{"sampling":{}}`}, {`{"sampling":{}}`, `{}`}} {
+		w := newWorld(t, Options{})
+		w.plan("a", plan{extra: []string{"ask"}})
+		w.serve(named("a"))
+		for i, capabilities := range slices.Concat(order, order) {
+			want := []string{"a_do"}
+			if capabilities != "{}" {
+				want = append(want, "a_ask")
+			}
+			known := i > 1 // its like was shown this before: that is shown at once
+			w.plans["a"].mute, w.plans["a"].slow = known, true
+			c := w.can(capabilities)
+			list := c.ask(`{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
+			if !known {
+				p := w.of("a")[0]
+				p.listTools(p.open[0])
+			}
+			if diff := cmp.Diff(want, toolsOf(t, list)); diff != "" {
+				t.Errorf("%d after %v: %s", i, order[0], diff)
+			}
+			c.Close(w.now)
+			w.settle()
+		}
+	}
+}
+
+// Members in another order are the same capabilities; another version of the protocol is another client.
+func TestCapabilityKey(t *testing.T) {
+	key := func(params string) string { return capabilityKey([]byte(params)) }
+	base := key(`{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true},"sampling":{}},"clientInfo":{"name":"a"}}`)
+	for params, same := range map[string]bool{
+		`{"capabilities":{"sampling":{},"roots":{"listChanged":true}},"protocolVersion":"2025-11-25","clientInfo":{"name":"b"}}`: true,
+		`{"protocolVersion":"2025-06-18","capabilities":{"roots":{"listChanged":true},"sampling":{}}}`:                           false,
+		`{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":false},"sampling":{}}}`:                          false,
+		`{"protocolVersion":"2025-11-25","capabilities":{}}`:                                                                     false,
+		`{"protocolVersion":"2025-11-25"}`: false,
+	} {
+		if (key(params) == base) != same {
+			t.Errorf("%s: the same is %t, want %t", params, !same, same)
+		}
+	}
+}
+
+// What is known to be unusable delays nobody, however often it was tried; when it works, clients are told.
+func TestBadServersDelayNobody(t *testing.T) {
+	w := newWorld(t, Options{ListWait: 15 * time.Second})
+	w.plan("good", plan{})
+	w.plan("mute", plan{mute: true})
+	w.plan("missing", plan{refuse: 1000})
+	w.plan("unlisted", plan{slow: true})
+	w.serve(named("good"), named("mute"), named("missing"), named("unlisted"))
+	w.gw.Warm(w.now)
+	w.settle()
+	w.pass(16 * time.Second)
+	var all []*client
+	for i := range 10 {
+		c := w.legacy()
+		if diff := cmp.Diff([]string{"good_do"}, c.tools()); diff != "" {
+			t.Errorf("session %d: %s", i, diff)
+		}
+		all = append(all, c)
+	}
+	has(t, "call", all[0].call("5", "mute_do"), "server mute cannot be used: ")
+	w.plans["unlisted"].slow = false
+	for _, p := range w.of("unlisted") {
+		for _, m := range p.open {
+			p.listTools(m)
+		}
+	}
+	w.settle()
+	w.pass(time.Second)
+	for i, c := range all {
+		if n := c.general.changes(); n != 1 {
+			t.Errorf("session %d was told %d times", i, n)
+		}
+	}
+	if diff := cmp.Diff([]string{"good_do", "unlisted_do"}, all[3].tools()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Nobody waits longer than ListWait from the start of a server on, whenever he comes.
+func TestTheWaitBeginsWithTheServer(t *testing.T) {
+	w := newWorld(t, Options{ListWait: 15 * time.Second})
+	w.plan("good", plan{})
+	w.plan("mute", plan{mute: true, modern: true})
+	w.serve(named("good"), named("mute"))
+	w.gw.Warm(w.now)
+	w.settle()
+	w.pass(12 * time.Second)
+	c := w.legacy()
+	list := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	w.pass(2900 * time.Millisecond)
+	want(t, "too early", list)
+	w.pass(200 * time.Millisecond)
+	if diff := cmp.Diff([]string{"good_do"}, toolsOf(t, list)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A server of the earlier era is tried out before the first client comes. If it works its process ends again; if it does
+// not, that and why is told, and it is tried again until it works.
+func TestServersAreTriedOutWithoutAClient(t *testing.T) {
+	for _, bridge := range []bool{false, true} {
+		t.Run(fmt.Sprint("translated ", bridge), func(t *testing.T) {
+			w := newWorld(t, Options{})
+			w.plan("a", plan{refuse: 3, bridge: bridge})
+			server := named("a")
+			server.Bridge = bridge
+			w.serve(server)
+			w.gw.Warm(w.now)
+			w.settle()
+			s := w.gw.servers[0]
+			if s.standing != unusable || !strings.Contains(s.trouble, "no such database") {
+				t.Errorf("it stands %v: %q", s.standing, s.trouble)
+			}
+			if n := len(w.of("a")); n != 1 {
+				t.Errorf("%d processes", n)
+			}
+			w.pass(30 * time.Second)
+			if s.standing != usable || s.trouble != "" {
+				t.Errorf("after it was mended it stands %v: %q", s.standing, s.trouble)
+			}
+			if n := len(w.of("a")); n != 0 {
+				t.Errorf("%d processes that nobody needs", n)
+			}
+			if diff := cmp.Diff([]string{"a_do"}, w.legacy().tools()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A session costs no process before it wants something of the servers.
+func TestInitializeStartsNothing(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.serve(named("a"), named("b"))
+	for range 20 {
+		w.legacy()
+	}
+	if n := len(w.procs); n != 0 {
+		t.Errorf("%d processes for clients that have only said hello", n)
+	}
+	c := w.legacy()
+	has(t, "ping", c.ask(`{"jsonrpc":"2.0","id":3,"method":"ping"}`), `"result":{}`)
+	has(t, "level", c.ask(`{"jsonrpc":"2.0","id":4,"method":"logging/setLevel","params":{"level":"info"}}`), `"result":{}`)
+	if n := len(w.procs); n != 0 {
+		t.Errorf("%d processes for what the gateway answers itself", n)
+	}
+	c.tools()
+	if n := len(w.procs); n != 2 {
+		t.Errorf("%d processes after a list", n)
+	}
+	if m, ok := w.of("a")[0].last("logging/setLevel"); !ok || m.Params.Level != "info" {
+		t.Errorf("the level did not come along: %s", m.Raw)
+	}
+}
+
+// A trial ends with whoever finds out first that the server works.
+func TestATrialEndsWhenAClientHasSeenTheServerWork(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{mute: true})
+	server := named("a")
+	server.Legacy = true
+	w.serve(server)
+	w.gw.Warm(w.now)
+	w.settle()
+	w.plans["a"].mute = false
+	if diff := cmp.Diff([]string{"a_do"}, w.legacy().wake().tools()); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(w.of("a")); n != 1 {
+		t.Errorf("%d processes", n)
+	}
+}

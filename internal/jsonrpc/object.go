@@ -1,0 +1,51 @@
+package jsonrpc
+
+// Object reads the members of one object, and of objects within it, in one pass: no byte is looked at twice, however deep
+// the nesting. [Find] and [Members] read an inner object once more for each level that they go down.
+//
+// After [Object.Next] the value must be passed before Next is called again: with [Object.Value], or with [Object.Enter] and,
+// once the inner object is read, [Object.Leave].
+type Object struct{ c cursor }
+
+// OpenObject begins to read text, which has to start with an object.
+func OpenObject(text []byte) (Object, bool) {
+	c, ok := openWhole(text, '{')
+	return Object{c}, ok
+}
+
+// Next steps to the next member. False at the end, and where the text is no JSON.
+func (o *Object) Next() bool { return o.c.member() }
+
+// KeyIs reports whether the member has this name, however it is escaped.
+func (o *Object) KeyIs(name string) bool { return o.c.keyIs(name) }
+
+// Key is the member's name with its quotes.
+func (o *Object) Key() []byte { return o.c.key.Of(o.c.b) }
+
+// Value passes the value and returns it; nil where the text is no JSON.
+func (o *Object) Value() []byte {
+	if !o.c.skip() {
+		return nil
+	}
+	return o.c.val.Of(o.c.b)
+}
+
+// Enter begins to read the value, if it is an object. Otherwise nothing has happened.
+func (o *Object) Enter() (inner Object, ok bool) {
+	if o.c.at >= len(o.c.b) || o.c.b[o.c.at] != '{' || o.c.open >= maxDepth {
+		return Object{}, false
+	}
+	return Object{openCursor(o.c.b, o.c.at, o.c.open)}, true
+}
+
+// Leave goes on behind an inner object that was read to its end; false if it was not.
+func (o *Object) Leave(inner *Object) bool {
+	if !inner.c.ended {
+		return o.c.fail()
+	}
+	o.c.at = inner.c.at
+	return true
+}
+
+// Whole reports whether the object was read to its end and nothing follows it.
+func (o *Object) Whole() bool { return o.c.whole() }

@@ -1,0 +1,130 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// reach is how far an address can be reached from, the least first.
+type reach uint8
+
+const (
+	linkLocal reach = iota // or no address of a single host
+	loopback
+	private
+	public
+)
+
+// shared reports whether carriers use an address behind their NAT (RFC 6598, 100.64.0.0/10): private to whoever is there.
+func shared(ip netip.Addr) bool {
+	if !ip.Is4() {
+		return false
+	}
+	b := ip.As4()
+	return b[0] == 100 && b[1]&0xc0 == 64
+}
+
+// reachOf is the reach of an address. The unspecified one stands for this machine.
+func reachOf(ip netip.Addr) reach {
+	switch ip = ip.Unmap(); {
+	case ip.IsLoopback(), ip.IsUnspecified():
+		return loopback
+	case ip.IsPrivate(), shared(ip):
+		return private
+	case ip.IsGlobalUnicast():
+		return public
+	}
+	return linkLocal
+}
+
+// isLoopback reports whether the host of a URL is this machine by its very name; what a name resolves to does not matter.
+func isLoopback(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
+// addressGuard decides to which addresses the authorization of one MCP server may lead. It is asked with the address that
+// a name was resolved to, so that no name can stand for another one.
+type addressGuard struct {
+	host    string // of the MCP server
+	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	proxies sync.Map // host:port of the user's proxies, which may be anywhere
+}
+
+func newAddressGuard(endpoint *url.URL) *addressGuard {
+	return &addressGuard{host: endpoint.Hostname(), resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}}
+}
+
+// transport is one that asks the guard before each connection.
+func (g *addressGuard) transport() http.RoundTripper {
+	return &http.Transport{
+		Proxy: func(req *http.Request) (*url.URL, error) {
+			proxy, err := http.ProxyFromEnvironment(req)
+			if proxy != nil {
+				port := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[proxy.Scheme]
+				g.proxies.Store(net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), port)), true)
+			}
+			return proxy, err
+		},
+		DialContext: g.dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: DefaultConnectTimeout,
+		MaxIdleConnsPerHost: 1, IdleConnTimeout: redeemFor,
+	}
+}
+
+func (g *addressGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: DefaultConnectTimeout}
+	if _, own := g.proxies.Load(address); !own {
+		d.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
+			}
+			return g.check(ctx, at.Addr())
+		}
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// check says why an address is not connected to.
+func (g *addressGuard) check(ctx context.Context, ip netip.Addr) error {
+	switch reachOf(ip) {
+	case public:
+		return nil
+	case loopback:
+		if isLoopback(g.host) {
+			return nil
+		}
+	case private:
+		if isLoopback(g.host) || g.hostIsPrivate(ctx) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is an address that %s has no business with: not connected", ip, g.host)
+}
+
+// hostIsPrivate reports whether the MCP server can be reached by private addresses only.
+func (g *addressGuard) hostIsPrivate(ctx context.Context) bool {
+	all := []netip.Addr{}
+	if ip, err := netip.ParseAddr(g.host); err == nil {
+		all = append(all, ip)
+	} else if all, err = g.resolve(ctx, g.host); err != nil {
+		return false
+	}
+	for _, ip := range all {
+		if reachOf(ip) != private {
+			return false
+		}
+	}
+	return len(all) > 0
+}

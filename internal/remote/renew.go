@@ -1,0 +1,108 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+)
+
+const (
+	// early is how long before its end a token is renewed, at most; a token that lives shortly is renewed when a quarter of
+	// its time is left.
+	early = 30 * time.Second
+	// redeemFor is how long an authorization server may take to answer.
+	redeemFor = 30 * time.Second
+	// turnFor is how long another process may hold the stored grant: longer than its request takes.
+	turnFor = redeemFor + 15*time.Second
+	// refusedGrant is the only error that says that a refresh token is no good (RFC 6749, 5.2). All others are about the
+	// request, the client or the moment.
+	refusedGrant = "invalid_grant"
+)
+
+// due reports whether the access token is to be renewed before it is sent.
+func (g Grant) due(now time.Time) bool {
+	switch {
+	case g.AccessToken == "":
+		return g.RefreshToken != ""
+	case g.Expiry.IsZero():
+		return false
+	}
+	margin := early
+	if !g.Obtained.IsZero() {
+		margin = min(margin, g.Expiry.Sub(g.Obtained)/4)
+	}
+	return !now.Before(g.Expiry.Add(-margin))
+}
+
+// better reports whether the access token can be used in place of used.
+func (g Grant) better(used string, now time.Time) bool {
+	return g.AccessToken != "" && g.AccessToken != used && (g.Expiry.IsZero() || now.Before(g.Expiry))
+}
+
+// renewed gets another access token in place of used without the user; "" and no error: it takes another authorization. It is
+// called with the turn and gives it back, if need be later than it returns.
+func (o *OAuth) renewed(ctx context.Context, used string) (string, error) {
+	type result struct {
+		token string
+		err   error
+	}
+	came := make(chan result, 1)
+	go func() {
+		defer o.unlock()
+		err := o.renew(context.WithoutCancel(ctx), used)
+		r := result{err: err}
+		if o.grant.better(used, time.Now()) {
+			r.token = o.grant.AccessToken
+		}
+		came <- r
+	}()
+	select {
+	case r := <-came:
+		return r.token, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// renew is [OAuth.renewed] with the turn. No other process renews the grant meanwhile, and what others have got before is used.
+func (o *OAuth) renew(ctx context.Context, used string) error {
+	if err := o.reload(); err != nil || o.grant.RefreshToken == "" {
+		return err // servers that nobody has logged in to leave no lock
+	}
+	waiting, cancel := context.WithTimeout(ctx, turnFor)
+	defer cancel()
+	release, err := o.hold(waiting)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for refused := ""; ; {
+		if err := o.reload(); err != nil {
+			return err
+		}
+		g := o.grant
+		switch {
+		case g.better(used, time.Now()) && !g.due(time.Now()):
+			return nil // somebody else has renewed it, or logged in
+		case g.RefreshToken == "" || g.TokenURL == "":
+			return nil
+		case g.RefreshToken == refused:
+			g.AccessToken, g.RefreshToken, g.Obtained, g.Expiry = "", "", time.Time{}, time.Time{}
+			return o.keep(g)
+		}
+		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.RefreshToken}}
+		if len(g.Scopes) > 0 {
+			form.Set("scope", joinScopes(g.Scopes))
+		}
+		next, err := o.redeem(ctx, g, form)
+		if no := (tokenRefusal{}); errors.As(err, &no) && no.Code == refusedGrant {
+			refused = g.RefreshToken // whoever stores a grant without the lock may have stored a better one meanwhile
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return o.keep(next)
+	}
+}

@@ -1,0 +1,132 @@
+package streamhttp
+
+import (
+	"context"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// keysMemory is how long the issuer's keys are not asked for again. Every token with an unknown key id is a reason to ask, and
+// anybody can make such tokens up.
+const keysMemory = 10 * time.Second
+
+// leastRSA is the shortest RSA key that is believed, in bits (RFC 7518, 3.3).
+const leastRSA = 2048
+
+// errUnreachable is wrapped by the error about keys that could not be had: it says nothing about the token.
+var errUnreachable = errors.New("the keys cannot be had")
+
+// keySet is the keys of one issuer.
+type keySet struct {
+	client *http.Client
+	where  string
+
+	mu   sync.Mutex // held while they are asked for: one asks for all who wait
+	when time.Time  // when they were asked for last with success
+	keys []jose.JSONWebKey
+}
+
+// signed is one token's look at the keys, as go-oidc wants it. It keeps the error, which go-oidc turns into a text.
+type signed struct {
+	by  *keySet
+	err error
+}
+
+// VerifySignature implements oidc.KeySet.
+func (s *signed) VerifySignature(ctx context.Context, token string) (payload []byte, err error) {
+	payload, s.err = s.by.verify(ctx, token)
+	return payload, s.err
+}
+
+// verify returns what a token says, if one of the issuer's keys has signed it.
+func (k *keySet) verify(ctx context.Context, token string) ([]byte, error) {
+	jws, err := jose.ParseSignedCompact(token, signatures)
+	if err != nil {
+		return nil, fmt.Errorf("read the token: %w", err)
+	}
+	header := jws.Signatures[0].Header // a compact token has one
+	var seen time.Time
+	for {
+		keys, when, err := k.newerThan(ctx, seen)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			if !fits(&key, header) {
+				continue
+			}
+			if payload, err := jws.Verify(&key); err == nil {
+				return payload, nil
+			}
+		}
+		if when.Equal(seen) {
+			return nil, errors.New("no key of the issuer fits the signature")
+		}
+		seen = when
+	}
+}
+
+// newerThan returns the keys that are known, and when they were asked for. Where that is the time seen they are asked for anew,
+// unless that was done just now.
+func (k *keySet) newerThan(ctx context.Context, seen time.Time) ([]jose.JSONWebKey, time.Time, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.when.Equal(seen) || !seen.IsZero() && time.Since(k.when) < keysMemory {
+		return k.keys, k.when, nil
+	}
+	keys, err := k.fetch(context.WithoutCancel(ctx)) // for all who wait, also when this one leaves
+	if err != nil {
+		return nil, seen, fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	k.keys, k.when = keys, time.Now()
+	return k.keys, k.when, nil
+}
+
+// fits reports whether a key may have made a signature: it is for signatures, for this algorithm, and long enough.
+func fits(key *jose.JSONWebKey, header jose.Header) bool {
+	if header.KeyID != "" && key.KeyID != header.KeyID || key.Use != "" && key.Use != "sig" || key.Algorithm != "" && key.Algorithm != header.Algorithm {
+		return false
+	}
+	if public, ok := key.Key.(*rsa.PublicKey); ok && public.N.BitLen() < leastRSA {
+		return false
+	}
+	return key.Valid() && key.IsPublic()
+}
+
+func (k *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.where, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := k.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end or given up: nothing is lost
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("ask %s: %s", k.where, resp.Status)
+	}
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxMetadata)).Decode(&set); err != nil {
+		return nil, fmt.Errorf("read %s: %w", k.where, err)
+	}
+	var keys []jose.JSONWebKey
+	for _, raw := range set.Keys {
+		var key jose.JSONWebKey
+		if key.UnmarshalJSON(raw) == nil { // of a kind that is known: another one makes no signature that is
+			keys = append(keys, key)
+		}
+	}
+	return slices.Clip(keys), nil
+}

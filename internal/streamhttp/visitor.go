@@ -1,0 +1,209 @@
+package streamhttp
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// greeting is how long a connection may take until its first request has shown a right, in any case. Where there is no room, it
+// may be closed for another one after that.
+const greeting = time.Second
+
+// visitors bound the connections of a listener. Where there is no room for a further one, a connection on which nobody has shown
+// a right within the time for greeting is closed: the oldest of the address that has most of them. Without such a one the
+// further one waits. So who has no right can keep nobody else out.
+type visitors struct {
+	net.Listener
+	most int
+
+	mu       sync.Mutex
+	open     int
+	strange  *list.List         // *visitor, the oldest first: nobody has shown a right on them yet
+	byOrigin map[netip.Addr]int // how many of them each address has
+	room     chan struct{}      // holds a token once a connection has been closed
+	closed   chan struct{}
+	once     sync.Once
+}
+
+func newVisitors(l net.Listener, most int) *visitors {
+	return &visitors{
+		Listener: l, most: most, strange: list.New(), byOrigin: map[netip.Addr]int{},
+		room: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
+}
+
+// visitor is one connection.
+type visitor struct {
+	net.Conn
+	all    *visitors
+	origin netip.Addr
+	since  time.Time
+	place  *list.Element // among the strange, guarded by all.mu; nil: somebody has shown a right on it, or it is closed
+	gone   bool          // guarded by all.mu
+
+	asked sync.Once
+	whose error       // what Options.Peer said
+	known atomic.Bool // somebody has shown a right on it
+}
+
+// Accept implements net.Listener.
+func (v *visitors) Accept() (net.Conn, error) {
+	conn, err := v.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	one := &visitor{Conn: conn, all: v, since: time.Now()}
+	if remote, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
+		one.origin = remote.Addr().Unmap().WithZone("")
+	}
+	for {
+		in, displaced, wait := v.enter(one, time.Now())
+		switch {
+		case in:
+			return one, nil
+		case displaced != nil:
+			_ = displaced.Close() // whoever has it dials again
+			continue
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-v.room:
+		case <-again.C:
+		case <-v.closed:
+			_ = conn.Close()
+			err = net.ErrClosed
+		}
+		again.Stop()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// enter gives a connection its place, or names the one that has to go first, or says how long that one has still time.
+func (v *visitors) enter(one *visitor, now time.Time) (in bool, displaced *visitor, wait time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.open < v.most {
+		v.open++
+		v.byOrigin[one.origin]++
+		one.place = v.strange.PushBack(one)
+		return true, nil, 0
+	}
+	crowd := 0
+	for _, n := range v.byOrigin {
+		crowd = max(crowd, n)
+	}
+	for e := v.strange.Front(); e != nil; e = e.Next() {
+		other := e.Value.(*visitor)
+		if v.byOrigin[other.origin] < crowd {
+			continue
+		}
+		if age := now.Sub(other.since); age < greeting {
+			return false, nil, greeting - age
+		}
+		return false, other, 0
+	}
+	return false, nil, time.Hour // until there is room
+}
+
+// forget takes a connection from among the strange. The lock is held.
+func (v *visitors) forget(one *visitor) {
+	if one.place == nil {
+		return
+	}
+	v.strange.Remove(one.place)
+	one.place = nil
+	if v.byOrigin[one.origin]--; v.byOrigin[one.origin] == 0 {
+		delete(v.byOrigin, one.origin)
+	}
+}
+
+// Close implements net.Listener.
+func (v *visitors) Close() error {
+	v.once.Do(func() { close(v.closed) })
+	return v.Listener.Close()
+}
+
+// Close implements net.Conn, and gives the place back.
+func (c *visitor) Close() error {
+	err := c.Conn.Close()
+	v := c.all
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.forget(c)
+	if c.gone {
+		return err
+	}
+	c.gone = true
+	v.open--
+	select {
+	case v.room <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// welcome notes that somebody has shown a right on the connection.
+func (c *visitor) welcome() {
+	if c.known.Swap(true) {
+		return
+	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	c.all.forget(c)
+}
+
+type visitorKey struct{}
+
+// introduce lets the requests of a connection find it.
+func introduce(ctx context.Context, conn net.Conn) context.Context {
+	if outer, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+		conn = outer.NetConn()
+	}
+	return context.WithValue(ctx, visitorKey{}, conn)
+}
+
+// visitorOf is the connection a request came in on; nil where Serve does not serve it.
+func visitorOf(r *http.Request) *visitor {
+	c, _ := r.Context().Value(visitorKey{}).(*visitor)
+	return c
+}
+
+// errNotServed is for requests that came in another way than through Serve.
+var errNotServed = errors.New("nobody knows whose connection this is")
+
+// checkPeer says why the other end of a request's connection may not come in, or nothing. Each connection is asked about once.
+func (f *Front) checkPeer(r *http.Request) error {
+	c := visitorOf(r)
+	switch {
+	case f.opts.Peer == nil:
+		return nil
+	case c == nil:
+		return errNotServed
+	}
+	c.asked.Do(func() { c.whose = f.opts.Peer(c.LocalAddr(), c.RemoteAddr()) })
+	return c.whose
+}
+
+// stranger says in an answer that its connection ends with it, as long as nobody has shown a right on that.
+func stranger(w http.ResponseWriter, r *http.Request) {
+	if c := visitorOf(r); c != nil && !c.known.Load() {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// welcome keeps the connection of a request open for further ones.
+func welcome(w http.ResponseWriter, r *http.Request) {
+	if c := visitorOf(r); c != nil && !c.known.Load() {
+		c.welcome()
+		w.Header().Del("Connection")
+	}
+}
