@@ -21,8 +21,8 @@ func (k *kept) lost(pid int) Status {
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(k.pidfd), Events: unix.POLLIN}}, -1)
 	}
 	dying := claimant{slot: k.slot, leader: pid, spares: k.spares}
-	for began := time.Now(); !k.spares && endAdopted(dying)+endAdopted(dying) > 0; {
-		time.Sleep(pause(time.Since(began)))
+	if !k.spares {
+		endAllAdopted(dying)
 	}
 	var ws unix.WaitStatus
 	var usage unix.Rusage
@@ -34,6 +34,17 @@ func (k *kept) lost(pid int) Status {
 			return Status{Code: 255} // that it is gone is sure, how it went is not
 		}
 		return statusOf(ws, time.Duration(usage.Utime.Nano()+usage.Stime.Nano()), int64(usage.Maxrss)*maxrssUnit)
+	}
+}
+
+// nobody is the leader of a lost process that nobody knows the number of. No process has it.
+const nobody = -1
+
+// endAllAdopted returns when no descendant of one lost process is left among our children. Two looks must agree: the kernel's
+// list of children may lack some while others die.
+func endAllAdopted(dying claimant) {
+	for began := time.Now(); endAdopted(dying)+endAdopted(dying) > 0; {
+		time.Sleep(pause(time.Since(began)))
 	}
 }
 

@@ -77,6 +77,9 @@ func (p *Process) startKept(o order, theirs [3]*os.File) error {
 		if !errors.Is(err, errNoKeeper) || !l.dies() {
 			return err
 		}
+		if o.brand.slot() != spared {
+			endAllAdopted(claimant{slot: o.slot, leader: nobody}) // it may have started the process and not said so
+		}
 	}
 	return errNoKeeper
 }

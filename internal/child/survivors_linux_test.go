@@ -3,6 +3,7 @@ package child
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -303,6 +304,56 @@ func TestTheNextStartReplacesTheKeeper(t *testing.T) {
 	}
 	if s := r.wait(t); s.Code != 4 {
 		t.Errorf("status %+v", s)
+	}
+}
+
+// A keeper that is killed after it has started a server and before it says so is replaced, and the server starts anew: nothing
+// is left of the first one.
+func TestNobodySurvivesAStartThatWasNotTold(t *testing.T) {
+	token := newToken(t)
+	// The first server kills the keeper. The mark tells the second one that it is not the first.
+	script := `set -C; if true >"$MARK"; then setsid sh -c 'sleep 1000; :' $TOKEN & kill -9 $PPID; sleep 1001; fi 2>/dev/null; echo up; read -r l`
+	for try := range 50 {
+		start(t, "exit", "0").wait(t)
+		runsLast(t, keeperPID())
+		exited := make(chan Status, 1)
+		env := append(os.Environ(), "MARK="+t.TempDir()+"/mark", "TOKEN="+token)
+		p, err := Start(Spec{Argv: []string{"sh", "-c", script}, Env: env}, func(s Status) { exited <- s })
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, _ := bufio.NewReader(p.Stdout()).ReadString('\n')
+		again := line == "up\n" // else the keeper had said so before it was killed, and this is an ordinary end
+		if !again {
+			<-exited
+		}
+		noSurvivors(t, token, time.Second)
+		_ = p.Kill()
+		if again {
+			<-exited
+		}
+		closeAll(p.ours)
+		if again {
+			t.Logf("at try %d the keeper was killed in time", try+1)
+			return
+		}
+	}
+	t.Skip("the keeper always told of the start before the server could kill it")
+}
+
+// runsLast lets a process run only while nothing else wants its processor; those that it starts run as usual.
+func runsLast(t *testing.T, pid int) {
+	t.Helper()
+	var one unix.CPUSet
+	one.Set(0)
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	for _, task := range tasks {
+		thread, _ := strconv.Atoi(task.Name())
+		err = errors.Join(err, unix.SchedSetaffinity(thread, &one), unix.SchedSetAttr(thread, &attr, 0))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
