@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -101,6 +103,7 @@ type caller struct {
 	bumped   []string // calls with an effect that were answered
 	unknown  []string // and those of unknown outcome
 	problems []string
+	shown    sync.Once
 }
 
 // run calls one backend after the other, by turns with an effect and without one.
@@ -142,13 +145,34 @@ func (c *caller) tool(backend int, name string) string {
 
 // ask calls a tool of one backend and waits for the answer.
 func (c *caller) ask(backend int, tool string, args map[string]any) reply {
-	_, ch := c.begin(step{"op": "call", "tool": c.tool(backend, tool), "args": args})
+	at := time.Now()
+	n, ch := c.begin(step{"op": "call", "tool": c.tool(backend, tool), "args": args})
 	select {
 	case r := <-ch:
+		if r.Error != nil {
+			c.show(at, fmt.Sprintf("client %d, step %d: %s", c.number, n, r))
+		}
 		return r
 	case <-time.After(patience + 15*time.Second):
+		for pid, line := range c.processes(tools.outlive + " ") {
+			if c.prefix != "" || strings.Contains(line, fmt.Sprintf("--name storm%d ", c.number)) {
+				_ = syscall.Kill(pid, syscall.SIGQUIT) // it says on stderr what it is doing, and ends
+			}
+		}
+		c.show(at, fmt.Sprintf("client %d, step %d: no answer", c.number, n))
 		return reply{Error: &failure{Message: "no answer"}}
 	}
+}
+
+// show logs what everybody wrote from a second before a call on, for the first call of the client that went wrong: at the end
+// of a long storm that is far back in the files.
+func (c *caller) show(call time.Time, what string) {
+	c.shown.Do(func() {
+		c.t.Log(what)
+		for _, name := range []string{"stderr.log", "trace", "client.log", fmt.Sprintf("state/outlive/audit/storm%d.jsonl", c.number)} {
+			c.t.Logf("client %d: %s from a second before that call on:\n%s", c.number, name, c.since(name, call.Add(-time.Second), 400))
+		}
+	})
 }
 
 // strike kills the process that serves this client at one backend and returns how long its next call there took.

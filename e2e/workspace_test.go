@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -273,6 +274,33 @@ func (w *workspace) sinceStart(line string) string {
 		return line
 	}
 	return fmt.Sprintf("%6d ms %s", ms-w.began.UnixMilli(), rest)
+}
+
+// lineTime is the time that a line tells of itself: in ms since 1970 (traces, clients), or as the log lines and the audit log
+// have it.
+var lineTime = regexp.MustCompile(`^(\d{13}) |^(?:\[|\{"timestamp":")([0-9T:.-]+Z)`)
+
+// since returns the first lines of a file from a time on, at most so many. A line without a time belongs to the one before.
+func (w *workspace) since(name string, from time.Time, most int) string {
+	data, _ := os.ReadFile(w.path(name))
+	var lines []string
+	in := false
+	for line := range strings.Lines(string(data)) {
+		if m := lineTime.FindStringSubmatch(line); m != nil {
+			at, err := time.Parse(time.RFC3339Nano, m[2])
+			if ms, msErr := strconv.ParseInt(m[1], 10, 64); msErr == nil {
+				at, err = time.UnixMilli(ms), nil
+			}
+			in = err == nil && !at.Before(from)
+		}
+		if in {
+			lines = append(lines, w.sinceStart(line))
+		}
+		if len(lines) == most {
+			break
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 // note adds a line to what the client sent, received and saw.
