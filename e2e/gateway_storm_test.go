@@ -19,7 +19,9 @@ const (
 
 // TestGatewayStorm: eight clients, ten backends with default settings, a kill a second. No client sees an error but the
 // unknown outcome of a call that was running and may not be repeated; nothing runs twice; nothing is left behind, dead
-// processes included; and a killed server's next call is answered at once. E2E_STORM says how long, see stormTime.
+// processes included; and a killed server's next call is answered as soon as a new one is up: the median gap is below
+// 50 ms, or on a busy machine below what two starts of the same server without outlive and eight ordinary calls take, both
+// measured meanwhile. E2E_STORM says how long, see stormTime.
 func TestGatewayStorm(t *testing.T) {
 	needOutlive(t)
 	lasts := stormTime(t)
@@ -39,14 +41,26 @@ func TestGatewayStorm(t *testing.T) {
 		}
 		callers = append(callers, &caller{session: s, number: i, backends: stormBackends, prefix: "s%d_"})
 	}
+	alone, started, starts := newWorkspace(t), time.Time{}, []time.Duration(nil)
 	gaps := storm(t, callers, lasts, func(client, backend int) string {
 		if client%2 == 0 {
 			return fmt.Sprint("shared ", backend) // modern clients share one process of each server
 		}
 		return fmt.Sprint(client, " ", backend)
-	}, func() {})
-	if median := reportStorm(t, w, callers, gaps); median > 50*time.Millisecond {
-		t.Errorf("the median gap after a kill is %v, want below 50 ms", median)
+	}, func() {
+		if len(starts) == 0 || time.Since(started) > 5*time.Second {
+			started = time.Now()
+			starts = append(starts, startTime(t, alone, srv))
+		}
+	})
+	var ordinary []time.Duration
+	for _, c := range callers {
+		ordinary = append(ordinary, c.ordinary...)
+	}
+	cold, usual := median(starts), median(ordinary)
+	t.Logf("the server alone answers %v after its start, an ordinary call takes %v (medians of %d and %d)", cold, usual, len(starts), len(ordinary))
+	if gap, most := reportStorm(t, w, callers, gaps), max(50*time.Millisecond, 2*cold+8*usual); gap > most {
+		t.Errorf("the median gap after a kill is %v, want below %v", gap, most)
 	}
 	for _, c := range callers {
 		c.depart(t)
@@ -55,8 +69,20 @@ func TestGatewayStorm(t *testing.T) {
 	noZombies(t)
 }
 
+// startTime is how long a server takes from its start to the first call it has answered.
+func startTime(t *testing.T, w *workspace, srv server) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	c := connectRaw(t, w, srv.argv)
+	c.pid(t)
+	took := time.Since(begin)
+	c.leave(t)
+	_ = c.cmd.Wait() // nobody is left to become a zombie
+	return took
+}
+
 // reportStorm judges what the clients saw, and returns the median gap after a kill.
-func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Duration) (median time.Duration) {
+func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Duration) (gap time.Duration) {
 	t.Helper()
 	ran := map[string]int{}
 	for _, line := range w.traces() {
@@ -80,9 +106,8 @@ func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Dura
 			}
 		}
 	}
-	slices.Sort(gaps)
-	median = gaps[len(gaps)/2]
-	t.Logf("%d kills, %d calls, %d of unknown outcome, gap after a kill: median %v, worst %v", len(gaps), calls, unknown, median, gaps[len(gaps)-1])
+	gap = median(gaps)
+	t.Logf("%d kills, %d calls, %d of unknown outcome, gap after a kill: median %v, worst %v", len(gaps), calls, unknown, gap, slices.Max(gaps))
 	// Each kill can hit a call of every client of that process, and in a process of its own a client has one call at a time.
 	if most := len(gaps) * stormClients; unknown > most {
 		t.Errorf("%d calls of unknown outcome with %d kills", unknown, len(gaps))
@@ -90,7 +115,12 @@ func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Dura
 	if calls < 50*len(gaps) {
 		t.Errorf("only %d calls: that is no load", calls)
 	}
-	return median
+	return gap
+}
+
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
 }
 
 // caller is one client that calls all the time.
@@ -103,6 +133,7 @@ type caller struct {
 	bumped   []string // calls with an effect that were answered
 	unknown  []string // and those of unknown outcome
 	problems []string
+	ordinary []time.Duration // of calls before a kill
 	shown    sync.Once
 }
 
@@ -178,11 +209,13 @@ func (c *caller) show(call time.Time, what string) {
 // strike kills the process that serves this client at one backend and returns how long its next call there took.
 func (c *caller) strike(t *testing.T, backend int) time.Duration {
 	t.Helper()
+	asked := time.Now()
 	before, err := strconv.Atoi(c.ask(backend, "pid", nil).text())
 	if err != nil {
 		t.Fatalf("client %d: pid of s%d: %v", c.number, backend, err)
 	}
 	begin := time.Now()
+	c.ordinary = append(c.ordinary, begin.Sub(asked))
 	killed(t, before)
 	r := c.ask(backend, "pid", nil)
 	gap := time.Since(begin)
