@@ -56,14 +56,14 @@ func TestPromises(t *testing.T) {
 		broken string // part of the only broken promise's name
 	}{
 		{"all kept", func(*results) {}, ""},
-		{"slow", func(r *results) { r.Latency[0].By[outlive].P50 = 24 }, "added p50, 200 B, 1 in flight"},
+		{"slow", func(r *results) { r.Latency[0].By[outlive].P50 = 28 }, "added p50, 200 B, 1 in flight"},
 		{"long tail", func(r *results) { r.Latency[0].By[outlive].P99 = 61 }, "added p99"},
 		{"memory", func(r *results) { r.Memory[outlive].Extra = 5 << 20 }, "extra memory"},
 		{"not measured", func(r *results) { r.Memory[outlive].Private = math.NaN() }, "idle"},
 		{"slow restart", func(r *results) { r.Gaps[0].Gap = 8 }, "restart gap"},
 		{"failed call during a restart", func(r *results) { r.Care.Reload.Failed = 1 }, "planned restarts"},
 		{"slow during a restart", func(r *results) { r.Care.Reload.P99 = 8.5 }, "while a server is replaced"},
-		{"slow spare", func(r *results) { r.Care.Standby[0].Outlive.gaps[0] = 3.1 }, "crash with a spare adds, echo"},
+		{"slow spare", func(r *results) { r.Care.Standby[0].Outlive.gaps[0] = 4.1 }, "crash with a spare adds, echo"},
 		{"failed call during a save", func(r *results) { r.Care.Saves.Failed = 1 }, "broken saves"},
 		{"slow save", func(r *results) { r.Care.Saves.Live = 401 }, "mended save"},
 		{"launcher not left out", func(r *results) { r.Care.Launchers[0].Restart = 401 }, "restart, npx"},

@@ -20,7 +20,7 @@ import (
 type World interface {
 	ForwardToClient(line []byte)
 	SendToClient(line []byte)
-	// Flush has what was sent written now, and lets those work that it went to, because what follows takes time.
+	// Flush writes what was sent now, because what follows takes time.
 	Flush()
 
 	// Keep makes a long line that is being handled outlast the call; the hold is released by the backend.
@@ -28,8 +28,7 @@ type World interface {
 	// Passed tells that the first n bytes of a long line that is being handled have been scanned.
 	Passed(line []byte, n int)
 
-	// Start starts a process. Its output comes back as ServerLine, its end as ServerExited and ServerClosed, perhaps
-	// announced by ServerDied. One beside another may be Unborn when Start returns, and keeps what it is given and told
+	// Start starts a process. Its output comes back as ServerLine, its end as ServerExited and ServerClosed. One beside another may be Unborn when Start returns, and keeps what it is given and told
 	// until it exists: then comes ServerSpawned, or its end with the error in it.
 	Start(Launch) (Server, error)
 	// Finish ends the whole connection: nothing more will be kept alive. code is outlive's exit status.

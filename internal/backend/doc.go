@@ -12,7 +12,6 @@
 //	client.go     what comes from the client           server.go     what comes from the server
 //	calls.go      every request in flight or waiting   flow.go       when a request may go out, and the queue
 //	process.go    one process as its backend sees it    lifecycle.go  start, exit, end
-//	relief.go     a spare takes over before all of a dead process is gone
 //	spares.go     processes beside the serving one: overlap reload, standby, retirement
 //	replay.go     telling a new process what the old one knew   recipe.go   calls repeated to it
 //	vitals.go     whether the server still works        limits.go     what one process may take
@@ -23,7 +22,6 @@
 //	asks.go       requests of the server to the client  listen.go     subscriptions/listen across processes
 //	streams.go    when a server may be asked for streams, and what if it is silent after that
 //	batch.go      JSON-RPC batches                      noise.go      server output that is no message
-//	lane.go       what may go through before all this sees it
 //	eras.go       whether client and server speak one era
 //	bridge.go     where client and server speak different eras: a bridge.Bridge before all the rest
 //	erachange.go  a bridge that comes or goes in the middle, because a restarted server speaks another era

@@ -124,7 +124,7 @@ func (b *Backend) PrepareHandover(now time.Time) (why string) {
 		return "a restart is under way"
 	}
 	switch {
-	case !p.up || p.died != nil || p.handshake == settled && !p.accepting || p.draining || p.shut || p.closed:
+	case !p.up || p.handshake == settled && !p.accepting || p.draining || p.shut || p.closed:
 		return "the server is ending"
 	case p.hearing != unheard && p.hearing != hears:
 		return "a stream of the client is being opened"

@@ -190,7 +190,7 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 		reflect.TypeFor[Backend](): "opts world sink now env private prefix beside later tookOver reader health closing over stopped code turns estranged scanned events stepping closeWanted",
 		reflect.TypeFor[seam]():    "World b env bare past echo acked",
 		reflect.TypeFor[process](): "server pid role trial up accepting draining shut exited closed undelivered wishes streams unchecked fit reload wish " +
-			"refusal lingers died ending retirement wishesBy drainBy closedBy",
+			"refusal ending retirement wishesBy drainBy closedBy",
 		reflect.TypeFor[call]():    "method big tool param first task retry next prev",
 		reflect.TypeFor[toolbox](): "on page",
 		reflect.TypeFor[calls]():   "byID byToken head tail free spare waiting bytes inFlight held",

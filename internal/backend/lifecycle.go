@@ -256,9 +256,6 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	switch p := b.byGen(gen); {
 	case p == nil:
 		return
-	case p.lingers:
-		b.leave(p)
-		b.finishWhenAlone()
 	case !p.exited:
 		b.exited(p, exit)
 	}
@@ -388,7 +385,6 @@ func (b *Backend) ServerClosed(now time.Time, gen int) {
 		b.outputEnded(p)
 	} else {
 		p.closedBy = now.Add(closedFor)
-		b.relieve(p)
 	}
 	b.settle()
 }
@@ -403,7 +399,7 @@ func (b *Backend) outputEnded(p *process) {
 		b.besideEnded(p)
 		return
 	}
-	if b.seam != nil && b.alone() {
+	if b.seam != nil && len(b.beside) == 0 {
 		b.seam.reborn()
 	}
 	b.forgetCut()

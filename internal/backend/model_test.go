@@ -27,7 +27,6 @@ type model struct {
 	counts    bool // the system can tell what the server has not read
 	spawnFail bool // the next start fails
 	finished  bool
-	out, back firstLine // to a server, to the client
 	version   string
 	collides  bool    // the server has a tool called server_status itself
 	upgrades  bool    // a handover is tried after everything that happens
@@ -68,12 +67,6 @@ func TestModel(t *testing.T) {
 		m.client.allAnswered()
 		m.nothingLeft()
 	})
-	if relieved.Load() == 0 {
-		t.Error("no spare has ever taken over before all was gone")
-	}
-	if lanesAllowed.Load() == 0 {
-		t.Error("nothing could ever have gone ahead: the lanes were not tried")
-	}
 }
 
 // Emit implements event.Sink: a failure is read by its log.
@@ -166,9 +159,6 @@ func (m *model) anything() {
 			things = append(things, s.reads, s.reads, s.reads)
 		}
 	}
-	for s := range m.lingering {
-		things = append(things, s.goes, s.goes)
-	}
 	things[rapid.IntRange(0, len(things)-1).Draw(m.rt, "what")]()
 	m.obeyed()
 	m.invariants()
@@ -210,8 +200,6 @@ func (m *model) oneStart(calm bool) {
 	s := m.main()
 	what := rapid.IntRange(0, 9).Draw(m.rt, "start")
 	switch {
-	case s != nil && s.closed && s.lingers:
-		s.goes()
 	case s == nil || s.closed:
 		m.tickAWhile()
 	case s.exited:
@@ -285,13 +273,6 @@ func (m *model) obeyed() {
 	}
 }
 
-// clearAway lets nothing be left of those that have died.
-func (m *model) clearAway() {
-	for s := range m.lingering {
-		s.goes()
-	}
-}
-
 // calmDown lets the world behave until the client has all its answers and the server is up.
 func (m *model) calmDown() {
 	m.unstall()
@@ -300,7 +281,6 @@ func (m *model) calmDown() {
 		for s := range m.running {
 			s.behaves()
 		}
-		m.clearAway()
 		m.spawnFail = false
 		m.client.goesOn()
 		if len(m.client.open) == 0 && m.isUp() && m.quiet() {
@@ -369,7 +349,6 @@ func (m *model) end(begin func()) {
 			}
 		}
 		m.obeyed()
-		m.clearAway()
 		m.tick(500 * time.Millisecond)
 		m.obeyed()
 	}
@@ -378,11 +357,6 @@ func (m *model) end(begin func()) {
 // invariants hold after every event.
 func (m *model) invariants() {
 	m.rt.Helper()
-	for _, p := range m.b.beside {
-		if p.lingers {
-			relieved.Add(1)
-		}
-	}
 	waiting, bytes, inFlight := 0, 0, 0
 	for c := range m.b.calls.all {
 		switch c.state {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"pgregory.net/rapid"
 
@@ -27,8 +26,6 @@ type simServer struct {
 
 	inputClosed, termed, killed bool
 	exited, closed              bool
-	lingers                     bool // it has exited, and ServerExited has not told so yet
-	code                        Exit
 	asked                       int  // requests it made
 	initialized                 int  // how often it was told that
 	shaken                      bool // it has answered its handshake
@@ -82,11 +79,6 @@ func (m *model) Start(l Launch) (Server, error) {
 	if m.finished {
 		m.rt.Fatalf("process %d is started after the end", gen)
 	}
-	for s := range m.lingering {
-		if m.b.byGen(s.gen) == nil {
-			m.rt.Fatalf("process %d is started, and what process %d has started may still live", gen, s.gen)
-		}
-	}
 	if m.spawnFail {
 		m.spawnFail = false
 		return nil, errors.New("no such file")
@@ -122,15 +114,6 @@ func (m *model) running(yield func(*simServer) bool) {
 	}
 }
 
-// lingering yields the dead processes of which something may be left.
-func (m *model) lingering(yield func(*simServer) bool) {
-	for _, s := range slices.Clone(m.servers) {
-		if s.lingers && !yield(s) {
-			return
-		}
-	}
-}
-
 // main is the process that serves; nil before there was one.
 func (m *model) main() *simServer {
 	for _, s := range m.servers {
@@ -150,9 +133,6 @@ func (m *model) Finish(code int) {
 		if !s.exited {
 			m.rt.Fatalf("finished with process %d alive", s.gen)
 		}
-	}
-	for s := range m.lingering {
-		m.rt.Fatalf("finished before process %d is gone", s.gen)
 	}
 	if code != 0 {
 		m.rt.Fatalf("finished with %d", code)
@@ -195,9 +175,8 @@ func (s *simServer) Forward(line []byte) {
 	if bytes.ContainsAny(line, "\n\r") {
 		s.m.rt.Fatalf("newline within %q", line)
 	}
-	s.m.out.saw(string(line))
 	s.checkOrder(string(line))
-	if s.exited && !s.lingers || s.inputClosed {
+	if s.exited || s.inputClosed {
 		return // the descriptor is closed
 	}
 	s.m.rt.Logf("S%d< %s", s.gen, line)
@@ -303,8 +282,7 @@ func (s *simServer) says(line string) {
 	s.begins()
 	s.m.rt.Logf("S%d> %s", s.gen, line)
 	buf := []byte(line)
-	done := s.m.lanes.answer(s.m.b, s.gen, buf)
-	s.m.back.watch(func() { s.m.b.ServerLine(s.m.now, s.gen, buf, true) }, done)
+	s.m.b.ServerLine(s.m.now, s.gen, buf, true)
 	for i := range buf {
 		buf[i] = 'x' // whoever kept it has kept too much
 	}
@@ -452,29 +430,10 @@ func (s *simServer) exit(code int) {
 	if code > 128 {
 		e.Signalled, e.Signal = true, "killed"
 	}
-	s.code, s.lingers = e, true
-	if rapid.IntRange(0, 3).Draw(s.m.rt, "death is told") > 0 {
-		s.m.b.ServerDied(s.m.now, s.gen, e)
-		if rapid.IntRange(0, 3).Draw(s.m.rt, "something is left") > 0 {
-			return
-		}
-	}
-	s.goes()
-}
-
-// relieved counts the moments at which a spare had taken over and something of the dead process was left.
-var relieved atomic.Int64
-
-// goes tells that nothing is left of a dead process.
-func (s *simServer) goes() {
-	if !s.lingers {
-		return
-	}
-	s.lingers = false
 	if s.m.counts {
-		s.code.Unread = len(s.pipe)
+		e.Unread = len(s.pipe)
 	}
-	s.m.b.ServerExited(s.m.now, s.gen, s.code)
+	s.m.b.ServerExited(s.m.now, s.gen, e)
 }
 
 func (s *simServer) outputEnds() {

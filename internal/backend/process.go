@@ -87,7 +87,6 @@ type process struct {
 	shut        bool // its stdin is closed
 	exited      bool // exit seen; its output may still be coming
 	closed      bool // its output has ended
-	lingers     bool // exit seen early and another process serves: what it has started may still be there
 
 	calls       int              // tool calls it was given
 	sent        uint64           // bytes handed to its stdin
@@ -108,7 +107,6 @@ type process struct {
 	introduction string                 // a modern process's DiscoverResult
 	noise        noise
 	refusal      string // what it said in place of a handshake; "": it has not refused one
-	died         *Exit  // its leader is dead, and it is not taken for exited yet; nil: not known
 	ending       lastExit
 	retirement   *supervise.Retirement // of a retired one
 

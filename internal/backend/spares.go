@@ -147,9 +147,6 @@ func (b *Backend) takeOver(a supervise.TakeOver) {
 		b.beside = append(b.beside, old)
 		b.moveListens(old)
 		b.retire(old)
-	} else if old.lingers {
-		old.role = retired // until ServerExited tells that it is all gone
-		b.beside = append(b.beside, old)
 	}
 	if p.answered {
 		p.accepting = true

@@ -30,7 +30,6 @@ type fakeWorld struct {
 	marker   *restart.MarkerRecord
 	learned  []Knowledge
 	events   []event.Event
-	lanes    laneCheck
 }
 
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -132,15 +131,11 @@ func (w *fakeWorld) tick(d time.Duration) {
 
 // client and server say lines; exit ends the running process, its output included.
 func (w *fakeWorld) client(line string) {
-	n, done := len(w.toServer), w.lanes.call(w.b, []byte(line))
 	w.b.ClientLine(w.now, []byte(line))
-	done(firstOf(w.toServer, n))
 }
 
 func (w *fakeWorld) server(line string) {
-	n, done := len(w.toClient), w.lanes.answer(w.b, w.gen, []byte(line))
 	w.b.ServerLine(w.now, w.gen, []byte(line), true)
-	done(firstOf(w.toClient, n))
 }
 
 func (w *fakeWorld) exit(code int) {

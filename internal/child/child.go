@@ -20,11 +20,6 @@ type Spec struct {
 	Inherit bool
 	// KillMode says what ends with the process. "": [KillTree]. Where there is no keeper it makes no difference.
 	KillMode KillMode
-	// OnDeath, if set, is called at most once and before onExit, with the same status, from the same goroutine, which it
-	// must not hold up: the leader is dead, its group was sent SIGKILL, and nobody is left who could take what is in its
-	// stdin. Descendants may still live, so nothing may begin that needs their absence; that, and that the leader is
-	// reaped, is what onExit tells. It may never come: without a keeper it does not, nor after [Process.HearDeath] told it.
-	OnDeath func(Status)
 }
 
 // KillMode says which descendants of a process end with it.
@@ -60,8 +55,7 @@ type Process struct {
 	started time.Time
 	ours    [3]*os.File
 
-	tree    tree         // what the operating system needs to reach all of it
-	onDeath func(Status) // see [Spec.OnDeath]; nil: nobody wants to know
+	tree tree // what the operating system needs to reach all of it
 
 	mu       sync.Mutex // signals and the reaping exclude each other: a reaped number may be somebody else's
 	reported bool       // something that the keeper reports of the end has been read
@@ -90,7 +84,7 @@ func Start(spec Spec, onExit func(Status)) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{inherit: spec.Inherit, onDeath: spec.OnDeath}
+	p := &Process{inherit: spec.Inherit}
 	theirs := [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
 	if !spec.Inherit {
 		if theirs, err = p.makePipes(); err != nil {

@@ -50,11 +50,7 @@ func (p *Process) Hold() (release func(), ok bool) {
 		p.mu.Unlock()
 		return nil, false
 	}
-	p.askForDeath(false)
-	return func() {
-		p.askForDeath(true)
-		p.mu.Unlock()
-	}, true
+	return p.mu.Unlock, true
 }
 
 // Save returns what is to be known of a process whose end has not been noticed.
@@ -77,10 +73,9 @@ func descriptor(f *os.File) int {
 }
 
 // Restore goes on with a process that an earlier image of this program has started. streams are its three files, made of
-// the saved descriptors. onDeath is called as [Spec.OnDeath] is, and may be nil; onExit as by [Start]. Call
-// [RestoreKeeper] first.
-func Restore(s SavedProcess, streams [3]*os.File, onDeath, onExit func(Status)) (*Process, error) {
-	p := &Process{pid: s.PID, started: s.Started, ours: streams, onDeath: onDeath}
+// the saved descriptors. onExit is called as by [Start]. Call [RestoreKeeper] first.
+func Restore(s SavedProcess, streams [3]*os.File, onExit func(Status)) (*Process, error) {
+	p := &Process{pid: s.PID, started: s.Started, ours: streams}
 	if err := p.restoreTree(s); err != nil {
 		return nil, err
 	}

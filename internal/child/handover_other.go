@@ -9,9 +9,6 @@ import (
 
 func (t *tree) save(*SavedProcess) {}
 
-// askForDeath does nothing: there is no keeper to be asked.
-func (p *Process) askForDeath(bool) {}
-
 // restoreTree: where there is no keeper the process is our own child, in this image as in the earlier one.
 func (p *Process) restoreTree(s SavedProcess) (err error) {
 	p.proc, err = os.FindProcess(s.PID)

@@ -19,9 +19,6 @@ type kept struct {
 	slot    int
 	spares  bool
 	guest   bool // its group is ours: signals go to it alone
-
-	unheard *message // what HearDeath has read and hearOut has not taken yet; as toldOf, guarded by the process's mu
-	toldOf  bool     // HearDeath has told of the death
 }
 
 // start spawns the process, by the keeper if there is one.
@@ -90,9 +87,6 @@ func (p *Process) end() Status {
 	if k == nil {
 		return p.endDirect()
 	}
-	p.mu.Lock()
-	p.askForDeath(true)
-	p.mu.Unlock()
 	status := p.hearOut(k)
 	p.mu.Lock()
 	p.reaped = true
@@ -106,27 +100,24 @@ func (p *Process) end() Status {
 
 // hearOut hears what the keeper says of the end until nothing is left of the process, and returns how it ended.
 func (p *Process) hearOut(k *kept) Status {
-	var died *Status
 	for {
 		m, err := p.report(k)
 		switch {
 		case err != nil:
 			status := k.lost(p.pid)
-			if died != nil {
-				return *died // the keeper may have reaped the leader before its own death, and then it alone knew
-			}
 			status.Uptime = time.Since(p.started)
 			return status
 		case m.kind == kindExited:
 			return m.status()
-		case m.kind == kindDied && died == nil:
-			status := m.status()
-			died = &status
-			if p.onDeath != nil && !k.toldOf && p.deserted() {
-				p.onDeath(status)
-			}
 		}
 	}
+}
+
+// status is the end that a message of the keeper tells of.
+func (m message) status() Status {
+	s := statusOf(unix.WaitStatus(m.number), m.cpu, m.maxrss)
+	s.Uptime = m.lived
+	return s
 }
 
 // report waits for what the keeper says of the end; an error says that there is no keeper any more. While somebody
@@ -141,10 +132,6 @@ func (p *Process) report(k *kept) (message, error) {
 	if err := rc.Read(func(fd uintptr) bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if k.unheard != nil {
-			m, readErr, k.unheard = *k.unheard, nil, nil
-			return true
-		}
 		m, readErr = readReport(int(fd))
 		p.reported = p.reported || !errors.Is(readErr, unix.EAGAIN)
 		return !errors.Is(readErr, unix.EAGAIN)

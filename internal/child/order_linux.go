@@ -101,23 +101,20 @@ func cutStrings(b []byte) (list []string, rest []byte, err error) {
 	return list, b, nil
 }
 
-// The messages on a process's channel. The keeper says kindStarted with a pidfd, or kindFailed; later kindExited, and
-// before it, if it is asked to, kindDied. outlive says kindSignal, where it cannot signal the group itself, and
-// kindAsk, whether it wants to hear of the death. Of two versions, as an upgrade in place leaves them, each passes over
-// the kinds that it does not know; see askForDeath for the one version that takes every kind for an exit.
+// The messages on a process's channel. The keeper says kindStarted with a pidfd, or kindFailed; later kindExited. outlive
+// says kindSignal, where it cannot signal the group itself. Of two versions, as an upgrade in place leaves them, each
+// ignores the kinds that it does not know.
 const (
 	kindStarted = 'S'
 	kindFailed  = 'F'
-	kindDied    = 'D'
 	kindExited  = 'E'
 	kindSignal  = 'K'
-	kindAsk     = 'A'
 )
 
 // message is one datagram on a process's channel. Each kind uses the fields it needs.
 type message struct {
 	kind   byte
-	number int32         // the pid, the errno, the wait status, the signal, or 1 for yes
+	number int32         // the pid, the errno, the wait status or the signal
 	lived  time.Duration // start to the exit
 	cpu    time.Duration // user and system time
 	maxrss int64         // bytes

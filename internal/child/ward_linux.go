@@ -17,7 +17,6 @@ type ward struct {
 	channel int // to outlive; -1 when that end is closed
 	spares  bool
 	guest   bool // its group is outlive's own
-	eager   bool // outlive asks to be told of the leader's death at once
 	born    time.Time
 
 	exited bool
@@ -36,17 +35,10 @@ func (w *ward) signal(sig syscall.Signal) {
 	_ = unix.Kill(to, sig)
 }
 
-// exit notes that the leader has exited, kills what is left of its group and tells outlive, if that does not wait for
-// the rest: to find the descendants takes as long as all else together.
+// exit notes that the leader has exited and kills what is left of its group.
 func (w *ward) exit() {
 	w.exited, w.ended = true, time.Now()
 	w.signal(unix.SIGKILL)
-	if !w.eager {
-		return
-	}
-	if status, usage, ok := peekExit(w.pid); ok {
-		w.tell(kindDied, status, usage)
-	}
 }
 
 // listen takes all that outlive has said on the channel: the last word counts.
@@ -64,12 +56,8 @@ func (w *ward) listen() {
 			return
 		}
 		m, err := decodeMessage(b[:n])
-		switch {
-		case err != nil:
-		case m.kind == kindSignal:
+		if err == nil && m.kind == kindSignal {
 			w.signal(syscall.Signal(m.number))
-		case m.kind == kindAsk:
-			w.eager = m.number == 1
 		}
 	}
 }
@@ -117,16 +105,15 @@ func (w *ward) report() {
 			break
 		}
 	}
-	w.tell(kindExited, status, usage)
+	if w.channel >= 0 {
+		w.tell(status, usage)
+	}
 	closeFds(w.channel, w.pidfd)
 }
 
 // tell sends outlive news of the leader's end.
-func (w *ward) tell(kind byte, status unix.WaitStatus, usage unix.Rusage) {
-	if w.channel < 0 {
-		return
-	}
-	_ = send(w.channel, message{kind: kind, number: int32(status), lived: w.ended.Sub(w.born),
+func (w *ward) tell(status unix.WaitStatus, usage unix.Rusage) {
+	_ = send(w.channel, message{kind: kindExited, number: int32(status), lived: w.ended.Sub(w.born),
 		cpu:    time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
 		maxrss: int64(usage.Maxrss) * maxrssUnit}.encode())
 }

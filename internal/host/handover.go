@@ -150,14 +150,7 @@ func (h *Host) restoreServer(saved *Saved) (s *server, start chan struct{}, err 
 	fds := from.Process.Files
 	streams := [3]*os.File{wire.Reopen(fds[0], "stdin"), wire.Reopen(fds[1], "stdout"), os.NewFile(uintptr(fds[2]), "stderr")}
 	start = make(chan struct{})
-	var died func(child.Status)
-	if tell := h.onDeath(s); tell != nil {
-		died = func(st child.Status) {
-			<-start
-			tell(st)
-		}
-	}
-	s.process, err = child.Restore(from.Process, streams, died, func(st child.Status) {
+	s.process, err = child.Restore(from.Process, streams, func(st child.Status) {
 		<-start
 		h.gone(s, st)
 	})

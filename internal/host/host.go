@@ -74,8 +74,6 @@ type Host struct {
 	servers     []*server
 	connections []*elsewhere
 	shortcut    shortcut
-	lane        backend.Lane
-	laned       *server // whose lines the lane is about
 	waiters     []waiter
 	ended       chan struct{}
 }
@@ -150,7 +148,6 @@ func (w *world) Passed(line []byte, n int)             { w.loop.DropBehind(line,
 
 func (w *world) Flush() {
 	w.loop.Flush()
-	wire.Yield() // to whoever was written to: a client waits for its answer
 }
 
 // Finish hands the end on, when all else has been told.

@@ -159,7 +159,7 @@ func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	s := h.newServer(gen)
 	var spec child.Spec
 	spec.Argv, spec.Dir, spec.Env, s.direct = h.commandLine(h.environment(gen, l.Why), l.Anew)
-	spec.KillMode, s.env, spec.OnDeath = h.opts.KillMode, spec.Env, h.onDeath(s)
+	spec.KillMode, s.env = h.opts.KillMode, spec.Env
 	h.servers = append(h.servers, s)
 	if l.Beside {
 		h.startBeside(s, spec)
@@ -199,68 +199,10 @@ func (h *Host) join(s *server) {
 		OnOversize: func(head, tail []byte, n int64) {
 			h.Backend.ServerOversize(h.loop.Now(), gen, head, tail, n)
 		},
-		OnEOF: func(error) {
-			h.Backend.ServerClosed(h.loop.Now(), gen)
-			h.hearDeath(s)
-		},
-		Gate: func() bool { return !s.held() },
+		OnEOF: func(error) { h.Backend.ServerClosed(h.loop.Now(), gen) },
+		Gate:  func() bool { return !s.held() },
 	})
 	go h.readStderr(s)
-}
-
-// onDeath is who brings the news of a process's death to the loop; nil where it makes no difference, for want of spares.
-func (h *Host) onDeath(s *server) func(child.Status) {
-	if h.opts.Backend.Supervise.Standby == 0 {
-		return nil
-	}
-	return func(st child.Status) { h.died(s, st) }
-}
-
-// died brings the news of a dead leader to the loop as soon as its last words are known: a restart marker may be among
-// them. If somebody else holds its stderr, the end of all of it may come first; then this is no news. It is called from package child.
-func (h *Host) died(s *server, st child.Status) {
-	tell := func() { h.loop.Post(func() { h.Backend.ServerDied(time.Now(), s.gen, exitOf(st)) }) }
-	select {
-	case <-s.silent:
-		tell()
-		return
-	default:
-	}
-	go func() {
-		select {
-		case <-s.silent:
-			tell()
-		case <-s.left:
-		}
-	}()
-}
-
-// deathSoon is how long the loop waits for the news of the death of a process that has closed its stdout, and as long for its
-// last words: it dies just now, within some 0.2 ms, or it does not.
-const deathSoon = time.Millisecond
-
-// hearDeath waits for the death of the process that serves, whose stdout has ended, if a spare may stand by: the client
-// is waiting, and until other goroutines have brought the news it takes half as long again.
-func (h *Host) hearDeath(s *server) {
-	if h.onDeath(s) == nil || h.Backend.Serving() != s {
-		return
-	}
-	h.loop.Flush()
-	st, dead := s.process.HearDeath(deathSoon)
-	if !dead {
-		return
-	}
-	select {
-	case <-s.silent:
-		h.Backend.ServerDied(time.Now(), s.gen, exitOf(st))
-	case <-time.After(deathSoon):
-		h.died(s, st)
-	}
-}
-
-// exitOf is how a process ended, as its backend hears of it; how much it had not read is asked elsewhere.
-func exitOf(st child.Status) backend.Exit {
-	return backend.Exit{Code: st.Code, Signal: st.Signal, Signalled: st.Signalled, MaxRSS: st.MaxRSS, CPU: st.CPU}
 }
 
 // gone waits for a dead process's last words and brings the news to the loop. It is called from package child.
@@ -300,9 +242,9 @@ func (h *Host) exited(s *server, gen int, st child.Status) {
 		h.directFailed()
 	}
 	h.forget(s)
-	exit := exitOf(st)
-	exit.Unread = unread
-	h.Backend.ServerExited(time.Now(), gen, exit)
+	h.Backend.ServerExited(time.Now(), gen, backend.Exit{
+		Code: st.Code, Signal: st.Signal, Signalled: st.Signalled, MaxRSS: st.MaxRSS, CPU: st.CPU, Unread: unread,
+	})
 }
 
 // readStderr keeps and passes on what a process says, and looks for the restart marker in it (S3).

@@ -145,15 +145,3 @@ func countElements(doc []byte) (n int) {
 	}
 	return n
 }
-
-func BenchmarkPlain(b *testing.B) {
-	line := []byte(plainCall)
-	var p Plain
-	b.SetBytes(int64(len(line)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if !p.Scan(line) {
-			b.Fatal("not plain")
-		}
-	}
-}

@@ -53,7 +53,6 @@ func scanText(b []byte, i int) (int, flags) {
 	var f flags
 	var high uint64
 	for {
-		i, high, f = skipWide(b, i, high, f)
 		i, high = plainText(b, i, high)
 		if i >= len(b) {
 			return broken, f

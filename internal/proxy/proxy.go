@@ -91,7 +91,6 @@ func (p *Proxy) Run() int {
 		OnEOF:      func(error) { p.host.Backend.ClientClosed(p.loop.Now()) },
 		Gate:       p.mayReadClient,
 	})
-	p.loop.OnRest = func() { p.host.OpenLane(p.in, p.client) }
 	p.begin(time.Now())
 	p.loop.Run()
 	p.host.Close()

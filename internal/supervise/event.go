@@ -48,8 +48,7 @@ type Exited struct {
 	Reason    string // in words; default: its exit status
 }
 
-// Gone tells, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end. Where a spare is
-// known to follow ([Machine.Relieves]) it need not wait for the tree.
+// Gone tells, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end.
 type Gone struct{ Gen int }
 
 // Restart asks for a new process in place of the running one.

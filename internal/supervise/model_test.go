@@ -209,27 +209,9 @@ func (w *world) die(code int, probe bool) {
 		return
 	}
 	end := Exited{Gen: w.gen, Code: code, Signalled: code > 128, Probe: probe}
-	relieved := w.relieves(end)
 	w.alive, w.swept = false, true
 	w.gone = w.now.Add(w.draw("sweep", longestSweep))
 	w.tell(end)
-	if relieved {
-		w.swept, w.gone = false, time.Time{}
-		w.tell(Gone{end.Gen})
-		if w.State() != Serving || w.gen == end.Gen {
-			w.rt.Fatalf("a spare was to follow on %+v: %s, generation %d", end, w.State(), w.gen)
-		}
-	}
-}
-
-// relieves asks whether a spare follows on an end at once, which changes nothing; the owner may make use of it or not.
-func (w *world) relieves(end Exited) bool {
-	before, due := w.Snapshot(), w.Deadline()
-	relieved := w.Relieves(w.now, end)
-	if diff := cmp.Diff(before, w.Snapshot()); diff != "" || !w.Deadline().Equal(due) {
-		w.rt.Fatalf("the question changed (-before +after):\n%s", diff)
-	}
-	return relieved && rapid.Bool().Draw(w.rt, "relieved")
 }
 
 // pass lets time go by.

@@ -1,11 +1,6 @@
 package supervise
 
-import (
-	"slices"
-	"time"
-
-	"github.com/outlive-mcp/outlive/internal/backoff"
-)
+import "time"
 
 // takeOver makes a spare the serving process. old is the one that served and lives; -1: it is gone.
 func (m *Machine) takeOver(now time.Time, s spare, old int, atOnce bool) {
@@ -39,27 +34,6 @@ func (m *Machine) succeed(now time.Time, s spare, delay time.Duration) {
 	if m.stale && m.reload == nil {
 		m.reload = &reload{source: m.wish.Source, reason: m.wish.Reason, at: next, silent: true}
 	}
-}
-
-// Relieves reports whether a spare that can serve now would take the place of the serving process if that ended like
-// this, and nothing but it. Then the end of the process's tree need not be waited for: a server that has spares is one
-// that can run beside its like. To ask changes nothing.
-func (m *Machine) Relieves(now time.Time, end Exited) bool {
-	trial := *m
-	trial.out = nil
-	trial.tracker = backoff.Restore(m.tracker.Policy(), m.tracker.Save())
-	trial.beside.all = slices.Clone(m.beside.all)
-	if m.reload != nil {
-		r := *m.reload
-		trial.reload = &r
-	}
-	trial.Step(now, 0, end)
-	for _, a := range trial.Step(now, 0, Gone{end.Gen}) {
-		if t, ok := a.(TakeOver); ok {
-			return t.Ready && t.Old < 0
-		}
-	}
-	return false
 }
 
 // successor returns the spare that should follow on a process that is gone: whoever can serve at once, else whoever can

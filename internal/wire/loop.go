@@ -12,8 +12,6 @@ type Loop struct {
 	Deadline func() time.Time
 	// OnTick is called when the deadline has passed.
 	OnTick func(now time.Time)
-	// OnRest is called before each wait: all that came has been dealt with.
-	OnRest func()
 
 	driver
 
@@ -99,9 +97,6 @@ func (l *Loop) Run() {
 	l.runPosted()
 	for !l.stopped {
 		l.doWhatIsDue()
-		if l.OnRest != nil && !l.stopped {
-			l.OnRest()
-		}
 		if !l.stopped && l.wait() {
 			l.runPosted()
 		}

@@ -20,10 +20,8 @@ type driver struct {
 	linger       bool          // see sleep
 	bound        unix.Timespec // of one lingering sleep
 	busyUntil    time.Time     // traffic was seen lately
-	rhythm       rhythm        // see spin
 	enlarged     int           // pipes made bigger so far
 	gone         bool          // a descriptor left fds during the walk
-	leading      []*Source     // lines of theirs went ahead, see SendAhead
 }
 
 // owner is what a poll entry belongs to; both nil: free.
@@ -124,14 +122,7 @@ func (l *Loop) wait() (posted bool) {
 		l.owners[i].prepare(&l.fds[i])
 	}
 	n := l.sleep()
-	for n == 1 && l.linger && l.goAhead() {
-		n = l.doze()
-	}
-	l.rhythm.woke(time.Since(l.now), n > 0)
 	l.now = time.Now()
-	if len(l.leading) > 0 {
-		l.catchUp()
-	}
 	if n <= 0 {
 		return false
 	}
@@ -141,22 +132,10 @@ func (l *Loop) wait() (posted bool) {
 	l.busyUntil = l.now.Add(lingerFor)
 	for i := 1; i < len(l.fds) && !l.stopped; i++ {
 		if got := l.fds[i].Revents; got != 0 && l.fds[i].Fd >= 0 {
-			l.rhythm.served = i
 			l.serve(l.owners[i], got)
 		}
 	}
 	return posted
-}
-
-// catchUp hands out the lines that went ahead, in their order.
-func (l *Loop) catchUp() {
-	l.busyUntil = l.now.Add(lingerFor)
-	for _, s := range l.leading {
-		n := s.unseen
-		s.unseen = 0
-		s.took(n)
-	}
-	l.leading = l.leading[:0]
 }
 
 // hush empties the wake-up pipe.

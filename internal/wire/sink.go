@@ -35,8 +35,6 @@ type Sink struct {
 	queue   []chunk // refused by the kernel so far
 	pending int     // bytes in queue
 	written uint64  // bytes the kernel took
-	ahead   []byte  // the line that went ahead and was not given yet, with its newline; nil: none
-	aheadBy int     // bytes of it that the kernel took
 	dirty   bool    // in the loop's flush list
 	dead    bool
 	closing bool // close once the queue is empty
@@ -76,9 +74,6 @@ var newline = []byte{'\n'}
 // Forward queues a line of the source that is being dispatched, with its newline, without copying it. A line that came
 // alone is written at once, so that what its owner has to note about it costs nobody time.
 func (k *Sink) Forward(line []byte) {
-	if k.wentAhead(line) {
-		return
-	}
 	if cap(line) > len(line) && line[:len(line)+1][len(line)] == '\n' {
 		line = line[:len(line)+1]
 		k.put(line[k.writeAlone(line):])

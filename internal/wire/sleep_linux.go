@@ -29,9 +29,6 @@ const dozeFor = 10 * time.Millisecond
 // sleep waits for a descriptor; it returns how many are ready, 0 or less for an interruption.
 func (l *Loop) sleep() int {
 	if l.linger && l.now.Before(l.busyUntil) {
-		if n := l.spin(); n > 0 {
-			return n
-		}
 		return l.doze()
 	}
 	n, _ := unix.Ppoll(l.fds, nil, nil)
@@ -50,29 +47,6 @@ func (l *Loop) doze() int {
 	}
 	return int(n)
 }
-
-// spin looks for traffic without sleeping, for as long as it may well come.
-func (l *Loop) spin() int {
-	patience := l.rhythm.patience()
-	if patience == 0 {
-		return 0
-	}
-	for {
-		n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fds[0])), uintptr(len(l.fds)),
-			uintptr(unsafe.Pointer(&atOnce)), 0, 0, 0)
-		if n > 0 && errno == 0 {
-			l.rhythm.waited(false)
-			return int(n)
-		}
-		if time.Since(l.now) > patience {
-			l.rhythm.waited(true)
-			return 0
-		}
-	}
-}
-
-// atOnce is a timeout of nothing. The kernel does not write to it.
-var atOnce unix.Timespec
 
 // sysRead reads from fd; private descriptors never block, so the scheduler need not know.
 func sysRead(fd int, p []byte, private bool) (int, error) {

@@ -51,10 +51,6 @@ type Source struct {
 	over     *oversize
 	enlarged bool // the pipes of this source were made bigger, or could not be
 
-	aheadTo *Sink // see SendAhead
-	mayGo   func(line []byte) bool
-	unseen  int // bytes behind w that were read for a line to go ahead
-
 	done bool
 }
 

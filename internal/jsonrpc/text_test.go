@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Long strings are read in wide registers where there are any: a special byte must be found wherever it stands, and
+// Long strings are read eight bytes at a time: a special byte must be found wherever it stands, and
 // escapes must be passed wherever they begin.
 func TestLongStringsAreReadRightEverywhere(t *testing.T) {
 	for _, length := range []int{1, 15, 31, 32, 33, 63, 64, 65, 95, 96, 97, 130, 200} {
