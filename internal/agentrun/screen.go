@@ -212,7 +212,7 @@ func (s *screen) sequence(b []byte) []byte {
 		}
 	case 'c':
 		s.pen, s.top, s.bottom, s.under = look{}, 0, len(s.cells)-1, nil
-		s.dip()
+		s.dip("")
 		s.erase(2)
 		s.move(0, 0)
 	case '(', ')', '*', '+', '#', '%', ' ': // one more byte belongs to it
@@ -250,8 +250,7 @@ func (s *screen) control(text string, final byte) {
 	n := arg(0, 1)
 	switch final {
 	case 'm':
-		s.pen.change(text)
-		s.dip()
+		s.dip(text)
 	case 'J':
 		s.erase(arg(0, 0))
 	case 'K':
@@ -340,8 +339,9 @@ func (s *screen) eraseLine(what int) {
 	s.clear(s.row, from, to)
 }
 
-// dip notes the numbers of the pen's look.
-func (s *screen) dip() {
+// dip gives the pen another look, and notes its numbers.
+func (s *screen) dip(parameters string) {
+	s.pen.change(parameters)
 	s.ink, s.erased = s.looks.number(s.pen), s.looks.number(look{back: s.pen.back})
 }
 
