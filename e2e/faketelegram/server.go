@@ -149,6 +149,15 @@ func (s *Server) Reply(user int64, message int, text string) {
 	}})
 }
 
+// Write lets a user write in a chat by themselves.
+func (s *Server) Write(user int64, to, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.happen(map[string]any{"message": map[string]any{
+		"message_id": 1_000_000 + s.nextID, "date": time.Now().Unix(), "chat": chat(to), "from": person(user), "text": text,
+	}})
+}
+
 // Answers are the texts that a callback query was answered with.
 func (s *Server) Answers(call string) []string {
 	s.mu.Lock()

@@ -21,13 +21,19 @@
 // one pipe for it, so their order stays. With a terminal as stdin only, it stays in our process group, where the keys'
 // signals reach it.
 //
+// With [Options.Terminal] the agent has a terminal also where we have none. Whichever it has, people join it ([Attach]) by a socket
+// of the agent's user: its output goes to all of them, their keys go to the agent, and whoever joins is shown the screen, which we
+// draw along ([screen]). What the agent asks its terminal is taken out of what they get, and answered by our own terminal or,
+// where there is none, by us: several answers, or none, would be wrong ([filter]).
+//
 // With [Options.Keep] the output goes to a rotated file as well ([logline.Kept]). The agent waits for a slow disk, but not for
 // one that takes nothing for two seconds.
 //
 // # Goroutines
 //
 // [Run] is the one that owns the agent and the terminal: signals and the agent's end come to it. It starts one for each
-// stream of output, one for the input of a terminal, one that waits for the agent, one that writes the file, the
+// stream of output, one for the input of a terminal, for a terminal one that hands on keys, one that lets people in, and two or
+// three for each who has joined, one that waits for the agent, one that writes the file, the
 // one of [logline.Kept] where output is kept, and, on Linux, that of [heartbeat.Listener]; all have ended when it returns. (On Windows, one that reads what a descendant holds open
 // ends with the process.) What all of them have seen is in one leaf with a lock, [seen].
 package agentrun

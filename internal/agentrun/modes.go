@@ -78,3 +78,27 @@ func (m *modes) undo() string {
 	}
 	return b.String()
 }
+
+// redo is what has to be written to a terminal that is as terminals are at first, to have it as the agent has made it. The
+// other screen comes first, since what is drawn goes there.
+func (m *modes) redo() (screen, rest string) {
+	var s, b strings.Builder
+	for _, number := range slices.Sorted(maps.Keys(m.on)) {
+		final := "h"
+		if watched[number] {
+			final = "l"
+		}
+		if number == "47" || number == "1047" || number == "1049" {
+			s.WriteString("\x1b[?" + number + final)
+			continue
+		}
+		b.WriteString("\x1b[?" + number + final)
+	}
+	for range m.keys {
+		b.WriteString("\x1b[>1u")
+	}
+	if m.xkey {
+		b.WriteString("\x1b[>4;2m")
+	}
+	return s.String(), b.String()
+}

@@ -28,7 +28,10 @@ type Report struct {
 	Bytes     int64     `json:"bytes"`
 	PerSecond float64   `json:"bytes_per_s,omitempty"` // over the last seconds
 
-	TypedAt time.Time `json:"typed_at,omitzero"` // when a key was last pressed at the wrapper's terminal; zero: none was, or there is none
+	TypedAt time.Time `json:"typed_at,omitzero"` // when a key was last pressed at its terminal, the wrapper's or a joined one; zero: none was
+
+	Socket string   `json:"socket,omitempty"` // where its terminal can be joined ([Attach]); "": it has none
+	Joined []Joined `json:"joined,omitempty"` // who has
 
 	Title      string    `json:"title,omitempty"`       // of its terminal (OSC 0 and 2)
 	TitleState string    `json:"title_state,omitempty"` // what the title says: idle, busy, waiting; "": nothing
@@ -120,3 +123,6 @@ func Read(path string) (Report, error) {
 	}
 	return r, nil
 }
+
+// SocketPath is where people join the terminal of an agent, in a home; [Report.Socket] tells where it is in fact.
+func SocketPath(home, agent string) string { return filepath.Join(home, "run", agent+".tty") }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ type Options struct {
 	// Keep is a file that the agent's output is kept in as well, rotated ([logline.Kept]), with a line of our own at its start
 	// and at its end. "": it is not kept.
 	Keep string
+	// Terminal gives the agent a terminal of its own also where we have none: people join it later ([Attach]). Until then what
+	// it asks its terminal is answered by us. Not on Windows, see [KeepsTerminals].
+	Terminal bool
 	// Pipes gives the agent no terminal even where there is one.
 	Pipes bool
 }
@@ -134,9 +138,13 @@ func (w *wrapper) start() (err error) {
 	for _, p := range w.streams.pumps {
 		p.kept = w.kept
 	}
+	if err := w.streams.openDoor(SocketPath(w.o.Home, w.o.Agent)); err != nil {
+		w.keepLine("its terminal cannot be joined: %v", err) // it works all the same
+	}
 	at := time.Now()
 	if w.agent, err = startAgent(cmd, w.streams.alone); err != nil {
 		w.streams.abandon()
+		w.streams.terminal.endSharing(Exit{Code: startCode(err), At: at})
 		return err
 	}
 	w.seen.started(w.agent.pid, at)
@@ -150,6 +158,9 @@ func (w *wrapper) start() (err error) {
 // agent. The watchdog's time goes with it, since that is ours to keep.
 func (w *wrapper) environ() []string {
 	changes := map[string]string{AgentVariable: w.o.Agent}
+	if w.o.Terminal && !w.o.Pipes {
+		changes["TERM"] = terminalOf(w.o.Environ)
+	}
 	socket := strings.TrimSuffix(w.path, filepath.Ext(w.path)) + ".sock"
 	sink := func(o heartbeat.Observation, n heartbeat.Notice) { w.seen.notice(o.PID, n, o.Wall) }
 	agent := func(int) (string, bool) { return w.o.Agent, true }
@@ -173,6 +184,16 @@ func (w *wrapper) environ() []string {
 	return environ
 }
 
+// terminalOf is the kind of terminal for an agent whose own is nobody's yet: what a service manager gives, or nobody, is none.
+func terminalOf(environ []string) string {
+	for _, kv := range slices.Backward(environ) {
+		if kind, ok := strings.CutPrefix(kv, "TERM="); ok && kind != "" && kind != "dumb" && kind != "linux" {
+			return kind
+		}
+	}
+	return "xterm-256color"
+}
+
 // wait passes signals on until the agent has ended.
 func (w *wrapper) wait() Exit {
 	for {
@@ -192,7 +213,8 @@ func (w *wrapper) wait() Exit {
 // finish passes on what is still to come, and closes everything.
 func (w *wrapper) finish(exit Exit) error {
 	w.streams.drain()
-	if w.streams.terminal != nil && exit.Signal != "" {
+	w.streams.terminal.endSharing(exit)
+	if w.streams.terminal.typed() && exit.Signal != "" {
 		_, _ = io.WriteString(w.o.Out, w.seen.left()) // a terminal that has gone needs no setting back
 	}
 	w.streams.terminal.close()

@@ -1,7 +1,9 @@
 package agentrun
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -9,13 +11,28 @@ import (
 	"time"
 )
 
-// terminal is none: on this system the agent always has pipes.
-type terminal struct{}
+// KeepsTerminals says that an agent can be given a terminal that people join later: not on this system.
+const KeepsTerminals = false
 
-func (*terminal) input()    {}
-func (*terminal) endInput() {}
-func (*terminal) restore()  {}
-func (*terminal) close()    {}
+// terminal is none: on this system the agent always has pipes.
+type terminal struct{ shared *shared }
+
+func (*terminal) input()                {}
+func (*terminal) typed() bool           { return false }
+func (*terminal) endInput()             {}
+func (*terminal) restore()              {}
+func (*terminal) close()                {}
+func (*terminal) openDoor(string) error { return nil }
+func (*terminal) endSharing(Exit)       {}
+
+// Attach is not possible on this system.
+func Attach(context.Context, AttachOptions) (Leaving, error) {
+	return Leaving{}, fmt.Errorf("join the agent's terminal: %w on Windows", errors.ErrUnsupported)
+}
+
+func keepTerminal(Options, *exec.Cmd, *seen) (*streams, error) {
+	return nil, fmt.Errorf("a terminal for the agent: %w on Windows", errors.ErrUnsupported)
+}
 
 func isTerminal(*os.File) bool { return false }
 

@@ -1,6 +1,8 @@
 package agentrun
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -29,7 +31,7 @@ func lastLines(tail []byte, cut bool, rows, cols int) []string {
 	s.draw(tail)
 	var found []string
 	for i := len(s.cells) - 1; i >= 0 && len(found) < lastCount; i-- {
-		line := strings.Trim(string(s.cells[i]), " \x00│┃║|▌▐")
+		line := strings.Trim(textOf(s.cells[i]), " \x00│┃║|▌▐")
 		if strings.ContainsFunc(line, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) {
 			found = append([]string{printable(line, lineWidth)}, found...)
 		}
@@ -37,27 +39,49 @@ func lastLines(tail []byte, cut bool, rows, cols int) []string {
 	return found
 }
 
-// screen is as much of a terminal as is needed to know what its lines say: no colours, and each character is one cell wide.
+// screen is as much of a terminal as is needed to know what its lines say: each character is one cell wide.
 type screen struct {
-	cells       [][]rune
+	cells       [][]cell
 	row, col    int
 	top, bottom int // rows that scroll, both included
 	saved       [2]int
-	wrap        bool // the next character begins a line
+	wrap        bool   // the next character begins a line
+	pen         look   // of what is written next
+	ink, erased uint16 // its number, and that of what is erased now
+	looks       palette
+	under       [][]cell // the ordinary screen, while a program uses the other one; nil: it does not
+	underAt     [2]int
+}
+
+// cell is one character with the number of its look.
+type cell struct {
+	char rune
+	look uint16
+}
+
+// empty is a cell that nothing was written to.
+var empty = cell{char: ' '}
+
+func textOf(line []cell) string {
+	var b strings.Builder
+	for _, c := range line {
+		b.WriteRune(c.char)
+	}
+	return b.String()
 }
 
 func newScreen(rows, cols int) *screen {
-	s := &screen{cells: make([][]rune, rows), bottom: rows - 1}
+	s := &screen{cells: make([][]cell, rows), bottom: rows - 1}
 	for i := range s.cells {
 		s.cells[i] = blank(cols)
 	}
 	return s
 }
 
-func blank(cols int) []rune {
-	line := make([]rune, cols)
+func blank(cols int) []cell {
+	line := make([]cell, cols)
 	for i := range line {
-		line[i] = ' '
+		line[i] = empty
 	}
 	return line
 }
@@ -91,7 +115,7 @@ func (s *screen) put(c rune) {
 		s.col, s.wrap = 0, false
 		s.lineFeed()
 	}
-	s.cells[s.row][s.col] = c
+	s.cells[s.row][s.col] = cell{c, s.ink}
 	if s.col++; s.col == len(s.cells[0]) {
 		s.col, s.wrap = s.col-1, true
 	}
@@ -138,7 +162,7 @@ func (s *screen) scroll(first, n int) {
 func (s *screen) clear(row, from, to int) {
 	line := s.cells[row]
 	for i := max(from, 0); i < min(to, len(line)); i++ {
-		line[i] = ' '
+		line[i] = cell{' ', s.erased}
 	}
 }
 
@@ -187,6 +211,8 @@ func (s *screen) sequence(b []byte) []byte {
 			s.row = max(s.row-1, 0)
 		}
 	case 'c':
+		s.pen, s.top, s.bottom, s.under = look{}, 0, len(s.cells)-1, nil
+		s.dip("")
 		s.erase(2)
 		s.move(0, 0)
 	case '(', ')', '*', '+', '#', '%', ' ': // one more byte belongs to it
@@ -202,9 +228,8 @@ func (s *screen) move(row, col int) {
 // control obeys a CSI sequence.
 func (s *screen) control(text string, final byte) {
 	if text != "" && strings.IndexByte("?<=>", text[0]) >= 0 {
-		if text == "?1049" || text == "?1047" || text == "?47" { // another screen, or the old one, which is not kept
-			s.erase(2)
-			s.move(0, 0)
+		if text == "?1049" || text == "?1047" || text == "?47" {
+			s.turn(final == 'h')
 		}
 		return
 	}
@@ -224,6 +249,8 @@ func (s *screen) control(text string, final byte) {
 	}
 	n := arg(0, 1)
 	switch final {
+	case 'm':
+		s.dip(text)
 	case 'J':
 		s.erase(arg(0, 0))
 	case 'K':
@@ -310,4 +337,86 @@ func (s *screen) eraseLine(what int) {
 		to = s.col + 1
 	}
 	s.clear(s.row, from, to)
+}
+
+// dip gives the pen another look, and notes its numbers.
+func (s *screen) dip(parameters string) {
+	s.pen.change(parameters)
+	s.ink, s.erased = s.looks.number(s.pen), s.looks.number(look{back: s.pen.back})
+}
+
+// turn shows the other screen, which is empty, or the ordinary one as it was.
+func (s *screen) turn(other bool) {
+	switch {
+	case other:
+		if s.under == nil {
+			s.under, s.underAt = make([][]cell, len(s.cells)), [2]int{s.row, s.col}
+			for i := range s.cells {
+				s.under[i] = slices.Clone(s.cells[i])
+			}
+		}
+		s.erase(2)
+		s.move(0, 0)
+	case s.under != nil:
+		s.cells, s.under = s.under, nil
+		s.move(s.underAt[0], s.underAt[1])
+	default: // it was there before we looked
+		s.erase(2)
+		s.move(0, 0)
+	}
+}
+
+// resize makes the screen another size. What no longer fits goes: at the right, and above where the cursor is.
+func (s *screen) resize(rows, cols int) {
+	rows, cols = min(max(rows, 1), mostRows), min(max(cols, 1), mostCols)
+	drop := max(s.row-rows+1, 0)
+	s.cells = resized(s.cells, drop, rows, cols)
+	if s.under != nil {
+		s.under = resized(s.under, max(s.underAt[0]-rows+1, 0), rows, cols)
+	}
+	s.top, s.bottom = 0, rows-1
+	s.move(s.row-drop, s.col)
+}
+
+func resized(cells [][]cell, drop, rows, cols int) [][]cell {
+	cells = cells[drop:]
+	next := make([][]cell, rows)
+	for i := range next {
+		next[i] = blank(cols)
+		if i < len(cells) {
+			copy(next[i], cells[i])
+		}
+	}
+	return next
+}
+
+// paint is what has to be written to an empty terminal of rows and cols characters to have it show the screen.
+func (s *screen) paint(rows, cols int) []byte {
+	b := []byte("\x1b[0m\x1b[r\x1b[?7l\x1b[H\x1b[2J")
+	for i, line := range s.cells[:min(rows, len(s.cells))] {
+		end := min(len(line), cols)
+		for end > 0 && line[end-1] == empty {
+			end--
+		}
+		if end == 0 {
+			continue
+		}
+		b = fmt.Appendf(b, "\x1b[%d;1H", i+1)
+		now := uint16(0)
+		for _, c := range line[:end] {
+			if c.look != now {
+				now = c.look
+				b = append(b, s.looks.of(now).sequence()...)
+			}
+			b = utf8.AppendRune(b, c.char)
+		}
+		if now != 0 {
+			b = append(b, "\x1b[0m"...)
+		}
+	}
+	if s.top > 0 || s.bottom < len(s.cells)-1 {
+		b = fmt.Appendf(b, "\x1b[%d;%dr", s.top+1, s.bottom+1)
+	}
+	b = fmt.Appendf(b, "\x1b[?7h\x1b[%d;%dH", s.row+1, s.col+1)
+	return append(b, s.pen.sequence()...)
 }

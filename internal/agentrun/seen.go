@@ -184,11 +184,40 @@ func (s *seen) resize(rows, cols int) {
 	s.mu.Unlock()
 }
 
+// size is the size of the agent's terminal; 0: it has none.
+func (s *seen) size() (rows, cols int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rows, s.cols
+}
+
 // left is what has to be written to a terminal whose agent was killed.
 func (s *seen) left() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.modes.undo()
+}
+
+// redo is what has to be written to a terminal to have it as the agent has made its own, see [modes.redo].
+func (s *seen) redo() (screen, rest string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.modes.redo()
+}
+
+// setJoined takes who has joined the agent's terminal.
+func (s *seen) setJoined(list []Joined) {
+	s.mu.Lock()
+	s.report.Joined, s.urgent = list, true
+	s.mu.Unlock()
+	s.poke()
+}
+
+// setSocket takes where people can join the agent's terminal.
+func (s *seen) setSocket(path string) {
+	s.mu.Lock()
+	s.report.Socket = path
+	s.mu.Unlock()
 }
 
 // pressing reports whether the report says something that is not to wait. Asked again, it does not until there is more.

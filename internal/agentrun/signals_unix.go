@@ -52,7 +52,7 @@ func (w *wrapper) signal(sig os.Signal) {
 // agentStopped deals with an agent that was stopped. At a terminal we stop as well, so that the shell has it back; without
 // one, whoever has stopped the agent wanted just that.
 func (w *wrapper) agentStopped() {
-	if w.streams.terminal != nil && controlled() {
+	if w.streams.terminal.typed() && controlled() {
 		w.stop()
 	}
 }

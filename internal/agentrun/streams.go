@@ -36,12 +36,16 @@ type pump struct {
 	from, to *os.File
 	seen     *seen
 	kept     *logline.Kept // nil: nothing is
+	shared   *shared       // nil: nobody can join
 }
 
 // open makes the agent's streams and gives them to its command.
 func open(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
 	if !o.Pipes && isTerminal(o.In) && isTerminal(o.Out) {
 		return openTerminal(o, cmd, seen)
+	}
+	if o.Terminal && !o.Pipes {
+		return keepTerminal(o, cmd, seen)
 	}
 	return openPipes(o, cmd, seen)
 }
@@ -68,6 +72,18 @@ func openPipes(o Options, cmd *exec.Cmd, seen *seen) (s *streams, err error) {
 	return s, nil
 }
 
+// openDoor lets people join the agent's terminal, where it has one.
+func (s *streams) openDoor(path string) error {
+	if s.terminal == nil {
+		return nil
+	}
+	err := s.terminal.openDoor(path)
+	for _, p := range s.pumps {
+		p.shared = s.terminal.shared
+	}
+	return err
+}
+
 // pipe adds a stream and returns the agent's end.
 func (s *streams) pipe(stream int, to *os.File, seen *seen) (*os.File, error) {
 	r, w, err := os.Pipe()
@@ -91,7 +107,7 @@ func (s *streams) run() {
 	for _, p := range s.pumps {
 		s.wait.Go(func() { s.guard(p.run) })
 	}
-	if s.terminal != nil {
+	if s.terminal.typed() {
 		s.wait.Go(func() { s.guard(s.terminal.input) })
 	}
 }
@@ -164,10 +180,10 @@ func (p *pump) run() {
 			if writeAll(p.to, buffer[:n]) != nil {
 				// Nobody takes it any more. Whoever writes to it has to hear of that, as it would without us.
 				_ = p.from.Close()
-				p.seen.output(p.stream, buffer[:n], time.Now())
+				p.note(buffer[:n])
 				return
 			}
-			p.seen.output(p.stream, buffer[:n], time.Now())
+			p.note(buffer[:n])
 			if ended {
 				left -= n
 			}
@@ -183,4 +199,13 @@ func (p *pump) run() {
 			_ = p.from.SetReadDeadline(time.Now().Add(drainTime))
 		}
 	}
+}
+
+// note tells of what was passed on.
+func (p *pump) note(b []byte) {
+	if p.shared != nil {
+		p.shared.output(b, time.Now())
+		return
+	}
+	p.seen.output(p.stream, b, time.Now())
 }

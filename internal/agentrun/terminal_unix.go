@@ -16,13 +16,23 @@ import (
 
 // terminal is the agent's terminal, and ours, which is raw meanwhile. Only the goroutine of [Run] calls it, but for input.
 type terminal struct {
-	ours   *os.File // our stdin
+	ours   *os.File // our stdin; nil: the agent's terminal is nobody's, until people join it
 	master *os.File // of the agent's
 	before unix.Termios
 	seen   *seen
+	shared *shared
 	wake   [2]int // a pipe: its end is input's
 	once   sync.Once
 }
+
+// KeepsTerminals says that an agent can be given a terminal that people join later, see [Options.Terminal].
+const KeepsTerminals = true
+
+// The size of a terminal that nobody has joined yet: there is room for what terminal programs draw.
+const (
+	keptRows = 40
+	keptCols = 120
+)
 
 func isTerminal(f *os.File) bool {
 	_, err := settings(f)
@@ -35,35 +45,71 @@ func openTerminal(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
 	if err != nil {
 		return nil, err
 	}
-	master, slave, err := pty.Open()
+	s, slave, err := makeTerminal(&terminal{ours: o.In, before: *before, seen: seen}, o, cmd)
 	if err != nil {
 		return nil, err
 	}
-	t := &terminal{ours: o.In, before: *before, seen: seen}
-	s := &streams{terminal: t, given: []*os.File{slave}, alone: true}
+	if err := apply(slave, before); err != nil {
+		s.abandon()
+		return nil, err
+	}
+	s.terminal.resize()
+	if !isTerminal(o.Err) {
+		cmd.Stderr = o.Err
+	}
+	s.terminal.raw()
+	return s, nil
+}
+
+// keepTerminal makes a terminal that is nobody's until people join it. What the agent writes goes to our stdout as well.
+func keepTerminal(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
+	s, _, err := makeTerminal(&terminal{seen: seen}, o, cmd)
+	if err != nil {
+		return nil, err
+	}
+	s.terminal.setSize(keptRows, keptCols)
+	return s, nil
+}
+
+// makeTerminal makes the agent's terminal and gives it to its command.
+func makeTerminal(t *terminal, o Options, cmd *exec.Cmd) (s *streams, slave *os.File, err error) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	s = &streams{terminal: t, given: []*os.File{slave}, alone: true}
 	err = unix.Pipe(t.wake[:])
 	if err == nil {
 		unix.CloseOnExec(t.wake[0])
 		unix.CloseOnExec(t.wake[1])
 		t.master, err = pollable(master)
 	}
-	if err == nil {
-		s.pumps = []*pump{{from: t.master, to: o.Out, seen: seen}}
-		err = apply(slave, before)
-	}
 	if err != nil {
 		_ = master.Close()
 		s.abandon()
-		return nil, err
+		return nil, nil, err
 	}
-	t.resize()
+	s.pumps = []*pump{{from: t.master, to: o.Out, seen: t.seen}}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	if !isTerminal(o.Err) {
-		cmd.Stderr = o.Err
-	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	t.raw()
-	return s, nil
+	return s, slave, nil
+}
+
+// openDoor lets people join the terminal, at a socket.
+func (t *terminal) openDoor(path string) error {
+	l, at, err := listenAt(path)
+	if err == nil {
+		t.seen.setSocket(at)
+	}
+	rows, cols := t.seen.size()
+	t.shared = share(t.seen, l, t.ours == nil, window{Rows: rows, Cols: cols}, t.setSize, func(b []byte) error {
+		_, err := t.master.Write(b)
+		return err
+	})
+	if t.ours != nil {
+		t.shared.ownWindow(window{Rows: rows, Cols: cols})
+	}
+	return err
 }
 
 // pollable makes a file whose reads and writes can be ended: the library's has become a blocking one.
@@ -102,46 +148,66 @@ func on(f *os.File, call func(fd int) error) error {
 	return errors.Join(err, failed)
 }
 
-// raw lets every key through as it is, as cfmakeraw(3) does.
+// raw lets every key through as it is.
 func (t *terminal) raw() {
-	if t == nil {
-		return
+	if t != nil && t.ours != nil {
+		makeRaw(t.ours, t.before)
 	}
-	raw := t.before
+}
+
+// makeRaw sets a terminal as cfmakeraw(3) does.
+func makeRaw(f *os.File, before unix.Termios) {
+	raw := before
 	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
 	raw.Oflag &^= unix.OPOST
 	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
 	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
 	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	_ = apply(t.ours, &raw) // a terminal that has gone will be heard of by its signal
+	_ = apply(f, &raw) // a terminal that has gone will be heard of by its signal
 }
 
 // restore sets our terminal back as it was found.
 func (t *terminal) restore() {
-	if t != nil {
+	if t != nil && t.ours != nil {
 		_ = apply(t.ours, &t.before)
 	}
 }
 
 // resize gives the agent's terminal the size of ours; the kernel tells it.
 func (t *terminal) resize() {
-	if t == nil {
+	if t == nil || t.ours == nil {
 		return
 	}
-	var size *unix.Winsize
-	err := on(t.ours, func(fd int) (err error) {
-		size, err = unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+	rows, cols, err := windowOf(t.ours)
+	switch {
+	case err != nil:
+	case t.shared != nil:
+		t.shared.ownWindow(window{Rows: rows, Cols: cols})
+	default:
+		t.setSize(rows, cols)
+	}
+}
+
+// windowOf is the size of a terminal, in characters; 0: nobody has said how large it is.
+func windowOf(f *os.File) (rows, cols int, err error) {
+	err = on(f, func(fd int) error {
+		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+		if err == nil {
+			rows, cols = int(size.Row), int(size.Col)
+		}
 		return err
 	})
-	if err != nil {
-		return
+	return rows, cols, err
+}
+
+// setSize gives the agent's terminal a size.
+func (t *terminal) setSize(rows, cols int) {
+	size := unix.Winsize{Row: uint16(rows), Col: uint16(cols)}
+	_ = on(t.master, func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size) }) // one that has gone needs none
+	if rows == 0 || cols == 0 {
+		rows, cols = 24, 80
 	}
-	_ = on(t.master, func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, size) })
-	if size.Col == 0 || size.Row == 0 { // nobody has said how large it is
-		t.seen.resize(24, 80)
-		return
-	}
-	t.seen.resize(int(size.Row), int(size.Col))
+	t.seen.resize(rows, cols)
 }
 
 // input passes our stdin on until [terminal.endInput]. It waits for both, since a read of ours could not be ended, and would
@@ -149,10 +215,22 @@ func (t *terminal) resize() {
 func (t *terminal) input() {
 	buffer := make([]byte, 4<<10)
 	for {
-		var n int
-		var err error
-		failed := on(t.ours, func(fd int) error {
-			list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(t.wake[0]), Events: unix.POLLIN}}
+		n, err := readUnless(t.ours, buffer, t.wake[0])
+		if err != nil || n <= 0 { // the end, or the terminal has gone
+			return
+		}
+		if _, err := t.master.Write(buffer[:n]); err != nil {
+			return
+		}
+		t.seen.input(buffer[:n], time.Now())
+	}
+}
+
+// readUnless reads from a terminal, unless there is something to read at the descriptor wake: then it is [os.ErrClosed].
+func readUnless(f *os.File, buffer []byte, wake int) (n int, err error) {
+	for {
+		failed := on(f, func(fd int) error {
+			list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
 			_, err = unix.Poll(list, -1)
 			switch {
 			case err == unix.EINTR:
@@ -164,20 +242,17 @@ func (t *terminal) input() {
 			}
 			return nil
 		})
-		switch {
-		case failed != nil:
-			return
-		case err == unix.EAGAIN || err == unix.EINTR:
-			continue
-		case err != nil || n <= 0: // the terminal has gone
-			return
+		if failed != nil {
+			return 0, failed
 		}
-		if _, err := t.master.Write(buffer[:n]); err != nil {
-			return
+		if err != unix.EAGAIN && err != unix.EINTR {
+			return n, err
 		}
-		t.seen.input(buffer[:n], time.Now())
 	}
 }
+
+// typed reports whether there are keys of ours.
+func (t *terminal) typed() bool { return t != nil && t.ours != nil }
 
 // endInput ends input, also while the agent does not read.
 func (t *terminal) endInput() {
@@ -188,6 +263,13 @@ func (t *terminal) endInput() {
 		_, _ = unix.Write(t.wake[1], []byte{0})
 		_ = t.master.SetWriteDeadline(pastDeadline)
 	})
+}
+
+// endSharing tells those who have joined of the end.
+func (t *terminal) endSharing(exit Exit) {
+	if t != nil {
+		t.shared.close(exit)
+	}
 }
 
 // close sets our terminal back. The agent's is the pump's to close.

@@ -19,7 +19,7 @@ import (
 const agentLong = `Declare agents that nobody watches, look at them, and have something done about them by the monitor.
 
 Looking (list, show, explain, report, logs, scan) changes nothing, and needs no running monitor. What is to be done about an agent
-(start, restart, resume, stop, say, budget-reset) is done by outlive monitor, which has to run.`
+(start, restart, resume, stop, say, budget-reset) is done by outlive monitor, which has to run. To take one over: attach.`
 
 func newAgent(io streams) *cobra.Command {
 	cmd := &cobra.Command{
@@ -30,7 +30,7 @@ func newAgent(io streams) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newAgentAdd(io), newAgentRemove(io), newAgentPause(io), newAgentUnpause(io), newAgentScan(io),
-		newAgentList(io), newAgentShow(io), newAgentExplain(io), newAgentRun(io), newAgentLogs(io), newAgentReport(io))
+		newAgentList(io), newAgentShow(io), newAgentExplain(io), newAgentRun(io), newAgentAttach(io), newAgentLogs(io), newAgentReport(io))
 	cmd.AddCommand(newAgentWishes(io)...)
 	return cmd
 }

@@ -41,6 +41,9 @@ type addFlags struct {
 	env     []string // NAME=VALUE
 	done    string
 	limits  []string // CLASS=LIMIT
+	term    bool
+	// termSaid says that term was given.
+	termSaid bool
 }
 
 func newAgentAdd(io streams) *cobra.Command {
@@ -59,7 +62,10 @@ func newAgentAdd(io streams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), io, args[0], args[1:]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.termSaid = cmd.Flags().Changed("terminal")
+			return f.run(cmd.Context(), io, args[0], args[1:])
+		},
 	}
 	fl := flagsBeforeDash(cmd)
 	fl.StringVar(&f.kind, "kind", "", "what it is: "+kindNames()+" (default: by CMD, or by what runs in the directory)")
@@ -71,6 +77,7 @@ func newAgentAdd(io streams) *cobra.Command {
 	fl.StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` that is added to its environment; may be given several times")
 	fl.StringVar(&f.done, "done", "", "`HOW` it looks when its work is done: exit:0 (it ends with status 0) or manifest (every phase of its manifest is complete)")
 	fl.StringArrayVar(&f.limits, "limit", nil, "`CLASS=LIMIT`, how often it is started for one class of stalls, such as crashed=5/1h or startup_blocked=1/phase; may be given several times")
+	fl.BoolVar(&f.term, "terminal", false, "it is started with a terminal that outlive agent attach joins; =false: without (default: CLIs that are worked with at one have it, such as claude without -p)")
 	defineHome(fl, &f.home)
 	return cmd
 }
@@ -128,6 +135,7 @@ func (f *addFlags) run(ctx context.Context, io streams, name string, start []str
 			set(len(resume) > 0, resume, "start", "resume")
 			set(len(nudge) > 0, nudge, "start", "nudge")
 			set(f.beat > 0, f.beat, "expect", "beat")
+			set(f.termSaid, f.term, "start", "terminal")
 			for _, s := range more {
 				set(true, s.value, s.key...)
 			}

@@ -37,8 +37,18 @@ type agentRecord struct {
 	PID        int              `json:"pid,omitempty"`
 	Process    string           `json:"process,omitempty"` // alive, dead, unsure
 	Session    string           `json:"session,omitempty"`
+	Terminal   bool             `json:"terminal,omitempty"` // outlive agent attach can join it
+	Joined     []joinedRecord   `json:"attached,omitempty"` // who has
 	LastSign   *signRecord      `json:"last_sign,omitempty"`
 	Incidents  []incidentRecord `json:"incidents"`
+}
+
+// joinedRecord is a person at an agent's terminal.
+type joinedRecord struct {
+	Who      string    `json:"who"`
+	PID      int       `json:"pid"`
+	ReadOnly bool      `json:"read_only,omitempty"`
+	Since    time.Time `json:"since"`
 }
 
 // signRecord is the youngest sign of life.
@@ -113,7 +123,10 @@ func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
 	r := agentRecord{
 		Name: f.Name, Key: f.Key, Kind: string(f.Kind), Path: f.Path, State: string(v.Class), Stall: string(v.Stall), Rule: v.Rule,
 		Confidence: string(v.Confidence), Details: v.Details, Paused: f.Evidence.Paused, Stopped: f.Stopped, PID: f.Process.PID,
-		Process: string(f.Evidence.Process.Life), Session: f.Session, Incidents: []incidentRecord{},
+		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Incidents: []incidentRecord{},
+	}
+	for _, j := range f.Joined {
+		r.Joined = append(r.Joined, joinedRecord(j))
 	}
 	if !v.Well() {
 		r.Action, r.Reason = f.Action, f.Decision.Reason
@@ -188,6 +201,11 @@ func printAgents(w io.Writer, o monitor.Options, view monitor.View) error {
 	for _, f := range view.Findings {
 		if !f.Verdict.Well() {
 			fmt.Fprintf(w, "%s: %s\n", logline.Printable(f.Key), logline.Printable(f.Verdict.Details))
+		}
+	}
+	for _, f := range view.Findings {
+		if text := joinedText(f, view.At); text != "" {
+			fmt.Fprintf(w, "%s: at its terminal: %s\n", logline.Printable(f.Key), logline.Printable(text))
 		}
 	}
 	if view.Running == 0 {

@@ -15,7 +15,7 @@ something, what its terminal's title says, its bell, its last lines, and what it
 --output-format stream-json, codex exec --json).
 
 Every byte passes unchanged, both ways. In a terminal the agent gets a terminal of its own, elsewhere pipes (on Windows
-always). Signals go to the agent. What is seen is in HOME/run/NAME.json; the last lines in it are as the agent wrote them.
+always); that terminal can be joined by outlive agent attach. Signals go to the agent. What is seen is in HOME/run/NAME.json; the last lines in it are as the agent wrote them.
 
 The agent finds its name in OUTLIVE_AGENT, and on Linux a socket for sd_notify in NOTIFY_SOCKET: READY=1, STATUS=…,
 WATCHDOG=1 and EXTEND_TIMEOUT_USEC=… are noted, too.
@@ -35,6 +35,7 @@ type agentRunFlags struct {
 	home    string
 	noInput bool
 	pipes   bool
+	term    bool
 	keep    bool
 }
 
@@ -62,7 +63,9 @@ func newAgentRun(io streams) *cobra.Command {
 	defineHome(fl, &f.home)
 	fl.BoolVar(&f.noInput, "no-input", false, "with pipes: an empty stdin instead of ours, for agents that read theirs to its end first, as codex exec does")
 	fl.BoolVar(&f.keep, "keep", false, "keep the output in HOME/log/NAME as well, rotated, for outlive agent logs; what the monitor starts has this")
+	fl.BoolVar(&f.term, "terminal", false, "a terminal for the agent also where there is none, for outlive agent attach; what the monitor starts has this where it needs one")
 	fl.BoolVar(&f.pipes, "pipes", false, "no terminal for the agent, even in one")
+	cmd.MarkFlagsMutuallyExclusive("terminal", "pipes")
 	return cmd
 }
 
@@ -78,7 +81,7 @@ func (f *agentRunFlags) run(io streams, name string, command []string) error {
 	}
 	exit, err := agentrun.Run(agentrun.Options{
 		Home: home, Agent: name, Command: command, Environ: withoutVars(os.Environ(), monitorSecrets),
-		In: io.in, Out: io.out, Err: io.err, NoInput: f.noInput, Pipes: f.pipes, Keep: keep,
+		In: io.in, Out: io.out, Err: io.err, NoInput: f.noInput, Pipes: f.pipes, Terminal: f.term, Keep: keep,
 	})
 	var start *agentrun.StartError
 	switch {

@@ -162,6 +162,12 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 	row("would do", "%s", wouldDo(f))
 	row("process", "%s", cmp.Or(f.Evidence.Process.Detail, "not known"))
 	row("session", "%s", cmp.Or(f.Session, "-"))
+	switch text := joinedText(f, view.At); {
+	case text != "":
+		row("terminal", "%s", text)
+	case f.Joinable:
+		row("terminal", "nobody is at it; join it: outlive agent attach %s", f.Key)
+	}
 	row("last sign", "%s", signText(f.Evidence))
 	if f.Phase != "" {
 		row("phase", "%s", f.Phase)

@@ -42,6 +42,9 @@ const (
 	envTelegramUsers = "TELEGRAM_USER_IDS"
 )
 
+// ownChannel is the channel of these variables.
+const ownChannel = "telegram"
+
 var monitorSecrets = []string{envTelegramToken, envTelegramChat, envTelegramAPI, envTelegramUsers}
 
 // telegramSetting is what the environment says of Telegram.
@@ -91,7 +94,7 @@ func addChannels(o *monitor.Options, answers string) error {
 		if err != nil {
 			return err
 		}
-		o.Channels = map[string]notify.Channel{"telegram": channel}
+		o.Channels = map[string]notify.Channel{ownChannel: channel}
 	}
 	o.OpenChannel = func(address string) (notify.Channel, error) { return openChannel(t, o.Environ, address) }
 	native := !isSupervisors(o)
@@ -146,7 +149,7 @@ func (t telegramSetting) listen(o *monitor.Options) func(*sql.DB, []string, noti
 		}
 		ring := func() { _ = monitor.Ring(o.Home) } // it is seen to at the next look all the same
 		u, err := notify.NewUpdates(notify.UpdatesOptions{
-			Token: t.token, APIURL: t.api, DB: db, Channels: channels, Chats: []int64{chat}, Users: t.users, LockDir: stateDir(),
+			Token: t.token, APIURL: t.api, DB: db, Channels: channels, Own: ownChannel, Chats: []int64{chat}, Users: t.users, LockDir: stateDir(),
 			Applier: to, Logger: o.Logger, Applied: ring, Heard: ring,
 		})
 		if err != nil {

@@ -130,6 +130,19 @@ func TestEveryMessage(t *testing.T) {
 			b.WriteString(e.Message.Text() + "\n")
 		}
 	}
+	b.WriteString("=== /status\n")
+	standing := []Standing{
+		{Name: "blog", State: "works", Since: t0.Add(-20 * time.Second)},
+		{Name: "docs", State: Words("rate_limited"), Since: t0.Add(-50 * time.Minute), Details: "usage limit reached, until 18:00"},
+		{Name: "shop", State: Words("waiting_question"), Since: t0.Add(-12 * time.Minute), Details: "\"Which of the two databases may I use?\"; PID 4711 is alive", Waits: true},
+		{Name: "wiki", State: "has nothing to do", Since: t0.Add(-3 * time.Hour), Terminal: "ann"},
+	}
+	for _, list := range [][]Standing{standing, standing[:1], nil} {
+		b.WriteString(Status(list, "", policy, t0).Text() + "\n\n")
+	}
+	b.WriteString(Status(nil, "registry.yaml:3:1: this list is not closed", policy, t0).Text() + "\n\n")
+	b.WriteString("=== what a text to the bot is answered with\n")
+	b.WriteString(Help().Text() + "\n\n" + Handed("shop", "", true).Text() + "\n\n" + Handed("shop", "nudge cannot be done: the registry declares no command for it", false).Text() + "\n\n")
 	b.WriteString("=== rest\n")
 	for _, w := range []Work{WorkDone, WorkLeft, WorkUnknown} {
 		b.WriteString(Rested("shop", w, "its turn has ended", "Phase 2 is merged. I have stopped before the migration.").Text() + "\n\n")

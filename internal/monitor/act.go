@@ -13,10 +13,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/outlive-mcp/outlive/internal/agentrun"
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/piv"
 	"github.com/outlive-mcp/outlive/internal/process"
 	"github.com/outlive-mcp/outlive/internal/remedy"
+	"github.com/outlive-mcp/outlive/internal/vendors"
 )
 
 // carryOut begins what was decided, and brings it as far as it goes.
@@ -89,7 +91,7 @@ func (c *examined) command(rec *recovery, o Options) (command, environ []string)
 		}
 		command = fill(command, c.values(rec))
 		if len(o.Wrapper) > 0 { // our own wrapper tells its output and how it ends
-			command = slices.Concat(o.Wrapper, []string{c.Key, "--"}, command)
+			command = slices.Concat(o.Wrapper, c.terminalFlag(command), []string{c.Key, "--"}, command)
 		}
 		environ = c.environ()
 	}
@@ -100,6 +102,20 @@ func (c *examined) command(rec *recovery, o Options) (command, environ []string)
 		environ = append(environ, "OUTLIVE_AGENT_PHASE="+strconv.Itoa(rec.Act.Phase))
 	}
 	return command, append(environ, "OUTLIVE_AGENT_STALL="+rec.Act.Stall, "OUTLIVE_AGENT_ATTEMPT="+strconv.Itoa(rec.Used+1))
+}
+
+// terminalFlag has our wrapper give the agent a terminal, where the declaration wants one, or where it says nothing and the
+// command is a CLI that is worked with at a terminal.
+func (c *examined) terminalFlag(command []string) []string {
+	_, session := vendors.Recognise(command, "")
+	wanted := agentrun.KeepsTerminals && session && !vendors.Headless(command)
+	if said := c.Declared.Start.Terminal; said != nil {
+		wanted = *said
+	}
+	if !wanted {
+		return nil
+	}
+	return []string{"--terminal"}
 }
 
 // environ is what a declared agent gets besides everything else.

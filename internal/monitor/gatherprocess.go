@@ -210,6 +210,9 @@ func (g *gathering) run() {
 	if _, lives := g.sources.entry(r.Wrapper); !lives && g.e.Process.Life == diagnose.Alive && r.Wrapper.PID != 0 {
 		g.e.Process.Orphaned = true
 	}
+	if _, lives := g.sources.entry(r.Wrapper); lives && r.Exit == nil {
+		g.f.joinable, g.f.joined = r.Socket != "", r.Joined
+	}
 	g.f.body = strings.Join(r.LastLines, "\n")
 	if r.Session != "" {
 		g.f.session = r.Session

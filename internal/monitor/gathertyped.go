@@ -11,22 +11,13 @@ import (
 // nudgeEcho is how long after a text of ours a prompt in the session may be that text.
 const nudgeEcho = time.Minute
 
-// lookForPerson notes when a person last typed in the living session: by the prompts in its CLI's own files, by its hook, and by
-// the keys at the wrapper's terminal. A session that works on one prompt, and one that we have started, has no keyboard.
+// lookForPerson notes when a person last typed in the living session: by the keys at its terminal, the wrapper's own or one that
+// somebody has joined, by the prompts in its CLI's own files, and by its hook.
 func (g *gathering) lookForPerson() {
-	if g.e.Process.Life != diagnose.Alive || g.headless() || g.sources.programs[g.f.process].headless || g.startedByUs() {
+	if g.e.Process.Life != diagnose.Alive {
 		return
 	}
-	var typed []time.Time
-	if g.agent.says("hooks") {
-		typed = append(typed, g.known.sight.TypedAt)
-	}
-	for i := range g.sources.sessions {
-		if v := &g.sources.sessions[i]; g.agent.says("transcript") && v.Kind == vendorKind(g.agent.Kind) && !v.Subagent && g.ours(v) {
-			typed = append(typed, v.Turn.TypedAt)
-		}
-	}
-	typed = slices.DeleteFunc(typed, g.ownWords)
+	typed := g.prompts()
 	if r := g.report; r != nil && r.PID == g.f.process.PID && g.agent.says("output") {
 		typed = append(typed, r.TypedAt)
 	}
@@ -35,6 +26,23 @@ func (g *gathering) lookForPerson() {
 			g.f.typed = t
 		}
 	}
+}
+
+// prompts are when a person has given the session one. The prompts of a session that works on one, and of one that we have
+// started, are nobody's.
+func (g *gathering) prompts() (typed []time.Time) {
+	if g.headless() || g.sources.programs[g.f.process].headless || g.startedByUs() {
+		return nil
+	}
+	if g.agent.says("hooks") {
+		typed = append(typed, g.known.sight.TypedAt)
+	}
+	for i := range g.sources.sessions {
+		if v := &g.sources.sessions[i]; g.agent.says("transcript") && v.Kind == vendorKind(g.agent.Kind) && !v.Subagent && g.ours(v) {
+			typed = append(typed, v.Turn.TypedAt)
+		}
+	}
+	return slices.DeleteFunc(typed, g.ownWords)
 }
 
 // startedByUs reports whether the process is the one that we have started last, or below it.

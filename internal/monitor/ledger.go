@@ -131,6 +131,8 @@ type wish struct {
 	Target string `json:"target,omitempty"` // the incident, or the request for a permission
 	Text   string `json:"text,omitempty"`   // what is to be said to the agent
 	For    string `json:"for,omitempty"`    // how long, as a duration
+	// Channel is where what became of it is told; "": where the incident was, or nowhere.
+	Channel string `json:"channel,omitempty"`
 }
 
 // addWish writes down what a person wants, for the monitor that runs now or later.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agentrun"
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/piv"
@@ -53,7 +54,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", c.agent.Key, err))
 		}
 	}
-	errs = append(errs, r.followMasses(ctx), r.saveFleet(ctx, before), r.deliveries(ctx), r.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
+	errs = append(errs, r.followMasses(ctx), r.saveFleet(ctx, before), r.deliveries(ctx), r.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), r.tellStanding(ctx, cases), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
 	m.watch(cases)
 	m.wakePostmen()
 	err = errors.Join(errs...)
@@ -201,11 +202,14 @@ type finding struct {
 	dead    process.Identity // the same, once it has ended
 	typed   time.Time        // when a person last typed in it; zero: nobody has, or it is not known
 	session string           // that could be gone on with
-	tool    time.Time        // when the open tool was started; zero: there is none
-	request string           // the open request for a permission
-	input   string           // what would run if it were allowed, whole
-	unasked string           // why such a request is left to the agent's own dialog
-	signs   string           // the latest signs of life in one word; "": there are none
+	// joinable says that people can join the agent's terminal, joined who has.
+	joinable bool
+	joined   []agentrun.Joined
+	tool     time.Time // when the open tool was started; zero: there is none
+	request  string    // the open request for a permission
+	input    string    // what would run if it were allowed, whole
+	unasked  string    // why such a request is left to the agent's own dialog
+	signs    string    // the latest signs of life in one word; "": there are none
 	// stranger says why the process that was found may be somebody else's: it is looked at, and neither ended nor replaced.
 	stranger string
 	phase    int

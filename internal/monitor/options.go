@@ -62,7 +62,7 @@ type Options struct {
 	// its deadman name. nil: nothing at all.
 	Environ []string
 	// Wrapper is put before the command of a declared agent, with the agent's name and "--" behind it, so that its output
-	// and its end are seen. nil: nothing is.
+	// and its end are seen; --terminal stands before the name where the agent gets a terminal. nil: nothing is.
 	Wrapper []string
 	// UserHome is what ~/ stands for in a registry of version 2. "": such paths are a mistake.
 	UserHome string

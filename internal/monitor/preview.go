@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agentrun"
 	"github.com/outlive-mcp/outlive/internal/diagnose"
 	"github.com/outlive-mcp/outlive/internal/escalate"
 	"github.com/outlive-mcp/outlive/internal/logline"
@@ -31,6 +32,8 @@ type Finding struct {
 	Action          string   // the decision, in S4's words where it is S4's
 	Process         process.Identity
 	Session         string
+	Joinable        bool                // people can join its terminal (outlive agent attach)
+	Joined          []agentrun.Joined   // who has
 	Acts            []remedy.Act        // that were done, the oldest first
 	Incidents       []escalate.Incident // that are not over
 	Stopped         bool                // by a person
@@ -117,7 +120,7 @@ func (r *round) finding(c *examined) Finding {
 	f := Finding{
 		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
 		Evidence: c.redacted(r.opts), Policy: c.expect, Verdict: c.verdict, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
-		Process: c.body.process, Session: c.body.session, Acts: acts(r.recoveries[c.Key]), Incidents: r.open(c.Key), Stopped: c.sight.Stopped,
+		Process: c.body.process, Session: c.body.session, Joinable: c.body.joinable, Joined: c.body.joined, Acts: acts(r.recoveries[c.Key]), Incidents: r.open(c.Key), Stopped: c.sight.Stopped,
 	}
 	f.Trace = diagnose.Explain(f.Evidence, c.expect)
 	for _, o := range d.LeftOut {

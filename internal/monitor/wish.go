@@ -45,6 +45,9 @@ func (r *round) grant(ctx context.Context) error {
 	}
 	var errs []error
 	for _, w := range list {
+		if w.Verb == verbStatus { // once all of them were looked at
+			continue
+		}
 		answer, err := r.grantOne(ctx, w)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -61,8 +64,13 @@ func (r *round) grant(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// undelivered tells people where they have replied that the agent did not get what they said.
+// undelivered tells people where they have replied that the agent did not get what they said; who has written to it by its name
+// is told either way.
 func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w wish, answer string) error {
+	if w.Verb == verbSay && w.Channel != "" {
+		text := escalate.Handed(w.Agent, r.opts.redact(answer), answer == said)
+		return r.put(ctx, tx, escalate.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", []string{w.Channel}, text, false)
+	}
 	if w.Verb != verbSay || w.Target == "" || answer == said {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -139,13 +140,34 @@ func (u *Updates) wrote(ctx context.Context, tx *sql.Tx, update int64, m *models
 	from.Listed = slices.Contains(u.opts.Users, from.User)
 	allowed, err := u.allowed(ctx, tx, from)
 	to := m.ReplyToMessage
-	if err != nil || !allowed || m.Text == "" || to == nil || to.From == nil || strconv.FormatInt(to.From.ID, 10) != u.me {
+	if err != nil || !allowed || m.Text == "" {
 		return err
+	}
+	if to == nil || to.From == nil || strconv.FormatInt(to.From.ID, 10) != u.me {
+		return u.said(ctx, tx, from, m)
 	}
 	if err := u.find(ctx, tx, &from, to.ID); err != nil {
 		return err
 	}
 	return u.opts.Applier.Reply(ctx, tx, Reply{From: from, Text: m.Text})
+}
+
+// said hands on a text that replies to nothing of ours. In a group only commands are for us: whatever else people write there,
+// they write to each other. A command that names a bot is taken for ours, since Telegram gives a bot those of others only where
+// somebody has made it an administrator.
+func (u *Updates) said(ctx context.Context, tx *sql.Tx, from From, m *models.Message) error {
+	s := Said{From: from, Text: strings.TrimSpace(m.Text)}
+	if word, isCommand := strings.CutPrefix(s.Text, "/"); isCommand {
+		word, rest, _ := strings.Cut(strings.ReplaceAll(word, "\n", " "), " ")
+		word, _, _ = strings.Cut(word, "@")
+		s.Command, s.Text = strings.ToLower(word), strings.TrimSpace(rest)
+	}
+	person := m.From != nil && !m.From.IsBot && m.SenderChat == nil
+	if u.opts.Own == "" || !person || s.Command == "" && !from.Private() {
+		return nil
+	}
+	s.Channel = u.opts.Own
+	return u.opts.Applier.Say(ctx, tx, s)
 }
 
 // allowed reports whether somebody may ask for something. Who may not is logged: that is how one learns the number of

@@ -39,6 +39,8 @@ type UpdatesOptions struct {
 	DB *sql.DB
 	// Channels are the outbox's channels that speak with this bot: threads are looked for there.
 	Channels []string
+	// Own is the channel by which a text is answered that replies to none of its messages. "": such texts are not heard.
+	Own string
 	// Chats may press and reply, also where they have moved to. Others are told that they may not.
 	Chats []int64
 	// Users of these chats may. nil: all of them.
@@ -55,13 +57,14 @@ type UpdatesOptions struct {
 	Logger *slog.Logger
 }
 
-// Applier does what humans ask for. Both methods run within the transaction that also says that the update is dealt
+// Applier does what humans ask for. Its methods run within the transaction that also says that the update is dealt
 // with: what they do to the database happens once, or not at all. An error undoes it, and the update comes again, five
 // times at most. Nothing else may be done in them, and they are not called at the same time.
 type Applier interface {
 	// Press returns what the human sees, up to 200 characters; also when it comes too late or for nothing. "": nothing.
 	Press(ctx context.Context, tx *sql.Tx, p Press) (answer string, err error)
 	Reply(ctx context.Context, tx *sql.Tx, r Reply) error
+	Say(ctx context.Context, tx *sql.Tx, s Said) error
 }
 
 // From says who answered which message.
@@ -92,6 +95,13 @@ type Press struct {
 type Reply struct {
 	From
 	Text string
+}
+
+// Said is a text to the bot that replies to no message of ours.
+type Said struct {
+	From           // Channel is UpdatesOptions.Own, without a thread
+	Command string // such as status, in lower case; "": it is none. Behind it, Text is what follows
+	Text    string
 }
 
 // Updates listens to what humans answer to a Telegram bot. Only one process can listen to one bot; while another does,

@@ -43,6 +43,10 @@ func (n *notebook) Reply(ctx context.Context, tx *sql.Tx, r Reply) error {
 	return n.write(ctx, tx, r.From, r.Text)
 }
 
+func (n *notebook) Say(ctx context.Context, tx *sql.Tx, s Said) error {
+	return n.write(ctx, tx, s.From, fmt.Sprintf("/%s %s", s.Command, s.Text))
+}
+
 func done(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	var list sql.NullString

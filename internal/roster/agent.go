@@ -78,6 +78,9 @@ type Start struct {
 	Resume []string          // goes on with a session
 	Nudge  []string          // hands a text to a running session
 	Env    map[string]string // added to the environment of all three
+	// Terminal says whether Cmd and Resume get a terminal that people can join; nil: a CLI that is worked with at a terminal
+	// (claude, codex without exec) does, anything else does not.
+	Terminal *bool
 }
 
 // Expect is how long what may take. Zero: not said.

@@ -32,6 +32,7 @@ func agentKeys(a *Agent, home string) []key {
 			key{name: "resume", shape: command(&a.Start.Resume), doc: "goes on with a session; {session}, {preamble} and {phase} are filled in"},
 			key{name: "nudge", shape: command(&a.Start.Nudge), doc: "hands a text to a running session; {session} and {text} are filled in"},
 			key{name: "env", shape: environment(&a.Start.Env), doc: "added to the environment"},
+			key{name: "terminal", shape: given(&a.Start.Terminal, yes), doc: "cmd and resume get a terminal that outlive agent attach joins; when left out, CLIs that are worked with at one do"},
 		)},
 		{name: "signals", shape: list(&a.Signals, anyOf(Signals()), oneOf(Signals())), doc: "which evidence counts; all when left out"},
 		{name: "expect", doc: "how long what may take", shape: object(
