@@ -22,7 +22,7 @@ type pivState struct {
 }
 
 // nearlyStale is an age at which a heartbeat is fresh for some seconds more: the supervisor's least limit is six minutes.
-const nearlyStale = 6*time.Minute - 10*time.Second
+const nearlyStale = 6*time.Minute - 15*time.Second
 
 var pivStates = []pivState{
 	{name: "beats", class: "healthy"},

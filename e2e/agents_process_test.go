@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"maps"
 	"net/http"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,9 +50,14 @@ func TestMonitorComesTooLate(t *testing.T) {
 			}}
 			a := startAgent(t, kind, mockmodel.Tool, setup)
 			a.awaitHook("PreToolUse")
-			for pid := range a.w.processes("") {
-				killed(t, pid)
+			all := a.w.processes("")
+			for pid := range all {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // a hook may have ended by itself
 			}
+			a.await("the end of every process", func() bool {
+				maps.DeleteFunc(all, func(pid int, _ string) bool { return dead(pid) })
+				return len(all) == 0
+			})
 			<-a.done
 			turns := a.model.Turns()
 			m.start()

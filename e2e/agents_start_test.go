@@ -176,7 +176,7 @@ func (a *agent) ended() *os.ProcessState {
 	select {
 	case <-a.done:
 		return a.cmd.ProcessState
-	case <-time.After(patience):
+	case <-time.After(longPatience):
 		a.t.Fatalf("%s in mode %s has not ended\n%s", a.kind, a.mode, a.screen())
 		return nil
 	}

@@ -83,9 +83,9 @@ failures:
   - {command: execute, phase: 2, error_category: integration_auth, retry_count: 0, max_retries: 0, resolution: pending, details: the key has expired}
 `
 
-// orphans ends the wrapper around the agent, and nothing else.
+// orphans ends the wrapper around the agent, and nothing else, once that has nothing to write: its pipe is broken then.
 func orphans(a *agent, m *watcher) {
-	m.judges("healthy")
+	m.judges("heartbeat_lost")
 	kill(a.t, a.pid())
 }
 
