@@ -100,19 +100,24 @@ func TestMonitorDetects(t *testing.T) {
 		for _, d := range detections[kind] {
 			t.Run(kind+"/"+d.name, func(t *testing.T) {
 				t.Parallel()
-				a, m := startWatched(t, kind, d.mode, d.setup, d.more, nil, "--answers", "off")
-				if d.drive != nil {
-					d.drive(a, m)
-				}
-				j := m.judges(d.class)
-				t.Logf("%s: %s", j.Verdict.Rule, j.Verdict.Details)
-				a.await("a dry run that says so, too", func() bool {
-					return strings.Contains(m.outlive("monitor", "--home", a.agents(), "--dry-run"), j.Verdict.Class)
-				})
-				m.never(wrong[d.class]...)
+				d.isSeen(t, kind)
 			})
 		}
 	}
+}
+
+// isSeen brings an agent into the state and waits until the monitor calls it so, and a dry run beside it does, too.
+func (d detection) isSeen(t *testing.T, kind string) {
+	a, m := startWatched(t, kind, d.mode, d.setup, d.more, nil, "--answers", "off")
+	if d.drive != nil {
+		d.drive(a, m)
+	}
+	j := m.judges(d.class)
+	t.Logf("%s: %s", j.Verdict.Rule, j.Verdict.Details)
+	a.await("a dry run that says so, too", func() bool {
+		return strings.Contains(m.outlive("monitor", "--home", a.agents(), "--dry-run"), j.Verdict.Class)
+	})
+	m.never(wrong[d.class]...)
 }
 
 // wrong are classes by which an agent in this state would be harmed, or somebody woken in vain.
@@ -135,7 +140,7 @@ func (a *agent) again() {
 	a.t.Helper()
 	turns := a.model.Turns()
 	a.enter("Once more")
-	for end := time.Now().Add(2 * patience); a.model.Turns() == turns; {
+	for end := time.Now().Add(longPatience); a.model.Turns() == turns; {
 		if within(time.Second, func() bool { return a.model.Turns() > turns }) {
 			return
 		}

@@ -56,7 +56,7 @@ func records(data []byte) []map[string]any {
 // awaitRecord waits until from has a record in which every member of want has its value, and returns it.
 func (a *agent) awaitRecord(from source, want map[string]any) map[string]any {
 	a.t.Helper()
-	for end := time.Now().Add(2 * patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(longPatience); ; time.Sleep(20 * time.Millisecond) {
 		data := from()
 		for _, record := range records(data) {
 			if contains(record, want) {

@@ -38,9 +38,11 @@ type watcher struct {
 	t     *testing.T
 	a     *agent
 	phone *faketelegram.Server
-	dir   string   // its home
-	flags []string // of `outlive monitor`
-	env   []string // more of its environment
+	dir   string              // its home
+	flags []string            // of `outlive monitor`
+	env   []string            // more of its environment
+	pings string              // host:port that takes pings; "": none does
+	user  *syscall.Credential // as whom it runs; nil: as the test
 	cmd   *exec.Cmd
 	over  chan struct{}
 	read  int // of the record of evidence, in bytes
@@ -71,6 +73,7 @@ func (m *watcher) startAgent(kind string, mode mockmodel.Mode, setup agentSetup,
 func newWatcher(t *testing.T) *watcher {
 	t.Helper()
 	needOutlive(t)
+	watched(t)
 	m := &watcher{t: t, phone: faketelegram.New("7:secret")}
 	m.phone.Limits = true
 	t.Cleanup(m.phone.Close)
@@ -86,7 +89,11 @@ func (m *watcher) declare(d declaration) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.a.write(filepath.Join(m.dir, "registry.yaml"), fmt.Sprintf("version: 2\nagents:\n  %s: %s\n", agentName, text))
+	head := "version: 2\n"
+	if m.pings != "" {
+		head += "listen: " + m.pings + "\n"
+	}
+	m.a.write(filepath.Join(m.dir, "registry.yaml"), fmt.Sprintf("%sagents:\n  %s: %s\n", head, agentName, text))
 }
 
 // environ is what the monitor and the other verbs get: they find the agent's files and commands as its user's would.
@@ -118,7 +125,7 @@ func (m *watcher) start() {
 	before := m.cycles()
 	m.cmd = exec.Command(tools.outlive, append([]string{"monitor", "--log-level", "debug"}, m.flags...)...)
 	m.cmd.Dir, m.cmd.Env, m.cmd.Stdout, m.cmd.Stderr = m.a.w.dir, m.environ(), log, log
-	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: m.user}
 	err = m.cmd.Start()
 	log.Close()
 	if err != nil {
@@ -168,7 +175,7 @@ func (m *watcher) journal() string {
 // await waits for what the monitor must come to.
 func (m *watcher) await(what string, ok func() bool) {
 	m.t.Helper()
-	if !within(2*patience, ok) {
+	if !within(longPatience, ok) {
 		m.t.Fatalf("%s in mode %s: %s never came\n%s", m.a.kind, m.a.mode, what, m.a.screen())
 	}
 }
@@ -211,6 +218,7 @@ func (m *watcher) judges(class string) judged {
 		}
 		return false
 	})
+	shows(m.t, class)
 	return found
 }
 
@@ -229,7 +237,7 @@ func (m *watcher) never(classes ...string) {
 func (m *watcher) tells(n int, wanted func(faketelegram.Message) bool) faketelegram.Message {
 	m.t.Helper()
 	var found faketelegram.Message
-	if !m.phone.Wait(2*patience, func() bool {
+	if !m.phone.Wait(longPatience, func() bool {
 		list := m.phone.Messages()
 		if len(list) < n || !wanted(list[n-1]) {
 			return false

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -111,7 +112,9 @@ func pivHome(t *testing.T) (m *watcher, orchestratorPID int) {
 		_ = a.cmd.Wait() // it is killed
 	}()
 	t.Cleanup(func() {
-		_ = a.cmd.Process.Kill()
+		for pid := range w.processes(orchestratorSource) { // also those that the monitor has started
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 		<-gone
 	})
 	m.await("the orchestrator's heartbeat", func() bool { return m.registered(a.cmd.Process.Pid) })
@@ -135,9 +138,11 @@ func (m *watcher) sevenMinutesPass() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	old := time.Now().Add(-7 * time.Minute).UTC().Format("2006-01-02T15:04:05.000Z")
-	m.a.write(path, beaten.ReplaceAllString(string(text), "heartbeat: "+old))
+	m.a.write(path, beaten.ReplaceAllString(string(text), "heartbeat: "+ago(7*time.Minute)))
 }
+
+// ago is a time as a registry has it.
+func ago(d time.Duration) string { return time.Now().Add(-d).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // said reports whether the monitor has printed the line.
 func (m *watcher) said(line string) bool {

@@ -17,6 +17,10 @@ import (
 	"github.com/outlive-mcp/outlive/e2e/mockmodel"
 )
 
+// longPatience is how long a test waits for an agent: a CLI takes seconds of a processor until it shows its prompt, and several
+// start side by side.
+const longPatience = 4 * patience
+
 // agentPrompt is what the agent is told to do. The mock model does what its mode says, whatever the prompt.
 const agentPrompt = "Check the shop"
 
@@ -28,11 +32,14 @@ const (
 	quickCheck = "sh check.sh 0"
 )
 
-// checkScript is a script, because Claude refuses to run a long sleep. With a second argument it works all the time, a
-// few hundredths of a processor, and tells.
-const checkScript = `if [ -z "$2" ]; then sleep "$1"; fi
+// checkScript is a script, because Claude refuses to run a long sleep. With "busy" behind the seconds it works all the
+// time, a few hundredths of a processor, and tells. With "says" and a state it first leaves a heartbeat of the agent.
+const checkScript = `if [ "$2" = says ]; then
+	"$E2E_OUTLIVE" heartbeat shop --home "$E2E_DIR/agents" --state "$3" --note "the till is locked" || exit 1
+fi
+if [ "$2" != busy ]; then sleep "$1"; fi
 end=$(($(date +%s) + $1))
-while [ -n "$2" ] && [ "$(date +%s)" -lt $end ]; do
+while [ "$2" = busy ] && [ "$(date +%s)" -lt $end ]; do
 	i=0
 	while [ $i -lt 20000 ]; do i=$((i + 1)); done
 	echo checking
@@ -110,7 +117,7 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 	a.cmd.Dir = a.project
 	// Nothing but the model server may be reached: a proxy that nobody serves refuses everything else at once.
 	a.cmd.Env = append(w.env(), "HOME="+a.home, "TERM=xterm-256color", "HTTPS_PROXY=http://127.0.0.1:9",
-		"HTTP_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost", "E2E_HOOKS="+w.path("hooks.jsonl"))
+		"HTTP_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost", "E2E_HOOKS="+w.path("hooks.jsonl"), "E2E_OUTLIVE="+tools.outlive)
 	a.cmd.Env = append(append(a.cmd.Env, env...), setup.env...)
 	a.rec = newRecorder(a)
 	t.Cleanup(a.stop)
@@ -169,7 +176,7 @@ func (a *agent) ended() *os.ProcessState {
 	select {
 	case <-a.done:
 		return a.cmd.ProcessState
-	case <-time.After(patience):
+	case <-time.After(longPatience):
 		a.t.Fatalf("%s in mode %s has not ended\n%s", a.kind, a.mode, a.screen())
 		return nil
 	}
@@ -202,7 +209,7 @@ func (a *agent) screen() string {
 // await waits for a condition the agent must come to.
 func (a *agent) await(what string, ok func() bool) {
 	a.t.Helper()
-	if !within(2*patience, ok) {
+	if !within(longPatience, ok) {
 		a.t.Fatalf("%s in mode %s: %s never came\n%s", a.kind, a.mode, what, a.screen())
 	}
 }
@@ -220,7 +227,7 @@ func (a *agent) claude(setup agentSetup) (argv, env []string) {
 	a.config = filepath.Join(a.home, ".claude")
 	const key = "sk-ant-mock-0000000000000000000000000000"
 	// Its automatic mode decides for the human, except where a rule says that the human is asked.
-	permissions := map[string]any{"allow": []string{"Bash(sh check.sh:*)", "mcp__" + serverName}, "ask": []string{"Bash(touch:*)"}}
+	permissions := map[string]any{"allow": []string{"Bash(sh check.sh:*)", "Bash(git:*)", "mcp__" + serverName}, "ask": []string{"Bash(touch:*)"}}
 	if setup.offer {
 		permissions["defaultMode"] = "default"
 	}

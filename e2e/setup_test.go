@@ -23,7 +23,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "e2e:", err, "(e2e/run.sh installs everything)")
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, fault := range notShown() {
+		fmt.Fprintln(os.Stderr, "e2e:", fault)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 func findTools() error {

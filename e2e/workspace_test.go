@@ -132,18 +132,20 @@ func kill(t *testing.T, pid int) {
 func killed(t *testing.T, pid int) {
 	t.Helper()
 	kill(t, pid)
-	dead := func() bool {
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-		if len(tasks) == 0 {
-			return true
-		}
-		stat, _ := os.ReadFile(tasks[0])
-		_, rest, _ := bytes.Cut(stat, []byte(") "))
-		return len(tasks) == 1 && (len(rest) == 0 || bytes.HasPrefix(rest, []byte("Z")) || bytes.HasPrefix(rest, []byte("X")))
-	}
-	if !eventually(dead) {
+	if !eventually(func() bool { return dead(pid) }) {
 		t.Fatalf("server %d survives SIGKILL", pid)
 	}
+}
+
+// dead says whether nothing of the process runs any more.
+func dead(pid int) bool {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if len(tasks) == 0 {
+		return true
+	}
+	stat, _ := os.ReadFile(tasks[0])
+	_, rest, _ := bytes.Cut(stat, []byte(") "))
+	return len(tasks) == 1 && (len(rest) == 0 || bytes.HasPrefix(rest, []byte("Z")) || bytes.HasPrefix(rest, []byte("X")))
 }
 
 // freeze stops a process and returns once something lies unread on its stdin, so that a kill then hits a server

@@ -172,6 +172,10 @@ func refuseAnthropic(w http.ResponseWriter, mode Mode) {
 		writeJSON(w, 529, anthropicError("overloaded_error", "Overloaded"))
 	case Auth:
 		writeJSON(w, http.StatusUnauthorized, anthropicError("authentication_error", "invalid x-api-key"))
+	case Credit:
+		writeJSON(w, http.StatusBadRequest, anthropicError("invalid_request_error", "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."))
+	case Invalid:
+		writeJSON(w, http.StatusBadRequest, anthropicError("invalid_request_error", "messages: text content blocks must be non-empty"))
 	default:
 		writeJSON(w, http.StatusBadRequest, anthropicError("invalid_request_error", "prompt is too long: 214000 tokens > 200000 maximum"))
 	}

@@ -38,6 +38,8 @@ func TestDecide(t *testing.T) {
 		{Overload, turn{}, refuse, ""},
 		{Auth, turn{}, refuse, ""},
 		{Context, turn{}, refuse, ""},
+		{Credit, turn{}, refuse, ""},
+		{Invalid, turn{}, refuse, ""},
 	} {
 		if got, text := script.decide(c.mode, c.at); got != c.want || text != c.text {
 			t.Errorf("%s at %+v: %v %q, want %v %q", c.mode, c.at, got, text, c.want, c.text)
@@ -158,7 +160,7 @@ func TestOpenAISideCallsAreNoTurns(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for mode, want := range map[Mode][2]int{
-		RateLimit: {429, 429}, Overload: {529, 503}, Auth: {401, 401}, Context: {400, 400},
+		RateLimit: {429, 429}, Overload: {529, 503}, Auth: {401, 401}, Context: {400, 400}, Credit: {400, 429}, Invalid: {400, 400},
 	} {
 		if status, _ := post(t, Anthropic(t, mode, Script{}).URL+"/v1/messages", anthropicFirst); status != want[0] {
 			t.Errorf("Anthropic %s: status %d, want %d", mode, status, want[0])

@@ -17,12 +17,14 @@ const (
 	Overload   Mode = "529"        // refuses: overloaded (OpenAI: 503)
 	Auth       Mode = "401"        // refuses: the key is not valid
 	Context    Mode = "context"    // refuses: the prompt is longer than the context window
+	Credit     Mode = "credit"     // refuses: the account has nothing left to pay with
+	Invalid    Mode = "400"        // refuses: it cannot do anything with such a request
 	Told       Mode = "told"       // does what the test says next: see Server.Call and Server.Say
 )
 
 // Modes are all modes, in the order of their constants.
 func Modes() []Mode {
-	return []Mode{Answer, Ask, Tool, Permission, Question, Loop, Hang, Stall, RateLimit, Overload, Auth, Context, Told}
+	return []Mode{Answer, Ask, Tool, Permission, Question, Loop, Hang, Stall, RateLimit, Overload, Auth, Context, Credit, Invalid, Told}
 }
 
 // Script is what the modes say and run. A field left empty has the default named with it.
@@ -74,7 +76,7 @@ type turn struct {
 // decide is the whole script: which move a mode makes at a turn, and what it says or runs.
 func (s Script) decide(mode Mode, at turn) (move, string) {
 	switch mode {
-	case RateLimit, Overload, Auth, Context:
+	case RateLimit, Overload, Auth, Context, Credit, Invalid:
 		return refuse, ""
 	}
 	if at.side {

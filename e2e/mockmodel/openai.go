@@ -203,6 +203,10 @@ func refuseOpenAI(w http.ResponseWriter, mode Mode) {
 		writeJSON(w, http.StatusServiceUnavailable, openaiError("server_error", "The server is currently overloaded."))
 	case Auth:
 		writeJSON(w, http.StatusUnauthorized, openaiError("invalid_api_key", "Incorrect API key provided."))
+	case Credit:
+		writeJSON(w, http.StatusTooManyRequests, openaiError("insufficient_quota", "You exceeded your current quota, please check your plan and billing details."))
+	case Invalid:
+		writeJSON(w, http.StatusBadRequest, openaiError("invalid_request_error", "Invalid value: 'shop'. Supported values are: 'auto' and 'none'."))
 	default:
 		writeJSON(w, http.StatusBadRequest, openaiError("context_length_exceeded", "Your input exceeds the context window of this model. Please adjust your input and try again."))
 	}

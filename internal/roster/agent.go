@@ -93,7 +93,7 @@ type Expect struct {
 	Attended    time.Duration // how long after a person last typed nothing is done to its process; 0: 30 min
 	Waiting     time.Duration // for a human, until that is told
 	Progress    time.Duration // without any change that shows
-	MaxCostUSD  float64       // US dollars of one run
+	MaxCostUSD  float64       // US dollars of a session, as far as its CLI writes them
 	Done        Done
 }
 

@@ -44,7 +44,7 @@ func agentKeys(a *Agent, home string) []key {
 			key{name: "tool", shape: duration(&e.Tool), doc: "of one tool, while nothing below it works"},
 			key{name: "waiting", shape: duration(&e.Waiting), doc: "for a human, until that is told"},
 			key{name: "progress", shape: duration(&e.Progress), doc: "without any change that shows"},
-			key{name: "max_cost_usd", shape: amount(&e.MaxCostUSD), doc: "US dollars of one run"},
+			key{name: "max_cost_usd", shape: amount(&e.MaxCostUSD), doc: "US dollars of a session, as far as its CLI writes them: Claude Code when a run of it ends, Codex never"},
 			key{name: "done", doc: "how a finished agent looks", shape: object(
 				key{name: "exit", shape: given(&e.Done.Exit, func(n *int) shape { return count(n, 0, 255) }), doc: "its exit status"},
 				key{name: "manifest", shape: word(&e.Done.Manifest, []string{"complete"}), doc: "every phase of the manifest is complete"},

@@ -277,6 +277,9 @@ func (c *codexTranscript) failureOf(text string, info json.RawMessage, at time.T
 		f.Kind = ContextFull
 	case "usage_limit_exceeded", "rate_limit_exceeded":
 		f.Kind = RateLimited
+		if creditEmpty(status, strings.ToLower(text)) { // Codex has no word of its own for an account that cannot pay
+			f.Kind = CreditEmpty
+		}
 	case "unauthorized":
 		f.Kind = AuthFailure
 	case "server_overloaded", "internal_server_error":

@@ -168,6 +168,7 @@ func TestCodexRecords(t *testing.T) {
 		"parts of an output":      {[]string{started, call("a", "1"), output(`[{"type":"input_text","text":"ok"}]`)}, "model"},
 		"an object as an output":  {[]string{started, call("a", "1"), output(`{"content":"ok","success":true}`)}, "model"},
 		"a limit":                 {[]string{started, `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"You've hit your usage limit.","codex_error_info":"usage_limit_exceeded"}}}`}, "ended [rate_limit 0 try 0/0]"},
+		"an empty account":        {[]string{started, `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"Quota exceeded. Check your plan and billing details.","codex_error_info":"usage_limit_exceeded"}}}`}, "ended [credit 0 try 0/0]"},
 		"the connection":          {[]string{started, `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"x","codex_error_info":{"response_stream_disconnected":{"http_status_code":null}}}}}`}, "ended [api 0 try 0/0]"},
 		"members of other types":  {[]string{started, `{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"Which?","duration_ms":"long","error":null,"id":7}}`}, "ended asking"},
 		"records nobody knows":    {[]string{started, `{"type":"future","payload":{"type":"task_complete"}}`, `{"type":"event_msg","payload":7}`, `null`}, "model"},
