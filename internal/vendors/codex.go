@@ -275,8 +275,10 @@ func (c *codexTranscript) failureOf(text string, info json.RawMessage, at time.T
 	switch word {
 	case "context_window_exceeded":
 		f.Kind = ContextFull
-	case "usage_limit_exceeded", "rate_limit_exceeded":
-		f.Kind = RateLimited
+	case "usage_limit_exceeded", "rate_limit_exceeded": // also an empty purse, which does not pass by itself
+		if f.Kind = RateLimited; creditEmpty(status, strings.ToLower(text)) {
+			f.Kind = CreditEmpty
+		}
 	case "unauthorized":
 		f.Kind = AuthFailure
 	case "server_overloaded", "internal_server_error":
