@@ -97,6 +97,7 @@ func endings(t *testing.T) []ending {
 		}
 		all = append(all, e)
 	}
+	slices.SortFunc(all, func(a, b ending) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 
