@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,9 @@ func (a *agent) save(name string) {
 	}
 	var timeline bytes.Buffer
 	for _, line := range a.rec.lines {
+		if kind, is := line.Data.(string); is && line.What == "transcript" && slices.Contains(bulky, kind) {
+			continue
+		}
 		data, err := json.Marshal(line)
 		if err != nil {
 			a.t.Fatal(err)
@@ -34,12 +38,14 @@ func (a *agent) save(name string) {
 		timeline.Write(append(data, '\n'))
 	}
 	files := map[string][]byte{"timeline.jsonl": timeline.Bytes()}
-	for i, name := range a.transcripts() {
+	transcripts := a.transcripts()
+	slices.SortStableFunc(transcripts, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") }) // subagents' last
+	for i, name := range transcripts {
 		suffix := ""
 		if i > 0 {
 			suffix = fmt.Sprintf("-%d", i+1)
 		}
-		files["transcript"+suffix+".jsonl"], _ = os.ReadFile(name)
+		files["transcript"+suffix+".jsonl"] = withoutBulk(name)
 	}
 	for _, name := range a.sessionFiles() {
 		files["session.json"], _ = os.ReadFile(name)
@@ -55,6 +61,21 @@ func (a *agent) save(name string) {
 			a.write(filepath.Join(dir, name), a.scrub(string(data)))
 		}
 	}
+}
+
+// bulky are the records of Claude Code that say what the model is told, and nothing of what it does.
+var bulky = []string{"attachment", "api-request-shape", "api-request-blob", "file-history-snapshot", "tools-used", "atis-latch"}
+
+// withoutBulk is a transcript without those records.
+func withoutBulk(name string) []byte {
+	data, _ := os.ReadFile(name) // it was there when the list was made
+	var kept []byte
+	for line := range bytes.Lines(data) {
+		if !slices.Contains(bulky, lineKind(string(line))) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
 }
 
 var (

@@ -66,6 +66,25 @@ func (r messagesRequest) offers(name string) bool {
 	return false
 }
 
+// called says whether the model has called a tool of this name.
+func (r messagesRequest) called(name string) bool {
+	for _, m := range r.Messages {
+		var blocks []struct {
+			Type string `json:"type"`
+			Name string `json:"name"`
+		}
+		if json.Unmarshal(m.Content, &blocks) != nil {
+			continue // a plain string
+		}
+		for _, b := range blocks {
+			if b.Type == "tool_use" && b.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (a anthropic) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, call, err := a.take(r)
 	if err != nil {
@@ -114,10 +133,21 @@ func (a anthropic) messages(w http.ResponseWriter, r *http.Request, body []byte,
 		a.hold(r)
 		return
 	case refuse:
-		refuseAnthropic(w, mode)
+		refuseAnthropic(w, mode, a.script.Refusal)
 		return
 	case run, runGuard:
 		msg.tool, msg.input = "Bash", map[string]any{"command": text, "description": "Run the shop's checks"}
+	case useTool:
+		switch results := req.turn().results; {
+		case req.called(a.script.Tool), results > 1, results == 1 && !req.offers(a.script.Tool):
+			msg.text = a.script.Text
+		case req.offers(a.script.Tool):
+			msg.tool, msg.input = a.script.Tool, a.script.Input
+		case req.offers(searchTool):
+			msg.tool, msg.input = searchTool, map[string]any{"query": "select:" + a.script.Tool, "max_results": 5}
+		default:
+			msg.tool, msg.input = "Bash", map[string]any{"command": text, "description": "Run the shop's checks"}
+		}
 	case askUser:
 		msg.tool, msg.input = "AskUserQuestion", map[string]any{"questions": []any{map[string]any{
 			"question": text, "header": "Database", "multiSelect": false,
@@ -131,9 +161,12 @@ func (a anthropic) messages(w http.ResponseWriter, r *http.Request, body []byte,
 		msg.text = "Let me see."
 	}
 	switch {
-	case m == halfway:
+	case m == halfway || m == broken:
 		if req.Stream { // a whole message has no middle
 			msg.begin(newStream(w))
+		}
+		if m == broken {
+			panic(http.ErrAbortHandler)
 		}
 		a.hold(r)
 	case req.Stream:
@@ -163,8 +196,10 @@ func (a anthropic) told(msg *message, req messagesRequest, o order) {
 
 // refuseAnthropic answers with an error in the provider's words. A refusal says how long to wait, as the real one does;
 // one second keeps the tests short.
-func refuseAnthropic(w http.ResponseWriter, mode Mode) {
+func refuseAnthropic(w http.ResponseWriter, mode Mode, told Refusal) {
 	switch mode {
+	case Refuse:
+		told.write(w)
 	case RateLimit:
 		w.Header().Set("Retry-After", "1")
 		writeJSON(w, http.StatusTooManyRequests, anthropicError("rate_limit_error", "This request would exceed your account's rate limit. Please try again later."))

@@ -19,12 +19,16 @@ const (
 	Context    Mode = "context"    // refuses: the prompt is longer than the context window
 	Credit     Mode = "credit"     // refuses: the account has nothing left to pay with
 	Invalid    Mode = "400"        // refuses: it cannot do anything with such a request
+	Use        Mode = "use"        // calls Script.Tool once where there is one, or runs Script.Command, then answers
+	Cut        Mode = "cut"        // begins its answer, and the connection breaks in the middle of it
+	Refuse     Mode = "refuse"     // refuses as Script.Refusal says
 	Told       Mode = "told"       // does what the test says next: see Server.Call and Server.Say
 )
 
 // Modes are all modes, in the order of their constants.
 func Modes() []Mode {
-	return []Mode{Answer, Ask, Tool, Permission, Question, Loop, Hang, Stall, RateLimit, Overload, Auth, Context, Credit, Invalid, Told}
+	return []Mode{Answer, Ask, Tool, Permission, Question, Loop, Hang, Stall, RateLimit, Overload, Auth, Context, Credit, Invalid, Use, Cut,
+		Refuse, Told}
 }
 
 // Script is what the modes say and run. A field left empty has the default named with it.
@@ -34,6 +38,17 @@ type Script struct {
 	Command   string // of Tool and Loop. "sleep 1"
 	Forbidden string // of Permission. "touch approved.txt"
 	Rounds    int    // of Loop. 8
+
+	Tool    string         // of Use. "": none
+	Input   map[string]any // its arguments
+	Refusal Refusal        // of Refuse
+}
+
+// Refusal is an HTTP answer that is an error.
+type Refusal struct {
+	Status int
+	Header map[string]string
+	Body   map[string]any
 }
 
 func (s Script) withDefaults() Script {
@@ -62,6 +77,8 @@ const (
 	askUser               // the CLI's question tool
 	silence               // nothing, ever
 	halfway               // the beginning of an answer, then nothing
+	broken                // the beginning of an answer, then the end of the connection
+	useTool               // Script.Tool
 	refuse                // an HTTP error
 	await                 // what the test says next
 	smallTalk             // a side call of the CLI (a title, a summary): text that means nothing
@@ -76,7 +93,7 @@ type turn struct {
 // decide is the whole script: which move a mode makes at a turn, and what it says or runs.
 func (s Script) decide(mode Mode, at turn) (move, string) {
 	switch mode {
-	case RateLimit, Overload, Auth, Context, Credit, Invalid:
+	case RateLimit, Overload, Auth, Context, Credit, Invalid, Refuse:
 		return refuse, ""
 	}
 	if at.side {
@@ -89,6 +106,10 @@ func (s Script) decide(mode Mode, at turn) (move, string) {
 		return await, ""
 	case mode == Stall:
 		return halfway, s.Text
+	case mode == Cut:
+		return broken, s.Text
+	case mode == Use:
+		return useTool, s.Command
 	case mode == Ask:
 		return say, s.Ask
 	case mode == Tool && at.results == 0, mode == Loop && at.results < s.Rounds:

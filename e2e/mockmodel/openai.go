@@ -146,10 +146,20 @@ func (o openai) responses(w http.ResponseWriter, r *http.Request, body []byte, c
 		o.hold(r)
 		return
 	case refuse:
-		refuseOpenAI(w, mode)
+		refuseOpenAI(w, mode, o.script.Refusal)
 		return
 	case run, runGuard:
 		out.shell(req, text, m == runGuard)
+	case useTool:
+		namespace, ok := req.offers("function", o.script.Tool)
+		switch results := req.turn().results; {
+		case results > 0:
+			out.say(o.script.Text)
+		case ok:
+			out.function(namespace, o.script.Tool, o.script.Input)
+		default:
+			out.shell(req, text, false)
+		}
 	case askUser:
 		namespace, _ := req.offers("function", "request_user_input")
 		out.function(namespace, "request_user_input", map[string]any{"questions": []any{map[string]any{
@@ -164,6 +174,9 @@ func (o openai) responses(w http.ResponseWriter, r *http.Request, body []byte, c
 	}
 	s := newStream(w)
 	out.begin(s)
+	if m == broken {
+		panic(http.ErrAbortHandler)
+	}
 	if m == halfway {
 		o.hold(r)
 		return
@@ -194,8 +207,10 @@ func (o openai) told(out *response, req responsesRequest, told order) {
 }
 
 // refuseOpenAI answers with an error in the provider's words.
-func refuseOpenAI(w http.ResponseWriter, mode Mode) {
+func refuseOpenAI(w http.ResponseWriter, mode Mode, told Refusal) {
 	switch mode {
+	case Refuse:
+		told.write(w)
 	case RateLimit:
 		w.Header().Set("Retry-After", "1")
 		writeJSON(w, http.StatusTooManyRequests, openaiError("rate_limit_exceeded", "Rate limit reached for requests. Please try again in 1s."))

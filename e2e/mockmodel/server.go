@@ -136,6 +136,13 @@ func (s *Server) hold(r *http.Request) {
 	}
 }
 
+func (r Refusal) write(w http.ResponseWriter) {
+	for name, value := range r.Header {
+		w.Header().Set(name, value)
+	}
+	writeJSON(w, r.Status, r.Body)
+}
+
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -50,6 +50,7 @@ type gathering struct {
 	began  time.Time        // when the process was started; zero: unknown
 	signs  []string         // of life
 	died   bool             // the process that is known has ended, and no other is there
+	left   bool             // and a person had interrupted its last turn just before
 }
 
 func (g *gathering) age(t time.Time) diagnose.Span {
@@ -121,7 +122,7 @@ func (g *gathering) rested() bool {
 // has left: by the word of its CLI, or because it ended in peace while it had nothing to do.
 func (g *gathering) conclude() {
 	s := g.known.sight
-	if g.e.Process.Life == diagnose.Dead && g.report != nil && g.report.Exit != nil {
+	if g.e.Process.Life == diagnose.Dead && g.report != nil && g.report.Exit != nil && !g.left {
 		g.markDone(g.report)
 	}
 	seen := g.e.Beat.Has || g.e.Process.Life != diagnose.Unknown || len(g.e.Sessions) > 0 || g.report != nil
@@ -132,6 +133,8 @@ func (g *gathering) conclude() {
 		g.e.Status = "declared, and not seen yet"
 	case s.Stopped && g.e.Process.Life != diagnose.Alive:
 		g.e.Status = "stopped by a person"
+	case g.left:
+		g.e.Status = "ended by a person, who had interrupted it"
 	case g.e.Process.Life == diagnose.Dead && !failed && !judged && !g.headless() && (g.rested() || s.Left):
 		g.e.Status = "ended at its prompt"
 	default:

@@ -37,6 +37,7 @@ func (g *gathering) sessions() {
 		if g.died {
 			if v.ID == g.f.session && !v.Subagent {
 				g.cause(v)
+				g.left = g.leftBy(v)
 			}
 			continue
 		}

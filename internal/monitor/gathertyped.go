@@ -70,3 +70,14 @@ func (g *gathering) cause(v *vendors.Session) {
 	}
 	g.e.LastError = g.failure(v.Turn.Error)
 }
+
+// leaves is how long after a person has interrupted a turn the end of the process is that person's doing, too: both CLIs write the
+// interruption of a command that works on one prompt, and end (recorded: Claude Code 2.1.330 with status 0, Codex 0.169.0 with 1).
+const leaves = time.Minute
+
+// leftBy reports whether a person has interrupted the last turn of a dead process, and it has ended over that. We interrupt
+// neither of the two CLIs whose sessions say so.
+func (g *gathering) leftBy(v *vendors.Session) bool {
+	ended := g.now.Wall.Add(-time.Duration(g.e.Process.Gone))
+	return v.Turn.Interrupted && ended.Sub(v.Turn.LastAt) <= leaves
+}

@@ -40,7 +40,8 @@ type world struct {
 	parents  map[int]int
 	args     map[int][]string
 	used     map[int]time.Duration
-	halted   map[int]bool // stopped by job control
+	halted   map[int]bool     // stopped by job control
+	files    map[int][]string // that a process has open
 
 	interrupted []int
 	typed       time.Time // when somebody typed at a wrapper's terminal
@@ -52,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, home: t.TempDir(), wall: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC), mono: 10 * time.Hour, boot: "b1",
 		living: map[int]process.Process{}, parents: map[int]int{}, args: map[int][]string{}, used: map[int]time.Duration{},
-		halted: map[int]bool{},
+		halted: map[int]bool{}, files: map[int][]string{},
 	}
 	w.opts = Options{Home: w.home, Channels: map[string]notify.Channel{"telegram": w}, Out: &w.out, clock: w.now, processes: w, deaf: true}
 	return w
@@ -155,7 +156,7 @@ func (w *world) All() []process.Entry {
 
 func (w *world) Args(pid int) []string { return w.args[pid] }
 
-func (w *world) Files(int) []string { return nil }
+func (w *world) Files(pid int) []string { return w.files[pid] }
 
 func (w *world) Interrupt(id process.Identity) error {
 	if w.living[id.PID].Identity != id {

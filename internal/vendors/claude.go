@@ -247,8 +247,10 @@ func claudeFailure(r *claudeRecord, text string) Failure {
 	decode(r.Error, &word)
 	f := Failure{Kind: failureKind(r.APIStatus, text+" "+r.ErrorDetails), Status: r.APIStatus, Text: text, At: r.Timestamp.Time, Final: true}
 	switch word {
-	case "rate_limit":
-		f.Kind = RateLimited
+	case "rate_limit": // also an empty purse, which does not pass by itself
+		if f.Kind != CreditEmpty {
+			f.Kind = RateLimited
+		}
 	case "billing_error":
 		f.Kind = CreditEmpty
 	case "authentication_failed", "oauth_org_not_allowed":

@@ -66,6 +66,7 @@ func (c *claudeSession) show(s *Session) {
 	switch c.Status {
 	case "idle":
 		s.Status, s.StatusAt = Idle, at
+		s.Turn.gaveUpAt(at)
 	case "busy":
 		if s.Status != Retrying {
 			s.Status, s.StatusAt = Busy, at

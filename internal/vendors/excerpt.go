@@ -43,9 +43,22 @@ func ending(text string, limit int) string {
 // answers are the answers that a question lists behind itself, as in "Go on? (y/n)".
 var answers = pattern.New(`[(\[（][^()\[\]（）\n]*[)\]）][.!]?$`)
 
-// asks says whether a text ends with a question, also with an emphasised one and one that lists its answers.
+// lastSentence is the last sentence of a text that is none by a question mark.
+var lastSentence = pattern.New(`(?:^|[.!?:;]\s+|\n\s*)([^.!?\n]+)[.!]*$`)
+
+// demands are the words of a sentence that wants an answer, and polite those of one that only takes its leave.
+var (
+	demands = pattern.New(`(?i)\b(?:let me know|tell me) (?:which|what|where|whether)\b|\bplease (?:confirm|choose|decide|specify|advise)\b`)
+	polite  = pattern.New(`(?i)\bwhat (?:you think|else)\b|\bif (?:you|there|anything)\b`)
+)
+
+// asks says whether a text ends with a question, also with an emphasised one, one that lists its answers, and one without a question
+// mark, as in "Please let me know which one."
 func asks(text string) bool {
 	text = unadorned(ending(text, textKept))
+	if m := lastSentence.FindStringSubmatch(text); m != nil && demands.MatchString(m[1]) && !polite.MatchString(m[1]) {
+		return true
+	}
 	return isQuestion(text) || isQuestion(unadorned(answers.ReplaceAllString(text, ""))) || isQuestion(strings.TrimRight(text, ")]）"))
 }
 

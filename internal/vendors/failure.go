@@ -22,7 +22,7 @@ func failureKind(status int, text string) FailureKind {
 		status, _ = strconv.Atoi(m[1]) // three digits
 	}
 	switch {
-	case containsAny(text, "prompt is too long", "context window", "context_window", "context length", "context_length", "context low",
+	case containsAny(text, "prompt is too long", "context window", "context_window", "context length", "context_length", "context low", "context limit",
 		"too many tokens", "input token count"):
 		return ContextFull
 	case creditEmpty(status, text):
@@ -31,7 +31,7 @@ func failureKind(status int, text string) FailureKind {
 		"limit reached", "too many requests", "quota", "resource_exhausted"), status == 429:
 		return RateLimited
 	case status == 401, status == 403, containsAny(text, "unauthorized", "authentication", "please run /login", "invalid api key", "oauth token",
-		"login expired", "not logged in", "sign in again", "refresh token", "session has expired", "session expired"):
+		"login expired", "not logged in", "sign in again", "log in again", "re-authenticate", "refresh token", "session has expired", "session expired"):
 		return AuthFailure
 	case status >= 500, status == 408, containsAny(text, "overloaded", "connection", "network", "timed out", "timeout", "fetch failed",
 		"internal_server_error", "server error", "stream", "stalled"), containsAny(text, unreachable...):
@@ -49,8 +49,11 @@ var unreachable = []string{
 // creditEmpty reports an account that has nothing left to pay with. That does not pass by itself, as a limit does; the two
 // share words, and only a limit says when to try again.
 func creditEmpty(status int, text string) bool {
-	if containsAny(text, "credit balance", "out of credit", "insufficient credit", "insufficient_quota", "billing_hard_limit") {
+	if containsAny(text, "credit balance", "out of credit", "insufficient credit", "enough credit", "credits ran out", "insufficient_quota", "billing_hard_limit") {
 		return true
+	}
+	if containsAny(text, "spend limit", "spend cap", "usage credits") && !strings.Contains(text, "resets ") && !containsAny(text, "try again ") {
+		return true // such a limit passes with the month, or with money
 	}
 	return (status == 402 || strings.Contains(text, "billing details")) && !containsAny(text, retryIn...)
 }
@@ -83,6 +86,8 @@ var (
 		`(\d{1,2})(?::(\d{2}))?\s?(am|pm)\b(?: \(([A-Za-z_/+\-0-9]+)\))?`)
 	// resetDay is the Claude API's "You will regain access on 2026-12-01 at 00:00 UTC".
 	resetDay = pattern.New(`(?i)regain access on (\d{4}-\d{2}-\d{2}) at (\d{2}:\d{2}) UTC`)
+	// resetDate is a gateway's "spend limit reached · resets Nov 23": a day of UTC, without a time.
+	resetDate = pattern.New(`(?i)resets (jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* (\d{1,2})\b(?:$|[^,:\d]|,? \D)`)
 	// resetIn is Codex' "try again in 2 days 3 hours 5 minutes".
 	resetIn = pattern.New(`(?i)try again in ((?:(?:about )?\d+ (?:day|hour|minute|second)s?[ ,]*(?:and )?)+)`)
 	resetBy = pattern.New(`(?i)(\d+) (day|hour|minute|second)`)
@@ -119,6 +124,9 @@ func limitLifted(text string, at time.Time, here *time.Location) time.Time {
 	}
 	if m := resetClock.FindStringSubmatch(text); m != nil {
 		return nextClock(m, at, here)
+	}
+	if m := resetDate.FindStringSubmatch(text); m != nil {
+		return nextClock([]string{"", "", m[1], m[2], "", "12", "", "am", ""}, at, time.UTC)
 	}
 	return time.Time{}
 }

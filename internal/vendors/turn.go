@@ -216,6 +216,16 @@ func (t *Turn) beganAt(at time.Time) {
 	t.LastAt, t.Ended, t.EndedAsking, t.Interrupted, t.Error = at, false, false, false, Failure{}
 }
 
+// gaveUpAt notes that the CLI calls the session idle since then. If the model was asked before that and has not answered, a
+// person has interrupted the turn: Claude Code writes no record of it then (recorded: 2.1.330).
+func (t *Turn) gaveUpAt(at time.Time) {
+	if t.Open != Model || !at.After(t.LastAt) {
+		return
+	}
+	t.LastAt, t.TypedAt, t.Ended, t.Interrupted = at, at, true, true
+	t.Open, t.OpenAt, t.Error, t.Repeats = Nothing, time.Time{}, Failure{}, Repeats{}
+}
+
 // amount is a number of tokens as a file has it; what cannot be one counts as none.
 func amount(n int64) int64 {
 	if n < 0 || n > 1<<40 {
