@@ -50,6 +50,8 @@ type gathering struct {
 	began  time.Time        // when the process was started; zero: unknown
 	signs  []string         // of life
 	died   bool             // the process that is known has ended, and no other is there
+
+	lastWord bool // the dead process's session can be read: whether it ended with an error stands there
 }
 
 func (g *gathering) age(t time.Time) diagnose.Span {
@@ -104,6 +106,9 @@ func (g *gathering) manifest() {
 func (g *gathering) cpu() {
 	if m := g.known.sight.CPU; m.Known && g.e.Process.Life == diagnose.Alive {
 		g.e.CPU = diagnose.CPU{Known: true, Share: m.Share, Starts: m.Starts}
+		if idle := g.now.Mono - m.Worked; m.Worked > 0 && idle >= 0 {
+			g.e.CPU.Worked, g.e.CPU.Idle = true, diagnose.Span(idle)
+		}
 	}
 }
 
