@@ -39,7 +39,6 @@ type worker struct {
 	next   func() (time.Duration, bool)
 	stop   func()
 	due    time.Duration // by the machine's clock while it is awake
-	over   bool
 
 	pid      int
 	asks     string        // what it waits for a person for; "": nothing
