@@ -20,6 +20,9 @@ func (e Evidence) Later(d Span) Evidence {
 	if e.Title.Status != "" {
 		grow(&e.Title.Age, d)
 	}
+	if e.CPU.Worked {
+		grow(&e.CPU.Idle, d)
+	}
 	if e.Output.Known {
 		grow(&e.Output.Age, d)
 	}

@@ -422,3 +422,19 @@ func TestSpan(t *testing.T) {
 		t.Errorf("sums that run over: %v", got)
 	}
 }
+
+// A tool is silent for as long as nothing that it has started has worked: a pause of a long build is none.
+func TestAPauseOfALongBuild(t *testing.T) {
+	t.Parallel()
+	e := Evidence{
+		Watched: true, Process: Proc{Life: Alive}, CPU: CPU{Known: true, Worked: true, Idle: Span(20e9)},
+		Sessions: []Session{{Kind: "claude", Status: BusyStatus, Open: OpenTool, Tool: "Bash", OpenAge: Span(45 * 60e9), LastAge: Span(45 * 60e9)}},
+	}
+	if v := Classify(e, Policy{}); v.Class != AtWork {
+		t.Errorf("%s: %s", v.Class, v.Details)
+	}
+	e.CPU.Idle = Span(31 * 60e9)
+	if v := Classify(e, Policy{}); v.Class != ToolHung {
+		t.Errorf("idle for longer than a tool may be: %s: %s", v.Class, v.Details)
+	}
+}

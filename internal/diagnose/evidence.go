@@ -163,4 +163,10 @@ type CPU struct {
 	// Starts says that something new was started within the window: a build, whose compilers come and go. It is work by
 	// itself, and the share of those that have ended is not known.
 	Starts bool `json:"starts,omitempty"`
+	// Worked says that they have been seen at work, and Idle for how long they have not been since.
+	Worked bool `json:"worked,omitempty"`
+	Idle   Span `json:"idle,omitzero"`
 }
+
+// Works reports whether that is work, by the default share.
+func (c CPU) Works() bool { return c.Known && (c.Starts || c.Share >= Policy{}.filled().CPUIdle) }

@@ -48,10 +48,19 @@ func (e *Evidence) cpuBusy(p Policy) bool {
 	return e.CPU.Known && (e.CPU.Starts || e.CPU.Share >= p.CPUIdle)
 }
 
+// worked: what it has started works, or has not been idle for as long as a tool may be. A build that waits for a lock or a
+// download in between is one all the same.
+func (e *Evidence) worked(p Policy) bool {
+	return e.cpuBusy(p) || e.CPU.Known && e.CPU.Worked && e.CPU.Idle <= p.Tool
+}
+
 // text says what the descendants do.
 func (c CPU) text() string {
 	if c.Starts {
 		return "starts new processes"
+	}
+	if c.Worked && c.Idle > 0 {
+		return "has last worked " + ago(c.Idle)
 	}
 	return fmt.Sprintf("uses %.0f %% of a core", 100*c.Share)
 }
@@ -64,7 +73,7 @@ func (s Session) atWork(e *Evidence, p Policy) bool {
 	case s.Open == OpenModel:
 		return s.OpenAge <= p.ModelSilent
 	case s.Open == OpenTool:
-		return s.OpenAge <= p.Tool || e.cpuBusy(p)
+		return s.OpenAge <= p.Tool || e.worked(p)
 	}
 	return (s.Status == BusyStatus || s.Status == RetryingStatus) && s.LastAge <= max(p.Stale, p.ModelSilent)
 }

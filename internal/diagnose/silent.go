@@ -59,7 +59,7 @@ func toolHung(e *Evidence, p Policy) answer {
 			continue
 		}
 		switch {
-		case e.cpuBusy(p):
+		case e.worked(p):
 			return no("%s has run for %s, and %s", s.Tool, s.OpenAge.brief(), e.CPU.text())
 		case e.Output.Known && e.Output.Age <= p.Tool:
 			return no("%s has run for %s, and something was written %s", s.Tool, s.OpenAge.brief(), ago(e.Output.Age))

@@ -89,13 +89,13 @@ var classWords = map[string]string{
 	"crashed": "has crashed", "exited_unfinished": "has ended with its work undone",
 	"model_silent": "gets no answer from its model", "tool_hung": "hangs in a tool", "loop": "goes round in circles",
 	"no_progress": "makes no progress", "heartbeat_lost": "shows no sign of life", "rate_limited": "is rate limited",
-	"api_backoff": "is turned away by its API", "api_failed": "cannot reach its model", "auth_expired": "is logged out",
+	"api_backoff": "gets errors from its model's service", "api_failed": "cannot reach its model", "auth_expired": "is logged out",
 	"credit_exhausted": "has no credit left", "budget_exceeded": "is over its budget",
 	"execution_error": "has an error", "human_required": "needs you", "context_exhausted": "is out of context",
-	"orphaned": "has lost its parent", Mass: "fail together",
+	"orphaned": "goes on without its terminal", Mass: "fail together",
 	"unreadable": "has an entry that cannot be read", "vanished": "has vanished from the registry",
-	"unsure": "may be another process", "manifest": "has a manifest that cannot be read",
-	"contradiction": "shows what cannot be true together", "no_evidence": "shows nothing at all",
+	"unsure": "cannot be told from another process", "manifest": "has a manifest that cannot be read",
+	"contradiction": "shows signs that contradict each other", "no_evidence": "shows nothing at all",
 	"orchestrator_crashed": "has crashed", "session_hung": "hangs", "agent_waiting_for_input": "waits for a human",
 	"monitor_blind": "cannot be judged",
 }
@@ -144,6 +144,7 @@ func Compose(i Incident, p Policy, now time.Time) Message {
 	}
 	m.add("Details", shorten(f.Details, details))
 	m.add("Done", f.Action)
+	m.add("To do", i.todo())
 	if f.Unasked != "" && i.State != Resolved {
 		m.add("Allow", "cannot be allowed from here: "+f.Unasked+"; decide in the agent's terminal")
 	}
@@ -282,6 +283,7 @@ func (i *Incident) reminder(p Policy, now time.Time) Message {
 		i.fill(&m) // its buttons are here, too
 	} else {
 		m.add("Details", shorten(i.Facts.Details, bodyLimit))
+		m.add("To do", i.todo())
 	}
 	return m
 }

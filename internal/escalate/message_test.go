@@ -66,7 +66,7 @@ func TestMessages(t *testing.T) {
 	if got := Compose(in(Expired), policy, t0.Add(26*time.Hour)).Text(); !strings.Contains(got, "Status: open; nobody has answered, and there are no more reminders") || !strings.Contains(got, "Since: 2026-11-20 11:55 (26h5m)") {
 		t.Error(got)
 	}
-	for class, want := range map[string]string{"unsure": "🔴 shop may be another process", "no_such_thing": "🔴 shop no such thing"} {
+	for class, want := range map[string]string{"unsure": "🔴 shop cannot be told from another process", "no_such_thing": "🔴 shop no such thing"} {
 		if got := Compose(Incident{Key: Key{Class: class}, Facts: Facts{Name: "shop"}}, policy, t0).Title; got != want {
 			t.Error(got)
 		}

@@ -46,11 +46,12 @@ type gathering struct {
 
 	stranger process.Entry // a process that the pidfile names, and that may be somebody else's
 
-	report *agentrun.Report // of the wrapper around the present run; nil: there is none
-	began  time.Time        // when the process was started; zero: unknown
-	signs  []string         // of life
-	died   bool             // the process that is known has ended, and no other is there
-	left   bool             // and a person had interrupted its last turn just before
+	report   *agentrun.Report // of the wrapper around the present run; nil: there is none
+	began    time.Time        // when the process was started; zero: unknown
+	signs    []string         // of life
+	died     bool             // the process that is known has ended, and no other is there
+	left     bool             // and a person had interrupted its last turn just before
+	lastWord bool             // the dead process's session can be read: whether it ended with an error stands there
 }
 
 func (g *gathering) age(t time.Time) diagnose.Span {
@@ -105,6 +106,9 @@ func (g *gathering) manifest() {
 func (g *gathering) cpu() {
 	if m := g.known.sight.CPU; m.Known && g.e.Process.Life == diagnose.Alive {
 		g.e.CPU = diagnose.CPU{Known: true, Share: m.Share, Starts: m.Starts}
+		if idle := g.now.Mono - m.Worked; m.Worked > 0 && idle >= 0 {
+			g.e.CPU.Worked, g.e.CPU.Idle = true, diagnose.Span(idle)
+		}
 	}
 }
 

@@ -266,7 +266,10 @@ func (g *gathering) ended(r *agentrun.Report) {
 // to be it, and where the last thing known of it is no error.
 func (g *gathering) markDone(r *agentrun.Report) {
 	done := g.agent.Declared.Expect.Done
-	undeclared, failed := done.Exit == nil && done.Manifest == "", g.known.sight.Trouble.Class != "" || g.e.LastError.Kind != ""
+	undeclared, failed := done.Exit == nil && done.Manifest == "", g.e.LastError.Kind != ""
+	if !g.lastWord { // what was last seen wrong with it may have passed since, or not
+		failed = failed || g.known.sight.Trouble.Class != ""
+	}
 	if r.Headless && undeclared && r.Exit.Code == 0 && r.Exit.Signal == "" && !failed {
 		g.e.Done = "it worked on its prompt and exited 0"
 	}

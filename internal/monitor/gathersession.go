@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/diagnose"
@@ -15,7 +16,7 @@ func (g *gathering) sessions() {
 	if kind == "" || !g.agent.says("transcript") {
 		return
 	}
-	g.e.Artefact.Expected = true
+	g.e.Artefact.Expected = g.e.Artefact.Expected || !g.unprompted(kind)
 	if g.sources.fault != nil {
 		g.e.Missing = append(g.e.Missing, diagnose.FromSessions)
 	}
@@ -46,6 +47,27 @@ func (g *gathering) sessions() {
 		}
 		g.e.Sessions = append(g.e.Sessions, g.session(v))
 	}
+}
+
+// silentUntilPrompted are the CLIs that write nothing of a session before its first prompt (recorded: Codex 0.169.0).
+var silentUntilPrompted = []vendors.Kind{vendors.Codex, vendors.OpenCode}
+
+// unprompted reports whether the living process is at a terminal, was not started by us, and was given no prompt: what shows no
+// session yet may be in front of a person who has not typed one.
+func (g *gathering) unprompted(kind vendors.Kind) bool {
+	if !slices.Contains(silentUntilPrompted, kind) || g.headless() || g.startedByUs() {
+		return false
+	}
+	found := false
+	for _, id := range g.sources.clis {
+		if p := g.sources.programs[id]; p.kind == kind && g.sources.below(id.PID, g.f.process) {
+			if p.prompted {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
 }
 
 // ours reports whether a session is the agent's: by its id, by its process, or by its directory and its age.

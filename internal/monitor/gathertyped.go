@@ -58,6 +58,7 @@ func (g *gathering) ownWords(t time.Time) bool {
 
 // cause keeps the error that the session of a dead process shows last, unless it is older than that process.
 func (g *gathering) cause(v *vendors.Session) {
+	g.lastWord = true
 	began := g.known.sight.Alive.Add(-nudgeEcho)
 	switch {
 	case g.report != nil:

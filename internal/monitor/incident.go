@@ -159,6 +159,12 @@ func (c *examined) entryOf(r *round, d remedy.Decision) piv.Intervention {
 	return e
 }
 
+// asksAnew reports whether an agent asks what it did not ask before it went on: its person has answered, and does not know of this.
+func asksAnew(old escalate.Incident, f escalate.Facts) bool {
+	over := old.State == escalate.Resolved && slices.Contains(waits, diagnose.Class(old.Key.Class))
+	return over && f.Since.After(old.Resolved.Add(-lookEvery))
+}
+
 // raise opens an incident or goes on with it, queues its message and its entry of the improvement log, and does also, all
 // in one transaction: whatever kills us, either all of it has happened or nothing.
 func (r *round) raise(ctx context.Context, a agent, key escalate.Key, f escalate.Facts, entry piv.Intervention, also func(*sql.Tx) error) error {
@@ -168,7 +174,7 @@ func (r *round) raise(ctx context.Context, a agent, key escalate.Key, f escalate
 	}
 	i, known := escalate.New(newIncidentID(), key), false
 	for _, old := range r.incidents {
-		if old.Continues(key, p, r.now.Wall) {
+		if old.Continues(key, p, r.now.Wall) && !asksAnew(old, f) {
 			i, known = old, true
 		}
 	}

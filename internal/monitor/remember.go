@@ -120,7 +120,7 @@ func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
 	if m.Mono != 0 && elapsed >= 0 && elapsed < cpuWindow {
 		return m
 	}
-	n := cpuMark{Mono: now.Mono, Known: m.Mono != 0 && elapsed > 0}
+	n := cpuMark{Mono: now.Mono, Known: m.Mono != 0 && elapsed > 0, Worked: m.Worked}
 	for _, e := range descendants {
 		n.Used += e.CPU
 		n.Starts = n.Starts || n.Known && e.Age <= elapsed
@@ -132,6 +132,9 @@ func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
 	}
 	if n.Known && n.Used >= m.Used {
 		n.Share = float64(int(float64(n.Used-m.Used)/float64(elapsed)*1000)) / 1000
+	}
+	if (diagnose.CPU{Known: n.Known, Share: n.Share, Starts: n.Starts}).Works() {
+		n.Worked = n.Mono
 	}
 	return n
 }

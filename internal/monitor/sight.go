@@ -79,6 +79,7 @@ type cpuMark struct {
 	Starts bool          `json:"starts,omitempty"` // something new was started in between
 	Kept   bool          `json:"kept,omitempty"`   // share and starts are the window's before
 	Mono   time.Duration `json:"mono,omitempty"`   // the clock of the machine while it is awake, at the reading
+	Worked time.Duration `json:"worked,omitempty"` // the same at the last reading that showed work; 0: there was none
 }
 
 func (s *store) sights(ctx context.Context) (map[string]sight, error) {

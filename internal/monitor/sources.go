@@ -55,6 +55,8 @@ type program struct {
 	user string
 	// headless says that it works on one prompt and ends: nobody types in it.
 	headless bool
+	// prompted says that its command has given it something to do.
+	prompted bool
 	at       time.Time // when that was looked at
 }
 
@@ -138,7 +140,7 @@ func (s *sources) recognise(now time.Time) []vendors.Process {
 func (s *sources) programOf(pid int) (p program) {
 	if args := s.procs.Args(pid); len(args) > 0 {
 		p.kind, _ = vendors.Recognise(args, "")
-		p.headless = vendors.Headless(args)
+		p.headless, p.prompted = vendors.Headless(args), vendors.Prompted(args)
 	}
 	if p.kind != "" {
 		if proc, err := s.procs.Look(pid); err == nil {

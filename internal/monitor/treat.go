@@ -88,13 +88,27 @@ func (c *examined) underWay() bool {
 
 // history is what was done about an agent before.
 func (r *round) history(c *examined) remedy.History {
-	h := remedy.History{Acts: acts(r.recoveries[c.Key]), Blind: c.sight.Blind, Reset: c.sight.Reset}
+	h := remedy.History{Acts: awake(acts(r.recoveries[c.Key]), r.sleeps), Blind: c.sight.Blind, Reset: c.sight.Reset}
 	key := c.incidentKey()
 	for _, i := range r.open(c.Key) {
 		h.Open = h.Open || i.Key.Class == key.Class && i.Key.Phase == key.Phase
 		h.Held = h.Held || remedy.NeedsHuman(i.Key.Class, i.Facts.Stall)
 	}
 	return h
+}
+
+// awake gives what was done the time to help that it lost while the machine slept: nobody could answer or go on meanwhile. What
+// is held until a time by the clock on the wall is not.
+func awake(list []remedy.Act, sleeps []Sleep) []remedy.Act {
+	for i := range list {
+		a := &list[i]
+		for _, s := range sleeps {
+			if a.Rung != remedy.Hold && s.End.After(a.At) && s.End.Add(-s.Length).Before(a.Deadline) {
+				a.Deadline = a.Deadline.Add(min(s.Length, s.End.Sub(a.At)))
+			}
+		}
+	}
+	return list
 }
 
 // capabilities are what can be done with the agent now.

@@ -136,6 +136,9 @@ func newJudged(p Problem, h History, pol Policy, can Capabilities, now time.Time
 	}
 	c.episode = episode(c.acts, since, pol.StableAfter)
 	c.own = only(c.episode, func(a Act) bool { return c.same(a) && a.Phase == p.Phase })
+	if remediesOf(p.Class, p.Stall).anew && !pol.Coarse && !p.Since.IsZero() {
+		c.own = only(c.own, func(a Act) bool { return !a.At.Before(p.Since) })
+	}
 	if c.starting() {
 		c.budget = pol.budget(p)
 		c.usage, c.room = c.budget.usage(times(only(c.acts, func(a Act) bool {
@@ -164,7 +167,7 @@ func (c *judged) climb() Decision {
 	if r == Escalate {
 		d.Reason = ReasonHuman
 		if len(c.own) > 0 {
-			d.Reason = "whatever else there is was tried"
+			d.Reason = "nothing else is left to try"
 		}
 		return d
 	}

@@ -39,6 +39,9 @@ type remedies struct {
 	hold time.Duration
 	// quiet says that a mass of it is told only when nothing helps: it usually passes by itself.
 	quiet bool
+	// anew says that each time is judged by itself: once the agent has gone on, what was done about the time before it counts for
+	// nothing. Another question is asked first again, and what the CLI tries again by itself is waited for again.
+	anew bool
 	// human says that no restart cures it: while a human has been told of it, nothing else is tried either.
 	human bool
 }
@@ -74,10 +77,10 @@ var classes = map[string]remedies{
 	"exited_unfinished":  {ladder: Ladder{Resume, Restart}, budget: perHour3},
 	"startup_blocked":    {ladder: Ladder{Restart, Escalate}, budget: perPhase1, scope: hostCause},
 	"stopped":            {ladder: Ladder{Observe, Escalate}}, // whoever has stopped it had a reason: it is only told
-	"waiting_permission": {ladder: Ladder{AskPhone, Escalate}},
-	"waiting_question":   {ladder: Ladder{AskPhone, Nudge, Resume, Resume, Escalate}, budget: perPhase3},
+	"waiting_permission": {ladder: Ladder{AskPhone, Escalate}, anew: true},
+	"waiting_question":   {ladder: Ladder{AskPhone, Nudge, Resume, Resume, Escalate}, budget: perPhase3, anew: true},
 	"waiting_other":      {ladder: Ladder{Escalate}},
-	"api_backoff":        {ladder: Ladder{Hold, Nudge, Resume, Escalate}, budget: perPhase2, scope: accountCause, cause: "model", quiet: true},
+	"api_backoff":        {ladder: Ladder{Hold, Nudge, Resume, Escalate}, budget: perPhase2, scope: accountCause, cause: "model", quiet: true, anew: true},
 	"api_failed":         {ladder: patience(8), budget: perDay8, scope: accountCause, cause: "model", hold: time.Minute, quiet: true},
 	"rate_limited":       {ladder: patience(4), budget: perDay6, scope: accountCause, cause: "limit"},
 	"auth_expired":       {ladder: Ladder{Escalate}, scope: accountCause, cause: "login", human: true},

@@ -207,7 +207,14 @@ func (c *claudeTranscript) system(r *claudeRecord) bool {
 		}
 		c.touch(r.Timestamp.Time)
 		return true
-	case "stop_hook_summary", "compact_boundary":
+	case "compact_boundary":
+		if c.running { // the model has summed up the conversation; what it is asked next is another call
+			c.answered(r.Timestamp.Time)
+		}
+		c.touch(r.Timestamp.Time)
+		c.asked = 0
+		return true
+	case "stop_hook_summary":
 		c.touch(r.Timestamp.Time)
 		c.asked = 0
 		return true

@@ -239,7 +239,12 @@ func (c *codexTranscript) event(p *codexPayload, at time.Time) bool {
 	case "user_message":
 		c.ordered = c.ordered || ordersRepetition.MatchString(p.Message)
 		c.touch(at)
-	case "agent_message", "agent_reasoning", "context_compacted":
+	case "context_compacted":
+		if c.running { // the model has summed up the conversation; what it is asked next is another call
+			c.answered(at)
+		}
+		c.touch(at)
+	case "agent_message", "agent_reasoning":
 		c.touch(at)
 	default:
 		return false

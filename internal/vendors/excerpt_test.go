@@ -178,7 +178,7 @@ func TestLoop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var l loop
 			for _, s := range test.steps {
-				l.add(digest(s.call), s.result, s.failed)
+				l.add(digest(s.call), resultOf(s.result), s.failed)
 			}
 			if diff := cmp.Diff(test.want, l.repeats()); diff != "" {
 				t.Error(diff)

@@ -14,7 +14,11 @@ type loop struct {
 	swaps        int    // times in a row that a call was the one before the last, and not the last
 	lastError    uint64
 	errors       int // times in a row that calls ended with it
+	shown        map[uint64]struct{}
 }
+
+// shownMost is how many calls with their results are remembered. One that comes again later counts as new.
+const shownMost = 512
 
 // passing are parts of results that differ although nothing else does: how long it took, and names given for once.
 var passing = pattern.New(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|process group pgid:.*|original token count:.*)$`)
@@ -26,9 +30,24 @@ var ordersRepetition = pattern.New(`(?i)\b(?:\d+ ?(?:x|times)|repeat(?:edly)?|ag
 // waiting are commands that wait, or ask how something is doing that runs elsewhere: the same answer again is no loop.
 var waiting = pattern.New(`(?:^|[;&|(\n]\s*|\b(?:do|then) )(?:sleep|wait|watch|tail -f|kubectl (?:get|wait|rollout status)|docker (?:ps|wait|inspect)|gh (?:run|workflow|pr (?:checks|view|status))|glab (?:ci|mr) |systemctl (?:status|is-active))\b|--watch\b`)
 
+// resultOf stands for what a call has come to.
+func resultOf(output string) uint64 { return digest(passing.ReplaceAllString(output, "")) }
+
+// shows reports whether a call has come to what it did not come to before in this turn.
+func (l *loop) shows(key, result uint64) bool {
+	now := key*31 + result
+	if _, known := l.shown[now]; known {
+		return false
+	}
+	if l.shown == nil || len(l.shown) >= shownMost {
+		l.shown = map[uint64]struct{}{}
+	}
+	l.shown[now] = struct{}{}
+	return true
+}
+
 // add is a call that has ended.
-func (l *loop) add(key uint64, output string, failed bool) {
-	result := digest(passing.ReplaceAllString(output, ""))
+func (l *loop) add(key, result uint64, failed bool) {
 	if !failed {
 		l.lastError, l.errors = 0, 0
 	} else if result == l.lastError {

@@ -20,6 +20,8 @@ type program struct {
 	flags []string
 	// headlessFlags and headlessWords make a session end with its prompt: it has no terminal to go on at.
 	headlessFlags, headlessWords []string
+	// goOn are first words that go on with an old session.
+	goOn []string
 }
 
 var programs = []program{
@@ -36,6 +38,7 @@ var programs = []program{
 		takes:         []string{"-c", "--config", "-m", "--model", "-p", "--profile", "-s", "--sandbox", "-a", "--ask-for-approval", "-C", "--cd", "--add-dir", "-i", "--image", "--enable", "--disable", "--local-provider"},
 		flags:         []string{"--version", "-V", "--help", "-h"},
 		headlessWords: []string{"exec", "e", "review"},
+		goOn:          []string{"resume", "fork"},
 	},
 	{
 		kind: Gemini, names: []string{"gemini"}, packages: []string{"@google/gemini-cli"}, paths: []string{"/@google/gemini-cli/", "/gemini-cli/bundle/"},
@@ -101,6 +104,34 @@ func Headless(args []string) bool {
 		}
 	}
 	return false
+}
+
+// Prompted reports whether a command gives its CLI something to do at once, so that its session has to show itself soon: a prompt,
+// or all that [Headless] says. Without one a CLI at a terminal waits for its first prompt, and some show no session until then.
+func Prompted(args []string) bool {
+	p, rest := locate(args, "")
+	if p == nil {
+		return false
+	}
+	var words []string
+	named := 0 // words that say which session is gone on with
+	for i := 0; i < len(rest); i++ {
+		switch {
+		case rest[i] == "--":
+			words = append(words, rest[i+1:]...)
+			i = len(rest)
+		case !strings.HasPrefix(rest[i], "-"):
+			words = append(words, rest[i])
+		case rest[i] == "--last":
+			named--
+		case slices.Contains(p.takes, rest[i]):
+			i++
+		}
+	}
+	if len(words) > 0 && slices.Contains(p.goOn, words[0]) {
+		named += 2 // the command and the session's id
+	}
+	return Headless(args) || len(words) > max(named, 0)
 }
 
 // locate finds the CLI that a command runs, and the words behind its name; nil: it runs none.

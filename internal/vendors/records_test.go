@@ -103,8 +103,61 @@ func TestClaudeFigures(t *testing.T) {
 	if got.Tokens != 1111 || got.CostUSD != 1.5 || got.Turns != 2 {
 		t.Errorf("%d tokens, $%v, %d turns", got.Tokens, got.CostUSD, got.Turns)
 	}
-	if want := time.Date(2026, 11, 21, 13, 2, 0, 0, time.UTC); !got.ProgressAt.Equal(want) {
-		t.Errorf("a command of a minute is progress: %v", got.ProgressAt)
+	if want := time.Date(2026, 11, 21, 13, 7, 0, 0, time.UTC); !got.ProgressAt.Equal(want) {
+		t.Errorf("a command of a minute is progress, and a prompt gives it time anew: %v", got.ProgressAt)
+	}
+}
+
+// What an agent finds out is progress, too: the same call with the same result again is not, unless its user has ordered that.
+func TestWhatIsNewIsProgress(t *testing.T) {
+	t.Parallel()
+	call := func(minute int, command, result string) []string {
+		return []string{
+			fmt.Sprintf(`{"type":"assistant","timestamp":"2026-11-21T13:%02d:00Z","message":{"content":[{"type":"tool_use","id":"t%d","name":"Bash","input":{"command":%q}}]}}`, minute, minute, command),
+			fmt.Sprintf(`{"type":"user","timestamp":"2026-11-21T13:%02d:01Z","message":{"content":[{"type":"tool_result","tool_use_id":"t%d","content":%q}]}}`, minute, minute, result),
+		}
+	}
+	for name, test := range map[string]struct {
+		prompt string
+		calls  [][]string
+		want   int // minute of the last progress
+	}{
+		"another file":     {"Look at it", [][]string{call(1, "cat a", "x"), call(20, "cat b", "y")}, 20},
+		"the same again":   {"Look at it", [][]string{call(1, "cat a", "x"), call(20, "cat a", "x")}, 1},
+		"in turns":         {"Look at it", [][]string{call(1, "cat a", "x"), call(2, "cat b", "y"), call(20, "cat a", "x")}, 2},
+		"a poll":           {"Look at it", [][]string{call(1, "gh run view 1", "waits"), call(20, "gh run view 1", "waits")}, 1},
+		"a poll that ends": {"Look at it", [][]string{call(1, "gh run view 1", "waits"), call(20, "gh run view 1", "done")}, 20},
+		"as was ordered":   {"Look at it every 5 minutes", [][]string{call(1, "cat a", "x"), call(20, "cat a", "x")}, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newClaude()
+			p.line([]byte(fmt.Sprintf(`{"type":"user","timestamp":"2026-11-21T13:00:00Z","message":{"role":"user","content":%q}}`, test.prompt)))
+			for _, c := range test.calls {
+				for _, record := range c {
+					p.line([]byte(record))
+				}
+			}
+			if got := p.now().progressAt.Minute(); got != test.want {
+				t.Errorf("progress at 13:%02d, want 13:%02d", got, test.want)
+			}
+		})
+	}
+}
+
+// After a compaction the model has as long as any answer may take.
+func TestACompactionIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	p := newClaude()
+	for _, record := range []string{
+		`{"type":"user","timestamp":"2026-11-21T13:00:00Z","message":{"role":"user","content":"go on"}}`,
+		`{"type":"api-request","timestamp":"2026-11-21T13:00:00Z"}`,
+		`{"type":"system","subtype":"compact_boundary","timestamp":"2026-11-21T13:05:00Z"}`,
+		`{"type":"api-request","timestamp":"2026-11-21T13:05:01Z"}`,
+	} {
+		p.line([]byte(record))
+	}
+	if got := p.now().snapshot(); got.Open != Model || got.OpenAt.Minute() != 5 {
+		t.Errorf("%s is open since %v", got.Open, got.OpenAt)
 	}
 }
 
@@ -122,9 +175,9 @@ func TestProgress(t *testing.T) {
 		"an edit":                {edit("Edit", `{"file_path":"a"}`, `"content":"ok"`), true},
 		"an edit that failed":    {edit("Edit", `{"file_path":"a"}`, `"is_error":true`), false},
 		"a commit":               {edit("Bash", `{"command":"git commit -m x"}`, `"content":"ok"`), true},
-		"a short command":        {edit("Bash", `{"command":"ls"}`, `"content":"ok"`), false},
-		"an answer, after long":  {[]string{claudePrompt, strings.Replace(claudeBash, "Bash", "AskUserQuestion", 1), claudeResult}, false},
-		"waiting for background": {[]string{claudePrompt, strings.Replace(claudeBash, "Bash", "TaskOutput", 1), claudeResult}, false},
+		"a short command":        {edit("Bash", `{"command":"ls"}`, `"content":"ok"`), true},
+		"an answer, after long":  {[]string{claudePrompt, strings.Replace(claudeBash, "Bash", "AskUserQuestion", 1), claudeResult}, true},
+		"waiting for background": {[]string{claudePrompt, strings.Replace(claudeBash, "Bash", "TaskOutput", 1), claudeResult}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newClaude()

@@ -111,8 +111,8 @@ type Turn struct {
 	// Partial says that reading has begun in the middle: Tokens and Turns only count from there.
 	Partial bool
 
-	// ProgressAt is when a file was last edited, something was committed, or a call of a minute or more came to a good
-	// end. Zero: not seen.
+	// ProgressAt is when a file was last edited, something was committed, a call came to what it did not come to before in the
+	// turn, or one of a minute or more came to a good end; not before a person last typed. Zero: not seen.
 	ProgressAt time.Time
 }
 

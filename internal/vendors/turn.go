@@ -60,8 +60,17 @@ func (t *turn) prompt(at time.Time) {
 	t.touch(at)
 	t.resume(at)
 	t.open, t.failure, t.loop, t.ordered = nil, Failure{}, loop{}, false
-	t.model, t.typedAt = t.lastAt, t.lastAt
+	t.model = t.lastAt
+	t.typed()
 	t.turns++
+}
+
+// typed is a word of a person. From then on it takes its time anew: nobody expects progress of a session that waits.
+func (t *turn) typed() {
+	t.typedAt = t.lastAt
+	if !t.progressAt.IsZero() {
+		t.progressAt = t.lastAt
+	}
 }
 
 // prompted begins a turn with the words of its user.
@@ -125,12 +134,14 @@ func (t *turn) returned(id, output string, failed bool, at time.Time) {
 		}
 		t.open = append(t.open[:i:i], t.open[i+1:]...)
 		if c.asks == Question || c.asks == Plan {
-			t.typedAt = t.lastAt // somebody has answered
+			t.typed() // somebody has answered
 		}
+		result := resultOf(output)
 		if !c.polls {
-			t.loop.add(c.key, output, failed)
+			t.loop.add(c.key, result, failed)
 		}
-		if took := t.lastAt.Sub(c.at); !failed && (c.edits || took >= longCall && !c.polls && c.asks == Tool) {
+		news := t.loop.shows(c.key, result) || t.ordered
+		if took := t.lastAt.Sub(c.at); !failed && (c.edits || news || took >= longCall && !c.polls && c.asks == Tool) {
 			t.progressAt = t.lastAt
 		}
 		break
