@@ -116,8 +116,11 @@ func (a anthropic) messages(w http.ResponseWriter, r *http.Request, body []byte,
 	case refuse:
 		refuseAnthropic(w, mode)
 		return
-	case run, runGuard:
+	case run, runGuard, runBehind:
 		msg.tool, msg.input = "Bash", map[string]any{"command": text, "description": "Run the shop's checks"}
+		if m == runBehind {
+			msg.input["run_in_background"] = true
+		}
 	case askUser:
 		msg.tool, msg.input = "AskUserQuestion", map[string]any{"questions": []any{map[string]any{
 			"question": text, "header": "Database", "multiSelect": false,

@@ -148,7 +148,7 @@ func (o openai) responses(w http.ResponseWriter, r *http.Request, body []byte, c
 	case refuse:
 		refuseOpenAI(w, mode)
 		return
-	case run, runGuard:
+	case run, runGuard, runBehind:
 		out.shell(req, text, m == runGuard)
 	case askUser:
 		namespace, _ := req.offers("function", "request_user_input")

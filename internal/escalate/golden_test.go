@@ -37,6 +37,8 @@ var samples = []sample{
 	{"execution_error", "API Error: 400 invalid request; PID 4711 is alive", ""},
 	{"model_silent", "a call to the model is open for 9m; PID 4711 is alive", "looked again, resumed, restarted; 2 of 2 starts are used (2/phase)"},
 	{"tool_hung", "Bash is open for 31m, and nothing below it works; PID 4711 is alive", "its tool was ended, restarted; whatever else there is was tried"},
+	{"background_task_dead", "its claude session waits for a background task (Bash: npm test) that is dead: no process of it is left, it has written nothing for " +
+		"6m (limit 5m0s), and the session was not told of its end; PID 4711 is alive", "told to go on, resumed, restarted; 2 of 2 starts are used (2/phase)"},
 	{"loop", "4 times the same call of Read with the same result; PID 4711 is alive", "told to go on, a new session was begun; whatever else there is was tried"},
 	{"no_progress", "12000 tokens, and nothing has changed for 45m; PID 4711 is alive", ""},
 	{"heartbeat_lost", "heartbeat 7m ago; PID 4711 is alive", "looked again, restarted; whatever else there is was tried"},

@@ -39,6 +39,9 @@ func reading(t Turn) string {
 	if r := t.Repeats; r != (Repeats{}) {
 		words = append(words, fmt.Sprintf("repeats %d/%d/%d", r.SameCall, r.SameError, r.Alternating))
 	}
+	for _, task := range t.Tasks {
+		words = append(words, fmt.Sprintf("+%s(%s)", task.Tool, task.Input))
+	}
 	return strings.Join(words, " ")
 }
 
@@ -84,11 +87,14 @@ func TestReadingsOfRecordings(t *testing.T) {
 	silent := []string{"nothing", "model"}
 	with := func(call string) []string { return []string{"nothing", "model", call, "model", "ended"} }
 	tests := map[string][]string{
-		"claude/401":              retries("api 0", 0), // a terminal session does not say what it retries
-		"claude/429":              retries("api 0", 0),
-		"claude/529":              retries("api 0", 0),
-		"claude/answer":           answer,
-		"claude/ask":              {"nothing", "model", "ended asking"},
+		"claude/401":        retries("api 0", 0), // a terminal session does not say what it retries
+		"claude/429":        retries("api 0", 0),
+		"claude/529":        retries("api 0", 0),
+		"claude/answer":     answer,
+		"claude/ask":        {"nothing", "model", "ended asking"},
+		"claude/background": {"nothing", "model", "tool Bash(sh check.sh 60)", "model +Bash(sh check.sh 60)", "ended +Bash(sh check.sh 60)"},
+		"claude/background-failed": {"nothing", "model", "tool Bash(sh check.sh 60)", "model +Bash(sh check.sh 60)", "ended +Bash(sh check.sh 60)",
+			"ended", "model", "ended"},
 		"claude/context":          {"nothing", "model", "ended [context 400 try 0/0]"},
 		"claude/hang":             silent,
 		"claude/loop":             loops("tool Bash(sh check.sh 0)"),
