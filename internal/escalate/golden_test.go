@@ -119,6 +119,8 @@ func TestEveryMessage(t *testing.T) {
 	b.WriteString("=== many of one account\n")
 	many.Details = "API Error: 401 OAuth token has expired"
 	night(&b, Key{Agent: "account:claude:auth_expired", Class: Mass}, many, Recovered{"one of them works again, the others follow"})
+	b.WriteString("=== many, whose members have left it\n")
+	night(&b, Key{Agent: "account:claude:auth_expired", Class: Mass}, many, Gone{"fewer than two of them are still in this trouble; whoever is, is told of alone"})
 	b.WriteString("=== over, though it does not work\n")
 	night(&b, Key{Agent: "shop", Class: "waiting_question", Phase: "3"}, Facts{Name: "shop", Phase: "3", Severity: Warning, Since: t0.Add(-4 * time.Hour), Details: "\"Which one?\""}, Gone{"it waits no longer, it has crashed"})
 	b.WriteString("=== another request while the first is open\n")
