@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -48,6 +49,26 @@ func TestMonitorWakesNobodyInVain(t *testing.T) {
 			m.isQuiet("idle")
 		})
 	}
+}
+
+// TestMonitorLeavesBackgroundTasksAlone: a turn that has left a command running is at rest, also when that ends badly, for the CLI
+// tells its session.
+func TestMonitorLeavesBackgroundTasksAlone(t *testing.T) {
+	t.Parallel()
+	d := maps.Clone(hasty)
+	expect := maps.Clone(hasty["expect"].(declaration))
+	expect["task"] = "2s"
+	d["expect"] = expect
+	a, m := startWatched(t, "claude", mockmodel.Background, agentSetup{}, d, []string{})
+	a.awaitStatus("shell", "")
+	m.judges("idle")
+	a.lives(t, 10*time.Second) // nothing announces that nothing will come
+	a.model.SetMode(mockmodel.Answer)
+	a.kills("check.sh")
+	a.await("the turn about its end", func() bool { return a.model.Turns() >= 3 })
+	a.turnEnds()
+	a.lives(t, 5*time.Second)
+	m.isQuiet("idle")
 }
 
 // lives fails the test when the agent ends within d.

@@ -51,6 +51,19 @@ var claudeScenarios = []agentScenario{
 			a.t.Error("the killed turn looks ended")
 		}
 	}},
+	{"background", mockmodel.Background, agentSetup{}, func(a *agent) {
+		a.awaitTranscript("system/turn_duration")
+		a.awaitStatus("shell", "")
+		a.hold(2 * time.Second)
+	}},
+	{"background-failed", mockmodel.Background, agentSetup{}, func(a *agent) {
+		a.awaitTranscript("system/turn_duration")
+		a.awaitStatus("shell", "")
+		a.model.SetMode(mockmodel.Answer)
+		a.kills("check.sh")
+		a.awaitTranscript("queue-operation")
+		a.turnEnds()
+	}},
 	{"permission", mockmodel.Permission, agentSetup{}, func(a *agent) {
 		a.awaitStatus("waiting", "permission prompt")
 		if tool := a.awaitHook("PermissionRequest")["tool_name"]; tool != "Bash" {
@@ -263,6 +276,16 @@ func (a *agent) turnEnds() {
 	a.awaitTranscript("system/turn_duration")
 	a.awaitStatus("idle", "")
 	a.hold(time.Second)
+}
+
+// kills ends what the agent runs, by a part of its command line.
+func (a *agent) kills(part string) {
+	a.t.Helper()
+	for pid := range a.w.processes(part) {
+		if pid != a.pid() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // retries: Claude asks again and again, is busy all the time, and its transcript shows nothing but the requests.

@@ -135,8 +135,11 @@ func (a anthropic) messages(w http.ResponseWriter, r *http.Request, body []byte,
 	case refuse:
 		refuseAnthropic(w, mode, a.script.Refusal)
 		return
-	case run, runGuard:
+	case run, runGuard, runBehind:
 		msg.tool, msg.input = "Bash", map[string]any{"command": text, "description": "Run the shop's checks"}
+		if m == runBehind {
+			msg.input["run_in_background"] = true
+		}
 	case useTool:
 		switch results := req.turn().results; {
 		case req.called(a.script.Tool), results > 1, results == 1 && !req.offers(a.script.Tool):

@@ -24,6 +24,8 @@ func TestDecide(t *testing.T) {
 		{Ask, turn{}, say, script.Ask},
 		{Tool, turn{}, run, script.Command},
 		{Tool, turn{results: 1}, say, script.Text},
+		{Background, turn{}, runBehind, script.Command},
+		{Background, turn{results: 1}, say, script.Text},
 		{Permission, turn{}, runGuard, script.Forbidden},
 		{Permission, turn{results: 1}, say, script.Text},
 		{Question, turn{}, askUser, script.Ask},

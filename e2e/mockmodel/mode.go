@@ -8,6 +8,7 @@ const (
 	Answer     Mode = "answer"     // says something and ends its turn
 	Ask        Mode = "ask"        // ends its turn with a question in plain text
 	Tool       Mode = "tool"       // runs Script.Command, which the agent's settings allow, then answers
+	Background Mode = "background" // runs Script.Command in the background, where the CLI can, then answers
 	Permission Mode = "permission" // runs Script.Forbidden, for which the agent must ask a human, then answers
 	Question   Mode = "question"   // asks the user through the CLI's own question tool, then answers
 	Loop       Mode = "loop"       // runs Script.Command again and again, Script.Rounds times, then answers
@@ -27,8 +28,8 @@ const (
 
 // Modes are all modes, in the order of their constants.
 func Modes() []Mode {
-	return []Mode{Answer, Ask, Tool, Permission, Question, Loop, Hang, Stall, RateLimit, Overload, Auth, Context, Credit, Invalid, Use, Cut,
-		Refuse, Told}
+	return []Mode{Answer, Ask, Tool, Background, Permission, Question, Loop, Hang, Stall, RateLimit, Overload, Auth, Context, Credit, Invalid, Use,
+		Cut, Refuse, Told}
 }
 
 // Script is what the modes say and run. A field left empty has the default named with it.
@@ -74,6 +75,7 @@ const (
 	say       move = iota // text, end of turn
 	run                   // a shell command
 	runGuard              // a shell command that needs approval
+	runBehind             // a shell command that the CLI leaves running while the turn goes on
 	askUser               // the CLI's question tool
 	silence               // nothing, ever
 	halfway               // the beginning of an answer, then nothing
@@ -114,6 +116,8 @@ func (s Script) decide(mode Mode, at turn) (move, string) {
 		return say, s.Ask
 	case mode == Tool && at.results == 0, mode == Loop && at.results < s.Rounds:
 		return run, s.Command
+	case mode == Background && at.results == 0:
+		return runBehind, s.Command
 	case mode == Permission && at.results == 0:
 		return runGuard, s.Forbidden
 	case mode == Question && at.results == 0:

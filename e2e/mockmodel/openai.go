@@ -148,7 +148,7 @@ func (o openai) responses(w http.ResponseWriter, r *http.Request, body []byte, c
 	case refuse:
 		refuseOpenAI(w, mode, o.script.Refusal)
 		return
-	case run, runGuard:
+	case run, runGuard, runBehind:
 		out.shell(req, text, m == runGuard)
 	case useTool:
 		namespace, ok := req.offers("function", o.script.Tool)

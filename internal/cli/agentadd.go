@@ -71,7 +71,7 @@ func newAgentAdd(io streams) *cobra.Command {
 	fl.StringVar(&f.kind, "kind", "", "what it is: "+kindNames()+" (default: by CMD, or by what runs in the directory)")
 	fl.StringVar(&f.path, "path", ".", "its directory")
 	fl.StringVar(&f.resume, "resume", "", "`COMMAND` that goes on with a session, in one word: 'claude -p --resume {session} {preamble}'")
-	fl.StringVar(&f.nudge, "nudge", "", "`COMMAND` that hands a text to a running session, such as 'tmux send-keys -t shop {text} Enter'")
+	fl.StringVar(&f.nudge, "nudge", "", "`COMMAND` that hands a text to a running session, such as 'tmux send-keys -t shop {text} Enter' or 'herdr agent prompt shop {text}'")
 	fl.DurationVar(&f.beat, "beat", 0, "how often it beats (outlive heartbeat); after three times that it is missed")
 	fl.StringVar(&f.pidfile, "pidfile", "", "`FILE` with its process number, relative to the directory")
 	fl.StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` that is added to its environment; may be given several times")
@@ -136,7 +136,7 @@ func (f *addFlags) run(ctx context.Context, io streams, name string, start []str
 			set(len(nudge) > 0, nudge, "start", "nudge")
 			set(f.beat > 0, f.beat, "expect", "beat")
 			set(f.termSaid, f.term, "start", "terminal")
-			for _, s := range more {
+			for _, s := range append(retrySettings(kind, len(start)+len(resume) > 0, f.env), more...) {
 				set(true, s.value, s.key...)
 			}
 		}

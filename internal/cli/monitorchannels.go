@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ func agentsOptions(home string) monitor.Options {
 		PIDFile: os.Getenv("PIV_SUPERVISOR_PID_PATH"), UserHome: user,
 	}
 	places := vendors.DefaultOptions(user, os.Getenv)
+	o.Herdr, _ = exec.LookPath("herdr") // it need not be there
 	o.ClaudeDir, o.CodexDir, o.GeminiDir, o.OpenCodeDB = places.ClaudeDir, places.CodexDir, places.GeminiDir, places.OpenCodeDB
 	if program, err := os.Executable(); err == nil {
 		o.Wrapper = []string{program, "agent", "run", "--home", home, "--keep"}

@@ -16,6 +16,9 @@ type Policy struct {
 	ModelSilent Span `json:"model_silent,omitzero"`
 	// Tool is how long a tool may run while nothing that it has started works. 0: 30 min. Negative: for ever.
 	Tool Span `json:"tool,omitzero"`
+	// Task is how long a background task that is gone may be waited for: its CLI tells the session of its end within seconds. 0:
+	// 5 min. Negative: for ever. Of what has no process of its own, such as a subagent, Tool is asked if that is longer.
+	Task Span `json:"task,omitzero"`
 	// Waiting is how long a sign of waiting that is only concluded must last. 0: 2 min.
 	Waiting Span `json:"waiting,omitzero"`
 	// Progress is how long a working agent may go without any. 0: 45 min. Negative: for ever.
@@ -69,6 +72,7 @@ func (p Policy) filled() Policy {
 	span(&p.Startup, 3*time.Minute)
 	span(&p.ModelSilent, 8*time.Minute)
 	span(&p.Tool, 30*time.Minute)
+	span(&p.Task, 5*time.Minute)
 	span(&p.Waiting, 2*time.Minute)
 	span(&p.Progress, 45*time.Minute)
 	count(&p.SameCall, 4)

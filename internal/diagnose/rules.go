@@ -103,6 +103,7 @@ var rules = []rule{
 	{"H3", Loop, Hung, Medium, File, shown, ofLiving, looping},
 	{"L1", APIBackoff, NoStall, High, File, shown, nil, backingOff},
 	{"G", Grace, NoStall, Low, File, gate, nil, grace},
+	{"H7", TaskDead, Hung, Medium, File, shown, ofLiving, taskDead},
 	{"H1", ModelSilent, Hung, Medium, File, shown, ofLiving, modelSilent},
 	{"H2", ToolHung, Hung, Medium, File, shown, ofLiving, toolHung},
 	{"R5", StartupBlocked, Waiting, Medium, Process, shown, ofLiving, startupBlocked},

@@ -18,6 +18,9 @@ type Session struct {
 	EndedAsking bool   `json:"ended_asking,omitempty"` // with a question in its text
 	LastText    string `json:"last_text,omitempty"`
 
+	// Tasks go on in the background, as far as the session was told.
+	Tasks []Task `json:"tasks,omitempty"`
+
 	Error   SessionError `json:"error,omitzero"` // the last thing that happened is this error
 	Repeats Repeats      `json:"repeats,omitzero"`
 
@@ -87,6 +90,21 @@ type SessionError struct {
 	Max        int       `json:"max,omitempty"` // attempts that there are; 0: unknown
 	ResetKnown bool      `json:"reset_known,omitempty"`
 	ResetIn    Span      `json:"reset_in,omitzero"` // until the limit is lifted; negative: since it was
+}
+
+// Task is what a session has left running in the background, and of whose end it was not told.
+type Task struct {
+	Tool string `json:"tool,omitempty"` // that has started it
+	Text string `json:"text,omitempty"` // its command or errand, shortened
+	Age  Span   `json:"age,omitzero"`   // since it was started
+	// Shell says that it is a process below the agent's. Anything else, such as a subagent, is a part of the CLI.
+	Shell bool `json:"shell,omitempty"`
+	// Awaited says that the session does nothing until it has ended.
+	Awaited bool `json:"awaited,omitempty"`
+	// Gone says that no process below the agent's is as young as the task: proven, by the system's table of processes.
+	Gone        bool `json:"gone,omitempty"`
+	SilentKnown bool `json:"silent_known,omitempty"`
+	Silent      Span `json:"silent,omitzero"` // since it last wrote something
 }
 
 // Repeats counts what a session does again and again, without anything else between.

@@ -39,6 +39,7 @@ var examples = []struct {
 	{"H6", BudgetExceeded, File, session(Session{Status: IdleStatus, CostUSD: 100, LastAge: minute})},
 	{"H3", Loop, File, session(Session{Status: BusyStatus, LastAge: minute, Repeats: Repeats{SameCall: 9}})},
 	{"L1", APIBackoff, File, session(Session{Status: RetryingStatus, LastAge: minute, Error: SessionError{Kind: APIError}})},
+	{"H7", TaskDead, File, session(parked(Task{Tool: "Bash", Shell: true, Gone: true, SilentKnown: true, Silent: hour}))},
 	{"H1", ModelSilent, File, session(Session{Status: BusyStatus, Open: OpenModel, OpenAge: hour, LastAge: hour})},
 	{"H2", ToolHung, File, func(e *Evidence) {
 		e.CPU.Known = true
@@ -49,6 +50,14 @@ var examples = []struct {
 	{"H4", NoProgress, Guess, session(Session{Status: BusyStatus, Open: OpenModel, OpenAge: minute, LastAge: minute, Tokens: 9, ProgressKnown: true, ProgressAge: hour})},
 	{"R6", Orphaned, Guess, func(e *Evidence) { e.Process.Orphaned = true; e.Beat = Beat{Has: true, Age: hour} }},
 	{"H5", HeartbeatLost, Guess, func(e *Evidence) { e.Beat = Beat{Has: true, Age: hour} }},
+}
+
+// parked is a session whose turn is over, and which waits for tasks.
+func parked(tasks ...Task) Session {
+	for i := range tasks {
+		tasks[i].Awaited = true
+	}
+	return Session{Kind: "claude", Ended: true, LastAge: hour, Tasks: tasks}
 }
 
 var living = Evidence{Watched: true, Process: Proc{Life: Alive, Detail: "PID 7 is alive", Age: hour}}
@@ -86,6 +95,7 @@ var excluded = map[[2]Class]string{
 	{ExecutionError, NoProgress}:      "a failure is pending, and a session is at work on it",
 	{ModelSilent, NoProgress}:         "another session of it is at work",
 	{ToolHung, NoProgress}:            "another session of it is at work",
+	{TaskDead, NoProgress}:            "another session of it is at work",
 	{StartupBlocked, WaitingQuestion}: "there is a session: it has begun",
 	{StartupBlocked, NoProgress}:      "there is a session: it has begun",
 }

@@ -39,6 +39,7 @@ const (
 	BudgetExceeded    Class = "budget_exceeded"
 	ModelSilent       Class = "model_silent"
 	ToolHung          Class = "tool_hung"
+	TaskDead          Class = "background_task_dead" // its session waits for it, and is not told
 	Loop              Class = "loop"
 	NoProgress        Class = "no_progress"
 	HeartbeatLost     Class = "heartbeat_lost"
@@ -106,7 +107,7 @@ type Verdict struct {
 
 // cured are the classes that ending the agent, and starting or resuming it, may cure. That is leave, no order: remedy, and its
 // owner's policy, decide what is done.
-var cured = []Class{Crashed, ExitedUnfinished, StartupBlocked, Stopped, WaitingQuestion, ContextExhausted, ModelSilent, ToolHung, Loop, HeartbeatLost, Orphaned}
+var cured = []Class{Crashed, ExitedUnfinished, StartupBlocked, Stopped, WaitingQuestion, ContextExhausted, ModelSilent, ToolHung, TaskDead, Loop, HeartbeatLost, Orphaned}
 
 // MayKill reports whether the verdict is a reason to end, start or resume anything: it names a trouble that this may
 // cure, and it is not a low one. Nothing else ever is. Whether that reason is followed remedy decides: of an orphan, say, a

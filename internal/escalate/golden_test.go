@@ -37,6 +37,8 @@ var samples = []sample{
 	{"execution_error", "API Error: 400 invalid request; PID 4711 is alive", ""},
 	{"model_silent", "a call to the model is open for 9m; PID 4711 is alive", "looked again, resumed, restarted; 2 of 2 starts are used (2/phase)"},
 	{"tool_hung", "Bash is open for 31m, and nothing below it works; PID 4711 is alive", "its tool was ended, restarted; nothing else is left to try"},
+	{"background_task_dead", "its claude session waits for a background task (Bash: npm test) that is dead: no process of it is left, it has written nothing for " +
+		"6m (limit 5m0s), and the session was not told of its end; PID 4711 is alive", "told to go on, resumed, restarted; 2 of 2 starts are used (2/phase)"},
 	{"loop", "4 times the same call of Read with the same result; PID 4711 is alive", "told to go on, a new session was begun; nothing else is left to try"},
 	{"no_progress", "12000 tokens, and nothing has changed for 45m; PID 4711 is alive", ""},
 	{"heartbeat_lost", "heartbeat 7m ago; PID 4711 is alive", "looked again, restarted; nothing else is left to try"},
@@ -120,6 +122,8 @@ func TestEveryMessage(t *testing.T) {
 	b.WriteString("=== many of one account\n")
 	many.Details = "API Error: 401 OAuth token has expired"
 	night(&b, Key{Agent: "account:claude:auth_expired", Class: Mass}, many, Recovered{"one of them works again, the others follow"})
+	b.WriteString("=== many, whose members have left it\n")
+	night(&b, Key{Agent: "account:claude:auth_expired", Class: Mass}, many, Gone{"fewer than two of them are still in this trouble; whoever is, is told of alone"})
 	b.WriteString("=== over, though it does not work\n")
 	night(&b, Key{Agent: "shop", Class: "waiting_question", Phase: "3"}, Facts{Name: "shop", Phase: "3", Severity: Warning, Since: t0.Add(-4 * time.Hour), Details: "\"Which one?\""}, Gone{"it waits no longer, it has crashed"})
 	b.WriteString("=== another request while the first is open\n")

@@ -72,7 +72,7 @@ func (r *round) equip(c *examined, rec *recovery) {
 		rec.Target = c.body.target
 		rec.Command, rec.Environ = c.command(rec, o)
 	case rung == remedy.Nudge:
-		rec.Command, rec.Environ = fill(c.Declared.Start.Nudge, c.values(rec)), c.environ()
+		rec.Command, rec.Environ = fill(r.nudgeOf(c), c.values(rec)), c.environ()
 	case rung == remedy.Interrupt:
 		rec.Target.Leaders = []process.Identity{c.body.process}
 	case rung == remedy.KillTool:

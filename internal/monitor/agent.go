@@ -52,8 +52,8 @@ func expected(d roster.Agent) diagnose.Policy {
 	p := diagnose.Policy{
 		Stale: diagnose.Span(e.Stale), Startup: diagnose.Span(e.Startup), ModelSilent: diagnose.Span(e.ModelSilent),
 		Tool: diagnose.Span(e.Tool), Waiting: diagnose.Span(e.Waiting), Progress: diagnose.Span(e.Progress),
-		MaxCostUSD: e.MaxCostUSD,
-		Done:       diagnose.DoneWhen{Exit: e.Done.Exit != nil && *e.Done.Exit == 0, Manifest: e.Done.Manifest == "complete"},
+		Task: diagnose.Span(e.Task), MaxCostUSD: e.MaxCostUSD,
+		Done: diagnose.DoneWhen{Exit: e.Done.Exit != nil && *e.Done.Exit == 0, Manifest: e.Done.Manifest == "complete"},
 	}
 	if p.Stale == 0 && e.Beat > 0 {
 		p.Stale = diagnose.Span(missedBeats * e.Beat)

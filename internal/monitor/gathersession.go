@@ -123,6 +123,26 @@ func (g *gathering) session(v *vendors.Session) diagnose.Session {
 		d.OpenAge = g.age(v.SubagentAt) // its subagents are the tool
 	}
 	d.Error = g.failure(t.Error)
+	for _, task := range t.Tasks {
+		d.Tasks = append(d.Tasks, g.task(v, task))
+	}
+	return d
+}
+
+// task is what a session has left running in the background as evidence. It is gone when the agent has nothing below it that is as
+// young as the task; who is not in the table of processes has told nothing.
+func (g *gathering) task(v *vendors.Session, task vendors.Task) diagnose.Task {
+	d := diagnose.Task{Tool: task.Tool, Text: task.Input, Age: g.age(task.At), Shell: task.Shell, Awaited: v.Awaits(task)}
+	if !task.WroteAt.IsZero() {
+		d.SilentKnown, d.Silent = true, g.age(task.WroteAt)
+	}
+	if v.SubagentAt.After(task.WroteAt) && !task.Shell {
+		d.Silent = g.age(v.SubagentAt)
+	}
+	if _, there := g.sources.entry(g.f.process); there {
+		could := func(e process.Entry) bool { return !g.now.Wall.Add(-e.Age).Before(task.At.Add(-toolSlack)) }
+		d.Gone = !slices.ContainsFunc(g.sources.helpers(g.f.process), could)
+	}
 	return d
 }
 

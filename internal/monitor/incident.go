@@ -86,7 +86,7 @@ func (r *round) taken(c *examined, d remedy.Decision) string {
 		return "none: a human is needed"
 	}
 	if d.Rung == remedy.AskPhone {
-		if c.verdict.Class == diagnose.WaitingQuestion && len(c.Declared.Start.Nudge) == 0 {
+		if c.verdict.Class == diagnose.WaitingQuestion && len(r.nudgeOf(c)) == 0 {
 			return fmt.Sprintf("it waits %d minutes for an answer at its own terminal", d.VerifyWithin/time.Minute)
 		}
 		return "" // its title says what it waits for

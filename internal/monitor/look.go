@@ -27,6 +27,7 @@ type round struct {
 	incidents []escalate.Incident // that are not over, or were not until only just
 	fleet     remedy.Fleet
 	changed   []string // agents of whom something new is known, which is not written down yet
+	panes     *[]pane  // of agents, as herdr shows them; nil: it was not asked yet
 	fault     error    // what of the agents' signs cannot be read
 	acted     bool     // something was done at this look, so that what was read before may be out of date
 	summary   Summary

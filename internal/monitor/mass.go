@@ -74,9 +74,11 @@ func (r *round) followMasses(ctx context.Context) error {
 			continue
 		}
 		var e escalate.Event
-		at := slices.IndexFunc(r.fleet.Masses, func(m remedy.Mass) bool { return m.Key == i.Key.Agent && m.Released.IsZero() })
+		at := slices.IndexFunc(r.fleet.Masses, func(m remedy.Mass) bool { return m.Key == i.Key.Agent })
 		switch {
 		case at < 0:
+			e = escalate.Gone{Why: "fewer than two of them are still in this trouble; whoever is, is told of alone"}
+		case !r.fleet.Masses[at].Released.IsZero():
 			e = escalate.Recovered{How: "one of them works again, the others follow"}
 		case !slices.Equal(r.fleet.Masses[at].Members, i.Facts.Members):
 			f := i.Facts

@@ -82,6 +82,8 @@ type Options struct {
 
 	// Where agents' CLIs keep their state. "": it is not looked at. OpenCode's is a database.
 	ClaudeDir, CodexDir, GeminiDir, OpenCodeDB string
+	// Herdr is the program of that name, whose panes agents run in. "": it is not asked for them.
+	Herdr string
 	// Answer says that requests for a permission are answered here: hooks wait for it then.
 	Answer bool
 	// Record is a file that the evidence of declared agents is appended to whenever a verdict changes. "": nowhere.

@@ -123,7 +123,7 @@ func (r *round) capabilities(c *examined) remedy.Capabilities {
 	dead := c.evidence.Process.Life == diagnose.Dead
 	known := c.body.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
 	return remedy.Capabilities{
-		Nudge: len(s.Nudge) > 0 && !dead, Ask: r.canAsk(c), Reached: len(r.policyOf(c.agent).Tiers) > 0, Ended: dead,
+		Nudge: !dead && len(r.nudgeOf(c)) > 0, Ask: r.canAsk(c), Reached: len(r.policyOf(c.agent).Tiers) > 0, Ended: dead,
 		KillTool: known && !c.body.tool.IsZero(), Interrupt: known && !slices.Contains(endedBySIGINT, c.Kind),
 		Resume:  len(s.Resume) > 0 && (c.body.session != "" || !wants(s.Resume, "session")),
 		Restart: len(s.Cmd) > 0, Fresh: wants(s.Cmd, "text"),

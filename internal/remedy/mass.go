@@ -21,6 +21,8 @@ type Mass struct {
 	Key     string    `json:"key"`
 	Opened  time.Time `json:"opened"`
 	Members []string  `json:"members"`
+	// Seen is when each member was last in this very trouble.
+	Seen map[string]time.Time `json:"seen,omitempty"`
 	// Told says that a human is told.
 	Told bool `json:"told,omitempty"`
 	// Canary is the member that is tried, since CanaryAt; "": none, since then.
@@ -34,7 +36,8 @@ type Mass struct {
 	Last time.Time `json:"last"`
 }
 
-// settle is how long no member of a mass must be in trouble until it is over: one that was only just started is in none.
+// settle is how long no member of a mass must be in trouble until it is over, and how long a member must not be in this very trouble
+// until it belongs to it no more: one that was only just started is in none.
 const settle = 5 * time.Minute
 
 const (
@@ -102,7 +105,10 @@ func group(before []Mass, sightings []Sighting, troubled map[string]bool, pol Fl
 	slices.Sort(keys)
 	var masses []Mass
 	for _, m := range before {
-		m = m.grow(byKey[m.Key], pol)
+		m = m.grow(byKey[m.Key], pol).leave(byKey[m.Key], now)
+		if m.Released.IsZero() && len(m.Members) < 2 {
+			continue // what one has alone is no incident of many
+		}
 		if slices.ContainsFunc(m.Members, func(a string) bool { return troubled[a] }) {
 			m.Last = now.Round(0)
 		}
@@ -178,6 +184,24 @@ func (m Mass) grow(list []Sighting, pol FleetPolicy) Mass {
 		m.Released, m.Canary, m.Tried = time.Time{}, "", nil
 	}
 	m.Members = names(set)
+	return m
+}
+
+// leave lets go of the members that have not been in this trouble for a while: they work, are in another, have finished, or nobody
+// wants them to run any more.
+func (m Mass) leave(list []Sighting, now time.Time) Mass {
+	seen := map[string]time.Time{}
+	for _, a := range m.Members {
+		last, known := m.Seen[a]
+		here := slices.ContainsFunc(list, func(s Sighting) bool { return s.Agent == a && s.Last.Equal(now) })
+		if here || !known || last.After(now) { // later: the clock was set back since
+			last = now.Round(0)
+		}
+		if now.Sub(last) < settle || !m.Released.IsZero() {
+			seen[a] = last
+		}
+	}
+	m.Seen, m.Members = seen, slices.DeleteFunc(slices.Clone(m.Members), func(a string) bool { _, there := seen[a]; return !there })
 	return m
 }
 

@@ -32,7 +32,7 @@ func Kinds() []Kind {
 // Classes are the stalls that policy and budget may be given for.
 func Classes() []string {
 	return []string{"crashed", "exited_unfinished", "startup_blocked", "stopped", "waiting_permission", "waiting_question", "waiting_other",
-		"model_silent", "api_backoff", "api_failed", "rate_limited", "auth_expired", "credit_exhausted", "tool_hung", "loop", "no_progress", "context_exhausted",
+		"model_silent", "api_backoff", "api_failed", "rate_limited", "auth_expired", "credit_exhausted", "tool_hung", "background_task_dead", "loop", "no_progress", "context_exhausted",
 		"execution_error", "budget_exceeded", "heartbeat_lost", "orphaned", "monitor_blind"}
 }
 
@@ -90,6 +90,7 @@ type Expect struct {
 	Startup     time.Duration // until there is any sign of a session
 	ModelSilent time.Duration // of a call to a model without an answer
 	Tool        time.Duration // of one tool, while nothing below it works
+	Task        time.Duration // of a background task that is dead, until its session is told
 	Attended    time.Duration // how long after a person last typed nothing is done to its process; 0: 30 min
 	Waiting     time.Duration // for a human, until that is told
 	Progress    time.Duration // without any change that shows

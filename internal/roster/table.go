@@ -42,6 +42,7 @@ func agentKeys(a *Agent, home string) []key {
 			key{name: "attended", shape: duration(&e.Attended), doc: "how long after a person last typed in its session nothing is done to its process; default 30m"},
 			key{name: "model_silent", shape: duration(&e.ModelSilent), doc: "of a call to a model without an answer"},
 			key{name: "tool", shape: duration(&e.Tool), doc: "of one tool, while nothing below it works"},
+			key{name: "task", shape: duration(&e.Task), doc: "for a background task that is dead; default 5m"},
 			key{name: "waiting", shape: duration(&e.Waiting), doc: "for a human, until that is told"},
 			key{name: "progress", shape: duration(&e.Progress), doc: "without any change that shows"},
 			key{name: "max_cost_usd", shape: amount(&e.MaxCostUSD), doc: "US dollars of a session, as far as its CLI writes them: Claude Code when a run of it ends, Codex never"},

@@ -34,6 +34,9 @@ type claudeRecord struct {
 	MaxRetries   int             `json:"maxRetries"`
 
 	CostUSD float64 `json:"totalCostUSD"`
+
+	ToolUseResult json.RawMessage `json:"toolUseResult"` // of a user's line
+	Content       json.RawMessage `json:"content"`       // of a queue-operation's
 }
 
 type claudeMessage struct {
@@ -90,6 +93,8 @@ func (c *claudeTranscript) line(text []byte) bool {
 		return c.request(&r)
 	case "system":
 		return c.system(&r)
+	case "queue-operation":
+		c.queued(&r)
 	case "cost-state":
 		c.cost = max(c.cost, r.CostUSD)
 	}
@@ -119,6 +124,8 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 		switch b.Type {
 		case "tool_result":
 			c.asked = 0
+			c.launches(r, b)
+			c.asksAfter(b)
 			c.returned(b.ToolUseID, contentText(b.Content), b.IsError, at)
 			returned = true
 		case "text":
@@ -133,6 +140,10 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 		c.turn.request(at) // a hook has not let it stop
 	case r.Meta, r.Compacted:
 		return false
+	case strings.HasPrefix(text, notification):
+		c.asked = 0
+		c.notified(text)
+		c.begin(at)
 	case strings.HasPrefix(strings.TrimSpace(text), "<command-message>"):
 		c.asked = 0
 		c.prompted(text, at) // its arguments stand there, too
@@ -280,8 +291,8 @@ func claudeCall(b claudeBlock, at time.Time) call {
 		c.asks = Plan
 	case "Edit", "MultiEdit", "Write", "NotebookEdit":
 		c.edits = true
-	case "TaskOutput", "BashOutput", "AgentOutputTool", "KillShell":
-		c.polls = true
+	case "TaskOutput", "BashOutput", "AgentOutputTool", "KillShell", "TaskStop":
+		c.polls, c.input = true, taskAsked(b.Input, c.input)
 	case "Bash":
 		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
 	}

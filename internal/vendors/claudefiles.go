@@ -28,7 +28,7 @@ type claudeSession struct {
 	ProcStart  string  `json:"procStart"` // on Linux as in /proc/PID/stat
 	Namespace  string  `json:"pidDomain"`
 	Version    string  `json:"version"`
-	Status     string  `json:"status"` // idle, busy, waiting
+	Status     string  `json:"status"` // idle, busy, waiting, shell
 	StatusAt   float64 `json:"statusUpdatedAt"`
 	WaitingFor string  `json:"waitingFor"`
 }
@@ -72,6 +72,8 @@ func (c *claudeSession) show(s *Session) {
 			s.Status, s.StatusAt = Busy, at
 		}
 		s.Turn.beganAt(at)
+	case "shell": // at its prompt, and a shell runs in the background
+		s.Status, s.StatusAt = Idle, at
 	case "waiting":
 		s.Status, s.StatusAt = Waiting, at
 		s.WaitingFor = ForDialog
@@ -188,6 +190,7 @@ func (r *Reader) claudeNamed(file claudeSession, w *wanted) (Session, error) {
 			_, _ = r.list(filepath.Dir(path)) // so that it is followed; the transcript itself has been read
 			s = t.session(Claude)
 			r.lookAtSubagents(&s)
+			lookAtTasks(&s)
 			r.claude.dirs[filepath.Base(filepath.Dir(path))] = filepath.Clean(file.Dir)
 		}
 	}
@@ -265,6 +268,7 @@ func (r *Reader) claudeTranscripts(root string, w *wanted, named map[string]bool
 				named[path] = true
 				s := t.session(Claude)
 				r.lookAtSubagents(&s)
+				lookAtTasks(&s)
 				all = append(all, s)
 			}
 		}

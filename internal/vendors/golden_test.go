@@ -39,6 +39,9 @@ func reading(t Turn) string {
 	if r := t.Repeats; r != (Repeats{}) {
 		words = append(words, fmt.Sprintf("repeats %d/%d/%d", r.SameCall, r.SameError, r.Alternating))
 	}
+	for _, task := range t.Tasks {
+		words = append(words, fmt.Sprintf("+%s(%s)", task.Tool, task.Input))
+	}
 	return strings.Join(words, " ")
 }
 
@@ -84,9 +87,10 @@ func TestReadingsOfRecordings(t *testing.T) {
 	silent := []string{"nothing", "model"}
 	with := func(call string) []string { return []string{"nothing", "model", call, "model", "ended"} }
 	tests := map[string][]string{
-		"claude/403":                    {"nothing", "model", "model [api 0 try 1/0]", "ended [auth 403 try 0/0]"},
-		"claude/background":             {"nothing", "model", "tool Bash(sh check.sh 60)", "model", "ended"},
-		"claude/subagent":               {"nothing", "model", "tool Agent(Run the checks of the shop)", "model", "ended", "model", "ended"},
+		"claude/403":        {"nothing", "model", "model [api 0 try 1/0]", "ended [auth 403 try 0/0]"},
+		"claude/background": {"nothing", "model", "tool Bash(sh check.sh 60)", "model +Bash(sh check.sh 60)", "ended +Bash(sh check.sh 60)"},
+		"claude/subagent": {"nothing", "model", "tool Agent(Run the checks of the shop)", "model +Agent(Run the checks of the shop)",
+			"ended +Agent(Run the checks of the shop)", "ended", "model", "ended"},
 		"claude/clear":                  answer,
 		"claude/compact":                answer,
 		"claude/credit":                 {"nothing", "model", "ended [credit 400 try 0/0]"},
@@ -132,6 +136,8 @@ func TestReadingsOfRecordings(t *testing.T) {
 		"claude/stall":                  silent,
 		"claude/tool":                   with("tool Bash(sh check.sh 4)"),
 		"claude/tool-killed":            {"nothing", "model", "tool Bash(sh check.sh 60)"},
+		"claude/background-failed": {"nothing", "model", "tool Bash(sh check.sh 60)", "model +Bash(sh check.sh 60)", "ended +Bash(sh check.sh 60)",
+			"ended", "model", "ended"},
 
 		"codex/403":                   {"nothing", "model", "ended [auth 403 try 0/0]"},
 		"codex/500":                   {"nothing", "model", "ended [api 0 try 0/0]"},

@@ -114,6 +114,9 @@ type Turn struct {
 	// ProgressAt is when a file was last edited, something was committed, a call came to what it did not come to before in the
 	// turn, or one of a minute or more came to a good end; not before a person last typed. Zero: not seen.
 	ProgressAt time.Time
+
+	// Tasks go on in the background, as far as the session was told, since its user's last prompt. Only Claude Code shows them.
+	Tasks []Task
 }
 
 // FailureKind is the kind of an error.

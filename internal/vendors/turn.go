@@ -1,6 +1,7 @@
 package vendors
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -39,6 +40,7 @@ type turn struct {
 	turns      int
 	progressAt time.Time
 	typedAt    time.Time
+	tasks      []Task // that go on in the background, as far as is known
 }
 
 // when is at, or the time of the last record for one that has none.
@@ -55,13 +57,19 @@ func (t *turn) touch(at time.Time) { t.lastAt = t.when(at) }
 // settled says whether enough has been read to know what is open: the beginning or the end of a turn.
 func (t *turn) settled() bool { return t.turns > 0 || t.ended }
 
-// prompt begins a turn.
+// prompt begins a turn by whoever gives the agent its prompts. Nobody knows whether it still waits for what was left running.
 func (t *turn) prompt(at time.Time) {
+	t.begin(at)
+	t.ordered, t.tasks = false, nil
+	t.typed()
+}
+
+// begin begins a turn.
+func (t *turn) begin(at time.Time) {
 	t.touch(at)
 	t.resume(at)
-	t.open, t.failure, t.loop, t.ordered = nil, Failure{}, loop{}, false
+	t.open, t.failure, t.loop = nil, Failure{}, loop{}
 	t.model = t.lastAt
-	t.typed()
 	t.turns++
 }
 
@@ -176,7 +184,7 @@ func (t *turn) interrupted(at time.Time) {
 		t.failure = Failure{}
 	}
 	t.end(at)
-	t.halted, t.typedAt = true, t.lastAt
+	t.halted, t.typedAt, t.tasks = true, t.lastAt, nil
 }
 
 func (t *turn) finish() {
@@ -215,6 +223,7 @@ func (t *turn) snapshot() Turn {
 		Interrupted: t.ended && t.halted, LastText: t.text,
 		Error: t.failure, Repeats: repeats,
 		Tokens: t.tokens, CostUSD: t.cost, Turns: t.turns, ProgressAt: t.progressAt, TypedAt: t.typedAt,
+		Tasks: slices.Clone(t.tasks),
 	}
 }
 
