@@ -124,7 +124,11 @@ func idle(e *Evidence, p Policy) answer {
 			return no("%s is in a turn", s.name())
 		}
 		if s.Status == IdleStatus || s.Ended {
-			found = yes(s.LastAge, "%s is at its prompt", s.name())
+			since := s.LastAge
+			if since == 0 && s.Status == IdleStatus { // it has written nothing yet, as after /clear
+				since = s.StatusAge
+			}
+			found = yes(since, "%s is at its prompt", s.name())
 		}
 	}
 	switch {

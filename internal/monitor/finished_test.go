@@ -58,6 +58,20 @@ func TestAPersonLeaves(t *testing.T) {
 			w.cycle() // the last look at it: it has been at its prompt for two seconds
 			w.pass(4 * time.Second)
 		},
+		"at rest, just after the machine has slept": func(w *world, c *claude) {
+			c.ends("All done.")
+			w.spends(time.Minute, 5*time.Second)
+			w.sleep(40 * time.Minute)
+			w.spends(time.Minute, 5*time.Second)
+		},
+		"at rest, after /clear": func(w *world, c *claude) {
+			c.ends("All done.")
+			w.spends(time.Minute, 5*time.Second)
+			c.session = "cleared"
+			c.writes(`"type":"user","message":{"role":"user","content":"<command-name>/clear</command-name>"}`)
+			c.is("idle", "")
+			w.spends(time.Minute, 5*time.Second)
+		},
 		"by its own word": func(w *world, c *claude) {
 			err := hooks.Drop(hooks.Dir(w.home), hooks.Event{
 				Time: w.wall, Vendor: "claude", Name: "SessionEnd", Session: c.session, Dir: w.dir("shop"), Reason: "prompt_input_exit",

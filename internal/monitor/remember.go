@@ -86,7 +86,10 @@ func (r *round) rememberAgent(c *examined, s *sight) {
 			s.Identity, s.Alive, s.Left = c.body.process, r.now.Wall.Round(0), false
 		}
 		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
-		if s.RestSince = (time.Time{}); c.verdict.Class == diagnose.Idle {
+		if c.verdict.Class != diagnose.Grace || c.underWay() { // a grace says nothing of an agent at its prompt
+			s.RestSince = time.Time{}
+		}
+		if c.verdict.Class == diagnose.Idle {
 			s.RestSince = r.now.Wall.Add(-time.Duration(c.verdict.Since)).Round(0)
 		}
 		s.CPU = s.CPU.next(r.sources.helpers(c.body.process), r.now)
