@@ -34,7 +34,7 @@ func (m *watcher) attach() *terminal {
 func TestAPersonTakesOver(t *testing.T) {
 	for kind, goesOn := range map[string][]string{
 		"claude": {"claude", "--resume", "{session}", "{preamble}"},
-		"codex":  {"codex", "resume", "{session}", "{preamble}"},
+		"codex":  {"codex", "--dangerously-bypass-hook-trust", "resume", "{session}", "{preamble}"},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -43,13 +43,18 @@ func TestAPersonTakesOver(t *testing.T) {
 			m.awaitTool()
 			a.model.SetMode(mockmodel.Answer)
 			a.signal(syscall.SIGKILL)
-			a.resumed()
 			term := m.attach()
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("the person sees %q", term.raw(2000))
+				}
+			})
 			sees := func(what, text string) {
 				t.Helper()
 				m.await(what, func() bool { return strings.Contains(term.text(), text) })
 			}
 			sees("how one leaves", `leave it: Ctrl-\`)
+			a.resumed()
 			turns := a.model.Turns()
 			a.term = term // what is typed goes there
 			a.again()
