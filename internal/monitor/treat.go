@@ -98,12 +98,13 @@ func (r *round) history(c *examined) remedy.History {
 }
 
 // awake gives what was done the time to help that it lost while the machine slept: nobody could answer or go on meanwhile. What
-// is held until a time by the clock on the wall is not.
+// waits for somebody else's clock is not: a limit is lifted, and a network back, while the machine sleeps.
 func awake(list []remedy.Act, sleeps []Sleep) []remedy.Act {
 	for i := range list {
 		a := &list[i]
 		for _, s := range sleeps {
-			if a.Rung != remedy.Hold && s.End.After(a.At) && s.End.Add(-s.Length).Before(a.Deadline) {
+			waits := a.Rung == remedy.Hold && a.Class != string(diagnose.APIBackoff)
+			if !waits && s.End.After(a.At) && s.End.Add(-s.Length).Before(a.Deadline) {
 				a.Deadline = a.Deadline.Add(min(s.Length, s.End.Sub(a.At)))
 			}
 		}
