@@ -95,13 +95,28 @@ func TestAnAgentThatWasStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(h.old, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	h.stops()
 	if s := h.once(Options{processes: aged{}, Environ: []string{agenttest.Role + "=agent"}}); s.Recovered != 1 {
 		t.Fatalf("%v", s)
 	}
 	h.startedOnce()
+}
+
+// stops stops the agent and returns when it is stopped: the signal takes its time where the machine is busy.
+func (h *house) stops() {
+	h.t.Helper()
+	if err := syscall.Kill(h.old, syscall.SIGSTOP); err != nil {
+		h.t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.old))
+		if _, rest, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(rest, "T") {
+			return
+		}
+		if err != nil || time.Now().After(end) {
+			h.t.Fatalf("the agent is not stopped: %s, %v", stat, err)
+		}
+	}
 }
 
 // What a crashed agent has left behind, in another session and with init for its parent, is ended before the next one
