@@ -24,6 +24,8 @@ const (
 	settled = 20 * time.Second
 	ticks   = 100 // of the kernel's count of processor time, in a second
 	pause   = 20 * time.Millisecond
+	// apart is the time between two ends: agents that end together are one incident, and one of them is tried first.
+	apart = 40 * time.Second
 	// patience is how long a start is waited for.
 	patience = time.Minute
 )
@@ -32,7 +34,7 @@ func main() {
 	outlive := flag.String("outlive", "outlive", "the program that is measured")
 	agents := flag.Int("agents", 2000, "how many agents there are")
 	measured := flag.Duration("for", time.Minute, "how long the processor's time is counted")
-	kills := flag.Int("kills", 5, "how many agents are ended, one after the other")
+	kills := flag.Int("kills", 3, "how many agents are ended, one after the other")
 	flag.Parse()
 	if err := run(*outlive, *agents, *kills, *measured); err != nil {
 		fmt.Fprintln(os.Stderr, "monitor:", err)
@@ -92,6 +94,9 @@ func run(outlive string, count, kills int, measured time.Duration) error {
 	}
 	fmt.Printf("%d agents: %.2f %% of a core over %s, %.0f MB of its own, %.0f MB resident\n", count, 100*(after-before).Seconds()/took.Seconds(), took.Round(time.Second), private, resident)
 	for n := range kills {
+		if err := c.beat(apart); err != nil {
+			return err
+		}
 		late, err := c.kill(n * (count / kills))
 		if err != nil {
 			return err

@@ -178,7 +178,7 @@ func (g *gathering) pidFile() (entry process.Entry, found bool) {
 // doubtful says why a process that a pidfile names may be somebody else's: everybody who can write into the agent's
 // directory can write any number into the file. "": it is the agent's.
 func (g *gathering) doubtful(entry process.Entry) string {
-	proc, err := g.processes.Look(entry.PID)
+	proc, err := g.sources.place(entry.Identity, g.now.Wall)
 	kind := vendorKind(g.agent.Kind)
 	switch {
 	case err != nil || proc.Start != entry.Start:

@@ -23,6 +23,7 @@ type round struct {
 	*Monitor
 	now       Moment
 	page      page
+	there     map[string]bool // the keys of the page's agents
 	setting   setting
 	incidents []escalate.Incident // that are not over, or were not until only just
 	fleet     remedy.Fleet
@@ -71,6 +72,10 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	}
 	r.page = m.book.read(ctx)
 	p := r.page
+	r.there = make(map[string]bool, len(p.Agents))
+	for _, a := range p.Agents {
+		r.there[a.Key] = true
+	}
 	m.seen.Store(&p)
 	if err := m.openTellers(ctx, &p); err != nil {
 		m.complain(err)
@@ -168,7 +173,7 @@ type known struct {
 
 func (r *round) known(a agent) known {
 	k := known{sight: r.sights[a.Key], watched: len(r.open(a.Key)) > 0}
-	k.vanished = !slices.ContainsFunc(r.page.Agents, func(b agent) bool { return a.Key == b.Key })
+	k.vanished = !r.there[a.Key]
 	list := r.recoveries[a.Key]
 	for i := range list {
 		if act := list[i].Act; act.Rung == remedy.Nudge && !act.Refunded {

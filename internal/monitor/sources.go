@@ -30,8 +30,9 @@ type sources struct {
 	procs  processes
 
 	table    []process.Entry
-	entries  map[int]process.Entry        // the same by number
-	children map[int][]int                // and by parent
+	entries  map[int]process.Entry // the same by number
+	children map[int][]int         // and by parent
+	places   map[process.Identity]placed
 	programs map[process.Identity]program // that run, by identity
 	clis     []process.Identity           // of these, the agents' CLIs
 	real     map[string]string            // directories without links
@@ -106,6 +107,30 @@ func (s *sources) refresh(ctx context.Context, r *round, agents []agent) error {
 	return errors.Join(append(errs, err, s.fault)...)
 }
 
+// placed is a process as it was looked at by itself: whose it is and where.
+type placed struct {
+	process.Process
+	at time.Time
+}
+
+// place looks at a process by itself, unless that was done only just: a thousand agents would cost a look at each at every look.
+// What cannot be looked at is not remembered.
+func (s *sources) place(id process.Identity, now time.Time) (process.Process, error) {
+	if p, known := s.places[id]; known && now.Sub(p.at).Abs() < again {
+		return p.Process, nil
+	}
+	delete(s.places, id)
+	p, err := s.procs.Look(id.PID)
+	if err != nil || p.Start != id.Start {
+		return p, err
+	}
+	if s.places == nil {
+		s.places = map[process.Identity]placed{}
+	}
+	s.places[id] = placed{p, now}
+	return p, nil
+}
+
 // lookAtProcesses reads the table of all processes.
 func (s *sources) lookAtProcesses() {
 	s.table = s.procs.All()
@@ -113,6 +138,11 @@ func (s *sources) lookAtProcesses() {
 	for _, e := range s.table {
 		s.entries[e.PID] = e
 		s.children[e.Parent] = append(s.children[e.Parent], e.PID)
+	}
+	for id := range s.places {
+		if e, lives := s.entries[id.PID]; !lives || e.Start != id.Start {
+			delete(s.places, id)
+		}
 	}
 }
 
