@@ -68,11 +68,11 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request) (line []byte
 		return nil, e, false
 	}
 	line = jsonrpc.Trim(body)
-	inOneLine(line)
 	if no, id := checkMessage(line, &e); no.status != 0 {
 		refuse(w, no.status, id, no)
 		return nil, e, false
 	}
+	inOneLine(line) // now that no break stands in a string, where it would be a fault
 	return line, e, true
 }
 

@@ -236,3 +236,19 @@ func TestAwayClientsAreTold(t *testing.T) {
 		}
 	})
 }
+
+// A line break within a string is no JSON; between the members it is mere white space.
+func TestLineBreaksInABody(t *testing.T) {
+	front := New(&testHub{answer: echo}, Options{})
+	defer front.Close()
+	good := modernLine(1, "tools/list", "")
+	for body, want := range map[string]int{
+		strings.Replace(good, ",", ",\r\n", 1):                http.StatusOK,
+		strings.Replace(good, `"tools/list"`, "\"a\nb\"", 1):  http.StatusBadRequest,
+		strings.Replace(good, `"id":1`, "\"id\":\"a\rb\"", 1): http.StatusBadRequest,
+	} {
+		if w := serve(front, request(t.Context(), "POST", "http://localhost/mcp", body, modernHeaders("tools/list")...)); w.Code != want {
+			t.Errorf("%q: status %d, want %d: %s", body, w.Code, want, w.Body)
+		}
+	}
+}
