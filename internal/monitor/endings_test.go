@@ -402,7 +402,10 @@ func TestEndings(t *testing.T) {
 		t.Errorf("%d endings, wanted at least 60", len(all))
 	}
 	seen := map[string]endingSeen{}
-	for _, e := range all {
+	for i, e := range all {
+		if i%nightStride != 0 {
+			continue
+		}
 		t.Run(e.name, func(t *testing.T) {
 			got := e.live(t)
 			seen[e.name] = got

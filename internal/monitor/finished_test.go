@@ -115,7 +115,7 @@ func TestWhoWantsToKnowOfAnEnd(t *testing.T) {
 			w.reportsOf("shop", 1001, true, &agentrun.Exit{At: w.wall})
 			clear(w.living)
 		}
-		w.spends(3*time.Hour, 30*time.Second)
+		w.spends(3*time.Hour, 2*time.Minute)
 	}
 	for name, tt := range map[string]struct {
 		head, keys string

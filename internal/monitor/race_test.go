@@ -4,7 +4,7 @@ package monitor
 
 import "time"
 
-// nightStride is every how manieth night is driven: the detector makes the database ten times as slow, and every night
+// nightStride is every how manieth night, or ending, is driven: the detector makes the database ten times as slow, and every night
 // goes the same ways through the code. Without it each is driven.
 const nightStride = 8
 
