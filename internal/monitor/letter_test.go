@@ -114,3 +114,19 @@ func TestTheLogNamesTheStall(t *testing.T) {
 		t.Errorf("log:\n%s", log)
 	}
 }
+
+// A dead process with a fresh heartbeat is not pruned to idle, as the original does: nothing is done until the heartbeat is stale, and
+// then it is restarted.
+func TestADeadProcessWithAFreshHeartbeat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.registry(w.entry("shop", piv.Running, time.Minute, 1001))
+	w.spends(13*time.Minute, time.Minute)
+	if p := w.project("shop"); len(w.started) != 0 || p.Status != piv.Running {
+		t.Errorf("while its heartbeat is fresh: %d starts, status %s", len(w.started), p.Status)
+	}
+	w.spends(2*time.Minute, 30*time.Second)
+	if p := w.project("shop"); len(w.started) != 1 || p.Status != piv.Running {
+		t.Errorf("once it is stale: %d starts, status %s", len(w.started), p.Status)
+	}
+}

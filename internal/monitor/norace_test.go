@@ -12,3 +12,8 @@ const runLength = 1
 
 // loopTime is how long the loop runs in which a declared agent is gone on with and the day is told of.
 const loopTime = 40 * time.Minute
+
+const (
+	dayLength = 4 * time.Hour
+	dayCount  = 3
+)

@@ -15,3 +15,9 @@ const runLength = 10
 // loopTime is how long the loop runs in which a declared agent is gone on with and the day is told of. What happens is over
 // soon; the rest shows that it does not happen again.
 const loopTime = 10 * time.Minute
+
+// dayLength and dayCount are how long an ordinary day is and how many there are: with the detector each takes a minute.
+const (
+	dayLength = 2 * time.Hour
+	dayCount  = 1
+)

@@ -15,7 +15,7 @@ import (
 
 // ordinaryDays is how many days TestOrdinaryWork goes through, and ordinarySeed the first's seed.
 var (
-	ordinaryDays = flag.Int("ordinary.days", 3, "days of ordinary work")
+	ordinaryDays = flag.Int("ordinary.days", dayCount, "days of ordinary work")
 	ordinarySeed = flag.Uint64("ordinary.seed", 1, "the first day's seed")
 )
 
@@ -70,7 +70,7 @@ func TestOrdinaryWork(t *testing.T) {
 			t.Parallel()
 			d := newWorkday(newWorld(t), seed)
 			d.eight()
-			d.lives(4*time.Hour, lookEvery)
+			d.lives(dayLength, lookEvery)
 			for _, fall := range d.falls {
 				t.Error(fall)
 			}
