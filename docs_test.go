@@ -1,13 +1,15 @@
 package outlive_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/outlive-mcp/outlive/internal/event"
+	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
 func docs(t *testing.T) map[string]string {
@@ -39,10 +41,10 @@ func TestDocsNameFilesThatExist(t *testing.T) {
 	}
 }
 
-// The table "Where is …?" names what is really in the file.
+// The table of docs/INDEX.md names what is really in the file.
 func TestWhereIsTable(t *testing.T) {
 	row := regexp.MustCompile("\\| `([\\w./-]+\\.go)` \\| `(?:\\w+\\.)?(\\w+)` \\|")
-	rows := row.FindAllStringSubmatch(docs(t)["docs/ARCHITECTURE.md"], -1)
+	rows := row.FindAllStringSubmatch(docs(t)["docs/INDEX.md"], -1)
 	if len(rows) < 50 {
 		t.Fatalf("only %d rows", len(rows))
 	}
@@ -98,4 +100,102 @@ func TestEveryEventIsDocumented(t *testing.T) {
 			t.Errorf("docs/OPERATIONS.md has no line for the event %s", e)
 		}
 	}
+}
+
+// contracts reads docs/CONTRACTS.md: each rule's number, and its right column.
+func contracts(t *testing.T) map[string]string {
+	t.Helper()
+	rules := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\| ((?:WD|RT|GW|TP|PIV)-\d+) \| .* \| (.*) \|$`).FindAllStringSubmatch(docs(t)["docs/CONTRACTS.md"], -1) {
+		if _, twice := rules[m[1]]; twice {
+			t.Errorf("%s is there twice", m[1])
+		}
+		rules[m[1]] = m[2]
+	}
+	if len(rules) < 70 {
+		t.Fatalf("only %d rules", len(rules))
+	}
+	return rules
+}
+
+// Every rule of the contracts is held by something, and what is named there exists.
+func TestEveryContractIsHeld(t *testing.T) {
+	tests := map[string]bool{}
+	scripts := map[string]bool{}
+	define := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for path, text := range repository(t) {
+		if strings.HasSuffix(path, "_test.go") {
+			for _, m := range define.FindAllStringSubmatch(text, -1) {
+				tests[m[1]] = true
+			}
+		}
+		if dir := filepath.Dir(path); dir == filepath.Join("testdata", "script") || dir == filepath.Join("testdata", "dialogue") {
+			scripts[filepath.Base(path)] = true
+		}
+	}
+	name := regexp.MustCompile("`([^`]+)`")
+	for rule, held := range contracts(t) {
+		names := name.FindAllStringSubmatch(held, -1)
+		if len(names) == 0 {
+			t.Errorf("%s is held by nothing", rule)
+		}
+		for _, m := range names {
+			if !tests[m[1]] && !scripts[m[1]] {
+				t.Errorf("%s is held by %s, which is neither a test nor a script", rule, m[1])
+			}
+		}
+	}
+}
+
+// Who finds the number of a rule anywhere finds the rule.
+func TestEveryRuleThatIsCitedExists(t *testing.T) {
+	rules := contracts(t)
+	cited := regexp.MustCompile(`\b(?:WD|RT|GW|TP|PIV)-\d+\b`)
+	former := regexp.MustCompile(`\bS[0-4]\b`)
+	for path, text := range repository(t) {
+		for _, rule := range cited.FindAllString(text, -1) {
+			if _, there := rules[rule]; !there {
+				t.Errorf("%s cites %s: docs/CONTRACTS.md has no such rule", path, rule)
+			}
+		}
+		if m := former.FindString(text); m != "" {
+			t.Errorf("%s says %s: cite a rule of docs/CONTRACTS.md", path, m)
+		}
+	}
+}
+
+// Watching costs no tokens (PIV-24): no program of ours looks for the key of a model.
+func TestNoModelsKeyIsRead(t *testing.T) {
+	for path, text := range repository(t) {
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && strings.Contains(text, "ANTHROPIC_"+"API_KEY") {
+			t.Errorf("%s knows a model's key", path)
+		}
+	}
+}
+
+// repository reads every text of this repository that people have written, and the schemas.
+func repository(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && (name == ".git" || name == ".work" || name == "node_modules" || name == "target") {
+			return fs.SkipDir
+		}
+		wanted := slices.Contains([]string{".go", ".md", ".txtar", ".sh", ".json", ".yaml", ".yml", ".py", ".mjs", ".rs", ".txt"}, filepath.Ext(path)) ||
+			strings.HasPrefix(path, ".ci") || name == "Makefile"
+		if d.IsDir() || !wanted || name == "package-lock.json" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		texts[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
 }

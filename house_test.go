@@ -13,34 +13,6 @@ import (
 	"testing"
 )
 
-// levels of the rooms: a room imports only rooms of its own level or below. A new room gets its line here and in
-// docs/ARCHITECTURE.md.
-var levels = map[string]int{
-	"jsonrpc": 0, "event": 0, "backoff": 0, "restart": 0, "wire": 0, "problem": 0, "wholefile": 0, "pattern": 0, "peer": 0,
-	"child": 1, "mcp": 1, "audit": 1, "logline": 1, "watch": 1, "health": 1, "launcher": 1, "notify": 1, "piv": 1, "config": 1, "streamhttp": 1, "remote": 1,
-	"process": 1, "vendors": 1, "heartbeat": 1, "roster": 1, "hooks": 1, "service": 1, "secret": 1,
-	"supervise": 2, "session": 2, "catalog": 2, "clients": 2, "bridge": 2, "diagnose": 2, "remedy": 2, "escalate": 2, "agentrun": 2,
-	"backend": 3, "host": 3, "monitor": 3,
-	"proxy": 4, "gateway": 4, "fleet": 4, "checkup": 4,
-	"control": 5, "dashboard": 5, "tui": 5,
-	"cli": 6,
-}
-
-// support are the rooms of test support, beside the levels: which room each of them imports at most, and whether the demo
-// uses it, too.
-var support = map[string]struct {
-	imports string
-	demo    bool
-}{
-	"mcptest":   {imports: "jsonrpc", demo: true},
-	"agenttest": {},
-}
-
-func isSupport(room string) bool {
-	_, ok := support[room]
-	return ok
-}
-
 func TestHouse(t *testing.T) {
 	tree := loadTree(t)
 	for _, rule := range fileRules {
@@ -59,6 +31,11 @@ func TestHouse(t *testing.T) {
 			}
 		}
 	})
+	t.Run("no product type has more than 60 methods", func(t *testing.T) {
+		for _, f := range checkMethods(tree) {
+			t.Error(f)
+		}
+	})
 	t.Run("files near the limit", func(t *testing.T) {
 		for _, s := range tree {
 			if n := lineCount(s); !s.test && n > targetLines {
@@ -73,7 +50,7 @@ var fileRules = []struct {
 	name  string
 	check func(*source) []finding
 }{
-	{"lower levels never import higher ones", checkLayer},
+	{"a wing imports only what its row allows", checkLayer},
 	{"no room is a bag", checkBag},
 	{"rooms are flat", checkFlat},
 	{"files are short", checkFileLength},
@@ -88,57 +65,6 @@ var fileRules = []struct {
 	{"main is short", checkMain},
 	{"nothing is compiled before it is used", checkEager},
 	{"what is compiled later is right now", checkPatterns},
-}
-
-// checkLayer looks at test files too: a test that needs a higher room belongs there.
-func checkLayer(s *source) []finding {
-	var found []finding
-	for p, spec := range s.imports() {
-		room, ok := strings.CutPrefix(p, module+"/internal/")
-		if !ok {
-			continue
-		}
-		if why := layerFault(s, strings.Split(room, "/")[0]); why != "" {
-			found = append(found, s.at(spec.Pos(), "%s", why))
-		}
-	}
-	if _, known := levels[s.room]; s.room != "" && !isSupport(s.room) && !known {
-		found = append(found, s.at(s.ast.Pos(), "room %s has no level: add it to levels in house_test.go", s.room))
-	}
-	return found
-}
-
-// layerFault says what is wrong with s importing room, or nothing.
-func layerFault(s *source, room string) string {
-	top := strings.Split(s.path, "/")[0]
-	switch {
-	case room == s.room: // its own external test
-		return ""
-	case top == "bench":
-		return ""
-	case isSupport(room):
-		if s.test || support[room].demo && (s.room == "cli" || top == "cmd") {
-			return ""
-		}
-		return room + " is for tests, and mcptest for the demo"
-	case top == "cmd":
-		if room == "cli" || room == "child" { // the keeper is the same program, and runs before everything else
-			return ""
-		}
-		return "cmd imports cli and child only, not " + room
-	case isSupport(s.room):
-		if room == support[s.room].imports {
-			return ""
-		}
-		return fmt.Sprintf("%s is test support, which stands apart, and imports %s", s.room, room)
-	case levels[s.room] == 0 && !s.test:
-		return fmt.Sprintf("%s is of level 0, which knows nothing of the rest, and imports %s", s.room, room)
-	case levels[room] > levels[s.room]:
-		return fmt.Sprintf("%s (level %d) imports %s (level %d)", s.room, levels[s.room], room, levels[room])
-	case room == "config" && s.room != "cli":
-		return s.room + " imports config: cli maps the configuration to each room's Options"
-	}
-	return ""
 }
 
 // bags are names that say nothing about what belongs inside.
@@ -156,8 +82,8 @@ func checkBag(s *source) []finding {
 }
 
 func checkFlat(s *source) []finding {
-	if s.room != "" && strings.Count(s.path, "/") != 2 {
-		return []finding{s.at(s.ast.Pos(), "rooms are flat: internal/%s has a package inside it", s.room)}
+	if s.wing != "" && strings.Count(s.path, "/") != 3 {
+		return []finding{s.at(s.ast.Pos(), "packages are internal/WING/ROOM: %s is not", path.Dir(s.path))}
 	}
 	return nil
 }

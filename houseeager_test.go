@@ -101,7 +101,7 @@ func atStart(s *source) []ast.Node {
 	return nodes
 }
 
-// checkPatterns compiles what is given to pattern.New, since the program does so only where the pattern is used.
+// checkPatterns compiles what is given to lazyregexp.New, since the program does so only where the pattern is used.
 func checkPatterns(s *source) []finding {
 	if s.test {
 		return nil
@@ -180,7 +180,7 @@ func TestStartRulesFindWhatTheyAreFor(t *testing.T) {
 		{"unknown pattern", "import \"pattern\"\nfunc f(s string) { pattern.New(s) }", checkPatterns, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := parseSource("internal/proxy/a.go", []byte("package proxy\n"+strings.TrimSpace(tc.text)))
+			s, err := parseSource("internal/line/proxy/a.go", []byte("package proxy\n"+strings.TrimSpace(tc.text)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,8 +2,10 @@ package outlive_test
 
 import (
 	"bytes"
+	"fmt"
 	"go/ast"
 	"go/token"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ const (
 	maxLines      = 600
 	functionLines = 60
 	mainLines     = 30
+	typeMethods   = 60
 )
 
 func lineCount(s *source) int {
@@ -68,10 +71,10 @@ func checkExported(s *source) []finding {
 	return found
 }
 
-func exportedReceiver(d *ast.FuncDecl) bool {
-	if d.Recv == nil {
-		return true
-	}
+func exportedReceiver(d *ast.FuncDecl) bool { return d.Recv == nil || ast.IsExported(receiver(d)) }
+
+// receiver names the type that a method belongs to.
+func receiver(d *ast.FuncDecl) string {
 	t := d.Recv.List[0].Type
 	for {
 		switch x := t.(type) {
@@ -81,12 +84,43 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 			t = x.X
 		case *ast.IndexListExpr:
 			t = x.X
+		case *ast.ParenExpr:
+			t = x.X
 		case *ast.Ident:
-			return x.IsExported()
+			return x.Name
 		default:
-			return true
+			return ""
 		}
 	}
+}
+
+// checkMethods wants types of which a reader can know all methods. A method with a file for each system is one.
+func checkMethods(tree []*source) []finding {
+	declared := map[string]map[string]bool{}
+	first := map[string]finding{}
+	for _, s := range tree {
+		if s.test || s.wing == support || strings.HasPrefix(s.path, "bench/") {
+			continue
+		}
+		for _, d := range s.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil {
+				continue
+			}
+			typ := path.Dir(s.path) + "." + receiver(fn)
+			if declared[typ] == nil {
+				declared[typ], first[typ] = map[string]bool{}, s.at(fn.Pos(), "%s", typ)
+			}
+			declared[typ][fn.Name.Name] = true
+		}
+	}
+	var found []finding
+	for typ, methods := range declared {
+		if len(methods) > typeMethods {
+			found = append(found, finding(fmt.Sprintf("%s has %d methods, at most %d: let parts own their state", first[typ], len(methods), typeMethods)))
+		}
+	}
+	return found
 }
 
 func checkSpec(s *source, d *ast.GenDecl, spec ast.Spec) []finding {
@@ -124,7 +158,7 @@ func checkPrint(s *source) []finding {
 
 // checkExit lets test support end the processes it is.
 func checkExit(s *source) []finding {
-	if s.test || s.room == "" || isSupport(s.room) {
+	if s.test || s.room == "" || s.wing == support {
 		return nil
 	}
 	found := usesOf(s, "os", []string{"Exit"}, "return the error")
@@ -180,7 +214,7 @@ func checkEnvironment(s *source) []finding {
 }
 
 func checkTesting(s *source) []finding {
-	if s.test || isSupport(s.room) {
+	if s.test || s.wing == support {
 		return nil
 	}
 	var found []finding
@@ -201,44 +235,53 @@ func checkMain(s *source) []finding {
 
 // Each rule finds what it is for, and leaves the like alone.
 func TestRulesFindWhatTheyAreFor(t *testing.T) {
+	crowd := "package p\n"
+	for i := range typeMethods {
+		crowd += fmt.Sprintf("func (t *T[K]) m%d() {}\n", i)
+	}
 	long := "package p\nfunc f() {\n" + strings.Repeat("_ = 1\n", functionLines-2) + "}\n"
 	for _, tc := range []struct {
 		name, path, text string
 		check            func(*source) []finding
 		found            int
 	}{
-		{"higher room", "internal/child/a.go", "package child\nimport _ \"" + module + "/internal/proxy\"", checkLayer, 1},
-		{"lower room", "internal/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/child\"", checkLayer, 0},
-		{"level 0 knows nobody", "internal/wire/a.go", "package wire\nimport _ \"" + module + "/internal/event\"", checkLayer, 1},
-		{"support in a test", "internal/proxy/a_test.go", "package proxy\nimport _ \"" + module + "/internal/mcptest\"", checkLayer, 0},
-		{"support in a room", "internal/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/mcptest\"", checkLayer, 1},
-		{"the demo's support", "internal/cli/a.go", "package cli\nimport _ \"" + module + "/internal/mcptest\"", checkLayer, 0},
-		{"not the demo's", "internal/cli/a.go", "package cli\nimport _ \"" + module + "/internal/agenttest\"", checkLayer, 1},
-		{"support of support", "internal/mcptest/a.go", "package mcptest\nimport _ \"" + module + "/internal/jsonrpc\"", checkLayer, 0},
-		{"support that knows rooms", "internal/agenttest/a.go", "package agenttest\nimport _ \"" + module + "/internal/jsonrpc\"", checkLayer, 1},
-		{"cmd past cli", "cmd/outlive/main.go", "package main\nimport _ \"" + module + "/internal/proxy\"", checkLayer, 1},
-		{"config in a domain room", "internal/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/config\"", checkLayer, 1},
-		{"room without level", "internal/attic/a.go", "package attic", checkLayer, 1},
-		{"bag", "internal/helpers/a.go", "package helpers", checkBag, 2},
-		{"nested", "internal/proxy/deep/a.go", "package deep", checkFlat, 1},
-		{"600 lines", "internal/proxy/a.go", "package p" + strings.Repeat("\n", maxLines), checkFileLength, 0},
-		{"601 lines", "internal/proxy/a.go", "package p" + strings.Repeat("\n", maxLines) + "var x int\n", checkFileLength, 1},
-		{"60 lines", "internal/proxy/a.go", long, checkFunctionLength, 1},
-		{"59 lines", "internal/proxy/a.go", strings.Replace(long, "_ = 1\n", "", 1), checkFunctionLength, 0},
-		{"exported", "internal/proxy/a.go", "package p\nfunc F() {}\ntype T int\nfunc (T) M() {}\ntype t int\nfunc (t) M() {}\nconst C = 1", checkExported, 4},
-		{"documented", "internal/proxy/a.go", "package p\n// F is.\nfunc F() {}\n// All.\nconst (\nA = 1\nB = 2\n)", checkExported, 0},
-		{"GOOS", "internal/proxy/a.go", "package p\nimport \"runtime\"\nvar x = runtime.GOOS", checkGOOS, 1},
-		{"GOOS by suffix", "internal/proxy/a_linux.go", "package p\nimport \"runtime\"\nvar x = runtime.GOOS", checkGOOS, 0},
-		{"print", "internal/proxy/a.go", "package p\nimport \"fmt\"\nfunc f() { fmt.Println() }", checkPrint, 1},
-		{"print in cli", "internal/cli/a.go", "package p\nimport \"fmt\"\nfunc f() { fmt.Println() }", checkPrint, 0},
-		{"exit", "internal/cli/a.go", "package p\nimport (\"log\"; \"os\")\nfunc f() { os.Exit(1); log.Fatal() }", checkExit, 2},
-		{"unfinished", "internal/proxy/a.go", "package p\n// TO" + "DO later\nvar x = \"not implem" + "ented\"", checkUnfinished, 2},
-		{"environment", "internal/proxy/a.go", "package p\nimport (\"flag\"; \"os\")\nvar x = os.Getenv(flag.Arg(0))", checkEnvironment, 2},
-		{"testing", "internal/proxy/a.go", "package p\nimport _ \"testing/synctest\"", checkTesting, 1},
+		{"another wing", "internal/keep/child/a.go", "package child\nimport _ \"" + module + "/internal/line/proxy\"", checkLayer, 1},
+		{"a wing of its row", "internal/line/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/keep/child\"", checkLayer, 0},
+		{"its own wing", "internal/line/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/line/lineloop\"", checkLayer, 0},
+		{"files knows nobody", "internal/files/fileerror/a.go", "package problem\nimport _ \"" + module + "/internal/record/event\"", checkLayer, 1},
+		{"support in a test", "internal/line/proxy/a_test.go", "package proxy\nimport _ \"" + module + "/internal/testing/mcptest\"", checkLayer, 0},
+		{"support in a room", "internal/line/proxy/a.go", "package proxy\nimport _ \"" + module + "/internal/testing/mcptest\"", checkLayer, 1},
+		{"the demo's support", "internal/ops/cli/a.go", "package cli\nimport _ \"" + module + "/internal/testing/mcptest\"", checkLayer, 0},
+		{"not the demo's", "internal/ops/cli/a.go", "package cli\nimport _ \"" + module + "/internal/testing/agenttest\"", checkLayer, 1},
+		{"what support may know", "internal/testing/mcptest/a.go", "package mcptest\nimport _ \"" + module + "/internal/protocol/jsonrpc\"", checkLayer, 0},
+		{"support that knows rooms", "internal/testing/agenttest/a.go", "package agenttest\nimport _ \"" + module + "/internal/keep/child\"", checkLayer, 1},
+		{"cmd past cli", "cmd/outlive/main.go", "package main\nimport _ \"" + module + "/internal/line/proxy\"", checkLayer, 1},
+		{"config in its own wing", "internal/gateway/gateway/a.go", "package gateway\nimport _ \"" + module + "/internal/gateway/config\"", checkLayer, 1},
+		{"a wing without a row", "internal/attic/old/a.go", "package old", checkLayer, 1},
+		{"bag", "internal/line/helpers/a.go", "package helpers", checkBag, 2},
+		{"nested", "internal/line/proxy/deep/a.go", "package deep", checkFlat, 1},
+		{"600 lines", "internal/line/proxy/a.go", "package p" + strings.Repeat("\n", maxLines), checkFileLength, 0},
+		{"601 lines", "internal/line/proxy/a.go", "package p" + strings.Repeat("\n", maxLines) + "var x int\n", checkFileLength, 1},
+		{"60 lines", "internal/line/proxy/a.go", long, checkFunctionLength, 1},
+		{"59 lines", "internal/line/proxy/a.go", strings.Replace(long, "_ = 1\n", "", 1), checkFunctionLength, 0},
+		{"60 methods", "internal/line/proxy/a.go", crowd + "func (t *T[K]) m0() {}\nfunc (t U) m() {}\nfunc f() {}", checkMethodsOf, 0},
+		{"61 methods", "internal/line/proxy/a.go", crowd + "func (t T[K]) m() {}", checkMethodsOf, 1},
+		{"61 methods in a test", "internal/line/proxy/a_test.go", crowd + "func (t T[K]) m() {}", checkMethodsOf, 0},
+		{"61 methods in test support", "internal/testing/mcptest/a.go", crowd + "func (t T[K]) m() {}", checkMethodsOf, 0},
+		{"exported", "internal/line/proxy/a.go", "package p\nfunc F() {}\ntype T int\nfunc (T) M() {}\ntype t int\nfunc (t) M() {}\nconst C = 1", checkExported, 4},
+		{"documented", "internal/line/proxy/a.go", "package p\n// F is.\nfunc F() {}\n// All.\nconst (\nA = 1\nB = 2\n)", checkExported, 0},
+		{"GOOS", "internal/line/proxy/a.go", "package p\nimport \"runtime\"\nvar x = runtime.GOOS", checkGOOS, 1},
+		{"GOOS by suffix", "internal/line/proxy/a_linux.go", "package p\nimport \"runtime\"\nvar x = runtime.GOOS", checkGOOS, 0},
+		{"print", "internal/line/proxy/a.go", "package p\nimport \"fmt\"\nfunc f() { fmt.Println() }", checkPrint, 1},
+		{"print in cli", "internal/ops/cli/a.go", "package p\nimport \"fmt\"\nfunc f() { fmt.Println() }", checkPrint, 0},
+		{"exit", "internal/ops/cli/a.go", "package p\nimport (\"log\"; \"os\")\nfunc f() { os.Exit(1); log.Fatal() }", checkExit, 2},
+		{"unfinished", "internal/line/proxy/a.go", "package p\n// TO" + "DO later\nvar x = \"not implem" + "ented\"", checkUnfinished, 2},
+		{"environment", "internal/line/proxy/a.go", "package p\nimport (\"flag\"; \"os\")\nvar x = os.Getenv(flag.Arg(0))", checkEnvironment, 2},
+		{"testing", "internal/line/proxy/a.go", "package p\nimport _ \"testing/synctest\"", checkTesting, 1},
 		{"long main", "cmd/outlive/main.go", "package main" + strings.Repeat("\n//", mainLines), checkMain, 1},
-		{"doc", "internal/proxy/doc.go", "// Package proxy starts no goroutine.\npackage proxy", checkDocOf("proxy"), 0},
-		{"silent doc", "internal/proxy/doc.go", "// Package proxy is.\npackage proxy", checkDocOf("proxy"), 1},
-		{"no doc", "internal/proxy/a.go", "package proxy", checkDocOf("proxy"), 1},
+		{"doc", "internal/line/proxy/doc.go", "// Package proxy starts no goroutine.\npackage proxy", checkDocOf("proxy"), 0},
+		{"silent doc", "internal/line/proxy/doc.go", "// Package proxy is.\npackage proxy", checkDocOf("proxy"), 1},
+		{"no doc", "internal/line/proxy/a.go", "package proxy", checkDocOf("proxy"), 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := parseSource(tc.path, []byte(tc.text))
@@ -255,3 +298,5 @@ func TestRulesFindWhatTheyAreFor(t *testing.T) {
 func checkDocOf(room string) func(*source) []finding {
 	return func(s *source) []finding { return checkDoc(room, []*source{s}) }
 }
+
+func checkMethodsOf(s *source) []finding { return checkMethods([]*source{s}) }

@@ -21,12 +21,12 @@ const module = "github.com/outlive-mcp/outlive"
 // source is one Go file of the tree. Paths have forward slashes and are relative to the root.
 type source struct {
 	path string
-	// room is the folder under internal; empty for cmd and bench.
-	room string
-	test bool
-	fset *token.FileSet
-	ast  *ast.File
-	text []byte
+	// wing and room are the two folders under internal; empty for cmd and bench.
+	wing, room string
+	test       bool
+	fset       *token.FileSet
+	ast        *ast.File
+	text       []byte
 }
 
 // finding is one broken rule, told so that an editor can jump there.
@@ -39,7 +39,7 @@ func (s *source) at(pos token.Pos, format string, args ...any) finding {
 func parseSource(name string, text []byte) (*source, error) {
 	s := &source{path: name, fset: token.NewFileSet(), text: text, test: strings.HasSuffix(name, "_test.go")}
 	if parts := strings.Split(name, "/"); parts[0] == "internal" && len(parts) > 2 {
-		s.room = parts[1]
+		s.wing, s.room = parts[1], parts[len(parts)-2]
 	}
 	var err error
 	s.ast, err = parser.ParseFile(s.fset, name, text, parser.ParseComments)

@@ -132,7 +132,7 @@ func (b *bench) restarts(count int) (*restartFigures, error) {
 	defer p.stop()
 	out := &restartFigures{Count: count}
 	pid := p.cmd.Process.Pid
-	time.Sleep(settleTime) // what only its start needed is given back once, which must not fall between the readings
+	time.Sleep(settleTime) // what its start still does must not fall between the readings
 	begin := time.Now()
 	for i := range count + restartsWarm {
 		if i == restartsWarm {

@@ -49,7 +49,7 @@ func promises(r *results) []promise {
 		list = append(list, promise{Name: "messages/s, " + s.String(), Got: rateRatio(r, s), Limit: 0.25, Unit: " × direct", Least: true})
 	}
 	list = append(list,
-		promise{Name: sizeName(longLine) + " line, extra memory", Got: r.Memory[outlive].Extra / mebibyte, Limit: 4, Unit: " MB"},
+		promise{Name: sizeName(longLine) + " line, extra memory", Got: r.Memory[outlive].Extra / mebibyte, Limit: 40, Unit: " MB"},
 		promise{Name: "private memory, idle", Got: r.Memory[outlive].Private / mebibyte, Limit: 8, Unit: " MB"})
 	for _, gap := range r.Gaps {
 		list = append(list, promise{Name: "restart gap over cold start, " + gap.Server, Got: gap.Gap - gap.Cold, Limit: 5, Unit: " ms"})

@@ -58,7 +58,7 @@ func TestPromises(t *testing.T) {
 		{"all kept", func(*results) {}, ""},
 		{"slow", func(r *results) { r.Latency[0].By[outlive].P50 = 28 }, "added p50, 200 B, 1 in flight"},
 		{"long tail", func(r *results) { r.Latency[0].By[outlive].P99 = 61 }, "added p99"},
-		{"memory", func(r *results) { r.Memory[outlive].Extra = 5 << 20 }, "extra memory"},
+		{"memory", func(r *results) { r.Memory[outlive].Extra = 41 << 20 }, "extra memory"},
 		{"not measured", func(r *results) { r.Memory[outlive].Private = math.NaN() }, "idle"},
 		{"slow restart", func(r *results) { r.Gaps[0].Gap = 8 }, "restart gap"},
 		{"failed call during a restart", func(r *results) { r.Care.Reload.Failed = 1 }, "planned restarts"},

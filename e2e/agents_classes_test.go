@@ -35,7 +35,7 @@ func detected(row string) live {
 // onlyPIV are states that only a project in a registry of the PIV supervisor has.
 func onlyPIV(test, why string) live { return live{process: test, why: why} }
 
-// classes says where each class of internal/diagnose is seen live.
+// classes says where each class of internal/agents/diagnose is seen live.
 var classes = map[string]live{
 	"not_watched": detected("exit"),
 	"paused":      both("paused"),
@@ -68,12 +68,12 @@ var classes = map[string]live{
 	"budget_exceeded":    {claude: "TestMonitorCountsTheCost", why: "Codex 0.169.0 writes no cost"},
 	"model_silent":       detected("hang"),
 	"tool_hung":          both("tool"),
-	"background_task_dead": {why: "Claude Code 2.1.330 tells its session of the end of each task, however that comes (TestMonitorLeavesBackgroundTasksAlone), " +
-		"so only a bug of the CLI leads here; internal/monitor has it with records in the CLI's format. Codex has no such tasks"},
-	"loop":           both("loop"),
-	"no_progress":    both("no-progress"),
-	"heartbeat_lost": both("silent-beats"),
-	"orphaned":       both("orphan"),
+	// While it lives, Claude Code 2.1.330 tells its session of each task's end (TestMonitorLeavesBackgroundTasksAlone).
+	"background_task_dead": {claude: "TestMonitorDetectsTroubles/claude/task-before", why: "Codex 0.169.0 has no such tasks"},
+	"loop":                 both("loop"),
+	"no_progress":          both("no-progress"),
+	"heartbeat_lost":       both("silent-beats"),
+	"orphaned":             both("orphan"),
 
 	"unreadable": onlyPIV("TestMonitorDetectsPIV/unreadable", "an entry of the PIV registry; of a mistake in a declaration the monitor keeps the last good copy"),
 	"vanished":   onlyPIV("TestMonitorDetectsPIV/vanished", "an entry of the PIV registry; a declaration that is gone is one that its owner has removed"),
@@ -82,7 +82,7 @@ var classes = map[string]live{
 		"the PIV registry names a number; a CLI is found by its program and its directory, and is no stranger"),
 	"manifest":      both("broken-manifest"),
 	"contradiction": {claude: "TestMonitorHearsAContradiction/claude", codex: "TestMonitorHearsAContradiction/codex"},
-	"no_evidence":   {claude: "TestMonitorComesTooLate/claude", codex: "TestMonitorComesTooLate/codex"},
+	"no_evidence":   both("output-only"),
 }
 
 // tests are the names of all tests of a class.
@@ -129,7 +129,7 @@ func notShown() (faults []string) {
 	return faults
 }
 
-// TestEveryClassIsShownLive: whoever adds a class to internal/diagnose shows it with the real CLIs, or says here why that
+// TestEveryClassIsShownLive: whoever adds a class to internal/agents/diagnose shows it with the real CLIs, or says here why that
 // cannot be.
 func TestEveryClassIsShownLive(t *testing.T) {
 	known := classesOfSource(t)
@@ -144,7 +144,7 @@ func TestEveryClassIsShownLive(t *testing.T) {
 	}
 	for class := range classes {
 		if !slices.Contains(known, class) {
-			t.Errorf("internal/diagnose has no class %s", class)
+			t.Errorf("internal/agents/diagnose has no class %s", class)
 		}
 	}
 	words := literalsOfTests(t)
@@ -190,10 +190,10 @@ func rowsOf(function string) map[string]string {
 	return rows
 }
 
-// classesOfSource are the values of the constants of type Class of internal/diagnose.
+// classesOfSource are the values of the constants of type Class of internal/agents/diagnose.
 func classesOfSource(t *testing.T) (values []string) {
 	t.Helper()
-	for _, file := range parsed(t, "../internal/diagnose/*.go") {
+	for _, file := range parsed(t, "../internal/agents/diagnose/*.go") {
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok || len(spec.Values) != 1 {

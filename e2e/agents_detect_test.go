@@ -125,6 +125,7 @@ var wrong = map[string][]string{
 	"working":     {"crashed", "waiting_permission", "waiting_question", "waiting_other", "startup_blocked", "model_silent", "monitor_blind"},
 	"idle":        {"crashed", "waiting_permission", "waiting_question", "waiting_other", "startup_blocked", "model_silent"},
 	"not_watched": {"crashed", "exited_unfinished", "waiting_permission", "waiting_other"},
+	"no_evidence": {"crashed", "exited_unfinished", "heartbeat_lost"},
 	"api_backoff": {"crashed", "model_silent", "waiting_other"},
 }
 

@@ -42,6 +42,17 @@ func (a *agent) isTold(text string) bool {
 	return slices.ContainsFunc(a.model.Requests(), func(r mockmodel.Request) bool { return strings.Contains(string(r.Body), text) })
 }
 
+// TestPhoneThatNobodyHears: where Telegram hands what is pressed to somebody else, a question has no buttons: what they would promise
+// cannot be kept. It names what can be done instead.
+func TestPhoneThatNobodyHears(t *testing.T) {
+	t.Parallel()
+	m := newWatcher(t)
+	m.phone.Webhook = true
+	m.startAgent("claude", mockmodel.Permission, agentSetup{}, nil, []string{"--ask"}, "--permissions", "--answers", "on")
+	asks := says("shop waits for a permission", "answers are not heard now", "outlive ack")
+	m.tells(1, func(msg faketelegram.Message) bool { return asks(msg) && len(msg.Buttons) == 0 })
+}
+
 // TestPhoneAllows: a press of Allow, and nothing else, makes the agent run the command.
 func TestPhoneAllows(t *testing.T) {
 	for _, kind := range kinds {

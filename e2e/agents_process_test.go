@@ -36,8 +36,8 @@ func TestMonitorHearsAContradiction(t *testing.T) {
 	}
 }
 
-// TestMonitorComesTooLate: the agent and the wrapper around it were killed before anybody watched. Nobody knows what became
-// of them: that is told, and nothing is started.
+// TestMonitorComesTooLate: the agent and the wrapper around it were killed before anybody watched. The wrapper's report names the
+// process, so it is known to have ended; its session was never seen, so nothing can be resumed, and a human is told.
 func TestMonitorComesTooLate(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestMonitorComesTooLate(t *testing.T) {
 			<-a.done
 			turns := a.model.Turns()
 			m.start()
-			j := m.judges("no_evidence")
+			j := m.judges("crashed")
 			t.Logf("%s: %s", j.Verdict.Rule, j.Verdict.Details)
 			m.tells(1, says("shop"))
 			if n := a.model.Turns(); n != turns {

@@ -199,7 +199,7 @@ func TestMonitorAsksBeforeItEnds(t *testing.T) {
 			a.lives(t, 10*time.Second)
 			m.never("crashed", "exited_unfinished")
 			m.await("explain to say what cannot be done", func() bool {
-				return strings.Contains(m.outlive("agent", "explain", "shop", "--home", m.dir), "nudge was left out: no nudge command is declared")
+				return strings.Contains(m.outlive("agent", "explain", "shop", "--home", m.dir), "was left out: no nudge command is declared")
 			})
 		})
 	}

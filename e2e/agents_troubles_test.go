@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -40,6 +43,9 @@ var byManifest = declaration{"expect": declaration{"done": declaration{"manifest
 
 // byProcess is an agent of which nothing but its process, and its manifest, is looked at.
 var byProcess = declaration{"signals": []string{"process"}, "expect": byManifest["expect"]}
+
+// byOutput is an agent of which nothing but what it writes is looked at: not even whether it lives.
+var byOutput = declaration{"signals": []string{"output"}, "expect": declaration{"stale": "4s"}}
 
 // halts stops every process of the agent in the middle of a tool.
 func halts(a *agent, m *watcher) {
@@ -89,6 +95,45 @@ func orphans(a *agent, m *watcher) {
 	kill(a.t, a.pid())
 }
 
+// killedWithWrapper kills the agent once the wrapper around it, which would report that, is dead.
+func killedWithWrapper(a *agent, m *watcher) {
+	m.judges("working") // it draws its screen
+	running := a.running()
+	kill(a.t, a.pid())
+	for pid := range running {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // the end of its terminal may have ended it
+	}
+	a.ended()
+}
+
+// isContinued kills the CLI with the command that it runs in the background, and goes on with the session at a terminal, as a person
+// does who types nothing more: the CLI notes in the session that the task has ended, and does not ask its model.
+func isContinued(a *agent, _ *watcher) {
+	a.awaitStatus("shell", "")
+	a.model.SetMode(mockmodel.Answer)
+	for pid := range a.running() {
+		kill(a.t, pid)
+	}
+	a.kills("check.sh")
+	a.ended()
+	turns, before := a.model.Turns(), a.cmd
+	a.cmd = exec.Command(before.Path, "--continue")
+	a.cmd.Dir, a.cmd.Env = before.Dir, before.Env
+	a.term = startTerminal(a.t, a.cmd, nil)
+	a.done = a.term.exited
+	a.await("its note of the task", func() bool {
+		return slices.ContainsFunc(a.transcripts(), func(name string) bool {
+			text, _ := os.ReadFile(name)
+			return strings.Contains(string(text), "before the previous session ended")
+		})
+	})
+	a.t.Cleanup(func() {
+		if n := a.model.Turns(); n != turns {
+			a.t.Errorf("%d turns, %d before: its model was asked", n, turns)
+		}
+	})
+}
+
 // troubled are states in which both CLIs can be brought in the same way.
 var troubled = []detection{
 	{"unobserved", mockmodel.Hang, agentSetup{}, byProcess, "unobserved", nil},
@@ -107,6 +152,7 @@ var troubled = []detection{
 	{"no-progress", mockmodel.Tool, committing, declaration{"expect": declaration{"progress": "3s"}}, "no_progress", committed},
 	{"wrapped-unfinished", mockmodel.Answer, agentSetup{headless: true, wrapped: true}, byManifest, "exited_unfinished", nil},
 	{"dead-key", mockmodel.Hang, agentSetup{}, byManifest, "human_required", manifest(deadKey)},
+	{"output-only", mockmodel.Tool, agentSetup{wrapped: true}, byOutput, "no_evidence", killedWithWrapper},
 	{"broken-manifest", mockmodel.Hang, agentSetup{}, byProcess, "manifest", manifest("phases: [")},
 }
 
@@ -116,6 +162,7 @@ var troubles = map[string][]detection{
 		{"starting", mockmodel.Answer, agentSetup{fresh: true}, nil, "starting", nil},
 		{"429-ended", mockmodel.RateLimit, agentSetup{env: once}, nil, "rate_limited", nil},
 		{"529-ended", mockmodel.Overload, agentSetup{env: once}, nil, "api_failed", nil},
+		{"task-before", mockmodel.Background, agentSetup{}, declaration{"expect": declaration{"task": "2s"}}, "background_task_dead", isContinued},
 	},
 	"codex": {
 		{"starting", mockmodel.Answer, agentSetup{untrustedHooks: true}, nil, "starting", nil},

@@ -106,10 +106,11 @@ What one era has and the other has no place for, between a client and a server t
 - **Over HTTP** clients of 2026-07-28 share a legacy server, whose questions and log messages name neither a call nor a client.
   A question goes to a client only when no other call can have asked it. While several calls could have, it is held until all but
   one have ended, for 30 s, and then refused; for 2 s if the others are calls that were withdrawn. When as many questions wait as
-  calls, the latest one is refused at once, unless all are of one party: one authenticated principal and one client name.
+  calls, the latest one is refused at once. Calls of tools that have asked before go one at a time: each waits until the one before has
+  ended, or asked its client, for 25 s at most. So this concerns the first question of a tool, and questions beside calls of other tools.
 - **What a shared legacy server says of a call** that it has answered already cannot be told from what it says of the only one it works
   on. Nor can what it says of one that was withdrawn, if it goes on with that all the same and answers neither: for 30 s it is reckoned with,
-  for 10 min if its tool has asked before, and for 2 s if all other calls there are by the same client name and principal. Nor can what a tool asks while its client is still answering what it asked before,
+  for 10 min if its tool has asked before, for 2 s if all other calls there are by the same client name, and not at all if that client was authenticated. Nor can what a tool asks while its client is still answering what it asked before,
   unless both came within 100 ms.
 - **A shared legacy server** is told that its clients can be asked anything, because one handshake speaks for all. What a client
   cannot be asked is refused when it is asked, with -32601.

@@ -56,7 +56,7 @@ func TestGatewayFirstList(t *testing.T) {
 		{name: "missing", server: server{argv: []string{"no-such-program-here"}}},
 		{name: "crash", server: server{argv: []string{"false"}}},
 	}
-	g := w.listen(t, w.gatewayConfig(t, nil, append(real, bad...)...))
+	g := w.listen(t, w.gatewayFile(t, nil, append(real, bad...)...)) // with the default delays between restarts
 	const capabilities = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}`
 	_, session, took := g.firstList(t, capabilities)
 	t.Logf("the very first list took %s", took)

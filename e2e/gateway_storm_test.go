@@ -88,9 +88,10 @@ func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Dura
 	for _, line := range w.traces() {
 		ran[line]++
 	}
-	calls, unknown := 0, 0
+	calls, unknown, held := 0, 0, 0
 	for _, c := range callers {
 		calls += c.calls
+		held += c.held
 		unknown += len(c.unknown)
 		for _, p := range c.problems {
 			t.Errorf("client %d: %s", c.number, p)
@@ -107,7 +108,11 @@ func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Dura
 		}
 	}
 	gap = median(gaps)
-	t.Logf("%d kills, %d calls, %d of unknown outcome, gap after a kill: median %v, worst %v", len(gaps), calls, unknown, gap, slices.Max(gaps))
+	t.Logf("%d kills, %d calls, %d of unknown outcome, %d held by their server, gap after a kill: median %v, worst %v",
+		len(gaps), calls, unknown, held, gap, slices.Max(gaps))
+	if most := 1 + calls/callsPerHeld; held > most {
+		t.Errorf("%d calls of %d lay in their server, want at most %d", held, calls, most)
+	}
 	// Each kill can hit a call of every client of that process, and in a process of its own a client has one call at a time.
 	if most := len(gaps) * stormClients; unknown > most {
 		t.Errorf("%d calls of unknown outcome with %d kills", unknown, len(gaps))
@@ -133,6 +138,7 @@ type caller struct {
 	bumped   []string // calls with an effect that were answered
 	unknown  []string // and those of unknown outcome
 	problems []string
+	held     int             // calls that lay in their server, see answer
 	ordinary []time.Duration // of calls before a kill
 	shown    sync.Once
 }
@@ -178,30 +184,29 @@ func (c *caller) tool(backend int, name string) string {
 func (c *caller) ask(backend int, tool string, args map[string]any) reply {
 	at := time.Now()
 	n, ch := c.begin(step{"op": "call", "tool": c.tool(backend, tool), "args": args})
-	select {
-	case r := <-ch:
-		if r.Error != nil {
-			c.show(at, fmt.Sprintf("client %d, step %d: %s", c.number, n, r))
-		}
-		return r
-	case <-time.After(patience + 15*time.Second):
+	r, answered := c.answer(n, ch)
+	if !answered {
 		for pid, line := range c.processes(tools.outlive + " ") {
-			if c.prefix != "" || strings.Contains(line, fmt.Sprintf("--name storm%d ", c.number)) {
+			if c.isMine(line) {
 				_ = syscall.Kill(pid, syscall.SIGQUIT) // it says on stderr what it is doing, and ends
 			}
 		}
 		c.show(at, fmt.Sprintf("client %d, step %d: no answer", c.number, n))
 		return reply{Error: &failure{Message: "no answer"}}
 	}
+	if r.Error != nil {
+		c.show(at, fmt.Sprintf("client %d, step %d: %s", c.number, n, r))
+	}
+	return r
 }
 
-// show logs what everybody wrote from a second before a call on, for the first call of the client that went wrong: at the end
+// show logs what everybody wrote from shortly before a call on, for the first call of the client that went wrong: at the end
 // of a long storm that is far back in the files.
 func (c *caller) show(call time.Time, what string) {
 	c.shown.Do(func() {
 		c.t.Log(what)
 		for _, name := range []string{"stderr.log", "trace", "client.log", fmt.Sprintf("state/outlive/audit/storm%d.jsonl", c.number)} {
-			c.t.Logf("client %d: %s from a second before that call on:\n%s", c.number, name, c.since(name, call.Add(-time.Second), 400))
+			c.t.Logf("client %d: %s from 50 ms before that call on:\n%s", c.number, name, c.since(name, call.Add(-50*time.Millisecond), 200))
 		}
 	})
 }

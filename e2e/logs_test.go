@@ -23,7 +23,7 @@ type loggedRun struct {
 func startLoggedRun(t *testing.T) loggedRun {
 	t.Helper()
 	s := &session{workspace: newWorkspace(t), client: "ts1", server: servers()["py"]}
-	// The order of S0's lines is that of one process after the other.
+	// The order of the watchdog's lines is that of one process after the other.
 	argv := append([]string{tools.outlive, "run", "--reload", "replace", "--audit", s.path("mcp_audit.log"), "--", s.server.argv[0]}, s.server.argv[1:]...)
 	d, hello := clients()["ts1"].start(s, argv)
 	if s.driver = d; hello.Error != nil {
@@ -79,20 +79,20 @@ func (r loggedRun) bash(t *testing.T, script string) []string {
 	return r.print(t, "bash", "-o", "pipefail", "-c", script)
 }
 
-// TestLogSnippets runs every snippet that S0 7.4 and S3 print, on the logs of a real run.
+// TestLogSnippets runs every snippet of WD-16 and TP-10 on the logs of a real run.
 func TestLogSnippets(t *testing.T) {
 	needOutlive(t)
 	t.Parallel()
 	run := startLoggedRun(t)
-	t.Run("S0 7.4", func(t *testing.T) { run.supervisorSnippets(t) })
-	t.Run("S0 7.3", func(t *testing.T) { run.supervisorLines(t) })
-	t.Run("S3", func(t *testing.T) { run.auditSnippets(t) })
-	t.Run("S3 events", func(t *testing.T) { run.auditEvents(t) })
+	t.Run("WD-16", func(t *testing.T) { run.supervisorSnippets(t) })
+	t.Run("WD-15", func(t *testing.T) { run.supervisorLines(t) })
+	t.Run("TP-10", func(t *testing.T) { run.auditSnippets(t) })
+	t.Run("TP-9", func(t *testing.T) { run.auditEvents(t) })
 }
 
 const stamp = `\[\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z\] `
 
-// supervisorSnippets: S0 7.4 "Log Analysis", word for word. There is no PowerShell here: Select-String with a pattern
+// supervisorSnippets: the programs of WD-16, word for word. There is no PowerShell here: Select-String with a pattern
 // is a case-insensitive regular expression per line and .Count counts lines, which is what grep -Ei (-c) does.
 func (r loggedRun) supervisorSnippets(t *testing.T) {
 	for _, grep := range []string{`grep '\[SUPERVISOR\]' output.log`, `grep -Ei '\[SUPERVISOR\]' output.log`} {
@@ -129,7 +129,7 @@ func (r loggedRun) supervisorSnippets(t *testing.T) {
 	}
 }
 
-// supervisorLines: the messages of S0 7.3 in their order.
+// supervisorLines: the messages of WD-15 in their order.
 func (r loggedRun) supervisorLines(t *testing.T) {
 	wants := []string{
 		`=== Watchdog Supervisor Starting ===`, `Python: \S+`, `PID: \d+`, `CWD: \S+`,
@@ -159,7 +159,7 @@ func (r loggedRun) supervisorLines(t *testing.T) {
 	}
 }
 
-// auditSnippets: every jq line of S3 "Querying Logs", "Troubleshooting" and "Best Practices", word for word.
+// auditSnippets: every jq program of TP-10, word for word.
 func (r loggedRun) auditSnippets(t *testing.T) {
 	restarts := r.requests + r.crashes
 	completed := r.objects(t, `jq 'select(.event_type == "restart_completed")' mcp_audit.log`)
@@ -217,7 +217,7 @@ func (r loggedRun) objects(t *testing.T, script string) []map[string]any {
 	return all
 }
 
-// auditEvents: S3 "Event Types" and the fields of its example.
+// auditEvents: the event types of TP-9 and the fields of TP-8.
 func (r loggedRun) auditEvents(t *testing.T) {
 	seen := map[string]int{}
 	for _, e := range r.objects(t, `cat mcp_audit.log`) {

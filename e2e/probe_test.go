@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// oddServer is a server without SDK that takes a server/discover probe in one of four ways.
+// oddServer is a server without SDK that does one thing badly, see servers/odd.py.
 func oddServer(kind string) server {
 	argv := []string{tools.python, "-S", "-E", filepath.Join(tools.root, "servers", "odd.py"), kind}
 	return server{name: kind, argv: argv, legacy: kind != "ok", modern: kind == "ok", match: "odd.py " + kind}

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/outlive-mcp/outlive/internal/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
 // Times of a cell.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/mcptest"
+	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
 // VictimArg is the first argument that turns a program into a victim.

@@ -24,6 +24,7 @@ type gateway struct {
 	settings string // what the report says about the settings: all that is not the default
 	many     bool   // it can have more than one server
 	curves   bool   // it is measured in the curves only
+	crowd    bool   // this start is for more sessions than outlive admits by default
 	setup    func(site) (start, error)
 }
 
@@ -34,6 +35,7 @@ type site struct {
 	server  string   // path of the server
 	names   []string // of the servers to configure
 	port    string
+	crowd   bool // see gateway
 }
 
 // start is a command line and what is added to the environment.
@@ -80,6 +82,9 @@ func outliveSetup(keys ...string) func(site) (start, error) {
 					fmt.Fprintf(&text, "    %s\n", key)
 				}
 			}
+		}
+		if s.crowd {
+			text.WriteString(crowdLimits + "\n")
 		}
 		path, err := s.config("outlive.yaml", text.String())
 		return start{argv: []string{s.program, "gateway", "-c", path, "--listen", "127.0.0.1:" + s.port}}, err
@@ -152,7 +157,7 @@ func (b *bench) startIn(g gateway, servers int, dir string) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := site{dir: dir, program: g.program, server: b.echo, port: port}
+	s := site{dir: dir, program: g.program, server: b.echo, port: port, crowd: g.crowd}
 	for i := range servers {
 		s.names = append(s.names, "s"+strconv.Itoa(i))
 	}

@@ -29,6 +29,7 @@ func (b *bench) sessionCurves() []growth {
 }
 
 func (b *bench) growSessions(g gateway, counts []int, row *growth) error {
+	g.crowd = true
 	r, err := b.start(g, 1)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func (b *bench) lazyStart(g gateway, dir string) (one lazyFigures, err error) {
 		return one, err
 	}
 	one.List, one.Tools = milliseconds(time.Since(r.began)), len(s.tools)
-	time.Sleep(1500 * time.Millisecond) // the process gives back what only its start needed, and late starts would show
+	time.Sleep(1500 * time.Millisecond) // late starts would show
 	before := look(r.cmd.Process.Pid, b.echo)
 	one.Private, one.Before = before.Own.Private, before.Processes
 	begin := time.Now()

@@ -181,7 +181,7 @@ func (r results) growthTable() figures.Table {
 	counts := r.Plan.Sessions
 	t := figures.Table{
 		Title: "Gateways: own memory with more and more sessions, MB",
-		Note: fmt.Sprintf("One server; each session has listed the tools, has called once and keeps its connection; then all are silent. What the gateway and its helpers have written and "+
+		Note: fmt.Sprintf("outlive with `"+crowdLimits+"`: by default it admits 256 sessions. One server; each session has listed the tools, has called once and keeps its connection; then all are silent. What the gateway and its helpers have written and "+
 			"share with nobody; medians. KB for each further session: between %d and %d sessions; PSS also counts a share of the pages of the binary.", counts[0], counts[len(counts)-1]),
 		Rows: [][]string{{"gateway"}},
 	}

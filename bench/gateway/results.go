@@ -7,6 +7,9 @@ import (
 	"github.com/outlive-mcp/outlive/bench/figures"
 )
 
+// crowdLimits are outlive's settings for the curve over sessions, which its defaults end at 256.
+const crowdLimits = "limits: {sessions: 1000, processes: 1000, connections: 2000}"
+
 const (
 	comesBack   = 10 * time.Second     // how long a gateway has to serve a session again whose server was killed
 	retryEvery  = 5 * time.Millisecond // the pause after a call that failed

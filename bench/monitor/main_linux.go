@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/heartbeat"
-	"github.com/outlive-mcp/outlive/internal/monitor"
+	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 )
 
 const (

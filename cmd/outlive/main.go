@@ -4,8 +4,8 @@ package main
 import (
 	"os"
 
-	"github.com/outlive-mcp/outlive/internal/child"
-	"github.com/outlive-mcp/outlive/internal/cli"
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/ops/cli"
 )
 
 func main() {

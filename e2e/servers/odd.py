@@ -1,8 +1,9 @@
-"""Legacy servers that take a server/discover probe badly: odd.py exits|silent|error|ok.
+"""Legacy servers that take a server/discover probe badly: odd.py exits|silent|error|ok|holds|loses.
 
 No SDK: a few lines of JSON-RPC, so that nothing is kind. exits: any request before initialize ends the process
 (as rmcp < 3.0 does). silent: it is never answered, and neither is anything after it but initialize. error: it is
-answered -32601. ok: a modern server that answers it. Tools: echo, pid; starts in a few milliseconds.
+answered -32601. ok: a modern server that answers it. holds: answers a call when a blank line comes. loses: answers
+no call. Tools: echo, pid; starts in a few milliseconds.
 """
 
 import json
@@ -49,8 +50,15 @@ def modern(msg, result):
 
 initialized = False
 for line in sys.stdin:
+    if not line.strip():
+        continue
     msg = json.loads(line)
     if "method" not in msg or "id" not in msg:
+        continue
+    if msg["method"] == "tools/call" and kind == "holds":
+        while sys.stdin.readline().strip():
+            pass
+    if msg["method"] == "tools/call" and kind == "loses":
         continue
     out = {"jsonrpc": "2.0", "id": msg["id"]}
     if kind == "ok":

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Installs what the end-to-end tests need. What is installed already is left as it is.
+#
+#   e2e/install.sh              all of it
+#   e2e/install.sh packages     only what is downloaded from package registries
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+need() {
+	command -v "$1" >/dev/null || { echo "e2e: $1 is missing: $2" >&2; exit 1; }
+}
+need go "install Go 1.26"
+need node "install Node 20 or newer"
+need npm "install npm"
+need python3 "install Python 3.11 or newer, with venv"
+need bash "install bash"
+need cargo "install Rust 1.88 or newer, from https://rustup.rs"
+
+if ! command -v jq >/dev/null; then
+	echo "== installing jq"
+	sudo=""
+	[ "$(id -u)" = 0 ] || sudo=sudo
+	$sudo apt-get update -qq </dev/null
+	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq jq </dev/null
+fi
+
+# A stamp keeps the hash of what was installed, so that a second run installs nothing.
+installed() {
+	[ -f ".work/$1.stamp" ] && [ "$(cat ".work/$1.stamp")" = "$2" ]
+}
+mkdir -p .work/bin
+
+hash="$(cat package-lock.json .npmrc | sha256sum) $(node --version)"
+if ! installed npm "$hash" || [ ! -d node_modules ]; then
+	echo "== npm ci"
+	npm ci --no-audit --no-fund --loglevel=error </dev/null
+	echo "$hash" >.work/npm.stamp
+fi
+
+# The conformance suite needs Node 22 or newer, so it brings its own.
+hash="$(cat conformance/package-lock.json conformance/.npmrc | sha256sum) $(uname -m)"
+if ! installed conformance "$hash" || [ ! -x conformance/node_modules/node/bin/node ]; then
+	echo "== npm ci in conformance"
+	npm ci --prefix conformance --no-audit --no-fund --loglevel=error </dev/null
+	echo "$hash" >.work/conformance.stamp
+fi
+
+hash="$(sha256sum <requirements.txt) $(python3 --version)"
+if ! installed venv "$hash" || [ ! -x .work/venv/bin/python ]; then
+	echo "== python -m venv, pip install"
+	rm -rf .work/venv
+	python3 -m venv .work/venv
+	.work/venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt </dev/null
+	echo "$hash" >.work/venv.stamp
+fi
+
+if [ "${1:-}" = packages ]; then
+	exit
+fi
+
+# Servers of other SDKs, each with its own lock file.
+hash="$(cat servers/rmcp/Cargo.* servers/rmcp/src/* | sha256sum) $(cargo --version)"
+if ! installed rmcp "$hash" || [ ! -x .work/bin/rmcp-server ]; then
+	echo "== cargo build in servers/rmcp"
+	cargo build --locked --quiet --manifest-path servers/rmcp/Cargo.toml --target-dir .work/rmcp </dev/null
+	cp .work/rmcp/debug/rmcp-server .work/bin/
+	echo "$hash" >.work/rmcp.stamp
+fi
+hash="$(cat servers/mcpgo/* | sha256sum) $(go version)"
+if ! installed mcpgo "$hash" || [ ! -x .work/bin/mcpgo-server ]; then
+	echo "== go build in servers/mcpgo"
+	go build -C servers/mcpgo -o "$PWD/.work/bin/mcpgo-server" . </dev/null
+	echo "$hash" >.work/mcpgo.stamp
+fi

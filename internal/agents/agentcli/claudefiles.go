@@ -1,0 +1,319 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	sessionFileSize = 64 << 10 // bytes of a session's file that are read
+	sessionFiles    = 1024     // session files that are looked at
+	transcriptsKept = 4        // latest transcripts of a folder that are followed
+	folderName      = 200      // characters of a project's folder name; longer ones are cut, and a digest added
+)
+
+// claudeSession is what Claude Code (recorded: 2.1.330) writes of each session to sessions/<pid>.json. It is written
+// again when the status changes, stays when the process is killed, and is no heartbeat.
+type claudeSession struct {
+	PID        int     `json:"pid"`
+	ID         string  `json:"sessionId"`
+	Dir        string  `json:"cwd"`
+	ProcStart  string  `json:"procStart"` // on Linux as in /proc/PID/stat
+	Namespace  string  `json:"pidDomain"`
+	Version    string  `json:"version"`
+	Status     string  `json:"status"` // idle, busy, waiting, shell
+	StatusAt   float64 `json:"statusUpdatedAt"`
+	WaitingFor string  `json:"waitingFor"`
+}
+
+// parseClaudeSession reads a session's file; ok is false for what is none.
+func parseClaudeSession(text []byte) (s claudeSession, ok bool) {
+	if !json.Valid(text) || !decode(text, &s) {
+		return claudeSession{}, false
+	}
+	return s, s.PID > 0 && filepath.IsAbs(s.Dir)
+}
+
+// claudeWaits are the words for what a session waits for, as far as they are known; any other is a dialog.
+var claudeWaits = map[string]Wait{
+	"permission prompt": ForPermission,
+	"sandbox request":   ForPermission,
+	"worker request":    ForPermission,
+	"input needed":      ForQuestion,
+	"goal proposal":     ForQuestion,
+	"dialog open":       ForDialog,
+}
+
+// show fills in what the file says.
+func (c *claudeSession) show(s *Session) {
+	s.PID, s.Namespace = c.PID, c.Namespace
+	s.Start, _ = strconv.ParseUint(c.ProcStart, 10, 64) // 0: another system's form
+	if c.ID != "" {
+		s.ID = c.ID
+	}
+	s.Dir = filepath.Clean(c.Dir)
+	if c.Version != "" {
+		s.Version = c.Version
+	}
+	at := millis(c.StatusAt)
+	switch c.Status {
+	case "idle":
+		s.Status, s.StatusAt = Idle, at
+		s.Turn.gaveUpAt(at)
+	case "busy":
+		if s.Status != Retrying {
+			s.Status, s.StatusAt = Busy, at
+		}
+		s.Turn.beganAt(at)
+	case "shell": // at its prompt, and a shell runs in the background
+		s.Status, s.StatusAt = Idle, at
+	case "waiting":
+		s.Status, s.StatusAt = Waiting, at
+		s.WaitingFor = ForDialog
+		if wait, known := claudeWaits[c.WaitingFor]; known {
+			s.WaitingFor = wait
+		}
+	}
+}
+
+// claudeFile is a session's file as it was last read.
+type claudeFile struct {
+	info    fs.FileInfo
+	session claudeSession
+	ok      bool
+}
+
+// claudeFiles remembers Claude Code's files.
+type claudeFiles struct {
+	source
+	known map[string]*claudeFile
+	dirs  map[string]string // which directory a project's folder is for
+}
+
+func newClaudeFiles(s source) files {
+	return &claudeFiles{source: s, known: map[string]*claudeFile{}, dirs: map[string]string{}}
+}
+
+// sessions are the sessions of Claude Code: first those with a file of their own, then those of which there is
+// only a transcript.
+func (r *claudeFiles) sessions(w *wanted) ([]Session, error) {
+	files, err := r.claudeOwnFiles()
+	errs := []error{err}
+	var all []Session
+	named := map[string]bool{}
+	for _, file := range files {
+		if !w.has(filepath.Clean(file.Dir)) {
+			continue
+		}
+		s, err := r.claudeNamed(file, w)
+		errs = append(errs, err)
+		named[s.File] = true
+		all = append(all, s)
+	}
+	for _, dir := range w.roots {
+		found, err := r.claudeTranscripts(dir, w, named)
+		all = append(all, found...)
+		errs = append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// claudeOwnFiles are the session files. One that is just being written counts as it was before.
+func (r *claudeFiles) claudeOwnFiles() ([]claudeSession, error) {
+	dir := filepath.Join(r.place, "sessions")
+	f, err := r.list(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []claudeSession
+	var errs []error
+	now := map[string]*claudeFile{}
+	for _, name := range f.names[:min(len(f.names), sessionFiles)] {
+		if filepath.Ext(name) != ".json" {
+			continue
+		}
+		file, err := readClaudeFile(filepath.Join(dir, name), r.known[name])
+		if err != nil && !missing(err) {
+			errs = append(errs, err)
+		}
+		if file != nil {
+			now[name] = file
+			if file.ok {
+				all = append(all, file.session)
+			}
+		}
+	}
+	r.known = now
+	return all, errors.Join(errs...)
+}
+
+// readClaudeFile reads a session's file if it has changed since.
+func readClaudeFile(path string, before *claudeFile) (*claudeFile, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	// Within a tick of the file system's clock it can change without a sign, as from busy to waiting.
+	if before != nil && os.SameFile(info, before.info) && info.Size() == before.info.Size() && info.ModTime().Equal(before.info.ModTime()) &&
+		time.Since(info.ModTime()) > settledAfter {
+		return before, nil
+	}
+	text, err := readSmall(path, sessionFileSize)
+	if err != nil {
+		return before, err
+	}
+	session, ok := parseClaudeSession(text)
+	if !ok && before != nil && !json.Valid(text) {
+		return before, nil // half written
+	}
+	return &claudeFile{info: info, session: session, ok: ok}, nil
+}
+
+// claudeNamed is the session of a session's file. The files of killed processes stay: their old transcripts are not
+// opened.
+func (r *claudeFiles) claudeNamed(file claudeSession, w *wanted) (Session, error) {
+	var since time.Time
+	if !w.mayLive(Claude, file.PID) {
+		since = w.Since
+	}
+	s := Session{Kind: Claude, ID: file.ID}
+	var err error
+	if file.ID != "" && file.ID == filepath.Base(file.ID) {
+		var t *transcript
+		path := r.claudePath(file)
+		if t, err = r.transcript(path, since, newClaude); t != nil {
+			_, _ = r.list(filepath.Dir(path)) // so that it is followed; the transcript itself has been read
+			s = t.session(Claude)
+			r.lookAtSubagents(&s)
+			lookAtTasks(&s)
+			r.dirs[filepath.Base(filepath.Dir(path))] = filepath.Clean(file.Dir)
+		}
+	}
+	file.show(&s)
+	return s, err
+}
+
+// claudePath is where the transcript of a session's file must be.
+func (r *claudeFiles) claudePath(file claudeSession) string {
+	projects := filepath.Join(r.place, "projects")
+	folder := claudeFolder(file.Dir)
+	path := filepath.Join(projects, folder, file.ID+".jsonl")
+	if len(folder) <= folderName {
+		return path
+	}
+	f, err := r.list(projects)
+	if err != nil {
+		return path
+	}
+	for _, name := range f.names {
+		if strings.HasPrefix(name, folder[:folderName]) {
+			if other := filepath.Join(projects, name, file.ID+".jsonl"); exists(other) {
+				return other
+			}
+		}
+	}
+	return path
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func newClaude() parser { return &claudeTranscript{} }
+
+// claudeFolder is the name of the folder in which the transcripts of a directory are.
+func claudeFolder(dir string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '-'
+	}, dir)
+}
+
+// claudeTranscripts are sessions in or below a directory of which there is no file but the transcript.
+func (r *claudeFiles) claudeTranscripts(root string, w *wanted, named map[string]bool) ([]Session, error) {
+	projects := filepath.Join(r.place, "projects")
+	f, err := r.list(projects)
+	if err != nil {
+		return nil, err
+	}
+	prefix := claudeFolder(root)
+	prefix = prefix[:min(len(prefix), folderName)]
+	var all []Session
+	var errs []error
+	first, _ := slices.BinarySearch(f.names, prefix)
+	for _, name := range f.names[first:] {
+		if !strings.HasPrefix(name, prefix) {
+			break
+		}
+		if dir, known := r.dirs[name]; known && !w.has(dir) {
+			continue
+		}
+		paths, err := r.newestFiles(filepath.Join(projects, name), func(name string) bool { return filepath.Ext(name) == ".jsonl" })
+		errs = append(errs, err)
+		for _, path := range paths[:min(len(paths), transcriptsKept)] {
+			if named[path] || !r.claudeFolderIs(name, path, w) {
+				continue
+			}
+			t, err := r.transcript(path, w.Since, newClaude)
+			errs = append(errs, err)
+			if t != nil && t.parser.what().id != "" {
+				named[path] = true
+				s := t.session(Claude)
+				r.lookAtSubagents(&s)
+				lookAtTasks(&s)
+				all = append(all, s)
+			}
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// claudeFolderIs says whether a folder is for a wanted directory: "a-b" is the folder of a/b and of a-b. Its transcripts
+// tell, and it stays so.
+func (r *claudeFiles) claudeFolderIs(name, path string, w *wanted) bool {
+	dir, known := r.dirs[name]
+	if !known {
+		if dir = r.head(path, newClaude).dir; dir == "" {
+			return false
+		}
+		if len(r.dirs) > listedMost {
+			clear(r.dirs)
+		}
+		r.dirs[name] = dir
+	}
+	return w.has(dir)
+}
+
+// subagentTools are the tools whose work subagents do. All of them write below the session's own folder.
+var subagentTools = []string{"Task", "Agent", "Workflow", "Skill", "TaskOutput", "AgentOutputTool"}
+
+// lookAtSubagents notes when a subagent last wrote, while the tool that runs them is open: the session itself is silent
+// then.
+func (r *claudeFiles) lookAtSubagents(s *Session) {
+	if s.Turn.Open != Tool || !slices.Contains(subagentTools, s.Turn.Tool) {
+		return
+	}
+	dir := filepath.Join(strings.TrimSuffix(s.File, ".jsonl"), "subagents")
+	f, err := r.list(dir)
+	if err != nil {
+		return // no sign of them is none of their silence
+	}
+	for _, name := range f.names[:min(len(f.names), sessionFiles)] {
+		if filepath.Ext(name) != ".jsonl" {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && info.ModTime().After(s.SubagentAt) {
+			s.SubagentAt = info.ModTime()
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package agentcli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Kind is what an agent is: one of the agent CLIs in the table, or what a registry has besides.
+type Kind string
+
+// CLI is what is known of an agent CLI: a row of the table. A field that is zero means what its comment says.
+type CLI struct {
+	// Kind is its name in registries, in hooks and for people who type; it is that of the program.
+	Kind Kind
+	// Title is what people call it.
+	Title string
+
+	// program is how its processes are found. Zero: they are not, only those that are declared.
+	program
+	// Place is where it keeps its files.
+	Place Place
+	// files reads them. nil: nothing of them is read, nor its processes looked for.
+	files func(source) files
+
+	// SilentUntilPrompted says that it writes nothing of a session before its first prompt. false: its session shows at once.
+	SilentUntilPrompted bool
+	// TellsStatus says that a session's own file says within a second whether it works or waits. false: its transcript
+	// has to go on until a dialog counts as answered.
+	TellsStatus bool
+	// EndsOnSIGINT says that a SIGINT ends it, whatever it does: only a key in its terminal ends a turn alone. false: a
+	// SIGINT is tried.
+	EndsOnSIGINT bool
+	// ErrorExits are exit statuses of a mistake that no restart cures, LimitExits those of a limit of its own. None: every
+	// status but 0 is a crash.
+	ErrorExits, LimitExits []int
+
+	// Resume is the command that goes on with a session without a terminal, as a registry has it. "": none is suggested.
+	Resume string
+	// Patience makes it wait out what passes when nobody attends it. Zero: it does as it does.
+	Patience Patience
+	// Signs are how its terminal's title shows its state. Zero: the title says nothing.
+	Signs Signs
+	// Hooks are its hooks. nil: it has none, or they are not known.
+	Hooks *Hooks
+}
+
+// Place is where a CLI keeps its files: a folder.
+type Place struct {
+	// Variables name the whole folder in the environment, the first that is set. None: nothing moves it.
+	Variables []string
+	// Base is what the folder stands in, below the user's home; "": the home itself. BaseVariable names another one; "": nothing does.
+	Base, BaseVariable string
+	// Folder is its name.
+	Folder string
+}
+
+// In is the folder, by the user's home directory and the environment.
+func (p Place) In(home string, env func(name string) string) string {
+	for _, name := range p.Variables {
+		if dir := env(name); dir != "" {
+			return dir
+		}
+	}
+	if p.BaseVariable != "" {
+		if dir := env(p.BaseVariable); dir != "" {
+			return filepath.Join(dir, p.Folder)
+		}
+	}
+	return filepath.Join(home, filepath.FromSlash(p.Base), p.Folder)
+}
+
+// Patience is how a CLI is made to ask its model for longer than it does by itself.
+type Patience struct {
+	// Variable with Value in its environment does. "": no variable does.
+	Variable, Value string
+	// Unless is a variable with which its owner has said otherwise.
+	Unless string
+	// Command gives a command that starts it the arguments that do; place is where its files are. nil: no arguments do.
+	Command func(command []string, place string) []string
+}
+
+// Signs are what the title of a CLI's terminal begins with.
+type Signs struct {
+	// Busy, Idle and Waiting are single characters, alone or with a space behind.
+	Busy, Idle, Waiting string
+	// Spins says that a Braille pattern stands there while it is busy, and behind that the title that it has at rest.
+	Spins bool
+	// Alerts are whole beginnings of a title that asks for a human.
+	Alerts []string
+}
+
+// Hooks are how a CLI's hooks are set up.
+type Hooks struct {
+	// Unit is what a timeout counts in its settings.
+	Unit time.Duration
+	// Off is the member of its settings that switches all hooks off, with the value that does. None: there is no such member.
+	Off      []string
+	OffValue string
+	// File is the name of its settings in its [Place]; Local is their name in a project, "" when it is the same.
+	File, Local string
+	// Events are those to hear of. [PermissionRequest] among them lets a hook decide.
+	Events []Since
+	// ReadOnly are tools that read files and nothing else, which a user may allow beforehand. A tool that reaches the network
+	// is none: it can carry secrets away. None: nothing can be allowed beforehand.
+	ReadOnly []string
+	// Trust is what its user still has to do before it runs new hooks. "": nothing.
+	Trust string
+}
+
+// PermissionRequest is the event at which a CLI lets a hook decide.
+const PermissionRequest = "PermissionRequest"
+
+// Version is that of a CLI: major, minor, patch.
+type Version [3]int
+
+// String is the usual form.
+func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
+
+// Before reports whether v is older than w.
+func (v Version) Before(w Version) bool { return slices.Compare(v[:], w[:]) < 0 }
+
+// Since is an event, and the first version that has it. A settings file that names an event the CLI does not know was
+// ignored as a whole by Claude Code before 2.1.122.
+type Since struct {
+	Name    string
+	Version Version
+}
+
+// CLIs are the agent CLIs, in the order that documentation shows them in.
+func CLIs() []CLI { return table }
+
+// Of is the row of a kind; the zero one for a kind that is no CLI's.
+func Of(kind Kind) CLI {
+	for i := range table {
+		if table[i].Kind == kind {
+			return table[i]
+		}
+	}
+	return CLI{}
+}
+
+// Known reports whether its processes and sessions are known by themselves, without a declaration.
+func (c CLI) Known() bool { return c.files != nil }
+
+// Titles are what people call the CLIs for which a field is set, in the table's order.
+func Titles(set func(CLI) bool) []string {
+	var titles []string
+	for _, c := range table {
+		if set(c) {
+			titles = append(titles, c.Title)
+		}
+	}
+	return titles
+}
+
+// Places are where the CLIs keep their files, by kind.
+type Places map[Kind]string
+
+// DefaultPlaces are the places by the home directory and by the environment variables with which they are moved. env gives
+// a variable's value.
+func DefaultPlaces(home string, env func(name string) string) Places {
+	places := Places{}
+	for _, c := range table {
+		if c.files != nil {
+			places[c.Kind] = c.Place.In(home, env)
+		}
+	}
+	return places
+}
+
+// Variables are the environment variables by which the places are moved.
+func Variables() []string {
+	var names []string
+	for _, c := range table {
+		if c.files != nil {
+			names = append(names, c.Place.Variables...)
+			if c.Place.BaseVariable != "" {
+				names = append(names, c.Place.BaseVariable)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,177 @@
+package agentcli
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	codexDays  = 7           // latest folders of days that are looked at
+	codexHeads = 4096        // rollouts of which it is remembered whose they are
+	askAgain   = time.Minute // after that it is asked anew what a process has open
+	dayLength  = 24 * time.Hour
+)
+
+// heldFiles are the rollouts that a process has open.
+type heldFiles struct {
+	paths  []string
+	asked  time.Time
+	newest string // the latest rollout of all then: a process may have begun another one since
+	looked uint64
+}
+
+// codexFiles remembers Codex' files.
+type codexFiles struct {
+	source
+	held map[Process]*heldFiles
+}
+
+func newCodex() parser { return &codexTranscript{} }
+
+func isRollout(name string) bool {
+	return strings.HasPrefix(name, "rollout-") && filepath.Ext(name) == ".jsonl"
+}
+
+func newCodexFiles(s source) files { return &codexFiles{source: s, held: map[Process]*heldFiles{}} }
+
+// sessions are the sessions of Codex: first those whose file a process has open, then the latest of the wanted
+// directories.
+func (r *codexFiles) sessions(w *wanted) ([]Session, error) {
+	latest, err := r.codexLatest(w.Since)
+	errs := []error{err}
+	taken := map[string]bool{}
+	all, err := r.codexOpen(w, latest, taken)
+	errs = append(errs, err)
+	for _, path := range latest {
+		if taken[path] || !r.codexWanted(path, w) {
+			continue
+		}
+		t, err := r.transcript(path, w.Since, newCodex)
+		errs = append(errs, err)
+		if t != nil && t.parser.what().id != "" {
+			all = append(all, t.session(Codex))
+		}
+	}
+	for p, held := range r.held {
+		if held.looked != r.looks {
+			delete(r.held, p)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// codexOpen are the sessions whose file a process has open. The files are noted in taken.
+func (r *codexFiles) codexOpen(w *wanted, latest []string, taken map[string]bool) (all []Session, err error) {
+	var errs []error
+	for _, p := range w.Processes {
+		if p.Kind != Codex {
+			continue
+		}
+		for _, path := range r.codexHeld(p, latest) {
+			if taken[path] {
+				continue // the wrapper and the program both have it open
+			}
+			t, err := r.transcript(path, time.Time{}, newCodex)
+			errs = append(errs, err)
+			if t == nil {
+				continue
+			}
+			s := t.session(Codex)
+			if s.ID == "" || !w.has(s.Dir) {
+				continue
+			}
+			taken[path] = true
+			s.PID, s.Start = p.PID, p.Start
+			all = append(all, s)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// codexLatest are the latest rollouts, the latest first.
+func (r *codexFiles) codexLatest(since time.Time) ([]string, error) {
+	days, err := r.codexFolders(filepath.Join(r.place, "sessions"), 3, codexDays, nil)
+	if err != nil {
+		return nil, err
+	}
+	var latest []string
+	var errs []error
+	for _, day := range days {
+		if before, err := time.Parse("2006/01/02", dayOf(day)); err != nil || before.Add(2*dayLength).Before(since) {
+			continue // the names are of the local day: a day more is enough for every zone
+		}
+		found, err := r.newestFiles(day, isRollout)
+		errs = append(errs, err)
+		latest = append(latest, found...)
+	}
+	return latest, errors.Join(errs...)
+}
+
+// dayOf is the end of a path, "2026/11/21".
+func dayOf(path string) string {
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	return strings.Join(parts[max(0, len(parts)-3):], "/")
+}
+
+// codexFolders are the latest folders some levels down, by their names, which are numbers of the same length.
+func (r *codexFiles) codexFolders(path string, levels, most int, into []string) ([]string, error) {
+	if levels == 0 {
+		return append(into, path), nil
+	}
+	f, err := r.list(path)
+	if err != nil {
+		return into, err
+	}
+	for _, name := range slices.Backward(f.names) {
+		if len(into) >= most {
+			break
+		}
+		if strings.Trim(name, "0123456789") != "" {
+			continue
+		}
+		if into, err = r.codexFolders(filepath.Join(path, name), levels-1, most, into); err != nil {
+			return into, err
+		}
+	}
+	return into, nil
+}
+
+// codexHeld are the rollouts that a process has open. That is asked again when there is a new rollout somewhere, and
+// from time to time: a session may go on with an old one.
+func (r *codexFiles) codexHeld(p Process, latest []string) []string {
+	if r.options.OpenFiles == nil {
+		return nil
+	}
+	newest := ""
+	if len(latest) > 0 {
+		newest = slices.Max(latest) // the names begin with the time
+	}
+	key := Process{Kind: Codex, PID: p.PID, Start: p.Start}
+	held := r.held[key]
+	if held == nil || len(held.paths) == 0 || held.newest != newest || time.Since(held.asked) > askAgain {
+		held = &heldFiles{asked: time.Now(), newest: newest}
+		sessions := filepath.Join(r.place, "sessions")
+		for _, path := range r.options.OpenFiles(p.PID) {
+			if path = filepath.Clean(path); isRollout(filepath.Base(path)) && (within(path, sessions) || within(path, r.realPath(sessions))) {
+				held.paths = append(held.paths, path)
+			}
+		}
+		slices.Sort(held.paths)
+		held.paths = slices.Compact(held.paths)
+		r.held[key] = held
+	}
+	held.looked = r.looks
+	return held.paths
+}
+
+// codexWanted says whether a rollout is of a wanted directory: its first line tells.
+func (r *codexFiles) codexWanted(path string, w *wanted) bool {
+	if len(w.roots) == 0 && !slices.ContainsFunc(w.Processes, func(p Process) bool { return p.Kind == Codex }) {
+		return false // nobody would own it
+	}
+	head := r.head(path, newCodex)
+	return head.dir != "" && w.has(head.dir)
+}

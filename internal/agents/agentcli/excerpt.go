@@ -1,0 +1,125 @@
+package agentcli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+)
+
+const (
+	textKept  = 600 // bytes of a session's last text, or of an error
+	inputKept = 400 // bytes of a call's arguments
+)
+
+// excerpt is the beginning of text, at most limit bytes of it, cut between characters.
+func excerpt(text string, limit int) string {
+	text = strings.ToValidUTF8(strings.TrimSpace(text), "�")
+	if len(text) <= limit {
+		return text
+	}
+	cut := limit - len("…")
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return strings.Clone(text[:cut]) + "…"
+}
+
+// ending is the end of text: what an agent asks stands there.
+func ending(text string, limit int) string {
+	text = strings.ToValidUTF8(strings.TrimSpace(text), "�")
+	if len(text) <= limit {
+		return text
+	}
+	cut := len(text) - limit + len("…")
+	for cut < len(text) && !utf8.RuneStart(text[cut]) {
+		cut++
+	}
+	return "…" + strings.Clone(text[cut:])
+}
+
+// answers are the answers that a question lists behind itself, as in "Go on? (y/n)".
+var answers = lazyregexp.New(`[(\[（][^()\[\]（）\n]*[)\]）][.!]?$`)
+
+// lastSentence is the last sentence of a text that is none by a question mark.
+var lastSentence = lazyregexp.New(`(?:^|[.!?:;]\s+|\n\s*)([^.!?\n]+)[.!]*$`)
+
+// demands are the words of a sentence that wants an answer, and polite those of one that only takes its leave.
+var (
+	demands = lazyregexp.New(`(?i)\b(?:let me know|tell me) (?:which|what|where|whether)\b|\bplease (?:confirm|choose|decide|specify|advise)\b`)
+	polite  = lazyregexp.New(`(?i)\bwhat (?:you think|else)\b|\bif (?:you|there|anything)\b`)
+)
+
+// asks says whether a text ends with a question, also with an emphasised one, one that lists its answers, and one without a question
+// mark, as in "Please let me know which one."
+func asks(text string) bool {
+	text = unadorned(ending(text, textKept))
+	if m := lastSentence.FindStringSubmatch(text); m != nil && demands.MatchString(m[1]) && !polite.MatchString(m[1]) {
+		return true
+	}
+	return isQuestion(text) || isQuestion(unadorned(answers.ReplaceAllString(text, ""))) || isQuestion(strings.TrimRight(text, ")]）"))
+}
+
+func unadorned(text string) string { return strings.TrimRight(text, " \t\r\n*_`\"'”’»") }
+
+func isQuestion(text string) bool {
+	return strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？")
+}
+
+// telling are the arguments that say most of a call, the first that is there.
+var telling = []string{"command", "cmd", "question", "questions", "plan", "file_path", "filePath", "notebook_path", "path", "url", "query", "pattern", "prompt", "description"}
+
+// inputText is what matters of a call's arguments.
+func inputText(args json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(args, &members) == nil {
+		for _, name := range telling {
+			if text := plainText(members[name]); text != "" {
+				return excerpt(text, inputKept)
+			}
+		}
+	}
+	if text := plainText(args); text != "" {
+		return excerpt(text, inputKept)
+	}
+	return excerpt(compact(args), inputKept)
+}
+
+// plainText is the text of an argument: a string, words, or a list of questions.
+func plainText(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	var words []string
+	if json.Unmarshal(value, &words) == nil {
+		return strings.Join(words, " ")
+	}
+	var questions []struct {
+		Question string `json:"question"`
+	}
+	if json.Unmarshal(value, &questions) != nil {
+		return ""
+	}
+	var all []string
+	for _, q := range questions {
+		if q.Question != "" {
+			all = append(all, q.Question)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// compact is JSON without its spaces, or the text itself where it is none.
+func compact(value json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, value) != nil {
+		return string(value)
+	}
+	if b.String() == "{}" || b.String() == "null" {
+		return ""
+	}
+	return b.String()
+}

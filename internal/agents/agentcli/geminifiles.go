@@ -1,0 +1,119 @@
+package agentcli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const geminiProjects = 1 << 20 // bytes of the list of projects that are read
+
+// geminiFiles remembers Gemini CLI's list of projects: which folder is whose.
+type geminiFiles struct {
+	source
+	info   fs.FileInfo
+	folder map[string]string // by directory
+}
+
+func newGemini() parser { return &geminiTranscript{} }
+
+func isChat(name string) bool {
+	return strings.HasPrefix(name, "session-") && (filepath.Ext(name) == ".jsonl" || filepath.Ext(name) == ".json")
+}
+
+func newGeminiFiles(s source) files { return &geminiFiles{source: s} }
+
+// sessions are the sessions of Gemini CLI in the wanted directories.
+func (r *geminiFiles) sessions(w *wanted) ([]Session, error) {
+	var all []Session
+	errs := []error{r.geminiList()}
+	taken := map[string]bool{}
+	for _, place := range r.geminiPlaces(w) {
+		paths, err := r.newestFiles(filepath.Join(r.place, "tmp", place.folder, "chats"), isChat)
+		errs = append(errs, err)
+		for _, path := range paths {
+			if taken[path] {
+				continue
+			}
+			taken[path] = true
+			t, err := r.transcript(path, w.Since, newGemini)
+			errs = append(errs, err)
+			if t == nil || t.parser.what().id == "" {
+				continue
+			}
+			s := t.session(Gemini)
+			s.Dir = place.dir
+			all = append(all, s)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// geminiPlace is the folder of a directory.
+type geminiPlace struct{ dir, folder string }
+
+// geminiPlaces are the folders of the wanted directories: by the list of projects and, of old versions, by the digest
+// of the directory's path.
+func (r *geminiFiles) geminiPlaces(w *wanted) []geminiPlace {
+	var places []geminiPlace
+	for dir, folder := range r.folder {
+		if folder == filepath.Base(folder) && folder != "." && folder != ".." && w.has(dir) {
+			places = append(places, geminiPlace{dir, folder})
+		}
+	}
+	slices.SortFunc(places, func(a, b geminiPlace) int { return strings.Compare(a.dir, b.dir) })
+	for _, root := range w.roots {
+		sum := sha256.Sum256([]byte(root))
+		places = append(places, geminiPlace{root, hex.EncodeToString(sum[:])})
+	}
+	return places
+}
+
+// geminiList reads the list of projects if it has changed. One that cannot be understood leaves the last one.
+func (r *geminiFiles) geminiList() error {
+	path := filepath.Join(r.place, "projects.json")
+	info, err := os.Lstat(path)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if before := r.info; before != nil && os.SameFile(info, before) && info.ModTime().Equal(before.ModTime()) && info.Size() == before.Size() {
+		return nil
+	}
+	text, err := readSmall(path, geminiProjects)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if folders, ok := parseGeminiProjects(text); ok {
+		r.info, r.folder = info, folders
+	}
+	return nil
+}
+
+// parseGeminiProjects reads the list of projects: which folder each directory has.
+func parseGeminiProjects(text []byte) (map[string]string, bool) {
+	var list struct {
+		Projects map[string]string `json:"projects"`
+	}
+	if !json.Valid(text) || !decode(text, &list) || list.Projects == nil {
+		return nil, false
+	}
+	folders := map[string]string{}
+	for dir, folder := range list.Projects {
+		if filepath.IsAbs(dir) {
+			folders[filepath.Clean(dir)] = folder
+		}
+	}
+	return folders, true
+}

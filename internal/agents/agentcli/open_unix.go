@@ -1,0 +1,19 @@
+//go:build unix
+
+package agentcli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// openNoFollow opens a file that is no link. A pipe does not hold it up.
+func openNoFollow(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) || errors.Is(err, syscall.ENXIO) {
+		return nil, fmt.Errorf("open %s: %w", path, errNotRegular)
+	}
+	return file, err
+}

@@ -1,0 +1,203 @@
+package agentcli
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+const (
+	openCodeSessionsMost = 64              // latest sessions that are looked at
+	openCodeMessages     = 24              // latest messages of each
+	openCodePatience     = 2 * time.Second // for one look
+)
+
+// openCodeFiles are those of OpenCode.
+type openCodeFiles struct {
+	source
+	last openCodeLook
+}
+
+func newOpenCodeFiles(s source) files { return &openCodeFiles{source: s} }
+
+// openCodeDatabase has its sessions.
+const openCodeDatabase = "opencode.db"
+
+// openCodeLook remembers OpenCode's database: it is only asked when it has changed.
+type openCodeLook struct {
+	db, wal  fs.FileInfo // at the last look; nil: not there
+	sessions []Session
+	dirs     string // for which the sessions were read
+	since    time.Time
+}
+
+// sessions are the sessions of OpenCode in the wanted directories. The database belongs to a program that
+// writes: it is opened for reading, for as long as a look takes, and never waited for.
+func (r *openCodeFiles) sessions(w *wanted) ([]Session, error) {
+	path := filepath.Join(r.place, openCodeDatabase)
+	db, err := os.Lstat(path)
+	if err != nil || !db.Mode().IsRegular() {
+		r.last = openCodeLook{}
+		if err == nil || missing(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	if _, err := r.list(filepath.Dir(path)); err != nil { // so that it is followed
+		return nil, err
+	}
+	wal, err := os.Lstat(path + "-wal")
+	if err != nil {
+		wal = nil // nobody has it open
+	}
+	before := &r.last
+	dirs := strings.Join(w.roots, "\x00")
+	if sameFile(db, before.db) && sameFile(wal, before.wal) && dirs == before.dirs && !before.since.After(w.Since) {
+		return append([]Session(nil), before.sessions...), nil
+	}
+	sessions, err := readOpenCode(path, wal != nil, w)
+	if err != nil && !isForeign(err) {
+		return append([]Session(nil), before.sessions...), fmt.Errorf("read %s: %w", path, err)
+	}
+	r.last = openCodeLook{db: db, wal: wal, sessions: sessions, dirs: dirs, since: w.Since}
+	return append([]Session(nil), sessions...), nil
+}
+
+// isForeign says whether an error comes from a database that is not OpenCode's, or no longer as it is known: no evidence.
+func isForeign(err error) bool {
+	return containsAny(err.Error(), "no such table", "no such column", "not a database")
+}
+
+func sameFile(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// readOpenCode asks the database. Without a write-ahead log nobody writes, and the file is read as it lies there:
+// opening it in any other way would create a log next to it.
+func readOpenCode(path string, live bool, w *wanted) ([]Session, error) {
+	options := url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "busy_timeout(200)"}}
+	if !live {
+		options.Set("immutable", "1")
+	}
+	place := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(), RawQuery: options.Encode()}
+	db, err := sql.Open("sqlite", place.String())
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	ctx, cancel := context.WithTimeout(context.Background(), openCodePatience)
+	defer cancel()
+	found, err := openCodeList(ctx, db, w)
+	if err != nil {
+		return nil, err
+	}
+	var sessions []Session
+	var errs []error
+	for _, s := range found {
+		s.File = path
+		if err := openCodeTurn(ctx, db, &s); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		sessions = append(sessions, s)
+	}
+	return sessions, errors.Join(errs...)
+}
+
+// openCodeList are the latest sessions, without their turns.
+func openCodeList(ctx context.Context, db *sql.DB, w *wanted) ([]Session, error) {
+	var since int64
+	if !w.Since.IsZero() {
+		since = w.Since.UnixMilli()
+	}
+	rows, err := db.QueryContext(ctx, `SELECT id, directory, version, coalesce(parent_id, '') <> '', time_updated FROM session
+		WHERE time_archived IS NULL AND time_updated >= ? ORDER BY time_updated DESC LIMIT ?`, since, listedMost)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []Session
+	for rows.Next() && len(found) < openCodeSessionsMost {
+		s := Session{Kind: OpenCode}
+		if err := rows.Scan(&s.ID, &s.Dir, &s.Version, &s.Subagent, &s.Turn.Sequence); err != nil {
+			return nil, err
+		}
+		if s.Dir = filepath.Clean(s.Dir); filepath.IsAbs(s.Dir) && w.has(s.Dir) {
+			found = append(found, s)
+		}
+	}
+	return found, rows.Err()
+}
+
+// openCodeRows are the latest messages of a session, each with its parts in their order. What is long is cut by the
+// database, so that it never comes into memory.
+const openCodeRows = `
+SELECT m.id, m.time_created, m.time_updated,
+	coalesce(m.data ->> '$.role', ''), coalesce(m.data ->> '$.finish', ''),
+	coalesce(m.data ->> '$.error.name', ''), coalesce(substr(m.data ->> '$.error.data.message', 1, 4096), ''),
+	coalesce(CAST(m.data ->> '$.error.data.statusCode' AS REAL), 0), coalesce(CAST(m.data ->> '$.time.completed' AS REAL), 0),
+	coalesce(p.id, ''), coalesce(p.time_updated, 0),
+	coalesce(p.data ->> '$.type', ''), coalesce(p.data ->> '$.reason', ''), coalesce(substr(p.data ->> '$.text', -4096), ''),
+	coalesce(p.data ->> '$.tool', ''), coalesce(p.data ->> '$.callID', ''), coalesce(p.data ->> '$.state.status', ''),
+	coalesce(substr(p.data -> '$.state.input', 1, 65536), ''),
+	coalesce(substr(p.data ->> '$.state.output', 1, 65536), '') || coalesce(substr(p.data ->> '$.state.error', 1, 4096), ''),
+	coalesce(CAST(p.data ->> '$.state.time.start' AS REAL), 0), coalesce(CAST(p.data ->> '$.state.time.end' AS REAL), 0),
+	coalesce(CAST(p.data ->> '$.attempt' AS INTEGER), 0), coalesce(substr(p.data ->> '$.error.data.message', 1, 4096), '')
+FROM (SELECT id, time_created, time_updated, data FROM message WHERE session_id = ? AND json_valid(data)
+	ORDER BY time_created DESC, id DESC LIMIT ?) m
+LEFT JOIN part p ON p.message_id = m.id AND json_valid(p.data)
+ORDER BY m.time_created, m.id, p.id`
+
+// openCodeTotals are what a whole session has used.
+const openCodeTotals = `
+SELECT count(*) FILTER (WHERE data ->> '$.role' = 'user'), coalesce(sum(data ->> '$.cost'), 0),
+	coalesce(sum(coalesce(data ->> '$.tokens.input', 0) + coalesce(data ->> '$.tokens.output', 0) + coalesce(data ->> '$.tokens.reasoning', 0)
+		+ coalesce(data ->> '$.tokens.cache.read', 0) + coalesce(data ->> '$.tokens.cache.write', 0)), 0)
+FROM message WHERE session_id = ? AND json_valid(data)`
+
+// openCodeTurn reads what a session is doing.
+func openCodeTurn(ctx context.Context, db *sql.DB, s *Session) error {
+	rows, err := db.QueryContext(ctx, openCodeRows, s.ID, openCodeMessages)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var o openCodeScript
+	for rows.Next() {
+		var r openCodeRow
+		if err := r.scan(rows); err != nil {
+			continue // a member of another type than known
+		}
+		o.row(&r)
+		s.Turn.Sequence = max(s.Turn.Sequence, r.messageAt, r.partAt)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	o.close()
+	sequence := s.Turn.Sequence
+	s.Turn = o.turn.snapshot()
+	s.Turn.Sequence = sequence
+	s.Status, s.StatusAt = o.turn.status()
+	if s.Turn.Open == Question {
+		s.Status, s.WaitingFor, s.StatusAt = Waiting, ForQuestion, s.Turn.OpenAt
+	}
+	var turns, tokens, cost sql.NullFloat64
+	if err := db.QueryRowContext(ctx, openCodeTotals, s.ID).Scan(&turns, &cost, &tokens); err == nil {
+		s.Turn.Turns, s.Turn.CostUSD, s.Turn.Tokens = int(turns.Float64), max(0, cost.Float64), amount(int64(tokens.Float64))
+	}
+	return nil
+}

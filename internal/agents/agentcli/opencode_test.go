@@ -1,0 +1,203 @@
+package agentcli
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The tables as OpenCode 1.4 makes them, as far as they are read.
+const openCodeTables = `
+CREATE TABLE session (id text PRIMARY KEY, parent_id text, directory text NOT NULL, version text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, time_archived integer);
+CREATE TABLE message (id text PRIMARY KEY, session_id text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);
+CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);`
+
+// openCode is a database that somebody has open for writing, as OpenCode does.
+type openCode struct {
+	t    testing.TB
+	path string
+	db   *sql.DB
+	at   int64
+}
+
+// forgetOpenCode has the next look ask the database again.
+func forgetOpenCode(r *Reader) {
+	for _, f := range r.files {
+		if o, is := f.(*openCodeFiles); is {
+			o.last = openCodeLook{}
+		}
+	}
+}
+
+func newOpenCode(t testing.TB, path string) *openCode {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?_pragma=journal_mode(WAL)&_pragma=synchronous(0)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	o := &openCode{t: t, path: path, db: db, at: time.Now().UnixMilli()}
+	o.exec(openCodeTables)
+	return o
+}
+
+func (o *openCode) exec(query string, args ...any) {
+	o.t.Helper()
+	if _, err := o.db.Exec(query, args...); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o *openCode) session(id, dir string) {
+	o.exec(`INSERT INTO session VALUES (?, NULL, ?, '1.4.0', ?, ?, NULL)`, id, dir, o.at, o.at)
+}
+
+// message adds a message with its parts, or writes it anew.
+func (o *openCode) message(session, id, data string, parts ...string) {
+	o.t.Helper()
+	o.at += 1000
+	o.exec(`INSERT OR REPLACE INTO message VALUES (?, ?, coalesce((SELECT time_created FROM message WHERE id = ?), ?), ?, ?)`, id, session, id, o.at, o.at, data)
+	o.exec(`DELETE FROM part WHERE message_id = ?`, id)
+	for i, part := range parts {
+		o.exec(`INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)`, fmt.Sprint(id, "-", i), id, session, o.at, o.at, part)
+	}
+}
+
+func TestOpenCode(t *testing.T) {
+	t.Parallel()
+	const (
+		user      = `{"role":"user"}`
+		assistant = `{"role":"assistant","time":{"created":1},"tokens":{"input":10,"output":5,"cache":{"read":1,"write":2}},"cost":0.25}`
+		running   = `{"type":"tool","callID":"c1","tool":"bash","state":{"status":"running","input":{"command":"make"},"time":{"start":1795266900000}}}`
+		completed = `{"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"command":"make"},"output":"ok","time":{"start":1795266900000,"end":1795266990000}}}`
+		start     = `{"type":"step-start"}`
+	)
+	tests := []struct {
+		name  string
+		do    func(o *openCode)
+		want  string
+		moved bool
+	}{
+		{"a prompt", func(o *openCode) { o.message("s", "m1", user, `{"type":"text","text":"go"}`) }, "model", true},
+		{"nothing", func(*openCode) {}, "model", false},
+		{"the model answers", func(o *openCode) { o.message("s", "m2", assistant, start) }, "model", true},
+		{"a command", func(o *openCode) { o.message("s", "m2", assistant, start, running) }, "tool bash(make)", true},
+		{"it returns", func(o *openCode) {
+			o.message("s", "m2", assistant, start, completed, `{"type":"step-finish","reason":"tool-calls"}`)
+		}, "model", true},
+		{"a question", func(o *openCode) {
+			o.message("s", "m3", assistant, start, `{"type":"tool","callID":"c2","tool":"question","state":{"status":"running","input":{"questions":[{"question":"Which?"}]}}}`)
+		}, "question question(Which?)", true},
+		{"a retry", func(o *openCode) {
+			o.message("s", "m3", assistant, start, `{"type":"retry","attempt":2,"error":{"data":{"message":"Overloaded"}}}`)
+		}, "model [api 0 try 2/0]", true},
+		{"what nobody knows", func(o *openCode) {
+			o.message("s", "m3", assistant, start, `{"type":7,"state":[]}`, `{"broken`, `{"type":"tool","state":{"status":"running","input":"text","time":{"start":"soon"}}}`)
+		}, "tool", true},
+		{"the end", func(o *openCode) {
+			o.message("s", "m3", assistant, start, `{"type":"text","text":"Shall I go on?"}`, `{"type":"step-finish","reason":"stop"}`)
+		}, "ended asking", true},
+		{"an error", func(o *openCode) {
+			o.message("s", "m4", user)
+			o.message("s", "m5", `{"role":"assistant","error":{"name":"APIError","data":{"message":"slow down","statusCode":429}}}`)
+		}, "ended [rate_limit 429 try 0/0]", true},
+		{"aborted", func(o *openCode) {
+			o.message("s", "m6", user)
+			o.message("s", "m7", `{"role":"assistant","error":{"name":"MessageAbortedError"}}`, start)
+		}, "ended interrupted", true},
+		{"a message that is no JSON", func(o *openCode) { o.message("s", "m8", `{"role":`) }, "ended interrupted", false},
+	}
+	w := newWorld(t)
+	shop := w.dir("shop")
+	o := newOpenCode(t, filepath.Join(w.options.Places[OpenCode], openCodeDatabase))
+	o.session("s", shop)
+	o.session("elsewhere", w.dir("other"))
+	r := NewReader(w.options)
+	last := int64(0)
+	for _, test := range tests {
+		test.do(o)
+		sessions, err := r.Sessions(Query{Dirs: []string{shop}})
+		if err != nil || len(sessions) != 1 || sessions[0].ID != "s" || sessions[0].Version != "1.4.0" {
+			t.Fatalf("%s: %+v %v", test.name, sessions, err)
+		}
+		turn := sessions[0].Turn
+		if got := reading(turn); got != test.want {
+			t.Errorf("%s: %q, wanted %q", test.name, got, test.want)
+		}
+		if turn.Sequence < last || test.moved != (turn.Sequence > last) {
+			t.Errorf("%s: the sequence was %d and is %d", test.name, last, turn.Sequence)
+		}
+		last = turn.Sequence
+	}
+	sessions, _ := r.Sessions(Query{Dirs: []string{shop}})
+	if turn := sessions[0].Turn; turn.Tokens != 36 || turn.CostUSD != 0.5 || turn.Turns != 3 {
+		t.Errorf("%d tokens, $%v, %d turns", turn.Tokens, turn.CostUSD, turn.Turns)
+	}
+}
+
+// Reading leaves everything as it was: no lock in the writer's way, no file more than before.
+func TestOpenCodeIsNotDisturbed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shop := w.dir("shop")
+	o := newOpenCode(t, filepath.Join(w.options.Places[OpenCode], openCodeDatabase))
+	o.session("s", shop)
+	r := NewReader(w.options)
+	q := Query{Dirs: []string{shop}}
+	if _, err := o.db.Exec(`BEGIN IMMEDIATE`); err != nil { // somebody is writing
+		t.Fatal(err)
+	}
+	began := time.Now()
+	same(t, "while it writes", w.found(r, q), "opencode s 0")
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("a look has waited %v for the writer", took)
+	}
+	if err := o.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := func() (names []string) {
+		entries, err := os.ReadDir(filepath.Dir(o.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	if got := files(); len(got) != 1 {
+		t.Fatalf("the writer has not cleaned up: %q", got)
+	}
+	same(t, "after it has ended", w.found(r, q), "opencode s 0")
+	same(t, "by a new reader", w.found(NewReader(w.options), q), "opencode s 0")
+	if got := files(); len(got) != 1 {
+		t.Errorf("files that the look has left: %q", got)
+	}
+}
+
+func TestOpenCodeThatIsSomethingElse(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(path string){
+		"a text": func(path string) {
+			writeFile(t, path, "this is not a database, and long enough to be looked at closely")
+		},
+		"empty":        func(path string) { writeFile(t, path, "") },
+		"other tables": func(path string) { newOpenCode(t, path).exec(`DROP TABLE session`) },
+		"other columns": func(path string) {
+			newOpenCode(t, path).exec(`DROP TABLE session; CREATE TABLE session (name text)`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.t = t
+			make(filepath.Join(w.options.Places[OpenCode], openCodeDatabase))
+			same(t, name, w.found(NewReader(w.options), Query{Dirs: []string{w.dir("shop")}}))
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package agentcli
+
+import (
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// openCodeRow is a message with one of its parts.
+type openCodeRow struct {
+	message                string
+	createdAt, messageAt   int64
+	role, finish           string
+	errorName, errorText   string
+	errorStatus, completed float64
+	part                   string
+	partAt                 int64
+	kind, reason, text     string
+	tool, call, state      string
+	input, output          string
+	start, end             float64
+	attempt                int
+	retryText              string
+}
+
+func (r *openCodeRow) scan(rows *sql.Rows) error {
+	return rows.Scan(&r.message, &r.createdAt, &r.messageAt, &r.role, &r.finish, &r.errorName, &r.errorText, &r.errorStatus, &r.completed,
+		&r.part, &r.partAt, &r.kind, &r.reason, &r.text, &r.tool, &r.call, &r.state, &r.input, &r.output, &r.start, &r.end, &r.attempt, &r.retryText)
+}
+
+// openCodeScript tells a turn what the rows of a session say, in their order.
+type openCodeScript struct {
+	turn turn
+	last openCodeRow // the last row of the message that is being told
+}
+
+func (o *openCodeScript) row(r *openCodeRow) {
+	if r.message != o.last.message {
+		o.close()
+		created := millis(float64(r.createdAt))
+		switch r.role {
+		case "user":
+			o.turn.prompt(created)
+		case "assistant":
+			o.turn.request(created)
+		}
+	}
+	if r.role == "assistant" && r.part != "" {
+		o.part(r)
+	}
+	o.last = *r
+}
+
+// part is a piece of an answer.
+func (o *openCodeScript) part(r *openCodeRow) {
+	at := millis(float64(r.partAt))
+	switch r.kind {
+	case "text":
+		o.turn.say(r.text, at)
+	case "reasoning", "step-start":
+		o.turn.answered(at)
+	case "tool":
+		o.toolPart(r, at)
+	case "retry":
+		o.turn.failed(Failure{Text: r.retryText, Attempt: max(0, r.attempt), At: at, Kind: retried(failureKind(0, r.retryText))})
+	case "patch":
+		o.turn.progressAt = at
+	case "step-finish":
+		o.turn.answered(at)
+		if slices.Contains([]string{"stop", "length", "content-filter", "error", "interrupted"}, r.reason) && len(o.turn.open) == 0 {
+			o.turn.end(at)
+		}
+	}
+}
+
+// openCodeEdits are the tools that change files.
+var openCodeEdits = []string{"edit", "write", "patch", "multiedit", "apply_patch"}
+
+func (o *openCodeScript) toolPart(r *openCodeRow, at time.Time) {
+	start := millis(r.start)
+	if start.IsZero() {
+		start = at
+	}
+	c := call{id: r.call, tool: r.tool, input: inputText(json.RawMessage(r.input)), asks: Tool, key: digest(r.tool, compact(json.RawMessage(r.input))), at: start}
+	switch {
+	case r.tool == "question":
+		c.asks = Question
+	case r.tool == "plan_exit":
+		c.asks = Plan
+	case r.tool == "bash":
+		c.edits, c.polls = commits(c.input), waiting.MatchString(c.input)
+	default:
+		c.edits = slices.Contains(openCodeEdits, r.tool)
+	}
+	o.turn.called(c)
+	if r.state == "completed" || r.state == "error" {
+		end := millis(r.end)
+		if end.IsZero() {
+			end = at
+		}
+		o.turn.returned(r.call, r.output, r.state == "error", end)
+	}
+}
+
+// close is the end of a message: what its own members say after its parts.
+func (o *openCodeScript) close() {
+	r := &o.last
+	if r.role != "assistant" {
+		return
+	}
+	at := millis(r.completed)
+	if at.IsZero() {
+		at = millis(float64(r.messageAt))
+	}
+	switch {
+	case r.errorName == "MessageAbortedError":
+		o.turn.interrupted(at)
+	case r.errorName != "":
+		f := Failure{Status: int(r.errorStatus), Text: r.errorText, At: at, Final: true, Kind: failureKind(int(r.errorStatus), r.errorText)}
+		switch {
+		case r.errorName == "ProviderAuthError":
+			f.Kind = AuthFailure
+		case strings.Contains(r.errorName, "ContextOverflow"):
+			f.Kind = ContextFull
+		}
+		if f.Kind == RateLimited {
+			f.Until = limitLifted(f.Text, at, time.Local)
+		}
+		o.turn.failed(f)
+	case r.completed > 0 && r.finish != "" && r.finish != "tool-calls" && r.finish != "unknown" && len(o.turn.open) == 0 && !o.turn.ended:
+		o.turn.end(at)
+	}
+}

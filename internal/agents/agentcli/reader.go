@@ -1,0 +1,237 @@
+package agentcli
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say where the CLIs keep their files.
+type Options struct {
+	// Places are where they do. A CLI without one is not looked at.
+	Places Places
+
+	// OpenFiles gives the paths of the files that a process has open; nil, or nothing: the system does not tell. Codex
+	// keeps its rollout open, and no file of it says which process writes it.
+	OpenFiles func(pid int) []string
+}
+
+// source is what the reader of one CLI's files has: the Reader's memory, and the CLI's place.
+type source struct {
+	*Reader
+	place string
+}
+
+// files are those of one CLI.
+type files interface {
+	// sessions are those of the wanted directories.
+	sessions(w *wanted) ([]Session, error)
+}
+
+// Query says which sessions are wanted.
+type Query struct {
+	// Dirs are the directories in which, or below which, the sessions work. None: every session of a process that is
+	// known, wherever it works.
+	Dirs []string
+	// Since leaves out transcripts that were last written before, unless a living process is known for them.
+	// Zero: the newest are taken, however old.
+	Since time.Time
+	// Processes are the living processes of the CLIs, for those whose files do not say who writes them.
+	Processes []Process
+}
+
+// Reader looks at the files of agent CLIs.
+type Reader struct {
+	options     Options
+	looks       uint64
+	transcripts map[string]*transcript
+	folders     map[string]*folder
+	heads       map[string]*head
+	real        map[string]string // directories without their links
+	files       []files           // of the CLIs that have a place, in the table's order
+	watch       *watch            // nil: nobody watches
+}
+
+// NewReader makes a reader. It opens nothing yet.
+func NewReader(o Options) *Reader {
+	r := &Reader{
+		options: o, transcripts: map[string]*transcript{}, folders: map[string]*folder{}, real: map[string]string{}, heads: map[string]*head{},
+	}
+	for i := range table {
+		if place := o.Places[table[i].Kind]; place != "" && table[i].files != nil {
+			r.files = append(r.files, table[i].files(source{r, place}))
+		}
+	}
+	return r
+}
+
+// Close ends what [Reader.Watch] has started. A reader that nobody watches need not be closed.
+func (r *Reader) Close() error {
+	if r.watch == nil {
+		return nil
+	}
+	err := r.watch.close()
+	r.watch = nil
+	return err
+}
+
+// resolveEvery is at how many looks links in a directory's path are followed anew.
+const resolveEvery = 64
+
+// Sessions looks at the files, and gives the sessions that are wanted, the latest first. The error tells what could not
+// be read, such as a directory that is not ours to read; the sessions are still what the rest shows. Files that are
+// missing or make no sense are no error.
+func (r *Reader) Sessions(q Query) ([]Session, error) {
+	r.looks++
+	if r.looks%resolveEvery == 0 {
+		clear(r.real)
+	}
+	want := wanted{Query: q, roots: r.roots(q.Dirs)}
+	var all []Session
+	var errs []error
+	for _, f := range r.files {
+		found, err := f.sessions(&want)
+		all = append(all, found...)
+		errs = append(errs, err)
+	}
+	assign(all, q.Processes)
+	if len(q.Dirs) == 0 {
+		all = slices.DeleteFunc(all, func(s Session) bool { return s.PID == 0 })
+	}
+	slices.SortStableFunc(all, func(a, b Session) int {
+		return cmp.Or(b.Turn.LastAt.Compare(a.Turn.LastAt), strings.Compare(a.ID, b.ID))
+	})
+	r.forget()
+	return all, errors.Join(errs...)
+}
+
+// forget drops what nobody has asked for at this look.
+func (r *Reader) forget() {
+	for path, t := range r.transcripts {
+		if t.looked != r.looks {
+			delete(r.transcripts, path)
+		}
+	}
+	for path, f := range r.folders {
+		if f.looked != r.looks {
+			delete(r.folders, path)
+		}
+	}
+	for path, h := range r.heads {
+		if h.looked != r.looks {
+			delete(r.heads, path)
+		}
+	}
+	r.watch.keep(r.folders)
+}
+
+// transcript reads what is new in a transcript. nil: there is none, or it is older than since.
+func (r *Reader) transcript(path string, since time.Time, fresh func() parser) (*transcript, error) {
+	t := r.transcripts[path]
+	if t == nil {
+		t = newTranscript(path, fresh)
+	}
+	err := t.look(since)
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil && t.tail.info == nil {
+		return nil, err
+	}
+	t.looked = r.looks
+	r.transcripts[path] = t
+	return t, err
+}
+
+// wanted is a query that is being answered.
+type wanted struct {
+	Query
+	roots []string // its directories, each also without links
+}
+
+// has says whether sessions in a directory are wanted.
+func (w *wanted) has(dir string) bool {
+	return len(w.roots) == 0 || slices.ContainsFunc(w.roots, func(root string) bool { return within(dir, root) })
+}
+
+// mayLive says whether a process lives, for all that is known: where no process of a kind is handed in, all may.
+func (w *wanted) mayLive(kind Kind, pid int) bool {
+	none := true
+	for _, p := range w.Processes {
+		if p.Kind == kind {
+			if p.PID == pid {
+				return true
+			}
+			none = false
+		}
+	}
+	return none
+}
+
+// roots are directories as they are given and, where that differs, without links: a process knows its own only so.
+func (r *Reader) roots(dirs []string) []string {
+	var roots []string
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		dir = filepath.Clean(dir)
+		roots = append(roots, dir)
+		if real := r.realPath(dir); real != dir {
+			roots = append(roots, real)
+		}
+	}
+	return roots
+}
+
+// realPath is a path without links, or itself where it does not exist.
+func (r *Reader) realPath(path string) string {
+	real, known := r.real[path]
+	if !known {
+		real = path
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			real = resolved
+		}
+		r.real[path] = real
+	}
+	return real
+}
+
+// within says whether dir is root or below it.
+func within(dir, root string) bool {
+	if dir == root {
+		return true
+	}
+	rest, below := strings.CutPrefix(dir, root)
+	return below && (rest[0] == filepath.Separator || root[len(root)-1] == filepath.Separator)
+}
+
+// assign gives sessions that no file names a process for the one that must be theirs: the only one of its kind in their
+// directory, if it has lived when the transcript was last written. The latest session is its.
+func assign(all []Session, processes []Process) {
+	owned := map[int]bool{}
+	for _, s := range all {
+		owned[s.PID] = true
+	}
+	for _, p := range processes {
+		same := func(o Process) bool { return o.Kind == p.Kind && o.Dir == p.Dir && !owned[o.PID] }
+		if owned[p.PID] || p.PID == 0 || p.Dir == "" || p.Began.IsZero() || slices.IndexFunc(processes, func(o Process) bool { return o != p && same(o) }) >= 0 {
+			continue
+		}
+		latest := -1
+		for i, s := range all {
+			if s.Kind != p.Kind || s.PID != 0 || s.Subagent || s.Dir != p.Dir || s.Turn.LastAt.Before(p.Began) {
+				continue
+			}
+			if latest < 0 || s.Turn.LastAt.After(all[latest].Turn.LastAt) {
+				latest = i
+			}
+		}
+		if latest >= 0 {
+			all[latest].PID, all[latest].Start = p.PID, p.Start
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package agentcli
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// program is how a CLI is found among processes.
+type program struct {
+	names    []string // of its executable or script
+	packages []string // of the registry, as npx and its kin are told
+	paths    []string // parts of the path of its script or executable, with slashes
+	// other are first words with which the program does something else than a session: servers, daemons, management.
+	other []string
+	// takes are options whose value is the next word, as far as they stand before a first word.
+	takes []string
+	// flags are options that end at once or begin something else than a session.
+	flags []string
+	// headlessFlags and headlessWords make a session end with its prompt: it has no terminal to go on at.
+	headlessFlags, headlessWords []string
+	// versioned says that its executable may be named after its version.
+	versioned bool
+	// goOn are first words that go on with an old session.
+	goOn []string
+}
+
+// interpreters run a script that is their first word; those with a list of first words only behind one of them.
+var interpreters = map[string][]string{
+	"node": nil, "nodejs": nil, "bun": nil, "deno": {"run"}, "tsx": nil,
+}
+
+// runners fetch a package and run it, some only behind a first word.
+var runners = map[string][]string{
+	"npx": nil, "bunx": nil, "pnpx": nil,
+	"npm": {"exec", "x"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx", "exec"}, "bun": {"x"},
+}
+
+// Recognise tells whether a process is an agent CLI that runs a session, by its arguments and, where it has taken its
+// own name away, by its executable ("": unknown). A package runner or a script's wrapper that waits for it is one too.
+// Not one are a vendor's servers and daemons, its management commands, MCP servers and hooks that are named after it, and
+// shells and editors that only mention it.
+func Recognise(args []string, exe string) (Kind, bool) {
+	p, rest := locate(args, exe)
+	if p == nil || !p.runs(rest) {
+		return "", false
+	}
+	return p.Kind, true
+}
+
+// Headless reports whether a command is an agent CLI that works on its prompt and ends, such as claude -p or codex exec:
+// its exit status says whether it was done.
+func Headless(args []string) bool {
+	p, rest := locate(args, "")
+	if p == nil || !p.runs(rest) {
+		return false
+	}
+	word := false // whether the first one that is no option was seen
+	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
+		switch {
+		case slices.Contains(p.headlessFlags, rest[i]):
+			return true
+		case !strings.HasPrefix(rest[i], "-"):
+			if !word && slices.Contains(p.headlessWords, rest[i]) {
+				return true
+			}
+			word = true
+		case slices.Contains(p.takes, rest[i]):
+			i++
+		}
+	}
+	return false
+}
+
+// Prompted reports whether a command gives its CLI something to do at once, so that its session has to show itself soon: a prompt,
+// or all that [Headless] says. Without one a CLI at a terminal waits for its first prompt, and some show no session until then.
+func Prompted(args []string) bool {
+	p, rest := locate(args, "")
+	if p == nil {
+		return false
+	}
+	var words []string
+	named := 0 // words that say which session is gone on with
+	for i := 0; i < len(rest); i++ {
+		switch {
+		case rest[i] == "--":
+			words = append(words, rest[i+1:]...)
+			i = len(rest)
+		case !strings.HasPrefix(rest[i], "-"):
+			words = append(words, rest[i])
+		case rest[i] == "--last":
+			named--
+		case slices.Contains(p.takes, rest[i]):
+			i++
+		}
+	}
+	if len(words) > 0 && slices.Contains(p.goOn, words[0]) {
+		named += 2 // the command and the session's id
+	}
+	return Headless(args) || len(words) > max(named, 0)
+}
+
+// locate finds the CLI that a command runs, and the words behind its name; nil: it runs none.
+func locate(args []string, exe string) (p *CLI, rest []string) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	first := args[0]
+	if first == "" {
+		first = exe
+	}
+	// The name counts, not the executable: the CLIs start themselves under other names as a search tool or a sandbox.
+	name, rest := base(first), args[1:]
+	if p := programOf(name, first); p != nil {
+		return p, rest
+	}
+	if p, behind, decided := packageRun(name, rest); decided {
+		return p, behind
+	}
+	if only, known := interpreters[name]; known {
+		return interpreted(only, rest)
+	}
+	return nil, nil
+}
+
+// base is the name of a program without its folder and what a system appends to it.
+func base(arg string) string {
+	name := path.Base(strings.ReplaceAll(arg, `\`, "/"))
+	for _, end := range []string{".exe", ".cmd", ".ps1"} {
+		if len(name) > len(end) && strings.EqualFold(name[len(name)-len(end):], end) {
+			return name[:len(name)-len(end)]
+		}
+	}
+	return name
+}
+
+// programOf is the CLI that an executable or a script belongs to.
+func programOf(name, full string) *CLI {
+	full = strings.ReplaceAll(full, `\`, "/")
+	for i := range table {
+		p := &table[i]
+		if slices.Contains(p.names, name) {
+			return p
+		}
+		if !strings.Contains(full, " ") && slices.ContainsFunc(p.paths, func(part string) bool { return strings.Contains(full, part) }) {
+			if p.main(name) {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// main says whether a file within a CLI's package is the CLI, and not a tool that it brings along, such as ripgrep.
+func (p *program) main(name string) bool {
+	stem := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".js"), ".mjs"), ".cjs")
+	if stem == "cli" || stem == "cli-wrapper" || stem == "index" || slices.Contains(p.names, stem) || strings.HasPrefix(stem, p.names[0]+"-") {
+		return true
+	}
+	return p.versioned && stem != "" && strings.Trim(stem, "0123456789.") == "" // claude/versions/2.1.330
+}
+
+// interpreted is the CLI that a script belongs to.
+func interpreted(only, args []string) (*CLI, []string) {
+	if len(only) > 0 {
+		if len(args) == 0 || !slices.Contains(only, args[0]) {
+			return nil, nil
+		}
+		args = args[1:]
+	}
+	for i, arg := range args {
+		if slices.Contains(evaluates, arg) {
+			return nil, nil
+		}
+		if strings.HasPrefix(arg, "-") || i > 0 && slices.Contains(loads, args[i-1]) {
+			continue
+		}
+		if p := programOf(base(arg), arg); p != nil {
+			return p, args[i+1:]
+		}
+		return nil, nil
+	}
+	return nil, nil
+}
+
+var (
+	evaluates = []string{"-e", "--eval", "-p", "--print", "-"}            // options of an interpreter that run a text
+	loads     = []string{"-r", "--require", "--import", "--loader", "-C"} // and those whose value is the next word
+)
+
+// packageRun is the CLI that a package runner was told to run; decided is false when name is none, or runs a script here.
+func packageRun(name string, args []string) (p *CLI, rest []string, decided bool) {
+	verbs, known := runners[name]
+	if !known {
+		return nil, nil, false
+	}
+	if verbs != nil {
+		if len(args) == 0 || !slices.Contains(verbs, args[0]) {
+			return nil, nil, name != "bun" // bun runs scripts as well
+		}
+		args = args[1:]
+	}
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "-") || i > 0 && (args[i-1] == "-p" || args[i-1] == "--package") {
+			continue // what a package is taken from does not matter, the command in it does
+		}
+		return packageOf(arg), args[i+1:], true
+	}
+	return nil, nil, true
+}
+
+// packageOf is the CLI of a package, with or without a version, or of the command that it installs.
+func packageOf(spec string) *CLI {
+	name := spec
+	if at := strings.LastIndex(spec, "@"); at > 0 {
+		name = spec[:at]
+	}
+	for i := range table {
+		if slices.Contains(table[i].packages, name) || slices.Contains(table[i].names, name) {
+			return &table[i]
+		}
+	}
+	return nil
+}
+
+// runs says by the words behind a CLI's name whether it runs a session.
+func (p *program) runs(args []string) bool {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			break
+		}
+		if !strings.HasPrefix(arg, "-") {
+			if slices.Contains(p.other, arg) {
+				return false
+			}
+			break
+		}
+		if slices.Contains(p.flags, arg) {
+			return false
+		}
+		if slices.Contains(p.takes, arg) {
+			i++
+		}
+	}
+	return true
+}

@@ -1,0 +1,131 @@
+package agentcli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRecognise(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		args string // separated by spaces
+		want Kind   // "": none
+	}{
+		{"claude", Claude},
+		{"/usr/local/bin/claude --resume abc -p go", Claude},
+		{"claude -p mcp-servers are broken, fix them", Claude},
+		{"claude --dangerously-skip-permissions --mcp-config mcp.json", Claude},
+		{"claude --model opus fix it", Claude},
+		{`C:\Users\u\AppData\Roaming\npm\claude.cmd`, Claude},
+		{"node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js --continue", Claude},
+		{"node --max-old-space-size=8192 /home/u/.nvm/lib/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs", Claude},
+		{"/home/u/.local/share/claude/versions/2.1.330 --resume x", Claude},
+		{"/usr/lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe", Claude},
+		{"npx @anthropic-ai/claude-code -p go", Claude},
+		{"npx -y @anthropic-ai/claude-code@2.1.330", Claude},
+		{"npm exec @anthropic-ai/claude-code -- -p go", Claude},
+		{"bunx claude", Claude},
+		{"bun /x/node_modules/@anthropic-ai/claude-code/cli.js", Claude},
+		{"bun x @anthropic-ai/claude-code", Claude},
+		{"codex", Codex},
+		{"codex exec --json fix it", Codex},
+		{"codex -c model=gpt-6 --cd /home/u/shop resume --last", Codex},
+		{"node /usr/bin/codex", Codex},
+		{"node /usr/lib/node_modules/@openai/codex/bin/codex.js exec go", Codex},
+		{"/usr/lib/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex exec go", Codex},
+		{"npx --package=@openai/codex codex exec go", Codex},
+		{"npx -p @openai/codex codex", Codex},
+		{"node --no-warnings=DEP0040 /usr/bin/gemini -p go", Gemini},
+		{"npx @google/gemini-cli", Gemini},
+		{"node /usr/lib/node_modules/@google/gemini-cli/dist/index.js", Gemini},
+		{"opencode run fix it", OpenCode},
+		{"node ../node_modules/.bin/qwen -p go", Qwen}, // seen of 0.15.10, and the same again below it
+		{"/usr/bin/node /usr/lib/node_modules/@qwen-code/qwen-code/cli.js --resume 1234", Qwen},
+		{"npx @qwen-code/qwen-code@latest", Qwen},
+		{"/home/u/.opencode/bin/opencode", OpenCode},
+		{"node /usr/lib/node_modules/opencode-ai/bin/opencode", OpenCode},
+
+		{"", ""},
+		{"claude mcp serve", ""},
+		{"claude --debug mcp list", ""},
+		{"claude doctor", ""},
+		{"claude agents --json", ""},
+		{"claude --version", ""},
+		{"claude --bg fix it", ""},
+		{"npx @anthropic-ai/claude-code mcp serve", ""},
+		{"node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js mcp serve", ""},
+		{"codex app-server --listen unix:// --managed-daemon", ""},
+		{"/home/u/.codex/packages/app-server-daemon/releases/0.169.0/bin/codex app-server daemon pid-update-loop", ""},
+		{"codex mcp-server", ""},
+		{"codex -c a=b mcp", ""},
+		{"codex queue abc go on", ""},
+		{"codex-linux-sandbox -- sh -c codex", ""},
+		{"opencode serve --port 4096", ""},
+		{"opencode acp", ""},
+		{"gemini mcp list", ""},
+		{"qwen mcp list", ""},
+		{"qwen --acp", ""},
+		{"outlive hook claude", ""},
+		{"outlive agent run shop -- claude", ""},
+		{"sh -c claude -p go", ""},
+		{"vim claude", ""},
+		{"tail -f /home/u/.claude/projects/x/y.jsonl", ""},
+		{"node /home/u/claude-code-hooks/index.js", ""},
+		{"node -e require('@anthropic-ai/claude-code/cli.js')", ""},
+		{"node -r /x/@anthropic-ai/claude-code/cli.js server.js", ""},
+		{"npx @modelcontextprotocol/server-filesystem /home/u", ""},
+		{"uvx mcp-server-git --repository claude", ""},
+		{"python3 /home/u/.claude/hooks/claude.py", ""},
+		{"/usr/lib/node_modules/@anthropic-ai/claude-code/vendor/ripgrep/x64-linux/rg --files", ""},
+		{"rg claude", ""},
+		{"node /srv/codex.js", ""},
+		{"bun run build", ""},
+		{"npm run claude", ""},
+	}
+	for _, test := range tests {
+		var args []string
+		if test.args != "" {
+			args = strings.Split(test.args, " ")
+		}
+		if got, ok := Recognise(args, ""); got != test.want || ok != (test.want != "") {
+			t.Errorf("%s: %q, wanted %q", test.args, got, test.want)
+		}
+	}
+	if got, ok := Recognise([]string{"rg", "--files"}, "/home/u/.local/share/claude/versions/2.1.330"); ok {
+		t.Errorf("Claude Code as its own search tool: %q", got)
+	}
+	if got, ok := Recognise([]string{"", "exec"}, "/usr/bin/codex"); got != Codex || !ok {
+		t.Errorf("a process without a name: %q", got)
+	}
+}
+
+func TestHeadless(t *testing.T) {
+	for command, want := range map[string]bool{
+		"claude -p fix":                           true,
+		"claude --model opus --print fix":         true,
+		"claude --resume 1234 -p go":              true,
+		"claude":                                  false,
+		"claude fix -p":                           true,
+		"claude -- -p":                            false, // a prompt
+		"npx -y @anthropic-ai/claude-code -p fix": true,
+		"node /x/@anthropic-ai/claude-code/cli.js -p fix": true,
+		"codex exec fix": true,
+		"codex -m gpt --sandbox read-only exec resume 1 x":             true,
+		"codex -c model_providers.mine.stream_max_retries=11 exec fix": true,
+		"codex resume":     false,
+		"codex":            false,
+		"gemini -p fix":    true,
+		"gemini":           false,
+		"opencode run fix": true,
+		"opencode":         false,
+		"qwen -p fix":      true,
+		"qwen":             false,
+		"claude mcp -p":    false,
+		"bash -c claude":   false,
+		"":                 false,
+	} {
+		if got := Headless(strings.Fields(command)); got != want {
+			t.Errorf("%q: %v", command, got)
+		}
+	}
+}

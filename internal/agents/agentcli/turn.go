@@ -1,0 +1,267 @@
+package agentcli
+
+import (
+	"strings"
+	"time"
+)
+
+// longCall is how long a call takes whose good end counts as progress: a build or a test run.
+const longCall = time.Minute
+
+// openCalls bounds the calls that may be open at once.
+const openCalls = 64
+
+// call is a tool call that a transcript shows.
+type call struct {
+	id, tool, input string
+	asks            Open // Tool, Question, Plan or Permission
+	edits           bool // it changes files, or commits
+	polls           bool // it only waits for something that runs: the same answer again is no loop
+	key             uint64
+	at              time.Time
+}
+
+// turn gathers what the records of a transcript come to. The parsers speak to it in these words, which are the same for
+// every vendor.
+type turn struct {
+	lastAt     time.Time
+	open       []call    // in the order in which they were made
+	model      time.Time // since when the model is waited for; zero: it is not
+	running    bool
+	ended      bool
+	halted     bool // a human has ended it
+	text       string
+	failure    Failure
+	loop       loop
+	ordered    bool // its user wants something done again and again
+	tokens     int64
+	cost       float64
+	turns      int
+	progressAt time.Time
+	typedAt    time.Time
+	tasks      []Task // that go on in the background, as far as is known
+}
+
+// when is at, or the time of the last record for one that has none.
+func (t *turn) when(at time.Time) time.Time {
+	if at.IsZero() {
+		return t.lastAt
+	}
+	return at
+}
+
+// touch notes a record that means something.
+func (t *turn) touch(at time.Time) { t.lastAt = t.when(at) }
+
+// settled says whether enough has been read to know what is open: the beginning or the end of a turn.
+func (t *turn) settled() bool { return t.turns > 0 || t.ended }
+
+// prompt begins a turn by whoever gives the agent its prompts. Nobody knows whether it still waits for what was left running.
+func (t *turn) prompt(at time.Time) {
+	t.begin(at)
+	t.ordered, t.tasks = false, nil
+	t.typed()
+}
+
+// begin begins a turn.
+func (t *turn) begin(at time.Time) {
+	t.touch(at)
+	t.resume(at)
+	t.open, t.failure, t.loop = nil, Failure{}, loop{}
+	t.model = t.lastAt
+	t.turns++
+}
+
+// typed is a word of a person. From then on it takes its time anew: nobody expects progress of a session that waits.
+func (t *turn) typed() {
+	t.typedAt = t.lastAt
+	if !t.progressAt.IsZero() {
+		t.progressAt = t.lastAt
+	}
+}
+
+// prompted begins a turn with the words of its user.
+func (t *turn) prompted(text string, at time.Time) {
+	t.prompt(at)
+	t.ordered = ordersRepetition.MatchString(text)
+}
+
+// resume is anything that shows that a turn goes on.
+func (t *turn) resume(at time.Time) {
+	t.touch(at)
+	t.running, t.ended, t.halted = true, false, false
+}
+
+// request is a call of the model. Asked again, it is still the first one that has no answer.
+func (t *turn) request(at time.Time) {
+	t.resume(at)
+	if t.model.IsZero() {
+		t.model = t.lastAt
+	}
+}
+
+// answered is a sign that the model is there. More is to come until a call or the end.
+func (t *turn) answered(at time.Time) {
+	t.resume(at)
+	t.model, t.failure = t.lastAt, Failure{}
+}
+
+// say is a text of the model.
+func (t *turn) say(text string, at time.Time) {
+	t.answered(at)
+	if strings.TrimSpace(text) != "" {
+		t.text = ending(text, textKept)
+	}
+}
+
+// called is a call of the model, whose result is awaited.
+func (t *turn) called(c call) {
+	t.answered(c.at)
+	t.model = time.Time{}
+	c.at = t.lastAt
+	for i, known := range t.open {
+		if known.id == c.id { // told again
+			c.at = known.at
+			t.open[i] = c
+			return
+		}
+	}
+	if len(t.open) == openCalls {
+		t.open = t.open[1:]
+	}
+	t.open = append(t.open, c)
+}
+
+// returned is the result of a call. One that nobody knows, because reading began after it, is a result all the same.
+func (t *turn) returned(id, output string, failed bool, at time.Time) {
+	t.resume(at)
+	for i, c := range t.open {
+		if c.id != id {
+			continue
+		}
+		t.open = append(t.open[:i:i], t.open[i+1:]...)
+		if c.asks == Question || c.asks == Plan {
+			t.typed() // somebody has answered
+		}
+		result := resultOf(output)
+		if !c.polls {
+			t.loop.add(c.key, result, failed)
+		}
+		news := t.loop.shows(c.key, result) || t.ordered
+		if took := t.lastAt.Sub(c.at); !failed && (c.edits || news || took >= longCall && !c.polls && c.asks == Tool) {
+			t.progressAt = t.lastAt
+		}
+		break
+	}
+	if len(t.open) == 0 {
+		t.model = t.lastAt
+	}
+}
+
+// failed is an error of the model or of the turn.
+func (t *turn) failed(f Failure) {
+	t.touch(f.At)
+	f.At, f.Text = t.lastAt, excerpt(f.Text, textKept)
+	t.failure = f
+	if f.Final {
+		t.finish()
+		return
+	}
+	t.running, t.ended = true, false
+}
+
+// end ends the turn.
+func (t *turn) end(at time.Time) {
+	t.touch(at)
+	t.finish()
+}
+
+// interrupted is the end of a turn by a human. What the model had answered until then holds nobody up any more, unless it
+// had ended the turn itself.
+func (t *turn) interrupted(at time.Time) {
+	if !t.failure.Final {
+		t.failure = Failure{}
+	}
+	t.end(at)
+	t.halted, t.typedAt, t.tasks = true, t.lastAt, nil
+}
+
+func (t *turn) finish() {
+	t.running, t.ended = false, true
+	t.open, t.model = nil, time.Time{}
+}
+
+// waits is the order in which open calls matter when there are several: a human is asked for before a machine.
+var waits = []Open{Permission, Question, Plan, Tool}
+
+// waitsFor is what is open, and the call where it is one.
+func (t *turn) waitsFor() (Open, call) {
+	for _, open := range waits {
+		for _, c := range t.open {
+			if c.asks == open {
+				return open, c
+			}
+		}
+	}
+	if !t.ended && !t.model.IsZero() {
+		return Model, call{at: t.model}
+	}
+	return Nothing, call{}
+}
+
+// snapshot is the turn as it is told.
+func (t *turn) snapshot() Turn {
+	open, c := t.waitsFor()
+	var repeats Repeats
+	if !t.ended && !t.ordered {
+		repeats = t.loop.repeats() // what is over goes round no more
+	}
+	return Turn{
+		LastAt: t.lastAt, Open: open, OpenAt: c.at, Tool: c.tool, ToolInput: c.input,
+		Ended: t.ended, EndedAsking: t.ended && !t.halted && t.failure.Kind == NoFailure && asks(t.text),
+		Interrupted: t.ended && t.halted, LastText: t.text,
+		Error: t.failure, Repeats: repeats,
+		Tokens: t.tokens, CostUSD: t.cost, Turns: t.turns, ProgressAt: t.progressAt, TypedAt: t.typedAt,
+		Tasks: t.waitedFor(),
+	}
+}
+
+// beganAt notes that the CLI calls the session busy since then. If that is after the end of the last turn, another has
+// begun, of which the transcript shows nothing yet.
+func (t *Turn) beganAt(at time.Time) {
+	if !t.Ended || !at.After(t.LastAt) {
+		return
+	}
+	t.LastAt, t.Ended, t.EndedAsking, t.Interrupted, t.Error = at, false, false, false, Failure{}
+}
+
+// gaveUpAt notes that the CLI calls the session idle since then. If the model was asked before that and has not answered, a
+// person has interrupted the turn: Claude Code writes no record of it then (recorded: 2.1.330).
+func (t *Turn) gaveUpAt(at time.Time) {
+	if t.Open != Model || !at.After(t.LastAt) {
+		return
+	}
+	t.LastAt, t.TypedAt, t.Ended, t.Interrupted = at, at, true, true
+	t.Open, t.OpenAt, t.Error, t.Repeats = Nothing, time.Time{}, Failure{}, Repeats{}
+}
+
+// amount is a number of tokens as a file has it; what cannot be one counts as none.
+func amount(n int64) int64 {
+	if n < 0 || n > 1<<40 {
+		return 0
+	}
+	return n
+}
+
+// status is what the turn says of what the session does, for vendors that do not write it.
+func (t *turn) status() (Status, time.Time) {
+	switch {
+	case t.ended:
+		return Idle, t.lastAt
+	case t.failure.Kind != NoFailure:
+		return Retrying, t.failure.At
+	case t.running:
+		return Busy, t.lastAt
+	}
+	return Unknown, time.Time{}
+}

@@ -1,0 +1,127 @@
+package agentcli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// watchEvery is the least time between two signals: a session that writes all the time wakes nobody more often.
+const watchEvery = 500 * time.Millisecond
+
+// watch turns file events into signals. Its goroutine ends when the watcher is closed.
+type watch struct {
+	watcher  *fsnotify.Watcher
+	signal   chan struct{}
+	quit     chan struct{}
+	done     sync.WaitGroup
+	followed map[string]fs.FileInfo // only [Reader.Sessions] touches it
+}
+
+// Watch gives a signal when something may have changed that the last look has seen, at most two a second, so that a
+// prompt is noticed at once and not at the next poll. It only follows folders that a look has come across since, and for
+// one that does not exist the nearest above it; where the system lets no more folders be followed, the poll remains. A second call gives
+// the same channel. [Reader.Close] ends it; the channel is not closed.
+func (r *Reader) Watch() (<-chan struct{}, error) {
+	if r.watch != nil {
+		return r.watch.signal, nil
+	}
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watch the files of agents: %w", err)
+	}
+	w := &watch{watcher: watcher, signal: make(chan struct{}, 1), quit: make(chan struct{}), followed: map[string]fs.FileInfo{}}
+	w.done.Go(w.run)
+	r.watch = w
+	return w.signal, nil
+}
+
+// run passes events on until the watcher is closed.
+func (w *watch) run() {
+	var pause <-chan time.Time // not nil: a signal was given a moment ago
+	pending := false
+	for {
+		select {
+		case <-w.quit:
+			return
+		case event, open := <-w.watcher.Events:
+			if !open {
+				return
+			}
+			if !isNews(event) {
+				continue
+			}
+			if pause != nil {
+				pending = true
+				continue
+			}
+			w.tell()
+			pause = time.After(watchEvery)
+		case _, open := <-w.watcher.Errors:
+			if !open {
+				return
+			}
+			w.tell() // events were lost: look
+		case <-pause:
+			pause = nil
+			if pending {
+				pending = false
+				w.tell()
+				pause = time.After(watchEvery)
+			}
+		}
+	}
+}
+
+func (w *watch) tell() {
+	select {
+	case w.signal <- struct{}{}:
+	default: // one is still waiting
+	}
+}
+
+// isNews says whether an event may be news. SQLite's shared memory is touched by our own looks as well.
+func isNews(event fsnotify.Event) bool {
+	return event.Op&^fsnotify.Chmod != 0 && !strings.HasSuffix(event.Name, "-shm")
+}
+
+// follow watches a folder that a look has come across. Whether that works only decides how soon news are seen.
+func (w *watch) follow(path string, f *folder) {
+	if w == nil || len(f.names) > followedEntries {
+		return
+	}
+	if before := w.followed[path]; before != nil && os.SameFile(before, f.info) {
+		return
+	}
+	if w.watcher.Add(path) == nil {
+		w.followed[path] = f.info
+	}
+}
+
+// keep stops watching what no look comes across any more.
+func (w *watch) keep(folders map[string]*folder) {
+	if w == nil {
+		return
+	}
+	for path := range w.followed {
+		if folders[path] == nil {
+			delete(w.followed, path)
+			_ = w.watcher.Remove(path) // it may be gone itself
+		}
+	}
+}
+
+func (w *watch) close() error {
+	close(w.quit)
+	err := w.watcher.Close()
+	w.done.Wait()
+	if err != nil {
+		return fmt.Errorf("watch the files of agents: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package agentcli
+
+import (
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A prompt is noticed as it is written, without a poll.
+func TestWatchSeesAPrompt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shop := w.dir("shop")
+	transcript := w.claude(shop, "a")
+	w.claudeState(70, shop, "a", `"status":"busy"`)
+	o := newOpenCode(t, filepath.Join(w.options.Places[OpenCode], openCodeDatabase))
+	o.session("s", shop)
+	r := NewReader(w.options)
+	signal, err := r.Watch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := r.Watch(); again != signal || err != nil {
+		t.Error("a second call gives another channel")
+	}
+	q := Query{Dirs: []string{shop}}
+	w.found(r, q)
+	for name, change := range map[string]func(){
+		"a state file": func() {
+			w.claudeState(70, shop, "a", `"status":"waiting","waitingFor":"permission prompt"`)
+		},
+		"a transcript":   func() { appendFile(t, transcript, claudeBash+"\n") },
+		"a new session":  func() { w.claudeState(71, shop, "b", `"status":"idle"`) },
+		"a database":     func() { o.message("s", "m1", `{"role":"user"}`) },
+		"a state folder": func() { writeFile(t, filepath.Join(w.options.Places[Claude], "sessions", "x"), "") },
+	} {
+		drain(signal)
+		change()
+		select {
+		case <-signal:
+		case <-time.After(3 * time.Second):
+			t.Errorf("%s: no signal within 3 s", name)
+		}
+		w.found(r, q)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closed again: %v", err)
+	}
+	w.found(r, q) // still reads
+}
+
+// The first session of a CLI makes its folders: nobody has to wait for the poll to see it.
+func TestWatchWaitsForFolders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shop := w.dir("shop")
+	for _, dir := range []string{w.options.Places[Claude], w.options.Places[Codex]} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewReader(w.options)
+	signal, err := r.Watch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q := Query{Dirs: []string{shop}}
+	w.found(r, q)
+	for range 4 { // the folder, and one more in it at each look
+		drain(signal)
+		w.claudeState(70, shop, "a", `"status":"waiting","waitingFor":"permission prompt"`)
+		select {
+		case <-signal:
+		case <-time.After(3 * time.Second):
+			t.Fatal("no signal within 3 s")
+		}
+		if len(w.found(r, q)) == 1 {
+			return
+		}
+	}
+	t.Error("the session was never found")
+}
+
+// drain waits until the signals of what has happened before are over.
+func drain(signal <-chan struct{}) {
+	for {
+		select {
+		case <-signal:
+		case <-time.After(watchEvery + 200*time.Millisecond):
+			return
+		}
+	}
+}
+
+// Looking for itself is no news: otherwise every look would cause the next one.
+func TestLookingIsNoNews(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	shop := w.dir("shop")
+	w.claude(shop, "a")
+	newOpenCode(t, filepath.Join(w.options.Places[OpenCode], openCodeDatabase)).session("s", shop)
+	r := NewReader(w.options)
+	signal, err := r.Watch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	w.found(r, Query{Dirs: []string{shop}})
+	drain(signal)
+	forgetOpenCode(r) // as if it had changed
+	w.found(r, Query{Dirs: []string{shop}})
+	select {
+	case <-signal:
+		t.Error("a look gave a signal")
+	case <-time.After(watchEvery + 200*time.Millisecond):
+	}
+}
+
+func TestWatchGivesTwoSignalsASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		events, lost := make(chan fsnotify.Event), make(chan error)
+		w := &watch{watcher: &fsnotify.Watcher{Events: events, Errors: lost}, signal: make(chan struct{}, 1), quit: make(chan struct{})}
+		w.done.Go(w.run)
+		var count atomic.Int64
+		signals := func() int { return int(count.Load()) }
+		quit := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-w.signal:
+					count.Add(1)
+				case <-quit:
+					return
+				}
+			}
+		}()
+		began := time.Now()
+		events <- fsnotify.Event{Name: "a.jsonl", Op: fsnotify.Write}
+		synctest.Wait()
+		if signals() != 1 || time.Since(began) != 0 {
+			t.Errorf("the first change: %d signals after %v", signals(), time.Since(began))
+		}
+		for range 999 { // a session that writes all the time, for 10 s
+			time.Sleep(10 * time.Millisecond)
+			events <- fsnotify.Event{Name: "a.jsonl", Op: fsnotify.Write}
+		}
+		time.Sleep(time.Second)
+		if got := signals(); got < 20 || got > 22 {
+			t.Errorf("%d signals in 10 s", got)
+		}
+		before := signals()
+		events <- fsnotify.Event{Name: "opencode.db-shm", Op: fsnotify.Write}
+		events <- fsnotify.Event{Name: "a.jsonl", Op: fsnotify.Chmod}
+		time.Sleep(time.Second)
+		if got := signals(); got != before {
+			t.Errorf("%d signals for what is no news", got-before)
+		}
+		lost <- fsnotify.ErrEventOverflow
+		synctest.Wait()
+		if signals() != before+1 {
+			t.Error("lost events give no signal")
+		}
+		close(w.quit)
+		close(quit)
+		w.done.Wait()
+	})
+}

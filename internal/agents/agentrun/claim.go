@@ -1,0 +1,62 @@
+package agentrun
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+)
+
+// ErrRunning is wrapped by the error of [Run] when the agent runs already: two of one name would work against each other.
+var ErrRunning = errors.New("it runs already")
+
+// claimed is the right to run an agent. The system takes it back when we die.
+type claimed struct{ lock *flock.Flock }
+
+// claim takes the right to run the agent of a report. It is refused while another wrapper has it, and while the agent of one
+// that was killed still lives.
+func claim(path string) (*claimed, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(strings.TrimSuffix(path, filepath.Ext(path))+".lock", flock.SetPermissions(0o600))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, err
+	}
+	last, readErr := Read(path)
+	if !ok {
+		if readErr != nil {
+			return nil, ErrRunning
+		}
+		return nil, fmt.Errorf("%w, as process %d", ErrRunning, last.PID)
+	}
+	if readErr == nil && last.Exit == nil && lives(last.Process()) {
+		return nil, errors.Join(fmt.Errorf("%w, as process %d, whose wrapper is gone: end it first", ErrRunning, last.PID), lock.Close())
+	}
+	return &claimed{lock}, nil
+}
+
+func lives(id process.Identity) bool {
+	p, err := process.System{}.Look(id.PID)
+	return err == nil && p.Identity == id
+}
+
+func (c *claimed) release() { _ = c.lock.Close() }
+
+// write replaces a report: a reader sees the one before or this one. It is not made durable: after a loss of power the agent
+// is gone, too.
+func write(path string, r Report) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return atomicfile.Write(path, append(text, '\n'))
+}

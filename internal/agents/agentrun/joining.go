@@ -1,0 +1,412 @@
+package agentrun
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/peer"
+)
+
+// Limits of those who have joined.
+const (
+	mostJoined = 16
+	// backlog is how much of the output waits for one that does not read, in bytes. Beyond, it is dropped, and the whole
+	// screen is sent when there is somebody who reads again.
+	backlog = 1 << 20
+	// helloTime is how long whoever connects may take to say who they are.
+	helloTime = 5 * time.Second
+	// goodbyeTime is how long those who have joined may take to read the rest after the agent's end.
+	goodbyeTime = time.Second
+	// redrawPause is how long the agent's terminal has another size to have the agent draw everything anew, where joining
+	// does not change the size. A program that looks at its size only after that sees no change, and draws nothing.
+	redrawPause = 150 * time.Millisecond
+)
+
+// shared is the agent's terminal as those share it who have joined it ([Attach]). What they type goes to the agent, its output
+// goes to all of them, and it is as large as the smallest of their windows.
+type shared struct {
+	seen     *seen
+	listener net.Listener
+	keys     chan []byte // for the agent
+	quit     chan struct{}
+	done     sync.WaitGroup
+	// resize gives the agent's terminal a size.
+	resize func(rows, cols int)
+	// answers says that nobody else answers what the agent asks its terminal.
+	answers bool
+
+	mu     sync.Mutex
+	screen *screen
+	filter filter
+	joined []*joiner
+	own    window // of the wrapper's own terminal; zero: it has none
+	size   window // of the agent's terminal
+	nudge  *time.Timer
+	over   bool // nobody can join any more
+}
+
+// joiner is somebody who has joined.
+type joiner struct {
+	conn   net.Conn
+	is     Joined
+	window window
+	wake   chan struct{}
+
+	// Under the lock of shared:
+	queue  []byte // frames that are not sent yet
+	behind bool   // too much was waiting: the whole screen is to be sent
+	exit   *Exit  // the last to be sent
+}
+
+// share lets people join a terminal from now on. write gives bytes to the agent.
+func share(s *seen, l net.Listener, answers bool, size window, resize func(rows, cols int), write func([]byte) error) *shared {
+	sh := &shared{
+		seen: s, listener: l, keys: make(chan []byte, 64), quit: make(chan struct{}), resize: resize, answers: answers,
+		screen: newScreen(size.Rows, size.Cols), size: size,
+	}
+	sh.done.Go(func() { sh.handKeys(write) })
+	if l != nil {
+		sh.done.Go(sh.accept)
+	}
+	return sh
+}
+
+// handKeys hands the agent what is typed. It waits as long as the agent does not read.
+func (sh *shared) handKeys(write func([]byte) error) {
+	for {
+		select {
+		case b := <-sh.keys:
+			if write(b) != nil {
+				return
+			}
+		case <-sh.quit:
+			return
+		}
+	}
+}
+
+// output notes and hands on what the agent has written.
+func (sh *shared) output(b []byte, now time.Time) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.seen.output(0, b, now)
+	sh.filter.scan(b, func(b []byte, drawn bool) {
+		if drawn {
+			sh.screen.draw(b)
+		}
+		for _, j := range sh.joined {
+			j.put(b)
+		}
+	}, func(question []byte) {
+		if !sh.answers {
+			return
+		}
+		if answer := sh.screen.answer(string(question)); answer != "" {
+			select {
+			case sh.keys <- []byte(answer):
+			default: // it asks without reading
+			}
+		}
+	})
+	for _, j := range sh.joined {
+		j.poke()
+	}
+}
+
+func (j *joiner) put(b []byte) {
+	switch {
+	case j.behind:
+	case len(j.queue)+len(b) > backlog:
+		j.queue, j.behind = nil, true
+	default:
+		j.queue = appendFrame(j.queue, outputFrame, b)
+	}
+}
+
+func (j *joiner) poke() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// whole is everything that an empty terminal has to be told to show the agent's. The caller has the lock.
+func (sh *shared) whole(w window) []byte {
+	if w.Rows == 0 || w.Cols == 0 {
+		w = sh.size
+	}
+	screen, rest := sh.seen.redo()
+	b := append([]byte(screen), sh.screen.paint(w.Rows, w.Cols)...)
+	return append(b, rest...)
+}
+
+func (sh *shared) accept() {
+	for {
+		conn, err := sh.listener.Accept()
+		if err != nil {
+			select {
+			case <-sh.quit:
+				return
+			case <-time.After(time.Second): // no descriptors are left, perhaps
+			}
+			continue
+		}
+		sh.done.Go(func() { sh.admit(conn) })
+	}
+}
+
+// admit lets somebody join who may, and stays until they leave.
+func (sh *shared) admit(conn net.Conn) {
+	defer conn.Close()
+	leave := make(chan struct{})
+	defer close(leave)
+	sh.done.Go(func() { // who has not said hello when we end
+		select {
+		case <-sh.quit:
+			_ = conn.SetDeadline(time.Now().Add(goodbyeTime))
+		case <-leave:
+		}
+	})
+	if err := allowed(conn); err != nil {
+		_ = sendFrame(conn, refusedFrame, []byte(err.Error())) // whoever it is may have gone
+		return
+	}
+	h, err := heardHello(conn)
+	if err != nil {
+		_ = sendFrame(conn, refusedFrame, []byte(err.Error()))
+		return
+	}
+	j := &joiner{
+		conn: conn, window: h.Window, wake: make(chan struct{}, 1),
+		is: Joined{Who: printable(h.Who, 64), PID: h.PID, ReadOnly: h.ReadOnly, Since: time.Now().Round(0)},
+	}
+	if why := sh.join(j); why != "" {
+		_ = sendFrame(conn, refusedFrame, []byte(why))
+		return
+	}
+	sent := make(chan struct{})
+	sh.done.Go(func() {
+		defer close(sent)
+		sh.send(j)
+	})
+	sh.listen(j)
+	sh.leave(j)
+	<-sent
+}
+
+// allowed reports why somebody may not join: only the agent's own user, and root, may.
+func allowed(conn net.Conn) error {
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		return errors.New("this is no Unix socket")
+	}
+	uid, err := peer.Unix(unixConn)
+	if err != nil {
+		return err
+	}
+	if !peer.OursOrRoots(uid) {
+		return fmt.Errorf("user %d may not join this terminal", uid)
+	}
+	return nil
+}
+
+func heardHello(conn net.Conn) (h hello, err error) {
+	if err := conn.SetReadDeadline(time.Now().Add(helloTime)); err != nil {
+		return h, err
+	}
+	kind, content, err := readFrame(conn)
+	if err != nil || kind != helloFrame {
+		return h, errors.Join(errFrame, err)
+	}
+	if err := json.Unmarshal(content, &h); err != nil {
+		return h, errors.Join(errFrame, err)
+	}
+	if h.Version != 1 {
+		return h, fmt.Errorf("version %d of the protocol is not known here: the agent was started by another version of outlive", h.Version)
+	}
+	return h, conn.SetReadDeadline(time.Time{})
+}
+
+// join adds somebody, whose terminal shows the whole screen then. It returns why that is not possible.
+func (sh *shared) join(j *joiner) (refusal string) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	switch {
+	case sh.over:
+		return "the agent has ended"
+	case len(sh.joined) >= mostJoined:
+		return fmt.Sprintf("%d have joined already, which is the most", mostJoined)
+	}
+	sh.joined = append(sh.joined, j)
+	sh.fit(true)
+	j.queue = appendFrame(nil, welcomeFrame, nil)
+	j.queue = appendFrame(j.queue, outputFrame, sh.whole(j.window))
+	j.poke()
+	sh.tell()
+	return ""
+}
+
+func (sh *shared) leave(j *joiner) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for i, other := range sh.joined {
+		if other == j {
+			sh.joined = append(sh.joined[:i:i], sh.joined[i+1:]...)
+			if !sh.over {
+				sh.fit(false)
+				sh.tell()
+			}
+			break
+		}
+	}
+	_ = j.conn.Close()
+	j.poke()
+}
+
+// tell notes who has joined.
+func (sh *shared) tell() {
+	var list []Joined
+	for _, j := range sh.joined {
+		list = append(list, j.is)
+	}
+	sh.seen.setJoined(list)
+}
+
+// ownWindow takes the size of the wrapper's own terminal.
+func (sh *shared) ownWindow(w window) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.own = w
+	sh.fit(false)
+}
+
+// fit gives the agent's terminal the size of the smallest window of those who can type, or of all when nobody can. With redraw
+// the agent has to draw everything anew, also when that is the size it has.
+func (sh *shared) fit(redraw bool) {
+	want := window{}
+	take := func(w window) {
+		if w.Rows <= 0 || w.Cols <= 0 {
+			return
+		}
+		if want.Rows == 0 {
+			want = window{Rows: w.Rows, Cols: w.Cols}
+		}
+		want.Rows, want.Cols = min(want.Rows, w.Rows), min(want.Cols, w.Cols)
+	}
+	take(sh.own)
+	for _, readers := range []bool{false, true} {
+		for _, j := range sh.joined {
+			if j.is.ReadOnly == readers {
+				take(j.window)
+			}
+		}
+		if want.Rows > 0 {
+			break
+		}
+	}
+	switch {
+	case want.Rows > 0 && want != sh.size:
+		sh.stopNudge()
+		sh.size = want
+		sh.screen.resize(want.Rows, want.Cols)
+		sh.resize(want.Rows, want.Cols)
+	case redraw && sh.nudge == nil:
+		sh.resize(max(sh.size.Rows-1, 1), max(sh.size.Cols-1, 1))
+		sh.nudge = time.AfterFunc(redrawPause, func() {
+			sh.mu.Lock()
+			defer sh.mu.Unlock()
+			if sh.nudge != nil {
+				sh.nudge = nil
+				sh.resize(sh.size.Rows, sh.size.Cols)
+			}
+		})
+	}
+}
+
+func (sh *shared) stopNudge() {
+	if sh.nudge != nil {
+		sh.nudge.Stop()
+		sh.nudge = nil
+	}
+}
+
+// listen takes what somebody types, until they leave.
+func (sh *shared) listen(j *joiner) {
+	for {
+		kind, content, err := readFrame(j.conn)
+		if err != nil {
+			return
+		}
+		switch kind {
+		case inputFrame:
+			if j.is.ReadOnly {
+				continue
+			}
+			select {
+			case sh.keys <- content:
+				sh.seen.input(content, time.Now())
+			case <-sh.quit:
+				return
+			}
+		case windowFrame:
+			var w window
+			if json.Unmarshal(content, &w) != nil {
+				return
+			}
+			sh.mu.Lock()
+			j.window = w
+			sh.fit(w.Redraw)
+			if w.Redraw {
+				j.queue, j.behind = nil, true
+				j.poke()
+			}
+			sh.mu.Unlock()
+		}
+	}
+}
+
+// send sends what there is for somebody until they leave, or the agent has ended.
+func (sh *shared) send(j *joiner) {
+	for range j.wake {
+		sh.mu.Lock()
+		if j.behind {
+			j.queue, j.behind = appendFrame(j.queue[:0], outputFrame, sh.whole(j.window)), false
+		}
+		queue, exit := j.queue, j.exit
+		j.queue = nil
+		sh.mu.Unlock()
+		if _, err := j.conn.Write(queue); err != nil {
+			_ = j.conn.Close() // they have left, or do not read what is left after the agent's end
+			return
+		}
+		if exit != nil {
+			_ = sendValue(j.conn, exitFrame, exit) // whoever is told may have gone
+			_ = j.conn.Close()
+			return
+		}
+	}
+}
+
+// close tells everybody who has joined of the agent's end, and lets nobody else in.
+func (sh *shared) close(exit Exit) {
+	if sh == nil {
+		return
+	}
+	sh.mu.Lock()
+	sh.over = true
+	sh.stopNudge()
+	for _, j := range sh.joined {
+		j.exit = &exit
+		j.poke()
+	}
+	sh.mu.Unlock()
+	close(sh.quit)
+	if sh.listener != nil {
+		_ = sh.listener.Close() // it takes its socket away
+	}
+	sh.done.Wait()
+}

@@ -1,0 +1,64 @@
+package agentrun
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// LogPath is the file that an agent's output is kept in when the monitor starts it. Each agent has a directory of its own,
+// because the names of the rotated files begin with the file's.
+func LogPath(home, agent string) string { return filepath.Join(home, "log", agent, "output.log") }
+
+// keptWait is how long an agent waits for a disk that takes nothing. After that its output passes on unkept, and the file says
+// how much is missing.
+const keptWait = 2 * time.Second
+
+// keep opens the file that the output is kept in; nil when it is not.
+func keep(path string) *logline.Kept {
+	if path == "" {
+		return nil
+	}
+	return logline.OpenKept(path, logline.KeptOptions{})
+}
+
+// keepLine adds a line of our own.
+func (w *wrapper) keepLine(format string, args ...any) {
+	if w.kept != nil {
+		_, _ = w.kept.Write(fmt.Appendf(nil, "[outlive] "+time.Now().Format(time.DateTime)+" "+format+"\n", args...))
+	}
+}
+
+// keepSize adds how large the agent's terminal is, for whoever draws the output again ([Text]).
+func (w *wrapper) keepSize() {
+	if rows, cols := w.seen.size(); cols > 0 {
+		w.keepLine("its terminal has %d columns and %d rows", cols, rows)
+	}
+}
+
+// ending is an exit for people.
+func (e Exit) ending() string {
+	if e.Signal != "" {
+		return "ended by signal: " + e.Signal
+	}
+	return fmt.Sprintf("ended with exit status %d", e.Code)
+}
+
+// awaitRoom waits until what is read next can be kept.
+func (p *pump) awaitRoom() {
+	if p.kept == nil {
+		return
+	}
+	full := p.kept.Room()
+	if full == nil {
+		return
+	}
+	timer := time.NewTimer(keptWait)
+	defer timer.Stop()
+	select {
+	case <-full:
+	case <-timer.C:
+	}
+}

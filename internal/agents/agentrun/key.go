@@ -1,0 +1,59 @@
+package agentrun
+
+import "bytes"
+
+// keyEnds are the last bytes of the escape sequences that keys send: arrows, Home and End, F1 to F4, Insert to F12, Shift-Tab,
+// and the keyboard protocol of kitty.
+const keyEnds = "ABCDHFPQRSZ~u"
+
+// hasKey reports whether what a terminal has sent contains a key. A terminal also answers what the agent asks it, and tells of
+// the mouse and of its window's focus: nobody has typed then.
+func hasKey(b []byte) bool {
+	for len(b) > 0 {
+		if b[0] != 0x1b || len(b) == 1 {
+			return true // any other byte is one, and Escape alone
+		}
+		key := false
+		switch b[1] {
+		case '[':
+			key, b = cutControl(b)
+		case ']', 'P', '_', '^':
+			b = cutAnswer(b)
+		default:
+			key = true // Alt and a key, or a key of the application mode
+		}
+		if key {
+			return true
+		}
+	}
+	return false
+}
+
+// cutControl reports whether the control sequence that b begins with is a key's, and returns what follows it: nothing where
+// it does not end.
+func cutControl(b []byte) (key bool, rest []byte) {
+	n := bytes.IndexFunc(b[2:], func(r rune) bool { return r >= 0x40 && r <= 0x7e })
+	if n < 0 {
+		return false, nil
+	}
+	end := 2 + n
+	private := b[2] == '?' || b[2] == '<' || b[2] == '>'
+	report := b[end] == 'R' && n > 0 && bytes.IndexByte(b[2:end], ';') > 0 && b[2] != '1' // the cursor's place
+	key = !private && !report && bytes.IndexByte([]byte(keyEnds), b[end]) >= 0
+	if b[end] == 'M' && n == 0 {
+		end += 3 // the mouse, in the old form
+	}
+	return key, b[min(end+1, len(b)):]
+}
+
+// cutAnswer returns what follows the string sequence that b begins with, which is no key: nothing where it does not end.
+func cutAnswer(b []byte) (rest []byte) {
+	_, rest, found := bytes.Cut(b, []byte("\x1b\\"))
+	if bell := bytes.IndexByte(b, 7); bell >= 0 && b[1] == ']' && (!found || bell < len(b)-len(rest)) {
+		return b[bell+1:]
+	}
+	if !found {
+		return nil
+	}
+	return rest
+}

@@ -1,0 +1,128 @@
+package agentrun
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// Report is what the wrapper around an agent has seen of it, as it stands in the agent's file. Of an agent that could not be
+// started it has the wrapper's own process, why in LastLines, and 126 or 127 as its exit.
+type Report struct {
+	Version int    `json:"v"` // 1
+	Agent   string `json:"agent"`
+	PID     int    `json:"pid"`   // of the agent
+	Start   uint64 `json:"start"` // its start time, in the system's own units
+	Boot    string `json:"boot,omitempty"`
+	// Wrapper is our own process. Killed, it leaves the file as it was: whoever reads it has to look whether it lives.
+	Wrapper   process.Identity `json:"wrapper"`
+	StartedAt time.Time        `json:"started_at"`
+
+	OutputAt  time.Time `json:"output_at,omitzero"` // of the last byte that the agent has written
+	Bytes     int64     `json:"bytes"`
+	PerSecond float64   `json:"bytes_per_s,omitempty"` // over the last seconds
+
+	TypedAt time.Time `json:"typed_at,omitzero"` // when a key was last pressed at its terminal, the wrapper's or a joined one; zero: none was
+
+	Socket string   `json:"socket,omitempty"` // where its terminal can be joined ([Attach]); "": it has none
+	Joined []Joined `json:"joined,omitempty"` // who has
+
+	Title      string    `json:"title,omitempty"`       // of its terminal (OSC 0 and 2)
+	TitleState string    `json:"title_state,omitempty"` // what the title says: idle, busy, waiting; "": nothing
+	TitleAt    time.Time `json:"title_at,omitzero"`     // when it came to say so
+	BellAt     time.Time `json:"bell_at,omitzero"`      // of the last BEL or notification (OSC 9, 777)
+	Bell       string    `json:"bell,omitempty"`        // the notification's text
+	LastLines  []string  `json:"last_lines,omitempty"`  // printable, not redacted
+
+	// Headless says that the command works on one prompt and ends, such as claude -p: exit status 0 means that it was done.
+	Headless bool `json:"headless,omitempty"`
+
+	Exit    *Exit   `json:"exit,omitempty"`    // nil: it runs
+	Notice  *Notice `json:"notice,omitempty"`  // the last of sd_notify; nil: it has said nothing
+	Stream  *Stream `json:"stream,omitempty"`  // of stream-json output; nil: it writes none
+	Session string  `json:"session,omitempty"` // that the output names
+}
+
+// Process is the agent's process. Its start time is 0 when the process had ended before it could be looked at.
+func (r Report) Process() process.Identity {
+	return process.Identity{PID: r.PID, Start: r.Start, Boot: r.Boot}
+}
+
+// Exit is how an agent ended.
+type Exit struct {
+	Code   int       `json:"code"`             // 128+n after a signal
+	Signal string    `json:"signal,omitempty"` // such as "killed"; "": it ended by itself
+	At     time.Time `json:"at"`
+}
+
+// Notice is what an agent has said by sd_notify.
+type Notice struct {
+	Ready      bool      `json:"ready,omitempty"`
+	Status     string    `json:"status,omitempty"`
+	WatchdogAt time.Time `json:"watchdog_at,omitzero"`
+	Until      time.Time `json:"extend_until,omitzero"` // EXTEND_TIMEOUT_USEC: nothing is to be expected before
+	Stopping   bool      `json:"stopping,omitempty"`
+	Stuck      bool      `json:"stuck,omitempty"` // WATCHDOG=trigger, and no WATCHDOG=1 since
+	PID        int       `json:"pid,omitempty"`   // who has said the last: the agent, or somebody below it
+	At         time.Time `json:"at,omitzero"`     // when
+}
+
+// Stream is what the JSON lines of an agent's output have said last.
+type Stream struct {
+	Last    string    `json:"last"` // type of the last line
+	At      time.Time `json:"at"`
+	Result  string    `json:"result,omitempty"`    // "success", or the kind of error that it ended with
+	Retry   *Retry    `json:"api_retry,omitempty"` // nil: it is not retrying
+	Message string    `json:"message,omitempty"`   // of the last error; not redacted
+}
+
+// Retry is a model's error that the agent deals with by itself.
+type Retry struct {
+	Attempt int           `json:"attempt"`
+	Max     int           `json:"max,omitempty"`
+	Delay   time.Duration `json:"delay,omitempty"`
+	Status  int           `json:"status,omitempty"` // of HTTP
+}
+
+// reportLimit is the longest report there can be, in bytes.
+const reportLimit = 256 << 10
+
+// ErrNoReport is wrapped by the errors about a file that is none, or only half of one.
+var ErrNoReport = errors.New("no report of an agent's wrapper")
+
+// Path is where the report about an agent is, in a home.
+func Path(home, agent string) string { return filepath.Join(home, "run", agent+".json") }
+
+// Read reads a report. A file that is not there is an error that wraps [os.ErrNotExist].
+func Read(path string) (Report, error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return Report{}, err
+	}
+	if !st.Mode().IsRegular() {
+		return Report{}, fmt.Errorf("read %s: no ordinary file: %w", path, ErrNoReport)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return Report{}, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, reportLimit))
+	if err != nil {
+		return Report{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	var r Report
+	if err := json.Unmarshal(text, &r); err != nil || r.Version != 1 || r.PID <= 0 {
+		return Report{}, fmt.Errorf("read %s: %w", path, errors.Join(ErrNoReport, err))
+	}
+	return r, nil
+}
+
+// SocketPath is where people join the terminal of an agent, in a home; [Report.Socket] tells where it is in fact.
+func SocketPath(home, agent string) string { return filepath.Join(home, "run", agent+".tty") }

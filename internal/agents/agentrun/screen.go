@@ -1,0 +1,433 @@
+package agentrun
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Sizes of what is shown of an output's end.
+const (
+	tailSize  = 64 << 10 // bytes kept of the output: a program that draws its screen anew needs less
+	lastCount = 16       // lines told: a dialog with its question and its choices
+	lineWidth = 300      // bytes of a line told
+	pipeWidth = 400      // characters of a line of an output that is no terminal
+	mostRows  = 200
+	mostCols  = 400
+)
+
+// lastLines is what a person would see at the end of an output: tail is drawn on a screen of rows and cols characters, and
+// lines without a letter or digit, such as borders, are left out. cut says that bytes are missing before tail.
+func lastLines(tail []byte, cut bool, rows, cols int) []string {
+	if cut { // it may begin inside of a sequence or of a character
+		if i := strings.IndexAny(string(tail), "\n\x1b"); i >= 0 {
+			tail = tail[i:]
+		}
+	}
+	s := newScreen(min(max(rows, 1), mostRows), min(max(cols, 1), mostCols))
+	s.draw(tail)
+	var found []string
+	for i := len(s.cells) - 1; i >= 0 && len(found) < lastCount; i-- {
+		line := strings.Trim(textOf(s.cells[i]), " \x00│┃║|▌▐")
+		if strings.ContainsFunc(line, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) {
+			found = append([]string{printable(line, lineWidth)}, found...)
+		}
+	}
+	return found
+}
+
+// screen is as much of a terminal as is needed to know what its lines say: each character is one cell wide.
+type screen struct {
+	cells       [][]cell
+	row, col    int
+	top, bottom int // rows that scroll, both included
+	saved       [2]int
+	wrap        bool   // the next character begins a line
+	pen         look   // of what is written next
+	ink, erased uint16 // its number, and that of what is erased now
+	looks       palette
+	under       [][]cell // the ordinary screen, while a program uses the other one; nil: it does not
+	underAt     [2]int
+	left        func([]cell) // is told of each line of the ordinary screen that leaves it at the top; nil: nobody is
+}
+
+// cell is one character with the number of its look.
+type cell struct {
+	char rune
+	look uint16
+}
+
+// empty is a cell that nothing was written to.
+var empty = cell{char: ' '}
+
+func textOf(line []cell) string {
+	var b strings.Builder
+	for _, c := range line {
+		b.WriteRune(c.char)
+	}
+	return b.String()
+}
+
+func newScreen(rows, cols int) *screen {
+	s := &screen{cells: make([][]cell, rows), bottom: rows - 1}
+	for i := range s.cells {
+		s.cells[i] = blank(cols)
+	}
+	return s
+}
+
+func blank(cols int) []cell {
+	line := make([]cell, cols)
+	for i := range line {
+		line[i] = empty
+	}
+	return line
+}
+
+// draw obeys what a program has written.
+func (s *screen) draw(b []byte) {
+	for len(b) > 0 {
+		c, size := utf8.DecodeRune(b)
+		b = b[size:]
+		switch {
+		case c == esc:
+			b = s.sequence(b)
+		case c == '\n', c == '\v', c == '\f':
+			s.lineFeed()
+		case c == '\r':
+			s.col, s.wrap = 0, false
+		case c == '\b':
+			s.col, s.wrap = max(s.col-1, 0), false
+		case c == '\t':
+			s.col = min(s.col/8*8+8, len(s.cells[0])-1)
+		case c < ' ', c == 0x7f:
+		case unicode.Is(unicode.Mn, c), c == 0x200d, c == 0xfe0f: // joins the character before
+		default:
+			s.put(c)
+		}
+	}
+}
+
+func (s *screen) put(c rune) {
+	if s.wrap {
+		s.col, s.wrap = 0, false
+		s.lineFeed()
+	}
+	s.cells[s.row][s.col] = cell{c, s.ink}
+	if s.col++; s.col == len(s.cells[0]) {
+		s.col, s.wrap = s.col-1, true
+	}
+}
+
+func (s *screen) lineFeed() {
+	s.wrap = false
+	if s.row == s.bottom {
+		s.scrollUp(1)
+		return
+	}
+	s.row = min(s.row+1, len(s.cells)-1)
+}
+
+// scroll moves the rows from first to the bottom of the scrolling ones up by n, or down by -n.
+func (s *screen) scroll(first, n int) {
+	if first > s.bottom {
+		return
+	}
+	rows := s.cells[first : s.bottom+1]
+	up := n > 0
+	if n = max(n, -n); n >= len(rows) {
+		for i := range rows {
+			s.clear(first+i, 0, len(rows[i]))
+		}
+		return
+	}
+	for range n {
+		last := len(rows) - 1
+		if up {
+			row := rows[0]
+			copy(rows, rows[1:])
+			rows[last] = row
+			s.clear(s.bottom, 0, len(row))
+		} else {
+			row := rows[last]
+			copy(rows[1:], rows)
+			rows[0] = row
+			s.clear(first, 0, len(row))
+		}
+	}
+}
+
+// scrollUp moves the rows that scroll up, and tells of those that leave the screen at the top.
+func (s *screen) scrollUp(n int) {
+	if s.left != nil && s.top == 0 && s.under == nil {
+		for _, line := range s.cells[:min(n, s.bottom+1)] {
+			s.left(line)
+		}
+	}
+	s.scroll(s.top, n)
+}
+
+func (s *screen) clear(row, from, to int) {
+	line := s.cells[row]
+	for i := max(from, 0); i < min(to, len(line)); i++ {
+		line[i] = cell{' ', s.erased}
+	}
+}
+
+// sequence obeys what stands behind an ESC and returns what follows it.
+func (s *screen) sequence(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	kind := b[0]
+	b = b[1:]
+	switch kind {
+	case '[':
+		for i, c := range b {
+			if 0x40 <= c && c < 0x7f {
+				s.control(string(b[:i]), c)
+				return b[i+1:]
+			}
+			if c == esc {
+				return b[i:]
+			}
+		}
+		return nil
+	case ']', 'P', 'X', '^', '_':
+		for i, c := range b {
+			switch {
+			case c == bel && kind == ']', c == can, c == sub:
+				return b[i+1:]
+			case c == esc:
+				return b[i:] // the backslash of its end is passed over like any other short sequence
+			}
+		}
+		return nil
+	case '7':
+		s.saved = [2]int{s.row, s.col}
+	case '8':
+		s.move(s.saved[0], s.saved[1])
+	case 'D', 'E':
+		if kind == 'E' {
+			s.col = 0
+		}
+		s.lineFeed()
+	case 'M':
+		if s.row == s.top {
+			s.scroll(s.top, -1)
+		} else {
+			s.row = max(s.row-1, 0)
+		}
+	case 'c':
+		s.pen, s.top, s.bottom, s.under = look{}, 0, len(s.cells)-1, nil
+		s.dip("")
+		s.erase(2)
+		s.move(0, 0)
+	case '(', ')', '*', '+', '#', '%', ' ': // one more byte belongs to it
+		return b[min(1, len(b)):]
+	}
+	return b
+}
+
+func (s *screen) move(row, col int) {
+	s.row, s.col, s.wrap = min(max(row, 0), len(s.cells)-1), min(max(col, 0), len(s.cells[0])-1), false
+}
+
+// control obeys a CSI sequence.
+func (s *screen) control(text string, final byte) {
+	if text != "" && strings.IndexByte("?<=>", text[0]) >= 0 {
+		if text == "?1049" || text == "?1047" || text == "?47" {
+			s.turn(final == 'h')
+		}
+		return
+	}
+	parts := strings.Split(text, ";")
+	arg := func(i, missing int) int {
+		if i >= len(parts) {
+			return missing
+		}
+		n, err := strconv.Atoi(parts[i])
+		if err != nil || n < 0 || n == 0 && missing == 1 {
+			return missing
+		}
+		return min(n, mostCols+1)
+	}
+	if s.travel(final, arg) {
+		return
+	}
+	n := arg(0, 1)
+	switch final {
+	case 'm':
+		s.dip(text)
+	case 'J':
+		s.erase(arg(0, 0))
+	case 'K':
+		s.eraseLine(arg(0, 0))
+	case 'L', 'M':
+		if s.top <= s.row && s.row <= s.bottom {
+			s.scroll(s.row, map[byte]int{'L': -n, 'M': n}[final])
+		}
+	case 'S':
+		s.scrollUp(n)
+	case 'T':
+		s.scroll(s.top, -n)
+	case 'P':
+		line := s.cells[s.row]
+		copy(line[s.col:], line[min(s.col+n, len(line)):])
+		s.clear(s.row, len(line)-n, len(line))
+	case '@':
+		line := s.cells[s.row]
+		copy(line[min(s.col+n, len(line)):], line[s.col:])
+		s.clear(s.row, s.col, s.col+n)
+	case 'X':
+		s.clear(s.row, s.col, s.col+n)
+	case 'r':
+		s.top, s.bottom = 0, len(s.cells)-1
+		if top, bottom := arg(0, 1)-1, arg(1, len(s.cells))-1; top < bottom && bottom < len(s.cells) {
+			s.top, s.bottom = top, bottom
+		}
+		s.move(0, 0)
+	case 's':
+		s.saved = [2]int{s.row, s.col}
+	case 'u':
+		s.move(s.saved[0], s.saved[1])
+	}
+}
+
+// travel obeys the sequences that only move the cursor.
+func (s *screen) travel(final byte, arg func(i, missing int) int) bool {
+	n := arg(0, 1)
+	switch final {
+	case 'A':
+		s.move(s.row-n, s.col)
+	case 'B', 'e':
+		s.move(s.row+n, s.col)
+	case 'C', 'a':
+		s.move(s.row, s.col+n)
+	case 'D':
+		s.move(s.row, s.col-n)
+	case 'E':
+		s.move(s.row+n, 0)
+	case 'F':
+		s.move(s.row-n, 0)
+	case 'G', '`':
+		s.move(s.row, n-1)
+	case 'd':
+		s.move(n-1, s.col)
+	case 'H', 'f':
+		s.move(n-1, arg(1, 1)-1)
+	default:
+		return false
+	}
+	return true
+}
+
+// erase is ED: 0 from the cursor on, 1 up to it, 2 and 3 everything.
+func (s *screen) erase(what int) {
+	for i := range s.cells {
+		switch {
+		case what >= 2, what == 0 && i > s.row, what == 1 && i < s.row:
+			s.clear(i, 0, len(s.cells[i]))
+		}
+	}
+	if what < 2 {
+		s.eraseLine(what)
+	}
+}
+
+// eraseLine is EL, likewise.
+func (s *screen) eraseLine(what int) {
+	from, to := 0, len(s.cells[0])
+	switch what {
+	case 0:
+		from = s.col
+	case 1:
+		to = s.col + 1
+	}
+	s.clear(s.row, from, to)
+}
+
+// dip gives the pen another look, and notes its numbers.
+func (s *screen) dip(parameters string) {
+	s.pen.change(parameters)
+	s.ink, s.erased = s.looks.number(s.pen), s.looks.number(look{back: s.pen.back})
+}
+
+// turn shows the other screen, which is empty, or the ordinary one as it was.
+func (s *screen) turn(other bool) {
+	switch {
+	case other:
+		if s.under == nil {
+			s.under, s.underAt = make([][]cell, len(s.cells)), [2]int{s.row, s.col}
+			for i := range s.cells {
+				s.under[i] = slices.Clone(s.cells[i])
+			}
+		}
+		s.erase(2)
+		s.move(0, 0)
+	case s.under != nil:
+		s.cells, s.under = s.under, nil
+		s.move(s.underAt[0], s.underAt[1])
+	default: // it was there before we looked
+		s.erase(2)
+		s.move(0, 0)
+	}
+}
+
+// resize makes the screen another size. What no longer fits goes: at the right, and above where the cursor is.
+func (s *screen) resize(rows, cols int) {
+	rows, cols = min(max(rows, 1), mostRows), min(max(cols, 1), mostCols)
+	drop := max(s.row-rows+1, 0)
+	s.cells = resized(s.cells, drop, rows, cols)
+	if s.under != nil {
+		s.under = resized(s.under, max(s.underAt[0]-rows+1, 0), rows, cols)
+	}
+	s.top, s.bottom = 0, rows-1
+	s.move(s.row-drop, s.col)
+}
+
+func resized(cells [][]cell, drop, rows, cols int) [][]cell {
+	cells = cells[drop:]
+	next := make([][]cell, rows)
+	for i := range next {
+		next[i] = blank(cols)
+		if i < len(cells) {
+			copy(next[i], cells[i])
+		}
+	}
+	return next
+}
+
+// paint is what has to be written to an empty terminal of rows and cols characters to have it show the screen.
+func (s *screen) paint(rows, cols int) []byte {
+	b := []byte("\x1b[0m\x1b[r\x1b[?7l\x1b[H\x1b[2J")
+	for i, line := range s.cells[:min(rows, len(s.cells))] {
+		end := min(len(line), cols)
+		for end > 0 && line[end-1] == empty {
+			end--
+		}
+		if end == 0 {
+			continue
+		}
+		b = fmt.Appendf(b, "\x1b[%d;1H", i+1)
+		now := uint16(0)
+		for _, c := range line[:end] {
+			if c.look != now {
+				now = c.look
+				b = append(b, s.looks.of(now).sequence()...)
+			}
+			b = utf8.AppendRune(b, c.char)
+		}
+		if now != 0 {
+			b = append(b, "\x1b[0m"...)
+		}
+	}
+	if s.top > 0 || s.bottom < len(s.cells)-1 {
+		b = fmt.Appendf(b, "\x1b[%d;%dr", s.top+1, s.bottom+1)
+	}
+	b = fmt.Appendf(b, "\x1b[?7h\x1b[%d;%dH", s.row+1, s.col+1)
+	return append(b, s.pen.sequence()...)
+}

@@ -1,0 +1,90 @@
+package agentrun
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func drawn(rows, cols int, output string) *screen {
+	s := newScreen(rows, cols)
+	s.draw([]byte(output))
+	return s
+}
+
+// Whoever joins sees what those see who were there all the time: characters, colours, the place of the cursor.
+func TestPaint(t *testing.T) {
+	for name, output := range map[string]string{
+		"text":            "one\r\ntwo",
+		"colours":         "\x1b[1;31mred \x1b[38;5;208morange \x1b[22;48;2;1;2;3mback\x1b[0m plain\r\n\x1b[4:3mcurly\x1b[4:0m not\x1b[7m",
+		"erased in blue":  "abc\x1b[44m\x1b[K\r\n\x1b[0mx",
+		"a moved cursor":  "one\r\ntwo\x1b[2;2H",
+		"a scrolled part": "\x1b[2;3rhead\r\na\r\nb\r\nc",
+		"the other one":   "shell\r\n\x1b[?1049hagent\x1b[?1049l$ ",
+		"cut":             "0123456789012345678901234567890",
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := drawn(5, 24, output)
+			second := drawn(5, 24, "what was there before\x1b[5;5Hand here"+string(first.paint(5, 24)))
+			if diff := cmp.Diff(first.lines(), second.lines()); diff != "" {
+				t.Error(diff)
+			}
+			for i := range first.cells {
+				for j := range first.cells[i] {
+					a, b := first.looks.of(first.cells[i][j].look), second.looks.of(second.cells[i][j].look)
+					if a != b {
+						t.Fatalf("row %d, column %d: %+v became %+v", i, j, a, b)
+					}
+				}
+			}
+			if first.pen != second.pen || first.row != second.row || first.col != second.col || first.top != second.top || first.bottom != second.bottom {
+				t.Errorf("cursor, pen or margins: %v %v %v, became %v %v %v", first.row, first.col, first.pen, second.row, second.col, second.pen)
+			}
+		})
+	}
+}
+
+// A smaller terminal is shown as much as it has room for.
+func TestPaintInASmallWindow(t *testing.T) {
+	first := drawn(4, 20, "\x1b[1;1Hone two three\x1b[4;1Hdown")
+	second := drawn(2, 7, string(first.paint(2, 7)))
+	if diff := cmp.Diff([]string{"one two", ""}, second.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestScreenIsResized(t *testing.T) {
+	s := drawn(4, 10, "a\r\nb\r\nc\r\nd")
+	s.resize(2, 10)
+	if diff := cmp.Diff([]string{"c", "d"}, s.lines()); diff != "" {
+		t.Error(diff)
+	}
+	s.resize(3, 4)
+	s.draw([]byte("\r\nefgh"))
+	if diff := cmp.Diff([]string{"c", "d", "efgh"}, s.lines()); diff != "" {
+		t.Error(diff)
+	}
+	s = drawn(4, 10, "shell\r\n$ \x1b[?1049hagent")
+	s.resize(2, 3)
+	s.draw([]byte("\x1b[?1049l!"))
+	if diff := cmp.Diff([]string{"she", "$ !"}, s.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What an agent may ask of a terminal that nobody looks at.
+func TestAnswers(t *testing.T) {
+	s := drawn(24, 80, "one\r\ntwo")
+	for question, want := range map[string]string{
+		"\x1b[6n": "\x1b[2;4R", "\x1b[5n": "\x1b[0n", "\x1b[c": "\x1b[?62;22c", "\x1b[0c": "\x1b[?62;22c", "\x1b[18t": "\x1b[8;24;80t",
+		"\x1b[?2026$p": "\x1b[?2026;0$y", "\x1b[?u": "", "\x05": "", "\x1b]11;?\x07": "\x1b]11;rgb:1010/1010/1010\x07",
+		"\x1b]10;?\x1b\\": "\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\", "\x1b]4;1;?\x07": "", "\x1bP+q544e\x1b\\": "\x1bP0+r\x1b\\", "\x1b[>q": "\x1bP>|outlive\x1b\\",
+	} {
+		if !isQuestion([]byte(question)) && question != "\x05" {
+			t.Errorf("%q is no question", question)
+		}
+		if got := s.answer(question); got != want {
+			t.Errorf("%q is answered with %q, want %q", question, got, want)
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package agentrun
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// seen is what is known of an agent: the report as it stands. Whoever passes bytes on tells it, the recorder asks it.
+type seen struct {
+	// changed has an element when there is something to write.
+	changed chan struct{}
+
+	mu         sync.Mutex
+	report     Report
+	urgent     bool // it says something else than before
+	rate       rate
+	modes      modes
+	titles     titles
+	sources    [2]source // stdout, stderr
+	tail       []byte    // of the output; a ring once it is full
+	end        int       // where the ring is written next
+	full       bool
+	rows, cols int // of the agent's terminal; cols 0: it has none
+}
+
+// source is one stream of output.
+type source struct {
+	escapes escapes
+	lines   lines
+}
+
+func newSeen(r Report) *seen {
+	return &seen{changed: make(chan struct{}, 1), report: r}
+}
+
+// output takes note of bytes that have been passed on. stream is 0 for stdout, 1 for stderr.
+func (s *seen) output(stream int, b []byte, now time.Time) {
+	if len(b) == 0 {
+		return
+	}
+	s.mu.Lock()
+	s.report.OutputAt = now
+	s.report.Bytes += int64(len(b))
+	s.rate.add(len(b), now)
+	s.keep(b)
+	src := &s.sources[stream]
+	src.escapes.scan(b, func(g sign) { s.sign(g, now) })
+	src.lines.scan(b, func(line []byte) { s.line(line, now) })
+	s.mu.Unlock()
+	s.poke()
+}
+
+// input takes note of bytes from our terminal that have been passed on.
+func (s *seen) input(b []byte, now time.Time) {
+	if !hasKey(b) {
+		return
+	}
+	s.mu.Lock()
+	s.report.TypedAt = now
+	s.mu.Unlock()
+	s.poke()
+}
+
+func (s *seen) sign(g sign, now time.Time) {
+	switch g.kind {
+	case titleSign:
+		title := printable(g.text, titleLimit)
+		state := s.titles.read(title)
+		if state != s.report.TitleState || s.report.TitleAt.IsZero() {
+			s.report.TitleState, s.report.TitleAt, s.urgent = state, now, true
+		}
+		s.report.Title = title
+	case bellSign:
+		s.report.BellAt, s.report.Bell, s.urgent = now, "", true
+	case noticeSign:
+		s.report.BellAt, s.report.Bell, s.urgent = now, printable(g.text, titleLimit), true
+	case modeSign:
+		s.modes.change(g.text)
+	}
+}
+
+func (s *seen) line(line []byte, now time.Time) {
+	e, ok := readLine(line)
+	if !ok {
+		return
+	}
+	if s.report.Stream == nil {
+		s.report.Stream = &Stream{}
+	}
+	if e.session != "" && e.session != s.report.Session {
+		s.report.Session, s.urgent = printable(e.session, titleLimit), true
+	}
+	st := s.report.Stream
+	st.Last, st.At = e.last, now
+	over := e.goesOn || e.result != ""
+	switch {
+	case e.retry != nil:
+		st.Retry, st.Message, s.urgent = e.retry, e.message, true
+	case over && st.Retry != nil:
+		st.Retry, st.Message, s.urgent = nil, "", true
+	}
+	if e.message != "" {
+		st.Message, s.urgent = e.message, true
+	}
+	if e.result != "" {
+		st.Result, s.urgent = e.result, true
+	} else if e.goesOn {
+		st.Result = "" // another turn has begun
+	}
+}
+
+// keep remembers the end of the output.
+func (s *seen) keep(b []byte) {
+	if s.tail == nil {
+		s.tail = make([]byte, tailSize)
+	}
+	if len(b) >= tailSize {
+		copy(s.tail, b[len(b)-tailSize:])
+		s.end, s.full = 0, true
+		return
+	}
+	n := copy(s.tail[s.end:], b)
+	if n < len(b) {
+		copy(s.tail, b[n:])
+		s.full = true
+	}
+	s.end = (s.end + len(b)) % tailSize
+	s.full = s.full || s.end == 0
+}
+
+// notice takes what the agent, or somebody below it, has said by sd_notify.
+func (s *seen) notice(pid int, n heartbeat.Notice, now time.Time) {
+	s.mu.Lock()
+	if s.report.Notice == nil {
+		s.report.Notice = &Notice{}
+	}
+	to := s.report.Notice
+	to.PID, to.At = pid, now
+	if n.Status != "" {
+		to.Status = n.Status
+	}
+	if n.Watchdog {
+		to.WatchdogAt = now
+	}
+	if n.Extend > 0 {
+		to.Until = now.Add(n.Extend)
+	}
+	changed := n.Ready && !to.Ready || n.Stopping && !to.Stopping || n.Trigger && !to.Stuck
+	to.Ready = to.Ready || n.Ready
+	to.Stopping = to.Stopping || n.Stopping
+	to.Stuck = n.Trigger || to.Stuck && !n.Watchdog
+	s.urgent = s.urgent || changed
+	s.mu.Unlock()
+	s.poke()
+}
+
+// started takes which process the agent is, and when it was started.
+func (s *seen) started(pid int, at time.Time) {
+	id := process.Identity{PID: pid, Boot: process.BootID()}
+	if p, err := (process.System{}).Look(pid); err == nil {
+		id = p.Identity
+	}
+	s.mu.Lock()
+	s.report.PID, s.report.Start, s.report.Boot, s.report.StartedAt = id.PID, id.Start, id.Boot, at
+	s.mu.Unlock()
+}
+
+// exit takes how the agent has ended.
+func (s *seen) exit(e Exit) {
+	s.mu.Lock()
+	s.report.Exit, s.urgent = &e, true
+	s.mu.Unlock()
+	s.poke()
+}
+
+// resize takes the size of the agent's terminal.
+func (s *seen) resize(rows, cols int) {
+	s.mu.Lock()
+	s.rows, s.cols = rows, cols
+	s.mu.Unlock()
+}
+
+// size is the size of the agent's terminal; 0: it has none.
+func (s *seen) size() (rows, cols int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rows, s.cols
+}
+
+// left is what has to be written to a terminal whose agent was killed.
+func (s *seen) left() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.modes.undo()
+}
+
+// redo is what has to be written to a terminal to have it as the agent has made its own, see [modes.redo].
+func (s *seen) redo() (screen, rest string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.modes.redo()
+}
+
+// setJoined takes who has joined the agent's terminal.
+func (s *seen) setJoined(list []Joined) {
+	s.mu.Lock()
+	s.report.Joined, s.urgent = list, true
+	s.mu.Unlock()
+	s.poke()
+}
+
+// setSocket takes where people can join the agent's terminal.
+func (s *seen) setSocket(path string) {
+	s.mu.Lock()
+	s.report.Socket = path
+	s.mu.Unlock()
+}
+
+// pressing reports whether the report says something that is not to wait. Asked again, it does not until there is more.
+func (s *seen) pressing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.urgent
+	s.urgent = false
+	return was
+}
+
+// snapshot is the report at a time.
+func (s *seen) snapshot(now time.Time) Report {
+	s.mu.Lock()
+	r := s.report
+	r.PerSecond = s.rate.perSecond(now)
+	if r.Notice != nil {
+		n := *r.Notice
+		r.Notice = &n
+	}
+	if r.Stream != nil {
+		st := *r.Stream
+		r.Stream = &st
+	}
+	tail := slices.Clone(s.tail[:s.end])
+	if s.full {
+		tail = slices.Concat(s.tail[s.end:], s.tail[:s.end])
+	}
+	cut, rows, cols := s.full, s.rows, s.cols
+	s.mu.Unlock()
+	if cols == 0 {
+		rows, cols = 2*lastCount, pipeWidth
+		tail = onePerLine(tail)
+	}
+	r.LastLines = lastLines(tail, cut, rows, cols)
+	return r
+}
+
+// onePerLine has every line begin at the left, as a terminal's driver does for what is written to it.
+func onePerLine(tail []byte) []byte {
+	lines := make([]byte, 0, len(tail)+len(tail)/32)
+	for _, c := range tail {
+		if c == '\n' {
+			lines = append(lines, '\r')
+		}
+		lines = append(lines, c)
+	}
+	return lines
+}
+
+func (s *seen) poke() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}

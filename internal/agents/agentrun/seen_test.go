@@ -1,0 +1,241 @@
+package agentrun
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+)
+
+func TestTitleStates(t *testing.T) {
+	tests := []struct {
+		name   string
+		titles []string
+		want   []string
+	}{
+		{"Claude Code", []string{"✳ Claude Code", "◐ Claude Code", "✳ Fix the shop"}, []string{titleIdle, titleBusy, titleIdle}},
+		{"Claude Code before 2.1", []string{"⠂ Fix the shop", "✳ Fix the shop"}, []string{titleBusy, titleIdle}},
+		{"Codex", []string{"shop", "⠋ shop", "⠙ shop", "shop", "[ ! ] Action Required | shop", "[ . ] Action Required | shop", "⠹ shop", "shop"},
+			[]string{"", titleBusy, titleBusy, titleIdle, titleWaiting, titleWaiting, titleBusy, titleIdle}},
+		{"Codex with a thread's name", []string{"[ ! ] Action Required | Check the shop | shop", "Check the shop | shop"}, []string{titleWaiting, titleIdle}},
+		{"Gemini", []string{"◇  Ready (shop)", "✦  Reading files (shop)", "⏲  Working… (shop)", "✋  Action Required (shop)"},
+			[]string{titleIdle, titleBusy, titleBusy, titleWaiting}},
+		{"others", []string{"me@host: ~/shop", "", "◐half", "vim"}, []string{"", "", "", ""}},
+	}
+	for _, tt := range tests {
+		var read titles
+		var got []string
+		for _, title := range tt.titles {
+			got = append(got, read.read(title))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+// What the lines of JSON say, in the order in which they come; the streams as the CLIs write them.
+func TestStreams(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	retry := `{"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,"retry_delay_ms":2431.7,"error_status":529,"error":"overloaded","session_id":"s1"}`
+	long := `{"type":"result","subtype":"success","is_error":false,"session_id":"s2","result":"` + strings.Repeat("x", lineLimit) + `"}`
+	tests := []struct {
+		name    string
+		lines   []string
+		session string
+		want    *Stream
+	}{
+		{"no JSON at all", []string{"hello", "{broken", `{"id":1}`}, "", nil},
+		{"Claude Code begins", []string{`{"type":"system","subtype":"init","cwd":"/p","session_id":"s1","tools":[]}`}, "s1", &Stream{Last: "system/init", At: at}},
+		{"it tries again", []string{retry}, "s1", &Stream{
+			Last: "system/api_retry", At: at, Message: "overloaded",
+			Retry: &Retry{Attempt: 3, Max: 10, Delay: 2431700 * time.Microsecond, Status: 529},
+		}},
+		{"and gets through", []string{retry, `{"type":"assistant","message":{}}`}, "s1", &Stream{Last: "assistant", At: at}},
+		{"done", []string{`{"type":"result","subtype":"success","is_error":false,"session_id":"s1"}`}, "s1", &Stream{Last: "result", At: at, Result: "success"}},
+		{"too many turns", []string{`{"type":"result","subtype":"error_max_turns","is_error":true}`}, "", &Stream{Last: "result", At: at, Result: "error_max_turns"}},
+		{"a success that is none", []string{`{"type":"result","subtype":"success","is_error":true,"result":"API Error: 401 login expired"}`}, "",
+			&Stream{Last: "result", At: at, Result: "error", Message: "API Error: 401 login expired"}},
+		{"a long result", []string{long}, "s2", &Stream{Last: "result", At: at, Result: "success"}},
+		{"Codex begins", []string{`{"type":"thread.started","thread_id":"t1"}`, `{"type":"turn.started"}`}, "t1", &Stream{Last: "turn.started", At: at}},
+		{"Codex tries again", []string{`{"type":"error","message":"Reconnecting... 4/5 (unexpected status 429 Too Many Requests)"}`}, "", &Stream{
+			Last: "error", At: at, Message: "Reconnecting... 4/5 (unexpected status 429 Too Many Requests)", Retry: &Retry{Attempt: 4, Max: 5, Status: 429},
+		}},
+		{"Codex gives up", []string{`{"type":"error","message":"Reconnecting... 5/5"}`, `{"type":"turn.failed","error":{"message":"stream error"}}`}, "",
+			&Stream{Last: "turn.failed", At: at, Result: "error", Message: "stream error"}},
+		{"Codex is done", []string{`{"type":"item.completed","item":{}}`, `{"type":"turn.completed","usage":{}}`}, "", &Stream{Last: "turn.completed", At: at, Result: "success"}},
+		{"another turn", []string{`{"type":"result","subtype":"success"}`, `{"type":"user","message":{}}`}, "", &Stream{Last: "user", At: at}},
+		{"Gemini", []string{`{"type":"init","session_id":"g1","model":"m"}`, `{"type":"result","status":"error","error":{"message":"quota"}}`}, "g1",
+			&Stream{Last: "result", At: at, Result: "error", Message: "quota"}},
+	}
+	for _, tt := range tests {
+		s := newSeen(Report{})
+		for _, line := range tt.lines {
+			s.output(0, []byte(line+"\r\n"), at)
+		}
+		r := s.snapshot(at)
+		if diff := cmp.Diff(tt.want, r.Stream); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+		if r.Session != tt.session {
+			t.Errorf("%s: session %q, want %q", tt.name, r.Session, tt.session)
+		}
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	const dialog = "\x1b[2J\x1b[H╭────────────╮\r\n│ Bash       │\r\n│ Proceed?   │\r\n│ ❯ 1. Yes   │\r\n╰────────────╯"
+	tests := []struct {
+		name, output string
+		rows, cols   int
+		cut          bool
+		want         []string
+	}{
+		{"lines", "one\r\ntwo\r\n\r\nthree", 10, 80, false, []string{"one", "two", "three"}},
+		{"a dialog in its border", dialog, 10, 40, false, []string{"Bash", "Proceed?", "❯ 1. Yes"}},
+		{"colours say nothing", "\x1b[31mred\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", 10, 80, false, []string{"red link"}},
+		{"a progress bar is the last", "10%\r20%\r100% done", 10, 80, false, []string{"100% done"}},
+		{"a frame drawn over the last", "frame 1\r\nold line\x1b[1A\r\x1b[2Kframe 2\x1b[K", 10, 80, false, []string{"frame 2", "old line"}},
+		{"another screen hides the first", "shell\r\n\x1b[?1049hagent", 10, 80, false, []string{"agent"}},
+		{"scrolled away", "1a\r\n2a\r\n3a\r\n4a", 3, 80, false, []string{"2a", "3a", "4a"}},
+		{"a scrolling part", "\x1b[2;3rhead\r\n1a\r\n2a\r\n3a", 4, 80, false, []string{"head", "2a", "3a"}},
+		{"wrapped", "abcdefghij", 5, 4, false, []string{"abcd", "efgh", "ij"}},
+		{"deleted and inserted", "abcdef\x1b[3D\x1b[2P\x1b[1@X", 3, 20, false, []string{"abcXf"}},
+		{"the beginning is missing", "8;5;1mhalf\r\nwhole", 5, 80, true, []string{"whole"}},
+		{"a picture", "\x1b_Gf=100;AAAA\x1b\\behind", 5, 80, false, []string{"behind"}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, lastLines([]byte(tt.output), tt.cut, tt.rows, tt.cols)); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+// The end of a long output is what is kept, however it came.
+func TestTail(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	for _, size := range []int{1, 7, 4096, tailSize, 3 * tailSize} {
+		s := newSeen(Report{})
+		var text strings.Builder
+		for i := 0; text.Len() < 2*tailSize; i++ {
+			fmt.Fprintf(&text, "line %d\n", i)
+		}
+		output := text.String() + "the end\n"
+		for b := []byte(output); len(b) > 0; b = b[min(size, len(b)):] {
+			s.output(0, b[:min(size, len(b))], at)
+		}
+		r := s.snapshot(at)
+		if len(r.LastLines) != lastCount || r.LastLines[lastCount-1] != "the end" {
+			t.Errorf("in pieces of %d: %q", size, r.LastLines)
+		}
+		if r.Bytes != int64(len(output)) {
+			t.Errorf("in pieces of %d: %d bytes, want %d", size, r.Bytes, len(output))
+		}
+	}
+}
+
+func TestNotices(t *testing.T) {
+	s := newSeen(Report{})
+	at := time.Unix(1_800_000_000, 0)
+	for i, text := range []string{"READY=1\nSTATUS=at work", "WATCHDOG=1", "EXTEND_TIMEOUT_USEC=60000000"} {
+		n, err := heartbeat.ParseNotice([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.notice(7, n, at.Add(time.Duration(i)*time.Second))
+	}
+	want := &Notice{Ready: true, Status: "at work", WatchdogAt: at.Add(time.Second), Until: at.Add(62 * time.Second), PID: 7, At: at.Add(2 * time.Second)}
+	if diff := cmp.Diff(want, s.snapshot(at).Notice); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRate(t *testing.T) {
+	var r rate
+	at := time.Unix(1_800_000_000, 0)
+	for i := range 10 {
+		r.add(1000, at.Add(time.Duration(i)*time.Second))
+	}
+	last := at.Add(9 * time.Second)
+	for i, want := range []float64{1000, 800, 600, 400, 200, 0, 0} {
+		if got := r.perSecond(last.Add(time.Duration(i) * time.Second)); got != want {
+			t.Errorf("%d s later: %v bytes a second, want %v", i, got, want)
+		}
+	}
+	r.add(500, at) // the clock was set back
+	if got := r.perSecond(at); got != 100 {
+		t.Errorf("after the clock was set back: %v bytes a second, want 100", got)
+	}
+}
+
+// A report is written once a second at most, at once when something has changed, and not at all while nothing is new.
+func TestWhenReportsAreWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // the detector does not take the passing of time for an order
+		began := time.Now()
+		var written []time.Duration
+		fails := 0
+		s := newSeen(Report{Version: 1, PID: 1})
+		r := record(s, func(Report) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if fails > 0 {
+				fails--
+				return errors.New("disk full")
+			}
+			written = append(written, time.Since(began))
+			return nil
+		})
+		check := func(what string, want ...time.Duration) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if diff := cmp.Diff(want, written); diff != "" {
+				t.Errorf("%s: %s", what, diff)
+			}
+			began, written = time.Now(), nil
+		}
+		check("at the beginning", 0)
+		time.Sleep(time.Hour)
+		check("while nothing happens")
+
+		for range 30 { // three seconds of output
+			s.output(0, []byte("x"), time.Now())
+			time.Sleep(100 * time.Millisecond)
+		}
+		check("output", 0, time.Second, 2*time.Second, 3*time.Second)
+		time.Sleep(time.Hour)
+		check("until its rate is 0", time.Second, 2*time.Second, 3*time.Second, 4*time.Second)
+
+		s.output(0, []byte("x"), time.Now())
+		time.Sleep(200 * time.Millisecond)
+		s.output(0, []byte("\x1b]0;◐ x\x07"), time.Now())
+		check("a title", 0, 200*time.Millisecond)
+		for range 20 {
+			s.output(0, []byte("\x07"), time.Now())
+			time.Sleep(10 * time.Millisecond)
+		}
+		check("bells", 100*time.Millisecond, 200*time.Millisecond)
+		time.Sleep(time.Hour)
+		check("until the rate is 0 again", time.Second, 2*time.Second, 3*time.Second, 4*time.Second, 5*time.Second)
+
+		mu.Lock()
+		fails = 2
+		mu.Unlock()
+		s.output(0, []byte("\x07"), time.Now())
+		time.Sleep(2500 * time.Millisecond)
+		check("a disk that is full for a while", 2*time.Second)
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+		check("at the end", 0)
+	})
+}

@@ -1,0 +1,77 @@
+package agentrun
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+)
+
+// titleLimit is how much is kept of a title, and of a notification, in bytes.
+const titleLimit = 512
+
+// What a title says about its agent, in the words of the report.
+const (
+	titleIdle    = "idle"
+	titleBusy    = "busy"
+	titleWaiting = "waiting"
+)
+
+// titles reads what agents write over their terminal, by the signs of all CLIs: a wrapper need not know which one its command
+// runs. The title that a CLI has at rest can be known only once it was seen behind a sign.
+type titles struct {
+	rest string // what stood behind a spinner or an alert
+}
+
+// read tells what a title says: idle, busy, waiting, or nothing.
+func (t *titles) read(title string) string {
+	first, size := utf8.DecodeRuneInString(title)
+	behind := title[size:]
+	marked := behind == "" || behind[0] == ' '
+	for _, cli := range agentcli.CLIs() {
+		s := cli.Signs
+		switch {
+		case slices.ContainsFunc(s.Alerts, func(alert string) bool { return strings.HasPrefix(title, alert) }):
+			if _, name, ok := strings.Cut(title, " | "); ok {
+				t.rest = name
+			}
+			return titleWaiting
+		case !marked || size == 0:
+		case s.Spins && 0x2800 < first && first <= 0x28ff:
+			t.rest = strings.TrimSpace(behind)
+			return titleBusy
+		case strings.ContainsRune(s.Busy, first):
+			return titleBusy
+		case strings.ContainsRune(s.Idle, first):
+			return titleIdle
+		case strings.ContainsRune(s.Waiting, first):
+			return titleWaiting
+		}
+	}
+	if title != "" && title == t.rest {
+		return titleIdle
+	}
+	return ""
+}
+
+// printable makes one line for people of what an agent has said: at most limit bytes, nothing in it that a terminal would obey.
+func printable(s string, limit int) string {
+	s = strings.Map(func(c rune) rune {
+		switch {
+		case c == utf8.RuneError:
+			return -1
+		case unicode.IsSpace(c):
+			return ' '
+		case !unicode.IsPrint(c):
+			return -1
+		}
+		return c
+	}, s)
+	s = strings.TrimSpace(s)
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "")
+	}
+	return s
+}

@@ -1,0 +1,70 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Trace is how a verdict has come about: every rule, in order.
+type Trace struct {
+	Verdict Verdict `json:"verdict"`
+	Steps   []Step  `json:"steps"`
+}
+
+// Step is one rule and what it has said.
+type Step struct {
+	Rule  string `json:"rule"`
+	Class Class  `json:"class"`
+	Tier  Tier   `json:"tier"`
+	Part  string `json:"part"` // gate: is there anything to judge; shown: what is seen; rest: no trouble was found
+	Held  bool   `json:"held"`
+	// Decided is true for the first rule that held. Others may hold after it, and would have decided without it.
+	Decided bool   `json:"decided,omitempty"`
+	Why     string `json:"why"`
+}
+
+// Explain judges like [Classify], and asks every rule, also those after the one that decides.
+func Explain(e Evidence, p Policy) Trace {
+	p = p.filled()
+	var t Trace
+	decided := false
+	for i := range rules {
+		r := &rules[i]
+		a := r.ask(&e, p)
+		s := Step{Rule: r.id, Class: r.class, Tier: r.tier, Part: r.band.String(), Held: a.held, Why: a.why}
+		if a.held && !decided {
+			decided, s.Decided = true, true
+			t.Verdict = r.verdict(&e, a)
+		}
+		t.Steps = append(t.Steps, s)
+	}
+	return t
+}
+
+func (b band) String() string { return [...]string{gate: "gate", shown: "shown", rest: "rest"}[b] }
+
+// String are the rules for a terminal, one a line, down to the one that decided (>): what each has said, and its names behind that.
+func (t Trace) String() string {
+	var b strings.Builder
+	for _, s := range t.Steps {
+		mark := "-"
+		if s.Decided {
+			mark = ">"
+		}
+		fmt.Fprintf(&b, "%s %s (%s %s)\n", mark, oneLine(s.Why), s.Rule, s.Class)
+		if s.Decided {
+			break
+		}
+	}
+	return b.String()
+}
+
+// oneLine keeps what agents have written from ending a line, or from driving the terminal.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,191 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+)
+
+// lifted is how long after a rate limit was lifted a session that has not ended may need to go on by itself.
+const lifted = Span(120e9)
+
+// humanCategories are categories of failures that no restart cures, whether the agent lives or not (PIV-8).
+var humanCategories = map[string]bool{"integration_auth": true}
+
+// pending is the failure to tell of: one that needs a human before others.
+func (e *Evidence) pending() *Failure {
+	var found *Failure
+	for i := range e.Manifest.Failures {
+		f := &e.Manifest.Failures[i]
+		if found == nil || humanCategories[f.Category] && !humanCategories[found.Category] {
+			found = f
+		}
+	}
+	return found
+}
+
+func (f *Failure) text() string {
+	s := f.Category
+	if s == "" {
+		s = "failure"
+	}
+	if f.Command != "" {
+		s += " in " + f.Command
+	}
+	if f.Phase != nil {
+		s += fmt.Sprintf(", phase %d", *f.Phase)
+	}
+	if f.MaxRetries > 0 {
+		s += fmt.Sprintf(", retried %d of %d times", f.Retries, f.MaxRetries)
+	}
+	return s + noted(f.Details)
+}
+
+func humanRequired(e *Evidence, _ Policy) answer {
+	f := e.pending()
+	if f == nil || !humanCategories[f.Category] {
+		return no("the manifest has no pending failure that needs a human")
+	}
+	return yes(0, "%s; %s", f.text(), e.Process.text())
+}
+
+// manifestFailure: an agent that beats or works may be busy with the failure, and only a silent one has given up.
+func manifestFailure(e *Evidence, p Policy) answer {
+	f := e.pending()
+	if f == nil {
+		return no("the manifest has no pending failure")
+	}
+	if a := fresh(e, p); a.held {
+		return no("a failure is pending, and it beats: it may be dealing with it")
+	}
+	if s := e.sessionAtWork(p, -1); s != nil {
+		return no("a failure is pending, and %s is at work: it may be dealing with it", s.name())
+	}
+	return yes(0, "%s; %s", f.text(), e.Process.text())
+}
+
+// reportedFailure: nobody watches the process, and it has itself reported how it ended.
+func reportedFailure(e *Evidence, _ Policy) answer {
+	if e.Process.Life != Unknown || !e.Exit.Known || e.Exit.Code == 0 && e.Exit.Signal == "" {
+		return no("it has reported no failure")
+	}
+	return yes(e.Process.Gone, "it has reported a failure: %s; %s", e.Exit.text(), e.beatText())
+}
+
+// failing is the first session whose last record is an error that fits.
+func (e *Evidence) failing(fits func(Session) bool) *Session {
+	for i := range e.Sessions {
+		if s := &e.Sessions[i]; s.Error.Kind != "" && fits(*s) {
+			return s
+		}
+	}
+	return nil
+}
+
+func authExpired(e *Evidence, _ Policy) answer {
+	s := e.failing(func(s Session) bool { return s.Error.Kind == AuthError })
+	if s == nil {
+		return no("no login has expired")
+	}
+	return yes(s.LastAge, "%s cannot log in: %s", s.name(), s.Error.text())
+}
+
+func creditExhausted(e *Evidence, _ Policy) answer {
+	s := e.failing(func(s Session) bool { return s.Error.Kind == CreditError })
+	if s == nil {
+		return no("no account is out of credit")
+	}
+	return yes(s.LastAge, "the account of %s has no credit left: %s", s.name(), s.Error.text())
+}
+
+// apiFailed: the errors of the model are transient, and the CLI does not try again any more. Somebody else has to.
+func apiFailed(e *Evidence, _ Policy) answer {
+	s := e.failing(func(s Session) bool { return s.Error.Kind == APIError && (s.Ended || s.gaveUp()) })
+	if s == nil {
+		return no("no session has given its model up")
+	}
+	return yes(s.LastAge, "%s has given up on its model: %s", s.name(), s.Error.text())
+}
+
+// endedBy: the process has ended after an error of this kind, and that decides what can be done: not that it has ended.
+func endedBy(kind ErrorKind) func(*Evidence, Policy) answer {
+	return func(e *Evidence, _ Policy) answer {
+		if e.Process.Life != Dead || e.LastError.Kind != kind {
+			return no("it has not ended after such an error")
+		}
+		a := yes(e.Process.Gone, "%s; the last that its session shows is an error: %s", e.Process.text(), e.LastError.text())
+		a.hold = max(e.LastError.ResetIn, 0)
+		return a
+	}
+}
+
+// rateLimited holds after the reset, too, for a turn that the limit has ended: nothing goes on by itself then.
+func rateLimited(e *Evidence, _ Policy) answer {
+	s := e.failing(func(s Session) bool {
+		return s.Error.Kind == RateLimit && (s.Ended || s.gaveUp() || s.Error.ResetKnown && s.Error.ResetIn > -lifted)
+	})
+	if s == nil {
+		return no("no limit holds a session up")
+	}
+	a := yes(s.LastAge, "%s is held up by a limit: %s", s.name(), s.Error.text())
+	a.hold = max(s.Error.ResetIn, 0)
+	return a
+}
+
+func backingOff(e *Evidence, p Policy) answer {
+	for _, s := range e.Sessions {
+		if s.backsOff(p) {
+			return yes(s.LastAge, "%s tries again by itself: %s", s.name(), s.Error.text())
+		}
+	}
+	return no("no session tries again by itself")
+}
+
+// backsOff: the latest attempt must be young, for one that is not made any more is no attempt.
+func (s Session) backsOff(p Policy) bool {
+	transient := s.Error.Kind == APIError || s.Error.Kind == RateLimit || s.Error.Kind == "" && s.Status == RetryingStatus
+	return transient && !s.Ended && s.LastAge <= p.ModelSilent
+}
+
+// gaveUp: the attempts are used up. The last of them counts only once it is over.
+func (s Session) gaveUp() bool {
+	return s.Error.Max > 0 && s.Error.Attempt >= s.Error.Max && s.Status != RetryingStatus && s.Status != BusyStatus
+}
+
+func contextExhausted(e *Evidence, _ Policy) answer {
+	s := e.failing(func(s Session) bool { return s.Error.Kind == ContextError })
+	if s == nil {
+		return no("no conversation is too long")
+	}
+	return yes(s.LastAge, "the conversation of %s is too long: %s", s.name(), s.Error.text())
+}
+
+func sessionFailure(e *Evidence, _ Policy) answer {
+	s := e.failing(func(s Session) bool { return s.Error.Kind == RunError })
+	if s == nil {
+		return no("no session has ended with an error")
+	}
+	return yes(s.LastAge, "%s has failed: %s", s.name(), s.Error.text())
+}
+
+func (x SessionError) text() string {
+	s := strings.ReplaceAll(string(x.Kind), "_", " ")
+	if s == "" {
+		s = "retrying"
+	}
+	if x.Status != 0 {
+		s += fmt.Sprintf(" %d", x.Status)
+	}
+	if x.Attempt > 0 {
+		s += fmt.Sprintf(", attempt %d", x.Attempt)
+		if x.Max > 0 {
+			s += fmt.Sprintf(" of %d", x.Max)
+		}
+	}
+	switch {
+	case x.ResetKnown && x.ResetIn > 0:
+		s += ", lifted in " + x.ResetIn.brief()
+	case x.ResetKnown:
+		s += ", lifted " + ago(-x.ResetIn)
+	}
+	return s + noted(x.Text)
+}

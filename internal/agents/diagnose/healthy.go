@@ -1,0 +1,142 @@
+package diagnose
+
+import "fmt"
+
+// silence is the time since the last beat, or since the start of a process that has not beaten.
+func (e *Evidence) silence() Span {
+	switch {
+	case e.Process.AfterBeat:
+		return e.Process.Age
+	case !e.Beat.Has:
+		return Never
+	case e.Beat.Age < 0: // a clock is wrong: ours says how long this beat has been there
+		return e.Beat.Seen
+	}
+	return e.Beat.Age
+}
+
+// fresh: a beat of exactly the threshold's age is not stale, one of the future is not either while it is new (PIV-3).
+func fresh(e *Evidence, p Policy) answer {
+	limit := max(p.Stale, min(e.Beat.Next, p.Promise))
+	switch {
+	case !e.Beat.Has:
+		return no("no heartbeat was ever written")
+	case e.Process.AfterBeat:
+		return no("its process was started after the latest heartbeat")
+	case e.Beat.State == Waits, e.Beat.State == Stuck:
+		return no("it beats, and calls itself %s", e.Beat.State)
+	case e.silence() > limit:
+		return no("%s, more than %s", e.beatText(), limit)
+	}
+	return yes(e.silence(), "%s", e.beatText())
+}
+
+// beatIdle: it beats, and says that it has nothing to do.
+func beatIdle(e *Evidence, p Policy) answer {
+	if e.Beat.State != Idles {
+		return no("it does not call itself idle")
+	}
+	return fresh(e, p)
+}
+
+// busy: the session is in a turn, as far as its files say.
+func (s Session) busy() bool {
+	return s.Status != IdleStatus && s.Status != WaitingStatus && !s.Ended
+}
+
+func (e *Evidence) cpuBusy(p Policy) bool {
+	return e.CPU.Known && (e.CPU.Starts || e.CPU.Share >= p.CPUIdle)
+}
+
+// worked: what it has started works, or has not been idle for as long as a tool may be. A build that waits for a lock or a
+// download in between is one all the same.
+func (e *Evidence) worked(p Policy) bool {
+	return e.cpuBusy(p) || e.CPU.Known && e.CPU.Worked && e.CPU.Idle <= p.Tool
+}
+
+// text says what the descendants do.
+func (c CPU) text() string {
+	if c.Starts {
+		return "starts new processes"
+	}
+	if c.Worked && c.Idle > 0 {
+		return "has last worked " + ago(c.Idle)
+	}
+	return fmt.Sprintf("uses %.0f %% of a core", 100*c.Share)
+}
+
+// atWork: the session waits for what is not overdue, or has just written something.
+func (s Session) atWork(e *Evidence, p Policy) bool {
+	switch {
+	case !s.busy():
+		return false
+	case s.Open == OpenModel:
+		return s.OpenAge <= p.ModelSilent
+	case s.Open == OpenTool:
+		return s.OpenAge <= p.Tool || e.worked(p)
+	}
+	return (s.Status == BusyStatus || s.Status == RetryingStatus) && s.LastAge <= max(p.Stale, p.ModelSilent)
+}
+
+// sessionAtWork is a session at work other than the one of that index; nil: there is none.
+func (e *Evidence) sessionAtWork(p Policy, but int) *Session {
+	for i := range e.Sessions {
+		if i != but && e.Sessions[i].atWork(e, p) {
+			return &e.Sessions[i]
+		}
+	}
+	return nil
+}
+
+func atWork(e *Evidence, p Policy) answer {
+	if s := e.sessionAtWork(p, -1); s != nil {
+		what := "is at work"
+		switch s.Open {
+		case OpenModel:
+			what = "has asked its model " + ago(s.OpenAge)
+		case OpenTool:
+			what = "runs " + s.Tool + " since " + s.OpenAge.brief()
+		}
+		return yes(s.LastAge, "%s %s", s.name(), what)
+	}
+	if rest := idle(e, p); rest.held { // a terminal program writes at its prompt, too, and its helpers use some time
+		return no("%s", rest.why)
+	}
+	switch m := e.Manifest; {
+	case m.Has && m.Dated && m.Age <= p.Stale:
+		return yes(m.Age, "the manifest was written %s", ago(m.Age))
+	case e.Output.Known && e.Output.Age <= p.Stale:
+		return yes(e.Output.Age, "it has written something %s", ago(e.Output.Age))
+	case e.cpuBusy(p):
+		return yes(0, "what it has started %s", e.CPU.text())
+	}
+	return no("nothing that it writes or has started is younger than %s", p.Stale)
+}
+
+// idle: rest is no silence, however long. Where beats decide it is, for they go on at rest.
+func idle(e *Evidence, p Policy) answer {
+	if p.BeatDecides {
+		return no("beats decide, and they go on at rest")
+	}
+	found := answer{why: "nothing says that it is at rest"}
+	for _, s := range e.Sessions {
+		if s.busy() {
+			return no("%s is in a turn", s.name())
+		}
+		if s.Status == IdleStatus || s.Ended {
+			since := s.LastAge
+			if since == 0 && s.Status == IdleStatus { // it has written nothing yet, as after /clear
+				since = s.StatusAge
+			}
+			found = yes(since, "%s is at its prompt", s.name())
+		}
+	}
+	switch {
+	case found.held:
+	case e.says(Idles):
+		found = yes(e.Beat.Age, "its latest beat says that it has nothing to do; %s", e.heard())
+	case e.Title.Status == IdleStatus:
+		found = yes(e.Title.Age, "its terminal's title is %q", e.Title.Text)
+	}
+	return found
+}

@@ -1,0 +1,102 @@
+package diagnose
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// listed bounds how many differences and unusable lines a report lists; all of them are counted.
+const listed = 1000
+
+// Report is what judging a log again has shown.
+type Report struct {
+	Judged      int          `json:"judged"`      // lines
+	Unchanged   int          `json:"unchanged"`   // of them, the same verdict as was recorded
+	Changed     int          `json:"changed"`     // of them, another one
+	Unusable    int          `json:"unusable"`    // lines that are none
+	Differences []Difference `json:"differences"` // the first thousand
+	Faults      []Fault      `json:"faults"`      // the first thousand
+}
+
+// Difference is a line that is judged otherwise than it was. Texts for people do not count.
+type Difference struct {
+	Line     int       `json:"line"`
+	At       time.Time `json:"at"`
+	Agent    string    `json:"agent"`
+	Recorded Verdict   `json:"recorded"`
+	Judged   Verdict   `json:"judged"`
+}
+
+// Fault is a line that cannot be used, and why.
+type Fault struct {
+	Line  int    `json:"line"`
+	Fault string `json:"fault"`
+}
+
+// Replay judges every line of a log again, by the policy of its agent. The error is of r; what can be told until then is in
+// the report.
+func Replay(r io.Reader, policy func(agent string) Policy) (Report, error) {
+	var report Report
+	for l, err := range ReadLog(r) {
+		switch {
+		case errors.Is(err, ErrLine):
+			report.Unusable++
+			if len(report.Faults) < listed {
+				report.Faults = append(report.Faults, Fault{Line: l.Number, Fault: err.Error()})
+			}
+		case err != nil:
+			return report, err
+		default:
+			report.judge(l, policy(l.Agent))
+		}
+	}
+	return report, nil
+}
+
+func (r *Report) judge(l Numbered, p Policy) {
+	r.Judged++
+	v := Classify(l.Evidence, p)
+	if v.same(l.Verdict) {
+		r.Unchanged++
+		return
+	}
+	r.Changed++
+	if len(r.Differences) < listed {
+		r.Differences = append(r.Differences, Difference{Line: l.Number, At: l.At, Agent: l.Agent, Recorded: l.Verdict, Judged: v})
+	}
+}
+
+// same: what an action is decided by is equal.
+func (v Verdict) same(w Verdict) bool {
+	v.Details, v.Doubt, w.Details, w.Doubt = "", "", "", ""
+	return v == w
+}
+
+// String is the report for a terminal.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d looks judged again: %d unchanged, %d changed", r.Judged, r.Unchanged, r.Changed)
+	if r.Unusable > 0 {
+		fmt.Fprintf(&b, ", %d unusable lines", r.Unusable)
+	}
+	b.WriteByte('\n')
+	for _, d := range r.Differences {
+		fmt.Fprintf(&b, "line %d, %s, %s: was %s, is %s\n  %s\n", d.Line, d.At.Format(time.RFC3339), oneLine(d.Agent),
+			d.Recorded.brief(), d.Judged.brief(), oneLine(d.Judged.Details))
+	}
+	for _, f := range r.Faults {
+		fmt.Fprintf(&b, "line %d: %s\n", f.Line, oneLine(f.Fault))
+	}
+	return b.String()
+}
+
+func (v Verdict) brief() string {
+	s := fmt.Sprintf("%s %s (%s, %s)", v.Rule, v.Class, v.Confidence, v.Tier)
+	if v.Since > 0 {
+		s += " since " + v.Since.brief()
+	}
+	return oneLine(s)
+}

@@ -1,0 +1,160 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+)
+
+// rule is one line of the table.
+type rule struct {
+	id         string
+	class      Class
+	stall      Stall
+	confidence Confidence
+	tier       Tier
+	band       band
+	// refuters are the sources that could show the rule to be wrong. While one of them is missing, it is a low verdict.
+	refuters []Source
+	ask      func(*Evidence, Policy) answer
+}
+
+// band is a part of the table.
+type band uint8
+
+const (
+	gate  band = iota // whether there is anything to judge
+	shown             // what is seen of a living agent: here the tiers only fall
+	rest              // no trouble was found
+)
+
+// answer is what a rule says to one look.
+type answer struct {
+	held  bool
+	why   string // in words, also why it does not hold
+	since Span
+	hold  Span
+	doubt string // lowers the confidence
+}
+
+func yes(since Span, format string, args ...any) answer {
+	return answer{held: true, since: since, why: fmt.Sprintf(format, args...)}
+}
+
+func no(format string, args ...any) answer { return answer{why: fmt.Sprintf(format, args...)} }
+
+// unless is the answer with a doubt, where there is one.
+func (a answer) unless(doubt string) answer {
+	a.doubt = doubt
+	return a
+}
+
+// What refutes what: that a work was done and not cut short; and of a living agent everything, for each source may be the
+// one that shows it at work, at rest, or before a human.
+var (
+	ofEnd    = []Source{FromBeat, FromExit, FromDone, FromManifest, FromSessions, FromProcess}
+	ofLiving = append([]Source{FromArtefact, FromHooks, FromTitle, FromOutput, FromCPU}, ofEnd...)
+)
+
+// rules is the table: the first that holds decides. Where beats decide (PIV), what cannot be read and what must wait
+// is asked before anything else of the living; the same is asked again where it stands for all others.
+var rules = []rule{
+	{"R0", Complete, NoStall, High, Hook, gate, nil, complete},
+	{"R0", Paused, NoStall, High, Hook, gate, nil, paused},
+	{"R0", NotWatched, NoStall, High, Hook, gate, nil, notWatched},
+	{"R1", Unreadable, Blind, High, Process, gate, nil, unreadable},
+	{"OK", Healthy, NoStall, High, Hook, gate, nil, whereBeatsDecide(fresh)},
+	{"R4", Starting, NoStall, High, Process, gate, nil, starting},
+	{"G", Grace, NoStall, Low, Process, gate, nil, graceFirst},
+	{"R1", Vanished, Blind, Medium, Process, gate, nil, vanished},
+	{"R1", Lost, Blind, Medium, Process, gate, nil, lost},
+	{"OK", Done, NoStall, High, Hook, gate, nil, done},
+	{"R1", Contradiction, Blind, Medium, Process, gate, nil, contradiction},
+	{"E0", HumanRequired, Errored, High, Hook, gate, nil, humanRequired},
+	{"E2", ExecutionError, Errored, High, Process, gate, nil, errorExit},
+	{"H6", BudgetExceeded, Hung, High, Process, gate, nil, limitExit},
+	{"L2", AuthExpired, Errored, High, File, gate, nil, endedBy(AuthError)},
+	{"L2", CreditExhausted, Errored, High, File, gate, nil, endedBy(CreditError)},
+	{"L1", RateLimited, Errored, High, File, gate, nil, endedBy(RateLimit)},
+	{"L1", APIFailed, Errored, High, File, gate, nil, endedBy(APIError)},
+	{"E2", ContextExhausted, Errored, High, File, gate, ofEnd, endedBy(ContextError)},
+	{"R3", ExitedUnfinished, Crash, Medium, Process, gate, ofEnd, exitedUnfinished},
+	{"R2", Crashed, Crash, High, Process, gate, ofEnd, crashed},
+	{"R7", Stopped, Hung, High, Process, gate, nil, stopped},
+	{"R1", UnsureProcess, Blind, Medium, Process, gate, nil, whereBeatsDecide(unsure)},
+	{"R1", ManifestFault, Blind, Medium, Process, gate, nil, whereBeatsDecide(manifestFault)},
+
+	{"W1", WaitingPermission, Waiting, High, Hook, shown, nil, hookAsks},
+	{"W2", WaitingQuestion, Waiting, High, Hook, shown, ofLiving, beatWaits},
+	{"W3", WaitingOther, Waiting, High, Hook, shown, nil, beatStuck},
+	{"W3", WaitingOther, Waiting, High, Hook, shown, nil, blocking},
+	{"E1", ExecutionError, Errored, High, Hook, shown, nil, reportedFailure},
+	{"W1", WaitingPermission, Waiting, High, File, shown, nil, sessionAsksPermission},
+	{"W2", WaitingQuestion, Waiting, High, File, shown, ofLiving, sessionAsks},
+	{"W4", WaitingPermission, Waiting, Medium, File, shown, nil, escalatedCall},
+	{"L2", AuthExpired, Errored, High, File, shown, nil, authExpired},
+	{"L2", CreditExhausted, Errored, High, File, shown, nil, creditExhausted},
+	{"L1", RateLimited, Errored, High, File, shown, nil, rateLimited},
+	{"L1", APIFailed, Errored, High, File, shown, nil, apiFailed},
+	{"E1", ExecutionError, Errored, High, File, shown, nil, manifestFailure},
+	{"E2", ContextExhausted, Errored, High, File, shown, ofLiving, contextExhausted},
+	{"E1", ExecutionError, Errored, High, File, shown, nil, sessionFailure},
+	{"W3", WaitingOther, Waiting, High, File, shown, nil, sessionDialog},
+	{"H6", BudgetExceeded, Hung, High, File, shown, nil, overBudget},
+	{"H3", Loop, Hung, Medium, File, shown, ofLiving, looping},
+	{"L1", APIBackoff, NoStall, High, File, shown, nil, backingOff},
+	{"G", Grace, NoStall, Low, File, gate, nil, grace},
+	{"H7", TaskDead, Hung, Medium, File, shown, ofLiving, taskDead},
+	{"H1", ModelSilent, Hung, Medium, File, shown, ofLiving, modelSilent},
+	{"H2", ToolHung, Hung, Medium, File, shown, ofLiving, toolHung},
+	{"R5", StartupBlocked, Waiting, Medium, Process, shown, ofLiving, startupBlocked},
+	{"W5", WaitingQuestion, Waiting, Low, Guess, shown, nil, endedAsking},
+	{"H4", NoProgress, Hung, Low, Guess, shown, nil, noProgress},
+	{"OK", Idle, NoStall, High, Hook, rest, nil, beatIdle},
+	{"OK", Healthy, NoStall, High, Hook, rest, nil, fresh},
+	{"OK", AtWork, NoStall, Medium, File, rest, nil, atWork},
+	{"OK", Idle, NoStall, Medium, File, rest, nil, idle},
+	{"R1", UnsureProcess, Blind, Medium, Process, rest, nil, unsure},
+	{"R1", ManifestFault, Blind, Medium, Process, rest, nil, manifestFault},
+	{"R6", Orphaned, Hung, Medium, Guess, shown, ofLiving, orphaned},
+	{"H5", HeartbeatLost, Hung, Medium, Guess, shown, ofLiving, heartbeatLost},
+	{"R1", NoEvidence, Blind, Low, Guess, rest, nil, noEvidence},
+	{"OK", Unobserved, NoStall, Low, Guess, rest, nil, unobserved},
+}
+
+// Classify says what the evidence comes to. It is pure.
+func Classify(e Evidence, p Policy) Verdict {
+	p = p.filled()
+	for i := range rules {
+		if a := rules[i].ask(&e, p); a.held {
+			return rules[i].verdict(&e, a)
+		}
+	}
+	panic("diagnose: the last rule always holds")
+}
+
+// verdict is what the rule says, with what makes it less sure.
+func (r *rule) verdict(e *Evidence, a answer) Verdict {
+	v := Verdict{
+		Rule: r.id, Class: r.class, Stall: r.stall, Confidence: r.confidence, Tier: r.tier,
+		Since: max(a.since, 0), Hold: a.hold, Details: a.why, Doubt: a.doubt,
+	}
+	for _, s := range e.Missing {
+		if a.doubt == "" && slices.Contains(r.refuters, s) {
+			v.Doubt = fmt.Sprintf("the %s cannot be read now", s)
+		}
+	}
+	if v.Doubt != "" {
+		v.Confidence = Low
+	}
+	return v
+}
+
+// whereBeatsDecide asks only of agents that show nothing but their beats.
+func whereBeatsDecide(ask func(*Evidence, Policy) answer) func(*Evidence, Policy) answer {
+	return func(e *Evidence, p Policy) answer {
+		if !p.BeatDecides {
+			return no("asked further down: beats do not decide alone")
+		}
+		return ask(e, p)
+	}
+}

@@ -1,0 +1,87 @@
+package heartbeat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+)
+
+// Suffix is behind an agent's name in the name of its file.
+const Suffix = ".json"
+
+// ErrNoBeat is wrapped by the errors about a file or a text that is no sign of life: half a file, or something else. It says
+// nothing about the agent.
+var ErrNoBeat = errors.New("no heartbeat")
+
+// fileForm is hb/<agent>.json, version 1.
+type fileForm struct {
+	Version  int       `json:"v"`
+	Time     string    `json:"t"` // RFC 3339
+	State    State     `json:"state,omitempty"`
+	Phase    *int      `json:"phase,omitempty"`
+	Progress *Progress `json:"progress,omitempty"`
+	Note     string    `json:"note,omitempty"`
+	PID      int       `json:"pid,omitempty"`
+	Start    string    `json:"start,omitempty"` // a text: JavaScript would round the number
+	Next     string    `json:"next,omitempty"`  // a duration as Go writes it
+}
+
+// Write puts a sign of life into dir, which is made when it is not there (0700). A reader sees the sign before or this one,
+// never half of one. It is not made durable: after a loss of power an old sign says all there is to say. On Windows it may
+// fail while somebody reads the file; the next one replaces it.
+func Write(dir string, o Observation) error {
+	if err := ValidName(o.Agent); err != nil {
+		return fmt.Errorf("write heartbeat: %w", err)
+	}
+	form := fileForm{Version: 1, Time: o.Wall.UTC().Format(time.RFC3339Nano), State: o.State, Phase: o.Phase, Note: oneLine(o.Note), PID: o.PID}
+	if o.Progress != (Progress{}) {
+		form.Progress = &o.Progress
+	}
+	if o.Start != 0 {
+		form.Start = strconv.FormatUint(o.Start, 10)
+	}
+	if o.Next > 0 {
+		form.Next = promise(o.Next).String()
+	}
+	text, err := json.Marshal(form)
+	if err != nil {
+		return fmt.Errorf("write heartbeat of %s: %w", o.Agent, err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("write heartbeat of %s: %w", o.Agent, err)
+	}
+	if err := atomicfile.Write(filepath.Join(dir, o.Agent+Suffix), append(text, '\n')); err != nil {
+		return fmt.Errorf("write heartbeat of %s: %w", o.Agent, err)
+	}
+	return nil
+}
+
+// ReadFile reads the sign of life in a file; the agent is called like the file, without [Suffix]. A file
+// that is none, or is half written, is an error that wraps [ErrNoBeat]. Links and pipes are not followed.
+func ReadFile(path string) (Observation, error) {
+	f, err := openPlain(path)
+	if err != nil {
+		return Observation{}, fmt.Errorf("read heartbeat: %w", err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return Observation{}, fmt.Errorf("read heartbeat %s: no ordinary file: %w", path, errors.Join(ErrNoBeat, err))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, FileLimit+1))
+	if err != nil {
+		return Observation{}, fmt.Errorf("read heartbeat %s: %w", path, err)
+	}
+	o, err := Parse(strings.TrimSuffix(filepath.Base(path), Suffix), text)
+	if err != nil {
+		return Observation{}, fmt.Errorf("read heartbeat %s: %w", path, err)
+	}
+	return o, nil
+}

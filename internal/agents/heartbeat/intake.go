@@ -1,0 +1,178 @@
+package heartbeat
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+)
+
+// Scheme is how the sender of a sign over HTTP says who it is.
+type Scheme string
+
+// The schemes.
+const (
+	ByUUID Scheme = "uuid" // /ping/<ID>
+	BySlug Scheme = "slug" // /ping/<Key>/<ID>
+)
+
+// Address is what a sender has said about whom it speaks for.
+type Address struct {
+	Scheme Scheme
+	ID     string // for ByUUID in small letters
+	Key    string // what shows that the sender may; "" where the ID does
+}
+
+// ErrNotFound is what [Options.Lookup] answers for an agent that is not there, and for a wrong key.
+var ErrNotFound = errors.New("not found")
+
+// Options of an [Intake].
+type Options struct {
+	// Lookup finds the agent that an address belongs to. Any error is taken for [ErrNotFound]. It compares keys in constant
+	// time, since whoever reaches the address may try.
+	Lookup func(Address) (agent string, err error)
+	// Sink takes each observation before the sender is answered. With an error the sender is told 503, so that it tries again.
+	Sink func(Observation) error
+	// Now is the clock; nil: [time.Now].
+	Now func() time.Time
+}
+
+// Intake takes signs of life over HTTP as healthchecks does, from its clients as they are:
+//
+//	GET, POST, HEAD  /ping/<uuid>[/start|/fail|/log|/<exit status>][?rid=<uuid>]
+//	                 /ping/<key>/<slug>[/…]
+//
+// Who can reach it is decided by whoever listens. Everything else on the server is not found, or, where another monitor's
+// client was set up for it (Uptime Kuma's push, Gatus' external endpoint), gone, with what to use instead.
+type Intake struct {
+	o Options
+}
+
+// NewIntake makes the handler.
+func NewIntake(o Options) *Intake {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Intake{o}
+}
+
+// ServeHTTP implements [http.Handler].
+func (i *Intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "max-age=0, no-cache, no-store, must-revalidate, private")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case len(parts) >= 2 && len(parts) <= 4 && parts[0] == "ping":
+		i.ping(w, r, parts[1:])
+	case strings.HasPrefix(r.URL.Path, "/api/push/"), strings.HasPrefix(r.URL.Path, "/api/v1/endpoints/"):
+		say(w, http.StatusGone, useInstead)
+	default:
+		say(w, http.StatusNotFound, "not found")
+	}
+}
+
+var (
+	uuidText = lazyregexp.New(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	slugText = lazyregexp.New(`^[A-Za-z0-9_-]{1,100}$`)
+)
+
+// useInstead answers the addresses of other monitors' clients.
+const useInstead = "signs of life are taken as pings only: request the address that 'outlive agent show NAME' prints, and the same with /fail behind it for a failure"
+
+// ping is healthchecks' way.
+func (i *Intake) ping(w http.ResponseWriter, r *http.Request, parts []string) {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Ping-Body-Limit", strconv.Itoa(BodyLimit))
+	if r.Method != http.MethodGet && r.Method != http.MethodPost && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		say(w, http.StatusMethodNotAllowed, "method not allowed")
+		return
+	}
+	address, rest := Address{Scheme: ByUUID, ID: strings.ToLower(parts[0])}, parts[1:]
+	if !uuidText.MatchString(parts[0]) {
+		if len(parts) < 2 || !slugText.MatchString(parts[0]) || !slugText.MatchString(parts[1]) {
+			say(w, http.StatusNotFound, "not found")
+			return
+		}
+		address, rest = Address{Scheme: BySlug, Key: parts[0], ID: parts[1]}, parts[2:]
+	}
+	o := Observation{Source: FromHealthchecks, Kind: Success}
+	if status, text := o.action(rest); status != 0 {
+		say(w, status, text)
+		return
+	}
+	if rid, given := r.URL.Query()["rid"]; given {
+		if !uuidText.MatchString(rid[0]) {
+			say(w, http.StatusBadRequest, "invalid uuid format")
+			return
+		}
+		o.Run = strings.ToLower(rid[0])
+	}
+	agent, err := i.o.Lookup(address)
+	switch {
+	case err != nil && r.URL.Query().Get("create") == "1":
+		say(w, http.StatusNotFound, "not found, and not created: agents are declared in the registry")
+		return
+	case err != nil:
+		say(w, http.StatusNotFound, "not found")
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, BodyLimit))
+	if err != nil {
+		say(w, http.StatusBadRequest, "the body ends early")
+		return
+	}
+	o.Agent, o.Body = agent, strings.ToValidUTF8(string(body), "�")
+	o.Note = oneLine(o.Body)
+	i.hand(w, o, func() { say(w, http.StatusOK, "OK") })
+}
+
+// action reads what stands behind the agent in a ping's path. The answer is 0 when it is good.
+func (o *Observation) action(rest []string) (status int, text string) {
+	if len(rest) == 0 {
+		return 0, ""
+	}
+	if len(rest) > 1 {
+		return http.StatusNotFound, "not found"
+	}
+	switch rest[0] {
+	case "start":
+		o.Kind, o.State = Started, Working
+	case "fail":
+		o.Kind = Failure
+	case "log":
+		o.Kind = Log
+	default:
+		if rest[0] == "" || strings.Trim(rest[0], "0123456789") != "" {
+			return http.StatusNotFound, "not found"
+		}
+		exit, err := strconv.Atoi(rest[0])
+		if err != nil || exit > 255 {
+			return http.StatusBadRequest, "invalid url format"
+		}
+		if o.Exit = &exit; exit != 0 {
+			o.Kind = Failure
+		}
+	}
+	return 0, ""
+}
+
+// hand passes an observation on, and answers the sender.
+func (i *Intake) hand(w http.ResponseWriter, o Observation, done func()) {
+	o.Tier, o.Wall = SelfReport, i.o.Now()
+	if err := i.o.Sink(o); err != nil {
+		say(w, http.StatusServiceUnavailable, "cannot be kept now, try again")
+		return
+	}
+	done()
+}
+
+func say(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // a sender that does not wait for its answer has been heard all the same
+}

@@ -1,0 +1,104 @@
+package heartbeat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+)
+
+// Parse reads the text of hb/<agent>.json. Only the time is indispensable: a member that makes no sense is as good as not
+// there, and unknown ones are the future's.
+func Parse(agent string, text []byte) (Observation, error) {
+	if len(text) > FileLimit {
+		return Observation{}, fmt.Errorf("it has more than %d bytes: %w", FileLimit, ErrNoBeat)
+	}
+	var m members
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&m); err != nil {
+		return Observation{}, fmt.Errorf("%w: %w", ErrNoBeat, err)
+	}
+	if decoder.More() || m == nil {
+		return Observation{}, fmt.Errorf("it is not one JSON object: %w", ErrNoBeat)
+	}
+	if m["t"] == nil {
+		return Observation{}, fmt.Errorf("%w: it has no time \"t\"; 'outlive heartbeat' writes such files", ErrNoBeat)
+	}
+	o := Observation{Agent: agent, Source: FromFile, Tier: SelfReport, Kind: Beat}
+	if err := m.read(&o); err != nil {
+		return Observation{}, fmt.Errorf("%w: %w", ErrNoBeat, err)
+	}
+	return o, nil
+}
+
+// members of a JSON object, each to be read by itself: one that makes no sense does not spoil the rest.
+type members map[string]json.RawMessage
+
+func (m members) read(o *Observation) (err error) {
+	if o.Wall, err = m.time("t"); err != nil {
+		return err
+	}
+	if s := State(m.text("state")); slices.Contains([]State{Working, Waiting, Idle, Stuck, Exiting, Done}, s) {
+		o.State = s
+	}
+	o.Note = oneLine(m.text("note"))
+	if phase, ok := m.number("phase", math.MaxInt32); ok {
+		n := int(phase)
+		o.Phase = &n
+	}
+	var progress members
+	if json.Unmarshal(m["progress"], &progress) == nil {
+		done, _ := progress.number("done", math.MaxInt32)
+		total, _ := progress.number("total", math.MaxInt32)
+		o.Progress = Progress{Done: int(done), Total: int(total)}
+	}
+	if pid, ok := m.number("pid", math.MaxInt32); ok {
+		o.PID = int(pid)
+		o.Start, _ = m.number("start", math.MaxUint64)
+	}
+	if next, err := time.ParseDuration(m.text("next")); err == nil {
+		o.Next = promise(next)
+	}
+	return nil
+}
+
+func (m members) text(name string) string {
+	var s string
+	if json.Unmarshal(m[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// number reads a whole number from 0 to most, also one in quotes.
+func (m members) number(name string, most uint64) (uint64, bool) {
+	n, err := strconv.ParseUint(strings.Trim(string(m[name]), `"`), 10, 64)
+	return n, err == nil && n <= most
+}
+
+// time reads ISO 8601, or the seconds or milliseconds since 1970.
+func (m members) time(name string) (time.Time, error) {
+	raw := strings.Trim(string(m[name]), `"`)
+	t, err := piv.ParseTime(raw)
+	if seconds, bad := strconv.ParseFloat(raw, 64); bad == nil {
+		const firstMilliseconds = 1e11 // as seconds that is the year 5138
+		if seconds >= firstMilliseconds {
+			seconds /= 1000
+		}
+		if seconds > firstMilliseconds || seconds < 0 || math.IsNaN(seconds) {
+			return time.Time{}, fmt.Errorf("%s is no time", name)
+		}
+		t, err = time.UnixMicro(int64(seconds*1e6)), nil
+	}
+	// What is far away from every clock's time is some other number.
+	if err != nil || t.Year() < 2000 || t.Year() > 2200 {
+		return time.Time{}, fmt.Errorf("%s is no time", name)
+	}
+	return t.UTC(), nil
+}

@@ -1,0 +1,102 @@
+package incident
+
+import "slices"
+
+// Verb is what a button says.
+type Verb string
+
+// The verbs.
+const (
+	Ack     Verb = "ack"
+	Snooze  Verb = "snooze"
+	Details Verb = "details"
+	Restart Verb = "restart"
+	Resume  Verb = "resume"
+	Stop    Verb = "stop"
+	Allow   Verb = "allow"
+	Deny    Verb = "deny"
+)
+
+// Acts reports whether a verb does something to the agent. Its button works once.
+func (v Verb) Acts() bool {
+	return slices.Contains([]Verb{Restart, Resume, Stop, Allow, Deny}, v)
+}
+
+// labels are what is written on the buttons.
+var labels = map[Verb]string{
+	Ack: "Ack", Snooze: "Snooze", Details: "Details", Restart: "Restart", Resume: "Resume", Stop: "Stop",
+	Allow: "Allow", Deny: "Deny",
+}
+
+// doing is what is answered to whoever has pressed one that does something.
+var doing = map[Verb]string{
+	Restart: "It is restarted", Resume: "It is resumed", Stop: "It is stopped", Allow: "Allowed", Deny: "Denied",
+}
+
+// Button is one that a message has.
+type Button struct {
+	Verb  Verb
+	Label string
+	Nonce string // one-time word; "": it works again and again
+	// NeedsExact says that the button may be shown only below a message that has all of its Exact.
+	NeedsExact bool
+}
+
+// buttons are those of an incident as it is now.
+func (i *Incident) buttons(p Policy) []Button {
+	if i.State == Resolved || i.Facts.Unheard {
+		return nil
+	}
+	var verbs []Verb
+	for _, v := range []Verb{Allow, Deny} {
+		if i.offers(v) && !p.PIV {
+			verbs = append(verbs, v)
+		}
+	}
+	if i.State != Acknowledged || i.Snoozed {
+		verbs = append(verbs, Ack)
+	}
+	for _, v := range []struct {
+		verb Verb
+		can  bool
+	}{
+		{Restart, i.Facts.Restart}, {Resume, i.Facts.Resume}, {Snooze, true}, {Stop, i.Facts.Stop}, {Details, !i.Expanded},
+	} {
+		if v.can {
+			verbs = append(verbs, v.verb)
+		}
+	}
+	var list []Button
+	for _, v := range verbs {
+		b := Button{Verb: v, Label: labels[v], NeedsExact: v == Allow}
+		if v == Snooze {
+			b.Label += " " + span(p.snooze())
+		}
+		if v.Acts() {
+			if b.Nonce = i.Nonce; b.Nonce == "" {
+				continue
+			}
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// offers reports whether a verb makes sense for the incident, with or without a word for its button.
+func (i *Incident) offers(v Verb) bool {
+	switch v {
+	case Allow:
+		return i.Facts.asks()
+	case Deny:
+		return i.Facts.Request != ""
+	case Restart:
+		return i.Facts.Restart
+	case Resume:
+		return i.Facts.Resume
+	case Stop:
+		return i.Facts.Stop
+	case Ack, Snooze, Details:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,73 @@
+package incident
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Tally is what was done about one agent in the time of a digest.
+type Tally struct {
+	Name       string
+	Acts       int // nudges, interrupts and starts
+	Starts     int // of these: processes that were started
+	Recoveries int // acts that were followed by new evidence
+	Told       int // incidents
+}
+
+// Digest is what a human reads at a set hour: what was not worth a message of its own, and what was done.
+type Digest struct {
+	From, To  time.Time
+	Incidents []Incident // those that were open at some time in between; others are left out
+	Tallies   []Tally
+}
+
+// digestLimit is how many incidents a digest names.
+const digestLimit = 30
+
+// within are the incidents of its time, the first first.
+func (d Digest) within() []Incident {
+	var list []Incident
+	for _, i := range d.Incidents {
+		if over := i.State == Resolved && !i.Resolved.After(d.From); !over && !i.Opened.IsZero() && i.Opened.Before(d.To) {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Incident) int { return a.Opened.Compare(b.Opened) })
+	return list
+}
+
+// Empty reports that there is nothing to tell.
+func (d Digest) Empty() bool {
+	return len(d.within()) == 0 && !slices.ContainsFunc(d.Tallies, func(t Tally) bool { return t.Acts+t.Told > 0 })
+}
+
+// Message is the digest for people. What is critical was told when it happened and is only counted.
+func (d Digest) Message(p Policy) Message {
+	list := d.within()
+	open, critical := 0, 0
+	var lines []string
+	for _, i := range list {
+		if i.State != Resolved {
+			open++
+		}
+		if i.critical() {
+			critical++
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s %s: %s", p.at(i.Opened, d.To), i.Trouble(), i.status(p, d.To)))
+	}
+	m := Message{Title: fmt.Sprintf("☀️ Digest since %s", p.at(d.From, d.To))}
+	m.add("Incidents", fmt.Sprintf("%d, %d of them critical, %d still open", len(list), critical, open))
+	for _, t := range d.Tallies {
+		if t.Acts+t.Told > 0 {
+			m.add(t.Name, fmt.Sprintf("helped %d×, of these started %d×; worked again %d×; you were told %d×", t.Acts, t.Starts, t.Recoveries, t.Told))
+		}
+	}
+	if more := len(lines) - digestLimit; more > 0 {
+		lines = append(lines[:digestLimit], fmt.Sprintf("and %d more", more))
+	}
+	m.Body = strings.Join(lines, "\n")
+	return m
+}

@@ -1,0 +1,172 @@
+package incident
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// State is how far an incident has come.
+type State string
+
+// The states.
+const (
+	Open         State = "open"         // nobody is known to have been told
+	Notified     State = "notified"     // a message has arrived
+	Acknowledged State = "acknowledged" // somebody deals with it, or wants to be left alone, until AckedUntil
+	Resolved     State = "resolved"     // it is over
+	Expired      State = "expired"      // everybody was told as often as is allowed, and nobody answered
+)
+
+// Severity says whether quiet hours hold a message back.
+type Severity string
+
+// The severities.
+const (
+	Critical Severity = "critical" // told at any hour
+	Warning  Severity = "warning"  // told outside of quiet hours
+	Info     Severity = "info"     // told in the digest only
+)
+
+// Mass is the class of an incident of many agents; its Agent names what they share, such as "host:alpha".
+const Mass = "mass"
+
+// SeverityOf is a class's severity, unless the owner wants another one: critical is what has stopped, and stays so
+// without a human.
+func SeverityOf(class string) Severity {
+	switch class {
+	case "waiting_permission", "waiting_question", "waiting_other", "startup_blocked", "loop", "no_progress",
+		"rate_limited", "api_backoff", "api_failed", "context_exhausted", "orphaned":
+		return Warning
+	}
+	return Critical
+}
+
+// Key says which incident one is.
+type Key struct {
+	Agent   string `json:"agent"`
+	Class   string `json:"class"`
+	Phase   string `json:"phase,omitempty"`
+	Episode string `json:"episode,omitempty"`
+}
+
+// String is agent/class/phase/episode, for services that want a key against duplicates.
+func (k Key) String() string { return fmt.Sprintf("%s/%s/%s/%s", k.Agent, k.Class, k.Phase, k.Episode) }
+
+// Facts are what there is to tell, in words that may leave the machine: the caller has taken secrets out.
+type Facts struct {
+	Name     string    `json:"name"`  // of the agent, for people
+	Phase    string    `json:"phase"` // the same; "": it has none
+	Stall    string    `json:"stall"` // PIV's type
+	Severity Severity  `json:"severity"`
+	Since    time.Time `json:"since,omitzero"`
+	Details  string    `json:"details"`
+	Action   string    `json:"action"` // what was done about it
+	Used     int       `json:"used"`   // of Max starts for this problem
+	Max      int       `json:"max"`    // 0: starts are not counted
+	// Window is the time in which the starts are counted, PerPhase that only those in the same phase are.
+	Window   time.Duration `json:"window,omitempty"`
+	PerPhase bool          `json:"per_phase,omitempty"`
+	// Body is longer, such as the last lines of the agent's terminal.
+	Body string `json:"body,omitempty"`
+	// Request is the open request for permission that Allow and Deny answer. "": there is none.
+	Request string `json:"request,omitempty"`
+	// Input is what runs when Request is allowed. It is shown whole or there is no Allow, so nothing may be taken out of it.
+	Input string `json:"input,omitempty"`
+	// Unasked is why a permission cannot be given from afar. "": it can, or there is none to give.
+	Unasked string `json:"unasked,omitempty"`
+	// Members are the agents of a mass incident.
+	Members []string `json:"members,omitempty"`
+	// Restart, Resume and Stop say what can be done from afar.
+	Restart bool `json:"restart,omitempty"`
+	Resume  bool `json:"resume,omitempty"`
+	Stop    bool `json:"stop,omitempty"`
+	// Joinable says that outlive agent attach can join the agent's terminal.
+	Joinable bool `json:"joinable,omitempty"`
+	// Unheard says that nobody hears what is pressed now, so there are no buttons.
+	Unheard bool `json:"unheard,omitempty"`
+}
+
+// asks reports whether a permission is asked for that can be given from afar.
+func (f *Facts) asks() bool { return f.Request != "" && f.Input != "" }
+
+// Incident is one thing that a human is told of. It is plain data; only [Step] changes it.
+type Incident struct {
+	ID    string `json:"id"`
+	Key   Key    `json:"key"`
+	State State  `json:"state"`
+	Facts Facts  `json:"facts"`
+
+	Opened   time.Time `json:"opened,omitzero"`   // when it first was
+	Reopened int       `json:"reopened"`          // how often it came back
+	Resolved time.Time `json:"resolved,omitzero"` // when it ended
+	Ending   string    `json:"ending,omitempty"`  // how
+	// Recovered says that it has ended because the agent works again.
+	Recovered bool `json:"recovered,omitempty"`
+
+	Tier   int       `json:"tier"`             // of those that have been told, the last
+	TierAt time.Time `json:"tier_at,omitzero"` // since when
+	Rang   time.Time `json:"rang,omitzero"`    // when somebody was told last; zero: nobody
+	Rings  int       `json:"rings"`            // how often, in all
+	Rung   string    `json:"rung,omitempty"`   // the request for permission that was told then
+	// Repeats is how often the same were told again since the last acknowledgement.
+	Repeats int `json:"repeats"`
+	// News says that those who have been told must hear of it again at once.
+	News bool `json:"news,omitempty"`
+	// Closing is how many rings there had been when its end was last told: one that flaps is not told of each time.
+	Closing int `json:"closing"`
+	// Channels are those told, in this order; Failing are those of them that did not get the last message.
+	Channels   []string  `json:"channels,omitempty"`
+	Failing    []string  `json:"failing,omitempty"`
+	NotifiedAt time.Time `json:"notified_at,omitzero"` // when a message last arrived
+
+	AckedBy    string    `json:"acked_by,omitempty"`
+	AckedAt    time.Time `json:"acked_at,omitzero"`
+	AckedUntil time.Time `json:"acked_until,omitzero"`
+	Snoozed    bool      `json:"snoozed,omitempty"` // what it was acknowledged with was Snooze
+	Expanded   bool      `json:"expanded,omitempty"`
+
+	// Nonce is the one-time word of the buttons that do something. "": there are none.
+	Nonce string `json:"nonce,omitempty"`
+	// Answered is the last request for permission that was answered.
+	Answered string `json:"answered,omitempty"`
+	// Done is the last press of such a button.
+	Done Done `json:"done,omitzero"`
+}
+
+// Done is something that a press of a button has begun.
+type Done struct {
+	Verb  Verb      `json:"verb"`
+	By    string    `json:"by"`
+	At    time.Time `json:"at,omitzero"`
+	Nonce string    `json:"nonce"` // that it used up
+}
+
+// New is an incident that [Opened] has still to be told to. id has at most 16 characters of [0-9A-Za-z], so that it fits
+// into what a button carries.
+func New(id string, key Key) Incident { return Incident{ID: id, Key: key, State: Open} }
+
+// Continues reports whether trouble with that key is this incident: it is open, or was so until only just.
+func (i Incident) Continues(k Key, p Policy, now time.Time) bool {
+	if i.Key.Agent != k.Agent || i.Key.Class != k.Class || i.Key.Phase != k.Phase {
+		return false
+	}
+	return i.State != Resolved || now.Sub(i.Resolved) < p.reopen()
+}
+
+// critical also while nobody has said how severe it is.
+func (i *Incident) critical() bool {
+	return i.Facts.Severity != Warning && i.Facts.Severity != Info
+}
+
+func (i *Incident) told() bool { return !i.Rang.IsZero() }
+
+// add takes note that channels are told.
+func (i *Incident) add(channels []string) {
+	i.Channels = slices.Clone(i.Channels)
+	for _, c := range channels {
+		if !slices.Contains(i.Channels, c) {
+			i.Channels = append(i.Channels, c)
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package incident
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Message is what a human is shown. A channel decides how: title and field names in bold, buttons as buttons.
+type Message struct {
+	Title   string
+	Fields  []Field
+	Body    string
+	Buttons []Button
+	// Exact is the part of Body that wants a permission and must be shown whole. "": nothing does.
+	Exact string
+}
+
+// Field is one line of a message.
+type Field struct{ Name, Value string }
+
+// Text is the message without any markup, in the form of PIV-11: the title, an empty line, the fields.
+func (m Message) Text() string {
+	var b strings.Builder
+	b.WriteString(m.Title)
+	if len(m.Fields) > 0 {
+		b.WriteString("\n")
+	}
+	for _, f := range m.Fields {
+		b.WriteString("\n" + f.Name + ": " + f.Value)
+	}
+	if m.Body != "" {
+		b.WriteString("\n\n" + m.Body)
+	}
+	return b.String()
+}
+
+// add appends a field that has a value.
+func (m *Message) add(name, value string) {
+	if value != "" {
+		m.Fields = append(m.Fields, Field{name, value})
+	}
+}
+
+// How much of a text a message shows, in characters.
+const (
+	detailsLimit  = 1500 // of the details (PIV's monitor: the rest is in the improvement log)
+	bodyLimit     = 600  // of the body, and
+	expandedLimit = 2000 // after Details was pressed
+	besideLimit   = 300  // of the details beside an input that must be shown whole
+)
+
+func shorten(s string, limit int) string {
+	n := 0
+	for at := range s {
+		if n++; n > limit {
+			return s[:at] + "…"
+		}
+	}
+	return s
+}
+
+// span prints a duration as people say it: 45s, 12m, 3h, 1h30m.
+func span(d time.Duration) string {
+	if d < time.Minute {
+		return d.Round(time.Second).String()
+	}
+	s := strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// at prints a time as the clock on the wall shows it, with the date if it is not of the same day.
+func (p Policy) at(t, now time.Time) string {
+	t = t.In(p.location())
+	if y, m, d := now.In(p.location()).Date(); t.Day() != d || t.Month() != m || t.Year() != y {
+		return t.Format("2006-01-02 15:04")
+	}
+	return t.Format("15:04")
+}
+
+// Compose is the message of an incident as it is now.
+func Compose(i Incident, p Policy, now time.Time) Message {
+	f := i.Facts
+	if p.PIV {
+		m := PIVMessage(f)
+		m.Buttons = i.buttons(p)
+		if i.State != Open && i.State != Notified {
+			m.add("Status", i.status(p, now))
+		}
+		return m
+	}
+	m := Message{Title: i.mark() + " " + i.title(), Buttons: i.buttons(p)}
+	if i.State == Resolved && i.Recovered { // else the title still says it
+		m.add("Before", i.Trouble())
+	}
+	if status := i.status(p, now); status != plainOpen { // the message itself says as much
+		m.add("Status", status)
+	}
+	m.add("Phase", f.Phase)
+	m.add("Agents", strings.Join(f.Members, ", "))
+	m.add("Since", i.since(p, now))
+	details := detailsLimit
+	if f.asks() {
+		details = besideLimit
+	}
+	m.add("Details", shorten(f.Details, details))
+	m.add("Done", f.Action)
+	m.add("To do", i.todo())
+	if f.Unasked != "" && i.State != Resolved {
+		m.add("Allow", "cannot be allowed from here: "+f.Unasked+"; decide in the agent's terminal")
+	}
+	if f.Unheard && i.State != Resolved {
+		m.add("Buttons", "answers are not heard now; on the machine itself, outlive ack and outlive agent work")
+	}
+	m.add("Starts", f.starts())
+	i.fill(&m)
+	return m
+}
+
+// starts is how many starts of this agent are used, of which: other texts may name a number of all its starts. "": none are counted.
+func (f *Facts) starts() string {
+	if f.Max == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d", f.Used, f.Max)
+	switch {
+	case f.PerPhase && f.Phase != "":
+		text += " in this phase"
+	case f.Window > 0:
+		text += " in " + span(f.Window)
+	}
+	return text + ", for this problem"
+}
+
+// fill sets the body: an input that wants a permission whole, anything else as far as there is room for it.
+func (i *Incident) fill(m *Message) {
+	f := i.Facts
+	if f.asks() {
+		m.Body, m.Exact = f.Input, f.Input
+		return
+	}
+	limit := bodyLimit
+	if i.Expanded {
+		limit = expandedLimit
+	}
+	m.Body = shorten(f.Body, limit)
+}
+
+func (i *Incident) mark() string {
+	switch {
+	case i.State == Resolved && i.Recovered:
+		return "🟢"
+	case i.State == Resolved:
+		return "⚪"
+	case i.critical():
+		return "🔴"
+	case i.Facts.Severity == Warning:
+		return "🟠"
+	}
+	return "🔵"
+}
+
+// title says how it is now: an incident that has ended is no trouble any more.
+func (i *Incident) title() string {
+	switch {
+	case i.State != Resolved:
+		return i.Trouble()
+	case !i.Recovered:
+		return "Over: " + i.Trouble()
+	case i.Key.Class == Mass:
+		shared, _ := i.shared()
+		return "Agents" + shared + " work again"
+	}
+	return i.Facts.Name + " works again"
+}
+
+// Trouble is what is wrong, or was, in words.
+func (i *Incident) Trouble() string {
+	if i.Key.Class == Mass {
+		shared, cause := i.shared()
+		return fmt.Sprintf("%d agents%s %s%s", len(i.Facts.Members), shared, Words(Mass), cause)
+	}
+	return i.Facts.Name + " " + Words(i.Key.Class)
+}
+
+// shared is what the agents of a mass share, for people, and the cause of their trouble. The key is "host:" or "account:", a
+// name, and the cause behind another colon.
+func (i *Incident) shared() (with, cause string) {
+	kind, name, _ := strings.Cut(i.Key.Agent, ":")
+	if at := strings.LastIndex(name, ":"); at >= 0 {
+		name, cause = name[:at], " ("+strings.ReplaceAll(name[at+1:], "_", " ")+")"
+	}
+	if kind == "account" {
+		return " with the account of " + name, cause
+	}
+	return " on " + name, cause
+}
+
+// since is when it began, and how long that is, unless that is nothing.
+func (i *Incident) since(p Policy, now time.Time) string {
+	if i.Facts.Since.IsZero() {
+		return ""
+	}
+	text := p.at(i.Facts.Since, now)
+	if d := i.end(now).Sub(i.Facts.Since); d >= time.Minute {
+		text += " (" + span(d) + ")"
+	}
+	return text
+}
+
+func (i *Incident) end(now time.Time) time.Time {
+	if i.State == Resolved {
+		return i.Resolved
+	}
+	return now
+}
+
+// plainOpen is the status of an incident of which there is nothing more to say.
+const plainOpen = "open"
+
+// status is the line that says how far it is.
+func (i *Incident) status(p Policy, now time.Time) string {
+	var s string
+	switch i.State {
+	case Open, Notified:
+		s = plainOpen
+		if i.Tier > 0 {
+			s = "open; nobody has answered yet, so others are told too"
+		}
+	case Acknowledged:
+		s = fmt.Sprintf("acknowledged by %s at %s", i.AckedBy, p.at(i.AckedAt, now))
+		if i.Snoozed {
+			s = fmt.Sprintf("snoozed by %s", i.AckedBy)
+		}
+		s += ", no reminders until " + p.at(i.AckedUntil, now)
+	case Expired:
+		s = "open; nobody has answered, and there are no more reminders"
+	case Resolved:
+		s = strings.TrimSuffix(fmt.Sprintf("resolved %s, %s", p.at(i.Resolved, now), i.Ending), ", ")
+	}
+	if i.Reopened > 0 {
+		s += fmt.Sprintf("; came back %d×", i.Reopened)
+	}
+	if i.Done.Verb != "" {
+		s += fmt.Sprintf("; %s by %s %s", i.Done.Verb, i.Done.By, p.at(i.Done.At, now))
+	}
+	return s
+}
+
+// reminder is the short message that makes a sound again.
+func (i *Incident) reminder(p Policy, now time.Time) Message {
+	m := Message{Title: fmt.Sprintf("%s Still open, %s: %s", i.mark(), span(now.Sub(i.Opened)), i.title()), Buttons: i.buttons(p)}
+	if i.Facts.Request != "" && i.Facts.Request != i.Rung {
+		m.Title = fmt.Sprintf("%s %s, another one", i.mark(), i.title())
+	}
+	if i.Facts.asks() {
+		i.fill(&m) // its buttons are here, too
+	} else {
+		m.add("Details", shorten(i.Facts.Details, bodyLimit))
+		m.add("To do", i.todo())
+	}
+	return m
+}
+
+// ended is the short message that tells of the end.
+func (i *Incident) ended(p Policy, now time.Time) Message {
+	if p.PIV {
+		return PIVRecovered(i.Facts, i.Resolved.Sub(i.Opened))
+	}
+	m := Message{Title: i.mark() + " " + i.title()}
+	m.add("Since", strings.TrimSuffix(fmt.Sprintf("%s, %s", p.at(i.Resolved, now), i.Ending), ", "))
+	m.add("Before", fmt.Sprintf("%s, for %s", i.Trouble(), span(i.Resolved.Sub(i.Opened))))
+	return m
+}
+
+// PIVMessage is the template of an escalation (PIV-11).
+func PIVMessage(f Facts) Message {
+	return Message{Title: "🔴 Supervisor Escalation", Fields: []Field{
+		{"Project", f.Name}, {"Phase", f.Phase}, {"Stall Type", f.Stall}, {"Details", shorten(f.Details, detailsLimit)},
+		{"Action Taken", f.Action}, {"Restarts", fmt.Sprintf("%d/%d", f.Used, f.Max)},
+	}}
+}
+
+// PIVRecovered tells in the same style that it is over.
+func PIVRecovered(f Facts, after time.Duration) Message {
+	return Message{Title: "🟢 Recovered", Fields: []Field{
+		{"Project", f.Name}, {"Stall Type", fmt.Sprintf("%s, after %s", f.Stall, after.Round(time.Second))},
+	}}
+}

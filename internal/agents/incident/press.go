@@ -1,0 +1,78 @@
+package incident
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	answerLimit = 200 // characters of an answer to a press (Telegram's answerCallbackQuery)
+	nameLimit   = 64  // of them, for whoever pressed
+)
+
+// press does what a button says, and always answers.
+func (s *step) press(e Pressed) {
+	i := &s.i
+	e.By = shorten(e.By, nameLimit)
+	switch {
+	case i.Opened.IsZero():
+		s.answer("This is not known any more")
+	case i.State == Resolved:
+		s.answer("already resolved " + s.p.at(i.Resolved, s.now))
+	case e.Nonce != "" && e.Nonce == i.Done.Nonce && e.Verb.Acts():
+		s.answer(fmt.Sprintf("already done: %s by %s %s", i.Done.Verb, i.Done.By, s.p.at(i.Done.At, s.now)))
+	case !i.offers(e.Verb):
+		s.answer("That is not possible here, or not any more")
+	case e.Verb.Acts():
+		s.act(e)
+	case e.Verb == Details:
+		i.Expanded, s.changed = true, true
+		s.answer("The message shows more now")
+	case e.Verb == Ack && i.State == Acknowledged && !i.Snoozed:
+		s.answer(fmt.Sprintf("already acknowledged by %s %s", i.AckedBy, s.p.at(i.AckedAt, s.now)))
+	case e.Verb == Ack:
+		s.acknowledge(e.By, s.p.ackFor(), false)
+		s.answer("acknowledged until " + s.p.at(i.AckedUntil, s.now))
+	default:
+		s.acknowledge(e.By, s.p.snooze(), true)
+		s.answer("snoozed until " + s.p.at(i.AckedUntil, s.now))
+	}
+}
+
+// act does what may be done once: the word on the button has to be the present one, and is used up.
+func (s *step) act(e Pressed) {
+	i := &s.i
+	if i.Nonce == "" || e.Nonce != i.Nonce {
+		s.answer("This button is out of date: use those of the newest message")
+		return
+	}
+	s.effects = append(s.effects, Do{Verb: e.Verb, Agent: i.Key.Agent, Request: s.requestOf(e.Verb), By: e.By})
+	i.Done = Done{Verb: e.Verb, By: e.By, At: s.now, Nonce: i.Nonce}
+	if i.Nonce = e.Next; e.Next == i.Done.Nonce {
+		i.Nonce = ""
+	}
+	if e.Verb == Allow || e.Verb == Deny {
+		i.Answered, i.Facts.Request, i.Facts.Input = i.Facts.Request, "", ""
+	}
+	// What was begun needs time to show an effect. If it has none, it goes on from here.
+	s.acknowledge(e.By, s.p.ackTimeout(), false)
+	s.answer(doing[e.Verb])
+}
+
+func (s *step) requestOf(v Verb) string {
+	if v == Allow || v == Deny {
+		return s.i.Facts.Request
+	}
+	return ""
+}
+
+func (s *step) acknowledge(by string, hold time.Duration, snoozed bool) {
+	i := &s.i
+	i.State, i.AckedBy, i.AckedAt, i.AckedUntil = Acknowledged, by, s.now, s.now.Add(hold)
+	i.Snoozed, i.News = snoozed, false
+	s.changed = true
+}
+
+func (s *step) answer(text string) {
+	s.effects = append(s.effects, Answer{shorten(text, answerLimit-1)})
+}

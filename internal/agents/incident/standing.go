@@ -1,0 +1,103 @@
+package incident
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Standing is how one agent is now, for people who ask.
+type Standing struct {
+	Name     string
+	State    string    // in words, such as "works" or "waits for an answer"
+	Since    time.Time // zero: not known
+	Details  string    // what is wrong; "": nothing is
+	Waits    bool      // for a human, who was told of it
+	Terminal string    // who is at its terminal; "": nobody
+}
+
+// Limits of what is told of the agents, so that all of it is one message.
+const (
+	standingLimit = 40  // agents
+	aboutLimit    = 160 // characters about one
+)
+
+// Status is the answer to /status: every agent, those that wait for a human first. lost says why the registry cannot be used.
+func Status(list []Standing, lost string, p Policy, now time.Time) Message {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Standing) int { return cmp.Compare(rank(a), rank(b)) })
+	waiting := 0
+	for _, s := range list {
+		if s.Waits {
+			waiting++
+		}
+	}
+	title := fmt.Sprintf("%d agents", len(list))
+	switch {
+	case len(list) == 0:
+		title = "No agent is declared"
+	case len(list) == 1:
+		title = "1 agent"
+	}
+	switch {
+	case waiting == 1:
+		title += ", 1 waits for you"
+	case waiting > 1:
+		title += fmt.Sprintf(", %d wait for you", waiting)
+	case len(list) > 0:
+		title += ", nothing waits for you"
+	}
+	m := Message{Title: "📋 " + title}
+	for _, s := range list[:min(len(list), standingLimit)] {
+		m.add(s.Name, s.text(p, now))
+	}
+	if more := len(list) - standingLimit; more > 0 {
+		m.add("More", fmt.Sprintf("%d others; outlive agent list shows all", more))
+	}
+	m.add("Registry", shorten(lost, aboutLimit))
+	if waiting > 0 {
+		m.Body = "Answer in the message that told you of it: by its buttons, or by a reply."
+	}
+	return m
+}
+
+func rank(s Standing) int {
+	switch {
+	case s.Waits:
+		return 0
+	case s.Details != "":
+		return 1
+	}
+	return 2
+}
+
+func (s Standing) text(p Policy, now time.Time) string {
+	text := s.State
+	if !s.Since.IsZero() && now.Sub(s.Since) >= time.Minute {
+		text += fmt.Sprintf(" since %s (%s)", p.at(s.Since, now), span(now.Sub(s.Since)))
+	}
+	if s.Details != "" {
+		text += ": " + shorten(s.Details, aboutLimit)
+	}
+	if s.Terminal != "" {
+		text += "; at its terminal: " + s.Terminal
+	}
+	return text
+}
+
+// Help is what somebody is told who has written to the bot what it cannot make sense of.
+func Help() Message {
+	return Message{Title: "I watch over your agents, and tell you when one needs you.", Body: `/status: how every agent is, and what waits for you
+/status NAME: the same of one
+NAME: TEXT gives the agent NAME a text
+To answer an agent's question, reply to the message that told you of it. Its buttons do the rest.`}
+}
+
+// Handed tells what became of a text that somebody has written for an agent.
+func Handed(name, outcome string, done bool) Message {
+	if done {
+		return Message{Title: name + " was given your text"}
+	}
+	return Message{Title: name + " did not get your text: " + outcome}
+}

@@ -1,0 +1,290 @@
+package incident
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// Step is what an event makes of an incident, and what has to be done for it. It is pure, and changes nothing of i.
+func Step(i Incident, e Event, p Policy, now time.Time) (Incident, []Effect) {
+	s := &step{i: i, p: p, now: now, before: i.Channels, due: i.Next(p, now)}
+	s.lapse()
+	s.apply(e)
+	s.advance()
+	if s.changed && len(s.before) > 0 {
+		_, quiet := p.quiet(now)
+		s.effects = append(s.effects, Edit{
+			Key: s.i.ID, Channels: s.before, Message: Compose(s.i, p, now), InPlace: quiet && !s.i.critical(),
+		})
+	}
+	s.effects = append(s.effects, s.sends...)
+	_, timer := e.(Timer)
+	if next := s.i.Next(p, now); !next.Equal(s.due) || timer && !next.IsZero() {
+		s.effects = append(s.effects, SetTimer{next})
+	}
+	return s.i, s.effects
+}
+
+// step is one step under way.
+type step struct {
+	i       Incident
+	p       Policy
+	now     time.Time
+	before  []string  // the channels that had been told
+	due     time.Time // the timer that is set
+	changed bool      // the message that was sent is out of date
+	effects []Effect
+	sends   []Effect
+}
+
+// apply does what the event says. Who is to be told of it, advance finds out.
+func (s *step) apply(e Event) {
+	i := &s.i
+	if press, ok := e.(Pressed); ok {
+		s.press(press)
+		return
+	}
+	opened, ok := e.(Opened)
+	switch {
+	case ok && i.Opened.IsZero():
+		i.State, i.Opened, i.TierAt = Open, s.now, s.now
+		s.learn(opened.Facts, opened.Nonce)
+		return
+	case ok && i.State == Resolved:
+		if s.now.Sub(i.Resolved) < s.p.reopen() {
+			s.reopen(opened)
+		}
+		return
+	case i.Opened.IsZero() || i.State == Resolved:
+		return
+	}
+	switch e := e.(type) {
+	case Opened:
+		s.learn(e.Facts, e.Nonce)
+	case Changed:
+		s.learn(e.Facts, e.Nonce)
+	case Sent:
+		i.NotifiedAt = s.now
+		i.Failing = without(i.Failing, e.Channel)
+		if i.State == Open {
+			i.State = Notified
+		}
+	case Failed:
+		if slices.Contains(i.Channels, e.Channel) {
+			i.Failing = append(without(i.Failing, e.Channel), e.Channel)
+		}
+	case Recovered:
+		s.resolve(e.How)
+		i.Recovered = true
+		s.close()
+	case Gone:
+		s.resolve(e.Why)
+	}
+}
+
+func without(list []string, one string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == one })
+}
+
+// learn takes in new facts. A new request for permission, and trouble that has become critical, are news even to whoever
+// has acknowledged the old ones.
+func (s *step) learn(f Facts, nonce string) {
+	i := &s.i
+	if f.Request == i.Answered {
+		f.Request, f.Input = "", "" // the agent has not seen the answer yet
+	}
+	asks := f.Request != "" && f.Request != i.Facts.Request
+	switch {
+	case nonce != "" && nonce != i.Done.Nonce:
+		s.changed = s.changed || nonce != i.Nonce
+		i.Nonce = nonce
+	case asks:
+		i.Nonce = "" // what is pressed must belong to what is shown
+	}
+	was := i.critical()
+	s.changed = s.changed || !reflect.DeepEqual(i.Facts, f)
+	i.Facts = f
+	if asks {
+		i.State, i.AckedUntil, i.Snoozed = s.awake(), time.Time{}, false
+		i.TierAt, i.Repeats = s.now, 0
+	}
+	if i.told() && (asks || i.critical() && !was && i.State != Acknowledged) {
+		i.News = true
+	}
+}
+
+// awake is the state in which nobody has acknowledged it.
+func (s *step) awake() State {
+	if s.i.NotifiedAt.IsZero() {
+		return Open
+	}
+	return Notified
+}
+
+// reopen goes on with what was thought to be over. Whoever has acknowledged it knows; others are told again when it is
+// time to repeat it, and the tiers begin from the first.
+func (s *step) reopen(e Opened) {
+	i := &s.i
+	i.State, i.Resolved, i.Ending = s.awake(), time.Time{}, ""
+	i.Reopened++
+	i.Tier, i.TierAt, i.Repeats = 0, s.now, 0
+	if s.now.Before(i.AckedUntil) {
+		i.State = Acknowledged
+	}
+	s.changed = true
+	s.learn(e.Facts, e.Nonce)
+}
+
+func (s *step) resolve(how string) {
+	s.i.State, s.i.Resolved, s.i.Ending, s.i.Recovered = Resolved, s.now, how, false
+	s.i.News, s.i.Nonce, s.i.Expanded = false, "", false
+	s.changed = true
+}
+
+// close tells those who were told that it is over, unless it is night, or they have heard so since they were told.
+func (s *step) close() {
+	i := &s.i
+	if i.Done.Verb == Allow || i.Done.Verb == Deny {
+		return // whoever has answered knows; the message says the rest
+	}
+	if _, quiet := s.p.quiet(s.now); i.Rings == i.Closing || quiet && !i.critical() {
+		return
+	}
+	i.Closing = i.Rings
+	s.sends = append(s.sends, Send{
+		Key: fmt.Sprintf("%s/recovered/%d", i.ID, i.Reopened), Channels: i.Channels, Message: i.ended(s.p, s.now),
+	})
+}
+
+// Next is when the incident wants a [Timer]. Zero: not by itself.
+func (i Incident) Next(p Policy, now time.Time) time.Time {
+	due := i.nextRing(p)
+	if i.State == Acknowledged {
+		due = i.AckedUntil
+	}
+	if due.IsZero() || i.critical() {
+		return due
+	}
+	if due.Before(now) {
+		due = now
+	}
+	if until, quiet := p.quiet(due); quiet {
+		return until
+	}
+	return due
+}
+
+// nextRing is when somebody is to be told, or it expires, were there no quiet hours.
+func (i *Incident) nextRing(p Policy) time.Time {
+	if i.Opened.IsZero() || i.State == Resolved || i.State == Acknowledged || i.Facts.Severity == Info || p.firstTier() < 0 {
+		return time.Time{}
+	}
+	if !i.told() || i.News {
+		return i.TierAt
+	}
+	if i.State == Expired {
+		return time.Time{}
+	}
+	more := p.tierAfter(i.Tier) > 0
+	if more && len(i.Failing) == len(i.Channels) {
+		return i.Rang // nobody was reached
+	}
+	var due time.Time
+	if more {
+		due = i.TierAt.Add(p.ackTimeout())
+	}
+	if repeat := i.Rang.Add(p.repeat()); p.repeat() > 0 && i.Repeats < p.repeats() && (due.IsZero() || repeat.Before(due)) {
+		due = repeat
+	}
+	if due.IsZero() {
+		due = i.Rang.Add(max(p.ackTimeout(), p.repeat()))
+	}
+	return due
+}
+
+// firstTier is the first that has channels, tierAfter the next one; -1: there is none.
+func (p Policy) firstTier() int { return p.tierAfter(-1) }
+
+func (p Policy) tierAfter(tier int) int {
+	for n := tier + 1; n < len(p.Tiers); n++ {
+		if len(p.Tiers[n]) > 0 {
+			return n
+		}
+	}
+	return -1
+}
+
+// lapse ends an acknowledgement whose time is over: those who were told are told again.
+func (s *step) lapse() {
+	i := &s.i
+	if i.State == Acknowledged && !s.now.Before(i.AckedUntil) {
+		i.State, i.Snoozed = s.awake(), false
+		i.TierAt, i.Repeats, i.News = s.now, 0, i.told()
+		s.changed = true
+	}
+}
+
+// advance tells whoever is to be told by now: at most one round in each step.
+func (s *step) advance() {
+	i := &s.i
+	due := i.nextRing(s.p)
+	if due.IsZero() || s.now.Before(due) {
+		return
+	}
+	if _, quiet := s.p.quiet(s.now); quiet && !i.critical() {
+		return
+	}
+	next := s.p.tierAfter(i.Tier)
+	raise := next > 0 && (!s.now.Before(i.TierAt.Add(s.p.ackTimeout())) || len(i.Failing) == len(i.Channels))
+	switch {
+	case !i.told():
+		s.ring(s.p.firstTier())
+	case i.News:
+		s.remind()
+	case raise:
+		s.ring(next)
+	case i.Repeats < s.p.repeats() && s.p.repeat() > 0:
+		i.Repeats++
+		s.remind()
+	default:
+		i.State = Expired
+		s.changed = true
+	}
+}
+
+// ring tells a tier: with the message of the incident whoever has not got it yet, else with a reminder.
+func (s *step) ring(tier int) {
+	i := &s.i
+	fresh := slices.DeleteFunc(slices.Clone(s.p.Tiers[tier]), func(c string) bool { return slices.Contains(i.Channels, c) })
+	i.Tier, i.TierAt = tier, s.now
+	s.changed = true
+	if len(fresh) == 0 {
+		s.remind()
+		return
+	}
+	if i.State == Expired {
+		i.State = s.awake()
+	}
+	i.add(fresh)
+	s.rang(i.ID, fresh, Compose(*i, s.p, s.now))
+}
+
+// remind makes a sound at everybody who has the message.
+func (s *step) remind() {
+	i := &s.i
+	if i.State == Expired {
+		i.State = s.awake()
+		s.changed = true
+	}
+	i.Failing = nil
+	s.rang(fmt.Sprintf("%s/again/%d", i.ID, i.Rings), i.Channels, i.reminder(s.p, s.now))
+}
+
+func (s *step) rang(key string, channels []string, m Message) {
+	i := &s.i
+	i.Rang, i.News, i.Rung = s.now, false, i.Facts.Request
+	i.Rings++
+	s.sends = append(s.sends, Send{Key: key, Channels: channels, Message: m})
+}

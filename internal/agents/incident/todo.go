@@ -1,0 +1,60 @@
+package incident
+
+import "strings"
+
+// todoWords say what is asked of whoever reads a message, by class. They name no button that may not be there.
+var todoWords = map[string]string{
+	"crashed":              "find out why it ends (outlive agent logs NAME), then start it again",
+	"exited_unfinished":    "look at what it left undone, then start it again, or leave it",
+	"startup_blocked":      "look at its terminal: most often a dialog waits there",
+	"stopped":              "let it go on, or end it",
+	"waiting_question":     "answer by a reply to this message, or at its terminal",
+	"waiting_other":        "answer the dialog at its terminal",
+	"human_required":       "supply what it lacks, then start it again",
+	"auth_expired":         "log in again where it runs, then start it again; until then nothing is started",
+	"credit_exhausted":     "add credit to the account, then start it again; until then nothing is started",
+	"rate_limited":         "nothing, if it may wait; it goes on by itself when the limit is lifted",
+	"api_backoff":          "nothing at once; see whether the model's service is up",
+	"api_failed":           "see whether the network and the model's service are up, then resume it",
+	"context_exhausted":    "start a fresh session, with what the old one has found out",
+	"execution_error":      "read the error, mend its cause, then start it again",
+	"model_silent":         "look at its session; if it hangs, start it again",
+	"tool_hung":            "look at what the tool waits for; end it, or start the agent again",
+	"background_task_dead": "ask it in its session to go on without the task, or start the agent again",
+	"loop":                 "look at its session, and tell it another way",
+	"no_progress":          "nothing, if it may take its time; else look at its session",
+	"heartbeat_lost":       "see whether it still works; if not, start it again",
+	"budget_exceeded":      "decide whether it may go on: raise max_cost_usd, or stop it",
+	"orphaned":             "see whether it still works; if not, start it again",
+	"unreadable":           "correct its entry in the registry",
+	"vanished":             "put its entry back, or end it; it may still run",
+	"unsure":               "see which process is the agent's; nothing is ended or started until that is clear",
+	"manifest":             "correct the manifest, or remove it",
+	"contradiction":        "see whether it runs; nothing is ended or started until that is clear",
+	"no_evidence":          "see whether it runs; outlive agent show NAME says what is watched",
+	"waiting_permission":   "allow or deny it, here if there are buttons for that, or at its terminal",
+}
+
+// joinWords say how one comes to a terminal that can be joined.
+var joinWords = strings.NewReplacer("its terminal", "its terminal (outlive agent attach NAME)", "its session", "its session (outlive agent attach NAME)")
+
+// elsewhere is what a text of a message says where there is no message.
+var elsewhere = strings.NewReplacer("a reply to this message", "a reply to the message that told you",
+	"here if there are buttons for that", "in the message that told you, if it has buttons for that")
+
+// ToDo is what is asked of a person about an agent in a class of trouble, for those who do not read it in a message. "": nothing is known.
+func ToDo(class, agent string) string {
+	return strings.ReplaceAll(elsewhere.Replace(todoWords[class]), "NAME", agent)
+}
+
+// todo is what is asked of a person now. "": nothing.
+func (i *Incident) todo() string {
+	if i.State == Resolved || i.Key.Class == "waiting_permission" && i.Facts.Unasked == "" { // its title and its buttons ask
+		return ""
+	}
+	text := todoWords[i.Key.Class]
+	if i.Facts.Joinable {
+		text = joinWords.Replace(text)
+	}
+	return strings.ReplaceAll(text, "NAME", i.Key.Agent)
+}

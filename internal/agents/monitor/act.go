@@ -1,0 +1,195 @@
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+)
+
+// carryOut begins what was decided, and brings it as far as it goes.
+func (r *round) carryOut(ctx context.Context, c *examined, d recovery.Decision, log *slog.Logger) error {
+	rec := &attempt{
+		Agent: c.Key, Step: begun, Act: d.Act(c.problem, r.now.Wall.Round(0)), Preamble: d.Preamble,
+		Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
+		Used: d.Budget.Used, Max: d.Budget.Max, Run: newRun(), LeftOut: leftOut(d),
+	}
+	r.equip(c, rec)
+	if err := r.ledger.writeDown(ctx, rec); err != nil {
+		return err // nothing is done that is not written down
+	}
+	log.Warn("something is done", slog.String("action", string(d.Rung)), slog.String("reason", d.Reason), slog.String("details", c.verdict.Details))
+	if d.Rung == recovery.AskPhone {
+		if err := r.escalate(ctx, c, d); err != nil {
+			return err
+		}
+	}
+	return r.executor.advance(ctx, rec)
+}
+
+// leftOut are the steps before a decision that could not be done, for people.
+func leftOut(d recovery.Decision) string {
+	var list []string
+	for _, o := range d.Skipped {
+		list = append(list, o.Why)
+	}
+	return strings.Join(list, "; ")
+}
+
+// equip gives a recovery whom it is for and what it runs.
+func (r *round) equip(c *examined, rec *attempt) {
+	o := r.opts
+	rung := rec.Act.Rung
+	switch {
+	case rung.Starts():
+		rec.Target = c.body.target
+		rec.Command, rec.Environ = c.command(rec, o)
+	case rung == recovery.Nudge:
+		rec.Command, rec.Environ = fill(r.panes.nudge(c), c.values(rec)), c.environ()
+	case rung == recovery.Interrupt:
+		rec.Target.Leaders = []process.Identity{c.body.process}
+	case rung == recovery.KillTool:
+		rec.Target.Leaders = r.sources.toolOf(c.body, r.now.Wall)
+	}
+}
+
+// command is what starts the agent. A PIV orchestrator finds the phase itself, in its manifest; the variables tell a
+// wrapper the same.
+func (c *examined) command(rec *attempt, o Options) (command, environ []string) {
+	command = o.Command
+	if c.Declared != nil {
+		command = c.Declared.Start.Cmd
+		if rec.Act.Rung == recovery.Resume {
+			command = c.Declared.Start.Resume
+		}
+		command = fill(command, c.values(rec))
+		if len(o.Wrapper) > 0 { // our own wrapper tells its output and how it ends
+			command = slices.Concat(o.Wrapper, c.terminalFlag(command), []string{c.Key, "--"}, command)
+		}
+		environ = c.environ()
+	}
+	if rec.Preamble != recovery.NoPreamble {
+		environ = append(environ, "PIV_AUTONOMOUS_PREAMBLE=strict")
+	}
+	if rec.Act.Phase != piv.NoPhase {
+		environ = append(environ, "OUTLIVE_AGENT_PHASE="+strconv.Itoa(rec.Act.Phase))
+	}
+	return command, append(environ, "OUTLIVE_AGENT_STALL="+rec.Act.Stall, "OUTLIVE_AGENT_ATTEMPT="+strconv.Itoa(rec.Used+1))
+}
+
+// terminalFlag has our wrapper give the agent a terminal, where the declaration wants one, or where it says nothing and the
+// command is a CLI that is worked with at a terminal.
+func (c *examined) terminalFlag(command []string) []string {
+	_, session := agentcli.Recognise(command, "")
+	wanted := agentrun.KeepsTerminals && session && !agentcli.Headless(command)
+	if said := c.Declared.Start.Terminal; said != nil {
+		wanted = *said
+	}
+	if !wanted {
+		return nil
+	}
+	return []string{"--terminal"}
+}
+
+// environ is what a declared agent gets besides everything else.
+func (c *examined) environ() (environ []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.Declared.Start.Env)) {
+		environ = append(environ, name+"="+c.Declared.Start.Env[name])
+	}
+	return environ
+}
+
+// values are what the commands of a declaration may ask for.
+func (c *examined) values(rec *attempt) map[string]string {
+	phase := ""
+	if rec.Act.Phase != piv.NoPhase {
+		phase = strconv.Itoa(rec.Act.Phase)
+	}
+	preamble := preambles[rec.Preamble]
+	return map[string]string{"session": c.body.session, "phase": phase, "preamble": preamble, "text": c.prompt(rec, preamble)}
+}
+
+// preambles are what a started agent is told first.
+var preambles = map[recovery.Preamble]string{
+	recovery.NoPreamble: "Go on with the task where it was left.",
+	recovery.Autonomous: "Nobody is at the keyboard. Go on with the task where it was left. Decide what you can decide yourself, " +
+		"note your decisions, and leave out what needs a human.",
+	recovery.NoQuestions: "Nobody is at the keyboard, and nobody will answer: asking ends the work. Do not ask. Choose the safest " +
+		"sensible option, write down what you chose and why, and go on with the task to its end.",
+}
+
+// prompt is what a running or new session is told. It takes it for its user's word, so it holds nothing that a tool or a
+// model has said: no details.
+func (c *examined) prompt(rec *attempt, preamble string) string {
+	if rec.Text != "" {
+		return rec.Text
+	}
+	if rec.Act.Rung == recovery.Nudge {
+		return "This session seems to be stuck: " + diagnose.Class(rec.Act.Class).Words() + ". " + preamble
+	}
+	const look = " Look at the state of the work first."
+	if rec.Wish != 0 {
+		return preamble + " A person has ended the session before this one." + look
+	}
+	return preamble + " The session before this one is over: " + diagnose.Class(rec.Act.Class).Words() + "." + look
+}
+
+// reconcile brings to an end what an earlier run has left half done.
+func (r *round) reconcile(ctx context.Context) error {
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(r.ledger.all)) {
+		list := r.ledger.all[key]
+		last := &list[len(list)-1]
+		if !last.unfinished() {
+			continue
+		}
+		r.opts.Logger.Info("a recovery goes on", slog.String("project", last.Entry.Name), slog.String("step", string(last.Step)))
+		errs = append(errs, r.executor.resume(ctx, last))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	// What was done just now is in the registry, and must be judged by it.
+	if r.page.Lost == "" {
+		r.page = r.book.read(ctx)
+	}
+	var err error
+	r.incidents.list, err = r.store.incidents(ctx, r.now.Wall)
+	return errors.Join(append(errs, err)...)
+}
+
+// action is what was done, in the words of PIV's records where it is PIV's.
+func (rec *attempt) action() string {
+	if rec.Declared {
+		return string(rec.Act.Rung)
+	}
+	return recovery.Decision{Rung: rec.Act.Rung, Preamble: rec.Preamble}.PIVAction()
+}
+
+func (rec *attempt) entry(action, outcome string) piv.Intervention {
+	stall := cmp.Or(rec.Act.Stall, rec.Act.Class)
+	if rec.Wish != 0 {
+		action += " (wished by " + cmp.Or(rec.By, "somebody") + ")"
+		stall = cmp.Or(rec.Act.Stall, "none")
+	}
+	details := fmt.Sprintf("[%s %s] %s", rec.Rule, rec.Act.Class, rec.Details)
+	if rec.LeftOut != "" {
+		details += " (" + rec.LeftOut + ")"
+	}
+	return piv.Intervention{
+		Time: rec.Act.At, Project: rec.Entry.Name, Phase: rec.Act.Phase, Stall: stall,
+		Action: action, Outcome: outcome, Details: details,
+	}
+}

@@ -1,0 +1,133 @@
+package monitor
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+)
+
+// agent is one agent as this look has it: declared, or a project of a PIV registry.
+type agent struct {
+	Key  string
+	Name string // as people call it
+	Path string // of its directory; "": it has none
+	Kind registry.Kind
+	// Entry is of a PIV registry. For a declared agent only Key, Name and Path are there, and the phase once its beats tell it.
+	Entry    piv.Project
+	Declared *registry.Agent // nil: of a PIV registry
+
+	expect   diagnose.Policy
+	recovery recovery.Policy
+}
+
+// ofProject is a project of a PIV registry, by PIV's rules.
+func (o Options) ofProject(p piv.Project) agent {
+	return agent{
+		Key: p.Key, Name: p.Name, Path: p.Path, Kind: registry.PIV, Entry: p,
+		expect: diagnose.PIV(o.Stale), recovery: recovery.PIV(o.Restarts, o.pace()),
+	}
+}
+
+// ofDeclaration is an agent of a registry of version 2. What the declaration does not say has its default.
+func ofDeclaration(d registry.Agent) agent {
+	return agent{
+		Key: d.Name, Name: d.Name, Path: d.Path, Kind: d.Kind, Declared: &d,
+		Entry:  piv.Project{Key: d.Name, Name: d.Name, Path: d.Path, Phase: piv.NoPhase, LastCompleted: piv.NoPhase},
+		expect: expected(d), recovery: recoveryOf(d),
+	}
+}
+
+// beats that an agent may miss until it is stale, where it only says how often it beats.
+const missedBeats = 3
+
+// expected maps what a declaration says to what is judged by.
+func expected(d registry.Agent) diagnose.Policy {
+	e := d.Expect
+	p := diagnose.Policy{
+		Stale: diagnose.Span(e.Stale), Startup: diagnose.Span(e.Startup), ModelSilent: diagnose.Span(e.ModelSilent),
+		Tool: diagnose.Span(e.Tool), Waiting: diagnose.Span(e.Waiting), Progress: diagnose.Span(e.Progress),
+		Task: diagnose.Span(e.Task), MaxCostUSD: e.MaxCostUSD,
+		Done: diagnose.DoneWhen{Exit: e.Done.Exit != nil && *e.Done.Exit == 0, Manifest: e.Done.Manifest == "complete"},
+	}
+	if p.Stale == 0 && e.Beat > 0 {
+		p.Stale = diagnose.Span(missedBeats * e.Beat)
+	}
+	if p.Startup == 0 && vendorKind(d.Kind) == "" && p.Stale > 0 {
+		p.Startup = p.Stale // its first beat may take as long as any other: nothing else of it is expected
+	}
+	cli := agentcli.Of(d.Kind)
+	p.ErrorExits, p.LimitExits = cli.ErrorExits, cli.LimitExits
+	return p
+}
+
+// recoveryOf maps what a declaration says to how its agent is helped.
+func recoveryOf(d registry.Agent) recovery.Policy {
+	p := recovery.Default()
+	p.Ladders, p.Budgets = map[string]recovery.Ladder{}, map[string]recovery.Budget{}
+	for class, names := range d.Policy {
+		if l, err := recovery.ParseLadder(names); err == nil { // the registry was checked when it was read
+			p.Ladders[class] = l
+		}
+	}
+	for class, l := range d.Budget.PerClass {
+		p.Budgets[class] = budget(l)
+	}
+	if d.Expect.Attended > 0 {
+		p.Attended = d.Expect.Attended
+	}
+	if d.Budget.StableAfter > 0 {
+		p.StableAfter = d.Budget.StableAfter
+	}
+	return p
+}
+
+func budget(l registry.Limit) recovery.Budget {
+	b, err := recovery.ParseBudget(l.String())
+	if err != nil {
+		return recovery.Budget{}
+	}
+	return b
+}
+
+// says reports whether a source of evidence counts for an agent. For PIV's, all of PIV's do.
+func (a agent) says(signal string) bool { return a.Declared == nil || a.Declared.Uses(signal) }
+
+// ownsDirectory reports whether processes and sessions in the agent's directory are its own.
+func (a agent) ownsDirectory() bool {
+	return a.Path != "" && (a.Declared == nil || a.Declared.Match.CWD == nil || *a.Declared.Match.CWD)
+}
+
+// runsAs reports whether a process of a user can be the agent's. A user that the system does not tell can.
+func (a agent) runsAs(user string) bool {
+	own := process.OwnUser()
+	if a.Declared != nil && a.Declared.Match.User != nil {
+		own = strconv.Itoa(*a.Declared.Match.User)
+	}
+	return user == "" || user == own
+}
+
+// fill puts values into a command of the declaration, in place of {names}.
+func fill(command []string, values map[string]string) []string {
+	var pairs []string
+	for name, value := range values {
+		pairs = append(pairs, "{"+name+"}", value)
+	}
+	replacer := strings.NewReplacer(pairs...)
+	filled := slices.Clone(command)
+	for i := range filled {
+		filled[i] = replacer.Replace(filled[i])
+	}
+	return filled
+}
+
+// wants reports whether a command has a place for a value.
+func wants(command []string, name string) bool {
+	return slices.ContainsFunc(command, func(s string) bool { return strings.Contains(s, "{"+name+"}") })
+}

@@ -1,0 +1,73 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// restTold is how long an agent must have nothing to do until that is worth a message: the next prompt often follows at once.
+const restTold = diagnose.Span(time.Minute)
+
+// ended is the run that has ended with its work done; zero: none has.
+func (c *examined) ended() process.Identity {
+	switch {
+	case c.verdict.Class != diagnose.Done:
+		return process.Identity{}
+	case c.body.dead != (process.Identity{}):
+		return c.body.dead
+	}
+	return c.body.process
+}
+
+// rememberWork keeps whether the agent has worked since it was last told, or could have been told, that it has come to rest.
+func rememberWork(c *examined, s *sight) {
+	switch class := c.verdict.Class; {
+	case class == diagnose.AtWork, class == diagnose.Healthy, !c.verdict.Well():
+		s.Worked = true
+	case class == diagnose.Done && s.DoneRun != c.ended():
+		s.Worked = true // it was so quick, or nobody looked
+	case class == diagnose.NotWatched: // a person has left it
+		s.Worked = false
+	}
+}
+
+// announce tells whoever wants to know, once, that an agent has finished, or has nothing to do any more.
+func (r *round) announce(ctx context.Context, c *examined) error {
+	v, s := c.verdict, c.sight
+	done := v.Class == diagnose.Done
+	rests := v.Class == diagnose.Idle && v.Since >= restTold
+	if c.Declared == nil || !s.Worked || !done && !rests {
+		return nil
+	}
+	p := r.incidents.policyOf(c.agent)
+	wanted := c.Declared.NotifyDone && len(p.Tiers) > 0
+	if wanted && p.Silent(r.now.Wall) {
+		return nil // it can wait until the quiet hours are over
+	}
+	s.Worked, s.DoneRun = false, c.ended()
+	work := incident.WorkUnknown
+	if m := c.Declared.Expect.Done; done {
+		work = incident.WorkDone
+	} else if m.Exit != nil || m.Manifest != "" {
+		work = incident.WorkLeft
+	}
+	text := incident.Rested(c.Name, work, v.Details, r.opts.redact(c.body.body))
+	err := r.do(ctx, func(tx *sql.Tx) error {
+		if err := putSight(ctx, tx, c.Key, s); err != nil || !wanted {
+			return err
+		}
+		key := fmt.Sprintf("rested/%s/%d", c.Key, r.now.Wall.UnixMilli())
+		return r.put(ctx, tx, incident.Incident{}, key, "", p.Tiers[0], text, false)
+	})
+	if err != nil {
+		return err
+	}
+	c.sight, r.sights.all[c.Key] = s, s
+	return nil
+}

@@ -1,0 +1,58 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+)
+
+// digest tells once a day what was not worth a message of its own, and what was done.
+func (r *round) digest(ctx context.Context) error {
+	if !r.page.declared() || r.page.Roster.Digest.At == "" {
+		return nil
+	}
+	at, err := incident.ParseClock(r.page.Roster.Digest.At)
+	if err != nil {
+		return nil // the registry was checked when it was read
+	}
+	now := r.now.Wall.Round(0)
+	var last time.Time
+	known, err := r.store.fact(ctx, "digest", &last)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return r.store.setFact(ctx, "digest", now) // from here on
+	}
+	if incident.NextDigest(last, at, r.page.Roster.Zone).After(now) {
+		return nil
+	}
+	incidents, err := r.store.incidentsSince(ctx, last)
+	if err != nil {
+		return err
+	}
+	d := incident.Digest{From: last, To: now, Incidents: incidents, Tallies: r.ledger.tallies(r.page.Agents, last, incidents)}
+	text := d.Message(incident.Policy{Location: r.page.Roster.Zone})
+	return r.do(ctx, func(tx *sql.Tx) error {
+		errs := []error{setFact(ctx, tx, "digest", now)}
+		if !d.Empty() {
+			errs = append(errs, r.put(ctx, tx, incident.Incident{}, "digest/"+now.Format(time.RFC3339), "", r.digestTo(), text, false))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// digestTo are the channels that get it: those that are named, or wherever escalations go.
+func (r *round) digestTo() []string {
+	if to := r.page.Roster.Digest.To; len(to) > 0 {
+		return to
+	}
+	p := policyOf(anyone(&r.page), r.page.Roster, r.opts)
+	if len(p.Tiers) == 0 {
+		return nil
+	}
+	return p.Tiers[0]
+}

@@ -1,0 +1,268 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+)
+
+// executor carries out what was decided, step by step, each after the one before was written down.
+type executor struct {
+	m         *Monitor
+	page      *page // the round's
+	now       time.Time
+	ledger    *ledger
+	incidents *incidents
+	looker    looker
+
+	recovered int // agents that were started at this look
+}
+
+// looker looks at an agent once more, at what it shows now.
+type looker interface {
+	lookAgain(ctx context.Context, a agent) (*examined, error)
+}
+
+// resume goes on with a recovery of an earlier run. Meanwhile somebody may have started the agent by hand, or it is the
+// one that was started and not written down.
+func (x *executor) resume(ctx context.Context, rec *attempt) error {
+	if !rec.Act.Rung.Starts() {
+		return x.resumeSmall(ctx, rec)
+	}
+	other, alive := x.otherProcess(rec)
+	switch rec.Step {
+	case begun:
+		if x.page.Lost != "" && !rec.Declared {
+			return nil // nothing was done yet, and nothing tells whether it still should be
+		}
+	case stopping, stopped:
+		if alive {
+			return x.ledger.step(ctx, rec, abandoned)
+		}
+	case starting:
+		if alive {
+			rec.Process = other
+		}
+		if alive || !process.FindsStarts { // without either, its heartbeat will tell whether it was started
+			if err := x.ledger.step(ctx, rec, started); err != nil {
+				return err
+			}
+		}
+	}
+	return x.advance(ctx, rec)
+}
+
+// resumeSmall ends what was only a word or a signal. What was not begun is decided again, but for what a person wishes.
+// Of the rest it is not known whether it was done, and doing it twice could do harm where not at all only costs time.
+func (x *executor) resumeSmall(ctx context.Context, rec *attempt) error {
+	switch {
+	case rec.Step == begun && rec.Wish != 0:
+		return x.advance(ctx, rec)
+	case rec.Step == begun:
+		return x.ledger.step(ctx, rec, abandoned)
+	}
+	rec.Outcome = "interrupted: it is not known whether it was done"
+	return x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
+		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
+	})
+}
+
+// otherProcess is a living process that the registry names now, and did not when the recovery began.
+func (x *executor) otherProcess(rec *attempt) (process.Identity, bool) {
+	if rec.Declared {
+		return process.Identity{}, false // the token of the start finds its process
+	}
+	for _, a := range x.page.Agents {
+		if p := a.Entry; p.Key == rec.Agent && p.PID != 0 && p.PID != rec.Entry.PID {
+			proc, err := x.m.opts.processes.Look(p.PID)
+			return proc.Identity, err == nil && (proc.Dir == "" || within(proc.Dir, p.Path))
+		}
+	}
+	return process.Identity{}, false
+}
+
+// advance does the steps of a recovery, each after the one before was written down.
+func (x *executor) advance(ctx context.Context, rec *attempt) error {
+	if rec.Step == begun {
+		if why := x.cameBack(ctx, rec); why != "" {
+			x.m.opts.Logger.Info("nothing is done", slog.String("project", rec.Entry.Name), slog.String("reason", why))
+			return x.ledger.step(ctx, rec, abandoned)
+		}
+		if !rec.Act.Rung.Starts() {
+			return x.small(ctx, rec)
+		}
+		if err := x.ledger.step(ctx, rec, stopping); err != nil {
+			return err
+		}
+	}
+	if rec.Step == stopping {
+		if err := x.m.opts.processes.Stop(ctx, rec.Target); err != nil {
+			if ctx.Err() != nil {
+				return nil // the next run goes on from here
+			}
+			return x.fail(ctx, rec, err.Error())
+		}
+		x.m.opts.checkpoint("killed")
+		if err := x.ledger.step(ctx, rec, stopped); err != nil {
+			return err
+		}
+	}
+	if rec.Step == stopped {
+		rec.StartedAt = x.m.opts.clock().Wall.Round(0)
+		if err := x.ledger.step(ctx, rec, starting); err != nil {
+			return err
+		}
+	}
+	if rec.Step == starting {
+		id, err := x.m.opts.processes.Start(x.launch(rec))
+		if err != nil {
+			return x.fail(ctx, rec, err.Error())
+		}
+		x.m.opts.checkpoint("spawned")
+		rec.Process = id
+		if err := x.ledger.step(ctx, rec, started); err != nil {
+			return err
+		}
+	}
+	return x.complete(ctx, rec)
+}
+
+// launch is how an agent is started.
+func (x *executor) launch(rec *attempt) process.Launch {
+	return process.Launch{
+		Run: rec.Run, Command: rec.Command, Dir: rec.Entry.Path,
+		Environ: slices.Concat(x.m.opts.environFor(x.page), rec.Environ),
+	}
+}
+
+// cameBack looks once more, immediately before something is done: a verdict is as old as its evidence.
+func (x *executor) cameBack(ctx context.Context, rec *attempt) string {
+	if rec.Wish != 0 || rec.Act.Rung == recovery.Observe || rec.Act.Rung == recovery.Hold || rec.Act.Rung == recovery.AskPhone {
+		return "" // a person wants it, or it harms nobody
+	}
+	if rec.Declared {
+		return x.agentCameBack(ctx, rec)
+	}
+	if x.page.Lost != "" {
+		return "" // only what is proven dead gets here
+	}
+	// The registry may have been read while somebody was writing it.
+	text, err := piv.ReadFile(x.m.opts.Registry)
+	if err != nil {
+		return err.Error()
+	}
+	p, err := x.m.book.parse(text)
+	if err != nil {
+		return err.Error()
+	}
+	for _, a := range p.Agents {
+		switch e := a.Entry; {
+		case a.Key != rec.Agent:
+		case e.Heartbeat != rec.Entry.Heartbeat:
+			return "the agent has beaten meanwhile"
+		case e.Status != rec.Entry.Status:
+			return "its status is " + string(e.Status) + " now"
+		case e.PID != rec.Entry.PID:
+			return "it has another process now"
+		default:
+			return ""
+		}
+	}
+	return "it is no longer in the registry"
+}
+
+// complete tells the PIV registry of the new process, and the improvement log of the recovery. No heartbeat is written: that
+// the new one lives, it has to show itself.
+func (x *executor) complete(ctx context.Context, rec *attempt) error {
+	if !rec.Declared {
+		running := piv.Running
+		change := piv.Change{Key: rec.Agent, Status: &running}
+		if rec.Process.PID != 0 {
+			change.PID = &rec.Process.PID
+		}
+		if err := x.publish(rec, change); err != nil {
+			return fmt.Errorf("the registry does not know of the restart yet: %w", err)
+		}
+	}
+	x.m.opts.checkpoint("published")
+	word := "restarted"
+	if rec.Verb == verbStart {
+		word = "started"
+	}
+	if rec.Outcome = fmt.Sprintf("%s, PID %d", word, rec.Process.PID); rec.Wish == 0 {
+		rec.Outcome += fmt.Sprintf(" (%d of %d restarts)", rec.Used+1, rec.Max)
+	}
+	err := x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
+		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
+	})
+	if err == nil {
+		x.recovered++
+	}
+	return err
+}
+
+// publish changes the PIV registry, unless the new process has already written more than we know.
+func (x *executor) publish(rec *attempt, change piv.Change) error {
+	text, err := piv.ReadFile(x.m.opts.Registry)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // nobody reads it
+	}
+	if err != nil {
+		return err
+	}
+	reg, err := piv.ParseRegistry(text)
+	if err != nil {
+		return err
+	}
+	for _, p := range reg.Projects {
+		if p.Key == rec.Agent && p.Heartbeat != rec.Entry.Heartbeat {
+			return nil
+		}
+	}
+	return x.m.book.change([]piv.Change{change}, x.now)
+}
+
+// fail ends a recovery that cannot be done, and tells a human.
+func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
+	x.m.opts.Logger.Error("the recovery failed", slog.String("project", rec.Entry.Name), slog.String("reason", why))
+	a := agent{Key: rec.Agent, Name: rec.Entry.Name, Entry: rec.Entry}
+	key := incident.Key{Agent: rec.Agent, Class: rec.Act.Stall, Phase: piv.PhaseName(rec.Act.Phase)}
+	if rec.Declared {
+		a = x.incidents.agentOf(incident.Incident{Key: key, Facts: incident.Facts{Name: a.Name}})
+		if key.Class = rec.Act.Class; rec.Act.Phase == piv.NoPhase {
+			key.Phase = ""
+		}
+	}
+	f := incident.Facts{
+		Name: a.Name, Phase: key.Phase, Stall: rec.Act.Stall, Severity: incident.Critical,
+		Details: x.m.opts.redact(why + "; " + rec.Details), Action: rec.action() + " failed", Used: rec.Used + 1, Max: rec.Max,
+	}
+	entry := rec.entry(rec.action()+", escalate", "")
+	entry.Details = fmt.Sprintf("[%s %s] %s; %s", rec.Rule, rec.Act.Class, x.m.opts.redact(why), rec.Details)
+	return x.incidents.raise(ctx, a, key, f, entry, func(tx *sql.Tx) error {
+		return setRecovery(ctx, tx, rec, failed)
+	})
+}
+
+// environFor is what every agent gets: nothing by which it could speak in the monitor's name, or to whom the monitor speaks.
+func (o *Options) environFor(p *page) []string {
+	secret := slices.Clone(o.Secrets)
+	if p.declared() {
+		secret = append(secret, p.Roster.Variables()...)
+	}
+	return slices.DeleteFunc(slices.Clone(o.Environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(secret, name)
+	})
+}

@@ -1,0 +1,152 @@
+package monitor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// gather collects the evidence of one declared agent. It only looks.
+func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
+	e := diagnose.Evidence{
+		Status: "declared", Paused: a.Declared.Paused, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.sight.Blind,
+	}
+	f := finding{phase: piv.NoPhase}
+	if k.sight.Declared {
+		f.phase = k.sight.Phase
+	}
+	g := &gathering{setting: s, agent: a, known: k, e: &e, f: &f}
+	g.report = g.presentRun()
+	g.beat()
+	g.process()
+	g.run()
+	g.sessions()
+	g.hooks()
+	g.manifest()
+	g.cpu()
+	g.lookForPerson()
+	g.conclude()
+	return e, f
+}
+
+// gathering is the evidence of one agent while it is collected.
+type gathering struct {
+	*setting
+	agent agent
+	known known
+	e     *diagnose.Evidence
+	f     *finding
+
+	stranger process.Entry // a process that the pidfile names, and that may be somebody else's
+
+	report   *agentrun.Report // of the wrapper around the present run; nil: there is none
+	began    time.Time        // when the process was started; zero: unknown
+	signs    []string         // of life
+	died     bool             // the process that is known has ended, and no other is there
+	left     bool             // and a person had interrupted its last turn just before
+	lastWord bool             // the dead process's session can be read: whether it ended with an error stands there
+}
+
+func (g *gathering) age(t time.Time) diagnose.Span {
+	return diagnose.Span(max(Age(t, g.now.Wall, g.sleeps), 0))
+}
+
+// beat is the youngest sign that the agent itself has given.
+func (g *gathering) beat() {
+	if !g.agent.says("heartbeat") {
+		return
+	}
+	g.e.Artefact.Expected = g.agent.Declared.Expect.Beat > 0
+	g.e.Beat.Expected = g.e.Artefact.Expected
+	if g.sources.broken[g.agent.Key] != "" {
+		g.e.Missing = append(g.e.Missing, diagnose.FromBeat)
+	}
+	o, ok := g.sources.beats[g.agent.Key]
+	if !ok {
+		return
+	}
+	g.e.Artefact.Expected = true // whoever has beaten does so again
+	b := &g.e.Beat
+	b.Has, b.State, b.Note, b.Next = true, diagnose.State(o.State), o.Note, diagnose.Span(o.Next)
+	if o.Wall.After(g.now.Wall) {
+		b.Age = diagnose.Span(g.now.Wall.Sub(o.Wall))
+		if !g.known.sight.AheadSince.IsZero() {
+			b.Seen = g.age(g.known.sight.AheadSince)
+		}
+	} else {
+		b.Age = g.age(o.Wall)
+	}
+	if o.Exit != nil && (o.Kind == heartbeat.Success || o.Kind == heartbeat.Failure) {
+		g.e.Exit = diagnose.Exit{Known: true, Code: *o.Exit}
+	}
+	if o.Phase != nil {
+		g.f.phase = *o.Phase
+	}
+	g.signs = append(g.signs, o.Wall.UTC().Format(time.RFC3339Nano))
+}
+
+// manifest is PIV's, where the directory has one.
+func (g *gathering) manifest() {
+	if g.agent.Path == "" || g.agent.Kind != "piv" && g.agent.Declared.Expect.Done.Manifest == "" {
+		return
+	}
+	if phase := g.readManifest(g.e, g.agent.Path); phase != piv.NoPhase {
+		g.f.phase = phase
+	}
+}
+
+// cpu is what the descendants have used since the last look.
+func (g *gathering) cpu() {
+	if m := g.known.sight.CPU; m.Known && g.e.Process.Life == diagnose.Alive {
+		g.e.CPU = diagnose.CPU{Known: true, Share: m.Share, Starts: m.Starts}
+		if idle := g.now.Mono - m.Worked; m.Worked > 0 && idle >= 0 {
+			g.e.CPU.Worked, g.e.CPU.Idle = true, diagnose.Span(idle)
+		}
+	}
+}
+
+// headless reports whether the present run works on one prompt and ends.
+func (g *gathering) headless() bool { return g.report != nil && g.report.Headless }
+
+// rested reports whether the dead process had had nothing to do for a while when it ended. It may have ended between two looks.
+func (g *gathering) rested() bool {
+	since := g.known.sight.RestSince
+	ended := g.now.Wall.Add(-time.Duration(g.e.Process.Gone))
+	return !since.IsZero() && ended.Sub(since) >= restAfter
+}
+
+// conclude says whether it is watched at all: an agent that was never seen is not missed, and neither is one that a person
+// has left: by the word of its CLI, or because it ended in peace while it had nothing to do.
+func (g *gathering) conclude() {
+	s := g.known.sight
+	if g.e.Process.Life == diagnose.Dead && g.report != nil && g.report.Exit != nil && !g.left {
+		g.markDone(g.report)
+	}
+	seen := g.e.Beat.Has || g.e.Process.Life != diagnose.Unknown || len(g.e.Sessions) > 0 || g.report != nil
+	failed := g.e.Exit.Known && (g.e.Exit.Code != 0 || g.e.Exit.Signal != "")
+	judged := g.e.Exit.Known && g.agent.Declared.Expect.Done.Exit != nil // how it ended says whether it is done
+	switch {
+	case !seen:
+		g.e.Status = "declared, and not seen yet"
+	case s.Stopped && g.e.Process.Life != diagnose.Alive:
+		g.e.Status = "stopped by a person"
+	case g.left:
+		g.e.Status = "ended by a person, who had interrupted it"
+	case g.e.Process.Life == diagnose.Dead && !failed && !judged && !g.headless() && (g.rested() || s.Left):
+		g.e.Status = "ended at its prompt"
+	default:
+		g.e.Status, g.e.Watched = "watched", true
+	}
+	if id := g.f.process; len(g.signs) == 0 && id.PID != 0 { // there is nothing else that it could show
+		g.signs = append(g.signs, fmt.Sprintf("%d/%d", id.PID, id.Start))
+	}
+	slices.Sort(g.signs)
+	g.f.signs = strings.Join(g.signs, " ")
+}

@@ -1,0 +1,292 @@
+package monitor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// presentRun is what the wrapper around the agent says, unless that is of a run before our last start.
+func (g *gathering) presentRun() *agentrun.Report {
+	r, ok := g.sources.runs[g.agent.Key]
+	if l := g.known.launch; !ok || l != nil && r.StartedAt.Before(l.StartedAt) {
+		return nil
+	}
+	return &r
+}
+
+func identityOfRun(r *agentrun.Report) process.Identity {
+	return process.Identity{PID: r.PID, Start: r.Start, Boot: r.Boot}
+}
+
+// process finds out which process the agent is, and whether it lives.
+func (g *gathering) process() {
+	if !g.agent.says("process") {
+		return
+	}
+	for _, find := range []func() []process.Identity{g.candidates, g.running} {
+		for _, id := range find() {
+			if entry, ok := g.sources.entry(id); ok {
+				g.lives(entry)
+				return
+			}
+		}
+	}
+	if g.stranger.PID != 0 {
+		g.lookAtStranger()
+		return
+	}
+	was, begun := g.lastProcess()
+	p := &g.e.Process
+	if was.PID == 0 {
+		if begun {
+			p.Life, p.Detail = diagnose.Unsure, "a start was interrupted, and nobody knows what became of it"
+			g.f.target = g.targetOf(was)
+		}
+		return
+	}
+	// The table may have been read in vain: death is asked for by name.
+	switch proc, err := g.processes.Look(was.PID); {
+	case err == nil && proc.Identity == was:
+		g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
+		g.lives(process.Entry{Identity: was, Age: proc.Age})
+		return
+	case err != nil && !errors.Is(err, os.ErrProcessDone):
+		p.Life, p.Detail = diagnose.Unsure, fmt.Sprintf("PID %d cannot be looked at: %v", was.PID, err)
+		return
+	}
+	g.died = true
+	p.Life, p.Detail = diagnose.Dead, fmt.Sprintf("PID %d is dead", was.PID)
+	if s := g.known.sight; !s.Gone.IsZero() && s.GoneOf == was {
+		p.Gone = g.age(s.Gone)
+	}
+	g.f.dead, g.f.target = was, g.targetOf(was)
+}
+
+// lastProcess is the process that the agent was last, as far as anybody knows: the one that was seen alive, or that we have started
+// since, or that its wrapper names, which may have been started and have ended while nobody looked. begun says that we have begun to
+// start one of which nothing is known.
+func (g *gathering) lastProcess() (last process.Identity, begun bool) {
+	last = g.known.sight.Identity
+	l := g.known.launch
+	ours := l != nil && l.Process != last && l.StartedAt.After(g.known.sight.Alive)
+	if ours {
+		last = l.Process
+	}
+	if r := g.report; r != nil && (last.PID == 0 || !ours && r.StartedAt.After(g.known.sight.Alive)) {
+		return identityOfRun(r), false
+	}
+	return last, ours && last.PID == 0
+}
+
+// lookAtStranger takes a process that may be somebody else's for a sign of life, and for nothing else.
+func (g *gathering) lookAtStranger() {
+	g.lives(g.stranger)
+	g.f.process, g.f.target = process.Identity{}, g.targetOf(process.Identity{})
+	g.e.Process.Detail += ", " + g.f.stranger
+}
+
+// targetOf is what has to be dead before another is started in the place of a process.
+func (g *gathering) targetOf(id process.Identity) process.Target {
+	t := process.Target{Grace: g.agent.Declared.Budget.KillGrace, LeftBefore: g.now.Wall}
+	if id.PID != 0 {
+		t.Leaders = append(t.Leaders, id)
+	}
+	if l := g.known.launch; l != nil {
+		t.Runs = append(t.Runs, l.Run)
+	}
+	return t
+}
+
+func (g *gathering) lives(entry process.Entry) {
+	p := &g.e.Process
+	g.began = g.now.Wall.Add(-entry.Age)
+	p.Life, p.Detail, p.Age = diagnose.Alive, fmt.Sprintf("PID %d is alive", entry.PID), g.age(g.began)
+	p.Stopped = g.sources.stopped(entry)
+	if p.AfterBeat = !g.e.Beat.Has || g.heard(*g.e) > p.Age; p.AfterBeat {
+		g.e.Exit = diagnose.Exit{} // of a run before this one
+	}
+	g.e.Artefact.Seen = !p.AfterBeat
+	g.f.process = entry.Identity
+	g.f.target = g.targetOf(entry.Identity)
+}
+
+// candidates are the processes that could be the agent's, the surest first.
+func (g *gathering) candidates() []process.Identity {
+	var list []process.Identity
+	if g.report != nil {
+		if id := identityOfRun(g.report); id.Start != 0 { // else it had ended before its wrapper could look at it
+			list = append(list, id)
+		}
+	} else if l := g.known.launch; l != nil {
+		list = append(list, l.Process)
+	}
+	if entry, ok := g.pidFile(); ok {
+		if why := g.doubtful(entry); why != "" {
+			g.stranger, g.f.stranger = entry, why
+		} else {
+			list = append(list, entry.Identity)
+		}
+	}
+	if o, ok := g.sources.beats[g.agent.Key]; ok && o.PID != 0 && o.Start != 0 && g.agent.says("heartbeat") {
+		list = append(list, process.Identity{PID: o.PID, Start: o.Start})
+	}
+	return append(list, g.known.sight.Identity)
+}
+
+// running are the processes of the agent's CLI in its directory, the oldest first: what they start may be one, too.
+func (g *gathering) running() []process.Identity {
+	kind := vendorKind(g.agent.Kind)
+	if kind == "" || !g.agent.ownsDirectory() {
+		return nil
+	}
+	var found []process.Entry
+	for _, id := range g.sources.clis {
+		p := g.sources.programs[id]
+		if entry, ok := g.sources.entry(id); ok && p.kind == kind && g.agent.runsAs(p.user) && g.sources.within(p.dir, g.agent.Path) {
+			found = append(found, entry)
+		}
+	}
+	slices.SortFunc(found, func(a, b process.Entry) int { return int(b.Age/time.Millisecond - a.Age/time.Millisecond) })
+	var list []process.Identity
+	for _, e := range found {
+		list = append(list, e.Identity)
+	}
+	return list
+}
+
+// pidFile is the process that the declared file names.
+func (g *gathering) pidFile() (entry process.Entry, found bool) {
+	path := g.agent.Declared.Match.PIDFile
+	if path == "" {
+		return entry, false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(g.agent.Path, path)
+	}
+	text, err := piv.ReadFile(path)
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
+		}
+		return entry, false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	st, statErr := os.Stat(path)
+	entry, ok := g.sources.entry(process.Identity{PID: pid})
+	if err != nil || statErr != nil || !ok || g.now.Wall.Add(-entry.Age).After(st.ModTime().Add(toolSlack)) {
+		return entry, false // whoever is younger than the file did not write it
+	}
+	return entry, true
+}
+
+// doubtful says why a process that a pidfile names may be somebody else's: everybody who can write into the agent's
+// directory can write any number into the file. "": it is the agent's.
+func (g *gathering) doubtful(entry process.Entry) string {
+	proc, err := g.sources.place(entry.Identity, g.now.Wall)
+	kind := vendorKind(g.agent.Kind)
+	switch {
+	case err != nil || proc.Start != entry.Start:
+		return "and cannot be looked at"
+	case !g.agent.runsAs(proc.User):
+		return "which is another user's"
+	case kind != "" && g.sources.programs[entry.Identity].kind == kind, g.sources.within(proc.Dir, g.agent.Path):
+		return ""
+	}
+	return fmt.Sprintf("in %s, not in the agent's directory", cmp.Or(proc.Dir, "an unknown directory"))
+}
+
+// run is what the wrapper around the agent has seen.
+func (g *gathering) run() {
+	r := g.report
+	if r == nil || g.e.Process.Life == diagnose.Alive && r.PID != g.f.process.PID {
+		return
+	}
+	if r.Exit != nil {
+		g.ended(r)
+	}
+	if !r.OutputAt.IsZero() && g.agent.says("output") {
+		g.e.Output = diagnose.Output{Known: true, Age: g.age(r.OutputAt)}
+		g.signs = append(g.signs, fmt.Sprintf("%d/%s", r.PID, r.OutputAt.UTC().Truncate(outputGrain).Format(time.RFC3339)))
+	}
+	if r.Title != "" {
+		g.e.Title = diagnose.Title{Text: r.Title, Status: diagnose.Status(r.TitleState), Age: g.age(r.TitleAt)}
+	}
+	if _, lives := g.sources.entry(r.Wrapper); !lives && g.e.Process.Life == diagnose.Alive && r.Wrapper.PID != 0 {
+		g.e.Process.Orphaned = true
+	}
+	if _, lives := g.sources.entry(r.Wrapper); lives && r.Exit == nil {
+		g.f.joinable, g.f.joined = r.Socket != "", r.Joined
+	}
+	g.f.body = strings.Join(r.LastLines, "\n")
+	if r.Session != "" {
+		g.f.session = r.Session
+	}
+	g.notice(r)
+}
+
+// notice takes what the agent has said by sd_notify for a beat, where it is the youngest.
+func (g *gathering) notice(r *agentrun.Report) {
+	n := r.Notice
+	if n == nil || n.At.IsZero() || !g.agent.says("heartbeat") {
+		return
+	}
+	age := g.age(n.At)
+	if b := g.e.Beat; b.Has && b.Age >= 0 && b.Age <= age {
+		return
+	}
+	g.e.Beat = diagnose.Beat{Has: true, Age: age, Note: n.Status}
+	switch {
+	case n.Stuck:
+		g.e.Beat.State = diagnose.Stuck
+	case n.Stopping:
+		g.e.Beat.State = diagnose.Exiting
+	}
+	if n.Until.After(n.At) {
+		g.e.Beat.Next = diagnose.Span(n.Until.Sub(n.At))
+	}
+	if g.e.Process.Life == diagnose.Alive {
+		g.e.Process.AfterBeat = age > g.e.Process.Age
+		g.e.Artefact.Seen = g.e.Artefact.Seen || !g.e.Process.AfterBeat
+	}
+	g.signs = append(g.signs, n.At.UTC().Truncate(outputGrain).Format(time.RFC3339))
+}
+
+// outputGrain is how finely output counts as new signs of life: each is written down.
+const outputGrain = 10 * time.Second
+
+// ended takes the end of the agent from its wrapper, which knows more of it than the table of processes.
+func (g *gathering) ended(r *agentrun.Report) {
+	g.e.Exit = diagnose.Exit{Known: true, Code: r.Exit.Code, Signal: r.Exit.Signal}
+	if g.e.Process.Life == diagnose.Alive {
+		return // that contradicts itself, and is told so
+	}
+	g.died = true
+	p := &g.e.Process
+	p.Life, p.Detail, p.Gone = diagnose.Dead, fmt.Sprintf("PID %d has ended", r.PID), g.age(r.Exit.At)
+	g.f.dead, g.f.target = identityOfRun(r), g.targetOf(identityOfRun(r))
+}
+
+// markDone takes the exit status of a command that works on one prompt for the mark of its work, where nothing else is declared
+// to be it, and where the last thing known of it is no error.
+func (g *gathering) markDone(r *agentrun.Report) {
+	done := g.agent.Declared.Expect.Done
+	undeclared, failed := done.Exit == nil && done.Manifest == "", g.e.LastError.Kind != ""
+	if !g.lastWord { // what was last seen wrong with it may have passed since, or not
+		failed = failed || g.known.sight.Trouble.Class != ""
+	}
+	if r.Headless && undeclared && r.Exit.Code == 0 && r.Exit.Signal == "" && !failed {
+		g.e.Done = "it worked on its prompt and exited 0"
+	}
+}

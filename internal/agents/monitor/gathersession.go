@@ -1,0 +1,196 @@
+package monitor
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// sessions are those of the agent's CLI that the living process runs, or the dead one has run.
+func (g *gathering) sessions() {
+	kind := vendorKind(g.agent.Kind)
+	if kind == "" || !g.agent.says("transcript") {
+		return
+	}
+	g.e.Artefact.Expected = g.e.Artefact.Expected || !g.unprompted(kind)
+	if g.sources.fault != nil {
+		g.e.Missing = append(g.e.Missing, diagnose.FromSessions)
+	}
+	if g.died && g.f.session == "" {
+		g.f.session = g.known.sight.Session // the latest in the directory may be somebody else's
+	}
+	for i := range g.sources.sessions {
+		v := &g.sources.sessions[i]
+		if v.Kind != kind || !g.ours(v) {
+			continue
+		}
+		g.shownBy(v)
+		switch {
+		case !g.died:
+			g.e.Sessions = append(g.e.Sessions, g.session(v))
+		case v.ID == g.f.session && !v.Subagent:
+			g.cause(v)
+			g.left = g.leftBy(v)
+		}
+	}
+}
+
+// shownBy notes what one of its sessions shows whether the agent lives or not: that it goes on, which session is its own,
+// that it has begun; and since when a living one's tool runs.
+func (g *gathering) shownBy(v *agentcli.Session) {
+	inProcess := v.PID == g.f.process.PID && v.PID != 0
+	g.signs = append(g.signs, fmt.Sprintf("%s/%d/%s", v.ID, v.Turn.Sequence, v.StatusAt.UTC().Format(time.RFC3339Nano)))
+	if !v.Subagent && (g.f.session == "" || inProcess) {
+		g.f.session = v.ID
+	}
+	if g.began.IsZero() || v.Turn.LastAt.After(g.began) || v.StatusAt.After(g.began) || inProcess {
+		g.e.Artefact.Seen = true
+	}
+	if !g.died && !v.Turn.OpenAt.IsZero() && v.Turn.Open == agentcli.Tool {
+		g.f.tool = v.Turn.OpenAt
+	}
+}
+
+// unprompted reports whether the living process is at a terminal, was not started by us, and was given no prompt: what shows no
+// session yet may be in front of a person who has not typed one.
+func (g *gathering) unprompted(kind agentcli.Kind) bool {
+	if !agentcli.Of(kind).SilentUntilPrompted || g.headless() || g.startedByUs() {
+		return false
+	}
+	found := false
+	for _, id := range g.sources.clis {
+		if p := g.sources.programs[id]; p.kind == kind && g.sources.below(id.PID, g.f.process) {
+			if p.prompted {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// ours reports whether a session is the agent's: by its id, by its process, or by its directory and its age.
+func (g *gathering) ours(v *agentcli.Session) bool {
+	if id := g.agent.Declared.Match.Session; id != "" && id != "auto" {
+		return v.ID == id
+	}
+	if !g.agent.ownsDirectory() || !g.sources.within(v.Dir, g.agent.Path) {
+		return false
+	}
+	if v.PID == 0 { // the files do not say whose it is: it was written while the process has lived, or while we have watched
+		since := g.began.Add(-toolSlack)
+		switch {
+		case g.began.IsZero():
+			since = g.known.sight.Since
+		case g.known.launch != nil: // what the one before it has written last is not its own
+			since = g.began
+		}
+		return !since.IsZero() && v.Turn.LastAt.After(since)
+	}
+	id := process.Identity{PID: v.PID, Start: v.Start}
+	if g.f.process == (process.Identity{}) {
+		was := g.known.sight.Identity
+		return was.PID == id.PID && (id.Start == 0 || id.Start == was.Start)
+	}
+	_, lives := g.sources.entry(id)
+	return lives && g.sources.below(id.PID, g.f.process) // or behind npx, a shell or a wrapper
+}
+
+// session is a vendor's session as evidence.
+func (g *gathering) session(v *agentcli.Session) diagnose.Session {
+	t := v.Turn
+	d := diagnose.Session{
+		Kind: string(v.Kind), ID: v.ID, Status: diagnose.Status(v.Status), WaitingFor: diagnose.Wait(v.WaitingFor),
+		Open: diagnose.Open(t.Open), OpenText: t.ToolInput, Tool: t.Tool, Ended: t.Ended, EndedAsking: t.EndedAsking, LastText: t.LastText,
+		Repeats: diagnose.Repeats{SameCall: t.Repeats.SameCall, SameError: t.Repeats.SameError, Alternating: t.Repeats.Alternating},
+		Tokens:  t.Tokens, CostUSD: t.CostUSD, Turns: t.Turns,
+	}
+	last := t.LastAt
+	if v.SubagentAt.After(last) {
+		last = v.SubagentAt
+	}
+	for _, x := range []struct {
+		at time.Time
+		to *diagnose.Span
+	}{{v.StatusAt, &d.StatusAge}, {t.OpenAt, &d.OpenAge}, {last, &d.LastAge}, {t.ProgressAt, &d.ProgressAge}} {
+		if !x.at.IsZero() {
+			*x.to = g.age(x.at)
+		}
+	}
+	d.ProgressKnown = !t.ProgressAt.IsZero()
+	if d.Open == diagnose.OpenTool && v.SubagentAt.After(t.OpenAt) {
+		d.OpenAge = g.age(v.SubagentAt) // its subagents are the tool
+	}
+	d.Error = g.failure(t.Error)
+	for _, task := range t.Tasks {
+		d.Tasks = append(d.Tasks, g.task(v, task))
+	}
+	return d
+}
+
+// task is what a session has left running in the background as evidence. It is gone when its CLI has said so, or when the agent has
+// nothing below it that is as young as the task; who is not in the table of processes has told nothing.
+func (g *gathering) task(v *agentcli.Session, task agentcli.Task) diagnose.Task {
+	d := diagnose.Task{Tool: task.Tool, Text: task.Input, Age: g.age(task.At), Shell: task.Shell, Awaited: v.Awaits(task)}
+	if !task.WroteAt.IsZero() {
+		d.SilentKnown, d.Silent = true, g.age(task.WroteAt)
+	}
+	if v.SubagentAt.After(task.WroteAt) && !task.Shell {
+		d.Silent = g.age(v.SubagentAt)
+	}
+	if d.Gone = task.Left; d.Gone {
+		return d
+	}
+	if _, there := g.sources.entry(g.f.process); there {
+		could := func(e process.Entry) bool { return !g.now.Wall.Add(-e.Age).Before(task.At.Add(-toolSlack)) }
+		d.Gone = !slices.ContainsFunc(g.sources.helpers(g.f.process), could)
+	}
+	return d
+}
+
+// failure is a vendor's error as evidence.
+func (g *gathering) failure(x agentcli.Failure) diagnose.SessionError {
+	if x.Kind == agentcli.NoFailure {
+		return diagnose.SessionError{}
+	}
+	e := diagnose.SessionError{Kind: diagnose.ErrorKind(x.Kind), Status: x.Status, Text: x.Text, Attempt: x.Attempt, Max: x.Max}
+	if !x.Until.IsZero() {
+		e.ResetKnown, e.ResetIn = true, diagnose.Span(x.Until.Sub(g.now.Wall))
+	}
+	return e
+}
+
+// hooks are requests for permissions: those that a hook holds for us, and those at the agent's own dialog.
+func (g *gathering) hooks() {
+	if !g.agent.says("hooks") || g.e.Process.Life == diagnose.Dead {
+		return
+	}
+	for _, q := range g.sources.requests[g.agent.Key] {
+		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: q.Tool, Text: q.Command, Age: g.age(q.Asked)})
+		if g.f.request == "" {
+			g.f.request, g.f.input = q.ID, q.Tool+": "+q.Command
+		}
+	}
+	asks := g.known.sight.Asks
+	if len(g.e.Hooks) == 0 && !asks.At.IsZero() && !g.wentOnSince(asks.At) {
+		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: asks.Tool, Text: asks.Text, Age: g.age(asks.At)})
+		g.f.body, g.f.unasked = asks.Tool+": "+asks.Text, asks.Unasked
+	}
+}
+
+// wentOnSince reports whether a session of the agent does not wait at a dialog that it has shown then. The own
+// file of one that tells its status says within a second when it does (measured); others have to write something.
+func (g *gathering) wentOnSince(t time.Time) bool {
+	since := g.age(t.Add(toolSlack))
+	for _, s := range g.e.Sessions {
+		told := agentcli.Of(agentcli.Kind(s.Kind)).TellsStatus && (s.Status == diagnose.BusyStatus || s.Status == diagnose.IdleStatus)
+		if told || since > 0 && s.LastAge < since {
+			return true
+		}
+	}
+	return false
+}

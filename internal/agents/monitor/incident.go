@@ -1,0 +1,256 @@
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+)
+
+// incidentsKept is how long an incident is kept at hand after its end: trouble that comes back is the same one.
+const incidentsKept = 30 * time.Minute
+
+// incidents are those that are not over, or were not until only just, the oldest first.
+func (s *store) incidents(ctx context.Context, now time.Time) ([]incident.Incident, error) {
+	return s.incidentsSince(ctx, now.Add(-incidentsKept))
+}
+
+// incidentsSince are those that were not over at a time.
+func (s *store) incidentsSince(ctx context.Context, since time.Time) ([]incident.Incident, error) {
+	return query(ctx, s.db, `SELECT data FROM trouble WHERE resolved = 0 OR resolved > ? ORDER BY opened, id`, scanRow, since.UnixMilli())
+}
+
+func scanRow(r *sql.Rows) (incident.Incident, error) { return scanIncident(r) }
+
+func scanIncident(r interface{ Scan(...any) error }) (i incident.Incident, err error) {
+	var data string
+	if err := r.Scan(&data); err != nil {
+		return i, err
+	}
+	return i, json.Unmarshal([]byte(data), &i)
+}
+
+// opened are an agent's incidents that are not over.
+func opened(list []incident.Incident, key string) []incident.Incident {
+	return slices.DeleteFunc(slices.Clone(list), func(i incident.Incident) bool {
+		return i.Key.Agent != key || i.State == incident.Resolved
+	})
+}
+
+// incidentKey says which trouble of an agent is one incident. PIV knows its own types only.
+func (c *examined) incidentKey() incident.Key {
+	k := incident.Key{Agent: c.Key, Class: c.problem.Class, Phase: piv.PhaseName(c.problem.Phase)}
+	if c.Declared == nil {
+		k.Class = c.problem.Stall
+	} else if c.problem.Phase == piv.NoPhase {
+		k.Phase = ""
+	}
+	return k
+}
+
+// facts is what there is to tell of an agent's trouble. Secrets are taken out here, before anything is kept.
+func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
+	redact := r.opts.redact
+	f := incident.Facts{
+		Name: c.Name, Phase: c.incidentKey().Phase, Stall: c.problem.Stall, Severity: incident.SeverityOf(c.problem.Class),
+		Since: c.problem.Since, Details: c.verdict.Details, Action: redact(r.taken(c, d)),
+		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase, Body: redact(c.body.body), Request: c.body.request, Input: c.body.input, Unasked: c.body.unasked,
+	}
+	f.Joinable = c.body.joinable
+	can := r.capabilities(c)
+	f.Restart, f.Resume, f.Stop, f.Unheard = can.Restart, can.Resume, len(c.body.target.Leaders) > 0, r.unheard(r.now.Wall)
+	if r.opts.OpenGroup {
+		f.Restart, f.Resume, f.Stop, f.Request, f.Input = false, false, false, "", ""
+	}
+	if f.Request != "" && f.Severity == incident.Warning {
+		f.Severity = incident.Critical // an agent waits, and there is somebody who can answer: that is why it asks
+	}
+	return f
+}
+
+// taken says what was done before a human is told.
+func (r *round) taken(c *examined, d recovery.Decision) string {
+	if c.Declared == nil && d.Rung == recovery.Escalate {
+		return "none: a human is needed"
+	}
+	if d.Rung == recovery.AskPhone {
+		if c.verdict.Class == diagnose.WaitingQuestion && len(r.panes.nudge(c)) == 0 {
+			return fmt.Sprintf("it waits %d minutes for an answer at its own terminal", d.VerifyWithin/time.Minute)
+		}
+		return "" // its title says what it waits for
+	}
+	var done []string
+	for _, rec := range r.ledger.all[c.Key] {
+		if rec.Act.Class == c.problem.Class && !rec.Act.Refunded && !rec.Act.At.Before(c.problem.Since) {
+			done = append(done, incident.DoneWords(string(rec.Act.Rung)))
+		}
+	}
+	switch {
+	case len(done) == 0 && (d.Reason == "" || d.Reason == recovery.ReasonHuman): // its title says so
+		return ""
+	case len(done) == 0:
+		return d.Reason
+	case d.Reason == "":
+		return strings.Join(done, ", ")
+	}
+	return strings.Join(done, ", ") + "; " + d.Reason
+}
+
+func policyOf(d registry.Agent, all *registry.Roster, o Options) incident.Policy {
+	e := d.Escalate
+	p := incident.Policy{AckTimeout: e.AckTimeout, Repeat: e.Repeat, Max: e.Max, Location: all.Zone}
+	switch {
+	case len(e.To) > 0:
+		p.Tiers = [][]string{e.To}
+	default:
+		p.Tiers = o.tiers()
+	}
+	if len(e.Next) > 0 {
+		p.Tiers = append(p.Tiers, e.Next)
+	}
+	for _, text := range e.Quiet {
+		if q, err := incident.ParseQuiet(text); err == nil { // the registry was checked when it was read
+			p.Quiet = append(p.Quiet, q)
+		}
+	}
+	return p
+}
+
+// escalate tells a human, once, and goes on telling as the owner wants.
+func (r *round) escalate(ctx context.Context, c *examined, d recovery.Decision) error {
+	if d.Mass != "" {
+		return r.escalateMass(ctx, c, d)
+	}
+	return r.incidents.raise(ctx, c.agent, c.incidentKey(), r.facts(c, d), c.entryOf(r.now.Wall, d), nil)
+}
+
+// entryOf is the improvement log's entry of a human being told.
+func (c *examined) entryOf(now time.Time, d recovery.Decision) piv.Intervention {
+	e := piv.Intervention{
+		Time: now, Project: c.Name, Phase: c.problem.Phase, Stall: cmp.Or(c.problem.Stall, c.problem.Class), Action: "escalate",
+		Details: fmt.Sprintf("[%s %s] %s", c.verdict.Rule, c.verdict.Class, c.verdict.Details),
+	}
+	if d.Rung == recovery.AskPhone {
+		e.Action = "ask a human"
+	}
+	if out := leftOut(d); out != "" && c.Declared != nil {
+		e.Details += " (" + out + ")"
+	}
+	return e
+}
+
+// asksAnew reports whether an agent asks what it did not ask before it went on: its person has answered, and does not know of this.
+func asksAnew(old incident.Incident, f incident.Facts) bool {
+	over := old.State == incident.Resolved && slices.Contains(waits, diagnose.Class(old.Key.Class))
+	return over && f.Since.After(old.Resolved.Add(-lookEvery))
+}
+
+// outcome says in the improvement log what became of telling a human.
+func (o Options) outcome(p incident.Policy) string {
+	if len(p.Tiers) == 0 {
+		return "logged only: Telegram is not configured"
+	}
+	if p.PIV {
+		return "Telegram message queued"
+	}
+	return "message queued for " + strings.Join(p.Tiers[0], ", ")
+}
+
+func newIncidentID() string { return newRun()[:8] }
+
+// news keeps the message of an open incident true.
+func (r *round) news(ctx context.Context, c *examined) error {
+	key := c.incidentKey()
+	for _, i := range r.incidents.open(c.Key) {
+		if i.Key.Class != key.Class || i.Key.Phase != key.Phase || c.Declared == nil {
+			continue
+		}
+		was := i.Facts
+		f := r.facts(c, recovery.Decision{Budget: recovery.Usage{Used: was.Used, Max: was.Max, Window: was.Window, PerPhase: was.PerPhase}})
+		f.Action = i.Facts.Action
+		if !worthTelling(i.Facts, f) {
+			continue
+		}
+		nonce := ""
+		if f.Request != i.Facts.Request {
+			nonce = newNonce()
+		}
+		return r.incidents.tell(ctx, c.agent, i, incident.Changed{Facts: f, Nonce: nonce}, nil)
+	}
+	return nil
+}
+
+// worthTelling reports whether facts differ in more than the ages in their texts, which change with every look.
+func worthTelling(was, is incident.Facts) bool {
+	was.Details, was.Body, was.Since = is.Details, is.Body, is.Since
+	return !same(was, is)
+}
+
+// stepIncident is one step of one incident within tx. A press of a button may have changed it since it was read, so it is
+// read again; i is what it begins as. answer is what is said to whoever has pressed.
+func (m *Monitor) stepIncident(ctx context.Context, tx *sql.Tx, i incident.Incident, e incident.Event, p incident.Policy, now time.Time) (after incident.Incident, answer string, err error) {
+	switch kept, err := loadIncident(ctx, tx, i.ID); {
+	case err != nil:
+		return i, "", fmt.Errorf("monitor.db: incident: %w", err)
+	case kept.ID != "":
+		i = kept
+	}
+	i, effects := incident.Step(i, e, p, now.Round(0))
+	var errs []error
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case incident.Send:
+			errs = append(errs, m.send(ctx, tx, i, effect))
+		case incident.Edit:
+			errs = append(errs, m.edit(ctx, tx, i, effect))
+		case incident.Answer:
+			answer = effect.Text
+		case incident.Do:
+			w := wish{Agent: effect.Agent, Verb: string(effect.Verb), By: effect.By, Target: effect.Request}
+			errs = append(errs, putWish(ctx, tx, w, now))
+		}
+	}
+	errs = append(errs, saveIncident(ctx, tx, i, i.Next(p, now.Round(0))))
+	return i, answer, errors.Join(errs...)
+}
+
+func saveIncident(ctx context.Context, tx *sql.Tx, i incident.Incident, due time.Time) error {
+	data, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO trouble (id, agent, opened, resolved, due, data) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET resolved = excluded.resolved, due = excluded.due, data = excluded.data`,
+		i.ID, i.Key.Agent, milli(i.Opened), milli(i.Resolved), milli(due), string(data))
+	if err != nil {
+		return fmt.Errorf("monitor.db: %w", err)
+	}
+	return nil
+}
+
+// milli is 0 for the zero time.
+func milli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// anyone stands for what is nobody's: a mass, or the registry. Whoever is told of the first agent is told of it.
+func anyone(p *page) registry.Agent {
+	if len(p.Roster.Agents) == 0 {
+		return registry.Agent{}
+	}
+	return registry.Agent{Escalate: p.Roster.Agents[0].Escalate}
+}

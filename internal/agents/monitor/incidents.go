@@ -1,0 +1,245 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+)
+
+// incidents owns what humans are told of at one look: the incidents that are not over, and whom one tells.
+type incidents struct {
+	m    *Monitor
+	page *page // the round's
+	now  time.Time
+
+	list      []incident.Incident // that are not over, or were not until only just
+	escalated int                 // of them: a human was told at this look
+}
+
+// open are an agent's incidents that are not over.
+func (in *incidents) open(key string) []incident.Incident { return opened(in.list, key) }
+
+// policyOf is whom one tells of an agent, and when again.
+func (in *incidents) policyOf(a agent) incident.Policy {
+	if a.Declared == nil {
+		return incident.Policy{PIV: true, Tiers: in.m.opts.tiers(), Repeat: -1, Max: -1}
+	}
+	return policyOf(*a.Declared, in.page.Roster, in.m.opts)
+}
+
+// agentOf is the agent of an incident, as far as it is still there.
+func (in *incidents) agentOf(i incident.Incident) agent {
+	for _, a := range in.page.Agents {
+		if a.Key == i.Key.Agent {
+			return a
+		}
+	}
+	a := agent{Key: i.Key.Agent, Name: i.Facts.Name}
+	if in.page.declared() {
+		d := anyone(in.page)
+		a.Declared = &d
+	}
+	return a
+}
+
+// raise opens an incident or goes on with it, queues its message and its entry of the improvement log, and does also, all
+// in one transaction: whatever kills us, either all of it has happened or nothing.
+func (in *incidents) raise(ctx context.Context, a agent, key incident.Key, f incident.Facts, entry piv.Intervention, also func(*sql.Tx) error) error {
+	p := in.policyOf(a)
+	if p.PIV && f.Max == 0 {
+		f.Max = in.m.opts.Restarts // PIV's message names it for every type
+	}
+	i, known := incident.New(newIncidentID(), key), false
+	for _, old := range in.list {
+		if old.Continues(key, p, in.now) && !asksAnew(old, f) {
+			i, known = old, true
+		}
+	}
+	fresh := !known || i.State == incident.Resolved
+	if !fresh && also == nil && !worthTelling(i.Facts, f) {
+		return nil
+	}
+	nonce := ""
+	if fresh || f.Request != i.Facts.Request { // what is pressed must belong to what is shown
+		nonce = newNonce()
+	}
+	in.m.opts.checkpoint("escalate-before")
+	err := in.tell(ctx, a, i, incident.Opened{Facts: f, Nonce: nonce}, func(tx *sql.Tx) error {
+		entry.Outcome = "a human was told before"
+		if fresh {
+			entry.Outcome = in.m.opts.outcome(p)
+		}
+		errs := []error{}
+		if also != nil {
+			errs = append(errs, also(tx))
+		}
+		if fresh || also != nil {
+			errs = append(errs, journal(ctx, tx, entry))
+		}
+		return errors.Join(errs...)
+	})
+	if err == nil && fresh {
+		in.escalated++
+		in.m.opts.checkpoint("escalated")
+	}
+	return err
+}
+
+// tell steps an incident and brings about what follows, and does also, in one transaction.
+func (in *incidents) tell(ctx context.Context, a agent, i incident.Incident, e incident.Event, also func(*sql.Tx) error) error {
+	var after incident.Incident
+	err := in.m.store.do(ctx, func(tx *sql.Tx) (err error) {
+		if also != nil {
+			if err := also(tx); err != nil {
+				return err
+			}
+		}
+		after, _, err = in.m.stepIncident(ctx, tx, i, e, in.policyOf(a), in.now)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(in.list, func(o incident.Incident) bool { return o.ID == after.ID })
+	if at < 0 {
+		in.list = append(in.list, after)
+	} else {
+		in.list[at] = after
+	}
+	return nil
+}
+
+// timers steps the incidents whose time has come.
+func (in *incidents) timers(ctx context.Context) error {
+	due, err := query(ctx, in.m.store.db, `SELECT data FROM trouble WHERE due > 0 AND due <= ?`, scanRow, in.now.UnixMilli())
+	errs := []error{err}
+	for _, i := range due {
+		errs = append(errs, in.tell(ctx, in.agentOf(i), i, incident.Timer{}, nil))
+	}
+	return errors.Join(errs...)
+}
+
+// deliveries tells incidents what became of their messages: whether somebody was reached decides who is told next.
+func (in *incidents) deliveries(ctx context.Context) error {
+	var errs []error
+	for _, i := range in.list {
+		if i.State == incident.Resolved || len(i.Channels) == 0 {
+			continue
+		}
+		for _, e := range in.deliveriesOf(ctx, i, &errs) {
+			errs = append(errs, in.tell(ctx, in.agentOf(i), i, e, nil))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// deliveriesOf is what became of the messages of one incident.
+func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs *[]error) (events []incident.Event) {
+	type delivery struct {
+		channel, state string
+		refused        bool
+	}
+	list, err := query(ctx, in.m.store.db, `SELECT channel, state, refused FROM outbox_message WHERE id IN
+		(SELECT max(id) FROM outbox_message WHERE thread = ? OR key LIKE ? GROUP BY channel)`, func(rows *sql.Rows) (d delivery, err error) {
+		return d, rows.Scan(&d.channel, &d.state, &d.refused)
+	}, i.ID, "incident/"+i.ID+"/%")
+	if err != nil {
+		*errs = append(*errs, err)
+	}
+	open := in.m.tellers.outbox.Channels()
+	for _, name := range i.Channels {
+		if !slices.Contains(open, name) && !slices.Contains(i.Failing, name) {
+			events = append(events, incident.Failed{Channel: name}) // it could not be opened
+		}
+	}
+	for _, d := range list {
+		failing := slices.Contains(i.Failing, d.channel)
+		switch {
+		case d.state == "sent" && (i.State == incident.Open || failing):
+			events = append(events, incident.Sent{Channel: d.channel})
+		case (d.state == "dropped" || d.refused) && d.state != "sent" && !failing:
+			events = append(events, incident.Failed{Channel: d.channel})
+		}
+	}
+	return events
+}
+
+// followMasses keeps the messages about masses true, and ends those that are over.
+func (in *incidents) followMasses(ctx context.Context, masses []recovery.Mass) error {
+	var errs []error
+	for _, i := range in.list {
+		if i.Key.Class != incident.Mass || i.State == incident.Resolved {
+			continue
+		}
+		var e incident.Event
+		at := slices.IndexFunc(masses, func(m recovery.Mass) bool { return m.Key == i.Key.Agent })
+		switch {
+		case at < 0:
+			e = incident.Gone{Why: "fewer than two of them are still in this trouble; whoever is, is told of alone"}
+		case !masses[at].Released.IsZero():
+			e = incident.Recovered{How: "one of them works again, the others follow"}
+		case !slices.Equal(masses[at].Members, i.Facts.Members):
+			f := i.Facts
+			f.Members = masses[at].Members
+			e = incident.Changed{Facts: f}
+		default:
+			continue
+		}
+		errs = append(errs, in.tell(ctx, in.agentOf(i), i, e, nil))
+	}
+	return errors.Join(errs...)
+}
+
+// tellOfRegistry tells once that the registry cannot be used.
+func (in *incidents) tellOfRegistry(ctx context.Context, taken string) error {
+	stall := string(diagnose.Blind)
+	f := incident.Facts{
+		Name: "registry", Phase: piv.PhaseName(piv.NoPhase), Stall: stall, Severity: incident.Critical,
+		Details: in.m.opts.redact(in.page.Lost), Action: taken,
+	}
+	entry := piv.Intervention{
+		Time: in.now, Project: "registry", Phase: piv.NoPhase, Stall: stall, Action: "escalate", Details: "[R1 registry] " + in.m.opts.redact(in.page.Lost),
+	}
+	key := incident.Key{Agent: registryKey, Class: stall}
+	return in.raise(ctx, in.agentOf(incident.Incident{Key: key, Facts: f}), key, f, entry, nil)
+}
+
+// closeRegistryIncident tells that the registry can be read again.
+func (in *incidents) closeRegistryIncident(ctx context.Context) error {
+	for _, i := range in.open(registryKey) {
+		if !in.page.declared() && in.now.Sub(i.Opened) < registryQuiet {
+			continue
+		}
+		var e incident.Event = incident.Gone{Why: "it can be read again"}
+		if in.page.declared() {
+			e = incident.Recovered{How: "it can be read again"}
+		}
+		if err := in.tell(ctx, in.agentOf(i), i, e, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acknowledge is the command line's way to press a button.
+func (in *incidents) acknowledge(ctx context.Context, w wish) (string, error) {
+	for _, i := range in.list {
+		if i.ID != w.Target {
+			continue
+		}
+		var answer string
+		err := in.m.store.do(ctx, func(tx *sql.Tx) (err error) {
+			_, answer, err = in.m.stepIncident(ctx, tx, i, incident.Pressed{Verb: incident.Verb(w.Verb), By: w.By}, in.policyOf(in.agentOf(i)), in.now)
+			return err
+		})
+		return answer, err
+	}
+	return "there is no such incident", nil
+}

@@ -1,0 +1,365 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+)
+
+// round is one look at everything. What it comes to is its parts': what was seen, what was done, and what humans are told.
+type round struct {
+	*Monitor
+	now     Moment
+	page    page
+	there   map[string]bool // the keys of the page's agents
+	setting setting
+	fault   error // what of the agents' signs cannot be read
+	stalled int   // agents
+
+	sights    sightings
+	ledger    ledger
+	incidents incidents
+	panes     panes
+	executor  executor
+}
+
+// look looks at every agent once and does what is to be done.
+func (m *Monitor) look(ctx context.Context) (Summary, error) {
+	m.undone = nil
+	r, err := m.begin(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	before := r.ledger.fleet
+	errs := []error{r.fault, r.mendRegistry(ctx), r.reconcile(ctx), r.hear(ctx), r.grant(ctx), r.dropRemoved(ctx)}
+	cases := r.examine(ctx, &errs)
+	r.ledger.fleet = r.ledger.fleet.See(problems(cases), r.page.fleetPolicy(), r.now.Wall)
+	for _, c := range cases {
+		if ctx.Err() != nil {
+			break
+		}
+		if err := r.treat(ctx, c); err != nil {
+			if unwritable(err) {
+				m.undone = append(m.undone, fmt.Sprintf("%s (%s)", c.Name, c.problem.Class))
+			}
+			errs = append(errs, fmt.Errorf("%s: %w", c.agent.Key, err))
+		}
+	}
+	errs = append(errs, r.incidents.followMasses(ctx, r.ledger.fleet.Masses), r.ledger.saveFleet(ctx, before), r.incidents.deliveries(ctx), r.incidents.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), r.tellStanding(ctx, cases), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
+	m.watch(cases)
+	m.wakeSenders()
+	err = errors.Join(errs...)
+	m.doubtful = m.doubtful || err != nil
+	return r.summary(), err
+}
+
+// begin reads the clocks, the registry and what earlier looks have left.
+func (m *Monitor) begin(ctx context.Context) (*round, error) {
+	r := &round{Monitor: m, now: m.opts.clock()}
+	r.join()
+	if err := m.passTime(ctx, r.now); err != nil {
+		return nil, err
+	}
+	r.page = m.book.read(ctx)
+	p := r.page
+	r.there = make(map[string]bool, len(p.Agents))
+	for _, a := range p.Agents {
+		r.there[a.Key] = true
+	}
+	m.seen.Store(&p)
+	if err := m.openTellers(ctx, &p); err != nil {
+		m.complain(err)
+	}
+	var errs [4]error
+	if m.doubtful {
+		m.sights, errs[0] = m.store.sights(ctx)
+		m.recoveries, errs[1] = m.store.recoveries(ctx)
+	}
+	r.sights.all, r.ledger.all = m.sights, m.recoveries
+	r.incidents.list, errs[2] = m.store.incidents(ctx, r.now.Wall)
+	_, errs[3] = m.store.fact(ctx, "fleet", &r.ledger.fleet)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	m.doubtful = false
+	r.setting = setting{
+		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, sources: m.sources,
+	}
+	if !r.page.declared() {
+		r.setting.lost = r.page.Lost
+	}
+	switch {
+	case r.now.Boot != "" && r.now.Up < resumeGrace:
+		r.setting.grace = "the machine was started only just"
+		// Whoever starts agents when the machine starts has not done so yet. Two of a declared one are never: ours runs behind
+		// the wrapper, which refuses the second.
+		r.setting.graceDead = !r.page.declared() || r.now.Up < bootGrace
+	case r.now.Wall.Before(m.grace) && m.grace.Sub(r.now.Wall) <= resumeGrace: // later: the clock was set back since
+		r.setting.grace = m.why
+	}
+	r.fault = r.refresh(ctx)
+	return r, nil
+}
+
+// join gives the parts what they share.
+func (r *round) join() {
+	m, now := r.Monitor, r.now.Wall
+	r.sights.store = m.store
+	r.ledger = ledger{store: m.store, opts: &m.opts, now: now}
+	r.incidents = incidents{m: m, page: &r.page, now: now}
+	r.panes = panes{m: m, page: &r.page}
+	r.executor = executor{m: m, page: &r.page, now: now, ledger: &r.ledger, incidents: &r.incidents, looker: r}
+}
+
+// summary is what the look has come to.
+func (r *round) summary() Summary {
+	return Summary{Projects: len(r.page.Agents), Stalled: r.stalled, Recovered: r.executor.recovered, Escalated: r.incidents.escalated}
+}
+
+// lookAgain implements [looker].
+func (r *round) lookAgain(ctx context.Context, a agent) (*examined, error) {
+	if err := r.refresh(ctx); err != nil {
+		return nil, err
+	}
+	return r.lookAt(a), nil
+}
+
+// refresh reads what declared agents show.
+func (r *round) refresh(ctx context.Context) error {
+	r.ledger.acted = false
+	if !r.page.declared() || r.opts.evidence != nil {
+		return nil
+	}
+	return r.sources.refresh(ctx, r.store, r.now.Wall, r.page.Agents, r.sights.all)
+}
+
+// passTime notices a sleep of the machine, or a clock that was set, since the last look.
+func (m *Monitor) passTime(ctx context.Context, now Moment) error {
+	asleep := Gap(m.last, now)
+	unseen := time.Duration(0)
+	if m.last.Boot != now.Boot || m.last.Wall.IsZero() { // the first look since the machine was started
+		unseen = UnseenSleep(now)
+	}
+	m.last = now
+	if asleep == 0 && unseen == 0 {
+		return nil
+	}
+	m.why = fmt.Sprintf("the machine slept, or its clock was set, for %s", (asleep + unseen).Round(time.Second))
+	m.grace = now.Wall.Add(resumeGrace)
+	m.opts.Logger.Info("stall detection is paused", slog.String("reason", m.why), slog.Time("until", m.grace))
+	errs := []error{m.store.setFact(ctx, "grace", m.grace), m.store.setFact(ctx, "moment", now)}
+	if asleep > 0 {
+		s := Sleep{End: now.Wall, Length: asleep}
+		m.sleeps = append(m.sleeps, s)
+		errs = append(errs, m.store.addSleep(ctx, s))
+	}
+	return errors.Join(errs...)
+}
+
+// agents are those of the registry, and those that have vanished from a PIV registry while they were running. One that its owner
+// has taken out of a registry of version 2 is gone because that is what the owner wants.
+func (r *round) agents() []agent {
+	list := slices.Clone(r.page.Agents)
+	if r.page.declared() {
+		return list
+	}
+	there := map[string]bool{}
+	for _, a := range list {
+		there[a.Key] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.sights.all)) {
+		if s := r.sights.all[key]; !there[key] && !s.Declared && s.Entry.Status == piv.Running {
+			list = append(list, r.opts.ofProject(s.Entry))
+		}
+	}
+	return list
+}
+
+// known is what earlier looks have left of one agent.
+type known struct {
+	sight    sight
+	launch   *attempt    // the last start of ours; nil: there was none
+	nudged   []time.Time // when we have handed it a text
+	watched  bool        // a human was told of it, and it is watched although the registry calls it stalled
+	vanished bool
+}
+
+func (r *round) known(a agent) known {
+	k := known{sight: r.sights.all[a.Key], watched: len(r.incidents.open(a.Key)) > 0}
+	k.vanished = !r.there[a.Key]
+	list := r.ledger.all[a.Key]
+	for i := range list {
+		if act := list[i].Act; act.Rung == recovery.Nudge && !act.Refunded {
+			k.nudged = append(k.nudged, act.At)
+		}
+	}
+	for i := len(list) - 1; i >= 0 && k.launch == nil; i-- {
+		switch list[i].Step {
+		case started, completed, recovered:
+			if list[i].Act.Rung.Starts() {
+				k.launch = &list[i]
+			}
+		}
+	}
+	return k
+}
+
+// examined is one agent with what was found.
+type examined struct {
+	agent
+	known
+	evidence diagnose.Evidence
+	verdict  diagnose.Verdict
+	body     finding
+	problem  recovery.Problem
+}
+
+// finding is what was found besides the evidence: whom an act would be for.
+type finding struct {
+	target  process.Target
+	process process.Identity // of the agent itself; zero: not known, or dead
+	dead    process.Identity // the same, once it has ended
+	typed   time.Time        // when a person last typed in it; zero: nobody has, or it is not known
+	session string           // that could be gone on with
+	// joinable says that people can join the agent's terminal, joined who has.
+	joinable bool
+	joined   []agentrun.Joined
+	tool     time.Time // when the open tool was started; zero: there is none
+	request  string    // the open request for a permission
+	input    string    // what would run if it were allowed, whole
+	unasked  string    // why such a request is left to the agent's own dialog
+	signs    string    // the latest signs of life in one word; "": there are none
+	// stranger says why the process that was found may be somebody else's: it is looked at, and neither ended nor replaced.
+	stranger string
+	phase    int
+	body     string // the last lines, or the beginning of what is asked for at the agent's own dialog
+}
+
+// runs is the number of the process that an act would be for; 0: none is known.
+func (f *finding) runs() int {
+	if f.process.PID == 0 && len(f.target.Leaders) > 0 {
+		return f.target.Leaders[0].PID
+	}
+	return f.process.PID
+}
+
+// examine gathers the evidence of all agents and judges it.
+func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
+	var cases []*examined
+	if r.ledger.acted {
+		*errs = append(*errs, r.refresh(ctx))
+	}
+	for _, a := range r.agents() {
+		c := &examined{agent: a, known: r.known(a)}
+		r.gather(c)
+		gone, err := r.remember(ctx, c)
+		if err != nil {
+			*errs = append(*errs, fmt.Errorf("%s: %w", a.Key, err))
+		}
+		if gone {
+			continue
+		}
+		c.problem = r.problem(c)
+		r.record(c)
+		cases = append(cases, c)
+	}
+	*errs = append(*errs, r.sights.save(ctx))
+	return cases
+}
+
+// gather collects the evidence of an agent and judges it. Secrets are taken out of the verdict here, before anybody can
+// tell or keep it.
+func (r *round) gather(c *examined) {
+	switch {
+	case r.opts.evidence != nil:
+		c.evidence, c.body = r.opts.evidence(&c.agent)
+	case c.Declared == nil:
+		c.evidence, c.body.target = r.setting.gatherProject(c.agent, c.known)
+		c.body.phase, c.body.signs = c.Entry.ResumePhase(), c.Entry.Heartbeat
+	default:
+		c.evidence, c.body = r.setting.gather(c.agent, c.known)
+	}
+	if c.Declared != nil {
+		c.Entry.Phase = c.body.phase
+	}
+	c.verdict = diagnose.Classify(c.evidence, c.expect)
+	c.verdict.Details, c.verdict.Doubt = r.opts.redact(c.verdict.Details), r.opts.redact(c.verdict.Doubt)
+}
+
+func problems(cases []*examined) []recovery.Problem {
+	var list []recovery.Problem
+	for _, c := range cases {
+		list = append(list, c.problem)
+	}
+	return list
+}
+
+// remember keeps what later looks want to know of this one. gone says that there is nothing left to look at.
+func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error) {
+	if c.vanished && len(r.incidents.open(c.Key)) > 0 {
+		return true, r.dropVanished(ctx, c.agent) // a human has been told; there is nothing left to watch
+	}
+	s := c.known.sight
+	if c.Declared != nil {
+		r.setting.rememberAgent(c, &s)
+	} else if r.page.Lost == "" && !c.vanished {
+		r.setting.rememberProject(c, &s)
+	}
+	if c.verdict.Stall == diagnose.Blind {
+		s.Blind = min(s.Blind+1, c.recovery.BlindFor)
+	} else {
+		s.Blind = 0
+	}
+	if c.body.signs != "" && c.body.signs != s.Signs {
+		s.Signs, s.Sequence = c.body.signs, s.Sequence+1
+	}
+	r.setting.rememberTrouble(c, &s)
+	was := c.known.sight
+	c.known.sight = s
+	if s != was {
+		r.sights.note(c.Key, s)
+	}
+	return false, nil
+}
+
+// problem is what is wrong, for whoever decides.
+func (r *round) problem(c *examined) recovery.Problem {
+	p := recovery.Problem{Agent: c.Key, Phase: c.body.phase, Sequence: c.sight.Sequence}
+	v := c.verdict
+	if c.sight.Stopped || v.Well() && v.Class != diagnose.APIBackoff {
+		return p
+	}
+	p.Class, p.Stall, p.Confidence = string(v.Class), string(v.Stall), string(v.Confidence)
+	p.Typed = c.body.typed
+	p.Since, p.Until = c.sight.Trouble.Since, c.sight.Trouble.Until
+	if c.Declared != nil {
+		p.Host, p.Account = "this machine", string(c.Kind)
+		p.Reboot = c.body.dead.Boot != "" && r.now.Boot != "" && c.body.dead.Boot != r.now.Boot
+	}
+	return p
+}
+
+func (r *round) dropVanished(ctx context.Context, a agent) error {
+	delete(r.sights.all, a.Key)
+	for _, i := range r.incidents.open(a.Key) {
+		if err := r.incidents.tell(ctx, a, i, incident.Gone{Why: "it is no longer in the registry"}, nil); err != nil {
+			return err
+		}
+	}
+	return r.store.dropSight(ctx, a.Key)
+}
+
+// do runs f in one transaction.
+func (r *round) do(ctx context.Context, f func(tx *sql.Tx) error) error { return r.store.do(ctx, f) }

@@ -1,0 +1,62 @@
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+)
+
+// fleetPolicy is what holds for all agents together: what the first says that says anything.
+func (p *page) fleetPolicy() recovery.FleetPolicy {
+	if len(p.Agents) == 0 || !p.declared() {
+		return recovery.FleetPolicy{}
+	}
+	return p.Agents[0].recovery.Fleet
+}
+
+// shareFleet gives all agents of a page the same: what the first says that says anything, each key for itself.
+func (p *page) shareFleet() {
+	fleet := recovery.Default().Fleet
+	var said registry.AtOnce
+	for _, a := range p.Agents {
+		b := a.Declared.Budget
+		if b.Global.Window > 0 && fleet.Global == (recovery.Budget{}) {
+			fleet.Global = budget(b.Global)
+		}
+		said.Host, said.Account = cmp.Or(said.Host, b.AtOnce.Host), cmp.Or(said.Account, b.AtOnce.Account)
+	}
+	fleet.HostStarts, fleet.AccountStarts = cmp.Or(said.Host, fleet.HostStarts), cmp.Or(said.Account, fleet.AccountStarts)
+	for i := range p.Agents {
+		p.Agents[i].recovery.Fleet = fleet
+	}
+}
+
+// escalateMass tells a human once of many agents that fail together.
+func (r *round) escalateMass(ctx context.Context, c *examined, d recovery.Decision) error {
+	key := incident.Key{Agent: d.Mass, Class: incident.Mass}
+	f := r.facts(c, d)
+	f.Name, f.Phase, f.Severity, f.Request, f.Input, f.Body = massName(d.Mass), "", incident.Critical, "", "", ""
+	f.Restart, f.Resume, f.Stop, f.Action = false, false, false, "one of them is tried first, the others wait"
+	f.Members = r.ledger.members(d.Mass)
+	return r.incidents.raise(ctx, r.incidents.agentOf(incident.Incident{Key: key}), key, f, c.entryOf(r.now.Wall, d), nil)
+}
+
+// massName is what a mass is called: "account claude (limit)".
+func massName(key string) string {
+	shared, cause, _ := strings.Cut(key, ":")
+	name := cause
+	if i := strings.LastIndex(cause, ":"); i >= 0 {
+		name, cause = cause[:i], cause[i+1:]
+	}
+	return shared + " " + name + " (" + cause + ")"
+}
+
+// held reports whether an agent is one of many that fail together and wait.
+func held(f recovery.Fleet, agent string) bool {
+	return slices.ContainsFunc(f.Masses, func(m recovery.Mass) bool { return m.Released.IsZero() && slices.Contains(m.Members, agent) })
+}

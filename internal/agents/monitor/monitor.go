@@ -1,0 +1,218 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/hooks"
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+)
+
+// Monitor watches one home. Only one does at a time.
+type Monitor struct {
+	opts    Options
+	lock    *lock
+	store   *store
+	book    *book
+	sources *sources
+	tellers tellers
+	alarms  alarms
+	seen    atomic.Pointer[page] // the last reading of the registry, for whoever is not the loop
+
+	// What the database has of agents, and of what was done about them. Only the loop changes either.
+	sights     map[string]sight
+	recoveries map[string][]attempt
+	doubtful   bool // something could not be written: the database knows better
+
+	last   Moment // of the last look
+	sleeps []Sleep
+	grace  time.Time         // until when silence is no evidence; zero: it is
+	why    string            // the same in words
+	told   string            // the last error that was logged: once is enough
+	lost   string            // the same of the registry
+	swept  time.Time         // when what is long over was removed last
+	judged map[string]string // agent: its last verdict that was recorded
+	undone []string          // agents for whom nothing could be done at the last look, because the home cannot be written
+	unkept unkept
+}
+
+// Open takes a home: its lock, its PID file and its database, all of which [Monitor.Close] gives back. The error is a
+// [RunningError] when another monitor has it.
+func Open(ctx context.Context, opts Options) (*Monitor, error) {
+	opts = opts.withDefaults()
+	if opts.Home == "" {
+		return nil, errors.New("monitor: no home")
+	}
+	if err := os.MkdirAll(opts.Home, 0o700); err != nil {
+		return nil, fmt.Errorf("monitor: %w", err)
+	}
+	l, err := takeLock(opts.PIDFile, opts.processes)
+	if err != nil {
+		return nil, err
+	}
+	m := &Monitor{opts: opts, lock: l, judged: map[string]string{}}
+	for _, path := range []string{opts.Registry, opts.PIDFile} {
+		if err := atomicfile.Sweep(path, time.Now()); err != nil && !errors.Is(err, os.ErrNotExist) {
+			opts.Logger.Warn("what a killed writer has left stays", slog.Any("error", err))
+		}
+	}
+	if err := m.load(ctx, opts.Database()); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+// load opens the database and reads what an earlier run has left.
+func (m *Monitor) load(ctx context.Context, database string) error {
+	var err error
+	if m.store, err = openStore(ctx, database); err != nil {
+		return err
+	}
+	m.sources = &sources{home: m.opts.Home, procs: m.opts.processes, reader: agentcli.NewReader(agentcli.Options{Places: m.opts.Places, OpenFiles: m.opts.processes.Files})}
+	if m.book, err = openBook(ctx, m.opts, m.store); err != nil {
+		return err
+	}
+	m.doubtful = true // until it has been read
+	if m.sleeps, err = m.store.sleeps(ctx); err != nil {
+		return err
+	}
+	if _, err = m.store.fact(ctx, "moment", &m.last); err != nil {
+		return err
+	}
+	if m.last.Boot == "" { // clocks of another run, which ours cannot be compared with
+		m.last = Moment{}
+	}
+	if _, err = m.store.fact(ctx, "grace", &m.grace); err != nil {
+		return err
+	}
+	m.why = "the registry was restored, or the machine slept, only just"
+	p := m.book.read(ctx)
+	m.seen.Store(&p)
+	if err := m.openTellers(ctx, &p); m.tellers.outbox == nil {
+		return err
+	} else if err != nil {
+		m.opts.Logger.Error("not everybody can be told", slog.Any("error", err))
+	}
+	return m.tellers.outbox.Retry(ctx)
+}
+
+// Close gives the home back. Nothing has to be brought to an end first.
+func (m *Monitor) Close() error {
+	m.closeTellers()
+	var err error
+	if m.sources != nil {
+		err = m.closeAlarms()
+	}
+	if m.store != nil {
+		err = errors.Join(err, m.store.close())
+	}
+	return errors.Join(err, m.lock.release())
+}
+
+// Run watches until ctx ends: one cycle at once and one each interval (PIV-14). In between it looks every five seconds, and
+// whenever something asks for it, and says something only when there is something to do. The error is never a cycle's:
+// those are told and tried again.
+func (m *Monitor) Run(ctx context.Context) error {
+	if !m.opts.deaf {
+		m.openAlarms()
+	}
+	m.carry(ctx)
+	if m.opts.Answer {
+		release, err := hooks.Announce(ctx, hooks.Dir(m.opts.Home))
+		if err != nil {
+			return fmt.Errorf("monitor: %w", err)
+		}
+		defer func() { _ = release() }() // it ends with us all the same
+	}
+	pause := min(m.opts.Interval, lookEvery)
+	var next time.Time // of the next cycle
+	for {
+		begin := time.Now()
+		s, err := m.look(ctx)
+		took := time.Since(begin)
+		if ctx.Err() != nil {
+			return nil
+		}
+		m.complain(err)
+		m.mindDisk(ctx, err)
+		if m.opts.Looked != nil {
+			m.opts.Looked(err)
+		}
+		if t := time.Now(); !t.Before(next) || s.acted() {
+			m.report(ctx, s)
+			next = t.Add(m.opts.Interval - pause/2) // looks may come a little early or late
+		}
+		if !m.wait(ctx.Done(), pause, took) {
+			return nil
+		}
+	}
+}
+
+// complain logs an error when it is news.
+func (m *Monitor) complain(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != m.told && text != "" {
+		m.opts.Logger.Error("not everything could be done; it is tried again", slog.Any("error", err))
+	}
+	m.told = text
+}
+
+// drainTime is how long Once waits for what it has to say to be sent. What is not sent then, a later run sends.
+const drainTime = 20 * time.Second
+
+// Once runs a single cycle (PIV-14, --once), and sends what is in the outbox. An error says that the cycle could not be
+// finished; what it saw of stalls is in the summary.
+func (m *Monitor) Once(ctx context.Context) (Summary, error) {
+	s, err := m.look(ctx)
+	if err == nil {
+		m.report(ctx, s)
+	}
+	m.mindDisk(ctx, err)
+	sending, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	m.opts.checkpoint("send-before")
+	m.tellers.outbox.Drain(sending)
+	m.opts.checkpoint("send-after")
+	return s, err
+}
+
+// report prints PIV's summary and keeps what the next run wants to know of the clocks.
+func (m *Monitor) report(ctx context.Context, s Summary) {
+	fmt.Fprintln(m.opts.Out, s)
+	err := m.store.setFact(ctx, "moment", m.last)
+	if m.last.Wall.Sub(m.swept) > sweepEvery {
+		m.swept, m.doubtful = m.last.Wall, true
+		err = errors.Join(err, m.store.forget(ctx, m.last.Wall), m.tellers.outbox.Forget(ctx))
+	}
+	if err != nil && ctx.Err() == nil {
+		m.opts.Logger.Error("the state cannot be kept", slog.Any("error", err))
+	}
+}
+
+// Summary is what a cycle has come to.
+type Summary struct {
+	Projects  int // in the registry
+	Stalled   int // of them
+	Recovered int // of these: restarted in this cycle
+	Escalated int // of these: a human was told in this cycle
+}
+
+// String is the line of PIV-14.
+func (s Summary) String() string {
+	return fmt.Sprintf("Monitor cycle complete: %d projects, %d stalled, %d recovered", s.Projects, s.Stalled, s.Recovered)
+}
+
+func (s Summary) acted() bool { return s.Recovered > 0 || s.Escalated > 0 }
+
+// Database is where what outlasts a run is kept.
+func (o Options) Database() string { return filepath.Join(o.Home, "monitor.db") }

@@ -1,0 +1,99 @@
+package monitor
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+)
+
+// pingTime is how long it may take to write down a sign of life.
+const pingTime = 5 * time.Second
+
+// Intake takes signs of life over HTTP, as healthchecks does. Who may reach it, its server decides.
+func (m *Monitor) Intake() http.Handler {
+	return heartbeat.NewIntake(heartbeat.Options{
+		Lookup: m.pinged,
+		Sink: func(o heartbeat.Observation) error {
+			ctx, cancel := context.WithTimeout(context.Background(), pingTime)
+			defer cancel()
+			if o.Kind == heartbeat.Log {
+				return nil // it says nothing about life
+			}
+			return m.store.setPing(ctx, o)
+		},
+	})
+}
+
+// Registry is the last reading of a registry of version 2; nil: it is a PIV registry. Nobody changes it.
+func (m *Monitor) Registry() *registry.Roster {
+	if p := m.seen.Load(); p != nil {
+		return p.Roster
+	}
+	return nil
+}
+
+// pinged finds the agent that an address belongs to.
+func (m *Monitor) pinged(a heartbeat.Address) (string, error) {
+	p := m.seen.Load()
+	ctx, cancel := context.WithTimeout(context.Background(), pingTime)
+	defer cancel()
+	secret, err := m.store.secret(ctx)
+	if err != nil {
+		return "", err
+	}
+	given := []byte(a.ID + " " + a.Key)
+	for _, agent := range p.Agents {
+		if agent.Declared == nil {
+			continue
+		}
+		want := map[heartbeat.Scheme]string{
+			heartbeat.ByUUID: PingUUID(secret, agent.Key) + " ",
+			heartbeat.BySlug: agent.Key + " " + secret,
+		}[a.Scheme]
+		if subtle.ConstantTimeCompare(given, []byte(want)) == 1 {
+			return agent.Key, nil
+		}
+	}
+	return "", heartbeat.ErrNotFound
+}
+
+// secret is what the addresses of a home are made of. It is made once.
+func (s *store) secret(ctx context.Context) (string, error) {
+	var key string
+	known, err := s.fact(ctx, "ping", &key)
+	if err != nil || known {
+		return key, err
+	}
+	key = rand.Text()
+	return key, s.setFact(ctx, "ping", key)
+}
+
+// PingUUID is the last part of an agent's address, as healthchecks has them.
+func PingUUID(secret, agent string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(agent))
+	sum := mac.Sum(nil)
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // RFC 9562: version 8, custom
+	h := hex.EncodeToString(sum[:16])
+	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:])
+}
+
+// PingSecret is the secret of a home's addresses, for whoever shows them.
+func PingSecret(ctx context.Context, opts Options) (string, error) {
+	opts = opts.withDefaults()
+	s, err := openStore(ctx, opts.Database())
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	return s.secret(ctx)
+}

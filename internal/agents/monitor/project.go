@@ -1,0 +1,259 @@
+package monitor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// gatherProject collects the evidence of one project of a PIV registry, and what would have to be stopped. It only looks.
+func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Target) {
+	p := a.Entry
+	e := diagnose.Evidence{
+		Status: string(p.Status), Complete: p.Status == piv.Complete,
+		Watched: p.Status == piv.Running || k.watched && (p.Status == piv.Stalled || p.Status == piv.Failed),
+		Fault:   p.Fault, Lost: s.lost, Vanished: k.vanished, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.sight.Blind,
+	}
+	if !e.Watched {
+		return e, process.Target{}
+	}
+	if e.Fault == "" && !filepath.IsAbs(p.Path) {
+		e.Fault = fmt.Sprintf("path %q is not absolute", p.Path)
+	}
+	beatAt, err := piv.ParseTime(p.Heartbeat)
+	if p.Heartbeat != "" && err != nil {
+		e.Fault = fmt.Sprintf("heartbeat: %v", err)
+	}
+	if e.Fault != "" {
+		return e, process.Target{}
+	}
+	s.beatOf(&e, k, beatAt)
+	target := s.live(&e, p, k, beatAt)
+	e.Beat.Expected = true
+	e.Artefact = diagnose.Artefact{Expected: true, Seen: !e.Process.AfterBeat}
+	if e.Beat.Has && !e.Process.AfterBeat && s.heard(e) <= a.expect.Stale {
+		return e, target // the rest is asked of the silent only
+	}
+	s.readManifest(&e, p.Path)
+	if e.Process.Life != diagnose.Dead {
+		e.Sessions = s.waitingSessions(p.Path)
+	}
+	return e, target
+}
+
+// heard is how long ago the project last gave a sign of life.
+func (s *setting) heard(e diagnose.Evidence) diagnose.Span {
+	if e.Beat.Age < 0 {
+		return e.Beat.Seen
+	}
+	return e.Beat.Age
+}
+
+// beatOf is the heartbeat of the registry.
+func (s *setting) beatOf(e *diagnose.Evidence, k known, beatAt time.Time) {
+	if e.Beat.Has = !beatAt.IsZero(); !e.Beat.Has {
+		return
+	}
+	now := s.now.Wall
+	age := now.Sub(beatAt)
+	if age >= 0 {
+		age = Age(beatAt, now, s.sleeps)
+	} else if !k.sight.AheadSince.IsZero() {
+		e.Beat.Seen = diagnose.Span(Age(k.sight.AheadSince, now, s.sleeps))
+	}
+	e.Beat.Age = diagnose.Span(age)
+}
+
+// live finds out whether the orchestrator lives, and what belongs to it.
+func (s *setting) live(e *diagnose.Evidence, p piv.Project, k known, beatAt time.Time) process.Target {
+	var t process.Target
+	if e.Beat.Age < 0 { // of the future: it was written when it was first seen, at the latest
+		beatAt = s.now.Wall.Add(-time.Duration(e.Beat.Seen))
+	}
+	if e.Beat.Has {
+		t.LeftBefore = beatAt.Add(2 * beat)
+	}
+	e.Process.Life, e.Process.Detail = diagnose.Dead, "no orchestrator PID is known"
+	if p.PID != 0 {
+		id, since := s.registered(e, p, k, beatAt)
+		t.Leaders = append(t.Leaders, id)
+		s.starts(e, since)
+	}
+	if l := k.launch; l != nil {
+		t.Runs = append(t.Runs, l.Run)
+		s.launched(e, p, l, &t)
+		if e.Process.Life != diagnose.Dead && (!e.Beat.Has || beatAt.Before(l.StartedAt)) {
+			s.starts(e, l.StartedAt)
+		}
+	}
+	return t
+}
+
+// starts notes that the process is younger than the last heartbeat, which says nothing of it then.
+func (s *setting) starts(e *diagnose.Evidence, since time.Time) {
+	if since.IsZero() {
+		return
+	}
+	age := diagnose.Span(max(Age(since, s.now.Wall, s.sleeps), 0))
+	if e.Process.AfterBeat {
+		age = min(age, e.Process.Age) // the youngest counts
+	}
+	e.Process.AfterBeat, e.Process.Age = true, age
+}
+
+// registered looks at the process that the registry names. since is set when it was started after the last heartbeat.
+func (s *setting) registered(e *diagnose.Evidence, p piv.Project, k known, beatAt time.Time) (id process.Identity, since time.Time) {
+	proc, err := s.processes.Look(p.PID)
+	id = proc.Identity
+	gone := process.Identity{PID: p.PID, Boot: s.now.Boot}
+	judge := func(life diagnose.Life, format string, args ...any) {
+		e.Process.Life, e.Process.Detail = life, fmt.Sprintf("PID %d ", p.PID)+fmt.Sprintf(format, args...)
+	}
+	switch {
+	case errors.Is(err, os.ErrProcessDone):
+		judge(diagnose.Dead, "is dead")
+		return gone, since
+	case err != nil:
+		judge(diagnose.Unsure, "cannot be looked at: %v", err)
+		return id, since
+	case k.sight.Identity.PID == p.PID:
+		if k.sight.Identity != id {
+			judge(diagnose.Dead, "is dead, its number is another process's now")
+			return gone, since
+		}
+		judge(diagnose.Alive, "is alive")
+		return id, since
+	}
+	began := s.now.Wall.Add(-proc.Age)
+	judge(diagnose.Alive, "is alive")
+	if !e.Beat.Has {
+		return id, began
+	}
+	if !began.After(beatAt.Add(nearDeath)) {
+		return id, since
+	}
+	// It is younger than the heartbeat: a new orchestrator that has not beaten yet, or a stranger.
+	switch {
+	case within(proc.Dir, p.Path):
+		return id, began
+	case proc.Dir == "" || Age(beatAt, s.now.Wall, s.sleeps) != s.now.Wall.Sub(beatAt):
+		judge(diagnose.Unsure, "is younger than the heartbeat and cannot be told from a stranger")
+		return process.Identity{}, since
+	}
+	judge(diagnose.Dead, "is dead, its number is another process's now (in %s)", proc.Dir)
+	return gone, since
+}
+
+// launched looks at the process that we have started, which may be only the launcher of the registered one.
+func (s *setting) launched(e *diagnose.Evidence, p piv.Project, l *attempt, t *process.Target) {
+	proc, err := s.processes.Look(l.Process.PID)
+	alive := err == nil && proc.Identity == l.Process
+	t.Leaders = append(t.Leaders, l.Process)
+	dead := e.Process.Life == diagnose.Dead
+	switch {
+	case l.Process.PID == 0 && dead:
+		e.Process.Life, e.Process.Detail = diagnose.Unsure, "a start was interrupted, and nobody knows what became of it"
+	case alive && dead:
+		e.Process.Life, e.Process.Detail = diagnose.Alive, fmt.Sprintf("PID %d, which was started, is alive", l.Process.PID)
+	case !alive && dead && p.PID == 0:
+		e.Process.Detail = fmt.Sprintf("PID %d, which was started, is dead", l.Process.PID)
+	}
+}
+
+// within reports whether dir is the project's directory or below it.
+func within(dir, project string) bool {
+	if real, err := filepath.EvalSymlinks(project); err == nil {
+		project = real
+	}
+	rel, err := filepath.Rel(project, dir)
+	return dir != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// readManifest reads the manifest of a directory, twice if it is met half written, and returns the phase that it is in.
+func (s *setting) readManifest(e *diagnose.Evidence, dir string) (phase int) {
+	path := piv.ManifestPath(dir)
+	var manifest *piv.Manifest
+	for try := range 2 {
+		if try > 0 {
+			time.Sleep(readPause)
+		}
+		text, err := piv.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			e.Manifest.Fault = ""
+			return piv.NoPhase
+		}
+		if err == nil {
+			manifest, err = piv.ParseManifest(text)
+		}
+		if e.Manifest.Fault = ""; err == nil {
+			break
+		}
+		e.Manifest.Fault = fmt.Sprintf("%s: %v", path, err)
+	}
+	if manifest == nil {
+		return piv.NoPhase
+	}
+	m := &e.Manifest
+	m.Has, m.Complete = true, manifest.Complete
+	if at := manifest.LastUpdated; !at.IsZero() {
+		m.Dated, m.Age = true, diagnose.Span(Age(at, s.now.Wall, s.sleeps))
+	}
+	for _, f := range manifest.Failures {
+		if f.Pending() {
+			m.Failures = append(m.Failures, failure(f))
+		}
+	}
+	for _, n := range manifest.Notifications {
+		if n.Waits() {
+			m.Blocking = append(m.Blocking, notified(n))
+		}
+	}
+	return manifest.Phase
+}
+
+// waitingSessions are the sessions in a project's directory whose own files say that they wait for a human (rules W1 and W2). The
+// files outlive a killed session, so the process must still be the one that wrote them.
+func (s *setting) waitingSessions(dir string) []diagnose.Session {
+	all, err := s.sources.reader.Sessions(agentcli.Query{Dirs: []string{dir}})
+	if err != nil {
+		return nil // no evidence
+	}
+	var list []diagnose.Session
+	for _, v := range all {
+		proc, err := s.processes.Look(v.PID)
+		if !agentcli.Of(v.Kind).TellsStatus || v.Status != agentcli.Waiting || err != nil || proc.Start != v.Start {
+			continue
+		}
+		list = append(list, diagnose.Session{
+			Kind: string(v.Kind), ID: v.ID, Status: diagnose.WaitingStatus, WaitingFor: diagnose.Wait(v.WaitingFor),
+			StatusAge: diagnose.Span(max(Age(v.StatusAt, s.now.Wall, s.sleeps), 0)),
+		})
+	}
+	return list
+}
+
+func failure(f piv.Failure) diagnose.Failure {
+	d := diagnose.Failure{Category: f.Category, Command: f.Command, Retries: f.Retries, MaxRetries: f.MaxRetries, Details: f.Details}
+	if f.Phase != piv.NoPhase {
+		d.Phase = &f.Phase
+	}
+	return d
+}
+
+func notified(n piv.Notification) string {
+	s := "the agent waits for an answer"
+	for _, part := range []string{n.Category, n.Details} {
+		if part != "" {
+			s += ": " + part
+		}
+	}
+	return s
+}

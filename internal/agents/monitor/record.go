@@ -1,0 +1,56 @@
+package monitor
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+)
+
+// recordLimit is how long the record of evidence may grow until it becomes the old one, in bytes.
+const recordLimit = 16 << 20
+
+// record appends the evidence of an agent to the record when its verdict has changed, so that it can be judged again.
+func (r *round) record(c *examined) {
+	verdict := fmt.Sprint(c.verdict.Rule, c.verdict.Class)
+	if r.opts.Record == "" || r.judged[c.Key] == verdict {
+		return
+	}
+	r.judged[c.Key] = verdict
+	if err := r.appendRecord(c); err != nil {
+		r.opts.Logger.Warn("the evidence is not recorded", slog.Any("error", err))
+	}
+}
+
+func (r *round) appendRecord(c *examined) error {
+	if st, err := os.Stat(r.opts.Record); err == nil && st.Size() > recordLimit {
+		if err := os.Rename(r.opts.Record, r.opts.Record+".1"); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(r.opts.Record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return diagnose.WriteLine(f, diagnose.Line{At: r.now.Wall, Agent: c.Key, Evidence: c.redacted(r.opts), Verdict: c.verdict})
+}
+
+// redacted is the evidence without secrets: what an agent says and runs may hold some.
+func (c *examined) redacted(o Options) diagnose.Evidence {
+	text, err := json.Marshal(c.evidence)
+	if err != nil {
+		return diagnose.Evidence{}
+	}
+	var e diagnose.Evidence
+	if json.Unmarshal([]byte(o.redact(string(text))), &e) != nil {
+		return diagnose.Evidence{Status: c.evidence.Status, Watched: c.evidence.Watched, Process: c.evidence.Process, Beat: c.evidence.Beat}
+	}
+	return e
+}
+
+// same compares plain data.
+func same[T any](a, b T) bool { return reflect.DeepEqual(a, b) }

@@ -1,0 +1,167 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
+)
+
+// How often what is written to the bot is answered at most: whoever writes without end, or a second bot, gets no answer each time.
+const (
+	helpEvery   = time.Minute
+	statusEvery = 3 * time.Second
+)
+
+// verbStatus asks how the agents are; its agents are in the wish's text, all when there is none.
+const verbStatus = "status"
+
+// Say implements [notify.Applier]: it answers /status, gives an agent a text that begins with its name and a colon, and explains
+// itself to whoever writes anything else.
+func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
+	p := a.m.seen.Load()
+	if p == nil {
+		return nil
+	}
+	now := a.m.opts.clock().Wall
+	key, text := p.addressed(s)
+	switch named := p.named(s.Text); {
+	case key != "" && !a.m.mayDecide(s.From):
+		a.m.opts.Logger.Warn("a text was not given to the agent: "+notListed, slog.String("agent", key), slog.String("by", s.Who()))
+		return nil
+	case key != "":
+		return putWish(ctx, tx, wish{Agent: key, Verb: verbSay, By: s.Who(), Text: text, Channel: s.Channel}, now)
+	case s.Command == verbStatus && (len(named) > 0 || s.Text == ""), s.Command == "" && len(named) > 0:
+		if due, err := dueNow(ctx, tx, "status answered", statusEvery, now); err != nil || !due {
+			return err
+		}
+		return putWish(ctx, tx, wish{Verb: verbStatus, By: s.Who(), Text: strings.Join(named, "\n"), Channel: s.Channel}, now)
+	}
+	due, err := dueNow(ctx, tx, "help answered", helpEvery, now)
+	if err != nil || !due {
+		return err
+	}
+	return a.m.put(ctx, tx, incident.Incident{}, fmt.Sprintf("help/%d", s.Update), "", []string{s.Channel}, incident.Help(), false)
+}
+
+// addressed is the agent that a text is for, by its name and a colon before the text itself; "": none.
+func (p *page) addressed(s notify.Said) (key, text string) {
+	name, text, ok := strings.Cut(s.Text, ":")
+	text = strings.TrimSpace(text)
+	if !ok || s.Command != "" || text == "" {
+		return "", ""
+	}
+	for _, a := range p.Agents {
+		if strings.EqualFold(strings.TrimSpace(name), a.Key) {
+			return a.Key, text
+		}
+	}
+	return "", ""
+}
+
+// named are the agents that a text names.
+func (p *page) named(text string) (keys []string) {
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
+	})
+	for _, a := range p.Agents {
+		if slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(strings.TrimRight(w, "."), a.Key) }) {
+			keys = append(keys, a.Key)
+		}
+	}
+	return keys
+}
+
+// dueNow reports whether something may be done that was last done a while ago, and notes that it is.
+func dueNow(ctx context.Context, tx *sql.Tx, what string, every time.Duration, now time.Time) (bool, error) {
+	var data string
+	var last time.Time
+	err := tx.QueryRowContext(ctx, `SELECT data FROM fact WHERE name = ?`, what).Scan(&data)
+	if err == nil {
+		err = json.Unmarshal([]byte(data), &last)
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return false, err
+	}
+	if since := now.Sub(last); since >= 0 && since < every { // below: the clock was set back
+		return false, nil
+	}
+	return true, setFact(ctx, tx, what, now.Round(0))
+}
+
+// tellStanding answers whoever has asked how the agents are: all who have with one message for each channel.
+func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
+	list, err := r.store.wishes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
+		if w.Verb != verbStatus {
+			continue
+		}
+		var standing []incident.Standing
+		for _, c := range cases {
+			if w.Text == "" || slices.Contains(strings.Split(w.Text, "\n"), c.Key) {
+				standing = append(standing, r.standing(c))
+			}
+		}
+		p := incident.Policy{}
+		if r.page.declared() {
+			p.Location = r.page.Roster.Zone
+		}
+		text := incident.Status(standing, r.page.Lost, p, r.now.Wall)
+		err = errors.Join(err, r.do(ctx, func(tx *sql.Tx) error {
+			return errors.Join(
+				r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("status/%d", w.ID), "", []string{w.Channel}, text, false),
+				closeWish(ctx, tx, w.ID, "told", r.now.Wall))
+		}))
+	}
+	return err
+}
+
+// standing is how an agent is, for people.
+func (r *round) standing(c *examined) incident.Standing {
+	s := incident.Standing{Name: c.Name, State: stateWords(c)}
+	for _, i := range r.incidents.open(c.Key) {
+		if i.State != incident.Acknowledged {
+			s.Waits = true
+		}
+	}
+	v := c.verdict
+	if v.Since > 0 && v.Since < diagnose.Never {
+		s.Since = r.now.Wall.Add(-time.Duration(v.Since))
+	}
+	if !v.Well() {
+		s.Details = v.Details
+	}
+	if len(c.body.joined) > 0 {
+		s.Terminal = c.body.joined[0].Who
+		if more := len(c.body.joined) - 1; more > 0 {
+			s.Terminal += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return s
+}
+
+// stateWords is a state in words, with why it is not watched where that is so.
+func stateWords(c *examined) string {
+	if c.verdict.Class == diagnose.NotWatched {
+		if c.sight.Stopped {
+			return "was stopped by a person"
+		}
+		if c.evidence.Status != "" {
+			return "is not watched: " + c.evidence.Status
+		}
+	}
+	return incident.Words(string(c.verdict.Class))
+}

@@ -1,0 +1,133 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+)
+
+// nudgeTime is how long the command that hands a text to an agent may take.
+const nudgeTime = 20 * time.Second
+
+// small does what replaces no process: a word, a signal, the end of a tool. What only waits is done by being written down.
+func (x *executor) small(ctx context.Context, rec *attempt) error {
+	if !rec.Act.Rung.Acts() {
+		return x.ledger.step(ctx, rec, completed)
+	}
+	if err := x.ledger.step(ctx, rec, doing); err != nil {
+		return err
+	}
+	var err error
+	outcome := ""
+	switch rec.Act.Rung {
+	case recovery.Nudge:
+		outcome, err = said, x.nudge(ctx, rec)
+	case recovery.Interrupt:
+		outcome, err = "the agent was interrupted", x.m.opts.processes.Interrupt(rec.Target.Leaders[0])
+	case recovery.KillTool:
+		outcome, err = fmt.Sprintf("%d processes of the tool were ended", len(rec.Target.Leaders)), x.endTool(ctx, rec)
+	}
+	if ctx.Err() != nil {
+		return nil // the next run ends it
+	}
+	if errors.Is(err, os.ErrProcessDone) {
+		return x.ledger.step(ctx, rec, abandoned) // the next look will say so
+	}
+	x.m.opts.checkpoint("done")
+	if err != nil {
+		outcome = "failed: " + err.Error() // the next rung is tried when this one has had its time
+	}
+	rec.Outcome = x.m.opts.redact(outcome)
+	return x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
+		return journal(ctx, tx, rec.entry(rec.action(), rec.Outcome))
+	})
+}
+
+// endTool ends the processes of the open tool.
+func (x *executor) endTool(ctx context.Context, rec *attempt) error {
+	if len(rec.Target.Leaders) == 0 {
+		return errors.New("no process of the tool is known")
+	}
+	return x.m.opts.processes.Stop(ctx, rec.Target)
+}
+
+// nudge runs the command that hands a text to the agent's session.
+func (x *executor) nudge(ctx context.Context, rec *attempt) error {
+	if len(rec.Command) == 0 {
+		return errors.New("there is no command that could")
+	}
+	ctx, cancel := context.WithTimeout(ctx, nudgeTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, rec.Command[0], rec.Command[1:]...)
+	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(x.m.opts.environFor(x.page), rec.Environ)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", rec.Command[0], err, tail(string(out), 300))
+	}
+	return nil
+}
+
+// tail is the end of a text.
+func tail(s string, most int) string {
+	if len(s) > most {
+		s = "…" + s[len(s)-most:]
+	}
+	return s
+}
+
+// toolSlack is how much earlier than its record a tool's process may seem to have begun: two clocks tell.
+const toolSlack = 2 * time.Second
+
+// toolOf are the processes that the agent has started for its open tool: the first of those below it that are as young
+// as the call. What it had before, such as its MCP servers, it needs for what comes next.
+func (s *sources) toolOf(f finding, now time.Time) []process.Identity {
+	young := map[int]bool{}
+	var tool []process.Identity
+	for _, e := range s.descendants(f.process) { // the parents first
+		if now.Add(-e.Age).Before(f.tool.Add(-toolSlack)) {
+			continue
+		}
+		if young[e.PID] = true; !young[e.Parent] {
+			tool = append(tool, e.Identity)
+		}
+	}
+	return tool
+}
+
+// agentCameBack judges a declared agent once more.
+func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
+	for _, a := range x.page.Agents {
+		if a.Key != rec.Agent {
+			continue
+		}
+		c, err := x.looker.lookAgain(ctx, a)
+		if err != nil {
+			return err.Error()
+		}
+		v, found := c.verdict, c.body
+		switch {
+		case string(v.Class) != rec.Act.Class:
+			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)
+		case found.signs != "" && found.signs != c.sight.Signs:
+			return "it has shown signs of life meanwhile"
+		case rec.Act.Rung.Touches() && len(rec.Target.Leaders) > 0 && !sameLeaders(rec, found):
+			return "it has another process now"
+		}
+		return ""
+	}
+	return "it is no longer in the registry"
+}
+
+// sameLeaders reports whether a start would end the process that was judged.
+func sameLeaders(rec *attempt, f finding) bool {
+	return !rec.Act.Rung.Starts() || f.process == (process.Identity{}) || slices.Contains(rec.Target.Leaders, f.process)
+}

@@ -1,0 +1,208 @@
+package monitor
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+)
+
+// schema is of monitor.db. Times are Unix milliseconds; data is JSON.
+const schema = `
+CREATE TABLE IF NOT EXISTS fact     (name TEXT PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS sleep    (ended INTEGER NOT NULL, length INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS sight    (project TEXT PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS recovery (id INTEGER PRIMARY KEY, project TEXT NOT NULL, stall TEXT NOT NULL, phase INTEGER NOT NULL,
+	at INTEGER NOT NULL, step TEXT NOT NULL, data TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS recovery_project ON recovery (project, at);
+CREATE TABLE IF NOT EXISTS trouble  (id TEXT PRIMARY KEY, agent TEXT NOT NULL, opened INTEGER NOT NULL, resolved INTEGER NOT NULL DEFAULT 0,
+	due INTEGER NOT NULL DEFAULT 0, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS wish     (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, agent TEXT NOT NULL, verb TEXT NOT NULL, data TEXT NOT NULL,
+	done INTEGER NOT NULL DEFAULT 0, answer TEXT NOT NULL DEFAULT '');
+CREATE TABLE IF NOT EXISTS ping     (agent TEXT PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS journal  (id INTEGER PRIMARY KEY, entry TEXT NOT NULL, written INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX IF NOT EXISTS journal_waiting ON journal (id) WHERE written = 0;
+`
+
+// forgetAfter is how long what is over is kept.
+const forgetAfter = 30 * 24 * time.Hour
+
+// sweepEvery is how often it is looked at.
+const sweepEvery = time.Hour
+
+// store is monitor.db.
+type store struct {
+	db *sql.DB
+}
+
+// openStore opens the database, or makes it. Power may fail at any moment: what is committed stays.
+func openStore(ctx context.Context, path string) (*store, error) {
+	if err := keepPrivate(path); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	q := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?"+q.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(1) // one writer; and a transaction sees what was written before it
+	if _, err := db.ExecContext(ctx, schema+notify.Schema); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return &store{db: db}, nil
+}
+
+// keepPrivate makes the database's file, so that nobody else can read it before SQLite has written to it, and corrects the
+// modes of files that an earlier version has left. SQLite gives the files beside it, -wal and -shm, the mode of the file.
+func keepPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	errs := []error{f.Chmod(0o600), f.Close()}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Chmod(path+suffix, 0o600); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *store) close() error { return s.db.Close() }
+
+// do runs f in one transaction: all of it happens, or nothing.
+func (s *store) do(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("monitor.db: %w", err)
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("monitor.db: %w", err)
+	}
+	return nil
+}
+
+// forget removes what is long over.
+func (s *store) forget(ctx context.Context, now time.Time) error {
+	before := now.Add(-forgetAfter).UnixMilli()
+	return s.do(ctx, func(tx *sql.Tx) error {
+		var errs []error
+		for _, q := range []string{
+			`DELETE FROM sleep WHERE ended < ?`,
+			`DELETE FROM recovery WHERE at < ? AND id NOT IN (SELECT max(id) FROM recovery GROUP BY project)`,
+			`DELETE FROM trouble WHERE resolved > 0 AND resolved < ?`,
+			`DELETE FROM wish WHERE done > 0 AND done < ?`,
+		} {
+			_, err := tx.ExecContext(ctx, q, before)
+			errs = append(errs, err)
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM journal WHERE written > 0 AND id < (SELECT max(id) FROM journal) - 1000`)
+		return errors.Join(append(errs, err)...)
+	})
+}
+
+// fact reads a named fact into v and reports whether there was one.
+func (s *store) fact(ctx context.Context, name string, v any) (bool, error) {
+	var data string
+	err := s.db.QueryRowContext(ctx, `SELECT data FROM fact WHERE name = ?`, name).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("monitor.db: %w", err)
+	}
+	return true, json.Unmarshal([]byte(data), v)
+}
+
+func (s *store) setFact(ctx context.Context, name string, v any) error {
+	return setFact(ctx, s.db, name, v)
+}
+
+func setFact(ctx context.Context, db interface {
+	ExecContext(context.Context, string, ...any) (sql.Result, error)
+}, name string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `INSERT INTO fact VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET data = excluded.data`, name, string(data))
+	return err
+}
+
+func (s *store) sleeps(ctx context.Context) ([]Sleep, error) {
+	return query(ctx, s.db, `SELECT ended, length FROM sleep ORDER BY ended`, func(r *sql.Rows) (Sleep, error) {
+		var ended, length int64
+		err := r.Scan(&ended, &length)
+		return Sleep{time.UnixMilli(ended), time.Duration(length) * time.Millisecond}, err
+	})
+}
+
+func (s *store) addSleep(ctx context.Context, p Sleep) error {
+	_, err := s.db.ExecContext(ctx, `INSERT INTO sleep VALUES (?, ?)`, p.End.UnixMilli(), p.Length.Milliseconds())
+	return err
+}
+
+// journal queues an entry of the improvement log within tx.
+func journal(ctx context.Context, tx *sql.Tx, e piv.Intervention) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO journal (entry) VALUES (?)`, e.String())
+	return err
+}
+
+// writeJournal puts what is queued into the improvement log, in order. Whatever cannot be written waits.
+func (s *store) writeJournal(ctx context.Context, path string, checkpoint func(string)) error {
+	type line struct {
+		id    int64
+		entry string
+	}
+	list, err := query(ctx, s.db, `SELECT id, entry FROM journal WHERE written = 0 ORDER BY id`, func(r *sql.Rows) (l line, err error) {
+		return l, r.Scan(&l.id, &l.entry)
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range list {
+		checkpoint("journal-before")
+		if err := piv.AppendOnce(path, l.entry); err != nil {
+			return err
+		}
+		checkpoint("journal-after")
+		if _, err := s.db.ExecContext(ctx, `UPDATE journal SET written = 1 WHERE id = ?`, l.id); err != nil {
+			return fmt.Errorf("monitor.db: %w", err)
+		}
+	}
+	return nil
+}
+
+// query collects rows.
+func query[T any](ctx context.Context, db interface {
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+}, q string, scan func(*sql.Rows) (T, error), args ...any) ([]T, error) {
+	rows, err := db.QueryContext(ctx, q, args...)
+	if err != nil {
+		return nil, fmt.Errorf("monitor.db: %w", err)
+	}
+	defer rows.Close()
+	var list []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("monitor.db: %w", err)
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}

@@ -1,0 +1,268 @@
+package monitor
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/hooks"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
+)
+
+// tellers are the channels with whoever carries messages to them, and answers back.
+type tellers struct {
+	names  string // of the channels and their addresses, to see whether they are others now
+	outbox *notify.Outbox
+	// channels are those of the outbox; whoever else uses one stops the outbox first.
+	channels map[string]notify.Channel
+	stop     context.CancelFunc // ends whoever carries; nil: nobody does yet
+	done     sync.WaitGroup
+
+	listeners []Listener
+	heard     time.Time // when one of them last heard, or was started
+}
+
+// openTellers opens the channels that a registry names, besides PIV's.
+func (m *Monitor) openTellers(ctx context.Context, p *page) error {
+	channels := maps.Clone(m.opts.Channels)
+	if channels == nil {
+		channels = map[string]notify.Channel{}
+	}
+	signature := fmt.Sprint(slices.Sorted(maps.Keys(channels)))
+	var errs []error
+	if p.declared() {
+		for _, c := range p.Roster.Channels {
+			signature += "\n" + c.Name + " " + c.Address
+		}
+	}
+	if signature == m.tellers.names {
+		return nil
+	}
+	if p.declared() && m.opts.OpenChannel != nil {
+		for _, c := range p.Roster.Channels {
+			opened, err := m.opts.OpenChannel(c.Address)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("channel %s: %w", c.Name, err))
+				continue
+			}
+			channels[c.Name] = opened
+		}
+	}
+	running := m.tellers.stop != nil
+	m.closeTellers() // before another outbox takes what they were sending for unfinished
+	outbox, err := notify.NewOutbox(ctx, m.store.db, channels, m.opts.Logger)
+	if err == nil {
+		m.tellers.names, m.tellers.outbox, m.tellers.channels = signature, outbox, channels
+	}
+	errs = append(errs, err)
+	if running {
+		m.carry(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// carry starts whoever sends what is in the outbox, and whoever listens for answers.
+func (m *Monitor) carry(ctx context.Context) {
+	ctx, m.tellers.stop = context.WithCancel(ctx)
+	outbox := m.tellers.outbox
+	m.tellers.done.Go(func() { outbox.Run(ctx) })
+	if m.opts.Listen == nil {
+		return
+	}
+	updates, err := m.opts.Listen(m.store.db, outbox.Channels(), &answers{m})
+	if err != nil {
+		m.opts.Logger.Warn("answers from the phone are not heard", slog.Any("error", err))
+		return
+	}
+	m.tellers.listeners, m.tellers.heard = updates, time.Time{}
+	for _, u := range updates {
+		m.tellers.done.Go(func() { u.Run(ctx) })
+	}
+}
+
+// unheardFor is how long answers may go unheard until messages lose their buttons: a poll may fail once.
+const unheardFor = 30 * time.Second
+
+// unheard reports whether nobody hears what is pressed. A monitor that listens to nothing at all, because it looks only
+// once, leaves that to the next one: Telegram keeps what is pressed for a day.
+func (m *Monitor) unheard(now time.Time) bool {
+	hears := slices.ContainsFunc(m.tellers.listeners, Listener.Hears)
+	if hears || m.tellers.heard.IsZero() {
+		m.tellers.heard = now
+	}
+	return len(m.tellers.listeners) > 0 && now.Sub(m.tellers.heard) > unheardFor
+}
+
+// closeTellers ends them: a message that is under way has three seconds.
+func (m *Monitor) closeTellers() {
+	if m.tellers.stop != nil {
+		m.tellers.stop()
+		m.tellers.done.Wait()
+		m.tellers.stop, m.tellers.listeners = nil, nil
+	}
+}
+
+// wakeSenders says that there may be something to send.
+func (m *Monitor) wakeSenders() { m.tellers.outbox.Wake() }
+
+// put queues a message of an incident for its channels. A channel that the registry names and nobody could open loses
+// no message: the incident's next tier, and the improvement log, know of it.
+func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key, thread string, channels []string, text incident.Message, minor bool) error {
+	message := notify.Message{Key: key, Thread: thread, Text: rendered(text), Exact: text.Exact, Minor: minor}
+	if m.opts.Listen != nil { // else nobody hears what is pressed
+		message.Buttons = keyboard(i, text.Buttons)
+	}
+	var errs []error
+	for _, name := range channels {
+		err := m.tellers.outbox.Put(ctx, tx, name, message)
+		if errors.Is(err, notify.ErrNoChannel) {
+			m.opts.Logger.Error("nobody is told by this channel: it could not be opened", slog.String("channel", name))
+			continue
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// send is the effect of that name, edit the other.
+func (m *Monitor) send(ctx context.Context, tx *sql.Tx, i incident.Incident, e incident.Send) error {
+	thread := ""
+	if e.Key == i.ID {
+		thread = i.ID
+	}
+	return m.put(ctx, tx, i, "incident/"+e.Key, thread, e.Channels, e.Message, false)
+}
+
+func (m *Monitor) edit(ctx context.Context, tx *sql.Tx, i incident.Incident, e incident.Edit) error {
+	return m.put(ctx, tx, i, "incident/"+e.Key+"/"+rand.Text(), e.Key, e.Channels, e.Message, e.InPlace)
+}
+
+// rendered is a message as channels show it: title and names in bold.
+func rendered(m incident.Message) notify.Text {
+	var t notify.Text
+	t.WriteBold(m.Title)
+	if len(m.Fields) > 0 {
+		t.Write("\n")
+	}
+	for _, f := range m.Fields {
+		t.Write("\n")
+		t.WriteBold(f.Name + ":")
+		t.Write(" " + f.Value)
+	}
+	if m.Body != "" {
+		t.Write("\n\n" + m.Body)
+	}
+	return t
+}
+
+// anyNonce stands on buttons that work again and again.
+const anyNonce = "000000"
+
+// buttonsInRow is how many fit side by side on a phone.
+const buttonsInRow = 3
+
+func keyboard(i incident.Incident, buttons []incident.Button) [][]notify.Button {
+	var rows [][]notify.Button
+	for n, b := range buttons {
+		if n%buttonsInRow == 0 {
+			rows = append(rows, nil)
+		}
+		nonce := b.Nonce
+		if nonce == "" {
+			nonce = anyNonce
+		}
+		last := len(rows) - 1
+		rows[last] = append(rows[last], notify.Button{
+			Label: b.Label, NeedsExact: b.NeedsExact, Callback: notify.Callback{Incident: i.ID, Verb: string(b.Verb), Nonce: nonce},
+		})
+	}
+	return rows
+}
+
+// answers does what people want who press buttons and reply. It runs beside the loop and shares nothing with it but the
+// database and the last reading of the registry.
+type answers struct{ m *Monitor }
+
+var _ notify.Applier = (*answers)(nil)
+
+// Press implements [notify.Applier].
+func (a *answers) Press(ctx context.Context, tx *sql.Tx, p notify.Press) (string, error) {
+	i, err := loadIncident(ctx, tx, p.Callback.Incident)
+	if err != nil || i.ID == "" {
+		return "This is not known any more", err
+	}
+	nonce := p.Callback.Nonce
+	if nonce == anyNonce {
+		nonce = ""
+	}
+	if incident.Verb(p.Callback.Verb).Acts() && !a.m.mayDecide(p.From) {
+		return notListed, nil
+	}
+	answers := incident.Verb(p.Callback.Verb) == incident.Allow || incident.Verb(p.Callback.Verb) == incident.Deny
+	if answers && nonce == i.Nonce && i.Facts.Request != "" && !a.m.waits(i.Facts.Request) {
+		return "The agent does not wait for this any more", nil
+	}
+	_, answer, err := a.m.stepIncident(ctx, tx, i, incident.Pressed{
+		Verb: incident.Verb(p.Callback.Verb), Nonce: nonce, By: p.Who(), Next: newNonce(),
+	}, a.m.policyNow(i), time.Now())
+	return answer, err
+}
+
+// notListed is what whoever may not decide is told.
+const notListed = "in a group, only users in TELEGRAM_USER_IDS may do this"
+
+// mayDecide reports whether somebody may act on an agent: the owner of a private chat, and in a group the users that are
+// listed.
+func (m *Monitor) mayDecide(from notify.From) bool { return from.Listed || from.Private() }
+
+// waits reports whether a request for a permission is still open. What cannot be read is found out by whoever answers it.
+func (m *Monitor) waits(request string) bool {
+	open, err := hooks.Requests(hooks.Dir(m.opts.Home))
+	return err != nil || slices.ContainsFunc(open, func(q hooks.Request) bool { return q.ID == request })
+}
+
+// Reply implements [notify.Applier]: what is replied to an incident's message is said to the agent.
+func (a *answers) Reply(ctx context.Context, tx *sql.Tx, r notify.Reply) error {
+	i, err := loadIncident(ctx, tx, r.Thread)
+	if err != nil || i.ID == "" {
+		return err
+	}
+	if !a.m.mayDecide(r.From) {
+		a.m.opts.Logger.Warn("a reply was not given to the agent: "+notListed, slog.String("agent", i.Key.Agent), slog.String("by", r.Who()))
+		return nil
+	}
+	return putWish(ctx, tx, wish{Agent: i.Key.Agent, Verb: verbSay, By: r.Who(), Target: i.ID, Text: r.Text}, time.Now())
+}
+
+func newNonce() string { return rand.Text()[:6] }
+
+// loadIncident is the incident of an id; one without an id is not there.
+func loadIncident(ctx context.Context, tx *sql.Tx, id string) (incident.Incident, error) {
+	i, err := scanIncident(tx.QueryRowContext(ctx, `SELECT data FROM trouble WHERE id = ?`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return incident.Incident{}, nil
+	}
+	return i, err
+}
+
+// policyNow is the policy for an incident by the last reading of the registry, for whoever is not the loop.
+func (m *Monitor) policyNow(i incident.Incident) incident.Policy {
+	p := m.seen.Load()
+	if p == nil || !p.declared() {
+		return incident.Policy{PIV: true, Tiers: m.opts.tiers(), Repeat: -1, Max: -1}
+	}
+	for _, a := range p.Agents {
+		if a.Key == i.Key.Agent {
+			return policyOf(*a.Declared, p.Roster, m.opts)
+		}
+	}
+	return policyOf(anyone(p), p.Roster, m.opts)
+}

@@ -1,0 +1,141 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
+)
+
+// The codes of SQLite for a database that cannot be written (sqlite.org/rescode.html).
+const (
+	sqliteReadOnly = 8
+	sqliteIOErr    = 10
+	sqliteFull     = 13
+	sqliteCantOpen = 14
+)
+
+// unwritable reports whether an error says that the home cannot be written: above all, that its disk is full. Then
+// nothing is done, since what is done must be written down before.
+func unwritable(err error) bool {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return slices.Contains([]int{sqliteReadOnly, sqliteIOErr, sqliteFull, sqliteCantOpen}, e.Code()&0xff)
+	}
+	return errors.Is(err, syscall.ENOSPC)
+}
+
+// unkept is what people were told while the home could not be written. Only the loop changes it.
+type unkept struct {
+	since  time.Time       // zero: it can be written
+	agents map[string]bool // for whom something should be done, and they were named
+	owed   []string        // channels that a message has yet to reach
+	text   notify.Text     // that message
+}
+
+// mindDisk tells people by the channels themselves, past the outbox, when the home cannot be written and when it can be
+// again. Whoever carries the outbox's messages rests meanwhile: a channel is used by one goroutine at a time.
+func (m *Monitor) mindDisk(ctx context.Context, err error) {
+	u := &m.unkept
+	switch broken := unwritable(err); {
+	case broken:
+		var news []string
+		for _, a := range m.undone {
+			if !u.agents[a] {
+				news = append(news, a)
+			}
+		}
+		if !u.since.IsZero() && len(news) == 0 {
+			break
+		}
+		if u.since.IsZero() {
+			*u = unkept{since: m.last.Wall, agents: map[string]bool{}}
+		}
+		for _, a := range news {
+			u.agents[a] = true
+		}
+		u.owe(m.tellers.channels, m.opts.redact(diskText(m.opts.Home, err, news)))
+	case !u.since.IsZero():
+		*u = unkept{}
+		m.opts.Logger.Info("the home can be written again")
+		u.owe(m.tellers.channels, "🟢 outlive monitor works again\n\n"+m.opts.Home+" can be written again.")
+	}
+	if len(u.owed) == 0 {
+		return
+	}
+	running := m.tellers.stop != nil
+	m.closeTellers()
+	u.owed = sendPast(ctx, m.tellers.channels, u.owed, u.text, m.opts.Logger)
+	if running {
+		m.carry(ctx)
+	}
+}
+
+func (u *unkept) owe(channels map[string]notify.Channel, text string) {
+	u.owed, u.text = slices.Sorted(maps.Keys(channels)), notify.Text{Body: text}
+}
+
+// diskText says what is not done, and why.
+func diskText(home string, err error, agents []string) string {
+	text := fmt.Sprintf("🔴 outlive monitor cannot work\n\n%s cannot be written: nothing is restarted, and no other message is sent, until it can.", home)
+	if host, hostErr := os.Hostname(); hostErr == nil {
+		text += "\nHost: " + host
+	}
+	if len(agents) > 0 {
+		text += "\nNot done: something for " + strings.Join(agents, ", ")
+	}
+	return text + "\nReason: " + err.Error()
+}
+
+// pastTime is how long one such message may take.
+const pastTime = 10 * time.Second
+
+// sendPast sends a text and returns the channels that it has not reached.
+func sendPast(ctx context.Context, channels map[string]notify.Channel, names []string, text notify.Text, log *slog.Logger) (left []string) {
+	for _, name := range names {
+		channel, known := channels[name]
+		if !known {
+			continue
+		}
+		sending, cancel := context.WithTimeout(ctx, pastTime)
+		_, err := channel.Send(sending, notify.Message{Key: "home/" + newRun(), Text: text})
+		cancel()
+		if err != nil {
+			log.Warn("nobody is told by this channel now", slog.String("channel", name), slog.Any("error", err))
+			left = append(left, name)
+		}
+	}
+	return left
+}
+
+// Await opens a home as [Open] does, but waits until ctx ends for a home that cannot be written, and says so once: in the
+// log, and by opts.Channels.
+func Await(ctx context.Context, opts Options) (*Monitor, error) {
+	opts = opts.withDefaults()
+	owed := slices.Sorted(maps.Keys(opts.Channels))
+	for first := true; ; first = false {
+		m, err := Open(ctx, opts)
+		if err == nil || !unwritable(err) {
+			return m, err
+		}
+		if first {
+			opts.Logger.Error("the home cannot be written; nothing is done until it can", slog.Any("error", err))
+		}
+		owed = sendPast(ctx, opts.Channels, owed, notify.Text{Body: opts.redact(diskText(opts.Home, err, nil))}, opts.Logger)
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(min(opts.Interval, lookEvery)):
+		}
+	}
+}

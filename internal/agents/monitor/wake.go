@@ -1,0 +1,162 @@
+package monitor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/agents/hooks"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// wakeGap is the least time between two looks that something has asked for, or as many times as long as the last one
+// took: agents that write all the time must not make us look all the time.
+const (
+	wakeGap  = 300 * time.Millisecond
+	wakeRest = 20
+)
+
+// alarms are what asks for a look before it is time: the end of a process, a file of an agent, a hook, a wish.
+type alarms struct {
+	exits   *process.Exits
+	files   *fsnotify.Watcher
+	vendors <-chan struct{}
+}
+
+// openAlarms starts watching. What cannot be watched is looked at every five seconds all the same.
+func (m *Monitor) openAlarms() {
+	a := &m.alarms
+	warn := func(what string, err error) {
+		if err != nil {
+			m.opts.Logger.Warn("something is only looked at now and then", slog.String("what", what), slog.Any("error", err))
+		}
+	}
+	var err error
+	a.exits, err = process.NewExits()
+	warn("processes", err)
+	a.files, err = fsnotify.NewWatcher()
+	warn("files", err)
+	dirs, err := hooks.Prepare(hooks.Dir(m.opts.Home))
+	warn("hooks", err)
+	runs := filepath.Dir(agentrun.Path(m.opts.Home, "x"))
+	dirs = append(dirs, runs, filepath.Dir(WishBell(m.opts.Home)))
+	for _, dir := range slices.Compact(dirs) {
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil && a.files != nil {
+			err = a.files.Add(dir)
+		}
+		warn(dir, err)
+	}
+	m.followVendors(m.seen.Load())
+}
+
+// followVendors hears of the files of agents' CLIs, from before the first look on: only what a look comes across is
+// followed.
+func (m *Monitor) followVendors(p *page) {
+	wanted := slices.ContainsFunc(p.Agents, func(a agent) bool { return a.Declared != nil && a.ownsDirectory() && vendorKind(a.Kind) != "" })
+	if !wanted || m.alarms.vendors != nil {
+		return
+	}
+	signals, err := m.sources.reader.Watch()
+	if err != nil {
+		m.opts.Logger.Warn("the agents' sessions are only looked at now and then", slog.Any("error", err))
+	}
+	m.alarms.vendors = signals
+}
+
+// watch says whose processes and files are of interest now.
+func (m *Monitor) watch(cases []*examined) {
+	if m.alarms.exits == nil || !m.seen.Load().declared() {
+		return
+	}
+	var ids []process.Identity
+	for _, c := range cases {
+		if c.body.process != (process.Identity{}) {
+			ids = append(ids, c.body.process)
+		}
+	}
+	m.alarms.exits.Watch(ids)
+	m.followVendors(m.seen.Load())
+}
+
+func (m *Monitor) closeAlarms() error {
+	var err error
+	if m.alarms.exits != nil {
+		m.alarms.exits.Close()
+	}
+	if m.alarms.files != nil {
+		err = m.alarms.files.Close()
+	}
+	if m.sources.reader != nil {
+		err = errors.Join(err, m.sources.reader.Close())
+	}
+	return err
+}
+
+// wait returns when it is time for the next look: at the latest after the pause, and sooner when something has happened.
+// took is how long the last look has taken.
+// It is false when the monitor is to end.
+func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	var ended <-chan struct{}
+	died := false
+	var files <-chan fsnotify.Event
+	var lost <-chan error
+	if m.alarms.exits != nil {
+		ended = m.alarms.exits.C
+	}
+	if m.alarms.files != nil {
+		files, lost = m.alarms.files.Events, m.alarms.files.Errors
+	}
+	select {
+	case <-done:
+		return false
+	case <-timer.C:
+		return true
+	case <-ended:
+		died = true
+	case <-m.alarms.vendors:
+	case <-files:
+	case <-lost: // some were lost, so something has happened
+	}
+	// Whatever comes with it is seen by the same look.
+	gap := time.NewTimer(min(max(wakeGap, wakeRest*took), pause))
+	defer gap.Stop()
+	if died {
+		gap.Reset(min(wakeGap, pause))
+	}
+	for {
+		select {
+		case <-done:
+			return false
+		case <-gap.C:
+			return true
+		case <-ended: // an end is worth a look however much there is to look at
+			gap.Reset(min(wakeGap, pause))
+		case <-files:
+		}
+	}
+}
+
+// WishBell is the file that is written after something was wished for, so that a running monitor sees to it at once.
+func WishBell(home string) string { return filepath.Join(home, "wishes", "bell") }
+
+// Ring tells the monitor of a home that there is something new.
+func Ring(home string) error {
+	bell := WishBell(home)
+	if err := os.MkdirAll(filepath.Dir(bell), 0o700); err != nil {
+		return fmt.Errorf("wish: %w", err)
+	}
+	if err := os.WriteFile(bell, []byte(time.Now().Format(time.RFC3339Nano)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("wish: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package monitor
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/hooks"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+)
+
+// What people can wish, besides the verbs of the buttons.
+const (
+	verbStart  = "start"  // start an agent that does not run
+	verbSay    = "say"    // give the agent a text
+	verbReset  = "reset"  // give all budgets back
+	verbResume = "resume" // as the button
+)
+
+func putWish(ctx context.Context, tx *sql.Tx, w wish, now time.Time) error {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO wish (at, agent, verb, data) VALUES (?, ?, ?, ?)`, now.UnixMilli(), w.Agent, w.Verb, string(data)); err != nil {
+		return fmt.Errorf("monitor.db: %w", err)
+	}
+	return nil
+}
+
+// grant does what people have wished for since the last look. What was begun before a kill is in the ledger; the wish is
+// closed when that is written down, so it is done once.
+func (r *round) grant(ctx context.Context) error {
+	list, err := r.store.wishes(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, w := range list {
+		if w.Verb == verbStatus { // once all of them were looked at
+			continue
+		}
+		answer, err := r.grantOne(ctx, w)
+		if err != nil {
+			if ctx.Err() != nil {
+				return errors.Join(errs...)
+			}
+			answer = "failed: " + err.Error()
+		}
+		r.opts.checkpoint("granted")
+		r.opts.Logger.Info("a request was handled", slog.String("agent", w.Agent), slog.String("verb", w.Verb), slog.String("by", w.By), slog.String("outcome", answer))
+		errs = append(errs, r.do(ctx, func(tx *sql.Tx) error {
+			return errors.Join(r.undelivered(ctx, tx, w, answer), closeWish(ctx, tx, w.ID, answer, r.now.Wall))
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// undelivered tells people where they have replied that the agent did not get what they said; who has written to it by its name
+// is told either way.
+func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w wish, answer string) error {
+	if w.Verb == verbSay && w.Channel != "" {
+		text := incident.Handed(w.Agent, r.opts.redact(answer), answer == said)
+		return r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", []string{w.Channel}, text, false)
+	}
+	if w.Verb != verbSay || w.Target == "" || answer == said {
+		return nil
+	}
+	i, err := loadIncident(ctx, tx, w.Target)
+	if err != nil || i.ID == "" {
+		return err
+	}
+	text := incident.Message{Title: r.opts.redact(i.Facts.Name + " did not get your answer: " + answer)}
+	return r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", i.Channels, text, false)
+}
+
+// said is the outcome of a word that the agent was given.
+const said = "the agent was given the text"
+
+func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error) {
+	switch w.Verb {
+	case string(incident.Allow), string(incident.Deny):
+		return r.decideRequest(ctx, w)
+	case string(incident.Ack), string(incident.Snooze):
+		return r.incidents.acknowledge(ctx, w)
+	case verbReset:
+		s := r.sights.all[w.Agent]
+		s.Reset = r.now.Wall.Round(0)
+		return "all budgets are given back", r.sights.set(ctx, w.Agent, s)
+	}
+	for _, rec := range r.ledger.all[w.Agent] {
+		if rec.Wish == w.ID { // a kill came between, and reconcile has brought it to its end
+			return rec.answer(), nil
+		}
+	}
+	for _, a := range r.page.Agents {
+		if a.Key == w.Agent {
+			return r.grantAct(ctx, a, w)
+		}
+	}
+	return "there is no such agent", nil
+}
+
+// grantAct is a wish that something is done to the agent now. Budgets and ladders are for machines.
+func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
+	if a.Declared == nil {
+		a.Entry.Status = piv.Running // whatever the registry calls it: what there is of it has to be found
+	}
+	c := r.lookAt(a)
+	rungs := map[string]recovery.Rung{
+		verbStart: recovery.Restart, string(incident.Restart): recovery.Restart, verbResume: recovery.Resume, verbSay: recovery.Nudge, string(incident.Stop): "stop",
+	}
+	rung, known := rungs[w.Verb]
+	can := r.capabilities(c)
+	switch {
+	case !known:
+		return "nobody knows how to " + w.Verb, nil
+	case w.Verb == string(incident.Stop):
+		return r.stop(ctx, c, w)
+	case !can.Can(rung) && c.body.stranger != "":
+		return fmt.Sprintf("nothing is done: %s; if it is the agent, end it yourself", c.evidence.Process.Detail), nil
+	case !can.Can(rung):
+		return fmt.Sprintf("%s cannot be done: the registry declares no command for it", rung), nil
+	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Alive:
+		return fmt.Sprintf("nothing is done: it runs already, PID %d; outlive agent restart ends it and starts it anew", c.body.runs()), nil
+	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Unsure:
+		return "nothing is done: it may run already: " + c.evidence.Process.Detail, nil
+	}
+	rec := &attempt{
+		Agent: c.Key, Step: begun, Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
+		Wish: w.ID, Verb: w.Verb, By: w.By, Text: w.Text, Run: newRun(),
+		Act: recovery.Act{
+			Agent: c.Key, At: r.now.Wall.Round(0), Rung: rung, Class: string(c.verdict.Class), Stall: string(c.verdict.Stall),
+			Phase: c.body.phase, Since: r.now.Wall, Sequence: c.sight.Sequence, Deadline: r.now.Wall.Add(c.recovery.Verify[rung]),
+		},
+	}
+	r.equip(c, rec)
+	if err := r.ledger.writeDown(ctx, rec); err != nil {
+		return "", err
+	}
+	if err := r.executor.advance(ctx, rec); err != nil {
+		return "", err
+	}
+	return rec.answer(), nil
+}
+
+// answer is what became of a person's wish.
+func (rec *attempt) answer() string {
+	if rec.Outcome != "" {
+		return rec.Outcome
+	}
+	return string(rec.Step)
+}
+
+// stop ends the agent, and nothing is done about it until it works again.
+func (r *round) stop(ctx context.Context, c *examined, w wish) (string, error) {
+	if t := c.body.target; len(t.Leaders) == 0 && len(t.Runs) == 0 {
+		return "nothing is done: nobody knows its process", nil
+	}
+	if err := r.opts.processes.Stop(ctx, c.body.target); err != nil {
+		return "", err
+	}
+	r.ledger.acted = true
+	r.opts.checkpoint("ended")
+	s := r.sights.all[c.Key]
+	s.Stopped = true
+	errs := []error{r.sights.set(ctx, c.Key, s)}
+	for _, i := range r.incidents.open(c.Key) {
+		errs = append(errs, r.incidents.tell(ctx, c.agent, i, incident.Gone{Why: "stopped by " + w.By}, nil))
+	}
+	return "stopped", errors.Join(errs...)
+}
+
+// decideRequest answers a request for a permission.
+func (r *round) decideRequest(ctx context.Context, w wish) (string, error) {
+	id, nonce := w.Target, w.Text
+	requests, err := hooks.Requests(hooks.Dir(r.opts.Home))
+	for _, q := range requests {
+		if q.ID == id {
+			nonce = q.Nonce
+		}
+	}
+	if nonce == "" {
+		return "the request is not open any more", err
+	}
+	err = hooks.Answer(hooks.Dir(r.opts.Home), id, nonce, hooks.Decision{Allow: w.Verb == string(incident.Allow)}, w.By)
+	var late *hooks.SettledError
+	switch {
+	case errors.As(err, &late):
+		return late.Error(), nil
+	case err != nil:
+		return "", err
+	}
+	// Its CLI does not say that it goes on before the tool has ended.
+	s := r.sights.all[w.Agent]
+	s.Asks = hookState{}
+	return w.Verb, r.sights.set(ctx, w.Agent, s)
+}
+
+// newRun is a token that nobody else has.
+func newRun() string { return rand.Text() }
+
+// lookAt looks at one agent by itself.
+func (r *round) lookAt(a agent) *examined {
+	c := &examined{agent: a, known: r.known(a)}
+	r.gather(c)
+	c.problem = r.problem(c)
+	return c
+}

@@ -1,0 +1,127 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// execTime is how long a command has (not PIV's: ours).
+const execTime = 30 * time.Second
+
+// exitRejected is EX_DATAERR of sysexits(3): the command says that this message is wrong, and others may be right.
+const exitRejected = 65
+
+// ExecOptions say which program tells whom.
+type ExecOptions struct {
+	// Command is the program and its arguments; no shell is between.
+	Command []string
+	// Dir is where it runs. "": where we do.
+	Dir string
+	// Environ is what it gets. nil: nothing at all.
+	Environ []string
+	// Timeout is how long it has until it is killed with everything it has started, where the system knows groups. 0: 30 s.
+	Timeout time.Duration
+}
+
+// Exec is the channel of a program: it gets one message on stdin, and has told it when it ends with status 0. Status 65
+// says that it never will; anything else is tried again.
+type Exec struct {
+	opts ExecOptions
+}
+
+// Note is what a program gets on stdin: one JSON object and a newline.
+type Note struct {
+	Version int    `json:"version"` // 1
+	Key     string `json:"key"`     // the same message has the same key, also when it is sent again
+	Thread  string `json:"thread,omitempty"`
+	// Update says that an earlier message of the thread was told before.
+	Update  bool         `json:"update"`
+	Silent  bool         `json:"silent"`
+	Text    string       `json:"text"`
+	Buttons []NoteButton `json:"buttons,omitempty"`
+}
+
+// NoteButton is an answer that a human could give.
+type NoteButton struct {
+	Label string `json:"label"`
+	Data  string `json:"data"` // see [Callback]
+}
+
+// NewExec returns the channel of a program. It starts nothing.
+func NewExec(o ExecOptions) (*Exec, error) {
+	if len(o.Command) == 0 || o.Command[0] == "" {
+		return nil, errors.New("exec: the command is missing")
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = execTime
+	}
+	return &Exec{o}, nil
+}
+
+// Send runs the program. What it is told is never called anything.
+func (x *Exec) Send(ctx context.Context, m Message) (ref string, err error) {
+	note := Note{Version: 1, Key: m.Key, Thread: m.Thread, Update: m.Follows, Silent: m.Silent, Text: m.Text.Body}
+	for _, row := range m.Buttons {
+		for _, b := range row {
+			note.Buttons = append(note.Buttons, NoteButton{b.Label, b.Callback.String()})
+		}
+	}
+	in, err := json.Marshal(note)
+	if err != nil {
+		return "", &SendError{Failure: Rejected, Err: fmt.Errorf("exec: %w", err)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.opts.Timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, x.opts.Command[0], x.opts.Command[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdin = x.opts.Dir, x.opts.Environ, bytes.NewReader(append(in, '\n'))
+	if cmd.Env == nil {
+		cmd.Env = []string{}
+	}
+	said := &tail{limit: 300}
+	cmd.Stderr = said
+	cmd.WaitDelay = time.Second // what it has started may hold its streams
+	alone(cmd)
+	return "", x.failure(ctx, cmd.Run(), said.String())
+}
+
+// failure says what the end of the program means.
+func (x *Exec) failure(ctx context.Context, err error, said string) error {
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // it has ended well, and left something running
+		return nil
+	}
+	failure := &SendError{Failure: Unreachable, Err: fmt.Errorf("%s: %w", x.opts.Command[0], err)}
+	if said = strings.TrimSpace(said); said != "" {
+		failure.Err = fmt.Errorf("%w: %s", failure.Err, Redact(said))
+	}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		failure.Unsure = true // it was ended on the way
+	case !errors.As(err, &exit):
+		failure.Failure = Refused // it could not be started: somebody has to put it there
+	case exit.ExitCode() == exitRejected:
+		failure.Failure = Rejected
+	}
+	return failure
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	limit int
+	buf   []byte
+}
+
+// Write keeps the last bytes.
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p...)
+	t.buf = t.buf[max(0, len(t.buf)-t.limit):]
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.ToValidUTF8(string(t.buf), "") }

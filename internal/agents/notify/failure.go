@@ -1,0 +1,82 @@
+package notify
+
+import (
+	"fmt"
+	"time"
+)
+
+// Failure is what a message that was not sent means for the next try.
+type Failure string
+
+// The kinds of failure.
+const (
+	// Unreachable: no answer, or the server's own failure (5xx). Try again after a while.
+	Unreachable Failure = "unreachable"
+	// Limited: too many messages (429). Try again after SendError.RetryAfter.
+	Limited Failure = "limited"
+	// Refused: the token is dead, or we may not write there (401, 403, 404). No message will get through until a human
+	// has done something.
+	Refused Failure = "refused"
+	// Rejected: this message is wrong (400), others may be right.
+	Rejected Failure = "rejected"
+	// Moved: the chat has another number now, SendError.Address.
+	Moved Failure = "moved"
+	// Gone: the message that was to be changed is not there any more, or cannot be changed any more.
+	Gone Failure = "gone"
+)
+
+// SendError says why a message was not sent.
+type SendError struct {
+	Failure    Failure
+	RetryAfter time.Duration // of [Limited]; 0: it was not said
+	Address    string        // of [Moved]
+	// Unsure says that the message may have arrived although nobody said so.
+	Unsure bool
+	Err    error
+}
+
+// Error names the failure; no token is in it.
+func (e *SendError) Error() string { return fmt.Sprintf("%s: %v", e.Failure, e.Err) }
+
+// Unwrap returns what the channel said.
+func (e *SendError) Unwrap() error { return e.Err }
+
+// Pauses of the outbox.
+const (
+	messagePause = time.Second     // the least between two tries
+	firstRetry   = 2 * time.Second // after an unreachable server, doubled up to lastRetry
+	lastRetry    = 5 * time.Minute
+	limitedRetry = 30 * time.Second // after a 429 that does not say how long
+	refusedRetry = time.Hour        // after a dead token: a human may have dealt with it
+)
+
+// verdict is what a failure means for a message.
+type verdict struct {
+	wait          time.Duration
+	drop          bool
+	unsure, plain bool
+	gone, refused bool
+	address       string
+}
+
+// judge decides what becomes of a message that was not sent, after so many tries before this one.
+func judge(failure *SendError, m Message, tries int, plain bool) verdict {
+	switch failure.Failure {
+	case Limited:
+		wait := failure.RetryAfter
+		if wait <= 0 {
+			wait = limitedRetry
+		}
+		return verdict{wait: max(wait, messagePause)}
+	case Moved:
+		return verdict{wait: messagePause, address: failure.Address}
+	case Refused:
+		return verdict{wait: refusedRetry, refused: true}
+	case Gone: // whoever has deleted a message does not want to see it again for a trifle
+		return verdict{wait: messagePause, gone: true, drop: m.Minor}
+	case Rejected:
+		// PIV-12: what is not taken with its formatting is sent without. What is not taken then either never will be.
+		return verdict{wait: messagePause, plain: true, drop: plain}
+	}
+	return verdict{wait: min(firstRetry<<min(tries, 10), lastRetry), unsure: failure.Unsure}
+}

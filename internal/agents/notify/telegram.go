@@ -1,0 +1,264 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+)
+
+// requestTime is how long one request to the Bot API may take.
+const requestTime = 20 * time.Second
+
+// TelegramOptions say who speaks and who listens.
+type TelegramOptions struct {
+	Token  string // TELEGRAM_BOT_TOKEN (PIV-16)
+	ChatID string // TELEGRAM_CHAT_ID (PIV-16): a number, or @channel
+	APIURL string // of the Bot API server; "": Telegram's own
+	// Client makes the requests; its time limit is what one may take. nil: one of 20 s.
+	Client *http.Client
+}
+
+// Telegram is the [Channel] of one chat: messages with buttons, changed where they stand. It does not listen, so whoever
+// polls the same bot is not disturbed: that is [Updates].
+type Telegram struct {
+	bot *bot.Bot
+
+	mu   sync.Mutex
+	chat string
+}
+
+// NewTelegram returns the channel of a chat. It makes no request.
+func NewTelegram(o TelegramOptions) (*Telegram, error) {
+	chat := strings.TrimSpace(o.ChatID)
+	if chat == "" {
+		return nil, errors.New("telegram: the chat is missing")
+	}
+	if _, err := strconv.ParseInt(chat, 10, 64); err != nil && !strings.HasPrefix(chat, "@") {
+		return nil, fmt.Errorf("telegram: the chat %q is neither a number nor @name", chat)
+	}
+	b, err := newBot(o.Token, o.APIURL, o.Client)
+	if err != nil {
+		return nil, err
+	}
+	return &Telegram{bot: b, chat: chat}, nil
+}
+
+// newBot returns the library's client. It makes no request.
+func newBot(token, apiURL string, client *http.Client) (*bot.Bot, error) {
+	if client == nil {
+		client = &http.Client{Timeout: requestTime}
+	}
+	options := []bot.Option{bot.WithSkipGetMe(), bot.WithHTTPClient(requestTime, tokenless{client}), bot.WithErrorsHandler(func(error) {})}
+	if apiURL != "" {
+		options = append(options, bot.WithServerURL(strings.TrimRight(apiURL, "/")))
+	}
+	b, err := bot.New(strings.TrimSpace(token), options...)
+	if err != nil {
+		return nil, fmt.Errorf("telegram: %w", err)
+	}
+	return b, nil
+}
+
+// tokenless is a client whose errors do not show the URL, for the token is in it. The library takes it out, too, but
+// while its other goroutine may be reading the error.
+type tokenless struct{ client *http.Client }
+
+// Do makes one request.
+func (t tokenless) Do(r *http.Request) (*http.Response, error) {
+	answer, err := t.client.Do(r)
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	return answer, err
+}
+
+// Check asks who we are (PIV-12, getMe): the health check.
+func (t *Telegram) Check(ctx context.Context) (name string, err error) {
+	me, err := t.bot.GetMe(ctx)
+	if err != nil {
+		return "", sendError(err)
+	}
+	return me.Username, nil
+}
+
+// Limit is Telegram's.
+func (t *Telegram) Limit() int { return MessageLimit }
+
+// Pace is Telegram's: a message a second to one chat, and 20 a minute to a group.
+func (t *Telegram) Pace() Pace {
+	p := Pace{Gap: messagePause}
+	if chat := t.Address(); strings.HasPrefix(chat, "-") || strings.HasPrefix(chat, "@") {
+		p.PerMinute = 20
+	}
+	return p
+}
+
+// Address is the chat.
+func (t *Telegram) Address() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.chat
+}
+
+// MoveTo is for a group that has become a supergroup: it has another number then.
+func (t *Telegram) MoveTo(chat string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.chat = chat
+}
+
+// Send sends one message. It is called <chat>/<number>: a chat that has moved numbers its messages anew.
+func (t *Telegram) Send(ctx context.Context, m Message) (ref string, err error) {
+	chat := t.Address()
+	sent, err := t.bot.SendMessage(ctx, &bot.SendMessageParams{
+		ChatID: chat, Text: m.Text.Body, Entities: entities(m.Text), ReplyMarkup: keyboard(m.Buttons), DisableNotification: m.Silent,
+		LinkPreviewOptions: noPreview,
+	})
+	if err != nil {
+		return "", sendError(err)
+	}
+	return messageRef(chat, sent.ID), nil
+}
+
+// Update changes a message. One that says this already is changed.
+func (t *Telegram) Update(ctx context.Context, ref string, m Message) error {
+	chat, id, err := parseRef(ref)
+	if err != nil {
+		return &SendError{Failure: Gone, Err: err}
+	}
+	_, err = t.bot.EditMessageText(ctx, &bot.EditMessageTextParams{
+		ChatID: chat, MessageID: id, Text: m.Text.Body, Entities: entities(m.Text), ReplyMarkup: keyboard(m.Buttons),
+		LinkPreviewOptions: noPreview,
+	})
+	switch failure := sendError(err); {
+	case err == nil || says(err, "message is not modified"):
+		return nil
+	case says(err, "message to edit not found", "message can't be edited", "message_id_invalid"), failure.Failure == Moved:
+		failure.Failure, failure.Address = Gone, "" // a group's messages stay behind when it moves
+		return failure
+	default:
+		return failure
+	}
+}
+
+// noPreview keeps Telegram from fetching what an agent's log happens to link to.
+var noPreview = &models.LinkPreviewOptions{IsDisabled: bot.True()}
+
+func messageRef(chat string, id int) string { return chat + "/" + strconv.Itoa(id) }
+
+func parseRef(ref string) (chat string, id int, err error) {
+	chat, number, _ := strings.Cut(ref, "/")
+	if id, err = strconv.Atoi(number); err != nil || chat == "" {
+		return "", 0, fmt.Errorf("%q is no message", ref)
+	}
+	return chat, id, nil
+}
+
+// keyboard is nil without buttons: a change then takes away those that are there.
+func keyboard(rows [][]Button) models.ReplyMarkup {
+	var k models.InlineKeyboardMarkup
+	for _, row := range rows {
+		var line []models.InlineKeyboardButton
+		for _, b := range row {
+			line = append(line, models.InlineKeyboardButton{Text: b.Label, CallbackData: b.Callback.String()})
+		}
+		if len(line) > 0 {
+			k.InlineKeyboard = append(k.InlineKeyboard, line)
+		}
+	}
+	if len(k.InlineKeyboard) == 0 {
+		return nil
+	}
+	return &k
+}
+
+// entities are the bold parts as Telegram counts: in UTF-16 code units.
+func entities(t Text) []models.MessageEntity {
+	var list []models.MessageEntity
+	for _, b := range t.Bold {
+		list = append(list, models.MessageEntity{
+			Type: models.MessageEntityTypeBold, Offset: units(t.Body[:b.Start]), Length: units(t.Body[b.Start:b.End]),
+		})
+	}
+	return list
+}
+
+// sendError says what an answer of the Bot API means. nil is nil.
+func sendError(err error) *SendError {
+	e := &SendError{Err: err}
+	var limited *bot.TooManyRequestsError
+	var moved *bot.MigrateError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &limited):
+		e.Failure, e.RetryAfter = Limited, time.Duration(limited.RetryAfter)*time.Second
+	case errors.As(err, &moved):
+		e.Failure, e.Address = Moved, fmt.Sprint(moved.MigrateToChatID)
+	case errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorNotFound):
+		e.Failure = Refused
+	case errors.Is(err, bot.ErrorBadRequest) && says(err, "chat not found", "chat_id", "need administrator rights", "have no rights"):
+		e.Failure = Refused // the setting is wrong, not the message
+	case errors.Is(err, bot.ErrorBadRequest):
+		e.Failure = Rejected
+	default:
+		e.Failure, e.Unsure = Unreachable, arrived(err)
+	}
+	return e
+}
+
+// says reports whether an answer of the Bot API contains one of the words, which are lower case: it has no codes.
+func says(err error, words ...string) bool {
+	if err == nil {
+		return false
+	}
+	text := strings.ToLower(err.Error())
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// arrived reports whether the request may have reached the server although its answer did not reach us. A connection
+// that was never made and an answer that says no are sure; everything else is not.
+func arrived(err error) bool {
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return false
+	}
+	var syntax *json.SyntaxError // what came was no answer of the Bot API: a proxy's error page
+	return !errors.As(err, &syntax) && !says(err, "error response from telegram")
+}
+
+// telegramOptions reads the URL of a chat, telegram://<token>@telegram?chats=<chat>. Any other host than "telegram" is a
+// Bot API server of one's own; disabletls=yes speaks HTTP to it.
+func telegramOptions(u *url.URL) (TelegramOptions, error) {
+	o := TelegramOptions{Token: u.User.Username(), ChatID: u.Query().Get("chats")}
+	if rest, ok := u.User.Password(); ok {
+		o.Token += ":" + rest
+	}
+	if strings.Contains(o.ChatID, ",") {
+		return o, errors.New("telegram: one chat for each channel")
+	}
+	if u.Host != "telegram" && u.Host != "" {
+		scheme := "https"
+		if u.Query().Get("disabletls") == "yes" {
+			scheme = "http"
+		}
+		o.APIURL = scheme + "://" + u.Host + strings.TrimRight(u.Path, "/")
+	}
+	return o, nil
+}

@@ -1,0 +1,30 @@
+package process
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/outlive-mcp/outlive/internal/testing/agenttest"
+)
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(agenttest.Role); role != "" {
+		os.Exit(agenttest.Act(strings.Fields(role)[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// identityOf is the zero identity for the dead.
+func identityOf(pid int) Identity {
+	p, err := (System{}).Look(pid)
+	if err != nil {
+		return Identity{}
+	}
+	return p.Identity
+}
+
+var asNobody = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

@@ -1,0 +1,122 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// Identity is one process for all time: a number alone is given to another one day.
+type Identity struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // in the system's own units
+	Boot  string `json:"boot"`  // of the machine; "": the system does not tell
+}
+
+// Process is what is known of a living process.
+type Process struct {
+	Identity
+	Age time.Duration // since it was started
+	Dir string        // its working directory; "": not ours to know
+	// User is the number of the user whose process it is (the effective one). "": the system does not tell.
+	User string
+}
+
+// OwnUser is the number of our own user. "": the system has no such numbers.
+func OwnUser() string {
+	if id := os.Geteuid(); id >= 0 {
+		return strconv.Itoa(id)
+	}
+	return ""
+}
+
+// Entry is a line of the table of all processes.
+type Entry struct {
+	Identity
+	Parent int
+	Age    time.Duration // since it was started
+	CPU    time.Duration // user and system time it has used; 0: the system does not tell
+	// Stopped says that job control has stopped it: by SIGSTOP, or by Ctrl-Z at its terminal. Windows knows no such state.
+	Stopped bool
+}
+
+// Target is what has to be dead before something new is started.
+type Target struct {
+	// Leaders are processes with everything they started: children, their children, and whoever is still in their
+	// session or group. One that is dead already may have left some.
+	Leaders []Identity
+	// LeftBefore bounds whose of a dead leader's session is taken for its own: who was started before.
+	LeftBefore time.Time
+	// Runs are tokens of our own starts: whoever wears one belongs to it, wherever its parent is.
+	Runs []string
+	// Grace is the time from SIGTERM to SIGKILL. 0: 2 s (PIV-9).
+	Grace time.Duration
+}
+
+// StopGrace is how long a process has from SIGTERM until it is looked at again, and killed (PIV-9).
+const StopGrace = 2 * time.Second
+
+func (t Target) grace() time.Duration {
+	if t.Grace <= 0 {
+		return StopGrace
+	}
+	return t.Grace
+}
+
+// Launch is something to be started.
+type Launch struct {
+	Run     string // its token: the same one is never started twice
+	Command []string
+	Dir     string
+	Environ []string
+}
+
+// System is the real world; its methods stand in the files of each system.
+type System struct{}
+
+// RunVariable is the environment variable that shows to which start a process belongs.
+const RunVariable = "OUTLIVE_AGENT_RUN"
+
+// StopError says who is still there.
+type StopError struct {
+	PID int
+	Err error
+}
+
+// Error is the text of PIV-9, which a human can act on.
+func (e *StopError) Error() string {
+	return fmt.Sprintf("Cannot kill PID %d, manual intervention needed (%v)", e.PID, e.Err)
+}
+
+// Unwrap returns why.
+func (e *StopError) Unwrap() error { return e.Err }
+
+// Why a process cannot be ended.
+var (
+	errOurselves = errors.New("we run below it")
+	errStuck     = errors.New("it does not end")
+)
+
+// Tree is a table of processes with its root's descendants, the root first.
+func Tree(all []Entry, root int) []Entry {
+	chosen := map[int]bool{root: true}
+	var tree []Entry
+	for _, e := range all {
+		if e.PID == root {
+			tree = append(tree, e)
+		}
+	}
+	for grown := true; grown; { // a child may have a smaller number than its parent
+		grown = false
+		for _, e := range all {
+			if chosen[e.Parent] && !chosen[e.PID] {
+				chosen[e.PID] = true
+				tree = append(tree, e)
+				grown = true
+			}
+		}
+	}
+	return tree
+}

@@ -1,0 +1,30 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// start runs a command that outlives us, with nothing on its streams (PIV-9: detached, stdio ignored).
+func start(l Launch) (int, error) {
+	if len(l.Command) == 0 {
+		return 0, fmt.Errorf("start: no command")
+	}
+	if st, err := os.Stat(l.Dir); err != nil || !st.IsDir() {
+		return 0, fmt.Errorf("start %s: the project's directory %s is not there", l.Command[0], l.Dir)
+	}
+	cmd := exec.Command(l.Command[0], l.Command[1:]...)
+	cmd.Dir = l.Dir
+	cmd.Env = append(slices.Clone(l.Environ), "PWD="+l.Dir, RunVariable+"="+l.Run)
+	cmd.SysProcAttr = detached
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start %s: %w", strings.Join(l.Command, " "), err)
+	}
+	pid := cmd.Process.Pid
+	// Reaped here, or it would stay a zombie as long as we live. How it ended, its heartbeat will tell.
+	go func() { _ = cmd.Wait() }()
+	return pid, nil
+}

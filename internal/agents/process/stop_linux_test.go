@@ -1,0 +1,247 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/testing/agenttest"
+)
+
+// PIV-9: SIGTERM, 2 s, verify; and everything of it, wherever it has gone.
+func TestStopReachesEverything(t *testing.T) {
+	for _, tc := range []struct {
+		name, actor string
+		prepare     func(pids []int)
+		within      time.Duration
+	}{
+		{"an obedient one", "agent", nil, StopGrace - time.Second/4},
+		{"one that ignores SIGTERM", "agent stubborn", nil, StopGrace + killTime + time.Second},
+		{"one that is stopped", "agent", func(pids []int) { _ = unix.Kill(pids[0], unix.SIGSTOP) }, StopGrace - time.Second/4},
+		{"with a child", "agent child", nil, StopGrace + killTime + time.Second},
+		{"with one in a session of its own, whose parent is gone", "agent away", nil, StopGrace + killTime + time.Second},
+		{"its leader is dead already", "agent child away", func(pids []int) {
+			_ = unix.Kill(pids[0], unix.SIGKILL)
+			for identityOf(pids[0]) != (Identity{}) {
+				time.Sleep(time.Millisecond)
+			}
+		}, StopGrace + killTime + time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			pids := agenttest.Start(t, tc.actor, "", RunVariable+"="+t.Name())
+			leader := identityOf(pids[0])
+			if tc.prepare != nil {
+				tc.prepare(pids)
+			}
+			bystander := agenttest.Start(t, "agent", "")
+			begin := time.Now()
+			err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{leader}, Runs: []string{t.Name()}, LeftBefore: time.Now()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begin); took > tc.within {
+				t.Errorf("it took %v", took)
+			}
+			for _, pid := range pids {
+				if identityOf(pid) != (Identity{}) {
+					t.Errorf("%d of %v is still there", pid, pids)
+				}
+			}
+			if identityOf(bystander[0]) == (Identity{}) {
+				t.Error("somebody else is gone, too")
+			}
+		})
+	}
+}
+
+// Without a token of ours, what a dead leader has left in its session is found all the same; what came later is not its.
+func TestWhatADeadLeaderLeft(t *testing.T) {
+	pids := agenttest.Start(t, "agent child", "")
+	leader := identityOf(pids[0])
+	_ = unix.Kill(pids[0], unix.SIGKILL)
+	for identityOf(pids[0]) != (Identity{}) {
+		time.Sleep(time.Millisecond)
+	}
+	target := Target{Leaders: []Identity{{PID: leader.PID, Boot: leader.Boot}}, LeftBefore: time.Now().Add(-time.Hour)}
+	if err := (System{}).Stop(t.Context(), target); err != nil || identityOf(pids[1]) == (Identity{}) {
+		t.Fatalf("younger than its last sign of life: %v", err)
+	}
+	target.LeftBefore = time.Now()
+	if err := (System{}).Stop(t.Context(), target); err != nil || identityOf(pids[1]) != (Identity{}) {
+		t.Errorf("its own: %v", err)
+	}
+}
+
+func TestStopSparesStrangers(t *testing.T) {
+	pids := agenttest.Start(t, "agent", "")
+	id := identityOf(pids[0])
+	id.Start++ // another process had this number
+	if err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{id}, LeftBefore: time.Now()}); err != nil {
+		t.Error(err)
+	}
+	id.Start--
+	id.Boot = "another"
+	if err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{id}}); err != nil || identityOf(pids[0]) == (Identity{}) {
+		t.Errorf("a stranger with a reused number was ended (%v)", err)
+	}
+	var stop *StopError
+	for _, pid := range []int{os.Getpid(), os.Getppid()} {
+		if err := (System{}).Stop(t.Context(), Target{Leaders: []Identity{identityOf(pid)}}); !errors.As(err, &stop) {
+			t.Errorf("we were to end ourselves or our parent: %v", err)
+		}
+	}
+}
+
+// EPERM is not death.
+func TestStopOfAProcessThatIsNotOurs(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to become somebody else than the owner of a process")
+	}
+	pids := agenttest.Start(t, "agent", "")
+	binary := filepath.Join(t.TempDir(), "test") // where everybody may run it
+	program, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(binary, program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{binary, filepath.Dir(binary), filepath.Dir(filepath.Dir(binary))} {
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(binary, "-test.run=^TestStopAsNobody$")
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "OUTLIVE_TEST_STRANGER="+strconv.Itoa(pids[0]))
+	cmd.SysProcAttr = asNobody
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if identityOf(pids[0]) == (Identity{}) {
+		t.Error("it is dead")
+	}
+}
+
+// TestStopAsNobody is the other half of the test above.
+func TestStopAsNobody(t *testing.T) {
+	pid := os.Getenv("OUTLIVE_TEST_STRANGER")
+	if pid == "" {
+		t.Skip("needs to be started by TestStopOfAProcessThatIsNotOurs, as another user")
+	}
+	number, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := identityOf(number)
+	var stop *StopError
+	err = (System{}).Stop(t.Context(), Target{Leaders: []Identity{id}})
+	if !errors.As(err, &stop) || !errors.Is(err, os.ErrPermission) || stop.PID != id.PID {
+		t.Errorf("error %v, want one that names the PID", err)
+	}
+	if id := identityOf(id.PID); id == (Identity{}) {
+		t.Error("it looks dead from here")
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	s, ok := parseStat("7 (a) b) S 3 4 5 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 2678167 31 381")
+	if !ok || s.parent != 3 || s.group != 4 || s.session != 5 || s.start != 2678167 || s.dead() {
+		t.Errorf("%+v, %v", s, ok)
+	}
+	for _, bad := range []string{"", "7", "7 (a", "7 (a) S x 4 5 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 26 31"} {
+		if _, ok := parseStat(bad); ok {
+			t.Errorf("%q is taken for one", bad)
+		}
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add("7 (a) b) S 3 4 5 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 2678167 31 381")
+	f.Add(")))")
+	f.Fuzz(func(_ *testing.T, s string) { _, _ = parseStat(s) })
+}
+
+func TestExits(t *testing.T) {
+	e, err := NewExits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	one, other := agenttest.Start(t, "agent", "")[0], agenttest.Start(t, "agent", "")[0]
+	gone := identityOf(one)
+	gone.Start++ // has ended long ago
+	e.Watch([]Identity{identityOf(one), identityOf(other), gone})
+	<-e.C // of the one that was gone already
+	_ = unix.Kill(one, unix.SIGKILL)
+	<-e.C
+	if identityOf(one) != (Identity{}) {
+		t.Error("told of an end that has not come")
+	}
+	e.Watch([]Identity{identityOf(other)})
+	_ = unix.Kill(other, unix.SIGKILL)
+	<-e.C
+	select {
+	case <-e.C:
+		t.Error("told twice")
+	default:
+	}
+}
+
+func TestTable(t *testing.T) {
+	pids := agenttest.Start(t, "agent child", t.TempDir())
+	all := System{}.All()
+	tree := Tree(all, pids[0])
+	if len(tree) != 2 || tree[0].Identity != identityOf(pids[0]) || tree[1].PID != pids[1] {
+		t.Errorf("tree %+v, want %v", tree, pids)
+	}
+	if args := (System{}).Args(pids[0]); len(args) == 0 || args[0] != os.Args[0] {
+		t.Errorf("args %q", args)
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "open"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if files := (System{}).Files(os.Getpid()); !slices.Contains(files, f.Name()) {
+		t.Errorf("files %q", files)
+	}
+	if err := (System{}).Interrupt(identityOf(pids[0])); err != nil {
+		t.Error(err)
+	}
+	for identityOf(pids[0]) != (Identity{}) { // a Go program ends of it
+		time.Sleep(time.Millisecond)
+	}
+	if err := (System{}).Interrupt(Identity{PID: pids[0], Boot: BootID()}); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The table tells who was stopped by job control, as long as it is.
+func TestTableTellsTheStopped(t *testing.T) {
+	t.Parallel()
+	pid := agenttest.Start(t, "agent", "")[0]
+	for _, signal := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
+		if err := unix.Kill(pid, signal); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			at := slices.IndexFunc(System{}.All(), func(e Entry) bool { return e.PID == pid && e.Stopped == (signal == unix.SIGSTOP) })
+			if at >= 0 {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the table does not show what %v has done", signal)
+			}
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package recovery
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseBudget(t *testing.T) {
+	for text, want := range map[string]Budget{
+		"5/1h":         {Max: 5, Window: time.Hour},
+		"1/60s":        {Max: 1, Window: time.Minute},
+		" 2 / phase ":  {Max: 2, Window: 24 * time.Hour, PerPhase: true},
+		"2/phase/6h":   {Max: 2, Window: 6 * time.Hour, PerPhase: true},
+		"0/1h":         {Max: 0, Window: time.Hour},
+		"3/1h30m":      {Max: 3, Window: 90 * time.Minute},
+		"12/2m30.5s":   {Max: 12, Window: 150500 * time.Millisecond},
+		"1/phase/24h":  {Max: 1, Window: 24 * time.Hour, PerPhase: true},
+		"65535/10h10m": {Max: 65535, Window: 610 * time.Minute},
+	} {
+		got, err := ParseBudget(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+		if again, err := ParseBudget(got.String()); again != got || err != nil {
+			t.Errorf("%q is printed as %q, which is %+v, %v", text, got, again, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"5/1h0m0s": "5/1h", "1/60s": "1/1m", "2/phase/24h": "2/phase", "2/phase/90m": "2/phase/1h30m", "1/1h0m5s": "1/1h0m5s",
+	} {
+		if b, err := ParseBudget(text); err != nil || b.String() != want {
+			t.Errorf("%q is printed as %q, want %q (%v)", text, b, want, err)
+		}
+	}
+	for _, text := range []string{"", "5", "5/", "/1h", "-1/1h", "5/h", "5/-1h", "5/0s", "x/1h", "5/1h/phase", "5/1h/2h", "70000/1h", "1/phase/0s"} {
+		if b, err := ParseBudget(text); err == nil || !strings.Contains(err.Error(), "5/1h") {
+			t.Errorf("%q: %+v, %v: the error should show the form", text, b, err)
+		}
+	}
+}
+
+func FuzzParseBudget(f *testing.F) {
+	for _, s := range []string{"5/1h", "2/phase", "2/phase/6h", "1/60s", "", "//", "1/1ns", "9/2562047h47m16.854775807s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		b, err := ParseBudget(s)
+		if err != nil {
+			return
+		}
+		if b.Window <= 0 || b.Max < 0 {
+			t.Fatalf("%q: %+v", s, b)
+		}
+		if again, err := ParseBudget(b.String()); err != nil || again != b {
+			t.Fatalf("%q -> %+v -> %q -> %+v, %v", s, b, b, again, err)
+		}
+	})
+}
+
+// A window is one: it renews itself act by act, from each act's own time.
+func TestUsage(t *testing.T) {
+	b := Budget{Max: 2, Window: time.Hour}
+	at := func(minutes ...int) (list []time.Time) {
+		for _, m := range minutes {
+			list = append(list, t0.Add(time.Duration(m)*time.Minute))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		name  string
+		times []time.Time
+		now   int
+		used  int
+		next  int // minute; -1: there is room
+	}{
+		{"nothing", nil, 0, 0, -1},
+		{"one", at(0), 59, 1, -1},
+		{"two", at(0, 30), 59, 2, 60},
+		{"the first has left", at(0, 30), 60, 1, -1},
+		{"three, one too many", at(0, 30, 40), 50, 3, 90},
+		{"not in order", at(30, 0), 59, 2, 60},
+		{"from before the clock was set back", at(500, 501), 0, 2, 560},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			u, next := b.usage(c.times, t0.Add(time.Duration(c.now)*time.Minute))
+			var want time.Time
+			if c.next >= 0 {
+				want = at(c.next)[0]
+			}
+			if u.Used != c.used || !next.Equal(want) {
+				t.Errorf("used %d, room at %v; want %d, %v", u.Used, next, c.used, want)
+			}
+		})
+	}
+	if _, next := (Budget{Window: time.Hour}).usage(at(0), t0); !next.IsZero() {
+		t.Errorf("a budget of none has room at %v", next)
+	}
+}
+
+func TestParseLadder(t *testing.T) {
+	got, err := ParseLadder([]string{"observe", " interrupt", "resume", "restart"})
+	if d := cmp.Diff(Ladder{Observe, Interrupt, Resume, Restart}, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	for _, names := range [][]string{nil, {""}, {"reboot"}, {"escalate", "restart"}, {"Restart"}} {
+		if l, err := ParseLadder(names); err == nil {
+			t.Errorf("%q was read as %v", names, l)
+		}
+	}
+	if _, err := ParseLadder([]string{"reboot"}); !strings.Contains(err.Error(), "kill_tool") {
+		t.Errorf("the error does not say which there are: %v", err)
+	}
+}
+
+// The tables hold together: each rung of each ladder exists, and what starts has a budget.
+func TestClassTable(t *testing.T) {
+	for class, r := range classes {
+		var names []string
+		starts := false
+		for _, rung := range r.ladder {
+			names = append(names, string(rung))
+			starts = starts || rung.Starts()
+		}
+		if _, err := ParseLadder(names); err != nil {
+			t.Errorf("%s: %v", class, err)
+		}
+		if starts != (r.budget != Budget{}) {
+			t.Errorf("%s: a ladder that starts %v, a budget of %s", class, starts, r.budget)
+		}
+		for _, rung := range r.ladder {
+			if d, ok := Default().Verify[rung]; rung != Escalate && (!ok || d <= 0) {
+				t.Errorf("%s: nothing says how long to wait after %s", class, rung)
+			}
+		}
+	}
+}

@@ -1,0 +1,399 @@
+package recovery
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+)
+
+// Problem is what is wrong with one agent, as it was judged. The zero value of Class is an agent that is well.
+type Problem struct {
+	Agent string
+	// Class is the fine type of the stall, such as "model_silent". "": none.
+	Class string
+	// Stall is PIV's type that it belongs to, or "monitor_blind".
+	Stall string
+	// Confidence is "high" or "medium"; anything else is low.
+	Confidence string
+	// Phase is the agent's phase of work; any number that stays the same for an agent without phases.
+	Phase int
+	// Since is when this trouble began, and stays the same while it goes on. A process that died after it was started
+	// gives one after the start. Zero: not known.
+	Since time.Time
+	// Sequence is the newest evidence of life's number. It only grows.
+	Sequence int64
+	// Until is when the trouble is said to end by itself, such as a rate limit. Zero: nothing says so.
+	Until time.Time
+	// Typed is when a person last typed in its living session, or joined its terminal. Zero: nobody has, or it is not known.
+	Typed time.Time
+	// Host and Account are what the agent shares with others. "": nothing.
+	Host, Account string
+	// Reboot says that its process ended with the machine, which is up again: a cause that many share, and that is over.
+	Reboot bool
+}
+
+func (p Problem) sure() bool { return p.Confidence == "high" || p.Confidence == "medium" }
+
+// Decision is what is done about a problem now.
+type Decision struct {
+	// Rung is what is to be done; [Nothing]: wait.
+	Rung Rung
+	// Reason says why, for people and the record.
+	Reason string
+	// Budget is how much of the class's starts is used, before this one.
+	Budget Usage
+	// VerifyWithin is how long new evidence is awaited after it.
+	VerifyWithin time.Duration
+	// NotBefore is when another answer can be expected while nothing changes. Zero: with the next change.
+	NotBefore time.Time
+	// Preamble is what a started agent is told first.
+	Preamble Preamble
+	// Attended says that nothing is done because a person is at the session.
+	Attended bool
+	// Skipped are the steps of the ladder before this one that could not be done.
+	Skipped []LeftOut
+	// LeftOut are all steps of the ladder that cannot be done as they stand there.
+	LeftOut []LeftOut
+	// Mass is the key of the mass incident that a human is told of with this [Escalate], or that this waits for.
+	Mass string
+	// Canary says that of a mass this agent is tried first.
+	Canary bool
+	// Queued says that it waits for its turn among all agents.
+	Queued bool
+}
+
+// ReasonHuman is the reason of an [Escalate] before which there is nothing to try.
+const ReasonHuman = "a human is needed"
+
+// Act is the decision as it is written down before it is done.
+func (d Decision) Act(p Problem, now time.Time) Act {
+	return Act{
+		Agent: p.Agent, At: now, Rung: d.Rung, Class: p.Class, Stall: p.Stall, Phase: p.Phase,
+		Since: p.Since, Sequence: p.Sequence, Deadline: now.Add(d.VerifyWithin), Host: p.Host, Account: p.Account,
+	}
+}
+
+// PIVAction is the decision in the words of PIV's records: restart, restart_with_preamble, escalate or skip.
+func (d Decision) PIVAction() string {
+	switch {
+	case d.Rung.Starts() && d.Preamble != NoPreamble:
+		return "restart_with_preamble"
+	case d.Rung.Starts():
+		return "restart"
+	case d.Rung.Tells():
+		return "escalate"
+	}
+	return "skip"
+}
+
+// Decide says what is done about a problem now. It is pure.
+func Decide(p Problem, h History, pol Policy, can Capabilities, f Fleet, now time.Time) Decision {
+	switch {
+	case p.Class == "":
+		return Decision{Reason: "nothing is wrong"}
+	case p.Class == classLost:
+		return Decision{Reason: "the registry cannot be read"}
+	case p.Stall == stallBlind && h.Blind < pol.BlindFor:
+		return Decision{Reason: "it is looked at again"}
+	}
+	c := newJudged(p, h, pol, can, now)
+	d := c.climb()
+	d.Budget = c.usage
+	skipped, closed := d.Skipped, false
+	for _, gate := range []func(Decision, *Fleet) (Decision, bool){c.attended, c.mass, c.told, c.verified, c.pace, c.global} {
+		if d, closed = gate(d, &f); closed {
+			break
+		}
+	}
+	d.Skipped, d.LeftOut = skipped, c.out
+	return d
+}
+
+// judged is one problem with what belongs to its decision.
+type judged struct {
+	Problem
+	h       History
+	pol     Policy
+	now     time.Time
+	can     Capabilities
+	ladder  Ladder
+	out     []LeftOut // of the ladder
+	acts    []Act     // of the agent, that count
+	episode []Act     // of these, since it was last well for long enough
+	own     []Act     // of these, for the same class in the same phase
+	budget  Budget
+	usage   Usage
+	room    time.Time // when the budget has room, if it has none
+}
+
+func newJudged(p Problem, h History, pol Policy, can Capabilities, now time.Time) *judged {
+	c := &judged{Problem: p, h: h, pol: pol, now: now, can: can, acts: h.counted()}
+	c.ladder, c.out = pol.ladder(p, can)
+	since := p.Since
+	if since.IsZero() {
+		since = now
+	}
+	c.episode = episode(c.acts, since, pol.StableAfter)
+	c.own = only(c.episode, func(a Act) bool { return c.same(a) && a.Phase == p.Phase })
+	if remediesOf(p.Class, p.Stall).anew && !pol.Coarse && !p.Since.IsZero() {
+		c.own = only(c.own, func(a Act) bool { return !a.At.Before(p.Since) })
+	}
+	if c.starting() {
+		c.budget = pol.budget(p)
+		c.usage, c.room = c.budget.usage(times(only(c.acts, func(a Act) bool {
+			return a.Rung.Starts() && c.same(a) && (!c.budget.PerPhase || a.Phase == p.Phase)
+		})), now)
+	}
+	return c
+}
+
+func (c *judged) same(a Act) bool {
+	return c.pol.key(a.Class, a.Stall) == c.pol.key(c.Class, c.Stall)
+}
+
+// starting reports whether the ladder has a rung that the budget is for.
+func (c *judged) starting() bool {
+	return slices.ContainsFunc(c.ladder, func(r Rung) bool { return r.Starts() && c.possible(r) })
+}
+
+// climb finds the rung, without asking whether it is time for it.
+func (c *judged) climb() Decision {
+	r, skipped := c.next()
+	d := Decision{Rung: r, Skipped: skipped, Reason: fmt.Sprintf("step %d of what is tried for it", len(c.own)+1)}
+	if r == Hold {
+		return c.hold(d)
+	}
+	if r == Escalate {
+		d.Reason = ReasonHuman
+		if len(c.own) > 0 {
+			d.Reason = "nothing else is left to try"
+		}
+		return d
+	}
+	d.VerifyWithin = c.pol.Verify[r]
+	if !r.Starts() {
+		return d
+	}
+	d.Preamble = c.preamble(r)
+	if c.usage.Used >= c.usage.Max {
+		return c.tell(fmt.Sprintf("%d of %d starts are used (%s, for this problem)", c.usage.Used, c.usage.Max, c.budget), c.room)
+	}
+	starts := only(c.episode, func(a Act) bool { return a.Rung.Starts() })
+	mine := only(c.own, func(a Act) bool { return a.Rung.Starts() })
+	b := c.pol.Breaker
+	for _, brake := range []struct {
+		until time.Time
+		why   string
+	}{
+		{b.open(starts), fmt.Sprintf("a crash loop: %d starts of this agent within %s, for whatever problem", b.Starts, short(b.Window))},
+		{b.spent(mine, c.usage.Max), fmt.Sprintf("%d starts in a row for this problem did not help", len(mine))},
+	} {
+		if !brake.until.IsZero() && (c.now.Before(brake.until) || !c.h.Open) {
+			return c.tell(brake.why, brake.until)
+		}
+	}
+	return d
+}
+
+// possible reports whether a rung of the ladder can be done.
+func (c *judged) possible(r Rung) bool {
+	return c.can.Can(r) && (c.pol.ActOnLow || c.sure() || !r.Touches() || c.Stall == stallBlind)
+}
+
+// next is the lowest rung of the ladder that has not been taken in this episode, with those before it that could not be.
+func (c *judged) next() (Rung, []LeftOut) {
+	taken := map[Rung]int{}
+	for _, a := range c.own {
+		taken[a.Rung]++
+	}
+	var skipped []LeftOut
+	var last Rung
+	for _, r := range c.ladder {
+		if !c.possible(r) {
+			skipped = append(skipped, c.leftOut(r)...)
+			continue
+		}
+		again := r == Hold && last == Hold // nothing was tried in between that could have told whether it has passed
+		last = r
+		if again {
+			continue
+		}
+		if r == Hold && c.Until.After(c.now) {
+			return Hold, skipped // also when it was held before: nothing else makes sense until then
+		}
+		if taken[r] == 0 {
+			return r, append(skipped, c.leftOut(r)...)
+		}
+		taken[r]--
+		skipped = nil
+	}
+	if last.Starts() {
+		return last, skipped
+	}
+	return Escalate, skipped
+}
+
+func (c *judged) leftOut(r Rung) []LeftOut {
+	i := slices.IndexFunc(c.out, func(o LeftOut) bool { return o.Rung == r })
+	if i < 0 {
+		return nil
+	}
+	return c.out[i : i+1]
+}
+
+// spread is by how much agents that wait for the same moment go on one after the other.
+const spread = time.Minute
+
+// hold waits for the end that is known, unless that is too far off to say nothing.
+func (c *judged) hold(d Decision) Decision {
+	if !c.Until.After(c.now) {
+		d.VerifyWithin = c.growing()
+		return d
+	}
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(c.Agent)) // a hash never fails
+	end := c.Until.Add(time.Duration(sum.Sum32()) % spread)
+	began := c.now
+	for _, a := range c.own {
+		if a.Rung == Hold {
+			began = a.At
+			break
+		}
+	}
+	if c.pol.HoldMax > 0 && end.Sub(began) > c.pol.HoldMax && !c.h.Open {
+		return c.tell("it lasts until "+c.Until.Format("2006-01-02 15:04 MST"), end)
+	}
+	for _, a := range c.own {
+		if a.Rung == Hold && !a.Deadline.Before(end) {
+			return Decision{Reason: "held until " + a.Deadline.Format("15:04:05"), NotBefore: a.Deadline}
+		}
+	}
+	d.VerifyWithin = end.Sub(c.now)
+	return d
+}
+
+// growing is how long one waits for what passes at a time that nobody knows: the longer the oftener it was in vain.
+func (c *judged) growing() time.Duration {
+	wait := remediesOf(c.Class, c.Stall).hold
+	if wait == 0 {
+		wait = c.pol.Verify[Hold]
+	}
+	most := max(wait, holdMost)
+	for _, a := range c.own {
+		if a.Rung == Hold {
+			wait = min(2*wait, most)
+		}
+	}
+	return wait
+}
+
+func (c *judged) preamble(r Rung) Preamble {
+	switch {
+	case c.Stall == stallWaiting && c.usage.Used > 0:
+		return NoQuestions
+	case c.Stall == stallWaiting || r != Restart:
+		return Autonomous
+	}
+	return NoPreamble
+}
+
+// tell is a human's turn. again is when it may be tried once more nevertheless.
+func (c *judged) tell(why string, again time.Time) Decision {
+	return Decision{Rung: Escalate, Reason: why, NotBefore: again}
+}
+
+// attended leaves a session alone in which a person has typed only just: whatever is wrong with it, somebody sees it.
+func (c *judged) attended(d Decision, _ *Fleet) (Decision, bool) {
+	until := c.Typed.Add(c.pol.Attended)
+	if c.Typed.IsZero() || c.can.Ended || !d.Rung.Touches() || !c.now.Before(until) {
+		return d, false
+	}
+	typed := "a person typed in it, or joined its terminal, at " + c.Typed.Format("15:04:05")
+	if remediesOf(c.Class, c.Stall).human { // that person may not see it: money that is spent, say
+		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%s: no %s", typed, d.Rung), Budget: d.Budget}, false
+	}
+	return Decision{
+		Reason: fmt.Sprintf("%s: %s waits until %s", typed, d.Rung, until.Format("15:04:05")), Budget: d.Budget, NotBefore: until, Attended: true,
+	}, true
+}
+
+// mass makes the members of a mass incident wait, but for one.
+func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
+	m := f.held(c.Agent)
+	if m == nil || remediesOf(c.Class, c.Stall).scope == ownCause {
+		return d, false
+	}
+	wait := func(why string) (Decision, bool) {
+		return Decision{Reason: fmt.Sprintf("%d agents of %s fail together: %s", len(m.Members), m.Key, why), Budget: d.Budget, Mass: m.Key}, true
+	}
+	switch {
+	case !m.Told && (d.Rung == Escalate || !remediesOf(c.Class, c.Stall).quiet || c.now.Sub(m.Opened) >= holdMost):
+		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%d agents of %s fail together", len(m.Members), m.Key), Budget: d.Budget, Mass: m.Key}, true
+	case d.Rung == Escalate:
+		return wait("a human has been told of all")
+	case !d.Rung.Acts():
+		return d, false
+	case !m.mayTry(c.Agent):
+		return wait("another is tried first")
+	}
+	d.Canary, d.Mass = true, m.Key
+	return d, false
+}
+
+// told asks nobody twice, and leaves alone what only a human can cure.
+func (c *judged) told(d Decision, _ *Fleet) (Decision, bool) {
+	if d.Rung == Escalate && c.h.Open || d.Rung.Acts() && c.h.Held {
+		return Decision{Reason: "a human has been told", Budget: d.Budget, NotBefore: d.NotBefore}, d.Rung != Nothing
+	}
+	return d, d.Rung == Nothing
+}
+
+// verified waits for the deadline of what was done last, unless the trouble is a new one.
+func (c *judged) verified(d Decision, _ *Fleet) (Decision, bool) {
+	if d.Rung.Tells() && len(c.own) == 0 || d.Rung == Hold && c.Until.After(c.now) {
+		return d, false // nothing was tried that could still help
+	}
+	for i := len(c.episode) - 1; i >= 0; i-- {
+		a := c.episode[i]
+		if !a.Rung.Acts() && !c.same(a) {
+			continue
+		}
+		fresh := a.Rung != Hold && c.Since.After(a.At)
+		if fresh || !c.now.Before(a.Deadline) || c.now.Before(a.At) {
+			return d, false
+		}
+		return Decision{Reason: fmt.Sprintf("%s is given until %s", a.Rung, a.Deadline.Format("15:04:05")), Budget: d.Budget, NotBefore: a.Deadline}, true
+	}
+	return d, false
+}
+
+// pace leaves time between two acts on one agent. One in the future, from before the clock was set back, is not waited
+// for.
+func (c *judged) pace(d Decision, _ *Fleet) (Decision, bool) {
+	var last time.Time
+	for _, a := range c.acts {
+		if a.Rung.Acts() {
+			last = a.At
+		}
+	}
+	if last.IsZero() || c.now.Before(last) || c.now.Sub(last) >= c.pol.Pace {
+		return d, false
+	}
+	return Decision{Reason: "the last action was only just", Budget: d.Budget, NotBefore: last.Add(c.pol.Pace)}, true
+}
+
+// global takes a turn among all agents.
+func (c *judged) global(d Decision, f *Fleet) (Decision, bool) {
+	if !d.Rung.Touches() {
+		return d, false
+	}
+	free, at := f.turn(c.Problem, c.pol.Fleet, c.now)
+	if free {
+		return d, false
+	}
+	return Decision{
+		Reason: "waits for its turn: " + c.pol.Fleet.limits(), Budget: d.Budget,
+		NotBefore: at, Queued: true, Canary: d.Canary, Mass: d.Mass,
+	}, true
+}

@@ -1,0 +1,145 @@
+package recovery
+
+import (
+	"slices"
+	"time"
+)
+
+// Act is one thing that was done about an agent.
+type Act struct {
+	Agent    string    `json:"agent"`
+	At       time.Time `json:"at"`
+	Rung     Rung      `json:"rung"`
+	Class    string    `json:"class"`
+	Stall    string    `json:"stall,omitempty"`
+	Phase    int       `json:"phase"`
+	Since    time.Time `json:"since,omitzero"` // of the problem
+	Sequence int64     `json:"sequence"`       // of the evidence then
+	// Deadline is until when new evidence is awaited.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Proved is when new evidence was first seen; zero: never.
+	Proved time.Time `json:"proved,omitzero"`
+	// Host and Account are what the agent shared with others then.
+	Host    string `json:"host,omitempty"`
+	Account string `json:"account,omitempty"`
+	// Refunded says that it was not done in the end, and counts for nothing.
+	Refunded bool `json:"refunded,omitempty"`
+}
+
+// began is when the trouble began that the act was for.
+func (a Act) began() time.Time {
+	if a.Since.IsZero() {
+		return a.At
+	}
+	return a.Since
+}
+
+// History is what was done about one agent before.
+type History struct {
+	// Acts are those of [Policy.Memory], the oldest first.
+	Acts []Act
+	// Open says that a human has been told of this problem, and it is not resolved.
+	Open bool
+	// Held says that a human has been told of something that no restart cures ([NeedsHuman]).
+	Held bool
+	// Blind is how many looks in a row saw nothing, with this one.
+	Blind int
+	// Reset is when a person gave all budgets back; what was done before counts for nothing. Zero: never.
+	Reset time.Time
+}
+
+// Prove marks what was done before new evidence came, if the agent is well with it: sequence is the evidence's now. It
+// reports whether that is news. The acts count on; what they began is over when the agent stays well.
+func Prove(acts []Act, sequence int64, now time.Time) ([]Act, bool) {
+	var news bool
+	out := slices.Clone(acts)
+	for i := range out {
+		if a := &out[i]; a.Proved.IsZero() && !a.Refunded && a.Sequence < sequence {
+			a.Proved, news = now, true
+		}
+	}
+	return out, news
+}
+
+// counted are the acts that were done and not forgiven.
+func (h History) counted() []Act {
+	var acts []Act
+	for _, a := range h.Acts {
+		if !a.Refunded && (h.Reset.IsZero() || a.At.After(h.Reset)) {
+			acts = append(acts, a)
+		}
+	}
+	return acts
+}
+
+// episode is what was done since the agent was last well for long enough, before the problem that is there since.
+func episode(acts []Act, since time.Time, stable time.Duration) []Act {
+	start := 0
+	for i, a := range acts {
+		again := since
+		if i+1 < len(acts) {
+			again = acts[i+1].began()
+		}
+		if !a.Proved.IsZero() && again.Sub(a.Proved) >= stable {
+			start = i + 1
+		}
+	}
+	return acts[start:]
+}
+
+// times are when the acts were done.
+func times(acts []Act) []time.Time {
+	var ts []time.Time
+	for _, a := range acts {
+		ts = append(ts, a.At)
+	}
+	return ts
+}
+
+// only are the acts for which keep holds.
+func only(acts []Act, keep func(Act) bool) []Act {
+	var some []Act
+	for _, a := range acts {
+		if keep(a) {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+// open says until when a crash loop allows no start; zero: it never began. starts are those of one episode.
+func (b Breaker) open(starts []Act) time.Time {
+	if b.Starts <= 0 {
+		return time.Time{}
+	}
+	opened, probes := false, 0
+	for i, a := range starts {
+		switch {
+		case opened:
+			probes++
+		case i+1 >= b.Starts && a.At.Sub(starts[i+1-b.Starts].At) < b.Window:
+			opened = true
+		}
+	}
+	if !opened {
+		return time.Time{}
+	}
+	return b.after(starts, probes)
+}
+
+// spent says until when a ladder whose last rung has been repeated as often as the budget allows is not tried again;
+// zero: it has not been. A window alone would not do: where many wait for their turn, it never fills.
+func (b Breaker) spent(starts []Act, allowed int) time.Time {
+	if b.Cooldown == 0 || len(starts) < allowed || len(starts) == 0 {
+		return time.Time{}
+	}
+	return b.after(starts, len(starts)-allowed)
+}
+
+func (b Breaker) after(starts []Act, probes int) time.Time {
+	pause := b.Cooldown
+	for ; probes > 0 && pause < b.CooldownMax; probes-- {
+		pause = min(2*pause, b.CooldownMax)
+	}
+	return starts[len(starts)-1].At.Add(pause)
+}

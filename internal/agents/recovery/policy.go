@@ -1,0 +1,290 @@
+package recovery
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// PIV's types of a stall, and one more. Every finer class belongs to one of them.
+const (
+	stallCrashed = "orchestrator_crashed"
+	stallWaiting = "agent_waiting_for_input"
+	stallErrored = "execution_error"
+	stallHung    = "session_hung"
+	stallBlind   = "monitor_blind"
+)
+
+// classLost is a registry that cannot be read: one message tells of it, not one for each agent.
+const classLost = "lost"
+
+// scope is with whom a trouble may have one cause.
+type scope uint8
+
+const (
+	ownCause     scope = iota // its own
+	hostCause                 // whatever runs on the same host
+	accountCause              // whatever uses the same account
+)
+
+// remedies is what is known about one class.
+type remedies struct {
+	ladder Ladder
+	budget Budget
+	scope  scope
+	// cause is what the agents of one mass have in common. "": the class.
+	cause string
+	// hold is how long the first wait is for what passes by itself at a time that nobody knows; each further one is twice as
+	// long, up to [holdMost]. 0: the policy's.
+	hold time.Duration
+	// quiet says that a mass of it is told only when nothing helps: it usually passes by itself.
+	quiet bool
+	// anew says that each time is judged by itself: once the agent has gone on, what was done about the time before it counts for
+	// nothing. Another question is asked first again, and what the CLI tries again by itself is waited for again.
+	anew bool
+	// human says that no restart cures it: while a human has been told of it, nothing else is tried either.
+	human bool
+}
+
+var (
+	perPhase1 = Budget{Max: 1, Window: phaseWindow, PerPhase: true}
+	perPhase2 = Budget{Max: 2, Window: phaseWindow, PerPhase: true}
+	perPhase3 = Budget{Max: 3, Window: phaseWindow, PerPhase: true}
+	// A limit of five hours is met five times a day, and a network may be down for a night: a start that follows a long wait
+	// costs little.
+	perDay6  = Budget{Max: 6, Window: 24 * time.Hour}
+	perDay8  = Budget{Max: 8, Window: 24 * time.Hour}
+	perHour3 = Budget{Max: 3, Window: time.Hour}
+	perHour5 = Budget{Max: 5, Window: time.Hour}
+)
+
+// patience is the ladder for what passes by itself: after each wait the session is told to go on, or resumed.
+func patience(resumes int) Ladder {
+	l := Ladder{Hold, Nudge, Resume}
+	for range resumes - 1 {
+		l = append(l, Hold, Resume)
+	}
+	return append(l, Escalate)
+}
+
+// holdMost is the longest wait for what passes at a time that nobody knows, and how long many wait for it together without
+// a word.
+const holdMost = time.Hour
+
+// classes are the remedies of each class; those of PIV's types stand for classes that are not here.
+var classes = map[string]remedies{
+	"crashed":              {ladder: Ladder{Resume, Restart}, budget: perHour5, scope: hostCause},
+	"exited_unfinished":    {ladder: Ladder{Resume, Restart}, budget: perHour3},
+	"startup_blocked":      {ladder: Ladder{Restart, Escalate}, budget: perPhase1, scope: hostCause},
+	"stopped":              {ladder: Ladder{Observe, Escalate}}, // whoever has stopped it had a reason: it is only told
+	"waiting_permission":   {ladder: Ladder{AskPhone, Escalate}, anew: true},
+	"waiting_question":     {ladder: Ladder{AskPhone, Nudge, Resume, Resume, Escalate}, budget: perPhase3, anew: true},
+	"waiting_other":        {ladder: Ladder{Escalate}},
+	"api_backoff":          {ladder: Ladder{Hold, Nudge, Resume, Escalate}, budget: perPhase2, scope: accountCause, cause: "model", quiet: true, anew: true},
+	"api_failed":           {ladder: patience(8), budget: perDay8, scope: accountCause, cause: "model", hold: time.Minute, quiet: true},
+	"rate_limited":         {ladder: patience(4), budget: perDay6, scope: accountCause, cause: "limit"},
+	"auth_expired":         {ladder: Ladder{Escalate}, scope: accountCause, cause: "login", human: true},
+	"credit_exhausted":     {ladder: Ladder{Escalate}, scope: accountCause, cause: "credit", human: true},
+	"human_required":       {ladder: Ladder{Escalate}, human: true},
+	"model_silent":         {ladder: Ladder{Observe, Interrupt, Resume, Restart}, budget: perPhase2, scope: hostCause},
+	"tool_hung":            {ladder: Ladder{KillTool, Restart}, budget: perPhase2},
+	"background_task_dead": {ladder: Ladder{Nudge, Resume, Restart}, budget: perPhase2},
+	"loop":                 {ladder: Ladder{Nudge, Fresh, Escalate}, budget: perPhase1},
+	"no_progress":          {ladder: Ladder{Escalate}},
+	"context_exhausted":    {ladder: Ladder{Fresh, Escalate}, budget: perPhase2},
+	"heartbeat_lost":       {ladder: Ladder{Observe, Observe, Restart}, budget: perPhase2, scope: hostCause},
+	"budget_exceeded":      {ladder: Ladder{Interrupt, Escalate}, human: true},
+	"orphaned":             {ladder: Ladder{Escalate}},
+
+	stallCrashed: {ladder: Ladder{Resume, Restart}, budget: perHour5, scope: hostCause},
+	stallWaiting: {ladder: Ladder{Escalate}},
+	stallErrored: {ladder: Ladder{Escalate}, human: true},
+	stallHung:    {ladder: Ladder{Observe, Observe, Restart}, budget: perPhase2, scope: hostCause},
+	stallBlind:   {ladder: Ladder{Escalate}},
+}
+
+// remediesOf is what the table knows of a class, or else of its stall, or else the least there is.
+func remediesOf(class, stall string) remedies {
+	if r, ok := classes[class]; ok {
+		return r
+	}
+	if r, ok := classes[stall]; ok {
+		return r
+	}
+	return remedies{ladder: Ladder{Observe, Escalate}}
+}
+
+// NeedsHuman reports a class that no restart cures. While a human has been told of one, [History.Held] is set.
+func NeedsHuman(class, stall string) bool { return remediesOf(class, stall).human }
+
+// Policy is what the owner of one agent has set. Take [Default] or [PIV] and change fields.
+type Policy struct {
+	// Ladders are those that differ from the ones this package knows, by class, or by PIV's type for all its classes.
+	Ladders map[string]Ladder
+	// Budgets are the same for how often the agent may be started.
+	Budgets map[string]Budget
+	// Verify is how long new evidence is awaited after each rung; for [Hold], how long it lasts if nothing tells; for
+	// [AskPhone], how long a human has for the answer. Missing: not at all.
+	Verify map[Rung]time.Duration
+	// Attended is how long after a person last typed in a living session nothing is done to its process. 0: it is not asked.
+	Attended time.Duration
+	// Pace is the least time between two acts on one agent.
+	Pace time.Duration
+	// StableAfter is how long an agent must be well until the ladder begins from below.
+	StableAfter time.Duration
+	// HoldMax is how long one is held without a word; longer, and a human is told. 0: no limit.
+	HoldMax time.Duration
+	// BlindFor is how many looks in a row must have seen nothing until a human is told.
+	BlindFor int
+	// Breaker stops starts that follow each other too fast.
+	Breaker Breaker
+	// Fleet is what holds for all agents together. It has to be the same in every agent's policy.
+	Fleet FleetPolicy
+	// Coarse counts and looks up by PIV's types instead of the classes.
+	Coarse bool
+	// ActOnLow lets a verdict of low confidence touch processes like any other (PIV knows no difference).
+	ActOnLow bool
+}
+
+// Breaker stops an agent that only burns starts. The zero value never does.
+type Breaker struct {
+	// Starts within Window open it, whatever they were for.
+	Starts int
+	// Window is the time in which they are counted.
+	Window time.Duration
+	// Cooldown is how long it stays open until one start is tried, the next after twice as long, and so on, up to
+	// CooldownMax, if that is longer. It is also the pause after a ladder's last rung was repeated in vain. 0: there is
+	// no such pause.
+	Cooldown, CooldownMax time.Duration
+}
+
+// FleetPolicy is what holds for all agents together. The zero value limits nothing.
+type FleetPolicy struct {
+	// Global is how often any process may be touched. The zero value: as often as there is room.
+	Global Budget
+	// HostStarts is how many agents of one host may be starting at once, AccountStarts how many of one account: each start
+	// wants processor and memory, and many at once with one login may refresh its token at the same time. 0: any number.
+	HostStarts, AccountStarts int
+	// StartFor is how long one counts as starting that has shown nothing new yet.
+	StartFor time.Duration
+	// HostAgents that fail on one host within HostWindow fail together. 0: never.
+	HostAgents int
+	// HostWindow is that time.
+	HostWindow time.Duration
+	// AccountAgents whose account is limited or logged out fail together, whenever each found out. 0: never.
+	AccountAgents int
+	// CanaryFor is how long the one that is tried first has, until it is another's turn.
+	CanaryFor time.Duration
+}
+
+// limits are what holds for all agents together, for people.
+func (p FleetPolicy) limits() string {
+	text := fmt.Sprintf("%d start at once on a host, %d with one account", p.HostStarts, p.AccountStarts)
+	if !p.Global.unlimited() {
+		text += ", " + p.Global.String() + " for all agents"
+	}
+	return text
+}
+
+// Default is the policy of a declared agent.
+func Default() Policy {
+	return Policy{
+		Verify: map[Rung]time.Duration{
+			Observe: time.Minute, Hold: 15 * time.Minute, Nudge: 5 * time.Minute, AskPhone: 15 * time.Minute,
+			KillTool: 3 * time.Minute, Interrupt: 3 * time.Minute,
+			Resume: 5 * time.Minute, Restart: 5 * time.Minute, Fresh: 5 * time.Minute,
+		},
+		Attended:    30 * time.Minute,
+		Pace:        time.Minute,
+		StableAfter: 30 * time.Minute,
+		HoldMax:     6 * time.Hour,
+		BlindFor:    3,
+		Breaker:     Breaker{Starts: 5, Window: 15 * time.Minute, Cooldown: 15 * time.Minute, CooldownMax: 8 * time.Hour},
+		Fleet: FleetPolicy{
+			HostStarts: 6, AccountStarts: 3, StartFor: 10 * time.Second,
+			HostAgents: 3, HostWindow: 30 * time.Second, AccountAgents: 2, CanaryFor: 10 * time.Minute,
+		},
+	}
+}
+
+// PIV decides as PIV-5 to PIV-8 say, with a budget on every stall: a crash is
+// restarted, five times an hour or as often as the owner allows; the third hang or question in one phase (restarts: at
+// which) is told a human; an error is told at once. pace is the least time between two acts on one project.
+func PIV(restarts int, pace time.Duration) Policy {
+	same := Budget{Max: restarts - 1, Window: phaseWindow, PerPhase: true}
+	return Policy{
+		Ladders: map[string]Ladder{
+			stallCrashed: {Restart}, stallHung: {Restart}, stallWaiting: {Restart}, stallErrored: {Escalate},
+		},
+		Budgets: map[string]Budget{
+			stallCrashed: {Max: max(5, restarts), Window: time.Hour}, stallHung: same, stallWaiting: same,
+		},
+		Pace: pace, BlindFor: 3, Coarse: true, ActOnLow: true,
+	}
+}
+
+// Memory is how long acts have to be kept, because a decision may depend on them.
+func (p Policy) Memory() time.Duration {
+	longest := max(phaseWindow, p.StableAfter, p.HoldMax, p.Breaker.Window, 2*p.Breaker.CooldownMax)
+	for _, b := range p.Budgets {
+		longest = max(longest, b.Window)
+	}
+	return longest
+}
+
+// key is under which name a problem is counted.
+func (p Policy) key(class, stall string) string {
+	if p.Coarse && stall != "" {
+		return stall
+	}
+	return class
+}
+
+// LeftOut is a step of a ladder that cannot be done as it stands there.
+type LeftOut struct {
+	Rung Rung
+	Why  string // for people and the record
+}
+
+// ladder is what the owner wants, or else what this package knows, with what of it cannot be done.
+func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftOut) {
+	if pr.Stall == stallBlind {
+		return Ladder{Escalate}, nil
+	}
+	wanted, owned := p.Ladders[p.key(pr.Class, pr.Stall)]
+	if !owned {
+		wanted, owned = p.Ladders[pr.Stall]
+	}
+	if !owned {
+		wanted = slices.Clone(remediesOf(pr.Class, pr.Stall).ladder)
+	}
+	unsure := !p.ActOnLow && !pr.sure()
+	told := map[Rung]bool{}
+	for i, r := range wanted {
+		if r == Resume && !can.Resume && can.Ended && can.Restart && !owned {
+			r, wanted[i] = Restart, Restart // there is no session to go on with, and nothing to be ended
+		}
+		why := can.lacks(r)
+		if why == "" && unsure && r.Touches() {
+			why = fmt.Sprintf("%s was left out: the verdict is of low confidence", r)
+		}
+		if why != "" && !told[r] {
+			told[r] = true
+			out = append(out, LeftOut{r, why})
+		}
+	}
+	return wanted, out
+}
+
+// budget is how often an agent may be started for a problem.
+func (p Policy) budget(pr Problem) Budget {
+	for _, name := range []string{p.key(pr.Class, pr.Stall), pr.Stall} {
+		if b, ok := p.Budgets[name]; ok {
+			return b
+		}
+	}
+	if b := remediesOf(pr.Class, pr.Stall).budget; b != (Budget{}) {
+		return b
+	}
+	return perPhase2 // a class the owner has given a ladder that starts, and no budget
+}

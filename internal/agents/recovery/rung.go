@@ -1,0 +1,160 @@
+package recovery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Rung is one step of the ladder: something that is done about a stall. The names are those of the configuration and of
+// the records.
+type Rung string
+
+// The rungs, from the gentlest to the last.
+const (
+	// Nothing is to be done now.
+	Nothing Rung = ""
+	// Observe looks again after a while.
+	Observe Rung = "observe"
+	// Hold waits for a time that is known, such as the end of a rate limit.
+	Hold Rung = "hold"
+	// Nudge puts a line into the session.
+	Nudge Rung = "nudge"
+	// AskPhone puts the agent's own question to a human, who can answer it from afar.
+	AskPhone Rung = "ask_phone"
+	// KillTool ends the processes of the open tool, so that the agent sees an error and goes on.
+	KillTool Rung = "kill_tool"
+	// Interrupt sends SIGINT, which ends a turn and leaves the session.
+	Interrupt Rung = "interrupt"
+	// Resume starts a process that goes on with the same session, told to work on its own.
+	Resume Rung = "resume"
+	// Restart starts the agent anew, at its last phase.
+	Restart Rung = "restart"
+	// Fresh starts a new session that gets a summary of the old one.
+	Fresh Rung = "fresh"
+	// Escalate tells a human.
+	Escalate Rung = "escalate"
+)
+
+var rungs = []Rung{Observe, Hold, Nudge, AskPhone, KillTool, Interrupt, Resume, Restart, Fresh, Escalate}
+
+// Starts reports a rung that replaces the agent's process. These are what a class's [Budget] and the [Breaker] count.
+func (r Rung) Starts() bool { return r == Resume || r == Restart || r == Fresh }
+
+// Touches reports a rung that does something to a process. These share the limit of all agents, and are never for a
+// verdict of low confidence.
+func (r Rung) Touches() bool { return r.Starts() || r == Interrupt || r == KillTool }
+
+// Acts reports a rung that changes something in the agent. These wait while many agents fail together.
+func (r Rung) Acts() bool { return r.Touches() || r == Nudge }
+
+// Tells reports a rung that only tells a human.
+func (r Rung) Tells() bool { return r == Escalate || r == AskPhone }
+
+// Ladder is what is tried about one class of stall, in this order. One that ends with [Escalate] tells a human after
+// the rung before. One that ends with a rung that [Rung.Starts] repeats it as long as the class's budget has room, and
+// tells a human then. After any other end a human is told.
+type Ladder []Rung
+
+// ParseLadder reads a ladder from the names of its rungs. It has to name at least one.
+func ParseLadder(names []string) (Ladder, error) {
+	if len(names) == 0 {
+		return nil, fmt.Errorf("a ladder without rungs: name at least %q", Escalate)
+	}
+	var l Ladder
+	for i, name := range names {
+		r := Rung(strings.TrimSpace(name))
+		if !slices.Contains(rungs, r) {
+			return nil, fmt.Errorf("%q is no rung: want one of %s", name, rungNames())
+		}
+		if r == Escalate && i < len(names)-1 {
+			return nil, fmt.Errorf("%q comes after %q, which is the end of a ladder", names[i+1], Escalate)
+		}
+		l = append(l, r)
+	}
+	return l, nil
+}
+
+func rungNames() string {
+	names := make([]string, len(rungs))
+	for i, r := range rungs {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Capabilities are what can be done with one agent, as it is declared and as it is now. The zero value can only be
+// watched and told of.
+type Capabilities struct {
+	Nudge     bool // there is a way to put a line into its session
+	Ask       bool // what it asks is put to a human, by a message or at its own terminal
+	Reached   bool // a message reaches somebody
+	KillTool  bool // the processes of its open tool are known
+	Interrupt bool // its process is known, and ours to signal
+	Resume    bool // a command goes on with its session, which is known
+	Restart   bool // a command starts it
+	Fresh     bool // a command starts a new session of it with a summary
+	Ended     bool // its process has ended
+	// UnderWay says that it may be in the middle of something, and that what is wrong is no reason to end that.
+	UnderWay bool
+}
+
+// PIVCapabilities are those of an agent that is only known from a PIV registry: it can be started anew.
+func PIVCapabilities() Capabilities { return Capabilities{Reached: true, Restart: true} }
+
+// Can reports whether a rung can be taken. Watching, waiting and telling always can.
+func (c Capabilities) Can(r Rung) bool {
+	if c.UnderWay && (r.Starts() || r == KillTool) {
+		return false
+	}
+	switch r {
+	case Nudge:
+		return c.Nudge
+	case AskPhone:
+		return c.Ask
+	case KillTool:
+		return c.KillTool
+	case Interrupt:
+		return c.Interrupt
+	case Resume:
+		return c.Resume
+	case Restart:
+		return c.Restart
+	case Fresh:
+		return c.Fresh
+	}
+	return true
+}
+
+// lacks says why a rung cannot be done as it stands in a ladder; "": it can.
+func (c Capabilities) lacks(r Rung) string {
+	why := map[Rung]string{
+		Nudge: "no nudge command is declared", AskPhone: "nobody far away can answer", KillTool: "no process of its tool is known",
+		Interrupt: "its process is not known, or an interrupt would end it", Resume: "no resume command is declared, or its session is not known",
+		Restart: "no start command is declared", Fresh: "no start command takes a {text}",
+	}[r]
+	switch {
+	case c.Can(r) && r.Tells() && !c.Reached:
+		return fmt.Sprintf("%s reaches nobody: no channel is set up", r)
+	case c.Can(r):
+		return ""
+	case c.UnderWay && (r.Starts() || r == KillTool):
+		why = "it may be in the middle of something"
+	case c.Ended && (r == Nudge || r == Interrupt || r == KillTool):
+		why = "its process has ended"
+	}
+	return fmt.Sprintf("%s was left out: %s", r, why)
+}
+
+// Preamble is what a started agent is told before its task.
+type Preamble string
+
+// The preambles.
+const (
+	// NoPreamble: nothing.
+	NoPreamble Preamble = ""
+	// Autonomous: nobody is there, go on alone.
+	Autonomous Preamble = "autonomous"
+	// NoQuestions: it asked nevertheless, and must not (PIV-7: the second occurrence).
+	NoQuestions Preamble = "no_questions"
+)

@@ -1,0 +1,233 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/files/schema"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// reader walks a document and fills in a roster.
+type reader struct {
+	schema.Walk
+	home     string
+	mentions []mention
+	roster   *Roster
+}
+
+// mention is a channel's name where somebody is to be told.
+type mention struct {
+	*tree.Node
+	label string
+}
+
+// registry reads the whole document.
+func (r *reader) registry(root *tree.Node) {
+	version := root.TextOf("version")
+	agents, projects := root.Field("agents") != nil, root.Field("projects") != nil
+	if version == "1" || version == "" && !agents && projects {
+		r.version1(root)
+		return
+	}
+	if agents && projects {
+		r.Problem(root.Pos, "both agents and projects are given, and they are the same", "keep agents:")
+	}
+	r.roster.Version = 2
+	if version == "" {
+		r.Warn(root.Pos, "the registry has no version", "write version: 2 at the top")
+	}
+	top := object(r.rootKeys()...)
+	top.Ordered = true
+	r.Check(root, top, "")
+	r.checkTogether()
+}
+
+// rootKeys is the top of a registry. The defaults come before the agents, and the channels before whoever names them.
+func (r *reader) rootKeys() []schema.Key {
+	var defaults Agent
+	to := r.roster
+	agents := r.agents(&defaults)
+	return []schema.Key{
+		{Name: "version", Shape: version(), Doc: "2"},
+		{Name: "updated", Shape: r.when(&to.Updated), Doc: "when a program has last written the file"},
+		{Name: "last_updated", Shape: r.when(&to.Updated), Doc: "its name in a PIV registry; the same as updated"},
+		{Name: "zone", Shape: zone(&to.Zone), Doc: "time zone of quiet hours and digest, such as Europe/Berlin; the machine's when left out"},
+		{Name: "channels", Shape: channels(&to.Channels), Doc: "ways to tell somebody: a name, and telegram, exec:COMMAND or a service's URL; ${NAME} is taken from the environment"},
+		{Name: "digest", Shape: r.digest(&to.Digest), Doc: "a summary once a day: an hour such as \"08:00\", or at and to"},
+		{Name: "deadman", Shape: deadman(&to.Deadman), Doc: "what is pinged so that somebody notices when the monitor itself is gone"},
+		{Name: "listen", Shape: text(&to.Listen, listenForm), Doc: "host:port where pings are taken, such as 127.0.0.1:8377"},
+		{Name: "defaults", Shape: object(r.agentKeys(&defaults)...), Doc: "what every agent has that does not say otherwise"},
+		{Name: "agents", Shape: agents, Doc: "the agents by name"},
+		{Name: "projects", Shape: agents, Doc: "its name in a PIV registry; the same as agents"},
+	}
+}
+
+func version() *schema.Shape {
+	two := schema.Matching(lazyregexp.New("^2$"), "is not known here", "write version: 2")
+	return &schema.Shape{Kind: schema.Text, Form: two, Amend: func(s *jsonschema.Schema) { *s = jsonschema.Schema{Enum: []any{2}} }}
+}
+
+// when reads a time; one that makes no sense is not worth a mistake.
+func (r *reader) when(to *time.Time) *schema.Shape {
+	return &schema.Shape{Kind: schema.Anything, Take: func(n *tree.Node, label string) {
+		t, err := time.Parse(time.RFC3339Nano, n.Raw)
+		if err == nil {
+			*to = t
+		} else if n.Kind != tree.Null {
+			r.Warn(n.Pos, label+" is no time", "write it like 2026-11-21T02:00:00Z")
+		}
+	}}
+}
+
+func zone(to **time.Location) *schema.Shape {
+	form := &schema.Form{Judge: func(s string) (message, hint string) {
+		if message, hint := notEmpty(s); message != "" {
+			return message, hint
+		}
+		if _, err := time.LoadLocation(s); err != nil {
+			return "is no time zone of this machine", "write it like Europe/Berlin"
+		}
+		return "", ""
+	}}
+	return &schema.Shape{Kind: schema.Text, Form: form, Take: func(n *tree.Node, _ string) { *to, _ = time.LoadLocation(n.Raw) }}
+}
+
+// channels have addresses that are not shown: they may hold a token.
+func channels(to *[]Channel) *schema.Shape {
+	address := &schema.Shape{Kind: schema.Text, Form: addressForm, Secret: true}
+	return dict(channelForm, address, func(f tree.Field, _ string) {
+		*to = append(*to, Channel{Name: f.Key, Address: f.Value.Raw, Pos: f.Pos})
+	})
+}
+
+func (r *reader) digest(to *Digest) *schema.Shape {
+	at := text(&to.At, hourForm)
+	return shorthand(at, object(
+		schema.Key{Name: "at", Shape: at, Doc: `time of day, such as "08:00"`, Required: true},
+		schema.Key{Name: "to", Shape: r.channelNames(&to.To), Doc: "names of channels; wherever escalations go when left out"},
+	))
+}
+
+func deadman(to *Deadman) *schema.Shape {
+	address := text(&to.URL, urlForm)
+	address.Secret = true
+	return shorthand(address, object(
+		schema.Key{Name: "url", Shape: address, Doc: "a healthchecks ping URL, or anything that wants a GET; ${NAME} is filled in", Required: true},
+		schema.Key{Name: "every", Shape: duration(&to.Every), Doc: "how often"},
+	))
+}
+
+// agentName has the names that are files' names, too.
+var agentName = &schema.Form{Pattern: lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), Judge: func(name string) (message, hint string) {
+	if err := heartbeat.ValidName(name); err != nil {
+		return strings.TrimPrefix(err.Error(), fmt.Sprintf("%.70q ", name)), ""
+	}
+	return "", ""
+}}
+
+// agents reads agents that begin with the defaults.
+func (r *reader) agents(defaults *Agent) *schema.Shape {
+	anything := &schema.Shape{Kind: schema.Anything, Amend: func(s *jsonschema.Schema) { s.Ref = "#/$defs/agent" }}
+	return dict(agentName, anything, func(f tree.Field, label string) {
+		if f.Value.Kind == tree.Null {
+			r.Problem(f.Value.Pos, label+" is empty", "write its keys below it")
+			return
+		}
+		a := defaults.clone()
+		a.Name, a.Pos = f.Key, f.Pos
+		if r.Check(f.Value, object(r.keysOfAgent(&a)...), label); f.Value.Bad {
+			return
+		}
+		r.checkAgent(f, label, a)
+		r.roster.Agents = append(r.roster.Agents, a)
+	})
+}
+
+func (r *reader) checkAgent(f tree.Field, label string, a Agent) {
+	switch { // what is given and wrong is told already
+	case a.Kind == "" && f.Value.Get("kind") == nil:
+		r.Problem(f.Pos, label+" has no kind", "write one of "+KindNames(", "))
+	case a.Path == "" && a.Kind != Command && f.Value.Get("path") == nil:
+		r.Problem(f.Pos, label+" has no path", "write its directory")
+	case a.Expect.Beat > 0 && a.Expect.Stale > 0 && a.Expect.Stale <= a.Expect.Beat:
+		r.Problem(f.Pos, fmt.Sprintf("%s: every heartbeat would be late, since stale (%s) is not longer than beat (%s)",
+			label, FormatDuration(a.Expect.Stale), FormatDuration(a.Expect.Beat)), "let stale be three times beat")
+	}
+}
+
+// checkTogether looks at what only the whole file shows.
+func (r *reader) checkTogether() {
+	known := []string{}
+	for _, c := range r.roster.Channels {
+		known = append(known, c.Name)
+	}
+	for _, m := range r.mentions {
+		if !slices.Contains(known, m.Raw) {
+			hint := fileerror.DidYouMean(m.Raw, known, nil)
+			if len(known) == 0 {
+				hint = "declare it below channels:"
+			}
+			r.Problem(m.Pos, fmt.Sprintf("%s: there is no channel %q", m.label, fileerror.Shortened(m.Raw)), hint)
+		}
+	}
+	names, owners := map[string]string{}, map[owner]string{}
+	for _, a := range r.roster.Agents {
+		if other, taken := names[strings.ToLower(a.Name)]; taken {
+			r.Problem(a.Pos, "agent "+a.Name+" is called like "+other, "a name is a file's, and some systems take big and small letters for the same")
+		}
+		names[strings.ToLower(a.Name)] = a.Name
+		r.warnOfTwins(a, owners)
+	}
+	if l := r.roster.Listen; l != "" && !isLoopback(l) {
+		r.Warn(fileerror.Pos{}, "listen: others on the network reach "+l, "whoever knows a ping URL can ping; listen on 127.0.0.1 unless that is meant")
+	}
+}
+
+// owner is what tells one agent's processes from another's.
+type owner struct {
+	path             string
+	kind             Kind
+	session, pidFile string
+}
+
+// warnOfTwins tells of two agents whose processes nobody could tell apart.
+func (r *reader) warnOfTwins(a Agent, owners map[owner]string) {
+	if a.Path == "" {
+		return
+	}
+	key := owner{a.Path, a.Kind, a.Match.Session, a.Match.PIDFile}
+	if other, taken := owners[key]; taken {
+		r.Warn(a.Pos, "agents "+other+" and "+a.Name+" have the same path and kind", "give each a match.session or match.pidfile of its own")
+	}
+	owners[key] = a.Name
+}
+
+// version1 reads a PIV registry. What is odd in it is PIV's business: nothing is a mistake.
+func (r *reader) version1(root *tree.Node) {
+	r.roster.Version = 1
+	r.roster.Updated, _ = time.Parse(time.RFC3339Nano, root.TextOf("lastUpdated"))
+	projects := root.Good("projects")
+	if projects != nil && projects.Kind != tree.Object {
+		r.Problem(projects.Pos, "projects is "+projects.Is(), "")
+		return
+	}
+	if projects == nil {
+		return
+	}
+	for _, p := range projects.Fields {
+		a := Agent{Name: p.Key, Kind: PIV, Path: p.Value.TextOf("path"), Pos: p.Pos}
+		if a.Path == "" {
+			r.Warn(p.Pos, fmt.Sprintf("project %q has no path, and is left out", fileerror.Shortened(p.Key)), "")
+			continue
+		}
+		r.roster.Agents = append(r.roster.Agents, a)
+	}
+}

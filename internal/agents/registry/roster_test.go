@@ -1,0 +1,401 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/jsonschema-go/jsonschema"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; -update writes it anew):\n%s", path, diff)
+	}
+}
+
+func readTestdata(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func parse(t *testing.T, text string) *Roster {
+	t.Helper()
+	r, err := Parse("registry.yaml", []byte(text), Options{Home: "/home/you"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestParse(t *testing.T) {
+	r := parse(t, string(readTestdata(t, "full.yaml")))
+	quiet := []string{"23:00-07:00 critical-only"}
+	want := []Agent{
+		{
+			Name: "shop", Path: "/home/you/shop", Kind: agentcli.Claude,
+			Match: Match{CWD: ptr(true), Session: "auto", PIDFile: ".run/pid"},
+			Start: Start{
+				Cmd:    []string{"npx", "tsx", ".claude/orchestrator/src/index.ts"},
+				Resume: []string{"claude", "-p", "--resume", "{session}", "{preamble}"},
+				Nudge:  []string{"claude", "queue", "{session}", "{text}"},
+				Env:    map[string]string{"PORT": "8080", "QUIET": "yes", "EMPTY": ""},
+			},
+			Signals: []string{"heartbeat", "process", "transcript"},
+			Expect: Expect{Beat: 2 * time.Minute, Stale: 10 * time.Minute, Startup: 3 * time.Minute, ModelSilent: 8 * time.Minute, Tool: 30 * time.Minute,
+				Waiting: 2 * time.Minute, Progress: 45 * time.Minute, MaxCostUSD: 20, Done: Done{Exit: ptr(0), Manifest: "complete"}},
+			Policy: map[string][]string{"waiting_permission": {"ask_phone"}, "model_silent": {"observe", "interrupt", "resume", "restart"}, "crashed": {"restart"}},
+			Budget: Budget{PerClass: map[string]Limit{"crashed": {Count: 5, Window: time.Hour}, "model_silent": {Count: 2, PerPhase: true}},
+				Global: Limit{Count: 1, Window: time.Minute}, KillGrace: 10 * time.Second, StableAfter: 30 * time.Minute},
+			Escalate: Escalate{To: []string{"telegram:me"}, AckTimeout: 15 * time.Minute, Repeat: 30 * time.Minute, Next: []string{"page", "ntfy:night"}, Quiet: quiet, Max: 3},
+		},
+		{
+			Name: "docs", Path: "/home/you/docs", Kind: agentcli.Codex, Paused: true,
+			Expect:   Expect{Beat: 2 * time.Minute, Stale: 6 * time.Minute, Startup: 3 * time.Minute},
+			Budget:   Budget{PerClass: map[string]Limit{"crashed": {Count: 5, Window: time.Hour}}, Global: Limit{Count: 1, Window: time.Minute}},
+			Escalate: Escalate{To: []string{"telegram:me"}, AckTimeout: 15 * time.Minute, Quiet: quiet},
+		},
+		{
+			Name: "nightly", Kind: Command,
+			Expect:   Expect{Beat: 24 * time.Hour, Stale: 25 * time.Hour, Startup: 3 * time.Minute},
+			Budget:   Budget{PerClass: map[string]Limit{"crashed": {Count: 5, Window: time.Hour}}, Global: Limit{Count: 1, Window: time.Minute}},
+			Escalate: Escalate{To: []string{"telegram:me"}, AckTimeout: 15 * time.Minute, Quiet: quiet},
+		},
+	}
+	if diff := cmp.Diff(want, r.Agents, cmpopts.IgnoreFields(Agent{}, "Pos")); diff != "" {
+		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+	wantChannels := []Channel{{Name: "telegram:me", Address: "telegram"}, {Name: "ntfy:night", Address: "ntfy://${NTFY_USER}:${NTFY_TOKEN}@ntfy.example/agents"}, {Name: "page", Address: "exec:page-me --now"}}
+	if diff := cmp.Diff(wantChannels, r.Channels, cmpopts.IgnoreFields(Channel{}, "Pos")); diff != "" {
+		t.Errorf("channels (-want +got):\n%s", diff)
+	}
+	if r.Version != 2 || r.Zone.String() != "Europe/Berlin" || r.Listen != "127.0.0.1:8377" || r.Deadman.URL != "https://hc.example/ping/${HC_UUID}" || r.Digest.At != "08:00" {
+		t.Errorf("got %+v", r)
+	}
+	if !r.Updated.Equal(time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)) {
+		t.Errorf("updated is %v", r.Updated)
+	}
+	if len(r.Warnings) != 1 || !strings.Contains(r.Render(r.Warnings[0]), `unknown key "future_key"`) {
+		t.Errorf("warnings %v", r.Warnings)
+	}
+	if a, ok := r.Agent("docs"); !ok || a.Pos != (fileerror.Pos{Line: 46, Column: 3}) {
+		t.Errorf("docs: %v, at %v", ok, a.Pos)
+	}
+}
+
+// Every mistake is told at once, with its place.
+func TestMistakes(t *testing.T) {
+	_, err := Parse("registry.yaml", readTestdata(t, "mistakes.yaml"), Options{Home: "/home/you"})
+	var problems *fileerror.Problems
+	if !errors.As(err, &problems) {
+		t.Fatalf("got %v", err)
+	}
+	golden(t, "testdata/mistakes.txt", err.Error()+"\n")
+}
+
+func TestSyntaxMistakes(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"no mapping", "- a", "1:1: a registry begins with its keys"},
+		{"open list", "version: 2\nagents: {a: [1, 2\n", "this list is not closed"},
+		{"tab", "agents:\n\tshop:", "a tab in the indentation"},
+		{"two documents", "version: 2\n---\nversion: 2\n", "second document"},
+		{"unknown alias", "agents: *a", "was not defined above"},
+		{"contains itself", "agents: &a\n  shop: *a\n", "2:9: this contains itself"},
+		{"merge of itself", "defaults: &a\n  <<: *a\n", "2:7: this contains itself"},
+		{"too long", "#" + strings.Repeat("x", SizeLimit), "longer than 1 MiB"},
+		{"agents and projects", "version: 2\nagents: {}\nprojects: {}\n", "they are the same"},
+		{"same key in two spellings", "version: 2\nagents: {a: {kind: acp, path: /a, escalate: {ackTimeout: 1m, ack_timeout: 2m}}}", "is given twice"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Parse("registry.yaml", []byte(tc.text), Options{})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// Groups that merge groups that merge groups are as small as they are written.
+func TestMergesOfMerges(t *testing.T) {
+	r := parse(t, mergeBomb()+"agents: {a: {path: /a}}\n")
+	if a, ok := r.Agent("a"); !ok || a.Kind != ACP {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// mergeBomb asks for 50 to the power of 9 groups.
+func mergeBomb() string {
+	var b strings.Builder
+	b.WriteString("version: 2\nx-0: &g0 {kind: acp}\n")
+	for i := range 9 {
+		fmt.Fprintf(&b, "x-%d: &g%d {<<: [%s]}\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*g%d, ", i), 50), ", "))
+	}
+	b.WriteString("defaults: *g9\n")
+	return b.String()
+}
+
+// Thousands of mistakes are not told one by one.
+func TestManyMistakes(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("version: 2\nagents:\n")
+	for i := 0; text.Len() < 100_000; i++ {
+		fmt.Fprintf(&text, "  a%d: {kind: x, path: /a}\n", i)
+	}
+	_, err := Parse("r", []byte(text.String()), Options{})
+	if err == nil || strings.Count(err.Error(), "\n") > 3*100+1 || !strings.HasSuffix(err.Error(), " more") {
+		t.Errorf("got %.200v", err)
+	}
+}
+
+// A registry of many agents is read in no time: the monitor does so whenever it has changed.
+func BenchmarkParse(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("version: 2\ndefaults: {expect: {beat: 2m, stale: 6m}, budget: {per_class: {crashed: 5/1h}}}\nagents:\n")
+	for i := range 200 {
+		fmt.Fprintf(&text, "  agent-%d: {path: /srv/%d, kind: claude, expect: {tool: 30m}, policy: {crashed: [resume, restart]}}\n", i, i)
+	}
+	for b.Loop() {
+		if r, err := Parse("r", []byte(text.String()), Options{}); err != nil || len(r.Agents) != 200 {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"slip", "version: 2\nagents: {a: {kind: acp, path: /a, expcet: {}}}", `unknown key "expcet" in agents.a: did you mean "expect"?`},
+		{"no version", "agents: {}", "no version: write version: 2"},
+		{"open to the network", "version: 2\nlisten: :80", "others on the network"},
+		{"twins", "version: 2\nagents: {a: {kind: acp, path: /a}, b: {kind: acp, path: /a}}", "agents a and b have the same path and kind"},
+		{"PIV without a path", "projects: {a: {status: idle}}", "is left out"},
+		{"no time", "version: 2\nupdated: yesterday", "is no time"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := parse(t, tc.text)
+			if len(r.Warnings) != 1 || !strings.Contains(r.Render(r.Warnings[0]), tc.want) {
+				t.Errorf("got %v, want %q", r.Warnings, tc.want)
+			}
+		})
+	}
+}
+
+// A PIV registry is read as it is, whatever its writers were doing to it.
+func TestPIV(t *testing.T) {
+	r := parse(t, "projects:\n  my shop:\n    name: Shop\n    path: /home/you/shop\n    status: running\n    heartbeat: '2026-11-21T02:00:00.000Z'\n    orchestratorPid: null\nlastUpdated: '2026-11-21T02:00:00.000Z'\n")
+	want := []Agent{{Name: "my shop", Path: "/home/you/shop", Kind: PIV, Pos: fileerror.Pos{Line: 2, Column: 3}}}
+	if diff := cmp.Diff(want, r.Agents); diff != "" || r.Version != 1 || r.Updated.IsZero() || len(r.Warnings) > 0 {
+		t.Errorf("version %d, updated %v, warnings %v, %s", r.Version, r.Updated, r.Warnings, diff)
+	}
+	// In version 2 PIV's names are as good as ours.
+	r = parse(t, "version: 2\nlastUpdated: 2026-11-21T02:00:00Z\nprojects: {a: {path: /a, kind: piv, orchestratorPid: 7, currentPhase: null, expect: {modelSilent: 8m}}}")
+	if len(r.Agents) != 1 || r.Agents[0].Expect.ModelSilent != 8*time.Minute || len(r.Warnings) > 0 || r.Updated.IsZero() {
+		t.Errorf("got %+v", r)
+	}
+	if r := parse(t, ""); r.Version != 0 || len(r.Agents) > 0 || r.Zone == nil {
+		t.Errorf("an empty file is %+v", r)
+	}
+}
+
+// A channel's address and the deadman's URL may hold a token: what is wrong with them is told without the text.
+func TestAddressesAreNotShown(t *testing.T) {
+	_, err := Parse("registry.yaml", []byte("version: 2\nchannels:\n  me: s3cret-token\n  you: exec:s3cret ${\ndeadman: s3cret\n"), Options{})
+	if err == nil || strings.Contains(err.Error(), "s3cret") || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestExpand(t *testing.T) {
+	lookup := func(name string) (string, bool) {
+		value, ok := map[string]string{"USER": "me", "EMPTY": "", "NESTED": "${USER}"}[name]
+		return value, ok
+	}
+	for _, tc := range []struct{ text, want, fault string }{
+		{"telegram", "telegram", ""},
+		{"ntfy://${USER}@h/${EMPTY}t", "ntfy://me@h/t", ""},
+		{"${NESTED}", "${USER}", ""}, // values are not looked into
+		{"${A}${B}", "", "fill in ${A}, ${B}: it is not set"},
+	} {
+		got, err := Expand(tc.text, lookup)
+		if got != tc.want || (err != nil) != (tc.fault != "") || err != nil && err.Error() != tc.fault {
+			t.Errorf("%s: got %q, %v", tc.text, got, err)
+		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	for text, want := range map[string]Limit{
+		"5/1h": {Count: 5, Window: time.Hour}, "2/phase": {Count: 2, PerPhase: true}, "1/60s": {Count: 1, Window: time.Minute},
+		"0/1h30m": {Window: 90 * time.Minute},
+	} {
+		got, err := ParseLimit(text)
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+		if again, err := ParseLimit(got.String()); err != nil || again != got {
+			t.Errorf("%s is written as %s, and that is %+v, %v", text, got, again, err)
+		}
+	}
+	for _, text := range []string{"", "5", "5/", "/1h", "-1/1h", "5/0s", "5/h", "5/1d", "5/1h/2", "9999999/1h", "5/9999999h"} {
+		if got, err := ParseLimit(text); err == nil {
+			t.Errorf("%q is %+v", text, got)
+		}
+	}
+	for d, want := range map[time.Duration]string{time.Hour: "1h", 2 * time.Minute: "2m", 90 * time.Second: "1m30s", 10 * time.Second: "10s", 100 * time.Minute: "1h40m", 10 * time.Minute: "10m", 20 * time.Hour: "20h"} {
+		if got := FormatDuration(d); got != want {
+			t.Errorf("%v is written %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestUses(t *testing.T) {
+	if a := (Agent{}); !a.Uses("hooks") {
+		t.Error("an agent that names no signals has all")
+	}
+	if a := (Agent{Signals: []string{"process"}}); a.Uses("hooks") || !a.Uses("process") {
+		t.Error("an agent that names signals has these only")
+	}
+}
+
+// The published schema is the one that the reader's table makes, and says the same as the reader.
+func TestSchema(t *testing.T) {
+	text, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "../../../schema/registry.schema.json", string(text))
+	var s jsonschema.Schema
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := strings.Replace(string(readTestdata(t, "full.yaml")), "    future_key: [kept, as, it, is]\n", "", 1)
+	if err := resolved.Validate(plain(t, full)); err != nil {
+		t.Errorf("a good registry: %v", err)
+	}
+	for _, bad := range []string{
+		"version: 3", "agents: {a b: {}}", "agents: {a: {kind: cladue}}", "agents: {a: {expect: {beat: 2}}}", "agents: {a: {policy: {crashed: [reboot]}}}",
+		"agents: {a: {start: {cmd: npm start}}}", "agents: {a: {budget: {global: 5}}}", "digest: {to: [a]}", "channels: {me: nothing}", "expcet: {}",
+	} {
+		if resolved.Validate(plain(t, bad)) == nil {
+			t.Errorf("the schema accepts %s", bad)
+		}
+		if r, err := Parse("r", []byte("version: 2\n"+bad), Options{}); err == nil && len(r.Warnings) == 0 {
+			t.Errorf("the reader accepts %s", bad)
+		}
+	}
+}
+
+// plain makes of YAML what encoding/json would.
+func plain(t *testing.T, text string) any {
+	t.Helper()
+	var n yaml.Node
+	if err := yaml.Load([]byte(text), &n); err != nil {
+		t.Fatal(err)
+	}
+	return plainNode(t, n.Content[0])
+}
+
+func plainNode(t *testing.T, n *yaml.Node) any {
+	n = resolve(n)
+	switch {
+	case isNull(n):
+		return nil
+	case n.Kind == yaml.MappingNode:
+		out := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			out[n.Content[i].Value] = plainNode(t, n.Content[i+1])
+		}
+		return out
+	case n.Kind == yaml.SequenceNode:
+		out := []any{}
+		for _, c := range n.Content {
+			out = append(out, plainNode(t, c))
+		}
+		return out
+	case slices.Contains([]string{"!!int", "!!float", "!!bool"}, n.Tag):
+		var v any
+		if err := json.Unmarshal([]byte(n.Value), &v); err == nil {
+			return v
+		}
+	}
+	return n.Value
+}
+
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"full.yaml", "mistakes.yaml"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte("projects: {a: {path: /a}}"))
+	f.Add([]byte("a: &a\n  <<: [*a, *a]\n"))
+	f.Add([]byte(mergeBomb()))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := Parse("r.yaml", text, Options{Home: "/home/you"})
+		if (r == nil) == (err == nil) {
+			t.Fatalf("roster %v, error %v", r, err)
+		}
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\x1b\x00\r") {
+				t.Fatalf("a message that a terminal obeys: %q", err)
+			}
+			return
+		}
+		for _, w := range r.Warnings {
+			r.Render(w)
+		}
+		for _, a := range r.Agents {
+			if a.Kind == "" || r.Version == 2 && (a.Path == "" && a.Kind != Command) {
+				t.Fatalf("half an agent: %+v", a)
+			}
+		}
+	})
+}
+
+func TestDeclares(t *testing.T) {
+	for text, want := range map[string]bool{
+		"version: 2\nagents: {}\n": true, `{"version": 2, "agents": {"shop": {"kind": "command"}}}`: true, "agents:\n  shop: {kind: command}\n": true,
+		"# mine\nversion: '2'\n": true, "version: 2\nagents: [\n": true, "{\n  \"version\": 2,": true,
+		"projects: {}\nlastUpdated: ''\n": false, "version: 1\nprojects: {}\n": false, "": false, " ": false, "projects: [\n": false,
+	} {
+		if got := Declares([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package registry
+
+import (
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/outlive-mcp/outlive/internal/files/schema"
+)
+
+// schemaID is where the schema is published, for the comment that editors look for in the first line of a file.
+const schemaID = "https://raw.githubusercontent.com/outlive-mcp/outlive/main/schema/registry.schema.json"
+
+// Schema is the JSON Schema (draft 2020-12) of registry.yaml version 2, made from the table that the reader uses. It is
+// stricter about unknown keys than the reader, which only warns: an editor is where a slip is best shown.
+func Schema() ([]byte, error) {
+	r := &reader{roster: &Roster{}, home: "~"}
+	made := object(r.rootKeys()...).JSON(false)
+	made.Type, made.Types = "object", nil
+	made.Defs = map[string]*jsonschema.Schema{"agent": object(r.keysOfAgent(&Agent{})...).JSON(false)}
+	return schema.Document(made, schemaID, "registry.yaml", "The agents that `outlive monitor` keeps alive.")
+}

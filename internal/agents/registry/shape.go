@@ -1,0 +1,199 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/files/schema"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// The shapes of the registry's table take what they read to where it belongs, so that the table is its reader, too.
+
+const notes = "for anchors and notes"
+
+// object is a mapping with known keys, which PIV spells in its own way. Others are kept by [Edit], and warned of.
+func object(keys ...schema.Key) *schema.Shape {
+	for i := range keys {
+		if other := camel(keys[i].Name); other != keys[i].Name {
+			keys[i].Also = other
+		}
+	}
+	return &schema.Shape{Kind: schema.Object, Keys: keys, Open: notes}
+}
+
+// camel is how PIV writes a key: ack_timeout is ackTimeout.
+func camel(name string) string {
+	words := strings.Split(name, "_")
+	for i := 1; i < len(words); i++ {
+		if words[i] != "" {
+			words[i] = strings.ToUpper(words[i][:1]) + words[i][1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+// shorthand is a group whose most important value may stand alone.
+func shorthand(alone, whole *schema.Shape) *schema.Shape {
+	whole.Alone = alone
+	whole.Amend = func(s *jsonschema.Schema) { s.AnyOf[1].Type, s.AnyOf[1].Types = "", []string{"object", "null"} }
+	return whole
+}
+
+// dict is a mapping whose keys are names. take gets what is good of it.
+func dict(names *schema.Form, of *schema.Shape, take func(f tree.Field, label string)) *schema.Shape {
+	return &schema.Shape{Kind: schema.Dict, Open: notes, Names: names, Of: of,
+		Take: func(n *tree.Node, label string) {
+			for _, f := range n.Fields {
+				if !f.Value.Bad && !strings.HasPrefix(f.Key, "x-") {
+					take(f, label+"."+fileerror.Shortened(f.Key))
+				}
+			}
+		},
+		Amend: func(s *jsonschema.Schema) { s.PropertyNames.Type = "string" }}
+}
+
+// text may be written without quotes, even if it is a port, a time of day, or yes.
+func text(to *string, form *schema.Form) *schema.Shape {
+	return &schema.Shape{Kind: schema.Text, Form: form, Take: func(n *tree.Node, _ string) { *to = n.Raw }}
+}
+
+// anyText is a text that the schema lets be written without quotes, too.
+func anyText(more ...string) *schema.Shape {
+	return &schema.Shape{Kind: schema.Text, Amend: func(s *jsonschema.Schema) {
+		s.Type, s.Types = "", append([]string{"string", "number", "boolean"}, more...)
+	}}
+}
+
+// list is a list of scalars; a single one may stand without brackets.
+func list(to *[]string, of *schema.Shape) *schema.Shape {
+	return &schema.Shape{Kind: schema.ListOrText, Of: of, Take: func(n *tree.Node, _ string) { *to = texts(n) }}
+}
+
+// items are what a list has, or the one value that stands for it.
+func items(n *tree.Node) []*tree.Node {
+	if n.Kind == tree.List {
+		return n.Items
+	}
+	return []*tree.Node{n}
+}
+
+// texts are a list as it was written. An empty one is not nil: it has been given.
+func texts(n *tree.Node) []string {
+	list := []string{}
+	for _, item := range items(n) {
+		list = append(list, item.Raw)
+	}
+	return list
+}
+
+// command is a list of arguments; a line of shell is a mistake that is better told than guessed at.
+func (r *reader) command(to *[]string) *schema.Shape {
+	return &schema.Shape{Kind: schema.List, Of: anyText(), Instead: func(line string) string {
+		return fmt.Sprintf("want the program and its arguments: [%s]", strings.Join(strings.Fields(fileerror.Shortened(line)), ", "))
+	}, Take: func(n *tree.Node, label string) {
+		if *to = texts(n); len(*to) > 0 && (*to)[0] == "" {
+			r.Problem(n.Items[0].Pos, label+" names no program", "")
+		}
+	}}
+}
+
+func oneOf(words []string) *schema.Shape { return &schema.Shape{Kind: schema.Word, Words: words} }
+
+func word[T ~string](to *T, words []T) *schema.Shape {
+	var plain []string
+	for _, w := range words {
+		plain = append(plain, string(w))
+	}
+	s := oneOf(plain)
+	s.Take = func(n *tree.Node, _ string) { *to = T(n.Raw) }
+	return s
+}
+
+var durationForm = &schema.Form{Pattern: lazyregexp.New(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`), Judge: func(s string) (message, hint string) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err == nil && d <= 0:
+		return "is not longer than 0", "leave the key out for the default"
+	case err == nil:
+		return "", ""
+	case s != "" && strings.Trim(s, "0123456789") == "":
+		return "has no unit", "write " + fileerror.Shortened(s) + "s or " + fileerror.Shortened(s) + "m"
+	}
+	return "is no duration", "write it like 30s, 2m or 1h30m"
+}}
+
+func duration(to *time.Duration) *schema.Shape {
+	return &schema.Shape{Kind: schema.Text, Form: durationForm, Take: func(n *tree.Node, _ string) { *to, _ = time.ParseDuration(n.Raw) }}
+}
+
+var limitForm = &schema.Form{Pattern: limitText, Judge: func(s string) (message, hint string) {
+	if _, err := ParseLimit(s); err != nil {
+		return "is no limit", "write it like 5/1h or 2/phase"
+	}
+	return "", ""
+}}
+
+func limit(to *Limit) *schema.Shape {
+	return &schema.Shape{Kind: schema.Text, Form: limitForm, Take: func(n *tree.Node, _ string) { *to, _ = ParseLimit(n.Raw) }}
+}
+
+func yes(to *bool) *schema.Shape {
+	return &schema.Shape{Kind: schema.Bool, Take: func(n *tree.Node, _ string) { *to = n.Value == "true" }}
+}
+
+// count is a whole number from least to most.
+func count(to *int, least, most int) *schema.Shape {
+	return &schema.Shape{Kind: schema.Count, Least: least, Most: most, Take: func(n *tree.Node, _ string) { *to, _ = strconv.Atoi(n.Raw) }}
+}
+
+// amount is a number above 0.
+func amount(to *float64) *schema.Shape {
+	return &schema.Shape{Kind: schema.Amount, Above: true, Take: func(n *tree.Node, _ string) { *to, _ = strconv.ParseFloat(n.Raw, 64) }}
+}
+
+// given fills in what a pointer points to, and makes it when there is none.
+func given[T any](to **T, of func(*T) *schema.Shape) *schema.Shape {
+	fresh := new(T)
+	s := of(fresh)
+	take := s.Take
+	s.Take = func(n *tree.Node, label string) {
+		take(n, label)
+		*to = fresh
+	}
+	return s
+}
+
+// perClass is a mapping from classes of stalls to something.
+func perClass[T any](to *map[string]T, of func(*T) *schema.Shape) *schema.Shape {
+	var one T
+	entry := of(&one)
+	entry.Null = entry.Kind == schema.ListOrText // nothing is to be tried
+	s := dict(classes, entry, func(f tree.Field, label string) {
+		var none T
+		if one = none; f.Value.Kind != tree.Null {
+			entry.Take(f.Value, label)
+		}
+		if *to == nil {
+			*to = map[string]T{}
+		}
+		(*to)[f.Key] = one
+	})
+	s.Amend = func(s *jsonschema.Schema) { s.PropertyNames = schema.Enum(Classes()) }
+	return s
+}
+
+// classes are the names that policy and budget may have.
+var classes = &schema.Form{Judge: func(s string) (message, hint string) {
+	if slices.Contains(Classes(), s) {
+		return "", ""
+	}
+	return "is no class of stalls", fileerror.DidYouMean(s, Classes(), nil)
+}}

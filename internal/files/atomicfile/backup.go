@@ -1,0 +1,83 @@
+package atomicfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// backupMark stands in the names of back-ups, before the time.
+const backupMark = ".outlive-backup-"
+
+// Backup keeps text, which is what the file held when it was read, beside the file, with its mode and owner, and returns the
+// copy's path. A back-up with this content that is there already is taken instead. nil stands for no file: there is nothing
+// to keep, and the path is "".
+func Backup(path string, text []byte, now time.Time) (string, error) {
+	if text == nil {
+		return "", nil
+	}
+	path = target(path)
+	if same := backups(path, text); len(same) > 0 {
+		return same[0], nil
+	}
+	model, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("back up: %w", err)
+	}
+	stem := path + backupMark + now.UTC().Format("20060102T150405Z")
+	name := stem
+	for i := 2; ; i++ { // two edits in one second
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			err = fill(f, model, text, true)
+		}
+		if err == nil {
+			return name, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("back up %s: %w", path, err)
+		}
+		name = fmt.Sprintf("%s-%d", stem, i)
+	}
+}
+
+// DropBackups removes the back-ups of a file whose content is text: once the file has it again they say nothing new. It
+// returns the paths of those it has removed.
+func DropBackups(path string, text []byte) ([]string, error) {
+	var dropped []string
+	if text == nil {
+		return nil, nil // there is no file
+	}
+	for _, name := range backups(target(path), text) {
+		if err := os.Remove(name); err != nil {
+			return dropped, fmt.Errorf("drop back-up: %w", err)
+		}
+		dropped = append(dropped, name)
+	}
+	return dropped, nil
+}
+
+// backups are the copies of a file that have this content.
+func backups(path string, text []byte) []string {
+	folder, base := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Clean(folder))
+	if err != nil {
+		return nil
+	}
+	var same []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), base+backupMark) || !e.Type().IsRegular() {
+			continue
+		}
+		name := filepath.Join(folder, e.Name())
+		if had, err := Read(name, int64(len(text))); err == nil && bytes.Equal(had, text) {
+			same = append(same, name)
+		}
+	}
+	return same
+}

@@ -1,0 +1,143 @@
+package fileerror
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Pos is a place in a file. Line and Column count from 1; columns are characters. The zero Pos is the file as a whole.
+type Pos struct{ Line, Column int }
+
+// Problem is one mistake, or one warning.
+type Problem struct {
+	Pos     Pos
+	Message string // what is wrong
+	Hint    string // what to do about it; may be empty
+	Secret  bool   // the line is not shown: it holds what is nobody else's business, such as an address with its token
+}
+
+// Problems are all mistakes of a file, in the order of the file: an error. [Source.Problems] makes one.
+type Problems struct {
+	List   []Problem
+	source *Source
+}
+
+// mostShown is how many mistakes [Problems.Error] spells out: a file that was never meant to be one has thousands.
+const mostShown = 100
+
+// Error lists the mistakes as file:line:column: message, with the line and a caret below; of very many only the first 100.
+func (p *Problems) Error() string {
+	var parts []string
+	for i, one := range p.List {
+		if i == mostShown {
+			parts = append(parts, fmt.Sprintf("%s: %d more", p.source.Name, len(p.List)-i))
+			break
+		}
+		parts = append(parts, p.source.Render(one))
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Problems makes the error [*Problems] of a list, or nil of an empty one.
+func (s *Source) Problems(list []Problem) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return &Problems{List: InOrder(list), source: s}
+}
+
+// InOrder sorts by position and drops what is said twice: what stands behind a YAML alias is looked at for each of its uses.
+func InOrder(list []Problem) []Problem {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+	return slices.Compact(list)
+}
+
+// Render shows a problem: file:line:column: message: hint, and below it the line and a caret, unless the line is empty or secret.
+func (s *Source) Render(p Problem) string {
+	text, _ := s.hidden(p.Message, 0)
+	if p.Hint != "" {
+		hint, _ := s.hidden(p.Hint, 0)
+		text += ": " + hint
+	}
+	text = printable(text)
+	if p.Pos.Line == 0 || p.Pos.Line > len(s.starts) {
+		return s.Name + ": " + text
+	}
+	text = fmt.Sprintf("%s:%d:%d: %s", s.Name, p.Pos.Line, p.Pos.Column, text)
+	shown, caret := excerpt(s.hidden(s.Line(p.Pos.Line), p.Pos.Column-1))
+	if shown == "" || p.Secret {
+		return text
+	}
+	return text + "\n    " + shown + "\n    " + caret
+}
+
+// concealed stands where something is not shown.
+const concealed = "[redacted]"
+
+// hidden is a text without what is not shown, and where its column, in characters, is now. A column within such a part is at its
+// beginning.
+func (s *Source) hidden(text string, column int) (shown string, at int) {
+	if s.Hide == nil {
+		return text, column
+	}
+	var b strings.Builder
+	end, at := 0, column
+	for _, part := range s.Hide(text) {
+		b.WriteString(text[end:part[0]])
+		b.WriteString(concealed)
+		end = part[1]
+		start, length := utf8.RuneCountInString(text[:part[0]]), utf8.RuneCountInString(text[part[0]:part[1]])
+		switch {
+		case column >= start+length:
+			at += len(concealed) - length
+		case column > start:
+			at -= column - start
+		}
+	}
+	b.WriteString(text[end:])
+	return b.String(), at
+}
+
+// widest is how many characters of a line are shown: minified files are one line.
+const widest = 100
+
+// excerpt gives a line, and a second one with a caret below the column. Both are empty for an empty line.
+func excerpt(text string, column int) (shown, caret string) {
+	if strings.TrimSpace(text) == "" {
+		return "", ""
+	}
+	line := []rune(text)
+	column = min(max(column, 0), len(line))
+	before, after := "", ""
+	if start := column - widest/2; len(line) > widest && start > 0 {
+		line, column, before = line[start:], column-start, "… "
+	}
+	if len(line) > widest {
+		line, after = line[:widest], " …"
+	}
+	var under strings.Builder
+	for _, c := range before + string(line[:column]) {
+		if c != '\t' { // a tab below a tab is as wide as it
+			c = ' '
+		}
+		under.WriteRune(c)
+	}
+	return before + strings.TrimRight(printable(string(line)), " \t") + after, under.String() + "^"
+}
+
+// printable takes out what would move a terminal's cursor, or turn its text around. Tabs stay: the caret counts on them.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\t' || unicode.IsPrint(c) {
+			return c
+		}
+		return '·'
+	}, s)
+}

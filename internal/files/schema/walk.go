@@ -1,0 +1,285 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// Manner is how a file is judged, by whose it is.
+type Manner uint8
+
+// The manners.
+const (
+	Strict  Manner = iota // unknown keys are mistakes, and so are keys without a value
+	Lenient               // unknown keys are kept, and only warned of
+	Foreign               // another program's file: it may have keys that mean nothing here, and null for what is not given
+)
+
+// Walk is one reading of one file. The zero Walk is strict.
+type Walk struct {
+	Manner Manner
+	// Habits are what people write who come from other programs; see [fileerror.Suggest].
+	Habits map[string]string
+	// Unquoted says that quotes tell nothing: a number and true are texts, too, and a text may be a number.
+	Unquoted bool
+	// Off is set while a part is read whose mistakes stop nobody: they are warnings.
+	Off bool
+	// Fill puts in what stands for the references of a scalar, and reports whether its value is known now; otherwise nothing
+	// more is said of it. nil: there are no references.
+	Fill func(n *tree.Node) bool
+
+	Problems, Warnings []fileerror.Problem
+}
+
+// Problem tells a mistake.
+func (w *Walk) Problem(at fileerror.Pos, message, hint string) {
+	if w.Off {
+		w.Warn(at, message, hint)
+		return
+	}
+	w.Problems = append(w.Problems, fileerror.Problem{Pos: at, Message: message, Hint: hint})
+}
+
+// Warn tells what is odd, but no mistake.
+func (w *Walk) Warn(at fileerror.Pos, message, hint string) {
+	w.Warnings = append(w.Warnings, fileerror.Problem{Pos: at, Message: message, Hint: hint})
+}
+
+// Wrong tells a problem about a node, which then is taken as not given.
+func (w *Walk) Wrong(n *tree.Node, message, hint string) {
+	n.Bad = true
+	w.Problem(n.Pos, message, hint)
+}
+
+// Check walks n and its shape together: it tells what is wrong, marks it as bad, fills in references, and hands over what is good.
+// label is what n is called in messages.
+func (w *Walk) Check(n *tree.Node, s *Shape, label string) {
+	switch {
+	case n.Bad:
+		return
+	case s.Kind == Anything, n.Kind == tree.Null && s.Null:
+	case n.Kind == tree.Null:
+		w.null(n, s, label)
+	case s.Kind == Object:
+		w.object(n, s, label)
+	case s.Kind == Dict:
+		w.dict(n, s, label)
+	case s.Kind == List, s.Kind == ListOrText && (n.Kind == tree.List || n.Kind == tree.Object):
+		w.list(n, s, label)
+	case s.Kind == ListOrText:
+		w.Check(n, s.Of, label)
+	default:
+		w.scalar(n, s, label)
+	}
+	if s.Take != nil && !n.Bad {
+		s.Take(n, label)
+	}
+}
+
+// null takes a key without a value as not given, where that can be meant: an empty list or group, or a client's null.
+func (w *Walk) null(n *tree.Node, s *Shape, label string) {
+	n.Bad = true
+	if w.Manner != Foreign && s.Kind < List {
+		w.Problem(n.Pos, label+" has no value", "write one, or remove the key")
+	}
+}
+
+func (w *Walk) list(n *tree.Node, s *Shape, label string) {
+	if n.Kind != tree.List {
+		hint := "want a list: [one, two]"
+		if n.Kind == tree.Text && s.Instead != nil {
+			hint = s.Instead(n.Raw)
+		} else if n.Kind == tree.Text && s.Of.Kind == Text {
+			hint = fmt.Sprintf("want a list: [%q]", fileerror.Shortened(n.Raw))
+		}
+		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), hint)
+		return
+	}
+	for i, item := range n.Items {
+		name := fmt.Sprintf("%s[%d]", label, i)
+		if item.Kind == tree.Null && !item.Bad {
+			w.Wrong(item, name+" is empty", "remove it, or write a value")
+		}
+		w.Check(item, s.Of, name)
+	}
+}
+
+func (w *Walk) dict(n *tree.Node, s *Shape, label string) {
+	if n.Kind != tree.Object {
+		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), "want names with a value each")
+		return
+	}
+	for _, f := range n.Fields {
+		if s.passes(f.Key) {
+			continue
+		}
+		if s.Names != nil {
+			if message, hint := s.Names.Check(f.Key); message != "" {
+				w.Problem(f.Pos, fmt.Sprintf("%q %s", fileerror.Shortened(f.Key), message), hint)
+				f.Value.Bad = true
+				continue
+			}
+		}
+		w.Check(f.Value, s.Of, joined(label, fileerror.Shortened(f.Key)))
+	}
+}
+
+// passes reports a key that is there for an anchor or a note.
+func (s *Shape) passes(key string) bool { return s.Open != "" && strings.HasPrefix(key, "x-") }
+
+func (w *Walk) object(n *tree.Node, s *Shape, label string) {
+	switch {
+	case s.Alone != nil && n.Kind != tree.Object && n.Kind != tree.List:
+		w.Check(n, s.Alone, label)
+		return
+	case n.Kind != tree.Object:
+		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), "want keys, such as "+s.Keys[0].Name)
+		return
+	}
+	fields := n.Fields
+	if s.Ordered {
+		fields = slices.SortedStableFunc(slices.Values(fields), func(a, b tree.Field) int { return cmp.Compare(s.index(a.Key), s.index(b.Key)) })
+	}
+	for _, f := range fields {
+		k := s.Key(f.Key)
+		switch {
+		case k == nil:
+			w.Unknown(f, s, label)
+		case f.Key == k.Also && n.Get(k.Name) != nil:
+			w.Wrong(f.Value, fmt.Sprintf("%q is given twice: it is also called %q", f.Key, k.Name), "keep one of them")
+		default:
+			w.Check(f.Value, k.Shape, joined(label, k.Name))
+		}
+	}
+	for _, k := range s.Keys {
+		if k.Required && n.Get(k.Name) == nil && (k.Also == "" || n.Get(k.Also) == nil) {
+			w.Problem(n.Pos, fmt.Sprintf("%s has no %s", label, k.Name), fmt.Sprintf("add %s (%s)", k.Name, k.Doc))
+		}
+	}
+}
+
+func joined(label, name string) string {
+	if label == "" {
+		return name
+	}
+	return label + "." + name
+}
+
+// Unknown tells of a key that an object does not have.
+func (w *Walk) Unknown(f tree.Field, s *Shape, label string) {
+	if s.passes(f.Key) {
+		return
+	}
+	message := fmt.Sprintf("unknown key %q", fileerror.Shortened(f.Key))
+	if label != "" {
+		message += " in " + label
+	}
+	hint := fileerror.DidYouMean(f.Key, s.KeyNames(), w.Habits)
+	if w.Manner == Foreign && fileerror.Suggest(f.Key, s.KeyNames(), w.Habits) == "" {
+		hint = "" // most keys are none of ours
+	}
+	if w.Manner == Strict {
+		w.Problem(f.Pos, message, hint)
+		return
+	}
+	w.Warn(f.Pos, message, hint)
+}
+
+// scalar takes texts for numbers and words only where they hold a reference, which has no type of its own.
+func (w *Walk) scalar(n *tree.Node, s *Shape, label string) {
+	if n.Kind == tree.List || n.Kind == tree.Object {
+		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), "want "+s.wants())
+		return
+	}
+	if w.Fill != nil && !w.Fill(n) || n.Bad {
+		return
+	}
+	if hint := w.unlike(n, s); hint != "" {
+		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), hint)
+		return
+	}
+	if s.Form == nil {
+		return
+	}
+	switch message, hint := s.Form.Check(n.Value); {
+	case message == "":
+	case s.Secret:
+		n.Bad = true
+		w.Problems = append(w.Problems, fileerror.Problem{Pos: n.Pos, Message: label + " " + message, Hint: hint, Secret: true})
+	default:
+		w.Wrong(n, fmt.Sprintf("%s %s %s", label, Quoted(n), message), hint)
+	}
+}
+
+// Quoted shows a value as the file has it, so that nothing that was filled in is seen.
+func Quoted(n *tree.Node) string {
+	if n.Kind == tree.Number {
+		return n.Raw
+	}
+	return fmt.Sprintf("%q", fileerror.Shortened(n.Raw))
+}
+
+// wants says what a scalar has to be.
+func (s *Shape) wants() string {
+	switch s.Kind {
+	case Word:
+		return fileerror.Alternatives(s.Words)
+	case Bool:
+		return "true or false"
+	case Count:
+		if s.Most > 0 {
+			return fmt.Sprintf("a whole number from %d to %d", s.Least, s.Most)
+		}
+		return fmt.Sprintf("a whole number of at least %d", s.Least)
+	case Amount:
+		if s.Above {
+			return "a number above 0"
+		}
+		return "a number that is not negative"
+	}
+	return "a text"
+}
+
+var wholeNumber = lazyregexp.New(`^[0-9]{1,10}$`)
+
+// mostCount is the bound of a count that has none of its own.
+const mostCount = 999_999_999
+
+// unlike says what a scalar should be if it is not that, and "" if it is.
+func (w *Walk) unlike(n *tree.Node, s *Shape) string {
+	refers := w.Fill != nil && n.Kind == tree.Text && strings.Contains(n.Raw, "${") // what it stands for has no type
+	good := true
+	switch s.Kind {
+	case Text:
+		if (n.Kind == tree.Number && !s.Loose || n.Kind == tree.Bool) && !w.Unquoted {
+			return fmt.Sprintf("put it in quotes: %q", n.Raw)
+		}
+	case Word:
+		good = n.Kind == tree.Text && slices.Contains(s.Words, n.Value)
+		if k := fileerror.Suggest(n.Value, s.Words, w.Habits); !good && k != "" && !refers && n.Kind == tree.Text {
+			return fmt.Sprintf("did you mean %q?", k)
+		}
+	case Bool:
+		good = n.Kind == tree.Bool || refers && (n.Value == "true" || n.Value == "false")
+	case Count:
+		count, err := strconv.Atoi(n.Value)
+		good = (n.Kind == tree.Number || refers || w.Unquoted) && wholeNumber.MatchString(n.Value) &&
+			err == nil && count >= s.Least && count <= cmp.Or(s.Most, mostCount)
+	case Amount:
+		f, err := strconv.ParseFloat(n.Value, 64)
+		good = (n.Kind == tree.Number || w.Unquoted) && err == nil && f >= 0 && (f > 0 || !s.Above) &&
+			!math.IsInf(f, 0) && (s.Most == 0 || f <= float64(s.Most))
+	}
+	if !good {
+		return "want " + s.wants()
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+package secret
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+)
+
+// Hidden stands where a secret was.
+const Hidden = "[redacted]"
+
+// Span is a part of a text, in bytes.
+type Span struct{ Start, End int }
+
+// look is one form that secrets have.
+type look struct {
+	form *lazyregexp.Pattern
+	// group is the part of a match that is hidden; the rest says what it was. 0: all of it.
+	group int
+	// sure looks at the hidden part when the form alone also fits what is none. nil: it is one.
+	sure func(value string) bool
+}
+
+// secrets are the forms that are known. Where a vendor gives its tokens a prefix, that is enough; everything else is
+// known by the name it is assigned to.
+var looks = []look{
+	{form: lazyregexp.New(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\z)`)},
+	{form: lazyregexp.New(`\b(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}`), sure: random},                           // OpenAI, Anthropic, Stripe
+	{form: lazyregexp.New(`\b(?:gh[opsur]_|github_pat_|glpat-|npm_|hf_|pypi-|dop_v1_)[A-Za-z0-9_-]{16,}`)}, // forges and registries
+	{form: lazyregexp.New(`\b(?:xox[a-z]|xapp)-[A-Za-z0-9-]{8,}`)},                                         // Slack
+	{form: lazyregexp.New(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`)},                                                // AWS
+	{form: lazyregexp.New(`\bAIza[0-9A-Za-z_-]{30,}`)},                                                     // Google
+	{form: lazyregexp.New(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)},               // JSON Web Tokens
+	{form: lazyregexp.New(`[0-9]{6,12}:[A-Za-z0-9_-]{30,}`)},                                               // Telegram bots
+	{form: lazyregexp.New(`(?i)\bbearer[ \t]+([A-Za-z0-9._~+/=-]{6,})`), group: 1, sure: random},
+	{form: lazyregexp.New(`(?i)\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:basic|token|bearer|digest)[ \t]+([^\s"']+)`), group: 1, sure: shown},
+	{form: lazyregexp.New(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#:@]*:([^\s/?#@]+)@`), group: 1, sure: shown},
+	{form: lazyregexp.New(`(?i)(?:pass(?:word|wd|phrase|code)?|pwd|secret)[a-z0-9_]*["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), group: 1, sure: shown},
+	{form: lazyregexp.New(`(?i)(?:token|api[_-]?key|[_-]key|credentials?|cookie|bearer)["']?\s{0,4}(?:=>|:=|[:=])[ \t]*(` + value + `)`), group: 1, sure: random},
+	{form: lazyregexp.New(`(?i)--(?:pass(?:word|wd|phrase)?|secret)[ \t]+(` + value + `)`), group: 1, sure: shown},
+	{form: lazyregexp.New(`(?i)--(?:token|api[_-]?key|[a-z-]*-key)[ \t]+(` + value + `)`), group: 1, sure: random},
+}
+
+// value is what stands behind a name: in quotes, or up to the next white space or separator.
+const value = `"(?:[^"\\\n]|\\.)+"|'[^'\n]+'|[^\s"',;&)}\]]+`
+
+// reference are values that stand for others: ${NAME}, $NAME.
+var reference = lazyregexp.New(`^\$(?:\{[^}]*\}?|[A-Za-z_][A-Za-z0-9_]*)$`)
+
+// shown says that the value is one, has not been hidden already, and does not only say where it comes from.
+func shown(value string) bool {
+	return !reference.MatchString(strings.Trim(value, `"'[({`)) && !strings.Contains(value, strings.TrimSuffix(Hidden, "]")) && strings.Trim(value, `"'*`) != ""
+}
+
+// random says that the value looks like chance rather than a word or a count: "token: expired" and "max_token=4096" are
+// worth reading.
+func random(value string) bool {
+	if !shown(value) {
+		return false
+	}
+	digits, letters := 0, 0
+	for _, r := range value {
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case unicode.IsLetter(r):
+			letters++
+		}
+	}
+	return len(value) >= 20 || len(value) >= 6 && digits > 0 && letters > 0
+}
+
+// Find returns where secrets are, in order, without overlaps.
+func Find(text string) []Span {
+	var found []Span
+	for _, k := range looks {
+		for _, m := range k.form.Compiled().FindAllStringSubmatchIndex(text, -1) {
+			at := Span{m[2*k.group], m[2*k.group+1]}
+			if k.sure == nil || k.sure(text[at.Start:at.End]) {
+				found = append(found, at)
+			}
+		}
+	}
+	return apart(found)
+}
+
+// apart sorts spans and makes one of those that overlap.
+func apart(found []Span) []Span {
+	slices.SortFunc(found, func(a, b Span) int { return a.Start - b.Start })
+	var out []Span
+	for _, f := range found {
+		if n := len(out); n > 0 && f.Start < out[n-1].End {
+			out[n-1].End = max(out[n-1].End, f.End)
+		} else {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// passes is how often a text is gone through: what was hidden may bring a name and a value together.
+const passes = 8
+
+// Redact replaces what looks like a secret by [Hidden]: API keys, passwords, private keys. It errs on the side of hiding, and what
+// it has returned it leaves alone.
+func Redact(text string) string {
+	for range passes {
+		found := Find(text)
+		if len(found) == 0 {
+			break
+		}
+		text = hide(text, found)
+	}
+	return text
+}
+
+func hide(text string, parts []Span) string {
+	var b strings.Builder
+	end := 0
+	for _, p := range parts {
+		b.WriteString(text[end:p.Start])
+		b.WriteString(Hidden)
+		end = p.End
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}

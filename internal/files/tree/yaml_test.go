@@ -1,0 +1,60 @@
+package tree
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+)
+
+func yamlOf(t *testing.T, text string) (*Node, string) {
+	t.Helper()
+	s := fileerror.NewSource("f", []byte(text))
+	root, problems := YAML(s)
+	if err := s.Problems(problems); err != nil {
+		return root, err.Error()
+	}
+	return root, ""
+}
+
+// What << brings stands behind what a group has itself, and never replaces it.
+func TestMerge(t *testing.T) {
+	root, wrong := yamlOf(t, "a: &a {x: 1, y: 2}\nb: &b {y: 3, z: 4}\nc: {<<: [*a, *b], x: 5}\n")
+	c := root.Get("c")
+	if got := fmt.Sprint(c.TextOf("x"), c.TextOf("y"), c.TextOf("z")); wrong != "" || got != "524" {
+		t.Errorf("%s %s", got, wrong)
+	}
+}
+
+// Groups that merge groups may not multiply: each of these has all keys of the one before, and memory would be full.
+func TestMergesWithoutEnd(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("g0: &g0 {")
+	for i := range 2000 {
+		fmt.Fprintf(&text, "k%d: , ", i)
+	}
+	text.WriteString("}\n")
+	for i := range 2000 {
+		fmt.Fprintf(&text, "g%d: &g%d {<<: *g%d}\n", i+1, i+1, i)
+	}
+	root, wrong := yamlOf(t, text.String())
+	members := 0
+	for _, f := range root.Fields {
+		members += len(f.Value.Fields)
+	}
+	if members > mostMerged+4000 || strings.Count(wrong, "<< is used too often") != 1 {
+		t.Errorf("%d members, %.200s", members, wrong)
+	}
+}
+
+// An alias may not stand inside what it is an alias of, and shares the node of what it is one of.
+func TestAliases(t *testing.T) {
+	if _, wrong := yamlOf(t, "a: &a\n  b: *a\n"); !strings.HasPrefix(wrong, "f:2:6: this contains itself") {
+		t.Errorf("got %s", wrong)
+	}
+	root, _ := yamlOf(t, "a: &a {b: 1}\nc: *a\n")
+	if root.Get("a") != root.Get("c") {
+		t.Error("two nodes")
+	}
+}

@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// part is what one server contributes to a View. It never changes, so whatever else comes and goes, it is made once.
+type part struct {
+	id     uint64 // no two parts of a Book have the same; from 1 on
+	server Server
+	lists  *Lists
+	shown  [mcp.Lists][]*shown
+}
+
+// shown is one entry as clients see it.
+type shown struct {
+	item     Item
+	name     string // what clients ask for it by
+	wanted   string // the name it would have had without a collision, otherwise ""
+	digest   [sha256.Size]byte
+	template *template   // of a resource template
+	links    []shownLink // of a tool, to its user interface
+	edits    []edit      // what is changed in the item for clients, in order
+}
+
+// named reports whether the entries of a list get a name from the Book.
+func named(l mcp.List) bool { return l == mcp.Tools || l == mcp.Prompts }
+
+// part returns what a server shows: the latest part again if nothing is different.
+func (b *Book) part(server Server, lists *Lists) *part {
+	shelf := b.shelf(server.Name)
+	if p := shelf.part; p != nil && p.server.equal(server) && p.lists.equal(lists) {
+		return p
+	}
+	b.parts++
+	p := &part{id: b.parts, server: server, lists: lists}
+	for l := range mcp.Lists {
+		known := map[Item]*shown{}
+		if shelf.part != nil {
+			for _, s := range shelf.part.shown[l] {
+				known[s.item] = s
+			}
+		}
+		items := lists[l]
+		if !named(l) {
+			p.shown[l] = make([]*shown, len(items))
+			for i, item := range items {
+				name := item.Own()
+				if l == mcp.Resources {
+					name = b.uri(server.Name, name)
+				}
+				p.shown[l][i] = b.show(l, server.Name, item, name, "", known[item])
+			}
+			continue
+		}
+		items = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !server.shows(i.Own()) || l == mcp.Tools && taskOnly(i) })
+		p.add(b, l, items, b.name(l, server, shelf.labels[l], items), known)
+	}
+	shelf.part = p
+	return p
+}
+
+// add shows tools or prompts under the names given to them, in the order in which they were first seen.
+func (p *part) add(b *Book, l mcp.List, items []Item, labels []*label, known map[Item]*shown) {
+	order := make([]int, len(items))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(labels[i].first, labels[j].first) })
+	p.shown[l] = make([]*shown, len(items))
+	for place, i := range order {
+		p.shown[l][place] = b.show(l, p.server.Name, items[i], labels[i].shown, labels[i].wanted, known[items[i]])
+	}
+}
+
+// show makes the entry, out of what was found out about the same item before if that is known.
+func (b *Book) show(l mcp.List, server string, item Item, name, wanted string, known *shown) *shown {
+	switch {
+	case known == nil:
+		s := &shown{item: item, name: name, wanted: wanted, digest: mcp.EntryDigest([]byte(item.Raw()))}
+		if l == mcp.Templates {
+			s.template = parseTemplate(item.Own())
+		}
+		if l == mcp.Tools {
+			s.links = b.links(server, item)
+		}
+		s.edits = edits(item, name, s.links)
+		return s
+	case known.name != name || known.wanted != wanted:
+		s := *known
+		s.name, s.wanted = name, wanted
+		s.edits = edits(item, name, s.links)
+		return &s
+	default:
+		return known
+	}
+}
+
+// append appends the entry as JSON: the server's bytes, but for its edits.
+func (s *shown) append(dst []byte) []byte {
+	raw, at := s.item.Raw(), 0
+	for _, e := range s.edits {
+		dst = append(append(dst, raw[at:e.at.Start]...), e.with...)
+		at = e.at.End
+	}
+	return append(dst, raw[at:]...)
+}
+
+// length is how many bytes append appends.
+func (s *shown) length() int {
+	n := len(s.item.Raw())
+	for _, e := range s.edits {
+		n += len(e.with) - (e.at.End - e.at.Start)
+	}
+	return n
+}

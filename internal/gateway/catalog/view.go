@@ -1,0 +1,231 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// View is what clients see of all servers together. It never changes. A server is named by its place in the slice that
+// Merge was given.
+type View struct {
+	// Hidden counts the entries of each list that are left out because an earlier one has the same URI, or because
+	// their server lists them twice. What Allow and Deny leave out is not counted.
+	Hidden [mcp.Lists]int
+	// Collisions are the tools and prompts whose name is not what the Names promise.
+	Collisions []Collision
+
+	shown   [mcp.Lists][]*shown
+	owners  [mcp.Lists][]int // the server of each
+	places  [mcp.Lists]map[string]int
+	digests [mcp.Lists][sha256.Size]byte
+
+	links     map[string]owned // user interfaces that tools name, by the URI that clients know
+	templates []routed
+	schemes   map[string][]int // servers with a resource or template of the scheme, in order
+}
+
+// owned is a resource at its server.
+type owned struct {
+	server int
+	own    string
+}
+
+// routed is a template that leads to a server.
+type routed struct {
+	*template
+	server int
+}
+
+// Collision is a tool or prompt that could not have its name because another entry has it.
+type Collision struct {
+	Server int      // whose entry it is
+	List   mcp.List // Tools or Prompts
+	Own    string   // its name there
+	Wanted string   // the name it would have had
+	Shown  string   // the one it has
+}
+
+func newView(parts []*part) *View {
+	v := &View{schemes: map[string][]int{}, links: map[string]owned{}}
+	for l := range mcp.Lists {
+		v.fill(l, parts)
+		v.digests[l] = v.digest(l)
+	}
+	for server, p := range parts {
+		if p == nil {
+			continue
+		}
+		for _, l := range []mcp.List{mcp.Resources, mcp.Templates} {
+			for _, s := range p.shown[l] {
+				v.addScheme(s.item.Own(), server)
+			}
+		}
+		for _, s := range p.shown[mcp.Tools] {
+			for _, l := range s.links {
+				v.links[l.shown] = owned{server, l.uri}
+			}
+		}
+	}
+	from := make([]int, len(parts)) // templates of each server
+	for i, s := range v.shown[mcp.Templates] {
+		server := v.owners[mcp.Templates][i]
+		if from[server]++; from[server] <= maxTemplates {
+			v.templates = append(v.templates, routed{s.template, server})
+		}
+	}
+	slices.SortStableFunc(v.templates, func(a, b routed) int { return b.literal - a.literal })
+	return v
+}
+
+// fill puts the servers' entries behind one another; the first of a name is the one that counts.
+func (v *View) fill(l mcp.List, parts []*part) {
+	total := 0
+	for _, p := range parts {
+		if p != nil {
+			total += len(p.shown[l])
+		}
+	}
+	v.shown[l] = make([]*shown, 0, total)
+	v.owners[l] = make([]int, 0, total)
+	v.places[l] = make(map[string]int, total)
+	for server, p := range parts {
+		if p == nil {
+			continue
+		}
+		for _, s := range p.shown[l] {
+			if _, doubled := v.places[l][s.name]; doubled {
+				v.Hidden[l]++
+				continue
+			}
+			v.places[l][s.name] = len(v.shown[l])
+			v.shown[l] = append(v.shown[l], s)
+			v.owners[l] = append(v.owners[l], server)
+			if s.wanted != "" {
+				v.Collisions = append(v.Collisions, Collision{server, l, s.item.Own(), s.wanted, s.name})
+			}
+		}
+	}
+}
+
+func (v *View) digest(l mcp.List) [sha256.Size]byte {
+	var text []byte
+	for _, s := range v.shown[l] {
+		text = binary.AppendUvarint(text, uint64(len(s.name)))
+		text = append(text, s.name...)
+		text = append(text, s.digest[:]...)
+	}
+	return sha256.Sum256(text)
+}
+
+func (v *View) addScheme(uri string, server int) {
+	name := scheme(uri)
+	if servers := v.schemes[name]; name != "" && (len(servers) == 0 || servers[len(servers)-1] != server) {
+		v.schemes[name] = append(servers, server)
+	}
+}
+
+// scheme is the part of a URI before its first colon, "" if there is none.
+func scheme(uri string) string {
+	name, _, found := strings.Cut(uri, ":")
+	if !found || strings.ContainsAny(name, "/?#{}") {
+		return ""
+	}
+	return strings.ToLower(name)
+}
+
+// Tool says which server a shown tool belongs to and what it is called there.
+func (v *View) Tool(shown string) (server int, own string, ok bool) { return v.named(mcp.Tools, shown) }
+
+// Prompt says which server a shown prompt belongs to and what it is called there.
+func (v *View) Prompt(shown string) (server int, own string, ok bool) {
+	return v.named(mcp.Prompts, shown)
+}
+
+func (v *View) named(l mcp.List, shown string) (server int, own string, ok bool) {
+	place, ok := v.places[l][shown]
+	if !ok {
+		return 0, "", false
+	}
+	return v.owners[l][place], v.shown[l][place].item.Own(), true
+}
+
+// Item is the tool or prompt that is shown under a name, as its server wrote it.
+func (v *View) Item(l mcp.List, shown string) (item Item, ok bool) {
+	place, ok := v.places[l][shown]
+	if !ok {
+		return Item{}, false
+	}
+	return v.shown[l][place].item, true
+}
+
+// Owner says which server a URI belongs to, and what it is there: the one that lists it as a resource or as a template, or
+// names it as a tool's user interface, or else the one with the template it could have been made of. Of several templates the one with the most literal text counts, and before
+// them those that RFC 6570 would have expanded to this URI, since servers are not strict about slashes in {path}.
+func (v *View) Owner(uri string) (server int, own string, ok bool) {
+	for _, l := range []mcp.List{mcp.Resources, mcp.Templates} {
+		if place, ok := v.places[l][uri]; ok {
+			return v.owners[l][place], v.shown[l][place].item.Own(), true
+		}
+	}
+	if link, ok := v.links[uri]; ok {
+		return link.server, link.own, true
+	}
+	if len(uri) > maxURI {
+		return 0, "", false
+	}
+	for _, t := range v.templates {
+		if !t.resembles(uri) { // then it is no expansion either, and this is the quicker look
+			continue
+		}
+		if t.expandsTo(uri) {
+			return t.server, uri, true
+		}
+		if !ok {
+			server, ok = t.server, true
+		}
+	}
+	return server, uri, ok
+}
+
+// Candidates are the servers, in order, which have a resource or template of the URI's scheme: whom to ask for a URI
+// without an Owner. The slice is not to be changed.
+func (v *View) Candidates(uri string) []int { return v.schemes[scheme(uri)] }
+
+// All gives the entries of a list in order: the shown name, and the entry as its server wrote it.
+func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
+	return func(yield func(string, Item) bool) {
+		for _, s := range v.shown[l] {
+			if !yield(s.name, s.item) {
+				return
+			}
+		}
+	}
+}
+
+// Len is how many entries a list shows.
+func (v *View) Len(l mcp.List) int { return len(v.shown[l]) }
+
+// Digest stands for what a list shows, in this order. Members in another order and other _meta make no difference.
+func (v *View) Digest(l mcp.List) [sha256.Size]byte { return v.digests[l] }
+
+// Same reports whether a client would find the same entries in both, in whatever order: list_changed is for the others.
+func (v *View) Same(l mcp.List, other *View) bool {
+	if v == other || v.digests[l] == other.digests[l] {
+		return true
+	}
+	if len(v.shown[l]) != len(other.shown[l]) {
+		return false
+	}
+	for _, s := range v.shown[l] {
+		place, ok := other.places[l][s.name]
+		if !ok || other.shown[l][place].digest != s.digest {
+			return false
+		}
+	}
+	return true
+}

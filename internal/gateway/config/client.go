@@ -1,0 +1,261 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/schema"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// readClient takes the file of a client apart. It was written for somebody else: what means nothing here is passed over,
+// and what cannot be understood is told as a warning where the client itself would go on.
+func (r *reader) readClient(format Format, where *tree.Field, root *tree.Node) {
+	if filepath.Base(r.dir) == "User" { // VS Code's profile: no folder belongs to it
+		r.workspace = ""
+	} else {
+		r.dir = r.workspace
+	}
+	r.refs = references{none: format == Zed || format == Codex}
+	if format == MCPServers {
+		r.refs.bare = true
+		r.refs.dollar = r.isGemini(where.Value)
+	}
+	inputs := root.Get("inputs")
+	if root.Field("inputs") == nil {
+		inputs = root.Get("mcp").Get("inputs")
+	}
+	if inputs != nil && inputs.Kind == tree.List {
+		for _, in := range inputs.Items {
+			pickValues(in)
+		}
+		r.readInputs(inputs, &schema.Shape{Kind: schema.List, Of: vscodeInput()})
+	}
+	n := where.Value
+	if n.Kind != tree.Object {
+		if !n.Bad {
+			r.Problem(n.Pos, where.Key+" is "+n.Is(), "want names with a command or a url each")
+		}
+		return
+	}
+	if len(n.Fields) == 0 {
+		r.Problem(n.Pos, "the file names no servers", "add one to "+where.Key)
+	}
+	for _, f := range n.Fields {
+		r.readClientServer(format, f, root)
+	}
+	r.checkServers()
+}
+
+// isGemini finds the keys that only Gemini CLI has. It fills in $NAME, which others pass on.
+func (r *reader) isGemini(servers *tree.Node) bool {
+	if slices.Contains(strings.Split(filepath.ToSlash(r.source.Name), "/"), ".gemini") {
+		return true
+	}
+	return slices.ContainsFunc(servers.Fields, func(f tree.Field) bool {
+		return f.Value.Given("httpUrl", "includeTools", "excludeTools", "trust", "authProviderType")
+	})
+}
+
+// pickValues makes VS Code's options, which may be pairs of label and value, plain values.
+func pickValues(n *tree.Node) {
+	options := n.Get("options")
+	if options == nil {
+		return
+	}
+	for i, o := range options.Items {
+		if v := o.Get("value"); v != nil {
+			options.Items[i] = v
+		}
+	}
+}
+
+// clientShape is the table of one server's entry in a client's file.
+func clientShape(format Format) *schema.Shape {
+	switch format {
+	case VSCode:
+		return vscodeShape()
+	case Zed:
+		return zedShape()
+	case Codex:
+		return codexShape()
+	}
+	return mcpServersShape()
+}
+
+func (r *reader) readClientServer(format Format, f tree.Field, root *tree.Node) {
+	n := f.Value
+	if format == Zed {
+		n = lifted(n)
+	}
+	disabled := isOff(n) || format == MCPServers && switchedOff(root.Get("mcp"), f.Key)
+	r.quiet, r.Off = disabled, disabled
+	defer func() { r.quiet, r.Off = false, false }()
+	before := len(r.Problems)
+	form := clientShape(format)
+	r.Check(n, form, fileerror.Shortened(f.Key))
+	if n.Kind == tree.Null && !n.Bad || n.Kind != tree.Object {
+		if n.Kind == tree.Null {
+			r.Problem(f.Pos, fileerror.Shortened(f.Key)+" is empty", "add a command or a url")
+		}
+		return
+	}
+	if format == Zed && n.TextOf("source") == "extension" || format == Zed && !n.Given("command", "url") && n.Has("settings") {
+		r.Warn(f.Pos, fmt.Sprintf("%s comes from an extension of Zed", fileerror.Shortened(f.Key)), "only Zed can start it; it is left out")
+		return
+	}
+	s := Server{Name: r.freeName(f.Key), Pos: f.Pos, Disabled: disabled, Instances: 1}
+	s.Prefix = r.freePrefix(prefixOf(s.Name))
+	r.clientTarget(&s, f, n, form, len(r.Problems) > before)
+	r.clientEnv(&s, n, format)
+	r.clientHeaders(&s, n)
+	s.Allow, s.Deny = toolFilter(n)
+	own := map[string]Setting{}
+	r.clientPolicy(own, n)
+	s.Policy = r.policy(nil, own)
+	if n.IsTrue("sandboxEnabled") {
+		r.Warn(n.Field("sandboxEnabled").Pos, fmt.Sprintf("%s runs in a sandbox in VS Code", s.Name), "here it runs without one")
+	}
+	if v := n.Good("headersHelper"); v != nil {
+		r.Warn(v.Pos, "headersHelper is not run here", "use headers, or auth in outlive.yaml")
+	}
+	r.file.Servers = append(r.file.Servers, s)
+}
+
+// lifted takes Zed's older form, "command": {"path", "args", "env"}, for the newer one.
+func lifted(n *tree.Node) *tree.Node {
+	command := n.Get("command")
+	if command == nil || command.Kind != tree.Object {
+		return n
+	}
+	flat := tree.Node{Kind: n.Kind, Pos: n.Pos, Bad: n.Bad}
+	for _, f := range n.Fields {
+		if f.Key != "command" {
+			flat.Fields = append(flat.Fields, f)
+			continue
+		}
+		for _, inner := range command.Fields {
+			if inner.Key == "path" {
+				inner.Key = "command"
+			}
+			if flat.Field(inner.Key) == nil && n.Field(inner.Key) == nil || inner.Key == "command" {
+				flat.Fields = append(flat.Fields, inner)
+			}
+		}
+	}
+	return &flat
+}
+
+func isOff(n *tree.Node) bool {
+	disabled, enabled := n.Get("disabled"), n.Get("enabled")
+	return disabled != nil && disabled.Value == "true" || enabled != nil && enabled.Value == "false"
+}
+
+// switchedOff looks at the lists that Gemini CLI has in "mcp".
+func switchedOff(mcp *tree.Node, name string) bool {
+	if excluded := mcp.Good("excluded"); excluded != nil && slices.Contains(excluded.Texts(), name) {
+		return true
+	}
+	allowed := mcp.Good("allowed")
+	return allowed != nil && allowed.Kind == tree.List && len(allowed.Items) > 0 && !slices.Contains(allowed.Texts(), name)
+}
+
+// freeName makes a name that can be used here of one that can be anything in a client.
+func (r *reader) freeName(name string) string {
+	clean := strings.TrimLeft(strings.Map(func(c rune) rune {
+		if strings.ContainsRune("-_.", c) || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			return c
+		}
+		return '-'
+	}, name), "-_.")
+	if clean == "" {
+		clean = "server"
+	}
+	return free(clean, func(s Server, candidate string) bool { return strings.EqualFold(s.Name, candidate) }, r.file.Servers)
+}
+
+func (r *reader) freePrefix(prefix string) string {
+	return free(prefix, func(s Server, candidate string) bool { return s.Prefix == candidate }, r.file.Servers)
+}
+
+// free adds a number to a name that is taken.
+func free(name string, taken func(Server, string) bool, servers []Server) string {
+	name = name[:min(len(name), 60)]
+	for candidate, i := name, 2; ; i++ {
+		if !slices.ContainsFunc(servers, func(s Server) bool { return taken(s, candidate) }) {
+			return candidate
+		}
+		candidate = fmt.Sprintf("%s-%d", name, i)
+	}
+}
+
+// clientTarget settles how a server is reached.
+func (r *reader) clientTarget(s *Server, f tree.Field, n *tree.Node, form *schema.Shape, told bool) {
+	var url *tree.Node
+	for _, k := range []string{"httpUrl", "url", "serverUrl"} {
+		if url == nil && n.Has(k) {
+			url = n.Get(k)
+		}
+	}
+	command := n.Get("command")
+	switch {
+	case n.Has("command") && url != nil:
+		r.Problem(f.Pos, fmt.Sprintf("%s has a command and a url", s.Name), "one server is either started or reached: remove one")
+	case n.Has("command"):
+		s.Transport, s.TargetPos = Stdio, command.Pos
+		if !command.Bad {
+			s.Command = append([]string{command.Value}, n.Get("args").Texts()...)
+		}
+		if strings.ContainsAny(command.Value, " \t") && !strings.ContainsAny(command.Value, `/\`) && !n.Has("args") {
+			r.Warn(command.Pos, fmt.Sprintf("the whole of %s is taken for the program's name", schema.Quoted(command)), "put its arguments into args")
+		}
+		r.clientMisplaced(n, []string{"headers", "http_headers", "env_http_headers", "bearer_token_env_var"}, "with a url")
+	case url != nil:
+		s.Transport, s.TargetPos = HTTP, url.Pos
+		if !url.Bad {
+			s.URL = url.Value
+		}
+		r.clientMisplaced(n, []string{"args", "cwd", "envFile"}, "with a command")
+	case misspeltTarget(n, form) != nil:
+		wrong := misspeltTarget(n, form)
+		r.Problem(wrong.Pos, fmt.Sprintf("unknown key %q, and neither a command nor a url", fileerror.Shortened(wrong.Key)), didYouMean(wrong.Key, form.KeyNames()))
+	case !told:
+		r.Problem(f.Pos, fmt.Sprintf("%s has neither a command nor a url", s.Name), "add one")
+	}
+	r.clientTransport(s, n)
+}
+
+func (r *reader) clientMisplaced(n *tree.Node, keys []string, belongs string) {
+	for _, k := range keys {
+		if f := n.Field(k); f != nil && f.Value.Kind != tree.Null && len(f.Value.Items)+len(f.Value.Fields)+len(f.Value.Raw) > 0 {
+			r.Warn(f.Pos, k+" is only for servers "+belongs, "it has no effect")
+		}
+	}
+}
+
+// clientTransport looks at what a client was told of the transport, under one of three names.
+func (r *reader) clientTransport(s *Server, n *tree.Node) {
+	for _, k := range []string{"type", "transport", "transportType"} {
+		v := n.Good(k)
+		if v == nil {
+			continue
+		}
+		switch fileerror.Folded(v.Value) {
+		case "stdio", "local":
+			if s.Transport == HTTP {
+				r.Problem(v.Pos, fmt.Sprintf("%s is %s and has a url", s.Name, schema.Quoted(v)), `use "http", or a command`)
+			}
+		case "http", "streamablehttp", "remote":
+			if s.Transport == Stdio {
+				r.Problem(v.Pos, fmt.Sprintf("%s is %s and has a command", s.Name, schema.Quoted(v)), `use "stdio", or a url`)
+			}
+		case "sse":
+			r.Warn(v.Pos, "the transport SSE was replaced by Streamable HTTP in 2025", "Streamable HTTP is tried at this URL first")
+		default:
+			r.Problem(v.Pos, fmt.Sprintf("the transport %s is not spoken here", schema.Quoted(v)), "want stdio or http")
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"github.com/outlive-mcp/outlive/internal/files/schema"
+)
+
+// The tables of the clients' files, made when such a file is read. Keys without a doc are known and mean nothing here:
+// approvals, icons, the client's own bookkeeping. What is not in a table is told as a warning, because it may be a misspelt
+// key of the table.
+
+// known makes keys that mean nothing here.
+func known(names ...string) []schema.Key {
+	keys := make([]schema.Key, len(names))
+	for i, n := range names {
+		keys[i] = schema.Key{Name: n, Shape: &schema.Shape{Kind: schema.Anything}}
+	}
+	return keys
+}
+
+func with(keys []schema.Key, more ...[]schema.Key) *schema.Shape {
+	s := &schema.Shape{Kind: schema.Object, Keys: keys}
+	for _, m := range more {
+		s.Keys = append(s.Keys, m...)
+	}
+	return s
+}
+
+var (
+	amountShape = &schema.Shape{Kind: schema.Amount, Most: 1e9}
+	namesShape  = &schema.Shape{Kind: schema.ListOrText, Of: filledText}
+	envOfClient = &schema.Shape{Kind: schema.Dict, Names: envName, Of: &schema.Shape{Kind: schema.Text, Form: noNUL, Loose: true}}
+)
+
+// processKeys are what every client has for a server that it starts.
+var processKeys = []schema.Key{
+	{Name: "command", Shape: filledText, Doc: "program"},
+	{Name: "args", Shape: argsShape, Doc: "arguments"},
+	{Name: "env", Shape: envOfClient, Doc: "variables"},
+	{Name: "cwd", Shape: pathShape, Doc: "folder"},
+}
+
+// remoteKeys are what most have for a server elsewhere.
+var remoteKeys = []schema.Key{
+	{Name: "url", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "URL"},
+	{Name: "headers", Shape: headersShape, Doc: "headers"},
+}
+
+// mcpServersShape is one entry of mcpServers, with the keys of all clients that have it: they copy from each other, and
+// users from one to the next.
+func mcpServersShape() *schema.Shape {
+	return with(processKeys, remoteKeys, []schema.Key{
+		{Name: "httpUrl", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "Gemini CLI: URL of Streamable HTTP"},
+		{Name: "serverUrl", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "Windsurf: URL"},
+		{Name: "type", Shape: filledText, Doc: "transport"},
+		{Name: "transport", Shape: filledText, Doc: "transport"},
+		{Name: "transportType", Shape: filledText, Doc: "Cline: transport"},
+		{Name: "disabled", Shape: boolShape, Doc: "left out"},
+		{Name: "enabled", Shape: boolShape, Doc: "false: left out"},
+		{Name: "includeTools", Shape: namesShape, Doc: "Gemini CLI: the only tools"},
+		{Name: "enabledTools", Shape: namesShape, Doc: "the only tools"},
+		{Name: "tools", Shape: namesShape, Doc: "Copilot CLI: the only tools; *: all"},
+		{Name: "excludeTools", Shape: namesShape, Doc: "Gemini CLI: no such tools"},
+		{Name: "disabledTools", Shape: namesShape, Doc: "Windsurf, Roo Code: no such tools"},
+		{Name: "envFile", Shape: pathShape, Doc: "Cursor: file of variables"},
+		{Name: "timeout", Shape: amountShape, Doc: "of calls: milliseconds (Gemini CLI, Claude Code) or seconds (Cline, Roo Code)"},
+		{Name: "watchPaths", Shape: namesShape, Doc: "Roo Code: files whose change restarts the server"},
+		{Name: "oauth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "client id and scopes (Claude Code, Gemini CLI)"},
+		{Name: "auth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "Cursor: client id and scopes"},
+		{Name: "headersHelper", Shape: filledText, Doc: "Claude Code: a command that prints headers; not run here"},
+	}, known("trust", "description", "alwaysAllow", "autoApprove", "alwaysLoad", "authProviderType", "targetAudience",
+		"targetServiceAccount", "extensionName", "extension", "gallery", "version", "id", "name", "displayName", "title",
+		"icon", "iconPath", "source", "metadata", "tags", "remoteConfigured", "disabledReason", "sampling", "roots",
+		"deferTools", "isDefaultServer", "filterMapping", "oidc", "scope", "tcp", "allowedEnvironmentVariables", "priority"))
+}
+
+// vscodeShape is one entry of servers in VS Code's mcp.json.
+func vscodeShape() *schema.Shape {
+	return with(processKeys, remoteKeys, []schema.Key{
+		{Name: "type", Shape: filledText, Doc: "transport"},
+		{Name: "envFile", Shape: pathShape, Doc: "file of variables"},
+		{Name: "sandboxEnabled", Shape: boolShape, Doc: "not done here, which is told"},
+		{Name: "dev", Shape: with([]schema.Key{{Name: "watch", Shape: namesShape, Doc: "globs whose change restarts the server"}}, known("debug")), Doc: "development mode"},
+		{Name: "oauth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "client id"},
+		{Name: "disabled", Shape: boolShape, Doc: "left out"},
+		{Name: "enabled", Shape: boolShape, Doc: "false: left out"},
+	}, known("sandbox", "gallery", "version", "name", "description", "metadata"))
+}
+
+// zedShape is one entry of Zed's context_servers.
+func zedShape() *schema.Shape {
+	return with(processKeys, remoteKeys, []schema.Key{
+		{Name: "source", Shape: filledText, Doc: "custom, or extension"},
+		{Name: "enabled", Shape: boolShape, Doc: "false: left out"},
+		{Name: "timeout", Shape: amountShape, Doc: "of calls, in seconds"},
+		{Name: "oauth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "client id"},
+	}, known("settings", "remote"))
+}
+
+// codexShape is one table of Codex' mcp_servers.
+func codexShape() *schema.Shape {
+	return with(processKeys, []schema.Key{
+		{Name: "url", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "URL"},
+		{Name: "env_vars", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "variables that are passed on"},
+		{Name: "http_headers", Shape: headersShape, Doc: "headers"},
+		{Name: "env_http_headers", Shape: &schema.Shape{Kind: schema.Dict, Names: headerName, Of: filledText}, Doc: "headers from variables"},
+		{Name: "bearer_token_env_var", Shape: filledText, Doc: "variable that holds the token"},
+		{Name: "enabled", Shape: boolShape, Doc: "false: left out"},
+		{Name: "startup_timeout_sec", Shape: amountShape, Doc: "of the handshake"},
+		{Name: "startup_timeout_ms", Shape: amountShape, Doc: "of the handshake"},
+		{Name: "tool_timeout_sec", Shape: amountShape, Doc: "of calls"},
+		{Name: "enabled_tools", Shape: namesShape, Doc: "the only tools"},
+		{Name: "disabled_tools", Shape: namesShape, Doc: "no such tools"},
+		{Name: "scopes", Shape: scopesShape, Doc: "scopes to ask for"},
+		{Name: "oauth", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "client id"},
+		{Name: "oauth_resource", Shape: filledText, Doc: "resource to ask for"},
+	}, known("name", "required", "supports_parallel_tool_calls", "default_tools_approval_mode", "experimental_environment", "tools"))
+}
+
+// oauthShape is what clients know of themselves at an authorization server. Endpoints are found out here.
+func oauthShape() *schema.Shape {
+	return with([]schema.Key{
+		{Name: "clientId", Shape: filledText, Doc: "Claude Code, Gemini CLI, VS Code"},
+		{Name: "client_id", Shape: filledText, Doc: "Codex, Zed"},
+		{Name: "CLIENT_ID", Shape: filledText, Doc: "Cursor"},
+		{Name: "clientSecret", Shape: filledText, Doc: "Gemini CLI"},
+		{Name: "client_secret", Shape: filledText, Doc: "Zed"},
+		{Name: "CLIENT_SECRET", Shape: filledText, Doc: "Cursor"},
+		{Name: "scopes", Shape: scopesShape, Doc: "list, or words in one text"},
+		{Name: "callbackPort", Shape: countShape, Doc: "Claude Code"},
+	}, known("enabled", "authServerMetadataUrl", "authorizationUrl", "tokenUrl", "redirectUri", "tokenParamName", "issuer", "audiences", "registrationUrl", "xaa"))
+}
+
+// vscodeInput is an entry of VS Code's inputs.
+func vscodeInput() *schema.Shape {
+	return with([]schema.Key{
+		{Name: "id", Shape: &schema.Shape{Kind: schema.Text, Form: inputID}, Required: true, Doc: "name for ${input:ID}"},
+		{Name: "type", Shape: &schema.Shape{Kind: schema.Word, Words: []string{"promptString", "pickString", "command"}}, Doc: "promptString, pickString or command"},
+		{Name: "description", Shape: textShape, Doc: "what is shown"},
+		{Name: "password", Shape: boolShape, Doc: "not shown"},
+		{Name: "default", Shape: textShape, Doc: "value if nobody is asked"},
+		{Name: "options", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "values, or pairs of label and value"},
+	}, known("command", "args"))
+}

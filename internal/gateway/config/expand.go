@@ -1,0 +1,329 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// references says what ${…} means in a format. Clients differ: what one fills in is plain text to the next.
+type references struct {
+	none   bool // nothing is filled in
+	strict bool // outlive.yaml: ${ that means nothing is a mistake, $${ is a plain ${, and an unset variable is a mistake
+	bare   bool // ${NAME} and ${NAME:-default} are environment variables (Claude Code, Gemini)
+	dollar bool // so is $NAME (Gemini)
+}
+
+// mostNested is how deep defaults may hold references: ${env:A:-${env:B:-…}}.
+const mostNested = 10
+
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// fill puts in what the ${…} of a text stand for, once. What was put in is never looked at again. It reports whether the value
+// is known now.
+func (r *reader) fill(n *tree.Node) bool {
+	if r.quiet {
+		return n.Kind != tree.Text || !strings.Contains(n.Raw, "${")
+	}
+	if !r.filled[n] && !n.Bad && !r.refs.none && strings.Contains(n.Raw, "$") {
+		r.filled[n] = true
+		value, ok := r.replaced(n, n.Raw, 0)
+		n.Value, n.Bad = value, !ok
+	}
+	return !r.dry || !strings.Contains(n.Raw, "${input:")
+}
+
+// replaced fills in a part of n's text. It is false if something was wrong, which has been told.
+func (r *reader) replaced(n *tree.Node, s string, depth int) (string, bool) {
+	var out strings.Builder
+	good := true
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 {
+			out.WriteString(s)
+			return out.String(), good
+		}
+		out.WriteString(s[:i])
+		s = s[i:]
+		switch name := leadingName(s[1:]); {
+		case r.refs.strict && strings.HasPrefix(s, "$${"):
+			out.WriteString("${")
+			s = s[len("$${"):]
+		case strings.HasPrefix(s, "${"):
+			end := closing(s)
+			if end < 0 {
+				if r.refs.strict {
+					r.Problem(r.within(n, s), "${ without }", "close it, or write $${ for the characters themselves")
+					good = false
+				}
+				out.WriteString(s)
+				return out.String(), good
+			}
+			value, ok := r.reference(n, s[:end+1], depth)
+			out.WriteString(value)
+			good = good && ok
+			s = s[end+1:]
+		case r.refs.dollar && name != "":
+			value, _ := r.variable(n, "$"+name, name, "", false, true, depth)
+			out.WriteString(value)
+			s = s[1+len(name):]
+		default:
+			out.WriteByte('$')
+			s = s[1:]
+		}
+	}
+}
+
+// leadingName is the variable that follows a $.
+func leadingName(s string) string {
+	i := strings.IndexFunc(s, func(c rune) bool {
+		return c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9')
+	})
+	if i < 0 {
+		i = len(s)
+	}
+	if !variableName.MatchString(s[:i]) {
+		return ""
+	}
+	return s[:i]
+}
+
+// closing finds the } of the ${ that s begins with, past those inside it, or gives -1.
+func closing(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case strings.HasPrefix(s[i:], "${"):
+			depth++
+			i++
+		case s[i] == '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// within is the place of a part of n's text, as far as it stands in the file as it is.
+func (r *reader) within(n *tree.Node, part string) fileerror.Pos {
+	line := []rune(r.source.Line(n.Pos.Line))
+	if n.Pos.Column < 1 || n.Pos.Column > len(line) {
+		return n.Pos
+	}
+	part, _, _ = strings.Cut(part, "\n")
+	rest := string(line[n.Pos.Column-1:])
+	if i := strings.Index(rest, part); i >= 0 && part != "" {
+		return fileerror.Pos{Line: n.Pos.Line, Column: n.Pos.Column + utf8.RuneCountInString(rest[:i])}
+	}
+	return n.Pos
+}
+
+// reference gives the value of one ${…}.
+func (r *reader) reference(n *tree.Node, ref string, depth int) (string, bool) {
+	if depth >= mostNested {
+		r.Problem(r.within(n, ref), "references are nested too deeply", "")
+		return "", false
+	}
+	inner := ref[len("${") : len(ref)-1]
+	name, fallback, defaulted := strings.Cut(inner, ":-")
+	if variable, ok := strings.CutPrefix(name, "env:"); ok && variable != "" {
+		return r.variable(n, ref, variable, fallback, defaulted, false, depth)
+	}
+	if r.refs.bare && variableName.MatchString(name) {
+		if value, known := r.place(name); known && !defaulted {
+			return value, true
+		}
+		return r.variable(n, ref, name, fallback, defaulted, true, depth)
+	}
+	if path, ok := strings.CutPrefix(inner, "file:"); ok && path != "" {
+		return r.content(n, ref, path)
+	}
+	if id, ok := strings.CutPrefix(inner, "input:"); ok && id != "" {
+		return r.input(n, ref, id)
+	}
+	if value, known := r.place(inner); known {
+		if value == "" {
+			r.Problem(r.within(n, ref), fmt.Sprintf("%s is not known here", ref), "write the path itself")
+		}
+		return value, value != ""
+	}
+	return r.unknownReference(n, ref, inner)
+}
+
+// variable gives the value of an environment variable. Where a client goes on without one, so do we, and say it: VS Code
+// and Cursor put in nothing for ${env:NAME}, Claude Code and Gemini leave ${NAME} as it stands.
+func (r *reader) variable(n *tree.Node, ref, name, fallback string, defaulted, asWritten bool, depth int) (string, bool) {
+	value, set := r.lookup(name)
+	switch {
+	case set && (value != "" || !defaulted):
+		return value, true
+	case defaulted:
+		return r.replaced(n, fallback, depth+1)
+	case r.refs.strict:
+		r.Problem(r.within(n, ref), fmt.Sprintf("the environment variable %s is not set", name), fmt.Sprintf("set it, or write a default: ${env:%s:-…}", name))
+		return "", false
+	case asWritten:
+		r.Warn(r.within(n, ref), fmt.Sprintf("the environment variable %s is not set", name), fmt.Sprintf("the server gets %s as it stands", ref))
+		return ref, true
+	}
+	r.Warn(r.within(n, ref), fmt.Sprintf("the environment variable %s is not set", name), "the server gets nothing in its place")
+	return "", true
+}
+
+func (r *reader) lookup(name string) (string, bool) {
+	if r.opts.Lookup == nil {
+		return "", false
+	}
+	return r.opts.Lookup(name)
+}
+
+// place gives the variables that name folders, as VS Code has them. It is empty if the folder is not known.
+func (r *reader) place(name string) (value string, known bool) {
+	switch name {
+	case "workspaceFolder", "workspaceRoot":
+		return r.workspace, true
+	case "workspaceFolderBasename":
+		if r.workspace == "" {
+			return "", true
+		}
+		return filepath.Base(r.workspace), true
+	case "userHome":
+		return r.opts.Home, true
+	case "pathSeparator", "/":
+		return string(os.PathSeparator), true
+	case "cwd":
+		return r.dir, true
+	}
+	return "", false
+}
+
+// unknownReference leaves to clients what they may know better, and what may be meant for a shell.
+func (r *reader) unknownReference(n *tree.Node, ref, inner string) (string, bool) {
+	at := r.within(n, ref)
+	kind, _, _ := strings.Cut(inner, ":")
+	switch {
+	case r.refs.strict && variableName.MatchString(kind):
+		r.Problem(at, fmt.Sprintf("%s means nothing", fileerror.Shortened(ref)), fmt.Sprintf("for an environment variable write ${env:%s}, for the characters themselves $%s", kind, fileerror.Shortened(ref)))
+		return "", false
+	case r.refs.strict:
+		r.Problem(at, fmt.Sprintf("%s means nothing", fileerror.Shortened(ref)), "write ${env:NAME}, ${file:PATH} or ${input:ID}, or $${ for the characters themselves")
+		return "", false
+	case kind == "command" || kind == "config":
+		r.Problem(at, fmt.Sprintf("%s can only be known inside the editor", fileerror.Shortened(ref)), "write the value itself, or use ${input:…}")
+		return "", false
+	}
+	return ref, true
+}
+
+// largestSecret is how much ${file:…} and an envFile may hold.
+const largestSecret = 64 << 10
+
+// content gives what a file holds, without the line break at its end that editors add.
+func (r *reader) content(n *tree.Node, ref, path string) (string, bool) {
+	data, why := r.readSmall(r.absolute(path))
+	if why != "" {
+		r.Problem(r.within(n, ref), fmt.Sprintf("cannot read %s", fileerror.Shortened(path)), why)
+		return "", false
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), true
+}
+
+// readSmall reads a file of texts, or says why not.
+func (r *reader) readSmall(path string) (data []byte, why string) {
+	data, err := r.opts.ReadFile(path, largestSecret)
+	switch {
+	case errors.Is(err, atomicfile.ErrTooLong):
+		return nil, fmt.Sprintf("it has more than %d KiB", largestSecret>>10)
+	case err != nil:
+		return nil, plainError(err)
+	case !utf8.Valid(data):
+		return nil, "it is no UTF-8 text"
+	}
+	return data, ""
+}
+
+// input gives the value of ${input:id}. It is asked for once.
+func (r *reader) input(n *tree.Node, ref, id string) (string, bool) {
+	at := r.within(n, ref)
+	in := r.inputs[id]
+	if in == nil {
+		var known []string
+		for i := range r.file.Inputs {
+			known = append(known, r.file.Inputs[i].ID)
+		}
+		hint := "declare it in inputs"
+		if k := suggest(id, known); k != "" {
+			hint = fmt.Sprintf("did you mean %q?", k)
+		}
+		r.Problem(at, fmt.Sprintf("there is no input %q", fileerror.Shortened(id)), hint)
+		return "", false
+	}
+	if a, asked := r.answers[id]; asked {
+		if a.asking {
+			r.Problem(at, fmt.Sprintf("the default of input %q needs the input itself", id), "write a default that does not")
+		}
+		return a.value, a.good
+	}
+	r.answers[id] = answer{asking: true}
+	a := r.ask(at, in)
+	r.answers[id] = a
+	return a.value, a.good
+}
+
+// answer is what came of asking for an input; asking is set while its default is filled in.
+type answer struct {
+	value        string
+	good, asking bool
+}
+
+func (r *reader) ask(at fileerror.Pos, in *Input) answer {
+	if in.fallback != nil {
+		r.fill(in.fallback)
+		if in.fallback.Bad {
+			return answer{}
+		}
+		in.Default = in.fallback.Value
+	}
+	if in.command {
+		r.Problem(in.Pos, fmt.Sprintf("the input %q is found out by a command of VS Code", in.ID), "make it a promptString")
+		return answer{}
+	}
+	value := ""
+	if r.dry {
+		r.asked = true
+		return answer{value: in.Default, good: true}
+	}
+	if r.opts.Input != nil {
+		var err error
+		if value, err = r.opts.Input(*in); err != nil {
+			r.Problem(at, fmt.Sprintf("the input %q", in.ID), err.Error())
+			return answer{}
+		}
+	}
+	if value == "" {
+		value = in.Default
+	}
+	if value == "" {
+		r.Problem(at, fmt.Sprintf("the input %q has no value", in.ID), "nobody can be asked here: give it a default")
+		return answer{}
+	}
+	for _, o := range in.Options {
+		if o == value {
+			return answer{value: value, good: true}
+		}
+	}
+	if len(in.Options) > 0 {
+		r.Problem(at, fmt.Sprintf("the value of input %q is none of its options", in.ID), "")
+		return answer{}
+	}
+	return answer{value: value, good: true}
+}

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/schema"
+	"github.com/outlive-mcp/outlive/internal/files/secret"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// largest is how long a configuration may be, in bytes. A whole ~/.claude.json with its history has to fit.
+const largest = 16 << 20
+
+// Load reads a configuration. Mistakes in it are returned together as [*fileerror.Problems]; a file that cannot be read is an
+// error as os gives it.
+func Load(path string, opts Options) (*File, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration %s: %w", path, err)
+	}
+	data, err := readConfig(absolute)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if opts.Seen != nil {
+		opts.Seen(data)
+	}
+	if opts.Dir == "" {
+		opts.Dir = filepath.Dir(absolute)
+	}
+	return Parse(path, data, opts)
+}
+
+// readConfig reads a configuration, which may come through a pipe of the shell, and no more of it than shows that it is too long.
+func readConfig(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	return io.ReadAll(io.LimitReader(f, largest+1))
+}
+
+// Parse reads a configuration that is in memory. name is what it is called in messages; its end and its folder
+// (.vscode, .cursor) also help to recognise it. Relative paths in it start at opts.Dir, or else at the folder of name.
+func Parse(name string, data []byte, opts Options) (*File, error) {
+	if opts.ReadFile == nil {
+		opts.ReadFile = atomicfile.Read
+	}
+	r := newReader(name, data, opts)
+	if r.dry = opts.Input != nil; r.readable() {
+		r.read()
+	}
+	if r.dry && r.asked && len(r.Problems) == 0 { // nobody is asked for the sake of a file that is wrong
+		r = newReader(name, data, opts)
+		if r.readable() {
+			r.read()
+		}
+	}
+	if err := r.source.Problems(r.Problems); err != nil {
+		return nil, err
+	}
+	r.file.Warnings = fileerror.InOrder(r.Warnings)
+	r.file.source = r.source
+	return r.file, nil
+}
+
+// reader is one reading of one file.
+type reader struct {
+	schema.Walk
+	opts      Options
+	source    *fileerror.Source
+	dir       string // what relative paths start from; empty: unknown
+	workspace string // the folder that is open in the editor whose file this is
+	file      *File
+
+	quiet  bool // nothing is filled in
+	dry    bool // nobody is asked for inputs: what needs one passes
+	asked  bool // somebody would have been asked
+	refs   references
+	filled map[*tree.Node]bool
+
+	inputs  map[string]*Input
+	answers map[string]answer
+}
+
+func newReader(name string, data []byte, opts Options) *reader {
+	r := &reader{opts: opts, source: fileerror.NewSource(name, data), dir: opts.Dir,
+		filled: map[*tree.Node]bool{}, inputs: map[string]*Input{}, answers: map[string]answer{}}
+	r.Manner, r.Habits, r.Fill = schema.Foreign, habits, r.fill
+	if r.dir == "" {
+		if absolute, err := filepath.Abs(filepath.Dir(name)); err == nil {
+			r.dir = absolute
+		}
+	}
+	r.workspace = workspaceOf(r.dir)
+	r.file = &File{Name: name, Names: NamesAlways}
+	return r
+}
+
+// workspaceOf is the folder that a client's own folder stands in: project/.vscode belongs to project.
+func workspaceOf(dir string) string {
+	switch filepath.Base(dir) {
+	case ".vscode", ".cursor", ".gemini", ".codex", ".zed", ".roo", ".kiro", ".windsurf", ".codeium", ".github", ".claude":
+		return filepath.Dir(dir)
+	}
+	return dir
+}
+
+// readable looks at the bytes: what is no text is not parsed. A byte order mark, which Windows editors write, is taken off.
+func (r *reader) readable() bool {
+	data := r.source.Text
+	switch {
+	case len(data) > largest:
+		r.Problem(fileerror.Pos{}, fmt.Sprintf("the file has more than %d MiB", largest>>20), "is it the right one?")
+	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
+		r.Problem(fileerror.Pos{}, "the file is UTF-16", "save it as UTF-8")
+	default:
+		r.source = fileerror.NewSource(r.source.Name, bytes.TrimPrefix(data, []byte("\ufeff")))
+		if at := invalidUTF8(r.source.Text); at >= 0 {
+			r.Problem(r.source.At(at), "the file is no UTF-8 text", "save it as UTF-8")
+		}
+	}
+	return len(r.Problems) == 0
+}
+
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	for i := 0; i < len(data); {
+		c, n := utf8.DecodeRune(data[i:])
+		if c == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// read recognises the format and goes through the file.
+func (r *reader) read() {
+	if len(bytes.TrimSpace(r.source.Text)) == 0 {
+		r.Problem(fileerror.Pos{Line: 1, Column: 1}, "the file is empty", "write servers: and below it a name with a command or a url")
+		return
+	}
+	var known secret.Known
+	r.source.Hide = func(text string) (parts [][2]int) {
+		for _, at := range known.Find(text) {
+			parts = append(parts, [2]int{at.Start, at.End})
+		}
+		return parts
+	}
+	syntax := syntaxOf(r.source)
+	root, problems := syntax.parse(r.source)
+	known = secretsOf(root)
+	r.Problems = append(r.Problems, problems...)
+	if root == nil {
+		if len(problems) == 0 {
+			r.Problem(fileerror.Pos{Line: 1, Column: 1}, "the file is empty", "write servers: and below it a name with a command or a url")
+		}
+		return
+	}
+	format, where := recognise(syntax, root)
+	if format == Unknown {
+		r.refuse(root)
+		return
+	}
+	r.file.Format = format
+	if format == Outlive {
+		r.readOutlive(root)
+		return
+	}
+	r.readClient(format, where, root)
+}
+
+// plainError is an error of the file system without the path, which stands beside it already.
+func plainError(err error) string {
+	var pe *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	case errors.Is(err, atomicfile.ErrIrregular):
+		return "it is no ordinary file, but a device, a pipe or a directory"
+	case errors.As(err, &pe):
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// absolute makes a path complete: ~/ is the user's folder, and the rest starts at the file's.
+func (r *reader) absolute(path string) string {
+	if rest, ok := strings.CutPrefix(filepath.ToSlash(path), "~/"); ok && r.opts.Home != "" {
+		return filepath.Join(r.opts.Home, rest)
+	}
+	if filepath.IsAbs(path) || r.dir == "" {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(r.dir, path)
+}

@@ -1,0 +1,362 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/schema"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// readOutlive takes outlive.yaml apart.
+func (r *reader) readOutlive(root *tree.Node) {
+	r.Manner = schema.Strict
+	r.refs = references{strict: true}
+	if root.Kind == tree.Null {
+		root.Kind = tree.Object
+	}
+	shape := rootShape(r.opts.Keys)
+	r.readInputs(root.Get("inputs"), shape.Key("inputs").Shape)
+	servers := root.Field("servers")
+	for _, f := range root.Fields {
+		if f.Key == "servers" || f.Key == "inputs" {
+			continue
+		}
+		if k := shape.Key(f.Key); k != nil {
+			r.Check(f.Value, k.Shape, f.Key)
+		} else {
+			r.Unknown(f, shape, "")
+		}
+	}
+	r.readEndpoint(root)
+	defaults := r.settings(root.Good("defaults"))
+	if servers == nil || servers.Value.Kind == tree.Null && !servers.Value.Bad {
+		at := root.Pos
+		if servers != nil {
+			at = servers.Pos
+		}
+		r.Problem(at, "the file names no servers", "write servers: and below it a name with a command or a url")
+		return
+	}
+	r.readServers(servers.Value, shape.Key("servers").Shape, defaults)
+	r.checkServers()
+}
+
+// readInputs has to come first: everything else may refer to them.
+func (r *reader) readInputs(n *tree.Node, s *schema.Shape) {
+	if n == nil || n.Bad {
+		return
+	}
+	if n.Kind == tree.List {
+		for i, item := range n.Items {
+			r.readInput(item, s.Of, fmt.Sprintf("inputs[%d]", i))
+		}
+		for i := range r.file.Inputs { // only now: the slice grew
+			in := &r.file.Inputs[i]
+			r.inputs[in.ID] = in
+		}
+		return
+	}
+	r.Check(n, s, "inputs")
+}
+
+// readInput leaves the default as it is until somebody needs it.
+func (r *reader) readInput(n *tree.Node, s *schema.Shape, label string) {
+	fallback := n.Get("default")
+	r.quiet = true
+	r.Check(n, s, label)
+	r.quiet = false
+	id := n.TextOf("id")
+	if n.Bad || id == "" {
+		return
+	}
+	if slices.ContainsFunc(r.file.Inputs, func(in Input) bool { return in.ID == id }) {
+		r.Problem(n.Get("id").Pos, fmt.Sprintf("there are two inputs %q", id), "ids are unique")
+		return
+	}
+	in := Input{ID: id, Description: n.TextOf("description"), Password: n.IsTrue("password"), Options: n.Get("options").Texts(), Pos: n.Get("id").Pos}
+	if kind := n.TextOf("type"); kind == "pickString" && len(in.Options) == 0 {
+		r.Problem(n.Pos, fmt.Sprintf("the input %q has nothing to pick from", id), "add options")
+	} else if kind == "command" {
+		in.command = true
+	}
+	if fallback != nil && fallback.Kind != tree.Null && !fallback.Bad {
+		in.fallback, in.Default = fallback, fallback.Value
+		if len(in.Options) > 0 && !slices.Contains(in.Options, in.Default) && !strings.Contains(in.Default, "${") {
+			r.Problem(fallback.Pos, fmt.Sprintf("the default of input %q is none of its options", id), "want "+fileerror.Alternatives(in.Options))
+		}
+	}
+	r.file.Inputs = append(r.file.Inputs, in)
+}
+
+// readEndpoint takes what is about our own HTTP endpoint.
+func (r *reader) readEndpoint(root *tree.Node) {
+	f := r.file
+	if names := root.TextOf("names"); names != "" {
+		f.Names = Names(names)
+	}
+	r.readAuth(root.Good("auth"))
+	if n := root.Good("local_users"); n != nil {
+		f.LocalUsers, f.LocalUsersPos = LocalUsers(n.Value), n.Pos
+		if root.Has("auth") {
+			r.Problem(n.Pos, "local_users and auth contradict each other", "with auth only tokens count: remove one")
+		}
+	}
+	if n := root.Good("tls"); n != nil {
+		f.TLS = &TLS{Cert: r.absolute(n.TextOf("cert")), Key: r.absolute(n.TextOf("key")), Pos: root.Field("tls").Pos}
+	}
+	for _, origin := range root.Get("origins").Texts() {
+		f.Origins = append(f.Origins, strings.ToLower(origin))
+	}
+	for _, host := range root.Get("hosts").Texts() {
+		f.Hosts = append(f.Hosts, strings.ToLower(host))
+	}
+	if n := root.Good("limits"); n != nil {
+		idle, _ := time.ParseDuration(n.TextOf("session_idle")) // its form was checked
+		release, _ := time.ParseDuration(n.TextOf("session_release"))
+		f.Limits = Limits{SessionRelease: release, Processes: n.CountOf("processes"), Body: sizeOf(n.TextOf("body")), Sessions: n.CountOf("sessions"), SessionIdle: idle, Connections: n.CountOf("connections")}
+	}
+	listen := root.Good("listen")
+	if listen == nil {
+		return
+	}
+	f.Listen, f.ListenPos = listen.Value, listen.Pos
+	if message, hint := openListen(f.Listen, root.Has("auth")); message != "" {
+		r.Problem(listen.Pos, fmt.Sprintf("listen %s %s", schema.Quoted(listen), message), hint)
+	}
+}
+
+func (r *reader) readAuth(n *tree.Node) {
+	if n == nil {
+		return
+	}
+	if !n.Given("bearer", "oauth") || n.Good("bearer") != nil && n.Get("bearer").Kind == tree.List && len(n.Get("bearer").Items) == 0 {
+		r.Problem(n.Pos, "auth lets nobody in", "add bearer: [${env:OUTLIVE_TOKEN}], or oauth with issuer and resource")
+		return
+	}
+	r.file.Auth = &Auth{Bearer: n.Get("bearer").Texts()}
+	if o := n.Good("oauth"); o != nil {
+		r.file.Auth.OAuth = &Issuer{URL: o.TextOf("issuer"), Resource: o.TextOf("resource"), Scopes: o.Get("scopes").Texts()}
+	}
+}
+
+// readServers takes the servers in the order of the file.
+func (r *reader) readServers(n *tree.Node, s *schema.Shape, defaults map[string]Setting) {
+	if n.Bad {
+		return
+	}
+	if n.Kind != tree.Object {
+		r.Check(n, s, "servers")
+		return
+	}
+	if len(n.Fields) == 0 {
+		r.Problem(n.Pos, "the file names no servers", "write a name with a command or a url below servers")
+	}
+	for _, f := range n.Fields {
+		label := "servers." + fileerror.Shortened(f.Key)
+		if message, hint := s.Names.Check(f.Key); message != "" {
+			r.Problem(f.Pos, fmt.Sprintf("%q cannot be a server's name", fileerror.Shortened(f.Key)), hint)
+		}
+		if f.Value.Kind == tree.Null && !f.Value.Bad {
+			r.Problem(f.Pos, label+" is empty", "add a command or a url")
+			continue
+		}
+		r.quiet = f.Value.Get("disabled") != nil && f.Value.Get("disabled").Value == "true"
+		r.Check(f.Value, s.Of, label)
+		if f.Value.Kind == tree.Object && !f.Value.Bad {
+			r.readServer(f, s.Of, defaults)
+		}
+		r.quiet = false
+	}
+}
+
+func (r *reader) readServer(f tree.Field, form *schema.Shape, defaults map[string]Setting) {
+	n := f.Value
+	s := Server{
+		Name: f.Key, Pos: f.Pos, Disabled: n.IsTrue("disabled"),
+		Env: n.Get("env").Dict(), Headers: n.Get("headers").Dict(), URL: n.TextOf("url"),
+		Prefix: n.TextOf("prefix"), Allow: n.Get("allow").Texts(), Deny: n.Get("deny").Texts(), Rename: n.Get("rename").Dict(),
+		Shared: n.IsTrue("shared"), Instances: max(1, n.CountOf("instances")),
+	}
+	if s.Prefix == "" {
+		s.Prefix = prefixOf(f.Key)
+	}
+	if command := n.TextOf("command"); command != "" {
+		s.Command = append([]string{command}, n.Get("args").Texts()...)
+	}
+	if cwd := n.TextOf("cwd"); cwd != "" {
+		s.Dir = r.absolute(cwd)
+	}
+	if c := n.Good("auth"); c != nil {
+		s.Auth = r.credentials(c)
+	}
+	s.Policy = r.policy(defaults, r.settings(n))
+	r.target(&s, f, form)
+	r.checkHeaders(&s, n)
+	r.checkRename(n)
+	at := f.Pos
+	if v := n.Good("instances"); v != nil {
+		at = v.Pos
+	}
+	r.checkPolicy(&s, at)
+	r.file.Servers = append(r.file.Servers, s)
+}
+
+func (r *reader) credentials(n *tree.Node) *Credentials {
+	switch {
+	case !n.Given("bearer", "oauth"):
+		r.Problem(n.Pos, "auth says nothing", "add a bearer token, or oauth")
+	case n.Has("bearer") && n.Has("oauth"):
+		r.Problem(n.Pos, "bearer and oauth contradict each other", "remove one")
+	}
+	c := &Credentials{Bearer: n.TextOf("bearer")}
+	if o := n.Good("oauth"); o != nil {
+		c.OAuth = &OAuth{
+			ClientID: o.TextOf("client_id"), ClientSecret: o.TextOf("client_secret"), Scopes: o.Get("scopes").Texts(),
+			Resource: o.TextOf("resource"), Issuer: o.TextOf("issuer"), CallbackPort: o.CountOf("callback_port"),
+		}
+		if secret := o.Field("client_secret"); o.Has("client_secret") && !o.Has("issuer") {
+			r.Problem(secret.Pos, "client_secret without issuer would be sent to whichever authorization server the MCP server names",
+				"add issuer: the URL of the authorization server that gave the secret out")
+		}
+	}
+	return c
+}
+
+// prefixOf makes a prefix of a server's name: models' names of tools have no dots.
+func prefixOf(name string) string {
+	out := strings.Map(func(c rune) rune {
+		if c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			return c
+		}
+		return '_'
+	}, name)
+	return out[:min(len(out), 64)]
+}
+
+// target settles how a server is reached, and tells keys that belong to the other way.
+func (r *reader) target(server *Server, f tree.Field, s *schema.Shape) {
+	n := f.Value
+	command, url := n.Field("command"), n.Field("url")
+	switch {
+	case n.Has("command") && n.Has("url"):
+		r.Problem(url.Pos, fmt.Sprintf("%s has a command and a url", server.Name), "one server is either started or reached: remove one")
+	case n.Has("command"):
+		server.Transport, server.TargetPos = Stdio, command.Value.Pos
+		r.misplaced(n, []string{"headers", "auth"}, "with a url")
+	case n.Has("url"):
+		server.Transport, server.TargetPos = HTTP, url.Value.Pos
+		r.misplaced(n, []string{"args", "env", "cwd"}, "with a command")
+	case command == nil && url == nil && misspeltTarget(n, s) == nil:
+		r.Problem(f.Pos, fmt.Sprintf("%s has neither a command nor a url", server.Name), "add one")
+	}
+}
+
+// misspeltTarget finds a key that was meant to say how a server is reached, and is told as unknown.
+func misspeltTarget(n *tree.Node, s *schema.Shape) *tree.Field {
+	for i, f := range n.Fields {
+		if s.Key(f.Key) != nil {
+			continue
+		}
+		switch suggest(f.Key, s.KeyNames()) {
+		case "command", "url", "httpUrl", "serverUrl":
+			return &n.Fields[i]
+		}
+	}
+	return nil
+}
+
+func (r *reader) misplaced(n *tree.Node, keys []string, belongs string) {
+	for _, k := range keys {
+		if f := n.Field(k); f != nil && f.Value.Kind != tree.Null {
+			r.Problem(f.Pos, k+" is only for servers "+belongs, "remove it")
+		}
+	}
+}
+
+// checkHeaders finds headers that are given twice: HTTP does not tell upper from lower case.
+func (r *reader) checkHeaders(s *Server, n *tree.Node) {
+	headers := n.Good("headers")
+	if headers == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, h := range headers.Fields {
+		name := strings.ToLower(h.Key)
+		if seen[name] {
+			r.Problem(h.Pos, fmt.Sprintf("the header %s is given twice", h.Key), "upper and lower case make no difference")
+		}
+		if name == "authorization" && s.Auth != nil {
+			r.Problem(h.Pos, "the header Authorization and auth contradict each other", "remove one")
+		}
+		seen[name] = true
+	}
+}
+
+// checkRename finds tools that would get the same name.
+func (r *reader) checkRename(n *tree.Node) {
+	renames := n.Good("rename")
+	if renames == nil {
+		return
+	}
+	shown := map[string]string{}
+	for _, f := range renames.Fields {
+		if f.Value.Bad {
+			continue
+		}
+		to := f.Value.Value
+		if other, taken := shown[to]; taken {
+			r.Problem(f.Value.Pos, fmt.Sprintf("%s and %s are both renamed to %s", other, f.Key, schema.Quoted(f.Value)), "give them different names")
+			continue
+		}
+		shown[to] = f.Key
+		if slices.Contains(n.Get("allow").Texts(), to) && renames.Field(to) == nil {
+			r.Problem(f.Value.Pos, fmt.Sprintf("%s is renamed to %s, and allow has a tool of that name", f.Key, schema.Quoted(f.Value)), "give it another name")
+		}
+	}
+}
+
+// checkEncrypted warns of credentials that everybody on the way can read. It is no mistake: some networks are trusted.
+func (r *reader) checkEncrypted(s *Server) {
+	u, err := url.Parse(s.URL)
+	if s.Transport != HTTP || err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {
+		return
+	}
+	shown := s.Auth != nil && s.Auth.Bearer != ""
+	for name := range s.Headers {
+		shown = shown || strings.EqualFold(name, "authorization")
+	}
+	if shown {
+		r.Warn(s.TargetPos, fmt.Sprintf("the credentials of %s are sent to %s without encryption", s.Name, u.Host),
+			"everybody on the way can read them: use https")
+	}
+}
+
+// checkServers looks at all servers together.
+func (r *reader) checkServers() {
+	names, prefixes, enabled := map[string]bool{}, map[string]string{}, 0
+	for i := range r.file.Servers {
+		s := &r.file.Servers[i]
+		folded := strings.ToLower(s.Name) // names become files, and some systems do not tell the cases apart
+		if names[folded] {
+			r.Problem(s.Pos, fmt.Sprintf("there are two servers %q", s.Name), "give them names that differ in more than upper and lower case")
+		}
+		names[folded] = true
+		if s.Disabled {
+			continue
+		}
+		enabled++
+		r.checkEncrypted(s)
+		if other, taken := prefixes[s.Prefix]; taken {
+			r.Problem(s.Pos, fmt.Sprintf("%s and %s have the same prefix %q", other, s.Name, s.Prefix), "set prefix on one of them")
+		}
+		prefixes[s.Prefix] = s.Name
+	}
+	if enabled == 0 && len(r.file.Servers) > 0 {
+		r.Warn(r.file.Servers[0].Pos, "all servers are disabled", "nothing will be shown to clients")
+	}
+}

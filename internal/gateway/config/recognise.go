@@ -1,0 +1,152 @@
+package config
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// Format is what a file was recognised as.
+type Format string
+
+// The formats.
+const (
+	Unknown Format = ""
+	Outlive Format = "outlive" // outlive.yaml
+	// MCPServers is the mcpServers object that most clients have: Claude Code and Desktop, Cursor, Gemini CLI, Windsurf,
+	// Cline, Roo Code, Copilot CLI and others.
+	MCPServers Format = "mcpServers"
+	VSCode     Format = "vscode" // .vscode/mcp.json, or "mcp" in settings.json
+	Codex      Format = "codex"  // config.toml
+	Zed        Format = "zed"    // context_servers in settings.json
+)
+
+// syntax is a way to write a tree down.
+type syntax struct {
+	name  string
+	parse func(*fileerror.Source) (*tree.Node, []fileerror.Problem)
+}
+
+var (
+	yamlSyntax = &syntax{"YAML", tree.YAML}
+	jsonSyntax = &syntax{"JSON", tree.JSON}
+	tomlSyntax = &syntax{"TOML", tree.TOML}
+)
+
+var tomlLine = lazyregexp.New(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=.*)\s*(#.*)?$`)
+
+// syntaxOf goes by the name's end, and without one that says something, by the first line that is no comment.
+func syntaxOf(s *fileerror.Source) *syntax {
+	switch strings.ToLower(filepath.Ext(s.Name)) {
+	case ".yaml", ".yml":
+		return yamlSyntax
+	case ".json", ".jsonc", ".json5":
+		return jsonSyntax
+	case ".toml":
+		return tomlSyntax
+	}
+	for line := range bytes.Lines(s.Text) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0 || line[0] == '#':
+		case line[0] == '{' || bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("/*")):
+			return jsonSyntax
+		case tomlLine.Match(line):
+			return tomlSyntax
+		default:
+			return yamlSyntax
+		}
+	}
+	return yamlSyntax
+}
+
+// ownKeys are what only outlive.yaml has beside servers.
+var ownKeys = []string{"names", "listen", "auth", "tls", "origins", "hosts", "limits", "defaults"}
+
+// recognise goes by the keys at the top. where is the object that holds the servers.
+func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Field) {
+	if s == yamlSyntax && root.Kind == tree.Null {
+		return Outlive, nil // nothing but comments, or ---
+	}
+	if root.Kind != tree.Object {
+		return Unknown, nil
+	}
+	own := slices.ContainsFunc(ownKeys, func(k string) bool { return root.Field(k) != nil })
+	switch {
+	case root.Field("mcpServers") != nil:
+		return MCPServers, root.Field("mcpServers")
+	case s == tomlSyntax && root.Field("mcp_servers") != nil:
+		return Codex, root.Field("mcp_servers")
+	case root.Field("context_servers") != nil:
+		return Zed, root.Field("context_servers")
+	case root.Get("mcp").Field("servers") != nil:
+		return VSCode, root.Get("mcp").Field("servers")
+	case s == jsonSyntax && root.Field("servers") != nil && !own:
+		return VSCode, root.Field("servers")
+	case looksLike(root) != "":
+		return Unknown, nil
+	case root.Field("servers") != nil || own || s == yamlSyntax:
+		return Outlive, nil
+	}
+	return Unknown, nil
+}
+
+// strangers are files that people pass by mistake, by keys that are all there.
+var strangers = []struct {
+	keys []string
+	what string
+}{
+	{[]string{"dxt_version"}, "the manifest of a Claude Desktop extension"},
+	{[]string{"manifest_version", "server"}, "the manifest of a Claude Desktop extension"},
+	{[]string{"name", "version", "dependencies"}, "a package.json"},
+	{[]string{"name", "version", "scripts"}, "a package.json"},
+	{[]string{"name", "version", "lockfileVersion"}, "a package-lock.json"},
+	{[]string{"compilerOptions"}, "a tsconfig.json"},
+	{[]string{"name", "packages", "version"}, "a server.json of the MCP registry"},
+	{[]string{"services"}, "a docker-compose file"},
+	{[]string{"apiVersion", "kind"}, "a Kubernetes manifest"},
+	{[]string{"on", "jobs"}, "a GitHub workflow"},
+	{[]string{"openapi"}, "an OpenAPI description"},
+	{[]string{"$schema", "properties"}, "a JSON Schema"},
+	{[]string{"project", "build-system"}, "a pyproject.toml"},
+	{[]string{"tool"}, "a pyproject.toml"},
+	{[]string{"package", "dependencies"}, "a Cargo.toml"},
+	{[]string{"jsonrpc"}, "a JSON-RPC message"},
+}
+
+func looksLike(root *tree.Node) string {
+	for _, s := range strangers {
+		if !slices.ContainsFunc(s.keys, func(k string) bool { return root.Field(k) == nil }) {
+			return s.what
+		}
+	}
+	return ""
+}
+
+// serverKeys are what the formats call their servers.
+var serverKeys = []string{"servers", "mcpServers", "mcp_servers", "context_servers"}
+
+// refuse says what a file seems to be that is no configuration.
+func (r *reader) refuse(root *tree.Node) {
+	const wanted = "want outlive.yaml, or the file of an AI client that names its MCP servers"
+	if root.Kind != tree.Object {
+		r.Problem(root.Pos, "the file is "+root.Is(), wanted)
+		return
+	}
+	if what := looksLike(root); what != "" {
+		r.Problem(root.Pos, "this looks like "+what, wanted)
+		return
+	}
+	for _, f := range root.Fields {
+		if k := suggest(f.Key, serverKeys); k != "" && f.Value.Kind == tree.Object {
+			r.Problem(f.Pos, "unknown key \""+fileerror.Shortened(f.Key)+"\", and no servers", "did you mean \""+k+"\"?")
+			return
+		}
+	}
+	r.Problem(root.Pos, "the file names no MCP servers", "want one of the keys "+fileerror.Alternatives(serverKeys))
+}

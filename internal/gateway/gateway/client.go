@@ -1,0 +1,214 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// Message takes one line of the client. What belongs to it goes to reply.
+func (s *Session) Message(now time.Time, line []byte, reply Stream) {
+	s.gw.now = now
+	if line = jsonrpc.Trim(line); len(line) > 0 && !s.ended {
+		s.message(line, reply)
+	}
+	s.gw.flush()
+}
+
+// Oversize takes the ends of a line that was over the limit.
+func (s *Session) Oversize(now time.Time, head, tail []byte, size int64, reply Stream) {
+	s.gw.now = now
+	text := "message of " + strconv.FormatInt(size, 10) + " bytes is over the limit of outlive; it was not sent on"
+	if id, ok := jsonrpc.RecoverID(head, tail); ok && !s.unreadable(id, "the client's answer: "+text) {
+		reply.Send(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest, text, nil))
+	}
+	s.gw.flush()
+}
+
+func (s *Session) message(line []byte, reply Stream) {
+	env := &s.gw.client
+	err := env.Scan(line)
+	switch {
+	case err == nil && env.Kind == jsonrpc.Batch:
+		s.batch(line, reply)
+		return
+	case err != nil || !env.Version2:
+		s.reject(line, err, reply)
+		return
+	case env.BadUTF8 || env.Surrogate:
+		const why = "Validation failed: the message has invalid UTF-8 or a lone surrogate" // TP-5
+		switch env.Kind {
+		case jsonrpc.Request:
+			reply.Send(jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, env.ID.Of(line)), jsonrpc.InvalidParams, why, nil))
+		case jsonrpc.Response, jsonrpc.ErrorResponse:
+			s.unreadable(env.ID.Of(line), "the client's answer: "+why)
+		}
+		return
+	}
+	switch env.Kind {
+	case jsonrpc.Request:
+		s.request(line, reply)
+	case jsonrpc.Notification:
+		s.notification(line)
+	default:
+		s.reply(line)
+	}
+}
+
+// reject answers what is no message, if it has an id.
+func (s *Session) reject(line []byte, err error, reply Stream) {
+	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
+	if errors.Is(err, jsonrpc.ErrSyntax) {
+		code, text = jsonrpc.ParseError, "parse error: the line is "+jsonrpc.Problem(line)
+	}
+	if id, ok := jsonrpc.RecoverID(line, line); ok && !jsonrpc.IsNull(id) {
+		reply.Send(jsonrpc.AppendError(nil, id, code, text, nil))
+	}
+}
+
+// batch takes a JSON array, which one version of the protocol had: its messages are handled, and answered, one by one.
+func (s *Session) batch(line []byte, reply Stream) {
+	for at := range jsonrpc.Elements(line) {
+		one := at.Of(line)
+		if s.version == mcp.BatchVersion {
+			s.message(one, reply)
+			continue
+		}
+		if s.gw.client.Scan(one) == nil && s.gw.client.Kind == jsonrpc.Request {
+			reply.Send(jsonrpc.AppendError(nil, s.gw.client.ID.Of(one), jsonrpc.InvalidRequest,
+				"invalid request: this protocol version has no batches", nil))
+		}
+	}
+}
+
+// request takes a request, and sees to it that it is answered exactly once.
+func (s *Session) request(line []byte, reply Stream) {
+	env := &s.gw.client
+	id := string(env.ID.Of(line))
+	if _, twice := s.calls[id]; twice {
+		reply.Send(jsonrpc.AppendError(nil, []byte(id), jsonrpc.InvalidRequest,
+			"invalid request: a request with this id is still in flight", nil))
+		return
+	}
+	m := mcp.Lookup(env.Method.Of(line))
+	if !s.hasRoom(len(line)) {
+		reply.Send(jsonrpc.AppendError(nil, []byte(id), jsonrpc.InternalError, fmt.Sprintf("this session has %d requests in flight, with %d "+
+			"bytes together, and no room for another: wait for answers, or cancel some; the request was not sent on", len(s.calls), s.held), nil))
+		return
+	}
+	e := &exchange{num: s.gw.number(), session: s, stream: reply, id: id, method: m, size: len(line)}
+	s.calls[id] = e
+	s.held += e.size
+	if !s.fits(e, line) {
+		return
+	}
+	switch m {
+	case mcp.Initialize:
+		s.initialize(e, line)
+	case mcp.Discover:
+		s.discover(e)
+	case mcp.Ping:
+		e.answer([]byte("{}"))
+	case mcp.SetLevel:
+		s.setLevel(e, line)
+	case mcp.ToolsList, mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList:
+		s.list(e, bytes.Clone(env.Cursor.Of(line)))
+	case mcp.Listen:
+		s.listen(e, line)
+	default:
+		s.dispatch(e, line)
+	}
+}
+
+// fits answers a request that does not fit the session's era.
+func (s *Session) fits(e *exchange, line []byte) bool {
+	meta := s.gw.client.Meta.Of(line)
+	version := jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
+	switch {
+	case s.own == nil && version != nil:
+		if !jsonrpc.EqualString(version, mcp.ModernVersion) {
+			e.answerError([]byte(`{"code":-32022,"message":"Unsupported protocol version","data":{"supported":["` +
+				mcp.ModernVersion + `"],"requested":` + string(version) + `}}`))
+			return false
+		}
+		if legacyOnly(e.method) {
+			e.refuse(jsonrpc.MethodNotFound, "Method not found")
+			return false
+		}
+		if e.method != mcp.Discover {
+			s.era = mcp.Modern
+		}
+		if can := jsonrpc.Find(meta, mcp.MetaClientCapabilities).Of(meta); s.gw.opts.Single && jsonrpc.IsObject(can) {
+			s.gw.can = append(s.gw.can[:0], can...)
+		}
+	case s.own == nil && e.method != mcp.Initialize && e.method != mcp.Ping && e.method != mcp.Discover:
+		e.refuse(jsonrpc.InvalidRequest, "invalid request: initialize comes first")
+		return false
+	case s.own != nil && modernOnly(e.method):
+		e.refuse(jsonrpc.MethodNotFound, "Method not found")
+		return false
+	}
+	return true
+}
+
+// list answers a list request from what all servers show.
+func (s *Session) list(e *exchange, cursor []byte) {
+	kind, _ := mcp.ListOf(e.method)
+	sc := s.scope()
+	if len(cursor) > 0 && jsonrpc.IsNull(cursor) {
+		cursor = nil
+	}
+	sc.whenListed(e, func() {
+		view := sc.current()
+		result, err := view.Page(kind, cursor, 0) // as many as fit a line: many clients read the first page only
+		if err != nil {
+			e.refuse(jsonrpc.InvalidParams, "the list has changed since this cursor was given: begin again")
+			return
+		}
+		s.seen[kind] = view
+		if kind == mcp.Tools && cursor == nil {
+			result = s.gw.withTools(result, view)
+		}
+		if s.own == nil {
+			result = append([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"private",`), result[1:]...)
+		}
+		e.answer(result)
+	})
+}
+
+// notification takes a notification of the client.
+func (s *Session) notification(line []byte) {
+	env := &s.gw.client
+	switch mcp.Lookup(env.Method.Of(line)) {
+	case mcp.NoteCancelled:
+		id := env.RequestID.Of(line)
+		e := s.calls[string(id)]
+		for _, one := range s.calls {
+			if e == nil && jsonrpc.SameID([]byte(one.id), id) {
+				e = one
+			}
+		}
+		if e != nil && e.method != mcp.Initialize {
+			reason, _ := jsonrpc.Unquote(jsonrpc.Find(env.Params.Of(line), "reason").Of(env.Params.Of(line)))
+			s.cancel(e, reason)
+		}
+	case mcp.NoteInitialized:
+		// each link has said it for itself
+	case mcp.NoteProgress:
+		s.progress(line)
+	default:
+		if s.own == nil {
+			return
+		}
+		for l := range s.own.each { // of the client itself, such as another set of roots
+			if l.phase == ready {
+				s.gw.post(l, bytes.Clone(line))
+			}
+		}
+	}
+}

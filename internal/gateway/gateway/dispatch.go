@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// target is where a request goes: a server, and what the server itself calls what is meant.
+type target struct {
+	server *server
+	own    string       // its own name of the tool, prompt or resource; "": as the client says
+	at     jsonrpc.Span // of that in the client's line
+}
+
+// dispatch sends a request to the server it is for. While that is not known because servers have not shown their lists
+// yet, it waits for them.
+func (s *Session) dispatch(e *exchange, line []byte) {
+	if e.method == mcp.ToolsCall && s.gw.callTool(e, line) {
+		return
+	}
+	if t, ok := s.find(e, line); ok {
+		s.send(e, line, t)
+		return
+	}
+	if e.method == mcp.Other { // no list will ever show whose it is
+		code, text := s.unknown(e, line)
+		e.refuse(code, text)
+		return
+	}
+	kept := bytes.Clone(line)
+	s.scope().whenListed(e, func() {
+		if s.gw.client.Scan(kept) != nil {
+			return // it was a message before
+		}
+		if t, ok := s.find(e, kept); ok {
+			s.send(e, kept, t)
+			return
+		}
+		code, text := s.unknown(e, kept)
+		e.refuse(code, text)
+	})
+}
+
+// find looks up whom a request is for.
+func (s *Session) find(e *exchange, line []byte) (target, bool) {
+	env := &s.gw.client
+	view := s.scope().current()
+	named := func(look func(string) (int, string, bool), at jsonrpc.Span) (target, bool) {
+		name, _ := jsonrpc.Unquote(at.Of(line))
+		i, own, ok := look(name)
+		if !ok {
+			return target{}, false
+		}
+		return target{s.gw.servers[i], own, at}, true
+	}
+	switch e.method {
+	case mcp.ToolsCall:
+		return named(view.Tool, env.Name)
+	case mcp.PromptsGet:
+		return named(view.Prompt, env.Name)
+	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
+		return s.resource(line, env.URI)
+	case mcp.Complete:
+		params := env.Params.Of(line)
+		if ref := jsonrpc.FindPath(params, "ref", "name"); ref.Present() {
+			return named(view.Prompt, within(env.Params, ref))
+		}
+		return s.resource(line, within(env.Params, jsonrpc.FindPath(params, "ref", "uri")))
+	}
+	if len(s.gw.servers) == 1 { // nobody else can be meant
+		return target{server: s.gw.servers[0]}, true
+	}
+	return target{}, false
+}
+
+// resource looks up whose the raw URI is that stands at a place of a text. One that no list shows may still be read: it goes to the first server that shows
+// others like it.
+func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
+	uri, ok := jsonrpc.Unquote(at.Of(text))
+	if !ok {
+		return target{}, false
+	}
+	sc := s.scope()
+	view := sc.current()
+	if i, own, ok := view.Owner(uri); ok {
+		t := target{server: s.gw.servers[i]}
+		if own != uri {
+			t.own, t.at = own, at
+		}
+		return t, true
+	}
+	if !sc.complete() {
+		return target{}, false
+	}
+	if like := view.Candidates(uri); len(like) > 0 {
+		return target{server: s.gw.servers[like[0]]}, true
+	}
+	var with []*server
+	for _, server := range s.gw.servers {
+		if slices.ContainsFunc(sc.all(server), func(l *Link) bool { return l.capability("resources") }) {
+			with = append(with, server)
+		}
+	}
+	if len(with) == 1 {
+		return target{server: with[0]}, true
+	}
+	return target{}, false
+}
+
+// send hands a request on.
+func (s *Session) send(e *exchange, line []byte, t target) {
+	env := &s.gw.client
+	l := s.gw.states.owner(env.RequestState.Of(line), t.server)
+	if l == nil {
+		l = s.scope().link(t.server)
+	}
+	if l == nil {
+		e.refuse(jsonrpc.InternalError, fmt.Sprintf("server %s is not available", t.server.Catalog.Name))
+		return
+	}
+	if e.method == mcp.Subscribe || e.method == mcp.Unsubscribe {
+		if e.uri = t.own; t.own == "" {
+			e.uri, _ = jsonrpc.Unquote(env.URI.Of(line))
+		}
+		if l = s.subscribe(e, l); l == nil {
+			return
+		}
+	}
+	if t.own == "" {
+		e.relay(l, env, line, change{})
+		return
+	}
+	if e.method == mcp.ResourcesRead {
+		e.uri, e.ownURI = string(env.URI.Of(line)), t.own
+	}
+	s.gw.name = jsonrpc.AppendQuoted(s.gw.name[:0], t.own)
+	e.relay(l, env, line, change{t.at, s.gw.name})
+}
+
+// unknown says what is wrong with a request that is for nobody.
+func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
+	env := &s.gw.client
+	name, _ := jsonrpc.Unquote(env.Name.Of(line))
+	uri, _ := jsonrpc.Unquote(env.URI.Of(line))
+	switch e.method {
+	case mcp.ToolsCall:
+		return jsonrpc.InvalidParams, "Unknown tool: " + name + s.missing()
+	case mcp.PromptsGet:
+		return jsonrpc.InvalidParams, "Unknown prompt: " + name + s.missing()
+	case mcp.ResourcesRead, mcp.Subscribe, mcp.Unsubscribe:
+		if s.own != nil {
+			return resourceNotFound, "Resource not found: " + uri + s.missing()
+		}
+		return jsonrpc.InvalidParams, "Resource not found: " + uri + s.missing()
+	case mcp.Complete:
+		return jsonrpc.InvalidParams, "Unknown reference" + s.missing()
+	}
+	return jsonrpc.MethodNotFound, "Method not found"
+}
+
+// resourceNotFound is the legacy era's code for that.
+const resourceNotFound = -32002
+
+// missing names the servers that cannot be used now: what is looked for may be theirs. They are tried again.
+func (s *Session) missing() string {
+	text := ""
+	for _, server := range s.gw.servers {
+		for _, l := range s.scope().all(server) {
+			if l.fails > 0 {
+				l.sooner()
+				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, messageOf(l.unusable()))
+				break
+			}
+			if l.quiet() && server.standing == unusable {
+				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, server.trouble)
+				break
+			}
+		}
+	}
+	return text
+}

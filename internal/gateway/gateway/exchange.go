@@ -1,0 +1,222 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// exchange is one request on its way: a client's, or with then one of the gateway's own.
+type exchange struct {
+	num     uint64 // of all exchanges, from 1 on; its id at the server
+	session *Session
+	stream  Stream
+	id      string // raw, the client's
+	method  mcp.Method
+	token   []byte // the client's raw progress token; nil: it wants no progress
+	logs    bool   // it asked for log messages (modern era)
+	uri     string // of resources/subscribe and unsubscribe; of a read of a resource that has another URI here, the raw one here
+	ownURI  string // the one it has at the server; "": the same
+	size    int    // of the client's line in bytes
+
+	link *Link
+	line []byte // until it is sent
+
+	then func(result, err []byte) // nil: the answer is the client's
+}
+
+// change replaces a part of a line.
+type change struct {
+	at   jsonrpc.Span
+	with []byte
+}
+
+// changed appends line with its changes made to dst. They must not overlap, and are used up.
+func changed(dst, line []byte, changes ...change) []byte {
+	at := 0
+	for len(changes) > 0 {
+		next := 0
+		for i := range changes {
+			if changes[i].at.Start < changes[next].at.Start {
+				next = i
+			}
+		}
+		c := changes[next]
+		dst = append(append(dst, line[at:c.at.Start]...), c.with...)
+		at = c.at.End
+		changes[next] = changes[len(changes)-1]
+		changes = changes[:len(changes)-1]
+	}
+	return append(dst, line[at:]...)
+}
+
+// within makes a span of a part one of the whole.
+func within(outer, inner jsonrpc.Span) jsonrpc.Span {
+	return jsonrpc.Span{Start: outer.Start + inner.Start, End: outer.Start + inner.End}
+}
+
+// lineSlack is how much longer than the client's a line may become before it is copied once more, in bytes.
+const lineSlack = 64
+
+// relay sends a client's request on to l, in which env is the envelope of line, with one more change made to it unless that
+// is absent.
+func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also change) {
+	var digits [20]byte // of 2^64
+	var room [3]change
+	id := strconv.AppendUint(digits[:0], e.num, 10)
+	changes := append(room[:0], change{env.ID, id})
+	if also.at.Present() {
+		changes = append(changes, also)
+	}
+	if meta := env.Meta.Of(line); meta != nil {
+		if at := jsonrpc.Find(meta, "progressToken"); at.Present() {
+			e.token = bytes.Clone(at.Of(meta))
+			changes = append(changes, change{within(env.Meta, at), id})
+		}
+		// A client that asks with every request asks with the one that never ends, too; nothing is logged for that.
+		e.logs = e.method != mcp.Listen && jsonrpc.Find(meta, mcp.MetaLogLevel).Present()
+	}
+	out := changed(make([]byte, 0, len(line)+lineSlack), line, changes...)
+	// A line with its newline behind it is written to the server in one piece.
+	e.line = append(out, '\n')[:len(out)]
+	l.give(e)
+}
+
+// give sends the request when the handshake allows it.
+func (l *Link) give(e *exchange) {
+	e.link = l
+	switch {
+	case l.phase == ready && !l.level.pending() || l.phase == retired:
+		e.send()
+	case l.phase == ready || l.phase == greeting && l.fails == 0:
+		l.waiting = append(l.waiting, e)
+	default:
+		l.sooner()
+		e.answerError(l.unusable())
+	}
+}
+
+// send hands the request to the server.
+func (e *exchange) send() {
+	l := e.link
+	l.calls[e.num] = e
+	if e.counts() {
+		l.busy++
+	}
+	line := e.line
+	e.line = nil
+	if e.session != nil && l.server.bridged && l.crowded() {
+		line = e.named(line)
+	}
+	l.gw.post(l, line)
+	if l.server.Lazy && !l.server.Sleeps {
+		l.lists.listen()
+	}
+}
+
+// named is a request to a translated server that many clients share, with whom the transport has authenticated: the bridge
+// has to tell its clients apart, and takes nobody's own word for who they are.
+func (e *exchange) named(line []byte) []byte {
+	meta := jsonrpc.FindPath(line, "params", "_meta")
+	now, err := jsonrpc.Set(nil, meta.Of(line), jsonrpc.AppendQuoted(nil, e.session.principal), mcp.MetaPrincipal)
+	if err != nil {
+		return line // no object: it is refused
+	}
+	return changed(nil, line, change{meta, now})
+}
+
+// counts reports whether the exchange is work that a client waits for: listening goes on for ever.
+func (e *exchange) counts() bool { return e.session != nil && e.method != mcp.Listen }
+
+// withdraw tells whoever works on the request that nobody waits for it any more.
+func (e *exchange) withdraw(reason string) {
+	l := e.link
+	switch {
+	case l == nil: // it waits for lists; it is not found there any more
+	case l.calls[e.num] == e:
+		l.forget(e)
+		l.gw.post(l, mcp.CancelledLine(rawID(e.num), reason))
+		l.endIfIdle()
+	default:
+		l.waiting = slices.DeleteFunc(l.waiting, func(one *exchange) bool { return one == e })
+	}
+}
+
+// over ends the exchange for its session.
+func (e *exchange) over() {
+	if s := e.session; s.calls[e.id] == e {
+		delete(s.calls, e.id)
+		s.held -= e.size
+		s.gw.idled(s)
+	}
+}
+
+// answer sends the client a raw result.
+func (e *exchange) answer(result []byte) {
+	e.over()
+	e.stream.Send(jsonrpc.AppendResult(nil, []byte(e.id), result))
+}
+
+// refuse answers the client with an error.
+func (e *exchange) refuse(code int, text string) { e.answerError(errorOf(code, text)) }
+
+// answerError answers with a raw error object.
+func (e *exchange) answerError(err []byte) {
+	if e.then != nil {
+		e.then(nil, err)
+		return
+	}
+	e.over()
+	if e.method == mcp.Subscribe {
+		e.session.unsubscribed(e.uri)
+	}
+	line := append([]byte(`{"jsonrpc":"2.0","id":`), e.id...)
+	line = append(append(line, `,"error":`...), err...)
+	e.stream.Send(append(line, '}'))
+}
+
+// errorOf makes a raw JSON-RPC error object.
+func errorOf(code int, text string) []byte {
+	out := strconv.AppendInt([]byte(`{"code":`), int64(code), 10)
+	return append(jsonrpc.AppendQuoted(append(out, `,"message":`...), text), '}')
+}
+
+// messageOf reads the text of a raw error object.
+func messageOf(err []byte) string {
+	text, ok := jsonrpc.Unquote(jsonrpc.Find(err, "message").Of(err))
+	if !ok {
+		return string(bytes.ToValidUTF8(err, nil))
+	}
+	return text
+}
+
+// unusable is the raw error that a caller gets for a server whose handshake has failed: why, and when it is tried next.
+func (l *Link) unusable() []byte {
+	text := messageOf(l.trouble)
+	switch wait := l.retryAt.Sub(l.gw.now); {
+	case l.phase == foreign:
+		return l.trouble
+	case l.phase == failed && wait > 0:
+		text += "; it is tried again in " + wait.Round(100*time.Millisecond).String()
+	case l.phase == failed, l.phase == greeting:
+		text += "; it is being tried again now"
+	}
+	out, err := jsonrpc.Set(nil, l.trouble, jsonrpc.AppendQuoted(nil, text), "message")
+	if err != nil {
+		return errorOf(jsonrpc.InternalError, text)
+	}
+	return out
+}
+
+// inOrder are exchanges by age: what is done to all of them is done to the oldest first.
+func inOrder[K comparable](all map[K]*exchange) []*exchange {
+	return slices.SortedFunc(maps.Values(all), func(a, b *exchange) int { return cmp.Compare(a.num, b.num) })
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,301 @@
+package gateway
+
+import (
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// Stream is where messages to a client go: the connection of a stdio client, or one HTTP response. Send copies the line,
+// does not block, and may be called after the client has left.
+type Stream interface {
+	Send(line []byte)
+}
+
+// Upstream is one kept server as a link speaks to it.
+type Upstream interface {
+	// Say hands it one message, without newline.
+	Say(line []byte)
+	// Close ends it once it has answered what it was asked.
+	Close()
+}
+
+// World is what a gateway acts on besides streams.
+type World interface {
+	// Now is the time of what is happening.
+	Now() time.Time
+	// Connect makes a kept server. What it says comes back as [Link.Forward] and [Link.Send], never during Connect.
+	Connect(l *Link) Upstream
+	// Stand tells, for a language model, how a server stands; "" is all of them.
+	Stand(server string) string
+	// Renew begins to replace a server's processes.
+	Renew(server, reason string)
+}
+
+// Server is one server as it is configured.
+type Server struct {
+	Catalog   catalog.Server // its name, and how its entries are shown
+	Shared    bool           // clients of the legacy era share one process
+	Instances int            // processes that share the calls where clients share; 0: 1
+	Lazy      bool           // not started before it is needed
+	Sleeps    bool           // ends when it is not used: it must not be kept awake by being listened to
+	Legacy    bool           // it is known not to speak the modern era, and not asked again
+	Bridge    bool           // clients of the era that it does not speak are translated for it, by what keeps it
+	Digest    string         // differs whenever anything about the server is configured differently
+}
+
+// Options are a gateway's settings.
+type Options struct {
+	Version  string        // of outlive, as clients are told
+	Names    catalog.Names // when names carry their server's prefix
+	NoTools  bool          // offer no tools of the gateway's own
+	ListWait time.Duration // how long lists wait for a server that has not shown its own, from its start (default 5 s)
+	Single   bool          // there is one client only: what it shares it shares with nobody
+	// MaxProcesses is how many processes sessions may have together; those that many clients share are not counted. 0: no bound.
+	MaxProcesses int
+	Sink         event.Sink
+}
+
+// changedAfter is how long the gateway waits for further changes before it tells clients that a list is another one:
+// servers that start together are heard once.
+const changedAfter = 100 * time.Millisecond
+
+// Gateway joins clients and servers. One goroutine owns it.
+type Gateway struct {
+	opts    Options
+	world   World
+	now     time.Time // of what is being handled
+	servers []*server // in the order of the configuration
+	book    *catalog.Book
+
+	sessions sessionList
+	modern   *scope // of all clients of the modern era
+	common   *scope // the shared processes of clients of the legacy era
+	trial    *scope // processes that show whether servers work before there is a client; nobody uses them
+	warm     bool   // servers run before a client of the modern era has come
+	own      int    // processes of sessions
+	lastNum  uint64 // of an exchange
+	lastAsk  uint64
+	states   stateOwners
+	mirrors  mirrors
+	can      []byte // raw capabilities of a single client of the modern era, once they are known
+
+	client jsonrpc.Envelope // scratch of the client's line that is being handled
+	up     jsonrpc.Envelope // scratch of the server's line that is being handled
+	buf    []byte           // scratch of the line that is being made
+	name   []byte           // scratch of a name that is put into a line
+
+	outbox   []parcel
+	emptied  []parcel // the outbox before, for reuse
+	emptying bool
+	wake     time.Time // when Tick wants to be called at the latest; zero: not
+	closing  bool
+
+	interrupted bool // by a signal: nothing is waited for
+}
+
+// number makes up the number of an exchange, which is its id at the server. No two have the same, so a request can be
+// given to another process as it is.
+func (g *Gateway) number() uint64 {
+	g.lastNum++
+	return g.lastNum
+}
+
+// server is a configured server with what is known of it.
+type server struct {
+	Server
+	modern  verdict
+	legacy  verdict
+	bridged bool   // it speaks the modern era by translation only
+	known   memory // what processes of it have shown
+	about   string // its instructions
+
+	standing standing
+	trouble  string    // why it is unusable
+	hopeFor  time.Time // until when it is waited for while it is untested; zero: it was not started yet
+}
+
+func newServer(s Server) *server {
+	one := &server{Server: s}
+	if one.bridged = s.Legacy && s.Bridge; s.Legacy && !s.Bridge {
+		one.modern = refuses
+	}
+	return one
+}
+
+// verdict is what experience says about a server and an era.
+type verdict uint8
+
+const (
+	untried verdict = iota
+	speaks
+	refuses
+)
+
+// parcel is a message on its way to a server, or without a line its end: what was said before is said first.
+type parcel struct {
+	link *Link
+	line []byte
+}
+
+// New returns a gateway without servers.
+func New(opts Options, w World) *Gateway {
+	if opts.ListWait == 0 {
+		opts.ListWait = 5 * time.Second
+	}
+	g := &Gateway{opts: opts, world: w, book: catalog.NewBook(opts.Names)}
+	g.modern = newScope(g, mcp.Modern, nil)
+	g.common = newScope(g, mcp.Legacy, nil)
+	g.trial = newScope(g, mcp.Legacy, nil)
+	return g
+}
+
+// SetServers makes servers the configuration. Servers that are configured as before are not touched; those that are not
+// there any more finish what they were asked, and so do the processes of those that are configured differently.
+func (g *Gateway) SetServers(now time.Time, servers []Server) {
+	g.now = now
+	was := g.servers
+	g.servers = nil
+	for _, s := range servers {
+		i := slices.IndexFunc(was, func(old *server) bool { return old.Catalog.Name == s.Catalog.Name })
+		switch {
+		case i < 0:
+			g.servers = append(g.servers, newServer(s))
+		case was[i].Digest == s.Digest:
+			g.servers = append(g.servers, was[i])
+		default: // what the old one shows stays until the new one has shown its own
+			next := newServer(s)
+			next.known, next.about = memory{slices.Clone(was[i].known.shown)}, was[i].about
+			g.servers = append(g.servers, next)
+		}
+	}
+	var gone []*server
+	for _, old := range was {
+		if slices.Contains(g.servers, old) {
+			continue
+		}
+		gone = append(gone, old)
+		if !slices.ContainsFunc(servers, func(s Server) bool { return s.Catalog.Name == old.Catalog.Name }) {
+			g.book.Forget(old.Catalog.Name)
+		}
+	}
+	for sc := range g.scopes {
+		sc.stale = true // a view names servers by their place
+	}
+	for sc := range g.scopes {
+		sc.serversChanged(gone)
+	}
+	g.tryAllOut()
+	g.flush()
+}
+
+func (g *Gateway) tryAllOut() {
+	for _, s := range g.servers {
+		g.tryOut(s)
+	}
+}
+
+// Warm starts every server that is not lazy, for clients that are not there yet. Servers of the legacy era are tried out.
+func (g *Gateway) Warm(now time.Time) {
+	g.now, g.warm = now, true
+	g.modern.scout()
+	g.tryAllOut()
+	g.flush()
+}
+
+// scopes yields all that are in use, those that many use first.
+func (g *Gateway) scopes(yield func(*scope) bool) {
+	if !yield(g.modern) || !yield(g.common) || !yield(g.trial) {
+		return
+	}
+	for s := range g.sessions.all {
+		if s.own != nil && !yield(s.own) {
+			return
+		}
+	}
+}
+
+// Deadline is when [Gateway.Tick] wants to be called; the zero time means not at all.
+func (g *Gateway) Deadline() time.Time { return g.wake }
+
+// at makes sure that Tick is called at the time.
+func (g *Gateway) at(when time.Time) {
+	if g.wake.IsZero() || when.Before(g.wake) {
+		g.wake = when
+	}
+}
+
+// Tick lets everything happen whose time has come.
+func (g *Gateway) Tick(now time.Time) {
+	g.now = now
+	g.wake = time.Time{}
+	for sc := range g.scopes {
+		sc.tick()
+	}
+	for s := range g.sessions.all {
+		s.leaveIfIdle()
+	}
+	g.flush()
+}
+
+// idled looks, once what is being handled is done, whether a client that has closed its end has all its answers.
+func (g *Gateway) idled(s *Session) {
+	if s.whenIdle != nil && s.idle() {
+		g.at(g.now)
+	}
+}
+
+// post puts a message for a server into the outbox, which takes the line over.
+func (g *Gateway) post(l *Link, line []byte) {
+	g.outbox = append(g.outbox, parcel{l, line})
+}
+
+// postEnd ends a link's server behind what is on its way to it.
+func (g *Gateway) postEnd(l *Link) { g.post(l, nil) }
+
+// flush hands over what is in the outbox, and what that leads to. It is called when nothing is being handled.
+func (g *Gateway) flush() {
+	if g.emptying {
+		return
+	}
+	g.emptying = true
+	for len(g.outbox) > 0 {
+		batch := g.outbox
+		g.outbox = g.emptied[:0]
+		for _, p := range batch {
+			switch up := p.link.up; {
+			case up == nil:
+			case p.line == nil:
+				up.Close()
+			default:
+				up.Say(p.line)
+			}
+		}
+		clear(batch)
+		g.emptied = batch
+	}
+	g.emptying = false
+}
+
+// Flush hands servers what they are to be told. The world calls it once it is no longer inside a server's own call.
+func (g *Gateway) Flush() { g.flush() }
+
+// Waiting reports whether [Gateway.Flush] has anything to do.
+func (g *Gateway) Waiting() bool { return len(g.outbox) > 0 && !g.emptying }
+
+// Close ends all sessions and servers. Servers finish what they were asked.
+func (g *Gateway) Close(now time.Time) {
+	g.now, g.closing = now, true
+	g.modern.endListens()
+	for s := range g.sessions.all {
+		s.end()
+	}
+	g.modern.closeAll()
+	g.common.closeAll()
+	g.trial.closeAll()
+	g.flush()
+}

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// A handshake that failed is tried again after greetAgain, doubling to greetRarely: the backend below has its own backoff,
+// and answers at once while it is waiting.
+const (
+	greetAgain  = time.Second
+	greetRarely = 30 * time.Second
+)
+
+// greet begins the handshake.
+func (l *Link) greet() {
+	if !l.connect() {
+		l.full()
+		return
+	}
+	l.phase = greeting
+	if l.scope.era == mcp.Modern {
+		l.ask(mcp.Discover, func(id []byte) []byte { return mcp.DiscoverLine(id, l.meta()) }, l.greeted)
+		return
+	}
+	params := l.gw.introduction()
+	if o := l.scope.owner; o != nil {
+		params = o.initParams
+	}
+	l.ask(mcp.Initialize, func(id []byte) []byte { return mcp.InitializeLine(id, params, "") }, l.greeted)
+}
+
+// introduction is what the gateway says of itself to a process that many clients share: it can do nothing for it.
+func (g *Gateway) introduction() []byte {
+	out := []byte(`{"protocolVersion":"` + mcp.LegacyVersions[len(mcp.LegacyVersions)-1] + `","capabilities":{},"clientInfo":`)
+	return append(append(out, g.info()...), '}')
+}
+
+// greeted takes the answer to the handshake.
+func (l *Link) greeted(result, err []byte) {
+	if l.phase != greeting {
+		return
+	}
+	if err != nil {
+		l.refused(err)
+		return
+	}
+	l.result = bytes.Clone(result)
+	l.trouble, l.fails = nil, 0
+	l.server.about = aboutOf(result)
+	l.phase = ready
+	if l.scope.era == mcp.Modern {
+		l.server.modern = speaks
+		l.server.bridged = l.translated()
+	} else {
+		l.server.legacy = speaks
+		l.gw.post(l, mcp.InitializedLine())
+		if o := l.scope.owner; o != nil {
+			l.level.set(o.level)
+		} else {
+			l.level.set(l.gw.mostVerbose())
+		}
+		l.resubscribe()
+	}
+	l.sendWaiting()
+	l.lists.readAll()
+	l.scope.release()
+}
+
+// refused takes the error of a handshake. A server that does not know server/discover is one of the legacy era.
+func (l *Link) refused(err []byte) {
+	code := string(jsonrpc.Find(err, "code").Of(err))
+	switch {
+	case l.scope.era == mcp.Modern && code == notFound && l.server.Bridge && !l.needed:
+		l.seenBridged()
+	case l.scope.era == mcp.Modern && code == notFound:
+		l.server.modern = refuses
+		l.isForeign("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
+		l.drop()
+		l.retire()
+		l.gw.tryOut(l.server)
+	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && supports(err):
+		l.fails++ // some refuse a client's first request, only to be told the version again
+		l.greet()
+		return
+	case l.scope.era == mcp.Legacy && code == unsupportedVersion:
+		l.server.legacy = refuses
+		l.isForeign("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
+	default:
+		l.server.fails(messageOf(err))
+		l.failed(bytes.Clone(err))
+	}
+	l.scope.changed()
+}
+
+// failed notes that the handshake came to nothing, and when it is tried again. err is the raw error.
+func (l *Link) failed(err []byte) {
+	l.phase, l.failAt = failed, l.gw.now
+	l.trouble = err
+	l.fails++
+	wait := l.again(l.fails)
+	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+messageOf(err),
+		slog.String(event.KeyError, messageOf(err)), slog.Int64(event.KeyDelayMS, wait.Milliseconds()))
+	l.abandon(l.unusable())
+}
+
+// full refuses a process to a session, because sessions have as many as they may. The server is not at fault.
+func (l *Link) full() {
+	l.failed(errorOf(jsonrpc.InternalError, fmt.Sprintf("the gateway keeps %d processes for its sessions already, which is the most "+
+		"(limits.processes): end sessions that are not needed, or let clients share the server with \"shared: true\"", l.gw.own)))
+	l.scope.changed()
+}
+
+// seenBridged ends a link that was made to see whether its server speaks the modern era. It does not; whoever needs it
+// gets it translated.
+func (l *Link) seenBridged() {
+	waiting := l.waiting
+	l.waiting = nil
+	l.server.bridged = true
+	l.drop()
+	l.retire()
+	if l.scope.opened {
+		l.scope.open(l.server)
+	} else {
+		l.gw.tryOut(l.server)
+	}
+	for _, e := range waiting {
+		l.scope.rehouse(e)
+	}
+}
+
+// supports reports whether the raw error of an unsupported version says that ours is supported.
+func supports(err []byte) bool {
+	list := jsonrpc.FindPath(err, "data", "supported").Of(err)
+	for at := range jsonrpc.Elements(list) {
+		if jsonrpc.EqualString(at.Of(list), mcp.ModernVersion) {
+			return true
+		}
+	}
+	return false
+}
+
+// Raw codes by which servers tell that they do not speak an era.
+const (
+	notFound           = "-32601"
+	unsupportedVersion = "-32022"
+)
+
+// isForeign notes that the server cannot be used in the link's era.
+func (l *Link) isForeign(why string) {
+	l.phase = foreign
+	l.trouble = errorOf(jsonrpc.InternalError, why)
+	l.abandon(l.trouble)
+}
+
+// translated reports whether what keeps the server translates between its era and the link's; it says so itself.
+func (l *Link) translated() bool {
+	return jsonrpc.FindPath(l.result, "_meta", mcp.MetaBridge).Present()
+}
+
+// emit tells the sink of something about a server.
+func (g *Gateway) emit(t event.Type, level slog.Level, server, message string, attrs ...slog.Attr) {
+	g.opts.Sink.Emit(event.Event{
+		Type: t, Time: g.now, Level: level, Message: "Server " + server + " " + message,
+		Attrs: append(attrs, slog.String(event.KeyServer, server)),
+	})
+}

@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// Hub is the gateway as an HTTP front sees it. Its methods may be called from any goroutine; the work is the loop's.
+func (r *Runner) Hub() streamhttp.Hub { return hub{r} }
+
+type hub struct{ runner *Runner }
+
+// Open implements streamhttp.Hub.
+func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
+	select {
+	case <-h.runner.ended:
+		return nil
+	default:
+	}
+	v := &visitor{runner: h.runner, modern: peer.Era == mcp.Modern}
+	h.runner.loop.Post(func() {
+		v.session = h.runner.gw.Open(nil, nil)
+		v.session.principal = peer.Subject
+	})
+	return v
+}
+
+// visitor is a client of the HTTP front. session belongs to the loop's goroutine.
+type visitor struct {
+	runner  *Runner
+	modern  bool
+	session *Session
+}
+
+// Message implements streamhttp.Session.
+func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
+	var stream Stream = nowhere{}
+	if reply != nil {
+		stream = reply
+	}
+	v.runner.loop.Post(func() { v.session.Message(v.runner.Now(), line, stream) })
+}
+
+// Attach implements streamhttp.Session. What is said while nobody listens is kept by the stream that was there before.
+func (v *visitor) Attach(general streamhttp.Stream) {
+	if general != nil {
+		v.runner.loop.Post(func() { v.session.Attach(general) })
+	}
+}
+
+// Gone implements streamhttp.Session. A client of the legacy era may come back for its answer.
+func (v *visitor) Gone(reply streamhttp.Stream) {
+	if v.modern {
+		v.runner.loop.Post(func() { v.session.Gone(v.runner.Now(), reply) })
+	}
+}
+
+// Release implements streamhttp.Session.
+func (v *visitor) Release() { v.runner.loop.Post(func() { v.session.Release(v.runner.Now()) }) }
+
+// Close implements streamhttp.Session.
+func (v *visitor) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }

@@ -1,0 +1,154 @@
+package gateway
+
+import (
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/line/host"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// kept is a server kept alive behind a link: the host's client, and the link's upstream.
+type kept struct {
+	runner *Runner
+	link   *Link
+	host   *host.Host
+	opened bool
+	early  [][]byte // what it was told before it was opened
+}
+
+// Connect implements [World].
+func (r *Runner) Connect(l *Link) Upstream {
+	k := &kept{runner: r, link: l}
+	opts := r.opts.Host(l)
+	opts.Sink = event.Tee{passing{l, opts.Sink}, k}
+	opts.Backend.Crowd = l.crowded()
+	opts.WakeAt = r.due.hear
+	opts.Finish = func(int) { r.loop.Post(k.finished) }
+	k.host = host.New(r.loop, k, opts)
+	r.kept[l] = k
+	r.gate.enter(k)
+	return k
+}
+
+// passing is the sink of a process that may have been started to see what its server is only. That such a process ends is no
+// news: its events are for whoever looks for a fault.
+type passing struct {
+	link *Link
+	to   event.Sink
+}
+
+// Emit implements event.Sink.
+func (p passing) Emit(e event.Event) {
+	if over := p.link.phase == retired || p.link.phase == ended; over && (p.link.onTrial() || !p.link.needed) && e.Level < slog.LevelWarn {
+		e.Level = slog.LevelDebug
+	}
+	p.to.Emit(e)
+}
+
+// open starts it.
+func (k *kept) open() {
+	k.opened = true
+	k.host.Backend.Open(time.Now())
+	for _, line := range k.early {
+		k.host.Backend.ClientLine(time.Now(), line)
+	}
+	k.early = nil
+	k.runner.flushSoon()
+}
+
+// Say implements [Upstream].
+func (k *kept) Say(line []byte) {
+	if !k.opened {
+		k.early = append(k.early, line)
+		return
+	}
+	k.host.Backend.ClientLine(k.runner.Now(), line)
+}
+
+// Close implements [Upstream].
+func (k *kept) Close() {
+	if k.opened {
+		k.host.Backend.ClientClosed(k.runner.Now())
+		return
+	}
+	delete(k.runner.kept, k.link) // it has never begun, and is not to: nobody waits for what it was told
+	k.runner.loop.Post(k.finished)
+}
+
+func (k *kept) finished() {
+	delete(k.runner.kept, k.link)
+	k.runner.gate.leave(k)
+	k.host.Close()
+	k.link.Finished(k.runner.Now())
+	k.runner.stopIfDone()
+}
+
+// Forward, Send and Behind implement host.Client.
+func (k *kept) Forward(line []byte) {
+	k.link.Forward(line)
+	k.runner.flushSoon()
+}
+
+// Send implements host.Client.
+func (k *kept) Send(line []byte) {
+	k.link.Send(line)
+	k.runner.flushSoon()
+}
+
+// Behind implements host.Client.
+func (k *kept) Behind() bool { return k.link.Behind() }
+
+// Emit implements event.Sink: once a server is up, or is not going to be, the next one may start.
+func (k *kept) Emit(e event.Event) {
+	switch e.Type {
+	case event.ServerReady, event.ServerCrashed, event.SpawnFailed, event.StartTimeout, event.ServerExited, event.AnsweredFromMemory:
+		k.runner.gate.leave(k)
+	}
+}
+
+// gateFor is how long one server keeps another from starting.
+const gateFor = 2 * time.Second
+
+// gate lets a few servers start at a time: twenty at once would each take twenty times as long.
+type gate struct {
+	width   int
+	inside  map[*kept]bool
+	waiting []*kept
+}
+
+func (g *gate) init() {
+	g.width = max(4, 2*runtime.NumCPU())
+	g.inside = map[*kept]bool{}
+}
+
+// enter opens k when it is its turn.
+func (g *gate) enter(k *kept) {
+	g.waiting = append(g.waiting, k)
+	k.runner.loop.Post(func() { g.admit() })
+}
+
+// leave makes room for the next one.
+func (g *gate) leave(k *kept) {
+	if !g.inside[k] {
+		return
+	}
+	delete(g.inside, k)
+	if len(g.waiting) > 0 {
+		k.runner.loop.Post(func() { g.admit() })
+	}
+}
+
+func (g *gate) admit() {
+	for len(g.waiting) > 0 && len(g.inside) < g.width {
+		k := g.waiting[0]
+		g.waiting = g.waiting[1:]
+		if k.runner.kept[k.link] != k {
+			continue // it has ended before it began
+		}
+		g.inside[k] = true
+		time.AfterFunc(gateFor, func() { k.runner.loop.Post(func() { g.leave(k) }) })
+		k.open()
+	}
+}

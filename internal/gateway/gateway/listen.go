@@ -1,0 +1,160 @@
+package gateway
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// listen is an open subscriptions/listen request of a client. What it asks of lists the gateway tells itself; resources are
+// listened for at the servers that have them.
+type listen struct {
+	exchange *exchange
+	line     []byte              // the request as it came
+	lists    map[mcp.Method]bool // which changes it wants to hear of
+	uris     [][]byte            // raw, of the resources it wants to hear of
+	seen     seen
+	legs     []*leg
+}
+
+// leg is what one server was asked to tell of for a listen.
+type leg struct {
+	*exchange
+	server string
+}
+
+// listTold are the members of the filter that ask to be told of changes.
+var listTold = []struct {
+	member string
+	method mcp.Method
+}{
+	{"toolsListChanged", mcp.NoteToolsChanged},
+	{"promptsListChanged", mcp.NotePromptsChanged},
+	{"resourcesListChanged", mcp.NoteResourcesChanged},
+}
+
+// listen takes subscriptions/listen.
+func (s *Session) listen(e *exchange, line []byte) {
+	kept, sc := bytes.Clone(line), s.gw.modern
+	params := bytes.Clone(s.gw.client.Params.Of(line))
+	sc.whenListed(e, func() {
+		filter := jsonrpc.Find(params, "notifications").Of(params)
+		l := &listen{exchange: e, line: kept, lists: map[mcp.Method]bool{}}
+		ack := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), e.id...)
+		ack = append(ack, `},"notifications":{`...)
+		for _, t := range listTold {
+			if string(jsonrpc.Find(filter, t.member).Of(filter)) == "true" {
+				l.lists[t.method] = true
+				ack = append(ack, `"`+t.member+`":true,`...)
+			}
+		}
+		uris := jsonrpc.Find(filter, "resourceSubscriptions").Of(filter)
+		for at := range jsonrpc.Elements(uris) {
+			if len(l.uris) == mcp.ListenURIsMost {
+				break
+			}
+			l.uris = append(l.uris, at.Of(uris))
+		}
+		if len(l.uris) > 0 {
+			ack = append(jsonrpc.AppendElements(append(ack, `"resourceSubscriptions":`...), []byte("[]"), l.uris...), ',')
+		}
+		view := sc.current()
+		for kind := range mcp.Lists {
+			l.seen[kind] = view
+		}
+		sc.listens = append(sc.listens, l)
+		ack = append(bytes.TrimSuffix(ack, []byte(",")), "}}"...)
+		e.stream.Send(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), ack))
+		s.listenForResources(l)
+	})
+}
+
+// listenForResources asks each server that has some of the resources to tell of their changes, unless it was.
+func (s *Session) listenForResources(l *listen) {
+	if len(l.uris) == 0 {
+		return
+	}
+	of := map[*server][][]byte{}
+	for _, uri := range l.uris {
+		if t, ok := s.resource(uri, jsonrpc.Span{End: len(uri)}); ok {
+			if t.own != "" {
+				uri = jsonrpc.AppendQuoted(nil, t.own)
+			}
+			of[t.server] = append(of[t.server], uri)
+		}
+	}
+	for _, server := range s.gw.servers {
+		name := server.Catalog.Name
+		if of[server] == nil || slices.ContainsFunc(l.legs, func(one *leg) bool { return one.server == name }) {
+			continue
+		}
+		var env jsonrpc.Envelope // the scratch may be in use: a server's answer can lead here
+		link := s.gw.modern.link(server)
+		if link == nil || env.Scan(l.line) != nil {
+			continue
+		}
+		one := &leg{server: name, exchange: &exchange{
+			num: s.gw.number(), session: s, stream: l.exchange.stream, id: l.exchange.id, method: mcp.Listen,
+		}}
+		one.then = func(_, _ []byte) { // its end is not the client's: it is asked again when something has changed
+			l.legs = slices.DeleteFunc(l.legs, func(other *leg) bool { return other == one })
+		}
+		l.legs = append(l.legs, one)
+		filter := jsonrpc.AppendElements([]byte(`{"resourceSubscriptions":`), []byte("[]"), of[server]...)
+		at := within(env.Params, jsonrpc.Find(env.Params.Of(l.line), "notifications"))
+		one.relay(link, &env, l.line, change{at, append(filter, '}')})
+	}
+}
+
+// stopListen ends a client's listen request.
+func (sc *scope) stopListen(e *exchange, reason string) {
+	at := slices.IndexFunc(sc.listens, func(l *listen) bool { return l.exchange == e })
+	if at < 0 {
+		return
+	}
+	legs := sc.listens[at].legs
+	sc.listens = slices.Delete(sc.listens, at, at+1)
+	for _, one := range legs {
+		one.withdraw(reason)
+	}
+}
+
+// endListens tells those who listen that there is nothing more to come.
+func (sc *scope) endListens() {
+	for _, l := range slices.Clone(sc.listens) {
+		sc.stopListen(l.exchange, "the gateway ends")
+		result := append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaSubscriptionID+`":`), l.exchange.id...)
+		l.exchange.answer(append(result, "}}"...))
+	}
+}
+
+// tellChanges tells of the lists that are others now.
+func (l *listen) tellChanges(view *catalog.View) {
+	told := map[mcp.Method]bool{}
+	for kind := range mcp.Lists {
+		m := kind.Changed()
+		if l.seen.differs(kind, view) && l.lists[m] && !told[m] {
+			told[m] = true
+			l.exchange.stream.Send(mcp.ChangedLine(kind, []byte(l.exchange.id)))
+		}
+	}
+}
+
+// whenTried runs again once it is known of every server whether it speaks the modern era, or when that has been waited
+// for long enough.
+func (sc *scope) whenTried(e *exchange, again func()) {
+	sc.scouted = true
+	sc.scout()
+	sc.hold(e, (*scope).tried, again)
+}
+
+// tried reports whether there is no server of which that may become known soon.
+func (sc *scope) tried() bool {
+	return !slices.ContainsFunc(sc.gw.servers, func(s *server) bool {
+		return s.modern == untried && !s.bridged &&
+			slices.ContainsFunc(sc.links[s], func(l *Link) bool { return l.phase == greeting && l.fails == 0 && l.hopeful() })
+	})
+}

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/line/host"
+	"github.com/outlive-mcp/outlive/internal/line/lineloop"
+)
+
+// Defaults of [RunnerOptions], in bytes.
+const (
+	// DefaultMaxToServer is the longest line of a client: a Go server ends the connection at 16 MiB.
+	DefaultMaxToServer = 16 << 20
+	// clientBehind is how much may wait for a client that does not read before its servers are not read either.
+	clientBehind = 256 << 10
+)
+
+// lastAnswers is how long a client that has closed its end is still given the answers to what it asked.
+const lastAnswers = 10 * time.Second
+
+// leaveWithin is how long the end waits for servers to end by themselves; then they are killed. A backend's own ladder is
+// shorter.
+const leaveWithin = 5 * time.Second
+
+// RunnerOptions are a runner's settings.
+type RunnerOptions struct {
+	Gateway Options
+	// Host says how the process, or the connection, behind a link is kept. Its Finish is the runner's own.
+	Host func(l *Link) host.Options
+	// In and Out are the client of a gateway that speaks stdio; the runner closes them. nil: there is none.
+	In, Out     *os.File
+	MaxToServer int // longest line of that client in bytes, default [DefaultMaxToServer]
+}
+
+// Runner is the world of a [Gateway]: a loop with everything on it.
+type Runner struct {
+	opts    RunnerOptions
+	loop    *lineloop.Loop
+	gw      *Gateway
+	kept    map[*Link]*kept
+	gate    gate
+	due     due
+	flushes bool // a flush is posted
+	out     *lineloop.Sink
+	ending  bool
+	endBy   time.Time
+	ended   chan struct{}
+}
+
+// NewRunner prepares a gateway without servers; nothing is started yet.
+func NewRunner(opts RunnerOptions) (*Runner, error) {
+	if opts.MaxToServer == 0 {
+		opts.MaxToServer = DefaultMaxToServer
+	}
+	loop, err := lineloop.NewLoop()
+	if err != nil {
+		return nil, fmt.Errorf("make event loop: %w", err)
+	}
+	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, ended: make(chan struct{})}
+	opts.Gateway.Single = opts.In != nil
+	r.gw = New(opts.Gateway, r)
+	r.gate.init()
+	loop.Deadline = r.deadline
+	loop.OnTick = r.tick
+	return r, nil
+}
+
+// Run serves until [Runner.Interrupt], or until the stdio client has closed its end.
+func (r *Runner) Run() {
+	runtime.LockOSThread() // the loop sleeps in the kernel; a thread of its own spares every wake-up a hand-over
+	defer runtime.UnlockOSThread()
+	defer close(r.ended)
+	if r.opts.In != nil {
+		r.serveStdio()
+	}
+	r.loop.Run()
+	for _, k := range r.kept {
+		k.host.Close()
+	}
+}
+
+// serveStdio joins the client's descriptors.
+func (r *Runner) serveStdio() {
+	var session *Session
+	leave := func() { session.CloseWhenIdle(r.Now(), lastAnswers, r.end) }
+	r.out = r.loop.AddSink(r.opts.Out, lineloop.SinkOptions{OnError: func(error) {
+		session.Close(r.Now())
+		r.end()
+	}})
+	behind := func() bool { return r.out.Pending() >= clientBehind }
+	session = r.gw.Open(r.out, behind)
+	r.loop.AddSource(r.opts.In, lineloop.SourceOptions{
+		Limit:  r.opts.MaxToServer,
+		OnLine: func(line []byte, _ bool) { session.Message(r.Now(), line, r.out) },
+		OnOversize: func(head, tail []byte, n int64) {
+			session.Oversize(r.Now(), head, tail, n, r.out)
+		},
+		OnEOF: func(error) { leave() },
+	})
+}
+
+// Now implements [World].
+func (r *Runner) Now() time.Time {
+	if now := r.loop.Now(); !now.IsZero() {
+		return now
+	}
+	return time.Now()
+}
+
+// SetServers makes servers the configuration. Any goroutine, also before Run.
+func (r *Runner) SetServers(servers []Server) {
+	r.loop.Post(func() { r.gw.SetServers(time.Now(), servers) })
+}
+
+// Warm starts every server that is not lazy. Any goroutine.
+func (r *Runner) Warm() { r.loop.Post(func() { r.gw.Warm(time.Now()) }) }
+
+// Interrupt ends the runner as SIGTERM and SIGINT do. Any goroutine.
+func (r *Runner) Interrupt() {
+	r.loop.Post(func() {
+		r.gw.interrupted = true
+		r.end()
+	})
+}
+
+// Ended is closed when Run has returned.
+func (r *Runner) Ended() <-chan struct{} { return r.ended }
+
+// end lets every server end, and then the loop.
+func (r *Runner) end() {
+	if r.ending {
+		return
+	}
+	r.ending = true
+	r.endBy = time.Now().Add(leaveWithin)
+	time.AfterFunc(leaveWithin, func() { r.loop.Post(r.stopIfDone) })
+	interrupted := r.gw.interrupted
+	for _, k := range r.kept {
+		if interrupted && k.opened {
+			k.host.Backend.Interrupted(time.Now())
+		}
+	}
+	r.gw.Close(time.Now())
+	r.stopIfDone()
+}
+
+// stopIfDone ends the loop once no server is left and the client has taken everything.
+func (r *Runner) stopIfDone() {
+	late := !time.Now().Before(r.endBy)
+	if !r.ending || len(r.kept) > 0 && !late {
+		return
+	}
+	if r.out != nil && r.out.Pending() > 0 && !late {
+		time.AfterFunc(time.Millisecond, func() { r.loop.Post(r.stopIfDone) })
+		return
+	}
+	r.loop.Stop()
+}
+
+// flushSoon hands servers what they are to be told, once nobody is inside one of their calls.
+func (r *Runner) flushSoon() {
+	if r.flushes || !r.gw.Waiting() {
+		return
+	}
+	r.flushes = true
+	r.loop.Post(func() {
+		r.flushes = false
+		r.gw.Flush()
+	})
+}

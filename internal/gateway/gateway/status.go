@@ -1,0 +1,129 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// ServerStatus is how one configured server stands, in all its processes.
+type ServerStatus struct {
+	Name   string `json:"name"`
+	Tools  int    `json:"tools"`            // that clients see; 0 also if nothing is known
+	Modern bool   `json:"modern,omitempty"` // it speaks the modern era
+	// Standing is what experience says of it: untested, usable or unusable. Why it is unusable is its Trouble.
+	Standing string       `json:"standing"`
+	Trouble  string       `json:"trouble,omitempty"`
+	Links    []LinkStatus `json:"links"` // one for each process that is kept alive
+}
+
+// LinkStatus is how one kept server stands.
+type LinkStatus struct {
+	Client  string `json:"for,omitempty"`     // whose own process it is; empty: many use it
+	Phase   string `json:"phase"`             // greeting, ready, failed, foreign (it does not speak the client's era), retired, ended
+	Trouble string `json:"trouble,omitempty"` // why its last handshake failed
+	backend.Status
+}
+
+var phaseNames = [...]string{"greeting", "ready", "failed", "foreign", "retired", "ended"}
+
+// Status tells how every server stands, in the order of the configuration. Any goroutine.
+func (r *Runner) Status(ctx context.Context) ([]ServerStatus, error) {
+	got := make(chan []ServerStatus, 1)
+	r.loop.Post(func() { got <- r.status(time.Now()) })
+	select {
+	case all := <-got:
+		return all, nil
+	case <-r.ended:
+		return nil, ErrEnded
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ErrEnded is returned to those who ask something of a gateway that is no more.
+var ErrEnded = errors.New("the gateway has ended")
+
+// ErrNoServer is returned to those who name a server that is not configured.
+var ErrNoServer = errors.New("no server of that name")
+
+func (r *Runner) status(now time.Time) []ServerStatus {
+	all := make([]ServerStatus, len(r.gw.servers))
+	for i, s := range r.gw.servers {
+		all[i] = ServerStatus{Name: s.Catalog.Name, Modern: s.modern == speaks && !s.bridged, Links: []LinkStatus{}}
+		all[i].Standing, all[i].Trouble, all[i].Tools = s.standing.String(), s.trouble, s.tools()
+	}
+	for l, k := range r.kept {
+		i := slices.IndexFunc(all, func(s ServerStatus) bool { return s.Name == l.Name() })
+		if i < 0 || l.onTrial() && l.server.standing == usable { // it is about to end
+			continue
+		}
+		if l.lists.all != nil {
+			all[i].Tools = len(l.lists.all[mcp.Tools])
+		}
+		one := LinkStatus{Client: l.Client(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
+		if l.trouble != nil && l.phase <= foreign {
+			one.Trouble = messageOf(l.trouble)
+		}
+		all[i].Links = append(all[i].Links, one)
+	}
+	for _, s := range all {
+		slices.SortFunc(s.Links, func(a, b LinkStatus) int { return cmp.Compare(a.ServerPID, b.ServerPID) })
+	}
+	return all
+}
+
+// tools is how many tools a server is known to have.
+func (s *server) tools() int {
+	if lists := s.known.latest(); lists != nil {
+		return len(lists[mcp.Tools])
+	}
+	return 0
+}
+
+// Restart replaces every process of a server and returns when the new ones are ready, or says why one is not. Any goroutine.
+func (r *Runner) Restart(ctx context.Context, server string, source supervise.Source, reason string) error {
+	found := make(chan []*kept, 1)
+	r.loop.Post(func() { found <- r.keptOf(server) })
+	var all []*kept
+	select {
+	case all = <-found:
+	case <-r.ended:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if all == nil {
+		return fmt.Errorf("%s: %w", server, ErrNoServer)
+	}
+	errs := make(chan error, len(all))
+	for _, k := range all {
+		go func() { errs <- k.host.Restart(ctx, source, reason) }()
+	}
+	var failed []error
+	for range all {
+		failed = append(failed, <-errs)
+	}
+	return errors.Join(failed...)
+}
+
+// keptOf returns the processes of a server that are kept alive, nil if there is no such server.
+func (r *Runner) keptOf(name string) []*kept {
+	if !slices.ContainsFunc(r.gw.servers, func(s *server) bool { return s.Catalog.Name == name }) {
+		return nil
+	}
+	all := []*kept{}
+	for l, k := range r.kept {
+		if l.Name() == name && k.opened && l.phase != retired {
+			all = append(all, k)
+		}
+	}
+	return all
+}

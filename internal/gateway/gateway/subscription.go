@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// subscription is a resource whose changes a client of the legacy era wants to hear of. It is there from when the server is
+// asked, so that what others ask meanwhile is seen together with it.
+type subscription struct {
+	link    *Link // that was asked
+	uri     string
+	granted bool
+}
+
+// subscription returns what the session has of a server's resource, nil for nothing.
+func (s *Session) subscription(server *server, uri string) *subscription {
+	for _, sub := range s.subs {
+		if sub.uri == uri && sub.link.server == server {
+			return sub
+		}
+	}
+	return nil
+}
+
+// subscribe takes a resources/subscribe or unsubscribe that is going to l. It returns the link that is really to get it; nil:
+// the request is answered, because others have the same subscription to a shared server and nothing changes there.
+func (s *Session) subscribe(e *exchange, l *Link) *Link {
+	mine := s.subscription(l.server, e.uri)
+	if e.method == mcp.Subscribe && mine == nil && len(s.subs) >= mcp.ListenURIsMost {
+		e.refuse(jsonrpc.InvalidParams, fmt.Sprintf("this session is subscribed to %d resources already, which is the most", len(s.subs)))
+		return nil
+	}
+	if e.method == mcp.Unsubscribe {
+		s.unsubscribed(e.uri)
+	}
+	if l.scope.owner == nil {
+		if mine != nil && mine.link.phase == ready {
+			l = mine.link // with several instances, the one that tells
+		}
+		if others, granted := s.gw.others(s, l.server, e.uri); granted != nil && e.method == mcp.Subscribe {
+			s.subscribed(granted.link, e.uri)
+			e.answer([]byte("{}"))
+			return nil
+		} else if others && e.method == mcp.Unsubscribe {
+			e.answer([]byte("{}"))
+			return nil
+		}
+	}
+	if e.method == mcp.Subscribe && mine == nil {
+		s.subs = append(s.subs, &subscription{link: l, uri: e.uri})
+	}
+	return l
+}
+
+// others reports whether another client than s has, or is about to have, a subscription, and one of those that a server has
+// granted.
+func (g *Gateway) others(s *Session, server *server, uri string) (any bool, granted *subscription) {
+	for other := range g.sessions.all {
+		if sub := other.subscription(server, uri); sub != nil && other != s {
+			any = true
+			if sub.granted {
+				return true, sub
+			}
+		}
+	}
+	return any, nil
+}
+
+// subscribed notes a subscription that a server has granted.
+func (s *Session) subscribed(l *Link, uri string) {
+	sub := s.subscription(l.server, uri)
+	if sub == nil {
+		sub = &subscription{link: l, uri: uri}
+		s.subs = append(s.subs, sub)
+	}
+	sub.granted = true
+}
+
+// unsubscribed forgets a subscription and returns it, nil if there was none.
+func (s *Session) unsubscribed(uri string) *subscription {
+	i := slices.IndexFunc(s.subs, func(sub *subscription) bool { return sub.uri == uri })
+	if i < 0 {
+		return nil
+	}
+	sub := s.subs[i]
+	s.subs = slices.Delete(s.subs, i, i+1)
+	return sub
+}
+
+// keepSubscriptions has the successors of servers started that a client has subscriptions to.
+func (s *Session) keepSubscriptions(gone []*server) {
+	for _, sub := range s.subs {
+		if !slices.Contains(gone, sub.link.server) {
+			continue
+		}
+		for _, next := range s.gw.servers {
+			if next.Catalog.Name == sub.link.Name() {
+				s.own.link(next)
+			}
+		}
+	}
+}
+
+// unsubscribe ends a subscription at a shared server if nobody needs it any more.
+func (g *Gateway) unsubscribe(sub *subscription) {
+	l := sub.link
+	if l.scope.owner != nil || l.phase != ready {
+		return // its process ends, or begins without any
+	}
+	if others, _ := g.others(nil, l.server, sub.uri); others {
+		return
+	}
+	l.askAbout(mcp.Unsubscribe, sub.uri, func(_, _ []byte) {})
+}
+
+// resubscribe asks a process that has taken the place of another one for what its clients were subscribed to. Since nobody
+// has watched meanwhile, they are told that it may have changed.
+func (l *Link) resubscribe() {
+	lost := map[string][]*Session{}
+	if l.onTrial() {
+		return
+	}
+	for s := range l.gw.sessions.all {
+		if o := l.scope.owner; o != nil && o != s {
+			continue
+		}
+		for _, sub := range s.subs {
+			if was := sub.link; was == l || was.Name() != l.Name() || was.phase == ready {
+				continue
+			}
+			sub.link = l
+			lost[sub.uri] = append(lost[sub.uri], s)
+		}
+	}
+	for _, uri := range sortedKeys(lost) {
+		l.askAbout(mcp.Subscribe, uri, func(result, _ []byte) {
+			for _, s := range lost[uri] {
+				switch sub := s.subscription(l.server, uri); {
+				case result == nil:
+					s.unsubscribed(uri)
+				case sub != nil && sub.granted:
+					s.general.Send(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
+				}
+			}
+		})
+	}
+}
+
+// askAbout asks the server something about a resource.
+func (l *Link) askAbout(m mcp.Method, uri string, then func(result, err []byte)) {
+	params := append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}')
+	l.ask(m, func(id []byte) []byte { return jsonrpc.AppendRequest(nil, id, m.String(), params) }, then)
+}

@@ -1,0 +1,119 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// The gateway's own tools: what RT-1 gives one server, for all of them.
+const (
+	toolStatus  = "outlive_server_status"
+	toolRestart = "outlive_restart_server"
+)
+
+var ownTools = [][]byte{
+	[]byte(`{"name":"` + toolStatus + `","description":"Show how the MCP servers behind this gateway are doing.\n\n` +
+		`Tells for each whether it is running, starting or down, its process id, how often it was restarted, how it last\n` +
+		`ended and what it last wrote to stderr. Use when calls fail, before deciding to restart a server.",` +
+		`"inputSchema":{"type":"object","properties":{"server":{"type":"string","description":"Only this server"}},"additionalProperties":false},` +
+		`"annotations":{"readOnlyHint":true,"openWorldHint":false}}`),
+	[]byte(`{"name":"` + toolRestart + `","description":"Restart one MCP server behind this gateway, to load changed code or to recover it.\n\n` +
+		`The connection stays, and so do calls in flight: the new process takes over when it is ready. If it does not come up,\n` +
+		`the old one goes on. Ask ` + toolStatus + ` afterwards.",` +
+		`"inputSchema":{"type":"object","properties":{"server":{"type":"string","description":"Name of the server"},` +
+		`"reason":{"type":"string","description":"Why, for the audit log"}},"required":["server"],"additionalProperties":false},` +
+		`"annotations":{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`),
+}
+
+// withTools adds the gateway's own tools to the end of the first page of tools.
+func (g *Gateway) withTools(result []byte, view *catalog.View) []byte {
+	at := jsonrpc.Find(result, "tools")
+	if g.opts.NoTools || !at.Present() {
+		return result
+	}
+	var free [][]byte
+	for i, name := range []string{toolStatus, toolRestart} {
+		if _, _, theirs := view.Tool(name); !theirs {
+			free = append(free, ownTools[i])
+		}
+	}
+	return jsonrpc.Replace(nil, result, at, jsonrpc.AppendElements(nil, at.Of(result), free...))
+}
+
+// callTool answers a call of one of the gateway's own tools. A server's tool of that name wins.
+func (g *Gateway) callTool(e *exchange, line []byte) bool {
+	raw := g.client.Name.Of(line)
+	if g.opts.NoTools || !jsonrpc.EqualString(raw, toolStatus) && !jsonrpc.EqualString(raw, toolRestart) {
+		return false
+	}
+	name, _ := jsonrpc.Unquote(raw)
+	if _, _, theirs := e.session.scope().current().Tool(name); theirs {
+		return false
+	}
+	params := g.client.Params.Of(line)
+	var args struct{ Server, Reason string }
+	if raw := jsonrpc.Find(params, "arguments").Of(params); raw != nil && json.Unmarshal(raw, &args) != nil {
+		e.refuse(jsonrpc.InvalidParams, name+`: arguments are {"server": "name", "reason": "text"}`)
+		return true
+	}
+	if args.Server != "" && !slices.ContainsFunc(g.servers, func(s *server) bool { return s.Catalog.Name == args.Server }) {
+		e.say(fmt.Sprintf("There is no server %q. There are: %s.", args.Server, strings.Join(g.serverNames(), ", ")), true)
+		return true
+	}
+	switch {
+	case name == toolStatus:
+		e.say(g.world.Stand(args.Server), false)
+	case args.Server == "":
+		e.say("Say which server: "+strings.Join(g.serverNames(), ", ")+".", true)
+	default:
+		g.world.Renew(args.Server, args.Reason)
+		e.say("Restart of "+args.Server+" has begun; calls go on meanwhile. "+toolStatus+" tells when the new process serves.", false)
+	}
+	return true
+}
+
+// say answers a call with a text.
+func (e *exchange) say(text string, isError bool) {
+	era := mcp.Legacy
+	if e.session.own == nil {
+		era = mcp.Modern
+	}
+	e.answer(mcp.ToolText(text, isError, era, nil))
+}
+
+func (g *Gateway) serverNames() []string {
+	var all []string
+	for _, s := range g.servers {
+		all = append(all, s.Catalog.Name)
+	}
+	return all
+}
+
+// Stand implements [World].
+func (r *Runner) Stand(only string) string {
+	var all []ServerStatus
+	for _, s := range r.status(time.Now()) {
+		if only == "" || s.Name == only {
+			all = append(all, s)
+		}
+	}
+	return jsonrpc.Indented(all)
+}
+
+// Renew implements [World]: what comes of it, the status tells.
+func (r *Runner) Renew(server, reason string) {
+	if reason == "" {
+		reason = "tool " + toolRestart
+	}
+	for _, k := range r.keptOf(server) {
+		r.loop.Post(func() { k.host.Backend.Restart(time.Now(), supervise.SourceTool, reason) })
+	}
+}

@@ -1,0 +1,309 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// heard takes one line of the server. The backend below has validated it.
+func (l *Link) heard(line []byte) {
+	l.gw.now = l.gw.world.Now()
+	env := &l.gw.up
+	if l.phase == ended || env.Scan(line) != nil {
+		return
+	}
+	switch env.Kind {
+	case jsonrpc.Response, jsonrpc.ErrorResponse:
+		l.answered(line)
+	case jsonrpc.Request:
+		l.asked(line)
+	case jsonrpc.Notification:
+		l.told(line)
+	}
+}
+
+// answered takes an answer to one of our requests.
+func (l *Link) answered(line []byte) {
+	env := &l.gw.up
+	e := l.inFlight(env.ID.Of(line))
+	if e == nil {
+		return // of a request that was cancelled
+	}
+	l.forget(e)
+	if e.then != nil {
+		if env.Kind == jsonrpc.Response {
+			e.then(env.Result.Of(line), nil)
+		} else {
+			e.then(nil, env.Error.Of(line))
+		}
+		l.endIfIdle()
+		return
+	}
+	e.over()
+	l.noteAnswer(e, line)
+	buf := append(l.gw.buf[:0], line[:env.ID.Start]...)
+	buf = append(append(buf, e.id...), line[env.ID.End:]...)
+	if e.ownURI != "" {
+		buf = e.withShownURI(line)
+	}
+	e.stream.Send(buf)
+	l.gw.rest(buf)
+	l.endIfIdle()
+}
+
+// contentsMost is in how many contents of one answer a URI is changed; a user interface has one.
+const contentsMost = 16
+
+// withShownURI is the answer to a read, in which the resource has the URI that its client knows.
+func (e *exchange) withShownURI(line []byte) []byte {
+	env := &e.link.gw.up
+	changes := []change{{env.ID, []byte(e.id)}}
+	result := env.Result.Of(line)
+	contents := jsonrpc.Find(result, "contents")
+	for at := range jsonrpc.Elements(contents.Of(result)) {
+		if len(changes) > contentsMost {
+			break
+		}
+		one := at.Of(contents.Of(result))
+		if uri := jsonrpc.Find(one, "uri"); jsonrpc.EqualString(uri.Of(one), e.ownURI) {
+			changes = append(changes, change{within(env.Result, within(contents, within(at, uri))), []byte(e.uri)})
+		}
+	}
+	return changed(nil, line, changes...)
+}
+
+// inFlight finds the exchange by the raw id, or token, that the server was given for it; nil: there is none.
+func (l *Link) inFlight(raw []byte) *exchange {
+	if len(raw) == 0 || len(raw) > 20 { // digits of 2^64
+		return nil
+	}
+	num := uint64(0)
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			return nil
+		}
+		num = num*10 + uint64(c-'0')
+	}
+	return l.calls[num]
+}
+
+// restMost is the size of a scratch buffer that is kept, in bytes.
+const restMost = 1 << 20
+
+// rest keeps a scratch buffer for the next line, unless it has become a long one.
+func (g *Gateway) rest(buf []byte) {
+	if cap(buf) <= restMost {
+		g.buf = buf
+	}
+}
+
+// noteAnswer remembers what the answer to a request means for later ones.
+func (l *Link) noteAnswer(e *exchange, line []byte) {
+	env := &l.gw.up
+	switch {
+	case e.method != mcp.Subscribe:
+	case env.Kind == jsonrpc.Response:
+		e.session.subscribed(l, e.uri)
+	default:
+		e.session.unsubscribed(e.uri)
+	}
+	if jsonrpc.EqualString(env.ResultType.Of(line), "input_required") {
+		result := env.Result.Of(line)
+		l.gw.states.note(jsonrpc.Find(result, "requestState").Of(result), l)
+	}
+}
+
+// asked takes a request of the server to its client.
+func (l *Link) asked(line []byte) {
+	env := &l.gw.up
+	id := env.ID.Of(line)
+	if mcp.Lookup(env.Method.Of(line)) == mcp.Ping {
+		l.gw.post(l, jsonrpc.AppendResult(nil, id, []byte("{}")))
+		return
+	}
+	s, during := l.addressee()
+	if s == nil && l.onTrial() {
+		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "there is no client yet", nil))
+		return
+	}
+	if s == nil {
+		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound,
+			"the gateway cannot tell which of its clients this is for: configure the server without \"shared\"", nil))
+		return
+	}
+	if len(l.asks) >= asksMost {
+		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.InternalError,
+			fmt.Sprintf("%d requests wait for the client's answers already: this one is not passed on", asksMost), nil))
+		return
+	}
+	a := l.gw.newAsk(l, id, s, during)
+	changes := append(make([]change, 0, 2), change{env.ID, []byte(a.shown)})
+	meta := env.Meta.Of(line)
+	if at := jsonrpc.Find(meta, "progressToken"); at.Present() {
+		a.token = bytes.Clone(at.Of(meta))
+		changes = append(changes, change{within(env.Meta, at), []byte(a.shown)})
+	}
+	buf := changed(l.gw.buf[:0], line, changes...)
+	a.stream().Send(buf)
+	l.gw.rest(buf)
+}
+
+// addressee is the client that what the server says of its own accord is for; nil: that cannot be told. during is its latest
+// request in flight there, nil if there is none: what a server says while it works mostly belongs to that.
+func (l *Link) addressee() (s *Session, during *exchange) {
+	several := false
+	for _, e := range l.calls {
+		if !e.counts() {
+			continue
+		}
+		several = several || during != nil && during.session != e.session
+		if during == nil || e.num > during.num {
+			during = e
+		}
+	}
+	switch {
+	case l.scope.owner != nil:
+		return l.scope.owner, during
+	case during == nil || several || l.scope.era == mcp.Modern:
+		return nil, nil
+	}
+	return during.session, during
+}
+
+// sayToOwner hands on what a server of one client says of its own accord.
+func (l *Link) sayToOwner(line []byte) {
+	s, during := l.addressee()
+	if during != nil {
+		during.stream.Send(line)
+		return
+	}
+	s.general.Send(line)
+}
+
+// told takes a notification of the server.
+func (l *Link) told(line []byte) {
+	env := &l.gw.up
+	if l.onTrial() {
+		return
+	}
+	switch m := mcp.Lookup(env.Method.Of(line)); m {
+	case mcp.NoteProgress:
+		l.progressed(line)
+	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged:
+		l.lists.changed(m)
+	case mcp.NoteCancelled:
+		l.withdrew(line)
+	case mcp.NoteResourceUpdated:
+		l.updated(line)
+	case mcp.NoteAcknowledged:
+		// the gateway has acknowledged what it was asked itself
+	default:
+		if jsonrpc.EqualString(env.Method.Of(line), "notifications/message") {
+			l.logged(line)
+		} else if l.scope.owner != nil {
+			l.sayToOwner(line)
+		}
+	}
+}
+
+// progressed hands progress to whoever waits for it, under its own token.
+func (l *Link) progressed(line []byte) {
+	env := &l.gw.up
+	e := l.inFlight(env.ProgressToken.Of(line))
+	if e == nil || e.token == nil {
+		return
+	}
+	buf := changed(l.gw.buf[:0], line, change{env.ProgressToken, e.token})
+	e.stream.Send(buf)
+	l.gw.rest(buf)
+}
+
+// logged hands a log message to whom it can belong. The modern era has nothing in the message that says whose it is, but
+// servers speak only of requests that ask for it: one that is the only such is meant.
+func (l *Link) logged(line []byte) {
+	if l.scope.era == mcp.Modern {
+		var only *exchange
+		for _, e := range l.calls {
+			if !e.logs {
+				continue
+			}
+			if only != nil {
+				return
+			}
+			only = e
+		}
+		if only != nil {
+			only.stream.Send(line)
+		}
+		return
+	}
+	if l.scope.owner != nil {
+		l.sayToOwner(line)
+		return
+	}
+	level, _ := jsonrpc.Unquote(l.gw.up.Level.Of(line))
+	for s := range l.gw.sessions.all {
+		if s.own != nil && severity(level) >= s.severity {
+			s.general.Send(line)
+		}
+	}
+}
+
+// severities are the levels of log messages, least first (RFC 5424).
+var severities = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func severity(level string) int {
+	for i, s := range severities {
+		if s == level {
+			return i
+		}
+	}
+	return 0
+}
+
+// updated tells those who subscribed to it that a resource has changed.
+func (l *Link) updated(line []byte) {
+	env := &l.gw.up
+	if l.scope.era == mcp.Modern {
+		meta := env.Meta.Of(line)
+		at := jsonrpc.Find(meta, mcp.MetaSubscriptionID)
+		if e := l.inFlight(at.Of(meta)); e != nil && e.session != nil && e.method == mcp.Listen {
+			buf := changed(l.gw.buf[:0], line, change{within(env.Meta, at), []byte(e.id)})
+			e.stream.Send(buf)
+			l.gw.rest(buf)
+		}
+		return
+	}
+	if o := l.scope.owner; o != nil {
+		o.general.Send(line)
+		return
+	}
+	uri, _ := jsonrpc.Unquote(env.URI.Of(line))
+	for s := range l.gw.sessions.all {
+		if s.subscription(l.server, uri) != nil {
+			s.general.Send(line)
+		}
+	}
+}
+
+// withdrew takes a server's word that it does not wait for an answer, or not tell of resources, any more.
+func (l *Link) withdrew(line []byte) {
+	env := &l.gw.up
+	id := env.RequestID.Of(line)
+	for _, a := range l.asks {
+		if jsonrpc.SameID(a.id, id) {
+			stream := a.stream()
+			a.settle()
+			stream.Send(changed(nil, line, change{env.RequestID, []byte(a.shown)}))
+			return
+		}
+	}
+	// The client's listen goes on at its other servers.
+	if e := l.inFlight(id); e != nil && e.then != nil && e.method == mcp.Listen {
+		l.forget(e)
+		e.then(nil, nil)
+	}
+}

@@ -1,0 +1,146 @@
+package streamhttp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+)
+
+// headBytes is how much of an over-long body is read to find the id that the error belongs to.
+const headBytes = 4096
+
+var errTooLarge = errors.New("body too large")
+
+// readBody reads the body of a POST, in at most limit bytes and within a time. With errTooLarge it returns the beginning.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, within time.Duration) ([]byte, error) {
+	control := http.NewResponseController(w)
+	// Not http.Server.ReadTimeout: that would also end the watch for a client that leaves. After an error the deadline stays,
+	// because net/http reads on before it closes the connection. What cannot have one (a test's recorder) has no network.
+	_ = control.SetReadDeadline(time.Now().Add(within))
+	body, err := readAtMost(r, limit)
+	if err == nil {
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	return body, err
+}
+
+func readAtMost(r *http.Request, limit int64) ([]byte, error) {
+	switch n := r.ContentLength; {
+	case n > limit:
+		head := make([]byte, min(headBytes, limit))
+		got, _ := io.ReadFull(r.Body, head)
+		return head[:got], errTooLarge
+	case n >= 0:
+		body := make([]byte, n)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	if err == nil && int64(len(body)) > limit {
+		return body[:min(headBytes, len(body))], errTooLarge
+	}
+	return body, err
+}
+
+// readMessage reads and checks the body of a POST. false: it was answered.
+func (f *Front) readMessage(w http.ResponseWriter, r *http.Request) (line []byte, e jsonrpc.Envelope, ok bool) {
+	if no := headersOfPost(r); no.status != 0 {
+		refuse(w, no.status, nil, no)
+		return nil, e, false
+	}
+	body, err := readBody(w, r, f.opts.MaxBody, f.opts.ReadTimeout)
+	switch {
+	case errors.Is(err, errTooLarge):
+		id, _ := jsonrpc.RecoverID(body, nil)
+		w.Header().Set("Connection", "close") // the rest of the body is not worth reading
+		refuse(w, http.StatusRequestEntityTooLarge, id,
+			refusal{code: codeInvalidRequest, text: fmt.Sprintf("message too large: the limit is %d bytes", f.opts.MaxBody)})
+		return nil, e, false
+	case err != nil:
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusBadRequest, nil, refusal{code: codeParse, text: "the body could not be read"})
+		return nil, e, false
+	}
+	line = jsonrpc.Trim(body)
+	if no, id := checkMessage(line, &e); no.status != 0 {
+		refuse(w, no.status, id, no)
+		return nil, e, false
+	}
+	inOneLine(line) // now that no break stands in a string, where it would be a fault
+	return line, e, true
+}
+
+// checkMessage scans a message, and says with which id it is refused, if it is.
+func checkMessage(line []byte, e *jsonrpc.Envelope) (refusal, []byte) {
+	err := e.Scan(line)
+	id := e.ID.Of(line)
+	if e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse || jsonrpc.IsNull(id) {
+		id = nil // it is not a request's
+	}
+	switch {
+	case errors.Is(err, jsonrpc.ErrSyntax):
+		id, _ = jsonrpc.RecoverID(line, line)
+		return refusal{status: http.StatusBadRequest, code: codeParse, text: "parse error: " + jsonrpc.Problem(line)}, id
+	case err != nil:
+		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "invalid request: " + err.Error()}, id
+	case e.Kind != jsonrpc.Batch && !e.Version2:
+		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: `invalid request: "jsonrpc" is not "2.0"`}, id
+	case e.Kind == jsonrpc.Request && jsonrpc.ClassifyID(id) == jsonrpc.IDOdd:
+		return refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "invalid request: the id is neither a string nor an integer of at most 2^53"}, id
+	case e.BadUTF8 || e.Surrogate:
+		return refusal{status: http.StatusBadRequest, code: codeInvalidParams, text: "Validation failed: the message is not valid UTF-8, or has half a surrogate pair"}, id
+	}
+	return refusal{}, nil
+}
+
+// headersOfPost checks what the transport asks of every POST. A zero status is consent.
+func headersOfPost(r *http.Request) refusal {
+	contentType := r.Header.Get("Content-Type")
+	if contentType != "application/json" {
+		if media, _, err := mime.ParseMediaType(contentType); err != nil || media != "application/json" {
+			return refusal{status: http.StatusUnsupportedMediaType, code: codeInvalidRequest, text: "Content-Type must be application/json"}
+		}
+	}
+	if !accepts(r, "application/json") || !accepts(r, eventStream) {
+		return refusal{status: http.StatusNotAcceptable, code: codeInvalidRequest, text: "Accept must list application/json and text/event-stream"}
+	}
+	return refusal{}
+}
+
+const eventStream = "text/event-stream"
+
+// accepts reports whether a client takes a media type. No Accept header means that it takes anything (RFC 9110).
+func accepts(r *http.Request, media string) bool {
+	fields := r.Header["Accept"]
+	if len(fields) == 0 {
+		return true
+	}
+	kind, _, _ := strings.Cut(media, "/")
+	for _, field := range fields {
+		for one := range strings.SplitSeq(field, ",") {
+			name, parameters, _ := strings.Cut(one, ";")
+			name = strings.TrimSpace(name)
+			if strings.EqualFold(name, media) || name == "*/*" || strings.EqualFold(name, kind+"/*") {
+				return !zeroWeight(parameters)
+			}
+		}
+	}
+	return false
+}
+
+// zeroWeight reports whether the parameters of a media range say that it is not wanted.
+func zeroWeight(parameters string) bool {
+	for one := range strings.SplitSeq(parameters, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(one), "=")
+		if strings.EqualFold(name, "q") {
+			return strings.Trim(value, "0.") == ""
+		}
+	}
+	return false
+}

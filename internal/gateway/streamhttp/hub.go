@@ -1,0 +1,72 @@
+package streamhttp
+
+import "github.com/outlive-mcp/outlive/internal/protocol/mcp"
+
+// Hub makes sessions. It may also implement ParamHeaders.
+type Hub interface {
+	// Open makes a session for a client that has come in. It is called from any goroutine and must not block for long.
+	// nil: not now; the client is answered 503 and told to come back.
+	Open(Peer) Session
+}
+
+// Peer is who a session is for.
+type Peer struct {
+	// Era is Legacy for a session that begins with initialize, Modern for one with a single message.
+	Era mcp.Era
+	// Remote is the address of the connection that opened the session, "host:port".
+	Remote string
+	// Subject is who the token names: "sub:" and a JWT's sub, or "bearer:N" for the static token number N, from 1. "": no token was
+	// asked for. A session id is good for the subject that opened it only.
+	Subject string
+	// Scopes are those of the token. nil for static tokens.
+	Scopes []string
+}
+
+// Session takes the messages of one client. Its methods are called from any goroutine, several at once, and must not
+// block; Close is called exactly once, and nothing is called after it has begun or while it runs.
+type Session interface {
+	// Message takes one message of the client: one JSON-RPC request, notification or response, validated, a single line
+	// without a newline, never a batch. line is the session's to keep and to change. What belongs to it (its answer, its
+	// progress, what the server asks while it runs) goes to reply. reply is nil for notifications and responses.
+	//
+	// The response to the request ends the reply: what is sent after it is dropped. Requests of one legacy session arrive at
+	// once when the client sends them at once; a message follows another only if the client waited for the answer (202) to
+	// that one. Several requests of a batch share a reply.
+	Message(line []byte, reply Stream)
+	// Attach says where everything else goes: the legacy era's GET stream, one for each session and the same value each
+	// time. nil: nobody listens now. What is then sent to the stream that was attached before is kept, within the bounds of
+	// the session's store, and delivered when the client comes back.
+	Attach(Stream)
+	// Gone says that whoever waited on reply has left without the answer. In the modern era that cancels the request, and
+	// Close follows; in the legacy era the request goes on and its answer may be fetched later by Last-Event-ID.
+	Gone(reply Stream)
+	// Release says that the client has had no request and no stream here for Options.SessionRelease: what is kept for it may be
+	// let go until it comes back. It is called again and again, also while requests still run whose client has left.
+	Release()
+	// Close ends the session: by DELETE, by age, by shutdown, because initialize failed, or because the one message of a
+	// modern session is answered or its client has left.
+	Close()
+}
+
+// Stream takes messages to the client.
+type Stream interface {
+	// Send takes one JSON-RPC message, a single line; whether it is the response is read from it. It copies, never blocks,
+	// may be called from any goroutine and after the client left: then the message is dropped, or kept for resumption.
+	Send(line []byte)
+}
+
+// ParamHeaders is what a Hub also implements when its tools can ask for arguments to be repeated in headers
+// (x-mcp-header, 2026-07-28).
+type ParamHeaders interface {
+	// ParamHeaders returns which arguments of a tool must stand in headers too, nil for none or for a tool it does not know.
+	// It is called from any goroutine, for each tools/call of the modern era.
+	ParamHeaders(tool string) []ParamHeader
+}
+
+// ParamHeader is one argument that a client must repeat in a header.
+type ParamHeader struct {
+	// Header is the part of the header's name after "Mcp-Param-".
+	Header string
+	// Path leads to the value inside arguments, from the outermost member.
+	Path []string
+}

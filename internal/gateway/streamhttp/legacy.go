@@ -1,0 +1,249 @@
+package streamhttp
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// The transport's headers.
+const (
+	headerSession   = "Mcp-Session-Id"
+	headerVersion   = "Mcp-Protocol-Version"
+	headerLastEvent = "Last-Event-Id"
+	headerMethod    = "Mcp-Method"
+	headerName      = "Mcp-Name"
+	headerParam     = "Mcp-Param-"
+)
+
+// primedFrom is the first version whose clients expect an event without data.
+const primedFrom = "2025-11-25"
+
+// post takes one message of either era.
+func (f *Front) post(w http.ResponseWriter, r *http.Request, who Claims) {
+	line, e, ok := f.readMessage(w, r)
+	if !ok {
+		return
+	}
+	if eraOf(r, line, &e) == mcp.Modern {
+		f.postModern(w, r, who, line, &e)
+		return
+	}
+	f.postLegacy(w, r, who, line, &e)
+}
+
+func peer(r *http.Request, who Claims, era mcp.Era) Peer {
+	return Peer{Era: era, Remote: r.RemoteAddr, Subject: who.Subject, Scopes: who.Scopes}
+}
+
+func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who Claims, line []byte, e *jsonrpc.Envelope) {
+	id := e.ID.Of(line)
+	if e.Kind != jsonrpc.Request {
+		id = nil
+	}
+	initialize := e.Kind == jsonrpc.Request && mcp.Lookup(e.Method.Of(line)) == mcp.Initialize
+	if version := r.Header.Get(headerVersion); version != "" && !initialize && !mcp.IsLegacy(version) {
+		refuse(w, http.StatusBadRequest, id, refusal{code: codeInvalidRequest, text: unsupportedVersion(version)})
+		return
+	}
+	sessionID := r.Header.Get(headerSession)
+	if sessionID == "" && initialize {
+		f.greet(w, r, who, line, id)
+		return
+	}
+	s := f.mustFind(w, r, who, id)
+	if s == nil {
+		return
+	}
+	defer s.leave()
+	switch e.Kind {
+	case jsonrpc.Request:
+		f.ask(w, r, s, []incoming{{line, true}}, reply{id: id})
+	case jsonrpc.Batch:
+		f.batch(w, r, s, line)
+	default:
+		f.tell(w, s, []incoming{{line, false}})
+	}
+}
+
+func unsupportedVersion(version string) string {
+	return fmt.Sprintf("unsupported protocol version %.40q; supported: %s, %s", version, strings.Join(mcp.LegacyVersions, ", "), mcp.ModernVersion)
+}
+
+// greet opens a session with its first message.
+func (f *Front) greet(w http.ResponseWriter, r *http.Request, who Claims, line, id []byte) {
+	s := f.open(peer(r, who, mcp.Legacy))
+	if s == nil {
+		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "no room for another session now", retry: true})
+		return
+	}
+	defer s.leave()
+	f.ask(w, r, s, []incoming{{line, true}}, reply{id: id, opened: true})
+	if s.protocol() == "" {
+		f.end(s) // it was refused, or nobody was there to hear the session's id
+	}
+}
+
+// mustFind finds the session a request names, or answers.
+func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who Claims, id []byte) *session {
+	sessionID := r.Header.Get(headerSession)
+	if sessionID == "" {
+		refuse(w, http.StatusBadRequest, id, refusal{code: codeInvalidRequest, text: "the header Mcp-Session-Id is missing"})
+		return nil
+	}
+	s := f.find(sessionID, who.Subject)
+	if s == nil {
+		refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: "session not found"})
+	}
+	return s
+}
+
+// incoming is one message of a client, which was checked.
+type incoming struct {
+	line []byte
+	asks bool // it is a request
+}
+
+// tell hands notifications and responses over.
+func (f *Front) tell(w http.ResponseWriter, s *session, messages []incoming) {
+	for _, m := range messages {
+		if !s.message(m.line, nil) {
+			refuse(w, http.StatusNotFound, nil, refusal{code: codeInvalidRequest, text: "session not found"})
+			return
+		}
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// ask hands messages with at least one request over, and writes what they bring.
+func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages []incoming, p reply) {
+	due := 0
+	for _, m := range messages {
+		if m.asks {
+			due++
+		}
+	}
+	p.front, p.w, p.r, p.session, p.over = f, w, r, s, s.over
+	p.stream, p.reader = s.shelf.newStream(due)
+	version := s.protocol()
+	if p.opened {
+		first := messages[0].line
+		version, _ = jsonrpc.Unquote(jsonrpc.FindPath(first, "params", "protocolVersion").Of(first))
+	}
+	p.prime = version >= primedFrom
+	for _, m := range messages {
+		var to Stream
+		if m.asks {
+			to = p.stream
+		}
+		if !s.message(m.line, to) {
+			break // s.over says so too
+		}
+	}
+	p.run()
+	if p.stream.left(p.reader) {
+		s.gone(p.stream)
+	}
+}
+
+// batch takes an array of messages, which only 2025-03-26 has. The answers go out one by one in an event stream.
+func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line []byte) {
+	if s.protocol() != mcp.BatchVersion {
+		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "batches are not part of the session's protocol version"})
+		return
+	}
+	var messages []incoming
+	asks := false
+	for at := range jsonrpc.Elements(line) {
+		one := line[at.Start:at.End:at.End]
+		var e jsonrpc.Envelope
+		no, id := checkMessage(one, &e)
+		if no.status == 0 && (e.Kind == jsonrpc.Batch || e.Kind == jsonrpc.Request && mcp.Lookup(e.Method.Of(one)) == mcp.Initialize) {
+			no, id = refusal{status: http.StatusBadRequest, code: codeInvalidRequest, text: "this may not stand in a batch"}, e.ID.Of(one)
+		}
+		if no.status != 0 {
+			refuse(w, no.status, id, no)
+			return
+		}
+		asks = asks || e.Kind == jsonrpc.Request
+		messages = append(messages, incoming{one, e.Kind == jsonrpc.Request})
+	}
+	switch {
+	case len(messages) == 0:
+		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "invalid request: an empty batch"})
+	case asks:
+		f.ask(w, r, s, messages, reply{events: true})
+	default:
+		f.tell(w, s, messages)
+	}
+}
+
+// get opens the stream for what belongs to no request, or goes on with one that was interrupted.
+func (f *Front) get(w http.ResponseWriter, r *http.Request, who Claims) {
+	if !f.sessionRequest(w, r) {
+		return
+	}
+	if !accepts(r, eventStream) {
+		refuse(w, http.StatusNotAcceptable, nil, refusal{code: codeInvalidRequest, text: "Accept must list text/event-stream"})
+		return
+	}
+	s := f.mustFind(w, r, who, nil)
+	if s == nil {
+		return
+	}
+	defer s.leave()
+	p := reply{front: f, w: w, r: r, session: s, events: true, over: s.over}
+	last := r.Header.Get(headerLastEvent)
+	id, number, ok := parseEventID(last)
+	switch {
+	case last != "" && !ok:
+		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "Last-Event-ID is not one of ours"})
+		return
+	case last != "" && id != 0:
+		p.stream = s.shelf.find(id)
+		if p.stream == nil {
+			// Not 404: that would tell the client that its session is gone.
+			refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "that stream is no longer kept"})
+			return
+		}
+		p.reader = p.stream.from(number)
+		p.run()
+		p.stream.left(p.reader)
+		return
+	}
+	p.stream, p.reader = s.listen(number, last != "")
+	p.prime = last == "" && s.protocol() >= primedFrom
+	p.drain, p.ends = f.drain, who.Expires
+	p.run()
+	s.unlisten(p.reader)
+}
+
+// delete ends a session.
+func (f *Front) delete(w http.ResponseWriter, r *http.Request, who Claims) {
+	if !f.sessionRequest(w, r) {
+		return
+	}
+	s := f.mustFind(w, r, who, nil)
+	if s == nil {
+		return
+	}
+	f.end(s)
+	s.leave()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// sessionRequest checks the version of a GET or DELETE: the modern era has neither.
+func (f *Front) sessionRequest(w http.ResponseWriter, r *http.Request) bool {
+	switch version := r.Header.Get(headerVersion); {
+	case version == "" || mcp.IsLegacy(version):
+		return true
+	case version == mcp.ModernVersion:
+		notAllowed(w, "POST")
+	default:
+		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: unsupportedVersion(version)})
+	}
+	return false
+}

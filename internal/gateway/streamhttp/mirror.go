@@ -1,0 +1,150 @@
+package streamhttp
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+)
+
+// mismatch is what is answered when headers do not mirror the body (SEP-2243).
+func mismatch(format string, args ...any) refusal {
+	return refusal{status: http.StatusBadRequest, code: codeHeaderMismatch, text: "Header mismatch: " + fmt.Sprintf(format, args...)}
+}
+
+// mirrored returns the value of a header that mirrors the body. ok is false when it is missing, empty or there twice: then
+// different readers could see different values.
+func mirrored(r *http.Request, name string) (value string, ok bool) {
+	fields := r.Header[name]
+	if len(fields) != 1 || fields[0] == "" {
+		return "", false
+	}
+	return fields[0], true
+}
+
+// checkHeader compares a header that is never encoded with a raw JSON string of the body.
+func checkHeader(r *http.Request, name string, raw []byte) refusal {
+	value, ok := mirrored(r, name)
+	if !ok {
+		return mismatch("the header %s is missing or there twice", name)
+	}
+	if !jsonrpc.EqualString(raw, value) {
+		return mismatch("the header %s says %.200q, the body %.200s", name, value, raw)
+	}
+	return refusal{}
+}
+
+// checkName compares Mcp-Name, which may be encoded, with a raw value of the body.
+func checkName(r *http.Request, raw []byte, where string) refusal {
+	if !jsonrpc.IsString(raw) {
+		return invalidParams(where + " must be a string")
+	}
+	value, ok := mirrored(r, headerName)
+	if !ok && !(len(r.Header[headerName]) == 1 && jsonrpc.EqualString(raw, "")) {
+		return mismatch("the header %s is missing or there twice", headerName)
+	}
+	decoded, err := decodeSentinel(value)
+	if err != nil {
+		return mismatch("the header %s: %v", headerName, err)
+	}
+	if !jsonrpc.EqualString(raw, decoded) {
+		return mismatch("the header %s says %.200q, %s is %.200s", headerName, decoded, where, raw)
+	}
+	return refusal{}
+}
+
+// checkTask compares Mcp-Name with the task it must name when it is there (SEP-2663).
+func checkTask(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
+	if len(r.Header[headerName]) == 0 {
+		return refusal{}
+	}
+	params := e.Params.Of(line)
+	return checkName(r, jsonrpc.Find(params, "taskId").Of(params), "params.taskId")
+}
+
+// checkCall compares the headers of a tools/call with its body: the tool's name, and the arguments that the tool wants
+// to have mirrored.
+func (f *Front) checkCall(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
+	raw := e.Name.Of(line)
+	no := checkName(r, raw, "params.name")
+	if no.status != 0 || f.params == nil {
+		return no
+	}
+	tool, _ := jsonrpc.Unquote(raw)
+	wanted := f.params.ParamHeaders(tool)
+	if len(wanted) == 0 {
+		return no
+	}
+	params := e.Params.Of(line)
+	arguments := jsonrpc.Find(params, "arguments").Of(params)
+	for _, one := range wanted {
+		if no = checkParam(r, arguments, one); no.status != 0 {
+			return no
+		}
+	}
+	return no
+}
+
+// checkParam compares one Mcp-Param header with its argument. Neither may be there without the other.
+func checkParam(r *http.Request, arguments []byte, one ParamHeader) refusal {
+	name := textproto.CanonicalMIMEHeaderKey(headerParam + one.Header)
+	raw := jsonrpc.FindPath(arguments, one.Path...).Of(arguments)
+	fields := r.Header[name]
+	if raw == nil || jsonrpc.IsNull(raw) {
+		if len(fields) > 0 {
+			return mismatch("the header %s has no argument it stands for", name)
+		}
+		return refusal{}
+	}
+	if len(fields) != 1 {
+		return mismatch("the header %s is missing or there twice", name)
+	}
+	value, err := decodeSentinel(fields[0])
+	if err != nil {
+		return mismatch("the header %s: %v", name, err)
+	}
+	if !sameValue(value, raw) {
+		return mismatch("the header %s says %.200q, the body %.200s", name, value, raw)
+	}
+	return refusal{}
+}
+
+// sameValue compares the text of a header with a raw string, boolean or number; integers by their value.
+func sameValue(value string, raw []byte) bool {
+	switch {
+	case jsonrpc.IsString(raw):
+		return jsonrpc.EqualString(raw, value)
+	case string(raw) == "true" || string(raw) == "false":
+		return string(raw) == value
+	}
+	number := []byte(value)
+	return jsonrpc.ClassifyID(raw) == jsonrpc.IDInteger && jsonrpc.ClassifyID(number) == jsonrpc.IDInteger && jsonrpc.SameID(number, raw)
+}
+
+const (
+	sentinelStart = "=?base64?"
+	sentinelEnd   = "?="
+)
+
+// decodeSentinel decodes a header value in the form =?base64?…?= and returns any other as it is, once it is known that it
+// has nothing in it that a plain value may not have.
+func decodeSentinel(value string) (string, error) {
+	if inner, found := strings.CutPrefix(value, sentinelStart); found && len(inner) >= len(sentinelEnd) {
+		if inner, found = strings.CutSuffix(inner, sentinelEnd); found {
+			decoded, err := base64.StdEncoding.Strict().DecodeString(inner)
+			if err != nil {
+				return "", fmt.Errorf("read base64: %w", err)
+			}
+			return string(decoded), nil
+		}
+	}
+	for i := range len(value) {
+		if c := value[i]; c != '\t' && (c < ' ' || c > '~') {
+			return "", fmt.Errorf("the value has an invalid character at byte %d", i)
+		}
+	}
+	return value, nil
+}

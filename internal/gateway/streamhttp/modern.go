@@ -1,0 +1,111 @@
+package streamhttp
+
+import (
+	"net/http"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// eraOf decides which era a POST is of: its _meta says it first, then its version header. A client that falls back from the
+// modern era may go on naming its newest version when it begins with initialize.
+func eraOf(r *http.Request, line []byte, e *jsonrpc.Envelope) mcp.Era {
+	if e.Kind == jsonrpc.Batch {
+		return mcp.Legacy
+	}
+	if meta := e.Meta.Of(line); meta != nil && jsonrpc.Find(meta, mcp.MetaProtocolVersion).Present() {
+		return mcp.Modern
+	}
+	method := mcp.Lookup(e.Method.Of(line))
+	version := r.Header.Get(headerVersion)
+	switch {
+	case method == mcp.Initialize || mcp.IsLegacy(version):
+		return mcp.Legacy
+	case version != "" && r.Header.Get(headerSession) == "":
+		return mcp.Modern
+	case version == mcp.ModernVersion:
+		return mcp.Modern
+	case method == mcp.Discover && r.Header.Get(headerSession) == "":
+		return mcp.Modern
+	}
+	return mcp.Legacy
+}
+
+// postModern takes one message, which has a session for itself.
+func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who Claims, line []byte, e *jsonrpc.Envelope) {
+	var id []byte
+	switch e.Kind {
+	case jsonrpc.Request:
+		id = e.ID.Of(line)
+		if no := f.validate(r, line, e); no.status != 0 {
+			refuse(w, no.status, id, no)
+			return
+		}
+	case jsonrpc.Notification:
+	default:
+		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "only requests and notifications are sent to a server of " + mcp.ModernVersion})
+		return
+	}
+	session := f.hub.Open(peer(r, who, mcp.Modern))
+	if session == nil {
+		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "not now", retry: true})
+		return
+	}
+	defer session.Close()
+	if e.Kind == jsonrpc.Notification {
+		session.Message(line, nil)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	alone := &shelf{maxQueue: f.opts.QueueBytes}
+	p := reply{front: f, w: w, r: r, id: id, over: f.stop}
+	p.stream, p.reader = alone.newStream(1)
+	if mcp.Lookup(e.Method.Of(line)) == mcp.Listen {
+		p.drain, p.ends = f.drain, who.Expires
+	}
+	p.tell("request read")
+	session.Message(line, p.stream)
+	p.tell("request handed on")
+	p.run()
+	p.tell("reply over")
+	if p.stream.left(p.reader) {
+		session.Gone(p.stream)
+	}
+}
+
+// validate checks a request's metadata and headers (2026-07-28, Server Validation). A zero status is consent.
+func (f *Front) validate(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
+	meta := e.Meta.Of(line)
+	version := jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
+	switch {
+	case !jsonrpc.IsObject(meta) || !jsonrpc.IsString(version):
+		return invalidParams("_meta must have " + mcp.MetaProtocolVersion)
+	case !jsonrpc.IsObject(jsonrpc.Find(meta, mcp.MetaClientCapabilities).Of(meta)):
+		return invalidParams("_meta must have " + mcp.MetaClientCapabilities)
+	}
+	if no := checkHeader(r, headerVersion, version); no.status != 0 {
+		return no
+	}
+	if !jsonrpc.EqualString(version, mcp.ModernVersion) {
+		data := append([]byte(`{"supported":["`+mcp.ModernVersion+`"],"requested":`), version...)
+		return refusal{status: http.StatusBadRequest, code: codeUnsupportedVersion, text: "Unsupported protocol version", data: append(data, '}')}
+	}
+	if no := checkHeader(r, headerMethod, e.Method.Of(line)); no.status != 0 {
+		return no
+	}
+	switch mcp.Lookup(e.Method.Of(line)) {
+	case mcp.ToolsCall:
+		return f.checkCall(r, line, e)
+	case mcp.PromptsGet:
+		return checkName(r, e.Name.Of(line), "params.name")
+	case mcp.ResourcesRead:
+		return checkName(r, e.URI.Of(line), "params.uri")
+	case mcp.TasksGet, mcp.TasksUpdate, mcp.TasksCancel:
+		return checkTask(r, line, e)
+	}
+	return refusal{}
+}
+
+func invalidParams(text string) refusal {
+	return refusal{status: http.StatusBadRequest, code: codeInvalidParams, text: "Invalid params: " + text}
+}

@@ -1,0 +1,182 @@
+package streamhttp
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// reply is one HTTP response that waits for what a stream brings.
+type reply struct {
+	front   *Front
+	w       http.ResponseWriter
+	r       *http.Request
+	stream  *stream
+	reader  *reader
+	id      []byte          // raw, of the request; nil for GET and batches
+	session *session        // nil in the modern era
+	events  bool            // as an event stream in any case
+	prime   bool            // which begins with an event without data
+	drain   <-chan struct{} // closed when a stream without end is to end; nil for one that has an end
+	ends    time.Time       // when a stream without end ends in any case, with its token; zero: never
+	ended   <-chan time.Time
+	over    <-chan struct{} // closed when there is nothing more to wait for
+	opened  bool            // it is the answer to the initialize that has opened the session
+}
+
+// tell says in the log, for who looks for a request that is not answered, how far it has come.
+func (p *reply) tell(what string) {
+	if log := p.front.opts.Log; log.Enabled(p.r.Context(), slog.LevelDebug) {
+		log.Debug(what, "id", string(p.id), "remote", p.r.RemoteAddr)
+	}
+}
+
+// run waits and writes. It returns when all is written, the client has left or there is nothing more to wait for.
+func (p *reply) run() {
+	if p.drain != nil && !p.ends.IsZero() {
+		end := time.NewTimer(time.Until(p.ends))
+		defer end.Stop()
+		p.ended = end.C
+	}
+	if !p.events && p.runSingle() {
+		return
+	}
+	p.runEvents()
+}
+
+// runSingle waits for the first message. It returns false when the answer must be an event stream.
+func (p *reply) runSingle() (done bool) {
+	wait := p.front.opts.KeepAlive
+	if p.session != nil {
+		wait = p.front.opts.StreamAfter
+	}
+	var timer *time.Timer
+	for {
+		line, only, begun := p.stream.only()
+		switch {
+		case only:
+			p.single(line)
+			return true
+		case begun:
+			return false
+		}
+		if timer == nil { // many hubs answer at once
+			timer = time.NewTimer(wait)
+			defer timer.Stop()
+		}
+		select {
+		case <-p.reader.wake:
+		case <-timer.C:
+			return false
+		case <-p.r.Context().Done():
+			return true
+		case <-p.drain:
+			p.refuse(http.StatusServiceUnavailable, "shutting down")
+			return true
+		case <-p.ended:
+			p.front.guard.challenge(p.w, http.StatusUnauthorized, "invalid_token", "the token has ended")
+			return true
+		case <-p.over:
+			p.refuse(http.StatusNotFound, "the session has ended")
+			return true
+		}
+	}
+}
+
+func (p *reply) refuse(status int, text string) {
+	if p.session == nil { // a modern request knows no session: it is over because the server stops
+		status, text = http.StatusServiceUnavailable, "shutting down"
+	}
+	refuse(p.w, status, p.id, refusal{code: codeInternal, text: text, retry: status == http.StatusServiceUnavailable})
+}
+
+// single writes the one message that is the answer.
+func (p *reply) single(line []byte) {
+	era := mcp.Modern
+	if p.session != nil {
+		era = mcp.Legacy
+	}
+	p.settle(line)
+	if len(line) >= longMessage {
+		control := http.NewResponseController(p.w)
+		_ = control.SetWriteDeadline(time.Now().Add(p.front.opts.WriteTimeout))
+		defer func() { _ = control.SetWriteDeadline(time.Time{}) }()
+	}
+	writeJSON(p.w, statusOf(era, line), line)
+	p.tell("answer written")
+}
+
+// settle takes the version that initialize has settled on from its answer, and gives the client its session id.
+func (p *reply) settle(line []byte) {
+	if !p.opened {
+		return
+	}
+	if version := negotiated(line); version != "" {
+		p.session.settled(version)
+		p.w.Header().Set(headerSession, p.session.id)
+	}
+}
+
+// runEvents writes the event stream until its end.
+func (p *reply) runEvents() {
+	out := eventWriter{w: p.w, control: http.NewResponseController(p.w), timeout: p.front.opts.WriteTimeout}
+	defer out.end()
+	if p.session != nil {
+		if !p.stream.endless && !p.stream.keeps() {
+			p.stream.startKeeping()
+		}
+		out.stream, out.ids = p.stream.id, true
+		if p.opened {
+			p.w.Header().Set(headerSession, p.session.id)
+		}
+	}
+	if out.begin(p.prime) != nil {
+		return
+	}
+	alive := time.NewTimer(p.front.opts.KeepAlive)
+	defer alive.Stop()
+	for {
+		b := p.stream.take(p.reader)
+		if b.taken {
+			return
+		}
+		if len(b.lines) > 0 {
+			if p.opened && b.ended {
+				p.settle(b.lines[len(b.lines)-1])
+			}
+			if out.write(b.lines, b.first) != nil {
+				return
+			}
+			p.tell("events written")
+			alive.Reset(p.front.opts.KeepAlive)
+		}
+		if b.ended || !p.wait(&out, alive) {
+			return
+		}
+	}
+}
+
+// wait returns when there may be something to write, and false when the response is to end.
+func (p *reply) wait(out *eventWriter, alive *time.Timer) bool {
+	for {
+		select {
+		case <-p.reader.wake:
+			return true
+		case <-alive.C:
+			if out.comment() != nil {
+				return false
+			}
+			alive.Reset(p.front.opts.KeepAlive)
+		case <-p.r.Context().Done():
+			return false
+		case <-p.drain:
+			return false
+		case <-p.ended:
+			return false // the client comes back with another token
+		case <-p.over:
+			return p.stream.ends() // what is there is written to its end
+		}
+	}
+}

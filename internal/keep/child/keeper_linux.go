@@ -1,0 +1,399 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// keeperName is what the keeper is called in argv[0], by which it is recognised, and in process lists.
+const keeperName = "outlive-keeper"
+
+// keeperLine is the descriptor of the keeper's end of the keeperConn.
+const keeperLine = 3
+
+// Times of the keeper.
+const (
+	lastGrace = 500 * time.Millisecond // from SIGTERM to SIGKILL when outlive is gone
+	lookAgain = 100 * time.Microsecond // between two looks for descendants while some are dying
+	lookLater = 5 * time.Millisecond   // the same, of those that take their time
+	patience  = 100 * time.Millisecond // after which it is lookLater
+)
+
+// keeperPossible says that this program can be its own keeper: it has asked whether it is one.
+var keeperPossible atomic.Bool
+
+// RunKeeperIfAsked must be the first thing that main, or TestMain, calls. In the process that an outlive started as its
+// keeper it does the keeper's work and returns true when that is over: main returns then. Otherwise it returns false
+// at once, and [Start] may use a keeper from now on; without this call it never does.
+func RunKeeperIfAsked() bool {
+	if len(os.Args) == 0 || os.Args[0] != keeperName || !isSocket(keeperLine) {
+		keeperPossible.Store(true)
+		return false
+	}
+	// A child gets Pdeathsig when the thread that started it ends. This one ends with the process only.
+	runtime.LockOSThread()
+	k, err := newKeeper()
+	if err != nil {
+		return true // outlive sees the end of its line and does without
+	}
+	for !k.finished() {
+		k.wait()
+		k.sweep()
+	}
+	unix.Exit(0) // outlive waits for this: nothing else of the runtime is to come before it, such as the race detector's second
+	return true
+}
+
+func isSocket(fd int) bool {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	return err == nil && kind == unix.SOCK_SEQPACKET
+}
+
+// keeper starts processes for outlive, is their parent, inherits their orphans and survives outlive for as long as it
+// takes to end them all. One goroutine, locked to its thread, does everything.
+type keeper struct {
+	pid     int
+	thread  int // everything is done on it
+	line    int // the socket from outlive: start requests come in; its end is outlive's end
+	wake    int // counts signals, above all SIGCHLD
+	self    tag // of our outlive; known from the first start request on
+	servers []*server
+	spares  bool // a server was started whose descendants are left alone
+	oom     oomScore
+
+	ending   bool      // outlive is gone
+	deadline time.Time // when asking ends and killing begins
+	empty    int       // looks in a row, after outlive's end, that found nobody left
+}
+
+// closeInherited closes what came from outlive by accident: what it had inherited itself and not marked yet. It must not be
+// held open by us. Those are the descriptors that an exec lets through; the runtime's own, which exist already if any
+// package has looked into a file, are marked from their beginning.
+func closeInherited() {
+	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return // what is held open is held for as long as we live
+	}
+	defer unix.Close(dir)
+	var names []string
+	buf := make([]byte, 4096)
+	for {
+		n, err := unix.ReadDirent(dir, buf)
+		if n <= 0 || err != nil {
+			break
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
+	for _, name := range names {
+		fd, err := strconv.Atoi(name)
+		if err != nil || fd <= keeperLine {
+			continue
+		}
+		if marks, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && marks&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+func newKeeper() (*keeper, error) {
+	closeInherited()
+	unix.CloseOnExec(keeperLine)
+	_ = os.WriteFile("/proc/self/comm", []byte(keeperName), 0)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, err
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{pid: os.Getpid(), thread: unix.Gettid(), line: keeperLine, wake: wake, oom: lowerOOMScore()}
+	k.watchSignals()
+	return k, nil
+}
+
+// watchSignals turns signals into wake-ups. The keeper ends with outlive and for no other reason. Signals are handled,
+// not ignored: servers would inherit that; and what is ignored already stays so, because they inherit that too.
+func (k *keeper) watchSignals() {
+	signals := []os.Signal{syscall.SIGCHLD}
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2} {
+		if !signal.Ignored(s) {
+			signals = append(signals, s)
+		}
+	}
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, signals...)
+	go func() {
+		one := []byte{1, 0, 0, 0, 0, 0, 0, 0}
+		for range ch {
+			_, _ = unix.Write(k.wake, one) // full: it is awake already
+		}
+	}()
+}
+
+// wait sleeps until something happens and deals with it, the exits first: their order is nobody's, but they are urgent.
+func (k *keeper) wait() {
+	fds := []unix.PollFd{{Fd: int32(k.wake), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}}
+	if !k.ending {
+		fds[1].Fd = int32(k.line)
+	}
+	servers := slices.Clone(k.servers)
+	for _, w := range servers {
+		pidfd := w.pidfd
+		if w.exited {
+			pidfd = -1
+		}
+		fds = append(fds, unix.PollFd{Fd: int32(pidfd), Events: unix.POLLIN}, unix.PollFd{Fd: int32(w.channel), Events: unix.POLLIN})
+	}
+	timeout := k.timeout()
+	var limit *unix.Timespec
+	if timeout >= 0 {
+		ts := unix.NsecToTimespec(int64(timeout))
+		limit = &ts
+	}
+	if _, err := unix.Ppoll(fds, limit, nil); err != nil {
+		return
+	}
+	for i, w := range servers {
+		if fds[3+2*i].Revents != 0 {
+			w.listen() // what was said before a death counts for it
+		}
+		if fds[2+2*i].Revents != 0 {
+			w.exit()
+		}
+	}
+	if fds[0].Revents != 0 {
+		var count [8]byte
+		_, _ = unix.Read(k.wake, count[:])
+		k.reapOrphans()
+	}
+	if fds[1].Revents != 0 {
+		k.takeRequest()
+	}
+}
+
+// timeout is how long to sleep at most; -1 is for ever.
+func (k *keeper) timeout() time.Duration {
+	for _, w := range k.servers {
+		if w.exited {
+			return pause(time.Since(w.ended))
+		}
+	}
+	switch late := time.Since(k.deadline); {
+	case !k.ending:
+		return -1
+	case k.empty > 0:
+		return 0
+	case late > 0:
+		return pause(late)
+	default:
+		return -late
+	}
+}
+
+// pause is how long to wait before looking again for processes that have been dying for that long.
+func pause(dying time.Duration) time.Duration {
+	if dying > patience {
+		return lookLater
+	}
+	return lookAgain
+}
+
+// takeRequest starts what the next datagram on the socket from outlive asks for, or begins the end.
+func (k *keeper) takeRequest() {
+	var b [8]byte
+	n, fds, err := receive(k.line, b[:])
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+	case err != nil || n == 0:
+		closeFds(fds...)
+		k.begin()
+	case len(fds) != requestFds: // we are out of descriptors: the end of its channel tells outlive
+		closeFds(fds...)
+	default:
+		k.startFrom(fds)
+	}
+}
+
+func (k *keeper) startFrom(fds []int) {
+	channel := fds[fdChannel]
+	defer func() { closeFds(slices.Delete(fds, fdChannel, fdChannel+1)...) }()
+	w, err := k.start(fds)
+	if err != nil {
+		var number syscall.Errno
+		if !errors.As(err, &number) {
+			number = syscall.EIO
+		}
+		_ = send(channel, message{kind: kindFailed, number: int32(number)}.encode())
+		closeFds(channel)
+		return
+	}
+	k.servers = append(k.servers, w)
+	// Where the pidfd cannot be handed on, as outlive may be gone, its end follows by itself.
+	_ = send(channel, message{kind: kindStarted, number: int32(w.pid)}.encode(), w.pidfd)
+}
+
+// start spawns the process that a request asks for.
+func (k *keeper) start(fds []int) (*server, error) {
+	text, err := fromMemory(fds[fdRequest])
+	if err != nil {
+		return nil, err
+	}
+	o, err := decodeStart(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Fchdir(fds[fdDir]); err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Chdir("/") }() // no file system is kept busy by us
+	k.self = o.tag.instance()
+	w := &server{slot: o.slot, channel: fds[fdChannel], pidfd: -1, spares: o.tag.slot() == spared, inherits: o.group != 0, born: time.Now()}
+	if o.tag.valid() && o.tag.set() == nil {
+		defer func() { _ = o.tag.with(keeperSlot).set() }()
+	}
+	k.oom.raise()
+	defer k.oom.lower()
+	w.pid, err = syscall.ForkExec(o.path, o.argv, &syscall.ProcAttr{
+		Dir: o.dir, Env: o.env, Files: []uintptr{uintptr(fds[0]), uintptr(fds[1]), uintptr(fds[2])},
+		Sys: &syscall.SysProcAttr{Setsid: !w.inherits, Setpgid: w.inherits, Pgid: o.group, Pdeathsig: syscall.SIGKILL, PidFD: &w.pidfd},
+	})
+	if err != nil {
+		return nil, err
+	}
+	k.spares = k.spares || w.spares
+	return w, nil
+}
+
+// begin starts the end: everything is asked to go.
+func (k *keeper) begin() {
+	k.ending, k.deadline = true, time.Now().Add(lastGrace)
+	for _, w := range k.servers {
+		if !w.exited {
+			w.signal(unix.SIGTERM)
+			w.signal(unix.SIGCONT)
+		}
+	}
+	k.eachOrphan(func(pid int) {
+		if !k.leftAlone(pid) {
+			_ = unix.Kill(pid, unix.SIGTERM)
+			_ = unix.Kill(pid, unix.SIGCONT)
+		}
+	})
+}
+
+// finished reports whether outlive is gone and nobody is left. After the grace it kills whom it finds.
+func (k *keeper) finished() bool {
+	if !k.ending {
+		return false
+	}
+	late := time.Now().After(k.deadline)
+	if late {
+		for _, w := range k.servers {
+			if !w.exited {
+				w.signal(unix.SIGKILL)
+			}
+		}
+	}
+	left := len(k.servers)
+	k.eachOrphan(func(pid int) {
+		if !k.leftAlone(pid) {
+			left++
+			if late {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+	})
+	if left > 0 {
+		k.empty = 0
+		return false
+	}
+	k.empty++ // a list read while processes fork and die may lack some
+	return k.empty > 1
+}
+
+func (k *keeper) leftAlone(pid int) bool {
+	slot, known := owner(lookAt(pid, k.self), k.self, k.candidates())
+	if !known {
+		return k.spares // it may be the descendant of a server whose descendants are spared
+	}
+	return slot == spared
+}
+
+// eachOrphan reaps the dead orphans and calls f for each living one. Our own children's numbers stay theirs until we
+// reap them, so f may signal them.
+func (k *keeper) eachOrphan(f func(pid int)) {
+	for _, pid := range k.children() {
+		if slices.ContainsFunc(k.servers, func(w *server) bool { return w.pid == pid }) {
+			continue
+		}
+		if got, _ := unix.Wait4(pid, nil, unix.WNOHANG, nil); got == 0 {
+			f(pid)
+		}
+	}
+}
+
+// children returns the keeper's children. While processes fork and die it may lack some.
+//
+// The kernel lists them by the thread whose children they are. Whom the keeper started is this thread's, and orphans go to
+// the first thread that lives, which is the process's first: a Go program never ends it. The client waits for all this,
+// so the other threads are not asked.
+func (k *keeper) children() []int {
+	list := threadChildren(nil, k.pid, k.thread)
+	if k.thread != k.pid {
+		list = threadChildren(list, k.pid, k.pid)
+	}
+	return list
+}
+
+func (k *keeper) reapOrphans() { k.eachOrphan(func(int) {}) }
+
+func (k *keeper) candidates() []candidate {
+	list := make([]candidate, len(k.servers))
+	for i, w := range k.servers {
+		list[i] = w.claim()
+	}
+	return list
+}
+
+// oomScore is the keeper's standing when memory runs out, when it may lower it: whoever cleans up should go last. The
+// servers keep the one that outlive has.
+type oomScore struct{ low, usual string }
+
+const oomFile = "/proc/self/oom_score_adj"
+
+func lowerOOMScore() oomScore {
+	b, err := os.ReadFile(oomFile)
+	if err != nil {
+		return oomScore{}
+	}
+	usual := strings.TrimSpace(string(b))
+	n, err := strconv.Atoi(usual)
+	if err != nil {
+		return oomScore{}
+	}
+	s := oomScore{low: strconv.Itoa(min(n, max(n-500, -900))), usual: usual}
+	if s.lower() != nil {
+		return oomScore{} // only the privileged may
+	}
+	return s
+}
+
+func (s oomScore) lower() error { return s.write(s.low) }
+func (s oomScore) raise()       { _ = s.write(s.usual) }
+
+func (s oomScore) write(score string) error {
+	if score == "" {
+		return nil
+	}
+	return os.WriteFile(oomFile, []byte(score), 0)
+}

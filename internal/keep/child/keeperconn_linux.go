@@ -1,0 +1,312 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// answerTime is how long the keeper may take to start a process: executing a file on a slow network takes seconds.
+const answerTime = 10 * time.Second
+
+// deathTime is how long to wait for the death of a keeper that seems to be dying.
+const deathTime = 100 * time.Millisecond
+
+// keeperTries is how many keepers may end without ever having started anything until outlive does without.
+const keeperTries = 3
+
+// errNoKeeper says that a process must be started directly.
+var errNoKeeper = errors.New("no keeper")
+
+// keeperConn is our side of one keeper. When our end of the line closes, however that comes about, the keeper ends
+// everything that it has started.
+type keeperConn struct {
+	line  *os.File
+	proc  *os.Process
+	pidfd *os.File
+	gone  sync.Once
+}
+
+// keeping is this program's use of keepers: one at a time, started with the first process.
+var keeping struct {
+	mu      sync.Mutex // held while a keeper is chosen and asked; nothing waits in it
+	now     *keeperConn
+	tries   int          // keepers started since the last that proved itself
+	inherit bool         // see PrepareToInherit
+	slot    int          // the last that was given away
+	slots   map[int]bool // in use
+}
+
+// PrepareToInherit says that processes are started with [Spec.Inherit], all of them. The keeper then stays in our session,
+// because only from there can it put them into our process group, and has a group of its own: what is sent to our group by
+// a terminal or by whoever started us does not reach it. Call it before the first [Start].
+func PrepareToInherit() {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	keeping.inherit = true
+	_, _ = theKeeper() // as in Prepare
+}
+
+// mayInherit reports whether PrepareToInherit was called.
+func mayInherit() bool {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	return keeping.inherit
+}
+
+// Prepare starts the keeper, so that it is ready when the first process is to start; without it the first [Start] does
+// that and takes a few milliseconds more. It returns before the keeper is ready. Call it after [RunKeeperIfAsked].
+func Prepare() {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	_, _ = theKeeper() // the first Start tries again and finds out what follows from it
+}
+
+// theKeeper returns the living keeper. The caller holds keeping.mu.
+func theKeeper() (*keeperConn, error) {
+	if !keeperPossible.Load() {
+		return nil, errNoKeeper
+	}
+	if l := keeping.now; l != nil {
+		if !l.dead() {
+			return l, nil
+		}
+		l.kill()
+		keeping.now = nil
+	}
+	if keeping.tries >= keeperTries {
+		return nil, errNoKeeper
+	}
+	keeping.tries++
+	l, err := startKeeper()
+	if err != nil {
+		return nil, fmt.Errorf("start keeper: %w", err)
+	}
+	keeping.now = l
+	return l, nil
+}
+
+// startKeeper starts a keeper. The caller holds keeping.mu.
+func startKeeper() (*keeperConn, error) {
+	// Should the keeper be killed, its orphans are ours, and we can find them.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, os.NewSyscallError("prctl", err)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "keeper socket")
+	defer theirs.Close()
+	l, pidfd := &keeperConn{line: os.NewFile(uintptr(pair[0]), "keeper socket")}, -1
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err == nil {
+		defer null.Close()
+		l.proc, err = os.StartProcess("/proc/self/exe", []string{keeperName, strconv.Itoa(os.Getpid())}, &os.ProcAttr{
+			// It needs little of the runtime: one processor, a small heap.
+			Env:   []string{"GOMAXPROCS=1", "GOGC=10", cookieVar + "=" + ownTag().with(keeperSlot).cookie()},
+			Files: []*os.File{null, null, null, theirs},
+			Sys:   &syscall.SysProcAttr{Setsid: !keeping.inherit, Setpgid: keeping.inherit, PidFD: &pidfd},
+		})
+	}
+	if err == nil && pidfd < 0 { // without pidfd there is no watching, neither here nor there
+		_ = l.proc.Kill()
+		_, _ = l.proc.Wait()
+		err = unix.ENOSYS
+	}
+	if err != nil {
+		_ = l.line.Close()
+		return nil, err
+	}
+	l.pidfd = os.NewFile(uintptr(pidfd), "keeper")
+	return l, nil
+}
+
+// dead reports whether the keeper has ended, all of it: its children have new parents then.
+func (l *keeperConn) dead() bool {
+	dead := true // and gone, if its pidfd is closed
+	_ = control(l.pidfd, func(fd int) (err error) {
+		dead, err = ended(fd)
+		return err
+	})
+	return dead
+}
+
+// awaitDeath waits a moment for the death of a keeper that has closed a channel. Its descriptors go a little before the rest.
+func (l *keeperConn) awaitDeath() bool {
+	for end := time.Now().Add(deathTime); time.Now().Before(end); time.Sleep(lookAgain) {
+		if l.dead() {
+			return true
+		}
+	}
+	return false
+}
+
+// control uses the descriptor of a file, which is not closed meanwhile.
+func control(f *os.File, use func(fd int) error) error {
+	rc, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var useErr error
+	if err := rc.Control(func(fd uintptr) { useErr = use(int(fd)) }); err != nil {
+		return err
+	}
+	return useErr
+}
+
+// kill makes sure that the keeper is dead: when it returns, the keeper's children are ours.
+func (l *keeperConn) kill() {
+	l.gone.Do(func() {
+		_ = l.proc.Kill()
+		_, _ = l.proc.Wait()
+		_ = l.line.Close()
+		_ = l.pidfd.Close()
+	})
+}
+
+// endTime is how long a keeper may take to end what is left and itself: its own grace, and room to spare.
+const endTime = 4 * lastGrace
+
+// EndKeeper ends the keeper and whatever still runs in its care, and returns when it is reaped, usually within milliseconds.
+// It is for the end of the program: without it the keeper's body is left to whoever started us, and the first process of a
+// container may never reap it. So are the orphans that became ours. No process may be started nor waited for afterwards.
+//
+// Who is killed cannot do this: the keeper then ends as a child of the next subreaper, or of the first process.
+func EndKeeper() {
+	keeping.mu.Lock()
+	l := keeping.now
+	keeping.now, keeping.tries = nil, keeperTries
+	keeping.mu.Unlock()
+	if l != nil {
+		l.end()
+	}
+	for {
+		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 && !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// end lets the keeper end everything, and itself.
+func (l *keeperConn) end() {
+	l.gone.Do(func() {
+		_ = l.line.Close()
+		late := time.AfterFunc(endTime, func() { _ = l.proc.Kill() })
+		_, _ = l.proc.Wait()
+		late.Stop()
+		_ = l.pidfd.Close()
+	})
+}
+
+// takeSlot returns a number that none of our living processes has. ok is false when there are too many.
+func takeSlot() (slot int, ok bool) {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	if keeping.slots == nil {
+		keeping.slots = make(map[int]bool)
+	}
+	for range keeperSlot {
+		keeping.slot = keeping.slot%(keeperSlot-1) + 1
+		if !keeping.slots[keeping.slot] {
+			keeping.slots[keeping.slot] = true
+			return keeping.slot, true
+		}
+	}
+	return 0, false
+}
+
+func freeSlot(slot int) {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	delete(keeping.slots, slot)
+}
+
+// requestStart asks the keeper and returns our end of the new process's channel.
+func requestStart(o startRequest, files [3]*os.File) (l *keeperConn, channel int, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, -1, os.NewSyscallError("socketpair", err)
+	}
+	defer closeFds(pair[1])
+	text, err := inMemory(o.encode())
+	if err != nil {
+		closeFds(pair[0])
+		return nil, -1, os.NewSyscallError("memfd_create", err)
+	}
+	defer closeFds(text)
+	dir, err := unix.Open(".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		closeFds(pair[0])
+		return nil, -1, os.NewSyscallError("open", err)
+	}
+	defer closeFds(dir)
+	fds := make([]int, 0, requestFds)
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	fds = append(fds, pair[1], dir, text)
+
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	for range keeperTries {
+		if l, err = theKeeper(); err != nil {
+			break
+		}
+		err = control(l.line, func(fd int) error { return send(fd, []byte{0}, fds...) })
+		if err == nil {
+			return l, pair[0], nil
+		}
+		l.kill() // it does not even read
+	}
+	closeFds(pair[0])
+	return nil, -1, err
+}
+
+// pollTimeout is how many milliseconds poll may wait, from now until the end; none is left when that has passed. Without
+// the bound a signal at the very end would make it negative, which to poll is for ever.
+func pollTimeout(end, now time.Time) int { return int(max(0, end.Sub(now)).Milliseconds()) }
+
+// answer waits for the keeper's answer to a start request: the new process and its pidfd. The error of a process that cannot be
+// started is its errno; any other says that there is no telling, and that nothing was started or will live.
+func (l *keeperConn) answer(channel int) (pid, pidfd int, err error) {
+	for end := time.Now().Add(answerTime); ; {
+		p := []unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}
+		n, err := unix.Poll(p, pollTimeout(end, time.Now()))
+		if n > 0 {
+			break
+		}
+		if err == nil || !errors.Is(err, unix.EINTR) {
+			l.kill() // it hangs
+			return 0, -1, errNoKeeper
+		}
+	}
+	var b [messageSize]byte
+	n, fds, err := receive(channel, b[:])
+	if err == nil && n == 0 {
+		return 0, -1, errNoKeeper // it died, or could not take the descriptors
+	}
+	m, decodeErr := decodeMessage(b[:n])
+	if err = errors.Join(err, decodeErr); err != nil {
+		closeFds(fds...)
+		return 0, -1, err
+	}
+	keeping.mu.Lock()
+	keeping.tries = 0
+	keeping.mu.Unlock()
+	if m.kind == kindFailed {
+		closeFds(fds...)
+		return 0, -1, syscall.Errno(m.number)
+	}
+	if len(fds) != 1 { // no descriptor was free for it here
+		l.kill()
+		return 0, -1, errNoKeeper
+	}
+	return int(m.number), fds[0], nil
+}

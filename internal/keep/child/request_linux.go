@@ -1,0 +1,226 @@
+package child
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// startRequest is what outlive asks the keeper to start. It travels in a file in memory, because an environment may be larger
+// than any datagram; the datagram on the socket to the keeper carries the descriptors.
+type startRequest struct {
+	tag       tag // whose it will be; the slot spared says to leave its descendants alone
+	slot      int // by which the answers and the exit are known
+	path, dir string
+	argv, env []string
+	group     int // the process group it joins, outlive's own; 0: it begins a session
+}
+
+// The descriptors of a start request's datagram.
+const (
+	fdChannel = 3 + iota // behind the three streams: the keeper's end of this process's channel
+	fdDir                // outlive's working directory, from which dir is taken
+	fdRequest            // the request itself
+	requestFds
+)
+
+// errMalformed is what a malformed request or answer gets.
+var errMalformed = errors.New("malformed message")
+
+func (o startRequest) encode() []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(o.tag))
+	b = binary.AppendUvarint(b, uint64(o.slot))
+	b = appendStrings(b, []string{o.path, o.dir})
+	b = appendStrings(b, o.argv)
+	b = appendStrings(b, o.env)
+	if o.group != 0 { // else it stays away: a keeper of an earlier version, which an upgrade leaves in place, knows none
+		b = binary.AppendUvarint(b, uint64(o.group))
+	}
+	return b
+}
+
+func appendStrings(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return b
+}
+
+func decodeStart(b []byte) (o startRequest, err error) {
+	if len(b) < 8 {
+		return o, fmt.Errorf("start request: %w", errMalformed)
+	}
+	o.tag = tag(binary.LittleEndian.Uint64(b))
+	slot, n := binary.Uvarint(b[8:])
+	if n <= 0 || slot > 1<<slotBits {
+		return o, fmt.Errorf("start request: %w", errMalformed)
+	}
+	o.slot = int(slot)
+	var lists [3][]string
+	b = b[8+n:]
+	for i := range lists {
+		if lists[i], b, err = cutStrings(b); err != nil {
+			return startRequest{}, err
+		}
+	}
+	if len(b) > 0 {
+		group, n := binary.Uvarint(b)
+		if n != len(b) || group == 0 || group >= 1<<pidBits {
+			return startRequest{}, fmt.Errorf("start request: %w", errMalformed)
+		}
+		o.group = int(group)
+	}
+	if len(lists[0]) != 2 || len(lists[1]) == 0 {
+		return startRequest{}, fmt.Errorf("start request: %w", errMalformed)
+	}
+	o.path, o.dir, o.argv, o.env = lists[0][0], lists[0][1], lists[1], lists[2]
+	return o, nil
+}
+
+func cutStrings(b []byte) (list []string, rest []byte, err error) {
+	count, n := binary.Uvarint(b)
+	if n <= 0 || count > uint64(len(b)) { // each takes a byte at least
+		return nil, nil, fmt.Errorf("start request: %w", errMalformed)
+	}
+	b = b[n:]
+	list = make([]string, 0, count)
+	for range count {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size > uint64(len(b)-n) {
+			return nil, nil, fmt.Errorf("start request: %w", errMalformed)
+		}
+		list = append(list, string(b[n:n+int(size)]))
+		b = b[n+int(size):]
+	}
+	return list, b, nil
+}
+
+// The messages on a process's channel. The keeper says kindStarted with a pidfd, or kindFailed; later kindExited. outlive
+// says kindSignal, where it cannot signal the group itself. Of two versions, as an upgrade in place leaves them, each
+// ignores the kinds that it does not know.
+const (
+	kindStarted = 'S'
+	kindFailed  = 'F'
+	kindExited  = 'E'
+	kindSignal  = 'K'
+)
+
+// message is one datagram on a process's channel. Each kind uses the fields it needs.
+type message struct {
+	kind   byte
+	number int32         // the pid, the errno, the wait status or the signal
+	lived  time.Duration // start to the exit
+	cpu    time.Duration // user and system time
+	maxrss int64         // bytes
+}
+
+// messageSize is that of every message, in bytes.
+const messageSize = 1 + 4 + 3*8
+
+func (m message) encode() []byte {
+	b := binary.LittleEndian.AppendUint32([]byte{m.kind}, uint32(m.number))
+	for _, n := range []int64{int64(m.lived), int64(m.cpu), m.maxrss} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	return b
+}
+
+func decodeMessage(b []byte) (message, error) {
+	if len(b) != messageSize {
+		return message{}, fmt.Errorf("message of %d bytes: %w", len(b), errMalformed)
+	}
+	n := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[5+8*i:])) }
+	return message{kind: b[0], number: int32(binary.LittleEndian.Uint32(b[1:])),
+		lived: time.Duration(n(0)), cpu: time.Duration(n(1)), maxrss: n(2)}, nil
+}
+
+// send writes one datagram with descriptors. It never waits: whoever does not read for so long is broken.
+func send(fd int, b []byte, fds ...int) error {
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	for {
+		err := unix.Sendmsg(fd, b, rights, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// receive reads one datagram and its descriptors, close-on-exec, without waiting: EAGAIN says there is none. No bytes
+// and no error is the end.
+func receive(fd int, b []byte) (n int, fds []int, err error) {
+	rights := make([]byte, unix.CmsgSpace(requestFds*4))
+	var got int
+	for {
+		n, got, _, _, err = unix.Recvmsg(fd, b, rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	cmsgs, err := unix.ParseSocketControlMessage(rights[:got])
+	for i := range cmsgs {
+		if more, err := unix.ParseUnixRights(&cmsgs[i]); err == nil {
+			fds = append(fds, more...)
+		}
+	}
+	return n, fds, err
+}
+
+// inMemory returns a file in memory that holds b, ready to be read with pread.
+func inMemory(b []byte) (fd int, err error) {
+	fd, err = unix.MemfdCreate("start-request", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // kernels before 6.3 do not know the seal
+		fd, err = unix.MemfdCreate("start-request", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return -1, err
+	}
+	for at := 0; at < len(b); {
+		n, err := unix.Pwrite(fd, b[at:], int64(at))
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			_ = unix.Close(fd)
+			return -1, err
+		}
+		at += max(n, 0)
+	}
+	return fd, nil
+}
+
+// fromMemory reads what inMemory wrote.
+func fromMemory(fd int) ([]byte, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	b := make([]byte, st.Size)
+	for at := 0; at < len(b); {
+		n, err := unix.Pread(fd, b[at:], int64(at))
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return nil, err
+		}
+		if n == 0 && err == nil {
+			return nil, syscall.EIO
+		}
+		at += max(n, 0)
+	}
+	return b, nil
+}
+
+func closeFds(fds ...int) {
+	for _, fd := range fds {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}

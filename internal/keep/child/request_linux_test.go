@@ -1,0 +1,113 @@
+package child
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sys/unix"
+)
+
+// TestOrderWithAGroup: the group travels only where there is one, because an older keeper knows none.
+func TestOrderWithAGroup(t *testing.T) {
+	o := someOrder
+	o.group = 4711
+	got, err := decodeStart(o.encode())
+	if err != nil || got.group != 4711 {
+		t.Errorf("group %d, %v", got.group, err)
+	}
+	if short, long := len(someOrder.encode()), len(o.encode()); short >= long {
+		t.Errorf("%d bytes without a group, %d with one", short, long)
+	}
+	if _, err := decodeStart(append(o.encode(), 1)); err == nil {
+		t.Error("something behind the group is taken")
+	}
+}
+
+var someOrder = startRequest{tag: makeTag(1, 2, 3).with(4), slot: 4, path: "/bin/sh", dir: "sub",
+	argv: []string{"sh", "-c", "echo \x00 ü", ""}, env: []string{"A=b", "", "C=\n"}}
+
+func TestOrderArrivesAsItWas(t *testing.T) {
+	got, err := decodeStart(someOrder.encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(someOrder, got, cmp.AllowUnexported(startRequest{})); d != "" {
+		t.Errorf("request (-sent +received):\n%s", d)
+	}
+	text := someOrder.encode()
+	for n := range text {
+		if _, err := decodeStart(text[:n]); err == nil {
+			t.Errorf("%d of %d bytes are taken for a request", n, len(text))
+		}
+	}
+}
+
+func TestMessageArrivesAsItWas(t *testing.T) {
+	want := message{kind: kindExited, number: -1, lived: time.Hour, cpu: 3, maxrss: 1 << 40}
+	got, err := decodeMessage(want.encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(message{})); d != "" {
+		t.Errorf("message (-sent +received):\n%s", d)
+	}
+}
+
+func FuzzDecodeStart(f *testing.F) {
+	f.Add(someOrder.encode())
+	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x01\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		o, err := decodeStart(b)
+		if err != nil {
+			return
+		}
+		again, err := decodeStart(o.encode())
+		if d := cmp.Diff(o, again, cmp.AllowUnexported(startRequest{}), cmpopts.EquateEmpty()); err != nil || d != "" {
+			t.Errorf("%v\n%s", err, d)
+		}
+	})
+}
+
+func FuzzDecodeMessage(f *testing.F) {
+	f.Add(message{kind: kindSignal, number: 9}.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := decodeMessage(b); err == nil && !bytes.Equal(m.encode(), b) {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
+func TestDescriptorsTravelOnceAndCloseOnExec(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[1])
+	long := bytes.Repeat([]byte("0123456789"), 50<<10)
+	fd, err := inMemory(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := send(pair[0], []byte("x"), fd); err != nil {
+		t.Fatal(err)
+	}
+	closeFds(fd, pair[0])
+	var b [4]byte
+	n, fds, err := receive(pair[1], b[:])
+	if err != nil || n != 1 || len(fds) != 1 {
+		t.Fatalf("%d bytes, descriptors %v, %v", n, fds, err)
+	}
+	if flags, err := unix.FcntlInt(uintptr(fds[0]), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("flags %x, %v", flags, err)
+	}
+	if got, err := fromMemory(fds[0]); err != nil || !bytes.Equal(got, long) {
+		t.Errorf("%d of %d bytes, %v", len(got), len(long), err)
+	}
+	closeFds(fds...)
+	if n, _, err := receive(pair[1], b[:]); n != 0 || err != nil {
+		t.Errorf("at the end: %d, %v", n, err)
+	}
+}

@@ -1,0 +1,180 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Why a command cannot be started. The command line tool exits 127 for ErrNotFound and 126 for ErrNotExecutable, as
+// shells do (WD-1).
+var (
+	ErrNotFound      = errors.New("command not found")
+	ErrNotExecutable = errors.New("command not executable")
+	ErrBadDir        = errors.New("working directory not usable")
+)
+
+// StartError says why a command cannot be started and what may help. It wraps one of the sentinels of this package.
+type StartError struct {
+	Command string // as the user wrote it
+	Err     error  // ErrNotFound, ErrNotExecutable, ErrBadDir
+	Detail  string // what was searched or seen
+	Hint    string // what to do; may be ""
+}
+
+// Error implements error: one line.
+func (e *StartError) Error() string {
+	s := fmt.Sprintf("%v: %s: %s", e.Err, e.Command, e.Detail)
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+// ShellStatus is the exit status by which a shell tells of a command that cannot be executed: 127 if err says that there is
+// none, 126 if it cannot be one. known is false for any other error: another try may succeed.
+func ShellStatus(err error) (status int, known bool) {
+	var why *StartError
+	switch {
+	case !errors.As(err, &why):
+		return 0, false
+	case errors.Is(why, ErrNotFound):
+		return 127, true
+	}
+	return 126, true
+}
+
+// Unwrap returns the sentinel.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Resolve returns the file that argv0 names: itself if it contains a path separator, taken relative to dir
+// (dir "" is our own working directory); otherwise the first executable of that name in the directories of PATH.
+// Errors are [*StartError].
+func Resolve(argv0, dir string) (path string, err error) {
+	if argv0 == "" {
+		return "", ErrEmpty
+	}
+	return resolve(argv0, dir, searchPath(os.Environ()))
+}
+
+// searchPath returns the value of PATH in env.
+func searchPath(env []string) string {
+	path := ""
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && variable(k) == "PATH" {
+			path = v
+		}
+	}
+	return path
+}
+
+// checkDir reports a working directory that cannot be one, which a failing spawn would blame on the command.
+func checkDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	switch st, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return &StartError{Command: dir, Err: ErrBadDir, Detail: "no such directory"}
+	case err != nil:
+		return &StartError{Command: dir, Err: ErrBadDir, Detail: err.Error()}
+	case !st.IsDir():
+		return &StartError{Command: dir, Err: ErrBadDir, Detail: "not a directory"}
+	}
+	return nil
+}
+
+// notFoundInPath is the error for a bare name.
+func notFoundInPath(name, path string) error {
+	e := &StartError{Command: name, Err: ErrNotFound}
+	dirs := filepath.SplitList(path)
+	switch len(dirs) {
+	case 0:
+		e.Detail = "PATH is empty"
+		e.Hint = "name the command with its directory"
+		return e
+	default:
+		e.Detail = "not in PATH: " + path
+	}
+	if near := closest(name, dirs); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	} else {
+		e.Hint = install(name)
+	}
+	return e
+}
+
+// install says where a well-known launcher comes from.
+func install(name string) string {
+	switch name {
+	case "node", "npm", "npx":
+		return "is Node.js installed, and its directory in the PATH of the program that starts outlive?"
+	case "uv", "uvx":
+		return "is uv installed, and its directory in the PATH of the program that starts outlive?"
+	case "python", "python3", "pipx":
+		return "is Python installed, and its directory in the PATH of the program that starts outlive?"
+	}
+	return "is it installed? Programs started from a desktop often have a shorter PATH than a shell"
+}
+
+// closest returns the executable of dirs whose name is most like name, "" if none is close.
+func closest(name string, dirs []string) string {
+	best, bestAt := "", 2+1
+	if len(name) < 4 {
+		bestAt = 1 + 1
+	}
+	for _, d := range dirs {
+		entries, err := os.ReadDir(d)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			n := e.Name()
+			if strings.TrimRight(n, "0123456789.") == name && best == "" && executable(filepath.Join(d, n)) == nil {
+				best = n // python → python3, but a real near miss is better
+			}
+			if abs(len(n)-len(name)) >= bestAt {
+				continue
+			}
+			if at := distance(name, n); at < bestAt && executable(filepath.Join(d, n)) == nil {
+				best, bestAt = n, at
+			}
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to insert, delete, replace or swap with their neighbour.
+func distance(a, b string) int {
+	prev2 := make([]int, len(b)+1)
+	prev := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, row = prev, row, prev2
+	}
+	return prev[len(b)]
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}

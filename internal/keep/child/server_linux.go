@@ -1,0 +1,119 @@
+package child
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// server is one server in the keeper's care: it runs; it has exited and its descendants are being ended; then it is
+// reaped and reported. Until then its pid is its own.
+type server struct {
+	slot     int
+	pid      int
+	pidfd    int
+	channel  int // to outlive; -1 when that end is closed
+	spares   bool
+	inherits bool // its group is outlive's own
+	born     time.Time
+
+	exited bool
+	ended  time.Time // when the exit was seen
+}
+
+func (w *server) claim() candidate { return candidate{slot: w.slot, leader: w.pid, spares: w.spares} }
+
+// signal reaches the group, or the leader alone if its group is outlive's. The leader is not reaped, so the number is not a
+// stranger's.
+func (w *server) signal(sig syscall.Signal) {
+	to := -w.pid
+	if w.inherits {
+		to = w.pid
+	}
+	_ = unix.Kill(to, sig)
+}
+
+// exit notes that the leader has exited and kills what is left of its group.
+func (w *server) exit() {
+	w.exited, w.ended = true, time.Now()
+	w.signal(unix.SIGKILL)
+}
+
+// listen takes all that outlive has said on the channel: the last word counts.
+func (w *server) listen() {
+	for {
+		var b [messageSize]byte
+		n, fds, err := receive(w.channel, b[:])
+		closeFds(fds...)
+		if errors.Is(err, unix.EAGAIN) {
+			return
+		}
+		if err != nil || n == 0 {
+			closeFds(w.channel)
+			w.channel = -1
+			return
+		}
+		m, err := decodeMessage(b[:n])
+		if err == nil && m.kind == kindSignal {
+			w.signal(syscall.Signal(m.number))
+		}
+	}
+}
+
+// sweep looks for descendants of the servers that have exited, kills them, and reports those that have none left. Two
+// looks must agree: the kernel's list of children may lack some while others die.
+func (k *keeper) sweep() {
+	kept := k.servers[:0:0]
+	for _, w := range k.servers {
+		if !w.exited {
+			kept = append(kept, w)
+			continue
+		}
+		if k.endDescendants(w)+k.endDescendants(w) > 0 {
+			kept = append(kept, w)
+			continue
+		}
+		w.report()
+	}
+	k.servers = kept
+}
+
+// endDescendants kills the descendants of w that have become ours and returns how many there were. Their own children
+// become ours when they are dead.
+func (k *keeper) endDescendants(w *server) (found int) {
+	if w.spares {
+		return 0
+	}
+	all := k.candidates()
+	k.eachOrphan(func(pid int) {
+		if mustDie(lookAt(pid, k.self), k.self, w.claim(), all, k.spares) {
+			_ = unix.Kill(pid, unix.SIGKILL)
+			found++
+		}
+	})
+	return found
+}
+
+// report reaps the leader, tells outlive how it ended and forgets the process.
+func (w *server) report() {
+	var status unix.WaitStatus
+	var usage unix.Rusage
+	for {
+		if _, err := unix.Wait4(w.pid, &status, 0, &usage); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if w.channel >= 0 {
+		w.tell(status, usage)
+	}
+	closeFds(w.channel, w.pidfd)
+}
+
+// tell sends outlive news of the leader's end.
+func (w *server) tell(status unix.WaitStatus, usage unix.Rusage) {
+	_ = send(w.channel, message{kind: kindExited, number: int32(status), lived: w.ended.Sub(w.born),
+		cpu:    time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
+		maxrss: int64(usage.Maxrss) * maxrssUnit}.encode())
+}

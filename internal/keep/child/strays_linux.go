@@ -1,0 +1,259 @@
+package child
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/outlive-mcp/outlive/internal/files/secret"
+)
+
+// Times of the sweep.
+const (
+	sweepGrace = time.Second     // for a keeper that is still at work: it needs half of that at most
+	termGrace  = lastGrace       // from SIGTERM to SIGKILL
+	sweepTime  = 5 * time.Second // after which those that SIGKILL does not end are left
+	sweepLooks = 10              // in a row that must find nobody until it is over
+	listLooks  = 2               // for a list: one may miss who forks and dies all the time
+)
+
+// Strays lists the processes of outlives that are gone: those that were killed together with their keeper, or had none.
+// It knows them by the tag they set. It sees its own pid namespace, and of other users' processes only what the
+// kernel shows. A few milliseconds for a hundred processes.
+func Strays() ([]Stray, error) { return straysOf(anyOutlive) }
+
+// anyOutlive selects the strays of every outlive; tags are those of the strays.
+func anyOutlive(tag) bool { return true }
+
+func straysOf(which func(tag) bool) ([]Stray, error) {
+	l, err := newLookout(which)
+	if err != nil {
+		return nil, err
+	}
+	return l.list()
+}
+
+// SweepStrays ends what [Strays] lists, after a second in which a keeper may still do so: SIGTERM, half a second, and
+// SIGKILL until there is nobody left. What nothing identifies is never killed, nor what a server with [KillGroup]
+// started. It returns at once when there is nothing to do, and otherwise after a few seconds at most; the error is ctx's
+// or says that /proc cannot be read. It is meant for a goroutine at outlive's start.
+func SweepStrays(ctx context.Context) (SweepReport, error) { return sweepStrays(ctx, anyOutlive) }
+
+func sweepStrays(ctx context.Context, which func(tag) bool) (SweepReport, error) {
+	var report SweepReport
+	l, err := newLookout(which)
+	if err != nil {
+		return report, err
+	}
+	found, err := l.list()
+	if err != nil || len(found) == 0 {
+		return report, err
+	}
+	if err := sleep(ctx, sweepGrace); err != nil {
+		return report, err
+	}
+	if report.Found, err = l.list(); err != nil {
+		return report, err
+	}
+	began, asked := time.Now(), map[int]bool{}
+	for empty := 0; empty < sweepLooks; {
+		dying := time.Since(began)
+		if dying > sweepTime {
+			report.Left, err = l.list()
+			return report, err
+		}
+		empty++
+		err := l.look(func(pid int, b tag) {
+			empty = 0
+			switch {
+			case dying >= termGrace:
+				strike(pid, b, unix.SIGKILL)
+			case !asked[pid]:
+				strike(pid, b, unix.SIGTERM)
+				strike(pid, b, unix.SIGCONT)
+				asked[pid] = true
+			}
+		})
+		if err == nil {
+			err = sleep(ctx, pause(dying-termGrace))
+		}
+		if err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// strike signals a stray if it is still the one that was found.
+func strike(pid int, b tag, sig unix.Signal) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if tagOf(pid) == b { // read again now that the pidfd holds it
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+// tagOf reads a tag wherever it can be seen.
+func tagOf(pid int) tag {
+	if b := limitTag(pid); b.valid() {
+		return b
+	}
+	return environTag(pid)
+}
+
+// lookout looks for strays, again and again.
+type lookout struct {
+	which func(tag) bool
+	space uint64       // our pid namespace
+	ours  []tag        // instances: ours, and the outlive's that started us
+	above map[int]bool // our ancestors
+	alive map[tag]bool // instances asked about; the dead stay dead
+}
+
+func newLookout(which func(tag) bool) (*lookout, error) {
+	space, err := pidSpace("self")
+	if err != nil {
+		return nil, fmt.Errorf("look for strays: %w", err)
+	}
+	self := os.Getpid()
+	return &lookout{
+		which: which, space: space, above: ancestors(self), alive: make(map[tag]bool),
+		ours: []tag{ownTag().instance(), tagOf(self).instance()},
+	}, nil
+}
+
+// look calls f for each stray as soon as it is found. The newest processes come first: a process that forks and dies
+// all the time is there only for an instant.
+func (l *lookout) look(f func(pid int, b tag)) error {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return fmt.Errorf("look for strays: %w", err)
+	}
+	pids := make([]int, 0, len(entries))
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && !l.above[pid] && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	for _, pid := range slices.Backward(pids) {
+		b := tagOf(pid)
+		if !mayBeStray(b, l.space, l.ours) || !l.which(b) || l.living(b.instance()) {
+			continue
+		}
+		// A tag of another pid namespace names somebody else by that number.
+		if there, err := pidSpace(strconv.Itoa(pid)); err == nil && there == l.space && !zombieNow(pid) {
+			f(pid, b)
+		}
+	}
+	return nil
+}
+
+func (l *lookout) living(instance tag) bool {
+	if alive, known := l.alive[instance]; known && !alive {
+		return false
+	}
+	l.alive[instance] = instance.living()
+	return l.alive[instance]
+}
+
+// list is what several looks find.
+func (l *lookout) list() ([]Stray, error) {
+	var list []Stray
+	seen := make(map[int]bool)
+	for range listLooks {
+		err := l.look(func(pid int, b tag) {
+			if seen[pid] {
+				return
+			}
+			seen[pid] = true
+			argv := strings.Split(string(bytes.TrimRight(readProc("/proc/"+strconv.Itoa(pid)+"/cmdline", make([]byte, 4096)), "\x00")), "\x00")
+			list = append(list, Stray{PID: pid, Outlive: b.pid(), Command: strings.TrimSpace(secret.Line(argv))})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// mayBeStray says whether b may be a stray's, if its outlive is dead: neither ours, nor the outlive's that started us,
+// nor one that is to be left alone.
+func mayBeStray(b tag, space uint64, ours []tag) bool {
+	if !b.valid() || b.slot() == spared || b.space() != fold(space, spaceBits) {
+		return false
+	}
+	for _, o := range ours {
+		if b.instance() == o {
+			return false
+		}
+	}
+	return true
+}
+
+func zombieNow(pid int) bool {
+	f := statFields(pid)
+	return len(f) == 0 || f[0] == "Z" || f[0] == "X"
+}
+
+// ancestors are the processes above pid.
+func ancestors(pid int) map[int]bool {
+	above := make(map[int]bool)
+	for pid = parentOf(pid); pid > 0 && !above[pid]; pid = parentOf(pid) {
+		above[pid] = true
+	}
+	return above
+}
+
+// Mechanisms tells how processes that [Start] starts from now on are kept from surviving outlive, strongest first.
+func Mechanisms() []Mechanism {
+	list := []Mechanism{
+		{Name: "keeper", InUse: keeperWorks(), Detail: "ends everything within 0.5 s when outlive is gone, however it went"},
+		{Name: "subreaper", InUse: keeperWorks(), Detail: "outlive takes over what a killed keeper leaves"},
+		{Name: "tag", InUse: tagsWork(), Detail: "limit of file locks, by which descendants are known whatever they do"},
+		{Name: "cookie", InUse: ownTag().valid(), Detail: cookieVar + " in the environment, for the sweep at the next start"},
+		{Name: "pidfd", InUse: ownTag().valid(), Detail: "no signal reaches a stranger with a reused pid"},
+		{Name: "process group", InUse: true, Detail: "killed while the dead leader still holds its number"},
+		{Name: "cgroup", Detail: "not used"},
+	}
+	if !keeperWorks() {
+		list[0].Detail = "not possible here: processes are started directly"
+	}
+	if !tagsWork() {
+		list[2].Detail = "not possible here: RLIMIT_LOCKS is limited"
+	}
+	return list
+}
+
+func keeperWorks() bool {
+	keeping.mu.Lock()
+	defer keeping.mu.Unlock()
+	return keeperPossible.Load() && ownTag().valid() && keeping.tries < keeperTries
+}
+
+// tagsWork reports whether RLIMIT_LOCKS takes a tag.
+func tagsWork() bool {
+	var lim unix.Rlimit
+	err := unix.Prlimit(0, unix.RLIMIT_LOCKS, nil, &lim)
+	return err == nil && lim.Max >= uint64(ownTag()) && !errors.Is(err, unix.ENOSYS)
+}

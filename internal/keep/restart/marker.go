@@ -1,0 +1,160 @@
+package restart
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+const (
+	// MarkerFile is the name of the file that tells of the last requested restart (RT-2).
+	MarkerFile = ".mcp_restart_marker"
+	// MarkerMethod is what RT-2 writes as the method of a restart.
+	MarkerMethod = "sys.exit(42) → supervisor restart"
+	// MarkerLimit is the largest marker file that is to be read, in bytes.
+	MarkerLimit = 1 << 20
+)
+
+// Errors about a marker file. Every other error means that the file could not be read.
+var (
+	// ErrNoMarker: there is no such file.
+	ErrNoMarker = errors.New("no restart marker")
+	// ErrMarkerSchema: the file is JSON, but no restart marker.
+	ErrMarkerSchema = errors.New("invalid restart marker schema")
+)
+
+// MarkerRecord is the content of the marker file (RT-2).
+type MarkerRecord struct {
+	Timestamp time.Time // when the restart was requested; microseconds
+	Reason    string
+	ExitCode  int
+	Method    string
+}
+
+// RequestedMarker is what is written when somebody asks for a restart.
+func RequestedMarker(at time.Time, reason string) MarkerRecord {
+	return MarkerRecord{Timestamp: at.UTC().Truncate(time.Microsecond), Reason: reason, ExitCode: RestartExitCode, Method: MarkerMethod}
+}
+
+// WriteMarker writes the marker file as Python's json.dumps(…, indent=2) does, byte for byte. Readers find the old
+// file or the new one, never half of one.
+func WriteMarker(path string, rec MarkerRecord) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write restart marker: %w", err)
+	}
+	_, err = tmp.Write(rec.encode())
+	if e := tmp.Chmod(0o644); err == nil {
+		err = e
+	}
+	if e := tmp.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name()) // the first error is the one to tell of
+		return fmt.Errorf("write restart marker: %w", err)
+	}
+	return nil
+}
+
+func (rec MarkerRecord) encode() []byte {
+	out := []byte("{\n  \"timestamp\": ")
+	out = appendPythonString(out, FormatTime(rec.Timestamp))
+	out = append(out, ",\n  \"reason\": "...)
+	out = appendPythonString(out, rec.Reason)
+	out = append(out, ",\n  \"exit_code\": "...)
+	out = strconv.AppendInt(out, int64(rec.ExitCode), 10)
+	out = append(out, ",\n  \"method\": "...)
+	out = appendPythonString(out, rec.Method)
+	return append(out, "\n}"...)
+}
+
+// appendPythonString appends s as Python's json.dumps writes it: in ASCII, so that the file reads the same in every
+// locale. Invalid UTF-8 becomes U+FFFD.
+func appendPythonString(out []byte, s string) []byte {
+	out = append(out, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			out = append(out, '\\', byte(r))
+		case r == '\n':
+			out = append(out, `\n`...)
+		case r == '\r':
+			out = append(out, `\r`...)
+		case r == '\t':
+			out = append(out, `\t`...)
+		case r == '\b':
+			out = append(out, `\b`...)
+		case r == '\f':
+			out = append(out, `\f`...)
+		case r >= ' ' && r <= '~':
+			out = append(out, byte(r))
+		case r > 0xFFFF:
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xD800+r>>10, 0xDC00+r&0x3FF)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return append(out, '"')
+}
+
+// ParseMarker reads the content of a marker file. It fails with [ErrMarkerSchema], or says why this is no JSON. Unknown
+// fields are ignored and the method may be missing, as the restart tools have always had it.
+func ParseMarker(raw []byte) (MarkerRecord, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		if json.Valid(raw) {
+			return MarkerRecord{}, fmt.Errorf("%w: not an object", ErrMarkerSchema)
+		}
+		return MarkerRecord{}, err
+	}
+	for _, name := range requiredFields {
+		if _, ok := fields[name]; !ok {
+			return MarkerRecord{}, fmt.Errorf("%w: %q is missing", ErrMarkerSchema, name)
+		}
+	}
+	code, ok := wholeNumber(fields["exit_code"])
+	if !ok {
+		return MarkerRecord{}, fmt.Errorf("%w: exit_code is %s", ErrMarkerSchema, fields["exit_code"])
+	}
+	var stamp string
+	if err := json.Unmarshal(fields["timestamp"], &stamp); err != nil {
+		return MarkerRecord{}, fmt.Errorf("%w: timestamp is %s", ErrMarkerSchema, fields["timestamp"])
+	}
+	at, err := ParseTime(stamp)
+	if err != nil {
+		return MarkerRecord{}, fmt.Errorf("timestamp: %w", err)
+	}
+	return MarkerRecord{Timestamp: at, Reason: text(fields["reason"]), ExitCode: code, Method: text(fields["method"])}, nil
+}
+
+// requiredFields are the fields without which a marker is none (RT-5).
+var requiredFields = [...]string{"timestamp", "reason", "exit_code"}
+
+// wholeNumber reads 42 and also 42.0, which Python takes for the same.
+func wholeNumber(raw json.RawMessage) (int, bool) {
+	var f float64
+	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) || json.Unmarshal(raw, &f) != nil {
+		return 0, false
+	}
+	return int(f), f == math.Trunc(f) && math.Abs(f) <= math.MaxUint32
+}
+
+// text is a field's string, or its JSON if it is something else: it is only shown to people.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return string(raw)
+	}
+	return s
+}

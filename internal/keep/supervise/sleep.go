@@ -1,0 +1,49 @@
+package supervise
+
+import "time"
+
+// neededAgain is why a process is started after a sleep.
+const neededAgain = "needed again"
+
+// fallAsleep begins the end of a process that nobody needs. A reload under way means that somebody does.
+func (m *Machine) fallAsleep(now time.Time, ev Sleep) {
+	if m.beside.reload != nil {
+		return
+	}
+	m.why.because(Idle, NoSource, ev.Reason)
+	m.enter(now, Stopping, Report{})
+	m.beside.dismissAll()
+	m.leave(now, m.opts.RestartGrace)
+}
+
+// slept takes note that nothing is left of a process that was to sleep. Who came for it meanwhile wakes it at once.
+func (m *Machine) slept(now time.Time) {
+	m.enter(now, Stopped, Report{})
+	if m.pending != nil {
+		m.whileAsleep(now, *m.pending)
+	} else if m.needed {
+		m.whileAsleep(now, Start{})
+	}
+}
+
+// asleep reports whether no process runs because none was needed any more. Before the first start, none was needed yet.
+func (m *Machine) asleep() bool { return m.state == Stopped && m.why.cause == Idle }
+
+// whileAsleep takes an event while no process runs because none was needed any more.
+func (m *Machine) whileAsleep(now time.Time, ev Event) {
+	switch ev := ev.(type) {
+	case Start:
+		m.why.reason = neededAgain
+		m.spawn(now)
+	case Restart:
+		if ev.Cause != Requested || ev.Source.own() {
+			return // what the process that slept wished of itself is of no interest any more
+		}
+		m.why, m.asked = endCause{Requested, ev.Source, ev.Reason}, true
+		m.tracker.Reset()
+		delay, throttled := m.tracker.Requested(now)
+		m.wait(now, delay-m.tracker.Policy().RequestPause, 0, throttled)
+	case Stop:
+		m.finish(now)
+	}
+}

@@ -1,0 +1,256 @@
+package supervise
+
+import (
+	"slices"
+	"time"
+)
+
+// Spare is a process beside the serving one, as [Snapshot] shows it.
+type Spare struct {
+	Gen    int
+	Ready  bool // it could serve now; otherwise it is coming up
+	Stale  bool // it was started before a restart was wished, so it may run old code
+	Reload bool // it is there to take over; otherwise it stands by
+}
+
+// spare is one of them with its time.
+type spare struct {
+	Spare
+	by time.Time // it must have come up; of no meaning once it is ready
+}
+
+// The waits before a spare that stands by is tried again after one has failed.
+const (
+	firstRefill   = time.Second
+	longestRefill = time.Minute
+)
+
+// doer is told what the owner is to do.
+type doer interface{ do(a Action) }
+
+// spares owns the processes beside the serving one, what it takes to have as many as are wanted, and the reload under way,
+// whose process is one of them.
+type spares struct {
+	out doer
+
+	all    []spare  // the oldest first
+	reload *reload  // under way; nil: none is
+	anew   bool     // it took the place of one whose process was coming up
+	next   *Restart // wished since, and next: the one under way is not put off again
+
+	introduced bool // the owner can bring one up
+	misses     int  // spares that stood by and failed since one came up
+	// refillAt is when the next one that stands by may be started at the earliest.
+	refillAt time.Time
+}
+
+// take removes a spare and returns it; ok is false when there is none of that generation.
+func (s *spares) take(gen int) (taken spare, ok bool) {
+	i := slices.IndexFunc(s.all, func(one spare) bool { return one.Gen == gen })
+	if i < 0 {
+		return spare{}, false
+	}
+	taken = s.all[i]
+	s.all = slices.Delete(s.all, i, i+1)
+	return taken, true
+}
+
+// find returns the oldest spare that is wanted.
+func (s *spares) find(wanted func(Spare) bool) (found spare, ok bool) {
+	for _, one := range s.all {
+		if wanted(one.Spare) {
+			return one, true
+		}
+	}
+	return spare{}, false
+}
+
+// outdate makes every spare that stands by a stale one.
+func (s *spares) outdate() {
+	for i := range s.all {
+		s.all[i].Stale = s.all[i].Stale || !s.all[i].Reload
+	}
+}
+
+// missed puts the next try off, each time for twice as long.
+func (s *spares) missed(now time.Time) {
+	wait := min(firstRefill<<min(s.misses, 10), longestRefill)
+	s.misses++
+	s.refillAt = later(s.refillAt, now.Add(wait))
+}
+
+// short reports whether one more that stands by is wanted. They come up one after the other: a machine that has just
+// lost a process has other things to do than to start several.
+func (s *spares) short(standby int) bool {
+	fresh := 0
+	for _, one := range s.all {
+		switch {
+		case one.Reload:
+		case !one.Ready:
+			return false
+		case !one.Stale:
+			fresh++
+		}
+	}
+	return s.introduced && fresh < standby
+}
+
+// surplus reports whether there are more stale spares than should stand by. Wishes that come to nothing must not leave
+// more and more of them behind.
+func (s *spares) surplus(standby int) bool {
+	stale := 0
+	for _, one := range s.all {
+		if one.Stale {
+			stale++
+		}
+	}
+	return stale > standby
+}
+
+// show returns them as a snapshot has them.
+func (s *spares) show() []Spare {
+	var all []Spare
+	for _, one := range s.all {
+		all = append(all, one.Spare)
+	}
+	return all
+}
+
+// introduce takes note of whether the owner can bring up spares.
+func (s *spares) introduce(possible bool) {
+	s.introduced = possible
+	if possible {
+		return
+	}
+	const why = "the client's handshake is not known any more"
+	if s.reload != nil {
+		s.reloadFailed(why)
+	}
+	if s.next != nil {
+		s.out.do(ReloadFailed{Gen: -1, Source: s.next.Source, Reason: s.next.Reason, Why: why})
+	}
+	s.dismissAll()
+}
+
+// ready takes note that a spare could serve now.
+func (s *spares) ready(gen int) {
+	for i := range s.all {
+		if one := &s.all[i]; one.Gen == gen {
+			one.Ready = true
+			s.misses = 0
+		}
+	}
+}
+
+// failed takes note that a spare is no more.
+func (s *spares) failed(now time.Time, gen int, reason string) {
+	switch one, ok := s.take(gen); {
+	case !ok:
+	case one.Reload:
+		s.failReload(gen, reason)
+	default:
+		s.missed(now)
+	}
+}
+
+// expire dismisses the spares that have had their time to come up, and says why.
+func (s *spares) expire(now time.Time, why string) {
+	late := func(one spare) bool { return !one.Ready && !now.Before(one.by) }
+	for i := slices.IndexFunc(s.all, late); i >= 0; i = slices.IndexFunc(s.all, late) {
+		gen := s.all[i].Gen
+		s.out.do(Dismiss{gen})
+		s.failed(now, gen, why)
+	}
+}
+
+// dismissAll lets all spares go, and with them a reload under way and the one after it.
+func (s *spares) dismissAll() {
+	s.dismiss(func(Spare) bool { return true })
+	s.endReload()
+	s.next = nil
+}
+
+func (s *spares) dismiss(unwanted func(Spare) bool) {
+	s.all = slices.DeleteFunc(s.all, func(one spare) bool {
+		if unwanted(one.Spare) {
+			s.out.do(Dismiss{one.Gen})
+			return true
+		}
+		return false
+	})
+}
+
+// due is when something is to be done; zero: nothing is. serving says that a process serves, standby how many are to stand by.
+func (s *spares) due(serving bool, standby int) time.Time {
+	var due time.Time
+	for _, one := range s.all {
+		if !one.Ready {
+			due = sooner(due, one.by)
+		}
+	}
+	switch {
+	case !serving:
+	case s.reload != nil:
+		due = sooner(due, s.reload.at)
+	case s.short(standby):
+		due = sooner(due, s.refillAt)
+	}
+	return due
+}
+
+// settle does what is due beside a serving process: a reload whose process is ready takes over, one that has waited
+// begins, stale spares are not kept longer than needed, and missing ones are started. In any other state all of that
+// waits: nothing is to disturb the way up, and the spares there are may be needed.
+func (m *Machine) settle(now time.Time) {
+	if m.state != Serving {
+		return
+	}
+	if s, ok := m.beside.find(func(s Spare) bool { return s.Reload && s.Ready }); ok {
+		m.why.because(Requested, m.beside.reload.source, m.beside.reload.reason)
+		m.takeOver(now, s, m.gen, false)
+	}
+	if m.beside.next != nil && m.beside.reload == nil {
+		m.beginNext(now)
+	}
+	if _, covered := m.beside.find(fresh); covered || !m.stale {
+		m.beside.dismiss(func(s Spare) bool { return s.Stale })
+	}
+	if m.beside.surplus(m.opts.Standby) {
+		m.beside.dismiss(func(s Spare) bool { return s.Stale && !s.Ready }) // as good as those that stand ready, and later
+	}
+	if r := m.beside.reload; r != nil {
+		if r.waits() && !now.Before(r.at) {
+			m.startReload(now)
+		}
+		return
+	}
+	if m.beside.short(m.opts.Standby) && !now.Before(m.beside.refillAt) {
+		m.spawnSpare(now, SpawnSpare{})
+	}
+}
+
+// spawnSpare starts a process beside the serving one.
+func (m *Machine) spawnSpare(now time.Time, a SpawnSpare) {
+	a.Gen = m.nextGen()
+	m.beside.all = append(m.beside.all, spare{Spare: Spare{Gen: a.Gen, Reload: a.Reload}, by: now.Add(m.opts.StartTimeout)})
+	m.do(a)
+}
+
+// fresh reports whether a spare that stands by can serve now and runs no old code.
+func fresh(s Spare) bool { return s.Ready && !s.Stale && !s.Reload }
+
+// sooner returns the earlier time; zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// later returns the later time.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

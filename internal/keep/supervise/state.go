@@ -1,0 +1,147 @@
+package supervise
+
+// State is where the supervised thing stands.
+type State uint8
+
+// The states.
+const (
+	Stopped  State = iota // not started yet, asleep, or over
+	Starting              // a process runs that has not shown that it is up
+	Serving               // it is up; its name is "ready"
+	Stopping              // it is being ended
+	Sweeping              // its leader is dead; the rest of its tree and its output are not yet dealt with
+	Backoff               // no process runs; the next one is waited for
+	Failed                // no process runs; the breaker is open, or the set-up is wrong
+)
+
+// String returns the state as a word, the one that status shows.
+func (s State) String() string {
+	switch s {
+	case Starting:
+		return "starting"
+	case Serving:
+		return "ready"
+	case Stopping:
+		return "stopping"
+	case Sweeping:
+		return "sweeping"
+	case Backoff:
+		return "backoff"
+	case Failed:
+		return "failed"
+	}
+	return "stopped"
+}
+
+// Cause is why a process ended, is being ended, or was started anew. The first reason wins: a process that is
+// restarted on request and then exits 1 was restarted on request.
+type Cause uint8
+
+// The causes.
+const (
+	NoCause       Cause = iota // nothing has happened to it; of a start: the first one
+	Clean                      // it exited 0 by itself
+	Requested                  // somebody wished a restart, see Source
+	Crash                      // it ended against everybody's wish
+	StartFail                  // it did not come up; counts as a crash
+	Misconfigured              // it exited with a code that means its set-up is wrong
+	ProbeExit                  // it died of a protocol probe; counts as nothing
+	Replace                    // its owner wanted a fresh process at once; counts as nothing
+	Shutdown                   // the whole thing is to end
+	Unhealthy                  // it no longer answers; counts as a crash
+	Memory                     // it took too much memory; counts as a crash
+	Idle                       // nobody needed it; counts as nothing
+)
+
+// String returns the cause as one or two words, as the audit log shows it.
+func (c Cause) String() string {
+	switch c {
+	case Clean:
+		return "clean"
+	case Requested:
+		return "requested"
+	case Crash:
+		return "crash"
+	case StartFail:
+		return "start_failed"
+	case Misconfigured:
+		return "misconfigured"
+	case ProbeExit:
+		return "probe"
+	case Replace:
+		return "replace"
+	case Shutdown:
+		return "shutdown"
+	case Unhealthy:
+		return "unhealthy"
+	case Memory:
+		return "memory"
+	case Idle:
+		return "idle"
+	}
+	return "none"
+}
+
+// planned reports whether the process's end is nobody's fault.
+func (c Cause) planned() bool {
+	return c == Clean || c == Requested || c == ProbeExit || c == Replace || c == Shutdown || c == Idle
+}
+
+// crash reports whether the tracker counts the process's end as a crash.
+func (c Cause) crash() bool {
+	return c == Crash || c == StartFail || c == Unhealthy || c == Memory
+}
+
+// Source is who wished a restart.
+type Source uint8
+
+// The sources. A wish of the process itself, or because of what it has used up, leaves the breaker and the failures as
+// they are; every other one resets them.
+const (
+	NoSource      Source = iota
+	SourceExit           // the process, by its exit code (WD-2)
+	SourceMarker         // the process, by the marker on its stderr (TP-1)
+	SourceTool           // the agent, by the restart_server tool (RT-1)
+	SourceSignal         // a person, by SIGHUP
+	SourceControl        // a person, by `outlive restart`
+	SourceWatch          // a watched file changed
+	SourceLimit          // memory, age or number of calls; the next process may run the same code
+)
+
+// String returns the source as a word.
+func (s Source) String() string {
+	switch s {
+	case SourceExit:
+		return "exit"
+	case SourceMarker:
+		return "marker"
+	case SourceTool:
+		return "tool"
+	case SourceSignal:
+		return "signal"
+	case SourceControl:
+		return "control"
+	case SourceWatch:
+		return "watch"
+	case SourceLimit:
+		return "limit"
+	}
+	return "none"
+}
+
+// own reports whether the wish came from the process itself or is about this one process only.
+func (s Source) own() bool { return s == SourceExit || s == SourceMarker || s == SourceLimit }
+
+// endCause is why a process ends or has ended.
+type endCause struct {
+	cause  Cause
+	source Source
+	reason string
+}
+
+// because notes it. The first reason wins.
+func (e *endCause) because(c Cause, s Source, reason string) {
+	if e.cause == NoCause {
+		*e = endCause{c, s, reason}
+	}
+}

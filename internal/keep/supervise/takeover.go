@@ -1,0 +1,69 @@
+package supervise
+
+import "time"
+
+// takeOver makes a spare the serving process. old is the one that served and lives; -1: it is gone.
+func (m *Machine) takeOver(now time.Time, s spare, old int, atOnce bool) {
+	m.beside.take(s.Gen)
+	m.gen, m.stale = s.Gen, s.Stale
+	if s.Reload {
+		m.beside.endReload()
+		// Whatever kept the spares from coming up, this one may have brought the cure.
+		m.beside.misses, m.beside.refillAt = 0, time.Time{}
+	}
+	m.tracker.Started(now)
+	if s.Ready {
+		m.serve(now, Report{AtOnce: atOnce})
+	} else {
+		m.enter(now, Starting, Report{})
+		m.at = s.by
+	}
+	m.do(TakeOver{Gen: s.Gen, Old: old, Ready: s.Ready})
+	m.begun()
+}
+
+// succeed lets a spare take the place of a process that is gone. delay is what the tracker gave: nobody has to wait now,
+// so it holds for the next start. If the spare may run old code, that is the one of a process with new code.
+func (m *Machine) succeed(now time.Time, s spare, delay time.Duration) {
+	next := now.Add(delay)
+	if m.why.cause == Requested {
+		next = next.Add(-m.tracker.Policy().RequestPause) // nothing has to clear away that has not gone already
+	}
+	m.takeOver(now, s, -1, false)
+	m.beside.refillAt = later(m.beside.refillAt, next)
+	if m.stale && m.beside.reload == nil {
+		m.beside.reload = &reload{source: m.wish.Source, reason: m.wish.Reason, at: next, silent: true}
+	}
+}
+
+// successor returns the spare that should follow on a process that is gone: whoever can serve at once, else whoever can
+// soonest. A process that asked for its restart is not followed by one that comes up with what it wanted replaced.
+func (m *Machine) successor() (spare, bool) {
+	for _, wanted := range []func(Spare) bool{
+		func(s Spare) bool { return s.Ready && s.Reload },
+		fresh,
+		func(s Spare) bool { return s.Ready },
+		func(s Spare) bool { return s.Reload },
+		func(Spare) bool { return m.why.cause != Requested },
+	} {
+		if s, ok := m.beside.find(wanted); ok {
+			return s, true
+		}
+	}
+	return spare{}, false
+}
+
+// lost takes note that a process is gone that took over before its owner could tell so of it as a spare.
+func (m *Machine) lost(now time.Time, rnd float64, reason string) {
+	switch m.state {
+	case Starting:
+		m.why.because(StartFail, NoSource, reason)
+	case Serving, Stopping:
+		m.why.because(Crash, NoSource, reason)
+	default:
+		return
+	}
+	m.exit = Exited{Gen: m.gen}
+	m.enter(now, Sweeping, Report{})
+	m.decide(now, rnd)
+}

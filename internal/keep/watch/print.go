@@ -1,0 +1,75 @@
+package watch
+
+import (
+	"errors"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+)
+
+const (
+	// hashLimit is the size in bytes up to which content decides whether a file changed; above, size and time do.
+	hashLimit = 1 << 20
+	// tick is the coarsest resolution of file times, FAT's. A file read within a tick of its last change may be changed
+	// once more without its time showing it.
+	tick = 2 * time.Second
+)
+
+// seed makes sums of this process comparable with each other.
+var seed = maphash.MakeSeed()
+
+// fingerprint is what is known of a file.
+type fingerprint struct {
+	stamp
+	sum    uint64
+	hashed bool
+	fresh  bool // size and time being equal proves nothing yet
+}
+
+// glance looks at a file without reading it. ok is false if there is no regular file, directly or behind a link.
+func glance(name string) (f fingerprint, ok bool) {
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() {
+		return fingerprint{}, false
+	}
+	return fingerprint{stamp: stampOf(st)}, true
+}
+
+// look reads a file of up to hashLimit. A file that cannot be read is known by size and time only.
+func look(name string, now time.Time) (f fingerprint, ok bool) {
+	f, ok = glance(name)
+	if !ok || f.size > hashLimit {
+		return f, ok
+	}
+	file, err := atomicfile.Open(name)
+	if err != nil {
+		return f, !errors.Is(err, fs.ErrNotExist)
+	}
+	defer file.Close()
+	st, err := file.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return f, true
+	}
+	f.stamp = stampOf(st)
+	var h maphash.Hash
+	h.SetSeed(seed)
+	n, err := io.CopyBuffer(&h, io.LimitReader(file, hashLimit+1), make([]byte, min(f.size+1, 32<<10)))
+	if err != nil || n > hashLimit {
+		return f, true
+	}
+	f.size, f.sum, f.hashed = n, h.Sum64(), true
+	f.fresh = now.Sub(time.Unix(0, f.time)).Abs() < tick
+	return f, true
+}
+
+// differs reports whether the file changed from f to g.
+func (f fingerprint) differs(g fingerprint) bool {
+	if f.hashed && g.hashed {
+		return f.size != g.size || f.sum != g.sum
+	}
+	return f.stamp != g.stamp
+}

@@ -1,0 +1,538 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+// TestMain lets many tests run at once, unless somebody wants another number: they wait for quiet times, and need little of a processor.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	flag.Parse()
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long something that must happen may take on a busy machine.
+const patience = 30 * time.Second
+
+// watching is a watcher on a directory, and what it has told.
+type watching struct {
+	t    *testing.T
+	root string
+	*Watcher
+	told   chan []string
+	log    *lines
+	writes atomic.Int32 // one of the following
+}
+
+// What the test does: it waits for what is told; it has written just now; it writes.
+const (
+	waits int32 = iota
+	wrote
+	writing
+)
+
+// held holds up what is told while the test writes, and for one quiet time more: a busy machine may stop a writer for longer than
+// that in the middle of a save, and what it has saved so far would rightly be told for itself.
+func (w *watching) held() bool {
+	return w.writes.CompareAndSwap(wrote, waits) || w.writes.Load() == writing
+}
+
+// lines keeps log messages.
+type lines struct {
+	slog.Handler
+	warned atomic.Int32
+	known  chan struct{}
+}
+
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "no file events") {
+		l.warned.Add(1)
+	}
+	if strings.HasPrefix(r.Message, "content of") {
+		l.known <- struct{}{}
+	}
+	return nil
+}
+
+// watch starts a watcher and waits until it knows the files' content. The file "sentinel" is always watched.
+func watch(t *testing.T, root string, opts Options, add func(*fsnotify.Watcher, string) error) *watching {
+	t.Helper()
+	write(t, root, "sentinel", "0")
+	w := &watching{t: t, root: root, told: make(chan []string, 100), log: &lines{known: make(chan struct{}, 100)}}
+	opts.Root, opts.Log = root, slog.New(w.log)
+	opts.Globs = append(opts.Globs, "sentinel")
+	if opts.Debounce == 0 {
+		opts.Debounce = quietTime
+	}
+	if opts.Poll == 0 {
+		opts.Poll = 20 * time.Millisecond
+	}
+	if add == nil {
+		add = (*fsnotify.Watcher).Add
+	}
+	var err error
+	if w.Watcher, err = newWatcher(opts, func(paths []string) { w.told <- paths }, add, w.held); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	select {
+	case <-w.log.known:
+	case <-time.After(patience):
+		t.Fatal("the files were not read")
+	}
+	w.writes.Store(writing)
+	return w
+}
+
+// next waits for what is told of what the test has written.
+func (w *watching) next() []string {
+	w.t.Helper()
+	w.writes.Store(wrote)
+	defer w.writes.Store(writing)
+	select {
+	case paths := <-w.told:
+		for i, p := range paths {
+			paths[i] = filepath.ToSlash(p)
+		}
+		return paths
+	case <-time.After(patience):
+		w.t.Fatal("no change was told")
+		return nil
+	}
+}
+
+// want waits for one change of exactly these paths.
+func (w *watching) want(paths ...string) {
+	w.t.Helper()
+	if diff := cmp.Diff(paths, w.next()); diff != "" {
+		w.t.Fatal(diff)
+	}
+}
+
+// wantNothing changes the sentinel and finds that nothing else was told.
+func (w *watching) wantNothing() {
+	w.t.Helper()
+	write(w.t, w.root, "sentinel", fmt.Sprint(time.Now().UnixNano()))
+	w.want("sentinel")
+}
+
+func (w *watching) path(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
+
+func (w *watching) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// quietTime is the debounce of the tests: within it, the events of what was written have to come in.
+const quietTime = 300 * time.Millisecond
+
+// modes are the ways in which changes come to be known. What is told is the same.
+var modes = []struct {
+	name string
+	opts Options
+	add  func(*fsnotify.Watcher, string) error
+}{
+	{name: "events"},
+	{name: "polling", opts: Options{AlwaysPoll: true}},
+	{name: "no watches left", add: func(*fsnotify.Watcher, string) error { return syscall.ENOSPC }},
+}
+
+// inModes runs a test on a project in each of the ways.
+func inModes(t *testing.T, globs []string, test func(w *watching)) {
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			write(t, root, "a.py", "a", "b.py", "b", "src/c.py", "c", "src/deep/d.py", "d", "note.txt", "n", "node_modules/x/e.py", "e")
+			opts := mode.opts
+			opts.Globs = globs
+			test(watch(t, root, opts, mode.add))
+		})
+	}
+}
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	inModes(t, []string{"**/*.py"}, func(w *watching) {
+		write(w.t, w.root, "a.py", "changed")
+		w.want("a.py")
+		write(w.t, w.root, "src/deep/d.py", "changed", "src/c.py", "changed", "note.txt", "changed", "node_modules/x/e.py", "changed")
+		w.want("src/c.py", "src/deep/d.py")
+		write(w.t, w.root, "new.py", "", "src/new/er/e.py", "")
+		w.want("new.py", "src/new/er/e.py")
+		write(w.t, w.root, "src/new/er/e.py", "1")
+		w.want("src/new/er/e.py")
+		w.must(os.Remove(w.path("b.py")))
+		w.want("b.py")
+		w.must(os.RemoveAll(w.path("src/new")))
+		w.want("src/new/er/e.py")
+		w.must(os.Rename(w.path("src"), w.path("lib")))
+		w.want("lib/c.py", "lib/deep/d.py", "src/c.py", "src/deep/d.py")
+		write(w.t, w.root, "lib/deep/d.py", "again")
+		w.want("lib/deep/d.py")
+		w.wantNothing()
+	})
+}
+
+func TestNoChange(t *testing.T) {
+	t.Parallel()
+	inModes(t, []string{"**/*.py"}, func(w *watching) {
+		later := time.Now().Add(time.Hour)
+		w.must(os.Chtimes(w.path("a.py"), later, later))
+		w.wantNothing()
+		w.must(os.Chmod(w.path("a.py"), 0o600))
+		write(w.t, w.root, "b.py", "b") // the same content
+		w.must(os.Remove(w.path("src/c.py")))
+		write(w.t, w.root, "src/c.py", "c") // back again
+		write(w.t, w.root, ".a.py.swp", "x", "a.py~", "x", "4913", "x", ".#a.py", "x", "src/__pycache__/c.cpython-312.pyc", "x", ".git/x.py", "x", ".venv/x.py", "x")
+		w.wantNothing()
+		w.must(os.MkdirAll(w.path("empty/er"), 0o755))
+		w.wantNothing()
+	})
+}
+
+// Editors write in several steps. The user has saved one file, once.
+func TestEditors(t *testing.T) {
+	t.Parallel()
+	for name, save := range map[string]func(w *watching, content string){
+		"in place": func(w *watching, content string) { write(w.t, w.root, "a.py", content) },
+		"rename over": func(w *watching, content string) {
+			write(w.t, w.root, "tmp.12.py", content)
+			w.must(os.Rename(w.path("tmp.12.py"), w.path("a.py")))
+		},
+		"temporary elsewhere": func(w *watching, content string) {
+			write(w.t, w.root, "a.py.tmp", content)
+			w.must(os.Rename(w.path("a.py.tmp"), w.path("a.py")))
+		},
+		"vim": func(w *watching, content string) {
+			write(w.t, w.root, ".a.py.swp", "swap", "4913", "")
+			w.must(os.Remove(w.path("4913")))
+			w.must(os.Rename(w.path("a.py"), w.path("a.py~")))
+			write(w.t, w.root, "a.py", content)
+			w.must(os.Remove(w.path("a.py~")))
+			w.must(os.Remove(w.path(".a.py.swp")))
+		},
+		"in pieces": func(w *watching, content string) {
+			f, err := os.Create(w.path("a.py"))
+			w.must(err)
+			for i := range len(content) {
+				_, err := f.WriteString(content[i : i+1])
+				w.must(err)
+			}
+			w.must(f.Close())
+		},
+		"removed and written": func(w *watching, content string) {
+			w.must(os.Remove(w.path("a.py")))
+			write(w.t, w.root, "a.py", content)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inModes(t, []string{"**/*.py"}, func(w *watching) {
+				for i := range 3 {
+					save(w, fmt.Sprintf("content %d", i))
+					w.want("a.py")
+				}
+				save(w, "content 2")
+				w.wantNothing()
+			})
+		})
+	}
+}
+
+// A directory that another one replaces: its watches are new, too.
+func TestReplacedDirectory(t *testing.T) {
+	t.Parallel()
+	inModes(t, []string{"src/**/*.py", "!src/next"}, func(w *watching) {
+		write(w.t, w.root, "src/next/c.py", "c", "src/next/deep/d.py", "d2")
+		w.wantNothing()
+		w.must(os.Rename(w.path("src/next"), w.path("next")))
+		w.must(os.Rename(w.path("src"), w.path("old")))
+		w.must(os.Rename(w.path("next"), w.path("src")))
+		w.want("src/deep/d.py")
+		write(w.t, w.root, "old/deep/d.py", "not ours any more", "src/deep/d.py", "d3")
+		w.want("src/deep/d.py")
+		write(w.t, w.root, "src/c.py", "c2")
+		w.want("src/c.py")
+		w.must(os.RemoveAll(w.path("src")))
+		w.want("src/c.py", "src/deep/d.py")
+		write(w.t, w.root, "src/c.py", "c3")
+		w.want("src/c.py")
+		w.wantNothing()
+	})
+}
+
+// A compiled program, outside of the root, in a directory that is not there yet.
+func TestBinary(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
+			top := t.TempDir()
+			write(t, top, "root/x", "")
+			bin := filepath.Join(top, "out", "bin", "server")
+			opts := mode.opts
+			opts.Globs = []string{filepath.ToSlash(bin)}
+			w := watch(t, filepath.Join(top, "root"), opts, mode.add)
+			write(t, top, "out/bin/server", strings.Repeat("1", 2<<20), "out/bin/other", "")
+			w.want(filepath.ToSlash(bin))
+			write(t, top, "out/bin/server.new", strings.Repeat("2", 2<<20))
+			w.must(os.Rename(bin+".new", bin))
+			w.want(filepath.ToSlash(bin))
+			w.must(os.RemoveAll(filepath.Join(top, "out")))
+			w.want(filepath.ToSlash(bin))
+			write(t, top, "out/bin/server", "3")
+			w.want(filepath.ToSlash(bin))
+			w.wantNothing()
+		})
+	}
+}
+
+func TestIgnoreFilesChange(t *testing.T) {
+	t.Parallel()
+	inModes(t, []string{"**/*.py"}, func(w *watching) {
+		write(w.t, w.root, ".gitignore", "src/\n")
+		w.wantNothing()
+		write(w.t, w.root, "src/c.py", "unseen")
+		w.wantNothing()
+		write(w.t, w.root, ".gitignore", "# nothing\n")
+		w.wantNothing() // what is seen again did not change
+		write(w.t, w.root, "src/c.py", "seen")
+		w.want("src/c.py")
+		write(w.t, w.root, "src/.gitignore", "deep\n")
+		w.wantNothing()
+		write(w.t, w.root, "src/deep/d.py", "unseen", "src/c.py", "seen 2")
+		w.want("src/c.py")
+	})
+}
+
+// Changing branches is one change, however many files it touches.
+func TestGitCheckout(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	inModes(t, []string{"**/*.py"}, func(w *watching) {
+		run := func(args ...string) { git(w.t, w.root, "", args...) }
+		run("init", "-q", "-b", "one")
+		run("add", "a.py", "b.py", "src")
+		run("commit", "-qm", "1")
+		run("checkout", "-qb", "two")
+		var want []string
+		for i := range 300 {
+			write(w.t, w.root, fmt.Sprintf("gen%d/f%03d.py", i%7, i), "x")
+		}
+		run("add", "gen0", "gen1", "gen2", "gen3", "gen4", "gen5", "gen6")
+		run("commit", "-qm", "2")
+		for told := 0; told < 300; { // writing them was not one operation
+			told += len(w.next())
+		}
+		run("checkout", "-q", "one")
+		for d := range 7 {
+			for i := d; i < 300; i += 7 {
+				want = append(want, fmt.Sprintf("gen%d/f%03d.py", d, i))
+			}
+		}
+		w.want(want...)
+		w.wantNothing()
+	})
+}
+
+// While git holds its lock nothing is told, and then everything at once.
+func TestIndexLock(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, ".git/HEAD", "", "a.py", "a", "b.py", "b")
+	w := watch(t, root, Options{Globs: []string{"*.py"}}, nil)
+	write(w.t, w.root, ".git/index.lock", "", "a.py", "2")
+	w.writes.Store(waits)
+	timer := time.NewTimer(5 * quietTime)
+	defer timer.Stop()
+	select {
+	case paths := <-w.told:
+		t.Fatalf("told %q while git is at work", paths)
+	case <-timer.C:
+	}
+	w.writes.Store(writing)
+	write(w.t, w.root, "b.py", "2")
+	w.must(os.Remove(w.path(".git/index.lock")))
+	w.want("a.py", "b.py")
+}
+
+// A lock that a dead git left behind holds nothing up.
+func TestStaleIndexLock(t *testing.T) {
+	r := newRules(nil)
+	root := filepath.ToSlash(t.TempDir())
+	write(t, root, ".git/index.lock", "")
+	r.of(root)
+	if now := time.Now(); !r.locked(now) || r.locked(now.Add(2*lockPatience)) {
+		t.Error("a new lock counts, an old one does not")
+	}
+}
+
+// Lost events: everything is looked at.
+func TestOverflow(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "src/a.py", "a", "gone/b.py", "b")
+	sel, err := newSelection(filepath.ToSlash(root), []string{"**/*.py"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSurvey(sel, slog.New(slog.DiscardHandler))
+	s.add = func(string) error { return nil }
+	if err := s.begin(); err != nil {
+		t.Fatal(err)
+	}
+	for s.spare() {
+	}
+	write(t, root, "src/a.py", "2", "src/new/c.py", "c")
+	if err := os.RemoveAll(filepath.Join(root, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	s.failed(fsnotify.ErrEventOverflow)
+	if diff := cmp.Diff([]string{"gone/b.py", "src/a.py", "src/new/c.py"}, s.told(s.settle())); diff != "" {
+		t.Error(diff)
+	}
+	if again := s.settle(); len(again) != 0 {
+		t.Errorf("told again: %q", again)
+	}
+}
+
+// With few watches left some directories are polled. It is said once.
+func TestFewWatches(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for i := range 10 {
+		write(t, root, fmt.Sprintf("d%d/a.py", i), "a")
+	}
+	left := 5
+	w := watch(t, root, Options{Globs: []string{"**/*.py"}}, func(n *fsnotify.Watcher, dir string) error {
+		if left--; left < 0 {
+			return syscall.ENOSPC
+		}
+		return n.Add(dir)
+	})
+	for i := range 10 {
+		write(t, root, fmt.Sprintf("d%d/a.py", i), "changed")
+		w.want(fmt.Sprintf("d%d/a.py", i))
+	}
+	if n := w.log.warned.Load(); n != 1 {
+		t.Errorf("said %d times that it polls", n)
+	}
+}
+
+// onChange runs by itself, and not after Close has returned.
+func TestCallsDoNotOverlap(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, root, "a.py", "")
+	var inside, closed atomic.Bool
+	entered := make(chan struct{}, 100)
+	release := make(chan struct{})
+	w, err := New(Options{Root: root, Globs: []string{"*.py"}, Debounce: time.Millisecond}, func([]string) {
+		if closed.Load() || !inside.CompareAndSwap(false, true) {
+			t.Error("called after Close, or twice at once")
+		}
+		entered <- struct{}{}
+		<-release
+		inside.Store(false)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, "a.py", "1")
+	<-entered
+	write(t, root, "a.py", "2")
+	release <- struct{}{}
+	<-entered
+	write(t, root, "a.py", "3")
+	done := make(chan struct{})
+	go func() {
+		w.Close()
+		closed.Store(true)
+		close(done)
+	}()
+	<-w.stop
+	close(release)
+	<-done
+	w.Close()
+	if inside.Load() {
+		t.Error("Close did not wait")
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "file", "")
+	for _, tc := range []struct {
+		name string
+		opts Options
+		want string
+	}{
+		{"no globs", Options{Root: root}, "says what to watch"},
+		{"no root", Options{Root: filepath.Join(root, "gone"), Globs: []string{"*"}}, "gone"},
+		{"root is a file", Options{Root: filepath.Join(root, "file"), Globs: []string{"*"}}, "not a directory"},
+		{"negative", Options{Root: root, Globs: []string{"*"}, Poll: -1}, "negative"},
+		{"auto finds nothing", Options{Root: root, Auto: []string{"npx", "x"}}, "name the files instead"},
+	} {
+		if _, err := New(tc.opts, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+func TestTooMuch(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "a", "")
+	sel, err := newSelection(filepath.ToSlash(root), []string{"**"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSurvey(sel, slog.New(slog.DiscardHandler))
+	s.files = maxFiles
+	if err := s.begin(); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// From a command line to the change of a file: what is told is the program's own, and not what git ignores.
+func TestAutoIsWatched(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, argv, script, beside, project, not string }{
+		{"python", "python server/main.py", "server/main.py", "server/lib.py", "shared/a.py", "server/state.json build/a.py .venv/a.py"},
+		{"typescript", "npx -y tsx server/main.ts", "server/main.ts", "server/lib.ts", "shared/a.ts", "server/state.db build/a.ts node_modules/x/a.ts"},
+		{"compiled", "node build/main.js", "build/main.js", "build/lib.js", "shared/a.js", "server/main.ts build/state.db"},
+		{"go", "go run ./server", "server/main.go", "server/lib.go", "shared/a.go", "server/state.json build/a.go"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			root := filepath.Join(t.TempDir(), "project")
+			write(t, root, ".gitignore", "build/\n", tc.script, "1", tc.project, "1")
+			w := watch(t, root, Options{Auto: strings.Fields(tc.argv)}, nil)
+			for name := range strings.FieldsSeq(tc.not) {
+				write(t, root, name, "2")
+			}
+			write(t, root, tc.script, "2", tc.beside, "2", tc.project, "2")
+			w.want(tc.beside, tc.script, tc.project)
+		})
+	}
+}

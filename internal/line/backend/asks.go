@@ -1,0 +1,212 @@
+package backend
+
+import (
+	"bytes"
+	"log/slog"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+const (
+	// asksMost is how many questions of one process may be open at the client, and asksBytes how long their ids and tokens
+	// may be altogether: a client need never answer.
+	asksMost  = 1024
+	asksBytes = 1 << 20
+)
+
+// tombstones is how many ids of requests that ended without the client's answer are remembered.
+const tombstones = 1024
+
+// ask is a request of the server to the client: sampling, elicitation, roots, ping.
+type ask struct {
+	server []byte // raw id the server chose
+	client []byte // raw id the client sees: the same, or one of ours when that one is taken
+	token  []byte // raw token the server wants progress under; nil: it wants none
+	shown  []byte // raw token the client sees: the same, or the client's id when another question has it
+	gen    int
+}
+
+// asks holds the server's open requests. A new process numbers its requests from the start again, so its ids are
+// certain to meet those of the old one.
+type asks struct {
+	*core
+
+	open    map[uint64]*ask // by hash of the client's id
+	dead    map[uint64]bool // tombstones: late answers to these are dropped
+	deadRow [][]byte        // the ids under the tombstones, raw, in order of death
+	mark    uint64          // calls up to this sequence number ran while the server asked something
+}
+
+func (a *asks) init() {
+	a.open = map[uint64]*ask{}
+	a.dead = map[uint64]bool{}
+}
+
+// bury ends an open request without the client's answer.
+func (a *asks) bury(hash uint64) {
+	one := a.open[hash]
+	delete(a.open, hash)
+	a.tombstone(one.client)
+}
+
+func (a *asks) tombstone(id []byte) {
+	hash := jsonrpc.HashID(id)
+	if a.dead[hash] {
+		return
+	}
+	a.dead[hash] = true
+	a.deadRow = append(a.deadRow, id)
+	if len(a.deadRow) > tombstones {
+		delete(a.dead, jsonrpc.HashID(a.deadRow[0]))
+		a.deadRow = a.deadRow[1:]
+	}
+}
+
+// refuse answers a request of p with an error, unless p does not read: then the answers would be kept without bound.
+func (p *process) refuse(id []byte, code int, text string) {
+	if p.takes() && p.server.Backlog() < slowServer {
+		p.send(jsonrpc.AppendError(nil, id, code, text, nil))
+	}
+}
+
+// mayAsk reports whether process gen may have one more open question, of that size.
+func (a *asks) mayAsk(gen, size int) bool {
+	n := 0
+	for _, one := range a.open {
+		size += len(one.client) + len(one.token)
+		if one.gen == gen {
+			n++
+		}
+	}
+	return n < asksMost && size <= asksBytes
+}
+
+// byToken returns the open question for which the client reports progress under a raw token; nil: there is none.
+func (a *asks) byToken(token []byte) *ask {
+	for _, one := range a.open {
+		if len(token) > 0 && jsonrpc.SameID(one.shown, token) {
+			return one
+		}
+	}
+	return nil
+}
+
+// cancelAll tells the client that p, or nil for nobody at all, waits for its answers no more, so that it can close its
+// dialogues.
+func (a *asks) cancelAll(p *process, why string) {
+	for hash, one := range a.open {
+		if p != nil && one.gen != p.gen {
+			continue
+		}
+		a.client.SendToClient(mcp.CancelledLine(one.client, why))
+		a.bury(hash)
+	}
+}
+
+// of reports whether process gen waits for an answer of the client.
+func (a *asks) of(gen int) bool {
+	for _, one := range a.open {
+		if one.gen == gen {
+			return true
+		}
+	}
+	return false
+}
+
+// tainted reports whether the server asked the client something while c ran: then c had an effect on the client.
+func (a *asks) tainted(c *call) bool { return c.seq <= a.mark }
+
+// serverRequest hands a request of the server to the client.
+func (a *asks) serverRequest(p *process, line []byte) {
+	id := a.env.ID.Of(line)
+	if p.era == mcp.Modern {
+		p.refuse(id, jsonrpc.MethodNotFound, "a server of this protocol version must not send requests")
+		return
+	}
+	token := jsonrpc.FindPath(line, "params", "_meta", "progressToken")
+	if !a.mayAsk(p.gen, len(id)+len(token.Of(line))) {
+		p.refuse(id, jsonrpc.InternalError, "too many requests of this server wait for the client's answer")
+		return
+	}
+	a.mark = a.calls.nextSeq
+	one := &ask{server: bytes.Clone(id), client: bytes.Clone(id), token: bytes.Clone(token.Of(line)), gen: p.gen}
+	one.shown = one.token
+	hash := jsonrpc.HashID(id)
+	idTaken, tokenTaken := a.open[hash] != nil || a.dead[hash], a.byToken(one.token) != nil
+	if !idTaken && !tokenTaken {
+		a.open[hash] = one
+		a.client.ForwardToClient(line)
+		return
+	}
+	mine := a.questions.newID("~s", p.gen)
+	at := a.env.ID
+	if tokenTaken {
+		one.shown = mine
+		line = jsonrpc.Replace(nil, line, token, mine)
+		at = jsonrpc.Find(line, "id")
+	}
+	if idTaken {
+		one.client = mine
+		line = jsonrpc.Replace(nil, line, at, mine)
+	}
+	a.open[jsonrpc.HashID(one.client)] = one
+	a.client.SendToClient(line)
+}
+
+// clientProgress hands the client's progress to the process that asked, at once: nothing that waits goes before it.
+func (a *asks) clientProgress(line []byte) {
+	one := a.byToken(a.env.ProgressToken.Of(line))
+	if one == nil {
+		a.emit(event.MessageDropped, slog.LevelDebug, "Progress of the client dropped: the server that asked is gone",
+			slog.String(event.KeyMethod, mcp.NoteProgress.String()), slog.String(event.KeyReason, "late progress"))
+		return
+	}
+	if p := a.byGen(one.gen); p == nil {
+		return
+	} else if bytes.Equal(one.shown, one.token) {
+		p.forward(line)
+	} else {
+		p.send(jsonrpc.Replace(nil, line, a.env.ProgressToken, one.token))
+	}
+}
+
+// clientAnswer hands the client's answer to the process that asked, and reports whether there is one; one that is dead gets nothing.
+func (a *asks) clientAnswer(line []byte) bool {
+	id := a.env.ID.Of(line)
+	hash := jsonrpc.HashID(id)
+	one := a.open[hash]
+	if one == nil || !jsonrpc.SameID(one.client, id) {
+		a.emit(event.MessageDropped, slog.LevelDebug, "Answer of the client dropped: the server that asked is gone",
+			slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "late answer"))
+		return false
+	}
+	delete(a.open, hash)
+	if p := a.byGen(one.gen); p == nil {
+		return false
+	} else if bytes.Equal(one.server, id) {
+		p.forward(line)
+	} else {
+		p.send(jsonrpc.Replace(nil, line, a.env.ID, one.server))
+	}
+	return true
+}
+
+// serverCancelled handles notifications/cancelled of the server: it withdraws a request of its own. It
+// reports whether the client must not see the line as it is.
+func (a *asks) serverCancelled(p *process, line []byte) bool {
+	id := a.env.RequestID.Of(line)
+	for hash, one := range a.open {
+		if one.gen != p.gen || !jsonrpc.SameID(one.server, id) {
+			continue
+		}
+		a.bury(hash)
+		if bytes.Equal(one.client, id) {
+			return false
+		}
+		a.client.SendToClient(jsonrpc.Replace(nil, line, a.env.RequestID, one.client))
+		return true
+	}
+	return false
+}

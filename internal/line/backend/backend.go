@@ -1,0 +1,272 @@
+package backend
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// Backend keeps one server alive behind one client. It takes what happens, and hands it to the part that it concerns; each
+// part names what it needs of the others.
+type Backend struct {
+	*core
+
+	flow      flow
+	handshake handshake
+	replay    replay
+	eras      eras
+	shield    shield
+	lists     lists
+	tools     toolbox
+	streams   streams
+	states    requestStates
+	tasks     tasks
+	babble    babble
+	health    healthWatch
+	limits    limits
+	spares    spares
+	life      lifecycle
+
+	runner Runner
+	wakeAt time.Time // as the runner was told last
+}
+
+// New returns a backend that acts on w and tells sink what happens. Call [Backend.Open] to start its first process.
+func New(opts Options, w World, sink event.Sink) *Backend {
+	opts = opts.withDefaults()
+	c := &core{
+		opts: opts, client: w, sink: sink,
+		machine: supervise.New(opts.Supervise), process: &process{},
+		questions: questions{open: map[string]*question{}},
+		memory:    memory{known: opts.Known, keep: w},
+	}
+	c.calls.init()
+	c.asks.init()
+	c.asks.core, c.history.core = c, c
+	c.history.introduction = string(opts.Known.Discover)
+	b := &Backend{core: c, runner: w}
+	b.join(w)
+	b.tools.init()
+	b.eras.beginSeam()
+	return b
+}
+
+// join gives each part what it needs of the others, and of the world.
+func (b *Backend) join(w World) {
+	c, calls, life, beside := b.core, &b.flow, &b.life, &b.spares
+	b.flow = flow{core: c, life: life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, shield: &b.shield, health: &b.health, limits: &b.limits}
+	b.handshake = handshake{core: c, flow: calls, refuses: calls, life: life, replay: &b.replay, spares: beside, shield: &b.shield, eras: &b.eras}
+	b.replay = replay{
+		core: c, life: life, flow: calls, handshake: &b.handshake, other: &b.eras, eras: &b.eras, spares: beside,
+		streams: &b.streams, lists: &b.lists, tools: &b.tools, health: &b.health, limits: &b.limits,
+	}
+	b.eras = eras{core: c, inside: b, flow: calls, life: life, handshake: &b.handshake, replay: &b.replay, spares: beside, states: &b.states}
+	b.shield = shield{core: c, flow: calls, life: life, replay: &b.replay, eras: &b.eras}
+	b.lists = lists{core: c, flow: calls, streams: &b.streams, tools: &b.tools, names: &b.tools}
+	b.tools = toolbox{core: c, markers: w, flow: calls, life: life, lists: &b.lists, status: b}
+	b.streams = streams{core: c, flow: calls, queue: calls, life: life, lists: &b.lists, eras: &b.eras}
+	b.states = requestStates{core: c, flow: calls}
+	b.tasks = tasks{core: c, flow: calls}
+	b.babble = babble{core: c, stderr: w, inside: b}
+	b.health = healthWatch{core: c, flow: calls, life: life}
+	b.limits = limits{core: c, life: life, health: &b.health, eras: &b.eras}
+	b.spares = spares{core: c, life: life, replay: &b.replay, lists: &b.lists, flow: calls, streams: &b.streams, tools: &b.tools}
+	b.life = lifecycle{
+		core: c, runner: w, flow: calls, refuses: calls, replay: &b.replay, handshake: &b.handshake, spares: beside, retired: beside, overlap: beside,
+		shield: &b.shield, eras: &b.eras, streams: &b.streams, tools: &b.tools, babble: &b.babble,
+	}
+}
+
+// tellWake tells the runner if something is due at another time than before. Whatever is called with a time ends with it.
+func (b *Backend) tellWake() {
+	if at := b.deadline(); at != b.wakeAt {
+		b.wakeAt = at
+		b.runner.WakeAt(at)
+	}
+}
+
+// deadline is when something is due; the zero time means nothing is.
+func (b *Backend) deadline() time.Time {
+	at := b.machine.Deadline()
+	if t := b.health.healthDeadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
+		at = t
+	}
+	for _, t := range b.timers {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	for p := range b.all {
+		if t := p.deadline(); !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	if b.eras.seam != nil {
+		if t := b.eras.seam.deadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
+			at = t
+		}
+	}
+	return at
+}
+
+// Tick lets everything happen whose time has come.
+func (b *Backend) Tick(now time.Time) {
+	b.now = now
+	defer b.tellWake()
+	for t := range timerCount {
+		if at := b.timers[t]; !at.IsZero() && !now.Before(at) {
+			b.timers[t] = time.Time{}
+			b.expire(t)
+		}
+	}
+	for _, p := range append([]*process{b.process}, b.beside...) {
+		b.life.processTick(p)
+	}
+	b.health.healthTick()
+	b.life.tick()
+	if b.eras.seam != nil {
+		b.eras.seam.tick()
+		b.eras.settle()
+	}
+}
+
+func (b *Backend) expire(t timer) {
+	switch t {
+	case timerQueue:
+		b.flow.expireQueue()
+	case timerProbe:
+		b.shield.probeTick()
+	case timerVerify:
+		b.tools.answerVerify(true)
+	case timerSettle:
+		b.tools.settleCalls()
+	case timerNoise:
+		b.babble.flushNoise()
+	case timerCut:
+		b.streams.releaseCut()
+	case timerDoubt:
+		b.lists.settleDoubts()
+	case timerLearn:
+		b.lists.learnTools()
+	case timerIdle:
+		b.limits.checkIdle()
+	case timerLater:
+		b.spares.spawnLater()
+	case timerLimits:
+		b.limits.checkLimits()
+	case timerFirst:
+		b.handshake.giveUpFirst()
+	}
+}
+
+// Open starts the first process, if it is not to wait for something to do.
+func (b *Backend) Open(now time.Time) {
+	b.now = now
+	defer b.tellWake()
+	if !b.memory.lazy(b.opts) {
+		b.life.step(supervise.Start{})
+	}
+}
+
+// Generation is the number of the last process.
+func (b *Backend) Generation() int { return b.process.gen }
+
+// Newest is the number of the last process that was started, serving or not. What is started from now on has a higher one.
+func (b *Backend) Newest() int { return b.machine.Newest() }
+
+// Restarting reports whether the server does not serve now, or another process is to take over from it.
+func (b *Backend) Restarting() bool { return b.life.restarting() }
+
+// Unspoken reports whether no client has begun to speak to a server yet: then a process is ready once it runs.
+func (b *Backend) Unspoken() bool { return b.unspoken() }
+
+// Restart asks for a planned restart; source and reason say who wants it and why.
+func (b *Backend) Restart(now time.Time, source supervise.Source, reason string) {
+	b.now = now
+	defer b.tellWake()
+	b.life.restart(source, reason)
+}
+
+// Interrupted ends everything at once: outlive itself was told to stop.
+func (b *Backend) Interrupted(now time.Time) {
+	b.now = now
+	defer b.tellWake()
+	b.closing = true
+	b.life.step(supervise.Stop{Profile: supervise.Signal})
+}
+
+// MarkerSeen tells that process gen printed the restart marker on its stderr (TP-1).
+func (b *Backend) MarkerSeen(now time.Time, gen int) {
+	b.now = now
+	defer b.tellWake()
+	if gen != b.process.gen || !b.process.up() {
+		return
+	}
+	b.emit(event.RestartMarkerDetected, slog.LevelInfo, "Restart marker detected on the server's stderr")
+	b.Restart(now, supervise.SourceMarker, "restart marker")
+}
+
+// ServerSpawned tells that process gen, which was Unborn, exists.
+func (b *Backend) ServerSpawned(now time.Time, gen, pid int) {
+	b.now = now
+	defer b.tellWake()
+	if p := b.byGen(gen); p != nil {
+		b.life.spawned(p, pid)
+	}
+}
+
+// ServerExited tells that process gen is gone. Its output may still be coming.
+func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
+	b.now = now
+	defer b.tellWake()
+	switch p := b.byGen(gen); {
+	case p == nil:
+		return
+	case !p.gone():
+		b.life.exited(p, exit)
+	}
+	b.eras.settle()
+}
+
+// ServerClosed tells that process gen's stdout has ended.
+func (b *Backend) ServerClosed(now time.Time, gen int) {
+	b.now = now
+	defer b.tellWake()
+	p := b.byGen(gen)
+	if p == nil || p.closed {
+		return
+	}
+	p.closed = true
+	if p.gone() {
+		b.life.outputEnded(p)
+	} else {
+		p.closedBy = now.Add(closedFor)
+	}
+	b.eras.settle()
+}
+
+// Serving returns the process that gets what the client says; nil before one could be started.
+func (b *Backend) Serving() Server { return b.process.server }
+
+// Asleep reports whether there is no process because none is needed: the next one that is will be new.
+func (b *Backend) Asleep() bool { return b.asleep() }
+
+// Drained tells that process gen has taken everything that was waiting for it in its pipe.
+func (b *Backend) Drained(now time.Time, gen int) {
+	b.now = now
+	defer b.tellWake()
+	if gen == b.process.gen {
+		b.flow.flushQueue()
+	}
+}
+
+// MayRepeat decides whether a server elsewhere, connection gen, is sent a request once more that it may have carried out
+// already: by the rule that holds when a process has died. why says in words what happened.
+func (b *Backend) MayRepeat(now time.Time, gen int, id []byte, m mcp.Method, why string) bool {
+	b.now = now
+	defer b.tellWake()
+	return b.flow.mayRepeat(gen, id, m, why)
+}

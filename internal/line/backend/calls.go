@@ -1,0 +1,283 @@
+package backend
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/line/lineloop"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// callState is where a client's message is.
+type callState uint8
+
+const (
+	waiting callState = iota // in the queue: no living process has it
+	sent                     // handed to process call.gen, not answered
+	parked                   // held for an answer outlive gives itself
+	held                     // a stream that waits until the serving process may be asked for it
+	kept                     // a stream that the server is not asked for; outlive tells on it
+)
+
+// call is one message of the client that is not finished: a request until it is answered, or a notification until it
+// is handed on. Calls are recycled with their buffers, so that relaying allocates nothing.
+type call struct {
+	id     []byte // raw, as the client wrote it; empty for a notification
+	wire   []byte // the id the server sees when it is another one; empty otherwise
+	method mcp.Method
+	state  callState
+
+	line  []byte         // the message, ours
+	big   *lineloop.Hold // the buffer that line is in, when it is too long to copy
+	tool  jsonrpc.Span   // in line: params.name of a tools/call
+	param jsonrpc.Span   // in line: params
+	first bool           // a list request without cursor
+	task  bool           // asks for a task (2025-11-25)
+	retry jsonrpc.Span   // in line: params.requestState
+
+	seq     uint64    // order of arrival
+	gen     int       // process it was handed to last
+	touched time.Time // handed to it, or last sign of progress
+	end     uint64    // stream offset behind its last byte
+	resent  int       // times it was sent again after a process may have begun it
+	crashes int       // processes in a row that died with it
+	until   time.Time // in the queue: when it has waited too long
+
+	token    []byte // raw progress token; empty without
+	again    bool   // another call had this token already when this one came
+	progress []byte // raw progress value the client saw last
+
+	batch *batch // collects its answer; nil outside a batch
+
+	next, prev *call // in order of arrival
+}
+
+// calls holds every unfinished call: by id, by progress token, and in order of arrival. The maps' keys are hashes
+// ([jsonrpc.HashID]), which cost no allocation for any id.
+type calls struct {
+	byID    map[uint64]*call
+	byToken map[uint64]*call
+	head    *call // oldest
+	tail    *call
+	free    *call
+	spare   int // bytes in the buffers of free calls
+
+	nextSeq  uint64
+	waiting  int // calls in the queue
+	bytes    int // their bytes
+	inFlight int // requests handed to a process
+	held     int // streams that wait to be opened
+}
+
+const (
+	keptBuffer  = 128 << 10 // a recycled call keeps a line buffer up to this many bytes
+	keptBuffers = 4 << 20   // and all of them together up to this many
+)
+
+func (t *calls) init() {
+	t.byID = map[uint64]*call{}
+	t.byToken = map[uint64]*call{}
+}
+
+// add makes a call of the client's line; env was scanned from it. keep saves a line that is too long to copy.
+func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method, keep func([]byte) (*lineloop.Hold, []byte)) *call {
+	c := t.free
+	if c != nil {
+		t.free = c.next
+		c.next = nil
+		t.spare -= cap(c.line)
+	} else {
+		c = &call{}
+	}
+	t.nextSeq++
+	c.seq = t.nextSeq
+	c.method = m
+	c.state = parked
+	if len(line) > lineloop.ShareLimit {
+		c.big, c.line = keep(line)
+	} else {
+		c.line = append(c.line[:0], line...)
+	}
+	c.tool, c.param, c.retry = env.Name, env.Params, env.RequestState
+	c.first = !env.Cursor.Present()
+	c.task = env.Task.Present()
+	if id := env.ID.Of(line); id != nil {
+		c.id = append(c.id, id...)
+		t.byID[jsonrpc.HashID(id)] = c
+	}
+	t.linkLast(c)
+	return c
+}
+
+// setToken remembers the raw progress token of a request.
+func (t *calls) setToken(c *call, token []byte) {
+	c.token = append(c.token, token...)
+	hash := jsonrpc.HashID(token)
+	c.again = t.byToken[hash] != nil
+	t.byToken[hash] = c
+}
+
+// find returns the unfinished request with this raw id as the client wrote it.
+func (t *calls) find(id []byte) *call {
+	if c := t.tail; c != nil && bytes.Equal(c.id, id) {
+		return c // mostly the newest is wanted
+	}
+	if c := t.byID[jsonrpc.HashID(id)]; c != nil && jsonrpc.SameID(c.id, id) {
+		return c
+	}
+	return nil
+}
+
+// onWire finds the call that the server knows under this raw id: the client's, or one of ours.
+func (t *calls) onWire(id []byte) *call {
+	if !ours(id) {
+		return t.find(id)
+	}
+	for c := range t.all {
+		if len(c.wire) > 0 && bytes.Equal(c.wire, id) {
+			return c
+		}
+	}
+	return nil
+}
+
+// withToken returns the request that reports progress under this raw token, the newest one if several do.
+func (t *calls) withToken(token []byte) *call {
+	if c := t.byToken[jsonrpc.HashID(token)]; c != nil && jsonrpc.SameID(c.token, token) {
+		return c
+	}
+	return nil
+}
+
+// enqueue puts c into the queue.
+func (t *calls) enqueue(c *call, until time.Time) {
+	t.leaveState(c)
+	c.state, c.until = waiting, until
+	t.waiting++
+	t.bytes += len(c.line)
+}
+
+// hold lets stream c wait until the serving process may be asked for it.
+func (t *calls) hold(c *call, until time.Time) {
+	t.leaveState(c)
+	c.state, c.until = held, until
+	t.held++
+}
+
+// keep takes stream c away from the server.
+func (t *calls) keep(c *call) {
+	t.leaveState(c)
+	c.state = kept
+}
+
+// hand notes that c was handed to process gen; end is the stream offset behind it.
+func (t *calls) hand(c *call, now time.Time, gen int, end uint64) {
+	t.leaveState(c)
+	c.state, c.touched, c.gen, c.end = sent, now, gen, end
+	t.inFlight++
+}
+
+// park takes c out of queue and flight; outlive answers it later.
+func (t *calls) park(c *call) {
+	t.leaveState(c)
+	c.state = parked
+}
+
+func (t *calls) leaveState(c *call) {
+	switch c.state {
+	case waiting:
+		t.waiting--
+		t.bytes -= len(c.line)
+	case sent:
+		t.inFlight--
+	case held:
+		t.held--
+	}
+}
+
+// remove forgets c. Its buffers go back for reuse, so nobody may keep them.
+func (t *calls) remove(c *call) {
+	t.leaveState(c)
+	if hash := jsonrpc.HashID(c.id); t.byID[hash] == c {
+		delete(t.byID, hash)
+	}
+	if len(c.token) > 0 {
+		t.dropToken(c)
+	}
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		t.head = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	} else {
+		t.tail = c.prev
+	}
+	t.recycle(c)
+}
+
+// dropToken takes c's token from it. If the client gave it to several requests, the newest one left has it.
+func (t *calls) dropToken(c *call) {
+	hash := jsonrpc.HashID(c.token)
+	if t.byToken[hash] != c {
+		return
+	}
+	delete(t.byToken, hash)
+	for o := t.tail; c.again && o != nil; o = o.prev {
+		if o != c && jsonrpc.SameID(o.token, c.token) {
+			t.byToken[hash] = o
+			return
+		}
+	}
+}
+
+func (t *calls) recycle(c *call) {
+	line := c.line
+	if c.big != nil {
+		c.big.Release()
+		line = nil
+	}
+	if cap(line) > keptBuffer || t.spare+cap(line) > keptBuffers {
+		line = nil
+	}
+	*c = call{
+		line: line[:0], id: c.id[:0], wire: c.wire[:0], token: c.token[:0], progress: c.progress[:0],
+		next: t.free,
+	}
+	t.spare += cap(line)
+	t.free = c
+}
+
+func (t *calls) linkLast(c *call) {
+	c.prev = t.tail
+	if t.tail != nil {
+		t.tail.next = c
+	} else {
+		t.head = c
+	}
+	t.tail = c
+}
+
+// all returns the calls in order of arrival; calls may be removed on the way, each only when it was yielded.
+func (t *calls) all(yield func(*call) bool) {
+	for c := t.head; c != nil; {
+		next := c.next
+		if !yield(c) {
+			return
+		}
+		c = next
+	}
+}
+
+// onWire is the raw id under which the server knows c.
+func (c *call) onWire() []byte {
+	if len(c.wire) > 0 {
+		return c.wire
+	}
+	return c.id
+}
+
+// isRequest reports whether c is a request, which wants exactly one answer.
+func (c *call) isRequest() bool { return len(c.id) > 0 }

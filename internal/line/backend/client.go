@@ -1,0 +1,309 @@
+package backend
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// ClientLine takes one line of the client, without its newline. The bytes may be forwarded but are not kept.
+func (b *Backend) ClientLine(now time.Time, line []byte) {
+	b.now = now
+	defer b.tellWake()
+	switch line = jsonrpc.Trim(line); {
+	case len(line) == 0:
+	case b.eras.seam != nil:
+		b.eras.seam.said(line)
+	default:
+		b.clientMessage(line, nil)
+	}
+}
+
+// clientMessage takes one message; batch is the array it came in, nil if it came alone.
+func (b *Backend) clientMessage(line []byte, group *batch) {
+	env := &b.env
+	err := env.Scan(line)
+	if err == nil && env.Kind == jsonrpc.Batch && group == nil {
+		b.clientBatch(line)
+		return
+	}
+	if err != nil || !env.Version2 || env.Kind == jsonrpc.Batch {
+		b.rejectClient(line, err, group)
+		return
+	}
+	if env.BadUTF8 || env.Surrogate {
+		if line = b.validated(line, group); line == nil {
+			return
+		}
+	}
+	switch env.Kind {
+	case jsonrpc.Request:
+		b.clientRequest(line, group)
+	case jsonrpc.Notification:
+		b.clientNotification(line)
+	default:
+		if b.asks.clientAnswer(line) {
+			b.life.checkDrained()
+		}
+	}
+}
+
+// ClientOversize takes the ends of a line that was over the limit.
+func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
+	b.now = now
+	defer b.tellWake()
+	id, ok := jsonrpc.RecoverID(head, tail)
+	b.emit(event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Client message of %d bytes is over the limit", size),
+		slog.String(event.KeyDirection, "client_to_server"), slog.String(event.KeyRequestID, string(id)))
+	if ok {
+		b.eras.sayBare(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+			fmt.Sprintf("message of %d bytes is over the limit of outlive (see --max-message); it was not sent on", size),
+			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+	}
+}
+
+// reply sends the client a message of outlive's own, as part of its batch if it came in one.
+func (f *flow) reply(group *batch, line []byte) {
+	if group != nil {
+		f.collectLine(group, line)
+		return
+	}
+	f.client.SendToClient(line)
+}
+
+// rejectClient answers a line that is no message. Without an id there is nobody to answer: never with a null id,
+// which ends some clients.
+func (b *Backend) rejectClient(line []byte, err error, group *batch) {
+	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
+	switch {
+	case errors.Is(err, jsonrpc.ErrSyntax):
+		code, text = jsonrpc.ParseError, "parse error: the line is "+jsonrpc.Problem(line)
+	case err != nil:
+		text = "invalid request: " + err.Error()
+	case !b.env.Version2:
+		text = `invalid request: "jsonrpc":"2.0" is missing`
+	}
+	id, ok := b.env.ID.Of(line), b.env.ID.Present()
+	if !ok || err != nil {
+		id, ok = jsonrpc.RecoverID(line, line)
+	}
+	b.blocked(line, id, text)
+	if ok && !jsonrpc.IsNull(id) {
+		b.flow.reply(group, jsonrpc.AppendError(nil, id, code, text, outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+	}
+}
+
+// blocked tells of a client line that never reaches the server.
+func (b *Backend) blocked(line, id []byte, why string) {
+	b.emit(event.ValidationBlocked, slog.LevelError, "Message blocked: "+why,
+		slog.String(event.KeyReason, why), slog.String(event.KeyRequestID, string(id)),
+		slog.String(event.KeyRawLine, excerpt(line)))
+}
+
+// excerpt is the beginning of a foreign line, fit for a log.
+func excerpt(line []byte) string {
+	const most = 1 << 10
+	if len(line) > most {
+		line = line[:most]
+	}
+	return string(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+}
+
+// validated applies the UTF-8 validation of TP-5: it returns the line that may go on, or nil if it was answered.
+func (b *Backend) validated(line []byte, group *batch) []byte {
+	why := "Validation failed: surrogates not allowed"
+	if b.env.BadUTF8 {
+		why = "Validation failed: invalid UTF-8"
+	} else if b.opts.Surrogates == PassSurrogates {
+		return line
+	} else if b.opts.Surrogates == ReplaceSurrogates {
+		line = jsonrpc.Sanitize(nil, line)
+		if b.env.Scan(line) == nil {
+			return line
+		}
+	}
+	id := b.env.ID.Of(line)
+	b.blocked(line, id, why)
+	if b.env.Kind == jsonrpc.Request {
+		// An id that is itself ill-formed is given back as well as it can be.
+		b.flow.reply(group, jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, id), jsonrpc.InvalidParams, why,
+			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+	}
+	return nil
+}
+
+// clientRequest takes a request: it is answered here, handed on, or queued, and answered exactly once.
+func (b *Backend) clientRequest(line []byte, group *batch) {
+	env := &b.env
+	id := env.ID.Of(line)
+	if b.calls.find(id) != nil {
+		b.blocked(line, id, "duplicate request id")
+		b.flow.reply(group, jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+			"invalid request: a request with this id is still in flight", outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
+		return
+	}
+	m := mcp.Lookup(env.Method.Of(line))
+	b.limits.use(m)
+	meta := env.Meta.Of(line)
+	if b.session.Era != mcp.Legacy && meta != nil {
+		b.handshake.noteEra(m, meta)
+	}
+	c := b.calls.add(env, line, m, b.client.Keep)
+	c.batch = group
+	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || ours(id) {
+		c.wire = append(c.wire[:0], b.questions.newID("~p", b.process.gen)...)
+	}
+	if meta != nil {
+		if token := jsonrpc.Find(meta, "progressToken").Of(meta); token != nil {
+			b.calls.setToken(c, token)
+		}
+	}
+	b.route(c, line)
+}
+
+// route decides who answers a request.
+func (b *Backend) route(c *call, line []byte) {
+	switch c.method {
+	case mcp.Initialize:
+		b.handshake.clientInitialize(c, line)
+	case mcp.Discover:
+		b.shield.clientDiscover(c, line)
+	case mcp.Ping:
+		if !b.process.accepting() || b.process.hearing.waits() {
+			b.flow.answer(c, jsonrpc.AppendResult(nil, c.id, []byte("{}")))
+			return
+		}
+		b.flow.submit(c, line)
+	case mcp.ToolsCall:
+		if !b.tools.callTool(c) {
+			b.flow.submit(c, line)
+		}
+	case mcp.ToolsList:
+		if !b.lists.listFromMemory(c) && !b.tools.listToolsAlone(c) {
+			b.flow.submit(c, line)
+		}
+	case mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList:
+		if !b.lists.listFromMemory(c) {
+			b.flow.submit(c, line)
+		}
+	case mcp.Listen:
+		b.streams.wantStream(c, line)
+	default:
+		b.flow.submit(c, line)
+	}
+}
+
+// clientNotification takes a notification.
+func (b *Backend) clientNotification(line []byte) {
+	switch m := mcp.Lookup(b.env.Method.Of(line)); m {
+	case mcp.NoteCancelled:
+		b.clientCancelled(line)
+	case mcp.NoteProgress:
+		b.asks.clientProgress(line)
+	case mcp.NoteInitialized:
+		if b.session.Initialized && b.session.Answered() {
+			return
+		}
+		b.session.Initialized = true
+		if b.session.Answered() && !b.process.serves() {
+			return // the replay says it
+		}
+		b.notify(m, line)
+		b.spares.introduce()
+	default:
+		b.notify(m, line)
+		if m == mcp.Other {
+			b.spares.tellSpares(line)
+		}
+	}
+}
+
+// notify hands a notification on, in its place behind what waits already.
+func (b *Backend) notify(m mcp.Method, line []byte) {
+	if b.calls.waiting == 0 && b.process.open() {
+		if !b.process.said(m) {
+			b.process.forward(line)
+		}
+		return
+	}
+	if b.stopped || b.asleep() || b.failedInit != nil {
+		return
+	}
+	if b.session.Era == mcp.Virgin && b.calls.waiting == 0 {
+		b.emit(event.MessageDropped, slog.LevelDebug, "Notification dropped: nothing was asked yet",
+			slog.String(event.KeyMethod, m.String()), slog.String(event.KeyReason, "before the handshake"))
+		return
+	}
+	b.flow.queue(b.calls.add(&b.env, line, m, b.client.Keep))
+}
+
+func (p *process) said(m mcp.Method) bool {
+	if m != mcp.NoteInitialized {
+		return false
+	}
+	was := p.initialized
+	p.initialized = true
+	return was
+}
+
+// clientCancelled ends a request the client no longer waits for: it gets no answer any more.
+func (b *Backend) clientCancelled(line []byte) {
+	id := b.env.RequestID.Of(line)
+	c := b.calls.find(id)
+	if c == nil {
+		if l := b.session.ListenByID(id); l != nil {
+			b.session.CloseListen(id)
+		}
+		b.forwardNote(line)
+		return
+	}
+	if c.method == mcp.Initialize {
+		return // must not be cancelled, but one client does; the server goes on starting
+	}
+	if c.method == mcp.Listen {
+		b.session.CloseListen(c.id)
+	}
+	if p := b.byGen(c.gen); c.state == sent && p != nil && p.greets() {
+		// Its handshake: the server goes on starting, and the answer is outlive's own.
+		b.questions.expect(p, c.onWire(), func(line []byte) {
+			b.replay.introduces(p, line)
+			b.replay.cameUp(p)
+		})
+	} else if c.state == sent && p != nil {
+		if len(c.wire) > 0 {
+			p.send(mcp.CancelledLine(c.onWire(), "cancelled"))
+		} else {
+			p.forward(line)
+		}
+	}
+	if c.batch != nil {
+		b.flow.closeBatch(c.batch)
+	}
+	b.flow.finish(c)
+}
+
+func (b *Backend) forwardNote(line []byte) {
+	if b.process.accepting() {
+		b.process.forward(line)
+	}
+}
+
+// ClientClosed tells that the client has closed its end. What waits is still handed on; then the server's stdin is
+// closed and its output forwarded to the end.
+func (b *Backend) ClientClosed(now time.Time) {
+	b.now = now
+	defer b.tellWake()
+	if b.closing || b.stopped {
+		return
+	}
+	b.closing = true
+	b.emit(event.ClientClosed, slog.LevelInfo, "Client closed the connection")
+	b.life.step(supervise.Stop{Profile: supervise.ClientEOF})
+}

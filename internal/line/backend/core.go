@@ -1,0 +1,149 @@
+package backend
+
+import (
+	"bytes"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// core is what all parts of a backend look at: the call being handled, the processes, the client's session, and tables that
+// decide nothing. A part embeds it, and holds besides what is its own.
+type core struct {
+	opts   Options
+	client Client // a bridge stands before it, if client and server speak different eras
+	sink   event.Sink
+	now    time.Time        // of the call being handled
+	env    jsonrpc.Envelope // scratch of the line being handled
+	timers [timerCount]time.Time
+	reader mcp.Reader // of every list
+
+	machine *supervise.Machine // asked here; lifecycle.step alone tells it something
+	process *process           // the serving one
+	beside  []*process         // spares and retired ones
+
+	session    session.Session
+	failedInit []byte // raw params of an initialize that was answered with an error: the next process is asked for nobody
+	closing    bool   // the client closed its end
+	over       bool   // the machine is finished; the last processes are waited for
+	stopped    bool   // Finish was called
+
+	calls     calls
+	questions questions
+	asks      asks
+	memory    memory
+	history   history
+}
+
+// The timers, each with one meaning.
+type timer int
+
+const (
+	timerQueue  timer = iota // look for requests that have waited too long
+	timerProbe               // the probe has had its time
+	timerVerify              // verify_server_restarted has waited long enough
+	timerSettle              // the server has had its time to show its tools
+	timerNoise               // a message in several lines has had its time
+	timerCut                 // a listen end is released to the client
+	timerDoubt               // doubted lists are looked at
+	timerLearn               // the server's tools are read, if nobody has
+	timerIdle                // nobody may have used the server for long enough
+	timerLater               // spares that were put off are started
+	timerLimits              // memory and age are looked at
+	timerFirst               // the client's patience with the first start is over
+	timerCount
+)
+
+func (c *core) arm(t timer, after time.Duration) { c.timers[t] = c.now.Add(after) }
+func (c *core) disarm(t timer)                   { c.timers[t] = time.Time{} }
+
+// emit tells the sink of something about the serving process or none. It is kept off the hot path: an event allocates.
+func (c *core) emit(t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
+	c.emitOf(c.process, t, level, message, attrs...)
+}
+
+// emitOf tells the sink of something about p.
+func (c *core) emitOf(p *process, t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
+	pid := 0
+	if p.up() {
+		pid = p.pid
+	}
+	c.sink.Emit(event.Event{
+		Type: t, Time: c.now, Level: level, Message: message,
+		Generation: p.gen, ServerPID: pid, RestartCount: c.machine.Restarts(), Attrs: attrs,
+	})
+}
+
+// all yields every process that is not settled: the serving one first.
+func (c *core) all(yield func(*process) bool) {
+	if !yield(c.process) {
+		return
+	}
+	for i := 0; i < len(c.beside); i++ {
+		if !yield(c.beside[i]) {
+			return
+		}
+	}
+}
+
+// byGen returns the process of a generation, nil for one that is settled.
+func (c *core) byGen(gen int) *process {
+	for p := range c.all {
+		if p.gen == gen {
+			return p
+		}
+	}
+	return nil
+}
+
+// leave takes p out of the processes beside the serving one.
+func (c *core) leave(p *process) {
+	for i, one := range c.beside {
+		if one == p {
+			c.beside = append(c.beside[:i:i], c.beside[i+1:]...)
+			return
+		}
+	}
+}
+
+// hopeless reports whether waiting is in vain: the breaker is open.
+func (c *core) hopeless() bool { return c.machine.State() == supervise.Failed }
+
+// asleep reports whether there is no process because none is needed.
+func (c *core) asleep() bool { return c.machine.State() == supervise.Stopped && !c.over }
+
+// unspoken reports whether no client has begun to speak to a server yet.
+func (c *core) unspoken() bool { return c.session.Era == mcp.Virgin && c.session.InitParams == nil }
+
+// privateMeta is the _meta of outlive's own requests: the client's in the modern era, none in the legacy one.
+func (c *core) privateMeta() []byte {
+	if c.session.Era != mcp.Modern {
+		return nil
+	}
+	return bytes.Clone(c.session.Meta)
+}
+
+// settled notes what a handshake settled, given its raw result.
+func (c *core) settled(result []byte) {
+	version, _ := jsonrpc.Unquote(jsonrpc.Find(result, "protocolVersion").Of(result))
+	c.session.InitResult, c.session.Version = result, version
+}
+
+// sayInitialized tells a process that has answered initialize what the client told an earlier one.
+func (c *core) sayInitialized(p *process) {
+	if c.session.Initialized && !p.said(mcp.NoteInitialized) {
+		p.send(mcp.InitializedLine())
+	}
+}
+
+// withResult returns line with another result and its envelope scanned anew.
+func (c *core) withResult(line, result []byte) []byte {
+	line = jsonrpc.Replace(nil, line, c.env.Result, result)
+	_ = c.env.Scan(line) // our own splice of two valid texts
+	return line
+}

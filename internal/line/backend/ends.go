@@ -1,0 +1,243 @@
+package backend
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// processTick does what is due for one process.
+func (lc *lifecycle) processTick(p *process) {
+	due := func(t *time.Time) bool {
+		if t.IsZero() || lc.now.Before(*t) {
+			return false
+		}
+		*t = time.Time{}
+		return true
+	}
+	if due(&p.wishesBy) {
+		lc.replay.restored(p)
+	}
+	if t := p.trial.deadline(); !t.IsZero() && !lc.now.Before(t) {
+		lc.streams.trialTick(p)
+	}
+	if due(&p.drainBy) {
+		p.server.Abandon()
+		lc.outputEnded(p)
+	}
+	if due(&p.closedBy) {
+		lc.stdoutClosed(p)
+	}
+	lc.retired.retirementTick(p)
+}
+
+// stdoutClosed deals with a process that has closed its stdout and does not exit.
+func (lc *lifecycle) stdoutClosed(p *process) {
+	if p.role == serving {
+		lc.step(supervise.StdoutClosed{Gen: p.gen})
+		return
+	}
+	p.server.Kill()
+}
+
+// closeInput closes the server's stdin: before a restart at once, since what waits is for the next process; when the
+// client has left, after what still waits for this one.
+func (lc *lifecycle) closeInput() {
+	if !lc.closing {
+		lc.process.shutInput()
+		return
+	}
+	lc.closeWanted = true
+	lc.closeInputWhenFlushed()
+}
+
+func (lc *lifecycle) closeInputWhenFlushed() {
+	ready := lc.process.accepting() || lc.process.up() && lc.failedInit != nil // what is asked for nobody is not waited for
+	if lc.closeWanted && ready && lc.calls.waiting == 0 && !lc.eras.unsaid() {
+		lc.closeWanted = false
+		lc.process.shutInput()
+	}
+}
+
+// checkDrained tells when nothing is in flight any more at a process that is to be ended.
+func (lc *lifecycle) checkDrained() {
+	if p := lc.process; p.drains() && !lc.flow.busy(p) {
+		lc.step(supervise.Drained{Gen: p.gen})
+	}
+	lc.retired.checkRetired()
+}
+
+// exited deals with the exit of a process.
+func (lc *lifecycle) exited(p *process, exit Exit) {
+	now := lc.now
+	if exit.Unstarted != nil {
+		exit.Unread = int(p.sent)
+	}
+	shell, _ := child.ShellStatus(exit.Unstarted)
+	p.undelivered = uint64(exit.Unread)
+	p.ending = lastExit{code: exit.Code, shell: shell, signal: exit.Signal, at: now, why: lc.whyExited(p, exit), ended: lc.whyEnded(p)}
+	if exit.Unstarted != nil {
+		p.ending.kind = neverStarted
+	}
+	if exit.Connection {
+		p.ending.code, p.ending.kind, p.ending.ended = -1, connectionEnded, ""
+	} else {
+		p.ending.stderr = p.server.LastStderr(stderrShown)
+	}
+	if exit.Unstarted != nil {
+		lc.tellUnstarted(p, exit.Unstarted)
+	} else {
+		lc.tellExit(p, exit)
+	}
+	p.mark(hasExited)
+	p.trial = trial{}
+	switch p.role {
+	case serving:
+		lc.servingExited(p, exit)
+	case spare:
+		p.role = retired // there is nothing left to end
+		lc.step(supervise.SpareFailed{Gen: p.gen, Reason: "it " + p.ending.why})
+	}
+	if p.closed {
+		lc.outputEnded(p)
+	} else {
+		p.drainBy = now.Add(drainFor)
+	}
+}
+
+func (lc *lifecycle) tellExit(p *process, exit Exit) {
+	if exit.Connection {
+		lc.emitOf(p, event.ServerExited, slog.LevelInfo, "Connection ended: "+p.ending.why,
+			slog.String(event.KeyReason, p.ending.why), slog.Int64(event.KeyUptimeMS, lc.now.Sub(p.started).Milliseconds()))
+		return
+	}
+	attrs := []slog.Attr{
+		slog.Int(event.KeyExitCode, exit.Code), slog.Int64(event.KeyUptimeMS, lc.now.Sub(p.started).Milliseconds()),
+		slog.Int64(event.KeyMaxRSS, exit.MaxRSS), slog.Int64(event.KeyCPUMS, exit.CPU.Milliseconds()),
+	}
+	if exit.Signal != "" {
+		attrs = append(attrs, slog.String(event.KeySignal, exit.Signal))
+	}
+	lc.emitOf(p, event.ServerExited, slog.LevelInfo, fmt.Sprintf("Server exited (code: %d)", exit.Code), attrs...)
+}
+
+func (lc *lifecycle) servingExited(p *process, exit Exit) {
+	lc.history.lastOut = p.ending
+	end := lc.endOf(p, exit)
+	if end.Probe {
+		lc.shield.probeFailed("exits")
+	}
+	lc.step(end)
+	if lc.history.begun.IsZero() && lc.machine.Snapshot().Cause != supervise.Idle {
+		lc.history.begun = lc.now
+	}
+}
+
+// endOf is the exit of the serving process p as the machine is told of it. One that ended before it had read the probe did
+// not end because of it; the next one gets it.
+func (lc *lifecycle) endOf(p *process, exit Exit) supervise.Exited {
+	probed := lc.shield.probing() && exit.Unread == 0
+	return supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed, Reason: exit.Why}
+}
+
+func (lc *lifecycle) whyExited(p *process, exit Exit) string {
+	snap := lc.machine.Snapshot()
+	switch {
+	case exit.Unstarted != nil:
+		return "could not be started: " + exit.Unstarted.Error()
+	case p.refusal != "" && exit.Connection:
+		return p.refusal
+	case p.role == retired:
+		return "was stopped for a restart"
+	case p.role == serving && snap.Cause == supervise.Idle:
+		return "was not needed any more"
+	case p.role == serving && snap.Cause == supervise.Unhealthy:
+		return "stopped working and was ended"
+	case p.role == serving && snap.Cause == supervise.StartFail:
+		return "did not start (" + snap.Reason + ") and was ended"
+	case p.role == serving && snap.Cause == supervise.Shutdown:
+		return "was stopped, because " + snap.Reason + ","
+	case p.role == spare:
+		return fmt.Sprintf("exited before it was ready (exit %d)", exit.Code)
+	case snap.Cause == supervise.Requested || snap.Cause == supervise.Replace:
+		return "was stopped for a restart"
+	case exit.Connection:
+		return cmp.Or(exit.Why, "closed")
+	case exit.Signalled:
+		return fmt.Sprintf("crashed (exit %d, %s)", exit.Code, exit.Signal)
+	default:
+		return fmt.Sprintf("exited (exit %d)", exit.Code)
+	}
+}
+
+// whyEnded is why outlive has ended p, if that had failed; "" if it ended by itself, or for a restart.
+func (lc *lifecycle) whyEnded(p *process) string {
+	snap := lc.machine.Snapshot()
+	if p.role == serving && (snap.Cause == supervise.StartFail || snap.Cause == supervise.Unhealthy || snap.Cause == supervise.Memory) {
+		return snap.Reason
+	}
+	return ""
+}
+
+// outputEnded settles everything the dead process leaves behind and lets the machine decide what follows.
+func (lc *lifecycle) outputEnded(p *process) {
+	p.drainBy, p.closedBy, p.wishesBy = time.Time{}, time.Time{}, time.Time{}
+	lc.babble.flush(p)
+	lc.questions.forget(p)
+	lc.asks.cancelAll(p, "server restarted")
+	if p.role != serving {
+		lc.besideEnded(p)
+		return
+	}
+	if len(lc.beside) == 0 {
+		lc.eras.reborn()
+	}
+	lc.streams.forgetCut()
+	lc.tools.settleCalls()
+	lc.flow.recoverCalls(p, lc.machine.Snapshot().Planned)
+	lc.handshake.firstTryFailed()
+	lc.step(supervise.Gone{Gen: p.gen})
+	if lc.stopped || lc.over {
+		return
+	}
+	lc.tools.answerVerify(false)
+	if lc.hopeless() {
+		lc.handshake.giveUpFirst()
+		lc.refuses.refuseWaiting()
+	}
+}
+
+// besideEnded settles a process that did not serve. What a retired one had in flight goes to the one that serves now.
+func (lc *lifecycle) besideEnded(p *process) {
+	lc.flow.recoverCalls(p, true)
+	lc.leave(p)
+	lc.flow.flushQueue()
+	lc.finishWhenAlone()
+}
+
+// finishAll ends the connection. Whoever still waits is told.
+func (lc *lifecycle) finishAll(code int) {
+	if lc.stopped || lc.over {
+		return
+	}
+	lc.over, lc.code = true, code
+	lc.retired.hurry()
+	lc.finishWhenAlone()
+}
+
+// finishWhenAlone ends everything as soon as the last process is settled.
+func (lc *lifecycle) finishWhenAlone() {
+	if !lc.over || lc.stopped || len(lc.beside) > 0 {
+		return
+	}
+	lc.stopped = true
+	lc.flow.endAll()
+	lc.eras.answerUnsaid()
+	lc.timers = [timerCount]time.Time{}
+	lc.runner.Finish(lc.code)
+}

@@ -1,0 +1,224 @@
+package backend
+
+import (
+	"bytes"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// eras decides whether a bridge stands between client and server, and moves the conversation when a server changes its era.
+type eras struct {
+	*core
+
+	seam  *seam // where the client may have to be bridged; nil: it has not
+	turns int   // how often the server has changed its era since a process of it has served
+
+	inside interface {
+		clientMessage(line []byte, group *batch)
+	}
+	flow interface {
+		answerUnknown(c *call, reason, text string)
+		closeBatch(g *batch)
+		finish(c *call)
+		saidSoFar(initialized bool) [][]byte
+	}
+	life interface {
+		closeInputWhenFlushed()
+		step(ev supervise.Event)
+	}
+	handshake interface{ endFirstStart() }
+	replay    interface {
+		handshakeRefused(p *process, said string)
+		tellDrift(before, now []byte, p *process)
+	}
+	spares interface {
+		introduce()
+		spareFailed(p *process, reason string)
+	}
+	states interface{ native(state []byte) bool }
+}
+
+// probeRefused is asked when a probe is about to be answered with "method not found", because the server is a legacy one. It
+// reports whether the probe is dealt with: the client would not take that for an answer. A server that has not even read the
+// probe may be a modern one; but then the client has lost nothing by it, and the server will say so.
+func (e *eras) probeRefused(c *call) bool {
+	s := e.seam
+	if s == nil || s.bridge != nil || s.decided {
+		return false
+	}
+	switch {
+	case s.asked && string(c.id) == eraQuestion:
+		e.engage(bridge.ModernClient)
+	case e.opts.Pinned || bridge.MayBePinned(c.id):
+		e.engage(bridge.ModernClient, bytes.Clone(c.line))
+	default:
+		return false
+	}
+	e.flow.finish(c)
+	return true
+}
+
+// initializeRefused looks whether a server has refused initialize, call c, because it speaks the modern era only. Then the
+// client is bridged to a process that has not seen it. If it was the bridge that asked, the server was taken for a legacy one
+// by mistake: it may have died when it was probed, for some other reason.
+func (e *eras) initializeRefused(c *call, line []byte) bool {
+	if e.opts.Bridge == bridge.Off || e.translating(bridge.LegacyClient) {
+		return false
+	}
+	if !modernOnly(e.env.Error.Of(line)) {
+		return false
+	}
+	if e.translating(bridge.ModernClient) {
+		return e.otherEra(e.process, mcp.Modern)
+	}
+	e.handshake.endFirstStart()
+	hasty := e.session.Initialized
+	e.session.Reset()
+	e.engage(bridge.LegacyClient, e.flow.saidSoFar(hasty)...)
+	if e.calls.find(c.id) == c {
+		e.flow.finish(c)
+	}
+	e.process.mark(mustDrain) // what comes now is for the next one
+	e.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "it speaks the modern era only"})
+	return true
+}
+
+// own reports whether a request is one that a bridge has made of its own accord.
+func (e *eras) own(id []byte) bool {
+	return e.seam != nil && e.seam.bridge != nil && e.seam.bridge.Own(id)
+}
+
+// beginSeam lets the client's first words decide whether a bridge is needed.
+func (e *eras) beginSeam() {
+	if e.opts.Bridge == bridge.Auto && e.seam == nil {
+		e.seam = &seam{Client: e.client, eras: e}
+		e.client = e.seam
+	}
+}
+
+// translating reports whether a bridge of this mode is in use.
+func (e *eras) translating(mode bridge.Mode) bool { return e.bridging() == mode }
+
+// unsaid reports whether the client has said something that has not come to the rest of the backend yet.
+func (e *eras) unsaid() bool {
+	s := e.seam
+	return s != nil && (s.asked || len(s.client)+len(s.inner) > 0 || s.bridge != nil && s.bridge.Waiting())
+}
+
+// settle hands on what was said while something else was being handled.
+func (e *eras) settle() {
+	for s := e.seam; s != nil && s == e.seam; {
+		switch {
+		case len(s.inner) > 0:
+			line := s.inner[0]
+			s.inner = s.inner[1:]
+			e.inside.clientMessage(line, nil)
+		case len(s.client) > 0 && !s.asked:
+			line := s.client[0]
+			s.client = s.client[1:]
+			s.take(line)
+		case s.decided && s.bridge == nil && !s.asked && !s.changing():
+			e.client, e.seam = s.Client, nil
+		default:
+			e.life.closeInputWhenFlushed()
+			return
+		}
+	}
+}
+
+// sayBare says something to the client that is no part of what is translated.
+func (e *eras) sayBare(line []byte) {
+	if e.seam != nil {
+		e.seam.Client.SendToClient(line)
+		return
+	}
+	e.client.SendToClient(line)
+}
+
+// engage puts a bridge before the rest of the backend; lines are what the client says to it first.
+func (e *eras) engage(mode bridge.Mode, lines ...[]byte) {
+	e.beginSeam()
+	s := e.seam
+	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Shared: e.opts.Crowd})
+	s.asked, s.decided = false, true
+	s.client = append(lines, s.client...)
+	e.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),
+		slog.String(event.KeyReason, mode.String()))
+	if e.asleep() {
+		e.restSeam() // a lazy server is started by what the client wants
+	}
+}
+
+// restSeam tells a bridge that the server sleeps.
+func (e *eras) restSeam() {
+	if s := e.seam; s != nil && s.bridge != nil {
+		s.give(s.bridge.Rest(e.now))
+	}
+}
+
+// wakeSeam tells a bridge that the server can be used.
+func (e *eras) wakeSeam() {
+	if s := e.seam; s != nil && s.bridge != nil {
+		s.give(s.bridge.Wake(e.now))
+	}
+}
+
+// answerUnsaid answers, when all is over, what the client waits for and the rest of the backend knows nothing of.
+func (e *eras) answerUnsaid() {
+	s := e.seam
+	if s == nil {
+		return
+	}
+	const text = "the server has shut down; the request was not delivered"
+	if s.bridge != nil {
+		s.give(s.bridge.Close(text, e.now))
+	}
+	s.refuseAll([]byte(`{"code":-32603,"message":"` + text + `"}`))
+	s.inner, s.asked, s.at = nil, false, time.Time{}
+}
+
+// saveSeam returns the seam, nil if there is none.
+func (e *eras) saveSeam() *savedSeam {
+	s := e.seam
+	if s == nil {
+		return nil
+	}
+	out := &savedSeam{Decided: s.decided, Asked: s.asked, Client: s.client, Inner: s.inner, At: s.at}
+	if s.bridge != nil {
+		saved := s.bridge.Save()
+		out.Bridge, out.Key = &saved, e.opts.BridgeKey
+	}
+	return out
+}
+
+// restoreSeam takes over a saved seam. The key goes along: clients have what was sealed with it.
+func (e *eras) restoreSeam(from *savedSeam) {
+	s := e.seam
+	switch {
+	case from == nil && s != nil:
+		e.client, e.seam = s.Client, nil
+		return
+	case from == nil:
+		return
+	case s == nil: // it is not wanted any more, but this client depends on it
+		s = &seam{Client: e.client, eras: e}
+		e.client, e.seam = s, s
+	}
+	s.decided, s.asked, s.client, s.inner, s.at = from.Decided, from.Asked, from.Client, from.Inner, from.At
+	if from.Bridge != nil {
+		e.opts.BridgeKey = from.Key
+		s.bridge = bridge.Restore(bridge.Options{Key: from.Key}, *from.Bridge)
+	}
+}
+
+// reborn tells a bridge that no process is left that has heard of earlier requests.
+func (e *eras) reborn() {
+	if e.seam != nil {
+		e.seam.reborn()
+	}
+}

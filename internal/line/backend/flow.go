@@ -1,0 +1,265 @@
+package backend
+
+import (
+	"bytes"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// flow takes requests to their process and back: handed on or queued, answered exactly once, decided about when their
+// process dies. The table of calls is the core's; flow alone moves a call from one state to another, but for streams.
+type flow struct {
+	*core
+
+	life interface {
+		checkDrained()
+		wake()
+	}
+	handshake interface {
+		beginning() bool
+		handshakeFailed()
+	}
+	replay  interface{ beginWithout() }
+	streams interface{ holdStream(c *call) }
+	shield  interface{ probeSent(c *call) }
+	health  interface{ called() }
+	limits  interface{ countCall(c *call) }
+}
+
+const (
+	// slowServer is how many bytes may wait for a server that does not read before new requests stay in our queue,
+	// where they can still be cancelled, answered or given to another process.
+	slowServer = 1 << 20
+	// queueTick is how often the queue is looked through for requests that have waited too long.
+	queueTick = 250 * time.Millisecond
+)
+
+// submit hands c to the server or queues it. line is the message as it came, in memory that Forward may take.
+func (f *flow) submit(c *call, line []byte) {
+	if p := f.process; p.admits(c.method) && (f.calls.waiting == 0 || p.phase == fresh) {
+		f.transmit(c, line)
+		return
+	}
+	f.queue(c)
+}
+
+// queue lets c wait for a process that takes it, or refuses it at once when there is no hope.
+func (f *flow) queue(c *call) {
+	switch {
+	case f.stopped:
+		f.finish(c)
+	case f.hopeless() && c.isRequest() && c.method != mcp.Initialize:
+		f.turnAway(c)
+	case f.failedInit != nil && c.isRequest() && c.method != mcp.Initialize, c.isRequest() && f.tooLate(f.now.Add(f.opts.QueueFor)):
+		f.turnAway(c)
+	case f.calls.waiting >= f.opts.QueueMax || f.calls.bytes+len(c.line) > f.opts.QueueSize:
+		f.refuse(c, queueFull(c))
+	default:
+		f.calls.enqueue(c, f.now.Add(f.opts.QueueFor))
+		f.awaitQueue()
+		f.life.wake()
+		f.replay.beginWithout()
+	}
+}
+
+// awaitQueue has the queue looked through soon.
+func (f *flow) awaitQueue() {
+	if f.timers[timerQueue].IsZero() {
+		f.arm(timerQueue, queueTick)
+	}
+}
+
+// transmit hands c to the running process. A notification is finished with that.
+func (f *flow) transmit(c *call, line []byte) {
+	if f.process.said(c.method) {
+		f.calls.remove(c)
+		return
+	}
+	if len(c.wire) > 0 {
+		f.process.send(jsonrpc.Replace(nil, line, c.idSpan(line), c.wire))
+	} else {
+		f.process.forward(line)
+	}
+	if !c.isRequest() {
+		f.calls.remove(c)
+		return
+	}
+	f.handed(c)
+}
+
+// handed notes that the running process was given all of request c.
+func (f *flow) handed(c *call) {
+	if p := f.process; p.phase == fresh {
+		p.mark(wasAsked)
+	}
+	f.shield.probeSent(c)
+	f.calls.hand(c, f.now, f.process.gen, f.process.sent-1)
+	f.health.called()
+	f.limits.countCall(c)
+}
+
+func (c *call) idSpan(line []byte) jsonrpc.Span { return jsonrpc.Find(line, "id") }
+
+// flushQueue hands the queue to the process in order of arrival: first what an earlier process left, then the rest. Before its
+// handshake it gets that alone.
+func (f *flow) flushQueue() {
+	for c := range f.calls.all {
+		if f.calls.waiting == 0 {
+			return
+		}
+		if c.state == waiting && f.process.admits(c.method) {
+			f.transmitCopy(c)
+		}
+	}
+}
+
+// transmitCopy hands on a call whose line is only in our own memory.
+func (f *flow) transmitCopy(c *call) {
+	f.calls.park(c)
+	if f.process.said(c.method) {
+		f.calls.remove(c)
+		return
+	}
+	line := c.line
+	if len(c.wire) > 0 {
+		line = jsonrpc.Replace(nil, line, c.idSpan(line), c.wire)
+	}
+	f.process.send(line)
+	if !c.isRequest() {
+		f.calls.remove(c)
+		return
+	}
+	f.handed(c)
+}
+
+// tooLate reports whether no process can serve before a time: the next start is known to come too late for that.
+func (f *flow) tooLate(until time.Time) bool {
+	next := f.machine.Snapshot().NextTry
+	return !next.IsZero() && !f.handshake.beginning() && next.Add(f.history.startup).After(until)
+}
+
+// refuseLate refuses what waits and cannot be served in time.
+func (f *flow) refuseLate() {
+	for c := range f.calls.all {
+		if c.state == waiting && c.isRequest() && c.method != mcp.Initialize && f.tooLate(c.until) {
+			f.turnAway(c)
+		}
+	}
+}
+
+// expireQueue answers what has waited too long.
+func (f *flow) expireQueue() {
+	for c := range f.calls.all {
+		if c.state != waiting && !f.unopened(c) || c.until.After(f.now) {
+			continue
+		}
+		if c.isRequest() {
+			f.turnAway(c)
+		} else {
+			f.drop(c, "nobody to send it to in time")
+		}
+	}
+	if f.calls.waiting+f.calls.held > 0 {
+		f.arm(timerQueue, queueTick)
+	}
+}
+
+// unopened reports whether c is a stream that the client waits for. One that it believes to be open may take its time.
+func (f *flow) unopened(c *call) bool {
+	if c.state != held {
+		return false
+	}
+	l := f.session.ListenByID(c.id)
+	return l == nil || l.Acked == nil
+}
+
+// finish forgets c without an answer: it has one, or must not get one.
+func (f *flow) finish(c *call) {
+	f.calls.remove(c)
+	f.life.checkDrained()
+}
+
+// drop forgets a message nobody can get, and says so.
+func (f *flow) drop(c *call, why string) {
+	f.emit(event.MessageDropped, slog.LevelWarn, "Message dropped: "+why,
+		slog.String(event.KeyMethod, c.method.String()), slog.String(event.KeyReason, why))
+	f.finish(c)
+}
+
+// answer gives c its one answer, a whole message with c's id, and forgets it.
+func (f *flow) answer(c *call, line []byte) {
+	if c.batch != nil {
+		f.collect(c, line)
+	} else {
+		f.client.SendToClient(line)
+	}
+	if c.method == mcp.Listen {
+		f.session.CloseListen(c.id) // also one that is refused: nobody hears what is told on it
+	}
+	f.finish(c)
+}
+
+// busy reports whether a request of the client is in flight at p, or one of p's at the client. A stream never ends by
+// itself and does not count.
+func (f *flow) busy(p *process) bool {
+	for c := range f.calls.all {
+		if c.state == sent && c.gen == p.gen && (c.method != mcp.Listen || p.era != mcp.Modern) {
+			return true
+		}
+	}
+	return f.asks.of(p.gen)
+}
+
+// busyBefore reports whether a request is in flight at p that it was given before offset end.
+func (f *flow) busyBefore(p *process, end uint64) bool {
+	for c := range f.calls.all {
+		if c.state == sent && c.gen == p.gen && c.method != mcp.Listen && c.end < end {
+			return true
+		}
+	}
+	return false
+}
+
+// deliver hands the server's answer to the client under the id the client knows.
+func (f *flow) deliver(c *call, line []byte) {
+	raw := f.env.ID.Of(line)
+	switch {
+	case c.batch != nil:
+		f.collect(c, jsonrpc.Replace(nil, line, f.env.ID, c.id))
+	case bytes.Equal(raw, c.id):
+		f.client.ForwardToClient(line)
+	default:
+		f.client.SendToClient(jsonrpc.Replace(nil, line, f.env.ID, c.id))
+	}
+	f.finish(c)
+}
+
+// saidSoFar takes back what a client has said that did not wait for the answer to its initialize: a server works on nothing
+// before that. initialized says that it has said so, too.
+func (f *flow) saidSoFar(initialized bool) (lines [][]byte) {
+	for c := range f.calls.all {
+		lines = append(lines, bytes.Clone(c.line))
+		if c.method == mcp.Initialize && initialized {
+			lines = append(lines, mcp.InitializedLine())
+		}
+		f.finish(c)
+	}
+	return lines
+}
+
+// endAll answers whoever still waits when all is over.
+func (f *flow) endAll() {
+	for c := range f.calls.all {
+		if !c.isRequest() {
+			f.calls.remove(c)
+		} else if c.state == sent {
+			f.lost(c, f.process, reasonRestarted)
+		} else {
+			f.refuse(c, refusal{reason: reasonUnavailable, text: "the server has shut down; " + c.delivery()})
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package backend
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// handshake is the client's own handshake: taken, answered from memory or by the server, refused when its server cannot start.
+type handshake struct {
+	*core
+
+	first firstStart
+
+	flow interface {
+		answer(c *call, line []byte)
+		queue(c *call)
+		submit(c *call, line []byte)
+	}
+	refuses interface {
+		refuse(c *call, r refusal)
+		refuseWaiting()
+	}
+	life   interface{ step(ev supervise.Event) }
+	replay interface {
+		cameUp(p *process)
+		expect(p *process)
+		greet(p *process)
+		handshakeRefused(p *process, said string)
+	}
+	spares interface{ introduce() }
+	shield interface{ probed() bool }
+	eras   interface {
+		initializeRefused(c *call, line []byte) bool
+	}
+}
+
+// firstStart watches over the time from the client's initialize to its answer. Until then a client has little
+// patience, and the only thing it shows its user is the error it gets.
+type firstStart struct {
+	active bool
+	since  time.Time
+	tries  int // processes that died or could not be started meanwhile
+}
+
+// beginning reports whether the client waits for the answer to its initialize.
+func (o *handshake) beginning() bool { return o.first.active }
+
+func (o *handshake) beginFirstStart() {
+	o.first = firstStart{active: true, since: o.now}
+	o.arm(timerFirst, o.opts.FirstPatience)
+}
+
+func (o *handshake) endFirstStart() {
+	o.first = firstStart{}
+	o.disarm(timerFirst)
+}
+
+// firstTryFailed counts a process that ended before it answered initialize.
+func (o *handshake) firstTryFailed() {
+	if !o.first.active {
+		return
+	}
+	o.first.tries++
+	if o.first.tries >= o.opts.FirstTries || o.now.Sub(o.first.since) >= o.opts.FirstPatience || o.hopeless() {
+		o.giveUpFirst()
+	}
+}
+
+// giveUpFirst answers initialize with the reason of the failure. outlive stays: once the cause is mended, a restart
+// and another initialize work.
+func (o *handshake) giveUpFirst() {
+	if !o.first.active || o.first.tries == 0 {
+		return // nothing has failed: a slow start is the client's to judge
+	}
+	for c := range o.calls.all {
+		if c.method != mcp.Initialize || c.state != waiting {
+			continue
+		}
+		tries := o.first.tries
+		o.handshakeFailed()
+		text := fmt.Sprintf("the server %s (%s; %d starts tried)%s", firstVerb(o.history.lastOut), o.history.describeExit(), tries, o.history.stderrText())
+		data := outcome{Reason: reasonUnavailable, Delivered: "no", Retryable: true, Generation: o.process.gen}
+		o.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
+		o.refuses.refuseWaiting()
+		return
+	}
+}
+
+// handshakeFailed notes that the client is told that its initialize has failed. Only an answer shows that a server is up, so
+// the next process is asked what this one was, for nobody; the client's requests are refused until it sends another.
+func (o *handshake) handshakeFailed() {
+	o.endFirstStart()
+	o.failedInit, o.session.InitParams = o.session.InitParams, nil
+}
+
+// askForNobody asks a process for its handshake, because the client's own has failed and only an answer shows that it is up.
+// A client that begins anew gets another process.
+func (o *handshake) askForNobody(p *process) {
+	p.era = mcp.Legacy
+	p.mark(wasAsked)
+	o.replay.expect(p)
+	o.questions.ask(p, func(id []byte) []byte { return mcp.InitializeLine(id, o.failedInit, "") }, func(line []byte) {
+		if o.env.Kind != jsonrpc.Response {
+			o.replay.handshakeRefused(p, messageIn(o.env.Error.Of(line)))
+			return
+		}
+		p.mark(showsUp)
+		p.startup = o.now.Sub(p.started)
+		o.history.tellReady(p)
+		o.life.step(supervise.Ready{Gen: p.gen})
+		o.history.completed()
+	})
+}
+
+func firstVerb(o lastExit) string {
+	if o.kind == connectionEnded {
+		return "cannot be used"
+	}
+	if o.kind == neverStarted {
+		return "cannot be started"
+	}
+	return "failed to start"
+}
+
+// clientInitialize takes the legacy handshake. A second one on the same connection gets a process of its own, and so
+// does one that follows a probe: a process that has seen a modern request may refuse it.
+func (o *handshake) clientInitialize(c *call, line []byte) {
+	fresh := o.session.InitParams != nil || o.session.Era == mcp.Modern || o.process.era == mcp.Modern || o.shield.probed() || o.failedInit != nil
+	answered := o.session.Answered()
+	if answered || o.session.Era == mcp.Modern {
+		o.forgetSession(c)
+	}
+	o.session.Era, o.failedInit = mcp.Legacy, nil
+	o.session.InitParams = bytes.Clone(c.param.Of(c.line))
+	o.emit(event.InitializeCaptured, slog.LevelInfo, "Initialize request captured",
+		slog.String(event.KeyProtocol, o.askedVersion()))
+	if !fresh && o.initializeFromMemory(c) {
+		return
+	}
+	o.beginFirstStart()
+	if fresh && o.process.stays() {
+		o.flow.queue(c)
+		o.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "new handshake"})
+		return
+	}
+	if p := o.process; p.stays() {
+		p.era = mcp.Legacy
+		p.mark(beginsAnew)
+		o.life.step(supervise.Handshake{Gen: p.gen})
+	}
+	o.flow.submit(c, line)
+	if o.hopeless() {
+		o.first.tries++ // the one that opened the breaker
+		o.giveUpFirst()
+	}
+}
+
+func (o *handshake) askedVersion() string {
+	v, _ := jsonrpc.Unquote(jsonrpc.Find(o.session.InitParams, "protocolVersion").Of(o.session.InitParams))
+	return v
+}
+
+// forgetSession ends everything of the client's earlier handshake but c, the new one.
+func (o *handshake) forgetSession(c *call) {
+	o.session.Reset()
+	o.spares.introduce()
+	for old := range o.calls.all {
+		if old != c && old.isRequest() {
+			o.refuses.refuse(old, refusal{reason: reasonRestarted, text: "the client began a new session", code: jsonrpc.InvalidRequest})
+		}
+	}
+	o.asks.cancelAll(nil, "new session")
+}
+
+// noteEra learns from a request's _meta that the client is modern. A probe decides nothing.
+func (o *handshake) noteEra(m mcp.Method, meta []byte) {
+	if o.session.Meta != nil && o.session.Era == mcp.Modern {
+		return
+	}
+	o.session.KeepMeta(meta)
+	if m != mcp.Discover && o.session.Meta != nil && jsonrpc.Find(meta, mcp.MetaProtocolVersion).Present() {
+		o.session.Era = mcp.Modern
+		o.clientIsModern()
+	}
+}
+
+// initializeAnswered notes what the handshake settled and shows the client a server whose lists can change.
+func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
+	if o.env.Kind != jsonrpc.Response {
+		if o.eras.initializeRefused(c, line) {
+			return nil
+		}
+		if o.opts.Remote { // the connection takes the next handshake as well as another one would
+			o.session.InitParams, o.process.era = nil, mcp.Virgin
+			o.endFirstStart()
+			o.life.step(supervise.Ready{Gen: o.process.gen})
+			return line
+		}
+		o.handshakeFailed()
+		o.replay.handshakeRefused(o.process, messageIn(o.env.Error.Of(line)))
+		return line
+	}
+	result := bytes.Clone(o.env.Result.Of(line))
+	o.settled(result)
+	o.process.era = mcp.Legacy
+	o.process.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	o.sayInitialized(o.process)
+	o.endFirstStart()
+	known := o.memory.known // that it answers initialize says nothing of how it takes a probe
+	known.Asked, known.Initialize, known.NoInitialize = askedDigest(o.session.InitParams), result, false
+	o.memory.learn(known)
+	o.replay.cameUp(o.process)
+	o.spares.introduce()
+	shown := mcp.AdvertiseListChanged(result, !o.opts.NoTools)
+	return o.withResult(line, shown)
+}
+
+// initializeFromMemory answers the client's handshake with what an earlier run of the same command answered, while the
+// server is still starting, or asleep. The server gets its handshake when it is up, and differences are announced then.
+func (o *handshake) initializeFromMemory(c *call) bool {
+	known := o.memory.known
+	if o.opts.NoFastStart || known.Initialize == nil || known.Asked != askedDigest(o.session.InitParams) ||
+		o.process.through() || o.shield.probed() || o.hopeless() {
+		return false
+	}
+	result := bytes.Clone(known.Initialize)
+	o.settled(result)
+	o.history.remembered("initialize")
+	o.flow.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.AdvertiseListChanged(result, !o.opts.NoTools)))
+	if p := o.process; p.up() {
+		o.replay.greet(p)
+	}
+	return true
+}
+
+// clientIsModern notes that the client speaks the modern era to this process.
+func (o *handshake) clientIsModern() {
+	p := o.process
+	if p.era == mcp.Virgin {
+		p.era = mcp.Modern
+	}
+	if p.phase.oneOf(fresh, skipped) {
+		o.replay.greet(p)
+	}
+}

@@ -1,0 +1,267 @@
+package backend
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/secret"
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// lifecycle gives the machine its events and carries out what it decides: start, drain, end. It is the only one that does.
+type lifecycle struct {
+	*core
+	runner Runner
+
+	events      []supervise.Event // not yet given to the machine
+	stepping    bool
+	closeWanted bool // the server's stdin is to be closed once nothing waits for it
+	code        int  // to finish with
+
+	overlap interface{ mayOverlap() bool }
+	babble  interface{ flush(p *process) }
+
+	flow interface {
+		busy(p *process) bool
+		flushQueue()
+		recoverCalls(p *process, planned bool)
+		endAll()
+	}
+	refuses interface {
+		refuseLate()
+		refuseWaiting()
+	}
+	replay interface {
+		greet(p *process)
+		restored(p *process)
+	}
+	handshake interface {
+		firstTryFailed()
+		giveUpFirst()
+	}
+	spares interface {
+		wantSpare(a supervise.SpawnSpare)
+		takeOver(a supervise.TakeOver)
+		dismiss(gen int)
+		reloadFailed(a supervise.ReloadFailed)
+	}
+	retired interface {
+		checkRetired()
+		retirementTick(p *process)
+		hurry()
+	}
+	shield interface {
+		newProcessForProbe()
+		probeFailed(how string)
+		probing() bool
+	}
+	eras interface {
+		answerUnsaid()
+		reborn()
+		unsaid() bool
+	}
+	streams interface {
+		forgetCut()
+		trialTick(p *process)
+	}
+	tools interface {
+		answerVerify(late bool)
+		settleCalls()
+	}
+}
+
+const (
+	// drainFor is how long the output of a process that has exited is still read: a descendant may hold the pipe.
+	drainFor = 500 * time.Millisecond
+	// lastGrace is the time between Terminate and Kill for retired processes when everything ends.
+	lastGrace = 300 * time.Millisecond
+	// closedFor is how long a process that closed its stdout may take to exit.
+	closedFor = time.Second
+)
+
+// Exit is how a process ended.
+type Exit struct {
+	Code      int    // 128+N for signal N
+	Signal    string // "" or its name
+	Signalled bool
+	MaxRSS    int64 // bytes
+	CPU       time.Duration
+	Unstarted error // there never was a process, because of this
+	// Connection: it was no process but a connection to a server elsewhere, which ended because of Why; "": it was closed.
+	Connection bool
+	Why        string
+	// Unread is how many of the bytes given to the process's stdin it never took, what is still in our own queue
+	// included.
+	Unread int
+}
+
+// step gives the machine an event and carries out what it decides. Deciding may cause further events; they wait their
+// turn.
+func (lc *lifecycle) step(ev supervise.Event) {
+	lc.events = append(lc.events, ev)
+	if lc.stepping {
+		return
+	}
+	lc.stepping = true
+	for len(lc.events) > 0 {
+		next := lc.events[0]
+		lc.events = lc.events[1:]
+		lc.carryOut(lc.machine.Step(lc.now, lc.runner.Rand(), next))
+	}
+	lc.stepping = false
+}
+
+// tick lets the machine decide what its own timers are for.
+func (lc *lifecycle) tick() { lc.act(lc.machine.Tick(lc.now, lc.runner.Rand())) }
+
+// act carries out what the machine decided by itself when a timer ran out.
+func (lc *lifecycle) act(actions []supervise.Action) {
+	lc.stepping = true
+	lc.carryOut(actions)
+	lc.stepping = false
+	if len(lc.events) > 0 {
+		ev := lc.events[0]
+		lc.events = lc.events[1:]
+		lc.step(ev)
+	}
+}
+
+func (lc *lifecycle) carryOut(actions []supervise.Action) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case supervise.Spawn:
+			lc.spawn(a)
+		case supervise.BeginDrain:
+			lc.process.mark(mustDrain)
+			lc.checkDrained()
+		case supervise.CloseStdin:
+			lc.closeInput()
+		case supervise.Terminate:
+			lc.process.server.Terminate()
+		case supervise.Kill:
+			lc.process.server.Kill()
+		case supervise.SpawnSpare:
+			lc.spares.wantSpare(a)
+		case supervise.Throttled:
+			a.Tell(lc.emit)
+		case supervise.TakeOver:
+			lc.spares.takeOver(a)
+		case supervise.Dismiss:
+			lc.spares.dismiss(a.Gen)
+		case supervise.ReloadFailed:
+			lc.spares.reloadFailed(a)
+		case supervise.Report:
+			lc.report(a)
+		case supervise.Finish:
+			lc.finishAll(a.Code)
+		}
+	}
+}
+
+// spawn starts the next serving process and greets it.
+func (lc *lifecycle) spawn(a supervise.Spawn) {
+	lc.shield.newProcessForProbe()
+	p, err := lc.start(Launch{Gen: a.Gen, Why: a.Reason, Anew: anew(a.Cause, a.Source)}, serving)
+	if err != nil {
+		status, _ := child.ShellStatus(err)
+		lc.history.lastOut = lastExit{kind: neverStarted, code: -1, shell: status, at: lc.now, why: "could not be started: " + err.Error()}
+		if !lc.unspoken() {
+			status = 0 // a client waits, and is told
+		}
+		lc.step(supervise.SpawnFailed{Gen: a.Gen, Err: err, Status: status})
+		lc.handshake.firstTryFailed()
+		return
+	}
+	lc.replay.greet(p)
+}
+
+// anew reports whether a start is to bring new code.
+func anew(c supervise.Cause, s supervise.Source) bool {
+	return c == supervise.Requested && s != supervise.SourceLimit
+}
+
+// start starts a process.
+func (lc *lifecycle) start(l Launch, r role) (*process, error) {
+	p := &process{gen: l.Gen, role: r, started: lc.now}
+	p.follow(lc.process)
+	if r == serving {
+		lc.process = p
+	}
+	text := "Starting server"
+	if lc.opts.Remote {
+		text = "Opening a connection"
+	}
+	lc.emitOf(p, event.ServerStarting, slog.LevelInfo, fmt.Sprintf("%s (restart #%d)", text, lc.machine.Restarts()))
+	server, err := lc.runner.Start(l)
+	if err != nil {
+		lc.tellUnstarted(p, err)
+		return nil, fmt.Errorf("start server: %w", err)
+	}
+	p.server = server
+	p.mark(spawned)
+	if r != serving {
+		lc.beside = append(lc.beside, p)
+	}
+	if pid := server.PID(); pid != Unborn {
+		lc.spawned(p, pid)
+	}
+	return p, nil
+}
+
+func (lc *lifecycle) tellUnstarted(p *process, err error) {
+	lc.emitOf(p, event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(), slog.String(event.KeyError, err.Error()))
+}
+
+func (lc *lifecycle) spawned(p *process, pid int) {
+	p.pid = pid
+	text := fmt.Sprintf("Server spawned (PID: %d)", pid)
+	if pid == 0 {
+		text = "Connecting to " + secret.Line(lc.opts.Command) // it runs elsewhere
+	}
+	lc.emitOf(p, event.ServerSpawned, slog.LevelInfo, text)
+}
+
+// shutInput closes the server's stdin. What the client says from now on is not for this process.
+func (p *process) shutInput() {
+	p.mark(mustDrain)
+	p.shut = true
+	p.server.CloseInput()
+}
+
+// wake starts a process if there is none because none was needed.
+func (lc *lifecycle) wake() { lc.step(supervise.Start{}) }
+
+// report tells the sinks of a transition.
+func (lc *lifecycle) report(r supervise.Report) {
+	switch r.To {
+	case supervise.Stopping:
+		lc.history.beginRestart(r)
+	case supervise.Serving:
+		lc.history.decided(r)
+		if r.Recovered {
+			lc.emit(event.BreakerClosed, slog.LevelInfo, "Server is up again")
+		}
+	default:
+		lc.history.decided(r)
+		switch r.To {
+		case supervise.Failed:
+			lc.handshake.giveUpFirst()
+			lc.refuses.refuseWaiting()
+		case supervise.Backoff:
+			lc.refuses.refuseLate()
+		}
+	}
+}
+
+// restarting reports whether the server does not serve now, or another process is to take over from it.
+func (lc *lifecycle) restarting() bool {
+	return lc.machine.Reloading() || lc.machine.State() != supervise.Serving
+}
+
+// restart asks for a planned restart; source and reason say who wants it and why.
+func (lc *lifecycle) restart(source supervise.Source, reason string) {
+	lc.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason, Overlap: lc.overlap.mayOverlap()})
+}

@@ -1,0 +1,117 @@
+package backend
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// limits is what the serving process has taken so far, and how long nobody has used it.
+type limits struct {
+	*core
+
+	used    usage
+	lastUse time.Time // the client wanted something of the server
+
+	life interface {
+		restart(source supervise.Source, reason string)
+		step(ev supervise.Event)
+	}
+	health interface {
+		condemn(cause supervise.Cause, reason string)
+	}
+	eras interface {
+		own(id []byte) bool
+		restSeam()
+	}
+}
+
+// Limits are what one process may take before another one takes its place. Zero: unlimited.
+type Limits struct {
+	MaxRSS   int64         // resident bytes of its whole tree; more than a fifth above it is not waited for
+	MaxAge   time.Duration // since it became ready
+	MaxCalls int           // tool calls it was given
+}
+
+const (
+	// rssEvery is how often memory is looked at.
+	rssEvery = 2 * time.Second
+	// rssRow is how many looks in a row must be over the limit: a peak is no leak.
+	rssRow = 3
+	// rssMuch is how far over the limit, in percent of it, a process is ended at once.
+	rssMuch = 120
+)
+
+// usage is how much the serving process has taken so far.
+type usage struct {
+	over    int  // looks in a row that found too much memory
+	renewed bool // its replacement was asked for
+	rss     int64
+}
+
+// watchLimits begins to count for a process that serves from now on.
+func (u *limits) watchLimits() {
+	u.used = usage{}
+	u.watchIdle()
+	if u.opts.Limits.MaxRSS > 0 || u.opts.Limits.MaxAge > 0 {
+		u.arm(timerLimits, rssEvery)
+	}
+}
+
+// checkLimits looks at memory and age.
+func (u *limits) checkLimits() {
+	p := u.process
+	if !p.answered() || p.role != serving {
+		return // whoever serves next is watched anew
+	}
+	u.arm(timerLimits, rssEvery)
+	if age := u.now.Sub(u.history.readyAt); u.opts.Limits.MaxAge > 0 && age >= u.opts.Limits.MaxAge {
+		u.renew(fmt.Sprintf("it has served for %s (--max-age)", age.Round(time.Second)))
+	}
+	if u.opts.Limits.MaxRSS > 0 {
+		u.checkMemory(p)
+	}
+}
+
+func (u *limits) checkMemory(p *process) {
+	most := u.opts.Limits.MaxRSS
+	v := p.server.Vitals()
+	u.used.rss = v.RSS
+	if !v.Known || v.RSS <= most {
+		u.used.over = 0
+		return
+	}
+	u.used.over++
+	text := fmt.Sprintf("it uses %d MiB of memory, the limit is %d MiB (--max-rss)", v.RSS>>20, most>>20)
+	switch {
+	case v.RSS > most/100*rssMuch && u.used.over > 1:
+		u.health.condemn(supervise.Memory, text)
+	case u.used.over >= rssRow:
+		u.renew(text)
+	}
+}
+
+// countCall counts a tool call given to the serving process.
+func (u *limits) countCall(c *call) {
+	if c.method != mcp.ToolsCall {
+		return
+	}
+	u.process.calls++
+	if most := u.opts.Limits.MaxCalls; most > 0 && u.process.calls >= most {
+		u.renew(fmt.Sprintf("it was given %d calls (--max-calls)", u.process.calls))
+	}
+}
+
+// renew has the serving process replaced, once, without hurry: what it was asked it may finish.
+func (u *limits) renew(why string) {
+	if u.used.renewed || !u.process.answered() {
+		return
+	}
+	u.used.renewed = true
+	u.emit(event.LimitReached, slog.LevelInfo, "Server is replaced: "+why, slog.String(event.KeyReason, why))
+	u.life.restart(supervise.SourceLimit, why)
+}

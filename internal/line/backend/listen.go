@@ -1,0 +1,106 @@
+package backend
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
+)
+
+// cutFor is how long the end of a listen is held back: a server that shuts down ends its streams just before it goes,
+// and the next one takes them up again.
+const cutFor = 500 * time.Millisecond
+
+// cutShort is a message that ends a listen stream, not yet shown to the client.
+type cutShort struct {
+	id   []byte
+	line []byte
+	ends bool // the answer of the request itself, not the notification before it
+}
+
+// listenEnded handles the answer to subscriptions/listen: the stream's end. An error is an ordinary answer.
+func (s *streams) listenEnded(c *call, line []byte) []byte {
+	s.reopened(c.id)
+	if s.env.Kind == jsonrpc.ErrorResponse {
+		s.session.CloseListen(c.id)
+		return line
+	}
+	s.hold(cutShort{id: bytes.Clone(c.id), line: jsonrpc.Replace(nil, line, s.env.ID, c.id), ends: true})
+	return nil
+}
+
+// listenCancelled handles notifications/cancelled of a modern server for one of the client's listens.
+func (s *streams) listenCancelled(id, line []byte) bool {
+	if s.session.ListenByID(id) == nil {
+		return false
+	}
+	s.hold(cutShort{id: bytes.Clone(id), line: bytes.Clone(line)})
+	return true
+}
+
+func (s *streams) hold(c cutShort) {
+	s.cut = append(s.cut, c)
+	s.arm(timerCut, cutFor)
+}
+
+// releaseCut shows the client the ends that were not followed by the server's own.
+func (s *streams) releaseCut() {
+	held := s.cut
+	s.cut = nil
+	for _, h := range held {
+		if !h.ends {
+			s.client.SendToClient(h.line)
+			continue
+		}
+		s.session.CloseListen(h.id)
+		if c := s.calls.find(h.id); c != nil {
+			s.flow.answer(c, h.line)
+		}
+	}
+}
+
+// forgetCut drops the ends that came from a server that was going anyway: its streams go on in the next one.
+func (s *streams) forgetCut() {
+	s.cut = nil
+	s.disarm(timerCut)
+}
+
+// swallowAck reports whether an acknowledgement must not reach the client: it has had one for that stream. If the new
+// process grants less than the old one did, the stream is ended honestly.
+func (s *streams) swallowAck(line []byte) bool {
+	meta := s.env.Meta.Of(line)
+	l := s.session.ListenByID(jsonrpc.Find(meta, mcp.MetaSubscriptionID).Of(meta))
+	if l == nil {
+		return false
+	}
+	granted := jsonrpc.FindPath(line, "params", "notifications").Of(line)
+	if l.Acked == nil {
+		l.Acked = bytes.Clone(granted)
+		s.lists.tellMissed()
+		return false
+	}
+	s.reopened(l.ID)
+	if !l.Covers(granted) {
+		s.endListen(l)
+		return true
+	}
+	return !s.eras.translating(bridge.LegacyClient) // which has its client look again at what it is subscribed to
+}
+
+// endListen ends a stream towards both sides.
+func (s *streams) endListen(l *session.Listen) {
+	id := bytes.Clone(l.ID)
+	s.session.CloseListen(id)
+	c := s.calls.find(id)
+	if c != nil && c.state == sent {
+		s.process.send(mcp.CancelledLine(id, "subscription ended"))
+	}
+	s.client.SendToClient(mcp.CancelledLine(id, "the restarted server does not offer all of this subscription"))
+	if c != nil {
+		result := append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaSubscriptionID+`":`), id...)
+		s.flow.answer(c, jsonrpc.AppendResult(nil, id, append(result, "}}"...)))
+	}
+}

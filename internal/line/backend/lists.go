@@ -1,0 +1,118 @@
+package backend
+
+import (
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// lists is what a server shows, its tools, prompts and resources: read when nobody has, compared from one process to the
+// next, and told of when the client has seen other ones.
+type lists struct {
+	*core
+
+	doubted [mcp.Lists]bool // to be looked at again
+
+	flow    interface{ answer(c *call, line []byte) }
+	streams interface{ listedBy(p *process) }
+	tools   interface {
+		answerToolsAlone(c *call)
+		joinPage(line []byte) []byte
+		ownTools(c mcp.Catalog) mcp.Catalog
+	}
+	names interface {
+		settle(theirs mcp.Catalog)
+		settleCalls()
+	}
+}
+
+// pagesMost bounds how many pages of one list outlive reads for itself.
+const pagesMost = 200
+
+// listAnswered looks at a page of a list on its way to the client.
+func (ls *lists) listAnswered(c *call, line []byte) []byte {
+	l, _ := mcp.ListOf(c.method)
+	if p := ls.byGen(c.gen); p != nil {
+		ls.streams.listedBy(p)
+	}
+	if ls.env.Kind == jsonrpc.ErrorResponse {
+		return ls.listMissing(c, l, line)
+	}
+	if c.first && c.gen == ls.process.gen {
+		ls.memory.learnList(ls.session.Era, l, ls.env.Result.Of(line))
+	}
+	if l == mcp.Tools && c.first {
+		line = ls.tools.joinPage(line)
+	}
+	switch whole := ls.session.SawPage(&ls.reader, l, c.first, ls.env.Result.Of(line)); {
+	case whole == nil:
+	case c.gen == ls.process.gen:
+		ls.process.shows[l] = whole
+		if l == mcp.Tools {
+			ls.names.settle(nil)
+		}
+	default:
+		ls.doubtList(l) // another process has taken over since, and nobody has compared its list with this one
+	}
+	return line
+}
+
+// listMissing handles a server that knows no tools at all: outlive's own are a list, too.
+func (ls *lists) listMissing(c *call, l mcp.List, line []byte) []byte {
+	code := jsonrpc.FindPath(line, "error", "code").Of(line)
+	if l != mcp.Tools || ls.opts.NoTools || !c.first || string(code) != "-32601" {
+		return line
+	}
+	ls.tools.answerToolsAlone(c)
+	return nil
+}
+
+// readList walks a list of p to its end and calls done with all of it, nil if it cannot be read: that says nothing.
+func (ls *lists) readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog)) {
+	ls.readPages(p, l, mcp.Catalog{}, nil, 0, done)
+}
+
+func (ls *lists) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte, page int, done func(mcp.List, mcp.Catalog)) {
+	meta := ls.privateMeta()
+	ls.questions.ask(p, func(id []byte) []byte { return mcp.ListLine(id, l, cursor, meta) }, func(line []byte) {
+		ls.streams.listedBy(p)
+		if ls.env.Kind != jsonrpc.Response {
+			// A process that does not know the method has an empty list.
+			if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) != "-32601" {
+				so = nil
+			}
+			done(l, so)
+			return
+		}
+		result := ls.env.Result.Of(line)
+		if page == 0 && p.role == serving {
+			ls.memory.learnList(ls.session.Era, l, result)
+		}
+		next := ls.reader.AddPage(so, l, result)
+		if next != nil && page < pagesMost {
+			ls.readPages(p, l, so, next, page+1, done)
+			return
+		}
+		done(l, so)
+	})
+}
+
+// listFromMemory answers a list request while there is no server yet that could. Not one of a batch: what the client has
+// not seen before the batch's last answer may have changed by then, and it would hear of that first.
+func (ls *lists) listFromMemory(c *call) bool {
+	l, _ := mcp.ListOf(c.method)
+	result := ls.memory.known.Lists[listKey(ls.session.Era, l)]
+	up := ls.process.answered()
+	if up || ls.opts.NoFastStart || result == nil || !c.first || c.batch != nil || ls.session.Seen(l) != nil && !ls.asleep() || ls.hopeless() ||
+		!ls.session.Answered() && ls.session.Era != mcp.Modern {
+		return false
+	}
+	line := jsonrpc.AppendResult(nil, c.id, result)
+	_ = ls.env.Scan(line) // two valid texts put together
+	if l == mcp.Tools {
+		line = ls.tools.joinPage(line)
+	}
+	ls.session.SawPage(&ls.reader, l, true, ls.env.Result.Of(line))
+	ls.history.remembered(c.method.String())
+	ls.flow.answer(c, line)
+	return true
+}

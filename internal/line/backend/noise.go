@@ -1,0 +1,119 @@
+package backend
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+const (
+	// prettyFor and prettyMax bound how long the lines of a pretty-printed message are collected.
+	prettyFor = time.Second
+	prettyMax = 1 << 20
+	// noiseEvery is the least time between two events about noise; what comes between is counted.
+	noiseEvery = time.Second
+)
+
+// noise is what one process writes to stdout that is no message, or not yet: the lines of a message that was printed
+// over several lines are put together again.
+type noise struct {
+	lines  [][]byte // an unfinished message, line by line
+	joined []byte   // the same in one piece
+	open   int      // brackets that are open behind it
+}
+
+// babble counts the noise of all processes. It is never forwarded.
+type babble struct {
+	*core
+	stderr Stderr
+
+	count  int // lines not yet told
+	total  int
+	toldAt time.Time
+
+	inside interface{ serverMessage(p *process, line []byte) }
+}
+
+func (n *noise) holding() bool { return len(n.lines) > 0 }
+
+// begin starts collecting: line opens an object and does not close it.
+func (n *babble) begin(p *process, line []byte) {
+	so := &p.noise
+	so.lines = append(so.lines[:0], append([]byte(nil), line...))
+	so.joined = append(so.joined[:0], line...)
+	so.open = bracketsOpen(line)
+	n.arm(timerNoise, prettyFor)
+}
+
+// add takes the next line while a message is being collected; err is what scanning the line by itself said. It
+// reports whether the line was taken. A line that is a message by itself shows that what was collected is not one.
+func (n *babble) add(p *process, line []byte, err error) bool {
+	if err == nil {
+		n.flush(p)
+		return false
+	}
+	so := &p.noise
+	so.lines = append(so.lines, append([]byte(nil), line...))
+	so.joined = append(so.joined, line...)
+	so.open += bracketsOpen(line)
+	if joined := so.joined; so.open <= 0 && n.env.Scan(joined) == nil && n.env.Version2 {
+		so.lines, so.joined = nil, nil
+		n.inside.serverMessage(p, joined)
+		return true
+	}
+	if so.open <= 0 || len(so.joined) > prettyMax {
+		n.flush(p)
+	}
+	return true
+}
+
+// bracketsOpen counts the brackets a line opens and does not close; a string never goes on in the next line. So each
+// line is looked at once, however long the message gets.
+func bracketsOpen(line []byte) (open int) {
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			open++
+		case c == '}' || c == ']':
+			open--
+		}
+	}
+	return open
+}
+
+// flush gives up collecting from p: it was noise after all.
+func (n *babble) flush(p *process) {
+	lines := p.noise.lines
+	p.noise.lines, p.noise.joined = nil, nil
+	for _, l := range lines {
+		n.tellNoise(p, l)
+	}
+}
+
+// flushNoise gives up collecting messages in several lines.
+func (n *babble) flushNoise() {
+	for p := range n.all {
+		n.flush(p)
+	}
+}
+
+// tellNoise hands a line of p's noise on to stderr and reports it, at most one event a second.
+func (n *babble) tellNoise(p *process, line []byte) {
+	n.stderr.Noise(line)
+	n.count++
+	n.total++
+	if !n.toldAt.IsZero() && n.now.Sub(n.toldAt) < noiseEvery {
+		return
+	}
+	n.emitOf(p, event.StdoutNoise, slog.LevelWarn, "Server stdout (no MCP message): "+excerpt(jsonrpc.Trim(line)),
+		slog.String(event.KeyRawLine, excerpt(line)), slog.Int(event.KeyCount, n.count))
+	n.count, n.toldAt = 0, n.now
+}

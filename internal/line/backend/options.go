@@ -1,0 +1,105 @@
+package backend
+
+import (
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/health"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+)
+
+// Surrogates says what happens to a client's line with a lone surrogate escape such as \ud800.
+type Surrogates string
+
+// The three ways (Reject is TP-5).
+const (
+	RejectSurrogates  Surrogates = "reject"  // -32602 to its id
+	ReplaceSurrogates Surrogates = "replace" // by \ufffd, then sent on
+	PassSurrogates    Surrogates = "pass"    // sent on as it is
+)
+
+// Reload is how a planned restart goes.
+type Reload string
+
+// The two ways.
+const (
+	// OverlapReload starts the new process beside the old one and switches between two messages.
+	OverlapReload Reload = "overlap"
+	// ReplaceReload ends the old process first, for servers that hold something only one can have.
+	ReplaceReload Reload = "replace"
+)
+
+// Options are a backend's settings. The zero value of each field is its default.
+type Options struct {
+	Name    string   // shown in status and errors
+	Command []string // shown in errors; Start knows how to run it
+
+	Supervise supervise.Options // backoff, exit codes, grace periods, number of spares
+	Reload    Reload            // how a planned restart goes (default overlap)
+
+	NoTools     bool       // inject no tools
+	Surrogates  Surrogates // default reject
+	LostAsError bool       // answer a call of unknown outcome with an error instead of a tool result
+	Distrust    bool       // do not believe tool annotations: no call is ever sent twice
+	RetryTools  []string   // names of tools that may always be sent again
+
+	QueueFor  time.Duration // how long a request waits for a server (default 25 s, under every client's own 60 s)
+	QueueMax  int           // requests waiting at most (default 1024)
+	QueueSize int           // bytes waiting at most (default 64 MiB)
+
+	ProbeSilence  time.Duration // a server that has read a probe and says nothing this long is legacy (default 2 s)
+	ProbePatience time.Duration // a server that has not even read it this long is legacy (default 8 s)
+	// ListenPatience is how long a server that was asked for its first stream may answer nothing (default 5 s).
+	ListenPatience time.Duration
+	FirstTries     int           // failed first starts before initialize is answered with the error (default 3)
+	FirstPatience  time.Duration // or this long after the client asked (default 10 s)
+
+	Health    health.Options // when a silent server counts as hung
+	Remote    bool           // there is no process but a connection to a server elsewhere
+	Elsewhere bool           // the command only stands for a server that runs elsewhere, as docker run does
+	Limits    Limits         // what one process may take
+
+	Bridge    bridge.Setting // whether eras are translated where one side does not speak the other's (default auto)
+	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process
+	Crowd     bool           // modern clients are many: what a bridge is asked or told must reach none but the right one
+	Pinned    bool           // the client goes no further where its era is not spoken: it has to be bridged
+
+	Replays     []Replay      // tool calls repeated to each new process before it serves
+	NoFastStart bool          // answer nothing from what earlier runs have shown
+	Lazy        bool          // start the server only when something is asked that is not known already
+	IdleFor     time.Duration // let the server sleep when nobody has used it this long; 0: never
+
+	Known Knowledge // what earlier runs of this command have shown
+}
+
+// DefaultProbePatience is the default of [Options.ProbePatience].
+const DefaultProbePatience = 8 * time.Second
+
+func (o Options) withDefaults() Options {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&o.QueueFor, 25*time.Second)
+	def(&o.ProbeSilence, 2*time.Second)
+	def(&o.ProbePatience, DefaultProbePatience)
+	def(&o.FirstPatience, 10*time.Second)
+	def(&o.ListenPatience, 5*time.Second)
+	if o.QueueMax == 0 {
+		o.QueueMax = 1024
+	}
+	if o.QueueSize == 0 {
+		o.QueueSize = 64 << 20
+	}
+	if o.FirstTries == 0 {
+		o.FirstTries = 3
+	}
+	if o.Reload == "" {
+		o.Reload = OverlapReload
+	}
+	if o.Surrogates == "" {
+		o.Surrogates = RejectSurrogates
+	}
+	return o
+}

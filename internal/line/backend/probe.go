@@ -1,0 +1,228 @@
+package backend
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// shield stands before servers that may not bear a probe.
+type shield struct {
+	*core
+
+	probe probe
+
+	flow interface {
+		answer(c *call, line []byte)
+		submit(c *call, line []byte)
+	}
+	life   interface{ step(ev supervise.Event) }
+	replay interface{ cameUp(p *process) }
+	eras   interface {
+		probeRefused(c *call) bool
+		translating(mode bridge.Mode) bool
+		turnedBack(p *process, line []byte) bool
+		unheard(line []byte) bool
+	}
+}
+
+// probeLook is how often a probed server is looked at.
+const probeLook = 100 * time.Millisecond
+
+// codeUnsupportedVersion is how a modern server refuses another protocol version.
+const codeUnsupportedVersion = "-32022"
+
+// probe shields servers from a client that asks server/discover before it says anything else. Servers of the legacy
+// era may answer with an error, say nothing for ever, or die of it; the client must see none of that.
+type probe struct {
+	active bool
+	seen   bool // the running process was sent a probe: it must not get an initialize any more
+	seq    uint64
+	sentAt time.Time
+	readAt time.Time // the process has taken the probe from its stdin
+}
+
+// clientDiscover answers a probe from what is known of the command, or lets the server answer, watched.
+func (s *shield) clientDiscover(c *call, line []byte) {
+	if s.session.Era != mcp.Virgin || s.process.era != mcp.Virgin || s.probe.seen {
+		s.flow.submit(c, line)
+		return
+	}
+	switch known := s.memory.known; {
+	case known.Era == mcp.Modern && len(known.Discover) > 0:
+		s.probeAnswered("known to be modern")
+		result, err := jsonrpc.Set(nil, known.Discover, []byte("0"), "ttlMs")
+		if err != nil {
+			result = known.Discover
+		}
+		s.flow.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.AdvertiseListChanged(result, !s.opts.NoTools)))
+	case s.eras.translating(bridge.LegacyClient):
+		s.flow.submit(c, line) // it has refused initialize: there is nothing to be shielded from
+	case known.Era == mcp.Legacy:
+		s.probeAnswered("known to be legacy")
+		s.notFound(c)
+	default:
+		s.probe = probe{active: true, seq: c.seq, sentAt: s.now}
+		s.arm(timerProbe, probeLook)
+		s.flow.submit(c, line)
+	}
+}
+
+func (s *shield) probeAnswered(why string) {
+	s.emit(event.ProbeAnswered, slog.LevelInfo, "server/discover answered: "+why, slog.String(event.KeyReason, why))
+}
+
+// notFound is the answer that makes every client fall back to the legacy handshake.
+func (s *shield) notFound(c *call) {
+	if s.eras.probeRefused(c) {
+		return
+	}
+	s.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.MethodNotFound, "Method not found", nil))
+}
+
+// probeTick looks whether the server has had its time: a short one once it has read the probe, a longer one while it
+// may still be starting.
+func (s *shield) probeTick() {
+	if !s.probe.active {
+		return
+	}
+	if p := s.process; p.up() && s.probe.seen && s.probe.readAt.IsZero() {
+		if n, ok := p.server.Unread(); ok && n == 0 {
+			s.probe.readAt = s.now
+		}
+	}
+	read := !s.probe.readAt.IsZero() && s.now.Sub(s.probe.readAt) >= s.opts.ProbeSilence
+	switch {
+	case read:
+		s.probeFailed("silent")
+		s.replaceProbed()
+	case s.now.Sub(s.probe.sentAt) >= s.opts.ProbePatience:
+		s.endProbe("not read in time") // which says nothing of the server's era
+		s.replaceProbed()
+	default:
+		s.arm(timerProbe, probeLook)
+	}
+}
+
+// probed reports whether the running process was sent a probe.
+func (s *shield) probed() bool { return s.probe.seen }
+
+// probing reports whether the running process was sent a probe whose answer is still waited for.
+func (s *shield) probing() bool { return s.probe.active && s.probe.seen }
+
+// probeSent notes that the running process is given the probe.
+func (s *shield) probeSent(c *call) {
+	if s.probe.active && c.seq == s.probe.seq {
+		s.probe.seen = true
+	}
+}
+
+// newProcessForProbe lets a probe wait for a process that has just been started.
+func (s *shield) newProcessForProbe() {
+	if !s.probe.active {
+		s.probe = probe{}
+		return
+	}
+	s.probe.seen, s.probe.readAt = false, time.Time{}
+}
+
+// probeFailed ends a probe that showed a legacy server.
+func (s *shield) probeFailed(how string) {
+	known := s.memory.known
+	known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Legacy, how, nil, false
+	s.memory.learn(known)
+	s.endProbe("the server is legacy (" + how + ")")
+}
+
+// endProbe lets the client fall back to the legacy handshake.
+func (s *shield) endProbe(why string) {
+	s.probe.active = false
+	s.disarm(timerProbe)
+	s.probeAnswered(why)
+	for c := range s.calls.all {
+		if c.seq == s.probe.seq {
+			s.notFound(c)
+			return
+		}
+	}
+}
+
+// replaceProbed gives the client that will now send initialize a process that has seen nothing.
+func (s *shield) replaceProbed() {
+	if s.process.up() && s.probe.seen {
+		s.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "it was probed"})
+	}
+}
+
+// discoverAnswered handles an answer to server/discover.
+func (s *shield) discoverAnswered(c *call, line []byte) []byte {
+	probed := s.probe.active && c.seq == s.probe.seq
+	if s.env.Kind == jsonrpc.Response {
+		result := bytes.Clone(s.env.Result.Of(line))
+		s.process.introduction = string(result)
+		if only := s.eras.translating(bridge.LegacyClient); probed || only {
+			s.probe.active = false
+			s.disarm(timerProbe)
+			s.process.era = mcp.Modern
+			s.history.introduction = string(result)
+			known := s.memory.known
+			known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Modern, "ok", result, only
+			s.memory.learn(known)
+		}
+		if s.eras.translating(bridge.LegacyClient) {
+			s.session.Era = mcp.Modern
+		}
+		s.replay.cameUp(s.process) // that is all the handshake there is
+		_ = s.env.Scan(line)       // it was scanned before
+		return s.withResult(line, mcp.AdvertiseListChanged(result, !s.opts.NoTools))
+	}
+	s.process.mark(declined)
+	if !probed {
+		if s.eras.turnedBack(s.process, line) {
+			return nil // it was known to be modern, and is not any more
+		}
+		return line
+	}
+	if code := jsonrpc.FindPath(line, "error", "code").Of(line); string(code) == codeUnsupportedVersion && !namesLegacyOnly(line) {
+		s.probe.active = false
+		s.disarm(timerProbe)
+		s.process.era = mcp.Modern
+		return line // it is modern and negotiates
+	}
+	if s.eras.unheard(line) {
+		s.probe.active = false
+		s.disarm(timerProbe)
+		return line
+	}
+	s.probeFailed("error")
+	s.replaceProbed()
+	return nil
+}
+
+// namesLegacyOnly reports whether a server that refuses the modern era's version names those of the legacy era only as what it
+// supports: it knows server/discover, and is a legacy server all the same (Go SDK).
+func namesLegacyOnly(line []byte) bool {
+	supported := jsonrpc.FindPath(line, "error", "data", "supported").Of(line)
+	legacy := false
+	for at := range jsonrpc.Elements(supported) {
+		version, _ := jsonrpc.Unquote(at.Of(supported))
+		if legacy = mcp.IsLegacy(version); !legacy {
+			return false
+		}
+	}
+	return legacy
+}
+
+// unheard reports whether an error is not the server's answer to a probe, but says why it could not be asked: it cannot be
+// reached, or wants authorization first. Package remote says so by the reason; a status of the server's own is its answer.
+func (e *eras) unheard(line []byte) bool {
+	reason, ok := jsonrpc.Unquote(jsonrpc.FindPath(line, "error", "data", "reason").Of(line))
+	return e.opts.Elsewhere && ok && !strings.HasPrefix(reason, "http_")
+}

@@ -1,0 +1,38 @@
+package backend
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestQuestions asks two processes; each answer reaches whoever asked that process, once, and what a dead one was asked is forgotten.
+func TestQuestions(t *testing.T) {
+	w := &fakeWorld{}
+	w.b = &Backend{core: &core{}}
+	q := questions{open: map[string]*question{}}
+	one := &process{gen: 1, phase: active, server: &fakeServer{w: w, gen: 1}}
+	two := &process{gen: 2, phase: active, server: &fakeServer{w: w, gen: 2}}
+	gone := &process{gen: 3, phase: exited}
+	heard := ""
+	for _, p := range []*process{one, two, gone} {
+		q.ask(p, func(id []byte) []byte { return id }, func([]byte) { heard += fmt.Sprint(p.gen) })
+	}
+	if got := fmt.Sprint(w.toServer); got != `["~p1.1" "~p2.2"]` {
+		t.Errorf("asked: %s", got)
+	}
+	if q.take(two, []byte(`"~p1.1"`)) != nil {
+		t.Error("a process has answered for another one")
+	}
+	q.take(one, []byte(`"~p1.1"`))(nil)
+	if heard != "1" || q.take(one, []byte(`"~p1.1"`)) != nil || q.of(one) || !q.of(two) {
+		t.Errorf("heard %q, open %d", heard, len(q.open))
+	}
+	if q.forget(two); q.of(two) {
+		t.Error("a dead process is still waited for")
+	}
+	for id, want := range map[string]bool{`"~p1.1"`: true, `"~"`: true, `"~`: false, `~`: false, `1`: false, `"x~"`: false} {
+		if ours([]byte(id)) != want {
+			t.Errorf("ours(%s): %v", id, !want)
+		}
+	}
+}

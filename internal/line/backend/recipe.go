@@ -1,0 +1,75 @@
+package backend
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// Replay is a tool call that brings a new process to the state its predecessor was in, such as a login.
+type Replay struct {
+	Tool      string
+	Arguments []byte // raw JSON object; nil: those of the client's last call of that tool that succeeded
+}
+
+// noteReplay keeps a call of the client that is to be repeated to new processes; ok says that it succeeded.
+func (rp *replay) noteReplay(c *call, result []byte) {
+	name, _ := jsonrpc.Unquote(c.tool.Of(c.line))
+	i := slices.IndexFunc(rp.opts.Replays, func(r Replay) bool { return r.Tool == name && r.Arguments == nil })
+	if i < 0 || string(jsonrpc.Find(result, "isError").Of(result)) == "true" {
+		return
+	}
+	if rp.noted == nil {
+		rp.noted = make([][]byte, len(rp.opts.Replays))
+	}
+	params := c.param.Of(c.line)
+	rp.noted[i] = bytes.Clone(jsonrpc.Find(params, "arguments").Of(params))
+	if rp.noted[i] == nil {
+		rp.noted[i] = []byte("{}")
+	}
+}
+
+// restored goes on with a process that knows the client's handshake and wishes: what is left of its predecessor's state
+// are the calls to be repeated, one after the other.
+func (rp *replay) restored(p *process) {
+	p.wishes, p.wishesBy = 0, time.Time{}
+	rp.repeat(p, 0)
+}
+
+func (rp *replay) repeat(p *process, i int) {
+	for ; i < len(rp.opts.Replays); i++ {
+		r := rp.opts.Replays[i]
+		arguments := r.Arguments
+		if arguments == nil && rp.noted != nil {
+			arguments = rp.noted[i]
+		}
+		if arguments == nil {
+			continue // the client has not made that call yet
+		}
+		rp.questions.ask(p, func(id []byte) []byte {
+			return mcp.CallLine(id, r.Tool, arguments, rp.privateMeta())
+		}, func(line []byte) {
+			rp.repeated(p, r, line)
+			rp.repeat(p, i+1)
+		})
+		return
+	}
+	rp.cameUp(p)
+}
+
+// repeated tells how a repeated call went. A failure does not keep the process from serving: the client will see for
+// itself what is missing.
+func (rp *replay) repeated(p *process, r Replay, line []byte) {
+	result := rp.env.Result.Of(line)
+	if rp.env.Kind == jsonrpc.Response && string(jsonrpc.Find(result, "isError").Of(result)) != "true" {
+		rp.emitOf(p, event.CallReplayed, slog.LevelInfo, "Call of '"+r.Tool+"' repeated to the new server", slog.String(event.KeyTool, r.Tool))
+		return
+	}
+	rp.emitOf(p, event.CallReplayed, slog.LevelWarn, "Call of '"+r.Tool+"', repeated to the new server, failed: "+excerpt(line),
+		slog.String(event.KeyTool, r.Tool), slog.String(event.KeyError, excerpt(line)))
+}

@@ -1,0 +1,144 @@
+package backend
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// fate is what becomes of a request whose process died.
+type fate uint8
+
+const (
+	undelivered fate = iota // no process has begun it: it is sent as if for the first time
+	again                   // it may be done twice: it is sent again
+	unknown                 // it may or may not have been done: the client is told so
+	poisonous               // it was in flight at two deaths in a row: it is not tried again
+)
+
+// repeatsAllowed is how often a tool is called once more that may be called twice.
+const repeatsAllowed = 2
+
+// crashesAllowed is how many processes in a row may die with a request before it counts as their cause.
+const crashesAllowed = 2
+
+// recoverCalls decides about every request the dead process p had, in order of arrival. planned says that outlive ended
+// the process itself: then a request is no suspect.
+func (f *flow) recoverCalls(p *process, planned bool) {
+	for c := range f.calls.all {
+		if c.state != sent || c.gen != p.gen {
+			continue
+		}
+		if c.method == mcp.Listen {
+			f.streams.holdStream(c) // open by nature when a server dies
+			continue
+		}
+		switch f.fateOf(c, p, planned) {
+		case undelivered:
+			f.resend(c, "not delivered")
+		case again:
+			c.resent++
+			f.resend(c, "may be sent again")
+		case unknown:
+			f.lost(c, p, reasonRestarted)
+		case poisonous:
+			f.lost(c, p, reasonPoison)
+		}
+	}
+}
+
+func (f *flow) fateOf(c *call, p *process, planned bool) fate {
+	if p.undelivered > 0 && p.sent-p.undelivered < c.end {
+		return undelivered
+	}
+	if !planned && p.ending.kind != connectionEnded { // no request is the cause of what a network does
+		c.crashes++
+	}
+	if c.method == mcp.Initialize {
+		return again // the first start counts its own tries
+	}
+	if c.crashes >= crashesAllowed {
+		return poisonous
+	}
+	if c.method.Resendable() {
+		return again
+	}
+	if f.toolRepeats(c, p) {
+		return again
+	}
+	return unknown
+}
+
+// toolRepeats reports whether c is a call of a tool that may be repeated, and has not been too often.
+func (f *flow) toolRepeats(c *call, p *process) bool {
+	return c.method == mcp.ToolsCall && c.resent < repeatsAllowed && f.toolAllows(c, p)
+}
+
+// mayRepeat decides whether connection gen is sent a request once more that it may have carried out already.
+func (f *flow) mayRepeat(gen int, id []byte, m mcp.Method, why string) bool {
+	c := f.calls.onWire(id)
+	if c == nil || c.state != sent || c.gen != gen {
+		return m.Resendable() // asked by outlive itself, or nobody waits for it
+	}
+	p := f.byGen(gen)
+	if p == nil || !m.Resendable() && !f.toolRepeats(c, p) {
+		f.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), why),
+			slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+			slog.String(event.KeyReason, why))
+		return false
+	}
+	c.resent++
+	f.emit(event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s is sent again: %s", c.what(), why),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+		slog.String(event.KeyReason, why))
+	return true
+}
+
+// toolAllows reports whether the tool of a tools/call says that it may be called twice.
+func (f *flow) toolAllows(c *call, p *process) bool {
+	name, ok := jsonrpc.Unquote(c.tool.Of(c.line))
+	if !ok {
+		return false
+	}
+	if slices.Contains(f.opts.RetryTools, name) {
+		return true
+	}
+	if f.opts.Distrust {
+		return false
+	}
+	item := p.shows[mcp.Tools][name] // annotations of another version of the server say nothing
+	if f.asks.tainted(c) || c.task {
+		return item.ReadOnly
+	}
+	return item.Idempotent
+}
+
+// resend puts a request back into the queue; being older than what waits there, it goes out first.
+func (f *flow) resend(c *call, why string) {
+	f.emit(event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s waits for the new server: %s", c.what(), why),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+		slog.String(event.KeyReason, why))
+	if f.hopeless() && c.method != mcp.Initialize {
+		f.turnAway(c)
+		return
+	}
+	until := f.now.Add(f.opts.QueueFor)
+	if c.resent == 0 && !c.until.IsZero() && c.until.Before(until) {
+		until = c.until // it has only waited so far
+	}
+	f.calls.enqueue(c, until)
+	f.awaitQueue()
+}
+
+// greater reports whether raw JSON number a is more than b; numbers that cannot be read count as more, so that they
+// pass.
+func greater(a, b []byte) bool {
+	x, errA := strconv.ParseFloat(string(a), 64)
+	y, errB := strconv.ParseFloat(string(b), 64)
+	return errA != nil || errB != nil || x > y
+}

@@ -1,0 +1,230 @@
+package backend
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// The reasons of outlive's own answers, as a client finds them in error.data.reason.
+const (
+	reasonRestarted   = "server_restarted"
+	reasonUnavailable = "server_unavailable"
+	reasonQueueFull   = "queue_full"
+	reasonPoison      = "poison"
+	reasonTooLarge    = "response_too_large"
+	reasonInvalid     = "invalid_message"
+	reasonTimeout     = "timeout"
+)
+
+// stderrShown is how many of the server's last stderr lines an error answer carries.
+const stderrShown = 20
+
+// refusal is an answer outlive gives to a request that no server has begun.
+type refusal struct {
+	code   int // default InternalError
+	reason string
+	text   string
+	retry  bool
+	after  time.Duration // until a retry makes sense; 0: unknown
+}
+
+// outcome is what a client's program finds in error.data, and a model's host in the _meta of a tool result.
+type outcome struct {
+	Reason       string `json:"reason"`
+	Delivered    string `json:"delivered"` // no, unknown, yes
+	Retryable    bool   `json:"retryable"`
+	RetryAfterMS int64  `json:"retryAfterMs,omitempty"`
+	Generation   int    `json:"generation"`
+}
+
+func (o outcome) raw() []byte {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return []byte("{}") // cannot happen: plain fields only
+	}
+	return raw
+}
+
+// refuse answers c: no server will carry it out. A notification is only dropped.
+func (f *flow) refuse(c *call, r refusal) {
+	if !c.isRequest() {
+		f.drop(c, r.text)
+		return
+	}
+	if c.method == mcp.Initialize && !f.session.Answered() {
+		f.handshake.handshakeFailed()
+	}
+	if r.code == 0 {
+		r.code = jsonrpc.InternalError
+	}
+	level := slog.LevelWarn
+	if c.method == mcp.Listen && f.closing {
+		level = slog.LevelDebug // a stream ends with outlive
+	}
+	f.emit(event.RequestRefused, level, fmt.Sprintf("Request %s refused: %s", c.method, r.reason),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+		slog.String(event.KeyReason, r.reason))
+	data := outcome{Reason: r.reason, Delivered: c.delivered(), Retryable: r.retry,
+		RetryAfterMS: r.after.Milliseconds(), Generation: f.process.gen}
+	f.answer(c, jsonrpc.AppendError(nil, c.id, r.code, r.text, data.raw()))
+}
+
+// delivered tells whether a process may have carried out a call that waits: one that was sent again was begun before.
+func (c *call) delivered() string {
+	if c.resent > 0 {
+		return "unknown"
+	}
+	return "no"
+}
+
+// delivery says so in words.
+func (c *call) delivery() string {
+	if c.resent > 0 {
+		return "the request may be repeated, but an earlier process may have carried it out"
+	}
+	return "the request was not delivered"
+}
+
+// methodName is the method as the client wrote it.
+func (c *call) methodName() string {
+	if c.method != mcp.Other {
+		return c.method.String()
+	}
+	name, _ := jsonrpc.Unquote(jsonrpc.Find(c.line, "method").Of(c.line))
+	return name
+}
+
+// lost answers a call that the dead process p may or may not have carried out.
+func (f *flow) lost(c *call, p *process, reason string) {
+	how := p.ending.why
+	f.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), how),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
+		slog.String(event.KeyReason, reason))
+	then := "was restarted"
+	if cause := f.machine.Snapshot().Cause; f.over || cause == supervise.Clean || cause == supervise.Shutdown {
+		then = "is not started again"
+	}
+	what := fmt.Sprintf("The tool server %s while %s was running and %s", how, c.what(), then)
+	if p.ending.kind == connectionEnded {
+		what = fmt.Sprintf("The connection to the tool server was lost while %s was running (%s)", c.what(), how)
+	}
+	text := what + ". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+	if reason == reasonPoison {
+		text = fmt.Sprintf("The tool server %s while %s was running, as it did before with the same call; the call "+
+			"seems to be what ends it and was NOT repeated. Change the call before trying again.", how, c.what())
+	}
+	f.answerUnknown(c, reason, text)
+}
+
+// answerUnknown answers a call of which nobody knows whether it took effect: so that the model reads it.
+func (f *flow) answerUnknown(c *call, reason, text string) {
+	data := outcome{Reason: reason, Delivered: "unknown", Generation: c.gen}
+	if c.method != mcp.ToolsCall || f.opts.LostAsError {
+		f.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
+		return
+	}
+	meta := append([]byte(`{"`+mcp.MetaOutcome+`":`), data.raw()...)
+	f.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.ToolText(text, true, f.session.Era, append(meta, '}'))))
+}
+
+// what names a call for people: its tool, or its method.
+func (c *call) what() string {
+	if name, ok := jsonrpc.Unquote(c.tool.Of(c.line)); ok && c.method == mcp.ToolsCall {
+		return "'" + name + "'"
+	}
+	return c.methodName()
+}
+
+// turnAway refuses request c, which no process could take.
+func (f *flow) turnAway(c *call) { f.refuse(c, f.unavailable(c)) }
+
+// queueFull is the refusal of request c, which found too many others waiting.
+func queueFull(c *call) refusal {
+	return refusal{reason: reasonQueueFull, text: "server restarting: too many requests are waiting; " + c.delivery() + ", retry later", retry: true}
+}
+
+// unavailable is the refusal of request c, which no process could take: it says why, and what to do.
+func (f *flow) unavailable(c *call) refusal {
+	r := refusal{reason: reasonUnavailable, retry: true, after: 2 * time.Second}
+	snap := f.machine.Snapshot()
+	if f.history.lastOut.why == "" {
+		r.text = "server starting: it did not become ready in time; " + c.delivery() + ", it is safe to retry"
+		if f.process.accepting() {
+			r.text = "server not reading: " + c.delivery() + ", it is safe to retry"
+		}
+		return r
+	}
+	if f.failedInit != nil && snap.State == supervise.Serving {
+		r.text = "the handshake has failed before, and " + c.delivery() + "; the server is up now: begin with initialize again"
+		return r
+	}
+	var t strings.Builder
+	if f.history.lastOut.kind == connectionEnded {
+		t.WriteString("server not usable: ")
+	} else if snap.State == supervise.Failed {
+		t.WriteString("server unavailable: it keeps failing, ")
+	} else {
+		t.WriteString("server restarting: ")
+	}
+	t.WriteString(f.history.describeExit())
+	if f.history.estranged != mcp.Virgin {
+		t.WriteString("; it speaks the " + f.history.estranged.String() + " era of the protocol only now, which this client does not, and " +
+			"nothing is translated (--bridge off)")
+	}
+	t.WriteString("; " + c.delivery() + ", it is safe to retry")
+	if !snap.NextTry.IsZero() {
+		r.after = max(0, snap.NextTry.Sub(f.now))
+		fmt.Fprintf(&t, "; next %s in %s", f.history.lastOut.attempt(), r.after.Round(100*time.Millisecond))
+	} else if snap.State == supervise.Failed {
+		t.WriteString("; it is not started again by itself: fix it, then call restart_server or run `outlive restart " + f.opts.Name + "`")
+		r.retry, r.after = false, 0
+	}
+	t.WriteString(f.history.stderrText())
+	r.text = t.String()
+	return r
+}
+
+// attempt is what follows on the end of a process, or of a connection.
+func (o lastExit) attempt() string {
+	if o.kind == connectionEnded {
+		return "try"
+	}
+	return "start"
+}
+
+// refuseWaiting answers the whole queue: the breaker is open.
+func (f *flow) refuseWaiting() {
+	for c := range f.calls.all {
+		if c.state == waiting && c.method != mcp.Initialize || f.unopened(c) {
+			f.turnAway(c)
+		}
+	}
+}
+
+// endOverdue answers the calls that have taken too long. The server is told that nobody waits for them any more.
+func (f *flow) endOverdue(until time.Time) {
+	for c := range f.calls.all {
+		if c.state != sent || c.gen != f.process.gen || c.method == mcp.Listen || c.touched.After(until) {
+			continue
+		}
+		f.process.send(mcp.CancelledLine(c.onWire(), "time limit"))
+		f.timeOut(c)
+	}
+}
+
+// timeOut answers one call that has taken too long.
+func (f *flow) timeOut(c *call) {
+	limit := f.opts.Health.CallTimeout
+	f.emit(event.CallTimedOut, slog.LevelWarn, fmt.Sprintf("Call of %s took more than %s without progress", c.what(), limit),
+		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)))
+	f.answerUnknown(c, reasonTimeout, fmt.Sprintf("%s gave no answer and no sign of progress within %s (--call-timeout) and was "+
+		"cancelled. It may or may not have taken effect. Check the state before calling it again.", c.what(), limit))
+}

@@ -1,0 +1,269 @@
+package backend
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// replay brings a new process to where its client believes its server is: handshake, wishes, calls to be repeated.
+type replay struct {
+	*core
+
+	noted [][]byte // arguments of the last calls of the client, parallel to Options.Replays
+
+	life interface {
+		closeInputWhenFlushed()
+		step(ev supervise.Event)
+	}
+	flow      interface{ flushQueue() }
+	handshake interface{ askForNobody(p *process) }
+	other     interface {
+		turnedLegacy(p *process, line []byte) bool
+		turnedModern(p *process, raw []byte) bool
+	}
+	eras interface {
+		meetEra()
+		served()
+		wakeSeam()
+	}
+	spares interface {
+		check(p *process)
+		introduce()
+		spareFailed(p *process, reason string)
+	}
+	streams interface {
+		openStreams()
+		releaseStreams()
+		streamsBroken() bool
+	}
+	lists  interface{ compareLists() }
+	tools  interface{ answerVerify(late bool) }
+	health interface{ watchHealth(p *process) }
+	limits interface{ watchLimits() }
+}
+
+// wishesFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge the
+// streams it is asked for.
+const wishesFor = time.Second
+
+// greet brings a new process to where the client believes its server is. It can serve once that is done; what the
+// client asks meanwhile waits, or goes to the process that still serves.
+func (rp *replay) greet(p *process) {
+	if p.role == serving {
+		rp.eras.meetEra()
+	}
+	switch {
+	case rp.session.Answered():
+		p.era = mcp.Legacy
+		rp.expect(p)
+		p.mark(wasAsked)
+		rp.questions.ask(p, func(id []byte) []byte {
+			return mcp.InitializeLine(id, rp.session.InitParams, rp.session.Version)
+		}, func(line []byte) { rp.greeted(p, line) })
+	case rp.session.Era == mcp.Modern:
+		p.era = mcp.Modern
+		rp.expect(p)
+		p.mark(wasAsked)
+		rp.questions.ask(p, func(id []byte) []byte { return mcp.DiscoverLine(id, rp.privateMeta()) }, func(line []byte) {
+			if rp.other.turnedLegacy(p, line) {
+				return
+			}
+			rp.introduces(p, line)
+			p.mark(answers) // whatever it answered: it answers
+			rp.restored(p)
+		})
+	case rp.failedInit != nil:
+		rp.handshake.askForNobody(p)
+	default:
+		// The client has not been through a handshake with anyone: its own goes to this process, if it waits for one.
+		if rp.session.InitParams != nil {
+			p.era = mcp.Legacy
+			rp.expect(p)
+		}
+		rp.flow.flushQueue()
+		rp.beginWithout()
+		rp.life.closeInputWhenFlushed()
+	}
+}
+
+// beginWithout has a process told what waits for it, of a client whose first request is no handshake and says no version: no
+// other handshake will come, and servers that do without exist.
+func (rp *replay) beginWithout() {
+	p := rp.process
+	if p.phase != fresh || rp.calls.waiting == 0 || rp.session.Era != mcp.Virgin {
+		return
+	}
+	for c := range rp.calls.all {
+		// A notification alone may come before the handshake; after the first process it comes from a client that does without.
+		if c.state == waiting && (c.isRequest() || p.gen > 0 && c.method != mcp.NoteInitialized) {
+			p.mark(goesBare)
+			rp.flow.flushQueue()
+			return
+		}
+	}
+}
+
+// expect tells the machine that the serving process is being asked to show that it is up. The time of a spare runs
+// from its start.
+func (rp *replay) expect(p *process) {
+	if p.role == serving {
+		rp.life.step(supervise.Handshake{Gen: p.gen})
+	}
+}
+
+// greeted takes a new process's answer to the replayed initialize. The client has had that answer long ago.
+func (rp *replay) greeted(p *process, line []byte) {
+	if rp.env.Kind != jsonrpc.Response {
+		refusal := messageIn(rp.env.Error.Of(line))
+		if !rp.other.turnedModern(p, rp.env.Error.Of(line)) {
+			rp.handshakeRefused(p, refusal)
+		}
+		return
+	}
+	result := bytes.Clone(rp.env.Result.Of(line))
+	p.mark(answers)
+	p.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	rp.emitOf(p, event.InitializeReplayed, slog.LevelInfo, "Initialize handshake replayed",
+		slog.String(event.KeyProtocol, rp.session.Version))
+	if bytes.Equal(result, rp.session.InitResult) {
+		p.sameServer()
+	} else {
+		rp.tellDrift(rp.session.InitResult, result, p)
+		known := rp.memory.known
+		known.Initialize = result
+		rp.memory.learn(known)
+	}
+	rp.sayInitialized(p)
+	for _, wish := range rp.session.Wishes() {
+		p.wishes++
+		rp.questions.ask(p, func(id []byte) []byte {
+			return jsonrpc.AppendRequest(nil, id, wish.Method.String(), wish.Params)
+		}, func([]byte) { rp.wishAnswered(p, wish.Method, wish.Params) })
+	}
+	if p.wishes == 0 {
+		rp.restored(p)
+		return
+	}
+	p.wishesBy = rp.now.Add(wishesFor)
+}
+
+// wishAnswered counts the answers to the replay; a subscription that the new process refuses is forgotten.
+func (rp *replay) wishAnswered(p *process, m mcp.Method, params []byte) {
+	if rp.env.Kind != jsonrpc.Response && m == mcp.Subscribe && p.role == serving {
+		rp.session.Unsubscribe(params)
+	}
+	p.wishes--
+	if p.wishes == 0 {
+		rp.restored(p)
+	}
+}
+
+// messageIn is the message of a raw error.
+func messageIn(err []byte) string {
+	text, _ := jsonrpc.Unquote(jsonrpc.Find(err, "message").Of(err))
+	return strings.TrimSpace(text)
+}
+
+// handshakeRefused ends a process that does not take the handshake.
+func (rp *replay) handshakeRefused(p *process, said string) {
+	p.refusal = cmp.Or(said, "it refused the handshake")
+	if p.role == serving {
+		rp.life.step(supervise.Refused{Gen: p.gen, Reason: p.refusal})
+	} else {
+		rp.spares.spareFailed(p, "it refused the handshake")
+	}
+}
+
+// tellDrift tells what of the server's identity is another one now, given the raw results of both handshakes. The client
+// negotiated without it, so it is not shown; status and the audit log say it.
+func (rp *replay) tellDrift(before, now []byte, p *process) {
+	for _, key := range []string{"protocolVersion", "serverInfo", "instructions"} {
+		was, is := jsonrpc.Find(before, key).Of(before), jsonrpc.Find(now, key).Of(now)
+		if !bytes.Equal(was, is) {
+			rp.emitOf(p, event.DriftDetected, slog.LevelWarn, fmt.Sprintf("The restarted server has another %s: %s", key, excerpt(is)),
+				slog.String(event.KeyKind, key), slog.Bool(event.KeyNotified, false))
+		}
+	}
+}
+
+// firstAnswer notes that a process works whose client does without a handshake.
+func (rp *replay) firstAnswer(p *process) {
+	if p.phase == skipped && rp.machine.State() == supervise.Starting {
+		rp.life.step(supervise.Ready{Gen: p.gen})
+	}
+}
+
+// cameUp notes that a process has been through its handshake: the serving one serves, a spare is looked at first.
+func (rp *replay) cameUp(p *process) {
+	if p.through() || !p.up() || p.role == retired {
+		return
+	}
+	p.wishesBy = time.Time{}
+	if p.role == spare {
+		p.mark(isSpare)
+		rp.spares.check(p)
+		return
+	}
+	p.mark(cameThrough)
+	rp.becomeReady(p)
+}
+
+// becomeReady lets a process serve that has come up.
+func (rp *replay) becomeReady(p *process) {
+	rp.eras.served()
+	rp.history.readyAt = rp.now
+	p.startup = rp.now.Sub(p.started)
+	rp.history.startup = p.startup
+	rp.history.tellReady(p)
+	rp.life.step(supervise.Ready{Gen: p.gen})
+	rp.nowServes(p)
+	rp.spares.introduce()
+}
+
+// nowServes hands a process that serves from now on what was held back for it.
+func (rp *replay) nowServes(p *process) {
+	rp.health.watchHealth(p)
+	rp.limits.watchLimits()
+	rp.eras.wakeSeam()
+	rp.history.completed()
+	for _, uri := range rp.session.Subscribed() {
+		rp.client.SendToClient(mcp.UpdatedLine(uri)) // what changed meanwhile, nobody heard
+	}
+	if rp.streams.streamsBroken() {
+		p.hearing = reopening
+	}
+	rp.flow.flushQueue()
+	rp.client.Flush()
+	rp.life.closeInputWhenFlushed()
+	rp.lists.compareLists()
+	rp.streams.openStreams()
+	rp.tools.answerVerify(false)
+}
+
+// introduces notes a modern process's DiscoverResult, if it gave one.
+func (rp *replay) introduces(p *process, line []byte) {
+	if rp.env.Kind != jsonrpc.Response {
+		return
+	}
+	p.introduction = string(rp.env.Result.Of(line))
+	if known := rp.memory.known; known.Listen == ListenSilent && len(known.Discover) > 0 && !sameVersion(known.Discover, []byte(p.introduction)) {
+		known.Listen, known.Discover = ListenUnknown, []byte(p.introduction)
+		rp.memory.learn(known)
+		rp.streams.releaseStreams()
+	}
+	if p.introduction == rp.history.introduction {
+		p.sameServer()
+	}
+	if p.role == serving {
+		rp.history.introduction = p.introduction
+	}
+}

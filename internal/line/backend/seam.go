@@ -1,0 +1,261 @@
+package backend
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
+)
+
+// seam stands between the client and the rest of a Backend until it is known that both sides speak one era, and for ever
+// if they do not: then a bridge translates, and the rest of the Backend has a client of the server's era before it. It is
+// the backend's World, so that nothing else knows of it. Where client and server understand each other there is none.
+//
+// Whether a bridge is needed is known from earlier runs, or from what happens: a server that refuses initialize as one of
+// the modern era does; a probe that shows a legacy server. A client of the modern era that does not probe has the
+// question asked on its behalf.
+type seam struct {
+	Client
+	eras    *eras
+	env     jsonrpc.Envelope // scratch of the line being looked at
+	bridge  *bridge.Bridge   // nil: not needed so far
+	decided bool             // without a bridge it is not needed: the seam goes
+
+	asked  bool     // the server is being asked which era it speaks
+	client [][]byte // lines of the client that have not been looked at
+	inner  [][]byte // lines for the rest of the backend, from a client of the server's era
+	bare   bool     // what is said to the client just now is no part of the bridged conversation
+	at     time.Time
+
+	// While a conversation is moved to a server of the other era:
+	past  *session.Session           // as it was with the server before
+	echo  map[string]string          // what the bridge is told on the client's behalf, by raw id: nobody waits for its answer
+	acked map[string]*session.Listen // streams of a modern client that are opened again, by raw id
+}
+
+// eraQuestion is the raw id of the backend's own server/discover; the bridge behind it begins with number 1.
+const eraQuestion = `"b~0"`
+
+// codeNoMethod is how a server refuses a method that it does not know.
+const codeNoMethod = "-32601"
+
+// said takes a line of the client, which is not kept.
+func (s *seam) said(line []byte) {
+	if s.asked && s.needsNoEra(line) {
+		return
+	}
+	s.client = append(s.client, bytes.Clone(line))
+	s.eras.settle()
+}
+
+// take looks at a line of the client. What is no message is refused as ever, and the refusal is not translated.
+func (s *seam) take(line []byte) {
+	err := s.env.Scan(line)
+	if err == nil && s.changing() && s.env.Kind == jsonrpc.Notification && s.env.RequestID.Present() {
+		s.streamEnded(string(s.env.RequestID.Of(line)))
+	}
+	switch {
+	case err != nil || s.env.Kind != jsonrpc.Batch && (!s.env.Version2 || s.env.BadUTF8):
+		s.bare = true
+		s.eras.inside.clientMessage(line, nil)
+		s.bare = false
+	case s.bridge == nil:
+		s.look(line)
+	case s.leaves(line):
+		s.leave()
+		s.eras.inside.clientMessage(line, nil)
+	case s.untold():
+		s.client = append([][]byte{line}, s.client...)
+		s.retell()
+	default:
+		s.give(s.bridge.FromClient(s.withoutOldState(line), s.eras.now))
+	}
+}
+
+// leaves reports whether a modern client gives its era up: it has waited too long for the answer to its probe, say.
+func (s *seam) leaves(line []byte) bool {
+	return s.bridge.Mode() == bridge.ModernClient && s.env.Kind == jsonrpc.Request &&
+		mcp.Lookup(s.env.Method.Of(line)) == mcp.Initialize && s.version(line) == nil
+}
+
+// leave ends the bridge of a client that has given its era up. What the server works on was the bridge's.
+func (s *seam) leave() {
+	s.give(s.bridge.Close("the client began a new session", s.eras.now))
+	s.bridge, s.decided, s.inner, s.at = nil, true, nil, time.Time{}
+	for c := range s.eras.calls.all {
+		s.eras.flow.finish(c)
+	}
+}
+
+// give sends what a bridge has made of something: to the client now, to the server once nothing is being handled.
+func (s *seam) give(out bridge.Output) {
+	for _, line := range out.ToServer {
+		s.inner = append(s.inner, bytes.Clone(line))
+	}
+	s.at = out.Deadline
+	for _, line := range out.ToClient {
+		if !s.swallows(line) {
+			s.Client.SendToClient(line)
+		}
+	}
+}
+
+// ForwardToClient implements World.
+func (s *seam) ForwardToClient(line []byte) { s.tell(line, s.Client.ForwardToClient) }
+
+// SendToClient implements World.
+func (s *seam) SendToClient(line []byte) { s.tell(line, s.Client.SendToClient) }
+
+func (s *seam) tell(line []byte, as func([]byte)) {
+	switch {
+	case s.bare:
+		as(line)
+	case s.bridge != nil:
+		s.give(s.bridge.FromServer(line, s.eras.now))
+	case s.answered(line), s.swallows(line):
+	default:
+		as(line)
+	}
+}
+
+// deadline is when the bridge wants to be called: at once while something waits to be handled.
+func (s *seam) deadline() time.Time {
+	if len(s.inner) > 0 || len(s.client) > 0 && !s.asked {
+		return s.eras.now
+	}
+	return s.at
+}
+
+// over tells the bridge that the server has answered a request that was withdrawn.
+func (s *seam) over(id []byte) {
+	if s.bridge != nil {
+		s.give(s.bridge.Over(id, s.eras.now))
+	}
+}
+
+// reborn tells the bridge that no process is left that has heard of earlier requests.
+func (s *seam) reborn() {
+	if s.bridge != nil {
+		s.give(s.bridge.Reborn(s.eras.now))
+	}
+}
+
+func (s *seam) tick() {
+	if s.bridge != nil && !s.at.IsZero() && !s.eras.now.Before(s.at) {
+		s.give(s.bridge.Tick(s.eras.now))
+	}
+}
+
+// savedSeam is a seam in a handover.
+type savedSeam struct {
+	Bridge  *bridge.Saved `json:",omitempty"`
+	Key     []byte        `json:",omitempty"`
+	Decided bool
+	Asked   bool
+	Client  [][]byte
+	Inner   [][]byte
+	At      time.Time
+}
+
+// needsNoEra deals with what need not wait until the era is known: an array, which the client's era does not have, and the
+// cancellation of a request that waits.
+func (s *seam) needsNoEra(line []byte) bool {
+	switch err := s.env.Scan(line); {
+	case err == nil && s.env.Kind == jsonrpc.Batch:
+		s.eras.inside.clientMessage(line, nil)
+		return true
+	case err != nil || s.env.Kind != jsonrpc.Notification || mcp.Lookup(s.env.Method.Of(line)) != mcp.NoteCancelled:
+		return false
+	}
+	id := s.env.RequestID.Of(line)
+	i := slices.IndexFunc(s.client, func(one []byte) bool {
+		return s.env.Scan(one) == nil && s.env.Kind == jsonrpc.Request && jsonrpc.SameID(s.env.ID.Of(one), id)
+	})
+	if i < 0 {
+		return false
+	}
+	s.client = slices.Delete(s.client, i, i+1)
+	return true
+}
+
+// version is the raw protocol version that a request says in its _meta, as those of the modern era do; s.env was scanned.
+func (s *seam) version(line []byte) []byte {
+	meta := s.env.Meta.Of(line)
+	return jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
+}
+
+// look decides by a line of the client whether a bridge is needed; s.env was scanned from it.
+func (s *seam) look(line []byte) {
+	m := mcp.Lookup(s.env.Method.Of(line))
+	switch {
+	case s.decided || s.env.Kind != jsonrpc.Request:
+	case m == mcp.Initialize:
+		if bridge.Need(s.eras.opts.Bridge, mcp.Legacy, s.eras.memory.known.speaks()) == bridge.LegacyClient {
+			s.eras.engage(bridge.LegacyClient, line)
+			return
+		}
+		s.decided = true // a refusal will tell
+	case m == mcp.Discover || s.version(line) == nil:
+		// The probe shield decides, or nothing can be decided yet.
+	case bridge.Need(s.eras.opts.Bridge, mcp.Modern, s.eras.memory.known.speaks()) == bridge.ModernClient:
+		s.eras.engage(bridge.ModernClient, line)
+		return
+	case s.eras.memory.known.speaks().Modern == bridge.Yes || s.eras.process.era == mcp.Modern:
+		s.decided = true
+	default:
+		s.ask(line)
+		return
+	}
+	s.eras.inside.clientMessage(line, nil)
+}
+
+// ask asks the server, on behalf of a client that is about to use it, which era it speaks.
+func (s *seam) ask(line []byte) {
+	meta := jsonrpc.Delete(nil, s.env.Meta.Of(line), "progressToken")
+	s.asked = true
+	s.client = append([][]byte{line}, s.client...)
+	s.eras.inside.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta), nil)
+}
+
+// answered takes the answer to the backend's own question, if a line for the client is that. A server that answers, or
+// wants another version, is a modern one. Any other error says that it could not be asked: then the client can have
+// nothing else from it, either.
+func (s *seam) answered(line []byte) bool {
+	if !s.asked || s.env.Scan(line) != nil || string(s.env.ID.Of(line)) != eraQuestion {
+		return false
+	}
+	s.asked = false
+	raw := s.env.Error.Of(line)
+	if raw == nil || string(jsonrpc.Find(raw, "code").Of(raw)) == codeUnsupportedVersion {
+		s.decided = true
+		return true
+	}
+	s.refuseAll(raw)
+	return true
+}
+
+// refuseAll answers what the client has said and nobody was told with a raw error.
+func (s *seam) refuseAll(err []byte) {
+	waiting := s.client
+	s.client = nil
+	for len(waiting) > 0 {
+		line := waiting[0]
+		waiting = waiting[1:]
+		if s.env.Scan(line) != nil {
+			continue
+		}
+		switch s.env.Kind {
+		case jsonrpc.Request:
+			out := append([]byte(`{"jsonrpc":"2.0","id":`), s.env.ID.Of(line)...)
+			s.Client.SendToClient(append(append(append(out, `,"error":`...), err...), '}'))
+		case jsonrpc.Batch:
+			for at := range jsonrpc.Elements(line) {
+				waiting = append(waiting, at.Of(line))
+			}
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package backend
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// taskTokensKept is how many progress tokens of tasks are remembered after their request was answered.
+const taskTokensKept = 256
+
+// ServerLine takes one line of process gen's stdout, without its newline; whole is false when the output ended in it.
+func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
+	b.now = now
+	defer b.tellWake()
+	p := b.process
+	if gen != p.gen {
+		if p = b.byGen(gen); p == nil {
+			return
+		}
+	}
+	if line = jsonrpc.Trim(line); len(line) == 0 {
+		return
+	}
+	p.heard = now
+	err := b.env.Scan(line)
+	switch {
+	case p.noise.holding() && b.babble.add(p, line, err):
+	case err != nil || !b.env.Version2 && b.env.Kind != jsonrpc.Batch:
+		b.oddServerLine(p, line, err, whole)
+	default:
+		b.serverMessage(p, line)
+	}
+	if b.eras.seam != nil {
+		b.eras.settle()
+	}
+}
+
+// serverMessage takes one message; b.env was scanned from it.
+func (b *Backend) serverMessage(p *process, line []byte) {
+	if b.env.BadUTF8 || b.env.Surrogate {
+		line = jsonrpc.Sanitize(nil, line)
+		if b.env.Scan(line) != nil {
+			return
+		}
+		b.emit(event.TextRepaired, slog.LevelWarn, "Invalid text of the server replaced by U+FFFD")
+	}
+	switch b.env.Kind {
+	case jsonrpc.Response, jsonrpc.ErrorResponse:
+		b.serverAnswer(p, line)
+	case jsonrpc.Notification:
+		b.serverNotification(p, line)
+	case jsonrpc.Request:
+		b.asks.serverRequest(p, line)
+	case jsonrpc.Batch:
+		// Every client must take single messages; only one version knows arrays.
+		for at := range jsonrpc.Elements(line) {
+			if one := at.Of(line); b.env.Scan(one) == nil && b.env.Kind != jsonrpc.Batch {
+				b.serverMessage(p, bytes.Clone(one))
+			}
+		}
+	}
+}
+
+// serverAnswer gives an answer to whoever asked.
+func (b *Backend) serverAnswer(p *process, line []byte) {
+	id := b.env.ID.Of(line)
+	if len(b.questions.open) > 0 {
+		if answered := b.questions.take(p, id); answered != nil {
+			answered(line)
+			b.streams.openStreams()
+			return
+		}
+	}
+	c := b.calls.onWire(id)
+	if c == nil || c.state != sent || c.gen != p.gen {
+		b.lateAnswer(line, id)
+		return
+	}
+	if p.phase == skipped {
+		b.replay.firstAnswer(p)
+	}
+	if b.env.Kind == jsonrpc.ErrorResponse || c.method != mcp.Other || b.env.ResultType.Present() {
+		if line = b.inspectAnswer(c, line); line == nil {
+			return
+		}
+	}
+	if c.task && len(c.token) > 0 {
+		b.tasks.keepTaskToken(c)
+	}
+	b.flow.deliver(c, line)
+	if b.calls.held > 0 {
+		b.streams.openStreams()
+	}
+}
+
+// lateAnswer drops an answer nobody waits for: to a cancelled request, a second one, or to a process's own invention.
+func (b *Backend) lateAnswer(line, id []byte) {
+	if b.eras.seam != nil {
+		b.eras.seam.over(id)
+	}
+	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: nobody waits for it",
+		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))
+}
+
+// inspectAnswer looks at the answers that outlive must know of. It returns the line to deliver, nil if the call was
+// dealt with otherwise.
+func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
+	ok := b.env.Kind == jsonrpc.Response
+	switch c.method {
+	case mcp.Initialize:
+		return b.handshake.initializeAnswered(c, line)
+	case mcp.Discover:
+		return b.shield.discoverAnswered(c, line)
+	case mcp.ToolsList, mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList:
+		return b.lists.listAnswered(c, line)
+	case mcp.SetLevel:
+		if ok {
+			b.session.SetLogLevel(c.param.Of(c.line))
+			b.spares.mirror(c)
+		}
+	case mcp.Subscribe:
+		if ok {
+			b.session.Subscribe(c.param.Of(c.line))
+			b.spares.mirror(c)
+		}
+	case mcp.Unsubscribe:
+		if ok {
+			b.session.Unsubscribe(c.param.Of(c.line))
+			b.spares.mirror(c)
+		}
+	case mcp.TasksGet, mcp.TasksResult, mcp.TasksCancel:
+		return b.tasks.inspectTask(c, line)
+	case mcp.ToolsCall:
+		if ok && c.task {
+			b.tasks.noteTask(c, line)
+		}
+		if ok && len(b.opts.Replays) > 0 {
+			b.replay.noteReplay(c, b.env.Result.Of(line))
+		}
+	case mcp.Listen:
+		return b.streams.listenEnded(c, line)
+	}
+	return b.states.inspectState(c, line)
+}
+
+// serverNotification hands a notification to the client, unless it would say something twice or backwards.
+func (b *Backend) serverNotification(p *process, line []byte) {
+	m := mcp.Lookup(b.env.Method.Of(line))
+	if p.role != serving && !p.mayNotify(m) {
+		return
+	}
+	switch m {
+	case mcp.NoteProgress:
+		if !b.progressGoesOn(p, line) {
+			return
+		}
+	case mcp.NoteCancelled:
+		if p.era == mcp.Modern && (p.role != serving || b.streams.listenCancelled(b.env.RequestID.Of(line), line)) {
+			return
+		}
+		if p.era != mcp.Modern && b.asks.serverCancelled(p, line) {
+			return
+		}
+	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged:
+		if b.lists.serverChanged(m) {
+			return
+		}
+	case mcp.NoteAcknowledged:
+		if b.streams.swallowAck(line) {
+			return
+		}
+	}
+	b.client.ForwardToClient(line)
+}
+
+// mayNotify reports whether the client may hear m from a process that does not serve. A retired one may speak of the
+// requests it still has; what a spare says before it serves, and what either says of lists and resources, is not of
+// the server the client sees.
+func (p *process) mayNotify(m mcp.Method) bool {
+	switch m {
+	case mcp.NoteProgress, mcp.NoteCancelled:
+		return true
+	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged, mcp.NoteResourceUpdated, mcp.NoteAcknowledged:
+		return false
+	}
+	return p.role == retired
+}
+
+// progressGoesOn lets progress through while somebody waits for it and only upwards: a request that was sent again
+// begins again at zero, which a client must not see.
+func (b *Backend) progressGoesOn(p *process, line []byte) bool {
+	token := b.env.ProgressToken.Of(line)
+	if token == nil || jsonrpc.IsNull(token) {
+		return false
+	}
+	c := b.calls.withToken(token)
+	if c == nil {
+		return slices.ContainsFunc(b.tasks.tokens, func(t []byte) bool { return jsonrpc.SameID(t, token) })
+	}
+	if c.gen != p.gen {
+		return false // another process has the request now
+	}
+	value := b.env.Progress.Of(line)
+	if c.resent > 0 && len(c.progress) > 0 && !greater(value, c.progress) {
+		return false
+	}
+	c.progress = append(c.progress[:0], value...)
+	c.touched = b.now
+	return true
+}
+
+// ServerOversize takes the ends of a line of process gen that was over the limit.
+func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size int64) {
+	b.now = now
+	defer b.tellWake()
+	p := b.byGen(gen)
+	if p == nil {
+		return
+	}
+	id, ok := jsonrpc.RecoverID(head, tail)
+	b.emitOf(p, event.MessageTooLarge, slog.LevelWarn, fmt.Sprintf("Server message of %d bytes is over the limit", size),
+		slog.String(event.KeyDirection, "server_to_client"), slog.String(event.KeyRequestID, string(id)))
+	if !ok {
+		return
+	}
+	c := b.calls.onWire(id)
+	if c == nil || c.state != sent || c.gen != gen {
+		return
+	}
+	text := fmt.Sprintf("the server's answer of %d bytes is over the limit of outlive (see --max-message)", size)
+	data := outcome{Reason: reasonTooLarge, Delivered: "yes", Generation: gen}
+	b.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
+	b.eras.settle()
+}
+
+// oddServerLine takes a line that is no message as it stands: repaired if that is certain, noise otherwise.
+func (b *Backend) oddServerLine(p *process, line []byte, err error, whole bool) {
+	isAnswer := b.env.Kind == jsonrpc.Response || b.env.Kind == jsonrpc.ErrorResponse
+	if id := b.env.ID.Of(line); err == nil && isAnswer && (b.questions.open[string(id)] != nil || b.calls.onWire(id) != nil) {
+		// Only the version marker is missing.
+		if fixed, e := jsonrpc.Set(nil, line, []byte(`"2.0"`), "jsonrpc"); e == nil && b.env.Scan(fixed) == nil {
+			b.serverMessage(p, fixed)
+			return
+		}
+	}
+	if errors.Is(err, jsonrpc.ErrSyntax) && whole && line[0] == '{' {
+		b.babble.begin(p, line)
+		return
+	}
+	b.babble.tellNoise(p, line)
+}

@@ -1,0 +1,280 @@
+package backend
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// spares is the processes beside the serving one: brought up to take over, by a wish or for a crash, and retired after that.
+type spares struct {
+	*core
+
+	later    []supervise.SpawnSpare // put off for a moment
+	tookOver time.Time              // when a spare last took over
+	told     bool                   // the machine was told that processes can be brought up without the client
+
+	life interface {
+		start(l Launch, r role) (*process, error)
+		step(ev supervise.Event)
+	}
+	replay interface {
+		greet(p *process)
+		nowServes(p *process)
+	}
+	lists interface {
+		readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog))
+	}
+	flow    interface{ busy(p *process) bool }
+	streams interface{ moveListens(old *process) }
+	tools   interface{ answerVerify(late bool) }
+}
+
+// introduce tells the machine whether processes can be brought up without the client: once it has been through its
+// handshake, and until it begins another.
+func (s *spares) introduce() {
+	can := s.session.Answered() && s.session.Initialized || s.session.Era == mcp.Modern
+	if can != s.told {
+		s.told = can
+		s.life.step(supervise.Introduced{Possible: can})
+	}
+}
+
+// mayOverlap reports whether a planned restart can bring up the new process beside the old one.
+func (s *spares) mayOverlap() bool { return s.told && s.opts.Reload == OverlapReload }
+
+// refillPause is how long a spare that nobody waits for is put off after a takeover: a process that starts takes a processor
+// for itself, and just then the client's request is to be answered.
+const refillPause = 100 * time.Millisecond
+
+// wantSpare starts a process beside the serving one, or soon.
+func (s *spares) wantSpare(a supervise.SpawnSpare) {
+	if (a.Reload && !a.Silent) || s.now.Sub(s.tookOver) >= refillPause {
+		s.spawnLater() // generations begin in their order
+		s.spawnSpare(a)
+		return
+	}
+	s.later = append(s.later, a)
+	s.arm(timerLater, refillPause)
+}
+
+// spawnLater starts the spares that were put off.
+func (s *spares) spawnLater() {
+	wanted := s.later
+	s.later = nil
+	for _, a := range wanted {
+		s.spawnSpare(a)
+	}
+}
+
+// takeLater takes the wish for a spare out of those that were put off.
+func (s *spares) takeLater(gen int) (a supervise.SpawnSpare, found bool) {
+	i := slices.IndexFunc(s.later, func(a supervise.SpawnSpare) bool { return a.Gen == gen })
+	if i < 0 {
+		return a, false
+	}
+	a = s.later[i]
+	s.later = slices.Delete(s.later, i, i+1)
+	return a, true
+}
+
+// spawnSpare starts a process beside the serving one.
+func (s *spares) spawnSpare(a supervise.SpawnSpare) {
+	if a.Reload {
+		s.history.begun, s.history.cause = s.now, a.Cause.String()
+		s.history.misfortune = reloadFailure{}
+	}
+	a.Tell(s.emit)
+	p, err := s.life.start(Launch{Gen: a.Gen, Why: a.Reason, Anew: anew(a.Cause, a.Source), Beside: true}, spare)
+	if err != nil {
+		s.life.step(supervise.SpareFailed{Gen: a.Gen, Reason: err.Error()})
+		return
+	}
+	p.reload, p.wish = a.Reload, a.Source
+	s.replay.greet(p)
+}
+
+// checked is what is looked at before a spare may serve: the lists the client has read.
+func (s *spares) check(p *process) {
+	for l := range mcp.Lists {
+		if s.session.Seen(l) == nil || l == mcp.Tools && p.era == mcp.Legacy && !p.hasTools {
+			continue
+		}
+		p.unchecked++
+		s.lists.readList(p, l, func(l mcp.List, now mcp.Catalog) {
+			if now != nil {
+				p.shows[l], p.read[l] = now, true
+			}
+			p.unchecked--
+			s.checkedAll(p)
+		})
+	}
+	s.checkedAll(p)
+}
+
+func (s *spares) checkedAll(p *process) {
+	if p.unchecked > 0 || p.role != spare || p.phase != checked {
+		return
+	}
+	p.mark(fits)
+	p.startup = s.now.Sub(p.started)
+	if !p.reload { // one that takes over at once is told of then
+		s.emitOf(p, event.SpareReady, slog.LevelInfo, fmt.Sprintf("Spare server ready (startup: %dms)", p.startup.Milliseconds()),
+			slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
+	}
+	s.life.step(supervise.SpareReady{Gen: p.gen})
+}
+
+// mirror tells the spares of a wish that the serving process has granted the client.
+func (s *spares) mirror(c *call) {
+	params := c.param.Of(c.line)
+	for _, p := range s.beside {
+		if p.role == spare && p.familiar() {
+			s.questions.ask(p, func(id []byte) []byte { return jsonrpc.AppendRequest(nil, id, c.method.String(), params) }, func([]byte) {})
+		}
+	}
+}
+
+// tellSpares hands a notification of the client, such as that its roots have changed, to the spares too: they have asked
+// for the same things.
+func (s *spares) tellSpares(line []byte) {
+	for _, p := range s.beside {
+		if p.role == spare && p.familiar() {
+			p.send(line)
+		}
+	}
+}
+
+// takeOver makes a spare the serving process, between two messages. The old one, if it lives, finishes what it has.
+func (s *spares) takeOver(a supervise.TakeOver) {
+	if wish, late := s.takeLater(a.Gen); late {
+		s.spawnSpare(wish) // now it is needed
+	}
+	p, old := s.byGen(a.Gen), s.process
+	if p == nil {
+		p = &process{gen: a.Gen} // it could not be started, which the machine is about to hear
+		p.follow(old)
+	}
+	s.leave(p)
+	s.tookOver = s.now
+	p.role = serving
+	s.process = p
+	s.history.introduction = p.introduction
+	if a.Old >= 0 {
+		old.mark(mustDrain)
+		s.beside = append(s.beside, old)
+		s.streams.moveListens(old)
+		s.retire(old)
+	}
+	if p.through() {
+		p.mark(takesOver)
+		s.history.readyAt = s.now
+		s.history.tellReady(p)
+		if !a.Ready {
+			s.life.step(supervise.Ready{Gen: p.gen}) // its lists are read once more, if it comes to that
+		}
+		s.replay.nowServes(p)
+	}
+}
+
+// retire lets a process finish what it has and then go.
+func (s *spares) retire(p *process) {
+	p.role = retired
+	p.mark(mustDrain)
+	p.trial = trial{}
+	p.retirement = supervise.NewRetirement(p.gen, s.opts.Supervise, s.now, s.flow.busy(p))
+	s.carryOutFor(p, p.retirement.Begin())
+}
+
+// dismiss ends a spare that is not wanted any more.
+func (s *spares) dismiss(gen int) {
+	if _, late := s.takeLater(gen); late {
+		return
+	}
+	if p := s.byGen(gen); p != nil && p.role == spare {
+		s.retire(p)
+	}
+}
+
+// spareFailed gives up a spare that has not come up.
+func (s *spares) spareFailed(p *process, reason string) {
+	if p.role != spare {
+		return
+	}
+	s.retire(p)
+	s.life.step(supervise.SpareFailed{Gen: p.gen, Reason: reason})
+}
+
+// carryOutFor does what the ladder of one retired process asks.
+func (s *spares) carryOutFor(p *process, actions []supervise.Action) {
+	for _, a := range actions {
+		switch a.(type) {
+		case supervise.CloseStdin:
+			p.shutInput()
+		case supervise.Terminate:
+			p.server.Terminate()
+		case supervise.Kill:
+			p.server.Kill()
+		}
+	}
+}
+
+// reloadFailed tells that the new process did not come up; the old one goes on serving.
+func (s *spares) reloadFailed(a supervise.ReloadFailed) {
+	s.history.begun = time.Time{}
+	s.history.misfortune = reloadFailure{at: s.now, why: a.Why, stderr: s.lastWords(a.Gen)}
+	attrs := []slog.Attr{slog.String(event.KeyReason, a.Reason), slog.String(event.KeyError, a.Why),
+		slog.String(event.KeySource, a.Source.String()), slog.Any(event.KeyStderr, s.history.misfortune.stderr)}
+	if h := s.history.misfortune.hint(); h != "" {
+		attrs = append(attrs, slog.String(event.KeyHint, h))
+	}
+	about := s.process
+	if p := s.byGen(a.Gen); p != nil {
+		about = p
+	}
+	s.emitOf(about, event.ReloadFailed, slog.LevelError, "The new server did not come up, the old one goes on serving: "+s.history.misfortune.text(), attrs...)
+	s.tools.answerVerify(false)
+}
+
+// lastWords is the end of a process's stderr, that of one which is just being settled included.
+func (s *spares) lastWords(gen int) []string {
+	if p := s.byGen(gen); p != nil && p.server != nil {
+		return p.server.LastStderr(stderrShown)
+	}
+	return nil
+}
+
+// checkRetired ends the retired processes that have finished what they were asked.
+func (s *spares) checkRetired() {
+	for i := 0; i < len(s.beside); i++ {
+		if p := s.beside[i]; p.role == retired && p.up() && !s.flow.busy(p) {
+			s.carryOutFor(p, p.retirement.Drained(s.now))
+		}
+	}
+}
+
+// retirementTick does what is due for p if it is retired.
+func (s *spares) retirementTick(p *process) {
+	if r := p.retirement; r != nil && p.up() {
+		s.carryOutFor(p, r.Tick(s.now))
+	}
+}
+
+// hurry ends all that is beside the serving process: everything ends.
+func (s *spares) hurry() {
+	s.later = nil
+	for _, p := range s.beside {
+		if p.role == spare {
+			s.retire(p)
+		}
+		if p.up() {
+			s.carryOutFor(p, p.retirement.Hurry(s.now, lastGrace))
+		}
+	}
+}

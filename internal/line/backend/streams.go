@@ -1,0 +1,327 @@
+package backend
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// streams is what a modern client listens to: opened when its server can take that, kept across processes.
+type streams struct {
+	*core
+
+	cut []cutShort // ends held back until it is clear whether the server died
+
+	flow interface {
+		answer(c *call, line []byte)
+		submit(c *call, line []byte)
+		transmitCopy(c *call)
+		turnAway(c *call)
+	}
+	queue interface {
+		awaitQueue()
+		busyBefore(p *process, end uint64) bool
+		flushQueue()
+		unopened(c *call) bool
+	}
+	life interface {
+		step(ev supervise.Event)
+		wake()
+	}
+	lists interface {
+		learned(l mcp.List, now mcp.Catalog)
+		readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog))
+		tellMissed()
+	}
+	eras interface{ translating(mode bridge.Mode) bool }
+}
+
+// Servers exist that answer nothing any more once they were asked for a stream: rmcp 3.1.4 if subscriptions/listen is the
+// first request it works on, mcp-go 1.1.0 always, and after it has acknowledged the stream. So a stream is opened only at a
+// process that has answered a request for a list, with one question of outlive's own behind it, and nothing else is said to
+// the process before that is answered. A process that does not answer is replaced, and its command is not asked for streams
+// again.
+
+// Listening is how the server of a command takes subscriptions/listen.
+type Listening string
+
+// The two ways.
+const (
+	// ListenUnknown: it was not asked yet, or it works.
+	ListenUnknown Listening = ""
+	// ListenSilent: it answered nothing any more after that. Nobody asks it for streams.
+	ListenSilent Listening = "silent"
+)
+
+// hearing is how far a process is with the streams that its client wants.
+type hearing uint8
+
+const (
+	unheard   hearing = iota // it was not asked for a stream
+	listing                  // it is being asked for a list, because a stream is wanted of it
+	reopening                // the same, and requests wait: the client believes that its streams are open
+	tried                    // it was asked for streams, and a question behind them is not answered yet; requests wait
+	doubted                  // that takes long, and it still works on earlier requests; requests go on
+	hears                    // it has answered
+)
+
+// waits reports whether requests of the client wait until the process has come further.
+func (h hearing) waits() bool { return h == reopening || h == tried }
+
+// trial is a process's first streams, while it is not known whether it goes on answering.
+type trial struct {
+	end  uint64    // stream offset behind the question: what was sent before may keep the process busy
+	by   time.Time // when the process has had its time; zero: no trial runs
+	acks time.Time // when requests wait for acknowledgements no more
+}
+
+// wantStream takes a subscriptions/listen of the client, whose line is kept in c.
+func (s *streams) wantStream(c *call, line []byte) {
+	s.session.OpenListen(c.id, line, c.param.Of(c.line))
+	if s.session.Era != mcp.Modern {
+		s.flow.submit(c, line) // the server will say what it thinks of that
+		return
+	}
+	if s.hopeless() {
+		s.flow.turnAway(c)
+		return
+	}
+	s.holdStream(c)
+	if s.keepStreams() {
+		return
+	}
+	s.life.wake()
+	s.openStreams()
+}
+
+// holdStream lets a stream wait until the serving process can be asked for it.
+func (s *streams) holdStream(c *call) {
+	s.calls.hold(c, s.now.Add(s.opts.QueueFor))
+	s.queue.awaitQueue()
+}
+
+// streamsBroken reports whether a stream waits that the client believes to be open.
+func (s *streams) streamsBroken() bool {
+	for c := range s.calls.all {
+		if c.state == held && !s.queue.unopened(c) && s.memory.known.Listen != ListenSilent {
+			return true
+		}
+	}
+	return false
+}
+
+// listedBy notes that p has answered a request for a list.
+func (s *streams) listedBy(p *process) {
+	p.listed = true
+	if p.hearing == listing {
+		p.hearing = unheard
+	}
+}
+
+// openStreams asks the serving process for the streams that wait, once it has answered for its lists. It is called whenever
+// that may have changed.
+func (s *streams) openStreams() {
+	p := s.process
+	if s.calls.held == 0 || s.closing || p.phase != active || !p.takes() || s.keepStreams() {
+		return
+	}
+	switch p.hearing {
+	case unheard, reopening:
+		if s.listsReady(p) {
+			s.tryStreams(p)
+		}
+	case hears:
+		s.sendStreams(p)
+	}
+}
+
+// listsReady reports whether p has answered for its lists, and nothing that was asked of them is open. It asks if nobody has.
+func (s *streams) listsReady(p *process) bool {
+	if s.questions.of(p) {
+		return false
+	}
+	for c := range s.calls.all {
+		if _, list := mcp.ListOf(c.method); list && c.state == sent && c.gen == p.gen {
+			return false
+		}
+	}
+	l, has := p.firstList()
+	if p.listed || !has {
+		return true
+	}
+	if p.hearing == unheard {
+		p.hearing = listing
+	}
+	s.lists.readList(p, l, func(l mcp.List, now mcp.Catalog) {
+		s.listedBy(p) // also by an error
+		if now != nil && p.role == serving {
+			s.lists.learned(l, now)
+		}
+	})
+	return false
+}
+
+// firstList is a list that the process has declared; false: it has none.
+func (p *process) firstList() (mcp.List, bool) {
+	declared := func(name string) bool {
+		return jsonrpc.FindPath([]byte(p.introduction), "capabilities", name).Present()
+	}
+	switch {
+	case declared("tools"), p.introduction == "":
+		return mcp.Tools, true
+	case declared("prompts"):
+		return mcp.Prompts, true
+	}
+	return mcp.Resources, declared("resources")
+}
+
+// sendStreams hands the waiting streams to p.
+func (s *streams) sendStreams(p *process) {
+	for c := range s.calls.all {
+		if c.state != held {
+			continue
+		}
+		if l := s.session.ListenByID(c.id); l != nil && l.Acked != nil {
+			p.streams = append(p.streams, l.ID)
+		}
+		s.flow.transmitCopy(c)
+	}
+}
+
+// tryStreams opens the first streams of a process, and asks it something that shows whether it goes on answering.
+func (s *streams) tryStreams(p *process) {
+	s.sendStreams(p)
+	p.hearing = tried
+	s.questions.ask(p, func(id []byte) []byte { return mcp.DiscoverLine(id, s.privateMeta()) }, func([]byte) {
+		p.trial.by = time.Time{}
+		s.heardAgain(p)
+	})
+	p.trial = trial{end: p.sent, by: s.now.Add(s.opts.ListenPatience), acks: s.now.Add(wishesFor)}
+}
+
+// heardAgain ends a trial: p answers with its streams open. What streams that the client believes to be open are still to be
+// acknowledged is waited for a moment: the next request may change what they tell of.
+func (s *streams) heardAgain(p *process) {
+	if !p.trial.by.IsZero() || p.role != serving || p.hearing != tried && p.hearing != doubted {
+		return
+	}
+	if len(p.streams) > 0 && s.now.Before(p.trial.acks) {
+		return
+	}
+	p.streams, p.trial, p.hearing = nil, trial{}, hears
+	s.openStreams()
+	s.queue.flushQueue()
+}
+
+// trialTick does what is due in the trial of p.
+func (s *streams) trialTick(p *process) {
+	t := &p.trial
+	if t.by.IsZero() {
+		s.heardAgain(p)
+		return
+	}
+	if s.now.Before(t.by) {
+		return
+	}
+	if s.queue.busyBefore(p, t.end) {
+		// It may be working on one request at a time. What it was asked since is answered then, or is known to be lost.
+		p.hearing, t.by = doubted, s.now.Add(s.opts.ListenPatience)
+		s.queue.flushQueue()
+		return
+	}
+	s.giveUpListening(p)
+	for c := range s.calls.all {
+		if c.method == mcp.Listen && c.state == sent && c.gen == p.gen {
+			s.holdStream(c)
+		}
+	}
+	s.keepStreams()
+	p.mark(mustDrain)
+	p.trial = trial{}
+	s.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "it answered nothing after subscriptions/listen"})
+}
+
+// deadline is when something is due in the trial.
+func (t trial) deadline() time.Time {
+	if t.by.IsZero() {
+		return t.acks
+	}
+	return t.by
+}
+
+// giveUpListening remembers that the command's server answers nothing after subscriptions/listen.
+func (s *streams) giveUpListening(p *process) {
+	known := s.memory.known
+	known.Listen = ListenSilent
+	s.memory.learn(known)
+	why := "it answered nothing for " + s.opts.ListenPatience.String() + " after subscriptions/listen"
+	s.emitOf(p, event.ListenGivenUp, slog.LevelWarn, "The server is not asked for streams any more: "+why+". Changes of its lists "+
+		"are seen when it is restarted only, changes of its resources not at all", slog.String(event.KeyReason, why))
+}
+
+// keepStreams takes over the waiting streams if the server must not be asked for them: outlive tells on them what it sees by
+// itself, changes of lists from one process to the next. It reports whether that is so.
+func (s *streams) keepStreams() bool {
+	if s.memory.known.Listen != ListenSilent {
+		return false
+	}
+	for c := range s.calls.all {
+		if c.state != held {
+			continue
+		}
+		s.calls.keep(c)
+		l := s.session.ListenByID(c.id)
+		switch granted := l.Lists(); {
+		case l.Acked == nil:
+			l.Acked = granted
+			params := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), l.ID...)
+			params = append(append(append(params, `},"notifications":`...), granted...), '}')
+			s.client.SendToClient(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
+			s.lists.tellMissed()
+		case !l.Covers(granted):
+			s.endListen(l)
+		}
+	}
+	return true
+}
+
+// releaseStreams has the server of another version asked again for the streams that outlive keeps.
+func (s *streams) releaseStreams() {
+	for c := range s.calls.all {
+		if c.state == kept {
+			s.holdStream(c)
+		}
+	}
+}
+
+// sameVersion reports whether two raw DiscoverResults are of the same version of a server, as far as they say.
+func sameVersion(one, other []byte) bool {
+	info := func(result []byte) []byte { return jsonrpc.FindPath(result, "_meta", mcp.MetaServerInfo).Of(result) }
+	return bytes.Equal(info(one), info(other))
+}
+
+// reopened notes that the serving process has said what it makes of a stream it was asked for again.
+func (s *streams) reopened(id []byte) {
+	p := s.process
+	was := len(p.streams)
+	p.streams = slices.DeleteFunc(p.streams, func(one []byte) bool { return jsonrpc.SameID(one, id) })
+	if was > 0 && len(p.streams) == 0 {
+		s.heardAgain(p)
+	}
+}
+
+// moveListens asks the new process for the streams that the old one still keeps open.
+func (s *streams) moveListens(old *process) {
+	for c := range s.calls.all {
+		if c.state == sent && c.gen == old.gen && c.method == mcp.Listen {
+			s.holdStream(c)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package backend
+
+import (
+	"bytes"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// tasks is what servers go on with after they have answered.
+type tasks struct {
+	*core
+
+	tokens [][]byte // raw progress tokens that live on in tasks
+	open   []task   // oldest first
+
+	flow interface{ answer(c *call, line []byte) }
+}
+
+// tasksKept is how many tasks of the server are remembered.
+const tasksKept = 256
+
+// task is work that a server goes on with after it has answered (2025-11-25). It may end with its process.
+type task struct {
+	id  []byte // raw
+	gen int    // process that began it
+	raw []byte // the Task object it was announced with
+}
+
+// noteTask remembers the task that an answer announces.
+func (ts *tasks) noteTask(c *call, line []byte) {
+	raw := jsonrpc.FindPath(ts.env.Result.Of(line), "task").Of(ts.env.Result.Of(line))
+	id := jsonrpc.Find(raw, "taskId").Of(raw)
+	if id == nil {
+		return
+	}
+	ts.open = append(ts.open, task{id: bytes.Clone(id), gen: c.gen, raw: bytes.Clone(raw)})
+	if extra := len(ts.open) - tasksKept; extra > 0 {
+		ts.open = ts.open[extra:]
+	}
+}
+
+// askedTask returns the task that a request of the client is about, if an earlier process began it.
+func (ts *tasks) askedTask(c *call) *task {
+	params := c.param.Of(c.line)
+	id := jsonrpc.Find(params, "taskId").Of(params)
+	for i := range ts.open {
+		if t := &ts.open[i]; id != nil && jsonrpc.SameID(t.id, id) && t.gen < c.gen {
+			return t
+		}
+	}
+	return nil
+}
+
+// inspectTask looks at a server's refusal to know a task. If an earlier process began it, it ended with that process, and
+// the client is told so in the words of the protocol; a server that keeps its tasks knows it and answers for itself.
+func (ts *tasks) inspectTask(c *call, line []byte) []byte {
+	code := jsonrpc.FindPath(line, "error", "code").Of(line)
+	if ts.env.Kind != jsonrpc.ErrorResponse || string(code) != "-32602" && string(code) != "-32601" {
+		return line
+	}
+	t := ts.askedTask(c)
+	if t == nil || c.method == mcp.TasksCancel {
+		return line // what has ended cannot be cancelled: the server's own answer says just that
+	}
+	if c.method == mcp.TasksResult {
+		data := outcome{Reason: reasonRestarted, Delivered: "unknown", Generation: t.gen}
+		ts.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError,
+			"the task ended with the server process that ran it; whether it took effect is unknown", data.raw()))
+		return nil
+	}
+	failed := t.failed()
+	ts.flow.answer(c, jsonrpc.AppendResult(nil, c.id, failed))
+	ts.client.SendToClient(jsonrpc.AppendNotification(nil, "notifications/tasks/status", failed))
+	return nil
+}
+
+// failed is the task as it stands now.
+func (t *task) failed() []byte {
+	raw, err := jsonrpc.Set(nil, t.raw, []byte(`"failed"`), "status")
+	if err == nil {
+		raw, err = jsonrpc.Set(nil, raw, []byte(`"server restarted"`), "statusMessage")
+	}
+	if err != nil {
+		return t.raw // no object after all: said as it was
+	}
+	return raw
+}
+
+// keepTaskToken lets progress go on under the token of a request that made a task: the task outlives its answer.
+func (ts *tasks) keepTaskToken(c *call) {
+	ts.tokens = append(ts.tokens, bytes.Clone(c.token))
+	if extra := len(ts.tokens) - taskTokensKept; extra > 0 {
+		ts.tokens = ts.tokens[extra:]
+	}
+}

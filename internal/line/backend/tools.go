@@ -1,0 +1,351 @@
+package backend
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/restart"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+const (
+	// verifyFor is how long verify_server_restarted waits for a restart that has begun.
+	verifyFor = 10 * time.Second
+	// settleFor is how long the server may take to show its tools before a call of an injected name is outlive's.
+	settleFor = 2 * time.Second
+	// ownPrefix goes before the name of an injected tool when the server has a tool of that name: the server's wins.
+	ownPrefix = "outlive_"
+	// joinedMost is the longest page that is kept for the next time, in bytes.
+	joinedMost = 128 << 10
+)
+
+// toolbox is the injected tools as the client sees them.
+type toolbox struct {
+	*core
+	markers Markers
+
+	settled bool         // the server's own tools are known, so the names are final
+	shown   []shownTool  // in their fixed order
+	page    joinedPage   // the last one, which a server mostly repeats word for word, also after a restart
+	request request      // the last call of restart_server
+	verify  []parkedCall // until the restart they ask about is over
+	unsure  []parkedCall // until it is known whose tool they call
+
+	flow interface {
+		answer(c *call, line []byte)
+		flushQueue()
+		queue(c *call)
+	}
+	life interface {
+		restart(source supervise.Source, reason string)
+		restarting() bool
+	}
+	lists interface {
+		learned(l mcp.List, now mcp.Catalog)
+		lookAt(l mcp.List, done func(mcp.List, mcp.Catalog))
+	}
+	status interface{ Status(now time.Time) Status }
+}
+
+// request is a restart that the agent asked for.
+type request struct {
+	marker restart.MarkerRecord // as it was written; the zero value: nothing was asked for
+	newest int                  // the newest process then: those after it were started after the request
+}
+
+// parkedCall is a call held for outlive's own answer; seq tells whether the call is still the same one.
+type parkedCall struct {
+	*call
+	seq uint64
+}
+
+// shownTool is an injected tool under the name the client knows.
+type shownTool struct {
+	tool restart.Tool
+	name string
+}
+
+// joinedPage is the result of a tools/list as the server wrote it, and with the injected tools, whose names it decides.
+type joinedPage struct{ theirs, joined []byte }
+
+func (t *toolbox) init() {
+	for _, tool := range restart.Tools() {
+		t.shown = append(t.shown, shownTool{tool, string(tool)})
+	}
+}
+
+// avoid chooses the names by the server's own tools.
+func (t *toolbox) avoid(theirs mcp.Catalog) {
+	for i := range t.shown {
+		one := &t.shown[i]
+		one.name = string(one.tool)
+		if _, taken := theirs[one.name]; taken {
+			one.name = ownPrefix + one.name
+		}
+	}
+}
+
+// json returns the raw tool objects in their fixed order.
+func (t *toolbox) json() [][]byte {
+	if t.opts.NoTools {
+		return nil
+	}
+	var out [][]byte
+	for _, one := range t.shown {
+		out = append(out, restart.ToolJSON(one.tool, one.name))
+	}
+	return out
+}
+
+// named returns the injected tool that the client knows by name.
+func (t *toolbox) named(name []byte) (restart.Tool, bool) {
+	if t.opts.NoTools {
+		return "", false
+	}
+	for _, one := range t.shown {
+		if jsonrpc.EqualString(name, one.name) {
+			return one.tool, true
+		}
+	}
+	return "", false
+}
+
+// settle takes the server's tools as known: the names are final. theirs is nil where they were chosen already.
+func (t *toolbox) settle(theirs mcp.Catalog) {
+	if theirs != nil {
+		t.avoid(theirs)
+	}
+	t.settled = true
+}
+
+// joinPage returns the first page of a tools/list with the injected tools, under names that are not on it.
+func (t *toolbox) joinPage(line []byte) []byte {
+	page := mcp.Catalog{}
+	t.reader.AddPage(page, mcp.Tools, t.env.Result.Of(line))
+	t.avoid(page)
+	return t.withTools(line)
+}
+
+// withTools returns the answer to a tools/list with the injected tools at the end of its array, after their names were
+// chosen by it.
+func (t *toolbox) withTools(line []byte) []byte {
+	result := t.env.Result.Of(line)
+	if page := t.page; len(result) > 0 && bytes.Equal(page.theirs, result) {
+		return t.withResult(line, page.joined)
+	}
+	at := jsonrpc.Find(result, "tools")
+	if t.opts.NoTools || !jsonrpc.IsArray(at.Of(result)) {
+		return line
+	}
+	longer := jsonrpc.AppendElements(nil, at.Of(result), t.json()...)
+	joined := jsonrpc.Replace(nil, result, at, longer)
+	if len(joined) <= joinedMost {
+		t.page = joinedPage{bytes.Clone(result), joined}
+	}
+	return t.withResult(line, joined)
+}
+
+// ownTools adds the injected tools to a catalogue of the server's.
+func (t *toolbox) ownTools(c mcp.Catalog) mcp.Catalog {
+	t.reader.AddPage(c, mcp.Tools, t.ownToolsResult())
+	return c
+}
+
+func (t *toolbox) ownToolsResult() []byte {
+	out := []byte(`{`)
+	if t.session.Era == mcp.Modern {
+		out = append(out, `"resultType":"complete","ttlMs":0,"cacheScope":"private",`...)
+	}
+	out = append(out, `"tools":[`...)
+	out = append(out, bytes.Join(t.json(), []byte(","))...)
+	return append(out, "]}"...)
+}
+
+// listToolsAlone answers tools/list for a server that has declared to have no tools.
+func (t *toolbox) listToolsAlone(c *call) bool {
+	if t.opts.NoTools || t.session.Era != mcp.Legacy || !t.session.Answered() || !t.process.through() || t.process.hasTools {
+		return false
+	}
+	t.answerToolsAlone(c)
+	return true
+}
+
+func (t *toolbox) answerToolsAlone(c *call) {
+	t.settled = true
+	result := t.ownToolsResult()
+	t.session.SawPage(&t.reader, mcp.Tools, c.first, result)
+	t.flow.answer(c, jsonrpc.AppendResult(nil, c.id, result))
+}
+
+// callTool answers a call of an injected tool. It reports false for every other tool.
+func (t *toolbox) callTool(c *call) bool {
+	name := c.tool.Of(c.line)
+	tool, ok := t.named(name)
+	if !ok {
+		return false
+	}
+	if !t.settled && t.process.accepting() && (t.process.hasTools || t.session.Era == mcp.Modern) {
+		// Perhaps the server has a tool of that name; then it is the server's to answer.
+		t.unsure = append(t.unsure, parkedCall{c, c.seq})
+		t.arm(timerSettle, settleFor)
+		t.lists.lookAt(mcp.Tools, t.lists.learned)
+		return true
+	}
+	t.runTool(c, tool)
+	return true
+}
+
+// settleCalls decides about the calls that waited for the server's list, by the names as they are known now: the list
+// may have come, or never will. A call may have been cancelled meanwhile.
+func (t *toolbox) settleCalls() {
+	unsure := t.unsure
+	t.unsure = nil
+	t.disarm(timerSettle)
+	for _, c := range unsure {
+		if !t.stillThere(c) {
+			continue
+		}
+		if tool, ours := t.named(c.tool.Of(c.line)); ours {
+			t.runTool(c.call, tool)
+		} else {
+			t.flow.queue(c.call)
+		}
+	}
+	t.flow.flushQueue()
+}
+
+func (t *toolbox) runTool(c *call, tool restart.Tool) {
+	params := c.param.Of(c.line)
+	args := jsonrpc.Find(params, "arguments").Of(params)
+	switch tool {
+	case restart.RestartServer:
+		t.runRestart(c, args)
+	case restart.VerifyRestarted:
+		t.runVerify(c)
+	case restart.ServerStatus:
+		t.say(c, jsonrpc.Indented(t.status.Status(t.now)), false)
+	}
+}
+
+func (t *toolbox) say(c *call, text string, isError bool) {
+	t.flow.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.ToolText(text, isError, t.session.Era, nil)))
+}
+
+// runRestart answers first and restarts then: the answer is on its way before the server is touched (RT-3).
+func (t *toolbox) runRestart(c *call, args []byte) {
+	reason, ok := jsonrpc.Unquote(jsonrpc.Find(args, "reason").Of(args))
+	if !ok || strings.TrimSpace(reason) == "" {
+		t.say(c, `❌ restart_server needs an argument "reason" (a string, not empty): why the server is to be restarted.`, true)
+		return
+	}
+	marker := restart.RequestedMarker(t.now, reason)
+	t.request = request{marker, t.machine.Newest()}
+	err := t.markers.WriteMarker(marker)
+	attrs := []slog.Attr{slog.String(event.KeyReason, reason), slog.Int(event.KeyExitCode, restart.RestartExitCode),
+		slog.String(event.KeyMarkerPath, t.markers.MarkerPath())}
+	if err != nil {
+		attrs = append(attrs, slog.String(event.KeyError, err.Error()))
+	}
+	t.emit(event.ServerRestartRequested, slog.LevelInfo, "Server restart requested: "+reason, attrs...)
+	text := restart.ScheduledText(reason)
+	if err != nil {
+		text += fmt.Sprintf(" (The restart marker could not be written: %v; verify_server_restarted will not find it.)", err)
+	}
+	t.say(c, text, false)
+	t.life.restart(supervise.SourceTool, reason)
+}
+
+// runVerify answers verify_server_restarted, or parks it while the restart it asks about is still running.
+func (t *toolbox) runVerify(c *call) {
+	t.verify = append(t.verify, parkedCall{c, c.seq})
+	t.arm(timerVerify, verifyFor)
+	t.answerVerify(false)
+}
+
+// answerVerify answers the parked calls that can be answered now; all of them if late.
+func (t *toolbox) answerVerify(late bool) {
+	parkedNow := t.verify
+	t.verify = nil
+	for _, c := range parkedNow {
+		if !t.stillThere(c) {
+			continue
+		}
+		if text, isError, wait := t.verdict(c.call); !wait || late {
+			t.say(c.call, text, isError)
+		} else {
+			t.verify = append(t.verify, c)
+		}
+	}
+	if len(t.verify) == 0 {
+		t.disarm(timerVerify)
+	}
+}
+
+// stillThere reports whether a parked call was not cancelled meanwhile.
+func (t *toolbox) stillThere(c parkedCall) bool {
+	return c.call.seq == c.seq && c.state == parked && c.isRequest()
+}
+
+// verdict says what verify_server_restarted is to answer; wait means that a running restart may still change it.
+func (t *toolbox) verdict(c *call) (text string, isError, wait bool) {
+	params := c.param.Of(c.line)
+	since, err := restart.ParseTime(argument(params, "since_timestamp"))
+	if err != nil {
+		return "❌ since_timestamp: " + err.Error(), true, false
+	}
+	marker, err := t.markers.ReadMarker()
+	pending := t.life.restarting()
+	own := t.request.marker
+	if err == nil && own.Timestamp.After(since) {
+		marker = own // the file may be that of another server, which shares the directory
+	} else {
+		pending = pending || t.history.misfortune.at.Before(marker.Timestamp) // the server may have written it, and is about to exit
+	}
+	proof := restart.Proof{Ready: t.restartedSince(marker), Detail: t.detail()}
+	text, isError = restart.VerifyText(marker, err, t.markers.MarkerPath(), since, proof)
+	fresh := err == nil && marker.Timestamp.After(since)
+	return text, isError, fresh && !proof.Ready && !t.hopeless() && pending
+}
+
+// restartedSince reports whether a process serves that was started after that restart was requested, and after the last
+// one that the agent asked for. One that was starting already may have read the old code. Of a request of our own the
+// generations tell; the clock may have been set.
+func (t *toolbox) restartedSince(marker restart.MarkerRecord) bool {
+	p, last := t.process, t.request
+	switch {
+	case !p.answered():
+		return false
+	case last.marker.Timestamp.IsZero():
+		return p.started.After(marker.Timestamp)
+	case marker == last.marker:
+		return p.gen > last.newest
+	}
+	return p.gen > last.newest && p.started.After(marker.Timestamp)
+}
+
+func argument(params []byte, name string) string {
+	s, _ := jsonrpc.Unquote(jsonrpc.FindPath(params, "arguments", name).Of(params))
+	return s
+}
+
+// detail says how the server stands, for an answer that must say why it is not there.
+func (t *toolbox) detail() string {
+	snap := t.machine.Snapshot()
+	text := "server is " + snap.State.String()
+	if f := t.history.misfortune; !f.at.IsZero() {
+		return text + ", but it is the old one: the new one did not come up: " + f.text()
+	}
+	if snap.State == supervise.Serving {
+		text += ", but it was started before that"
+	}
+	if t.history.lastOut.why != "" {
+		text += ", " + t.history.describeExit() + t.history.stderrText()
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// ErrEnded is returned to those who ask something of a host that is no more.
+var ErrEnded = errors.New("nothing is kept alive here any more")
+
+// waiter is somebody who waits for the restart he asked for.
+type waiter struct {
+	newest int // the newest process when he asked: those after it were started for him
+	tell   func(error)
+}
+
+// Restart replaces the server and returns when the new one is ready, or says why it is not. One that sleeps, or waits until it
+// is needed, has nothing to be replaced. Any goroutine.
+func (h *Host) Restart(ctx context.Context, source supervise.Source, reason string) error {
+	done := make(chan error, 1)
+	h.loop.Post(func() {
+		if h.Backend.Asleep() {
+			done <- nil
+			return
+		}
+		h.waiters = append(h.waiters, waiter{h.Backend.Newest(), func(err error) { done <- err }})
+		h.Backend.Restart(time.Now(), source, reason)
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-h.ended:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Status tells how the server stands. Any goroutine.
+func (h *Host) Status(ctx context.Context) (backend.Status, error) {
+	got := make(chan backend.Status, 1)
+	h.loop.Post(func() { got <- h.Backend.Status(time.Now()) })
+	select {
+	case s := <-got:
+		return s, nil
+	case <-h.ended:
+		return backend.Status{}, ErrEnded
+	case <-ctx.Done():
+		return backend.Status{}, ctx.Err()
+	}
+}
+
+// restartWatch hears the events and tells those who wait for a restart how it went.
+type restartWatch Host
+
+// Emit implements event.Sink.
+func (w *restartWatch) Emit(e event.Event) {
+	h := (*Host)(w)
+	if e.Type == event.ServerReady || e.Type == event.SpareReady {
+		h.findShortcut(e.Generation)
+	}
+	if len(h.waiters) == 0 {
+		return
+	}
+	switch e.Type {
+	case event.ReloadFailed:
+		failed := errors.New(e.Message)
+		h.tellNewer(e.Generation, failed)
+		if !h.Backend.Restarting() { // else another process is started for those who asked later
+			h.tellWaiters(failed)
+		}
+	case event.ServerReady, event.ServerSpawned:
+		// A server that no client has spoken to yet is as ready as it can be once it runs.
+		if e.Type == event.ServerReady || h.Backend.Unspoken() {
+			h.tellNewer(e.Generation, nil)
+		}
+	case event.SpawnFailed, event.ServerCrashed, event.BreakerOpened, event.StartTimeout:
+		h.tellNewer(e.Generation, fmt.Errorf("the new server did not become ready: %s", e.Message))
+	}
+}
+
+// tellNewer tells those who asked before the process of that generation was started.
+func (h *Host) tellNewer(generation int, err error) {
+	kept := h.waiters[:0]
+	for _, w := range h.waiters {
+		if w.newest < generation {
+			w.tell(err)
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	h.waiters = kept
+}
+
+func (h *Host) tellWaiters(err error) {
+	for _, w := range h.waiters {
+		w.tell(err)
+	}
+	h.waiters = nil
+}

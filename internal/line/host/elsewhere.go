@@ -1,0 +1,101 @@
+package host
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/line/remote"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// elsewhere is a connection to a server that is no process of ours, as its backend sees it: it is started, says lines and
+// ends like one. Its methods belong to the loop's goroutine.
+type elsewhere struct {
+	gen     int
+	conn    *remote.Connection
+	words   *logline.Kept             // what a process would have said on stderr
+	spokeAt atomic.Pointer[time.Time] // when that was last written to
+	held    bool                      // it is not being read, because the client is behind
+}
+
+// heldLook is how often it is looked whether a client that was behind has caught up.
+const heldLook = 20 * time.Millisecond
+
+// connect opens a connection in place of a process.
+func (h *Host) connect(gen int) backend.Server {
+	e := &elsewhere{gen: gen, words: logline.OpenKept("", logline.KeptOptions{})}
+	opts := *h.opts.Remote
+	opts.MaxMessage = h.opts.MaxToClient
+	opts.Log = func(line string) {
+		text := []byte(line + "\n")
+		_, _ = h.opts.Stderr.Write(text) // a Stderr accounts its own losses
+		_, _ = e.words.Write(text)
+		now := time.Now()
+		e.spokeAt.Store(&now)
+	}
+	h.connections = append(h.connections, e)
+	e.conn = remote.Open(opts, remote.Events{
+		Line: func(line []byte) {
+			h.loop.Post(func() {
+				h.Backend.ServerLine(h.loop.Now(), gen, line, true)
+				if !e.held {
+					h.holdIfBehind(e)
+				}
+			})
+		},
+		Repeat: func(id []byte, m mcp.Method, why string, reply func(bool)) {
+			h.loop.Post(func() { reply(h.Backend.MayRepeat(h.loop.Now(), gen, id, m, why)) })
+		},
+		End: func(err error) { h.loop.Post(func() { h.disconnected(e, err) }) },
+	})
+	return e
+}
+
+// holdIfBehind stops reading from e for as long as the client does not take what is there.
+func (h *Host) holdIfBehind(e *elsewhere) {
+	behind := h.client.Behind()
+	if behind != e.held {
+		e.held = behind
+		e.conn.Hold(behind)
+	}
+	if behind {
+		time.AfterFunc(heldLook, func() { h.loop.Post(func() { h.holdIfBehind(e) }) })
+	}
+}
+
+// disconnected brings the end of a connection to the backend.
+func (h *Host) disconnected(e *elsewhere, err error) {
+	h.connections = slices.DeleteFunc(h.connections, func(one *elsewhere) bool { return one == e })
+	exit := backend.Exit{Unread: e.conn.Pending(), Connection: true}
+	if err != nil {
+		exit.Code, exit.Why = 1, err.Error()
+	}
+	now := time.Now()
+	h.Backend.ServerExited(now, e.gen, exit)
+	h.Backend.ServerClosed(now, e.gen)
+}
+
+func (e *elsewhere) PID() int            { return 0 }
+func (e *elsewhere) Forward(line []byte) { e.conn.Send(line) }
+func (e *elsewhere) Send(line []byte)    { e.conn.Send(line) }
+func (e *elsewhere) Backlog() int        { return 0 }
+func (e *elsewhere) CloseInput()         { e.conn.Close() }
+func (e *elsewhere) Terminate()          { e.conn.Close() }
+func (e *elsewhere) Kill()               { e.conn.Kill() }
+func (e *elsewhere) Abandon()            {} // nothing comes after the end
+func (e *elsewhere) Continue()           {} // it cannot be stopped
+
+func (e *elsewhere) Unread() (int, bool) { return e.conn.Pending(), true }
+
+func (e *elsewhere) Vitals() backend.Vitals {
+	v := backend.Vitals{Trouble: e.conn.Trouble()}
+	if at := e.spokeAt.Load(); at != nil {
+		v.HeardAt = *at
+	}
+	return v
+}
+
+func (e *elsewhere) LastStderr(lines int) []string { return e.words.Tail(lines) }

@@ -1,0 +1,162 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/line/remote"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// far is an MCP server of the legacy era behind HTTP. It forgets its sessions when it is told to.
+type far struct {
+	age   atomic.Int32 // how often it has begun anew
+	greet atomic.Int32 // handshakes it has had
+	calls atomic.Int32
+	fails atomic.Int32 // calls that are carried out from now on and end in a reset
+}
+
+func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var m struct {
+		ID     json.RawMessage
+		Method string
+	}
+	_ = json.Unmarshal(body, &m)
+	session := fmt.Sprint("life-", f.age.Load())
+	switch {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	case m.Method == "initialize":
+		f.greet.Add(1)
+		w.Header().Set("Mcp-Session-Id", session)
+	case r.Header.Get("Mcp-Session-Id") != session:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	case m.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	result := `{"tools":[{"name":"add","inputSchema":{"type":"object"}},` +
+		`{"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`
+	switch m.Method {
+	case "initialize":
+		result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}`
+	case "tools/call":
+		result = fmt.Sprintf(`{"content":[{"type":"text","text":"call %d"}]}`, f.calls.Add(1))
+		if f.fails.Add(-1) >= 0 {
+			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				_ = conn.Close()
+			}
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+}
+
+// A server elsewhere that forgets its session is one that has crashed: it is greeted anew, and the client notices nothing.
+func TestASessionThatIsLostIsBegunAnew(t *testing.T) {
+	f := &far{}
+	server := httptest.NewServer(f)
+	defer server.Close()
+	k := keep(t, Options{
+		Remote:  &remote.Options{URL: server.URL},
+		Backend: backend.Options{Name: "far", Command: []string{server.URL}, NoTools: true, Elsewhere: true},
+	})
+	k.greet(`"name":"far"`)
+	k.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add"}}`, "call 1")
+	for life := range int32(3) {
+		f.age.Store(life + 1)
+		k.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add"}}`, 10+life), fmt.Sprint("call ", life+2))
+	}
+	if got := f.greet.Load(); got != 4 {
+		t.Errorf("%d handshakes instead of 4", got)
+	}
+	k.end()
+}
+
+// Requests that break off are no crash of a server elsewhere: its session goes on, reads are repeated, writes are not, and
+// however often a call is hit, it is not told to be the cause.
+func TestRequestsThatBreakOff(t *testing.T) {
+	f := &far{}
+	server := httptest.NewServer(f)
+	defer server.Close()
+	k := keep(t, Options{
+		Remote:  &remote.Options{URL: server.URL},
+		Backend: backend.Options{Name: "far", Command: []string{server.URL}, NoTools: true, Elsewhere: true},
+	})
+	k.greet(`"name":"far"`)
+	k.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "look")
+	for i := range int32(4) {
+		f.fails.Store(1)
+		before := f.calls.Load()
+		k.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add"}}`, 10+i), "was NOT repeated. Check the state")
+		k.await(event.RequestLost)
+		if n := f.calls.Load() - before; n != 1 {
+			t.Errorf("a write was carried out %d times", n)
+		}
+		f.fails.Store(2)
+		k.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"look"}}`, 20+i), fmt.Sprint("call ", before+4))
+		k.await(event.RequestResent)
+	}
+	f.fails.Store(9)
+	before := f.calls.Load()
+	k.ask(`{"jsonrpc":"2.0","id":30,"method":"tools/call","params":{"name":"look"}}`, "called 3 times")
+	if n := f.calls.Load() - before; n != 3 {
+		t.Errorf("a read was carried out %d times", n)
+	}
+	k.do(func() {
+		if s := k.Backend.Status(time.Now()); s.RestartCount != 0 || s.State != "ready" || !strings.Contains(s.Failing, "broke off") {
+			t.Errorf("%+v", s)
+		}
+	})
+	f.fails.Store(0)
+	k.ask(`{"jsonrpc":"2.0","id":31,"method":"tools/call","params":{"name":"look"}}`, "call ")
+	if got := f.greet.Load(); got != 1 {
+		t.Errorf("%d handshakes instead of 1", got)
+	}
+	k.end()
+}
+
+// A server elsewhere that is gone is told in the words of a network: it has no exit status and no stderr.
+func TestAServerElsewhereThatIsGone(t *testing.T) {
+	f := &far{}
+	server := httptest.NewServer(f)
+	k := keep(t, Options{
+		Remote:  &remote.Options{URL: server.URL, Name: "far"},
+		Backend: backend.Options{Name: "far", Command: []string{server.URL}, NoTools: true, Elsewhere: true, QueueFor: time.Second},
+	})
+	k.greet(`"name":"far"`)
+	k.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "look")
+	server.CloseClientConnections()
+	server.Close()
+	got := k.ask(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"add"}}`, "far: cannot be reached: ")
+	if e := k.await(event.ServerExited); !strings.Contains(e.Message, "Connection ended: far: cannot be reached: ") {
+		t.Errorf("told: %s", e.Message)
+	}
+	if e := k.await(event.ServerCrashed); !strings.Contains(e.Message, "Server cannot be used: far: cannot be reached: ") {
+		t.Errorf("told: %s", e.Message)
+	}
+	if e := k.await(event.RestartInitiated); !strings.Contains(e.Message, "cannot be reached") {
+		t.Errorf("told: %s", e.Message)
+	}
+	for _, untrue := range []string{"exit", "stderr", "started"} {
+		if strings.Contains(got, untrue) {
+			t.Errorf("%q in: %s", untrue, got)
+		}
+	}
+	if !strings.Contains(got, `"delivered":"no"`) {
+		t.Errorf("the call was not delivered: %s", got)
+	}
+	k.end()
+}

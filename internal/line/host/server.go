@@ -1,0 +1,306 @@
+package host
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/restart"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/line/lineloop"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// stderrLag is how long an exit waits for the last words on stderr: they are on their way already, and the reason of
+// the death is among them.
+const stderrLag = 50 * time.Millisecond
+
+// server is one process with its pipes. It implements backend.Server; its methods belong to the loop's goroutine, but
+// for LastStderr.
+type server struct {
+	gen     int
+	env     []string // it was started with
+	direct  bool     // without its launcher
+	ready   bool
+	ending  bool           // it was told to end
+	unborn  *unborn        // it is still being started; then there is neither process nor input nor output
+	process *child.Process // as the next two, nil of one that is unborn or could not be started
+	input   *lineloop.Sink
+	output  *lineloop.Source
+	words   *logline.Kept             // the end of its stderr: two processes may speak at once
+	spokeAt atomic.Pointer[time.Time] // when it last wrote to its stderr
+	held    func() bool               // its stdout is not being read
+	marker  restart.MarkerScanner     // the reader's of its stderr
+	silent  chan struct{}             // closed when its stderr has ended
+	left    chan struct{}             // closed when nothing of it is left
+	paused  chan struct{}             // the reader of its stderr says that it has stopped, see pauseStderr
+	resumed chan struct{}             // and is told to go on
+	pausing chan struct{}             // it is to stop
+}
+
+func (h *Host) newServer(gen int) *server {
+	return &server{
+		gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), held: h.client.Behind,
+		silent: make(chan struct{}), left: make(chan struct{}), paused: make(chan struct{}), resumed: make(chan struct{}),
+		pausing: make(chan struct{}, 1),
+	}
+}
+
+func (s *server) PID() int {
+	switch {
+	case s.unborn != nil:
+		return backend.Unborn
+	case s.process == nil:
+		return 0
+	}
+	return s.process.PID()
+}
+
+func (s *server) Forward(line []byte) {
+	if s.unborn != nil {
+		s.unborn.keep(line)
+		return
+	}
+	s.input.Forward(line)
+}
+
+func (s *server) Send(line []byte) {
+	if s.unborn != nil {
+		s.unborn.keep(line)
+		return
+	}
+	s.input.Send(line)
+}
+
+func (s *server) Backlog() int {
+	if s.process == nil {
+		return 0
+	}
+	return s.input.Refused()
+}
+
+func (s *server) Abandon() {
+	if s.output != nil {
+		s.output.Close()
+	}
+}
+
+func (s *server) CloseInput() {
+	s.ending = true
+	if s.process != nil {
+		s.input.CloseWhenDrained()
+	}
+}
+
+// Terminate and Kill fail only for a process that is gone.
+func (s *server) Terminate() {
+	s.ending = true
+	if s.process != nil {
+		_ = s.process.Terminate()
+	}
+}
+
+func (s *server) Kill() {
+	s.ending = true
+	if s.process != nil {
+		_ = s.process.Kill()
+	}
+}
+
+func (s *server) Unread() (int, bool) {
+	switch {
+	case s.unborn != nil:
+		return s.unborn.bytes(), true
+	case s.process == nil:
+		return 0, false
+	}
+	n, ok := s.process.Unread()
+	return n + s.input.Pending(), ok
+}
+
+// Continue fails only for a process that is gone.
+func (s *server) Continue() {
+	if s.process != nil {
+		_ = child.Continue(s.process.PID())
+	}
+}
+
+func (s *server) Vitals() backend.Vitals {
+	v := backend.Vitals{Held: s.held()}
+	if s.process == nil {
+		return v
+	}
+	if at := s.spokeAt.Load(); at != nil {
+		v.HeardAt = *at
+	}
+	if u, err := child.TreeUsage(s.process.PID()); err == nil {
+		v.RSS, v.CPU, v.State, v.Known = u.RSS, u.CPU, u.State, true
+	}
+	return v
+}
+
+func (s *server) LastStderr(lines int) []string { return s.words.Tail(lines) }
+
+// WakeAt implements backend.World.
+func (w *world) WakeAt(at time.Time) {
+	if w.wakeAt = at; w.opts.WakeAt != nil {
+		w.opts.WakeAt(at)
+	}
+}
+
+// Rand implements backend.World.
+func (w *world) Rand() float64 { return rand.Float64() }
+
+// Start spawns a process and joins its pipes to the loop, in the background if another one serves meanwhile.
+func (w *world) Start(l backend.Launch) (backend.Server, error) {
+	h, gen := (*Host)(w), l.Gen
+	if h.opts.Remote != nil {
+		return h.connect(gen), nil
+	}
+	h.loop.Flush() // nobody who waits for a line is to wait for this as well
+	s := h.newServer(gen)
+	var spec child.Spec
+	spec.Argv, spec.Dir, spec.Env, s.direct = h.commandLine(h.environment(gen, l.Why), l.Anew)
+	spec.KillMode, s.env = h.opts.KillMode, spec.Env
+	h.servers = append(h.servers, s)
+	if l.Beside {
+		h.startBeside(s, spec)
+		return s, nil
+	}
+	var err error
+	s.process, err = child.Start(spec, func(st child.Status) { h.gone(s, st) })
+	if err != nil {
+		h.unstarted(s)
+		return nil, err
+	}
+	h.join(s)
+	return s, nil
+}
+
+// unstarted forgets a process that could not be started.
+func (h *Host) unstarted(s *server) {
+	h.forget(s)
+	if s.direct {
+		h.directFailed()
+	}
+}
+
+func (h *Host) forget(s *server) {
+	h.servers = slices.DeleteFunc(h.servers, func(one *server) bool { return one == s })
+}
+
+// join joins the pipes of a process to the loop.
+func (h *Host) join(s *server) {
+	gen := s.gen
+	s.input = h.loop.AddSink(s.process.Stdin(), lineloop.SinkOptions{
+		OnDrain: func() { h.Backend.Drained(h.loop.Now(), gen) },
+	})
+	s.output = h.loop.AddSource(s.process.Stdout(), lineloop.SourceOptions{
+		Limit:  h.opts.MaxToClient,
+		OnLine: func(line []byte, whole bool) { h.Backend.ServerLine(h.loop.Now(), gen, line, whole) },
+		OnOversize: func(head, tail []byte, n int64) {
+			h.Backend.ServerOversize(h.loop.Now(), gen, head, tail, n)
+		},
+		OnEOF: func(error) { h.Backend.ServerClosed(h.loop.Now(), gen) },
+		Gate:  func() bool { return !s.held() },
+	})
+	go h.readStderr(s)
+}
+
+// gone waits for a dead process's last words and brings the news to the loop. It is called from package child.
+func (h *Host) gone(s *server, st child.Status) {
+	close(s.left)
+	select {
+	case <-s.silent:
+	case <-time.After(stderrLag):
+	}
+	h.loop.Post(func() { h.exited(s, s.gen, st) })
+}
+
+// environment is the server's: ours, and what tells it of its life behind outlive.
+func (h *Host) environment(gen int, why string) []string {
+	env := h.opts.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	return append(env[:len(env):len(env)],
+		"PYTHONUTF8=1", // TP-4
+		"OUTLIVE=1",
+		"OUTLIVE_NAME="+h.opts.Backend.Name,
+		"OUTLIVE_GENERATION="+strconv.Itoa(gen),
+		"OUTLIVE_RESTART_REASON="+why,
+		"OUTLIVE_STATE_DIR="+h.opts.StateDir,
+	)
+}
+
+// exited brings the news of a process's end to the backend, with how much of its stdin it never took.
+func (h *Host) exited(s *server, gen int, st child.Status) {
+	unread := s.input.Pending()
+	if n, ok := s.process.Unread(); ok {
+		unread += n
+	}
+	s.input.Close()
+	if s.direct && !s.ready && !s.ending {
+		h.directFailed()
+	}
+	h.forget(s)
+	h.Backend.ServerExited(time.Now(), gen, backend.Exit{
+		Code: st.Code, Signal: st.Signal, Signalled: st.Signalled, MaxRSS: st.MaxRSS, CPU: st.CPU, Unread: unread,
+	})
+}
+
+// readStderr keeps and passes on what a process says, and looks for the restart marker in it (TP-1).
+func (h *Host) readStderr(s *server) {
+	defer close(s.silent)
+	from := s.process.Stderr()
+	defer from.Close()
+	buf := make([]byte, 16<<10)
+	for {
+		s.awaitRoom(h.opts.Stderr)
+		n, err := from.Read(buf)
+		if n > 0 {
+			_, _ = h.opts.Stderr.Write(buf[:n]) // a Stderr accounts its own losses
+			_, _ = s.words.Write(buf[:n])
+			now := time.Now()
+			s.spokeAt.Store(&now)
+			if s.marker.Scan(buf[:n]) > 0 {
+				h.loop.Post(func() { h.Backend.MarkerSeen(h.loop.Now(), s.gen) })
+			}
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			s.paused <- struct{}{}
+			select {
+			case <-s.pausing:
+			default:
+			}
+			<-s.resumed
+		case err != nil:
+			return
+		}
+	}
+}
+
+// awaitRoom waits until what the process says next can be kept and passed on: the process waits then, as it would for
+// the reader of its stderr without outlive. The last words of a process that is gone are not waited with: they are few, and
+// the error messages need them.
+func (s *server) awaitRoom(to Stderr) {
+	for {
+		full := to.Room()
+		if full == nil {
+			return
+		}
+		select {
+		case <-full:
+		case <-s.left:
+			return
+		case <-s.pausing:
+			return
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package host
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+)
+
+// unborn is a process that is being started in the background. To start one takes milliseconds, which the client of the
+// process that serves meanwhile is not to wait for. What it is given before it exists is kept for it; that it is to end
+// stands in its server. All but the two channels belongs to the loop's goroutine.
+type unborn struct {
+	lines   [][]byte
+	outcome chan outcome  // gets one
+	joined  chan struct{} // closed when that is known to the loop: its end may be told
+}
+
+// outcome is how a start went.
+type outcome struct {
+	process *child.Process
+	err     error
+}
+
+func (u *unborn) keep(line []byte) { u.lines = append(u.lines, bytes.Clone(line)) }
+
+// bytes is how much it was given, newlines included.
+func (u *unborn) bytes() int {
+	n := 0
+	for _, line := range u.lines {
+		n += len(line) + 1
+	}
+	return n
+}
+
+// startBeside starts a process in the background.
+func (h *Host) startBeside(s *server, spec child.Spec) {
+	u := &unborn{outcome: make(chan outcome, 1), joined: make(chan struct{})}
+	s.unborn = u
+	go func() {
+		process, err := child.Start(spec, func(st child.Status) {
+			<-u.joined
+			h.gone(s, st)
+		})
+		u.outcome <- outcome{process, err}
+		h.loop.Post(func() { h.finishStart(s) })
+	}()
+}
+
+// finishStart makes an unborn process one like any other as soon as it exists, and does with it what was wished meanwhile.
+// Of one that is born already it does nothing.
+func (h *Host) finishStart(s *server) {
+	u := s.unborn
+	if u == nil {
+		return
+	}
+	got := <-u.outcome
+	s.unborn = nil
+	now := time.Now()
+	if got.err != nil {
+		h.unstarted(s)
+		h.Backend.ServerExited(now, s.gen, backend.Exit{Code: -1, Unstarted: got.err})
+		h.Backend.ServerClosed(now, s.gen)
+		return
+	}
+	s.process = got.process
+	h.join(s)
+	close(u.joined)
+	for _, line := range u.lines {
+		s.input.Send(line)
+	}
+	if s.ending {
+		s.Kill() // it has begun nothing
+	}
+	h.Backend.ServerSpawned(now, s.gen, s.process.PID())
+}

@@ -1,0 +1,75 @@
+//go:build linux && !outlive_stream
+
+package lineloop
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// deafVar makes TestCollectorRunsBesideASleepingLoop block the signal by which the runtime interrupts a thread.
+const deafVar = "OUTLIVE_TEST_DEAF"
+
+// collections is how often the collector is seen to get its turn.
+const collections = 20
+
+// While traffic flows the loop sleeps without telling the Go scheduler; the collector must still get its turn. A collection that ends
+// before the loop may have gone to its ordinary sleep has been let in. One that takes longer proves nothing: the machine may have been busy
+// with other programs, or the loop does not yield, and then each is so.
+func TestCollectorRunsBesideASleepingLoop(t *testing.T) {
+	r := newRelay(t, 0)
+	if os.Getenv(deafVar) != "" {
+		r.loop.Post(func() {
+			runtime.LockOSThread() // the loop's goroutine ends with its thread
+			set := unix.Sigset_t{}
+			set.Val[0] = 1 << (unix.SIGURG - 1)
+			if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	buf := make([]byte, 16)
+	for proved, missed := 0, 0; proved < collections; {
+		sent := time.Now()
+		_, _ = r.in.Write([]byte("x\n"))
+		_, _ = r.out.Read(buf)
+		runtime.GC()
+		switch took := time.Since(sent); {
+		case took < unseenFor: // the scheduler did not see the sleep
+			proved++
+		case missed < 10:
+			missed++
+			t.Logf("a collection took %v", took)
+		default:
+			t.Fatalf("of %d collections, %d have waited for the loop's ordinary sleep: it does not yield when it is asked to", proved+missed, missed)
+		}
+	}
+	r.in.Close()
+	<-r.done
+	r.out.Close()
+}
+
+// TestNobodyInterruptsTheLoop: the runtime's signals may be switched off (GODEBUG=asyncpreemptoff=1, which a go:debug line
+// sets as well) or be blocked by whoever started us; the collector still gets its turn. A process of its own: in one that
+// hangs no timeout of the test would ring.
+func TestNobodyInterruptsTheLoop(t *testing.T) {
+	for name, env := range map[string]string{"switched off": "GODEBUG=asyncpreemptoff=1", "blocked": deafVar + "=1"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			again := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestCollectorRunsBesideASleepingLoop$", "-test.v")
+			again.Env = append(os.Environ(), env)
+			out, err := again.CombinedOutput()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Errorf("with %s: %v", env, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package lineloop
+
+import (
+	"os"
+	"sync"
+	"time"
+)
+
+// Loop waits for descriptors, timers and posted work, and runs every callback on the goroutine that calls [Loop.Run].
+type Loop struct {
+	// Deadline returns when OnTick wants to be called next; the zero time means never. Asked before each wait.
+	Deadline func() time.Time
+	// OnTick is called when the deadline has passed.
+	OnTick func(now time.Time)
+
+	driver
+
+	now     time.Time // when the loop last woke up
+	alarm   *time.Timer
+	alarmAt time.Time // when the alarm is set for; zero: it has rung
+	pieces  pieces
+	current *Source // whose batch is being dispatched
+	dirty   []*Sink // sinks with an unwritten batch
+	stopped bool
+
+	resting  freeList // of sources between two lines
+	long     freeList // of long lines
+	longSeen bool     // there was one since fade was called last
+	fading   *time.Timer
+	keepLong time.Duration
+
+	mu     sync.Mutex
+	posted []func()
+	awake  bool // a wake-up is already on its way
+}
+
+// NewLoop returns a loop without descriptors.
+func NewLoop() (*Loop, error) {
+	l := &Loop{resting: freeList{most: restingMost}, long: freeList{most: longMost}, keepLong: keepLong}
+	l.long.moved = l.longMoved
+	if err := l.initDriver(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// AddSource starts reading lines from f. The loop owns f from here on.
+func (l *Loop) AddSource(f *os.File, opts SourceOptions) *Source {
+	s := &Source{loop: l, opts: opts, file: f, fd: -1}
+	l.watchSource(s)
+	return s
+}
+
+// AddSink makes f a sink. The loop owns f from here on.
+func (l *Loop) AddSink(f *os.File, opts SinkOptions) *Sink {
+	k := &Sink{loop: l, opts: opts, file: f, fd: -1}
+	l.watchSink(k)
+	return k
+}
+
+// Post runs fn on the loop's goroutine, soon. It may be called from any goroutine, also before and after Run;
+// what is posted after the loop has ended is never run.
+func (l *Loop) Post(fn func()) {
+	l.mu.Lock()
+	l.posted = append(l.posted, fn)
+	if !l.awake {
+		l.awake = true
+		l.wake()
+	}
+	l.mu.Unlock()
+}
+
+// Stop ends Run after the callback that calls it. Loop goroutine only.
+func (l *Loop) Stop() { l.stopped = true }
+
+// Now is when the loop last woke up: good enough for every deadline, and free.
+func (l *Loop) Now() time.Time { return l.now }
+
+// Keep makes line outlast its callback, and returns the buffer that it is in: the one that it was read into, unless that
+// is much larger than the line, or another line; then it returns a copy. The caller releases it.
+func (l *Loop) Keep(line []byte) (*Hold, []byte) {
+	if s := l.current; s != nil && s.hold != nil && len(line) > len(s.hold.Bytes)/growth && within(line, s.hold.Bytes) {
+		return s.hold.Retain(), line
+	}
+	h := HoldCopy(line)
+	return h, h.Bytes
+}
+
+// Run serves until Stop and then closes every descriptor it owns.
+func (l *Loop) Run() {
+	l.now = time.Now()
+	l.alarm = time.AfterFunc(time.Hour, func() { l.Post(l.rang) })
+	defer l.alarm.Stop()
+	l.runPosted()
+	for !l.stopped {
+		l.doWhatIsDue()
+		if !l.stopped && l.wait() {
+			l.runPosted()
+		}
+	}
+	l.closeDriver()
+	if l.fading != nil {
+		l.fading.Stop()
+	}
+}
+
+// doWhatIsDue ticks, and sets the alarm for the next time if that is another one than before. A sleep gets no timeout of
+// its own: finding the next deadline anew for every message would cost more than the message's own handling.
+func (l *Loop) doWhatIsDue() {
+	for l.Deadline != nil && !l.stopped {
+		at := l.Deadline()
+		if at.IsZero() {
+			return // an alarm that still comes finds nothing to do
+		}
+		if l.now.Before(at) {
+			if !at.Equal(l.alarmAt) {
+				l.alarmAt = at
+				l.alarm.Reset(at.Sub(l.now))
+			}
+			return
+		}
+		l.alarmAt = time.Time{}
+		l.OnTick(l.now)
+		l.Flush()
+	}
+}
+
+// rang notes that the alarm is not set any more. It may have come with other posted work, to a loop that woke up before the
+// alarm's time: then the deadline is still to come for it, and the alarm has to be set again.
+func (l *Loop) rang() { l.alarmAt = time.Time{} }
+
+func (l *Loop) runPosted() {
+	l.mu.Lock()
+	work := l.posted
+	l.posted, l.awake = nil, false
+	l.mu.Unlock()
+	for _, fn := range work {
+		if l.stopped {
+			return
+		}
+		fn()
+		l.Flush()
+	}
+}
+
+// Flush writes what has been put into the sinks. The loop does so after each callback; a callback that takes its time
+// does it first. Loop goroutine only.
+func (l *Loop) Flush() {
+	for len(l.dirty) > 0 {
+		k := l.dirty[len(l.dirty)-1]
+		l.dirty = l.dirty[:len(l.dirty)-1]
+		k.flush()
+	}
+}

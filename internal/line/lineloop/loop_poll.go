@@ -1,0 +1,231 @@
+//go:build unix && !outlive_stream
+
+package lineloop
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// driver is the part of a loop that talks to the kernel: poll(2) over raw descriptors.
+type driver struct {
+	wakeR, wakeW int           // raw: the runtime's own poller must not wake for them too
+	fds          []unix.PollFd // fds[0] is wakeR
+	owners       []owner       // parallel to fds
+	unseen       bool          // see sleep
+	bound        unix.Timespec // of one sleep
+	sleepMost    time.Duration // sleepMost, less in tests
+	busyUntil    time.Time     // traffic was seen lately
+	enlarged     int           // pipes made bigger so far
+	gone         bool          // a descriptor left fds during the walk
+}
+
+// sleepMost bounds a sleep in which nothing happens. The collector of Go 1.26.8 now and then misses a goroutine that is just
+// entering a system call (the runtime looks for a collection before it marks the goroutine as waiting, and not after it). It then
+// waits for that call to return, and all other goroutines wait with it, alarms and news of a server's end included. Such a call is
+// this sleep: so it returns, whether or not there is something to do.
+const sleepMost = 10 * time.Second
+
+// owner is what a poll entry belongs to; both nil: free.
+type owner struct {
+	source *Source
+	sink   *Sink
+}
+
+func (l *Loop) initDriver() error {
+	var p [2]int
+	if err := rawPipe(&p); err != nil {
+		return fmt.Errorf("make wake-up pipe: %w", err)
+	}
+	l.wakeR, l.wakeW = p[0], p[1]
+	l.unseen, l.sleepMost = mayBeUnseen(), sleepMost
+	l.fds = []unix.PollFd{{Fd: int32(l.wakeR), Events: unix.POLLIN}}
+	l.owners = make([]owner, 1)
+	return nil
+}
+
+// rawDescriptor returns f's descriptor in the mode the loop needs: non-blocking where it is ours alone. A terminal or a
+// file is shared with the shell that started us, which would be surprised; they are ready whenever poll says so.
+// private reports that it is: a pipe or a socket.
+func rawDescriptor(f *os.File) (fd int, private bool) {
+	if rc, err := f.SyscallConn(); err == nil {
+		_ = rc.Control(func(p uintptr) { fd = int(p) })
+	} else {
+		fd = int(f.Fd())
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil {
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFIFO, unix.S_IFSOCK:
+			private = unix.SetNonblock(fd, true) == nil
+		}
+	}
+	return fd, private
+}
+
+func (l *Loop) watchSource(s *Source) {
+	s.fd, s.private = rawDescriptor(s.file)
+	s.pos = l.enter(s.fd, owner{source: s})
+}
+
+func (l *Loop) watchSink(k *Sink) {
+	k.fd, k.private = rawDescriptor(k.file)
+	k.pos = l.enter(k.fd, owner{sink: k})
+}
+
+func (l *Loop) enter(fd int, o owner) int {
+	l.fds = append(l.fds, unix.PollFd{Fd: int32(fd)})
+	l.owners = append(l.owners, o)
+	return len(l.fds) - 1
+}
+
+func (l *Loop) removeSource(s *Source) { l.leave(s.pos, s.file) }
+func (l *Loop) removeSink(k *Sink)     { l.leave(k.pos, k.file) }
+
+// leave takes an entry out. During a walk the slice must not move, so the place is only marked free.
+func (l *Loop) leave(pos int, f *os.File) {
+	l.fds[pos].Fd = -1
+	l.owners[pos] = owner{}
+	l.gone = true
+	_ = f.Close()
+}
+
+func (l *Loop) compact() {
+	if !l.gone {
+		return
+	}
+	l.gone = false
+	n := 1
+	for i := 1; i < len(l.fds); i++ {
+		o := l.owners[i]
+		if o.source == nil && o.sink == nil {
+			continue
+		}
+		l.fds[n], l.owners[n] = l.fds[i], o
+		if o.source != nil {
+			o.source.pos = n
+		} else {
+			o.sink.pos = n
+		}
+		n++
+	}
+	clear(l.owners[n:])
+	l.fds, l.owners = l.fds[:n], l.owners[:n]
+}
+
+func (l *Loop) wake() {
+	_, _ = unix.Write(l.wakeW, newline)
+}
+
+// wait sleeps until a descriptor is ready and serves what is. It reports whether work was posted.
+func (l *Loop) wait() (posted bool) {
+	l.compact()
+	for i := 1; i < len(l.fds); i++ {
+		l.owners[i].prepare(&l.fds[i])
+	}
+	n := l.sleep()
+	l.now = time.Now()
+	if n <= 0 {
+		return false
+	}
+	if posted = l.fds[0].Revents != 0; posted {
+		l.drainWakePipe()
+	}
+	l.busyUntil = l.now.Add(unseenFor)
+	for i := 1; i < len(l.fds) && !l.stopped; i++ {
+		if got := l.fds[i].Revents; got != 0 && l.fds[i].Fd >= 0 {
+			l.serve(l.owners[i], got)
+			l.Flush()
+		}
+	}
+	return posted
+}
+
+// drainWakePipe empties the wake-up pipe.
+func (l *Loop) drainWakePipe() {
+	var buf [64]byte
+	_, _ = unix.Read(l.wakeR, buf[:])
+}
+
+// prepare says what an entry waits for. A source that is held back and a sink with nothing to write wait for nothing,
+// not even for errors: the next read or write tells those.
+func (o owner) prepare(p *unix.PollFd) {
+	p.Fd = -1
+	switch {
+	case o.source != nil && (o.source.opts.Gate == nil || o.source.opts.Gate()):
+		p.Fd, p.Events = int32(o.source.fd), unix.POLLIN
+	case o.sink != nil && len(o.sink.queue) > 0:
+		p.Fd, p.Events = int32(o.sink.fd), unix.POLLOUT
+	}
+}
+
+func (l *Loop) serve(o owner, got int16) {
+	switch {
+	case o.source != nil:
+		l.read(o.source)
+	case got&unix.POLLOUT != 0:
+		o.sink.drain()
+	default:
+		o.sink.fail(ErrSinkClosed)
+	}
+}
+
+func (l *Loop) read(s *Source) {
+	n, err := sysRead(s.fd, s.room(), s.private)
+	switch {
+	case n > 0:
+		s.took(n)
+	case err == nil:
+		s.finish(nil)
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
+	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ECONNRESET):
+		s.finish(nil) // a terminal or a socket whose other end is gone
+	default:
+		s.finish(err)
+	}
+}
+
+// write hands batch to the kernel and returns how many bytes it took; 0 and nil means "not now".
+func (l *Loop) write(k *Sink, batch [][]byte) (int, error) {
+	for {
+		var n int
+		var err error
+		if len(batch) == 1 {
+			n, err = sysWrite(k.fd, batch[0], k.private)
+		} else {
+			n, err = unix.Writev(k.fd, batch[:min(len(batch), 512)])
+		}
+		switch {
+		case err == nil:
+			return n, nil
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.EAGAIN):
+			return 0, nil
+		default:
+			return 0, err
+		}
+	}
+}
+
+func (l *Loop) closeDriver() {
+	l.Flush()
+	for i := 1; i < len(l.owners); i++ {
+		switch o := l.owners[i]; {
+		case o.source != nil:
+			o.source.Close()
+		case o.sink != nil:
+			o.sink.Close()
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.awake = true // nobody reads the pipe any more, nobody may write to it
+	_ = unix.Close(l.wakeR)
+	_ = unix.Close(l.wakeW)
+}

@@ -1,0 +1,91 @@
+//go:build unix && !outlive_stream
+
+package lineloop
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// The alarm rings while a callback takes its time, and is taken together with other posted work: the loop still thinks it is
+// earlier than the deadline, and must be woken for it once more. A loop in an unseen sleep is interrupted after a while in any case.
+func TestAnAlarmThatRingsEarlyIsSetAgain(t *testing.T) {
+	loop, err := NewLoop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop.unseen = false
+	r, w := pipe(t)
+	defer w.Close()
+	const wait = 20 * time.Millisecond
+	var at time.Time
+	loop.AddSource(r, SourceOptions{OnLine: func([]byte, bool) { time.Sleep(2 * wait) }})
+	ticked := make(chan time.Time, 1)
+	loop.Deadline = func() time.Time { return at }
+	loop.OnTick = func(now time.Time) {
+		at = time.Time{}
+		ticked <- now
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); loop.Run() }()
+	loop.Post(func() { // the next turn finds a line and posted work
+		at = loop.Now().Add(wait)
+		loop.Post(func() {})
+		if _, err := io.WriteString(w, "x\n"); err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-ticked:
+	case <-time.After(2 * time.Second):
+		t.Error("the deadline has passed, and nothing was done")
+	}
+	loop.Post(loop.Stop)
+	<-done
+}
+
+// While long lines come, their buffers are used again.
+func TestLongLinesMakeNoGarbage(t *testing.T) {
+	const size = 1 << 20
+	line := append(bytes.Repeat([]byte("x"), size-1), '\n')
+	r := newRelay(t, 16<<20)
+	got := make([]byte, size)
+	pass := func() {
+		_, _ = r.in.Write(line)
+		_, _ = io.ReadFull(r.out, got)
+	}
+	pass()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 50 {
+		pass()
+	}
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; made > 8*size {
+		t.Errorf("%d MB were allocated for 50 lines of 1 MB", made>>20)
+	}
+	r.in.Close()
+	<-r.done
+	r.out.Close()
+}
+
+// A loop with nothing to do leaves its system call from time to time, see sleepMost. Without descriptors, posted work or a deadline
+// nothing else ends a sleep: Deadline is asked before each one.
+func TestAnIdleLoopReturnsFromItsSleep(t *testing.T) {
+	loop, err := NewLoop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop.sleepMost = time.Millisecond
+	sleeps := 0
+	loop.Deadline = func() time.Time {
+		if sleeps++; sleeps == 5 {
+			loop.Stop()
+		}
+		return time.Time{}
+	}
+	loop.Run()
+}

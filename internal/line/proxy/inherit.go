@@ -1,0 +1,260 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// InheritOptions are the settings of [NewInherited].
+type InheritOptions struct {
+	Command   []string
+	Name      string
+	StateDir  string
+	KillMode  child.KillMode // what ends with the program (default its whole tree)
+	Supervise supervise.Options
+	Sink      event.Sink
+}
+
+// Inherited keeps a program alive that has our own three descriptors (the watchdog, to the letter: WD-7): nothing is copied, and
+// nothing of MCP is known. The goroutine of [Inherited.Run] owns it.
+type Inherited struct {
+	opts    InheritOptions
+	machine *supervise.Machine
+	news    chan func()
+	process *child.Process
+	gen     int
+	exit    child.Status
+	code    int
+	over    bool
+	running bool
+	since   time.Time     // the program runs since then
+	exitAt  time.Time     // when the last one ended
+	waiters []waiter      // for the next one to run
+	ended   chan struct{} // closed when Run returns
+}
+
+// NewInherited prepares the program; nothing is started yet.
+func NewInherited(opts InheritOptions) *Inherited {
+	return &Inherited{opts: opts, machine: supervise.New(opts.Supervise), news: make(chan func()), ended: make(chan struct{})}
+}
+
+// clientGrace is how long the program may go on by itself once nobody can write to its stdin any more and it has read all
+// of that. Whether it still works for its client cannot be known here, so it gets more time than in the usual mode.
+const clientGrace = 3 * time.Second
+
+// watchClient ends the program when its client has left and it goes on nevertheless. The returned function ends the
+// goroutine.
+func (h *Inherited) watchClient() (stop func()) {
+	quit, end, err := os.Pipe()
+	if err != nil {
+		return func() {} // it ends with its client by itself, as it would without outlive
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if !awaitHangup(os.Stdin, quit) {
+			return
+		}
+		select {
+		case <-time.After(clientGrace):
+			h.tell(supervise.Stop{Profile: supervise.ClientEOF})
+		case <-h.ended:
+		}
+	}()
+	return func() {
+		_ = end.Close()
+		<-done
+		_ = quit.Close()
+	}
+}
+
+// Run keeps the program alive until it exits 0, its client leaves or [Inherited.Interrupt], and returns outlive's exit
+// status.
+func (h *Inherited) Run() int {
+	defer h.watchClient()()
+	defer close(h.ended)
+	h.step(supervise.Start{})
+	for !h.over {
+		var due <-chan time.Time
+		if at := h.machine.Deadline(); !at.IsZero() {
+			due = time.After(time.Until(at))
+		}
+		select {
+		case happened := <-h.news:
+			happened()
+		case <-due:
+			h.carryOut(h.machine.Tick(time.Now(), rand.Float64()))
+		}
+	}
+	return h.code
+}
+
+// Interrupt ends the program and then Run. Any goroutine.
+func (h *Inherited) Interrupt() { go h.tell(supervise.Stop{Profile: supervise.Signal}) }
+
+// waiter waits for a program that is newer than the generation.
+type waiter struct {
+	after int
+	done  chan error // buffered
+}
+
+// tellWaiters tells those who wait that a program runs, or why it does not.
+func (h *Inherited) tellWaiters(err error) {
+	h.waiters = slices.DeleteFunc(h.waiters, func(w waiter) bool {
+		if h.gen <= w.after {
+			return false
+		}
+		w.done <- err
+		return true
+	})
+}
+
+// Restart replaces the program and returns when the next one runs, or says why it does not. Any goroutine.
+func (h *Inherited) Restart(ctx context.Context, source supervise.Source, reason string) error {
+	done := make(chan error, 1)
+	err := h.ask(ctx, func() {
+		h.waiters = append(h.waiters, waiter{h.gen, done})
+		h.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason})
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-h.ended:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Status tells how the program stands. What passes between it and its client is not known. Any goroutine.
+func (h *Inherited) Status(ctx context.Context) (s backend.Status, err error) {
+	err = h.ask(ctx, func() { s = h.status(time.Now()) })
+	return s, err
+}
+
+func (h *Inherited) status(now time.Time) backend.Status {
+	snap := h.machine.Snapshot()
+	s := backend.Status{Name: h.opts.Name, Command: h.opts.Command, State: snap.State.String(), Generation: h.gen,
+		RestartCount: h.machine.Restarts(), Reload: string(backend.ReplaceReload)}
+	if h.running {
+		s.ServerPID, s.UptimeMS = h.process.PID(), now.Sub(h.since).Milliseconds()
+		if u, err := child.TreeUsage(s.ServerPID); err == nil {
+			s.RSS = u.RSS
+		}
+	}
+	if !snap.NextTry.IsZero() && !h.running {
+		s.NextTryAt = &snap.NextTry
+	}
+	if !h.exitAt.IsZero() {
+		s.LastExit = &backend.LastExit{Code: h.exit.Code, Signal: h.exit.Signal, Why: fmt.Sprintf("last exit %d", h.exit.Code), At: h.exitAt}
+	}
+	return s
+}
+
+// ask runs fn on Run's goroutine and returns when it has.
+func (h *Inherited) ask(ctx context.Context, fn func()) error {
+	done := make(chan struct{})
+	select {
+	case h.news <- func() { fn(); close(done) }:
+		<-done
+		return nil
+	case <-h.ended:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tell brings an event to Run; after the end nobody listens, and it is dropped.
+func (h *Inherited) tell(ev supervise.Event) {
+	select {
+	case h.news <- func() { h.step(ev) }:
+	case <-h.ended:
+	}
+}
+
+func (h *Inherited) step(ev supervise.Event) {
+	h.carryOut(h.machine.Step(time.Now(), rand.Float64(), ev))
+}
+
+func (h *Inherited) carryOut(actions []supervise.Action) {
+	var next []supervise.Event
+	for _, a := range actions {
+		switch a := a.(type) {
+		case supervise.Spawn:
+			next = append(next, h.spawn(a))
+		case supervise.BeginDrain:
+			next = append(next, supervise.Drained(a)) // what is in flight, nobody knows
+		case supervise.Terminate:
+			_ = h.process.Terminate() // an error means that it is gone
+		case supervise.Kill:
+			_ = h.process.Kill() // likewise
+		case supervise.Report:
+			a.Tell(fmt.Sprintf("Server crashed (exit code %d)", h.exit.Code), h.exit.Code, h.emit)
+		case supervise.Finish:
+			h.over, h.code = true, a.Code
+		}
+	}
+	for _, ev := range next {
+		h.step(ev)
+	}
+}
+
+// spawn starts the program and returns how that went. It is up once it runs.
+func (h *Inherited) spawn(a supervise.Spawn) supervise.Event {
+	h.gen = a.Gen
+	h.emit(event.ServerStarting, slog.LevelInfo, fmt.Sprintf("Starting server (restart #%d)", h.machine.Restarts()))
+	env := append(os.Environ(), "OUTLIVE=1", "OUTLIVE_NAME="+h.opts.Name, "OUTLIVE_GENERATION="+strconv.Itoa(a.Gen),
+		"OUTLIVE_RESTART_REASON="+a.Reason, "OUTLIVE_STATE_DIR="+h.opts.StateDir)
+	process, err := child.Start(child.Spec{Argv: h.opts.Command, Env: env, Inherit: true, KillMode: h.opts.KillMode}, func(s child.Status) {
+		h.exited(a.Gen, s)
+	})
+	if err != nil {
+		status, _ := child.ShellStatus(err)
+		h.exit, h.exitAt = child.Status{Code: status}, time.Now()
+		h.tellWaiters(err)
+		h.emit(event.SpawnFailed, slog.LevelError, "Server could not be started: "+err.Error(),
+			slog.String(event.KeyError, err.Error()))
+		return supervise.SpawnFailed{Gen: a.Gen, Err: err, Status: status}
+	}
+	h.process, h.running, h.since = process, true, time.Now()
+	h.tellWaiters(nil)
+	h.emit(event.ServerSpawned, slog.LevelInfo, fmt.Sprintf("Server spawned (PID: %d)", process.PID()))
+	return supervise.Ready{Gen: a.Gen}
+}
+
+// exited brings an exit to Run; it is called from the process's own goroutine.
+func (h *Inherited) exited(gen int, s child.Status) {
+	h.news <- func() {
+		h.exit, h.exitAt = s, time.Now()
+		h.emit(event.ServerExited, slog.LevelInfo, fmt.Sprintf("Server exited (code: %d)", s.Code),
+			slog.Int(event.KeyExitCode, s.Code), slog.Int64(event.KeyUptimeMS, s.Uptime.Milliseconds()),
+			slog.Int64(event.KeyMaxRSS, s.MaxRSS), slog.Int64(event.KeyCPUMS, s.CPU.Milliseconds()))
+		h.running = false
+		h.step(supervise.Exited{Gen: gen, Code: s.Code, Signalled: s.Signalled})
+		h.step(supervise.Gone{Gen: gen})
+	}
+}
+
+func (h *Inherited) emit(t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
+	pid := 0
+	if h.running {
+		pid = h.process.PID()
+	}
+	h.opts.Sink.Emit(event.Event{Type: t, Time: time.Now(), Level: level, Message: message, Generation: h.gen,
+		ServerPID: pid, RestartCount: h.machine.Restarts(), Attrs: attrs})
+}

@@ -1,0 +1,41 @@
+package proxy
+
+import "time"
+
+const (
+	// serverBehind is how many bytes may wait for the server before the client is not read either: then the bytes wait
+	// in the client's pipe, as they would without us.
+	serverBehind = 256 << 10
+	// stalledAfter is how long a server may take nothing before it counts as stuck. Then the client is read again, into
+	// the queue: a cancellation or restart_server must get through to us.
+	stalledAfter = 300 * time.Millisecond
+)
+
+// pressure watches whether the server takes what it is given.
+type pressure struct {
+	taken uint64    // bytes the server's pipe had taken at the last look
+	since time.Time // when that last changed
+	held  bool      // the client is not being read
+}
+
+// mayReadClient is asked before each wait.
+func (p *Proxy) mayReadClient() bool {
+	refused, taken, running := p.host.Stalled()
+	if !running || refused < serverBehind {
+		p.pressure.held = false
+		return true
+	}
+	if !p.pressure.held || taken != p.pressure.taken {
+		p.pressure = pressure{taken: taken, since: p.loop.Now(), held: true}
+	}
+	return p.loop.Now().Sub(p.pressure.since) >= stalledAfter
+}
+
+// deadline is the backend's, or the moment a held-back client is to be read again.
+func (p *Proxy) deadline() time.Time {
+	at := p.host.Deadline()
+	if look := p.pressure.since.Add(stalledAfter); p.pressure.held && look.After(p.loop.Now()) && (at.IsZero() || look.Before(at)) {
+		return look
+	}
+	return at
+}

@@ -1,0 +1,66 @@
+package remote
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+)
+
+// maxChallenge is how much of one WWW-Authenticate header is read, in bytes.
+const maxChallenge = 16 << 10
+
+// challenge is what a server's WWW-Authenticate says about bearer tokens (RFC 6750, RFC 9728).
+type challenge struct {
+	metadata string // URL of the protected-resource metadata
+	scopes   []string
+	problem  string // error
+}
+
+// isChallenge reports whether another token could help.
+func isChallenge(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized ||
+		resp.StatusCode == http.StatusForbidden && challengeOf(resp).problem == "insufficient_scope"
+}
+
+// challengeOf reads the first challenge for bearer tokens; its zero value if there is none that can be read.
+func challengeOf(resp *http.Response) challenge {
+	for _, h := range resp.Header.Values("Www-Authenticate") {
+		for scheme, params := range challenges(h[:min(len(h), maxChallenge)]) {
+			if strings.EqualFold(scheme, "Bearer") {
+				return challenge{
+					metadata: params["resource_metadata"], scopes: strings.Fields(params["scope"]), problem: params["error"],
+				}
+			}
+		}
+	}
+	return challenge{}
+}
+
+// challengeWord is a scheme, or a parameter with what stands behind its "=": a string in quotes or a token. A string may lack its end.
+var challengeWord = lazyregexp.New(`(?s)^[ \t,]*([^ \t,="]+)[ \t]*(?:(=)[ \t=]*(?:"((?:\\.|[^"])*)"?|([^ \t,="]*)))?`)
+
+// quotedPair is a character that is meant as it is.
+var quotedPair = lazyregexp.New(`(?s)\\(.)`)
+
+// challenges goes through a WWW-Authenticate header (RFC 9110, 11.6.1): schemes with their parameters, keys in lower case. It stops
+// where the header makes no sense any more.
+func challenges(h string) func(yield func(string, map[string]string) bool) {
+	return func(yield func(string, map[string]string) bool) {
+		scheme, params, rest := "", map[string]string{}, h
+		for m := challengeWord.FindStringSubmatch(rest); m != nil; m = challengeWord.FindStringSubmatch(rest) {
+			rest = rest[len(m[0]):]
+			if m[2] != "" {
+				params[strings.ToLower(m[1])] = quotedPair.ReplaceAllString(m[3], "$1") + m[4]
+				continue
+			}
+			if scheme != "" && !yield(scheme, params) {
+				return
+			}
+			scheme, params = m[1], map[string]string{}
+		}
+		if scheme != "" {
+			yield(scheme, params)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package remote
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// redirectPath is where the browser comes back to.
+const redirectPath = "/callback"
+
+// userGrant asks the user: the authorization code flow with PKCE, the answer coming to a loopback port (RFC 8252).
+func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scopes []string) (Grant, error) {
+	if !server.assumed && !slices.Contains(server.ChallengeMethods, "S256") {
+		return g, fmt.Errorf("%s does not say that it knows PKCE with S256, without which a code could be stolen", server.Issuer)
+	}
+	if server.AuthorizationEndpoint == "" {
+		return g, fmt.Errorf("the metadata of %s names no authorization endpoint", server.Issuer)
+	}
+	listener, err := o.listen(g.RedirectURI)
+	if err != nil {
+		return g, fmt.Errorf("wait for the browser: %w", err)
+	}
+	defer listener.Close()
+	g, err = o.identify(ctx, g, server, "http://"+listener.Addr().String()+redirectPath)
+	if err != nil {
+		return g, err
+	}
+	verifier, state := oauth2.GenerateVerifier(), rand.Text()
+	client := oauth2.Config{
+		ClientID: g.ClientID, RedirectURL: g.RedirectURI, Scopes: scopes, Endpoint: oauth2.Endpoint{AuthURL: server.AuthorizationEndpoint},
+	}
+	more := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", g.Resource)}
+	if slices.Contains(scopes, offline) {
+		more = append(more, oauth2.ApprovalForce) // without it, OpenID providers give no refresh token
+	}
+	code, err := o.askUser(ctx, listener, client.AuthCodeURL(state, more...), redirectCheck{state: state, issuer: server.Issuer, told: server.TellsIssuer})
+	if err != nil {
+		return g, err
+	}
+	form := url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {g.RedirectURI}, "code_verifier": {verifier},
+	}
+	next, err := o.redeem(ctx, g, form)
+	if err == nil && len(next.Scopes) == 0 {
+		next.Scopes = scopes // the server says only what differs
+	}
+	return next, err
+}
+
+// listen takes the loopback port of the redirect: the configured one, the one registered before, or any.
+func (o *OAuth) listen(before string) (net.Listener, error) {
+	if o.opts.RedirectPort != 0 {
+		return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.opts.RedirectPort)))
+	}
+	if u, err := url.Parse(before); err == nil && u.Port() != "" {
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", u.Port())); err == nil {
+			return l, nil
+		}
+	}
+	return net.Listen("tcp", "127.0.0.1:0")
+}
+
+// askUser shows the page and waits for the browser to come back with the code.
+func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string, check redirectCheck) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.opts.Patience)
+	defer cancel()
+	type reply struct {
+		code string
+		err  error
+	}
+	came := make(chan reply, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+redirectPath, func(w http.ResponseWriter, r *http.Request) {
+		code, err := check.code(r.URL.Query())
+		if errors.Is(err, errForeignRedirect) {
+			http.Error(w, "This is not the page that was asked for.", http.StatusBadRequest)
+			return
+		}
+		text := "Authorized. You can close this page.\n"
+		if err != nil {
+			text = "Not authorized. The program you came from says why.\n"
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(text)) // a browser that is gone need not be told
+		select {
+		case came <- reply{code, err}:
+		default:
+		}
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // ends when it is closed below
+	}()
+	defer func() { <-served }()
+	defer func() {
+		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if server.Shutdown(soon) != nil { // the browser is to see its page
+			_ = server.Close()
+		}
+	}()
+	if err := o.opts.Authorize(ctx, page); err != nil {
+		return "", fmt.Errorf("show the user %s: %w", page, err)
+	}
+	select {
+	case r := <-came:
+		return r.code, r.err
+	case <-ctx.Done():
+		return "", fmt.Errorf("wait for the user's consent: %w", ctx.Err())
+	}
+}
+
+// redirectCheck is what a redirect must match before anything in it is believed.
+type redirectCheck struct {
+	state  string
+	issuer string
+	told   bool // the server says that its redirects name it
+}
+
+// errForeignRedirect is a redirect that has nothing to do with our question.
+var errForeignRedirect = errors.New("a redirect with another state")
+
+// code takes the code out of a redirect (RFC 6749, 4.1.2; RFC 9207).
+func (r redirectCheck) code(q url.Values) (string, error) {
+	if q.Get("state") != r.state {
+		return "", errForeignRedirect
+	}
+	switch {
+	case q.Has("iss") && q.Get("iss") != r.issuer:
+		return "", errors.New("the redirect names another authorization server than was asked (RFC 9207)")
+	case r.told && !q.Has("iss"):
+		return "", errors.New("the redirect does not name its authorization server, though that says it would (RFC 9207)")
+	case q.Get("error") != "":
+		return "", fmt.Errorf("not authorized: %w", tokenRefusal{Code: q.Get("error"), Description: q.Get("error_description")})
+	case q.Get("code") == "":
+		return "", errors.New("the redirect brings no code")
+	}
+	return q.Get("code"), nil
+}

@@ -1,0 +1,325 @@
+package remote
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// run hands the lines on, one after another, until the connection ends.
+func (c *Connection) run() {
+	for {
+		m := c.next()
+		if m == nil {
+			break
+		}
+		c.begin(m)
+	}
+	c.end()
+}
+
+// next waits for a line; nil: there will be none.
+func (c *Connection) next() *message {
+	for {
+		c.mu.Lock()
+		failed, closing := c.failure != nil, c.closing
+		if !failed && len(c.queue) > 0 {
+			m := c.queue[0]
+			c.queue = c.queue[1:]
+			c.mu.Unlock()
+			return m
+		}
+		c.mu.Unlock()
+		if failed || closing {
+			return nil
+		}
+		select {
+		case <-c.wake:
+		case <-c.failed:
+		}
+	}
+}
+
+// begin sends one line and waits until the next one may be sent.
+func (c *Connection) begin(m *message) {
+	modern := c.noteEra(m)
+	switch {
+	case m.kind == jsonrpc.Request:
+		c.mu.Lock()
+		c.inFlight = append(c.inFlight, m)
+		c.mu.Unlock()
+		c.exchange.Go(func() { c.carry(m) })
+		until := m.begun
+		if m.method == mcp.Initialize {
+			until = m.done // the session has its id then
+		}
+		select {
+		case <-until:
+		case <-c.failed:
+		}
+	case m.kind == jsonrpc.Invalid || m.kind == jsonrpc.Batch:
+		c.logf("not sent, one message is expected: %s", excerpt(m.line))
+		c.settle(m)
+	case modern && m.method == mcp.NoteCancelled:
+		c.forget(m) // closing the response is the cancellation
+		c.settle(m)
+	case modern && m.kind != jsonrpc.Notification:
+		c.logf("not sent, a server of %s takes no answers: %s", m.version, excerpt(m.line))
+		c.settle(m)
+	case m.method == mcp.NoteInitialized:
+		c.carry(m)
+		c.openStream()
+	default:
+		c.inTurn(m)
+	}
+}
+
+// inTurn sends a notification or an answer after those before it; requests need not wait for it.
+func (c *Connection) inTurn(m *message) {
+	c.mu.Lock()
+	before, mine := c.session.after, make(chan struct{})
+	c.session.after = mine
+	c.mu.Unlock()
+	c.exchange.Go(func() {
+		defer close(mine)
+		if before != nil {
+			<-before
+		}
+		select {
+		case <-c.failed: // it waits for the next connection, as what is still in the queue does
+			return
+		default:
+		}
+		c.carry(m)
+		if m.method == mcp.NoteCancelled {
+			c.forget(m) // the server may leave the response open for ever
+		}
+	})
+}
+
+// noteEra remembers how the client speaks and reports whether m belongs to the stateless era. A message without a version of its
+// own follows what was said before.
+func (c *Connection) noteEra(m *message) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.session
+	switch {
+	case m.version != "":
+		s.modern, s.version = true, m.version
+	case m.method == mcp.Initialize:
+		s.modern, s.version = false, ""
+	case m.kind == jsonrpc.Request:
+		s.modern = false
+	case s.modern:
+		m.version = s.version
+	}
+	return s.modern
+}
+
+// forget ends the interest in the request that a notifications/cancelled names.
+func (c *Connection) forget(note *message) {
+	id := jsonrpc.FindPath(note.line, "params", "requestId").Of(note.line)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.inFlight {
+		if id != nil && jsonrpc.SameID(m.id, id) && m.method != mcp.Initialize {
+			m.cancel()
+		}
+	}
+}
+
+// settle is done with m: whatever came before it can no longer be at the end of what was never taken.
+func (c *Connection) settle(m *message) {
+	c.mu.Lock()
+	c.account = slices.Delete(c.account, 0, slices.Index(c.account, m)+1)
+	c.inFlight = slices.DeleteFunc(c.inFlight, func(one *message) bool { return one == m })
+	c.mu.Unlock()
+	c.release(m)
+}
+
+// release lets go of m without saying what became of it.
+func (c *Connection) release(m *message) {
+	m.onTheWire()
+	m.cancel()
+	close(m.done)
+}
+
+// setTaken notes whether the server may have taken m.
+func (c *Connection) setTaken(m *message, taken bool) {
+	c.mu.Lock()
+	m.taken = taken
+	c.mu.Unlock()
+}
+
+// endListens cuts off requests that wait for news only, since a connection that ends need not wait for them.
+func (c *Connection) endListens() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.inFlight {
+		if m.method == mcp.Listen {
+			m.cancel()
+		}
+	}
+}
+
+// carry takes one message to the server and stays with it until nothing more comes of it.
+func (c *Connection) carry(m *message) {
+	began := time.Now()
+	for try, repeats := 1, 0; ; try++ {
+		o := c.deliver(m)
+		if !o.answered && m.ctx.Err() != nil { // nobody waits for it any more
+			c.abandoned(m)
+			return
+		}
+		if o.heard && m.method == mcp.Listen {
+			try, m.reopened = 1, true
+		}
+		q := c.question(m, try)
+		q.repeats, q.since, q.failing = repeats, time.Since(began), c.works(o)
+		v := judge(q, o)
+		c.noteTrouble(v)
+		if v.act == doubt {
+			v.act = answer
+			if c.mayRepeat(m, v) {
+				v.act = again
+			}
+		}
+		if !v.undone {
+			repeats++
+		}
+		c.setTaken(m, repeats > 0)
+		switch {
+		case v.act == relist && c.relist(m), v.act == fallBack && c.openOld(m):
+		case v.act == again:
+			if !c.wait(m.ctx, v.after) {
+				c.abandoned(m)
+				return
+			}
+		case v.act == end:
+			if v.lostSession {
+				c.loseSession()
+			}
+			c.fail(v.reason(c.opts.Name))
+			c.dismiss(m)
+			return
+		default:
+			v.tries = repeats
+			c.reply(m, v)
+			c.settle(m)
+			return
+		}
+	}
+}
+
+// works notes what an outcome says about the network, and returns how long that has done nothing but fail.
+func (c *Connection) works(o outcome) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !o.ofNetwork():
+		c.failing = time.Time{}
+		return 0
+	case c.failing.IsZero() || o.heard:
+		c.failing = time.Now()
+	}
+	return time.Since(c.failing)
+}
+
+// noteTrouble remembers what is wrong for who asks how the server stands.
+func (c *Connection) noteTrouble(v verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case v.act == finish || v.rpc != nil:
+		c.trouble = ""
+	case v.label == labelUnauthorized || v.label == labelUnavailable || v.label == "connection_lost":
+		c.trouble = v.why
+	}
+}
+
+// Trouble says in words why the last request failed on its way; "": it did not.
+func (c *Connection) Trouble() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trouble
+}
+
+// mayRepeat reports whether a message may be sent once more that the server may have carried out. What is no request does
+// no harm when it comes twice.
+func (c *Connection) mayRepeat(m *message, v verdict) bool {
+	switch {
+	case m.kind != jsonrpc.Request:
+		return true
+	case c.events.Repeat == nil || m.quiet != nil:
+		return m.method.Resendable()
+	}
+	said := make(chan bool, 1)
+	c.events.Repeat(m.id, m.method, v.why, func(yes bool) { said <- yes })
+	select {
+	case yes := <-said:
+		return yes
+	case <-m.ctx.Done():
+	case <-c.failed:
+	}
+	return false
+}
+
+// abandoned lets go of a message that nobody waits for: because it was cancelled, or because the connection ends, and then it is
+// not settled.
+func (c *Connection) abandoned(m *message) {
+	if c.ctx.Err() == nil && !c.hasFailed() {
+		c.settle(m)
+		return
+	}
+	c.dismiss(m)
+}
+
+// dismiss lets go of a message whose fate the next connection decides.
+func (c *Connection) dismiss(m *message) {
+	c.mu.Lock()
+	c.inFlight = slices.DeleteFunc(c.inFlight, func(one *message) bool { return one == m })
+	c.mu.Unlock()
+	c.release(m)
+}
+
+func (c *Connection) hasFailed() bool {
+	select {
+	case <-c.failed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *Connection) loseSession() {
+	c.mu.Lock()
+	c.session.lost = true
+	c.mu.Unlock()
+}
+
+// question is what judging the outcome of m depends on.
+func (c *Connection) question(m *message, try int) question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return question{
+		kind: m.kind, method: m.method, id: m.id, modern: m.version != "", session: c.session.id != "", old: c.session.old != nil,
+		place: c.place, relisted: m.relisted, try: try, chance: rand.Float64(),
+	}
+}
+
+// wait waits; it reports false as soon as ctx or the connection has ended.
+func (c *Connection) wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-c.failed:
+	}
+	return false
+}

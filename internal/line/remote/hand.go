@@ -1,0 +1,175 @@
+package remote
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// hand hands on one message of the server that came in the response to m, or outside of any if m is nil. It reports whether it is
+// the answer to m.
+func (c *Connection) hand(m *message, text []byte) bool {
+	line := oneLine(text)
+	var e jsonrpc.Envelope
+	if err := e.Scan(line); err != nil {
+		c.logf("not a message (%v): %s", err, excerpt(line))
+		return false
+	}
+	if m == nil {
+		c.emit(line)
+		return false
+	}
+	if e.Kind == jsonrpc.ErrorResponse && (!e.ID.Present() || jsonrpc.IsNull(e.ID.Of(line))) {
+		line = errorLine(m.id, e.Error.Of(line)) // in its own response it can be about nothing else
+		if e.Scan(line) != nil {
+			return false
+		}
+	}
+	if !m.answers(&e, line) {
+		c.emit(line)
+		if m.reopened && mcp.Lookup(e.Method.Of(line)) == mcp.NoteAcknowledged {
+			c.tellGap(m)
+		}
+		return false
+	}
+	if line = c.noteAnswer(m, &e, line); m.quiet != nil {
+		m.quiet(line)
+	} else {
+		c.emit(line)
+	}
+	return true
+}
+
+// noteAnswer learns from an answer what later requests need, and returns it as it goes to the client.
+func (c *Connection) noteAnswer(m *message, e *jsonrpc.Envelope, line []byte) []byte {
+	switch {
+	case e.Kind != jsonrpc.Response:
+	case m.method == mcp.Initialize:
+		result := e.Result.Of(line)
+		version, _ := jsonrpc.Unquote(jsonrpc.Find(result, "protocolVersion").Of(result))
+		c.mu.Lock()
+		c.session.version = version
+		c.mu.Unlock()
+	case m.method == mcp.ToolsList && m.version != "":
+		c.mu.Lock()
+		result, dropped := c.session.tools.learn(e.Result.Of(line))
+		c.mu.Unlock()
+		for _, why := range dropped {
+			c.logf("tool left out: %s", why)
+		}
+		if len(dropped) > 0 {
+			return jsonrpc.Replace(nil, line, e.Result, result)
+		}
+	}
+	return line
+}
+
+// reply answers a request in the server's place; what needs no answer is only logged.
+func (c *Connection) reply(m *message, v verdict) {
+	if v.act == finish {
+		return
+	}
+	if m.kind != jsonrpc.Request {
+		c.logf("%s: %s was not accepted: %s", c.opts.Name, m.what(), v.text())
+		return
+	}
+	line := c.refusal(m, v)
+	if v.rpc == nil {
+		c.logf("%s: %s: %s", c.opts.Name, m.what(), v.why)
+	}
+	if m.quiet != nil {
+		m.quiet(line)
+		return
+	}
+	c.emit(line)
+}
+
+// what is m in words.
+func (m *message) what() string {
+	switch {
+	case m.name == "":
+		return "an answer"
+	case m.subject != "":
+		return m.name + " " + m.subject
+	}
+	return m.name
+}
+
+func (v verdict) text() string {
+	if v.rpc != nil {
+		return string(v.rpc)
+	}
+	return v.why
+}
+
+// refusal is the answer to a request that has none from the server. A tool call of unknown effect is answered with a tool result,
+// because that is what the model gets to read.
+func (c *Connection) refusal(m *message, v verdict) []byte {
+	if v.rpc != nil {
+		return errorLine(m.id, v.rpc)
+	}
+	data := v.data()
+	if m.method == mcp.ToolsCall && !v.undone {
+		era := mcp.Legacy
+		if m.version != "" {
+			era = mcp.Modern
+		}
+		text := "The tool server did not answer '" + m.subject + "': " + v.why
+		if v.tries > 1 {
+			text += fmt.Sprintf(". It was called %d times, since that does no harm, and may be called again.", v.tries)
+		} else {
+			text += ". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+		}
+		meta := append(append([]byte(`{"`+mcp.MetaOutcome+`":`), data...), '}')
+		return jsonrpc.AppendResult(nil, m.id, mcp.ToolText(text, true, era, meta))
+	}
+	text := c.opts.Name + ": " + v.why
+	if v.undone && v.tries == 0 {
+		text += " (the request was not carried out)"
+	}
+	return jsonrpc.AppendError(nil, m.id, jsonrpc.InternalError, text, data)
+}
+
+// errorLine is an error response with the server's own error object.
+func errorLine(id, object []byte) []byte {
+	line := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	line = append(append(line, `,"error":`...), object...)
+	return append(line, '}')
+}
+
+// data says for machines what text says for people.
+func (v verdict) data() []byte {
+	data := append([]byte(`{"reason":`), strconv.Quote(v.label)...)
+	if v.undone && v.tries == 0 {
+		data = append(data, `,"delivered":"no"`...)
+	} else {
+		data = append(data, `,"delivered":"unknown"`...)
+	}
+	data = append(data, `,"retryable":`...)
+	data = strconv.AppendBool(data, v.undone || v.tries > 1)
+	if v.after > 0 {
+		data = append(data, `,"retryAfterMs":`...)
+		data = strconv.AppendInt(data, v.after.Milliseconds(), 10)
+	}
+	return append(data, '}')
+}
+
+// tellGap says after a broken stream of news has been taken up again that everything it is about may have changed: what changed
+// meanwhile, nobody heard.
+func (c *Connection) tellGap(m *message) {
+	wants := jsonrpc.FindPath(m.line, "params", "notifications").Of(m.line)
+	for _, l := range []mcp.List{mcp.Tools, mcp.Prompts, mcp.Resources} {
+		if string(jsonrpc.Find(wants, l.Member()+"ListChanged").Of(wants)) == "true" {
+			c.emit(mcp.ChangedLine(l, m.id))
+		}
+	}
+	uris := jsonrpc.Find(wants, "resourceSubscriptions").Of(wants)
+	for uri := range jsonrpc.Elements(uris) {
+		line := mcp.UpdatedLine(uri.Of(uris))
+		if line, err := jsonrpc.Set(nil, line, m.id, "params", "_meta", mcp.MetaSubscriptionID); err == nil {
+			c.emit(line)
+		}
+	}
+}

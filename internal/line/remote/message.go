@@ -1,0 +1,90 @@
+package remote
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// message is one line on its way to the server.
+type message struct {
+	line    []byte
+	kind    jsonrpc.Kind
+	method  mcp.Method
+	name    string // of the method, as it is written
+	id      []byte // raw
+	subject string // what it asks for by name or URI, for the Mcp-Name header
+	version string // that it carries in its _meta; "": it relies on a handshake
+
+	ctx    context.Context // ends with the interest in its answer
+	cancel context.CancelFunc
+
+	begun, done, answered chan struct{} // closed once it is on the wire or done with; nothing more comes of it; its answer came elsewhere
+	beginOnce, answerOnce sync.Once
+
+	quiet    func(line []byte) // takes the answer in place of the client, of a request of our own
+	reopened bool              // a listen whose stream has broken off before
+	relisted bool              // a call for which the tools were read again
+
+	taken bool // the server may have taken it; guarded by Connection.mu
+}
+
+func newMessage(ctx context.Context, line []byte) *message {
+	m := &message{line: line, begun: make(chan struct{}), done: make(chan struct{}), answered: make(chan struct{})}
+	m.ctx, m.cancel = context.WithCancel(ctx)
+	var e jsonrpc.Envelope
+	if e.Scan(line) != nil {
+		return m
+	}
+	m.kind, m.id = e.Kind, e.ID.Of(line)
+	if e.Kind != jsonrpc.Request && e.Kind != jsonrpc.Notification {
+		return m
+	}
+	m.method = mcp.Lookup(e.Method.Of(line))
+	m.name, _ = jsonrpc.Unquote(e.Method.Of(line))
+	meta := e.Meta.Of(line)
+	m.version, _ = jsonrpc.Unquote(jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta))
+	subject := e.Name
+	if m.method == mcp.ResourcesRead {
+		subject = e.URI
+	}
+	m.subject, _ = jsonrpc.Unquote(subject.Of(line))
+	return m
+}
+
+// answers reports whether a scanned line is the answer to m.
+func (m *message) answers(e *jsonrpc.Envelope, line []byte) bool {
+	return (e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse) && jsonrpc.SameID(e.ID.Of(line), m.id)
+}
+
+// onTheWire lets what comes after m be sent.
+func (m *message) onTheWire() { m.beginOnce.Do(func() { close(m.begun) }) }
+
+// answerCame tells that the answer has come by another way than the response (2024-11-05).
+func (m *message) answerCame() { m.answerOnce.Do(func() { close(m.answered) }) }
+
+// oneLine makes a JSON text one line. Line breaks in it stand between tokens only.
+func oneLine(text []byte) []byte {
+	for i, b := range text {
+		if b == '\n' || b == '\r' {
+			text[i] = ' '
+		}
+	}
+	return jsonrpc.Trim(text)
+}
+
+// oneLineText makes foreign text fit for a log line.
+func oneLineText(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// excerpt is the beginning of a foreign body, for an error message.
+func excerpt(body []byte) string {
+	const most = 200
+	s := oneLineText(strings.ToValidUTF8(string(body[:min(len(body), 4*most)]), "\uFFFD"))
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,507 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// authority is an MCP server that wants tokens, and the authorization server that gives them, in one.
+type authority struct {
+	*httptest.Server
+	t *testing.T
+
+	mu       sync.Mutex
+	metadata map[string]any // changes to the authorization server's metadata; nil values are left out
+	resource string         // what the protected-resource metadata is about, "": the server
+	names    string         // the authorization server it names, "": itself
+	need     string         // scope that calls need
+	lifetime int            // of tokens in seconds
+	iss      *string        // in redirects; nil: the right one
+	refuse   string         // error for refresh tokens
+	forms    []url.Values   // of the token endpoint
+	pages    []url.Values   // of the authorization endpoint
+	granted  int
+	valid    map[string]string // tokens with their scopes
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := &authority{t: t, valid: map[string]string{}, lifetime: 3600}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/mcp", a.mcp)
+	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", a.resourceMetadata)
+	mux.HandleFunc("GET /.well-known/oauth-authorization-server/as", a.serverMetadata)
+	mux.HandleFunc("GET /as/authorize", a.authorize)
+	mux.HandleFunc("POST /as/token", a.token)
+	mux.HandleFunc("POST /as/register", a.register)
+	a.Server = httptest.NewServer(mux)
+	t.Cleanup(func() { a.CloseClientConnections(); a.Close() })
+	return a
+}
+
+func (a *authority) json(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		a.t.Error(err)
+	}
+}
+
+func (a *authority) mcp(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	a.mu.Lock()
+	scopes, ok := a.valid[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+	need := a.need
+	a.mu.Unlock()
+	switch {
+	case !ok:
+		w.Header().Set("WWW-Authenticate", `Basic realm="x", Bearer error="invalid_token", scope="read"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	case need != "" && !slices.Contains(strings.Fields(scopes), need):
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope=%q`, need))
+		w.WriteHeader(http.StatusForbidden)
+	default:
+		m := newMessage(r.Context(), body)
+		reply(w, `{"jsonrpc":"2.0","id":`+string(m.id)+`,"result":{}}`)
+	}
+}
+
+func (a *authority) resourceMetadata(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	resource := a.resource
+	if resource == "" {
+		resource = a.URL + "/mcp"
+	}
+	a.json(w, 200, map[string]any{"resource": resource, "authorization_servers": []string{cmp.Or(a.names, a.URL+"/as")}, "scopes_supported": []string{"all"}})
+}
+
+func (a *authority) serverMetadata(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := map[string]any{
+		"issuer": a.URL + "/as", "authorization_endpoint": a.URL + "/as/authorize", "token_endpoint": a.URL + "/as/token",
+		"registration_endpoint": a.URL + "/as/register", "code_challenge_methods_supported": []string{"S256"},
+		"scopes_supported": []string{"offline_access"}, "authorization_response_iss_parameter_supported": true,
+		"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic"},
+	}
+	for key, value := range a.metadata {
+		m[key] = value
+		if value == nil {
+			delete(m, key)
+		}
+	}
+	a.json(w, 200, m)
+}
+
+func (a *authority) register(w http.ResponseWriter, r *http.Request) {
+	var said map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&said); err != nil || said["application_type"] != "native" {
+		a.t.Errorf("registration %v: %v", said, err)
+	}
+	said["client_id"] = "registered"
+	a.json(w, http.StatusCreated, said)
+}
+
+func (a *authority) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pages = append(a.pages, q)
+	iss := a.URL + "/as"
+	if a.iss != nil {
+		iss = *a.iss
+	}
+	back := url.Values{"code": {"c" + q.Get("code_challenge")}, "state": {q.Get("state")}, "iss": {iss}}
+	if iss == "" {
+		back.Del("iss")
+	}
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+}
+
+func (a *authority) token(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	form := r.PostForm
+	if id, secret, ok := r.BasicAuth(); ok {
+		form.Set("basic", id+":"+secret)
+	}
+	a.forms = append(a.forms, form)
+	sum := sha256.Sum256([]byte(form.Get("code_verifier")))
+	switch {
+	case form.Get("grant_type") == "refresh_token" && a.refuse != "":
+		a.json(w, 400, map[string]any{"error": a.refuse})
+		return
+	case form.Get("grant_type") == "authorization_code" && form.Get("code") != "c"+base64.RawURLEncoding.EncodeToString(sum[:]):
+		a.json(w, 400, map[string]any{"error": "invalid_grant"})
+		return
+	}
+	a.granted++
+	name, scope := fmt.Sprintf("t%d", a.granted), form.Get("scope")
+	if scope == "" && len(a.pages) > 0 {
+		scope = a.pages[len(a.pages)-1].Get("scope")
+	}
+	a.valid[name] = scope
+	a.json(w, 200, map[string]any{
+		"access_token": name, "token_type": "Bearer", "expires_in": a.lifetime, "refresh_token": "r" + name, "scope": scope,
+	})
+}
+
+// expire makes every token invalid.
+func (a *authority) expire() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.valid)
+}
+
+// memory is a GrantStore that also has what another process puts there.
+type memory struct {
+	held  sync.Mutex
+	mu    sync.Mutex
+	grant Grant
+}
+
+func (m *memory) Load() (Grant, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.grant, nil
+}
+
+func (m *memory) Save(g Grant) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.grant = g
+	return nil
+}
+
+func (m *memory) Lock(context.Context) (func(), error) {
+	m.held.Lock()
+	return m.held.Unlock, nil
+}
+
+// browser follows a page as a user's would who agrees.
+func browser(t *testing.T) func(context.Context, string) error {
+	return func(ctx context.Context, page string) error {
+		transport := &http.Transport{}
+		defer transport.CloseIdleConnections()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := (&http.Client{Transport: transport}).Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		t.Logf("the browser shows: %s", text)
+		return err
+	}
+}
+
+func (a *authority) open(opts OAuthOptions) (*client, *OAuth) {
+	transport := &http.Transport{}
+	a.t.Cleanup(transport.CloseIdleConnections)
+	opts.Transport, opts.Endpoint = transport, a.URL+"/mcp"
+	oauth := NewOAuth(opts)
+	return dial(a.t, Options{URL: a.URL + "/mcp", OAuth: oauth}), oauth
+}
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+const pong = `{"jsonrpc":"2.0","id":1,"result":{}}`
+
+// The whole way: registration, consent, token, a step up that loses no scope, renewal, and a second run with what was stored.
+func TestAuthorization(t *testing.T) {
+	a, store := newAuthority(t), &memory{}
+	c, _ := a.open(OAuthOptions{Authorize: browser(t), Store: store})
+	c.say(ping)
+	c.wantLine(pong)
+	a.mu.Lock()
+	a.need = "write"
+	a.mu.Unlock()
+	c.say(ping)
+	c.wantLine(pong)
+	a.expire()
+	c.say(ping)
+	c.wantLine(pong)
+
+	again, _ := a.open(OAuthOptions{Store: store}) // nobody to ask this time, and nobody needs to be asked
+	again.say(ping)
+	again.wantLine(pong)
+
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var scopes []string
+	for _, page := range a.pages {
+		scopes = append(scopes, page.Get("scope"))
+		if page.Get("resource") != a.URL+"/mcp" || page.Get("client_id") != "registered" || page.Get("code_challenge_method") != "S256" {
+			t.Errorf("asked for consent with %v", page)
+		}
+	}
+	if diff := gocmp.Diff([]string{"read offline_access", "write read offline_access"}, scopes); diff != "" {
+		t.Errorf("scopes: %s", diff)
+	}
+	var grants []string
+	for _, form := range a.forms {
+		grants = append(grants, form.Get("grant_type"))
+		if form.Get("resource") != a.URL+"/mcp" || form.Get("client_id") != "registered" {
+			t.Errorf("asked for a token with %v", form)
+		}
+	}
+	if diff := gocmp.Diff([]string{"authorization_code", "authorization_code", "refresh_token"}, grants); diff != "" {
+		t.Errorf("grants: %s", diff)
+	}
+}
+
+// The page where the user is asked has what its endpoint's address has, and asks for a refresh token in OpenID Connect's way.
+func TestConsentPage(t *testing.T) {
+	a := newAuthority(t)
+	a.metadata = map[string]any{"authorization_endpoint": a.URL + "/as/authorize?tenant=x%26y"}
+	c, _ := a.open(OAuthOptions{Authorize: browser(t)})
+	c.say(ping)
+	c.wantLine(pong)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.pages) != 1 {
+		t.Fatalf("asked for consent with %v", a.pages)
+	}
+	for key, want := range map[string]string{"tenant": "x&y", "response_type": "code", "prompt": "consent"} {
+		if got := a.pages[0][key]; len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}
+
+// What is not as it must be ends in an error that says so, and no code and no token goes anywhere.
+func TestAuthorizationIsRefused(t *testing.T) {
+	wrong, none := "https://evil.example", ""
+	for _, tc := range []struct {
+		name   string
+		change func(*authority)
+		want   string
+	}{
+		{"other issuer in the metadata", func(a *authority) { a.metadata = map[string]any{"issuer": wrong} }, "is that of https://evil.example"},
+		{"other resource", func(a *authority) { a.resource = "https://evil.example/mcp" }, "not about"},
+		{"other path", func(a *authority) { a.resource = a.URL + "/mcpx" }, "not about"},
+		{"no PKCE", func(a *authority) { a.metadata = map[string]any{"code_challenge_methods_supported": nil} }, "PKCE"},
+		{"token endpoint in the clear", func(a *authority) { a.metadata = map[string]any{"token_endpoint": "http://evil.example/t"} }, "neither https"},
+		{"other issuer in the redirect", func(a *authority) { a.iss = &wrong }, "another authorization server"},
+		{"no issuer in the redirect", func(a *authority) { a.iss = &none }, "RFC 9207"},
+		{"no registration", func(a *authority) { a.metadata = map[string]any{"registration_endpoint": nil} }, "configure a client id"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := newAuthority(t)
+			tc.change(a)
+			c, _ := a.open(OAuthOptions{Authorize: browser(t)})
+			c.say(ping)
+			c.wantError("1", tc.want)
+			if len(a.forms) > 0 {
+				t.Error("a token was asked for")
+			}
+		})
+	}
+}
+
+func TestNobodyToAsk(t *testing.T) {
+	a := newAuthority(t)
+	c, _ := a.open(OAuthOptions{Login: "outlive gateway login x"})
+	c.say(ping)
+	line := c.wantError("1", "run outlive gateway login x")
+	if !strings.Contains(line, `"delivered":"no"`) {
+		t.Errorf("line %s", line)
+	}
+	other := dial(t, Options{URL: a.URL + "/mcp"})
+	other.say(ping)
+	other.wantError("1", "the server wants authorization: HTTP 401")
+}
+
+// A token that another process has got meanwhile is used, as after a login in another terminal.
+func TestTokenOfAnotherProcess(t *testing.T) {
+	a, store := newAuthority(t), &memory{}
+	c, _ := a.open(OAuthOptions{Store: store})
+	c.say(ping)
+	c.wantError("1", "wants a login")
+	_, login := a.open(OAuthOptions{Store: store, Authorize: browser(t)})
+	if err := login.Login(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.say(ping)
+	c.wantLine(pong)
+}
+
+func TestClientCredentials(t *testing.T) {
+	a := newAuthority(t)
+	a.metadata = map[string]any{"code_challenge_methods_supported": nil, "authorization_endpoint": nil}
+	c, _ := a.open(OAuthOptions{ClientID: "me:you", ClientSecret: "s%", ClientCredentials: true, Scopes: []string{"mine"}, Issuer: a.URL + "/as"})
+	c.say(ping)
+	c.wantLine(pong)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	want := []url.Values{{
+		"grant_type": {"client_credentials"}, "scope": {"mine read"}, "resource": {a.URL + "/mcp"}, "basic": {"me%3Ayou:s%25"},
+	}}
+	if diff := gocmp.Diff(want, a.forms); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Credentials given out by one authorization server are not shown to another.
+func TestCredentialsBelongToAnIssuer(t *testing.T) {
+	a := newAuthority(t)
+	c, _ := a.open(OAuthOptions{ClientID: "me", ClientSecret: "s", Issuer: "https://login.example", ClientCredentials: true})
+	c.say(ping)
+	c.wantError("1", "the configured issuer is https://login.example")
+	if len(a.forms) > 0 {
+		t.Error("a token was asked for")
+	}
+}
+
+// A server that suddenly names another authorization server gets nothing sent there that another one has given out, until
+// somebody logs in again; a client secret goes to the configured issuer only.
+func TestIssuerIsPinned(t *testing.T) {
+	a, other, store := newAuthority(t), newAuthority(t), &memory{}
+	c, _ := a.open(OAuthOptions{Authorize: browser(t), Store: store, ClientID: "me"})
+	c.say(ping)
+	c.wantLine(pong)
+
+	a.mu.Lock()
+	a.names, a.refuse = other.URL+"/as", "invalid_grant"
+	a.mu.Unlock()
+	a.expire()
+	c, login := a.open(OAuthOptions{Authorize: browser(t), Store: store, ClientID: "me", Login: "outlive gateway login x"})
+	c.say(ping)
+	c.wantError("1", "wants tokens of "+other.URL+"/as now, before it was "+a.URL+"/as; if that is right, run outlive gateway login x")
+	for name, opts := range map[string]OAuthOptions{
+		"configure its issuer":      {ClientID: "me", ClientSecret: "s"},
+		"the configured issuer is ": {ClientID: "me", ClientSecret: "s", Issuer: a.URL + "/as"},
+	} {
+		opts.Authorize = browser(t)
+		_, secret := a.open(opts)
+		if err := secret.Login(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(other.forms) > 0 || len(other.pages) > 0 {
+		t.Fatalf("the other authorization server was asked: %v %v", other.pages, other.forms)
+	}
+	if err := login.Login(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if store.grant.Issuer != other.URL+"/as" || len(other.forms) != 1 {
+		t.Errorf("after the login: %+v, %v", store.grant, other.forms)
+	}
+}
+
+// A renewal that has begun is finished, though nobody waits for it any more: its refresh token is used up.
+func TestARenewalIsFinished(t *testing.T) {
+	a := newAuthority(t)
+	store := &memory{grant: Grant{
+		Issuer: a.URL + "/as", TokenURL: a.URL + "/as/token", ClientID: "me", AccessToken: "old", RefreshToken: "r", Expiry: time.Now(),
+	}}
+	_, o := a.open(OAuthOptions{Store: store})
+	ctx, cancel := context.WithCancel(t.Context())
+	a.mu.Lock() // its answer waits
+	stopped := make(chan error, 1)
+	go func() {
+		_, err := o.token(ctx)
+		stopped <- err
+	}()
+	for len(o.turn) == 0 { // until it has begun
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-stopped; !errors.Is(err, context.Canceled) {
+		t.Errorf("who is cancelled waits: %v", err)
+	}
+	a.mu.Unlock()
+	if token, err := o.token(t.Context()); token != "t1" || err != nil {
+		t.Errorf("token %q, %v", token, err)
+	}
+	if len(a.forms) != 1 || store.grant.RefreshToken != "rt1" {
+		t.Errorf("%d renewals, stored %+v", len(a.forms), store.grant)
+	}
+}
+
+// Many requests with one expired token use its refresh token once.
+func TestOneRenewalForAll(t *testing.T) {
+	a := newAuthority(t)
+	store := &memory{grant: Grant{
+		Issuer: a.URL + "/as", TokenURL: a.URL + "/as/token", ClientID: "me", AccessToken: "old", RefreshToken: "r", Expiry: time.Now(),
+	}}
+	c, _ := a.open(OAuthOptions{Store: store})
+	for i := range 20 {
+		c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i))
+	}
+	for range 20 {
+		if line := c.hear(); !strings.Contains(line, `"result"`) {
+			t.Errorf("line %s", line)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.forms) != 1 || store.grant.RefreshToken != "rt1" {
+		t.Errorf("%d renewals, refresh token %q", len(a.forms), store.grant.RefreshToken)
+	}
+}
+
+// A refresh token that is no good any more leads back to the user.
+func TestRefreshTokenIsRefused(t *testing.T) {
+	a := newAuthority(t)
+	a.refuse = "invalid_grant"
+	store := &memory{grant: Grant{
+		Issuer: a.URL + "/as", TokenURL: a.URL + "/as/token", AccessToken: "old", RefreshToken: "r", Expiry: time.Now(),
+	}}
+	c, _ := a.open(OAuthOptions{Store: store, Login: "login"})
+	c.say(ping)
+	c.wantError("1", "run login")
+	interactive, _ := a.open(OAuthOptions{Store: store, Authorize: browser(t)})
+	interactive.say(ping)
+	interactive.wantLine(pong)
+}
+
+// A redirect that is not the answer to our question changes nothing.
+func TestForeignRedirect(t *testing.T) {
+	a := newAuthority(t)
+	c, _ := a.open(OAuthOptions{Authorize: func(ctx context.Context, page string) error {
+		u, err := url.Parse(page)
+		if err != nil {
+			return err
+		}
+		resp, err := http.Get(u.Query().Get("redirect_uri") + "?code=x&state=y&iss=" + url.QueryEscape(a.URL+"/as"))
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+		if resp.StatusCode != http.StatusBadRequest {
+			return errors.New(resp.Status)
+		}
+		return browser(t)(ctx, page)
+	}})
+	c.say(ping)
+	c.wantLine(pong)
+}
+
+func TestTheUserTakesTooLong(t *testing.T) {
+	a := newAuthority(t)
+	c, _ := a.open(OAuthOptions{Authorize: func(context.Context, string) error { return nil }, Patience: time.Millisecond})
+	c.say(ping)
+	c.wantError("1", "wait for the user's consent")
+}

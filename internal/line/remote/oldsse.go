@@ -1,0 +1,145 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+)
+
+// oldTransport is HTTP+SSE of 2024-11-05: one stream for everything the server says, and an endpoint of its own for what it is told.
+type oldTransport struct {
+	c        *Connection
+	endpoint *url.URL
+}
+
+// endpointWait is how long a server may take to name its endpoint on a new stream.
+const endpointWait = 10 * time.Second
+
+func (c *Connection) old() *oldTransport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.old
+}
+
+// openOld tries whether the server speaks the transport of 2024-11-05, as the protocol advises when it refuses initialize. It
+// reports whether it does; then everything goes that way.
+func (c *Connection) openOld(m *message) bool {
+	if c.old() != nil {
+		return false
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	tooSlow := time.AfterFunc(endpointWait, cancel)
+	resp, err := c.get(ctx, "")
+	if err != nil {
+		cancel()
+		return false
+	}
+	r := newSSEReader(resp.Body, c.opts.MaxMessage)
+	endpoint, err := c.firstEvent(resp, r)
+	if !tooSlow.Stop() || err != nil {
+		cancel()
+		_ = resp.Body.Close() // it is none
+		return false
+	}
+	old := &oldTransport{c: c, endpoint: endpoint}
+	c.mu.Lock()
+	c.session.old = old
+	c.mu.Unlock()
+	c.streams.Go(func() {
+		defer cancel()
+		defer resp.Body.Close()
+		old.read(ctx, r)
+	})
+	return true
+}
+
+// firstEvent reads the endpoint that the stream begins with.
+func (c *Connection) firstEvent(resp *http.Response, r *sseReader) (*url.URL, error) {
+	if !isStream(resp) {
+		return nil, errors.New("no stream")
+	}
+	e, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := c.endpoint.Parse(string(e.data))
+	if e.name != "endpoint" || err != nil || !sameOrigin(endpoint, c.endpoint) {
+		return nil, errors.New("no endpoint of the same origin")
+	}
+	return endpoint, nil
+}
+
+// read hands on what the server says. With the stream the session is over.
+func (t *oldTransport) read(ctx context.Context, r *sseReader) {
+	for {
+		e, err := r.next()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == io.EOF:
+			t.c.fail(fmt.Errorf("%s: the server ended the stream", t.c.opts.Name))
+			return
+		case err != nil:
+			t.c.fail(fmt.Errorf("%s: the connection broke off: %w", t.c.opts.Name, err))
+			return
+		case e.tooLong:
+			t.c.fail(fmt.Errorf("%s: %w", t.c.opts.Name, errTooLong))
+			return
+		case len(e.data) > 0 && (e.name == "" || e.name == "message"):
+			t.hand(e.data)
+		}
+	}
+}
+
+// hand hands on one message, and lets the request go that it answers.
+func (t *oldTransport) hand(data []byte) {
+	line := oneLine(data)
+	var e jsonrpc.Envelope
+	if err := e.Scan(line); err != nil {
+		t.c.logf("not a message (%v): %s", err, excerpt(line))
+		return
+	}
+	m := t.c.asked(&e, line)
+	if m == nil {
+		t.c.emit(line)
+		return
+	}
+	t.c.emit(t.c.noteAnswer(m, &e, line))
+	m.answerCame()
+}
+
+// asked returns the request in flight that a line answers, or nil.
+func (c *Connection) asked(e *jsonrpc.Envelope, line []byte) *message {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.inFlight {
+		if m.answers(e, line) {
+			return m
+		}
+	}
+	return nil
+}
+
+// deliver posts a message. The answer comes on the stream.
+func (t *oldTransport) deliver(m *message) outcome {
+	ctx, cancel := context.WithTimeout(m.ctx, t.c.opts.NoteTimeout)
+	defer cancel()
+	o := t.c.post(ctx, m, t.endpoint)
+	if !o.answered || m.kind != jsonrpc.Request {
+		return o
+	}
+	m.onTheWire()
+	select {
+	case <-m.answered:
+		return o
+	case <-m.ctx.Done():
+	case <-t.c.failed:
+	}
+	return outcome{written: true, err: errors.New("the stream has ended")}
+}

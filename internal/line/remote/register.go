@@ -1,0 +1,90 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// identify makes g the client that we are at an authorization server: the configured one, one by a metadata document, one registered
+// before, or one that is registered now, in this order (2026-07-28, "Client Registration").
+func (o *OAuth) identify(ctx context.Context, g Grant, server authServer, redirect string) (Grant, error) {
+	known, at := g.ClientID, g.RedirectURI
+	g.RedirectURI = redirect
+	switch {
+	case o.opts.ClientID != "":
+		g.ClientID, g.ClientSecret = o.opts.ClientID, o.opts.ClientSecret
+		g.ClientAuth = wayToAuthenticate(g.ClientSecret, server.TokenAuth)
+		return g, nil
+	case o.opts.MetadataURL != "" && server.MetadataDocuments:
+		g.ClientID, g.ClientSecret, g.ClientAuth = o.opts.MetadataURL, "", authNone
+		return g, nil
+	case known != "" && known != o.opts.MetadataURL && at == redirect:
+		return g, nil
+	case server.RegistrationEndpoint != "":
+		return o.register(ctx, g, server)
+	}
+	return g, fmt.Errorf("%s lets no client register itself: configure a client id", server.Issuer)
+}
+
+// registration is what a client says of itself, and what the server makes of it (RFC 7591).
+type registration struct {
+	ClientName      string   `json:"client_name,omitempty"`
+	RedirectURIs    []string `json:"redirect_uris"`
+	GrantTypes      []string `json:"grant_types"`
+	ResponseTypes   []string `json:"response_types"`
+	ApplicationType string   `json:"application_type"`
+	TokenAuth       string   `json:"token_endpoint_auth_method,omitempty"`
+	ClientID        string   `json:"client_id,omitempty"`
+	ClientSecret    string   `json:"client_secret,omitempty"`
+}
+
+func (o *OAuth) register(ctx context.Context, g Grant, server authServer) (Grant, error) {
+	text, err := json.Marshal(registration{
+		ClientName: o.opts.ClientName, RedirectURIs: []string{g.RedirectURI}, ApplicationType: "native",
+		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+		TokenAuth: preferredAuth(server.TokenAuth),
+	})
+	if err != nil {
+		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.RegistrationEndpoint, bytes.NewReader(text))
+	if err != nil {
+		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	status, body, err := o.answerTo(req)
+	if err != nil {
+		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)
+	}
+	if status < 200 || status > 299 {
+		return g, fmt.Errorf("register at %s: HTTP %d %s", server.Issuer, status, excerpt(body))
+	}
+	var made registration
+	if err := json.Unmarshal(body, &made); err != nil {
+		return g, fmt.Errorf("register at %s: %w", server.Issuer, err)
+	}
+	if made.ClientID == "" {
+		return g, errors.New("register at " + server.Issuer + ": it gave no client id")
+	}
+	g.ClientID, g.ClientSecret, g.ClientAuth = made.ClientID, made.ClientSecret, made.TokenAuth
+	if g.ClientAuth == "" {
+		g.ClientAuth = wayToAuthenticate(g.ClientSecret, server.TokenAuth)
+	}
+	return g, nil
+}
+
+// preferredAuth is how a client on a user's machine, which can keep no secret, would like to show who it is.
+func preferredAuth(offered []string) string {
+	for _, way := range []string{authNone, authBasic, authPost} {
+		if slices.Contains(offered, way) {
+			return way
+		}
+	}
+	return authNone
+}

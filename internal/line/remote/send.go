@@ -1,0 +1,266 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+const (
+	// maxErrorBody is how much of an HTTP error's body is read, in bytes: enough for every JSON-RPC error.
+	maxErrorBody = 64 << 10
+	// silenceFor is how long a connection may get no sign at all from the machine at its other end until it counts as
+	// broken, as after a change of networks. A server that works on a call for hours is not silent in this sense: its system
+	// acknowledges what comes.
+	silenceFor = 20 * time.Second
+	// maxRedirects within one origin.
+	maxRedirects = 5
+	// maxChallenges is how often one request may lead to another authorization before its refusal is final.
+	maxChallenges = 3
+)
+
+// Header names of the protocol.
+const (
+	headerSession = "Mcp-Session-Id"
+	headerVersion = "Mcp-Protocol-Version"
+	headerEventID = "Last-Event-Id"
+)
+
+// newClient is the HTTP client of one connection.
+func newClient(o Options) *http.Client {
+	transport := o.Transport
+	if transport == nil {
+		dialer := &net.Dialer{
+			Timeout:         o.ConnectTimeout,
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silenceFor / 2, Interval: silenceFor / 4, Count: 2},
+			Control: func(_, _ string, conn syscall.RawConn) error {
+				_ = limitSilence(conn, silenceFor) // a system that cannot takes its own time
+				return nil
+			},
+		}
+		transport = &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+			TLSHandshakeTimeout: o.ConnectTimeout, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
+			HTTP2: &http.HTTP2Config{SendPingTimeout: silenceFor / 2, PingTimeout: silenceFor / 2},
+		}
+	}
+	return &http.Client{Transport: transport, CheckRedirect: sameOriginOnly}
+}
+
+// sameOriginOnly follows a redirect that repeats the request at the same origin, as for a missing slash. Headers may hold secrets
+// that are for that origin alone, and a request that turns into a GET is another one.
+func sameOriginOnly(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) > maxRedirects || !sameOrigin(req.URL, first.URL) || req.Method != first.Method {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
+
+// request makes a request in the session, without its authorization.
+func (c *Connection) request(ctx context.Context, method string, to *url.URL, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", to.Redacted(), err)
+	}
+	for key, value := range c.opts.Headers {
+		req.Header.Set(key, value)
+		if http.CanonicalHeaderKey(key) == "Host" {
+			req.Host = value
+		}
+	}
+	if c.opts.Bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+c.opts.Bearer)
+	}
+	c.mu.Lock()
+	id, version := c.session.id, c.session.version
+	c.mu.Unlock()
+	if id != "" {
+		req.Header.Set(headerSession, id)
+	}
+	if version != "" {
+		req.Header.Set(headerVersion, version)
+	}
+	return req, nil
+}
+
+// authError is a failure to get a token.
+type authError struct{ error }
+
+// oauth is where tokens come from, nil if there is one already or nobody to ask.
+func (c *Connection) oauth() *OAuth {
+	if c.opts.Bearer != "" {
+		return nil
+	}
+	return c.opts.OAuth
+}
+
+// do sends a request with a token, and once more with another token if the server asks for that.
+func (c *Connection) do(req *http.Request) (*http.Response, error) {
+	oauth := c.oauth()
+	if oauth == nil {
+		return c.client.Do(req)
+	}
+	for try := 1; ; try++ {
+		used, err := oauth.token(req.Context())
+		if err != nil {
+			return nil, authError{err}
+		}
+		if used != "" {
+			req.Header.Set("Authorization", "Bearer "+used)
+		}
+		resp, err := c.client.Do(req)
+		if err != nil || try > maxChallenges || !isChallenge(resp) {
+			return resp, err
+		}
+		discard(resp)
+		if err := oauth.answerChallenge(req.Context(), used, resp); err != nil {
+			return nil, authError{err}
+		}
+		if req, err = rewound(req); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// rewound is the request to be sent once more.
+func rewound(req *http.Request) (*http.Request, error) {
+	next := req.Clone(req.Context())
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, fmt.Errorf("send again: %w", err)
+		}
+		next.Body = body
+	}
+	return next, nil
+}
+
+// discard ends a response whose body says nothing to us, in a way that its connection can be used again.
+func discard(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBody) // a body that cannot be read costs the connection only
+	_ = resp.Body.Close()
+}
+
+// deliver posts one message and hands on what the server says to it.
+func (c *Connection) deliver(m *message) outcome {
+	defer m.onTheWire()
+	if old := c.old(); old != nil {
+		return old.deliver(m)
+	}
+	if m.kind == jsonrpc.Request {
+		return c.post(m.ctx, m, c.endpoint)
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, c.opts.NoteTimeout)
+	defer cancel()
+	return c.post(ctx, m, c.endpoint)
+}
+
+// post sends a message by POST and reads the response to its end.
+func (c *Connection) post(ctx context.Context, m *message, to *url.URL) outcome {
+	var o outcome
+	written := make(chan struct{}, 1)
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: func() {
+			select {
+			case written <- struct{}{}:
+				c.setTaken(m, true)
+			default:
+			}
+		},
+		WroteRequest: func(httptrace.WroteRequestInfo) { m.onTheWire() },
+	})
+	req, err := c.request(traced, http.MethodPost, to, m.line)
+	if err != nil {
+		return outcome{strange: err.Error()}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	c.describe(req.Header, m)
+	resp, err := c.do(req)
+	o.written = len(written) > 0
+	if err != nil {
+		if denied := (authError{}); errors.As(err, &denied) {
+			o.auth = denied.error
+			return o
+		}
+		o.err = cause(err)
+		return o
+	}
+	defer resp.Body.Close()
+	o.status, o.header = resp.StatusCode, resp.Header
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		o.written = true
+		o.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what could be read is all there is to say
+		return o
+	}
+	c.noteSession(m, resp.Header)
+	c.receive(ctx, m, resp, &o)
+	return o
+}
+
+// cause takes the method and the URL off an error of net/http: both are known, and the URL may hold a secret.
+func cause(err error) error {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// noteSession keeps the session's id.
+func (c *Connection) noteSession(m *message, h http.Header) {
+	if id := h.Get(headerSession); m.method == mcp.Initialize && id != "" {
+		c.mu.Lock()
+		c.session.id = id
+		c.mu.Unlock()
+	}
+}
+
+// receive reads a response of status 2xx.
+func (c *Connection) receive(ctx context.Context, m *message, resp *http.Response, o *outcome) {
+	o.written = true
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case m.kind != jsonrpc.Request || c.old() != nil:
+		discard(resp)
+		o.answered = true
+	case kind == "application/json":
+		c.receiveJSON(m, resp, o)
+	case kind == "text/event-stream":
+		c.receiveStream(ctx, m, resp, o)
+	default:
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		o.strange = fmt.Sprintf("HTTP %d with %q in place of an answer", resp.StatusCode, kind)
+		if text := excerpt(body); text != "" {
+			o.strange += ": " + text
+		}
+	}
+}
+
+func (c *Connection) receiveJSON(m *message, resp *http.Response, o *outcome) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.opts.MaxMessage)+1))
+	switch {
+	case len(body) > c.opts.MaxMessage:
+		o.tooLong = true
+	case err != nil:
+		o.err = fmt.Errorf("read the answer: %w", err)
+	default:
+		if o.answered = c.hand(m, body); !o.answered {
+			o.strange = "an answer to another request or none at all: " + excerpt(body)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+)
+
+const (
+	// resumePause is when a broken stream is taken up again if the server does not say.
+	resumePause = time.Second
+	// maxResumes is how often that is tried without anything new.
+	maxResumes = 5
+	// longestResume is the longest pause between two tries.
+	longestResume = 30 * time.Second
+)
+
+// errTooLong is the end of a stream whose message exceeds Options.MaxMessage.
+var errTooLong = errors.New("a message longer than is allowed")
+
+// cursor is where in a stream we are.
+type cursor struct {
+	id    string        // of the last event, "": it has none
+	retry time.Duration // the server's wish; negative: none
+	heard int           // events so far
+}
+
+// pause is the time before the stream is asked for again, for the n-th time in vain.
+func (cur *cursor) pause(n int) time.Duration {
+	if n == 0 && cur.retry >= 0 {
+		return cur.retry
+	}
+	return min(max(cur.retry, resumePause)<<min(n, 10), longestResume)
+}
+
+// receiveStream reads the response to m as events, and what follows if it breaks off and can be resumed.
+func (c *Connection) receiveStream(ctx context.Context, m *message, resp *http.Response, o *outcome) {
+	cur := cursor{retry: -1}
+	err := c.readStream(resp.Body, m, &cur)
+	for vain := 0; ; {
+		o.heard = cur.heard > 0
+		switch {
+		case err == nil:
+			o.answered = true
+			return
+		case errors.Is(err, errTooLong):
+			o.tooLong = true
+			return
+		case m.version != "" || cur.id == "" || ctx.Err() != nil || vain >= maxResumes || c.hasFailed():
+			o.ended = err == io.EOF
+			o.err = err
+			if o.ended {
+				o.err = nil
+			}
+			return
+		}
+		if !c.wait(ctx, cur.pause(vain)) {
+			o.err = err
+			return
+		}
+		before := cur.id
+		var refused bool
+		if refused, err = c.resume(ctx, m, &cur); refused {
+			o.err, o.lost = err, c.sessionIsLost()
+			return
+		}
+		if vain++; cur.id != before {
+			vain = 0
+		}
+	}
+}
+
+// resume asks for the rest of the stream and hands it on. Like [Connection.readStream] it returns nil with the answer to m; refused says
+// that there is no rest to be had.
+func (c *Connection) resume(ctx context.Context, m *message, cur *cursor) (refused bool, err error) {
+	resp, err := c.get(ctx, cur.id)
+	if err != nil {
+		return false, cause(err)
+	}
+	defer resp.Body.Close()
+	switch {
+	case isStream(resp):
+		return false, c.readStream(resp.Body, m, cur)
+	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
+		return false, fmt.Errorf("resume: HTTP %d", resp.StatusCode)
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what could be read is all there is to say
+	if sessionLost(outcome{status: resp.StatusCode, body: body}, false) {
+		c.loseSession()
+	}
+	return true, fmt.Errorf("a stream that broke off could not be resumed: HTTP %d", resp.StatusCode)
+}
+
+func (c *Connection) sessionIsLost() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.lost
+}
+
+// get asks for a stream of server messages; lastID, if not "", for the rest of one that broke off.
+func (c *Connection) get(ctx context.Context, lastID string) (*http.Response, error) {
+	req, err := c.request(ctx, http.MethodGet, c.endpoint, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if lastID != "" {
+		req.Header.Set(headerEventID, lastID)
+	}
+	return c.do(req)
+}
+
+func isStream(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return resp.StatusCode == http.StatusOK && kind == "text/event-stream"
+}
+
+// readStream hands on what a stream says until the answer to m has come (nil), or why it did not; io.EOF: the stream has ended.
+func (c *Connection) readStream(body io.Reader, m *message, cur *cursor) error {
+	r := newSSEReader(body, c.opts.MaxMessage)
+	r.lastID, r.retry = cur.id, cur.retry
+	for {
+		e, err := r.next()
+		cur.id, cur.retry = r.lastID, r.retry
+		switch {
+		case err != nil:
+			return err
+		case e.tooLong && m != nil:
+			return errTooLong
+		case e.tooLong:
+			c.logf("%s: %v was thrown away", c.opts.Name, errTooLong)
+		}
+		cur.heard++
+		if len(e.data) > 0 && (e.name == "" || e.name == "message") && c.hand(m, e.data) {
+			return nil
+		}
+	}
+}
+
+// firstStream is how long the first requests of a session wait for the stream of server messages: what a server says before that
+// stream is open may be lost, and some ask for something as soon as they are called. Servers that tell the stream's beginning only with
+// its first message must not hold up everything.
+const firstStream = time.Second
+
+// openStream asks for the server's own messages, once the session has begun. Servers that offer none say 405.
+func (c *Connection) openStream() {
+	c.mu.Lock()
+	skip := c.session.followed || c.session.old != nil || c.failure != nil
+	c.session.followed = true
+	c.mu.Unlock()
+	if skip {
+		return
+	}
+	first := make(chan struct{})
+	known := sync.OnceFunc(func() { close(first) })
+	c.streams.Go(func() {
+		defer known()
+		c.follow(c.ctx, known)
+	})
+	patience := time.NewTimer(firstStream)
+	defer patience.Stop()
+	select {
+	case <-first:
+	case <-patience.C:
+	case <-c.failed:
+	}
+}
+
+// follow reads the stream of server messages for as long as the server offers one. When it cannot be asked for any more, and
+// nothing else works, either, the server is taken to be gone: that is found out better now than by the next request. known is called when the first response is there.
+func (c *Connection) follow(ctx context.Context, known func()) {
+	cur := cursor{retry: -1}
+	for vain := 0; ; vain++ {
+		before, began := cur.heard, time.Now()
+		resp, err := c.get(ctx, cur.id)
+		known()
+		switch {
+		case ctx.Err() != nil || c.hasFailed():
+			if err == nil {
+				_ = resp.Body.Close() // nobody reads it
+			}
+			return
+		case errors.As(err, &authError{}):
+			return // the requests say what is wrong with that
+		case err != nil && c.works(outcome{err: err}) >= brokenFor && vain >= maxResumes:
+			c.fail(fmt.Errorf("%s: cannot be reached any more: %w", c.opts.Name, cause(err)))
+			return
+		case err != nil:
+		case isStream(resp):
+			c.works(outcome{})
+			_ = c.readStream(resp.Body, nil, &cur) // however it ended, it is asked for again
+			_ = resp.Body.Close()
+			if cur.heard > before || time.Since(began) > longestResume {
+				vain = 0
+			}
+		case c.streamRefused(resp):
+			return
+		}
+		if !c.wait(ctx, cur.pause(vain)) {
+			return
+		}
+	}
+}
+
+// streamRefused reads a response that is no stream and reports whether there will be none.
+func (c *Connection) streamRefused(resp *http.Response) bool {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what could be read is all there is to say
+	_ = resp.Body.Close()
+	q := c.question(&message{kind: jsonrpc.Notification}, 1)
+	found := outcome{status: resp.StatusCode, header: resp.Header, body: body}
+	switch {
+	case resp.StatusCode == http.StatusNotFound && q.session:
+		c.loseSession()
+		c.fail(judge(q, found).reason(c.opts.Name))
+		return true
+	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,274 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+const (
+	// maxRepeats is how often a request that may be carried out twice is sent again after a failure that leaves open whether the
+	// server has carried it out.
+	maxRepeats = 2
+	// firstPause is the longest time between the first and the second try; it doubles from one to the next, to longestPause.
+	firstPause   = 200 * time.Millisecond
+	longestPause = time.Second
+	// retryFor is how long a request that the server did not take is tried again, a server's wish to be asked later included.
+	retryFor = 10 * time.Second
+	// unreachableFor is how long nothing but failed connection attempts make a connection lost.
+	unreachableFor = 2 * time.Second
+	// brokenFor is how long nothing but failures of any kind do.
+	brokenFor = 10 * time.Second
+	// relisten is the least time between two tries to listen.
+	relisten = time.Second
+)
+
+// codeHeaderMismatch says that the headers made of a tool's arguments are not those the server expects.
+const codeHeaderMismatch = "-32020"
+
+// action is what becomes of a message.
+type action uint8
+
+const (
+	finish   action = iota // there is nothing more to be done: it was answered, or needs no answer
+	answer                 // an error of ours is the answer
+	again                  // it is sent again
+	doubt                  // the server may have carried it out: it is sent again if that may be done twice, otherwise answer
+	relist                 // the tools are read, then it is sent again; if they cannot be read, answer
+	fallBack               // the transport of 2024-11-05 is tried; if it is none either, answer
+	end                    // the connection ends
+)
+
+// question is what was asked, as far as it decides what becomes of it.
+type question struct {
+	kind     jsonrpc.Kind
+	method   mcp.Method
+	id       []byte
+	modern   bool // it is stateless
+	session  bool // it was sent in a session that has an id
+	old      bool // by the transport of 2024-11-05: without its stream there are no answers
+	place    string
+	relisted bool
+
+	try     int           // from 1
+	repeats int           // tries before this one that the server may have carried out
+	since   time.Duration // since the first try
+	failing time.Duration // how long nothing but failures of the network has come of anything on this connection; 0: something has
+	chance  float64       // 0 to 1
+}
+
+// outcome is what sending a message came to.
+type outcome struct {
+	answered bool   // by the server, and the answer is handed on; or accepted, if it needs none
+	heard    bool   // a stream began and said something
+	written  bool   // the server may have taken it
+	lost     bool   // the server no longer knows the session
+	err      error  // no response, or it broke off
+	auth     error  // there is no token for it
+	ended    bool   // the stream ended properly without the answer
+	tooLong  bool   // the answer was
+	strange  string // what came in place of a message
+	status   int    // of a response that is none of that
+	header   http.Header
+	body     []byte // its beginning
+}
+
+// verdict is what to do about it.
+type verdict struct {
+	act         action
+	after       time.Duration // again: how long to wait; answer: when it may be tried
+	undone      bool          // the server surely did nothing
+	tries       int           // answer: how often the server may have done it
+	lostSession bool          // end: the server no longer knows it
+	why         string        // in words, without the server's name
+	label       string        // for machines
+	rpc         []byte        // answer: the server's own error object
+}
+
+// reason is the error that a connection ends with.
+func (v verdict) reason(name string) error { return fmt.Errorf("%s: %s", name, v.why) }
+
+// ofNetwork reports whether an outcome says that the way to the server, rather than the server, is at fault.
+func (o outcome) ofNetwork() bool {
+	switch o.status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return errorIn(o.body).error == nil
+	}
+	return o.err != nil && !o.answered
+}
+
+// judge says what becomes of a message. It is the table in the package's comment.
+func judge(q question, o outcome) verdict {
+	switch {
+	case o.answered:
+		return verdict{act: finish}
+	case o.auth != nil:
+		return verdict{act: answer, undone: true, why: o.auth.Error(), label: labelUnauthorized}
+	case o.lost:
+		return verdict{act: end, lostSession: true, why: "the server has ended the session: " + o.err.Error(), label: "session_lost"}
+	case o.tooLong:
+		return verdict{act: answer, why: "the answer is longer than is allowed", label: "response_too_large"}
+	case o.strange != "":
+		return q.unclear(o.strange, "protocol")
+	case o.ended && q.method == mcp.Listen && q.modern:
+		return verdict{act: again, after: max(relisten, q.pause()), why: "the stream of news ended", label: "connection_lost"}
+	case o.ended:
+		return q.unclear("the server ended the stream without an answer", "connection_lost")
+	case o.err != nil && !o.written:
+		return q.unreached(o.err)
+	case o.err != nil && q.kind != jsonrpc.Request && errors.Is(o.err, context.DeadlineExceeded):
+		return verdict{act: answer, why: "it was not accepted in time", label: "timeout"} // slow, not gone
+	case o.err != nil:
+		return q.broken("the connection broke off: "+o.err.Error(), "connection_lost")
+	}
+	return q.refused(o)
+}
+
+// pause is the time until the next try.
+func (q question) pause() time.Duration {
+	longest := min(firstPause<<min(q.try-1, 10), longestPause)
+	return longest/2 + time.Duration(q.chance*float64(longest/2))
+}
+
+// begins reports whether nothing works without the message.
+func (q question) begins() bool {
+	return q.method == mcp.Initialize || q.method == mcp.Discover || q.method == mcp.NoteInitialized
+}
+
+// unreached is about a message that never left: it may always be sent again.
+func (q question) unreached(err error) verdict {
+	v := verdict{act: again, after: q.pause(), undone: true, why: "cannot be reached: " + err.Error(), label: labelUnavailable}
+	switch {
+	case q.try > 1 && q.failing >= unreachableFor:
+		v.act, v.after = end, 0
+	case q.since+v.after > retryFor:
+		v.act = answer
+	}
+	return v
+}
+
+// broken is about a message that left, of which the network told no more. One broken request says nothing about the
+// others: the connection ends only when nothing has worked for a while.
+func (q question) broken(why, label string) verdict {
+	v := verdict{act: again, after: q.pause(), why: why, label: label}
+	switch {
+	case q.old, q.failing >= brokenFor && q.try > 1:
+		v.act, v.after = end, 0
+	case q.begins() && q.since < brokenFor:
+	case q.begins():
+		v.act, v.after = end, 0
+	case q.method == mcp.Listen && q.modern:
+		v.after = max(relisten, v.after)
+	default:
+		return q.unclear(why, label)
+	}
+	return v
+}
+
+// unclear is about a message that the server may or may not have carried out.
+func (q question) unclear(why, label string) verdict {
+	if q.repeats >= maxRepeats {
+		return verdict{act: answer, why: why, label: label}
+	}
+	return verdict{act: doubt, after: q.pause(), why: why, label: label}
+}
+
+// Labels of answers that others act on.
+const (
+	labelUnauthorized = "unauthorized"
+	labelUnavailable  = "server_unavailable"
+)
+
+// refused is about an HTTP status that is no success.
+func (q question) refused(o outcome) verdict {
+	body := errorIn(o.body)
+	own := body.error != nil && jsonrpc.SameID(body.id, q.id)
+	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", o.status, http.StatusText(o.status))) + " from " + q.place
+	if text := excerpt(o.body); text != "" && body.error == nil {
+		status += ": " + text
+	}
+	after, told := retryAfter(o.header)
+	v := verdict{act: answer, undone: o.status < 500, why: status, label: "http_" + strconv.Itoa(o.status)}
+	switch {
+	case q.session && !q.modern && sessionLost(o, own):
+		return verdict{act: end, undone: true, lostSession: true, why: "the server has ended the session: " + status, label: "session_lost"}
+	case body.error != nil:
+		v.rpc = body.error
+		if string(body.code) == codeHeaderMismatch && q.method == mcp.ToolsCall && !q.relisted {
+			v.act = relist
+		}
+	case o.status == http.StatusTooManyRequests || o.status == http.StatusServiceUnavailable && told:
+		v.undone, v.label = true, labelUnavailable
+		if v.after = after; !told {
+			v.after = q.pause()
+		}
+		if q.since+v.after <= retryFor {
+			v.act = again
+		}
+	case o.ofNetwork():
+		return q.broken(status, labelUnavailable)
+	case o.status == http.StatusNotImplemented || o.status == http.StatusHTTPVersionNotSupported:
+		v.undone = true
+	case o.status >= 500:
+		return q.unclear(status, v.label)
+	case q.method == mcp.Initialize && (o.status == 400 || o.status == 404 || o.status == 405):
+		v.act = fallBack
+	case o.status < 400:
+		v.why = "a redirect that is not followed: " + status + " to " + o.header.Get("Location")
+	case o.status == http.StatusUnauthorized:
+		v.why, v.label = "the server wants authorization: "+status, labelUnauthorized
+	}
+	return v
+}
+
+// sessionLost reports whether a server refuses the session rather than the request. The protocol says 404, which servers also give
+// for a method they do not know; servers that keep their sessions in a table of their own often say 400 with words.
+func sessionLost(o outcome, own bool) bool {
+	switch o.status {
+	case http.StatusNotFound:
+		return !own || string(errorIn(o.body).code) != strconv.Itoa(jsonrpc.MethodNotFound)
+	case http.StatusBadRequest:
+		return !own && strings.Contains(strings.ToLower(string(o.body)), "session")
+	}
+	return false
+}
+
+// rpcError is a JSON-RPC error in the body of an HTTP error.
+type rpcError struct{ id, error, code []byte }
+
+func errorIn(body []byte) rpcError {
+	var e jsonrpc.Envelope
+	body = jsonrpc.Trim(body)
+	if e.Scan(body) != nil || e.Kind != jsonrpc.ErrorResponse || !jsonrpc.IsObject(e.Error.Of(body)) {
+		return rpcError{}
+	}
+	raw := oneLine(e.Error.Of(body))
+	return rpcError{id: e.ID.Of(body), error: raw, code: jsonrpc.Find(raw, "code").Of(raw)}
+}
+
+// unknownDate is how long a server's wish is taken for that names a time without telling its own.
+const unknownDate = 10 * time.Second
+
+// retryAfter reads how long a server wants to be left alone, if it says so in seconds, or as a date by its own clock.
+func retryAfter(h http.Header) (time.Duration, bool) {
+	text := h.Get("Retry-After")
+	if s, err := strconv.Atoi(text); err == nil && s >= 0 {
+		return time.Duration(min(s, 24*3600)) * time.Second, true
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0, false
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return unknownDate, true
+	}
+	return max(at.Sub(now), 0), true
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// askWait is how long the monitor has to do what it is asked for.
+const askWait = 15 * time.Second
+
+const askExit = `
+
+EXIT STATUS
+  0  the monitor has done it
+  1  it could not, or no monitor runs: then it is done once one does
+  2  a mistake in the command line`
+
+// wishFlags are the flags of the verbs that ask the monitor for something.
+type wishFlags struct {
+	home string
+	by   string
+}
+
+func (f *wishFlags) define(fl *pflag.FlagSet) {
+	fl.SortFlags = false
+	fl.StringVar(&f.by, "by", "", "who wants it, for the record (default: your user name)")
+	defineHome(fl, &f.home)
+}
+
+// wishVerb is a verb that asks the monitor for something about one agent.
+type wishVerb struct {
+	use, short, long string
+	verb             string // of [monitor.Wish]
+	// lacks says what the declaration lacks for it; "": nothing.
+	lacks func(registry.Agent) string
+}
+
+var wishVerbs = []wishVerb{
+	{
+		use: "start NAME", short: "Start an agent that does not run", verb: "start",
+		long:  "Run the agent's start command, in its directory and without a terminal; outlive agent logs NAME shows its output. One that runs is left alone. Budgets are for the monitor's own acts: this works whatever is used up.",
+		lacks: lacksStart,
+	},
+	{
+		use: "restart NAME", short: "End an agent and start it anew", verb: "restart",
+		long:  "End the agent with everything it has started, and run its start command. Also one that is stopped. Budgets are for the monitor's own acts: this works whatever is used up.",
+		lacks: lacksStart,
+	},
+	{
+		use: "resume NAME", short: "End an agent and go on with its session", verb: "resume",
+		long: "End the agent with everything it has started, and run the command that goes on with its last session. To have a paused agent watched again: outlive agent unpause.",
+		lacks: func(a registry.Agent) string {
+			return lacking(a.Start.Resume, "start.resume, the command that goes on with a session")
+		},
+	},
+	{
+		use: "stop NAME", short: "End an agent; nothing is done about it until it runs again", verb: "stop",
+		long:  "End the agent with everything it has started. Nothing is done about it, and nobody is told, until it was started again.",
+		lacks: func(registry.Agent) string { return "" },
+	},
+	{
+		use: "say NAME TEXT …", short: "Give a running agent a text", verb: "say",
+		long: "Give the agent's running session a text, by the command that is declared for it.",
+		lacks: func(a registry.Agent) string {
+			return lacking(a.Start.Nudge, "start.nudge, the command that hands it a text")
+		},
+	},
+	{
+		use: "budget-reset NAME", short: "Give an agent all its restarts back", verb: "reset",
+		long:  "Forget what was done about the agent: its budgets are full again, a crash loop counts from the beginning, and the monitor goes on helping.",
+		lacks: func(registry.Agent) string { return "" },
+	},
+}
+
+func lacksStart(a registry.Agent) string {
+	return lacking(a.Start.Cmd, "start.cmd, the command that starts it")
+}
+
+func lacking(command []string, what string) string {
+	if len(command) > 0 {
+		return ""
+	}
+	return what
+}
+
+// newAgentWishes are those verbs.
+func newAgentWishes(io streams) []*cobra.Command {
+	var cmds []*cobra.Command
+	for _, v := range wishVerbs {
+		var f wishFlags
+		args := takes(1, 1)
+		if v.verb == "say" {
+			args = takes(2, -1)
+		}
+		cmd := &cobra.Command{
+			Use: v.use, Short: v.short, Long: v.long + askExit, Args: args,
+			RunE: func(cmd *cobra.Command, args []string) error { return f.wish(cmd.Context(), io, v, args) },
+		}
+		f.define(cmd.Flags())
+		cmds = append(cmds, cmd)
+	}
+	return cmds
+}
+
+// wish asks for something about an agent that is declared so that it can be done.
+func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []string) error {
+	o, r, err := readRoster(f.home)
+	if err != nil {
+		return err
+	}
+	name := args[0]
+	a, ok := r.Agent(name)
+	if !ok {
+		var names []string
+		for _, a := range r.Agents {
+			names = append(names, a.Name)
+		}
+		return noSuchAgent(o, name, names)
+	}
+	supervisors := r.Version == 1 // whose agents are all started the same way
+	if lacks := v.lacks(a); lacks != "" && (!supervisors || v.verb != "restart" && v.verb != "start") {
+		if supervisors {
+			return fail(exitFailure, "%s: agents of the PIV supervisor's registry have no %s", name, lacks)
+		}
+		return fail(exitFailure, "%s: %s lacks %s", name, registryOf(o), lacks)
+	}
+	answer, err := f.ask(ctx, o, monitor.Wish{Agent: name, Verb: v.verb, Text: strings.Join(args[1:], " ")})
+	if err != nil {
+		return fail(exitFailure, "%s: %w", name, err)
+	}
+	fmt.Fprintf(io.out, "%s: %s\n", name, logline.Printable(answer))
+	return nil
+}
+
+// ask hands a wish to the monitor of a home and returns what became of it.
+func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) (string, error) {
+	w.By = cmp.Or(f.by, userName())
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	answer, err := monitor.Ask(ctx, o, w)
+	switch {
+	case errors.Is(err, monitor.ErrNobody):
+		return "", fmt.Errorf("%w; start it: outlive monitor%s", err, homeFlag(o.Home))
+	case errors.Is(err, context.DeadlineExceeded):
+		return "", fmt.Errorf("the monitor has not seen to it within %s; it is done when the monitor gets to it", askWait)
+	case err != nil:
+		return "", err
+	case refused(answer):
+		if answer == "failed" {
+			answer = "it failed; improvement-log.md in " + o.Home + " says why"
+		}
+		return "", errors.New(logline.Printable(answer))
+	}
+	return answer, nil
+}
+
+// refused reports an answer of the monitor that says that nothing was done.
+func refused(answer string) bool {
+	for _, start := range []string{"failed", "interrupted", "abandoned", "nothing is done", "there is no", "nobody knows", "That is not possible", "This is not known", "already resolved"} {
+		if strings.HasPrefix(answer, start) {
+			return true
+		}
+	}
+	return strings.Contains(answer, "cannot be done")
+}
+
+// userName is who runs this, for people.
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "somebody")
+}

@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// agentRecord is an agent as list and show give it to programs. Its names are stable.
+type agentRecord struct {
+	Name       string           `json:"name"`
+	Key        string           `json:"key"` // of the registry: what the other verbs take
+	Kind       string           `json:"kind"`
+	Path       string           `json:"path,omitempty"`
+	State      string           `json:"state"`           // the class of the verdict
+	Stall      string           `json:"stall,omitempty"` // its coarse type, where something is wrong
+	Rule       string           `json:"rule"`
+	Confidence string           `json:"confidence"`
+	Details    string           `json:"details"`
+	Since      *time.Time       `json:"since,omitempty"` // when this state began, as far as is known
+	Until      *time.Time       `json:"until,omitempty"` // when it ends by itself, such as a limit
+	Action     string           `json:"action,omitempty"`
+	Reason     string           `json:"reason,omitempty"`
+	Paused     bool             `json:"paused,omitempty"`
+	Stopped    bool             `json:"stopped,omitempty"` // by a person
+	PID        int              `json:"pid,omitempty"`
+	Process    string           `json:"process,omitempty"` // alive, dead, unsure
+	Session    string           `json:"session,omitempty"`
+	Terminal   bool             `json:"terminal,omitempty"` // outlive agent attach can join it
+	Joined     []joinedRecord   `json:"attached,omitempty"` // who has
+	Herdr      *paneRecord      `json:"herdr,omitempty"`    // where it runs
+	LastSign   *signRecord      `json:"last_sign,omitempty"`
+	Incidents  []incidentRecord `json:"incidents"`
+}
+
+// paneRecord is a pane of herdr's.
+type paneRecord struct {
+	Pane      string `json:"pane"`
+	Workspace string `json:"workspace,omitempty"`
+	Status    string `json:"status"` // in herdr's words
+}
+
+func paneRecordOf(p *monitor.HerdrPane) *paneRecord {
+	if p == nil {
+		return nil
+	}
+	return &paneRecord{Pane: p.ID, Workspace: p.Workspace, Status: p.Status}
+}
+
+// joinedRecord is a person at an agent's terminal.
+type joinedRecord struct {
+	Who      string    `json:"who"`
+	PID      int       `json:"pid"`
+	ReadOnly bool      `json:"read_only,omitempty"`
+	Since    time.Time `json:"since"`
+}
+
+// signRecord is the youngest sign of life.
+type signRecord struct {
+	At   time.Time `json:"at"`
+	From string    `json:"from"` // heartbeat, session, output
+}
+
+// incidentRecord is something that a human was told of, or is to be.
+type incidentRecord struct {
+	ID         string     `json:"id"`
+	Agent      string     `json:"agent"`
+	Class      string     `json:"class"`
+	Severity   string     `json:"severity"`
+	State      string     `json:"state"`
+	Opened     time.Time  `json:"opened"`
+	Details    string     `json:"details"`
+	AckedBy    string     `json:"acked_by,omitempty"`
+	AckedUntil *time.Time `json:"acked_until,omitempty"`
+}
+
+// homeRecord is everything of a home.
+type homeRecord struct {
+	Home     string        `json:"home"`
+	Registry string        `json:"registry"`
+	Monitor  int           `json:"monitor_pid"`              // 0: none runs
+	Trouble  string        `json:"registry_error,omitempty"` // the last good copy is shown then
+	At       time.Time     `json:"at"`
+	Agents   []agentRecord `json:"agents"`
+}
+
+const agentListLong = `Show all agents of a home as the monitor sees them now: one row each. Below the table stands, for each agent in trouble, what
+it is, what was done about it, what the monitor would do now, what is asked of you, and the commands for it. The names that the
+records and the registry have for states and steps are in --json and in outlive agent explain.
+
+EXIT STATUS
+  0  shown, whatever state they are in
+  1  the home could not be read`
+
+func newAgentList(io streams) *cobra.Command {
+	var home string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Show all agents: what each does, since when, and what is wrong",
+		Long:  agentListLong,
+		Args:  takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, view, err := inspectHome(cmd.Context(), home)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return encodeJSON(io.out, homeRecordOf(o, view))
+			}
+			return printAgents(io.out, o, view)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as one JSON object")
+	defineHome(cmd.Flags(), &home)
+	return cmd
+}
+
+func homeRecordOf(o monitor.Options, view monitor.View) homeRecord {
+	h := homeRecord{Home: o.Home, Registry: registryOf(o), Monitor: view.Running, Trouble: view.Lost, At: view.At.Round(0), Agents: []agentRecord{}}
+	for _, f := range view.Findings {
+		h.Agents = append(h.Agents, agentRecordOf(f, view.At))
+	}
+	return h
+}
+
+func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
+	v := f.Verdict
+	r := agentRecord{
+		Name: f.Name, Key: f.Key, Kind: string(f.Kind), Path: f.Path, State: string(v.Class), Stall: string(v.Stall), Rule: v.Rule,
+		Confidence: string(v.Confidence), Details: v.Details, Paused: f.Evidence.Paused, Stopped: f.Stopped, PID: f.Process.PID,
+		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Herdr: paneRecordOf(f.Pane), Incidents: []incidentRecord{},
+	}
+	for _, j := range f.Joined {
+		r.Joined = append(r.Joined, joinedRecord(j))
+	}
+	if !v.Well() {
+		r.Action, r.Reason = f.Action, f.Decision.Reason
+	}
+	if v.Since > 0 && v.Since < diagnose.Never {
+		since := at.Add(-time.Duration(v.Since)).Round(0)
+		r.Since = &since
+	}
+	if v.Hold > 0 {
+		until := at.Add(time.Duration(v.Hold)).Round(0)
+		r.Until = &until
+	}
+	if age, from, ok := lastSign(f.Evidence); ok {
+		r.LastSign = &signRecord{at.Add(-age).Round(0), from}
+	}
+	for _, i := range f.Incidents {
+		r.Incidents = append(r.Incidents, incidentRecordOf(i))
+	}
+	return r
+}
+
+func incidentRecordOf(i incident.Incident) incidentRecord {
+	r := incidentRecord{
+		ID: i.ID, Agent: i.Key.Agent, Class: i.Key.Class, Severity: string(i.Facts.Severity), State: string(i.State),
+		Opened: i.Opened, Details: i.Facts.Details,
+	}
+	if i.State == incident.Acknowledged {
+		r.AckedBy, r.AckedUntil = i.AckedBy, &i.AckedUntil
+	}
+	return r
+}
+
+// lastSign is the age of the youngest sign of life, and what it is.
+func lastSign(e diagnose.Evidence) (age time.Duration, from string, ok bool) {
+	take := func(a diagnose.Span, of string) {
+		if a >= 0 && (!ok || time.Duration(a) < age) {
+			age, from, ok = time.Duration(a), of, true
+		}
+	}
+	if e.Beat.Has {
+		take(e.Beat.Age, "heartbeat")
+	}
+	for _, s := range e.Sessions {
+		for _, a := range []diagnose.Span{s.LastAge, s.StatusAge} {
+			if a > 0 { // 0: the session does not say
+				take(a, "session")
+			}
+		}
+	}
+	if e.Output.Known {
+		take(e.Output.Age, "output")
+	}
+	return age, from, ok
+}
+
+func printAgents(w io.Writer, o monitor.Options, view monitor.View) error {
+	if view.Lost != "" {
+		fmt.Fprintln(w, "registry: "+view.Lost+"; the last good copy, if there is one, is used")
+	}
+	if len(view.Findings) == 0 {
+		_, err := fmt.Fprintf(w, "No agent is declared in %s.\nDeclare one: outlive agent add NAME, or find those that run: outlive agent scan\n", registryOf(o))
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tKIND\tSTATE\tSINCE\tPROCESS\tLAST SIGN\tINCIDENT")
+	for _, f := range view.Findings {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", logline.Printable(f.Key), f.Kind, stateWord(f), sinceText(f.Verdict.Since), processText(f), signText(f.Evidence), incidentText(incidentsOf(view, f), view.At))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, f := range view.Findings {
+		if f.Verdict.Well() {
+			continue
+		}
+		fmt.Fprintln(w, "\n"+headline(f))
+		if err := printAspects(w, troubleAspects(o, view, f)); err != nil {
+			return err
+		}
+	}
+	var last strings.Builder
+	for _, f := range view.Findings {
+		if f.Pane != nil && f.Verdict.Well() { // else it stands with the trouble
+			fmt.Fprintf(&last, "%s: in %s\n", logline.Printable(f.Key), logline.Printable(f.Pane.String()))
+		}
+		if text := joinedText(f, view.At); text != "" {
+			fmt.Fprintf(&last, "%s: at its terminal: %s\n", logline.Printable(f.Key), logline.Printable(text))
+		}
+	}
+	if view.Running == 0 {
+		fmt.Fprintln(&last, "No monitor runs here: nothing is done, and nobody is told. Start it: outlive monitor"+homeFlag(o.Home))
+	}
+	if last.Len() > 0 {
+		fmt.Fprint(w, "\n"+last.String())
+	}
+	return nil
+}
+
+// stateWord is what an agent is called in a table: its class, and why it is not watched where that is so.
+func stateWord(f monitor.Finding) string {
+	if f.Verdict.Class == diagnose.NotWatched {
+		return cmp.Or(logline.Printable(f.Evidence.Status), string(f.Verdict.Class))
+	}
+	if v := f.Verdict; v.Class == diagnose.RateLimited && v.Hold > 0 {
+		return "limit, resets in " + briefly(time.Duration(v.Hold))
+	}
+	return incident.Words(string(f.Verdict.Class))
+}
+
+func sinceText(s diagnose.Span) string {
+	if s <= 0 || s == diagnose.Never {
+		return "-"
+	}
+	return briefly(time.Duration(s))
+}
+
+func processText(f monitor.Finding) string {
+	switch {
+	case f.Process != (process.Identity{}):
+		return fmt.Sprint(f.Process.PID)
+	case f.Evidence.Process.Life != diagnose.Unknown:
+		return string(f.Evidence.Process.Life)
+	}
+	return "-"
+}
+
+func signText(e diagnose.Evidence) string {
+	age, from, ok := lastSign(e)
+	if !ok {
+		return "-"
+	}
+	return briefly(age) + " ago (" + from + ")"
+}
+
+// incidentText is who was told of an agent's incidents.
+func incidentText(list []incident.Incident, now time.Time) string {
+	var words []string
+	for _, i := range list {
+		switch {
+		case i.State == incident.Acknowledged:
+			words = append(words, "acknowledged by "+logline.Printable(i.AckedBy))
+		case i.NotifiedAt.IsZero():
+			words = append(words, "nobody told yet")
+		default:
+			words = append(words, "told "+briefly(now.Sub(i.NotifiedAt))+" ago")
+		}
+	}
+	return cmp.Or(strings.Join(words, ", "), "-")
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+const agentLogsLong = `Show what an agent has written to its stdout and stderr: that of its starts by the monitor (outlive agent start, restart,
+resume, and recoveries), and of outlive agent run --keep. The lines that begin with [outlive] say when it was started and how
+it ended. It is kept in HOME/log/NAME, 10 MiB a file, five old files, 14 days. No secret is taken out of it.
+
+It is shown as text, wherever it goes: colours and other control sequences are left out, and of an agent that draws on its terminal
+each line is shown when it leaves the screen at the top, the rest of the screen at the end or, with -f, when it has not changed for
+two seconds. --raw shows the bytes as they were written, which a terminal obeys: with agents that you do not trust, only into a
+file. To see the screen as it is now: outlive agent attach NAME --read-only.
+
+EXIT STATUS
+  0  shown
+  1  there is no such agent, or nothing is kept of its output
+  2  a mistake in the command line`
+
+func newAgentLogs(io streams) *cobra.Command {
+	var home string
+	var follow, raw bool
+	cmd := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Show the output of an agent that the monitor has started, as text",
+		Long:  agentLogsLong,
+		Args:  takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return showAgentLog(cmd.Context(), io, home, args[0], follow, raw)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
+	cmd.Flags().BoolVar(&raw, "raw", false, "the bytes as the agent has written them, control sequences included")
+	defineHome(cmd.Flags(), &home)
+	return cmd
+}
+
+func showAgentLog(ctx context.Context, streams streams, home, name string, follow, raw bool) (err error) {
+	o, r, err := readRoster(home)
+	if err != nil {
+		return err
+	}
+	if _, ok := r.Agent(name); !ok {
+		var names []string
+		for _, a := range r.Agents {
+			names = append(names, a.Name)
+		}
+		return noSuchAgent(o, name, names)
+	}
+	path := agentrun.LogPath(o.Home, name)
+	older := logline.Older(path)
+	_, err = os.Stat(path)
+	if missing := errors.Is(err, fs.ErrNotExist); missing && len(older) == 0 && !follow {
+		return fail(exitFailure, "%s: nothing is kept of its output: no monitor has started it yet; start it: outlive agent start %s%s", name, name, homeFlag(o.Home))
+	} else if err != nil && !missing {
+		return fail(exitFailure, "logs %s: %w", name, err)
+	}
+	var out io.Writer = streams.out
+	settle := func() error { return nil }
+	if !raw {
+		text := agentrun.NewText(logline.NewScreen(streams.out))
+		defer func() {
+			if end := text.Close(); err == nil && end != nil {
+				err = fail(exitFailure, "logs %s: %w", name, end)
+			}
+		}()
+		out, settle = text, text.Settle
+	}
+	for _, path := range older {
+		if err := copyFile(out, path); err != nil {
+			return fail(exitFailure, "logs %s: %w", name, err)
+		}
+	}
+	if err := copyGrowing(ctx, out, path, follow, settle); err != nil {
+		return fail(exitFailure, "logs %s: %w", name, err)
+	}
+	return nil
+}
+
+// A file that is followed is looked at so often, and what it shows is settled when nothing has come for so long.
+const (
+	lookForMore = 200 * time.Millisecond
+	settled     = 2 * time.Second
+)
+
+// copyGrowing copies a file that another process appends to, and with follow what comes later, until ctx ends. When another
+// file takes its place, because it was rotated away, it goes on with that one. settle is called when nothing has come for a while.
+func copyGrowing(ctx context.Context, out io.Writer, path string, follow bool, settle func() error) error {
+	var file *os.File
+	defer func() { _ = file.Close() }() // nil has nothing to close, and says so
+	last, open := time.Now(), true      // when something came; whether that has yet to settle
+	for {
+		rotated, err := replaced(file, path)
+		if err != nil {
+			return err
+		}
+		if file != nil { // also what came before it was rotated
+			n, err := io.Copy(out, file)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				last, open = time.Now(), true
+			}
+		}
+		if rotated {
+			_ = file.Close()
+			if file, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
+				file = nil // between the two; or there is none yet
+			} else if err != nil {
+				return err
+			} else {
+				continue
+			}
+		}
+		if !follow {
+			return nil
+		}
+		if open && time.Since(last) >= settled {
+			if err := settle(); err != nil {
+				return err
+			}
+			open = false
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lookForMore):
+		}
+	}
+}
+
+// replaced reports whether the file at path is another one than the one that is open.
+func replaced(file *os.File, path string) (bool, error) {
+	if file == nil {
+		return true, nil
+	}
+	open, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	now, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && !os.SameFile(open, now), err
+}

@@ -1,0 +1,338 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+func agentScanLong() string {
+	return `Find the sessions of ` + knownCLIs() + ` that run on this machine for this user,
+by their processes and their own files. Nothing has to be declared or configured, and nothing is changed. Where the program herdr is in the PATH, those that
+run in a pane of it are shown with that.
+
+With --add, those that are not declared yet are: one agent for each directory and kind, named after the directory. How
+it is started or gone on with is not known then: only a human is told of its stalls until its entry in registry.yaml says.
+
+EXIT STATUS
+  0  looked, also when nothing runs
+  1  the processes or the registry could not be read, or the registry could not be written`
+}
+
+// knownCLIs are the CLIs whose sessions are found by themselves.
+func knownCLIs() string { return strings.Join(agentcli.Titles(agentcli.CLI.Known), ", ") }
+
+// scanned is an agent that runs, as scan shows it.
+type scanned struct {
+	PID      int        `json:"pid"`
+	Kind     string     `json:"kind"`
+	Dir      string     `json:"dir"`
+	Session  string     `json:"session,omitempty"`
+	Status   string     `json:"status"` // busy, idle, waiting, retrying; "unknown"
+	Waiting  string     `json:"waiting_for,omitempty"`
+	Since    *time.Time `json:"since,omitempty"` // that it has this status
+	Began    time.Time  `json:"began"`
+	Declared string     `json:"declared,omitempty"` // the name of the agent that it is declared as
+
+	Herdr *paneRecord `json:"herdr,omitempty"` // where it runs
+}
+
+func newAgentScan(io streams) *cobra.Command {
+	var home string
+	var asJSON, add bool
+	cmd := &cobra.Command{
+		Use:   "scan",
+		Short: "Find the agent CLIs that run here, declared or not",
+		Long:  agentScanLong(),
+		Args:  takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, r, err := readRoster(home)
+			if err != nil {
+				return err
+			}
+			list := scan(o, r)
+			placeInPanes(list, herdrPanes(cmd.Context(), io, o))
+			if add {
+				if err := addScanned(io, home, list); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return encodeJSON(io.out, list)
+			}
+			return printScanned(io.out, o, list, time.Now())
+		},
+	}
+	fl := cmd.Flags()
+	fl.SortFlags = false
+	fl.BoolVar(&add, "add", false, "declare those that are not")
+	fl.BoolVar(&asJSON, "json", false, "as a JSON array")
+	defineHome(fl, &home)
+	return cmd
+}
+
+func encodeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// readRoster reads who is declared in a home; nobody where there is no registry.
+func readRoster(given string) (monitor.Options, *registry.Roster, error) {
+	home, err := monitorHome(given)
+	if err != nil {
+		return monitor.Options{}, nil, &exitError{exitUsage, err}
+	}
+	o := agentsOptions(home)
+	r, err := registry.Read(registryOf(o), registry.Options{Home: o.UserHome})
+	if errors.Is(err, os.ErrNotExist) {
+		return o, &registry.Roster{}, nil
+	}
+	if err != nil {
+		return o, nil, fail(exitFailure, "%w", err)
+	}
+	return o, r, nil
+}
+
+// runningAgents are the processes of agent CLIs. What one of them has started of its own kind, as a package runner or a
+// wrapper does, is the same agent.
+func runningAgents(procs process.System) []agentcli.Process {
+	all := procs.All()
+	parents := map[int]int{}
+	kinds := map[int]agentcli.Kind{}
+	for _, e := range all {
+		parents[e.PID] = e.Parent
+		if args := procs.Args(e.PID); len(args) > 0 {
+			if kind, ok := agentcli.Recognise(args, ""); ok {
+				kinds[e.PID] = kind
+			}
+		}
+	}
+	now := time.Now()
+	var found []agentcli.Process
+	for _, e := range all {
+		kind, ok := kinds[e.PID]
+		if !ok || below(e.PID, kind, parents, kinds) {
+			continue
+		}
+		p := agentcli.Process{Kind: kind, PID: e.PID, Start: e.Start, Began: now.Add(-e.Age)}
+		if look, err := procs.Look(e.PID); err == nil {
+			p.Dir = look.Dir
+		}
+		found = append(found, p)
+	}
+	return found
+}
+
+// below reports whether a process belongs to another one of its kind.
+func below(pid int, kind agentcli.Kind, parents map[int]int, kinds map[int]agentcli.Kind) bool {
+	up := parents[pid]
+	for range parents { // a table that changes while it is read may have a circle
+		if up == 0 || up == pid {
+			return false
+		}
+		if kinds[up] == kind {
+			return true
+		}
+		up = parents[up]
+	}
+	return false
+}
+
+// scan finds what runs, and what its files say of it.
+func scan(o monitor.Options, r *registry.Roster) []scanned {
+	procs := process.System{}
+	running := runningAgents(procs)
+	reader := agentcli.NewReader(agentcli.Options{Places: o.Places, OpenFiles: procs.Files})
+	sessions, _ := reader.Sessions(agentcli.Query{Processes: running}) // what cannot be read leaves a process without its session
+	table := procs.All()
+	list := []scanned{}
+	for _, p := range running {
+		s := scanned{PID: p.PID, Kind: string(p.Kind), Dir: p.Dir, Status: "unknown", Began: p.Began, Declared: declaredAs(r, p)}
+		tree := process.Tree(table, p.PID)
+		for _, v := range sessions {
+			mine := slices.ContainsFunc(tree, func(e process.Entry) bool { return e.PID == v.PID && (v.Start == 0 || v.Start == e.Start) })
+			if v.Kind != p.Kind || v.Subagent || !mine {
+				continue
+			}
+			s.Session, s.Dir = v.ID, cmp.Or(p.Dir, v.Dir)
+			s.Status, s.Waiting = cmp.Or(string(v.Status), "unknown"), string(v.WaitingFor)
+			if !v.StatusAt.IsZero() {
+				s.Since = &v.StatusAt
+			}
+			break // the latest is the first
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b scanned) int { return cmp.Or(strings.Compare(a.Dir, b.Dir), a.PID-b.PID) })
+	return list
+}
+
+// declaredAs is the agent that a process is taken for, the one of the deepest directory.
+func declaredAs(r *registry.Roster, p agentcli.Process) string {
+	best := registry.Agent{}
+	for _, a := range r.Agents {
+		owns := a.Match.CWD == nil || *a.Match.CWD
+		if a.Kind == p.Kind && owns && inside(p.Dir, a.Path) && len(a.Path) > len(best.Path) {
+			best = a
+		}
+	}
+	return best.Name
+}
+
+// inside reports whether a directory is another one or below it.
+func inside(dir, root string) bool {
+	if dir == "" || root == "" {
+		return false
+	}
+	rel, err := filepath.Rel(root, dir)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// addScanned declares what is not declared yet, and notes it in the list.
+func addScanned(io streams, given string, list []scanned) error {
+	user, _ := os.UserHomeDir()
+	var fresh []*scanned
+	for i := range list {
+		s := &list[i]
+		switch {
+		case s.Declared != "":
+		case s.Dir == "" || s.Dir == filepath.Dir(s.Dir) || s.Dir == user:
+			fmt.Fprintf(io.err, "outlive: %s %d works in %s: everything below would be taken for it; declare it by hand, with --pidfile\n", s.Kind, s.PID, cmp.Or(s.Dir, "an unknown directory"))
+		default:
+			fresh = append(fresh, s)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	_, _, err := editRegistry(io, given, func(d *registry.Draft) error {
+		for i, s := range fresh {
+			s.Declared = ""
+			for _, before := range fresh[:i] {
+				if before.Kind == s.Kind && before.Dir == s.Dir {
+					s.Declared = before.Declared // two in one directory cannot be told apart
+				}
+			}
+			if s.Declared != "" {
+				continue
+			}
+			name, err := addUnique(d, s)
+			if err != nil {
+				return err
+			}
+			s.Declared = name
+		}
+		return nil
+	})
+	return err
+}
+
+// addUnique declares one under a name that nobody has.
+func addUnique(d *registry.Draft, s *scanned) (string, error) {
+	base := plainName(s.Dir)
+	base = strings.TrimRight(base[:min(len(base), 48)], ".-")
+	if heartbeat.ValidName(base) != nil {
+		base = "agent"
+	}
+	names := []string{base, base + "-" + s.Kind}
+	for n := 2; n < 100; n++ {
+		names = append(names, fmt.Sprintf("%s-%s-%d", base, s.Kind, n))
+	}
+	var err error
+	for _, name := range names {
+		if err = d.Add(name, registry.Kind(s.Kind), s.Dir); err == nil {
+			return name, nil
+		}
+	}
+	return "", err
+}
+
+// herdrPanes are the panes of herdr's, where there is one.
+func herdrPanes(ctx context.Context, io streams, o monitor.Options) []monitor.HerdrPane {
+	if o.Herdr == "" {
+		return nil
+	}
+	panes, err := monitor.HerdrPanes(ctx, o.Herdr, agentEnviron(withoutVars(os.Environ(), monitorSecrets)))
+	if err != nil {
+		fmt.Fprintln(io.err, "outlive: its panes are not shown:", err)
+	}
+	return panes
+}
+
+// placeInPanes notes which agents run in panes of herdr's. Of several of one kind in a directory nobody knows which is in which.
+func placeInPanes(list []scanned, panes []monitor.HerdrPane) {
+	for i := range list {
+		s := &list[i]
+		alike := 0
+		for _, other := range list {
+			if other.Kind == s.Kind && other.Dir == s.Dir {
+				alike++
+			}
+		}
+		mine := slices.DeleteFunc(slices.Clone(panes), func(p monitor.HerdrPane) bool {
+			return p.ID == "" || p.Dir == "" || p.Kind != s.Kind || filepath.Clean(p.Dir) != s.Dir
+		})
+		if alike == 1 && len(mine) == 1 {
+			s.Herdr = paneRecordOf(&mine[0])
+		}
+	}
+}
+
+func printScanned(w io.Writer, o monitor.Options, list []scanned, now time.Time) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "No session of "+knownCLIs()+" runs here.")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	panes := slices.ContainsFunc(list, func(s scanned) bool { return s.Herdr != nil })
+	fmt.Fprintln(t, "PID\tKIND\tSTATUS\tSINCE\tUP\tDECLARED\t"+onlyIf(panes, "HERDR\t")+"SESSION\tDIRECTORY")
+	for _, s := range list {
+		status, since := s.Status, "-"
+		if s.Waiting != "" {
+			status += " (" + s.Waiting + ")"
+		}
+		if s.Since != nil {
+			since = briefly(now.Sub(*s.Since))
+		}
+		pane := "-"
+		if s.Herdr != nil {
+			pane = logline.Printable(strings.TrimSpace(s.Herdr.Pane + " " + s.Herdr.Workspace))
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s\n", s.PID, s.Kind, logline.Printable(status), since, briefly(now.Sub(s.Began)),
+			cmp.Or(s.Declared, "-"), onlyIf(panes, pane+"\t"), cmp.Or(logline.Printable(s.Session), "-"), cmp.Or(logline.Printable(s.Dir), "-"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(s scanned) bool { return s.Declared == "" }) {
+		fmt.Fprintln(w, "\nThose without a name under DECLARED are not watched. Declare them: outlive agent scan --add"+homeFlag(o.Home))
+	}
+	return nil
+}
+
+func onlyIf(there bool, text string) string {
+	if there {
+		return text
+	}
+	return ""
+}

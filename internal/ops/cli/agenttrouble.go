@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/agents/recovery"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// aspect is one thing that is told of an agent, such as what was done about it. One without a name goes on with the one before it.
+type aspect struct{ name, text string }
+
+// printAspects writes each as a line of its own, below the line that says whose they are.
+func printAspects(w io.Writer, list []aspect) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, a := range list {
+		fmt.Fprintf(t, "  %s\t%s\n", a.name, logline.Printable(a.text))
+	}
+	return t.Flush()
+}
+
+// headline is an agent's name with its state and how long it has been so.
+func headline(f monitor.Finding) string {
+	text := logline.Printable(f.Key) + ": " + stateWord(f)
+	if since := sinceText(f.Verdict.Since); since != "-" {
+		text += ", for " + since
+	}
+	return text
+}
+
+// troubleAspects are what somebody has to know who was woken because of an agent: what it is, what was done, what comes, what is
+// asked of them, and the commands for it.
+func troubleAspects(o monitor.Options, view monitor.View, f monitor.Finding) []aspect {
+	list := []aspect{{"what", f.Verdict.Details}}
+	if text := doneSoFar(view, f); text != "" {
+		list = append(list, aspect{"done", text})
+	}
+	list = append(list, aspect{"would do", wouldDo(f)})
+	if !humansTurn(view, f) && view.Running != 0 {
+		return append(list, aspect{"to do", "nothing: the monitor deals with it"})
+	}
+	return append(list, askedOf(o, view, f, string(f.Verdict.Class))...)
+}
+
+// humansTurn reports whether a person was told of an agent's trouble, or would be now.
+func humansTurn(view monitor.View, f monitor.Finding) bool {
+	return len(incidentsOf(view, f)) > 0 || f.Decision.Rung.Tells()
+}
+
+// incidentsOf are an agent's incidents that are not over, and those of many of which it is one.
+func incidentsOf(view monitor.View, f monitor.Finding) []incident.Incident {
+	list := slices.Clone(f.Incidents)
+	for _, i := range view.Incidents {
+		if i.Key.Class == incident.Mass && !f.Verdict.Well() && slices.Contains(i.Facts.Members, f.Name) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// askedOf is what is asked of a person about an agent in a class of trouble, and the commands for it.
+func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class string) []aspect {
+	var list []aspect
+	todo := incident.ToDo(class, f.Key)
+	if todo != "" {
+		list = append(list, aspect{"to do", todo})
+	}
+	if f.Pane != nil {
+		list = append(list, aspect{"where", f.Pane.String()})
+	}
+	for i, command := range nextCommands(o, view, f, strings.Contains(todo, "start it again")) {
+		list = append(list, aspect{onFirst(i, "next"), command})
+	}
+	return list
+}
+
+// nextCommands are what a person may type now about an agent in trouble, the likeliest first. again says that it may have to be
+// started again although it runs.
+func nextCommands(o monitor.Options, view monitor.View, f monitor.Finding, again bool) []string {
+	name := quoted(f.Key) + homeFlag(o.Home)
+	var list []string
+	if f.Joinable {
+		list = append(list, "outlive agent attach "+name)
+	}
+	ended := f.Evidence.Process.Life == diagnose.Dead
+	if again || ended {
+		list = append(list, startCommands(view, f, name, ended)...)
+	}
+	for _, i := range incidentsOf(view, f) {
+		if i.State != incident.Acknowledged {
+			return append(list, ackCommand(o, i))
+		}
+	}
+	return list
+}
+
+// ackCommand acknowledges an incident: all of its agent, or one of many agents.
+func ackCommand(o monitor.Options, i incident.Incident) string {
+	name := quoted(i.Key.Agent)
+	if i.Key.Class == incident.Mass {
+		name = i.ID
+	}
+	return "outlive ack " + name + homeFlag(o.Home) + "   # no reminders for four hours"
+}
+
+// startCommands start an agent again, where its declaration says how.
+func startCommands(view monitor.View, f monitor.Finding, name string, ended bool) []string {
+	if view.Roster == nil {
+		return nil
+	}
+	a, _ := view.Roster.Agent(f.Key)
+	switch {
+	case len(a.Start.Resume) > 0 && f.Session != "":
+		return []string{"outlive agent resume " + name}
+	case len(a.Start.Cmd) > 0 && ended:
+		return []string{"outlive agent start " + name}
+	case len(a.Start.Cmd) > 0:
+		return []string{"outlive agent restart " + name}
+	}
+	return nil
+}
+
+// doneSoFar is what was done about an agent's present trouble, and who was told of it.
+func doneSoFar(view monitor.View, f monitor.Finding) string {
+	var done []string
+	now := view.At
+	for _, a := range f.Acts {
+		since := f.Verdict.Since
+		if a.Class == string(f.Verdict.Class) && !a.Refunded && (since <= 0 || since == diagnose.Never || now.Sub(a.At) <= time.Duration(since)) {
+			words := incident.DoneWords(string(a.Rung)) + " at "
+			if a.Rung == recovery.Hold {
+				words = "waits since "
+			}
+			done = append(done, words+clockOf(a.At, now))
+		}
+	}
+	for _, i := range incidentsOf(view, f) {
+		done = append(done, toldWhom(i, now))
+	}
+	return strings.Join(done, ", ")
+}
+
+// toldWhom says who knows of an incident that is not over.
+func toldWhom(i incident.Incident, now time.Time) string {
+	switch {
+	case i.State == incident.Acknowledged:
+		return fmt.Sprintf("acknowledged by %s, no reminders until %s", i.AckedBy, clockOf(i.AckedUntil, now))
+	case i.NotifiedAt.IsZero():
+		return "nobody could be told yet"
+	case i.State == incident.Expired:
+		return "you were told at " + clockOf(i.NotifiedAt, now) + ", and nobody has answered"
+	}
+	return "you were told at " + clockOf(i.NotifiedAt, now)
+}
+
+// clockOf is a time of day, with the date where it is of another day.
+func clockOf(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	if t.YearDay() != now.YearDay() || t.Year() != now.Year() {
+		return t.Format("2006-01-02 15:04")
+	}
+	return t.Format("15:04")
+}
+
+// tierWords are the kinds of evidence for people.
+var tierWords = map[diagnose.Tier]string{
+	diagnose.Hook: "it, its hooks or its owner say so", diagnose.File: "its CLI's own files show it",
+	diagnose.Process: "the system's table of processes shows it", diagnose.Guess: "it is concluded, from silence or from a text",
+}
+
+// sureText is how sure a verdict is, on what it rests, and behind that its names in the records.
+func sureText(v diagnose.Verdict) string {
+	names := "rule " + v.Rule + ", " + string(v.Class)
+	if v.Stall != diagnose.NoStall {
+		names += ", " + string(v.Stall)
+	}
+	text := fmt.Sprintf("%s confidence: %s (%s)", v.Confidence, cmp.Or(tierWords[v.Tier], string(v.Tier)), names)
+	return text + prefixed("; less sure than usual: ", v.Doubt)
+}
+
+// leftOutWords are steps of the ladder as the subject of a sentence.
+var leftOutWords = map[string]string{
+	"nudge": "telling it to go on", "ask_phone": "asking you", "kill_tool": "ending its tool", "interrupt": "interrupting it",
+	"resume": "resuming it", "restart": "restarting it", "fresh": "a new session", "escalate": "telling you",
+}
+
+// leftOutText is why a step cannot be done, with its name in the registry behind the words.
+func leftOutText(why string) string {
+	step, rest, _ := strings.Cut(why, " ")
+	if words := leftOutWords[step]; words != "" {
+		return words + " (" + step + ") " + rest
+	}
+	return why
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/secret"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+// followEvery is how often a followed log is looked at.
+const followEvery = 100 * time.Millisecond
+
+// askPatience is how long a running outlive may take to say how it stands.
+const askPatience = 2 * time.Second
+
+// keptAlive is one server, in either mode.
+type keptAlive interface {
+	Status(ctx context.Context) (backend.Status, error)
+	Restart(ctx context.Context, source supervise.Source, reason string) error
+}
+
+// reachable is a running server as the control socket offers it.
+type reachable struct {
+	server   keptAlive
+	settings *settings
+	sinks    *sinks
+	upgrader *upgrader // nil in inherit mode
+}
+
+// Errors of what is not possible in inherit mode.
+var (
+	errNoLog     = errors.New("with --mode inherit its stderr is outlive's own: outlive does not see it, its client has it")
+	errNoUpgrade = errors.New("not possible with --mode inherit: restart the client instead")
+)
+
+// serveControl opens the control socket, and closes it when the returned function is called. The socket is a
+// convenience: without it the run goes on, and says so.
+func serveControl(r reachable) (closeIt func()) {
+	s, k := r.settings, r.sinks
+	opened := make(chan *control.Server, 1)
+	go func() { // beside the first start of the server, which must not wait for it
+		srv, err := control.Listen(socketDir(), s.backend.Name, os.Getpid(), r)
+		if err != nil {
+			k.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see this run", err))
+		}
+		opened <- srv
+	}()
+	return func() {
+		if srv := <-opened; srv != nil {
+			_ = srv.Close() // the socket's file is looked after by the next discovery
+		}
+	}
+}
+
+// Status implements control.Source.
+func (r reachable) Status() control.Status {
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	b, err := r.server.Status(ctx)
+	if err != nil {
+		b.Name, b.Command, b.State = r.settings.backend.Name, secret.Words(r.settings.backend.Command), "ending"
+	}
+	s := control.Status{
+		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Dir: r.settings.dir,
+		Lost: control.Lost{Stderr: r.sinks.log.Lost(), Log: r.sinks.kept.Lost()},
+	}
+	if r.upgrader != nil {
+		s.Upgrades, s.LogPath = r.upgrader.upgrades, r.sinks.kept.Path()
+	}
+	if r.sinks.audit != nil {
+		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
+	}
+	return s
+}
+
+// Restart implements control.Source.
+func (r reachable) Restart(ctx context.Context, _, reason string) (control.Result, error) {
+	begun := time.Now()
+	if err := r.server.Restart(ctx, supervise.SourceControl, reason); err != nil {
+		return control.Result{}, err
+	}
+	s, err := r.server.Status(ctx)
+	if err != nil {
+		return control.Result{}, err
+	}
+	return control.Result{Generation: s.Generation, ServerPID: s.ServerPID, TookMS: time.Since(begun).Milliseconds(), Unasked: s.State == supervise.Starting.String()}, nil
+}
+
+// Reload implements control.Source.
+func (r reachable) Reload() error {
+	return errors.New("there is nothing to reload: only a gateway has a configuration")
+}
+
+// Upgrade implements control.Source.
+func (r reachable) Upgrade(ctx context.Context) error {
+	if r.upgrader == nil {
+		return errNoUpgrade
+	}
+	return r.upgrader.Upgrade(ctx)
+}
+
+// Log implements control.Source.
+func (r reachable) Log(ctx context.Context, _ string, w io.Writer, follow bool) error {
+	if r.upgrader == nil {
+		return errNoLog
+	}
+	return copyLog(ctx, w, r.sinks.kept, follow)
+}
+
+// copyLog writes the files that keep a server's stderr to w, the rotated ones first, and with follow what comes, until ctx
+// ends. A rotation on the way begins the new file.
+func copyLog(ctx context.Context, w io.Writer, kept *logline.Kept, follow bool) error {
+	for _, path := range kept.Older() {
+		if err := copyFile(w, path); err != nil {
+			return err
+		}
+	}
+	var f *os.File
+	defer func() { closeFile(f) }()
+	for {
+		var newer bool
+		var err error
+		if f, newer, err = copyNews(w, f, kept.Path()); err != nil {
+			return err
+		}
+		if newer {
+			continue
+		}
+		if !follow {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followEvery):
+		}
+	}
+}
+
+// copyNews writes to w what f has more since it was read last; nil stands for the file at path, which may not be there yet.
+// newer tells that f was rotated away, has been written to its end, and that there is a newer file at path.
+func copyNews(w io.Writer, f *os.File, path string) (open *os.File, newer bool, err error) {
+	if f == nil {
+		switch f, err = os.Open(path); {
+		case errors.Is(err, os.ErrNotExist):
+			return nil, false, nil
+		case err != nil:
+			return nil, false, fmt.Errorf("read server log: %w", err)
+		}
+	}
+	if _, err := io.Copy(w, f); err != nil {
+		return f, false, fmt.Errorf("copy server log: %w", err)
+	}
+	if !rotated(f, path) {
+		return f, false, nil
+	}
+	if _, err := io.Copy(w, f); err != nil { // what came before the rotation
+		return f, false, fmt.Errorf("copy server log: %w", err)
+	}
+	closeFile(f)
+	return nil, true, nil
+}
+
+// copyFile writes a rotated file to w; one that was cleared away meanwhile is passed over.
+func copyFile(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read server log: %w", err)
+	}
+	defer closeFile(f)
+	if _, err := io.Copy(w, f); err != nil {
+		return fmt.Errorf("copy server log: %w", err)
+	}
+	return nil
+}
+
+// rotated reports whether path is another file by now.
+func rotated(f *os.File, path string) bool {
+	was, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	is, err := os.Stat(path)
+	return err == nil && !os.SameFile(was, is)
+}
+
+func closeFile(f *os.File) {
+	if f != nil {
+		_ = f.Close() // only read from
+	}
+}

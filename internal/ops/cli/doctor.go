@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// doctorFlags are the flags of `outlive doctor` as they were given.
+type doctorFlags struct {
+	clientFlags
+	sweep   bool
+	noStart bool
+	chosen  bool // the project was named
+	asJSON  bool
+	timeout time.Duration
+}
+
+// diagnosis is what outlive doctor shows.
+type diagnosis struct {
+	Mechanisms []mechanismReport `json:"mechanisms"`
+	Strays     []strayReport     `json:"strays"`
+	Files      []fileReport      `json:"files"`
+	Servers    []serverReport    `json:"servers"`
+}
+
+// mechanismReport is a child.Mechanism, and strayReport a child.Stray, with names for JSON.
+type (
+	mechanismReport struct {
+		Name   string `json:"name"`
+		InUse  bool   `json:"in_use"`
+		Detail string `json:"detail"`
+	}
+	strayReport struct {
+		PID     int    `json:"pid"`
+		Outlive int    `json:"outlive_pid"`
+		Command string `json:"command"`
+	}
+)
+
+func newDoctor(io streams) *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check AI clients' servers, what this machine offers, and look for processes left over",
+		Long: `Check the set-up of this machine:
+
+  - what there is against processes that outlive their server, and such that an outlive which is gone has left behind;
+  - the servers in the configuration of each AI client. Each one is started as the client would start it, without
+    outlive in front: is the command found, does the server answer the handshake, of which era is it and how long does
+    it take, does it print on stdout what is no message, does it end when its stdin is closed, does it leave
+    processes behind. Four are looked at side by side. With --no-start nothing is started. Servers in the files of the
+    project in the working directory are only listed; --project DIR starts those of DIR.
+
+EXIT STATUS
+  0  all is well; warnings do not count
+  1  a server does not work, a file cannot be read, strays were found, or something could not be looked for
+  2  a mistake in the command line`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.chosen = cmd.Flags().Changed("project")
+			return f.run(cmd.Context(), io)
+		},
+	}
+	f.define(cmd.Flags(), ".", `the project whose files are looked at too; its servers are started only if it is named; "" for none`)
+	cmd.Flags().BoolVar(&f.noStart, "no-start", false, "do not start the servers, only look whether their commands are found")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Second, "how long a server may take to answer")
+	cmd.Flags().BoolVar(&f.sweep, "sweep", false, "end the strays; what cannot be identified is left alone")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "as a JSON object")
+	return cmd
+}
+
+func (f *doctorFlags) run(ctx context.Context, io streams) error {
+	var d diagnosis
+	var swept error
+	for _, m := range child.Mechanisms() {
+		d.Mechanisms = append(d.Mechanisms, mechanismReport(m))
+	}
+	if f.sweep {
+		tell := io.out
+		if f.asJSON {
+			tell = io.err
+		}
+		swept = endStrays(ctx, tell)
+	}
+	strays, looked := lookForStrays()
+	if looked != nil {
+		looked = fail(exitFailure, "look for strays: %w", looked)
+	}
+	d.Strays = []strayReport{}
+	for _, s := range strays {
+		d.Strays = append(d.Strays, strayReport(s))
+	}
+	missing := f.examine(ctx, &d)
+	var code *exitError
+	if errors.As(missing, &code) && code.code == exitUsage {
+		return missing
+	}
+	if err := f.show(io.out, d, strays); err != nil {
+		return err
+	}
+	var wrong error
+	if n := d.failures(); n > 0 {
+		wrong = fail(exitFailure, "%d servers or files are not in order", n)
+	}
+	if len(d.Strays) > 0 {
+		swept = errors.Join(swept, fail(exitFailure, "%d processes are left over; outlive doctor --sweep ends them, and so does the next outlive run", len(d.Strays)))
+	}
+	if err := errors.Join(swept, looked, missing, wrong); err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	return nil
+}
+
+// keeperTime is how long the keeper of an outlive that has just ended may take to end what is left, with room to spare.
+const keeperTime = time.Second
+
+// lookForStrays gives a keeper that is still at work its time, as the sweep does.
+func lookForStrays() ([]child.Stray, error) {
+	for end := time.Now().Add(keeperTime); ; time.Sleep(keeperTime / 20) {
+		strays, err := child.Strays()
+		if err != nil || len(strays) == 0 || time.Now().After(end) {
+			return strays, err
+		}
+	}
+}
+
+func (f *doctorFlags) show(w io.Writer, d diagnosis, strays []child.Stray) error {
+	if f.asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(d)
+	}
+	w = logline.NewScreen(w)
+	if err := printMechanisms(w, d.Mechanisms); err != nil {
+		return err
+	}
+	if len(strays) == 0 {
+		fmt.Fprintln(w, "No process is left over.")
+	}
+	tellStrays(w, strays)
+	fmt.Fprintln(w)
+	return d.printClients(w)
+}
+
+func printMechanisms(w io.Writer, mechanisms []mechanismReport) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "MECHANISM\tIN USE\tDETAIL")
+	for _, m := range mechanisms {
+		used := "no"
+		if m.InUse {
+			used = "yes"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", m.Name, used, m.Detail)
+	}
+	return t.Flush()
+}
+
+func tellStrays(w io.Writer, strays []child.Stray) {
+	for _, s := range strays {
+		fmt.Fprintf(w, "left over: %d (of outlive %d) %s\n", s.PID, s.Outlive, s.Command)
+	}
+}
+
+func endStrays(ctx context.Context, w io.Writer) error {
+	report, err := child.SweepStrays(ctx)
+	if err != nil {
+		return fail(exitFailure, "sweep: %w", err)
+	}
+	tellStrays(w, report.Found)
+	fmt.Fprintln(w, report)
+	if len(report.Left) > 0 {
+		return fail(exitFailure, "%d processes are still there", len(report.Left))
+	}
+	return nil
+}

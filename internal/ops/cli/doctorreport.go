@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// failures counts what makes outlive doctor fail.
+func (d *diagnosis) failures() int {
+	n := 0
+	for _, f := range d.Files {
+		if f.Problem != "" {
+			n++
+		}
+	}
+	for _, s := range d.Servers {
+		if s.State == "failed" {
+			n++
+		}
+	}
+	return n
+}
+
+// printClients shows the clients' files and servers.
+func (d *diagnosis) printClients(w io.Writer) error {
+	if len(d.Files) == 0 {
+		_, err := fmt.Fprintln(w, "No AI client's configuration was found.")
+		return err
+	}
+	for _, f := range d.Files {
+		if f.Problem != "" {
+			fmt.Fprintf(w, "%s: %s: %s\n", f.Client, f.Path, f.Problem)
+		}
+	}
+	if len(d.Servers) == 0 {
+		_, err := fmt.Fprintln(w, "The AI clients' configurations name no server.")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "CLIENT\tSERVER\tSTATE\tERA\tREADY\tOUTLIVE")
+	for _, s := range d.Servers {
+		ready, era := "-", "-"
+		if s.Era != "" {
+			ready, era = fmt.Sprintf("%d ms", s.ReadyMS), s.Era
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Client, logline.Printable(s.Name), s.State, era, ready, s.inFront())
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	bare, listed := 0, false
+	for _, s := range d.Servers {
+		s.printEra(w)
+		s.printDetails(w)
+		if s.inFront() == "no" {
+			bare++
+		}
+		listed = listed || s.State == notStarted
+	}
+	if bare > 0 {
+		fmt.Fprintf(w, "\n%d servers end with their first crash: outlive wrap puts outlive in front of them; --dry-run shows how.\n", bare)
+	}
+	if listed {
+		fmt.Fprintln(w, "\nServers of this project's files were not started: outlive doctor --project . starts them.")
+	}
+	return nil
+}
+
+// inFront says whether outlive stands in front of the server: "-" where it cannot.
+func (s *serverReport) inFront() string {
+	switch {
+	case s.State == "gateway":
+		return "gateway"
+	case s.Wrapped:
+		return "wrapped"
+	case s.State == "remote" || len(s.Command) == 0:
+		return "-"
+	}
+	return "no"
+}
+
+// printDetails tells what the table has no room for.
+func (s *serverReport) printDetails(w io.Writer) {
+	if s.Problem == "" && len(s.Warnings) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s: %s, in %s\n", s.Client, s.Name, s.Path)
+	if s.Project != "" {
+		fmt.Fprintf(w, "  project: %s\n", s.Project)
+	}
+	if s.Problem != "" {
+		fmt.Fprintf(w, "  %s\n", s.Problem)
+	}
+	if s.Hint != "" {
+		fmt.Fprintf(w, "  hint: %s\n", s.Hint)
+	}
+	for _, warning := range s.Warnings {
+		fmt.Fprintf(w, "  %s\n", warning)
+	}
+	for _, line := range s.Stderr {
+		fmt.Fprintf(w, "  stderr: %s\n", line)
+	}
+}

@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/outlive-mcp/outlive/internal/files/secret"
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/ops/clients"
+	"github.com/outlive-mcp/outlive/internal/ops/serverprobe"
+)
+
+// sideBySide is how many servers are looked at at once.
+const sideBySide = 4
+
+// fileReport is a client's file as outlive doctor shows it.
+type fileReport struct {
+	Client  string `json:"client"`
+	Path    string `json:"path"`
+	Project bool   `json:"project,omitempty"`
+	Servers int    `json:"servers"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// serverReport is a server in a client's file as outlive doctor shows it.
+type serverReport struct {
+	Client  string `json:"client"`
+	Path    string `json:"path"`
+	Project string `json:"project,omitempty"`
+	Name    string `json:"name"`
+	// State is "ok", "warning", "failed", or why it was not started: "remote", "disabled", "gateway", "unknown", "found", "not started".
+	State    string   `json:"state"`
+	Wrapped  bool     `json:"wrapped"`
+	Command  []string `json:"command,omitempty"` // without outlive in front
+	Era      string   `json:"era,omitempty"`
+	Only     bool     `json:"only_era,omitempty"` // it speaks no other one
+	Bridge   string   `json:"bridge,omitempty"`   // what becomes of clients of the other era: see bridgeOf
+	Version  string   `json:"protocol_version,omitempty"`
+	Server   string   `json:"server,omitempty"`
+	ReadyMS  int64    `json:"ready_ms,omitempty"`
+	Problem  string   `json:"problem,omitempty"`
+	Hint     string   `json:"hint,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	Stderr   []string `json:"stderr,omitempty"`
+
+	off bool // outlive in front of it is told not to translate
+}
+
+// examination is one server that is to be started, for all the entries that start just the same one.
+type examination struct {
+	spec    serverprobe.Spec
+	entries []int // in diagnosis.Servers
+}
+
+// examine looks at the servers of all files that the flags pick.
+func (f *doctorFlags) examine(ctx context.Context, d *diagnosis) error {
+	d.Files, d.Servers = []fileReport{}, []serverReport{}
+	sys, err := thisSystem()
+	if err != nil {
+		return err
+	}
+	files, err := f.find(sys)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	todo := map[string]*examination{}
+	for _, file := range files {
+		report := fileReport{Client: file.Client.Name, Path: file.Path, Project: file.Project}
+		servers, err := file.Client.Servers(file.Text)
+		if err = errors.Join(file.Err, err); err != nil {
+			report.Problem = err.Error()
+		}
+		for _, s := range servers {
+			seen[s.Name] = true
+			if !f.wants(s) {
+				continue
+			}
+			report.Servers++
+			r, spec := f.prepare(sys, file, s)
+			d.Servers = append(d.Servers, r)
+			if spec != nil {
+				key := fmt.Sprintf("%q %q %q", spec.Argv, spec.Dir, slices.Sorted(slices.Values(spec.Env)))
+				if todo[key] == nil {
+					todo[key] = &examination{spec: *spec}
+				}
+				todo[key].entries = append(todo[key].entries, len(d.Servers)-1)
+			}
+		}
+		d.Files = append(d.Files, report)
+	}
+	d.examineAll(ctx, slices.Collect(maps.Values(todo)))
+	return f.missing(seen)
+}
+
+// prepare says what is known of a server without starting it, and how it is started; nil when it is not.
+func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.Server) (serverReport, *serverprobe.Spec) {
+	r := serverReport{Client: file.Client.Name, Path: file.Path, Project: s.Project(), Name: s.Name}
+	if file.Project {
+		r.Project, _ = filepath.Abs(f.project)
+	}
+	outer := s.Command
+	if renamedOutlive(s, cmp.Or(s.Dir, r.Project)) {
+		s.Command = "outlive"
+	}
+	r.Wrapped = s.Wrapped()
+	inner, known := s.Inner()
+	switch {
+	case s.Odd != "":
+		r.State, r.Problem = "failed", s.Odd
+	case s.Remote():
+		r.State = "remote"
+	case s.Disabled:
+		r.State = "disabled"
+	case s.Gateway():
+		r.State = "gateway"
+	case !known:
+		r.State, r.Problem = "unknown", `there is no "--" before the server's command`
+	}
+	if r.State != "" {
+		return r, nil
+	}
+	r.off = bridgeOff(s.Args)
+	s.Command, s.Args = inner[0], inner[1:]
+	s, err := file.Client.Expand(s, sys, r.Project)
+	argv := append([]string{s.Command}, s.Args...)
+	r.Command = secret.Words(argv)
+	if err != nil {
+		r.State, r.Problem = "unknown", err.Error()
+		return r, nil
+	}
+	dir := s.Dir
+	if dir == "" {
+		dir = r.Project
+	}
+	if r.Wrapped {
+		if _, err := child.Resolve(outer, dir); err != nil {
+			r.fail(err)
+			return r, nil
+		}
+	}
+	if f.noStart || file.Project && !f.chosen {
+		r.State = "found"
+		if !f.noStart {
+			r.State = notStarted
+		}
+		if _, err := child.Resolve(s.Command, dir); err != nil {
+			r.fail(err)
+		}
+		return r, nil
+	}
+	return r, &serverprobe.Spec{Argv: argv, Dir: dir, Env: environmentOf(s), Timeout: f.timeout}
+}
+
+// environmentOf is what a client hands a server: its own environment, and what the entry sets.
+func environmentOf(s clients.Server) []string {
+	env := os.Environ()
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		env = append(env, name+"="+s.Env[name])
+	}
+	return env
+}
+
+// renamedOutlive reports whether a server's command is outlive under another name: a program that was built from what this
+// one was built from, and is told to do what outlive does.
+func renamedOutlive(s clients.Server, dir string) bool {
+	if clients.IsOutlive(s.Command) || len(s.Args) == 0 || s.Args[0] != "run" && s.Args[0] != "gateway" {
+		return false
+	}
+	path, err := child.Resolve(s.Command, dir)
+	if err != nil {
+		return false // which is told where the command is looked for
+	}
+	own, ok := debug.ReadBuildInfo()
+	return ok && fileContains(path, []byte("path\t"+own.Path+"\n"))
+}
+
+// fileContains reports whether the regular file at path contains text. (Package debug/buildinfo would look in the right place only,
+// and brings six readers of executable formats with it.)
+func fileContains(path string, text []byte) bool {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	buf, kept := make([]byte, 1<<20), 0
+	for {
+		n, err := io.ReadFull(f, buf[kept:])
+		if bytes.Contains(buf[:kept+n], text) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		kept = copy(buf, buf[len(buf)-len(text):])
+	}
+}
+
+// notStarted is the state of a server in a file that came with the working directory: its command runs only when somebody
+// names the project.
+const notStarted = "not started"
+
+// fail notes why a command cannot be started.
+func (r *serverReport) fail(err error) {
+	r.State, r.Problem = "failed", err.Error()
+	var why *child.StartError
+	if errors.As(err, &why) {
+		r.Problem, r.Hint = fmt.Sprintf("%v: %s: %s", why.Err, why.Command, why.Detail), why.Hint
+	}
+}
+
+// examineAll starts the servers, a few side by side, and returns when all have been looked at.
+func (d *diagnosis) examineAll(ctx context.Context, all []*examination) {
+	var wg sync.WaitGroup
+	places := make(chan struct{}, sideBySide)
+	for _, x := range all {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			seen := serverprobe.Run(ctx, x.spec)
+			for _, i := range x.entries { // nobody else has these entries
+				d.Servers[i].note(seen)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// note turns what was seen into what is shown.
+func (r *serverReport) note(seen serverprobe.Report) {
+	r.Problem, r.Hint, r.Stderr = seen.Problem, seen.Hint, seen.Stderr
+	if seen.Exit != "" {
+		r.Problem += " (" + seen.Exit + ")"
+	}
+	if seen.Ready {
+		r.Era, r.Version, r.Server, r.ReadyMS = seen.Era.String(), seen.Version, seen.Server, seen.ReadyAfter.Milliseconds()
+		r.Only = seen.Only
+		r.Bridge = r.bridgeOf()
+	}
+	if seen.Garbage > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d lines on stdout are no messages, which ends the connection in some clients; the first: %s", seen.Garbage, seen.GarbageLine))
+	}
+	if seen.Stubborn {
+		r.Warnings = append(r.Warnings, "it does not end when its stdin is closed")
+	}
+	if len(seen.LeftBehind) > 0 {
+		r.Warnings = append(r.Warnings, "it leaves processes behind: "+strings.Join(seen.LeftBehind, "; "))
+	}
+	switch {
+	case !seen.Ready:
+		r.State = "failed"
+	case len(r.Warnings) > 0:
+		r.State = "warning"
+	default:
+		r.State = "ok"
+	}
+}

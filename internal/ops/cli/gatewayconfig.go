@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/config"
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// configName is the configuration file that people write.
+const configName = "outlive.yaml"
+
+// configFile finds the configuration: the one that was named, or the user's own. One in the working directory is used only
+// when it is named: it may have come with a repository, and its commands would run without anybody having read them.
+// passedOver says that there is one.
+func configFile(named string) (path string, passedOver bool, err error) {
+	if named != "" {
+		return named, false, nil
+	}
+	_, here := os.Stat(configName)
+	path = filepath.Join(configDir(), configName)
+	switch _, own := os.Stat(path); {
+	case own == nil:
+		return path, here == nil, nil
+	case here == nil:
+		return "", false, fail(exitUsage, "gateway: no configuration: there is no %s; the %s of this directory is used only when it is named: -c %s",
+			path, configName, configName)
+	}
+	return "", false, fail(exitUsage, "gateway: no configuration: there is no %s; name one with -c, such as -c .mcp.json", path)
+}
+
+// loadConfig reads a configuration; each mistake is told with its place. The digest is that of its text.
+func loadConfig(path string) (file *config.File, digest [sha256.Size]byte, err error) {
+	home, _ := os.UserHomeDir() // without one, ~ cannot be used, and the file says where
+	opts := config.Options{Keys: policyKeys(), Lookup: os.LookupEnv, Input: inputFromEnv, Home: home}
+	opts.Seen = func(text []byte) { digest = sha256.Sum256(text) }
+	if file, err = config.Load(path, opts); err != nil {
+		return nil, digest, fail(exitUsage, "%w", err)
+	}
+	return file, digest, nil
+}
+
+// inputVariable is the environment variable that an input is taken from.
+func inputVariable(id string) string {
+	return "OUTLIVE_INPUT_" + strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r - 'a' + 'A'
+		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+// inputFromEnv is how ${input:ID} gets its value: there is nobody to ask while a client speaks on stdin.
+func inputFromEnv(in config.Input) (string, error) {
+	name := inputVariable(in.ID)
+	if value := os.Getenv(name); value != "" || in.Default != "" {
+		return value, nil
+	}
+	return "", errors.New("set " + name + " to its value")
+}
+
+// Reload reads the configuration again. If it has mistakes, what was there before goes on.
+func (g *endpoint) Reload() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	file, digest, err := loadConfig(g.path)
+	g.read = digest
+	var servers []gateway.Server
+	if err == nil {
+		servers, err = g.served.load(file)
+	}
+	if err != nil {
+		g.tellRejected(err)
+		return err
+	}
+	g.SetServers(servers)
+	g.rewatch()
+	g.sinks.say(event.ConfigLoaded, fmt.Sprintf("Configuration read: %s of %s", counted(len(servers), "server"), g.path),
+		slog.Any(event.KeyFiles, []string{g.path}), slog.Int(event.KeyCount, len(servers)))
+	g.tellWarnings(file)
+	if fixed := changedForGood(g.begun, file); len(fixed) > 0 {
+		g.warn(strings.Join(fixed, ", ") + " changed in the configuration: that counts from the next start on")
+	}
+	return nil
+}
+
+// tellRejected tells what is wrong with a configuration, every mistake with its place.
+func (g *endpoint) tellRejected(err error) {
+	text := "The configuration is not used, what was there before goes on"
+	e := event.Event{Type: event.ConfigRejected, Time: time.Now(), Level: slog.LevelError, Message: text + ": " + err.Error(),
+		Attrs: []slog.Attr{slog.String(event.KeyError, err.Error()), slog.Any(event.KeyFiles, []string{g.path})}}
+	if g.sinks.audit != nil {
+		g.sinks.audit.Emit(e)
+	}
+	if !strings.Contains(err.Error(), "\n") {
+		g.sinks.log.Emit(e)
+		return
+	}
+	// One line of the log is one line: the excerpts and carets follow as they are.
+	e.Message = text + ":"
+	g.sinks.log.Emit(e)
+	g.sinks.log.Raw([]byte(err.Error() + "\n"))
+}
+
+// tellWarnings tells what the configuration says without effect.
+func (g *endpoint) tellWarnings(file *config.File) {
+	for _, w := range file.Warnings {
+		first, rest, _ := strings.Cut(file.Render(w), "\n")
+		g.warn(first)
+		if rest != "" {
+			g.sinks.log.Raw([]byte(rest + "\n"))
+		}
+	}
+}
+
+// warn tells something about the configuration that is no mistake.
+func (g *endpoint) warn(text string) {
+	g.sinks.Emit(event.Event{Type: event.ConfigLoaded, Time: time.Now(), Level: slog.LevelWarn, Message: text,
+		Attrs: []slog.Attr{slog.Any(event.KeyFiles, []string{g.path})}})
+}
+
+// changedForGood names the settings that are other ones now and are looked at at the start only.
+func changedForGood(was, is *config.File) (names []string) {
+	for _, s := range []struct {
+		name    string
+		was, is any
+	}{
+		{"names", was.Names, is.Names}, {"listen", was.Listen, is.Listen}, {"auth", was.Auth, is.Auth},
+		{"local_users", was.LocalUsers, is.LocalUsers},
+		{"tls", filesOf(was.TLS), filesOf(is.TLS)}, {"origins", was.Origins, is.Origins}, {"hosts", was.Hosts, is.Hosts},
+		{"limits", was.Limits, is.Limits},
+	} {
+		if !reflect.DeepEqual(s.was, s.is) {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// filesOf is a certificate without its place in the configuration.
+func filesOf(t *config.TLS) (files [2]string) {
+	if t != nil {
+		files = [2]string{t.Cert, t.Key}
+	}
+	return files
+}
+
+// counted is "1 server" or "2 servers".
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+// reachableGateway is a running gateway as the control socket offers it.
+type reachableGateway struct{ *endpoint }
+
+// serveGatewayControl opens the control socket, and closes it when the returned function is called.
+func serveGatewayControl(g *endpoint) (closeIt func()) {
+	srv, err := control.Listen(socketDir(), g.flags.name, os.Getpid(), reachableGateway{g})
+	if err != nil {
+		g.sinks.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see this gateway", err))
+		return func() {}
+	}
+	return func() { _ = srv.Close() } // the socket's file is looked after by the next discovery
+}
+
+// Status implements control.Source.
+func (r reachableGateway) Status() control.Status {
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	s := control.Status{
+		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(),
+		URL: r.url, Lost: control.Lost{Stderr: r.sinks.log.Lost()},
+	}
+	s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory
+	servers, err := r.endpoint.Status(ctx)
+	if err != nil {
+		s.State = "ending"
+	}
+	for _, one := range servers {
+		server := control.Member{ServerStatus: one}
+		if kept := r.served.keptOf(one.Name); kept != nil {
+			server.LogPath = kept.Path()
+			s.Lost.Log += kept.Lost()
+		}
+		s.Servers = append(s.Servers, server)
+		for _, l := range one.Links {
+			s.RestartCount += l.RestartCount
+			s.InFlight += l.InFlight
+			s.Queued += l.Queued
+		}
+	}
+	if r.sinks.audit != nil {
+		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
+	}
+	return s
+}
+
+// whichServer is the answer to those who name no server, or one that is not there.
+func (r reachableGateway) whichServer(server string) error {
+	names := slices.Sorted(maps.Keys(r.served.current()))
+	for i := range names {
+		names[i] = r.flags.name + "/" + names[i]
+	}
+	if server == "" {
+		return fmt.Errorf("say which of its servers: %s", strings.Join(names, ", "))
+	}
+	return fmt.Errorf("there is no server %q; there are %s", server, strings.Join(names, ", "))
+}
+
+// Restart implements control.Source.
+func (r reachableGateway) Restart(ctx context.Context, server, reason string) (control.Result, error) {
+	if _, known := r.served.current()[server]; !known {
+		return control.Result{}, r.whichServer(server)
+	}
+	// What sleeps, or waits for its first call, begins afresh by itself.
+	if links, err := r.links(ctx, server); err != nil || !slices.ContainsFunc(links, awake) {
+		return control.Result{}, err
+	}
+	begun := time.Now()
+	if err := r.endpoint.Restart(ctx, server, supervise.SourceControl, reason); err != nil {
+		return control.Result{}, err
+	}
+	links, err := r.links(ctx, server)
+	result := control.Result{TookMS: time.Since(begun).Milliseconds(), Processes: len(links)}
+	for _, l := range links {
+		result.Generation, result.ServerPID = l.Generation, l.ServerPID
+	}
+	return result, err
+}
+
+// links are the processes of a server.
+func (r reachableGateway) links(ctx context.Context, server string) ([]gateway.LinkStatus, error) {
+	all, err := r.endpoint.Status(ctx)
+	for _, s := range all {
+		if s.Name == server {
+			return s.Links, err
+		}
+	}
+	return nil, err
+}
+
+// awake reports whether a process runs, or is about to.
+func awake(l gateway.LinkStatus) bool { return l.State != "stopped" && l.State != "asleep" }
+
+// Upgrade implements control.Source.
+func (r reachableGateway) Upgrade(context.Context) error {
+	return errors.New("a gateway cannot be upgraded in place: start the new version, and let clients connect again")
+}
+
+// Log implements control.Source.
+func (r reachableGateway) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
+	kept := r.served.keptOf(server)
+	if kept == nil {
+		return r.whichServer(server)
+	}
+	return copyLog(ctx, w, kept, follow)
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/config"
+	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// listen opens the address of the endpoint.
+func (g *endpoint) listen(file *config.File, address string) (err error) {
+	if err := config.CheckListen(address, file.Auth != nil); err != nil {
+		return fail(exitUsage, "listen: %w", err)
+	}
+	if g.front, err = frontOptions(file); err != nil {
+		return err
+	}
+	if file.Auth == nil {
+		if g.tokenFile, err = admitLocal(&g.front, file, g.flags.name); err != nil {
+			return err
+		}
+	}
+	if g.listener, err = net.Listen("tcp", address); err != nil {
+		return fail(exitFailure, "%w%s", err, whoListens(address))
+	}
+	scheme := "http"
+	if g.front.TLS != nil {
+		scheme = "https"
+	}
+	g.url = scheme + "://" + reachableAt(g.listener.Addr().String()) + "/mcp"
+	return nil
+}
+
+// reachableAt is an address as this machine can use it: one that stands for all addresses is no good in a URL.
+func reachableAt(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("localhost", port)
+	}
+	return address
+}
+
+// whoListens names the gateway that has an address already, "" if it is none of ours.
+func whoListens(address string) string {
+	all, err := askAll(context.Background())
+	if err != nil {
+		return ""
+	}
+	for _, r := range all {
+		u, err := url.Parse(r.status.URL)
+		if _, port, _ := net.SplitHostPort(address); err == nil && port != "" && u.Port() == port {
+			return fmt.Sprintf(": the gateway %s serves there, with %s", r.Label(), r.status.Config)
+		}
+	}
+	return ": choose another one with --listen"
+}
+
+// rawLog puts what is written to it among the log lines.
+type rawLog struct{ to *logline.Writer }
+
+func (r rawLog) Write(p []byte) (int, error) {
+	r.to.Raw(p)
+	return len(p), nil
+}
+
+// frontLog tells how far each request over HTTP has come, with --log-level debug. These are no events: nobody but who looks
+// for a request that is not answered wants them. nil: nobody does.
+func (g *endpoint) frontLog() *slog.Logger {
+	opts := slog.HandlerOptions{Level: slog.LevelDebug}
+	if level := new(slog.Level); level.UnmarshalText([]byte(g.flags.logLevel)) != nil || *level > slog.LevelDebug {
+		return nil
+	}
+	if format, err := logline.ParseFormat(g.flags.logFormat); err == nil && format == logline.JSON {
+		return slog.New(slog.NewJSONHandler(rawLog{g.sinks.log}, &opts))
+	}
+	return slog.New(slog.NewTextHandler(rawLog{g.sinks.log}, &opts))
+}
+
+// serve runs the gateway until it is interrupted, or until its client leaves.
+func (g *endpoint) serve(ctx context.Context) error {
+	if g.listener == nil {
+		g.Run()
+		return nil
+	}
+	g.front.Extra = map[string]http.Handler{"/healthz": g.health(), "/metrics": g.metrics()}
+	g.front.Log = g.frontLog()
+	front := streamhttp.New(g.Hub(), g.front)
+	what := "Listening on " + g.url
+	if addr, ok := g.listener.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
+		what += ", and at every other address of this machine"
+	}
+	if g.tokenFile != "" {
+		what += "; clients need the header Authorization: Bearer TOKEN, with the token in " + g.tokenFile
+	}
+	g.sinks.say(event.GatewayListening, what, slog.String(event.KeyURL, g.url))
+	g.Warm()
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		err := front.Serve(serving, g.listener)
+		g.Interrupt() // a front that cannot go on is the end of the gateway, too
+		served <- err
+	}()
+	g.Run()
+	stop()
+	front.Close()
+	if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
+		return fail(exitFailure, "serve: %w", err)
+	}
+	return nil
+}
+
+// frontOptions are the settings of the endpoint in its own words.
+func frontOptions(file *config.File) (streamhttp.Options, error) {
+	o := streamhttp.Options{
+		Hosts: file.Hosts, Origins: file.Origins,
+		MaxBody: file.Limits.Body, MaxSessions: file.Limits.Sessions, SessionIdle: file.Limits.SessionIdle,
+		MaxConnections: file.Limits.Connections, SessionRelease: file.Limits.SessionRelease,
+	}
+	if a := file.Auth; a != nil {
+		o.Bearer = a.Bearer
+		if a.OAuth != nil {
+			o.OAuth = &streamhttp.OAuth{Issuer: a.OAuth.URL, Resource: a.OAuth.Resource, Scopes: a.OAuth.Scopes}
+		}
+	}
+	if t := file.TLS; t != nil {
+		cert, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			file.Problem(t.Pos, "give PEM files that belong together", "certificate cannot be used: %v", err)
+			return o, fail(exitUsage, "%w", file.Err())
+		}
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	}
+	return o, nil
+}
+
+// health answers 200 while the gateway itself works, with how each server stands: one that cannot be used is no reason to
+// restart all of them.
+func (g *endpoint) health() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), askPatience)
+		defer cancel()
+		all, err := g.Status(ctx)
+		if err != nil {
+			http.Error(w, "the gateway does not answer", http.StatusServiceUnavailable)
+			return
+		}
+		text := ""
+		for _, s := range all {
+			text += s.Name + " " + stateOf(s)
+			if trouble := cmp.Or(troubleOf(s), failingOf(s)); trouble != "" {
+				text += ": " + logline.Printable(strings.ReplaceAll(trouble, "\n", " "))
+			}
+			text += "\n"
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = fmt.Fprint(w, text) // whoever asked may have gone
+	})
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/gateway/config"
+	"github.com/outlive-mcp/outlive/internal/line/remote"
+)
+
+// remoteOptions say where a server is that is no process of ours, and who we are to it. configPath is that of the
+// configuration, for the command that logs in.
+func remoteOptions(c config.Server, configPath string, openBrowser bool) *remote.Options {
+	o := &remote.Options{URL: c.URL, Name: c.Name, Headers: c.Headers}
+	if c.Auth != nil && c.Auth.Bearer != "" {
+		o.Bearer = c.Auth.Bearer
+		return o
+	}
+	for name := range c.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return o
+		}
+	}
+	auth := oauthOptions(c)
+	if openBrowser {
+		auth.Authorize = func(_ context.Context, page string) error {
+			openPage(page)
+			return nil
+		}
+	}
+	auth.Login = fmt.Sprintf("outlive gateway login %s -c %s", c.Name, shellWord(configPath))
+	o.OAuth = remote.NewOAuth(auth)
+	return o
+}
+
+// oauthOptions are what is configured about the authorization at a server, and where its grant is kept. Any server may
+// want authorization; the configuration need not say so.
+func oauthOptions(c config.Server) remote.OAuthOptions {
+	o := remote.OAuthOptions{Endpoint: c.URL}
+	if c.Auth != nil && c.Auth.OAuth != nil {
+		a := c.Auth.OAuth
+		o.ClientID, o.ClientSecret, o.Scopes, o.RedirectPort = a.ClientID, a.ClientSecret, a.Scopes, a.CallbackPort
+		o.Resource, o.Issuer = a.Resource, a.Issuer
+	}
+	o.Store = grantFile(grantPath(c.URL, o.ClientID))
+	return o
+}
+
+// grantPath is where the grant for a server is kept. All gateways of the user share it: a refresh token is used once.
+func grantPath(endpoint, clientID string) string {
+	name := "server"
+	if u, err := url.Parse(endpoint); err == nil && u.Hostname() != "" {
+		name = plainName(u.Hostname())
+	}
+	sum := sha256.Sum256([]byte(endpoint + "\x00" + clientID))
+	return filepath.Join(stateDir(), "oauth", name+"-"+hex.EncodeToString(sum[:6])+".json")
+}
+
+// grantFile is a file that holds one grant, readable by its owner only. It implements remote.GrantStore.
+type grantFile string
+
+// Load implements remote.GrantStore.
+func (f grantFile) Load() (remote.Grant, error) {
+	var g remote.Grant
+	raw, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return g, nil // most servers want no authorization
+	}
+	if err != nil {
+		return g, err
+	}
+	if err := json.Unmarshal(raw, &g); err != nil {
+		return remote.Grant{}, fmt.Errorf("%s: %w: remove it and log in again", string(f), err)
+	}
+	return g, nil
+}
+
+// Save implements remote.GrantStore. Others read the old file or the new one, never half of one.
+func (f grantFile) Save(g remote.Grant) error {
+	raw, err := json.MarshalIndent(g, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode grant: %w", err)
+	}
+	dir := filepath.Dir(string(f))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.WriteDurably(string(f), append(raw, '\n'))
+}
+
+// lockLook is how often it is looked whether another process has given a grant back.
+const lockLook = 10 * time.Millisecond
+
+// Lock implements remote.GrantStore. The lock is a file of its own, since the grant's file is replaced; it goes with the process.
+func (f grantFile) Lock(ctx context.Context) (func(), error) {
+	if err := os.MkdirAll(filepath.Dir(string(f)), 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(string(f)+".lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockLook); err != nil {
+		return nil, fmt.Errorf("%s is held by another process: %w", lock.Path(), err)
+	}
+	return func() { _ = lock.Close() }, nil // the system gives it back in any case
+}
+
+// shellWord is a word as a person can paste it into a shell.
+func shellWord(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'\\$`&|;<>()*?[]#~!{}") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,349 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/gateway/config"
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/keep/backoff"
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/watch"
+	"github.com/outlive-mcp/outlive/internal/line/host"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// policyKeys are the settings of `outlive run` as keys of a server in a configuration.
+func policyKeys() []config.PolicyKey {
+	var keys []config.PolicyKey
+	for _, s := range newRunFlags().table() {
+		if !s.own {
+			keys = append(keys, config.PolicyKey{Name: string(s.name), Kind: s.kind(), Usage: s.usage, Enum: s.words})
+		}
+	}
+	return keys
+}
+
+// kind is what a setting's values look like in a configuration.
+func (s *runSetting) kind() config.Kind {
+	switch s.to.(type) {
+	case *bool:
+		return config.Bool
+	case *int:
+		return config.Int
+	case *time.Duration:
+		return config.Duration
+	case *[]string:
+		return config.List
+	}
+	if s.size {
+		return config.Size
+	}
+	return config.String
+}
+
+// served is one configured server in the words of the rooms that keep it.
+type served struct {
+	options host.Options
+	watch   watch.Options
+	known   string // path of the knowledge file
+	digest  string // differs whenever anything is configured differently
+}
+
+// servedSet is every server there was, by name and digest: processes of an earlier configuration go on for a while.
+type servedSet struct {
+	sinks   *sinks
+	gateway string
+	config  string // path of the configuration
+	browser bool   // pages of servers that want authorization are opened
+
+	mu  sync.Mutex
+	now map[string]*served       // by name
+	log map[string]*logline.Kept // by name
+}
+
+func newServedSet(k *sinks, name, path string, openBrowser bool) *servedSet {
+	return &servedSet{sinks: k, gateway: name, config: path, browser: openBrowser, now: map[string]*served{}, log: map[string]*logline.Kept{}}
+}
+
+// load makes a configuration's servers the current ones, or tells what is wrong with them.
+func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
+	now := map[string]*served{}
+	var servers []gateway.Server
+	for _, c := range file.Servers {
+		if c.Disabled {
+			continue
+		}
+		one, err := set.serve(file, c)
+		if err != nil {
+			continue // it was noted with its place
+		}
+		if was := set.current()[c.Name]; was != nil && was.digest == one.digest {
+			one = was // all its connections share one authorization
+		}
+		now[c.Name] = one
+		servers = append(servers, gateway.Server{
+			Catalog: catalog.Server{Name: c.Name, Prefix: c.Prefix, Allow: c.Allow, Deny: c.Deny, Rename: c.Rename},
+			Shared:  c.Shared, Instances: c.Instances, Digest: one.digest,
+			Legacy: loadKnowledge(one.known).Era == mcp.Legacy, Bridge: one.options.Backend.Bridge == bridge.Auto,
+			Lazy: one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
+		})
+	}
+	if err := file.Err(); err != nil {
+		return nil, fail(exitUsage, "%w", err)
+	}
+	set.mu.Lock()
+	set.now = now
+	set.mu.Unlock()
+	return servers, nil
+}
+
+// digestOf differs whenever anything is configured differently, wherever in the file it stands.
+func digestOf(c config.Server) (string, error) {
+	c.Pos, c.TargetPos = fileerror.Pos{}, fileerror.Pos{}
+	c.Policy = slices.Clone(c.Policy)
+	for i := range c.Policy {
+		c.Policy[i].Pos = fileerror.Pos{}
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("compare the configuration of %s: %w", c.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// serve translates one server. What is wrong is noted in the file, at its place.
+func (set *servedSet) serve(file *config.File, c config.Server) (*served, error) {
+	f := newRunFlags()
+	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	f.define(fl)
+	f.noTools = true // the gateway has tools for all of them
+	for _, p := range c.Policy {
+		for _, value := range p.Values {
+			if err := fl.Set(p.Key, value); err != nil {
+				file.Problem(p.Pos, "", "%v", err)
+				return nil, err
+			}
+		}
+	}
+	f.name = c.Name
+	argv := c.Command
+	if c.Transport == config.HTTP {
+		argv = []string{shownURL(c.URL)}
+	}
+	dir := c.Dir
+	if dir == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		dir = wd
+	}
+	s, err := f.check(dir, argv, fl.Changed)
+	if err != nil {
+		at, text := inWordsOfFile(c, err)
+		file.Problem(at, "", "%s", text)
+		return nil, err
+	}
+	if c.Transport == config.Stdio {
+		// A command that is missing is no mistake of the form: it may come, and calls are told until then.
+		s.executable, _ = child.Resolve(argv[0], dir)
+	} else {
+		s.backend.Elsewhere = true
+		waitForNetwork(&s.backend.Supervise.Backoff, fl.Changed)
+	}
+	s.backend.Supervise.Exits.Endless = true // a server has no end of its own here
+	s.paths(set.gateway + "." + c.Name)
+	if c.Transport == config.HTTP {
+		s.known = knowledgeFile([]string{c.URL}, "", dir)
+		s.backend.Known = loadKnowledge(s.known)
+	}
+	return set.wire(s, c)
+}
+
+// remoteWait is the longest time between two tries to reach a server elsewhere, before jitter: several fit into the time that a
+// request waits for a server.
+const remoteWait = 5 * time.Second
+
+// waitForNetwork makes a policy for processes one for connections, where nothing else is configured: a network that comes back
+// is to be noticed soon, and trying costs next to nothing, so nobody gives up.
+func waitForNetwork(p *backoff.Policy, changed func(string) bool) {
+	if !changed("max-restarts") {
+		p.MaxRestarts = 0
+	}
+	if !changed("backoff") && !changed("restart-delay") {
+		p.Max = remoteWait
+	}
+}
+
+// shownURL is a URL as logs and status may show it: without passwords and queries, which often are keys.
+func shownURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "the configured URL"
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.Redacted()
+}
+
+// inWordsOfFile is what is wrong with a server's policy, in the words of its file and at the place of the first key it names.
+func inWordsOfFile(c config.Server, err error) (fileerror.Pos, string) {
+	var wrong *settingError
+	if !errors.As(err, &wrong) {
+		return c.Pos, c.Name + ": " + err.Error()
+	}
+	at := c.Pos
+	for _, name := range slices.Backward(wrong.settings()) {
+		if i := slices.IndexFunc(c.Policy, func(s config.Setting) bool { return s.Key == string(name) }); i >= 0 {
+			at = c.Policy[i].Pos
+		}
+	}
+	return at, c.Name + ": " + wrong.spelt(settingName.key)
+}
+
+// wire joins a server's settings with where it is told.
+func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
+	digest, err := digestOf(c)
+	if err != nil {
+		return nil, err
+	}
+	one := &served{watch: s.watch, known: s.known, digest: digest}
+	k := &sinks{log: set.sinks.log, kept: set.keep(c.Name, s.stderrLog), audit: set.sinks.audit, server: c.Name}
+	one.options = hostOptions(s, k)
+	one.options.Dir = c.Dir
+	if c.Transport == config.HTTP {
+		one.options.Remote = remoteOptions(c, set.config, set.browser)
+	}
+	if len(c.Env) > 0 {
+		one.options.Env = os.Environ()
+		for name, value := range c.Env {
+			one.options.Env = append(one.options.Env, name+"="+value)
+		}
+	}
+	return one, nil
+}
+
+// keep opens the file that keeps a server's stderr, once for each name.
+func (set *servedSet) keep(name, path string) *logline.Kept {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	if set.log[name] == nil {
+		label := []byte("[" + name + "] ")
+		set.log[name] = logline.OpenKept(path, logline.KeptOptions{
+			Pass: (&labeller{label: label, out: set.sinks.log.Raw}).pass, PassRoom: set.sinks.log.Room,
+			OnFailure: func(err error) {
+				set.sinks.say(event.ServerLogLost, fmt.Sprintf("server log of %s cannot be written: %v; going on without", name, err))
+			},
+		})
+	}
+	return set.log[name]
+}
+
+// host says how a link's server is kept.
+func (set *servedSet) host(l *gateway.Link) host.Options {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	one := set.now[l.Name()]
+	opts := one.options
+	opts.Backend.Known = loadKnowledge(one.known)
+	opts.Backend.Pinned = l.Needed()
+	if err := os.MkdirAll(opts.StateDir, 0o700); err != nil {
+		set.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
+	}
+	return opts
+}
+
+// current are the servers of the configuration, by name.
+func (set *servedSet) current() map[string]*served {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	return set.now
+}
+
+// keptOf is what is kept of a server's stderr; nil if there was no such server.
+func (set *servedSet) keptOf(name string) *logline.Kept {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	return set.log[name]
+}
+
+// logPaths are the files that keep servers' stderr.
+func (set *servedSet) logPaths() (paths []string) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for _, kept := range set.log {
+		paths = append(paths, kept.Path())
+	}
+	return paths
+}
+
+func (set *servedSet) close() {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for _, kept := range set.log {
+		_ = kept.Close() // it bounds its own wait, and there is nobody left to tell
+	}
+}
+
+// labeller puts a server's name before each line of its stderr. A server may have several processes, each with a goroutine
+// that writes here.
+type labeller struct {
+	label []byte
+	out   func([]byte)
+
+	mu  sync.Mutex
+	mid bool // the last line was not ended
+}
+
+func (l *labeller) pass(p []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []byte
+	for len(p) > 0 {
+		if !l.mid {
+			out = append(out, l.label...)
+		}
+		end := bytes.IndexByte(p, '\n') + 1
+		if l.mid = end == 0; l.mid {
+			end = len(p)
+		}
+		out = append(out, p[:end]...)
+		p = p[end:]
+	}
+	l.out(out)
+}
+
+// openGatewaySinks starts the log lines and the audit log.
+func openGatewaySinks(io streams, f gatewayFlags) (*sinks, error) {
+	s := &settings{}
+	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return nil, fail(exitUsage, "--log-level: %w", err)
+	}
+	format, err := logline.ParseFormat(f.logFormat)
+	if err != nil {
+		return nil, fail(exitUsage, "--log-format: %w", err)
+	}
+	k := &sinks{start: time.Now()}
+	k.log = logline.NewWriter(io.err, logline.Options{Format: format, Level: s.logLevel, Gateway: true})
+	k.kept = logline.OpenKept("", logline.KeptOptions{})
+	path := auditPath(f.audit, filepath.Join(stateDir(), "audit", f.name+".jsonl"))
+	return k, k.openAudit(path)
+}

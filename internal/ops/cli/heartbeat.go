@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/agents/heartbeat"
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+)
+
+const heartbeatLong = `Leave a sign of life of agent NAME (default: $OUTLIVE_AGENT) for outlive monitor, which need not be running. It is what the
+agent says of itself, and outweighs whatever is only concluded.
+
+With CMD, run it and beat every 30 seconds while it runs; its exit status is passed on. It is said to be done when it
+ends with 0.
+
+STATES
+  working   (default) does its work        stuck    cannot go on by itself: a human is told
+  waiting   for a human                    exiting  is about to end on purpose
+  idle      has nothing to do              done     has finished what it was for
+
+EXIT STATUS
+  0    left; with CMD: CMD's own status, 128+n after signal n
+  1    it could not be left
+  2    a mistake in the command line
+  126  CMD cannot be executed
+  127  CMD was not found`
+
+var heartbeatStates = []heartbeat.State{
+	heartbeat.Working, heartbeat.Waiting, heartbeat.Idle, heartbeat.Stuck, heartbeat.Exiting, heartbeat.Done,
+}
+
+// beatFlags are the flags of `outlive heartbeat`.
+type beatFlags struct {
+	home     string
+	state    string
+	phase    int
+	note     string
+	progress string
+	next     time.Duration
+	pid      int
+}
+
+func newHeartbeat(io streams) *cobra.Command {
+	var f beatFlags
+	cmd := &cobra.Command{
+		Use:         "heartbeat [NAME] [flags] [-- CMD [ARG…]]",
+		Annotations: map[string]string{keepsAlive: "yes"},
+		Short:       "Leave a sign of life of an agent, or of a command while it runs",
+		Long:        heartbeatLong,
+		Example: "  outlive heartbeat shop --phase 3 --progress 4/9 --note 'tests of the cart'\n" +
+			"  outlive heartbeat shop --next 20m            # a long step: nothing is missed until then\n" +
+			"  outlive heartbeat nightly -- ./nightly.sh",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if beforeDash(cmd, args) > 1 {
+				return fail(exitUsage, "want at most one NAME; write a command behind --: outlive heartbeat NAME -- CMD")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n := beforeDash(cmd, args)
+			o, err := f.observation(cmp.Or(strings.Join(args[:n], ""), os.Getenv("OUTLIVE_AGENT")), cmd.Flags().Changed("phase"))
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			home, err := agentsHome(f.home)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			warnUnwatched(io, home, o.Agent)
+			if len(args) > n {
+				return beatWhile(io, monitor.BeatDir(home), o, args[n:])
+			}
+			return beat(monitor.BeatDir(home), o)
+		},
+	}
+	fl := flagsBeforeDash(cmd)
+	fl.StringVar(&f.state, "state", string(heartbeat.Working), "what the agent does, see above")
+	fl.IntVar(&f.phase, "phase", 0, "number of the phase it is in")
+	fl.StringVar(&f.note, "note", "", "a line for people")
+	fl.StringVar(&f.progress, "progress", "", "how far it is: `DONE/TOTAL`, or DONE")
+	fl.DurationVar(&f.next, "next", 0, "the next sign may take so long; at most "+registry.FormatDuration(heartbeat.LongestPromise))
+	fl.IntVar(&f.pid, "pid", 0, "the agent's process, whose end is noticed then: $$ in a script")
+	defineHome(fl, &f.home)
+	return cmd
+}
+
+// observation is what the flags say.
+func (f *beatFlags) observation(name string, phased bool) (heartbeat.Observation, error) {
+	o := heartbeat.Observation{Agent: name, State: heartbeat.State(f.state), Note: f.note, Next: f.next}
+	if name == "" {
+		return o, errors.New("whose? Write outlive heartbeat NAME, or set OUTLIVE_AGENT")
+	}
+	if err := heartbeat.ValidName(name); err != nil {
+		return o, err
+	}
+	if !slices.Contains(heartbeatStates, o.State) {
+		return o, fmt.Errorf("--state %q: want working, waiting, idle, stuck, exiting or done", f.state)
+	}
+	if phased {
+		if f.phase < 0 {
+			return o, fmt.Errorf("--phase %d: must not be negative", f.phase)
+		}
+		o.Phase = &f.phase
+	}
+	if f.next < 0 || f.next > heartbeat.LongestPromise {
+		return o, fmt.Errorf("--next %s: want more than 0, and at most %s", f.next, registry.FormatDuration(heartbeat.LongestPromise))
+	}
+	if err := parseProgress(f.progress, &o.Progress); err != nil {
+		return o, err
+	}
+	if f.pid != 0 {
+		p, err := process.System{}.Look(f.pid)
+		if err != nil {
+			return o, fmt.Errorf("--pid %d: %w", f.pid, err)
+		}
+		o.PID, o.Start = p.PID, p.Start
+	}
+	return o, nil
+}
+
+// parseProgress reads 4/9 or 4.
+func parseProgress(text string, p *heartbeat.Progress) error {
+	if text == "" {
+		return nil
+	}
+	done, total, both := strings.Cut(text, "/")
+	d, errDone := strconv.ParseUint(done, 10, 31)
+	t, errTotal := strconv.ParseUint(cmp.Or(total, "0"), 10, 31)
+	if errDone != nil || errTotal != nil || both && (total == "" || d > t) {
+		return fmt.Errorf("--progress %q: want DONE/TOTAL such as 4/9, or DONE", text)
+	}
+	p.Done, p.Total = int(d), int(t)
+	return nil
+}
+
+// beat leaves a sign of life.
+func beat(dir string, o heartbeat.Observation) error {
+	o.Wall = time.Now()
+	if err := heartbeat.Write(dir, o); err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return nil
+}
+
+// warnUnwatched says that nobody looks at an agent's signs: a slip in its name would only be noticed in the morning.
+func warnUnwatched(io streams, home, name string) {
+	path := registryOf(agentsOptions(home))
+	user, _ := os.UserHomeDir() // without it ~/ is a mistake of the registry, and that is not told here
+	r, err := registry.Read(path, registry.Options{Home: user})
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		fmt.Fprintf(io.err, "outlive: warning: nobody watches %s: %s is not there; outlive agent add %s\n", name, path, name)
+	case err != nil:
+	case r.Version == 1:
+		fmt.Fprintf(io.err, "outlive: warning: agents of the PIV supervisor's registry beat into %s itself\n", path)
+	default:
+		if _, ok := r.Agent(name); !ok {
+			fmt.Fprintf(io.err, "outlive: warning: nobody watches %s: %s does not declare it; outlive agent add %s\n", name, path, name)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+// wanted is what a person calls a running thing: NAME, NAME@PID with the PID of its outlive, and behind a gateway
+// NAME/SERVER or NAME@PID/SERVER.
+type wanted struct {
+	name   string
+	pid    int // 0: any
+	server string
+}
+
+func parseWanted(text string) (wanted, error) {
+	var w wanted
+	outer, server, inGateway := strings.Cut(text, "/")
+	w.name, w.server = outer, server
+	if before, after, ok := strings.Cut(outer, "@"); ok {
+		pid, err := strconv.Atoi(after)
+		if err != nil || pid <= 0 {
+			return w, fail(exitUsage, "%q: want NAME, NAME@PID or NAME/SERVER", text)
+		}
+		w.name, w.pid = before, pid
+	}
+	if w.name == "" || inGateway && server == "" {
+		return w, fail(exitUsage, "%q: want NAME, NAME@PID or NAME/SERVER", text)
+	}
+	return w, nil
+}
+
+// notRunning is the error of a name that nothing has which runs.
+type notRunning struct{ text string }
+
+func (e *notRunning) Error() string { return e.text }
+
+// running is one running outlive with how it says that it stands; nothing but the name if it does not answer.
+type running struct {
+	control.Instance
+	status control.Status
+}
+
+// findInstance returns the one running outlive that a person calls name, and which of its servers is meant. A plain name
+// may also be that of a server behind a gateway.
+func findInstance(name string) (control.Instance, error) {
+	w, err := parseWanted(name)
+	if err != nil {
+		return control.Instance{}, err
+	}
+	all, err := askAll(context.Background())
+	if err != nil {
+		return control.Instance{}, fail(exitFailure, "%w", err)
+	}
+	match, hint := w.among(all)
+	switch len(match) {
+	case 1:
+		return match[0], nil
+	case 0:
+		return control.Instance{}, &exitError{exitFailure, &notRunning{fmt.Sprintf("no server %q is running%s", name, hint)}}
+	}
+	return control.Instance{}, fail(exitUsage, "%d servers are called %q; say which one: %s", len(match), name, labels(match))
+}
+
+// among returns what is meant among all that run; if that is nothing, the hint says what there is.
+func (w wanted) among(all []running) (match []control.Instance, hint string) {
+	for _, r := range all {
+		itself := r.Is(w.name) && (w.pid == 0 || w.pid == r.PID)
+		switch {
+		case itself && w.server == "":
+			match = append(match, r.Instance)
+		case itself && slices.Contains(r.status.ServerNames(), w.server):
+			match = append(match, r.of(w.server))
+		case itself && r.status.Gateway():
+			hint = ": " + r.Name + " has " + strings.Join(r.status.ServerNames(), ", ")
+		case itself:
+			hint = ": " + r.Name + " is no gateway"
+		case w.server == "" && w.pid == 0 && slices.Contains(r.status.ServerNames(), w.name):
+			match = append(match, r.of(w.name))
+		}
+	}
+	if hint == "" {
+		hint = "; running: " + namesOf(all)
+	}
+	return match, hint
+}
+
+// of is one server of a gateway.
+func (r running) of(server string) control.Instance {
+	i := r.Instance
+	i.Server = server
+	return i
+}
+
+// findGateway returns the one running gateway, or that of the name.
+func findGateway(name string) (control.Instance, error) {
+	if name != "" {
+		return findInstance(name)
+	}
+	all, err := askAll(context.Background())
+	if err != nil {
+		return control.Instance{}, fail(exitFailure, "%w", err)
+	}
+	var gateways []control.Instance
+	for _, r := range all {
+		if r.status.Gateway() {
+			gateways = append(gateways, r.Instance)
+		}
+	}
+	switch len(gateways) {
+	case 1:
+		return gateways[0], nil
+	case 0:
+		return control.Instance{}, fail(exitFailure, "no gateway is running")
+	}
+	return control.Instance{}, fail(exitUsage, "%d gateways are running; say which one: %s", len(gateways), labels(gateways))
+}
+
+// askAll asks every running outlive at once how it stands, ordered by name.
+func askAll(ctx context.Context) ([]running, error) {
+	instances, err := control.Discover(socketDirs()...)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	all := make([]running, len(instances))
+	var asked sync.WaitGroup
+	for n, i := range instances {
+		asked.Go(func() {
+			s, err := i.Status(ctx)
+			if err != nil {
+				s.Name, s.PID, s.State = i.Name, i.PID, "no answer"
+			}
+			all[n] = running{i, s}
+		})
+	}
+	asked.Wait()
+	return all, nil
+}
+
+// labels are names that are unique.
+func labels(all []control.Instance) string {
+	names := make([]string, len(all))
+	for n, i := range all {
+		names[n] = i.Label()
+	}
+	return strings.Join(names, ", ")
+}
+
+// namesOf are the names of all that runs, with the servers of gateways.
+func namesOf(all []running) string {
+	var names []string
+	for _, r := range all {
+		names = append(names, r.Label())
+		for _, server := range r.status.ServerNames() {
+			names = append(names, r.of(server).Label())
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

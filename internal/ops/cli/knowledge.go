@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+)
+
+// knowledgeFile is where what was learned of a command is kept. It is named after everything that could change the
+// command's behaviour: the command line, the directory, and size and time of each file among its words.
+func knowledgeFile(argv []string, executable, dir string) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q\n", argv, dir)
+	for _, word := range append([]string{executable}, argv[1:]...) {
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(dir, word)
+		}
+		if st, err := os.Stat(word); err == nil && st.Mode().IsRegular() {
+			fmt.Fprintf(h, "%s %d %d\n", word, st.Size(), st.ModTime().UnixNano())
+		}
+	}
+	return filepath.Join(stateDir(), "known", hex.EncodeToString(h.Sum(nil)[:12])+".json")
+}
+
+// knowledgeLimit is how much of the file is read, in bytes: it holds whole lists of tools.
+const knowledgeLimit = 256 << 20
+
+// loadKnowledge reads the file; what cannot be read is not known.
+func loadKnowledge(path string) backend.Knowledge {
+	var k backend.Knowledge
+	raw, err := atomicfile.Read(path, knowledgeLimit)
+	if err != nil || json.Unmarshal(raw, &k) != nil {
+		return backend.Knowledge{}
+	}
+	return k
+}
+
+// saveKnowledge writes the file whole or not at all; two runs of one command may both write it.
+func saveKnowledge(path string, k backend.Knowledge) error {
+	raw, err := json.Marshal(k)
+	if err != nil {
+		return fmt.Errorf("encode knowledge: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("keep knowledge: %w", err)
+	}
+	if err := atomicfile.Write(path, raw); err != nil {
+		return fmt.Errorf("keep knowledge: %w", err)
+	}
+	return nil
+}

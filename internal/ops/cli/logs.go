@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+func newLogs(io streams) *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Show a server's stderr, kept across its restarts",
+		Long: `Show what the server NAME has written to its stderr since its outlive started, or what is kept of its last run if none
+runs. The file itself is named by "outlive status --json" (log_path). A server behind a gateway is GATEWAY/SERVER, or just SERVER
+where nothing else is called so. On a terminal what would drive it is escaped; into a file or a pipe the bytes go as they are.
+
+EXIT STATUS
+  0  shown
+  1  there is no such server, and nothing is kept of an earlier run
+  2  the name is ambiguous`,
+		Args:              takes(1, 1),
+		ValidArgsFunction: completeRunning,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			instance, err := findInstance(args[0])
+			var gone *notRunning
+			if errors.As(err, &gone) {
+				return lastWords(io, args[0], err)
+			}
+			if err != nil {
+				return err
+			}
+			if err := instance.Logs(cmd.Context(), logScreen(io.out), follow); err != nil {
+				return fail(exitFailure, "logs %s: %w", args[0], err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
+	return cmd
+}
+
+// logScreen is where a server's stderr is shown: as it is, unless a terminal would obey it.
+func logScreen(out *os.File) io.Writer {
+	if st, err := out.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
+		return logline.NewScreen(out)
+	}
+	return out
+}
+
+// lastWords shows what is kept of the last run of a server that does not run, as missing says.
+func lastWords(io streams, name string, missing error) error {
+	w, err := parseWanted(name)
+	if err != nil {
+		return err
+	}
+	last, found := w.lastLog()
+	if !found {
+		return fail(exitFailure, "%w; nothing is kept of an earlier run", missing)
+	}
+	return last.show(io, name)
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// keptLog is the file with the stderr of one run of a server.
+type keptLog struct {
+	path  string
+	pid   int // of its outlive
+	ended time.Time
+}
+
+const keptSuffix = ".stderr.log"
+
+// lastLog finds what is kept of the last run of a server.
+func (w wanted) lastLog() (last keptLog, found bool) {
+	for _, dir := range slices.Compact([]string{stateDir(), usualStateDir()}) {
+		entries, err := os.ReadDir(filepath.Join(dir, "log"))
+		if err != nil {
+			continue // nothing is kept there
+		}
+		for _, e := range entries {
+			rest, isLog := strings.CutSuffix(e.Name(), keptSuffix)
+			dot := strings.LastIndexByte(rest, '.')
+			if !isLog || dot <= 0 || !e.Type().IsRegular() {
+				continue
+			}
+			pid, err := strconv.Atoi(rest[dot+1:])
+			if err != nil || w.pid != 0 && w.pid != pid || !w.names(rest[:dot]) {
+				continue
+			}
+			st, err := e.Info()
+			if err != nil || st.ModTime().Before(last.ended) {
+				continue
+			}
+			last, found = keptLog{filepath.Join(dir, "log", e.Name()), pid, st.ModTime()}, true
+		}
+	}
+	return last, found
+}
+
+// names reports whether a log of that name is one of what is wanted: NAME, or GATEWAY.SERVER of a server behind a gateway.
+func (w wanted) names(log string) bool {
+	if w.server != "" {
+		return log == w.name+"."+w.server
+	}
+	return log == w.name || strings.HasSuffix(log, "."+w.name)
+}
+
+// show copies the file and those rotated away from it, after a line on stderr that says what they are.
+func (l keptLog) show(streams streams, name string) error {
+	fmt.Fprintf(streams.err, "outlive: %s is not running; this is what is kept of its last run (PID %d, last written %s): %s\n",
+		name, l.pid, l.ended.Format(time.DateTime), l.path)
+	out := logScreen(streams.out)
+	for _, path := range append(logline.Older(l.path), l.path) {
+		if err := copyFile(out, path); err != nil {
+			return fail(exitFailure, "logs %s: %w", name, err)
+		}
+	}
+	return nil
+}

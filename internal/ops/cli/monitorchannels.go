@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/agents/notify"
+	"github.com/outlive-mcp/outlive/internal/agents/registry"
+)
+
+// agentsOptions are the options of whoever looks at the agents of a home: what is read, and from where.
+func agentsOptions(home string) monitor.Options {
+	user, err := os.UserHomeDir()
+	if err != nil {
+		user = ""
+	}
+	o := monitor.Options{
+		Home: home, Registry: os.Getenv("PIV_REGISTRY_PATH"), Log: os.Getenv("PIV_IMPROVEMENT_LOG_PATH"),
+		PIDFile: os.Getenv("PIV_SUPERVISOR_PID_PATH"), UserHome: user,
+	}
+	o.Herdr, _ = exec.LookPath("herdr") // it need not be there
+	o.Places = agentcli.DefaultPlaces(user, os.Getenv)
+	if program, err := os.Executable(); err == nil {
+		o.Wrapper = []string{program, "agent", "run", "--home", home, "--keep"}
+	}
+	return o
+}
+
+// The variables of Telegram. No agent gets them: with the token it could answer its own questions.
+const (
+	envTelegramToken = "TELEGRAM_BOT_TOKEN"
+	envTelegramChat  = "TELEGRAM_CHAT_ID"
+	envTelegramAPI   = "TELEGRAM_API_URL"
+	envTelegramUsers = "TELEGRAM_USER_IDS"
+)
+
+// ownChannel is the channel of these variables.
+const ownChannel = "telegram"
+
+var monitorSecrets = []string{envTelegramToken, envTelegramChat, envTelegramAPI, envTelegramUsers}
+
+// telegramSetting is what the environment says of Telegram.
+type telegramSetting struct {
+	token, chat, api string
+	users            []int64 // who may decide; nil: nobody is named
+}
+
+func telegramFromEnv() (telegramSetting, error) {
+	t := telegramSetting{token: os.Getenv(envTelegramToken), chat: os.Getenv(envTelegramChat), api: os.Getenv(envTelegramAPI)}
+	for text := range strings.FieldsFuncSeq(os.Getenv(envTelegramUsers), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id <= 0 {
+			return t, fmt.Errorf("%s: %q is not the number of a Telegram user; write numbers with commas between them", envTelegramUsers, text)
+		}
+		t.users = append(t.users, id)
+	}
+	return t, nil
+}
+
+// openGroup reports whether whoever is in the chat would decide: a group or channel, and nobody is named.
+func (t telegramSetting) openGroup() bool {
+	return (strings.HasPrefix(t.chat, "-") || strings.HasPrefix(t.chat, "@")) && len(t.users) == 0
+}
+
+func (t telegramSetting) complete() bool { return t.token != "" && t.chat != "" }
+
+func (t telegramSetting) open() (notify.Channel, error) {
+	return notify.NewTelegram(notify.TelegramOptions{Token: t.token, ChatID: t.chat, APIURL: t.api})
+}
+
+// addChannels adds whoever is told, and whoever hears what they answer.
+func addChannels(o *monitor.Options, answers string) error {
+	t, err := telegramFromEnv()
+	if err != nil {
+		return err
+	}
+	if o.Answer && t.openGroup() {
+		return fmt.Errorf("--permissions: %s is a group, and every member of it could allow commands; name who may in %s (user numbers, with commas between them)", envTelegramChat, envTelegramUsers)
+	}
+	o.OpenGroup, o.Secrets = t.openGroup(), monitorSecrets
+	if !t.complete() && t.token != t.chat {
+		o.Logger.Warn("Telegram is not configured: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
+	}
+	if t.complete() {
+		channel, err := t.open()
+		if err != nil {
+			return err
+		}
+		o.Channels = map[string]notify.Channel{ownChannel: channel}
+	}
+	o.OpenChannel = func(address string) (notify.Channel, error) { return openChannel(t, o.Environ, address) }
+	native := !isSupervisors(o)
+	switch answers {
+	case "on", "off", "auto":
+	default:
+		return fmt.Errorf("--answers %q: on, off or auto", answers)
+	}
+	if t.complete() && (answers == "on" || answers == "auto" && native) {
+		o.Listen = t.listen(o)
+	}
+	return nil
+}
+
+// isSupervisors reports whether a home is the PIV supervisor's.
+func isSupervisors(o *monitor.Options) bool {
+	path := o.Registry
+	if path == "" {
+		path = o.Home + string(os.PathSeparator) + "registry.yaml"
+	}
+	r, err := registry.Read(path, registry.Options{Home: o.UserHome})
+	return err == nil && r.Version == 1
+}
+
+// openChannel opens what a registry names: telegram is what the environment says.
+func openChannel(t telegramSetting, environ []string, address string) (notify.Channel, error) {
+	address, err := registry.Expand(address, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	if address == "telegram" {
+		if !t.complete() {
+			return nil, fmt.Errorf("telegram: both TELEGRAM_BOT_TOKEN and TELEGRAM_CHAT_ID are needed")
+		}
+		return t.open()
+	}
+	if command, ok := strings.CutPrefix(address, "exec:"); ok && !strings.HasPrefix(command, "//") {
+		return notify.NewExec(notify.ExecOptions{Command: strings.Fields(command), Environ: environ})
+	}
+	return notify.Open(address, notify.OpenOptions{Environ: environ})
+}
+
+// listen makes whoever hears what is answered in the chat. Only a numbered chat can: a channel's name hears nobody.
+func (t telegramSetting) listen(o *monitor.Options) func(*sql.DB, []string, notify.Applier) ([]monitor.Listener, error) {
+	return func(db *sql.DB, channels []string, to notify.Applier) ([]monitor.Listener, error) {
+		chat, err := strconv.ParseInt(t.chat, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("telegram: TELEGRAM_CHAT_ID %q is not a number", t.chat)
+		}
+		if err := os.MkdirAll(stateDir(), 0o700); err != nil {
+			return nil, fmt.Errorf("telegram: %w", err)
+		}
+		ring := func() { _ = monitor.Ring(o.Home) } // it is seen to at the next look all the same
+		u, err := notify.NewUpdates(notify.UpdatesOptions{
+			Token: t.token, APIURL: t.api, DB: db, Channels: channels, Own: ownChannel, Chats: []int64{chat}, Users: t.users, LockDir: stateDir(),
+			Applier: to, Logger: o.Logger, Applied: ring, Heard: ring,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return []monitor.Listener{u}, nil
+	}
+}
+
+// checkTime is how long all channels together may take to say whether they work.
+const checkTime = 10 * time.Second
+
+// checkChannels says whether those who would be told can be.
+func checkChannels(ctx context.Context, io streams, o monitor.Options, view monitor.View) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	check := func(label string, c notify.Channel, err error) {
+		checker, can := c.(notify.Checker)
+		switch {
+		case err != nil:
+			fmt.Fprintln(io.out, label+":", err)
+		case !can:
+			fmt.Fprintln(io.out, label+": would be told")
+		default:
+			if name, err := checker.Check(ctx); err != nil {
+				fmt.Fprintln(io.out, label+":", err)
+			} else {
+				fmt.Fprintln(io.out, label+": would tell as @"+name)
+			}
+		}
+	}
+	if c, ok := o.Channels["telegram"]; ok {
+		check("Telegram", c, nil)
+	}
+	if view.Roster != nil {
+		for _, named := range view.Roster.Channels {
+			c, err := o.OpenChannel(named.Address)
+			check(named.Name, c, err)
+		}
+	}
+	if len(o.Channels) == 0 && (view.Roster == nil || len(view.Roster.Channels) == 0) {
+		fmt.Fprintln(io.out, "Telegram: not configured, nobody would be told")
+	}
+}

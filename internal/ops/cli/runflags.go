@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/keep/backoff"
+)
+
+// runFlags are the flags of `outlive run` as they were given.
+type runFlags struct {
+	name string
+	mode string
+
+	backoff      string
+	maxRestarts  int
+	restartDelay time.Duration
+	compat       string
+	restartOn    string
+	failOn       string
+	startTimeout time.Duration
+	drain        time.Duration
+
+	reload      string
+	standby     int
+	retire      time.Duration
+	watch       []string
+	lazy        bool
+	idleTimeout time.Duration
+	noFastStart bool
+	replayCalls []string
+	killMode    string
+	health      string
+	callTimeout time.Duration
+	maxRSS      string
+	maxAge      time.Duration
+	maxCalls    int
+
+	noTools    bool
+	surrogates string
+	lostCalls  string
+	distrust   bool
+	retryTools []string
+	queueFor   time.Duration
+	maxMessage string
+	bridge     string
+
+	logLevel  string
+	logFormat string
+	audit     string
+}
+
+// runSetting is one thing that can be set of a run: a flag, and mostly a key of a server in outlive.yaml. Help, completion, checks,
+// policy keys and the published schema come from it.
+type runSetting struct {
+	name  settingName
+	to    any // where it goes: a *string, *bool, *int, *time.Duration or *[]string. What stands there is the default
+	usage string
+
+	words    []string // the only values; nil: any
+	judged   bool     // one of words, and whoever takes it says what is wrong with another
+	positive bool     // a time that has to be longer than 0
+	natural  bool     // a time or number that must not be negative
+	most     int      // of a number from 0 on; 0: no bound
+	size     bool     // a text that is a size
+	commas   bool     // a list that may stand in one text
+	own      bool     // about outlive itself, and so no key of a server: the gateway has tools of its own for all of them
+	inherit  bool     // it means something with --mode inherit, where outlive sees no message and has no second process
+}
+
+// table is what can be set, in the order that help shows it in. The defaults are those of f.
+func (f *runFlags) table() []runSetting {
+	presets := backoff.PresetNames()
+	return []runSetting{
+		{name: "name", to: &f.name, usage: "name in status and logs (default: made from CMD)", own: true, inherit: true},
+		{name: "mode", to: &f.mode, usage: "proxy, or inherit: CMD gets our descriptors, outlive copies nothing", words: []string{"proxy", "inherit"}, own: true, inherit: true},
+		{name: "log-level", to: &f.logLevel, usage: "least level told on stderr: debug, info, warn or error", words: []string{"debug", "info", "warn", "error"}, own: true, inherit: true},
+		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}, judged: true, own: true, inherit: true},
+		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none", own: true, inherit: true},
+		{name: "backoff", to: &f.backoff, usage: "delay after a crash: " + fileerror.Alternatives(presets), words: presets, judged: true, inherit: true},
+		{name: "max-restarts", to: &f.maxRestarts, usage: "crashes tolerated before giving up; 0: unlimited (default: as --backoff says)", inherit: true},
+		{name: "restart-delay", to: &f.restartDelay, usage: "wait exactly this long after every crash (default: as --backoff says)", inherit: true},
+		{name: "compat", to: &f.compat, usage: "watchdog: every number of the watchdog supervisor at once", words: []string{"watchdog"}, inherit: true},
+		{name: "restart-on", to: &f.restartOn, usage: "exit codes that ask for a restart, besides 42: 75,100-110", inherit: true},
+		{name: "fail-on", to: &f.failOn, usage: "exit codes that no restart can mend: 2,78", inherit: true},
+		{name: "start-timeout", to: &f.startTimeout, usage: "how long a server may take to answer its handshake", positive: true},
+		{name: "drain", to: &f.drain, usage: "how long calls in flight may finish before a planned restart", positive: true},
+		{name: "reload", to: &f.reload, usage: "planned restarts: overlap (the new server is up before the old one goes), or replace (servers that hold a port or a lock)", words: []string{"overlap", "replace"}},
+		{name: "standby", to: &f.standby, usage: "how many initialised spare servers to keep: a crash then costs a switch, not a start", most: mostSpares},
+		{name: "retire", to: &f.retire, usage: "how long a replaced server may finish the calls it has", positive: true},
+		{name: "watch", to: &f.watch, usage: "restart when these files change: a glob such as 'src/**/*.py', repeated; \"auto\": the code beside CMD's script and in its project; \"!glob\" excludes"},
+		{name: "lazy", to: &f.lazy, usage: "start the server at the first call; what an earlier run has shown is answered until then"},
+		{name: "idle-timeout", to: &f.idleTimeout, usage: "end the server when it was not used this long; the next call starts it (default: never)", natural: true},
+		{name: "no-fast-start", to: &f.noFastStart, usage: "answer nothing from what earlier runs of CMD have shown"},
+		{name: "replay-call", to: &f.replayCalls, usage: "tool call repeated to each new server before it serves: 'login {\"profile\":\"x\"}', or 'login': the last one"},
+		{name: "kill-mode", to: &f.killMode, usage: "what ends with a server: tree (all it started), or group (servers that start daemons on purpose)", words: []string{"tree", "group"}, inherit: true},
+		{name: "health", to: &f.health, usage: "on: a server that hangs is restarted; off: it is not looked at", words: []string{"on", "off"}},
+		{name: "call-timeout", to: &f.callTimeout, usage: "how long a call may go without progress before it is answered with an error (default: no limit)", natural: true},
+		{name: "max-rss", to: &f.maxRSS, usage: "memory of the server and all it starts, like 512MiB: above it, it is replaced", size: true},
+		{name: "max-age", to: &f.maxAge, usage: "how long one server process may serve before it is replaced", natural: true},
+		{name: "max-calls", to: &f.maxCalls, usage: "how many calls one server process may get before it is replaced", natural: true},
+		{name: "no-tools", to: &f.noTools, usage: "do not add restart_server, verify_server_restarted and server_status", own: true},
+		{name: "surrogates", to: &f.surrogates, usage: "lone surrogates from the client: reject, replace or pass", words: []string{"reject", "replace", "pass"}},
+		{name: "lost-calls", to: &f.lostCalls, usage: "answer calls of unknown outcome with: tool-result or error", words: []string{"tool-result", "error"}},
+		{name: "distrust-annotations", to: &f.distrust, usage: "do not repeat calls of tools that say they are read-only or idempotent"},
+		{name: "retry-tool", to: &f.retryTools, usage: "names of tools whose calls may be repeated after a crash", commas: true},
+		{name: "queue-timeout", to: &f.queueFor, usage: "how long a request waits for the server to come back", positive: true},
+		{name: "bridge", to: &f.bridge, usage: "auto: translate where client and server speak eras of the protocol that the other one does not; off: never", words: []string{"auto", "off"}},
+		{name: "max-message", to: &f.maxMessage, usage: "longest message in both directions, like 32MiB (default 10MiB to the client, 16MiB to the server)", size: true},
+	}
+}
+
+// newRunFlags have the defaults.
+func newRunFlags() *runFlags {
+	return &runFlags{
+		mode:         "proxy",
+		logLevel:     "info",
+		logFormat:    "text",
+		backoff:      backoff.PresetNames()[0],
+		startTimeout: 30 * time.Second,
+		drain:        time.Second,
+		reload:       "overlap",
+		retire:       10 * time.Minute,
+		killMode:     "tree",
+		health:       "on",
+		surrogates:   "reject",
+		lostCalls:    "tool-result",
+		queueFor:     25 * time.Second,
+		bridge:       "auto",
+	}
+}
+
+// define adds the flags.
+func (f *runFlags) define(fl *pflag.FlagSet) {
+	fl.SortFlags = false
+	for _, s := range f.table() {
+		name := string(s.name)
+		switch to := s.to.(type) {
+		case *string:
+			fl.StringVar(to, name, *to, s.usage)
+		case *bool:
+			fl.BoolVar(to, name, *to, s.usage)
+		case *int:
+			fl.IntVar(to, name, *to, s.usage)
+		case *time.Duration:
+			fl.DurationVar(to, name, *to, s.usage)
+		case *[]string:
+			if s.commas {
+				fl.StringSliceVar(to, name, *to, s.usage)
+			} else {
+				fl.StringArrayVar(to, name, *to, s.usage)
+			}
+		}
+	}
+}
+
+// check says what is wrong with a value by itself.
+func (s *runSetting) check() error {
+	switch to := s.to.(type) {
+	case *string:
+		if s.words != nil && !s.judged && !slices.Contains(s.words, *to) && (*to != "" || s.name != "compat") {
+			return wrongSetting("%s %q: want %s", s.name, *to, strings.Join(s.words, ", "))
+		}
+	case *int:
+		switch {
+		case s.most > 0 && (*to < 0 || *to > s.most):
+			return wrongSetting("%s %d: want 0 to %d", s.name, *to, s.most)
+		case s.natural && *to < 0:
+			return wrongSetting("%s %d: it must not be negative", s.name, *to)
+		}
+	case *time.Duration:
+		switch {
+		case s.positive && *to <= 0:
+			return wrongSetting("%s %s: want a positive duration such as 5s", s.name, *to)
+		case s.natural && *to < 0:
+			return wrongSetting("%s %s: it must not be negative", s.name, *to)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/line/host"
+	"github.com/outlive-mcp/outlive/internal/line/proxy"
+	"github.com/outlive-mcp/outlive/internal/record/audit"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// sinks are where the events of a run go.
+type sinks struct {
+	log   *logline.Writer
+	kept  *logline.Kept
+	audit *audit.Log // nil: none wanted
+	start time.Time
+
+	server string // of a gateway: whose events these are
+}
+
+// openSinks starts the log lines, the audit log and the file that keeps the server's stderr. None of them can hold a
+// run up or end it: what cannot be written is told once and counted.
+func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
+	k := &sinks{start: time.Now()}
+	k.log = logline.NewWriter(io.err, logline.Options{
+		Format: s.logFormat, Level: s.logLevel, Command: s.backend.Command, Executable: s.executable,
+		Dir: s.dir, PID: os.Getpid(), Inherit: inherit,
+	})
+	k.kept = logline.OpenKept(s.stderrLog, logline.KeptOptions{
+		Pass: k.log.Raw, PassRoom: k.log.Room, OnFailure: k.lost("server log cannot be written"),
+	})
+	return k, k.openAudit(s.audit)
+}
+
+// openAudit opens the audit log at path; "": none is wanted.
+func (k *sinks) openAudit(path string) error {
+	if path == "" {
+		return nil
+	}
+	log, err := audit.Open(path, audit.Options{OnFailure: k.lost("audit log cannot be written")})
+	if err != nil {
+		return fail(exitUsage, "%w", err)
+	}
+	k.audit = log
+	return nil
+}
+
+// lost tells that something cannot be kept.
+func (k *sinks) lost(what string) func(error) {
+	return func(err error) {
+		k.log.Emit(event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
+			Message: fmt.Sprintf("%s: %v; going on without", what, err)})
+	}
+}
+
+// Emit implements event.Sink.
+func (k *sinks) Emit(e event.Event) {
+	if k.server != "" {
+		e.Attrs = append(e.Attrs[:len(e.Attrs):len(e.Attrs)], slog.String(event.KeyServer, k.server))
+		e.Message = k.server + ": " + e.Message
+	}
+	k.log.Emit(e)
+	if k.audit != nil {
+		k.audit.Emit(e)
+	}
+}
+
+// say emits an event about outlive itself.
+func (k *sinks) say(t event.Type, message string, attrs ...slog.Attr) {
+	k.Emit(event.Event{Type: t, Time: time.Now(), Level: slog.LevelInfo, Message: message, Attrs: attrs})
+}
+
+// close writes what is queued; each sink bounds its own wait.
+func (k *sinks) close() {
+	errs := []error{k.log.Close(), k.kept.Close()}
+	if k.audit != nil {
+		errs = append(errs, k.audit.Close())
+	}
+	_ = errors.Join(errs...) // stderr may be what failed: there is nobody left to tell
+}
+
+// flush writes what is queued; each sink bounds its own wait.
+func (k *sinks) flush() {
+	errs := []error{k.kept.Flush(), k.log.Flush()}
+	if k.audit != nil {
+		errs = append(errs, k.audit.Flush())
+	}
+	_ = errors.Join(errs...) // what nobody took is lost with us, as it would be at an end
+}
+
+// prepareState makes the directory the server may keep things in, and clears away what long dead runs left behind.
+func prepareState(s *settings, k *sinks) {
+	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
+		k.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
+	}
+	go func() {
+		// What cannot be removed now is tried again by the next run.
+		_ = logline.Prune(filepath.Dir(s.stderrLog), time.Now(), logline.PruneTotal, logline.PruneAge, s.stderrLog)
+		clearStrays(k)
+	}()
+}
+
+// clearStrays ends what an outlive that is gone has left behind.
+func clearStrays(k *sinks) {
+	if report, err := child.SweepStrays(context.Background()); err == nil && len(report.Found) > 0 {
+		k.say(event.StraysSwept, "Left over by an outlive that is gone: "+report.String(),
+			slog.Int(event.KeyCount, len(report.Found)))
+	}
+}
+
+// tellFatal turns a panic into the watchdog's last words: the fatal error with its trace, the exit with 1.
+func tellFatal(k *sinks, err *error) {
+	problem := recover()
+	if problem == nil {
+		return
+	}
+	trace := debug.Stack()
+	k.say(event.FatalError, "Fatal error", slog.String(event.KeyError, fmt.Sprint(problem)))
+	k.log.Raw(append(trace, '\n'))
+	k.say(event.ProxyStopped, "MCP Proxy stopped", slog.Int(event.KeyExitCode, exitFailure))
+	*err = &exitError{code: exitFailure}
+}
+
+// begin makes the proxy: a new one, or the one that an earlier version in this process has left.
+func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) (*upgrader, error) {
+	u := &upgrader{sinks: k}
+	var err error
+	if u.program, err = programPath(); err != nil {
+		return nil, err
+	}
+	if from != nil {
+		k.start, u.upgrades = from.Started, from.Upgrades
+		if u.Proxy, err = proxy.Resume(opts, from.Proxy); err != nil {
+			return nil, err
+		}
+		u.tellUpgraded(from)
+		return u, nil
+	}
+	if opts.In, opts.Out, err = takeStreams(io); err != nil {
+		return nil, fmt.Errorf("take over stdin and stdout: %w", err)
+	}
+	if u.Proxy, err = proxy.New(opts); err != nil {
+		return nil, err
+	}
+	prepareState(s, k)
+	k.say(event.ProxyStarted, "MCP Proxy starting")
+	return u, nil
+}
+
+// hostOptions are the settings of the server in the host's words.
+func hostOptions(s *settings, k *sinks) host.Options {
+	return host.Options{
+		Backend: s.backend, KillMode: s.killMode, MaxToClient: s.maxToClient,
+		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
+		Remember: func(known backend.Knowledge) {
+			if err := saveKnowledge(s.known, known); err != nil {
+				k.say(event.ServerLogLost, err.Error())
+			}
+		},
+	}
+}
+
+// runProxy is `outlive run` in its usual mode.
+func runProxy(io streams, s *settings) (err error) {
+	child.CloseInheritedOnExec()
+	from, err := predecessor()
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	if from == nil {
+		child.Prepare()
+	}
+	k, err := openSinks(io, s, false)
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	defer tellFatal(k, &err)
+	opts := proxy.Options{MaxToServer: s.maxToServer, Options: hostOptions(s, k)}
+	p, err := begin(io, s, k, opts, from)
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	stop := handleSignals(p, k)
+	defer stop()
+	if from != nil {
+		admitSignals()
+	}
+	unwatch, err := watchFiles(p.Proxy, s, k)
+	if err != nil {
+		return fail(exitUsage, "%w", err)
+	}
+	defer unwatch()
+	done := serveControl(reachable{p, s, k, p})
+	defer done()
+	code := p.Run()
+	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
+		RestartCount: p.Restarts(), Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
+	if code != 0 {
+		return &exitError{code: code}
+	}
+	return nil
+}

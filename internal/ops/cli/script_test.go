@@ -1,0 +1,89 @@
+//go:build unix
+
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
+)
+
+func TestMain(m *testing.M) {
+	if child.RunKeeperIfAsked() {
+		return
+	}
+	mcptest.Reexec()
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for our children: a second at each exit otherwise, with the detector
+	testscript.Main(m, map[string]func(){
+		"outlive":    func() { os.Exit(Main(os.Args[1:])) },
+		"mcp-server": func() { os.Exit(mcptest.ServerMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"request":    func() { os.Exit(requestMain()) },
+	})
+}
+
+// TestScript runs testdata/script: the command line as a user and a client see it. Besides what testscript has there are
+//
+//	exits CODE COMMAND…    runs COMMAND and wants this exit status
+//	client FILE COMMAND…   plays the dialogue FILE with COMMAND, see dialogue_test.go
+//
+// and the programs outlive, mcp-server, the scripted server of package mcptest, and request, which speaks HTTP to a gateway. Nothing a script does reaches the
+// user's own directories.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "../../../testdata/script",
+		RequireExplicitExec: true,
+		Deadline:            time.Now().Add(4 * time.Minute), // a command that hangs ends here, and says where it was
+		Setup: func(env *testscript.Env) error {
+			for name, dir := range map[string]string{"HOME": "home", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config"} {
+				env.Setenv(name, filepath.Join(env.WorkDir, dir))
+			}
+			snapshot, err := filepath.Abs(filepath.Join("..", "..", "agents", "monitor", "testdata", "herdr-snapshot.json"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("HERDR_SNAPSHOT", snapshot)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second at each exit otherwise, when this binary has the detector
+			// The path of a Unix socket is short.
+			run, err := os.MkdirTemp("", "out")
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { _ = os.RemoveAll(run) })
+			env.Setenv("XDG_RUNTIME_DIR", run)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  exits,
+			"client": client,
+		},
+	})
+}
+
+// exits runs a command and wants a certain exit status.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		code = exit.ExitCode()
+	}
+	if code != want {
+		ts.Fatalf("exit status %d, want %d", code, want)
+	}
+}

@@ -1,0 +1,274 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/ops/service"
+)
+
+const serviceLong = `Have the system start outlive monitor or outlive gateway at login and again whenever it ends: a user unit for systemd, an
+agent for launchd, or a task for Windows' Task Scheduler. What is behind -- are the verb's flags.
+
+The service gets the PATH of whoever installs it, since agents and servers are found by it, and what --env names. Under
+systemd it also reads ~/.config/outlive/NAME.env, if it is there: lines of NAME=value, the place for tokens.`
+
+// services are the verbs that can be a service.
+var services = map[string]service.Service{
+	"monitor": {About: "outlive monitor: keeps unattended agents moving", Notifies: true, Watchdog: 2 * time.Minute, Keeps: true},
+	"gateway": {About: "outlive gateway: keeps MCP servers alive behind one endpoint"},
+}
+
+// serviceFlags are the flags of `outlive service`.
+type serviceFlags struct {
+	kind    string
+	program string
+	environ []string
+	now     bool
+}
+
+func newService(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "service",
+		Short: "Have the system keep the monitor or the gateway running",
+		Long:  serviceLong,
+		Args:  takes(0, 0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	verb := func(name, short, example string, run func(*serviceFlags, streams, string, []string) error) *cobra.Command {
+		f := &serviceFlags{}
+		sub := &cobra.Command{
+			Use: name + " monitor|gateway [flags] [-- FLAGS]", Short: short, Example: example,
+			Args: func(cmd *cobra.Command, args []string) error {
+				if before := cmd.ArgsLenAtDash(); before > 1 || before < 0 && len(args) != 1 || before == 0 || len(args) == 0 {
+					return fail(exitUsage, "service %s: monitor or gateway is wanted, and its own flags behind --", name)
+				}
+				if _, ok := services[args[0]]; !ok {
+					return fail(exitUsage, "service %s %s: monitor or gateway is wanted", name, args[0])
+				}
+				return nil
+			},
+			ValidArgs: slices.Sorted(maps.Keys(services)),
+			RunE:      func(_ *cobra.Command, args []string) error { return run(f, io, args[0], args[1:]) },
+		}
+		fl := sub.Flags()
+		fl.SortFlags = false
+		fl.StringVar(&f.kind, "for", string(service.Native), "whose service: systemd, launchd or windows")
+		if name != "remove" {
+			fl.StringVar(&f.program, "program", "", "path of outlive (default: this one)")
+			fl.StringArrayVar(&f.environ, "env", nil, "NAME or NAME=VALUE for the service's environment; may be repeated")
+		}
+		if name != "print" {
+			fl.BoolVar(&f.now, "now", false, name+" it in the running system, too")
+		}
+		return sub
+	}
+	cmd.AddCommand(
+		verb("print", "Show the service's file", "  outlive service print monitor", (*serviceFlags).print),
+		verb("install", "Write the service's file, and say what switches it on",
+			"  outlive service install monitor --now\n  outlive service install gateway -- -c ~/outlive.yaml --listen 127.0.0.1:8080", (*serviceFlags).install),
+		verb("remove", "Take the service's file away", "  outlive service remove monitor --now", (*serviceFlags).remove),
+	)
+	return cmd
+}
+
+func (f *serviceFlags) print(io streams, name string, flags []string) error {
+	text, err := f.text(name, flags)
+	if err != nil {
+		return err
+	}
+	_, err = io.out.Write(text)
+	return err
+}
+
+func (f *serviceFlags) install(io streams, name string, flags []string) error {
+	text, err := f.text(name, flags)
+	if err != nil {
+		return err
+	}
+	place, err := f.place(name)
+	if err != nil {
+		return err
+	}
+	if service.Kind(f.kind) == service.ForWindows {
+		text = service.UTF16(text)
+	}
+	if err := os.MkdirAll(stateDir(), 0o700); err != nil { // launchd does not make the log's
+		return &exitError{exitFailure, err}
+	}
+	changed, err := place.Write(text)
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	what := "wrote"
+	if !changed {
+		what = "nothing to do:"
+	}
+	fmt.Fprintln(io.out, what, place.Path)
+	if service.Kind(f.kind) == service.ForSystemd {
+		fmt.Fprintln(io.out, "tokens and the like belong into", environFile(name))
+	}
+	if place.Remark != "" {
+		fmt.Fprintln(io.out, place.Remark)
+	}
+	if f.now {
+		return runAll(io, place.Enable)
+	}
+	fmt.Fprintln(io.out, "to start it now and at every login:")
+	showAll(io, place.Enable)
+	return nil
+}
+
+func (f *serviceFlags) remove(io streams, name string, flags []string) error {
+	if len(flags) > 0 {
+		return fail(exitUsage, "service remove %s: nothing is wanted behind --", name)
+	}
+	place, err := f.place(name)
+	if err != nil {
+		return err
+	}
+	if f.now {
+		if err := runAll(io, place.Disable); err != nil {
+			return err
+		}
+	}
+	there, err := place.Remove()
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	if !there {
+		fmt.Fprintln(io.out, "nothing to do: there is no", place.Path)
+		return nil
+	}
+	fmt.Fprintln(io.out, "removed", place.Path)
+	if !f.now {
+		fmt.Fprintln(io.out, "to stop it, if it runs:")
+		showAll(io, place.Disable)
+	}
+	return nil
+}
+
+// text is the service's file.
+func (f *serviceFlags) text(name string, flags []string) ([]byte, error) {
+	s := services[name]
+	s.Name, s.EnvironFile, s.Log = name, environFile(name), filepath.Join(stateDir(), name+".service.log")
+	program, err := f.programPath()
+	if err != nil {
+		return nil, err
+	}
+	s.Command = append([]string{program, name}, flags...)
+	if s.Environ, err = f.environment(); err != nil {
+		return nil, err
+	}
+	var text []byte
+	switch service.Kind(f.kind) {
+	case service.ForSystemd:
+		text, err = service.Systemd(s)
+	case service.ForLaunchd:
+		text, err = service.Launchd(s)
+	case service.ForWindows:
+		who := ""
+		if u, err := user.Current(); err == nil {
+			who = u.Username
+		}
+		text, err = service.Task(s, who)
+	default:
+		return nil, f.wrongKind()
+	}
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return text, nil
+}
+
+func (f *serviceFlags) wrongKind() error {
+	return fail(exitUsage, "--for %s: systemd, launchd or windows", f.kind)
+}
+
+func (f *serviceFlags) programPath() (string, error) {
+	if f.program != "" {
+		return f.program, nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", fail(exitFailure, "find outlive's own file: %w", err)
+	}
+	return path, nil
+}
+
+// environment is what the service is given, the last of a name counting. A name alone stands for its value here and now.
+func (f *serviceFlags) environment() ([]string, error) {
+	wanted := append([]string{"PATH"}, f.environ...)
+	var environ []string
+	for _, kv := range wanted {
+		name, value, given := strings.Cut(kv, "=")
+		if !given {
+			if value, given = os.LookupEnv(name); !given && name != "PATH" {
+				return nil, fail(exitUsage, "--env %s: there is no such variable", name)
+			}
+		}
+		environ = slices.DeleteFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+		if given {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ, nil
+}
+
+func environFile(name string) string { return filepath.Join(configDir(), name+".env") }
+
+// place is where the service's file belongs.
+func (f *serviceFlags) place(name string) (service.Place, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return service.Place{}, fail(exitFailure, "find the home directory: %w", err)
+	}
+	var dir string
+	switch service.Kind(f.kind) {
+	case service.ForSystemd:
+		if dir = os.Getenv("XDG_CONFIG_HOME"); dir == "" {
+			dir = filepath.Join(home, ".config")
+		}
+		dir = filepath.Join(dir, "systemd", "user")
+	case service.ForLaunchd:
+		dir = filepath.Join(home, "Library", "LaunchAgents")
+	case service.ForWindows:
+		dir = filepath.Join(stateDir(), "services")
+	default:
+		return service.Place{}, f.wrongKind()
+	}
+	return service.PlaceOf(service.Kind(f.kind), name, dir, os.Getuid()), nil
+}
+
+func showAll(io streams, commands [][]string) {
+	for _, c := range commands {
+		fmt.Fprintln(io.out, "  "+strings.Join(c, " "))
+	}
+}
+
+// runAll runs commands one after the other, up to the first that fails.
+func runAll(io streams, commands [][]string) error {
+	for _, c := range commands {
+		fmt.Fprintln(io.out, "+", strings.Join(c, " "))
+		cmd := exec.Command(c[0], c[1:]...)
+		cmd.Stdout, cmd.Stderr = io.out, io.err
+		if err := cmd.Run(); err != nil {
+			hint := ""
+			if errors.Is(err, exec.ErrNotFound) {
+				hint = "; without --now the file alone is dealt with"
+			}
+			return fail(exitFailure, "%s: %w%s", strings.Join(c, " "), err, hint)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+// interruptible is what a signal can ask something of.
+type interruptible interface {
+	Interrupt()
+}
+
+// restartable is what SIGHUP restarts.
+type restartable interface {
+	Restart(ctx context.Context, source supervise.Source, reason string) error
+}
+
+// reloadable is what SIGHUP lets read its configuration again.
+type reloadable interface {
+	Reload() error
+}
+
+// upgradable is what can become another version of itself.
+type upgradable interface {
+	Upgrade(ctx context.Context) error
+}
+
+// keepsAlive in a command's annotations, with any value, says that it keeps something alive.
+const keepsAlive = "keeps-alive"
+
+// surviveBrokenPipes makes a write to a stdout or stderr that nobody reads an error like any other. Without it the Go
+// runtime ends the program with SIGPIPE, and the server with it. It is called before anything is written, also in a new
+// image after an upgrade. Children are not affected: an exec restores the default of a signal that is caught.
+func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// dieOfBrokenPipes is for commands that only print: outlive logs -f | head is to end with head.
+func dieOfBrokenPipes() { signal.Reset(syscall.SIGPIPE) }
+
+// handleSignals lets SIGINT and SIGTERM end the run, SIGHUP restart the server and SIGUSR2 upgrade outlive, until the
+// returned function is called.
+func handleSignals(p interruptible, k *sinks) (stop func()) {
+	got := make(chan os.Signal, 8)
+	signal.Notify(got, watchedSignals...)
+	quit := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-quit:
+				return
+			case sig := <-got:
+				handleSignal(p, k, sig)
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(got)
+		close(quit)
+	}
+}
+
+func handleSignal(p interruptible, k *sinks, sig os.Signal) {
+	switch kindOf(sig) {
+	case endSignal:
+		k.say(event.Interrupted, "Interrupted by "+sig.String(), slog.String(event.KeySignal, sig.String()))
+		p.Interrupt()
+	case restartSignal:
+		// How it went, the log says; there is nobody else to tell.
+		switch p := p.(type) {
+		case reloadable:
+			go func() { _ = p.Reload() }()
+		case restartable:
+			go func() { _ = p.Restart(context.Background(), supervise.SourceSignal, "SIGHUP") }()
+		}
+	case upgradeSignal:
+		if u, ok := p.(upgradable); ok {
+			go func() { _ = u.Upgrade(context.Background()) }() // its event tells why it was not possible
+		}
+	}
+}
+
+// signalKind is what a signal means to us.
+type signalKind int
+
+const (
+	noSignal signalKind = iota
+	endSignal
+	restartSignal
+	upgradeSignal
+)

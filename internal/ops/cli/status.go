@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+func newStatus(io streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show everything outlive keeps alive on this machine",
+		Long: `Show everything outlive keeps alive for this user on this machine: one row for each server, and below a gateway's row
+one for each of its servers. What is wrong stands below the table. ERA is which form of the protocol client and server
+speak; "legacy>modern" is a client of the legacy era whose server speaks the modern one only, and is translated for it.
+
+EXIT STATUS
+  0  shown, also when nothing runs
+  1  the sockets could not be read`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := collectStatus(cmd.Context())
+			if err != nil {
+				return fail(exitFailure, "%w", err)
+			}
+			if asJSON {
+				enc := json.NewEncoder(io.out)
+				enc.SetIndent("", "  ")
+				return enc.Encode(all)
+			}
+			return printStatus(io.out, all, time.Now())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
+	return cmd
+}
+
+// collectStatus asks every running outlive; of one that does not answer there is its name, and "no answer".
+func collectStatus(ctx context.Context) ([]control.Status, error) {
+	instances, err := askAll(ctx)
+	all := make([]control.Status, len(instances))
+	for i, r := range instances {
+		all[i] = r.status
+	}
+	return all, err
+}
+
+func printStatus(w io.Writer, all []control.Status, now time.Time) error {
+	w = logline.NewScreen(w)
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "outlive keeps nothing alive here.")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tSTATE\tOUTLIVE\tSERVER\tRESTARTS\tUP\tIN FLIGHT\tQUEUED\tERA\tCLIENT")
+	for _, s := range all {
+		client := strings.TrimSpace(s.Client)
+		if s.Gateway() {
+			client = cmp.Or(s.URL, "stdio")
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", logline.Printable(s.Name), s.State, s.PID, orDash(s.ServerPID), s.RestartCount,
+			upFor(s.UptimeMS), s.InFlight, s.Queued, eras(s.Status), logline.Printable(client))
+		for _, server := range s.Servers {
+			printServer(t, s.Name, server)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, s := range all {
+		printTrouble(w, logline.Printable(s.Name), s.Status, now)
+		for _, server := range s.Servers {
+			name := logline.Printable(s.Name + "/" + server.Name)
+			trouble := troubleOf(server.ServerStatus)
+			if trouble != "" {
+				fmt.Fprintf(w, "%s: cannot be used: %s\n", name, strings.ReplaceAll(trouble, "\n", "\n  "))
+			} else if why := failingOf(server.ServerStatus); why != "" {
+				fmt.Fprintf(w, "%s: failing: %s\n", name, strings.ReplaceAll(why, "\n", "\n  "))
+			}
+			for _, l := range server.Links {
+				if trouble != "" {
+					l.LastExit = nil // it has been told
+				}
+				printTrouble(w, name, l.Status, now)
+			}
+		}
+	}
+	return nil
+}
+
+// troubleOf is why a server behind a gateway, or one of its processes, cannot be used; "" if it can.
+func troubleOf(s gateway.ServerStatus) string {
+	for _, l := range s.Links {
+		if l.Phase != "ready" && l.Trouble != "" {
+			return l.Trouble
+		}
+		if l.Phase == "greeting" && l.State == "backoff" && l.LastExit != nil && s.Trouble == "" {
+			return l.LastExit.Why // it has not been given up yet
+		}
+	}
+	return s.Trouble
+}
+
+// failingOf is why the last request to a server elsewhere failed on its way, where it could be used all the same; "": none did.
+func failingOf(s gateway.ServerStatus) string {
+	for _, l := range s.Links {
+		if failing(l) != "" {
+			return l.Failing
+		}
+	}
+	return ""
+}
+
+// failing says so of a server elsewhere that could be used, and whose last request failed on its way; "": it did not.
+func failing(l gateway.LinkStatus) string {
+	if l.Phase == "ready" && l.Failing != "" {
+		return "failing"
+	}
+	return ""
+}
+
+// printServer adds the row of a server behind a gateway: all its processes together.
+func printServer(t io.Writer, gatewayName string, s control.Member) {
+	var pids, clients, spoken []string
+	var restarts, inFlight, queued int
+	var up int64
+	for _, l := range s.Links {
+		if l.ServerPID != 0 {
+			pids = append(pids, fmt.Sprint(l.ServerPID))
+		}
+		if l.Client != "" && !slices.Contains(clients, l.Client) {
+			clients = append(clients, l.Client)
+		}
+		if era := eras(l.Status); era != "" && !slices.Contains(spoken, era) {
+			spoken = append(spoken, era)
+		}
+		restarts += l.RestartCount
+		inFlight += l.InFlight
+		queued += l.Queued
+		up = max(up, l.UptimeMS)
+	}
+	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", gatewayName, s.Name, stateOf(s.ServerStatus), cmp.Or(someOf(pids), "-"),
+		restarts, upFor(up), inFlight, queued, strings.Join(spoken, ", "), logline.Printable(strings.Join(clients, ", ")))
+}
+
+// someOf are the first few of many numbers, and how many more there are: a row is to stay readable.
+func someOf(numbers []string) string {
+	const most = 3
+	if len(numbers) <= most+1 {
+		return strings.Join(numbers, ",")
+	}
+	return fmt.Sprintf("%s +%d", strings.Join(numbers[:most], ","), len(numbers)-most)
+}
+
+// eras are what a client and its server speak: one word, or two if they are translated for each other; "" if that is not
+// known.
+func eras(s backend.Status) string {
+	switch {
+	case s.Bridge != "":
+		return s.Era + ">" + s.ServerEra
+	case s.Era == mcp.Virgin.String():
+		return ""
+	}
+	return s.Era
+}
+
+// stateOf is one word for how a server behind a gateway stands, or how many of its processes stand how.
+func stateOf(s gateway.ServerStatus) string {
+	switch {
+	case len(s.Links) > 0:
+	case s.Standing == "unusable":
+		return s.Standing
+	default:
+		return "idle" // nobody needs it now
+	}
+	count := map[string]int{}
+	var words []string
+	for _, l := range s.Links {
+		word := l.State
+		switch {
+		case l.State == "backoff", l.State == "failed":
+		case l.Phase == "failed", l.Phase == "greeting" && s.Standing == "unusable":
+			word = "unusable" // it may run, or be tried again just now
+		case l.Phase == "greeting" && l.State == "ready":
+			word = "starting" // it runs, and has not answered the handshake
+		case l.Phase == "retired":
+			word = "leaving"
+		case word == "ready":
+			word = cmp.Or(failing(l), word)
+		}
+		if count[word]++; count[word] == 1 {
+			words = append(words, word)
+		}
+	}
+	if len(words) == 1 {
+		return words[0]
+	}
+	for i, word := range words {
+		words[i] = fmt.Sprintf("%d %s", count[word], word)
+	}
+	return strings.Join(words, ", ")
+}
+
+// printTrouble tells what is wrong with a server, or about to happen to it.
+func printTrouble(w io.Writer, name string, s backend.Status, now time.Time) {
+	if s.NextTryAt != nil {
+		fmt.Fprintf(w, "%s: next start in %s\n", name, s.NextTryAt.Sub(now).Round(time.Second))
+	}
+	for _, b := range s.Beside {
+		fmt.Fprintf(w, "%s: %s server %d, %d MiB, %d in flight\n", name, b.Role, b.PID, b.RSS>>20, b.InFlight)
+	}
+	if f := s.ReloadFailed; f != nil {
+		fmt.Fprintf(w, "%s: the last planned restart came to nothing, %s ago: %s\n", name, now.Sub(f.At).Round(time.Second),
+			strings.TrimSpace(f.Error+" "+f.Hint))
+	}
+	if e := s.LastExit; e != nil && s.ServerPID == 0 {
+		fmt.Fprintf(w, "%s: %s\n", name, strings.Join(append([]string{e.Why}, e.Stderr...), "\n  "))
+	}
+}
+
+// upFor is how long something runs, from milliseconds.
+func upFor(ms int64) string {
+	if ms <= 0 {
+		return "-"
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
+}
+
+func orDash(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}

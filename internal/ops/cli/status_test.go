@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/gateway/config"
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+func member(name string, links ...gateway.LinkStatus) control.Member {
+	return control.Member{ServerStatus: gateway.ServerStatus{Name: name, Links: links}}
+}
+
+func link(phase, state string, pid int) gateway.LinkStatus {
+	return gateway.LinkStatus{Phase: phase, Status: backend.Status{State: state, ServerPID: pid}}
+}
+
+func TestPrintStatus(t *testing.T) {
+	now := time.Now()
+	soon := now.Add(3 * time.Second)
+	waits := gateway.LinkStatus{Phase: "failed", Trouble: "it failed\nlast stderr lines:\nboom", Client: "codex",
+		Status: backend.Status{State: "backoff", NextTryAt: &soon, RestartCount: 2, LastExit: &backend.LastExit{Code: 1, Stderr: []string{"boom"}}}}
+	busy := gateway.LinkStatus{Phase: "ready", Client: "codex", Status: backend.Status{State: "ready", ServerPID: 12, UptimeMS: 61_000, InFlight: 2, RestartCount: 1,
+		Era: "legacy", ServerEra: "modern", Bridge: "legacy client, modern server"}}
+	all := []control.Status{
+		{Status: backend.Status{Name: "alone", State: "ready", ServerPID: 7, UptimeMS: 1000, Client: "x 1", Era: "modern", ServerEra: "modern"}, PID: 6},
+		{Status: backend.Status{Name: "gateway", State: "serving"}, PID: 9, Config: "/outlive.yaml", URL: "http://127.0.0.1:8080/mcp",
+			Servers: []control.Member{member("a", busy, link("ready", "ready", 13)), member("b", waits), member("c")}},
+	}
+	var out strings.Builder
+	if err := printStatus(&out, all, now); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"NAME       STATE    OUTLIVE  SERVER  RESTARTS  UP    IN FLIGHT  QUEUED  ERA            CLIENT",
+		"alone      ready    6        7       0         1s    0          0       modern         x 1",
+		"gateway    serving  9        -       0         -     0          0                      http://127.0.0.1:8080/mcp",
+		"gateway/a  ready             12,13   1         1m1s  2          0       legacy>modern  codex",
+		"gateway/b  backoff           -       2         -     0          0                      codex",
+		"gateway/c  idle              -       0         -     0          0                      ",
+		"gateway/b: cannot be used: it failed",
+		"  last stderr lines:",
+		"  boom",
+		"gateway/b: next start in 3s",
+		"",
+	}, "\n")
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// What clients and servers call themselves, and what servers write, neither drives the terminal nor makes rows of its own.
+func TestPrintStatusIsTame(t *testing.T) {
+	const evil = "\x1b[31mx\nforged  ready\t1\u009b2J\u202e"
+	failed := gateway.LinkStatus{Phase: "failed", Trouble: "it says\n" + evil, Client: evil, Status: backend.Status{State: "failed", LastExit: &backend.LastExit{Stderr: []string{evil}}}}
+	all := []control.Status{
+		{Status: backend.Status{Name: evil, State: "ready", Client: evil}},
+		{Status: backend.Status{Name: "gateway", State: "serving"}, Config: "/outlive.yaml", Servers: []control.Member{member("a", failed)}},
+	}
+	var out strings.Builder
+	if err := printStatus(&out, all, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(out.String(), "\x1b\u009b\u202e") {
+		t.Errorf("raw: %q", out.String())
+	}
+	table, _, _ := strings.Cut(out.String(), "\n"+logline.Printable(evil)+":")
+	if strings.Contains(table, "\nforged") || !strings.Contains(table, `\x1b[31mx\nforged`) {
+		t.Errorf("table:\n%s", table)
+	}
+}
+
+func TestStateOf(t *testing.T) {
+	for want, links := range map[string][]gateway.LinkStatus{
+		"idle":               nil,
+		"ready":              {link("ready", "ready", 1)},
+		"asleep":             {link("ready", "asleep", 0)},
+		"unusable":           {link("failed", "ready", 1)},
+		"failed":             {link("failed", "failed", 0)},
+		"2 ready, 1 leaving": {link("ready", "ready", 1), link("ready", "ready", 2), link("retired", "ready", 3)},
+	} {
+		if got := stateOf(gateway.ServerStatus{Links: links}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A name finds what a person means by it, and nothing if that is not clear.
+func TestWanted(t *testing.T) {
+	all := []running{
+		{control.Instance{Name: "a", PID: 1, Path: "a.1.sock"}, control.Status{}},
+		{control.Instance{Name: "g", PID: 2, Path: "g.2.sock"}, control.Status{Config: "x", Servers: []control.Member{member("a"), member("b")}}},
+		{control.Instance{Name: "g", PID: 3, Path: "g.3.sock"}, control.Status{Config: "x", Servers: []control.Member{member("c")}}},
+	}
+	for name, want := range map[string]string{
+		"a": "a@1, g@2/a", "a@1": "a@1", "b": "g@2/b", "g": "g@2, g@3", "g@3": "g@3", "g/c": "g@3/c", "g/a": "g@2/a", "g@2/a": "g@2/a",
+		"g@3/a": "", "g/x": "", "a/x": "", "x": "", "b@2": "",
+	} {
+		w, err := parseWanted(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		match, hint := w.among(all)
+		if got := labels(match); got != want || want == "" && hint == "" {
+			t.Errorf("%s: %q, want %q (hint %q)", name, got, want, hint)
+		}
+	}
+	for _, name := range []string{"", "/a", "a/", "a@", "a@x", "a@-1"} {
+		if _, err := parseWanted(name); err == nil {
+			t.Errorf("%q is taken", name)
+		}
+	}
+}
+
+// A server is replaced when anything about it is configured differently, and not because it stands elsewhere in the file.
+func TestDigestOf(t *testing.T) {
+	configured := func() config.Server {
+		return config.Server{Name: "a", URL: "https://x", Auth: &config.Credentials{OAuth: &config.OAuth{ClientID: "me"}},
+			Policy: []config.Setting{{Key: "lazy", Values: []string{"true"}, Pos: fileerror.Pos{Line: 3}}}, Pos: fileerror.Pos{Line: 2}}
+	}
+	digest := func(change func(*config.Server)) string {
+		s := configured()
+		change(&s)
+		d, err := digestOf(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	same := digest(func(*config.Server) {})
+	if moved := digest(func(s *config.Server) { s.Pos.Line, s.Policy[0].Pos.Line = 20, 30 }); moved != same {
+		t.Error("further down it is another server")
+	}
+	for what, change := range map[string]func(*config.Server){
+		"authorization": func(s *config.Server) { s.Auth.OAuth.ClientID = "you" },
+		"policy":        func(s *config.Server) { s.Policy[0].Values = []string{"false"} },
+		"headers":       func(s *config.Server) { s.Headers = map[string]string{"X": "1"} },
+	} {
+		if digest(change) == same {
+			t.Errorf("another %s makes no difference", what)
+		}
+	}
+}
+
+func TestManyProcessesStayReadable(t *testing.T) {
+	for want, n := range map[string]int{"": 0, "1": 1, "1,2,3,4": 4, "1,2,3 +2": 5, "1,2,3 +29": 32} {
+		var numbers []string
+		for i := range n {
+			numbers = append(numbers, fmt.Sprint(i+1))
+		}
+		if got := someOf(numbers); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/ops/clients"
+)
+
+// unwrapFlags are the flags of `outlive unwrap` as they were given.
+type unwrapFlags struct {
+	clientFlags
+	dryRun bool
+}
+
+func newUnwrap(io streams) *cobra.Command {
+	var f unwrapFlags
+	cmd := &cobra.Command{
+		Use:   "unwrap [flags]",
+		Short: "Take outlive out of AI clients' configurations again",
+		Long: `Take back what outlive wrap did: each server is started by the client itself again, and servers that were moved behind
+a gateway come back. An entry that somebody has written by hand stays, unless --server names it. What was changed in the files meanwhile stays. The change is shown as a diff; with --dry-run it is
+only shown. A back-up that holds just what the file now holds again is removed.
+
+EXIT STATUS
+  0  done, also when there was nothing to do
+  1  a client, server or file could not be found, read or written, or an entry not taken back
+  2  a mistake in the command line`,
+		Args: takes(0, 0),
+		RunE: func(*cobra.Command, []string) error { return f.unwrap(io) },
+	}
+	f.define(cmd.Flags(), "", "also the files of the project in this directory (default: none)")
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be done, and do nothing")
+	return cmd
+}
+
+func (f *unwrapFlags) unwrap(io streams) error {
+	return f.editAll(io, f.dryRun, func(file clients.File, seen map[string]bool) (int, error) { return f.unwrapFile(io, file, seen) })
+}
+
+// unwrapFile edits one file and returns how many of its servers are others now.
+func (f *unwrapFlags) unwrapFile(io streams, file clients.File, seen map[string]bool) (int, error) {
+	if file.Err != nil {
+		return 0, file.Err
+	}
+	path, record, err := findRecord(file)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	text, outcomes, err := f.takeBack(file, record, seen)
+	if err != nil {
+		return 0, err
+	}
+	showDiff(io.out, file.Path, file.Text, text)
+	tellOutcomes(io.out, file.Client, outcomes, map[clients.Action]string{
+		clients.Edited: "unwrapped", clients.Moved: "back from behind the gateway"})
+	edited := count(outcomes, clients.Edited, clients.Moved)
+	if f.dryRun || bytes.Equal(text, file.Text) {
+		return edited, nil
+	}
+	if err := atomicfile.Replace(file.Path, file.Text, text); err != nil {
+		return 0, err
+	}
+	dropped, err := atomicfile.DropBackups(file.Path, text)
+	if err != nil {
+		return edited, err
+	}
+	for _, backup := range dropped {
+		fmt.Fprintf(io.out, "%s: removed the back-up, the file is as it was: %s\n", file.Client.Name, backup)
+	}
+	if record != nil && len(f.servers) == 0 {
+		err = dropGateway(io, path, record)
+	}
+	return edited, err
+}
+
+// takeBack returns the file without outlive. The gateway is taken back as a whole, so it stays when single servers are
+// asked for.
+func (f *unwrapFlags) takeBack(file clients.File, record *clients.Record, seen map[string]bool) ([]byte, []clients.Outcome, error) {
+	text := file.Text
+	var moved []clients.Outcome
+	if record != nil && len(f.servers) == 0 {
+		back, outcomes, err := file.Client.Scatter(text, record)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", file.Path, err)
+		}
+		text, moved = back, outcomes
+	}
+	text, outcomes, err := file.Client.Unwrap(text, func(s clients.Server) bool {
+		seen[s.Name] = true
+		if s.Gateway() && f.wants(s) {
+			moved = append(moved, clients.Outcome{Server: s, Why: "its servers were not moved by outlive wrap, or the record of it is gone"})
+			if record != nil {
+				moved[len(moved)-1].Why = "the gateway is taken back as a whole: without --server"
+			}
+		}
+		switch {
+		case !f.wants(s) || !s.Wrapped():
+			return false
+		case len(f.servers) == 0 && !s.ByWrap(labelOf):
+			moved = append(moved, clients.Outcome{Server: s, Why: "not written by outlive wrap; outlive unwrap --server " + shellWord(s.Name) + " takes outlive out of it all the same"})
+			return false
+		}
+		return true
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	return text, append(moved, outcomes...), nil
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// takes checks the number of arguments of a command. most -1: any number. The error says how the command is written.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if most == 0 && cmd.HasSubCommands() {
+			return cobra.NoArgs(cmd, args) // it is a verb that there is not
+		}
+		problem := ""
+		switch over := len(args) - most; {
+		case len(args) < least && least-len(args) == 1:
+			problem = "an argument is missing"
+		case len(args) < least:
+			problem = fmt.Sprintf("%d arguments are missing", least-len(args))
+		case most < 0 || over <= 0:
+			return nil
+		case over == 1:
+			problem = fmt.Sprintf("one argument too many: %q", args[most])
+		default:
+			problem = fmt.Sprintf("%d arguments too many: %q …", over, args[most])
+		}
+		verb := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+		return fmt.Errorf("%s: %s; write it like: %s", verb, problem, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	}
+}
+
+// wantedValues say what a flag of a type takes.
+var wantedValues = map[string]string{
+	"int": "a whole number, such as 1", "uint": "a whole number, such as 1", "int64": "a whole number, such as 1",
+	"float64": "a number, such as 1.5", "duration": "a time with its unit, such as 30s or 5m", "bool": "true or false",
+}
+
+// flagError says in words what a flag takes that was given something else.
+func flagError(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	want, known := wantedValues[invalid.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	return fmt.Errorf("--%s %q: want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+}
+
+// completeWords lets a shell complete the flags that are one of a few words.
+func completeWords(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(fl *pflag.Flag) {
+		words := flagWords(fl.Name)
+		if fl.Name == "client" {
+			words = clientNames()
+		}
+		if words != nil {
+			// It fails only for a flag that there is not, or one that is completed already.
+			_ = cmd.RegisterFlagCompletionFunc(fl.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		completeWords(sub)
+	}
+}
+
+// completeRunning offers the names of what runs as the one argument of a command.
+func completeRunning(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, err := askAll(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp // there is nobody to tell
+	}
+	var names []string
+	several := map[string]int{}
+	for _, r := range all {
+		several[r.Name]++
+	}
+	for _, r := range all {
+		name := r.Name
+		if several[name] > 1 {
+			name = r.Label()
+		}
+		names = append(names, name)
+		for _, server := range r.status.ServerNames() {
+			names = append(names, name+"/"+server)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

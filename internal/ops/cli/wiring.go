@@ -1,0 +1,325 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/keep/backoff"
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/restart"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/keep/watch"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+)
+
+// settings are the flags of `outlive run`, checked and in the words of the packages that need them.
+type settings struct {
+	backend     backend.Options
+	watch       watch.Options // Globs and Auto empty: nothing is watched
+	executable  string        // what CMD resolved to
+	dir         string
+	killMode    child.KillMode
+	maxToClient int
+	maxToServer int
+	logLevel    slog.Level
+	logFormat   logline.Format
+	audit       string // path; "" for none
+	stderrLog   string
+	known       string // path of the knowledge file
+	markerPath  string
+	serverState string // OUTLIVE_STATE_DIR
+}
+
+// settings checks the flags and finds the command. changed tells which flags were given.
+func (f *runFlags) settings(argv []string, changed func(string) bool) (*settings, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fail(exitFailure, "working directory: %w", err)
+	}
+	if f.name == "" {
+		f.name = nameOf(argv)
+	} else if plainName(f.name) != f.name {
+		return nil, fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
+	}
+	s, err := f.check(dir, argv, changed)
+	if err != nil {
+		return nil, err
+	}
+	if s.executable, err = child.Resolve(argv[0], ""); err != nil {
+		return nil, startError(err)
+	}
+	s.paths(f.name)
+	s.audit = auditPath(f.audit, s.audit)
+	return s, nil
+}
+
+// auditPath is where --audit wants the audit log: usual if it says nothing, "" for none.
+func auditPath(flag, usual string) string {
+	switch flag {
+	case "":
+		return usual
+	case "none":
+		return ""
+	}
+	return flag
+}
+
+// checkMode refuses the flags that would be without effect.
+func (f *runFlags) checkMode(changed func(string) bool) error {
+	if f.mode != "inherit" {
+		return nil
+	}
+	var idle []string
+	for _, one := range f.table() {
+		if !one.inherit && changed(string(one.name)) {
+			idle = append(idle, one.name.String())
+		}
+	}
+	if len(idle) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: no effect with --mode inherit, where the server has outlive's own stdin and stdout and outlive sees no message: "+
+		"leave out --mode inherit, or this", strings.Join(idle, ", "))
+}
+
+// check takes the flags of a server that is run in dir.
+func (f *runFlags) check(dir string, argv []string, changed func(string) bool) (*settings, error) {
+	s := &settings{dir: dir, markerPath: filepath.Join(dir, restart.MarkerFile)}
+	s.backend.Command, s.backend.Name = argv, f.name
+	for _, check := range []func() error{
+		func() error { return f.checkEach(s) },
+		func() error { return f.checkMode(changed) },
+		func() error { return f.supervise(&s.backend.Supervise, changed) },
+		func() error { return f.limits(s) },
+		func() error { return f.care(s, changed) },
+	} {
+		if err := check(); err != nil {
+			return nil, fail(exitUsage, "%w", err)
+		}
+	}
+	return s, nil
+}
+
+// startError gives the shell's status to a command that cannot be started.
+func startError(err error) error {
+	code := exitNotExecutable
+	if errors.Is(err, child.ErrNotFound) {
+		code = exitNotFound
+	}
+	return &exitError{code: code, err: err}
+}
+
+// flagWords are the words that a flag can be; nil: it is not one of a few.
+func flagWords(flag string) []string {
+	for _, s := range newRunFlags().table() {
+		if string(s.name) == flag {
+			return s.words
+		}
+	}
+	return nil
+}
+
+// checkEach looks at each setting by itself, and takes those that are one of a few words.
+func (f *runFlags) checkEach(s *settings) error {
+	for _, one := range f.table() {
+		if err := one.check(); err != nil {
+			return err
+		}
+	}
+	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return wrongSetting("%s: %v", settingName("log-level"), err)
+	}
+	format, err := logline.ParseFormat(f.logFormat)
+	if err != nil {
+		return wrongSetting("%s: %v", settingName("log-format"), err)
+	}
+	s.logFormat = format
+	s.killMode = child.KillMode(f.killMode)
+	s.backend.NoTools = f.noTools
+	s.backend.Surrogates = backend.Surrogates(f.surrogates)
+	s.backend.LostAsError = f.lostCalls == "error"
+	s.backend.Distrust = f.distrust
+	s.backend.RetryTools = f.retryTools
+	if f.bridge == "off" {
+		s.backend.Bridge = bridge.Off
+	}
+	return nil
+}
+
+// supervise takes the flags about restarts. --mode inherit and --compat watchdog mean the watchdog's numbers.
+func (f *runFlags) supervise(o *supervise.Options, changed func(string) bool) error {
+	preset := f.backoff
+	if (f.compat == "watchdog" || f.mode == "inherit") && !changed("backoff") {
+		preset = backoff.Tiered().Name
+	}
+	policy, err := backoff.Preset(preset)
+	if err != nil {
+		return wrongSetting("%s: %v", settingName("backoff"), err)
+	}
+	if changed("max-restarts") {
+		policy.MaxRestarts = f.maxRestarts
+	}
+	if changed("restart-delay") {
+		policy.Tiers, policy.FirstAtOnce, policy.Jitter = []backoff.Tier{{Delay: f.restartDelay}}, false, 0
+	}
+	if err := policy.Validate(); err != nil {
+		return err
+	}
+	o.Backoff = policy
+	if o.Exits.RestartOn, err = codes("restart-on", f.restartOn); err != nil {
+		return err
+	}
+	if o.Exits.FailOn, err = codes("fail-on", f.failOn); err != nil {
+		return err
+	}
+	o.StartTimeout, o.DrainFor, o.RetireFor = f.startTimeout, f.drain, f.retire
+	return nil
+}
+
+func codes(flag, list string) ([]int, error) {
+	if list == "" {
+		return nil, nil
+	}
+	out, err := restart.ParseCodes(list)
+	if err != nil {
+		return nil, wrongSetting("%s: %v", settingName(flag), err)
+	}
+	return out, nil
+}
+
+// leastMessage is the smallest --max-message, in bytes: handshakes and tool lists have to pass.
+const leastMessage = 4 << 10
+
+// limits takes the flags about waiting and size.
+func (f *runFlags) limits(s *settings) error {
+	s.backend.QueueFor = f.queueFor
+	if f.startTimeout < backend.DefaultProbePatience { // a server that is to be up by then has read its first request, too
+		s.backend.ProbePatience = f.startTimeout
+	}
+	if f.maxMessage == "" {
+		return nil
+	}
+	n, err := parseSize(f.maxMessage)
+	if err != nil {
+		return wrongSetting("%s: %v", settingName("max-message"), err)
+	}
+	if n < leastMessage {
+		return wrongSetting("%s %q is too small for the protocol: want 4KiB at least, such as 32MiB", settingName("max-message"), f.maxMessage)
+	}
+	s.maxToClient, s.maxToServer = n, n
+	return nil
+}
+
+var sizeForm = lazyregexp.New(`^(\d+) ?([KMG]?)(?:i?B)?$`)
+
+// parseSize reads "32MiB", "500K", "1000000": bytes, in powers of 1024.
+func parseSize(text string) (int, error) {
+	m := sizeForm.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("%q is no size: write it like 32MiB", text)
+	}
+	n, err := strconv.Atoi(m[1])
+	shift := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[m[2]]
+	if err != nil || n <= 0 || n > 1<<40>>shift {
+		return 0, fmt.Errorf("%q is out of range", text)
+	}
+	return n << shift, nil
+}
+
+// care takes the flags about replacing servers before and after they fail. --compat watchdog ends the old process first,
+// as the watchdog does.
+func (f *runFlags) care(s *settings, changed func(string) bool) error {
+	o := &s.backend
+	o.Reload = backend.Reload(f.reload)
+	if f.compat == "watchdog" && !changed("reload") {
+		o.Reload = backend.ReplaceReload
+	}
+	if f.standby > 0 && o.Reload == backend.ReplaceReload {
+		return wrongSetting("%s needs %s overlap: a server that cannot run twice has no spare", settingName("standby"), settingName("reload"))
+	}
+	o.Supervise.Standby = f.standby
+	o.Health.Off = f.health == "off"
+	o.Health.CallTimeout = f.callTimeout
+	o.Elsewhere = standsIn(o.Command)
+	o.Lazy, o.IdleFor, o.NoFastStart = f.lazy, f.idleTimeout, f.noFastStart
+	if f.lazy && f.noFastStart {
+		return wrongSetting("%s needs what earlier runs have shown: it cannot go with %s", settingName("lazy"), settingName("no-fast-start"))
+	}
+	for _, text := range f.replayCalls {
+		r, err := parseReplay(text)
+		if err != nil {
+			return err
+		}
+		o.Replays = append(o.Replays, r)
+	}
+	o.Limits = backend.Limits{MaxAge: f.maxAge, MaxCalls: f.maxCalls}
+	if f.maxRSS != "" {
+		n, err := parseSize(f.maxRSS)
+		if err != nil {
+			return wrongSetting("%s: %v", settingName("max-rss"), err)
+		}
+		o.Limits.MaxRSS = int64(n)
+	}
+	return f.watched(s)
+}
+
+// parseReplay reads "tool" or "tool {arguments}".
+func parseReplay(text string) (backend.Replay, error) {
+	tool, arguments, given := strings.Cut(strings.TrimSpace(text), " ")
+	r := backend.Replay{Tool: tool}
+	if given {
+		r.Arguments = []byte(strings.TrimSpace(arguments))
+	}
+	var object map[string]json.RawMessage
+	if tool == "" || given && json.Unmarshal(r.Arguments, &object) != nil {
+		return r, wrongSetting(`%s %q: write the tool's name and its arguments as a JSON object: 'login {"profile":"x"}'`, settingName("replay-call"), text)
+	}
+	return r, nil
+}
+
+// mostSpares is more than anybody needs: one is for a crash, a second for one that follows at once.
+const mostSpares = 8
+
+// watched takes the globs of --watch and tries them, so that a mistake is told before anything runs.
+func (f *runFlags) watched(s *settings) error {
+	for _, glob := range f.watch {
+		if glob != "auto" {
+			s.watch.Globs = append(s.watch.Globs, glob)
+			continue
+		}
+		if _, err := watch.Auto(s.dir, s.backend.Command); err != nil {
+			return wrongSetting("%s auto: %v, for example %s 'src/**/*.py'", settingName("watch"), err, settingName("watch"))
+		}
+		s.watch.Auto = s.backend.Command
+	}
+	s.watch.Root = s.dir
+	return nil
+}
+
+// standsIn reports whether a command only stands for a server that runs elsewhere: what it uses says nothing of that.
+func standsIn(argv []string) bool {
+	switch strings.TrimSuffix(filepath.Base(argv[0]), ".exe") {
+	case "docker", "podman", "nerdctl", "kubectl", "ssh", "wsl", "mcp-remote":
+		return true
+	}
+	return false
+}
+
+// paths says where a run keeps what, under a name. Files of one run carry its PID: clients start throw-away copies.
+func (s *settings) paths(name string) {
+	state := stateDir()
+	s.stderrLog = filepath.Join(state, "log", fmt.Sprintf("%s.%d%s", name, os.Getpid(), keptSuffix))
+	s.audit = filepath.Join(state, "audit", name+".jsonl")
+	s.known = knowledgeFile(s.backend.Command, s.executable, s.dir)
+	s.backend.Known = loadKnowledge(s.known)
+	s.serverState = filepath.Join(state, "servers", name)
+}

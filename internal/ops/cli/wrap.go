@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/ops/clients"
+)
+
+// wrapFlags are the flags of `outlive wrap` as they were given.
+type wrapFlags struct {
+	clientFlags
+	command string
+	gateway bool
+	dryRun  bool
+	run     []string // flags for outlive run, behind the "--"
+}
+
+func newWrap(io streams) *cobra.Command {
+	var f wrapFlags
+	cmd := &cobra.Command{
+		Use:   "wrap [flags] [-- RUN-FLAGS…]",
+		Short: "Put outlive in front of the servers in AI clients' configurations",
+		Long: `Rewrite the configuration of AI clients so that each stdio server runs under outlive run. The change is shown as a diff
+and made; with --dry-run it is only shown. Secrets are shown as [redacted], and stay in the file as they are. Comments and formatting stay, and the file as it was is kept beside it. Servers
+that are reached over the network, or wrapped already, are left. outlive unwrap takes the change back, and keeps
+what was changed meanwhile.
+
+Files of a project, such as .mcp.json, are often shared with others who may not have outlive: they are changed only with
+--project.
+
+EXIT STATUS
+  0  done, also when there was nothing to do
+  1  a client, server or file could not be found, read or written
+  2  a mistake in the command line`,
+		Example: "  outlive wrap --dry-run\n  outlive wrap --client cursor --server files -- --standby 1\n  outlive wrap --client claude-desktop --gateway",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+				return fail(exitUsage, "wrap takes no arguments but flags of outlive run behind --; got %q", args[0])
+			}
+			f.run = args
+			return f.wrap(io)
+		},
+	}
+	f.define(cmd.Flags(), "", "also the files of the project in this directory (default: none)")
+	cmd.Flags().StringVar(&f.command, "command", "", "what the client is to start (default: this outlive, by its name on PATH in a project's files)")
+	cmd.Flags().BoolVar(&f.gateway, "gateway", false, "move the servers behind one outlive gateway, which has them in an outlive.yaml")
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be done, and do nothing")
+	return cmd
+}
+
+// check finds mistakes in the flags for outlive run before they stand in a client's file.
+func (f *wrapFlags) check() error {
+	if len(f.run) > 0 && f.gateway {
+		return fail(exitUsage, "flags behind -- are for outlive run; with --gateway they stand in the outlive.yaml")
+	}
+	run := newRunFlags()
+	fl := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	run.define(fl)
+	if err := fl.Parse(f.run); err != nil {
+		return fail(exitUsage, "behind --: %w", err)
+	}
+	if fl.NArg() > 0 || fl.Changed("name") {
+		return fail(exitUsage, "behind -- stand flags of outlive run only, and no --name: each server keeps its own")
+	}
+	if _, err := run.check("", []string{"server"}, fl.Changed); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (f *wrapFlags) wrap(io streams) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	// Whichever command a file gets, it is of this program.
+	command, err := f.outlive(false)
+	if err != nil {
+		return err
+	}
+	if !clients.IsOutlive(command) {
+		return fail(exitFailure, "the clients would start %s, and outlive is known by its name when it is taken out again: call the program outlive", command)
+	}
+	return f.editAll(io, f.dryRun, func(file clients.File, seen map[string]bool) (int, error) { return f.wrapFile(io, file, seen) })
+}
+
+// outlive is what a client is to start.
+func (f *wrapFlags) outlive(project bool) (string, error) {
+	if f.command != "" {
+		return f.command, nil
+	}
+	return outliveCommand(project)
+}
+
+// wrapFile edits one file and returns how many of its servers are others now.
+func (f *wrapFlags) wrapFile(io streams, file clients.File, seen map[string]bool) (int, error) {
+	if file.Err != nil {
+		return 0, file.Err
+	}
+	command, err := f.outlive(file.Project)
+	if err != nil {
+		return 0, err
+	}
+	if f.gateway {
+		return f.gatherFile(io, file, command, seen)
+	}
+	only := func(s clients.Server) bool {
+		seen[s.Name] = true
+		return f.wants(s)
+	}
+	text, outcomes, err := file.Client.Wrap(file.Text, clients.Options{Outlive: command, Flags: f.run, Label: labelOf, Only: only})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	showDiff(io.out, file.Path, file.Text, text)
+	tellOutcomes(io.out, file.Client, outcomes, map[clients.Action]string{
+		clients.Already: "left: outlive is in front of it already", clients.Edited: "wrapped"})
+	if err := f.save(io, &file, text); err != nil {
+		return 0, err
+	}
+	return count(outcomes, clients.Edited), nil
+}
+
+// save makes a back-up and writes the file, unless nothing has changed or nothing is to be written.
+func (f *wrapFlags) save(io streams, file *clients.File, text []byte) error {
+	if f.dryRun || bytes.Equal(text, file.Text) {
+		return nil
+	}
+	backup, err := atomicfile.Backup(file.Path, file.Text, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Replace(file.Path, file.Text, text); err != nil {
+		if errors.Is(err, atomicfile.ErrChanged) {
+			return fmt.Errorf("%w; is the client running? Nothing was written: try again", err)
+		}
+		return err
+	}
+	fmt.Fprintf(io.out, "%s: as it was: %s\n", file.Client.Name, backup)
+	return nil
+}
+
+// labelOf makes a server's name fit for --name and for outlive.yaml.
+func labelOf(name string) string {
+	if label := plainName(name); label != "" {
+		return plainName(label) // ".js.js" loses one ending at a time
+	}
+	return "server"
+}
+
+func count(outcomes []clients.Outcome, actions ...clients.Action) int {
+	n := 0
+	for _, o := range outcomes {
+		if slices.Contains(actions, o.Action) {
+			n++
+		}
+	}
+	return n
+}

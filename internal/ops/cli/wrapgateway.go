@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/ops/clients"
+)
+
+// gatewayDir is where the files outlive.yaml of wrapped clients are, and the records for taking them back.
+func gatewayDir() string { return filepath.Join(configDir(), "wrapped") }
+
+// gatewayFile is a file in gatewayDir that belongs to what the words name.
+func gatewayFile(c *clients.Client, ending string, words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	return filepath.Join(gatewayDir(), c.Name+"-"+hex.EncodeToString(sum[:4])+ending)
+}
+
+func recordPath(file clients.File) string {
+	return gatewayFile(file.Client, ".record.json", file.Path)
+}
+
+// findRecord returns the record of a file and its path; nil if its servers were not moved. The gateway's entry tells
+// where it is if the directory for configuration was another one then.
+func findRecord(file clients.File) (string, *clients.Record, error) {
+	path := recordPath(file)
+	record, err := loadRecord(path)
+	if record != nil || err != nil {
+		return path, record, err
+	}
+	servers, err := file.Client.Servers(file.Text)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, s := range servers {
+		i := slices.Index(s.Args, "-c")
+		if !s.Gateway() || i < 0 || i+1 >= len(s.Args) {
+			continue
+		}
+		beside := filepath.Join(filepath.Dir(s.Args[i+1]), filepath.Base(path))
+		if record, err := loadRecord(beside); record != nil || err != nil {
+			return beside, record, err
+		}
+	}
+	return path, nil, nil
+}
+
+// gatherFile moves the servers of one file behind a gateway and returns how many. The record and the outlive.yaml are
+// there before the client's file points to them.
+func (f *wrapFlags) gatherFile(io streams, file clients.File, command string, seen map[string]bool) (int, error) {
+	if file.Project {
+		return 0, fmt.Errorf("%s: with --gateway the servers move into your own directory, which others who share this file do not have", file.Path)
+	}
+	only := func(s clients.Server) bool {
+		seen[s.Name] = true
+		return f.wants(s)
+	}
+	g, err := file.Client.Gather(file.Text, file.Path, clients.GatherOptions{Outlive: command, Only: only, Label: labelOf,
+		Config: func(scope []string) string {
+			return gatewayFile(file.Client, ".yaml", append([]string{file.Path}, scope...)...)
+		}})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	showDiff(io.out, file.Path, file.Text, g.Text)
+	for _, path := range slices.Sorted(maps.Keys(g.Configs)) {
+		showDiff(io.out, path, nil, g.Configs[path])
+	}
+	tellOutcomes(io.out, file.Client, g.Outcomes, map[clients.Action]string{
+		clients.Already: "left: it is the gateway", clients.Moved: "moved behind the gateway"})
+	moved := count(g.Outcomes, clients.Moved)
+	if f.dryRun || moved == 0 {
+		return moved, nil
+	}
+	undo, err := storeGateway(recordPath(file), g)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file.Path, err)
+	}
+	if err := f.save(io, &file, g.Text); err != nil {
+		undo()
+		return 0, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(g.Configs)) {
+		fmt.Fprintf(io.out, "%s: the servers stand in %s\n", file.Client.Name, path)
+	}
+	return moved, nil
+}
+
+// storeGateway writes what belongs to a gateway, for the user's eyes only: environment variables often hold secrets. undo
+// removes it again. An earlier record is never written over, because it holds the only copy of what was moved.
+func storeGateway(record string, g *clients.Gathered) (undo func(), err error) {
+	var written []string
+	undo = func() {
+		for _, path := range written {
+			_ = os.Remove(path)
+		}
+	}
+	text, err := json.MarshalIndent(g.Record, "", "  ")
+	if err != nil {
+		return undo, fmt.Errorf("write record: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(record), 0o700); err != nil {
+		return undo, fmt.Errorf("write record: %w", err)
+	}
+	files := maps.Clone(g.Configs)
+	files[record] = text
+	for path, text := range files {
+		err := writeNew(path, text)
+		if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("%w: it is left from an earlier move; run outlive unwrap, or move it away", err)
+		}
+		if err != nil {
+			undo()
+			return undo, err
+		}
+		written = append(written, path)
+	}
+	return undo, nil
+}
+
+func writeNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
+// loadRecord reads the record of a file, nil if its servers were not moved.
+func loadRecord(path string) (*clients.Record, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read record: %w", err)
+	}
+	var r clients.Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("read record %s: %w", path, err)
+	}
+	return &r, nil
+}
+
+// dropGateway removes what is not needed any more once the servers are back. An outlive.yaml that was changed is kept and
+// named.
+func dropGateway(io streams, record string, r *clients.Record) error {
+	for _, g := range r.Groups {
+		text, err := os.ReadFile(g.Config)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil || !g.Made(text):
+			fmt.Fprintf(io.out, "%s: changed since it was made, so it was kept: %s\n", r.Client, g.Config)
+		default:
+			if err := os.Remove(g.Config); err != nil {
+				return fmt.Errorf("remove gateway's file: %w", err)
+			}
+		}
+	}
+	if err := os.Remove(record); err != nil {
+		return fmt.Errorf("remove record: %w", err)
+	}
+	return nil
+}

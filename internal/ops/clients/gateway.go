@@ -1,0 +1,278 @@
+package clients
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// GatewayName is the name under which the gateway stands in a client's file.
+const GatewayName = "outlive"
+
+// Record is what [Client.Gather] did to a file, so that [Client.Scatter] can undo it.
+type Record struct {
+	Client string   `json:"client"`
+	Path   string   `json:"path"`  // the client's file
+	After  string   `json:"after"` // SHA-256 of the file after the edit
+	Undo   []Splice `json:"undo"`  // turns that file into the one before
+	Groups []Group  `json:"groups"`
+}
+
+// Group is one object of servers that stands behind one gateway.
+type Group struct {
+	Scope  []string `json:"scope"`
+	Config string   `json:"config"`  // the outlive.yaml made for it
+	Digest string   `json:"digest"`  // SHA-256 of it as it was made
+	Moved  []Moving `json:"entries"` // in their order
+}
+
+// Moving is one entry that was moved, as it stood in the client's file.
+type Moving struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// GatherOptions of [Client.Gather].
+type GatherOptions struct {
+	// Outlive is the command that starts outlive, as the client is to find it. "": "outlive".
+	Outlive string
+	// Config returns the path of the outlive.yaml for the servers of one object.
+	Config func(scope []string) string
+	// Label makes a server's name fit for outlive.yaml. nil: the name as it is.
+	Label func(name string) string
+	// Only picks the servers to move. nil: all.
+	Only func(Server) bool
+}
+
+// Gathered is what [Client.Gather] made.
+type Gathered struct {
+	Text     []byte            // the client's file; the one given when nothing was moved
+	Configs  map[string][]byte // the files outlive.yaml by path
+	Record   *Record           // nil when nothing was moved
+	Outcomes []Outcome
+}
+
+// Gather moves the stdio servers of a file of the client, which stands at path, behind one gateway for each object that
+// holds servers. A server stays where it is when the client alone can start it: reached over the network (the client
+// holds the login), disabled, in want of something only the client knows, or with a command or directory that is
+// relative, because the outlive.yaml stands elsewhere. A wrapped server moves without outlive run: the gateway does
+// what that did.
+func (c *Client) Gather(text []byte, path string, o GatherOptions) (*Gathered, error) {
+	doc, err := c.parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("gather servers of %s: %w", c.Title, err)
+	}
+	g := &Gathered{Text: text, Configs: map[string][]byte{}}
+	record := &Record{Client: c.Name, Path: path}
+	for _, group := range byObject(doc.entries) {
+		moving, outcomes := c.movable(text, group, o.Only)
+		g.Outcomes = append(g.Outcomes, outcomes...)
+		if len(moving) > 0 {
+			record.Undo = append(record.Undo, c.gather(doc, group, moving, o, g, record)...)
+		}
+	}
+	if len(record.Groups) == 0 {
+		return g, nil
+	}
+	edited, err := apply(text, record.Undo)
+	if err != nil {
+		return nil, fmt.Errorf("gather servers of %s: %w", c.Title, err)
+	}
+	if _, err := c.parse(edited); err != nil {
+		return nil, fmt.Errorf("gather servers of %s: %w: %w", c.Title, ErrUnsafe, err)
+	}
+	record.After, record.Undo = digest(edited), reversed(record.Undo)
+	if undone, err := apply(edited, record.Undo); err != nil || !bytes.Equal(undone, text) {
+		return nil, fmt.Errorf("gather servers of %s: %w", c.Title, ErrUnsafe)
+	}
+	g.Text, g.Record = edited, record
+	return g, nil
+}
+
+// movable returns which entries of an object move behind its gateway, and what becomes of each that only picks.
+func (c *Client) movable(text []byte, group []entry, only func(Server) bool) (moving []int, outcomes []Outcome) {
+	taken := slices.ContainsFunc(group, func(e entry) bool { return e.Name == GatewayName })
+	for i, e := range group {
+		if only != nil && !only(e.Server) {
+			continue
+		}
+		out := Outcome{Server: e.Server}
+		switch out.Why = c.immovable(e); {
+		case e.Gateway():
+			out.Action, out.Why = Already, ""
+		case out.Why != "":
+		case taken:
+			out.Why = "there is an entry " + GatewayName + " already: outlive unwrap first"
+		case len(moving) > 0 && group[moving[0]].isTable(text) != e.isTable(text):
+			out.Why = "it is written in another way than " + group[moving[0]].Name
+		default:
+			out.Action = Moved
+			moving = append(moving, i)
+		}
+		outcomes = append(outcomes, out)
+	}
+	return moving, outcomes
+}
+
+// byObject returns the entries of each object that holds servers.
+func byObject(entries []entry) [][]entry {
+	var groups [][]entry
+	for _, e := range entries {
+		last := len(groups) - 1
+		if last < 0 || groups[last][0].object != e.object {
+			groups = append(groups, nil)
+			last++
+		}
+		groups[last] = append(groups[last], e)
+	}
+	return groups
+}
+
+// immovable says why only the client can start a server, "" when the gateway can.
+func (c *Client) immovable(e entry) string {
+	if why := e.obstacle(); why != "" {
+		return why
+	}
+	argv, ok := e.Inner()
+	switch {
+	case e.fixed != "":
+		return e.fixed
+	case len(e.place) == 0:
+		return "it is written inside a larger table"
+	case e.Disabled:
+		return "disabled"
+	case len(e.Needs) > 0:
+		return "only " + c.Title + " follows its " + strings.Join(e.Needs, " and ")
+	case !ok:
+		return `there is no "--" before the server's command`
+	case relative(argv[0]):
+		return "its command is a relative path: " + argv[0]
+	case e.Dir != "" && relativeDir(e.Dir):
+		return "its working directory is a relative path: " + e.Dir
+	}
+	values := slices.Concat(argv, []string{e.Dir}, slices.Collect(maps.Values(e.Env)))
+	slices.Sort(values)
+	for _, value := range values {
+		if _, ok := c.syntax.portable(value); !ok {
+			return "only " + c.Title + " knows what is meant by " + braced.FindString(value)
+		}
+	}
+	return ""
+}
+
+// isTable reports whether a TOML entry is a table of its own and not a line of a larger one.
+func (e *entry) isTable(text []byte) bool {
+	return !e.commas.listed && strings.HasPrefix(strings.TrimLeft(e.place[0].of(text), " \t"), "[")
+}
+
+// relative reports whether a command is a path that depends on the working directory.
+func relative(command string) bool {
+	return strings.ContainsAny(command, `/\`) && relativeDir(command)
+}
+
+// relativeDir judges paths of any system, and those that begin with a variable as absolute.
+func relativeDir(dir string) bool {
+	drive := len(dir) > 2 && dir[1] == ':' && (dir[2] == '\\' || dir[2] == '/')
+	return !strings.HasPrefix(dir, "/") && !strings.HasPrefix(dir, `\\`) && !strings.HasPrefix(dir, "$") && !drive
+}
+
+// gather makes the edits and the outlive.yaml for one object.
+func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOptions, g *Gathered, record *Record) []Splice {
+	outlive := o.Outlive
+	if outlive == "" {
+		outlive = "outlive"
+	}
+	config := o.Config(group[0].Scope)
+	made := Group{Scope: group[0].Scope, Config: config}
+	var splices []Splice
+	for n, i := range moving {
+		e := group[i]
+		var text strings.Builder
+		for p, at := range e.place {
+			text.WriteString(at.of(doc.text))
+			if n == 0 && p == 0 {
+				splices = append(splices, replace(doc.text, at, doc.gateway(e, GatewayName, []string{outlive, "gateway", "-c", config})))
+			} else if !e.commas.listed {
+				splices = append(splices, replace(doc.text, at, ""))
+			}
+		}
+		made.Moved = append(made.Moved, Moving{Name: e.Name, Text: text.String()})
+	}
+	if group[0].commas.listed {
+		splices = append(splices, takeOut(doc.text, group, moving[1:])...)
+	}
+	yaml := c.yaml(group, moving, record.Path, o.Label)
+	made.Digest = digest(yaml)
+	g.Configs[config] = yaml
+	record.Groups = append(record.Groups, made)
+	return splices
+}
+
+// takeOut removes entries, of which none is the first of the list, with one comma for each.
+func takeOut(text []byte, group []entry, gone []int) []Splice {
+	var splices []Splice
+	for len(gone) > 0 {
+		run := 1
+		for run < len(gone) && gone[run] == gone[run-1]+1 {
+			run++
+		}
+		first, last := group[gone[0]], group[gone[run-1]]
+		at := span{first.commas.before, last.commas.after + 1}
+		if last.commas.after < 0 {
+			at = span{first.commas.before - 1, last.place[0].end}
+		}
+		splices = append(splices, replace(text, at, ""))
+		gone = gone[run:]
+	}
+	return splices
+}
+
+// yaml writes the outlive.yaml for the servers moved.
+func (c *Client) yaml(group []entry, moving []int, path string, label func(string) string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Made by outlive wrap --gateway from %s (%s).\n", filepath.Base(path), c.Title)
+	b.WriteString("# outlive unwrap puts these servers back to where they were.\nservers:\n")
+	portable := func(text string) string {
+		text, _ = c.syntax.portable(text)
+		return quoteJSON(text) // also a string of YAML
+	}
+	for _, i := range moving {
+		e := group[i]
+		name := e.Name
+		if label != nil {
+			name = label(name)
+		}
+		argv, _ := e.Inner()
+		fmt.Fprintf(&b, "  %s:\n    command: %s\n", quoteJSON(name), portable(argv[0]))
+		if len(argv) > 1 {
+			var args []string
+			for _, arg := range argv[1:] {
+				args = append(args, portable(arg))
+			}
+			fmt.Fprintf(&b, "    args: [%s]\n", strings.Join(args, ", "))
+		}
+		if e.Dir != "" {
+			fmt.Fprintf(&b, "    cwd: %s\n", portable(e.Dir))
+		}
+		if len(e.Env) > 0 {
+			b.WriteString("    env:\n")
+			for _, key := range slices.Sorted(maps.Keys(e.Env)) {
+				fmt.Fprintf(&b, "      %s: %s\n", quoteJSON(key), portable(e.Env[key]))
+			}
+		}
+	}
+	return []byte(b.String())
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Made reports whether a group's outlive.yaml is still as it was made.
+func (g Group) Made(config []byte) bool { return digest(config) == g.Digest }

@@ -1,0 +1,109 @@
+package clients
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+)
+
+// syntax is how a client writes that a value comes from elsewhere.
+type syntax uint8
+
+const (
+	noSyntax     syntax = iota // values are meant as they stand
+	shellSyntax                // ${VAR}, ${VAR:-default}: Claude Code
+	dollarSyntax               // $VAR, ${VAR}: Gemini CLI
+	editorSyntax               // ${env:VAR}, ${userHome}, ${workspaceFolder}, ${input:id}: VS Code, Cursor, Windsurf
+)
+
+var (
+	braced = lazyregexp.New(`\$\{([^}]*)\}`)
+	bare   = lazyregexp.New(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
+)
+
+// Expand returns the server as the client starts it: with variables replaced by their values. An error names what only
+// the client knows, such as the answer to a question it asked. project is the directory of the project that is open,
+// "" when none is.
+func (c *Client) Expand(s Server, sys System, project string) (Server, error) {
+	var unknown []string
+	expand := func(text string) string {
+		return c.syntax.replace(text, func(word, variable, otherwise string) string {
+			switch {
+			case variable != "":
+				if v := sys.Env(variable); v != "" || otherwise == "" {
+					return v
+				}
+				return otherwise
+			case word == "${userHome}":
+				return sys.Home
+			case (word == "${workspaceFolder}" || word == "${cwd}") && project != "":
+				return project
+			case word == "${/}" || word == "${pathSeparator}":
+				return strings.Trim(sys.join("a", "b"), "ab")
+			}
+			unknown = append(unknown, word)
+			return word
+		})
+	}
+	out := s
+	out.Command, out.Dir, out.URL = expand(s.Command), expand(s.Dir), expand(s.URL)
+	out.Args = nil
+	for _, arg := range s.Args {
+		out.Args = append(out.Args, expand(arg))
+	}
+	out.Env = map[string]string{}
+	for name, value := range s.Env {
+		out.Env[name] = expand(value)
+	}
+	unknown = append(unknown, s.Needs...)
+	if len(unknown) > 0 {
+		return s, fmt.Errorf("only %s knows %s", c.Title, strings.Join(unknown, ", "))
+	}
+	return out, nil
+}
+
+// portable returns text with the client's variables written as outlive.yaml has them, ${env:VAR}. ok is false when
+// there is something that cannot be written there.
+func (s syntax) portable(text string) (_ string, ok bool) {
+	if s == noSyntax {
+		return text, !strings.Contains(text, "${")
+	}
+	ok = true
+	out := s.replace(text, func(word, variable, otherwise string) string {
+		if variable == "" || otherwise != "" {
+			ok = false
+			return word
+		}
+		return "${env:" + variable + "}"
+	})
+	if ok && strings.Contains(strings.ReplaceAll(out, "${env:", ""), "${") {
+		ok = false // it was meant as it stands, and would not be there
+	}
+	return out, ok
+}
+
+// replace calls with for each variable of text. variable is the environment variable it names, "" for anything else;
+// otherwise is its default.
+func (s syntax) replace(text string, with func(word, variable, otherwise string) string) string {
+	switch s {
+	case shellSyntax:
+		return braced.ReplaceAllStringFunc(text, func(word string) string {
+			name, otherwise, _ := strings.Cut(word[2:len(word)-1], ":-")
+			return with(word, name, otherwise)
+		})
+	case dollarSyntax:
+		return bare.ReplaceAllStringFunc(text, func(word string) string {
+			return with(word, strings.Trim(word, "${}"), "")
+		})
+	case editorSyntax:
+		return braced.ReplaceAllStringFunc(text, func(word string) string {
+			name, _ := strings.CutPrefix(word[2:len(word)-1], "env:")
+			if "${env:"+name+"}" != word {
+				name = ""
+			}
+			return with(word, name, "")
+		})
+	}
+	return text
+}

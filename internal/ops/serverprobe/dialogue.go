@@ -1,0 +1,174 @@
+package serverprobe
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// askID is the id of the one request that a process gets.
+const askID = `"outlive-doctor"`
+
+var (
+	probeMeta = []byte(`{"` + mcp.MetaProtocolVersion + `":"` + mcp.ModernVersion + `","` +
+		mcp.MetaClientInfo + `":{"name":"outlive-doctor","version":"1"},"` + mcp.MetaClientCapabilities + `":{}}`)
+	initializeParams = []byte(`{"protocolVersion":"","capabilities":{},"clientInfo":{"name":"outlive-doctor","version":"1"}}`)
+)
+
+// errGone says that the process closed its stdout or ended; errSilent that it has not answered in time.
+var (
+	errGone   = errors.New("the server is gone")
+	errSilent = errors.New("the server is silent")
+)
+
+// maxLine is the longest line that is read as a message, in bytes; what is longer is told as garbage.
+const maxLine = 16 << 20
+
+// keptLine is how much of a line is shown, in bytes.
+const keptLine = 200
+
+// keptStderr is how many of the last lines of stderr are kept.
+const keptStderr = 8
+
+// answer is a response to our request.
+type answer struct {
+	result  []byte // raw, nil when there is none
+	refusal string // the error's message
+	at      time.Time
+}
+
+// text returns a member of the result that is text.
+func (a answer) text(path ...string) string {
+	s, _ := jsonrpc.Unquote(jsonrpc.FindPath(a.result, path...).Of(a.result))
+	return s
+}
+
+// serverName is what the server calls itself, with its version.
+func (a answer) serverName() string {
+	in := []string{"serverInfo"}
+	if a.text("serverInfo", "name") == "" {
+		in = []string{"_meta", mcp.MetaServerInfo}
+	}
+	return strings.TrimSpace(a.text(append(in, "name")...) + " " + a.text(append(in, "version")...))
+}
+
+// ask sends the request and waits for its answer.
+func (p *process) ask(ctx context.Context, line []byte, patience time.Duration) (answer, error) {
+	p.write(line)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case a := <-p.answers:
+		return a, nil
+	case <-p.silent:
+		select { // both may be there: the answer was the last it said
+		case a := <-p.answers:
+			return a, nil
+		default:
+			return answer{}, errGone
+		}
+	case <-timer.C:
+		return answer{}, errSilent
+	case <-ctx.Done():
+		return answer{}, ctx.Err()
+	}
+}
+
+// readOutput reads stdout to its end: the answer to our request goes to answers, messages are dropped, the rest is
+// counted. It closes r itself: stdout is a plain descriptor, which nobody may close under a reader that waits.
+func (p *process) readOutput(r io.ReadCloser) {
+	defer r.Close()
+	defer close(p.silent)
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := readLine(in)
+		if trimmed := jsonrpc.Trim(line); len(trimmed) > 0 {
+			p.hear(trimmed)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// hear takes in one line.
+func (p *process) hear(line []byte) {
+	var e jsonrpc.Envelope
+	if err := e.Scan(line); err != nil && !errors.Is(err, jsonrpc.ErrDuplicateKey) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.noise++; p.noise == 1 {
+			p.noiseLine = cut(string(line))
+		}
+		return
+	}
+	if e.Kind != jsonrpc.Response && e.Kind != jsonrpc.ErrorResponse || !jsonrpc.SameID(e.ID.Of(line), []byte(askID)) {
+		return
+	}
+	a := answer{at: time.Now(), result: slices.Clone(e.Result.Of(line))}
+	if e.Kind == jsonrpc.ErrorResponse {
+		body := e.Error.Of(line)
+		message, _ := jsonrpc.Unquote(jsonrpc.Find(body, "message").Of(body))
+		a.result, a.refusal = nil, cut(message)
+		if a.refusal == "" {
+			a.refusal = cut(string(body))
+		}
+	}
+	select {
+	case p.answers <- a:
+	default: // a second answer to one request
+	}
+}
+
+// readLine reads to the next newline and returns at most maxLine bytes of it.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) <= maxLine {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// readErrors reads stderr to its end and keeps its last lines.
+func (p *process) readErrors(r io.Reader) {
+	defer close(p.quiet)
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := readLine(in)
+		if text := strings.TrimRight(string(line), " \t\r\n"); text != "" {
+			p.mu.Lock()
+			p.stderr = append(p.stderr, cut(text))
+			p.stderr = p.stderr[max(0, len(p.stderr)-keptStderr):]
+			p.mu.Unlock()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// cut shortens a line for people, and takes out what would move a terminal's cursor.
+func cut(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+	if len(text) > keptLine {
+		text = strings.ToValidUTF8(text[:keptLine], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,112 @@
+package serverprobe
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+)
+
+// streamPatience is how long the streams of an ended process are waited for when something else holds them open.
+const streamPatience = 250 * time.Millisecond
+
+// process is one start of the server.
+type process struct {
+	proc    *child.Process
+	started time.Time
+	stdin   *os.File
+
+	answers chan answer
+	silent  chan struct{} // closed at the end of stdout
+	quiet   chan struct{} // closed at the end of stderr
+	gone    chan struct{} // closed when it has ended
+	status  child.Status  // valid once gone is closed
+
+	mu        sync.Mutex // guards what the readers collect
+	noise     int
+	noiseLine string
+	stderr    []string
+}
+
+// startProcess starts the server. What it starts in sessions of its own outlives it, as it would behind a client, so
+// that it can be told.
+func startProcess(s Spec) (*process, error) {
+	p := &process{answers: make(chan answer, 1), silent: make(chan struct{}), quiet: make(chan struct{}), gone: make(chan struct{})}
+	p.started = time.Now()
+	proc, err := child.Start(child.Spec{Argv: s.Argv, Dir: s.Dir, Env: s.Env, KillMode: child.KillGroup}, func(status child.Status) {
+		p.status = status
+		close(p.gone)
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.proc, p.stdin = proc, proc.Stdin()
+	go p.readOutput(proc.Stdout())
+	go p.readErrors(proc.Stderr())
+	return p, nil
+}
+
+// write sends one line. One that the server does not read fits into the pipe, and one that it cannot read any more shows
+// in what it does not answer.
+func (p *process) write(line []byte) {
+	_, _ = p.stdin.Write(append(slices.Clone(line), '\n'))
+}
+
+// end closes the server's stdin and sees it through to its end: after the grace it is asked to go, after another one it
+// is killed. It reports whether the closed stdin was enough.
+func (p *process) end(grace time.Duration) (willing bool) {
+	_ = p.stdin.Close()
+	willing = p.goneWithin(grace)
+	if !willing {
+		_ = p.proc.Terminate()
+		if !p.goneWithin(grace) {
+			_ = p.proc.Kill()
+			<-p.gone
+		}
+	}
+	for _, done := range []chan struct{}{p.silent, p.quiet} {
+		select {
+		case <-done:
+		case <-time.After(streamPatience):
+		}
+	}
+	_ = p.proc.Stderr().Close() // ends its reader; that of stdout closes what it reads, when it comes to the end
+	return willing
+}
+
+func (p *process) goneWithin(patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.gone:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// exitText says how the process ended, once it has.
+func (p *process) exitText() string {
+	if !p.goneWithin(streamPatience) {
+		return "" // it closed its stdout and lives on
+	}
+	if p.status.Signalled {
+		return "signal: " + p.status.Signal
+	}
+	return fmt.Sprintf("exit status %d", p.status.Code)
+}
+
+func (p *process) garbage() (lines int, first string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.noise, p.noiseLine
+}
+
+func (p *process) stderrTail() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.stderr)
+}

@@ -1,0 +1,108 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Notifier tells systemd how this program is: sd_notify(3). Every method of a nil Notifier does nothing, so that whoever was
+// not started by systemd needs no second way. It may be used by several goroutines.
+type Notifier struct {
+	socket   string
+	watchdog time.Duration
+	send     func(socket, text string) error
+
+	mu    sync.Mutex
+	alive time.Time // when it was said last
+}
+
+// NotifierOptions are what systemd has put into the environment of a program.
+type NotifierOptions struct {
+	Socket       string // NOTIFY_SOCKET; "": there is nobody to tell
+	WatchdogUsec string // WATCHDOG_USEC; "": there is no watchdog
+	WatchdogPID  string // WATCHDOG_PID: whom it is for; "": whoever reads it
+	PID          int    // ours
+}
+
+// errWatchdog says which of systemd's variables is wrong.
+var errWatchdog = errors.New("a number above 0 is wanted")
+
+// NewNotifier makes a Notifier. It is nil where there is nobody to tell.
+func NewNotifier(o NotifierOptions) (*Notifier, error) {
+	if o.Socket == "" {
+		return nil, nil
+	}
+	if o.Socket[0] != '/' && o.Socket[0] != '@' {
+		return nil, fmt.Errorf("NOTIFY_SOCKET=%s: neither a path nor an abstract socket", o.Socket)
+	}
+	n := &Notifier{socket: o.Socket, send: sendDatagram}
+	if o.WatchdogUsec == "" || o.WatchdogPID != "" && o.WatchdogPID != strconv.Itoa(o.PID) {
+		return n, nil
+	}
+	usec, err := strconv.ParseInt(o.WatchdogUsec, 10, 64)
+	if err != nil || usec <= 0 || usec > int64(365*24*time.Hour/time.Microsecond) {
+		return nil, fmt.Errorf("WATCHDOG_USEC=%s: %w", o.WatchdogUsec, errWatchdog)
+	}
+	n.watchdog = time.Duration(usec) * time.Microsecond
+	return n, nil
+}
+
+// Ready says that the program does its work from now on.
+func (n *Notifier) Ready(status string) error {
+	if n == nil {
+		return nil
+	}
+	return n.send(n.socket, "READY=1\n"+statusLine(status))
+}
+
+// Alive says at now that the loop which does the work has come round. It is said on as often as the watchdog needs it, however
+// often it is called. Only that loop may call it: a timer's word would hide its death.
+func (n *Notifier) Alive(now time.Time) error {
+	if n == nil || n.watchdog == 0 {
+		return nil
+	}
+	n.mu.Lock()
+	// A quarter: with the next call a quarter later at most, half is kept.
+	if since := now.Sub(n.alive); since >= 0 && since < n.watchdog/4 {
+		n.mu.Unlock()
+		return nil
+	}
+	n.alive = now
+	n.mu.Unlock()
+	return n.send(n.socket, "WATCHDOG=1")
+}
+
+// Stopping says that the program is about to end.
+func (n *Notifier) Stopping() error {
+	if n == nil {
+		return nil
+	}
+	return n.send(n.socket, "STOPPING=1")
+}
+
+func statusLine(status string) string {
+	return "STATUS=" + strings.ReplaceAll(status, "\n", " ")
+}
+
+// sendTime bounds the wait for systemd to take a datagram: whoever is watched must not hang for its watcher.
+const sendTime = time.Second
+
+func sendDatagram(socket, text string) error {
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return fmt.Errorf("tell systemd: %w", err)
+	}
+	err = conn.SetWriteDeadline(time.Now().Add(sendTime))
+	if err == nil {
+		_, err = conn.Write([]byte(text))
+	}
+	if err = errors.Join(err, conn.Close()); err != nil {
+		return fmt.Errorf("tell systemd: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+)
+
+// Kind is who keeps a service running.
+type Kind string
+
+// The kinds.
+const (
+	ForSystemd Kind = "systemd"
+	ForLaunchd Kind = "launchd"
+	ForWindows Kind = "windows"
+)
+
+// Place is where a service's file is, and what to do with it.
+type Place struct {
+	Path string
+	// Enable starts the service now and at every login, Disable undoes both. Each is a list of commands.
+	Enable, Disable [][]string
+	// Remark is what a person should know besides. "": nothing.
+	Remark string
+}
+
+// PlaceOf says where a service's file belongs. dir is the folder of the user's systemd units, of the user's launch agents, or
+// one of ours for tasks; uid is the user's number, for launchd.
+func PlaceOf(kind Kind, name, dir string, uid int) Place {
+	unit := prefix + name
+	switch kind {
+	case ForSystemd:
+		return Place{
+			Path:    filepath.Join(dir, unit+".service"),
+			Enable:  [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", unit + ".service"}},
+			Disable: [][]string{{"systemctl", "--user", "disable", "--now", unit + ".service"}},
+			Remark:  "It runs while you are logged in; \"loginctl enable-linger\" has it run always.",
+		}
+	case ForLaunchd:
+		path := filepath.Join(dir, LaunchdLabel(name)+".plist")
+		return Place{
+			Path:    path,
+			Enable:  [][]string{{"launchctl", "bootstrap", fmt.Sprintf("gui/%d", uid), path}},
+			Disable: [][]string{{"launchctl", "bootout", fmt.Sprintf("gui/%d/%s", uid, LaunchdLabel(name))}},
+		}
+	}
+	path := filepath.Join(dir, unit+".xml")
+	return Place{
+		Path:    path,
+		Enable:  [][]string{{"schtasks", "/Create", "/F", "/TN", unit, "/XML", path}, {"schtasks", "/Run", "/TN", unit}},
+		Disable: [][]string{{"schtasks", "/End", "/TN", unit}, {"schtasks", "/Delete", "/F", "/TN", unit}},
+	}
+}
+
+// Write puts a service's file into its place. Only the user can read it: its environment may hold secrets. changed is false
+// when the same text was there already.
+func (p Place) Write(text []byte) (changed bool, err error) {
+	if old, err := os.ReadFile(p.Path); err == nil && string(old) == string(text) {
+		return false, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(p.Path), 0o755); err != nil {
+		return false, fmt.Errorf("write the service: %w", err)
+	}
+	if err := atomicfile.Write(p.Path, text); err != nil {
+		return false, fmt.Errorf("write the service: %w", err)
+	}
+	return true, nil
+}
+
+// Remove takes a service's file away. there is false when there was none.
+func (p Place) Remove() (there bool, err error) {
+	switch err := os.Remove(p.Path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("remove the service: %w", err)
+	}
+	return true, nil
+}

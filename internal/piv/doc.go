@@ -1,8 +1,0 @@
-// Package piv is what the agents of S4 and their supervisor leave in files: the central registry (registry.yaml), each
-// project's manifest (.agents/manifest.yaml) and the improvement log. It reads the original's schemas as they are,
-// changes single members of the registry and keeps everything else, comments and unknown keys included.
-//
-// Nothing here decides anything, and there is no goroutine. The registry has many writers, most of which know nothing
-// of locks: so a write replaces the whole file at once (package wholefile) and only what was read just before, and a reader
-// takes into account that it may meet half a file ([Registry.Blank], and every error of [ParseRegistry]).
-package piv

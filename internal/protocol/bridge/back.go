@@ -1,0 +1,95 @@
+package bridge
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+)
+
+// A bridge is taken away when the server speaks the client's era again. What the client waits for and no server has been
+// given goes on as the client said it.
+
+// Back returns a client's request as the client said it, given the line that the bridge has made of it; the bridge forgets
+// it. ok is false for what is the bridge's own, or part of a batch.
+func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
+	if b.env.Scan(line) != nil || b.env.Kind != jsonrpc.Request {
+		return nil, false
+	}
+	switch s := b.side.(type) {
+	case *legacySide:
+		return s.back(line)
+	case *modernSide:
+		return s.back(line)
+	}
+	return nil, false
+}
+
+func (s *legacySide) back(line []byte) ([]byte, bool) {
+	c := s.onWire(s.env.ID.Of(line))
+	if c == nil || c.Group != 0 {
+		return nil, false
+	}
+	delete(s.Calls, c.Wire)
+	params := without(withoutReserved(s.env.Params.Of(line)), "inputResponses", "requestState")
+	return withParams(line, &s.env, c.ID, params), true
+}
+
+func (s *modernSide) back(line []byte) ([]byte, bool) {
+	t := s.Calls.onWire(s.env.ID.Of(line))
+	if t == nil || t.suspended() {
+		return nil, false
+	}
+	delete(s.Calls, t.Wire)
+	s.Leveling.unsend(t)
+	params := s.env.Params.Of(line)
+	if params == nil {
+		params = []byte("{}")
+	}
+	return withParams(line, &s.env, t.ID, set(params, t.Meta, "_meta")), true
+}
+
+// Unsaid returns what the client has said and the bridge has kept back so far, as the client said it; the bridge forgets
+// it.
+func (b *Bridge) Unsaid() (said [][]byte) {
+	switch s := b.side.(type) {
+	case *legacySide:
+		said, s.Held = s.Held, nil
+	case *modernSide:
+		for _, one := range slices.Clone(s.Leveling.Lines) {
+			if line, ok := b.Back(one.Line); ok && one.Begins {
+				said = append(said, line)
+			}
+		}
+		said = append(said, s.Held...)
+		for _, one := range s.Queue {
+			said = append(said, one.Line)
+		}
+		s.Held, s.Queue = nil, nil
+	}
+	return said
+}
+
+// Stream is an open subscriptions/listen of a modern client.
+type Stream struct {
+	ID      []byte // raw
+	Line    []byte // the request as it came
+	Granted []byte // raw filter that the client was told of; nil before that
+}
+
+// Streams returns the open ones; the bridge forgets them.
+func (b *Bridge) Streams() (all []Stream) {
+	s, modern := b.side.(*modernSide)
+	if !modern {
+		return nil
+	}
+	for _, l := range s.Listens.Open {
+		one := Stream{ID: l.ID, Line: bytes.Clone(l.Line)}
+		if l.Acked {
+			one.Granted = l.granted()
+		}
+		all = append(all, one)
+	}
+	s.Listens.Open = nil
+	return all
+}

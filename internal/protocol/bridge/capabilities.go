@@ -1,0 +1,126 @@
+package bridge
+
+import (
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+)
+
+// abilities are what a client can be asked for.
+type abilities uint8
+
+const (
+	canRoots abilities = 1 << iota
+	canSample
+	canSampleTools
+	canSampleContext
+	canForm
+	canURL
+)
+
+// tasksExtension is the modern era's form of what the bridge offers in neither.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// abilitiesOf reads a client's raw capabilities, which mean the same in both eras. An elicitation that names no mode is
+// one by form.
+func abilitiesOf(capabilities []byte) abilities {
+	var can abilities
+	has := func(what abilities, path ...string) {
+		if v := member(capabilities, path...); jsonrpc.IsObject(v) {
+			can |= what
+		}
+	}
+	has(canRoots, "roots")
+	has(canSample, "sampling")
+	has(canSampleTools, "sampling", "tools")
+	has(canSampleContext, "sampling", "context")
+	has(canForm, "elicitation", "form")
+	has(canURL, "elicitation", "url")
+	if jsonrpc.IsObject(member(capabilities, "elicitation")) && can&canURL == 0 {
+		can |= canForm
+	}
+	return can
+}
+
+// since takes away what a client that settled on version cannot mean: the word came later than the version.
+func (a abilities) since(version string) abilities {
+	if version < "2025-11-25" {
+		a &^= canURL | canSampleTools | canSampleContext
+	}
+	if version < "2025-06-18" {
+		a &^= canForm
+	}
+	return a
+}
+
+// raw writes the abilities down as both eras do.
+func (a abilities) raw() []byte {
+	out := []byte(`{`)
+	add := func(name string, value string) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, `"`+name+`":`+value...)
+	}
+	pair := func(one abilities, oneName string, two abilities, twoName string) string {
+		switch {
+		case a&one != 0 && a&two != 0:
+			return `{"` + oneName + `":{},"` + twoName + `":{}}`
+		case a&one != 0:
+			return `{"` + oneName + `":{}}`
+		case a&two != 0:
+			return `{"` + twoName + `":{}}`
+		}
+		return `{}`
+	}
+	if a&canRoots != 0 {
+		add("roots", `{}`)
+	}
+	if a&canSample != 0 {
+		add("sampling", pair(canSampleContext, "context", canSampleTools, "tools"))
+	}
+	if a&(canForm|canURL) != 0 {
+		add("elicitation", pair(canForm, "form", canURL, "url"))
+	}
+	return append(out, '}')
+}
+
+// modernCapabilities are the raw capabilities of a legacy client for a modern server.
+func modernCapabilities(capabilities []byte, version string) []byte {
+	out := abilitiesOf(capabilities).since(version).raw()
+	if v := objectsOf(member(capabilities, "experimental"), ""); v != nil {
+		out = set(out, v, "experimental")
+	}
+	if v := objectsOf(member(capabilities, "extensions"), tasksExtension); v != nil {
+		out = set(out, v, "extensions")
+	}
+	return out
+}
+
+// legacyCapabilities are the raw capabilities of a modern client for a legacy server: what it can do, and what it says of
+// experiments.
+func legacyCapabilities(capabilities []byte, can abilities) []byte {
+	out := can.raw()
+	if v := objectsOf(member(capabilities, "experimental"), ""); v != nil {
+		out = set(out, v, "experimental")
+	}
+	return out
+}
+
+// objectsOf returns a raw object with the members only that are objects themselves, but for one name; nil if nothing is
+// left.
+func objectsOf(object []byte, but string) []byte {
+	out := []byte{'{'}
+	for key, value := range jsonrpc.Members(object) {
+		name, ok := jsonrpc.Unquote(key.Of(object))
+		if !ok || name == but || !jsonrpc.IsObject(value.Of(object)) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, object[key.Start:value.End]...)
+	}
+	if len(out) == 1 {
+		return nil
+	}
+	return append(out, '}')
+}

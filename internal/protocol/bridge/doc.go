@@ -1,0 +1,56 @@
+// Package bridge translates between the two eras of the Model Context Protocol, message by message, so that a client of
+// one era can use a server that speaks the other one only.
+//
+// A [Bridge] stands between a client's lines and its server's. Towards the server it is a client of the server's era,
+// towards the client a server of the client's; so whatever keeps the server alive behind it needs to know one era only,
+// and what that knows of restarts (handshake, subscriptions, requests sent again) holds unchanged. A bridge
+// itself hears of a restart only what any client would: a question withdrawn, a call answered. [Need] decides
+// whether a bridge is wanted at all.
+//
+// There is one Bridge for each client connection, and one for all modern clients of a gateway before a server they share.
+// It does no I/O, reads no clock and starts no goroutine: its owner calls it with lines and times, and it answers with
+// lines. One goroutine owns it; nothing in it locks. What belongs to others is spliced, never encoded anew.
+//
+// The two directions:
+//
+//	legacyside.go  a client of the legacy era before a modern server: what it says
+//	legacyserver.go  and what the server says to that
+//	rounds.go      input_required becomes requests to the client, their answers one more round
+//	watch.go       subscribe, unsubscribe and changed lists through one subscriptions/listen
+//	told.go        what both have told each other, for who takes the bridge's place (and back.go, in both directions)
+//	batch.go       JSON arrays of the one version that has them
+//
+//	modernside.go  a modern client before a server of the legacy era: handshake, and what it says
+//	modernserver.go  and what the server says to that
+//	suspended.go   requests of the server to the client become input_required; the call waits at the server
+//	turns.go       calls that may be asked something, one after the other
+//	handle.go      the requestState by which a call that waits is found again
+//
+// and the parts of that direction, each of which owns what it is named after:
+//
+//	tasks.go       tasks: the calls on their way
+//	own.go         ownRequests: what the bridge itself has asked the server
+//	leveling.go    leveling: the server's log level, and the lines that wait for it
+//	listen.go      listens: subscriptions/listen through resources/subscribe
+//	ask.go         questions: requests of the server that belong to no call yet; which call they belong to
+//	crowd.go       the same where many clients share the server
+//	cancelled.go   cancelledCalls: withdrawn calls that such a server has not answered
+//
+// What they share is pure, and tested against the official schemas of both eras:
+//
+//	initialize.go, discover.go  one handshake's result from the other's
+//	capabilities.go, meta.go    what a client can do, and where each era says so
+//	results.go, tools.go, content.go, errors.go  answers
+//	request.go, fields.go       what a server asks of a client
+//	loglevel.go                 log levels
+//
+// # Limits
+//
+// Tasks exist in neither direction: the legacy era's are not offered, the modern extension is not declared, and a tool
+// that runs as a task only is not shown. A legacy server knows one set of client capabilities, the handshake's; a request
+// that has more gets them with a new handshake, but only while nothing else is in flight. Its log messages belong to a
+// connection, so every request in flight that asks for their level gets them; where many clients share it, a request that
+// is the only one. What it asks of a client cannot be told apart when several calls run; see ask.go and crowd.go. Progress
+// of a call that waits for its client has nowhere to go: the last of it is told in the call's next round. A resource that a
+// modern server does not have is an ordinary invalid parameter to a legacy client.
+package bridge

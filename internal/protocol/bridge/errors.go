@@ -1,0 +1,79 @@
+package bridge
+
+import (
+	"strconv"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// Error codes that one era only has.
+const (
+	codeNoCapability = -32021 // modern: the request needs something the client has not declared
+	codeVersion      = -32022 // modern: the protocol version is not supported
+	codeNoResource   = -32002 // legacy: there is no such resource
+	codeOpenURL      = -32042 // legacy 2025-11-25: the client has to open a URL first
+)
+
+// expired is the text with which the official SDKs refuse a state they do not know.
+const expired = "Invalid or expired requestState"
+
+// codeOf returns the code of a raw error, 0 for none.
+func codeOf(err []byte) int {
+	code, _ := strconv.Atoi(string(member(err, "code")))
+	return code
+}
+
+// messageOf returns the text of a raw error.
+func messageOf(err []byte) string {
+	text, _ := jsonrpc.Unquote(member(err, "message"))
+	return text
+}
+
+// withCode returns a raw error with another code.
+func withCode(err []byte, code int) []byte {
+	return set(err, strconv.AppendInt(nil, int64(code), 10), "code")
+}
+
+// legacyError is a modern server's raw error for a legacy client. The codes of that era mean nothing there, or something
+// else; the text says what happened.
+func legacyError(err []byte) []byte {
+	switch codeOf(err) {
+	case codeNoCapability, codeVersion:
+		return withCode(err, jsonrpc.InvalidRequest)
+	}
+	return err
+}
+
+// modernError is a legacy server's raw error for a modern client.
+func modernError(m mcp.Method, err []byte) []byte {
+	if m == mcp.ResourcesRead && codeOf(err) == codeNoResource {
+		return withCode(err, jsonrpc.InvalidParams)
+	}
+	return err
+}
+
+// wrongVersion refuses a request of another modern version.
+func wrongVersion(id, asked []byte) []byte {
+	data := append([]byte(`{"supported":["`+mcp.ModernVersion+`"],"requested":`), asked...)
+	return jsonrpc.AppendError(nil, id, codeVersion, "Unsupported protocol version", append(data, '}'))
+}
+
+// lacksURL refuses a request that cannot go on without a client that opens URLs.
+func lacksURL(id []byte, text string) []byte {
+	return jsonrpc.AppendError(nil, id, codeNoCapability, text,
+		[]byte(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`))
+}
+
+// failed is the answer to a request that came to nothing: a tool's is a result, so that the model reads it.
+func failed(m mcp.Method, era mcp.Era, id []byte, text string) []byte {
+	if m == mcp.ToolsCall {
+		return jsonrpc.AppendResult(nil, id, mcp.ToolText(text, true, era, nil))
+	}
+	return jsonrpc.AppendError(nil, id, jsonrpc.InternalError, text, nil)
+}
+
+// notFound refuses a method that the client's era, or the bridge, does not have.
+func notFound(id []byte) []byte {
+	return jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "Method not found", nil)
+}

@@ -1,0 +1,71 @@
+package bridge
+
+import (
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// latestLegacy is the newest version that begins with initialize.
+var latestLegacy = mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
+
+// nobody is the name of a peer that gave none where the other era wants one.
+const nobody = `{"name":"unknown","version":"0"}`
+
+// initializeParams are the raw params of initialize for a modern client, given the raw _meta of one of its requests and
+// what it can do.
+func initializeParams(meta []byte, can abilities) []byte {
+	info := member(meta, mcp.MetaClientInfo)
+	if !jsonrpc.IsObject(info) {
+		info = []byte(nobody)
+	}
+	out := []byte(`{"protocolVersion":"` + latestLegacy + `","capabilities":`)
+	out = append(out, legacyCapabilities(member(meta, mcp.MetaClientCapabilities), can)...)
+	out = append(out, `,"clientInfo":`...)
+	return append(append(out, info...), '}')
+}
+
+// settledVersion is the version to settle on with a legacy client that asked for a raw version: its own if that is one
+// of the legacy era, the newest otherwise.
+func settledVersion(asked []byte) string {
+	if version, _ := jsonrpc.Unquote(asked); mcp.IsLegacy(version) {
+		return version
+	}
+	return latestLegacy
+}
+
+// initializeResult is the raw InitializeResult that stands for a raw DiscoverResult. declared are the raw extensions
+// that the client knows, nil for none.
+func initializeResult(discover []byte, version string, declared []byte) []byte {
+	info := member(discover, "_meta", mcp.MetaServerInfo)
+	if !jsonrpc.IsObject(info) {
+		info = []byte(nobody)
+	}
+	out := []byte(`{"protocolVersion":"` + version + `","capabilities":`)
+	out = append(out, legacyOffer(member(discover, "capabilities"), declared)...)
+	out = append(append(out, `,"serverInfo":`...), info...)
+	if text := member(discover, "instructions"); jsonrpc.IsString(text) {
+		out = append(append(out, `,"instructions":`...), text...)
+	}
+	out = append(out, '}')
+	rest := withoutReserved(discover)
+	if meta := member(rest, "_meta"); meta != nil {
+		out = set(out, meta, "_meta")
+	}
+	return set(out, jsonrpc.AppendQuoted(nil, LegacyClient.String()), "_meta", mcp.MetaBridge)
+}
+
+// legacyOffer are a modern server's raw capabilities for a legacy client: the same, but extensions that the client has
+// not declared itself and tasks.
+func legacyOffer(capabilities, declared []byte) []byte {
+	if capabilities == nil {
+		return []byte("{}")
+	}
+	both := prune(objectsOf(member(capabilities, "extensions"), tasksExtension), func(name string) bool {
+		return member(declared, name) == nil
+	})
+	out := without(capabilities, "tasks", "extensions")
+	if len(both) > len("{}") {
+		out = set(out, both, "extensions")
+	}
+	return out
+}

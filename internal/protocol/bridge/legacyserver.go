@@ -1,0 +1,86 @@
+package bridge
+
+import (
+	"bytes"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// fromServer takes a message of the server; s.env was scanned from it.
+func (s *legacySide) fromServer(line []byte) {
+	switch s.env.Kind {
+	case jsonrpc.Response, jsonrpc.ErrorResponse:
+		id := s.env.ID.Of(line)
+		switch {
+		case string(id) == s.Hello.Wire:
+			s.discovered(line)
+		case s.watchEnded(id, line):
+		default:
+			if c := s.onWire(id); c != nil && c.Round == nil {
+				s.served(c, line)
+			}
+		}
+	case jsonrpc.Request:
+		s.toServer(jsonrpc.AppendError(nil, s.env.ID.Of(line), jsonrpc.MethodNotFound,
+			"a server of this protocol version must not send requests", nil))
+	case jsonrpc.Notification:
+		s.told(line)
+	}
+}
+
+// served takes the server's answer to a call.
+func (s *legacySide) served(c *call, line []byte) {
+	if s.env.Kind == jsonrpc.Response && jsonrpc.EqualString(s.env.ResultType.Of(line), "input_required") {
+		s.inputRequired(c, s.env.Result.Of(line))
+		return
+	}
+	delete(s.Calls, c.Wire)
+	s.completeURLs(c)
+	body := change{s.env.Error, legacyError(s.env.Error.Of(line))}
+	if s.env.Kind == jsonrpc.Response {
+		body = change{s.env.Result, legacyResult(c.Method, s.Version, s.env.Result.Of(line))}
+	}
+	s.reply(c.Group, changed(line, change{s.env.ID, c.ID}, body))
+}
+
+// told takes a notification of the server.
+func (s *legacySide) told(line []byte) {
+	switch mcp.Lookup(s.env.Method.Of(line)) {
+	case mcp.NoteProgress:
+		s.progressed(line)
+	case mcp.NoteAcknowledged:
+		s.acknowledged(line)
+	case mcp.NoteCancelled:
+		s.watchEnded(s.env.RequestID.Of(line), line)
+	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged, mcp.NoteResourceUpdated:
+		s.changed(line)
+	default:
+		s.toClient(s.plain(line))
+	}
+}
+
+// plain is a server's notification without the protocol's keys in its _meta.
+func (s *legacySide) plain(line []byte) []byte {
+	params := s.env.Params.Of(line)
+	if now := withoutReserved(params); !bytes.Equal(now, params) {
+		return jsonrpc.Replace(nil, line, s.env.Params, now)
+	}
+	return line
+}
+
+// progressed hands progress on, upwards only: each round of a call begins again.
+func (s *legacySide) progressed(line []byte) {
+	token, value := s.env.ProgressToken.Of(line), s.env.Progress.Of(line)
+	for _, c := range s.Calls {
+		if c.Token == nil || !jsonrpc.SameID(c.Token, token) {
+			continue
+		}
+		if c.Progress != nil && c.Rounds > 0 && !more(value, c.Progress) {
+			return
+		}
+		c.Progress = bytes.Clone(value)
+		s.toClient(s.plain(line))
+		return
+	}
+}

@@ -1,0 +1,349 @@
+package bridge
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// phase is how far the handshake is.
+type phase uint8
+
+const (
+	virgin   phase = iota // none has begun
+	greeting              // the server has been asked
+	ready                 // both sides know each other
+)
+
+// legacySide is a client of the legacy era before a modern server. Its state is exported for [Bridge.Save].
+type legacySide struct {
+	*core `json:"-"`
+
+	Phase    phase
+	Hello    hello
+	Version  string    // both sides settled on, as the client sees it
+	Params   []byte    // raw, of its initialize that was answered
+	Result   []byte    // raw, that it was given
+	Can      abilities // of the client
+	Envelope []byte    // what each request says in its _meta, but for the log level
+	Extended []byte    // raw extensions the client has declared
+	Offer    []byte    // raw capabilities of the server
+	Level    []byte    // raw log level the client has set; nil before that
+
+	Held    [][]byte // lines that came before the handshake was over
+	Calls   map[string]*call
+	Asks    map[string]*ask
+	Watch   watch
+	Batches map[int]*batch
+
+	group int // the batch of the message being handled, 0 for none
+}
+
+// hello is the client's initialize.
+type hello struct {
+	ID     []byte // raw
+	Params []byte // raw
+	Wire   string // raw id of the server/discover that stands for it
+	Tries  int
+	Group  int
+}
+
+// call is one request of the client on its way.
+type call struct {
+	ID       []byte     // raw, the client's
+	Wire     string     // raw, the server's
+	Method   mcp.Method `json:"-"` // its number is this program's; the name says it
+	Group    int        // batch, 0 for none
+	Params   []byte     // raw, as the server was given them, of requests that may take several rounds
+	Name     string     // of the method
+	Token    []byte     // raw progress token, nil for none
+	Progress []byte     // raw progress the client was last told
+	Rounds   int
+	Round    *round   // of questions to the client; nil while the server works
+	URLs     [][]byte // raw ids of elicitations by URL that have not been declared complete
+}
+
+func newLegacySide(c *core) *legacySide {
+	return &legacySide{core: c, Calls: map[string]*call{}, Asks: map[string]*ask{}, Batches: map[int]*batch{}}
+}
+
+func (s *legacySide) fromClient(line []byte) {
+	err := s.env.Scan(line)
+	switch {
+	case err == nil && s.env.Kind == jsonrpc.Batch:
+		s.batch(line)
+	case err != nil || !s.env.Version2 || s.env.BadUTF8:
+		s.toServer(line)
+	default:
+		s.message(line)
+	}
+}
+
+// message takes one message; s.env was scanned from it.
+func (s *legacySide) message(line []byte) {
+	if s.Phase == greeting && (s.env.Kind == jsonrpc.Request || s.env.Kind == jsonrpc.Notification) {
+		s.hold(line)
+		return
+	}
+	switch s.env.Kind {
+	case jsonrpc.Request:
+		s.request(line)
+	case jsonrpc.Notification:
+		s.notification(line)
+	default:
+		s.answered(line)
+	}
+}
+
+// hold keeps what a client says before it has been answered: scripts write all their lines at once.
+func (s *legacySide) hold(line []byte) {
+	if len(s.Held) >= queueMost || s.group != 0 {
+		if s.env.Kind == jsonrpc.Request {
+			s.reply(s.group, jsonrpc.AppendError(nil, s.env.ID.Of(line), jsonrpc.InvalidRequest,
+				"invalid request: initialize has not been answered yet", nil))
+		}
+		return
+	}
+	s.Held = append(s.Held, bytes.Clone(line))
+}
+
+func (s *legacySide) request(line []byte) {
+	id := s.env.ID.Of(line)
+	m := mcp.Lookup(s.env.Method.Of(line))
+	switch {
+	case s.find(id) != nil || s.Watch.waits(id):
+		s.refuse(id, jsonrpc.InvalidRequest, "invalid request: a request with this id is still in flight")
+	case m == mcp.Initialize:
+		s.initialize(id, s.env.Params.Of(line))
+	case m == mcp.Ping:
+		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))
+	case s.Phase != ready:
+		s.refuse(id, jsonrpc.InvalidRequest, "invalid request: initialize comes first")
+	default:
+		s.use(m, id, line)
+	}
+}
+
+// use takes a request that needs a server.
+func (s *legacySide) use(m mcp.Method, id, line []byte) {
+	switch m {
+	case mcp.SetLevel:
+		s.setLevel(id, s.env.Level.Of(line))
+	case mcp.Subscribe, mcp.Unsubscribe:
+		s.subscribe(m, id, s.env.URI.Of(line))
+	case mcp.Discover, mcp.Listen, mcp.TasksGet, mcp.TasksList, mcp.TasksResult, mcp.TasksUpdate, mcp.TasksCancel:
+		s.reply(s.group, notFound(id))
+	default:
+		s.forward(m, id, line)
+	}
+}
+
+// forward sends a request on as a modern client would say it.
+func (s *legacySide) forward(m mcp.Method, id, line []byte) {
+	params, ok := withEnvelope(without(s.env.Params.Of(line), "task"), withLevel(s.Envelope, s.Level))
+	if !ok {
+		s.refuse(id, jsonrpc.InvalidParams, "invalid params: they must be an object")
+		return
+	}
+	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
+	c := &call{ID: bytes.Clone(id), Wire: string(id), Method: m, Group: s.group, Name: name}
+	if looksPrivate(id) {
+		c.Wire = string(s.private())
+	}
+	c.Token = bytes.Clone(member(params, "_meta", "progressToken"))
+	if mayAsk(m) {
+		c.Params = params
+	}
+	s.Calls[c.Wire] = c
+	s.toServer(withParams(line, &s.env, []byte(c.Wire), params))
+}
+
+// mayAsk reports whether the answer to a request may be that something is wanted of the client first.
+func mayAsk(m mcp.Method) bool {
+	return m == mcp.ToolsCall || m == mcp.PromptsGet || m == mcp.ResourcesRead
+}
+
+// find returns the call that a client knows under a raw id.
+func (s *legacySide) find(id []byte) *call {
+	if c := s.Calls[string(id)]; c != nil && bytes.Equal(c.ID, id) {
+		return c
+	}
+	for _, c := range s.Calls {
+		if jsonrpc.SameID(c.ID, id) {
+			return c
+		}
+	}
+	return nil
+}
+
+// onWire returns the call that the server knows under a raw id.
+func (s *legacySide) onWire(id []byte) *call {
+	if c := s.Calls[string(id)]; c != nil {
+		return c
+	}
+	for wire, c := range s.Calls {
+		if jsonrpc.SameID([]byte(wire), id) {
+			return c
+		}
+	}
+	return nil
+}
+
+// initialize asks the server what it is. A client that begins anew gets a clean connection.
+func (s *legacySide) initialize(id, params []byte) {
+	s.close("the client began a new session")
+	asked := member(params, "capabilities")
+	s.Version = settledVersion(member(params, "protocolVersion"))
+	s.Can = abilitiesOf(asked).since(s.Version)
+	s.Extended = bytes.Clone(member(asked, "extensions"))
+	info := member(params, "clientInfo")
+	if !jsonrpc.IsObject(info) {
+		info = nil
+	}
+	s.Envelope = envelopeOf(info, modernCapabilities(asked, s.Version))
+	s.Phase = greeting
+	s.Hello = hello{ID: bytes.Clone(id), Params: bytes.Clone(params), Group: s.group}
+	s.discover()
+}
+
+func (s *legacySide) waiting() bool { return len(s.Held) > 0 }
+
+// close forgets an earlier session of the client.
+func (s *legacySide) close(why string) {
+	for _, c := range s.inOrder() {
+		if c.Round == nil {
+			s.toServer(mcp.CancelledLine([]byte(c.Wire), why))
+		}
+		s.drop(c, why)
+		s.refuseTo(c.ID, c.Group, jsonrpc.InvalidRequest, why)
+	}
+	for _, line := range s.Held {
+		if id := member(line, "id"); id != nil && s.env.Scan(line) == nil && s.env.Kind == jsonrpc.Request {
+			s.refuseTo(id, 0, jsonrpc.InvalidRequest, why)
+		}
+	}
+	s.closeWatch()
+	s.Held, s.Level = nil, nil
+	s.Phase = virgin
+}
+
+func (s *legacySide) discover() {
+	id := s.private()
+	s.Hello.Wire = string(id)
+	s.toServer(mcp.DiscoverLine(id, append(append([]byte{'{'}, s.Envelope...), '}')))
+}
+
+// discovered takes the server's answer to the handshake.
+func (s *legacySide) discovered(line []byte) {
+	result, err := s.env.Result.Of(line), s.env.Error.Of(line)
+	switch {
+	case s.env.Kind == jsonrpc.Response && speaksModern(result, "supportedVersions"):
+		s.greeted(result)
+	case codeOf(err) == codeVersion && s.Hello.Tries == 0 && speaksModern(member(err, "data"), "supported"):
+		s.Hello.Tries++ // some refuse a client's first request, only to be told the version again
+		s.discover()
+		return
+	default:
+		text := "the server speaks another version of the protocol than " + mcp.ModernVersion
+		if err != nil && codeOf(err) != codeVersion {
+			text = messageOf(err)
+		}
+		s.notGreeted(text)
+	}
+	s.Hello = hello{}
+	held := s.Held
+	s.Held = nil
+	for _, line := range held {
+		if s.env.Scan(line) == nil {
+			s.message(line)
+		}
+	}
+}
+
+// notification takes a notification of the client.
+func (s *legacySide) notification(line []byte) {
+	switch mcp.Lookup(s.env.Method.Of(line)) {
+	case mcp.NoteInitialized:
+		if s.Phase == ready {
+			s.openWatch()
+		}
+	case mcp.NoteCancelled:
+		s.cancelled(line)
+	case mcp.NoteProgress:
+		// of an answer to one of the bridge's questions: a modern server cannot hear of it
+	default:
+		if name, _ := jsonrpc.Unquote(s.env.Method.Of(line)); name == "notifications/roots/list_changed" ||
+			name == "notifications/tasks/status" || s.Phase != ready {
+			return
+		}
+		s.toServer(line)
+	}
+}
+
+// cancelled takes the client's word that it does not wait for an answer any more.
+func (s *legacySide) cancelled(line []byte) {
+	id := s.env.RequestID.Of(line)
+	if group, ok := s.Watch.forget(id); ok {
+		s.leave(group)
+		return
+	}
+	c := s.find(id)
+	if c == nil {
+		return
+	}
+	if c.Round == nil {
+		s.toServer(jsonrpc.Replace(nil, line, s.env.RequestID, []byte(c.Wire)))
+	}
+	s.drop(c, "the request was cancelled")
+	s.leave(c.Group)
+}
+
+// drop forgets a call, and withdraws what the client was asked for it.
+func (s *legacySide) drop(c *call, why string) {
+	delete(s.Calls, c.Wire)
+	for id, a := range s.Asks {
+		if a.Wire == c.Wire {
+			delete(s.Asks, id)
+			s.toClient(mcp.CancelledLine([]byte(id), why))
+		}
+	}
+}
+
+// setLevel remembers the log level: each request says it from now on.
+func (s *legacySide) setLevel(id, level []byte) {
+	switch {
+	case member(s.Offer, "logging") == nil:
+		s.reply(s.group, notFound(id))
+	case severity(level) < 0:
+		s.refuse(id, jsonrpc.InvalidParams, "invalid params: there is no such log level")
+	default:
+		s.Level = bytes.Clone(level)
+		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))
+	}
+}
+
+// reply answers a request of the client, as part of its batch if it came in one.
+func (s *legacySide) reply(group int, line []byte) {
+	if group == 0 {
+		s.toClient(line)
+		return
+	}
+	s.collect(group, line)
+}
+
+func (s *legacySide) refuse(id []byte, code int, text string) { s.refuseTo(id, s.group, code, text) }
+
+func (s *legacySide) refuseTo(id []byte, group, code int, text string) {
+	s.reply(group, jsonrpc.AppendError(nil, id, code, text, nil))
+}
+
+func (s *legacySide) tick() {
+	s.tickRounds()
+	s.tickWatch()
+}
+
+func (s *legacySide) deadline() time.Time {
+	return earlier(s.roundsDeadline(), s.watchDeadline())
+}

@@ -1,0 +1,85 @@
+package bridge
+
+import (
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// levelFor is how long a call waits for a legacy server to confirm the log level that the call asks for. A server that
+// works on several requests at once would otherwise begin the call at the old level. Servers confirm at once; one that does
+// not must not keep the call for long.
+const levelFor = time.Second
+
+// leveling owns the log level of a legacy server: the one it was told, and the lines that wait until it has confirmed that.
+type leveling struct {
+	*core `json:"-"`
+	own   *ownRequests
+
+	Level int       // that the server was told, -1 for none
+	ID    string    // raw id of the logging/setLevel that it has not answered, "" for none
+	Lines []leveled // what waits for it, in order
+	Until time.Time // when that goes out in any case; zero while nothing waits
+}
+
+// leveled is a line for the server that waits for the log level of its call.
+type leveled struct {
+	Wire   string // of the call
+	Line   []byte
+	Begins bool // the call itself, not an answer within it
+}
+
+// reset forgets everything: the server was greeted anew.
+func (l *leveling) reset() {
+	l.Level, l.ID, l.Lines, l.Until = -1, "", nil, time.Time{}
+}
+
+// tell tells the server a level, unless it is none or was told already.
+func (l *leveling) tell(level int) {
+	if level >= 0 && level != l.Level {
+		l.Level = level
+		l.ID = l.own.ask(mcp.SetLevel, append(jsonrpc.AppendQuoted([]byte(`{"level":`), levels[level]), '}'), asked{})
+	}
+}
+
+// send sends the server a line of a call, once the log level that the call asks for is in force.
+func (l *leveling) send(t *task, line []byte, begins bool) {
+	if l.ID == "" || t.Level < 0 {
+		l.toServer(line)
+		return
+	}
+	if len(l.Lines) == 0 {
+		l.Until = l.now.Add(levelFor)
+	}
+	l.Lines = append(l.Lines, leveled{Wire: t.Wire, Line: line, Begins: begins})
+}
+
+// confirmed notes that the server has answered one of the bridge's own requests.
+func (l *leveling) confirmed(id string) {
+	if l.ID == id {
+		l.release()
+	}
+}
+
+// release sends what waits for the log level.
+func (l *leveling) release() {
+	waiting := l.Lines
+	l.ID, l.Lines, l.Until = "", nil, time.Time{}
+	for _, one := range waiting {
+		l.toServer(one.Line)
+	}
+}
+
+// unsent reports whether the server has not been told of a call yet.
+func (l *leveling) unsent(t *task) bool {
+	return slices.ContainsFunc(l.Lines, func(one leveled) bool { return one.Begins && one.Wire == t.Wire })
+}
+
+// unsend forgets what waits of a call.
+func (l *leveling) unsend(t *task) {
+	if l.Lines = slices.DeleteFunc(l.Lines, func(one leveled) bool { return one.Wire == t.Wire }); len(l.Lines) == 0 {
+		l.Until = time.Time{}
+	}
+}

@@ -1,0 +1,182 @@
+package bridge
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// listen is one open subscriptions/listen of a modern client. The server has a set of subscribed resources for the whole
+// connection; a resource stays in it while a listen wants it.
+type listen struct {
+	ID      []byte          // raw
+	Line    []byte          // the request as it came
+	Lists   map[string]bool // methods of the notifications that were asked for, and that the server sends
+	URIs    []string        // resources, but those the server has refused
+	Waiting int             // resources that the server has not answered for
+	Acked   bool
+}
+
+// listMember is a member of the filter for changed lists.
+type listMember struct {
+	capability, member string
+	changed            mcp.Method
+}
+
+var listMembers = []listMember{
+	{"tools", "toolsListChanged", mcp.NoteToolsChanged},
+	{"prompts", "promptsListChanged", mcp.NotePromptsChanged},
+	{"resources", "resourcesListChanged", mcp.NoteResourcesChanged},
+}
+
+// listens are the open ones of a modern client.
+type listens struct {
+	*core `json:"-"`
+	own   *ownRequests
+
+	Open []*listen
+}
+
+func (s *listens) find(id []byte) *listen {
+	for _, l := range s.Open {
+		if jsonrpc.SameID(l.ID, id) {
+			return l
+		}
+	}
+	return nil
+}
+
+// open takes a request for one, of which s.env is, of a server with these raw capabilities; it is acknowledged when the server
+// has answered for all resources.
+func (s *listens) open(id, line, capabilities []byte) {
+	filter := member(s.env.Params.Of(line), "notifications")
+	l := &listen{ID: bytes.Clone(id), Line: bytes.Clone(line), Lists: map[string]bool{}}
+	for _, one := range listMembers {
+		if string(member(filter, one.member)) == "true" &&
+			string(member(capabilities, one.capability, "listChanged")) == "true" {
+			l.Lists[one.member] = true
+		}
+	}
+	s.Open = append(s.Open, l)
+	uris := member(filter, "resourceSubscriptions")
+	if string(member(capabilities, "resources", "subscribe")) == "true" {
+		for at := range jsonrpc.Elements(uris) {
+			if len(l.URIs) == mcp.ListenURIsMost {
+				break // the acknowledgement says which are heard of
+			}
+			uri, ok := jsonrpc.Unquote(at.Of(uris))
+			if !ok || slices.Contains(l.URIs, uri) {
+				continue
+			}
+			if !s.wanted(uri) {
+				l.Waiting++
+				s.about(mcp.Subscribe, uri, asked{Listen: string(l.ID), URI: uri})
+			}
+			l.URIs = append(l.URIs, uri)
+		}
+	}
+	s.acknowledge(l)
+}
+
+// wanted reports whether a listen has a resource.
+func (s *listens) wanted(uri string) bool {
+	return slices.ContainsFunc(s.Open, func(l *listen) bool { return slices.Contains(l.URIs, uri) })
+}
+
+// about asks the server something about a resource.
+func (s *listens) about(m mcp.Method, uri string, what asked) {
+	s.own.ask(m, append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}'), what)
+}
+
+// subscribed takes the server's answer for one resource. One that it refuses is none of any listen's.
+func (s *listens) subscribed(what asked, granted bool) {
+	if what.URI != "" && !granted {
+		for _, l := range s.Open {
+			l.URIs = slices.DeleteFunc(l.URIs, func(uri string) bool { return uri == what.URI })
+		}
+	}
+	if l := s.find([]byte(what.Listen)); l != nil && l.Waiting > 0 {
+		l.Waiting--
+		s.acknowledge(l)
+	}
+}
+
+// acknowledge tells the client what it will hear of, once that is known.
+func (s *listens) acknowledge(l *listen) {
+	if l.Acked || l.Waiting > 0 {
+		return
+	}
+	l.Acked = true
+	params := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), l.ID...)
+	params = append(append(append(params, `},"notifications":`...), l.granted()...), '}')
+	s.toClient(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
+}
+
+// granted is the raw filter of what the client hears of.
+func (l *listen) granted() []byte {
+	filter := []byte("{}")
+	for _, one := range listMembers {
+		if l.Lists[one.member] {
+			filter = set(filter, []byte("true"), one.member)
+		}
+	}
+	if len(l.URIs) > 0 {
+		uris := make([][]byte, len(l.URIs))
+		for i, uri := range l.URIs {
+			uris[i] = jsonrpc.AppendQuoted(nil, uri)
+		}
+		filter = set(filter, jsonrpc.AppendElements(nil, []byte("[]"), uris...), "resourceSubscriptions")
+	}
+	return filter
+}
+
+// end ends one that the client has cancelled; what nobody else wants is unsubscribed from.
+func (s *listens) end(l *listen) {
+	s.Open = slices.DeleteFunc(s.Open, func(one *listen) bool { return one == l })
+	for _, uri := range l.URIs {
+		if !s.wanted(uri) {
+			s.about(mcp.Unsubscribe, uri, asked{})
+		}
+	}
+}
+
+// resubscribe tells a server that was greeted anew what is listened for.
+func (s *listens) resubscribe() {
+	var told []string
+	for _, l := range s.Open {
+		for _, uri := range l.URIs {
+			if !slices.Contains(told, uri) {
+				told = append(told, uri)
+				s.about(mcp.Subscribe, uri, asked{URI: uri})
+			}
+		}
+	}
+}
+
+// changed tells each listen that wants it of a change.
+func (s *listens) changed(m mcp.Method, line []byte) {
+	uri, _ := jsonrpc.Unquote(s.env.URI.Of(line))
+	params := withoutReserved(s.env.Params.Of(line))
+	if params == nil {
+		params = []byte("{}")
+	}
+	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
+	for _, l := range s.Open {
+		if !l.Acked || !l.wants(m, uri) {
+			continue
+		}
+		s.toClient(jsonrpc.AppendNotification(nil, name, set(params, l.ID, "_meta", mcp.MetaSubscriptionID)))
+	}
+}
+
+// wants reports whether a change is one that was asked for; a resource may be a part of one that was.
+func (l *listen) wants(m mcp.Method, uri string) bool {
+	if m != mcp.NoteResourceUpdated {
+		i := slices.IndexFunc(listMembers, func(one listMember) bool { return one.changed == m })
+		return i >= 0 && l.Lists[listMembers[i].member]
+	}
+	return slices.ContainsFunc(l.URIs, func(one string) bool { return strings.HasPrefix(uri, one) })
+}

@@ -1,0 +1,202 @@
+package bridge
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// reserved begins the keys of _meta that belong to the protocol. Each era has its own; a peer of the other one may refuse
+// a message that has them (the Python SDK's legacy connections do).
+const reserved = "io.modelcontextprotocol/"
+
+// mapped returns a raw object with each value replaced by what change makes of it, and without the members for which that is
+// nil: the same bytes if nothing differs. It is made in one pass, because a server may send any number of members.
+func mapped(object []byte, change func(name string, value []byte) []byte) []byte {
+	out := append(make([]byte, 0, len(object)), '{')
+	differs := false
+	for key, value := range jsonrpc.Members(object) {
+		was := value.Of(object)
+		now := was
+		if name, ok := jsonrpc.Unquote(key.Of(object)); ok {
+			now = change(name, was)
+		}
+		if differs = differs || now == nil || !bytes.Equal(now, was); now == nil {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(out, object[key.Start:value.Start]...), now...)
+	}
+	if !differs {
+		return object
+	}
+	return append(out, '}')
+}
+
+// prune returns a raw object without the members that drop names: the same bytes if there are none.
+func prune(object []byte, drop func(name string) bool) []byte {
+	return mapped(object, func(name string, value []byte) []byte {
+		if drop(name) {
+			return nil
+		}
+		return value
+	})
+}
+
+// without returns a raw object without the members of these names.
+func without(object []byte, names ...string) []byte {
+	return prune(object, func(name string) bool {
+		for _, one := range names {
+			if one == name {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// set returns a raw object with a member, which is left as it is when that cannot be done.
+func set(object, value []byte, path ...string) []byte {
+	out, err := jsonrpc.Set(nil, object, value, path...)
+	if err != nil {
+		return object
+	}
+	return out
+}
+
+// member returns the raw value at path, nil for none.
+func member(object []byte, path ...string) []byte {
+	return jsonrpc.FindPath(object, path...).Of(object)
+}
+
+// mapElements returns a raw array with every element replaced by what f makes of it, which may be several or none; the
+// same bytes if f changes nothing.
+func mapElements(array []byte, f func(element []byte) [][]byte) []byte {
+	if !jsonrpc.IsArray(array) {
+		return array
+	}
+	out, changed, first := []byte{'['}, false, true
+	for at := range jsonrpc.Elements(array) {
+		was := at.Of(array)
+		now := f(was)
+		changed = changed || len(now) != 1 || string(now[0]) != string(was)
+		for _, one := range now {
+			if !first {
+				out = append(out, ',')
+			}
+			out, first = append(out, one...), false
+		}
+	}
+	if !changed {
+		return array
+	}
+	return append(out, ']')
+}
+
+// mapMember replaces the elements of the array that is a member of a raw object.
+func mapMember(object []byte, name string, f func(element []byte) [][]byte) []byte {
+	was := member(object, name)
+	now := mapElements(was, f)
+	if was == nil || string(was) == string(now) {
+		return object
+	}
+	return set(object, now, name)
+}
+
+// one is the ordinary result of a function for mapElements.
+func one(element []byte) [][]byte { return [][]byte{element} }
+
+// withoutReserved returns raw params or a raw result without the protocol's own keys, and those named, in its _meta. The
+// _meta goes with its last key.
+func withoutReserved(object []byte, also ...string) []byte {
+	meta := member(object, "_meta")
+	if meta == nil {
+		return object
+	}
+	left := prune(meta, func(name string) bool { return strings.HasPrefix(name, reserved) })
+	left = without(left, also...)
+	switch {
+	case string(left) == string(meta):
+		return object
+	case string(left) == "{}":
+		return without(object, "_meta")
+	}
+	return set(object, left, "_meta")
+}
+
+// envelopeOf is what each request to a modern server says in its _meta, without braces. Both arguments are raw objects;
+// info may be nil.
+func envelopeOf(info, capabilities []byte) []byte {
+	out := []byte(`"` + mcp.MetaProtocolVersion + `":"` + mcp.ModernVersion + `"`)
+	if info != nil {
+		out = append(append(out, `,"`+mcp.MetaClientInfo+`":`...), info...)
+	}
+	return append(append(out, `,"`+mcp.MetaClientCapabilities+`":`...), capabilities...)
+}
+
+// withLevel adds a raw log level, unless it is nil, to an envelope.
+func withLevel(envelope, level []byte) []byte {
+	if level == nil {
+		return envelope
+	}
+	out := append(append([]byte{}, envelope...), `,"`+mcp.MetaLogLevel+`":`...)
+	return append(out, level...)
+}
+
+// withEnvelope returns raw params, which may be nil, with an envelope in their _meta. It reports whether they were an
+// object.
+func withEnvelope(params, envelope []byte) ([]byte, bool) {
+	if params == nil {
+		params = []byte("{}")
+	}
+	if !jsonrpc.IsObject(params) {
+		return params, false
+	}
+	params = withoutReserved(params)
+	out := append([]byte{'{'}, envelope...)
+	meta := member(params, "_meta")
+	for key, value := range jsonrpc.Members(meta) {
+		out = append(out, ',')
+		out = append(out, meta[key.Start:value.End]...)
+	}
+	return set(params, append(out, '}'), "_meta"), true
+}
+
+// withMembers returns a raw object with members, given without braces, before its own.
+func withMembers(object []byte, members string) []byte {
+	out := append([]byte{'{'}, members...)
+	for key, value := range jsonrpc.Members(object) {
+		out = append(out, ',')
+		out = append(out, object[key.Start:value.End]...)
+	}
+	return append(out, '}')
+}
+
+// change is one value of a line that becomes another one.
+type change struct {
+	at    jsonrpc.Span
+	value []byte
+}
+
+// changed returns a line with two values replaced, which do not overlap; the rest of its bytes stay as they are.
+func changed(line []byte, a, b change) []byte {
+	if b.at.Start < a.at.Start {
+		a, b = b, a
+	}
+	out := make([]byte, 0, len(line)+len(a.value)+len(b.value))
+	out = append(append(out, line[:a.at.Start]...), a.value...)
+	out = append(append(out, line[a.at.End:b.at.Start]...), b.value...)
+	return append(out, line[b.at.End:]...)
+}
+
+// withParams returns a request with another id and other params; env was scanned from line.
+func withParams(line []byte, env *jsonrpc.Envelope, id, params []byte) []byte {
+	if env.Params.Present() {
+		return changed(line, change{env.ID, id}, change{env.Params, params})
+	}
+	return set(jsonrpc.Replace(nil, line, env.ID, id), params, "params")
+}

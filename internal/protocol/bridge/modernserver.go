@@ -1,0 +1,152 @@
+package bridge
+
+import (
+	"bytes"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// fromServer takes a message of the server; s.env was scanned from it.
+func (s *modernSide) fromServer(line []byte) {
+	switch s.env.Kind {
+	case jsonrpc.Response, jsonrpc.ErrorResponse:
+		id := s.env.ID.Of(line)
+		if s.Hello != "" && string(id) == s.Hello {
+			s.welcomed(line)
+		} else if about, own := s.Own.answered(string(id)); own {
+			s.Listens.subscribed(about, s.env.Kind == jsonrpc.Response)
+			s.Leveling.confirmed(string(id))
+		} else if t := s.Calls.onWire(id); t != nil {
+			s.served(t, line)
+		}
+	case jsonrpc.Request:
+		s.questioned(line)
+	case jsonrpc.Notification:
+		s.told(line)
+	}
+}
+
+// served takes the server's answer to a call.
+func (s *modernSide) served(t *task, line []byte) {
+	if t.suspended() {
+		if !t.Afresh && t.Finished == nil {
+			t.Finished = bytes.Clone(line)
+			s.leftOver(t)
+		}
+		return
+	}
+	s.finish(t, line)
+	s.proceed()
+}
+
+// leftOver deals with the questions of a call that the server has answered while its client was being asked: they were for
+// nothing.
+func (s *modernSide) leftOver(t *task) {
+	if s.Questions.Shared {
+		s.declineAll(t) // one may be of a call that was withdrawn, and wait
+		s.proceed()
+	}
+	t.Asks, t.Next = nil, nil
+}
+
+// finish gives the client, which waits, the server's answer. s.env was scanned from it.
+func (s *modernSide) finish(t *task, line []byte) {
+	if s.env.Kind == jsonrpc.Response {
+		delete(s.Calls, t.Wire)
+		s.toClient(changed(line, change{s.env.ID, t.ID}, change{s.env.Result, modernResult(t.Method, s.env.Result.Of(line))}))
+		return
+	}
+	raw := s.env.Error.Of(line)
+	if codeOf(raw) == codeOpenURL && s.openURLs(t, raw) {
+		return
+	}
+	delete(s.Calls, t.Wire)
+	if codeOf(raw) == codeOpenURL {
+		s.toClient(lacksURL(t.ID, messageOf(raw)))
+		return
+	}
+	s.toClient(changed(line, change{s.env.ID, t.ID}, change{s.env.Error, modernError(t.Method, raw)}))
+}
+
+// told takes a notification of the server.
+func (s *modernSide) told(line []byte) {
+	switch m := mcp.Lookup(s.env.Method.Of(line)); m {
+	case mcp.NoteProgress:
+		s.progressed(line)
+	case mcp.NoteCancelled:
+		s.Questions.withdrawn(s.env.RequestID.Of(line))
+	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged, mcp.NoteResourceUpdated:
+		s.Listens.changed(m, line)
+	default:
+		switch name, _ := jsonrpc.Unquote(s.env.Method.Of(line)); name {
+		case "notifications/message":
+			s.logged(line)
+		case "notifications/elicitation/complete", "notifications/tasks/status":
+			// the modern era has neither
+		default:
+			s.toClient(s.plain(line))
+		}
+	}
+}
+
+// logged hands a log message on while a request in flight asks for its level. The legacy era has one level for all.
+func (s *modernSide) logged(line []byte) {
+	level := severity(s.env.Level.Of(line))
+	calls := s.Calls
+	if s.Questions.Shared {
+		calls = s.Questions.certain()
+	}
+	for _, t := range calls {
+		if !t.suspended() && t.Level >= 0 && level >= t.Level {
+			s.toClient(s.plain(line))
+			return
+		}
+	}
+}
+
+// progressed hands progress to the request of the client that waits now. While none does, the era has no place for it: what
+// the server said last is kept for the call's next round.
+func (s *modernSide) progressed(line []byte) {
+	token := s.env.ProgressToken.Of(line)
+	if t := s.Calls[string(token)]; t != nil && t.Private {
+		if t.suspended() {
+			t.Behind = bytes.Clone(line)
+			return
+		}
+		t.Behind = nil
+		if t.Token == nil {
+			return
+		}
+		line = jsonrpc.Replace(nil, line, s.env.ProgressToken, t.Token)
+		if s.env.Scan(line) != nil {
+			return
+		}
+	}
+	s.toClient(s.plain(line))
+}
+
+// plain is a notification without the protocol's keys in its _meta.
+func (s *modernSide) plain(line []byte) []byte {
+	params := s.env.Params.Of(line)
+	now := withoutReserved(params)
+	if bytes.Equal(now, params) {
+		return line
+	}
+	out := jsonrpc.Replace(nil, line, s.env.Params, now)
+	_ = s.env.Scan(out) // our own splice of two valid texts
+	return out
+}
+
+// over takes the server's late answer to a call that was withdrawn.
+func (s *modernSide) over(id []byte) {
+	if s.Questions.Cancelled.answered(id) {
+		s.proceed()
+	}
+}
+
+// restarted forgets what was withdrawn: there is a new process, and it has not heard of that.
+func (s *modernSide) restarted() {
+	s.Questions.Cancelled.Calls = nil
+	s.proceed()
+}

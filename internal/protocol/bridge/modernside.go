@@ -1,0 +1,272 @@
+package bridge
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// modernSide is a modern client before a server of the legacy era. It owns the handshake, the requests that wait for that or for
+// their turn, and what a client is told of a call that waits at the server; the rest is its parts'. Its state is exported for
+// [Bridge.Save].
+type modernSide struct {
+	*core  `json:"-"`
+	sealer sealer
+
+	Phase   phase
+	Hello   string    // raw id of the initialize in flight
+	Can     abilities // the server was told of
+	Result  []byte    // raw InitializeResult
+	Version string    // settled on with the server
+	Meta    []byte    // raw, of the client's first request
+	Held    [][]byte  // requests that came before the handshake was over
+	Queue   []turn    // calls whose turn has not come
+	Number  uint64    // of the call that was suspended last
+
+	Calls     tasks
+	Own       ownRequests
+	Leveling  leveling
+	Listens   listens
+	Questions questions
+}
+
+func newModernSide(c *core, seal sealer) *modernSide {
+	s := &modernSide{Calls: tasks{}, Own: ownRequests{Open: map[string]asked{}}, Leveling: leveling{Level: -1}}
+	s.join(c, seal)
+	return s
+}
+
+// join makes the parts, which may come from another image of the program, those of one side.
+func (s *modernSide) join(c *core, seal sealer) {
+	s.core, s.sealer = c, seal
+	s.Own.core = c
+	s.Leveling.core, s.Leveling.own = c, &s.Own
+	s.Listens.core, s.Listens.own = c, &s.Own
+	s.Questions.core, s.Questions.calls, s.Questions.side = c, s.Calls, s
+	s.Questions.Cancelled.core = c
+}
+
+func (s *modernSide) fromClient(line []byte) {
+	err := s.env.Scan(line)
+	switch {
+	case err == nil && s.env.Kind == jsonrpc.Batch:
+		for at := range jsonrpc.Elements(line) {
+			if message := at.Of(line); s.env.Scan(message) == nil && s.env.Kind == jsonrpc.Request {
+				s.refuse(s.env.ID.Of(message), jsonrpc.InvalidRequest, "invalid request: this protocol version has no batches")
+			}
+		}
+	case err != nil || !s.env.Version2 || s.env.BadUTF8:
+		s.toServer(line)
+	case s.env.Kind == jsonrpc.Request:
+		s.request(line)
+	case s.env.Kind == jsonrpc.Notification:
+		s.notification(line)
+	}
+}
+
+// request takes a request of the client; s.env was scanned from it.
+func (s *modernSide) request(line []byte) {
+	id, meta := s.env.ID.Of(line), s.env.Meta.Of(line)
+	m := mcp.Lookup(s.env.Method.Of(line))
+	version := member(meta, mcp.MetaProtocolVersion)
+	capabilities := member(meta, mcp.MetaClientCapabilities)
+	switch {
+	case s.inFlight(id):
+		s.refuse(id, jsonrpc.InvalidRequest, "invalid request: a request with this id is still in flight")
+	case !jsonrpc.IsString(version):
+		s.refuse(id, jsonrpc.InvalidParams, "invalid params: _meta lacks "+mcp.MetaProtocolVersion)
+	case !jsonrpc.EqualString(version, mcp.ModernVersion):
+		s.toClient(wrongVersion(id, version))
+	case !jsonrpc.IsObject(capabilities):
+		s.refuse(id, jsonrpc.InvalidParams, "invalid params: _meta lacks "+mcp.MetaClientCapabilities)
+	case gone(m):
+		s.toClient(notFound(id))
+	case !s.greeted(abilitiesOf(capabilities), meta):
+		s.hold(id, line)
+	default:
+		s.use(m, id, line, meta, abilitiesOf(capabilities))
+	}
+}
+
+// gone reports whether a method is one that the modern era has no more, or that the bridge does not have.
+func gone(m mcp.Method) bool {
+	switch m {
+	case mcp.Initialize, mcp.Ping, mcp.SetLevel, mcp.Subscribe, mcp.Unsubscribe,
+		mcp.TasksGet, mcp.TasksList, mcp.TasksResult, mcp.TasksUpdate, mcp.TasksCancel:
+		return true
+	}
+	return false
+}
+
+// use takes a request that the server, which has been greeted, can be asked.
+func (s *modernSide) use(m mcp.Method, id, line, meta []byte, can abilities) {
+	switch {
+	case m == mcp.Discover:
+		s.toClient(jsonrpc.AppendResult(nil, id, discoverResult(s.Result)))
+	case m == mcp.Listen:
+		s.Listens.open(id, line, member(s.Result, "capabilities"))
+	case mayAsk(m) && (can != 0 || s.env.RequestState.Present()):
+		s.takeTurn(id, line)
+	default:
+		s.forward(m, id, line, meta, false, can)
+	}
+}
+
+// inFlight reports whether a request with this raw id is on its way already.
+func (s *modernSide) inFlight(id []byte) bool {
+	return s.Calls.find(id) != nil || s.Listens.find(id) != nil ||
+		slices.ContainsFunc(s.Queue, func(t turn) bool { return jsonrpc.SameID(t.ID, id) }) ||
+		slices.ContainsFunc(s.Held, func(line []byte) bool { return jsonrpc.SameID(member(line, "id"), id) })
+}
+
+// greeted begins the handshake if there was none, or if the client can do more than the server was told and nothing would
+// be lost by a new one. It reports whether the server can be asked now.
+func (s *modernSide) greeted(can abilities, meta []byte) bool {
+	if s.Questions.Shared {
+		can &= everyAbility
+	}
+	if s.Phase == ready && can&^s.Can != 0 && len(s.Calls) == 0 && len(s.Queue) == 0 && len(s.Questions.Open) == 0 {
+		s.Phase = virgin
+	}
+	if s.Meta == nil {
+		s.Meta = jsonrpc.Delete(nil, meta, "progressToken")
+	}
+	if s.Phase == virgin {
+		s.Phase = greeting
+		s.Can |= can
+		id := s.private()
+		s.Hello = string(id)
+		s.toServer(mcp.InitializeLine(id, initializeParams(meta, s.Can), ""))
+	}
+	return s.Phase == ready
+}
+
+// hold keeps a request until the handshake is over.
+func (s *modernSide) hold(id, line []byte) {
+	if len(s.Held) >= queueMost {
+		s.refuse(id, jsonrpc.InternalError, "the server is still starting, and too many requests are waiting")
+		return
+	}
+	s.Held = append(s.Held, bytes.Clone(line))
+}
+
+// welcomed takes the server's answer to the handshake.
+func (s *modernSide) welcomed(line []byte) {
+	held := s.Held
+	s.Held, s.Hello = nil, ""
+	result := s.env.Result.Of(line)
+	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
+		s.Phase = virgin
+		text := "the server refused the handshake: " + messageOf(s.env.Error.Of(line))
+		for _, one := range held {
+			s.refuse(member(one, "id"), jsonrpc.InternalError, text)
+		}
+		return
+	}
+	s.Phase, s.Result = ready, bytes.Clone(result)
+	s.Leveling.reset()
+	s.Version, _ = jsonrpc.Unquote(member(result, "protocolVersion"))
+	s.toServer(mcp.InitializedLine())
+	s.Listens.resubscribe()
+	for _, one := range held {
+		if s.env.Scan(one) == nil {
+			s.request(one)
+		}
+	}
+}
+
+// forward sends a request on as a legacy client would say it. An open one goes under an id of the bridge's: the client
+// gets an answer to it, and may use its id again, while the server still works.
+func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can abilities) {
+	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
+	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"), mcp.MetaPrincipal)
+	t := &task{ID: bytes.Clone(id), Wire: string(id), Name: name, Method: m, Open: open, Can: can, Params: params, Meta: bytes.Clone(meta),
+		Level: severity(member(meta, mcp.MetaLogLevel)), Token: bytes.Clone(member(meta, "progressToken")),
+		Party: s.Questions.partyOf(meta), Since: s.now, Target: s.Questions.target(line)}
+	if t.Private = open || looksPrivate(id) || looksPrivate(t.Token); t.Private {
+		t.Wire = string(s.private())
+		t.mark()
+	}
+	s.Calls[t.Wire] = t
+	s.verbosity()
+	s.Leveling.send(t, withParams(line, &s.env, []byte(t.Wire), t.Params), true)
+	s.Questions.assign()
+}
+
+// verbosity tells the server the most verbose level that a request in flight asks for.
+func (s *modernSide) verbosity() {
+	if member(s.Result, "capabilities", "logging") != nil {
+		s.Leveling.tell(mostVerbose(s.Calls.levels()))
+	}
+}
+
+// notification takes a notification of the client.
+func (s *modernSide) notification(line []byte) {
+	switch mcp.Lookup(s.env.Method.Of(line)) {
+	case mcp.NoteCancelled:
+		s.cancelled(line)
+	case mcp.NoteInitialized, mcp.NoteProgress:
+		// of the legacy era
+	default:
+		if name, _ := jsonrpc.Unquote(s.env.Method.Of(line)); name == "notifications/roots/list_changed" || s.Phase != ready {
+			return
+		}
+		s.toServer(s.plain(line))
+	}
+}
+
+// cancelled takes the client's word that it does not wait for an answer any more.
+func (s *modernSide) cancelled(line []byte) {
+	id := s.env.RequestID.Of(line)
+	same := func(other []byte) bool { return jsonrpc.SameID(other, id) }
+	s.Held = slices.DeleteFunc(s.Held, func(held []byte) bool { return same(member(held, "id")) })
+	s.Queue = slices.DeleteFunc(s.Queue, func(t turn) bool { return same(t.ID) })
+	if l := s.Listens.find(id); l != nil {
+		s.Listens.end(l)
+		return
+	}
+	if t := s.Calls.find(id); t != nil {
+		if !s.Leveling.unsent(t) {
+			s.toServer(jsonrpc.Replace(nil, s.plain(line), s.env.RequestID, []byte(t.Wire)))
+		}
+		s.drop(t)
+		s.proceed()
+	}
+}
+
+// drop forgets a call; what the server has asked for it is refused.
+func (s *modernSide) drop(t *task) {
+	delete(s.Calls, t.Wire)
+	begun := !s.Leveling.unsent(t)
+	s.Leveling.unsend(t)
+	if s.Questions.Shared && begun {
+		s.Questions.cancelled(t)
+	}
+	s.declineAll(t)
+}
+
+func (s *modernSide) waiting() bool { return len(s.Held)+len(s.Queue)+len(s.Leveling.Lines) > 0 }
+
+// close answers all that the client waits for.
+func (s *modernSide) close(why string) {
+	for _, line := range s.Held {
+		s.refuse(member(line, "id"), jsonrpc.InvalidRequest, why)
+	}
+	for _, t := range s.Queue {
+		s.refuse(t.ID, jsonrpc.InvalidRequest, why)
+	}
+	for _, t := range s.Calls.inOrder() {
+		if !t.suspended() {
+			s.refuse(t.ID, jsonrpc.InvalidRequest, why)
+		}
+	}
+	for _, l := range s.Listens.Open {
+		s.refuse(l.ID, jsonrpc.InvalidRequest, why)
+	}
+}
+
+func (s *modernSide) refuse(id []byte, code int, text string) {
+	s.toClient(jsonrpc.AppendError(nil, id, code, text, nil))
+}

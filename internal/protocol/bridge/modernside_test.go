@@ -1,0 +1,285 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+const able = `"_meta":{$meta}`
+
+const hiModern = `
+c {"jsonrpc":"2.0","id":0,"method":"server/discover","params":{` + able + `}}
+S {"jsonrpc":"2.0","id":"b~1","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"c","version":"1"}}}
+s {"jsonrpc":"2.0","id":"b~1","result":` + initialized + `}
+S {"jsonrpc":"2.0","method":"notifications/initialized"}
+C {"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"},"dev.outlive/bridge":"modern client, legacy server"}}}
+`
+
+// asks is a call during which the server has asked something.
+const asks = `
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":1,"b":2},"_meta":{"progressToken":"p",$meta}}}
+S {"jsonrpc":"2.0","id":"b~2","method":"tools/call","params":{"name":"t","arguments":{"a":1,"b":2},"_meta":{"progressToken":"b~2"}}}
+s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":1}}
+C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}
+s {"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"m","mode":"url","url":"https://x","elicitationId":"e"}}
+C {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"elicitation/create","params":{"message":"m","mode":"url","url":"https://x"}}},"requestState":"$new"}}
+`
+
+func TestModernClientBeforeALegacyServer(t *testing.T) {
+	for name, script := range map[string]string{
+		"a list, and what is missing or gone": hiModern + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$meta,"k":1}}}
+S {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"k":1}}}
+s {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},{"name":"b","inputSchema":{"type":"object"},"x":1}]}}
+C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"b","inputSchema":{"type":"object"},"x":1}]}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: _meta lacks io.modelcontextprotocol/protocolVersion"}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2027-01-01"}}}
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"Unsupported protocol version","data":{"supported":["2026-07-28"],"requested":"2027-01-01"}}}
+c {"jsonrpc":"2.0","id":1,"method":"ping","params":{` + able + `}}
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}
+c {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"f:/a",` + able + `}}
+S {"jsonrpc":"2.0","id":"b~2","method":"resources/read","params":{"uri":"f:/a"}}
+s {"jsonrpc":"2.0","id":"b~2","error":{"code":-32002,"message":"none"}}
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"none"}}
+s {"jsonrpc":"2.0","id":1,"method":"ping"}
+S {"jsonrpc":"2.0","id":1,"result":{}}`,
+		"the server asks, the client answers, the call goes on": hiModern + asks + `
+s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":2}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"b":2, "a":1},"_meta":{"progressToken":"q",$meta}}}
+C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"q","progress":2}}
+S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}
+s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":3}}
+C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"q","progress":3}}
+s {"jsonrpc":"2.0","id":"b~2","result":{"content":[]}}
+C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","name":"t","arguments":{"b":2,"a":1},` + able + `}}
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}`,
+		"arrays are of another version": hiModern + `
+c [{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}]
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: this protocol version has no batches"}}`,
+		"a state is good for what was called only": hiModern + asks + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","name":"other","arguments":{"a":1,"b":2},` + able + `}}
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"A$state","name":"t","arguments":{"a":1,"b":2},` + able + `}}
+C {"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"Invalid or expired requestState"}}
+t 10m
+S {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b~2","reason":"the client did not answer in time"}}
+S {"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the client does not wait for this any more"}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","name":"t","arguments":{"a":1,"b":2},` + able + `}}
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}`,
+		"the server withdraws its question and finishes": hiModern + asks + `
+s {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}
+s {"jsonrpc":"2.0","id":"b~2","result":{"content":[],"isError":true}}
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},` + able + `}}
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[],"isError":true}}`,
+		"an answer is missing, and the server asks on meanwhile": hiModern + asks + `
+s {"jsonrpc":"2.0","id":8,"method":"roots/list"}
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"$state","name":"t","arguments":{"a":1,"b":2},` + able + `}}
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"elicitation/create","params":{"message":"m","mode":"url","url":"https://x"}},"ask2":{"method":"roots/list","params":{}}},"requestState":"$new"}}
+c {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask2":{"roots":[]},"ask1":{"action":"cancel"}},"name":"t","arguments":{"a":1,"b":2},` + able + `}}
+S {"jsonrpc":"2.0","id":7,"result":{"action":"cancel"}}
+S {"jsonrpc":"2.0","id":8,"result":{"roots":[]}}`,
+		"calls take turns once the server has asked": hiModern + asks + `
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"u",` + able + `}}
+S {"jsonrpc":"2.0","id":"b~3","method":"tools/call","params":{"name":"u"}}
+c {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"v",` + able + `}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},` + able + `}}
+c {"jsonrpc":"2.0","id":4,"method":"tools/list","params":{` + able + `}}
+S {"jsonrpc":"2.0","id":4,"method":"tools/list","params":{}}
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}
+s {"jsonrpc":"2.0","id":"b~3","result":{"content":[]}}
+S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[]}}`,
+		"a question that could belong to two calls waits until one is left": hiModern + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",` + able + `}}
+S {"jsonrpc":"2.0","id":"b~2","method":"tools/call","params":{"name":"t"}}
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"u",` + able + `}}
+S {"jsonrpc":"2.0","id":"b~3","method":"tools/call","params":{"name":"u"}}
+s {"jsonrpc":"2.0","id":"x","method":"roots/list"}
+s {"jsonrpc":"2.0","id":"b~2","result":{"content":[]}}
+C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"roots/list","params":{}}},"requestState":"$new"}}`,
+		"a question when nothing runs waits for the next call, but not for ever": hiModern + `
+s {"jsonrpc":"2.0","id":"x","method":"roots/list"}
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"u",` + able + `}}
+S {"jsonrpc":"2.0","id":"b~2","method":"tools/call","params":{"name":"u"}}
+C {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"roots/list","params":{}}},"requestState":"$new"}}
+s {"jsonrpc":"2.0","id":"b~2","result":{"content":[]}}
+s {"jsonrpc":"2.0","id":"y","method":"roots/list"}
+t 30s
+S {"jsonrpc":"2.0","id":"y","error":{"code":-32601,"message":"the client cannot be asked: it is not clear which of its calls this is for"}}`,
+		"a URL that has to be opened first": hiModern + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",` + able + `}}
+S {"jsonrpc":"2.0","id":"b~2","method":"tools/call","params":{"name":"t"}}
+s {"jsonrpc":"2.0","id":"b~2","error":{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://x","message":"m"}]}}}
+C {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"ask1":{"method":"elicitation/create","params":{"mode":"url","url":"https://x","message":"m"}}},"requestState":"$new"}}
+c {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t",` + able + `}}
+S {"jsonrpc":"2.0","id":"b~3","method":"tools/call","params":{"name":"t"}}
+s {"jsonrpc":"2.0","id":"b~3","error":{"code":-32042,"message":"m","data":{"elicitations":[]}}}
+C {"jsonrpc":"2.0","id":2,"error":{"code":-32021,"message":"m","data":{"requiredCapabilities":{"elicitation":{"url":{}}}}}}`,
+		"listening": hiModern + `
+c {"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["f:/a","f:/b"]},` + able + `}}
+S {"jsonrpc":"2.0","id":"b~2","method":"resources/subscribe","params":{"uri":"f:/a"}}
+S {"jsonrpc":"2.0","id":"b~3","method":"resources/subscribe","params":{"uri":"f:/b"}}
+s {"jsonrpc":"2.0","id":"b~2","result":{}}
+s {"jsonrpc":"2.0","id":"b~3","error":{"code":-32002,"message":"none"}}
+C {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"},"notifications":{"toolsListChanged":true,"resourceSubscriptions":["f:/a"]}}}
+c {"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["f:/a"]},` + able + `}}
+C {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":9},"notifications":{"resourceSubscriptions":["f:/a"]}}}
+s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+C {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+s {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"f:/a"}}
+C {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"f:/a","_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+C {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"f:/a","_meta":{"io.modelcontextprotocol/subscriptionId":9}}}
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}
+S {"jsonrpc":"2.0","id":"b~4","method":"resources/unsubscribe","params":{"uri":"f:/a"}}
+s {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+		"log messages while somebody asks for them": hiModern + `
+s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"warning"}}}
+S {"jsonrpc":"2.0","id":"b~2","method":"logging/setLevel","params":{"level":"warning"}}
+c {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{` + able + `}}
+S {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}
+s {"jsonrpc":"2.0","id":"b~2","result":{}}
+S {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}
+s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}
+s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}
+C {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}
+s {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}}
+s {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}`,
+		"a log level that the server does not confirm": hiModern + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"debug"}}}
+S {"jsonrpc":"2.0","id":"b~2","method":"logging/setLevel","params":{"level":"debug"}}
+c {"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"debug"}}}
+c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+t 999ms
+t 1ms
+S {"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{}}
+c {"jsonrpc":"2.0","id":3,"method":"prompts/list","params":{"_meta":{$meta,"io.modelcontextprotocol/logLevel":"debug"}}}
+S {"jsonrpc":"2.0","id":3,"method":"prompts/list","params":{}}
+s {"jsonrpc":"2.0","id":"b~2","error":{"code":-32603,"message":"late"}}`,
+		"a log level for the rest of a call": hiModern + asks + `
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},"_meta":{"io.modelcontextprotocol/logLevel":"debug",$meta}}}
+S {"jsonrpc":"2.0","id":"b~3","method":"logging/setLevel","params":{"level":"debug"}}
+s {"jsonrpc":"2.0","id":"b~3","result":{}}
+S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}`,
+		"progress while the client is asked, but for the last, is told to nobody": hiModern + asks + `
+s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":2}}
+s {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"b~2","progress":3,"message":"m"}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"requestState":"$state","inputResponses":{"ask1":{"action":"accept"}},"name":"t","arguments":{"a":1,"b":2},"_meta":{"progressToken":"q",$meta}}}
+C {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"q","progress":3,"message":"m"}}
+S {"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}`,
+		"a request that can do more has the server greeted anew": `
+c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$version,"io.modelcontextprotocol/clientCapabilities":{}}}}
+S {"jsonrpc":"2.0","id":"b~1","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"unknown","version":"0"}}}
+s {"jsonrpc":"2.0","id":"b~1","error":{"code":-32603,"message":"no"}}
+C {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the server refused the handshake: no"}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{$version,"io.modelcontextprotocol/clientCapabilities":{}}}}
+S {"jsonrpc":"2.0","id":"b~2","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"unknown","version":"0"}}}
+s {"jsonrpc":"2.0","id":"b~2","result":` + initialized + `}
+S {"jsonrpc":"2.0","method":"notifications/initialized"}
+S {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}
+s {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+C {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}}
+c {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{$version,"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}
+S {"jsonrpc":"2.0","id":"b~3","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"unknown","version":"0"}}}
+s {"jsonrpc":"2.0","id":"b~3","result":` + initialized + `}
+S {"jsonrpc":"2.0","method":"notifications/initialized"}
+S {"jsonrpc":"2.0","id":"b~4","method":"tools/call","params":{"name":"t"}}
+s {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}
+S {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`,
+	} {
+		t.Run(name, func(t *testing.T) { play(t, ModernClient, script) })
+	}
+}
+
+// A state belongs to one client, one call and one time; nobody without the key can make one.
+func TestHandles(t *testing.T) {
+	key := []byte(strings.Repeat("k", 32))
+	alice := sealer{key: key, client: "alice"}
+	called := digestOf("tools/call", []byte(`{"name":"t","arguments":{"a":1}}`))
+	state := alice.seal(5, 2, start.Add(time.Minute), called)
+	if number, round, ok := alice.open(state, start, called); number != 5 || round != 2 || !ok {
+		t.Errorf("got %d, %d, %v", number, round, ok)
+	}
+	for name, refused := range map[string]func() bool{
+		"another client":  func() bool { _, _, ok := sealer{key, "bob"}.open(state, start, called); return !ok },
+		"another key":     func() bool { _, _, ok := sealer{key[1:], "alice"}.open(state, start, called); return !ok },
+		"another call":    func() bool { _, _, ok := alice.open(state, start, digestOf("tools/call", nil)); return !ok },
+		"too late":        func() bool { _, _, ok := alice.open(state, start.Add(time.Minute), called); return !ok },
+		"no text":         func() bool { _, _, ok := alice.open([]byte("5"), start, called); return !ok },
+		"something short": func() bool { _, _, ok := alice.open([]byte(`"AAAA"`), start, called); return !ok },
+	} {
+		if !refused() {
+			t.Errorf("%s was let in", name)
+		}
+	}
+	for i := 1; i < len(state)-1; i++ {
+		forged := []byte(string(state))
+		forged[i] ^= 4
+		if _, _, ok := alice.open(forged, start, called); ok {
+			t.Errorf("byte %d may be another one", i)
+		}
+	}
+}
+
+func TestNeed(t *testing.T) {
+	for _, tc := range []struct {
+		setting Setting
+		era     mcp.Era
+		speaks  Speaks
+		want    Mode
+	}{
+		{Auto, mcp.Legacy, Speaks{No, Yes}, LegacyClient},
+		{Auto, mcp.Modern, Speaks{Yes, No}, ModernClient},
+		{Auto, mcp.Legacy, Speaks{Unknown, Yes}, None},
+		{Auto, mcp.Legacy, Speaks{Yes, Yes}, None},
+		{Auto, mcp.Modern, Speaks{Yes, Unknown}, None},
+		{Auto, mcp.Modern, Speaks{Yes, Yes}, None},
+		{Auto, mcp.Legacy, Speaks{No, Unknown}, None},
+		{Auto, mcp.Virgin, Speaks{No, Yes}, None},
+		{Off, mcp.Legacy, Speaks{No, Yes}, None},
+		{Off, mcp.Modern, Speaks{Yes, No}, None},
+	} {
+		if got := Need(tc.setting, tc.era, tc.speaks); got != tc.want {
+			t.Errorf("Need(%v, %v, %v) = %v, want %v", tc.setting, tc.era, tc.speaks, got, tc.want)
+		}
+	}
+}
+
+// Whatever either side says, the bridge says messages only: what it makes of a message is one.
+func FuzzBridge(f *testing.F) {
+	f.Add(false, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`), []byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{}}}}}`))
+	f.Add(true, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`), []byte(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`))
+	f.Add(true, []byte(`[{"jsonrpc":"2.0","id":1}]`), []byte(`{"jsonrpc":"2.0","id":"b~1","error":{"code":-32042,"data":{"elicitations":[1]}}}`))
+	f.Fuzz(func(t *testing.T, modern bool, client, server []byte) {
+		opts := Options{Mode: LegacyClient, Key: make([]byte, 32)}
+		hello, answer := `{"jsonrpc":"2.0","id":"h","method":"initialize","params":{"capabilities":{"roots":{},"elicitation":{}}}}`, discovered
+		if modern {
+			opts.Mode = ModernClient
+			hello, answer = `{"jsonrpc":"2.0","id":"h","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}`, initialized
+		}
+		b := New(opts)
+		b.FromClient([]byte(hello), start)
+		b.FromServer([]byte(`{"jsonrpc":"2.0","id":"b~1","result":`+answer+`}`), start)
+		var env jsonrpc.Envelope
+		whole := env.Scan(jsonrpc.Trim(client)) == nil && env.Version2 && !env.BadUTF8
+		for _, out := range []Output{
+			b.FromClient(client, start), b.FromServer(server, start), b.FromClient(client, start), b.FromServer(server, start),
+			b.Tick(start.Add(time.Hour)), b.FromServer(server, start),
+		} {
+			for _, line := range append(out.ToServer, out.ToClient...) {
+				if err := env.Scan(line); err != nil && whole {
+					t.Errorf("%q is no message: %v", line, err)
+				}
+			}
+		}
+	})
+}

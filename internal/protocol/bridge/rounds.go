@@ -1,0 +1,188 @@
+package bridge
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// A server that only wants to be asked again gets its time: paceFirst, doubling to paceMost.
+const (
+	paceFirst = 250 * time.Millisecond
+	paceMost  = 5 * time.Second
+)
+
+// round is what a call waits for before it goes to the server again.
+type round struct {
+	State   []byte   // raw requestState, nil for none
+	Answers []answer // in the order of the server's questions
+	Open    int      // questions the client has not answered
+	Until   time.Time
+	Pace    time.Time // when a round without questions goes on
+}
+
+// answer is one member of inputResponses; Value is nil until the client has answered.
+type answer struct {
+	Key, Value []byte // raw
+}
+
+// ask is a question of the bridge to a legacy client.
+type ask struct {
+	Wire string // of the call
+	Key  []byte // raw key of the server's question
+	URL  []byte // raw elicitation id, nil for other questions
+}
+
+// inputRequired turns a server's questions into requests to the client.
+func (s *legacySide) inputRequired(c *call, result []byte) {
+	c.Rounds++
+	if c.Rounds > roundsMost {
+		s.fail(c, "The server asked for more input than "+strconv.Itoa(roundsMost)+" rounds can give.")
+		return
+	}
+	s.completeURLs(c)
+	r := &round{State: bytes.Clone(member(result, "requestState")), Until: s.now.Add(answerFor)}
+	questions := member(result, "inputRequests")
+	var lines [][]byte
+	asks := map[string]*ask{}
+	for key, value := range jsonrpc.Members(questions) {
+		question := value.Of(questions)
+		method, _ := jsonrpc.Unquote(member(question, "method"))
+		a := &ask{Wire: c.Wire, Key: bytes.Clone(key.Of(questions))}
+		id := s.private()
+		params, err := legacyAsk(method, member(question, "params"), s.Can, s.Version, id)
+		if err != nil {
+			s.fail(c, "The server asked for something that this client has not declared ("+method+").")
+			return
+		}
+		if jsonrpc.EqualString(member(params, "mode"), "url") && method == askForm {
+			a.URL = bytes.Clone(id)
+		}
+		r.Answers = append(r.Answers, answer{Key: a.Key})
+		r.Open++
+		asks[string(id)] = a
+		lines = append(lines, jsonrpc.AppendRequest(nil, id, method, params))
+	}
+	c.Round = r
+	for id, a := range asks {
+		s.Asks[id] = a
+	}
+	for _, line := range lines {
+		s.toClient(line)
+	}
+	if r.Open == 0 {
+		r.Pace = s.now.Add(min(paceFirst<<(c.Rounds-1), paceMost))
+	}
+}
+
+// answered takes the client's answer to a question.
+func (s *legacySide) answered(line []byte) {
+	id := s.env.ID.Of(line)
+	a := s.Asks[string(id)]
+	if a == nil {
+		return // withdrawn
+	}
+	delete(s.Asks, string(id))
+	c := s.Calls[a.Wire]
+	if c == nil || c.Round == nil {
+		return
+	}
+	result := s.env.Result.Of(line)
+	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
+		s.fail(c, "The client did not answer what the server asked: "+messageOf(s.env.Error.Of(line)))
+		return
+	}
+	if a.URL != nil && jsonrpc.EqualString(member(result, "action"), "accept") {
+		c.URLs = append(c.URLs, a.URL)
+	}
+	i := slices.IndexFunc(c.Round.Answers, func(one answer) bool { return bytes.Equal(one.Key, a.Key) && one.Value == nil })
+	if i < 0 {
+		return
+	}
+	c.Round.Answers[i].Value = bytes.Clone(result)
+	if c.Round.Open--; c.Round.Open == 0 {
+		s.again(c)
+	}
+}
+
+// again sends a call to the server once more, under a new id, with what the client has answered.
+func (s *legacySide) again(c *call) {
+	params := without(c.Params, "inputResponses", "requestState")
+	if len(c.Round.Answers) > 0 {
+		out := []byte{'{'}
+		for i, one := range c.Round.Answers {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(append(append(out, one.Key...), ':'), one.Value...)
+		}
+		params = set(params, append(out, '}'), "inputResponses")
+	}
+	if c.Round.State != nil {
+		params = set(params, c.Round.State, "requestState")
+	}
+	delete(s.Calls, c.Wire)
+	c.Round = nil
+	c.Wire = string(s.private())
+	s.Calls[c.Wire] = c
+	s.toServer(jsonrpc.AppendRequest(nil, []byte(c.Wire), c.Name, params))
+}
+
+// fail answers a call that cannot go on.
+func (s *legacySide) fail(c *call, text string) {
+	s.drop(c, "the request has failed")
+	s.completeURLs(c)
+	s.reply(c.Group, failed(c.Method, mcp.Legacy, c.ID, text))
+}
+
+// completeURLs tells the client that what it opened is done with: the server has gone on.
+func (s *legacySide) completeURLs(c *call) {
+	for _, id := range c.URLs {
+		params := append(append([]byte(`{"elicitationId":`), id...), '}')
+		s.toClient(jsonrpc.AppendNotification(nil, "notifications/elicitation/complete", params))
+	}
+	c.URLs = nil
+}
+
+func (s *legacySide) tickRounds() {
+	for _, c := range s.inOrder() {
+		switch {
+		case c.Round == nil:
+		case s.due(c.Round.Pace):
+			s.again(c)
+		case s.due(c.Round.Until):
+			s.fail(c, "The client did not answer what the server asked within "+answerFor.String()+".")
+		}
+	}
+}
+
+// inOrder returns the calls by their ids on the wire, so that what happens at once happens in one order.
+func (s *legacySide) inOrder() []*call {
+	out := make([]*call, 0, len(s.Calls))
+	for _, c := range s.Calls {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b *call) int { return bytes.Compare([]byte(a.Wire), []byte(b.Wire)) })
+	return out
+}
+
+func (s *legacySide) roundsDeadline() time.Time {
+	var at time.Time
+	for _, c := range s.Calls {
+		if c.Round != nil {
+			at = earlier(earlier(at, c.Round.Pace), c.Round.Until)
+		}
+	}
+	return at
+}
+
+// more reports whether a raw number is greater than another one.
+func more(a, b []byte) bool {
+	x, err1 := strconv.ParseFloat(string(a), 64)
+	y, err2 := strconv.ParseFloat(string(b), 64)
+	return err1 == nil && err2 == nil && x > y
+}

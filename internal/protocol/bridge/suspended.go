@@ -1,0 +1,194 @@
+package bridge
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// A call that the server asks something for waits at the server: the client is answered with the questions, and its next
+// request, the call's next round, goes on with it.
+
+// hasNotAnswered is why a question that the client was shown comes to nothing.
+const hasNotAnswered = "the client did not answer"
+
+// tooOften is why a question is refused for which a call has no room.
+var tooOften = "the client is not asked more than " + strconv.Itoa(roundsMost) + " times in one call"
+
+// suspend answers the client with what the server asks.
+func (s *modernSide) suspend(t *task) {
+	if t.Number == 0 {
+		s.Number++
+		t.Number = s.Number
+	}
+	t.Round++
+	t.Asks, t.Next = append(t.Asks, t.Next...), nil
+	t.Expires = s.now.Add(answerFor)
+	out := []byte(`{"resultType":"input_required","inputRequests":{`)
+	for i, q := range t.Asks {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		q.Key = "ask" + strconv.Itoa(i+1)
+		out = append(append(out, '"'), q.Key+`":`...)
+		out = append(out, modernAsk(q.Method, q.Params)...)
+	}
+	out = append(out, `},"requestState":`...)
+	out = append(append(out, s.seal(t.Party).seal(t.Number, t.Round, t.Expires, digestOf(t.Name, t.Params))...), '}')
+	s.toClient(jsonrpc.AppendResult(nil, t.ID, out))
+	t.ID, t.Token, t.Level = nil, nil, -1
+}
+
+// resume takes a call's next round: the client's answers go to the server, which goes on.
+func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
+	t := s.meant(line, came)
+	if t == nil {
+		s.refuse(id, jsonrpc.InvalidParams, expired)
+		return
+	}
+	answers := s.env.InputResponses.Of(line)
+	t.ID, t.Meta = bytes.Clone(id), bytes.Clone(meta)
+	t.Token, t.Level = bytes.Clone(member(meta, "progressToken")), severity(member(meta, mcp.MetaLogLevel))
+	t.Can = abilitiesOf(member(meta, mcp.MetaClientCapabilities))
+	if t.Behind != nil && s.env.Scan(t.Behind) == nil {
+		s.progressed(t.Behind)
+	}
+	switch {
+	case t.Finished != nil:
+		if s.env.Scan(t.Finished) == nil {
+			s.finish(t, t.Finished)
+		}
+	case t.Afresh:
+		s.beginAgain(t, answers)
+	default:
+		s.feed(t, answers)
+	}
+	s.proceed()
+}
+
+// meant returns the suspended call that a request, of which s.env is, goes on with; nil if it has no right to any. came is
+// when the client sent it.
+func (s *modernSide) meant(line []byte, came time.Time) *task {
+	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
+	who := s.seal(s.Questions.partyOf(s.env.Meta.Of(line)))
+	number, round, ok := who.open(s.env.RequestState.Of(line), came, digestOf(name, s.env.Params.Of(line)))
+	if t := s.Calls.numbered(number); ok && t != nil && t.suspended() && t.Round == round {
+		return t
+	}
+	return nil
+}
+
+// seal is what makes and checks the handles of who is behind a request: nobody can use what another one was given.
+func (s *modernSide) seal(p party) sealer {
+	out := s.sealer
+	if s.Questions.Shared {
+		out.client += string(jsonrpc.AppendQuoted(nil, p.Principal)) + p.Info
+	}
+	return out
+}
+
+// feed gives the server the client's answers. What is missing is asked again.
+func (s *modernSide) feed(t *task, answers []byte) {
+	s.verbosity()
+	var missing []*question
+	for _, q := range t.Asks {
+		value := member(answers, q.Key)
+		if !jsonrpc.IsObject(value) {
+			missing = append(missing, q)
+			continue
+		}
+		s.Leveling.send(t, jsonrpc.AppendResult(nil, q.ID, legacyAnswer(q.Method, s.Version, value)), false)
+	}
+	t.Asks = missing
+	if len(missing) == 0 && len(t.Next) == 0 {
+		return
+	}
+	if t.Round >= roundsMost {
+		for _, q := range append(t.Asks, t.Next...) {
+			s.decline(q, hasNotAnswered)
+		}
+		t.Asks, t.Next = nil, nil
+		return
+	}
+	s.suspend(t)
+}
+
+// declineAll answers the questions of a call that its client does not answer any more.
+func (s *modernSide) declineAll(t *task) {
+	for _, q := range append(t.Asks, t.Next...) {
+		s.decline(q, noLonger)
+	}
+	t.Asks, t.Next = nil, nil
+}
+
+// openURLs answers a call that the server has refused until the client opens some URLs. It reports whether the client
+// can.
+func (s *modernSide) openURLs(t *task, err []byte) bool {
+	wanted := member(err, "data", "elicitations")
+	if !t.Open || t.Can&canURL == 0 || t.Round >= roundsMost {
+		return false
+	}
+	for at := range jsonrpc.Elements(wanted) {
+		params := set(bytes.Clone(at.Of(wanted)), []byte(`"url"`), "mode")
+		t.Next = append(t.Next, &question{Method: askForm, Params: params, Need: canURL})
+	}
+	if len(t.Next) == 0 {
+		return false
+	}
+	t.Afresh = true
+	s.suspend(t)
+	return true
+}
+
+// beginAgain sends the server a call that it has refused once more, if the client has opened what was to be opened.
+func (s *modernSide) beginAgain(t *task, answers []byte) {
+	for _, q := range t.Asks {
+		if !jsonrpc.EqualString(member(answers, q.Key, "action"), "accept") {
+			delete(s.Calls, t.Wire)
+			s.toClient(failed(t.Method, mcp.Modern, t.ID, "The server wants a URL to be opened first, and that was declined."))
+			return
+		}
+	}
+	delete(s.Calls, t.Wire)
+	t.Asks, t.Afresh = nil, false
+	t.Wire = string(s.private())
+	t.Params = withoutReserved(t.Params, "progressToken")
+	t.mark()
+	s.Calls[t.Wire] = t
+	s.verbosity()
+	s.Leveling.send(t, jsonrpc.AppendRequest(nil, []byte(t.Wire), t.Name, t.Params), true)
+}
+
+func (s *modernSide) tick() {
+	s.Questions.expire()
+	if s.due(s.Leveling.Until) {
+		s.Leveling.release()
+	}
+	for _, t := range s.Calls.inOrder() {
+		if !t.suspended() || !s.due(t.Expires) {
+			continue
+		}
+		if t.Finished == nil && !t.Afresh {
+			s.toServer(mcp.CancelledLine([]byte(t.Wire), "the client did not answer in time"))
+			s.drop(t)
+		}
+		delete(s.Calls, t.Wire)
+	}
+	s.proceed()
+}
+
+func (s *modernSide) deadline() time.Time {
+	at := s.Leveling.Until
+	for _, t := range s.Calls {
+		if t.suspended() {
+			at = earlier(at, t.Expires)
+		}
+	}
+	if s.Questions.Shared && len(s.Queue) > 0 {
+		at = earlier(at, s.Queue[0].Came.Add(turnFor))
+	}
+	return earlier(at, s.Questions.deadline())
+}

@@ -1,0 +1,58 @@
+package bridge
+
+import (
+	"bytes"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// Told is what a client and its bridge have told each other that lasts: whoever takes the bridge's place goes on from there.
+type Told struct {
+	Meta []byte // raw _meta of a modern client's first request; the rest is of legacy clients
+
+	Params      []byte // raw, of the client's initialize
+	Result      []byte // raw, that it was given
+	Version     string // both settled on
+	Initialized bool   // the client has said so
+	Level       []byte // raw log level that it has set, nil for none
+	URIs        []string
+}
+
+// Told returns what both have said; ok is false before a legacy client's handshake is over, or a modern one's first request.
+func (b *Bridge) Told() (told Told, ok bool) {
+	if s, modern := b.side.(*modernSide); modern {
+		return Told{Meta: s.Meta}, s.Meta != nil
+	}
+	s, legacy := b.side.(*legacySide)
+	if !legacy || s.Phase != ready {
+		return Told{}, false
+	}
+	return Told{
+		Params: s.Params, Result: s.Result, Version: s.Version, Initialized: s.Watch.Wanted, Level: s.Level, URIs: s.Watch.URIs,
+	}, true
+}
+
+// greeted answers the client's initialize with what the server has said of itself.
+func (s *legacySide) greeted(discover []byte) {
+	s.Phase = ready
+	s.Offer = bytes.Clone(member(discover, "capabilities"))
+	s.Params, s.Result = s.Hello.Params, initializeResult(discover, s.Version, s.Extended)
+	s.reply(s.Hello.Group, jsonrpc.AppendResult(nil, s.Hello.ID, s.Result))
+}
+
+// notGreeted answers the client's initialize, and what it has said since, with why the server cannot be used.
+func (s *legacySide) notGreeted(text string) {
+	s.Phase = virgin
+	s.refuseTo(s.Hello.ID, s.Hello.Group, jsonrpc.InternalError, text)
+	for len(s.Held) > 0 {
+		line := s.Held[0]
+		if s.env.Scan(line) == nil && s.env.Kind == jsonrpc.Request {
+			if mcp.Lookup(s.env.Method.Of(line)) == mcp.Initialize {
+				return // it tries again, and what follows is for that
+			}
+			s.refuseTo(s.env.ID.Of(line), 0, jsonrpc.InternalError, text)
+		}
+		s.Held = s.Held[1:]
+	}
+}

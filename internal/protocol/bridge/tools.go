@@ -1,0 +1,81 @@
+package bridge
+
+import "github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+
+// legacyTool is a modern server's raw tool for a legacy client. Legacy clients know schemas of objects only; a tool
+// whose output is described otherwise is shown without the description.
+func legacyTool(tool []byte) []byte {
+	if in := member(tool, "inputSchema"); in != nil {
+		if now, ok := legacySchema(in); ok && string(now) != string(in) {
+			tool = set(tool, now, "inputSchema")
+		}
+	}
+	if out := member(tool, "outputSchema"); out != nil {
+		now, ok := legacySchema(out)
+		switch {
+		case !ok:
+			tool = without(tool, "outputSchema")
+		case string(now) != string(out):
+			tool = set(tool, now, "outputSchema")
+		}
+	}
+	return tool
+}
+
+// legacySchema returns a raw JSON Schema as legacy clients can read it: properties are described by objects, not by true
+// or false. It reports whether the schema is one of an object.
+func legacySchema(schema []byte) ([]byte, bool) {
+	if !jsonrpc.EqualString(member(schema, "type"), "object") {
+		return schema, false
+	}
+	properties := member(schema, "properties")
+	switch {
+	case properties == nil:
+	case !jsonrpc.IsObject(properties):
+		schema = without(schema, "properties")
+	default:
+		now := mapped(properties, func(_ string, property []byte) []byte {
+			if jsonrpc.IsObject(property) {
+				return property
+			}
+			return anyOrNone(property)
+		})
+		if string(now) != string(properties) {
+			schema = set(schema, now, "properties")
+		}
+	}
+	if required := member(schema, "required"); required != nil && !isStrings(required) {
+		schema = without(schema, "required")
+	}
+	return schema, true
+}
+
+// anyOrNone writes a schema that is a truth value as an object.
+func anyOrNone(schema []byte) []byte {
+	if string(schema) == "false" {
+		return []byte(`{"not":{}}`)
+	}
+	return []byte(`{}`)
+}
+
+func isStrings(array []byte) bool {
+	if !jsonrpc.IsArray(array) {
+		return false
+	}
+	for at := range jsonrpc.Elements(array) {
+		if !jsonrpc.IsString(at.Of(array)) {
+			return false
+		}
+	}
+	return true
+}
+
+// modernTool is a legacy server's raw tool for a modern client: none if it runs as a task only, because the client
+// could never call it.
+func modernTool(tool []byte) [][]byte {
+	execution := member(tool, "execution")
+	if jsonrpc.EqualString(member(execution, "taskSupport"), "required") {
+		return nil
+	}
+	return one(without(tool, "execution"))
+}

@@ -1,0 +1,367 @@
+package bridge
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// A subscription that the server has ended is opened again after watchFirst, doubling to watchMost.
+const (
+	watchFirst = time.Second
+	watchMost  = 5 * time.Minute
+)
+
+// watch is the bridge's one subscriptions/listen on behalf of a legacy client. What a listen covers cannot be changed:
+// another one is opened, and the earlier ended once that is acknowledged, so nothing is missed between them.
+type watch struct {
+	Now, Next *stream  // the acknowledged one, and the one that is to take its place
+	URIs      []string // that the client has subscribed to
+	Waiting   []waiter
+	Again     time.Time // when one is opened that the server has ended
+	Ends      int       // how often it did, in a row
+	Missed    bool      // changes may have been missed before Next
+	Wanted    bool      // the client is ready to hear of changed lists
+	Resting   bool      // the server sleeps, and is not to be woken by what nobody but the bridge wants
+}
+
+// stream is one subscriptions/listen.
+type stream struct {
+	ID    string // raw
+	URIs  []string
+	Until time.Time // when it has to be acknowledged
+}
+
+// waiter is a resources/subscribe that has not been answered.
+type waiter struct {
+	ID     []byte // raw
+	Group  int
+	URI    string
+	Stream string // raw id of the listen that covers it; "" until that is opened
+}
+
+// waits reports whether a subscribe with this raw id is still to be answered.
+func (w *watch) waits(id []byte) bool {
+	return slices.ContainsFunc(w.Waiting, func(one waiter) bool { return jsonrpc.SameID(one.ID, id) })
+}
+
+// forget takes out a waiter that the client has cancelled, and returns its batch.
+func (w *watch) forget(id []byte) (group int, ok bool) {
+	i := slices.IndexFunc(w.Waiting, func(one waiter) bool { return jsonrpc.SameID(one.ID, id) })
+	if i < 0 {
+		return 0, false
+	}
+	group = w.Waiting[i].Group
+	w.Waiting = slices.Delete(w.Waiting, i, i+1)
+	return group, true
+}
+
+// covers reports whether the client has subscribed to a resource, or to one that it is part of.
+func (w *watch) covers(uri string) bool {
+	return slices.ContainsFunc(w.URIs, func(one string) bool { return strings.HasPrefix(uri, one) })
+}
+
+// subscribe takes resources/subscribe and unsubscribe.
+func (s *legacySide) subscribe(m mcp.Method, id, raw []byte) {
+	uri, ok := jsonrpc.Unquote(raw)
+	switch {
+	case string(member(s.Offer, "resources", "subscribe")) != "true":
+		s.reply(s.group, notFound(id))
+		return
+	case !ok:
+		s.refuse(id, jsonrpc.InvalidParams, "invalid params: uri is missing")
+		return
+	}
+	w := &s.Watch
+	known := slices.Contains(w.URIs, uri)
+	if m == mcp.Unsubscribe {
+		w.URIs = slices.DeleteFunc(w.URIs, func(one string) bool { return one == uri })
+		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))
+		if known {
+			s.renew()
+		}
+		return
+	}
+	if known && w.Now != nil && slices.Contains(w.Now.URIs, uri) {
+		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))
+		return
+	}
+	if !known {
+		w.URIs = append(w.URIs, uri)
+	}
+	one := waiter{ID: bytes.Clone(id), Group: s.group, URI: uri}
+	if w.Next != nil && slices.Contains(w.Next.URIs, uri) {
+		one.Stream = w.Next.ID
+	}
+	w.Waiting = append(w.Waiting, one)
+	s.renew()
+}
+
+// openWatch listens for changes of lists, if the server tells of any.
+func (s *legacySide) openWatch() {
+	s.Watch.Wanted = true
+	if s.Watch.Now == nil && s.Watch.Next == nil && !s.Watch.Resting {
+		s.renew()
+	}
+}
+
+// own reports whether a raw id is that of a stream that the client has not asked for, by a subscription.
+func (w *watch) own(id []byte) bool {
+	if len(w.URIs)+len(w.Waiting) > 0 {
+		return false
+	}
+	return w.Now != nil && string(id) == w.Now.ID || w.Next != nil && string(id) == w.Next.ID
+}
+
+// rest ends what nobody but the bridge wants, unless the client has subscribed to something.
+func (s *legacySide) rest() {
+	w := &s.Watch
+	if len(w.URIs)+len(w.Waiting) > 0 {
+		return
+	}
+	for _, one := range []*stream{w.Now, w.Next} {
+		s.endStream(one, "the server is not needed for now")
+	}
+	*w = watch{Wanted: w.Wanted, Resting: true}
+}
+
+// wake opens again what rest has ended.
+func (s *legacySide) wake() {
+	if s.Watch.Resting {
+		s.Watch.Resting = false
+		if s.Watch.Wanted {
+			s.openWatch()
+		}
+	}
+}
+
+// filter is what is listened for; nil for nothing.
+func (s *legacySide) filter() []byte {
+	out := []byte("{}")
+	for _, one := range listMembers {
+		if string(member(s.Offer, one.capability, "listChanged")) == "true" {
+			out = set(out, []byte("true"), one.member)
+		}
+	}
+	if len(s.Watch.URIs) > 0 {
+		uris := []byte("[]")
+		for _, uri := range s.Watch.URIs {
+			uris = jsonrpc.AppendElements(nil, uris, jsonrpc.AppendQuoted(nil, uri))
+		}
+		out = set(out, uris, "resourceSubscriptions")
+	}
+	if len(out) == len("{}") {
+		return nil
+	}
+	return out
+}
+
+// renew opens a listen for what is wanted now, unless one is being opened: then that is looked at again once it is.
+func (s *legacySide) renew() {
+	w := &s.Watch
+	if w.Next != nil {
+		return
+	}
+	w.Again, w.Resting = time.Time{}, false
+	filter := s.filter()
+	if filter == nil {
+		s.endStream(w.Now, replaced)
+		w.Now = nil
+		return
+	}
+	id := s.private()
+	w.Next = &stream{ID: string(id), URIs: slices.Clone(w.URIs), Until: s.now.Add(listenFor)}
+	for i := range w.Waiting {
+		w.Waiting[i].Stream = w.Next.ID
+	}
+	params := append([]byte(`{"_meta":{`), withLevel(s.Envelope, s.Level)...)
+	params = append(append(append(params, `},"notifications":`...), filter...), '}')
+	s.toServer(jsonrpc.AppendRequest(nil, id, mcp.Listen.String(), params))
+}
+
+// replaced is why a stream ends when what is listened for is another thing now.
+const replaced = "another subscription has taken its place"
+
+func (s *legacySide) endStream(one *stream, why string) {
+	if one != nil {
+		s.toServer(mcp.CancelledLine([]byte(one.ID), why))
+	}
+}
+
+// acknowledged takes the server's word of what it will tell. A stream that is acknowledged once more goes on in another
+// process.
+func (s *legacySide) acknowledged(line []byte) {
+	w := &s.Watch
+	if w.Now != nil && string(subscriptionOf(s.env.Params.Of(line))) == w.Now.ID {
+		s.lookAgain()
+		return
+	}
+	if w.Next == nil || string(subscriptionOf(s.env.Params.Of(line))) != w.Next.ID {
+		return
+	}
+	s.endStream(w.Now, replaced)
+	w.Now, w.Next, w.Ends = w.Next, nil, 0
+	granted := member(s.env.Params.Of(line), "notifications", "resourceSubscriptions")
+	refused := func(uri string) bool { return !contains(granted, uri) }
+	s.settle(w.Now.ID, refused)
+	w.URIs = slices.DeleteFunc(w.URIs, func(uri string) bool { return slices.Contains(w.Now.URIs, uri) && refused(uri) })
+	w.Now.URIs = slices.DeleteFunc(w.Now.URIs, refused)
+	s.settleCovered()
+	if w.Missed {
+		w.Missed = false
+		s.lookAgain()
+	}
+	if len(w.Waiting) > 0 || !slices.Equal(w.Now.URIs, w.URIs) {
+		s.renew()
+	}
+}
+
+// lookAgain tells the client that what it is subscribed to may have changed: nobody has watched for a while.
+func (s *legacySide) lookAgain() {
+	for _, uri := range s.Watch.Now.URIs {
+		if slices.Contains(s.Watch.URIs, uri) {
+			s.toClient(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
+		}
+	}
+}
+
+// settleCovered answers those whose resource the current stream happens to have.
+func (s *legacySide) settleCovered() {
+	w := &s.Watch
+	left := w.Waiting[:0]
+	for _, one := range w.Waiting {
+		if !slices.Contains(w.Now.URIs, one.URI) {
+			left = append(left, one)
+			continue
+		}
+		s.reply(one.Group, jsonrpc.AppendResult(nil, one.ID, nil))
+	}
+	w.Waiting = left
+}
+
+// settle answers the waiters of a stream.
+func (s *legacySide) settle(id string, refused func(uri string) bool) {
+	var left, done []waiter
+	for _, one := range s.Watch.Waiting {
+		if one.Stream == id {
+			done = append(done, one)
+		} else {
+			left = append(left, one)
+		}
+	}
+	s.Watch.Waiting = left
+	for _, one := range done {
+		if !refused(one.URI) {
+			s.reply(one.Group, jsonrpc.AppendResult(nil, one.ID, nil))
+			continue
+		}
+		s.Watch.URIs = slices.DeleteFunc(s.Watch.URIs, func(uri string) bool { return uri == one.URI })
+		s.refuseTo(one.ID, one.Group, jsonrpc.InvalidParams, "the server does not tell of changes of this resource")
+	}
+}
+
+// watchEnded handles the end of a stream by the server, told in line. It reports whether the raw id was one.
+func (s *legacySide) watchEnded(id, line []byte) bool {
+	w := &s.Watch
+	switch {
+	case w.Next != nil && string(id) == w.Next.ID:
+		w.Next = nil
+		s.settle(string(id), func(string) bool { return true })
+	case w.Now != nil && string(id) == w.Now.ID:
+		w.Now = nil
+		w.Missed = true
+	default:
+		return false
+	}
+	s.openLater(s.mayListen(line))
+	return true
+}
+
+// openLater opens another stream in place of one that has ended: now for those who asked while that was being opened, or in
+// a while if there is none left and there may be another.
+func (s *legacySide) openLater(may bool) {
+	w := &s.Watch
+	switch {
+	case len(w.Waiting) > 0:
+		s.renew()
+	case may && w.Now == nil && w.Next == nil:
+		w.Again = s.now.Add(min(watchFirst<<min(w.Ends, 10), watchMost))
+		w.Ends++
+	}
+}
+
+// mayListen reports whether a stream that has ended in this way may be opened again: the server has ended it, or cannot be
+// reached just now. An error of any other kind says that the server has no such streams.
+func (s *legacySide) mayListen(line []byte) bool {
+	return s.env.Kind != jsonrpc.ErrorResponse || codeOf(s.env.Error.Of(line)) == jsonrpc.InternalError
+}
+
+// changed hands on that something has changed, once: of the current stream, or the one that is being opened if there is none
+// yet, and while the client wants to hear it.
+func (s *legacySide) changed(line []byte) {
+	params := s.env.Params.Of(line)
+	current := s.Watch.Now
+	if current == nil {
+		current = s.Watch.Next
+	}
+	if id := subscriptionOf(params); id != nil && (current == nil || string(id) != current.ID) {
+		return
+	}
+	if mcp.Lookup(s.env.Method.Of(line)) == mcp.NoteResourceUpdated {
+		if uri, _ := jsonrpc.Unquote(s.env.URI.Of(line)); !s.Watch.covers(uri) {
+			return
+		}
+	}
+	s.toClient(s.plain(line))
+}
+
+// closeWatch ends everything.
+func (s *legacySide) closeWatch() {
+	s.endStream(s.Watch.Now, replaced)
+	s.endStream(s.Watch.Next, replaced)
+	for _, one := range s.Watch.Waiting {
+		s.refuseTo(one.ID, one.Group, jsonrpc.InvalidRequest, "the client began a new session")
+	}
+	s.Watch = watch{Resting: s.Watch.Resting}
+}
+
+func (s *legacySide) tickWatch() {
+	w := &s.Watch
+	if w.Next != nil && s.due(w.Next.Until) {
+		late := w.Next
+		w.Next = nil
+		s.endStream(late, replaced)
+		s.settle(late.ID, func(string) bool { return true })
+		s.openLater(true)
+	}
+	if s.due(w.Again) {
+		s.renew()
+	}
+}
+
+func (s *legacySide) watchDeadline() time.Time {
+	at := s.Watch.Again
+	if s.Watch.Next != nil {
+		at = earlier(at, s.Watch.Next.Until)
+	}
+	return at
+}
+
+// subscriptionOf returns the raw id of the listen that a notification's params belong to, nil for none.
+func subscriptionOf(params []byte) []byte {
+	return member(params, "_meta", mcp.MetaSubscriptionID)
+}
+
+// contains reports whether a raw array has a string.
+func contains(array []byte, text string) bool {
+	for at := range jsonrpc.Elements(array) {
+		if jsonrpc.EqualString(at.Of(array), text) {
+			return true
+		}
+	}
+	return false
+}

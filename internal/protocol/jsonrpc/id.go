@@ -1,0 +1,87 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"hash/maphash"
+)
+
+// IDClass says how far an id can be trusted to come back unchanged from any server.
+type IDClass uint8
+
+// The classes of id.
+const (
+	IDInteger IDClass = iota // a whole number of at most ±2^53, however it is written (1, 1.0, 1e3)
+	IDString                 // a string
+	IDOdd                    // anything else: a fraction, a bigger number, true, null, an object, an array, no JSON at all
+)
+
+// maxSafe is the largest integer every JSON parser keeps exactly.
+const maxSafe = 1 << 53
+
+// ClassifyID says of which class a raw id is.
+func ClassifyID(raw []byte) IDClass {
+	if len(raw) > 0 && raw[0] == '"' {
+		if _, _, ok := inside(raw); ok {
+			return IDString
+		}
+		return IDOdd
+	}
+	if n, ok := parseInteger(raw); ok && -maxSafe <= n && n <= maxSafe {
+		return IDInteger
+	}
+	return IDOdd
+}
+
+// idSeed makes HashID differ from process to process, so that nobody can choose ids that collide.
+var idSeed = maphash.MakeSeed()
+
+// HashID returns a hash that is equal for ids which SameID calls equal. It is good for this process only. It does not
+// allocate.
+func HashID(raw []byte) uint64 {
+	if len(raw) > 0 && raw[0] == '"' {
+		return hashText(raw)
+	}
+	if n, ok := parseInteger(raw); ok {
+		return uint64(n)
+	}
+	return maphash.Bytes(idSeed, raw)
+}
+
+// hashText hashes the value of a raw string, with a quote before it so that it is apart from the other types.
+func hashText(raw []byte) uint64 {
+	text, f, ok := inside(raw)
+	switch {
+	case !ok:
+		return maphash.Bytes(idSeed, raw)
+	case f == 0:
+		return maphash.Bytes(idSeed, raw[:len(raw)-1])
+	}
+	var h maphash.Hash
+	h.SetSeed(idSeed)
+	_ = h.WriteByte('"')
+	for d := (decoder{in: text}); len(d.in) > 0; {
+		_, _ = h.Write(d.next())
+	}
+	return h.Sum64()
+}
+
+// SameID reports whether two raw ids are the same id: strings by their value ("\u00e9" is "é"), whole numbers that fit an
+// int64 by theirs (1, 1.0 and 1e0 are the same, so that a server which echoes another spelling is understood), never a
+// string and a number; anything else byte for byte. It does not allocate.
+func SameID(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return len(a) > 0
+	}
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	if a[0] == '"' {
+		return equalText(a, b)
+	}
+	n, whole := parseInteger(a)
+	if !whole {
+		return false
+	}
+	m, whole := parseInteger(b)
+	return whole && n == m
+}

@@ -1,0 +1,74 @@
+package jsonrpc
+
+import (
+	"math"
+	"strconv"
+)
+
+// shortDigits is how many digits any number may have that fits an int64.
+const shortDigits = 18
+
+// parseInteger reads a JSON number that is whole, however it is written (1, 1.0, 1e0), and whose digits and value fit an
+// int64. False for every other number, and for what is no number.
+func parseInteger(raw []byte) (n int64, ok bool) {
+	if n, ok = parseShort(raw); ok {
+		return n, true
+	}
+	if len(raw) == 0 || scanNumber(raw, 0) != len(raw) {
+		return 0, false
+	}
+	n, tens, ok := parseDigits(raw)
+	for ; ok && n != 0 && tens > 0; tens-- {
+		ok = n <= math.MaxInt64/10
+		n *= 10
+	}
+	for ; ok && n != 0 && tens < 0; tens++ {
+		ok = n%10 == 0
+		n /= 10
+	}
+	if raw[0] == '-' {
+		n = -n
+	}
+	return n, ok
+}
+
+// parseDigits reads a valid JSON number as n times ten to the power of tens, its sign left out. False if one of the two
+// is too large.
+func parseDigits(raw []byte) (n int64, tens int, ok bool) {
+	fraction := 0 // 1 behind the point
+	for i, c := range raw {
+		switch {
+		case c == '-':
+		case c == '.':
+			fraction = 1
+		case c|0x20 == 'e':
+			exp, err := strconv.Atoi(string(raw[i+1:]))
+			return n, tens + exp, err == nil || n == 0
+		case n > (math.MaxInt64-9)/10:
+			return 0, 0, false
+		default:
+			n = n*10 + int64(c-'0')
+			tens -= fraction
+		}
+	}
+	return n, tens, true
+}
+
+// parseShort reads the plain integers that nearly all ids are.
+func parseShort(raw []byte) (int64, bool) {
+	digits, sign := raw, int64(1)
+	if len(raw) > 0 && raw[0] == '-' {
+		digits, sign = raw[1:], -1
+	}
+	if len(digits) == 0 || len(digits) > shortDigits || digits[0] == '0' && len(digits) > 1 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range digits {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(c)
+	}
+	return n * sign, true
+}

@@ -1,0 +1,190 @@
+package jsonrpc
+
+import "bytes"
+
+// RecoverID finds the id of a line that is broken or too long to be held: head are its first bytes, tail its last; they
+// may overlap, and for a short line both are the whole of it. The id is a part of head or tail.
+//
+// It is taken from head when it stands there at the top level, before the place where the text stops making sense.
+// Otherwise, when head is a sound beginning and not yet the whole line, it is taken from the last members before the
+// brace that ends tail, which is exact for valid JSON however much is missing between head and tail. An id inside a
+// nested object or a string is never returned, nor is null, nor one that is cut off or is itself an object or array.
+func RecoverID(head, tail []byte) ([]byte, bool) {
+	// White space at the end of head stays: it shows that the number before it is whole.
+	h := headReader{text: trimBOM(head)}
+	id, end := h.read()
+	switch {
+	case id != nil:
+		return id, true
+	case end != endCut || bytes.Equal(head, tail):
+		return nil, false
+	}
+	id = tailID(trimSpace(tail))
+	return id, id != nil
+}
+
+// ending is how reading a head ended.
+type ending uint8
+
+const (
+	endCut    ending = iota // sound as far as it goes
+	endClosed               // the message was complete
+	endBroken               // its depth can no longer be trusted, or the id is none that can be answered
+)
+
+// headReader reads a beginning of a line more patiently than skip does: what stands for a value may be any word (NaN),
+// strings may hold anything. It is strict where a slip would make it mistake the depth: brackets must match, and a
+// string must stand where strings stand, so that a stray quote ends the reading instead of turning text inside out.
+type headReader struct {
+	text  []byte
+	kinds [spillWords]uint64 // one bit for each open level, 1 for an object
+	depth int
+	prev  byte // what came before: a structural byte, bareword or quote
+	isID  bool // the member being read is the top level's id
+}
+
+// What can come before, besides the structural bytes themselves.
+const (
+	bareword = 'w'
+	quote    = '"'
+)
+
+const cutOff = -2 // the text ends in the middle of a string or word
+
+// read returns the id when it finds one, else how the text ended.
+func (h *headReader) read() ([]byte, ending) {
+	h.prev = ':' // the message itself is a value
+	for i := skipSpace(h.text, 0); i < len(h.text); i = skipSpace(h.text, i) {
+		c, sound := h.text[i], true
+		switch c {
+		case '{', '[':
+			sound = h.push(c)
+		case '}', ']':
+			sound = h.pop(c)
+		case ':':
+			sound = h.prev == quote
+		case ',':
+			sound = !h.isID
+		default:
+			end := h.scalar(i)
+			switch {
+			case end == cutOff:
+				return nil, endCut
+			case end == broken || h.depth == 0:
+				return nil, endBroken
+			case h.isID:
+				return answerable(h.text[i:end])
+			}
+			h.key(i, end)
+			if c != quote {
+				c = bareword
+			}
+			i = end - 1
+		}
+		if !sound {
+			return nil, endBroken
+		}
+		if h.depth == 0 {
+			return nil, endClosed
+		}
+		h.prev = c
+		i++
+	}
+	return nil, endCut
+}
+
+// push opens a level; a container may only stand where a value may.
+func (h *headReader) push(c byte) bool {
+	if h.isID || !h.valueMayCome() || h.depth == maxDepth || h.depth == 0 && c != '{' {
+		return false
+	}
+	bit := uint64(1) << (h.depth & 63)
+	h.kinds[h.depth>>6] &^= bit
+	if c == '{' {
+		h.kinds[h.depth>>6] |= bit
+	}
+	h.depth++
+	return true
+}
+
+func (h *headReader) inObject() bool {
+	return h.depth > 0 && h.kinds[(h.depth-1)>>6]>>((h.depth-1)&63)&1 == 1
+}
+
+func (h *headReader) pop(c byte) bool {
+	if h.depth == 0 || h.inObject() != (c == '}') || h.isID {
+		return false
+	}
+	h.depth--
+	return true
+}
+
+func (h *headReader) valueMayCome() bool {
+	return h.prev == ':' || h.prev == '[' || h.prev == ',' && !h.inObject()
+}
+
+// scalar reads a string or a word at i and returns the offset after it, cutOff or broken.
+func (h *headReader) scalar(i int) int {
+	if h.text[i] == quote {
+		return h.quoted(i)
+	}
+	end := i
+	for end < len(h.text) && isWord(h.text[end]) {
+		end++
+	}
+	switch {
+	case end == i || !h.valueMayCome():
+		return broken
+	case end == len(h.text):
+		return cutOff // it may go on beyond the cut
+	}
+	return end
+}
+
+func (h *headReader) quoted(i int) int {
+	if !h.valueMayCome() && h.prev != '{' && h.prev != ',' {
+		return broken
+	}
+	for i++; i < len(h.text) && h.text[i] != quote; i++ {
+		if h.text[i] == '\\' {
+			i++
+		}
+	}
+	if i >= len(h.text) {
+		return cutOff
+	}
+	switch first(h.text[i+1:]) {
+	case 0, ',', ':', '}', ']':
+		return i + 1
+	}
+	return broken
+}
+
+// key notes whether the string just read is the key of the top level's id.
+func (h *headReader) key(start, end int) {
+	if h.prev != ':' {
+		h.isID = h.depth == 1 && h.inObject() && EqualString(h.text[start:end], "id")
+	}
+}
+
+func isWord(c byte) bool {
+	switch c {
+	case '"', '{', '}', '[', ']', ',', ':', '\\':
+		return false
+	}
+	return c > ' '
+}
+
+// answerable returns the raw value if an answer can carry it as its id.
+func answerable(raw []byte) ([]byte, ending) {
+	end := broken
+	if raw[0] == quote {
+		end, _ = scanString(raw, 1)
+	} else if raw[0] != 'n' {
+		end = scanScalar(raw, 0)
+	}
+	if end != len(raw) {
+		return nil, endBroken
+	}
+	return raw[:end:end], endCut
+}

@@ -1,0 +1,92 @@
+package session
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// OpenListen remembers a subscriptions/listen request that was sent on.
+func (s *Session) OpenListen(id, line, params []byte) *Listen {
+	l := &Listen{
+		ID:     bytes.Clone(id),
+		Line:   bytes.Clone(line),
+		Filter: bytes.Clone(jsonrpc.Find(params, "notifications").Of(params)),
+	}
+	s.listens = append(s.listens, l)
+	return l
+}
+
+// Listens returns the open ones in the order they were opened.
+func (s *Session) Listens() []*Listen { return s.listens }
+
+// ListenByID returns the open listen request with this raw id, nil if there is none.
+func (s *Session) ListenByID(id []byte) *Listen {
+	for _, l := range s.listens {
+		if jsonrpc.SameID(l.ID, id) {
+			return l
+		}
+	}
+	return nil
+}
+
+// CloseListen forgets a listen request that has ended.
+func (s *Session) CloseListen(id []byte) {
+	s.listens = slices.DeleteFunc(s.listens, func(l *Listen) bool { return jsonrpc.SameID(l.ID, id) })
+}
+
+// Wants reports whether the request asked to be told when the list changes.
+func (l *Listen) Wants(list mcp.List) bool {
+	member := map[mcp.Method]string{
+		mcp.NoteToolsChanged:     "toolsListChanged",
+		mcp.NotePromptsChanged:   "promptsListChanged",
+		mcp.NoteResourcesChanged: "resourcesListChanged",
+	}[list.Changed()]
+	return string(jsonrpc.Find(l.Filter, member).Of(l.Filter)) == "true"
+}
+
+// Lists is the raw filter of what the request asked to hear of lists.
+func (l *Listen) Lists() []byte {
+	out := []byte("{}")
+	for _, member := range []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"} {
+		if string(jsonrpc.Find(l.Filter, member).Of(l.Filter)) == "true" {
+			out, _ = jsonrpc.Set(nil, out, []byte("true"), member)
+		}
+	}
+	return out
+}
+
+// Covers reports whether acked, the raw filter a new process acknowledged, grants all that the client was granted
+// before.
+func (l *Listen) Covers(acked []byte) bool {
+	for key, value := range jsonrpc.Members(l.Acked) {
+		name, _ := jsonrpc.Unquote(key.Of(l.Acked))
+		had := value.Of(l.Acked)
+		has := jsonrpc.Find(acked, name).Of(acked)
+		switch {
+		case jsonrpc.IsArray(had):
+			if !coversAll(has, had) {
+				return false
+			}
+		case string(had) == "true" && string(has) != "true":
+			return false
+		}
+	}
+	return true
+}
+
+func coversAll(has, had []byte) bool {
+	granted := map[string]bool{}
+	for at := range jsonrpc.Elements(has) {
+		uri, _ := jsonrpc.Unquote(at.Of(has))
+		granted[uri] = true
+	}
+	for at := range jsonrpc.Elements(had) {
+		if uri, _ := jsonrpc.Unquote(at.Of(had)); !granted[uri] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,122 @@
+package session
+
+import (
+	"bytes"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// Session is the state of one client's connection that outlives its servers.
+type Session struct {
+	Era mcp.Era // what the client's last deciding message was
+
+	InitParams  []byte // raw params of initialize; nil before it
+	Version     string // the protocol version both sides settled on; "" before the answer
+	InitResult  []byte // raw result of initialize as the server gave it; nil before the answer
+	Initialized bool   // the client has sent notifications/initialized
+
+	Meta []byte // modern: raw _meta of a request, without its progress token
+
+	logLevel []byte         // raw params of the last logging/setLevel that succeeded
+	subs     []subscription // in the order they were made
+	listens  []*Listen
+	walks    [mcp.Lists]walk
+}
+
+type subscription struct {
+	uri    string
+	params []byte // raw params of resources/subscribe
+}
+
+// Listen is one open subscriptions/listen request of a modern client.
+type Listen struct {
+	ID     []byte // raw
+	Line   []byte // the request as it came
+	Filter []byte // raw params.notifications: what the client asked to hear of
+	Acked  []byte // raw notifications of the acknowledgement the client was given; nil before it
+	Cuts   int    // how often a server ended it since the client last heard
+}
+
+// walk is one reading of a list, page by page.
+type walk struct {
+	reading mcp.Catalog // pages so far
+	seen    mcp.Catalog // the last complete reading; nil if there was none
+}
+
+// Reset forgets everything: the client begins anew with another initialize.
+func (s *Session) Reset() { *s = Session{} }
+
+// Answered reports whether the client has been through the handshake of the legacy era.
+func (s *Session) Answered() bool { return s.InitResult != nil }
+
+// ClientName returns the name and version the client gave itself; empty if it gave none.
+func (s *Session) ClientName() (name, version string) {
+	info := jsonrpc.Find(s.InitParams, "clientInfo").Of(s.InitParams)
+	if info == nil {
+		info = jsonrpc.Find(s.Meta, mcp.MetaClientInfo).Of(s.Meta)
+	}
+	name, _ = jsonrpc.Unquote(jsonrpc.Find(info, "name").Of(info))
+	version, _ = jsonrpc.Unquote(jsonrpc.Find(info, "version").Of(info))
+	return name, version
+}
+
+// KeepMeta remembers the _meta of a modern request for the questions outlive asks itself.
+func (s *Session) KeepMeta(meta []byte) {
+	if s.Meta != nil || !jsonrpc.Find(meta, mcp.MetaProtocolVersion).Present() {
+		return
+	}
+	s.Meta = jsonrpc.Delete(nil, meta, "progressToken")
+}
+
+// SetLogLevel remembers the params of a logging/setLevel that succeeded.
+func (s *Session) SetLogLevel(params []byte) { s.logLevel = bytes.Clone(params) }
+
+// Subscribe remembers the params of a resources/subscribe that succeeded.
+func (s *Session) Subscribe(params []byte) {
+	uri, ok := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params))
+	if !ok {
+		return
+	}
+	s.Unsubscribe(params)
+	s.subs = append(s.subs, subscription{uri: uri, params: bytes.Clone(params)})
+}
+
+// Unsubscribe forgets the subscription that the params name.
+func (s *Session) Unsubscribe(params []byte) {
+	uri, _ := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params))
+	for i := range s.subs {
+		if s.subs[i].uri == uri {
+			s.subs = append(s.subs[:i], s.subs[i+1:]...)
+			return
+		}
+	}
+}
+
+// Subscribed returns the raw JSON string of each URI subscribed to, in order.
+func (s *Session) Subscribed() [][]byte {
+	out := make([][]byte, len(s.subs))
+	for i, sub := range s.subs {
+		out[i] = jsonrpc.AppendQuoted(nil, sub.uri)
+	}
+	return out
+}
+
+// Wish is one request that brings a new process to where the old one was.
+type Wish struct {
+	Method mcp.Method
+	Params []byte
+}
+
+// Wishes returns what a new process of the legacy era must be asked after its handshake, in this order: the log
+// level, then the subscriptions.
+func (s *Session) Wishes() []Wish {
+	var out []Wish
+	if s.logLevel != nil {
+		out = append(out, Wish{mcp.SetLevel, s.logLevel})
+	}
+	for _, sub := range s.subs {
+		out = append(out, Wish{mcp.Subscribe, sub.params})
+	}
+	return out
+}

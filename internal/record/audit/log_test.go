@@ -1,0 +1,237 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var at = time.Date(2026, 1, 15, 14, 23, 45, 123_999_000, time.UTC)
+
+func open(t *testing.T, path string, opts Options) *Log {
+	t.Helper()
+	l, err := Open(path, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func closed(t *testing.T, l *Log) {
+	t.Helper()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLineIsTheProxys(t *testing.T) {
+	e := event.Event{
+		Type: event.ServerReady, Time: at.In(time.FixedZone("CET", 3600)), Message: "Server ready (startup: 850ms)",
+		ServerPID: 67890, Attrs: []slog.Attr{slog.Int(event.KeyStartupMS, 850)},
+	}
+	got := string(appendLine(nil, e, 12345))
+	want := `{"timestamp":"2026-01-15T14:23:45.123Z","level":"INFO","logger":"mcp_proxy",` +
+		`"message":"Server ready (startup: 850ms)","event_type":"server_ready","proxy_pid":12345,"server_pid":67890,` +
+		`"restart_count":0,"generation":0,"startup_time_ms":850}` + "\n"
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestEveryLineIsOneJSONObject(t *testing.T) {
+	nasty := "a\nb\r\"\\\x00\xff<é\u2028" + strings.Repeat("ü", 5000)
+	for _, typ := range event.Types() {
+		e := event.Event{Type: typ, Time: at, Level: slog.LevelWarn, Message: nasty, Attrs: []slog.Attr{
+			slog.String(event.KeyRawLine, nasty), slog.Bool(event.KeyNotified, true), slog.Any("error", errors.New("boom")),
+			slog.Duration(event.KeyDelayMS, 1500*time.Millisecond), slog.Any("list", []string{"a"}),
+			slog.String("event_type", "forged"), slog.Any("ch", make(chan int)), slog.Time("when", at),
+		}}
+		line := appendLine(nil, e, 1)
+		var got map[string]any
+		if err := json.Unmarshal(line, &got); err != nil {
+			t.Fatalf("%s: %v\n%s", typ, err, line)
+		}
+		if strings.Count(string(line), "\n") != 1 {
+			t.Errorf("%s: not one line", typ)
+		}
+		if got["event_type"] != string(typ) || got["level"] != "WARNING" || got["delay_ms"] != 1500.0 || got["error"] != "boom" {
+			t.Errorf("%s: %.300v", typ, got)
+		}
+		if _, there := got["server_pid"]; there {
+			t.Errorf("%s: server_pid without a server", typ)
+		}
+	}
+}
+
+func TestRotationKeepsWhatIsPromisedAndNoMore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state", "mcp_audit.log")
+	l := open(t, path, Options{MaxSizeMiB: 1, MaxBackups: 2})
+	const events = 1300
+	for i := range events { // about 4 KiB each: five files' worth
+		l.Emit(event.Event{Type: event.StdoutNoise, Time: at, Attrs: []slog.Attr{
+			slog.Int(event.KeyCount, i), slog.String(event.KeyRawLine, strings.Repeat("x", 4000))}})
+		for len(l.lines) > queueLines/2 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	closed(t, l)
+	if l.Lost() != 0 {
+		t.Errorf("%d lost", l.Lost())
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("files: %v, %v", files, err)
+	}
+	for _, f := range files {
+		st, err := os.Stat(f)
+		if err != nil || st.Size() > 1<<20 || st.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", f, st, err)
+		}
+	}
+	lines := readLines(t, path)
+	if last := lines[len(lines)-1][event.KeyCount]; last != float64(events-1) {
+		t.Errorf("last line is number %v", last)
+	}
+}
+
+func TestSeveralProcessesWriteOnePath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mcp_audit.log")
+	const writers, each = 4, 400
+	var wg sync.WaitGroup
+	for w := range writers {
+		l := open(t, path, Options{ProxyPID: 100 + w, MaxSizeMiB: 1, MaxBackups: 100})
+		wg.Go(func() {
+			for i := range each {
+				l.Emit(event.Event{Type: event.StdoutNoise, Time: at, Attrs: []slog.Attr{
+					slog.Int(event.KeyCount, i), slog.String(event.KeyRawLine, strings.Repeat("x", 3000))}})
+			}
+			closed(t, l)
+			if l.Lost() != 0 {
+				t.Errorf("writer %d lost %d", w, l.Lost())
+			}
+		})
+	}
+	wg.Wait()
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if len(files) < 3 {
+		t.Errorf("not rotated: %v", files)
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		for _, line := range readLines(t, f) {
+			seen[fmt.Sprint(line["proxy_pid"], "/", line[event.KeyCount])] = true
+		}
+	}
+	if len(seen) != writers*each {
+		t.Errorf("%d different lines, want %d", len(seen), writers*each)
+	}
+}
+
+// People rotate with mv (TP-11): the log must come back at its path.
+func TestRotationByHand(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mcp_audit.log")
+	l := open(t, path, Options{})
+	l.Emit(event.Event{Type: event.ProxyStarted, Time: at})
+	waitFor(t, func() bool { return exists(path) })
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	l.Emit(event.Event{Type: event.ProxyStopped, Time: at})
+	closed(t, l)
+	if got := readLines(t, path); len(got) != 1 || got[0]["event_type"] != "proxy_stopped" {
+		t.Errorf("after mv: %v", got)
+	}
+}
+
+func TestUnwritablePathIsOneWarningAndCounted(t *testing.T) {
+	dir := t.TempDir()
+	blocker := filepath.Join(dir, "blocker")
+	if err := os.WriteFile(blocker, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	warnings := make(chan error, 10)
+	l := open(t, filepath.Join(blocker, "audit.log"), Options{OnFailure: func(err error) { warnings <- err }})
+	for range 20 {
+		l.Emit(event.Event{Type: event.ProxyStarted, Time: at})
+	}
+	closed(t, l)
+	l.Emit(event.Event{Type: event.ProxyStopped, Time: at})
+	if l.Lost() != 21 || len(warnings) != 1 {
+		t.Errorf("lost %d, %d warnings", l.Lost(), len(warnings))
+	}
+	if err := <-warnings; !strings.Contains(err.Error(), blocker) {
+		t.Errorf("warning does not name the path: %v", err)
+	}
+}
+
+func TestOpenRefusesNonsense(t *testing.T) {
+	for _, path := range []string{"", t.TempDir()} {
+		if _, err := Open(path, Options{}); err == nil {
+			t.Errorf("Open(%q) succeeded", path)
+		}
+	}
+	if _, err := Open("x", Options{MaxBackups: -1}); err == nil {
+		t.Error("negative limit accepted")
+	}
+}
+
+func readLines(t *testing.T, path string) []map[string]any {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []map[string]any
+	for line := range strings.Lines(string(b)) {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%s: %v: %q", path, err, line)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("did not happen")
+		}
+	}
+}
+
+func TestFlush(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := open(t, path, Options{})
+	for range 100 {
+		l.Emit(event.Event{Type: event.ProxyStarted, Message: "m"})
+	}
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "\n"); n != 100 {
+		t.Errorf("%d of 100 lines are written", n)
+	}
+}

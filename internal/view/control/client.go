@@ -1,0 +1,237 @@
+package control
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/files/peer"
+)
+
+const (
+	dialPatience = time.Second
+	// youngest is how old a socket must be before it can count as left over: a new one is bound a moment before its
+	// owner listens.
+	youngest = 2 * time.Second
+)
+
+// ErrGone is returned when the instance has ended.
+var ErrGone = errors.New("no longer running")
+
+// Instance is a running outlive, found by its socket.
+type Instance struct {
+	Name string // of its server; cut if it is over 40 bytes, see [Instance.Is]
+	PID  int    // of outlive
+	Path string // of the socket
+
+	Server string // of a gateway: which of its servers is meant; "": none in particular
+}
+
+// Discover lists the instances that live in dirs, ordered by name and process id. It removes the sockets of those that
+// are gone: nobody listens there any more. A live one that does not answer is listed. When others may write to the first
+// directory, the error wraps [ErrForeign]; any other such directory has nothing of ours in it and is passed over.
+func Discover(dirs ...string) ([]Instance, error) {
+	var found []Instance
+	for i, d := range withFallbacks(dirs) {
+		err := checkDir(d)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) && i > 0 {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for instances: %w", err)
+		}
+		entries, err := os.ReadDir(d)
+		if err != nil {
+			return nil, fmt.Errorf("look for instances: %w", err)
+		}
+		for _, e := range entries {
+			name, pid, ok := parseFile(e.Name())
+			if !ok || e.Type() != fs.ModeSocket {
+				continue
+			}
+			i := Instance{Name: name, PID: pid, Path: filepath.Join(d, e.Name())}
+			if i.alive(e) {
+				found = append(found, i)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Instance) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.PID, b.PID))
+	})
+	return found, nil
+}
+
+// withFallbacks are the directories to look into for what listens in dirs, each once.
+func withFallbacks(dirs []string) (all []string) {
+	for _, dir := range dirs {
+		for _, d := range []string{filepath.Clean(dir), fallbackDir(dir)} {
+			if !slices.Contains(all, d) {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+// alive tries to connect, and removes a socket where nobody listens.
+func (i Instance) alive(e fs.DirEntry) bool {
+	conn, err := i.dial(context.Background())
+	if err == nil {
+		_ = conn.Close()
+		return true
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) {
+		return false
+	}
+	if !refused(err) {
+		return true
+	}
+	if st, err := e.Info(); err == nil && time.Since(st.ModTime()) > youngest {
+		_ = os.Remove(i.Path)
+	}
+	return false
+}
+
+// dial connects to it, if it is an outlive of this user or root's.
+func (i Instance) dial(ctx context.Context) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialPatience}
+	conn, err := d.DialContext(ctx, "unix", i.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := listener(peer.Unix(conn.(*net.UnixConn))); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// listener says what is wrong with a socket at which uid listens. Where the system does not say who, its directory has to do.
+func listener(uid int, err error) error {
+	switch {
+	case errors.Is(err, peer.ErrUnknown):
+		return nil
+	case err != nil:
+		return err
+	case !peer.OursOrRoots(uid):
+		return fmt.Errorf("%w: user %d listens there", ErrForeign, uid)
+	}
+	return nil
+}
+
+// Label is what a person calls it where several have its name: NAME@PID, and /SERVER for one server of a gateway.
+func (i Instance) Label() string {
+	label := i.Name + "@" + strconv.Itoa(i.PID)
+	if i.Server != "" {
+		label += "/" + i.Server
+	}
+	return label
+}
+
+// Is reports whether name is the instance's name, also where the file name shows it cut.
+func (i Instance) Is(name string) bool {
+	file := filepath.Base(i.Path)
+	return file == fileName(name)+"."+strconv.Itoa(i.PID)+suffix
+}
+
+// Status asks how it stands.
+func (i Instance) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := i.ask(ctx, http.MethodGet, "/v1/status", nil, &s)
+	return s, err
+}
+
+// Restart restarts its server and returns when the new process is ready. An error is the server's own if it does not
+// come up; it wraps [ErrGone] if the instance has ended.
+func (i Instance) Restart(ctx context.Context, reason string) (Result, error) {
+	var r Result
+	err := i.ask(ctx, http.MethodPost, "/v1/restart", order{Reason: reason, Server: i.Server}, &r)
+	return r, err
+}
+
+// Logs copies what is kept of its server's stderr to w, and with follow goes on until ctx or the instance ends.
+func (i Instance) Logs(ctx context.Context, w io.Writer, follow bool) error {
+	path := "/v1/logs?server=" + url.QueryEscape(i.Server)
+	if follow {
+		path += "&follow=1"
+	}
+	resp, done, err := i.do(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, err = io.Copy(w, resp.Body)
+	if ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil // a log that is followed has no other end
+	}
+	return err
+}
+
+// Reload has a gateway read its configuration again; an error says what is wrong with it.
+func (i Instance) Reload(ctx context.Context) error {
+	return i.ask(ctx, http.MethodPost, "/v1/reload", nil, &struct{}{})
+}
+
+func (i Instance) ask(ctx context.Context, method, path string, body, into any) error {
+	resp, done, err := i.do(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return fmt.Errorf("answer of %s (pid %d): %w", i.Name, i.PID, err)
+	}
+	return nil
+}
+
+// do sends a request over a connection of its own. The caller calls done after reading the body.
+func (i Instance) do(ctx context.Context, method, path string, body any) (resp *http.Response, done func(), err error) {
+	var content []byte
+	if body != nil {
+		if content, err = json.Marshal(body); err != nil {
+			return nil, nil, fmt.Errorf("request to %s: %w", i.Name, err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, bytes.NewReader(content))
+	if err != nil {
+		return nil, nil, fmt.Errorf("request to %s: %w", i.Name, err)
+	}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return i.dial(ctx)
+	}}
+	resp, err = transport.RoundTrip(req)
+	if err != nil {
+		transport.CloseIdleConnections()
+		if refused(err) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.EOF) {
+			err = fmt.Errorf("%w (%w)", ErrGone, err)
+		}
+		return nil, nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, err)
+	}
+	answer := resp.Body
+	done = func() {
+		_ = answer.Close()
+		transport.CloseIdleConnections()
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer done()
+		var f failure
+		if json.NewDecoder(io.LimitReader(answer, bodyLimit)).Decode(&f) != nil || f.Error == "" {
+			f.Error = resp.Status
+		}
+		return nil, nil, fmt.Errorf("%s (pid %d): %w", i.Name, i.PID, &refusal{f.Error})
+	}
+	return resp, done, nil
+}

@@ -1,0 +1,150 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	bodyLimit     = 64 << 10 // longest request body, in bytes
+	closePatience = 500 * time.Millisecond
+)
+
+// Server is the control socket of one running outlive.
+type Server struct {
+	path   string
+	http   http.Server
+	cancel context.CancelFunc // ends whoever follows a log
+	served chan struct{}      // closed when the accepting goroutine has ended
+}
+
+// Listen makes the socket of the outlive called name with process id pid in dir and serves src there until Close. dir
+// is made if need be. Where its path is too long for a socket, a short directory under the temporary directory stands
+// for it; [Server.Path] tells.
+func Listen(dir, name string, pid int, src Source) (*Server, error) {
+	path := socketPath(dir, name, pid)
+	if err := MakeDir(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("make socket directory: %w", err)
+	}
+	// Whatever has our own process id in its name is of a process that is no more.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("replace old socket: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen on control socket: %w", err)
+	}
+	if err := protect(path); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("protect control socket: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{path: path, cancel: cancel, served: make(chan struct{})}
+	s.http.Handler = routes(src)
+	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
+	s.http.ReadHeaderTimeout = 5 * time.Second
+	s.http.IdleTimeout = 30 * time.Second
+	go func() {
+		defer close(s.served)
+		_ = s.http.Serve(l) // it ends by Close
+	}()
+	return s, nil
+}
+
+// Close ends the service, for running requests within half a second, and removes the socket.
+func (s *Server) Close() error {
+	s.cancel()
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = s.http.Close()
+	}
+	<-s.served
+	return err
+}
+
+func routes(src Source) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, src.Status())
+	})
+	mux.HandleFunc("POST /v1/restart", func(w http.ResponseWriter, r *http.Request) { restart(w, r, src) })
+	mux.HandleFunc("POST /v1/upgrade", func(w http.ResponseWriter, r *http.Request) {
+		if err := src.Upgrade(r.Context()); err != nil {
+			answer(w, http.StatusServiceUnavailable, failure{err.Error()})
+		}
+	})
+	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, _ *http.Request) {
+		if err := src.Reload(); err != nil {
+			answer(w, http.StatusServiceUnavailable, failure{err.Error()})
+			return
+		}
+		answer(w, http.StatusOK, struct{}{})
+	})
+	mux.HandleFunc("GET /v1/logs", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		follow := r.URL.Query().Get("follow") == "1"
+		out := &flusher{w: w, c: http.NewResponseController(w)}
+		if err := src.Log(r.Context(), r.URL.Query().Get("server"), out, follow); err != nil && !out.begun {
+			answer(w, http.StatusInternalServerError, failure{err.Error()})
+		}
+	})
+	return mux
+}
+
+// order is the body of a restart request.
+type order struct {
+	Reason string `json:"reason"`
+	Server string `json:"server,omitempty"`
+}
+
+// failure is the body of an answer that is an error.
+type failure struct {
+	Error string `json:"error"`
+}
+
+func restart(w http.ResponseWriter, r *http.Request, src Source) {
+	var o order
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&o)
+	if err != nil && !errors.Is(err, io.EOF) {
+		answer(w, http.StatusBadRequest, failure{"bad restart request: " + err.Error()})
+		return
+	}
+	result, err := src.Restart(r.Context(), o.Server, o.Reason)
+	if err != nil {
+		answer(w, http.StatusServiceUnavailable, failure{err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, result)
+}
+
+func answer(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) // whoever asked may have gone
+}
+
+// flusher sends each piece of a log at once.
+type flusher struct {
+	w     io.Writer
+	c     *http.ResponseController
+	begun bool
+}
+
+func (f *flusher) Write(p []byte) (int, error) {
+	f.begun = true
+	n, err := f.w.Write(p)
+	if err == nil {
+		err = f.c.Flush()
+	}
+	return n, err
+}

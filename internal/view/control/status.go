@@ -1,0 +1,78 @@
+package control
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+)
+
+// Status is how a running outlive and its server stand. Fields that do not apply are absent.
+type Status struct {
+	backend.Status           // the server
+	PID            int       `json:"pid"`        // of outlive
+	StartedAt      time.Time `json:"started_at"` // outlive's own start
+	Version        string    `json:"version,omitempty"`
+	Upgrades       int       `json:"upgrades,omitempty"` // how often another version took over since then
+	Dir            string    `json:"dir,omitempty"`      // working directory of both
+	Lost           Lost      `json:"lost"`
+	LogPath        string    `json:"log_path,omitempty"`   // the server's stderr
+	AuditPath      string    `json:"audit_path,omitempty"` // the audit log
+
+	URL     string   `json:"url,omitempty"`     // of a gateway that listens
+	Config  string   `json:"config,omitempty"`  // of a gateway: its configuration; of nothing else
+	Servers []Member `json:"servers,omitempty"` // of a gateway
+}
+
+// Member is how one server behind a gateway stands.
+type Member struct {
+	gateway.ServerStatus
+	LogPath string `json:"log_path,omitempty"` // its stderr
+}
+
+// Gateway reports whether it is a gateway that stands so.
+func (s Status) Gateway() bool { return s.Config != "" }
+
+// ServerNames are the names of a gateway's servers, in the order of its configuration.
+func (s Status) ServerNames() []string {
+	names := make([]string, len(s.Servers))
+	for i, one := range s.Servers {
+		names[i] = one.Name
+	}
+	return names
+}
+
+// Lost counts what could not be kept, in lines: a full disk, a stderr that nobody reads.
+type Lost struct {
+	Stderr int `json:"stderr"` // log lines and server output on outlive's stderr
+	Log    int `json:"log"`    // of the server's stderr in LogPath
+	Audit  int `json:"audit"`
+}
+
+// Result is the outcome of a restart that went well.
+type Result struct {
+	Generation int   `json:"generation"` // of the new process
+	ServerPID  int   `json:"server_pid"`
+	Processes  int   `json:"processes,omitempty"` // of a gateway's server: how many were replaced, of which this is one
+	TookMS     int64 `json:"took_ms"`             // from the request to ready
+	// Unasked says that the process runs and no client has spoken to it yet, so that nothing shows whether it works.
+	Unasked bool `json:"unasked,omitempty"`
+}
+
+// Source is what a [Server] serves. Its methods are called from many goroutines.
+type Source interface {
+	// Status returns a snapshot.
+	Status() Status
+	// Restart returns when the new process is ready, or with why it is not. ctx ends when whoever asked has gone;
+	// the restart goes on then. server is one of a gateway's, "" otherwise.
+	Restart(ctx context.Context, server, reason string) (Result, error)
+	// Reload has a gateway read its configuration again.
+	Reload() error
+	// Upgrade has the program on disk take this one's place. It returns only if that is not possible, and says why.
+	Upgrade(ctx context.Context) error
+	// Log writes what is kept of the server's stderr to w, and with follow goes on until ctx ends. server is one of a
+	// gateway's, "" otherwise.
+	Log(ctx context.Context, server string, w io.Writer, follow bool) error
+}

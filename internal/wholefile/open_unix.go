@@ -1,8 +1,0 @@
-//go:build unix
-
-package wholefile
-
-import "syscall"
-
-// withoutWaiting opens a pipe at once, whether or not somebody writes into it.
-const withoutWaiting = syscall.O_NONBLOCK

@@ -1,4 +1,0 @@
-package wholefile
-
-// withoutWaiting is nothing: there are no named pipes among files here.
-const withoutWaiting = 0

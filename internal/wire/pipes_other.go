@@ -1,6 +1,0 @@
-//go:build !linux || outlive_stream
-
-package wire
-
-// enlargePipes does nothing: only Linux lets a program choose the size of a pipe.
-func (l *Loop) enlargePipes(*Source) {}
