@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 // selection is what the globs say: which files are watched, and which directories can hold such files.
@@ -87,9 +89,7 @@ func newPattern(root, text string) (*pattern, error) {
 	} else if wantsDir {
 		p.glob += "/**"
 	}
-	if !braceHidesLevels(p.glob) {
-		p.levels = strings.Split(p.glob, "/")
-	}
+	p.levels = levelsOf(p.glob)
 	return p, nil
 }
 
@@ -132,23 +132,19 @@ func quote(p string) string {
 	return out.String()
 }
 
-// braceHidesLevels reports whether the elements of glob cannot be told apart by its slashes: an alternative has a slash of
-// its own, or it is empty or has a star, so that "**" comes about beside what stands next to it ("{a,*}*", "{}**").
-func braceHidesLevels(glob string) bool {
-	depth := 0
-	for i := 0; i < len(glob); i++ {
-		switch c := glob[i]; {
-		case c == '\\':
-			i++
-		case c == '{':
-			depth++
-		case c == '}':
-			depth = max(depth-1, 0) // "[}]" closes none
-		case depth > 0 && (c == '/' || c == '*'):
-			return true
+// plainElement is an element of a glob that matches within one directory level, whatever stands beside it. The library's
+// other elements may not: "{a,*}*" becomes "**", "[!b]" and "[+-0]" match a slash, "0***" matches differently by itself.
+var plainElement = lazyregexp.New(`^([^\\*?[\]{}]|\*|\?|\[[^\\[\]!^-]+\]|\{[^\\*?[\]{},]+(,[^\\*?[\]{},]+)*\})+$`)
+
+// levelsOf returns the elements of glob if each is for one directory level or is "**", otherwise nil.
+func levelsOf(glob string) []string {
+	levels := strings.Split(glob, "/")
+	for _, element := range levels {
+		if element != "**" && (strings.Contains(element, "**") || !plainElement.MatchString(element)) {
+			return nil
 		}
 	}
-	return slices.ContainsFunc([]string{"{}", "{,", ",,", ",}"}, func(empty string) bool { return strings.Contains(glob, empty) })
+	return levels
 }
 
 // matches reports whether the file p is one the pattern means.

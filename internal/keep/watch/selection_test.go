@@ -102,6 +102,9 @@ func FuzzGlob(f *testing.F) {
 	f.Add("a\\*/**/c?", "a*/b/cd")
 	f.Add("{a,*}*", "b/c/d")
 	f.Add("{}**", "a/b")
+	f.Add("0***/", "0/0")
+	f.Add("*[!b]c", "a/c")
+	f.Add("*[+-0]c", "a/c")
 	f.Fuzz(func(t *testing.T, glob, name string) {
 		p, err := newPattern("/r/s", glob)
 		if err != nil || name == "" {
