@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
@@ -52,10 +52,7 @@ func openStore(ctx context.Context, path string) (*store, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	q := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}
-	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?"+q.Encode())
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
+	db := sql.OpenDB(keeping{&sqlite.Driver{}, "file:" + filepath.ToSlash(path) + "?" + q.Encode()})
 	db.SetMaxOpenConns(1) // one writer; and a transaction sees what was written before it
 	if _, err := db.ExecContext(ctx, schema+notify.Schema); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
