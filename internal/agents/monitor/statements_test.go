@@ -157,3 +157,43 @@ func BenchmarkStatements(b *testing.B) {
 		work(b, &store{db: db})
 	})
 }
+
+// A database of an earlier version gets what it lacks, and one that has everything is not written to.
+func TestWhatADatabaseLacksIsMade(t *testing.T) {
+	t.Parallel()
+	s, other := twoConnections(t)
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.ExecContext(t.Context(), `DROP TABLE sleep; PRAGMA user_version = 7`); err != nil {
+		t.Fatal(err)
+	}
+	var path string
+	if err := other.QueryRowContext(t.Context(), `SELECT file FROM pragma_database_list`).Scan(&path); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openStore(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.sleeps(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := other.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = writer.Rollback() }()
+	if _, err := writer.ExecContext(t.Context(), `INSERT INTO sleep VALUES (1, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = openStore(t.Context(), path); err != nil {
+		t.Fatal("while another writes:", err)
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+}
