@@ -44,9 +44,11 @@ type call struct {
 	crashes int       // processes in a row that died with it
 	until   time.Time // in the queue: when it has waited too long
 
-	token    []byte // raw progress token; empty without
-	again    bool   // another call had this token already when this one came
-	progress []byte // raw progress value the client saw last
+	begun    time.Time // it came; with a token only, as told
+	told     time.Time // the client last heard of it
+	token    []byte    // raw progress token; empty without
+	again    bool      // another call had this token already when this one came
+	progress []byte    // raw progress value the client saw last
 
 	batch *batch // collects its answer; nil outside a batch
 
