@@ -54,6 +54,11 @@ func findInstance(name string) (control.Instance, error) {
 	if err != nil {
 		return control.Instance{}, err
 	}
+	return findWanted(w, name)
+}
+
+// findWanted is findInstance with the name taken apart.
+func findWanted(w wanted, name string) (control.Instance, error) {
 	all, err := askAll(context.Background())
 	if err != nil {
 		return control.Instance{}, fail(exitFailure, "%w", err)
