@@ -27,7 +27,7 @@ var passing = lazyregexp.New(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|
 // is none of them: whoever never gets there goes round in circles.
 var ordersRepetition = lazyregexp.New(`(?i)\b(?:\d+ ?(?:x|times)|repeat(?:edly)?|again and again|poll(?:ing)?|keep (?:checking|polling)|every \d+ ?(?:s|secs?|seconds|m|mins?|minutes|h|hours))\b`)
 
-// waiting are commands that wait, or ask how something is doing that runs elsewhere: the same answer again is no loop.
+// waiting are commands that wait, or ask how something is doing that runs elsewhere: the same answer again is not a loop.
 var waiting = lazyregexp.New(`(?:^|[;&|(\n]\s*|\b(?:do|then) )(?:sleep|wait|watch|tail -f|kubectl (?:get|wait|rollout status)|docker (?:ps|wait|inspect)|gh (?:run|workflow|pr (?:checks|view|status))|glab (?:ci|mr) |systemctl (?:status|is-active))\b|--watch\b`)
 
 // resultOf stands for what a call has come to.
@@ -69,7 +69,7 @@ func (l *loop) add(key, result uint64, failed bool) {
 	l.before, l.last, l.known = l.last, now, min(l.known+1, 2)
 }
 
-// repeats are the counts as they are told. Once is no repetition.
+// repeats are the counts as they are told. Once is not a repetition.
 func (l *loop) repeats() Repeats {
 	r := Repeats{SameCall: l.same, SameError: l.errors}
 	if l.swaps > 0 {

@@ -79,7 +79,7 @@ func (a *agent) taken(pid int, status unix.WaitStatus) int {
 	return pid
 }
 
-// stop stops the agent, which is no event then.
+// stop stops the agent, which is not an event then.
 func (a *agent) stop() {
 	a.mu.Lock()
 	a.ours = true

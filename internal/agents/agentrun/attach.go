@@ -30,10 +30,10 @@ type Leaving struct {
 
 // Errors of [Attach].
 var (
-	// ErrNoTerminal says that stdin or stdout is no terminal.
+	// ErrNoTerminal says that stdin or stdout is not a terminal.
 	ErrNoTerminal = errors.New("stdin and stdout have to be a terminal")
 	// ErrNobodyListens says that there is nobody at the socket: the wrapper has ended, or was killed.
-	ErrNobodyListens = errors.New("nobody keeps its terminal any more")
+	ErrNobodyListens = errors.New("the process that kept its terminal has ended")
 	// ErrRefused says that the wrapper lets us not join; the text says why.
 	ErrRefused = errors.New("refused")
 	// ErrLost says that the connection broke: the wrapper was killed.

@@ -28,13 +28,13 @@ func ParseDetachKeys(text string) (DetachKeys, error) {
 		}
 		switch {
 		case len(letter) != 1:
-			return nil, fmt.Errorf("%q is no key: want ctrl- and a letter or one of @ [ \\ ] ^ _, or a single character", word)
+			return nil, fmt.Errorf("%q is not a key: want ctrl- and a letter or one of @ [ \\ ] ^ _, or a single character", word)
 		case control && (letter[0] >= 'a' && letter[0] <= 'z' || strings.Contains(`@[\]^_`, letter)):
 			keys = append(keys, letter[0]&0x1f)
 		case !control && letter[0] > ' ' && letter[0] < 0x7f:
 			keys = append(keys, letter[0])
 		default:
-			return nil, fmt.Errorf("%q is no key: want ctrl- and a letter or one of @ [ \\ ] ^ _, or a single character", word)
+			return nil, fmt.Errorf("%q is not a key: want ctrl- and a letter or one of @ [ \\ ] ^ _, or a single character", word)
 		}
 	}
 	return keys, nil

@@ -5,7 +5,7 @@
 // # What it does not do
 //
 // It makes up no sign of life: a file that is not written has nothing new to say. It ends nobody: whoever the agent leaves
-// behind lives on as it would without us, vendors' daemons among them, so it is no subreaper either; everything started
+// behind lives on as it would without us, vendors' daemons among them, so it is not a subreaper either; everything started
 // below wears the environment's token, by which the monitor finds it. And it decides nothing: what the title, the bell or a
 // line mean for the agent is the reader's business.
 //

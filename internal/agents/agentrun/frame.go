@@ -52,7 +52,7 @@ type Joined struct {
 }
 
 // errFrame says that the other end does not speak our language.
-var errFrame = errors.New("no frame of ours")
+var errFrame = errors.New("not a frame of this protocol")
 
 func appendFrame(b []byte, kind frameKind, content []byte) []byte {
 	b = append(b, byte(kind))

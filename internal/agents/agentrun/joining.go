@@ -202,7 +202,7 @@ func (sh *shared) admit(conn net.Conn) {
 func allowed(conn net.Conn) error {
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
-		return errors.New("this is no Unix socket")
+		return errors.New("this is not a Unix socket")
 	}
 	uid, err := peer.Unix(unixConn)
 	if err != nil {
@@ -239,7 +239,7 @@ func (sh *shared) join(j *joiner) (refusal string) {
 	case sh.over:
 		return "the agent has ended"
 	case len(sh.joined) >= mostJoined:
-		return fmt.Sprintf("%d have joined already, which is the most", mostJoined)
+		return fmt.Sprintf("%d clients have joined, the maximum", mostJoined)
 	}
 	sh.joined = append(sh.joined, j)
 	sh.fit(true)

@@ -46,7 +46,7 @@ func cutControl(b []byte) (key bool, rest []byte) {
 	return key, b[min(end+1, len(b)):]
 }
 
-// cutAnswer returns what follows the string sequence that b begins with, which is no key: nothing where it does not end.
+// cutAnswer returns what follows the string sequence that b begins with, which is not a key: nothing where it does not end.
 func cutAnswer(b []byte) (rest []byte) {
 	_, rest, found := bytes.Cut(b, []byte("\x1b\\"))
 	if bell := bytes.IndexByte(b, 7); bell >= 0 && b[1] == ']' && (!found || bell < len(b)-len(rest)) {

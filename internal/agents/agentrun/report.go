@@ -94,7 +94,7 @@ type Retry struct {
 const reportLimit = 256 << 10
 
 // ErrNoReport is wrapped by the errors about a file that is none, or only half of one.
-var ErrNoReport = errors.New("no report of an agent's wrapper")
+var ErrNoReport = errors.New("not an agent wrapper's report")
 
 // Path is where the report about an agent is, in a home.
 func Path(home, agent string) string { return filepath.Join(home, "run", agent+".json") }
@@ -106,7 +106,7 @@ func Read(path string) (Report, error) {
 		return Report{}, err
 	}
 	if !st.Mode().IsRegular() {
-		return Report{}, fmt.Errorf("read %s: no ordinary file: %w", path, ErrNoReport)
+		return Report{}, fmt.Errorf("read %s: not a regular file: %w", path, ErrNoReport)
 	}
 	f, err := os.Open(path)
 	if err != nil {

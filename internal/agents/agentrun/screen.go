@@ -14,7 +14,7 @@ const (
 	tailSize  = 64 << 10 // bytes kept of the output: a program that draws its screen anew needs less
 	lastCount = 16       // lines told: a dialog with its question and its choices
 	lineWidth = 300      // bytes of a line told
-	pipeWidth = 400      // characters of a line of an output that is no terminal
+	pipeWidth = 400      // characters of a line of an output that is not a terminal
 	mostRows  = 200
 	mostCols  = 400
 )

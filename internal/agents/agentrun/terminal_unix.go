@@ -39,7 +39,7 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// openTerminal makes a terminal like ours and gives it to the agent's command. A stderr that is no terminal stays what it is.
+// openTerminal makes a terminal like ours and gives it to the agent's command. A stderr that is not a terminal stays what it is.
 func openTerminal(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
 	before, err := settings(o.In)
 	if err != nil {

@@ -181,7 +181,7 @@ func (rec *attempt) action() string {
 func (rec *attempt) entry(action, outcome string) piv.Intervention {
 	stall := cmp.Or(rec.Act.Stall, rec.Act.Class)
 	if rec.Wish != 0 {
-		action += " (wished by " + cmp.Or(rec.By, "somebody") + ")"
+		action += " (requested by " + cmp.Or(rec.By, "a user") + ")"
 		stall = cmp.Or(rec.Act.Stall, "none")
 	}
 	details := fmt.Sprintf("[%s %s] %s", rec.Rule, rec.Act.Class, rec.Details)

@@ -51,7 +51,7 @@ func (g *gathering) process() {
 	p := &g.e.Process
 	if was.PID == 0 {
 		if begun {
-			p.Life, p.Detail = diagnose.Unsure, "a start was interrupted, and nobody knows what became of it"
+			p.Life, p.Detail = diagnose.Unsure, "a start was interrupted, and its outcome is not known"
 			g.f.target = g.targetOf(was)
 		}
 		return
@@ -279,7 +279,7 @@ func (g *gathering) ended(r *agentrun.Report) {
 }
 
 // markDone takes the exit status of a command that works on one prompt for the mark of its work, where nothing else is declared
-// to be it, and where the last thing known of it is no error.
+// to be it, and where the last thing known of it is not an error.
 func (g *gathering) markDone(r *agentrun.Report) {
 	done := g.agent.Declared.Expect.Done
 	undeclared, failed := done.Exit == nil && done.Manifest == "", g.e.LastError.Kind != ""

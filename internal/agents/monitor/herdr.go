@@ -32,7 +32,7 @@ func (p HerdrPane) String() string {
 	return "herdr's pane " + p.ID + " in its workspace " + p.Workspace
 }
 
-// herdrPanes are the agents of a snapshot; none for what is no snapshot.
+// herdrPanes are the agents of a snapshot; none for what is not a snapshot.
 func herdrPanes(text []byte) []HerdrPane {
 	var answer struct {
 		Result struct {

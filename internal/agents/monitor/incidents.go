@@ -182,7 +182,7 @@ func (in *incidents) followMasses(ctx context.Context, masses []recovery.Mass) e
 		at := slices.IndexFunc(masses, func(m recovery.Mass) bool { return m.Key == i.Key.Agent })
 		switch {
 		case at < 0:
-			e = incident.Gone{Why: "fewer than two of them are still in this trouble; whoever is, is told of alone"}
+			e = incident.Gone{Why: "fewer than two of them are still in this trouble; each of those is reported separately"}
 		case !masses[at].Released.IsZero():
 			e = incident.Recovered{How: "one of them works again, the others follow"}
 		case !slices.Equal(masses[at].Members, i.Facts.Members):
@@ -241,5 +241,5 @@ func (in *incidents) acknowledge(ctx context.Context, w wish) (string, error) {
 		})
 		return answer, err
 	}
-	return "there is no such incident", nil
+	return "no such incident", nil
 }

@@ -15,7 +15,7 @@ type Moment struct {
 const sleepNoticed = 5 * time.Second
 
 // Gap is how much of the wall clock's time between two moments nobody could use: the machine slept, or its clock was
-// set forward. 0 across a restart of the machine, which is no sleep: nobody survives it.
+// set forward. 0 across a restart of the machine, which is not a sleep: nobody survives it.
 func Gap(earlier, later Moment) time.Duration {
 	if earlier.Boot != later.Boot || earlier.Wall.IsZero() {
 		return 0

@@ -33,7 +33,7 @@ type Monitor struct {
 
 	last   Moment // of the last look
 	sleeps []Sleep
-	grace  time.Time         // until when silence is no evidence; zero: it is
+	grace  time.Time         // until when silence is not evidence; zero: it is
 	why    string            // the same in words
 	told   string            // the last error that was logged: once is enough
 	lost   string            // the same of the registry
@@ -98,7 +98,7 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 	if err := m.openTellers(ctx, &p); m.tellers.outbox == nil {
 		return err
 	} else if err != nil {
-		m.opts.Logger.Error("not everybody can be told", slog.Any("error", err))
+		m.opts.Logger.Error("some channels cannot be reached", slog.Any("error", err))
 	}
 	return m.tellers.outbox.Retry(ctx)
 }
@@ -162,7 +162,7 @@ func (m *Monitor) complain(err error) {
 		text = err.Error()
 	}
 	if text != m.told && text != "" {
-		m.opts.Logger.Error("not everything could be done; it is tried again", slog.Any("error", err))
+		m.opts.Logger.Error("some actions failed; they are tried again", slog.Any("error", err))
 	}
 	m.told = text
 }

@@ -160,7 +160,7 @@ func (s *setting) launched(e *diagnose.Evidence, p piv.Project, l *attempt, t *p
 	dead := e.Process.Life == diagnose.Dead
 	switch {
 	case l.Process.PID == 0 && dead:
-		e.Process.Life, e.Process.Detail = diagnose.Unsure, "a start was interrupted, and nobody knows what became of it"
+		e.Process.Life, e.Process.Detail = diagnose.Unsure, "a start was interrupted, and its outcome is not known"
 	case alive && dead:
 		e.Process.Life, e.Process.Detail = diagnose.Alive, fmt.Sprintf("PID %d, which was started, is alive", l.Process.PID)
 	case !alive && dead && p.PID == 0:

@@ -61,7 +61,7 @@ func Ask(ctx context.Context, opts Options, w Wish) (answer string, err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("wish: the monitor has not seen to it yet: %w", ctx.Err())
+			return "", fmt.Errorf("the monitor has not handled the request yet: %w", ctx.Err())
 		case <-time.After(answerEvery):
 		}
 	}

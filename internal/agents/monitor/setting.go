@@ -4,7 +4,7 @@ package monitor
 type setting struct {
 	now       Moment
 	sleeps    []Sleep
-	grace     string // why silence is no evidence now
+	grace     string // why silence is not evidence now
 	graceDead bool
 	lost      string // why the PIV registry is not what the agents beat into
 	processes processes

@@ -62,7 +62,7 @@ func (x *executor) endTool(ctx context.Context, rec *attempt) error {
 // nudge runs the command that hands a text to the agent's session.
 func (x *executor) nudge(ctx context.Context, rec *attempt) error {
 	if len(rec.Command) == 0 {
-		return errors.New("there is no command that could")
+		return errors.New("no command is declared for it")
 	}
 	ctx, cancel := context.WithTimeout(ctx, nudgeTime)
 	defer cancel()

@@ -72,7 +72,7 @@ func (p program) due(e process.Entry, now time.Time) bool {
 	return p.kind == "" && (e.Age < settled || now.Sub(p.at).Abs() >= again)
 }
 
-// refresh reads everything that declared agents show. What cannot be read is no evidence, and says so in the error.
+// refresh reads everything that declared agents show. What cannot be read is not evidence, and says so in the error.
 func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agents []agent, sights map[string]sight) error {
 	s.looks++
 	s.lookAtProcesses()

@@ -124,7 +124,7 @@ func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key,
 	for _, name := range channels {
 		err := m.tellers.outbox.Put(ctx, tx, name, message)
 		if errors.Is(err, notify.ErrNoChannel) {
-			m.opts.Logger.Error("nobody is told by this channel: it could not be opened", slog.String("channel", name))
+			m.opts.Logger.Error("channel could not be opened: its messages are not sent", slog.String("channel", name))
 			continue
 		}
 		errs = append(errs, err)

@@ -111,7 +111,7 @@ func sendPast(ctx context.Context, channels map[string]notify.Channel, names []s
 		_, err := channel.Send(sending, notify.Message{Key: "home/" + newRun(), Text: text})
 		cancel()
 		if err != nil {
-			log.Warn("nobody is told by this channel now", slog.String("channel", name), slog.Any("error", err))
+			log.Warn("channel not available: its messages are not sent", slog.String("channel", name), slog.Any("error", err))
 			left = append(left, name)
 		}
 	}

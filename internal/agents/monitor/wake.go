@@ -35,7 +35,7 @@ func (m *Monitor) openAlarms() {
 	a := &m.alarms
 	warn := func(what string, err error) {
 		if err != nil {
-			m.opts.Logger.Warn("something is only looked at now and then", slog.String("what", what), slog.Any("error", err))
+			m.opts.Logger.Warn("file watching unavailable: polling", slog.String("what", what), slog.Any("error", err))
 		}
 	}
 	var err error
@@ -66,7 +66,7 @@ func (m *Monitor) followVendors(p *page) {
 	}
 	signals, err := m.sources.reader.Watch()
 	if err != nil {
-		m.opts.Logger.Warn("the agents' sessions are only looked at now and then", slog.Any("error", err))
+		m.opts.Logger.Warn("file watching unavailable: sessions are polled", slog.Any("error", err))
 	}
 	m.alarms.vendors = signals
 }

@@ -56,7 +56,7 @@ func (r *round) grant(ctx context.Context) error {
 			answer = "failed: " + err.Error()
 		}
 		r.opts.checkpoint("granted")
-		r.opts.Logger.Info("a request was handled", slog.String("agent", w.Agent), slog.String("verb", w.Verb), slog.String("by", w.By), slog.String("outcome", answer))
+		r.opts.Logger.Info("user request handled", slog.String("agent", w.Agent), slog.String("verb", w.Verb), slog.String("by", w.By), slog.String("outcome", answer))
 		errs = append(errs, r.do(ctx, func(tx *sql.Tx) error {
 			return errors.Join(r.undelivered(ctx, tx, w, answer), closeWish(ctx, tx, w.ID, answer, r.now.Wall))
 		}))
@@ -106,7 +106,7 @@ func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error)
 			return r.grantAct(ctx, a, w)
 		}
 	}
-	return "there is no such agent", nil
+	return "no such agent", nil
 }
 
 // grantAct is a wish that something is done to the agent now. Budgets and ladders are for machines.
@@ -122,7 +122,7 @@ func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
 	can := r.capabilities(c)
 	switch {
 	case !known:
-		return "nobody knows how to " + w.Verb, nil
+		return "no way is known to " + w.Verb, nil
 	case w.Verb == string(incident.Stop):
 		return r.stop(ctx, c, w)
 	case !can.Can(rung) && c.body.stranger != "":
@@ -163,7 +163,7 @@ func (rec *attempt) answer() string {
 // stop ends the agent, and nothing is done about it until it works again.
 func (r *round) stop(ctx context.Context, c *examined, w wish) (string, error) {
 	if t := c.body.target; len(t.Leaders) == 0 && len(t.Runs) == 0 {
-		return "nothing is done: nobody knows its process", nil
+		return "nothing is done: its process is not known", nil
 	}
 	if err := r.opts.processes.Stop(ctx, c.body.target); err != nil {
 		return "", err

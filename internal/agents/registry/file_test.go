@@ -179,7 +179,7 @@ func TestEditRefuses(t *testing.T) {
 		{"bad value", small, "change would leave a registry with mistakes", nil, func(d *Draft) error { return d.Set("shop", "soon", "expect", "beat") }},
 		{"into an alias", "version: 2\nx-e: &e {beat: 1m}\nagents: {shop: {kind: acp, path: /a, expect: *e}}\n", "is an alias", nil,
 			func(d *Draft) error { return d.Set("shop", time.Minute, "expect", "tool") }},
-		{"strange value", small, "is no value of a registry", nil, func(d *Draft) error { return d.Set("shop", struct{}{}, "x-y") }},
+		{"strange value", small, "is not a value of a registry", nil, func(d *Draft) error { return d.Set("shop", struct{}{}, "x-y") }},
 		{"no change", small, "", nil, func(*Draft) error { return nil }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

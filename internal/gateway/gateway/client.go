@@ -60,7 +60,7 @@ func (s *Session) message(line []byte, reply Stream) {
 	}
 }
 
-// reject answers what is no message, if it has an id.
+// reject answers what is not a message, if it has an id.
 func (s *Session) reject(line []byte, err error, reply Stream) {
 	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
 	if errors.Is(err, jsonrpc.ErrSyntax) {

@@ -112,7 +112,7 @@ func (l *Link) failed(err []byte) {
 
 // full refuses a process to a session, because sessions have as many as they may. The server is not at fault.
 func (l *Link) full() {
-	l.failed(errorOf(jsonrpc.InternalError, fmt.Sprintf("the gateway keeps %d processes for its sessions already, which is the most "+
+	l.failed(errorOf(jsonrpc.InternalError, fmt.Sprintf("the gateway keeps %d processes for its sessions, the maximum "+
 		"(limits.processes): end sessions that are not needed, or let clients share the server with \"shared: true\"", l.gw.own)))
 	l.scope.changed()
 }

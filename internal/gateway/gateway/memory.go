@@ -10,7 +10,7 @@ import (
 )
 
 // memory is what a server has shown, by what its client could do: servers show other tools to clients with other
-// capabilities, so what one client was shown is no answer for another one.
+// capabilities, so what one client was shown is not an answer for another one.
 type memory struct{ shown []remembered } // the latest last
 
 type remembered struct {

@@ -31,7 +31,7 @@ func (s *Session) subscription(server *server, uri string) *subscription {
 func (s *Session) subscribe(e *exchange, l *Link) *Link {
 	mine := s.subscription(l.server, e.uri)
 	if e.method == mcp.Subscribe && mine == nil && len(s.subs) >= mcp.ListenURIsMost {
-		e.refuse(jsonrpc.InvalidParams, fmt.Sprintf("this session is subscribed to %d resources already, which is the most", len(s.subs)))
+		e.refuse(jsonrpc.InvalidParams, fmt.Sprintf("this session is subscribed to %d resources, the maximum", len(s.subs)))
 		return nil
 	}
 	if e.method == mcp.Unsubscribe {

@@ -19,7 +19,7 @@ const maxMetadata = 1 << 20
 func metadataURLs(issuer string) ([]string, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("issuer %q is no URL", issuer)
+		return nil, fmt.Errorf("issuer %q is not a URL", issuer)
 	}
 	path := strings.TrimSuffix(u.Path, "/")
 	at := func(path string) string { return u.Scheme + "://" + u.Host + path }

@@ -158,7 +158,7 @@ func scopesOf(token *oidc.IDToken) []string {
 		Scp   json.RawMessage `json:"scp"`
 	}
 	if token.Claims(&claims) != nil {
-		return nil // a scope that is no string gives no right
+		return nil // a scope that is not a string gives no right
 	}
 	scopes := strings.Fields(claims.Scope)
 	var list []string

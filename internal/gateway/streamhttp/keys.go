@@ -23,7 +23,7 @@ const keysMemory = 10 * time.Second
 const leastRSA = 2048
 
 // errUnreachable is wrapped by the error about keys that could not be had: it says nothing about the token.
-var errUnreachable = errors.New("the keys cannot be had")
+var errUnreachable = errors.New("the keys cannot be fetched")
 
 // keySet is the keys of one issuer.
 type keySet struct {

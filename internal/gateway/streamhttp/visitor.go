@@ -178,7 +178,7 @@ func visitorOf(r *http.Request) *visitor {
 }
 
 // errNotServed is for requests that came in another way than through Serve.
-var errNotServed = errors.New("nobody knows whose connection this is")
+var errNotServed = errors.New("the connection's user is not known")
 
 // checkPeer says why the other end of a request's connection may not come in, or nothing. Each connection is asked about once.
 func (f *Front) checkPeer(r *http.Request) error {

@@ -50,7 +50,7 @@ func executable(path string) error {
 // explainStart turns what the system said into an error for people.
 func explainStart(argv0, path string, err error) error {
 	if errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) {
-		return &StartError{Command: argv0, Err: ErrNotExecutable, Detail: path + " is no program of this machine",
+		return &StartError{Command: argv0, Err: ErrNotExecutable, Detail: path + " is not a program of this machine",
 			Hint: "name the interpreter in the command"}
 	}
 	if errors.Is(err, fs.ErrPermission) {

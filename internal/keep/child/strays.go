@@ -18,7 +18,7 @@ type SweepReport struct {
 
 // String is a line for a log.
 func (r SweepReport) String() string {
-	return fmt.Sprintf("%d strays of dead outlives ended, %d left", len(r.Found)-len(r.Left), len(r.Left))
+	return fmt.Sprintf("%d leftover processes of earlier runs ended, %d left", len(r.Found)-len(r.Left), len(r.Left))
 }
 
 // Mechanism is one of the ways in which nothing survives outlive.

@@ -133,7 +133,7 @@ type lookout struct {
 func newLookout(which func(tag) bool) (*lookout, error) {
 	space, err := pidSpace("self")
 	if err != nil {
-		return nil, fmt.Errorf("look for strays: %w", err)
+		return nil, fmt.Errorf("look for leftover processes: %w", err)
 	}
 	self := os.Getpid()
 	return &lookout{
@@ -147,7 +147,7 @@ func newLookout(which func(tag) bool) (*lookout, error) {
 func (l *lookout) look(f func(pid int, b tag)) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return fmt.Errorf("look for strays: %w", err)
+		return fmt.Errorf("look for leftover processes: %w", err)
 	}
 	pids := make([]int, 0, len(entries))
 	for _, e := range entries {
@@ -230,9 +230,9 @@ func Mechanisms() []Mechanism {
 	list := []Mechanism{
 		{Name: "keeper", InUse: keeperWorks(), Detail: "ends everything within 0.5 s when outlive is gone, however it went"},
 		{Name: "subreaper", InUse: keeperWorks(), Detail: "outlive takes over what a killed keeper leaves"},
-		{Name: "tag", InUse: tagsWork(), Detail: "limit of file locks, by which descendants are known whatever they do"},
+		{Name: "tag", InUse: tagsWork(), Detail: "owner tag in RLIMIT_LOCKS, which descendants inherit"},
 		{Name: "cookie", InUse: ownTag().valid(), Detail: cookieVar + " in the environment, for the sweep at the next start"},
-		{Name: "pidfd", InUse: ownTag().valid(), Detail: "no signal reaches a stranger with a reused pid"},
+		{Name: "pidfd", InUse: ownTag().valid(), Detail: "no signal reaches an unrelated process with a reused pid"},
 		{Name: "process group", InUse: true, Detail: "killed while the dead leader still holds its number"},
 		{Name: "cgroup", Detail: "not used"},
 	}

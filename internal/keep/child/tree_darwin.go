@@ -15,7 +15,7 @@ const maxrssUnit = 1
 type tree struct{}
 
 var mechanism = Mechanism{Name: "process group", InUse: true,
-	Detail: "nothing is done when outlive is killed; strays that left their group while their parent died are not found"}
+	Detail: "nothing is done when outlive is killed; leftover processes that left their group while their parent died are not found"}
 
 func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !inherit}

@@ -78,7 +78,7 @@ func (f *flow) reply(group *batch, line []byte) {
 	f.client.SendToClient(line)
 }
 
-// rejectClient answers a line that is no message. Without an id there is nobody to answer: never with a null id,
+// rejectClient answers a line that is not a message. Without an id there is nobody to answer: never with a null id,
 // which ends some clients.
 func (b *Backend) rejectClient(line []byte, err error, group *batch) {
 	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"

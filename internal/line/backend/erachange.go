@@ -184,7 +184,7 @@ func (e *eras) takeBack() (lines [][]byte) {
 	for c := range e.calls.all {
 		if c.state == sent {
 			e.flow.answerUnknown(c, reasonRestarted, "The tool server was replaced by one of another era of the protocol while "+c.what()+
-				" was running. The call may or may not have taken effect and was NOT repeated. Check the state before calling it again.")
+				" was running. "+mcp.OutcomeUnknown)
 			continue
 		}
 		if c.method != mcp.NoteInitialized {
@@ -212,7 +212,7 @@ func (e *eras) disengage() {
 			s.acked[string(one.ID)] = &session.Listen{ID: one.ID, Acked: one.Granted, Filter: one.Granted}
 		}
 	}
-	s.give(s.bridge.Close("the server was replaced by one of another era of the protocol; nobody knows whether the request took effect", e.now))
+	s.give(s.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
 	s.client = slices.DeleteFunc(append(said, s.client...), s.retold)
 	s.bridge, s.decided, s.inner, s.at, s.past, s.echo = nil, true, nil, time.Time{}, &inner, nil
 	e.session.Reset()

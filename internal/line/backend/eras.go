@@ -131,7 +131,7 @@ func (e *eras) settle() {
 	}
 }
 
-// sayBare says something to the client that is no part of what is translated.
+// sayBare says something to the client that is not a part of what is translated.
 func (e *eras) sayBare(line []byte) {
 	if e.seam != nil {
 		e.seam.Client.SendToClient(line)

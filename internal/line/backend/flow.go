@@ -160,7 +160,7 @@ func (f *flow) expireQueue() {
 		if c.isRequest() {
 			f.turnAway(c)
 		} else {
-			f.drop(c, "nobody to send it to in time")
+			f.drop(c, "no server was ready in time")
 		}
 	}
 	if f.calls.waiting+f.calls.held > 0 {

@@ -90,7 +90,7 @@ type Exit struct {
 	MaxRSS    int64 // bytes
 	CPU       time.Duration
 	Unstarted error // there never was a process, because of this
-	// Connection: it was no process but a connection to a server elsewhere, which ended because of Why; "": it was closed.
+	// Connection: it was not a process but a connection to a server elsewhere, which ended because of Why; "": it was closed.
 	Connection bool
 	Why        string
 	// Unread is how many of the bytes given to the process's stdin it never took, what is still in our own queue

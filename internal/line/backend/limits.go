@@ -40,7 +40,7 @@ type Limits struct {
 const (
 	// rssEvery is how often memory is looked at.
 	rssEvery = 2 * time.Second
-	// rssRow is how many looks in a row must be over the limit: a peak is no leak.
+	// rssRow is how many looks in a row must be over the limit: a peak is not a leak.
 	rssRow = 3
 	// rssMuch is how far over the limit, in percent of it, a process is ended at once.
 	rssMuch = 120

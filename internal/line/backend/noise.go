@@ -16,7 +16,7 @@ const (
 	noiseEvery = time.Second
 )
 
-// noise is what one process writes to stdout that is no message, or not yet: the lines of a message that was printed
+// noise is what one process writes to stdout that is not a message, or not yet: the lines of a message that was printed
 // over several lines are put together again.
 type noise struct {
 	lines  [][]byte // an unfinished message, line by line

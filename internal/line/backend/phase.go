@@ -10,7 +10,7 @@ import (
 // Before its handshake is answered, initialize or server/discover, a process is told nothing else: servers exist that never
 // answer again when something else is the first they read.
 //
-// The ends of the pipes are no phases: stdin may be closed, and stdout end, at any time while the process runs.
+// The ends of the pipes are not phases: stdin may be closed, and stdout end, at any time while the process runs.
 type phase uint8
 
 const (

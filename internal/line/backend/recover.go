@@ -28,7 +28,7 @@ const repeatsAllowed = 2
 const crashesAllowed = 2
 
 // recoverCalls decides about every request the dead process p had, in order of arrival. planned says that outlive ended
-// the process itself: then a request is no suspect.
+// the process itself: then a request is not a suspect.
 func (f *flow) recoverCalls(p *process, planned bool) {
 	for c := range f.calls.all {
 		if c.state != sent || c.gen != p.gen {

@@ -116,7 +116,7 @@ func (f *flow) lost(c *call, p *process, reason string) {
 	if p.ending.kind == connectionEnded {
 		what = fmt.Sprintf("The connection to the tool server was lost while %s was running (%s)", c.what(), how)
 	}
-	text := what + ". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+	text := what + ". " + mcp.OutcomeUnknown
 	if reason == reasonPoison {
 		text = fmt.Sprintf("The tool server %s while %s was running, as it did before with the same call; the call "+
 			"seems to be what ends it and was NOT repeated. Change the call before trying again.", how, c.what())
@@ -226,5 +226,5 @@ func (f *flow) timeOut(c *call) {
 	f.emit(event.CallTimedOut, slog.LevelWarn, fmt.Sprintf("Call of %s took more than %s without progress", c.what(), limit),
 		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)))
 	f.answerUnknown(c, reasonTimeout, fmt.Sprintf("%s gave no answer and no sign of progress within %s (--call-timeout) and was "+
-		"cancelled. It may or may not have taken effect. Check the state before calling it again.", c.what(), limit))
+		"cancelled. "+mcp.OutcomeUnknown, c.what(), limit))
 }

@@ -95,7 +95,7 @@ func (rp *replay) greet(p *process) {
 	}
 }
 
-// beginWithout has a process told what waits for it, of a client whose first request is no handshake and says no version: no
+// beginWithout has a process told what waits for it, of a client whose first request is not a handshake and says no version: no
 // other handshake will come, and servers that do without exist.
 func (rp *replay) beginWithout() {
 	p := rp.process

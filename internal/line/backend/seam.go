@@ -28,7 +28,7 @@ type seam struct {
 	asked  bool     // the server is being asked which era it speaks
 	client [][]byte // lines of the client that have not been looked at
 	inner  [][]byte // lines for the rest of the backend, from a client of the server's era
-	bare   bool     // what is said to the client just now is no part of the bridged conversation
+	bare   bool     // what is said to the client just now is not a part of the bridged conversation
 	at     time.Time
 
 	// While a conversation is moved to a server of the other era:

@@ -106,7 +106,7 @@ func (b *Backend) lateAnswer(line, id []byte) {
 	if b.eras.seam != nil {
 		b.eras.seam.over(id)
 	}
-	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: nobody waits for it",
+	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: no request waits for it",
 		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))
 }
 
@@ -241,7 +241,7 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	b.eras.settle()
 }
 
-// oddServerLine takes a line that is no message as it stands: repaired if that is certain, noise otherwise.
+// oddServerLine takes a line that is not a message as it stands: repaired if that is certain, noise otherwise.
 func (b *Backend) oddServerLine(p *process, line []byte, err error, whole bool) {
 	isAnswer := b.env.Kind == jsonrpc.Response || b.env.Kind == jsonrpc.ErrorResponse
 	if id := b.env.ID.Of(line); err == nil && isAnswer && (b.questions.open[string(id)] != nil || b.calls.onWire(id) != nil) {

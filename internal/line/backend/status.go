@@ -56,7 +56,7 @@ type ReloadTrouble struct {
 
 // LastExit is how the last process ended.
 type LastExit struct {
-	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started, or is no process
+	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started, or is not a process
 	Signal string    `json:"signal,omitempty"`
 	Why    string    `json:"why,omitempty"` // in words: "last exit 3", "could not be started: …"
 	At     time.Time `json:"at"`

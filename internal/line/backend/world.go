@@ -43,7 +43,7 @@ type Runner interface {
 
 // Stderr takes what belongs there.
 type Stderr interface {
-	// Noise takes a line of the server's stdout that is no message.
+	// Noise takes a line of the server's stdout that is not a message.
 	Noise(line []byte)
 }
 

@@ -91,7 +91,7 @@ func New(opts Options) *Bridge {
 // Mode returns what the bridge translates.
 func (b *Bridge) Mode() Mode { return b.opts.Mode }
 
-// FromClient takes one line of the client. A line that is no message is handed on: refusing it is the business of what
+// FromClient takes one line of the client. A line that is not a message is handed on: refusing it is the business of what
 // stands behind the bridge.
 func (b *Bridge) FromClient(line []byte, now time.Time) Output {
 	b.begin(now)
@@ -101,7 +101,7 @@ func (b *Bridge) FromClient(line []byte, now time.Time) Output {
 	return b.end()
 }
 
-// FromServer takes one line for the client. One that is no message is dropped.
+// FromServer takes one line for the client. One that is not a message is dropped.
 func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 	b.begin(now)
 	if line = jsonrpc.Trim(line); b.env.Scan(line) == nil {

@@ -317,7 +317,7 @@ func (s *legacySide) setLevel(id, level []byte) {
 	case member(s.Offer, "logging") == nil:
 		s.reply(s.group, notFound(id))
 	case severity(level) < 0:
-		s.refuse(id, jsonrpc.InvalidParams, "invalid params: there is no such log level")
+		s.refuse(id, jsonrpc.InvalidParams, "invalid params: no such log level")
 	default:
 		s.Level = bytes.Clone(level)
 		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))

@@ -96,7 +96,7 @@ func withToolResults(message []byte) []byte {
 	return withContent(message, toolResult)
 }
 
-// toolResult takes a structured result that is no object out of a block.
+// toolResult takes a structured result that is not an object out of a block.
 func toolResult(block []byte) []byte {
 	if v := member(block, "structuredContent"); v != nil && !jsonrpc.IsObject(v) && ofTools(block) {
 		return without(block, "structuredContent")

@@ -22,7 +22,7 @@ func legacyResult(m mcp.Method, version string, result []byte) []byte {
 	return result
 }
 
-// objectAsStructure takes a structured result that is no object out of a raw tool result: only modern clients know such.
+// objectAsStructure takes a structured result that is not an object out of a raw tool result: only modern clients know such.
 // It is not lost: it stands among the contents as text, unless there are others, which say the same by the protocol.
 func objectAsStructure(result []byte) []byte {
 	value := member(result, "structuredContent")
