@@ -17,7 +17,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// What people can wish, besides the verbs of the buttons.
+// User requests besides the verbs of the buttons.
 const (
 	verbStart  = "start"  // start an agent that does not run
 	verbSay    = "say"    // give the agent a text
@@ -36,8 +36,8 @@ func putWish(ctx context.Context, tx *sql.Tx, w wish, now time.Time) error {
 	return nil
 }
 
-// grant does what people have wished for since the last look. What was begun before a kill is in the ledger; the wish is
-// closed when that is written down, so it is done once.
+// grant handles the user requests since the last look. A request is closed in the transaction that records its action,
+// so it is done once, even after a kill.
 func (r *round) grant(ctx context.Context) error {
 	list, err := r.store.wishes(ctx)
 	if err != nil {
@@ -64,8 +64,8 @@ func (r *round) grant(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// undelivered tells people where they have replied that the agent did not get what they said; who has written to it by its name
-// is told either way.
+// undelivered answers a reply whose text did not reach the agent; a text sent by the agent's name is answered either
+// way.
 func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w wish, answer string) error {
 	if w.Verb == verbSay && w.Channel != "" {
 		text := incident.Handed(w.Agent, r.opts.redact(answer), answer == said)
@@ -82,7 +82,7 @@ func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w wish, answer stri
 	return r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", i.Channels, text, false)
 }
 
-// said is the outcome of a word that the agent was given.
+// said is the outcome of a delivered text.
 const said = "the agent was given the text"
 
 func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error) {
@@ -97,7 +97,7 @@ func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error)
 		return "all budgets are given back", r.sights.set(ctx, w.Agent, s)
 	}
 	for _, rec := range r.ledger.all[w.Agent] {
-		if rec.Wish == w.ID { // a kill came between, and reconcile has brought it to its end
+		if rec.Wish == w.ID { // after a kill, reconcile has completed it
 			return rec.answer(), nil
 		}
 	}
