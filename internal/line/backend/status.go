@@ -7,7 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 )
 
-// Status is how a backend stands, for people and programs. Times are zero where there is none.
+// Status is the state of a backend, for people and programs. Unknown times are zero.
 type Status struct {
 	Name            string     `json:"name"`
 	Command         []string   `json:"command"` // without secrets
@@ -63,7 +63,7 @@ type LastExit struct {
 	Stderr []string  `json:"stderr,omitempty"` // its last lines
 }
 
-// Status tells how the backend stands at now.
+// Status returns the state at now.
 func (b *Backend) Status(now time.Time) Status {
 	snap := b.machine.Snapshot()
 	s := Status{
