@@ -17,7 +17,7 @@ const (
 // errUnable says that a client cannot be asked.
 var errUnable = errors.New("the client cannot be asked for this")
 
-// need returns what a client has to be able to do for a question.
+// need returns the ability that a question needs.
 func need(method string, params []byte) (abilities, bool) {
 	switch method {
 	case askRoots:
