@@ -172,7 +172,7 @@ func (o *OAuth) mustBeSafe(place string) error {
 	case u.Host == "" || u.Scheme != "http" || !isLoopback(u.Hostname()):
 		return fmt.Errorf("%s is neither https nor on this machine", u.Redacted())
 	case !isLoopback(o.endpoint.Hostname()):
-		return fmt.Errorf("%s is on this machine, and %s is not: refused", u.Redacted(), o.endpoint.Host)
+		return fmt.Errorf("%s is on this machine, and %s is not: not connected", u.Redacted(), o.endpoint.Host)
 	}
 	return nil
 }
