@@ -54,14 +54,14 @@ func (r *round) equip(c *examined, rec *attempt) {
 	rung := rec.Act.Rung
 	switch {
 	case rung.Starts():
-		rec.Target = c.body.target
+		rec.Target = c.subject.target
 		rec.Command, rec.Environ = c.command(rec, o)
 	case rung == recovery.Nudge:
 		rec.Command, rec.Environ = fill(r.panes.nudge(c), c.values(rec)), c.environ()
 	case rung == recovery.Interrupt:
-		rec.Target.Leaders = []process.Identity{c.body.process}
+		rec.Target.Leaders = []process.Identity{c.subject.process}
 	case rung == recovery.KillTool:
-		rec.Target.Leaders = r.sources.toolOf(c.body, r.now.Wall)
+		rec.Target.Leaders = r.sources.toolOf(c.subject, r.now.Wall)
 	}
 }
 
@@ -117,7 +117,7 @@ func (c *examined) values(rec *attempt) map[string]string {
 		phase = strconv.Itoa(rec.Act.Phase)
 	}
 	preamble := preambles[rec.Preamble]
-	return map[string]string{"session": c.body.session, "phase": phase, "preamble": preamble, "text": c.prompt(rec, preamble)}
+	return map[string]string{"session": c.subject.session, "phase": phase, "preamble": preamble, "text": c.prompt(rec, preamble)}
 }
 
 // preambles are the first instructions for a started agent.
@@ -139,7 +139,7 @@ func (c *examined) prompt(rec *attempt, preamble string) string {
 		return "This session seems to be stuck: " + diagnose.Class(rec.Act.Class).Words() + ". " + preamble
 	}
 	const look = " Look at the state of the work first."
-	if rec.Wish != 0 {
+	if rec.UserRequest != 0 {
 		return preamble + " A person has ended the session before this one." + look
 	}
 	return preamble + " The session before this one is over: " + diagnose.Class(rec.Act.Class).Words() + "." + look
@@ -161,8 +161,8 @@ func (r *round) reconcile(ctx context.Context) error {
 		return nil
 	}
 	// The registry has changed: judge the agents by its new state.
-	if r.page.Lost == "" {
-		r.page = r.book.read(ctx)
+	if r.snapshot.Lost == "" {
+		r.snapshot = r.registryStore.read(ctx)
 	}
 	var err error
 	r.incidents.list, err = r.store.incidents(ctx, r.now.Wall)
@@ -179,7 +179,7 @@ func (rec *attempt) action() string {
 
 func (rec *attempt) entry(action, outcome string) piv.Intervention {
 	stall := cmp.Or(rec.Act.Stall, rec.Act.Class)
-	if rec.Wish != 0 {
+	if rec.UserRequest != 0 {
 		action += " (requested by " + cmp.Or(rec.By, "a user") + ")"
 		stall = cmp.Or(rec.Act.Stall, "none")
 	}

@@ -19,14 +19,14 @@ func (c *examined) ended() process.Identity {
 	switch {
 	case c.verdict.Class != diagnose.Done:
 		return process.Identity{}
-	case c.body.dead != (process.Identity{}):
-		return c.body.dead
+	case c.subject.dead != (process.Identity{}):
+		return c.subject.dead
 	}
-	return c.body.process
+	return c.subject.process
 }
 
 // rememberWork records whether the agent has worked since the last announcement that it is idle or done.
-func rememberWork(c *examined, s *sight) {
+func rememberWork(c *examined, s *agentState) {
 	switch class := c.verdict.Class; {
 	case class == diagnose.AtWork, class == diagnose.Healthy, !c.verdict.Well():
 		s.Worked = true
@@ -39,7 +39,7 @@ func rememberWork(c *examined, s *sight) {
 
 // announce sends one message when an agent has finished or becomes idle.
 func (r *round) announce(ctx context.Context, c *examined) error {
-	v, s := c.verdict, c.sight
+	v, s := c.verdict, c.agentState
 	done := v.Class == diagnose.Done
 	rests := v.Class == diagnose.Idle && v.Since >= restTold
 	if c.Declared == nil || !s.Worked || !done && !rests {
@@ -57,7 +57,7 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 	} else if m.Exit != nil || m.Manifest != "" {
 		work = incident.WorkLeft
 	}
-	text := incident.Rested(c.Name, work, v.Details, r.opts.redact(c.body.body))
+	text := incident.Rested(c.Name, work, v.Details, r.opts.redact(c.subject.text))
 	err := r.do(ctx, func(tx *sql.Tx) error {
 		if err := putSight(ctx, tx, c.Key, s); err != nil || !wanted {
 			return err
@@ -68,6 +68,6 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 	if err != nil {
 		return err
 	}
-	c.sight, r.sights.all[c.Key] = s, s
+	c.agentState, r.agentStates.all[c.Key] = s, s
 	return nil
 }

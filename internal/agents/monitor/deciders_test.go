@@ -152,7 +152,7 @@ func (e *ear) Hears() bool         { return bool(*e) }
 func TestUnheardAnswers(t *testing.T) {
 	e := ear(true)
 	m := &Monitor{}
-	m.tellers.listeners = []Listener{&e}
+	m.notifiers.listeners = []Listener{&e}
 	now := time.Now()
 	for _, step := range []struct {
 		hears bool

@@ -4,7 +4,7 @@
 // One look (a round) always has these steps:
 //
 //	registry, files, processes ──gather──> diagnose.Evidence ──Classify──> Verdict ──recovery.Decide──> Decision ──> act, incident
-//	      (project.go, gather*.go)                                                            (treat.go)  (act.go, executor.go, incidents.go)
+//	      (project.go, gather*.go)                                                            (handle.go)  (act.go, executor.go, incidents.go)
 //
 // Decisions are pure and made in other packages: diagnose judges the evidence, recovery decides what to do, incident
 // decides whom to notify and when. This package gathers, records and acts.
@@ -12,15 +12,15 @@
 // A home has one registry: PIV's, which agents write heartbeats into (project.go), or version 2 with declared agents,
 // which are watched by their heartbeats, their CLI's files, hooks, our wrapper and their processes (gather.go).
 //
-// Each part of a round owns its results: sightings what was seen of each agent (sight.go), ledger what was done and what
-// all agents share (ledger.go), executor the steps of running recoveries (executor.go, smallact.go), incidents the
+// Each part of a round owns its results: sightings what was seen of each agent (agentstate.go), ledger what was done and what
+// all agents share (ledger.go), executor the steps of running recoveries (executor.go, nonrestart.go), incidents the
 // notifications of humans (incidents.go; the database steps: incident.go), panes what herdr shows (herdr.go). They live
 // for one look. The database and the Monitor keep what must last.
 //
 // # Who owns what
 //
 // [Monitor.Run] is the loop; its goroutine owns registry, recoveries, fleet and sources. Beside it run one sender for
-// each channel and the listeners for answers (telling.go); package process has one goroutine for the ends of agents,
+// each channel and the listeners for answers (notifiers.go); package process has one goroutine for the ends of agents,
 // package agentcli and fsnotify one each for files. Run starts them; [Monitor.Close] stops them and waits. Other
 // goroutines change only the database, in one transaction each; they read an immutable snapshot of the registry.
 //

@@ -20,7 +20,7 @@ import (
 // executor performs decisions step by step. Each step starts after the previous one was recorded.
 type executor struct {
 	m         *Monitor
-	page      *page // the round's
+	snapshot  *snapshot // the round's
 	now       time.Time
 	ledger    *ledger
 	incidents *incidents
@@ -38,12 +38,12 @@ type looker interface {
 // but was not recorded.
 func (x *executor) resume(ctx context.Context, rec *attempt) error {
 	if !rec.Act.Rung.Starts() {
-		return x.resumeSmall(ctx, rec)
+		return x.resumeNonRestart(ctx, rec)
 	}
 	other, alive := x.otherProcess(rec)
 	switch rec.Step {
 	case begun:
-		if x.page.Lost != "" && !rec.Declared {
+		if x.snapshot.Lost != "" && !rec.Declared {
 			return nil // nothing was done yet, and it may no longer be needed
 		}
 	case stopping, stopped:
@@ -63,11 +63,11 @@ func (x *executor) resume(ctx context.Context, rec *attempt) error {
 	return x.advance(ctx, rec)
 }
 
-// resumeSmall ends an interrupted text or signal. What had not begun is decided again, unless a person requested it.
+// resumeNonRestart ends an interrupted text or signal. What had not begun is decided again, unless a person requested it.
 // What had begun may or may not have been done; it is not repeated, because doing it twice could do harm.
-func (x *executor) resumeSmall(ctx context.Context, rec *attempt) error {
+func (x *executor) resumeNonRestart(ctx context.Context, rec *attempt) error {
 	switch {
-	case rec.Step == begun && rec.Wish != 0:
+	case rec.Step == begun && rec.UserRequest != 0:
 		return x.advance(ctx, rec)
 	case rec.Step == begun:
 		return x.ledger.step(ctx, rec, abandoned)
@@ -83,7 +83,7 @@ func (x *executor) otherProcess(rec *attempt) (process.Identity, bool) {
 	if rec.Declared {
 		return process.Identity{}, false // the start's token finds its process
 	}
-	for _, a := range x.page.Agents {
+	for _, a := range x.snapshot.Agents {
 		if p := a.Entry; p.Key == rec.Agent && p.PID != 0 && p.PID != rec.Entry.PID {
 			proc, err := x.m.opts.processes.Look(p.PID)
 			return proc.Identity, err == nil && (proc.Dir == "" || within(proc.Dir, p.Path))
@@ -100,7 +100,7 @@ func (x *executor) advance(ctx context.Context, rec *attempt) error {
 			return x.ledger.step(ctx, rec, abandoned)
 		}
 		if !rec.Act.Rung.Starts() {
-			return x.small(ctx, rec)
+			return x.nonRestart(ctx, rec)
 		}
 		if err := x.ledger.step(ctx, rec, stopping); err != nil {
 			return err
@@ -142,19 +142,19 @@ func (x *executor) advance(ctx context.Context, rec *attempt) error {
 func (x *executor) launch(rec *attempt) process.Launch {
 	return process.Launch{
 		Run: rec.Run, Command: rec.Command, Dir: rec.Entry.Path,
-		Environ: slices.Concat(x.m.opts.environFor(x.page), rec.Environ),
+		Environ: slices.Concat(x.m.opts.environFor(x.snapshot), rec.Environ),
 	}
 }
 
 // cameBack inspects the agent again immediately before acting, because evidence ages.
 func (x *executor) cameBack(ctx context.Context, rec *attempt) string {
-	if rec.Wish != 0 || rec.Act.Rung == recovery.Observe || rec.Act.Rung == recovery.Hold || rec.Act.Rung == recovery.AskPhone {
+	if rec.UserRequest != 0 || rec.Act.Rung == recovery.Observe || rec.Act.Rung == recovery.Hold || rec.Act.Rung == recovery.AskPhone {
 		return "" // a person requested it, or it is harmless
 	}
 	if rec.Declared {
 		return x.agentCameBack(ctx, rec)
 	}
-	if x.page.Lost != "" {
+	if x.snapshot.Lost != "" {
 		return "" // only agents proven dead get here
 	}
 	// The registry may have been read during a write.
@@ -162,7 +162,7 @@ func (x *executor) cameBack(ctx context.Context, rec *attempt) string {
 	if err != nil {
 		return err.Error()
 	}
-	p, err := x.m.book.parse(text)
+	p, err := x.m.registryStore.parse(text)
 	if err != nil {
 		return err.Error()
 	}
@@ -200,7 +200,7 @@ func (x *executor) complete(ctx context.Context, rec *attempt) error {
 	if rec.Verb == verbStart {
 		word = "started"
 	}
-	if rec.Outcome = fmt.Sprintf("%s, PID %d", word, rec.Process.PID); rec.Wish == 0 {
+	if rec.Outcome = fmt.Sprintf("%s, PID %d", word, rec.Process.PID); rec.UserRequest == 0 {
 		rec.Outcome += fmt.Sprintf(" (%d of %d restarts)", rec.Used+1, rec.Max)
 	}
 	err := x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
@@ -230,7 +230,7 @@ func (x *executor) publish(rec *attempt, change piv.Change) error {
 			return nil
 		}
 	}
-	return x.m.book.change([]piv.Change{change}, x.now)
+	return x.m.registryStore.change([]piv.Change{change}, x.now)
 }
 
 // fail ends a recovery that is not possible and notifies a human.
@@ -256,7 +256,7 @@ func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
 }
 
 // environFor is the base environment of agents: without variables that give access to the monitor or its channels.
-func (o *Options) environFor(p *page) []string {
+func (o *Options) environFor(p *snapshot) []string {
 	secret := slices.Clone(o.Secrets)
 	if p.declared() {
 		secret = append(secret, p.Roster.Variables()...)

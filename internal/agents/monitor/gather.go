@@ -16,11 +16,11 @@ import (
 // gather collects the evidence of one declared agent. It changes nothing.
 func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 	e := diagnose.Evidence{
-		Status: "declared", Paused: a.Declared.Paused, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.sight.Blind,
+		Status: "declared", Paused: a.Declared.Paused, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.agentState.Blind,
 	}
 	f := finding{phase: piv.NoPhase}
-	if k.sight.Declared {
-		f.phase = k.sight.Phase
+	if k.agentState.Declared {
+		f.phase = k.agentState.Phase
 	}
 	g := &gathering{setting: s, agent: a, known: k, e: &e, f: &f}
 	g.report = g.presentRun()
@@ -77,8 +77,8 @@ func (g *gathering) beat() {
 	b.Has, b.State, b.Note, b.Next = true, diagnose.State(o.State), o.Note, diagnose.Span(o.Next)
 	if o.Wall.After(g.now.Wall) {
 		b.Age = diagnose.Span(g.now.Wall.Sub(o.Wall))
-		if !g.known.sight.AheadSince.IsZero() {
-			b.Seen = g.age(g.known.sight.AheadSince)
+		if !g.known.agentState.AheadSince.IsZero() {
+			b.Seen = g.age(g.known.agentState.AheadSince)
 		}
 	} else {
 		b.Age = g.age(o.Wall)
@@ -104,7 +104,7 @@ func (g *gathering) manifest() {
 
 // cpu is the CPU time of the descendants since the last look.
 func (g *gathering) cpu() {
-	if m := g.known.sight.CPU; m.Known && g.e.Process.Life == diagnose.Alive {
+	if m := g.known.agentState.CPU; m.Known && g.e.Process.Life == diagnose.Alive {
 		g.e.CPU = diagnose.CPU{Known: true, Share: m.Share, Starts: m.Starts}
 		if idle := g.now.Mono - m.Worked; m.Worked > 0 && idle >= 0 {
 			g.e.CPU.Worked, g.e.CPU.Idle = true, diagnose.Span(idle)
@@ -117,7 +117,7 @@ func (g *gathering) headless() bool { return g.report != nil && g.report.Headles
 
 // rested reports whether the dead process had been idle for a while when it ended. It may have ended between two looks.
 func (g *gathering) rested() bool {
-	since := g.known.sight.RestSince
+	since := g.known.agentState.RestSince
 	ended := g.now.Wall.Add(-time.Duration(g.e.Process.Gone))
 	return !since.IsZero() && ended.Sub(since) >= restAfter
 }
@@ -125,7 +125,7 @@ func (g *gathering) rested() bool {
 // conclude decides whether the agent is watched at all. Agents that were never seen are not, nor those that a person has
 // left: by the CLI's word, or because they exited normally while idle.
 func (g *gathering) conclude() {
-	s := g.known.sight
+	s := g.known.agentState
 	if g.e.Process.Life == diagnose.Dead && g.report != nil && g.report.Exit != nil && !g.left {
 		g.markDone(g.report)
 	}

@@ -68,7 +68,7 @@ func (g *gathering) process() {
 	}
 	g.died = true
 	p.Life, p.Detail = diagnose.Dead, fmt.Sprintf("PID %d is dead", was.PID)
-	if s := g.known.sight; !s.Gone.IsZero() && s.GoneOf == was {
+	if s := g.known.agentState; !s.Gone.IsZero() && s.GoneOf == was {
 		p.Gone = g.age(s.Gone)
 	}
 	g.f.dead, g.f.target = was, g.targetOf(was)
@@ -77,13 +77,13 @@ func (g *gathering) process() {
 // lastProcess is the agent's last known process: seen alive, started by us, or named by its wrapper (it may have been
 // started and ended between two looks). begun says that a start was begun and its process is not known.
 func (g *gathering) lastProcess() (last process.Identity, begun bool) {
-	last = g.known.sight.Identity
+	last = g.known.agentState.Identity
 	l := g.known.launch
-	ours := l != nil && l.Process != last && l.StartedAt.After(g.known.sight.Alive)
+	ours := l != nil && l.Process != last && l.StartedAt.After(g.known.agentState.Alive)
 	if ours {
 		last = l.Process
 	}
-	if r := g.report; r != nil && (last.PID == 0 || !ours && r.StartedAt.After(g.known.sight.Alive)) {
+	if r := g.report; r != nil && (last.PID == 0 || !ours && r.StartedAt.After(g.known.agentState.Alive)) {
 		return identityOfRun(r), false
 	}
 	return last, ours && last.PID == 0
@@ -141,7 +141,7 @@ func (g *gathering) candidates() []process.Identity {
 	if o, ok := g.sources.beats[g.agent.Key]; ok && o.PID != 0 && o.Start != 0 && g.agent.says("heartbeat") {
 		list = append(list, process.Identity{PID: o.PID, Start: o.Start})
 	}
-	return append(list, g.known.sight.Identity)
+	return append(list, g.known.agentState.Identity)
 }
 
 // running are the processes of the agent's CLI in its directory, oldest first: their children may match, too.
@@ -228,7 +228,7 @@ func (g *gathering) run() {
 	if _, lives := g.sources.entry(r.Wrapper); lives && r.Exit == nil {
 		g.f.joinable, g.f.joined = r.Socket != "", r.Joined
 	}
-	g.f.body = strings.Join(r.LastLines, "\n")
+	g.f.text = strings.Join(r.LastLines, "\n")
 	if r.Session != "" {
 		g.f.session = r.Session
 	}
@@ -283,7 +283,7 @@ func (g *gathering) markDone(r *agentrun.Report) {
 	done := g.agent.Declared.Expect.Done
 	undeclared, failed := done.Exit == nil && done.Manifest == "", g.e.LastError.Kind != ""
 	if !g.lastWord { // the last error may have been resolved or not
-		failed = failed || g.known.sight.Trouble.Class != ""
+		failed = failed || g.known.agentState.Trouble.Class != ""
 	}
 	if r.Headless && undeclared && r.Exit.Code == 0 && r.Exit.Signal == "" && !failed {
 		g.e.Done = "it worked on its prompt and exited 0"

@@ -21,7 +21,7 @@ func (g *gathering) sessions() {
 		g.e.Missing = append(g.e.Missing, diagnose.FromSessions)
 	}
 	if g.died && g.f.session == "" {
-		g.f.session = g.known.sight.Session // the latest in the directory may belong to another process
+		g.f.session = g.known.agentState.Session // the latest in the directory may belong to another process
 	}
 	for i := range g.sources.sessions {
 		v := &g.sources.sessions[i]
@@ -85,7 +85,7 @@ func (g *gathering) ours(v *agentcli.Session) bool {
 		since := g.began.Add(-toolSlack)
 		switch {
 		case g.began.IsZero():
-			since = g.known.sight.Since
+			since = g.known.agentState.Since
 		case g.known.launch != nil: // the previous run's last writes are not its own
 			since = g.began
 		}
@@ -93,7 +93,7 @@ func (g *gathering) ours(v *agentcli.Session) bool {
 	}
 	id := process.Identity{PID: v.PID, Start: v.Start}
 	if g.f.process == (process.Identity{}) {
-		was := g.known.sight.Identity
+		was := g.known.agentState.Identity
 		return was.PID == id.PID && (id.Start == 0 || id.Start == was.Start)
 	}
 	_, lives := g.sources.entry(id)
@@ -175,10 +175,10 @@ func (g *gathering) hooks() {
 			g.f.request, g.f.input = q.ID, q.Tool+": "+q.Command
 		}
 	}
-	asks := g.known.sight.Asks
+	asks := g.known.agentState.Asks
 	if len(g.e.Hooks) == 0 && !asks.At.IsZero() && !g.wentOnSince(asks.At) {
 		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: asks.Tool, Text: asks.Text, Age: g.age(asks.At)})
-		g.f.body, g.f.unasked = asks.Tool+": "+asks.Text, asks.Unasked
+		g.f.text, g.f.unasked = asks.Tool+": "+asks.Text, asks.Unasked
 	}
 }
 

@@ -37,7 +37,7 @@ func (g *gathering) prompts() (typed []time.Time) {
 		return nil
 	}
 	if g.agent.says("hooks") {
-		typed = append(typed, g.known.sight.TypedAt)
+		typed = append(typed, g.known.agentState.TypedAt)
 	}
 	for i := range g.sources.sessions {
 		if v := &g.sources.sessions[i]; g.agent.says("transcript") && v.Kind == vendorKind(g.agent.Kind) && !v.Subagent && g.ours(v) {
@@ -61,11 +61,11 @@ func (g *gathering) ownWords(t time.Time) bool {
 // cause keeps the last error of a dead process's session, unless it is older than the process.
 func (g *gathering) cause(v *agentcli.Session) {
 	g.lastWord = true
-	began := g.known.sight.Alive.Add(-nudgeEcho)
+	began := g.known.agentState.Alive.Add(-nudgeEcho)
 	switch {
 	case g.report != nil:
 		began = g.report.StartedAt
-	case g.known.launch != nil && g.known.launch.StartedAt.After(g.known.sight.Alive):
+	case g.known.launch != nil && g.known.launch.StartedAt.After(g.known.agentState.Alive):
 		began = g.known.launch.StartedAt
 	}
 	if v.Turn.Error.At.Before(began.Add(-toolSlack)) {

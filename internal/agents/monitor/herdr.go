@@ -80,8 +80,8 @@ func HerdrPanes(ctx context.Context, program string, environ []string) ([]HerdrP
 
 // panes owns what herdr shows at one look.
 type panes struct {
-	m    *Monitor
-	page *page // the round's
+	m        *Monitor
+	snapshot *snapshot // the round's
 
 	shown *[]HerdrPane // of agents; nil: it was not asked yet
 }
@@ -91,7 +91,7 @@ func (ps *panes) list() []HerdrPane {
 	if ps.shown != nil {
 		return *ps.shown
 	}
-	list, err := HerdrPanes(context.Background(), ps.m.opts.Herdr, ps.m.opts.environFor(ps.page))
+	list, err := HerdrPanes(context.Background(), ps.m.opts.Herdr, ps.m.opts.environFor(ps.snapshot))
 	if err != nil {
 		ps.m.opts.Logger.Debug("herdr shows no panes", slog.Any("error", err))
 	}

@@ -65,11 +65,11 @@ func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
 	f := incident.Facts{
 		Name: c.Name, Phase: c.incidentKey().Phase, Stall: c.problem.Stall, Severity: incident.SeverityOf(c.problem.Class),
 		Since: c.problem.Since, Details: c.verdict.Details, Action: redact(r.taken(c, d)),
-		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase, Body: redact(c.body.body), Request: c.body.request, Input: c.body.input, Unasked: c.body.unasked,
+		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase, Body: redact(c.subject.text), Request: c.subject.request, Input: c.subject.input, Unasked: c.subject.unasked,
 	}
-	f.Joinable = c.body.joinable
+	f.Joinable = c.subject.joinable
 	can := r.capabilities(c)
-	f.Restart, f.Resume, f.Stop, f.Unheard = can.Restart, can.Resume, len(c.body.target.Leaders) > 0, r.unheard(r.now.Wall)
+	f.Restart, f.Resume, f.Stop, f.Unheard = can.Restart, can.Resume, len(c.subject.target.Leaders) > 0, r.unheard(r.now.Wall)
 	if r.opts.OpenGroup {
 		f.Restart, f.Resume, f.Stop, f.Request, f.Input = false, false, false, "", ""
 	}
@@ -217,7 +217,7 @@ func (m *Monitor) stepIncident(ctx context.Context, tx *sql.Tx, i incident.Incid
 		case incident.Answer:
 			answer = effect.Text
 		case incident.Do:
-			w := wish{Agent: effect.Agent, Verb: string(effect.Verb), By: effect.By, Target: effect.Request}
+			w := userRequest{Agent: effect.Agent, Verb: string(effect.Verb), By: effect.By, Target: effect.Request}
 			errs = append(errs, putWish(ctx, tx, w, now))
 		}
 	}
@@ -249,7 +249,7 @@ func milli(t time.Time) int64 {
 
 // anyone stands for the agent where there is none: a mass incident, or the registry. It has the first agent's
 // escalation.
-func anyone(p *page) registry.Agent {
+func anyone(p *snapshot) registry.Agent {
 	if len(p.Roster.Agents) == 0 {
 		return registry.Agent{}
 	}

@@ -15,9 +15,9 @@ import (
 
 // incidents owns the notifications of one look: the open incidents, and who is notified.
 type incidents struct {
-	m    *Monitor
-	page *page // the round's
-	now  time.Time
+	m        *Monitor
+	snapshot *snapshot // the round's
+	now      time.Time
 
 	list      []incident.Incident // that are not over, or were not until only just
 	escalated int                 // of them: escalated at this look
@@ -31,19 +31,19 @@ func (in *incidents) policyOf(a agent) incident.Policy {
 	if a.Declared == nil {
 		return incident.Policy{PIV: true, Tiers: in.m.opts.tiers(), Repeat: -1, Max: -1}
 	}
-	return policyOf(*a.Declared, in.page.Roster, in.m.opts)
+	return policyOf(*a.Declared, in.snapshot.Roster, in.m.opts)
 }
 
 // agentOf is the agent of an incident, if it still exists.
 func (in *incidents) agentOf(i incident.Incident) agent {
-	for _, a := range in.page.Agents {
+	for _, a := range in.snapshot.Agents {
 		if a.Key == i.Key.Agent {
 			return a
 		}
 	}
 	a := agent{Key: i.Key.Agent, Name: i.Facts.Name}
-	if in.page.declared() {
-		d := anyone(in.page)
+	if in.snapshot.declared() {
+		d := anyone(in.snapshot)
 		a.Declared = &d
 	}
 	return a
@@ -153,7 +153,7 @@ func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs
 	if err != nil {
 		*errs = append(*errs, err)
 	}
-	open := in.m.tellers.outbox.Channels()
+	open := in.m.notifiers.outbox.Channels()
 	for _, name := range i.Channels {
 		if !slices.Contains(open, name) && !slices.Contains(i.Failing, name) {
 			events = append(events, incident.Failed{Channel: name}) // it could not be opened
@@ -202,10 +202,10 @@ func (in *incidents) tellOfRegistry(ctx context.Context, taken string) error {
 	stall := string(diagnose.Blind)
 	f := incident.Facts{
 		Name: "registry", Phase: piv.PhaseName(piv.NoPhase), Stall: stall, Severity: incident.Critical,
-		Details: in.m.opts.redact(in.page.Lost), Action: taken,
+		Details: in.m.opts.redact(in.snapshot.Lost), Action: taken,
 	}
 	entry := piv.Intervention{
-		Time: in.now, Project: "registry", Phase: piv.NoPhase, Stall: stall, Action: "escalate", Details: "[R1 registry] " + in.m.opts.redact(in.page.Lost),
+		Time: in.now, Project: "registry", Phase: piv.NoPhase, Stall: stall, Action: "escalate", Details: "[R1 registry] " + in.m.opts.redact(in.snapshot.Lost),
 	}
 	key := incident.Key{Agent: registryKey, Class: stall}
 	return in.raise(ctx, in.agentOf(incident.Incident{Key: key, Facts: f}), key, f, entry, nil)
@@ -214,11 +214,11 @@ func (in *incidents) tellOfRegistry(ctx context.Context, taken string) error {
 // closeRegistryIncident reports that the registry can be read again.
 func (in *incidents) closeRegistryIncident(ctx context.Context) error {
 	for _, i := range in.open(registryKey) {
-		if !in.page.declared() && in.now.Sub(i.Opened) < registryQuiet {
+		if !in.snapshot.declared() && in.now.Sub(i.Opened) < registryQuiet {
 			continue
 		}
 		var e incident.Event = incident.Gone{Why: "it can be read again"}
-		if in.page.declared() {
+		if in.snapshot.declared() {
 			e = incident.Recovered{How: "it can be read again"}
 		}
 		if err := in.tell(ctx, in.agentOf(i), i, e, nil); err != nil {
@@ -229,7 +229,7 @@ func (in *incidents) closeRegistryIncident(ctx context.Context) error {
 }
 
 // acknowledge handles "outlive ack", as if a button were pressed.
-func (in *incidents) acknowledge(ctx context.Context, w wish) (string, error) {
+func (in *incidents) acknowledge(ctx context.Context, w userRequest) (string, error) {
 	for _, i := range in.list {
 		if i.ID != w.Target {
 			continue

@@ -12,7 +12,7 @@ import (
 )
 
 // fleetPolicy is the policy of all agents together, taken from the first agent that declares one.
-func (p *page) fleetPolicy() recovery.FleetPolicy {
+func (p *snapshot) fleetPolicy() recovery.FleetPolicy {
 	if len(p.Agents) == 0 || !p.declared() {
 		return recovery.FleetPolicy{}
 	}
@@ -20,7 +20,7 @@ func (p *page) fleetPolicy() recovery.FleetPolicy {
 }
 
 // shareFleet copies shared settings to all agents, each key from the first agent that declares it.
-func (p *page) shareFleet() {
+func (p *snapshot) shareFleet() {
 	fleet := recovery.Default().Fleet
 	var said registry.AtOnce
 	for _, a := range p.Agents {

@@ -17,21 +17,21 @@ import (
 
 // Monitor watches one home, which it locks.
 type Monitor struct {
-	opts    Options
-	lock    *lock
-	store   *store
-	book    *book
-	sources *sources
-	tellers tellers
-	alarms  alarms
-	seen    atomic.Pointer[page] // the last registry snapshot, for other goroutines
+	opts          Options
+	lock          *lock
+	store         *store
+	registryStore *registryStore
+	sources       *sources
+	notifiers     notifiers
+	alarms        alarms
+	seen          atomic.Pointer[snapshot] // the last registry snapshot, for other goroutines
 
 	// The database's state of agents and of what was done. Only the loop changes it.
-	sights     map[string]sight
-	recoveries map[string][]attempt
-	doubtful   bool // a write failed: read again from the database
+	agentStates map[string]agentState
+	recoveries  map[string][]attempt
+	doubtful    bool // a write failed: read again from the database
 
-	last   Moment // of the last look
+	last   Clocks // of the last look
 	sleeps []Sleep
 	grace  time.Time         // until when silence is not evidence; zero: it is
 	why    string            // the same in words
@@ -76,7 +76,7 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 		return err
 	}
 	m.sources = &sources{home: m.opts.Home, procs: m.opts.processes, reader: agentcli.NewReader(agentcli.Options{Places: m.opts.Places, OpenFiles: m.opts.processes.Files})}
-	if m.book, err = openBook(ctx, m.opts, m.store); err != nil {
+	if m.registryStore, err = openRegistryStore(ctx, m.opts, m.store); err != nil {
 		return err
 	}
 	m.doubtful = true // until it has been read
@@ -87,25 +87,25 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 		return err
 	}
 	if m.last.Boot == "" { // clocks of another run, which cannot be compared with ours
-		m.last = Moment{}
+		m.last = Clocks{}
 	}
 	if _, err = m.store.fact(ctx, "grace", &m.grace); err != nil {
 		return err
 	}
 	m.why = "the registry was restored, or the machine slept, only just"
-	p := m.book.read(ctx)
+	p := m.registryStore.read(ctx)
 	m.seen.Store(&p)
-	if err := m.openTellers(ctx, &p); m.tellers.outbox == nil {
+	if err := m.openNotifiers(ctx, &p); m.notifiers.outbox == nil {
 		return err
 	} else if err != nil {
 		m.opts.Logger.Error("some channels cannot be reached", slog.Any("error", err))
 	}
-	return m.tellers.outbox.Retry(ctx)
+	return m.notifiers.outbox.Retry(ctx)
 }
 
 // Close releases the home. Nothing has to be completed first.
 func (m *Monitor) Close() error {
-	m.closeTellers()
+	m.closeNotifiers()
 	var err error
 	if m.sources != nil {
 		err = m.closeAlarms()
@@ -181,7 +181,7 @@ func (m *Monitor) Once(ctx context.Context) (Summary, error) {
 	sending, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	m.opts.checkpoint("send-before")
-	m.tellers.outbox.Drain(sending)
+	m.notifiers.outbox.Drain(sending)
 	m.opts.checkpoint("send-after")
 	return s, err
 }
@@ -192,7 +192,7 @@ func (m *Monitor) report(ctx context.Context, s Summary) {
 	err := m.store.setFact(ctx, "moment", m.last)
 	if m.last.Wall.Sub(m.swept) > sweepEvery {
 		m.swept, m.doubtful = m.last.Wall, true
-		err = errors.Join(err, m.store.forget(ctx, m.last.Wall), m.tellers.outbox.Forget(ctx))
+		err = errors.Join(err, m.store.forget(ctx, m.last.Wall), m.notifiers.outbox.Forget(ctx))
 	}
 	if err != nil && ctx.Err() == nil {
 		m.opts.Logger.Error("the state cannot be kept", slog.Any("error", err))

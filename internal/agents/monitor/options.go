@@ -97,7 +97,7 @@ type Options struct {
 	Logger *slog.Logger
 
 	// Set by tests. Zero: the real world.
-	clock      func() Moment
+	clock      func() Clocks
 	processes  processes
 	checkpoint func(step string)
 	deaf       bool // looks only by the clock, not on events

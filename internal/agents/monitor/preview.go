@@ -98,7 +98,7 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 	if err != nil {
 		return View{}, err
 	}
-	view = View{Roster: r.page.Roster, Lost: r.page.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
+	view = View{Roster: r.snapshot.Roster, Lost: r.snapshot.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
 	var errs []error // unreadable sources are in the evidence
 	for _, c := range r.examine(ctx, &errs) {
 		view.Findings = append(view.Findings, r.finding(c))
@@ -121,7 +121,7 @@ func (r *round) finding(c *examined) Finding {
 	f := Finding{
 		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
 		Evidence: c.redacted(r.opts), Policy: c.expect, Verdict: c.verdict, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
-		Process: c.body.process, Session: c.body.session, Joinable: c.body.joinable, Joined: c.body.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.sight.Stopped,
+		Process: c.subject.process, Session: c.subject.session, Joinable: c.subject.joinable, Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
 	}
 	f.Trace = diagnose.Explain(f.Evidence, c.expect)
 	if p, ok := r.panes.of(c); ok {

@@ -20,7 +20,7 @@ func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Ta
 	e := diagnose.Evidence{
 		Status: string(p.Status), Complete: p.Status == piv.Complete,
 		Watched: p.Status == piv.Running || k.watched && (p.Status == piv.Stalled || p.Status == piv.Failed),
-		Fault:   p.Fault, Lost: s.lost, Vanished: k.vanished, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.sight.Blind,
+		Fault:   p.Fault, Lost: s.lost, Vanished: k.vanished, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.agentState.Blind,
 	}
 	if !e.Watched {
 		return e, process.Target{}
@@ -66,8 +66,8 @@ func (s *setting) beatOf(e *diagnose.Evidence, k known, beatAt time.Time) {
 	age := now.Sub(beatAt)
 	if age >= 0 {
 		age = Age(beatAt, now, s.sleeps)
-	} else if !k.sight.AheadSince.IsZero() {
-		e.Beat.Seen = diagnose.Span(Age(k.sight.AheadSince, now, s.sleeps))
+	} else if !k.agentState.AheadSince.IsZero() {
+		e.Beat.Seen = diagnose.Span(Age(k.agentState.AheadSince, now, s.sleeps))
 	}
 	e.Beat.Age = diagnose.Span(age)
 }
@@ -124,8 +124,8 @@ func (s *setting) registered(e *diagnose.Evidence, p piv.Project, k known, beatA
 	case err != nil:
 		judge(diagnose.Unsure, "cannot be looked at: %v", err)
 		return id, since
-	case k.sight.Identity.PID == p.PID:
-		if k.sight.Identity != id {
+	case k.agentState.Identity.PID == p.PID:
+		if k.agentState.Identity != id {
 			judge(diagnose.Dead, "is dead, its number is another process's now")
 			return gone, since
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // rememberProject stores which process wrote the latest heartbeat, and since when one is of the future.
-func (st *setting) rememberProject(c *examined, s *sight) {
+func (st *setting) rememberProject(c *examined, s *agentState) {
 	p := c.Entry
 	beaten := s.Entry.Heartbeat != p.Heartbeat
 	s.Entry = p
@@ -45,7 +45,7 @@ func (st *setting) identify(p piv.Project, was process.Identity, beaten bool) pr
 const sinceJitter = time.Minute
 
 // rememberTrouble stores since when something is wrong, so that the time stays the same while it goes on.
-func (st *setting) rememberTrouble(c *examined, s *sight) {
+func (st *setting) rememberTrouble(c *examined, s *agentState) {
 	if c.verdict.Well() && c.verdict.Class != diagnose.APIBackoff {
 		s.Trouble = trouble{}
 		return
@@ -67,23 +67,23 @@ func (st *setting) rememberTrouble(c *examined, s *sight) {
 }
 
 // rememberAgent stores what the next look at a declared agent needs.
-func (st *setting) rememberAgent(c *examined, s *sight) {
+func (st *setting) rememberAgent(c *examined, s *agentState) {
 	if !s.Declared {
 		s.Since = st.now.Wall.Round(0)
 	}
 	s.Declared, s.Entry = true, c.Entry
-	s.Phase = c.body.phase
+	s.Phase = c.subject.phase
 	rememberWork(c, s)
-	if c.body.session != "" {
-		s.Session = c.body.session
+	if c.subject.session != "" {
+		s.Session = c.subject.session
 	}
 	switch c.evidence.Process.Life {
 	case diagnose.Alive:
-		if c.body.stranger != "" {
+		if c.subject.stranger != "" {
 			break // the end of this process is not the agent's end
 		}
-		if s.Identity != c.body.process {
-			s.Identity, s.Alive, s.Left = c.body.process, st.now.Wall.Round(0), false
+		if s.Identity != c.subject.process {
+			s.Identity, s.Alive, s.Left = c.subject.process, st.now.Wall.Round(0), false
 		}
 		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
 		if c.verdict.Class != diagnose.Grace || c.underWay() { // a grace says nothing about an agent at its prompt
@@ -92,10 +92,10 @@ func (st *setting) rememberAgent(c *examined, s *sight) {
 		if c.verdict.Class == diagnose.Idle {
 			s.RestSince = st.now.Wall.Add(-time.Duration(c.verdict.Since)).Round(0)
 		}
-		s.CPU = s.CPU.next(st.sources.helpers(c.body.process), st.now)
+		s.CPU = s.CPU.next(st.sources.helpers(c.subject.process), st.now)
 	case diagnose.Dead:
-		if s.GoneOf != c.body.dead {
-			s.Gone, s.GoneOf = st.now.Wall.Round(0), c.body.dead
+		if s.GoneOf != c.subject.dead {
+			s.Gone, s.GoneOf = st.now.Wall.Round(0), c.subject.dead
 		}
 	}
 	if !c.evidence.Beat.Has || c.evidence.Beat.Age >= 0 {
@@ -117,7 +117,7 @@ const cpuWindow = 10 * time.Second
 
 // next is the reading after m. A new descendant counts as work; if one has ended, its CPU time is lost and the window
 // says nothing.
-func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
+func (m cpuMark) next(descendants []process.Entry, now Clocks) cpuMark {
 	elapsed := now.Mono - m.Mono
 	if m.Mono != 0 && elapsed >= 0 && elapsed < cpuWindow {
 		return m
@@ -155,17 +155,17 @@ var questions = []string{"AskUserQuestion", "ExitPlanMode"}
 
 // hear reads the hook events since the last look.
 func (r *round) hear(ctx context.Context) error {
-	if !r.page.declared() {
+	if !r.snapshot.declared() {
 		return nil
 	}
 	return hooks.Drain(hooks.Dir(r.opts.Home), func(events []hooks.Event) error {
 		var changed []string
 		for _, e := range events {
-			if a := r.sources.agentOf(e, r.page.Agents, r.sights.all); a != nil && r.sights.hear(a.Key, e) {
+			if a := r.sources.agentOf(e, r.snapshot.Agents, r.agentStates.all); a != nil && r.agentStates.hear(a.Key, e) {
 				changed = append(changed, a.Key)
 			}
 		}
-		return r.store.setSights(ctx, changed, r.sights.all)
+		return r.store.setAgentStates(ctx, changed, r.agentStates.all)
 	})
 }
 
@@ -194,11 +194,11 @@ func (ss *sightings) hear(name string, e hooks.Event) bool {
 
 // agentOf is the agent of a hook event: by session, by process, or else by directory, the deepest first. Codex' hooks
 // run below a daemon shared by all sessions, where the process says little.
-func (s *sources) agentOf(e hooks.Event, agents []agent, sights map[string]sight) *agent {
+func (s *sources) agentOf(e hooks.Event, agents []agent, agentStates map[string]agentState) *agent {
 	var byProcess, byPlace *agent
 	for i := range agents {
 		a := &agents[i]
-		was := sights[a.Key]
+		was := agentStates[a.Key]
 		mine := e.PID != 0 && s.below(e.PID, was.Identity)
 		if kind := vendorKind(a.Kind); string(kind) != e.Vendor && (kind != "" || !mine) {
 			continue // another vendor's, unless the name is only an alias
@@ -220,11 +220,11 @@ func (s *sources) agentOf(e hooks.Event, agents []agent, sights map[string]sight
 
 // dropRemoved closes the state of agents that were removed from a registry of version 2.
 func (r *round) dropRemoved(ctx context.Context) error {
-	if !r.page.declared() {
+	if !r.snapshot.declared() {
 		return nil
 	}
 	there := map[string]bool{registryKey: true}
-	for _, a := range r.page.Agents {
+	for _, a := range r.snapshot.Agents {
 		there[a.Key] = true
 	}
 	var errs []error
@@ -233,9 +233,9 @@ func (r *round) dropRemoved(ctx context.Context) error {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, incident.Gone{Why: "it is no longer in the registry"}, nil))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.sights.all)) {
-		if !there[key] && r.sights.all[key].Declared {
-			errs = append(errs, r.sights.drop(ctx, key))
+	for _, key := range slices.Sorted(maps.Keys(r.agentStates.all)) {
+		if !there[key] && r.agentStates.all[key].Declared {
+			errs = append(errs, r.agentStates.drop(ctx, key))
 		}
 	}
 	return errors.Join(errs...)

@@ -41,12 +41,12 @@ func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 		a.m.opts.Logger.Warn("a text was not given to the agent: "+notListed, slog.String("agent", key), slog.String("by", s.Who()))
 		return nil
 	case key != "":
-		return putWish(ctx, tx, wish{Agent: key, Verb: verbSay, By: s.Who(), Text: text, Channel: s.Channel}, now)
+		return putWish(ctx, tx, userRequest{Agent: key, Verb: verbSay, By: s.Who(), Text: text, Channel: s.Channel}, now)
 	case s.Command == verbStatus && (len(named) > 0 || s.Text == ""), s.Command == "" && len(named) > 0:
 		if due, err := dueNow(ctx, tx, "status answered", statusEvery, now); err != nil || !due {
 			return err
 		}
-		return putWish(ctx, tx, wish{Verb: verbStatus, By: s.Who(), Text: strings.Join(named, "\n"), Channel: s.Channel}, now)
+		return putWish(ctx, tx, userRequest{Verb: verbStatus, By: s.Who(), Text: strings.Join(named, "\n"), Channel: s.Channel}, now)
 	}
 	due, err := dueNow(ctx, tx, "help answered", helpEvery, now)
 	if err != nil || !due {
@@ -56,7 +56,7 @@ func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 }
 
 // addressed returns the agent and the text of "NAME: text"; "" if no agent is named.
-func (p *page) addressed(s notify.Said) (key, text string) {
+func (p *snapshot) addressed(s notify.Said) (key, text string) {
 	name, text, ok := strings.Cut(s.Text, ":")
 	text = strings.TrimSpace(text)
 	if !ok || s.Command != "" || text == "" {
@@ -71,7 +71,7 @@ func (p *page) addressed(s notify.Said) (key, text string) {
 }
 
 // named are the agents that a text names.
-func (p *page) named(text string) (keys []string) {
+func (p *snapshot) named(text string) (keys []string) {
 	words := strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
 	})
@@ -102,7 +102,7 @@ func dueNow(ctx context.Context, tx *sql.Tx, what string, every time.Duration, n
 
 // tellStanding answers requests for the agents' state: one message for each channel.
 func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
-	list, err := r.store.wishes(ctx)
+	list, err := r.store.userRequests(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,14 +117,14 @@ func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 			}
 		}
 		p := incident.Policy{}
-		if r.page.declared() {
-			p.Location = r.page.Roster.Zone
+		if r.snapshot.declared() {
+			p.Location = r.snapshot.Roster.Zone
 		}
-		text := incident.Status(standing, r.page.Lost, p, r.now.Wall)
+		text := incident.Status(standing, r.snapshot.Lost, p, r.now.Wall)
 		err = errors.Join(err, r.do(ctx, func(tx *sql.Tx) error {
 			return errors.Join(
 				r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("status/%d", w.ID), "", []string{w.Channel}, text, false),
-				closeWish(ctx, tx, w.ID, "told", r.now.Wall))
+				closeRequest(ctx, tx, w.ID, "told", r.now.Wall))
 		}))
 	}
 	return err
@@ -145,9 +145,9 @@ func (r *round) standing(c *examined) incident.Standing {
 	if !v.Well() {
 		s.Details = v.Details
 	}
-	if len(c.body.joined) > 0 {
-		s.Terminal = c.body.joined[0].Who
-		if more := len(c.body.joined) - 1; more > 0 {
+	if len(c.subject.joined) > 0 {
+		s.Terminal = c.subject.joined[0].Who
+		if more := len(c.subject.joined) - 1; more > 0 {
 			s.Terminal += fmt.Sprintf(" and %d more", more)
 		}
 	}
@@ -157,7 +157,7 @@ func (r *round) standing(c *examined) incident.Standing {
 // stateWords is a state in words, with the reason if the agent is not watched.
 func stateWords(c *examined) string {
 	if c.verdict.Class == diagnose.NotWatched {
-		if c.sight.Stopped {
+		if c.agentState.Stopped {
 			return "was stopped by a person"
 		}
 		if c.evidence.Status != "" {

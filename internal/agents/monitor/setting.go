@@ -2,7 +2,7 @@ package monitor
 
 // setting has the inputs for gathering evidence at one look.
 type setting struct {
-	now       Moment
+	now       Clocks
 	sleeps    []Sleep
 	grace     string // why silence is not evidence now
 	graceDead bool

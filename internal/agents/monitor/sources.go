@@ -73,7 +73,7 @@ func (p program) due(e process.Entry, now time.Time) bool {
 }
 
 // refresh reads all sources of declared agents. The error names what could not be read.
-func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agents []agent, sights map[string]sight) error {
+func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agents []agent, agentStates map[string]agentState) error {
 	s.looks++
 	s.lookAtProcesses()
 	known := s.recognise(now)
@@ -100,7 +100,7 @@ func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agent
 	open, err := hooks.Requests(hooks.Dir(s.home))
 	s.requests = map[string][]hooks.Request{}
 	for _, q := range open {
-		if a := s.agentOf(hooks.Event{Vendor: q.Vendor, Session: q.Session, PID: q.PID, Dir: q.Dir}, agents, sights); a != nil {
+		if a := s.agentOf(hooks.Event{Vendor: q.Vendor, Session: q.Session, PID: q.PID, Dir: q.Dir}, agents, agentStates); a != nil {
 			s.requests[a.Key] = append(s.requests[a.Key], q)
 		}
 	}

@@ -17,7 +17,7 @@ const registryQuiet = time.Hour
 
 // restoreRegistry puts the last good copy in the place of a broken PIV registry.
 func (r *round) restoreRegistry(ctx context.Context) error {
-	if err := r.book.restore(r.page); err != nil && !errors.Is(err, atomicfile.ErrChanged) && !errors.Is(err, os.ErrNotExist) {
+	if err := r.registryStore.restore(r.snapshot); err != nil && !errors.Is(err, atomicfile.ErrChanged) && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	// The heartbeats in the copy are old; the agents soon write new ones.

@@ -46,7 +46,7 @@ func (m *Monitor) openAlarms() {
 	dirs, err := hooks.Prepare(hooks.Dir(m.opts.Home))
 	warn("hooks", err)
 	runs := filepath.Dir(agentrun.Path(m.opts.Home, "x"))
-	dirs = append(dirs, runs, filepath.Dir(WishBell(m.opts.Home)))
+	dirs = append(dirs, runs, filepath.Dir(RequestBell(m.opts.Home)))
 	for _, dir := range slices.Compact(dirs) {
 		err := os.MkdirAll(dir, 0o700)
 		if err == nil && a.files != nil {
@@ -58,7 +58,7 @@ func (m *Monitor) openAlarms() {
 }
 
 // followVendors watches the CLIs' files from before the first look, which registers the files to follow.
-func (m *Monitor) followVendors(p *page) {
+func (m *Monitor) followVendors(p *snapshot) {
 	wanted := slices.ContainsFunc(p.Agents, func(a agent) bool { return a.Declared != nil && a.ownsDirectory() && vendorKind(a.Kind) != "" })
 	if !wanted || m.alarms.vendors != nil {
 		return
@@ -77,8 +77,8 @@ func (m *Monitor) watch(cases []*examined) {
 	}
 	var ids []process.Identity
 	for _, c := range cases {
-		if c.body.process != (process.Identity{}) {
-			ids = append(ids, c.body.process)
+		if c.subject.process != (process.Identity{}) {
+			ids = append(ids, c.subject.process)
 		}
 	}
 	m.alarms.exits.Watch(ids)
@@ -144,17 +144,17 @@ func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 	}
 }
 
-// WishBell is the file that is written after a request, so that a running monitor handles it at once.
-func WishBell(home string) string { return filepath.Join(home, "wishes", "bell") }
+// RequestBell is the file that is written after a request, so that a running monitor handles it at once.
+func RequestBell(home string) string { return filepath.Join(home, "wishes", "bell") }
 
 // Ring tells the monitor of a home that there is something new.
 func Ring(home string) error {
-	bell := WishBell(home)
+	bell := RequestBell(home)
 	if err := os.MkdirAll(filepath.Dir(bell), 0o700); err != nil {
-		return fmt.Errorf("wish: %w", err)
+		return fmt.Errorf("user request: %w", err)
 	}
 	if err := os.WriteFile(bell, []byte(time.Now().Format(time.RFC3339Nano)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("wish: %w", err)
+		return fmt.Errorf("user request: %w", err)
 	}
 	return nil
 }

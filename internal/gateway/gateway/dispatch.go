@@ -175,7 +175,7 @@ func (s *Session) missing() string {
 				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, messageOf(l.unusable()))
 				break
 			}
-			if l.quiet() && server.standing == unusable {
+			if l.unsettled() && server.standing == unusable {
 				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, server.trouble)
 				break
 			}

@@ -11,7 +11,7 @@
 //	Session   one client: what it said, what it has seen, its open requests         session.go client.go subscription.go listen.go
 //	scope     the links that a session uses: its own, or those of all modern clients scope.go
 //	server    what is known of a server from all its processes                      standing.go memory.go
-//	Link      one kept server, whose client the gateway is: handshake, lists, calls link.go greet.go upstream.go
+//	Link      one kept server, whose client the gateway is: handshake, lists, calls link.go handshake.go upstream.go
 //	listing   its part that reads the server's lists                                lists.go
 //	leveling  its part with the server's log level                                  level.go
 //	exchange  one request in flight: whose it is, and its id at the server          exchange.go

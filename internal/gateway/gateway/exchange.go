@@ -110,7 +110,7 @@ func (e *exchange) send() {
 	}
 	line := e.line
 	e.line = nil
-	if e.session != nil && l.server.bridged && l.crowded() {
+	if e.session != nil && l.server.bridged && l.sharedModern() {
 		line = e.named(line)
 	}
 	l.gw.post(l, line)
@@ -199,7 +199,7 @@ func messageOf(err []byte) string {
 func (l *Link) unusable() []byte {
 	text := messageOf(l.trouble)
 	switch wait := l.retryAt.Sub(l.gw.now); {
-	case l.phase == foreign:
+	case l.phase == unsupported:
 		return l.trouble
 	case l.phase == failed && wait > 0:
 		text += "; it is tried again in " + wait.Round(100*time.Millisecond).String()

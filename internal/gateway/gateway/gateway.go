@@ -72,17 +72,17 @@ type Gateway struct {
 	servers []*server // in configuration order
 	book    *catalog.Book
 
-	sessions sessionList
-	modern   *scope // of all clients of the modern era
-	common   *scope // the shared processes of clients of the legacy era
-	trial    *scope // processes that test servers before there is a client; no client uses them
-	warm     bool   // servers run before a modern client has come
-	own      int    // processes of sessions
-	lastNum  uint64 // of an exchange
-	lastAsk  uint64
-	states   stateOwners
-	mirrors  mirrors
-	can      []byte // raw capabilities of a single client of the modern era, once they are known
+	sessions     sessionList
+	modern       *scope // of all clients of the modern era
+	common       *scope // the shared processes of clients of the legacy era
+	trial        *scope // processes that test servers before there is a client; no client uses them
+	warm         bool   // servers run before a modern client has come
+	own          int    // processes of sessions
+	lastNum      uint64 // of an exchange
+	lastAsk      uint64
+	states       stateOwners
+	headerParams headerParams
+	can          []byte // raw capabilities of a single client of the modern era, once they are known
 
 	client jsonrpc.Envelope // scratch of the client's line that is being handled
 	up     jsonrpc.Envelope // scratch of the server's line that is being handled
@@ -108,8 +108,8 @@ func (g *Gateway) number() uint64 {
 // server is a configured server with what is known of it.
 type server struct {
 	Server
-	modern  verdict
-	legacy  verdict
+	modern  eraSupport
+	legacy  eraSupport
 	bridged bool   // it speaks the modern era by translation only
 	known   memory // what processes of it have shown
 	about   string // its instructions
@@ -127,11 +127,11 @@ func newServer(s Server) *server {
 	return one
 }
 
-// verdict says whether a server speaks an era.
-type verdict uint8
+// eraSupport says whether a server speaks an era.
+type eraSupport uint8
 
 const (
-	untried verdict = iota
+	untried eraSupport = iota
 	speaks
 	refuses
 )
@@ -202,7 +202,7 @@ func (g *Gateway) tryAllOut() {
 // Warm starts every server that is not lazy before any client has come. Legacy servers are tested.
 func (g *Gateway) Warm(now time.Time) {
 	g.now, g.warm = now, true
-	g.modern.scout()
+	g.modern.probeEras()
 	g.tryAllOut()
 	g.flush()
 }

@@ -23,7 +23,7 @@ func (r *Runner) Connect(l *Link) Upstream {
 	k := &kept{runner: r, link: l}
 	opts := r.opts.Host(l)
 	opts.Sink = event.Tee{passing{l, opts.Sink}, k}
-	opts.Backend.Crowd = l.crowded()
+	opts.Backend.Crowd = l.sharedModern()
 	opts.WakeAt = r.due.hear
 	opts.Finish = func(int) { r.loop.Post(k.finished) }
 	k.host = host.New(r.loop, k, opts)

@@ -13,11 +13,11 @@ import (
 type phase uint8
 
 const (
-	greeting phase = iota // the handshake is under way
-	ready                 // calls go through
-	failed                // the handshake was refused; it is tried again
-	foreign               // the server does not speak the era, and is not used
-	retired               // no new calls; it ends after those it has
+	greeting    phase = iota // the handshake is under way
+	ready                    // calls go through
+	failed                   // the handshake was refused; it is tried again
+	unsupported              // the server does not speak the era, and is not used
+	retired                  // no new calls; it ends after those it has
 	ended
 )
 
@@ -85,8 +85,8 @@ func (l *Link) Era() mcp.Era { return l.scope.era }
 // server's era.
 func (l *Link) Needed() bool { return l.needed }
 
-// crowded reports whether requests of many modern clients go to the one process.
-func (l *Link) crowded() bool { return l.scope.era == mcp.Modern && !l.gw.opts.Single }
+// sharedModern reports whether requests of many modern clients go to the one process.
+func (l *Link) sharedModern() bool { return l.scope.era == mcp.Modern && !l.gw.opts.Single }
 
 // Client names the client of this process; "" if it is shared.
 func (l *Link) Client() string {
@@ -180,14 +180,16 @@ func (l *Link) forget(e *exchange) {
 }
 
 // listed reports whether all lists of the server are known.
-func (l *Link) listed() bool { return l.lists.all != nil && l.phase != failed && l.phase != foreign }
+func (l *Link) listed() bool {
+	return l.lists.all != nil && l.phase != failed && l.phase != unsupported
+}
 
-// quiet reports whether the link has neither shown its lists nor failed.
-func (l *Link) quiet() bool { return l.phase == greeting || l.phase == ready && l.lists.all == nil }
+// unsettled reports whether the link has neither shown its lists nor failed.
+func (l *Link) unsettled() bool { return l.phase == greeting || l.phase == ready && l.lists.all == nil }
 
 // hopeful reports whether the link's lists may still come soon.
 func (l *Link) hopeful() bool {
-	return l.quiet() && l.server.standing != unusable && l.gw.now.Before(l.hopeFor)
+	return l.unsettled() && l.server.standing != unusable && l.gw.now.Before(l.hopeFor)
 }
 
 // rank orders a server's links by how soon they answer; among equals the less loaded is better.
@@ -226,7 +228,7 @@ func (l *Link) sooner() {
 func (l *Link) tick() {
 	l.level.tick()
 	switch {
-	case l.hopeFor.IsZero() || !l.quiet():
+	case l.hopeFor.IsZero() || !l.unsettled():
 	case l.gw.now.Before(l.hopeFor):
 		l.gw.at(l.hopeFor)
 	default:

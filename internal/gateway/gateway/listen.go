@@ -145,8 +145,8 @@ func (l *listen) tellChanges(view *catalog.View) {
 
 // whenTried runs again once it is known of every server whether it is modern, or after the waiting time.
 func (sc *scope) whenTried(e *exchange, again func()) {
-	sc.scouted = true
-	sc.scout()
+	sc.probed = true
+	sc.probeEras()
 	sc.hold(e, (*scope).tried, again)
 }
 

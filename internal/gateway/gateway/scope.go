@@ -19,7 +19,7 @@ type scope struct {
 	view      *catalog.View
 	stale     bool
 	opened    bool      // all servers are needed
-	scouted   bool      // the servers' eras were asked for
+	probed    bool      // the servers' eras were asked for
 	held      []held    // requests waiting for the servers' lists
 	changedAt time.Time // when clients are notified of changes; zero: none
 	listens   []*listen
@@ -92,8 +92,8 @@ func (sc *scope) openAll() {
 	}
 }
 
-// scout finds which servers are modern; those known not to be are not started for that.
-func (sc *scope) scout() {
+// probeEras finds which servers are modern; those known not to be are not started for that.
+func (sc *scope) probeEras() {
 	for _, s := range sc.gw.servers {
 		if s.modern != refuses && !s.bridged {
 			sc.open(s)
@@ -117,8 +117,8 @@ func (sc *scope) serversChanged(gone []*server) {
 	switch {
 	case sc.opened:
 		sc.openAll()
-	case sc == sc.gw.modern && (sc.gw.warm || sc.scouted):
-		sc.scout()
+	case sc == sc.gw.modern && (sc.gw.warm || sc.probed):
+		sc.probeEras()
 	}
 	if sc.owner != nil {
 		sc.owner.keepSubscriptions(gone)
@@ -207,7 +207,7 @@ func (sc *scope) current() *catalog.View {
 		}
 		sc.view, sc.stale = sc.gw.book.Merge(servers, lists), false
 		if sc == sc.gw.modern {
-			sc.gw.mirrors.note(sc.view)
+			sc.gw.headerParams.note(sc.view)
 		}
 	}
 	return sc.view

@@ -69,7 +69,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 			all[i].Tools = len(l.lists.all[mcp.Tools])
 		}
 		one := LinkStatus{Client: l.Client(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
-		if l.trouble != nil && l.phase <= foreign {
+		if l.trouble != nil && l.phase <= unsupported {
 			one.Trouble = messageOf(l.trouble)
 		}
 		all[i].Links = append(all[i].Links, one)

@@ -208,7 +208,7 @@ func (b *Backend) MarkerSeen(now time.Time, gen int) {
 	b.Restart(now, supervise.SourceMarker, "restart marker")
 }
 
-// ServerSpawned reports that process gen, which was Unborn, runs now.
+// ServerSpawned reports that process gen, which was NotSpawned, runs now.
 func (b *Backend) ServerSpawned(now time.Time, gen, pid int) {
 	b.now = now
 	defer b.tellWake()

@@ -20,7 +20,7 @@ func (lc *lifecycle) processTick(p *process) {
 		*t = time.Time{}
 		return true
 	}
-	if due(&p.wishesBy) {
+	if due(&p.settingsBy) {
 		lc.replay.restored(p)
 	}
 	if t := p.trial.deadline(); !t.IsZero() && !lc.now.Before(t) {
@@ -186,7 +186,7 @@ func (lc *lifecycle) whyEnded(p *process) string {
 
 // outputEnded settles the requests of a dead process, and lets the machine decide what to do next.
 func (lc *lifecycle) outputEnded(p *process) {
-	p.drainBy, p.closedBy, p.wishesBy = time.Time{}, time.Time{}, time.Time{}
+	p.drainBy, p.closedBy, p.settingsBy = time.Time{}, time.Time{}, time.Time{}
 	lc.babble.flush(p)
 	lc.questions.forget(p)
 	lc.asks.cancelAll(p, "server restarted")
@@ -195,13 +195,13 @@ func (lc *lifecycle) outputEnded(p *process) {
 		return
 	}
 	if len(lc.beside) == 0 {
-		lc.eras.reborn()
+		lc.eras.processesGone()
 	}
 	lc.streams.forgetCut()
 	lc.tools.settleCalls()
 	lc.flow.recoverCalls(p, lc.machine.Snapshot().Planned)
 	lc.handshake.firstTryFailed()
-	lc.step(supervise.Gone{Gen: p.gen})
+	lc.step(supervise.TreeGone{Gen: p.gen})
 	if lc.stopped || lc.over {
 		return
 	}

@@ -19,9 +19,9 @@ import (
 // is bridged from then on, or, if it was, no longer. A process that got a handshake in the wrong era must not be used,
 // since it may have settled on that era; the next process gets the right one.
 
-// turnsMost is how many processes in a row may change the era before one of them has served. A server that refuses both
+// eraFlipsMost is how many processes in a row may change the era before one of them has served. A server that refuses both
 // eras is broken and has failed to start.
-const turnsMost = 2
+const eraFlipsMost = 2
 
 // modernOnly reports whether the raw error of a refused initialize says that the server speaks the modern era only.
 func modernOnly(raw []byte) bool {
@@ -56,15 +56,15 @@ func (e *eras) otherEra(p *process, speaks mcp.Era) bool {
 	reason := "it speaks the " + speaks.String() + " era only"
 	switch off := e.opts.Bridge == bridge.Off && e.bridging() == bridge.None; {
 	case off && p.role == serving:
-		e.history.estranged = speaks
+		e.history.eraMismatch = speaks
 		return false
 	case off:
 		e.spares.spareFailed(p, reason+", and nothing is translated (--bridge off)")
 		return true
 	}
 	if p.role == serving {
-		if e.turns++; e.turns > turnsMost {
-			e.turns = 0
+		if e.eraFlips++; e.eraFlips > eraFlipsMost {
+			e.eraFlips = 0
 			p.mark(mustDrain)
 			e.replay.handshakeRefused(p, "")
 			return true
@@ -84,9 +84,9 @@ func (e *eras) otherEra(p *process, speaks mcp.Era) bool {
 	case p.role == serving:
 		p.mark(mustDrain)
 		e.life.step(supervise.Restart{Cause: supervise.Replace, Reason: reason})
-	case p.reload && p.wish != supervise.SourceLimit:
+	case p.reload && p.requestedBy != supervise.SourceLimit:
 		// The old process cannot continue beside one of another era.
-		e.life.step(supervise.Restart{Cause: supervise.Requested, Source: p.wish, Reason: reason})
+		e.life.step(supervise.Restart{Cause: supervise.Requested, Source: p.requestedBy, Reason: reason})
 	default:
 		e.spares.spareFailed(p, reason)
 	}
@@ -109,7 +109,7 @@ func (e *eras) turnedBack(p *process, line []byte) bool {
 }
 
 // served notes that a process serves: client and server understand each other.
-func (e *eras) served() { e.history.estranged, e.turns = mcp.Virgin, 0 }
+func (e *eras) served() { e.history.eraMismatch, e.eraFlips = mcp.Virgin, 0 }
 
 // bridging is the present translation.
 func (e *eras) bridging() bridge.Mode {
@@ -132,22 +132,22 @@ func (e *eras) meetEra() {
 	switch need := bridge.Need(bridge.Auto, era, e.memory.known.speaks()); {
 	case need == bridge.None || e.opts.Bridge == bridge.Off && mode == bridge.None:
 	case mode != bridge.None:
-		e.disengage()
+		e.detach()
 	default:
-		e.engageAnew(need)
+		e.attachLate(need)
 	}
 }
 
-// engageAnew inserts a bridge into an existing conversation. Queued messages go through it; first it must learn what a
+// attachLate inserts a bridge into an existing conversation. Queued messages go through it; first it must learn what a
 // legacy client told the old process.
-func (e *eras) engageAnew(mode bridge.Mode) {
+func (e *eras) attachLate(mode bridge.Mode) {
 	e.asks.cancelAll(nil, "server restarted")
 	said := e.takeBack()
 	past := e.session
 	e.session.Reset()
 	e.history.introduction = ""
 	e.spares.introduce()
-	e.engage(mode, said...)
+	e.attach(mode, said...)
 	s := e.seam
 	s.past = &past
 	if mode == bridge.LegacyClient {
@@ -198,9 +198,9 @@ func (e *eras) takeBack() (lines [][]byte) {
 	return lines
 }
 
-// disengage removes the bridge: the server speaks the client's era again. Queued messages are sent as the client wrote
+// detach removes the bridge: the server speaks the client's era again. Queued messages are sent as the client wrote
 // them; a legacy client's handshake and settings are replayed.
-func (e *eras) disengage() {
+func (e *eras) detach() {
 	s := e.seam
 	told, ok := s.bridge.Told()
 	mode, past, inner := s.bridge.Mode(), s.past, e.session
@@ -276,12 +276,12 @@ func (s *seam) retell() {
 	if s.past.Initialized {
 		lines = append(lines, mcp.InitializedLine())
 	}
-	for _, wish := range s.past.Wishes() {
+	for _, setting := range s.past.Wishes() {
 		about := ""
-		if wish.Method == mcp.Subscribe {
-			about = string(jsonrpc.Find(wish.Params, "uri").Of(wish.Params))
+		if setting.Method == mcp.Subscribe {
+			about = string(jsonrpc.Find(setting.Params, "uri").Of(setting.Params))
 		}
-		lines = append(lines, jsonrpc.AppendRequest(nil, id(about), wish.Method.String(), wish.Params))
+		lines = append(lines, jsonrpc.AppendRequest(nil, id(about), setting.Method.String(), setting.Params))
 	}
 	s.client = append(lines, s.client...)
 }

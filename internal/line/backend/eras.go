@@ -15,8 +15,8 @@ import (
 type eras struct {
 	*core
 
-	seam  *seam // an adapter that may bridge the client; nil: not needed
-	turns int   // how often the server has changed its era since a process of it has served
+	seam     *seam // an adapter that may bridge the client; nil: not needed
+	eraFlips int   // how often the server has changed its era since a process of it has served
 
 	inside interface {
 		clientMessage(line []byte, group *batch)
@@ -53,9 +53,9 @@ func (e *eras) probeRefused(c *call) bool {
 	}
 	switch {
 	case s.asked && string(c.id) == eraQuestion:
-		e.engage(bridge.ModernClient)
+		e.attach(bridge.ModernClient)
 	case e.opts.Pinned || bridge.MayBePinned(c.id):
-		e.engage(bridge.ModernClient, bytes.Clone(c.line))
+		e.attach(bridge.ModernClient, bytes.Clone(c.line))
 	default:
 		return false
 	}
@@ -79,7 +79,7 @@ func (e *eras) initializeRefused(c *call, line []byte) bool {
 	e.handshake.endFirstStart()
 	hasty := e.session.Initialized
 	e.session.Reset()
-	e.engage(bridge.LegacyClient, e.flow.saidSoFar(hasty)...)
+	e.attach(bridge.LegacyClient, e.flow.saidSoFar(hasty)...)
 	if e.calls.find(c.id) == c {
 		e.flow.finish(c)
 	}
@@ -140,8 +140,8 @@ func (e *eras) sayBare(line []byte) {
 	e.client.SendToClient(line)
 }
 
-// engage puts a bridge in front of the rest of the backend; lines are the client's first messages to it.
-func (e *eras) engage(mode bridge.Mode, lines ...[]byte) {
+// attach puts a bridge in front of the rest of the backend; lines are the client's first messages to it.
+func (e *eras) attach(mode bridge.Mode, lines ...[]byte) {
 	e.beginSeam()
 	s := e.seam
 	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Shared: e.opts.Crowd})
@@ -216,9 +216,9 @@ func (e *eras) restoreSeam(from *savedSeam) {
 	}
 }
 
-// reborn tells a bridge that no process is left that knows of earlier requests.
-func (e *eras) reborn() {
+// processesGone tells a bridge that no process is left that knows of earlier requests.
+func (e *eras) processesGone() {
 	if e.seam != nil {
-		e.seam.reborn()
+		e.seam.processesGone()
 	}
 }

@@ -106,7 +106,7 @@ func (w *healthWatch) healthDo(actions []health.Action) {
 		case health.Cleared:
 			w.emit(event.ServerCleared, slog.LevelInfo, "Server works after all")
 		case health.Condemn:
-			w.condemn(supervise.Unhealthy, a.Reason)
+			w.replaceUnhealthy(supervise.Unhealthy, a.Reason)
 		}
 	}
 }
@@ -129,9 +129,9 @@ func (w *healthWatch) sendProbe(probe health.Probe) {
 	})
 }
 
-// condemn ends the serving process: it does not work any more, or uses too much.
-func (w *healthWatch) condemn(cause supervise.Cause, reason string) {
+// replaceUnhealthy ends the serving process: it does not work any more, or uses too much.
+func (w *healthWatch) replaceUnhealthy(cause supervise.Cause, reason string) {
 	w.emit(event.ServerUnhealthy, slog.LevelError, "Server is ended: "+reason,
 		slog.String(event.KeyReason, reason), slog.String(event.KeyCause, cause.String()))
-	w.life.step(supervise.Condemned{Gen: w.process.gen, Cause: cause, Reason: reason})
+	w.life.step(supervise.MarkUnhealthy{Gen: w.process.gen, Cause: cause, Reason: reason})
 }

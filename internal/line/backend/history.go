@@ -18,7 +18,7 @@ type history struct {
 
 	lastOut      lastExit
 	misfortune   reloadFailure // of the last planned restart that came to nothing
-	estranged    mcp.Era       // the only era the server speaks, if the client does not and nothing is translated
+	eraMismatch  mcp.Era       // the only era the server speaks, if the client does not and nothing is translated
 	introduction string        // DiscoverResult of the last modern process that served
 	startup      time.Duration // of the last process that could serve
 	readyAt      time.Time     // wall clock of the last time a process became the serving one

@@ -60,7 +60,7 @@ type lifecycle struct {
 	}
 	eras interface {
 		answerUnsaid()
-		reborn()
+		processesGone()
 		unsaid() bool
 	}
 	streams interface {
@@ -203,7 +203,7 @@ func (lc *lifecycle) start(l Launch, r role) (*process, error) {
 	if r != serving {
 		lc.beside = append(lc.beside, p)
 	}
-	if pid := server.PID(); pid != Unborn {
+	if pid := server.PID(); pid != NotSpawned {
 		lc.spawned(p, pid)
 	}
 	return p, nil

@@ -22,7 +22,7 @@ type limits struct {
 		step(ev supervise.Event)
 	}
 	health interface {
-		condemn(cause supervise.Cause, reason string)
+		replaceUnhealthy(cause supervise.Cause, reason string)
 	}
 	eras interface {
 		own(id []byte) bool
@@ -89,7 +89,7 @@ func (u *limits) checkMemory(p *process) {
 	text := fmt.Sprintf("it uses %d MiB of memory, the limit is %d MiB (--max-rss)", v.RSS>>20, most>>20)
 	switch {
 	case v.RSS > most/100*rssMuch && u.used.over > 1:
-		u.health.condemn(supervise.Memory, text)
+		u.health.replaceUnhealthy(supervise.Memory, text)
 	case u.used.over >= rssRow:
 		u.renew(text)
 	}

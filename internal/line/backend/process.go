@@ -38,7 +38,7 @@ type Signals interface {
 
 // Looks is the information about a process.
 type Looks interface {
-	// PID is the process ID: 0 for a remote server, Unborn before the process exists.
+	// PID is the process ID: 0 for a remote server, NotSpawned before the process exists.
 	PID() int
 	// Unread is how many bytes the process has not read from its stdin; ok is false if that is not known.
 	Unread() (n int, ok bool)
@@ -48,8 +48,8 @@ type Looks interface {
 	LastStderr(lines int) []string
 }
 
-// Unborn is the PID of a process that is still being started.
-const Unborn = -1
+// NotSpawned is the PID of a process that is still being started.
+const NotSpawned = -1
 
 // Launch is a process to be started.
 type Launch struct {
@@ -85,17 +85,17 @@ type process struct {
 	shut        bool // its stdin is closed
 	closed      bool // its output has ended
 
-	calls       int              // tool calls it was given
-	sent        uint64           // bytes handed to its stdin
-	undelivered uint64           // sent bytes that it never read; known after its exit
-	hasTools    bool             // it declared tools
-	wishes      int              // replayed settings not yet answered; later answers do not count
-	streams     [][]byte         // raw ids of listens that were requested again and not acknowledged
-	listed      bool             // it has answered a request for a list
-	unchecked   int              // lists of a spare still to be read
-	reload      bool             // a spare that takes over as soon as it can
-	wish        supervise.Source // who requested that
-	startup     time.Duration    // from the spawn until it could serve
+	calls           int              // tool calls it was given
+	sent            uint64           // bytes handed to its stdin
+	undelivered     uint64           // sent bytes that it never read; known after its exit
+	hasTools        bool             // it declared tools
+	pendingSettings int              // replayed settings not yet answered; later answers do not count
+	streams         [][]byte         // raw ids of listens that were requested again and not acknowledged
+	listed          bool             // it has answered a request for a list
+	unchecked       int              // lists of a spare still to be read
+	reload          bool             // a spare that takes over as soon as it can
+	requestedBy     supervise.Source // who requested that
+	startup         time.Duration    // from the spawn until it could serve
 
 	shows        [mcp.Lists]mcp.Catalog // each list as it last showed it, or as it is assumed to be; nil: unknown
 	read         [mcp.Lists]bool        // it has shown the list itself
@@ -106,10 +106,10 @@ type process struct {
 	ending       lastExit
 	retirement   *supervise.Retirement // of a retired one
 
-	heard    time.Time // the last line on its stdout
-	wishesBy time.Time // deadline of the replayed settings
-	drainBy  time.Time // deadline of its output after the exit
-	closedBy time.Time // deadline of its exit after it closed its stdout
+	heard      time.Time // the last line on its stdout
+	settingsBy time.Time // deadline of the replayed settings
+	drainBy    time.Time // deadline of its output after the exit
+	closedBy   time.Time // deadline of its exit after it closed its stdout
 }
 
 func (p *process) forward(line []byte) {
@@ -128,7 +128,7 @@ func (p *process) send(line []byte) {
 
 // deadline is the earliest of p's own deadlines; zero: none.
 func (p *process) deadline() time.Time {
-	at := p.wishesBy
+	at := p.settingsBy
 	for _, t := range []time.Time{p.drainBy, p.closedBy, p.trial.deadline()} {
 		if at.IsZero() || !t.IsZero() && t.Before(at) {
 			at = t

@@ -37,7 +37,7 @@ func (rp *replay) noteReplay(c *call, result []byte) {
 // restored continues with a process that has the client's handshake and settings: the calls to be repeated follow, one
 // after the other.
 func (rp *replay) restored(p *process) {
-	p.wishes, p.wishesBy = 0, time.Time{}
+	p.pendingSettings, p.settingsBy = 0, time.Time{}
 	rp.repeat(p, 0)
 }
 

@@ -175,8 +175,8 @@ func (f *flow) unavailable(c *call) refusal {
 		t.WriteString("server restarting: ")
 	}
 	t.WriteString(f.history.describeExit())
-	if f.history.estranged != mcp.Virgin {
-		t.WriteString("; it speaks the " + f.history.estranged.String() + " era of the protocol only now, which this client does not, and " +
+	if f.history.eraMismatch != mcp.Virgin {
+		t.WriteString("; it speaks the " + f.history.eraMismatch.String() + " era of the protocol only now, which this client does not, and " +
 			"nothing is translated (--bridge off)")
 	}
 	t.WriteString("; " + c.delivery() + ", it is safe to retry")

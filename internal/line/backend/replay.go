@@ -51,9 +51,9 @@ type replay struct {
 	limits interface{ watchLimits() }
 }
 
-// wishesFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge its
+// settingsFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge its
 // streams.
-const wishesFor = time.Second
+const settingsFor = time.Second
 
 // greet brings a new process to the state that the client expects; then it can serve. Requests wait meanwhile, or go to
 // the process that still serves.
@@ -143,26 +143,26 @@ func (rp *replay) greeted(p *process, line []byte) {
 		rp.memory.learn(known)
 	}
 	rp.sayInitialized(p)
-	for _, wish := range rp.session.Wishes() {
-		p.wishes++
+	for _, setting := range rp.session.Wishes() {
+		p.pendingSettings++
 		rp.questions.ask(p, func(id []byte) []byte {
-			return jsonrpc.AppendRequest(nil, id, wish.Method.String(), wish.Params)
-		}, func([]byte) { rp.wishAnswered(p, wish.Method, wish.Params) })
+			return jsonrpc.AppendRequest(nil, id, setting.Method.String(), setting.Params)
+		}, func([]byte) { rp.settingAnswered(p, setting.Method, setting.Params) })
 	}
-	if p.wishes == 0 {
+	if p.pendingSettings == 0 {
 		rp.restored(p)
 		return
 	}
-	p.wishesBy = rp.now.Add(wishesFor)
+	p.settingsBy = rp.now.Add(settingsFor)
 }
 
-// wishAnswered counts the answers to the replay; a subscription that the new process refuses is dropped.
-func (rp *replay) wishAnswered(p *process, m mcp.Method, params []byte) {
+// settingAnswered counts the answers to the replay; a subscription that the new process refuses is dropped.
+func (rp *replay) settingAnswered(p *process, m mcp.Method, params []byte) {
 	if rp.env.Kind != jsonrpc.Response && m == mcp.Subscribe && p.role == serving {
 		rp.session.Unsubscribe(params)
 	}
-	p.wishes--
-	if p.wishes == 0 {
+	p.pendingSettings--
+	if p.pendingSettings == 0 {
 		rp.restored(p)
 	}
 }
@@ -207,7 +207,7 @@ func (rp *replay) cameUp(p *process) {
 	if p.through() || !p.up() || p.role == retired {
 		return
 	}
-	p.wishesBy = time.Time{}
+	p.settingsBy = time.Time{}
 	if p.role == spare {
 		p.mark(isSpare)
 		rp.spares.check(p)

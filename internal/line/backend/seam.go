@@ -136,8 +136,8 @@ func (s *seam) over(id []byte) {
 	}
 }
 
-// reborn tells the bridge that no process is left that knows of earlier requests.
-func (s *seam) reborn() {
+// processesGone tells the bridge that no process is left that knows of earlier requests.
+func (s *seam) processesGone() {
 	if s.bridge != nil {
 		s.give(s.bridge.Reborn(s.eras.now))
 	}
@@ -194,14 +194,14 @@ func (s *seam) look(line []byte) {
 	case s.decided || s.env.Kind != jsonrpc.Request:
 	case m == mcp.Initialize:
 		if bridge.Need(s.eras.opts.Bridge, mcp.Legacy, s.eras.memory.known.speaks()) == bridge.LegacyClient {
-			s.eras.engage(bridge.LegacyClient, line)
+			s.eras.attach(bridge.LegacyClient, line)
 			return
 		}
 		s.decided = true // a refusal will show it
 	case m == mcp.Discover || s.version(line) == nil:
 		// The probe shield decides, or it cannot be decided yet.
 	case bridge.Need(s.eras.opts.Bridge, mcp.Modern, s.eras.memory.known.speaks()) == bridge.ModernClient:
-		s.eras.engage(bridge.ModernClient, line)
+		s.eras.attach(bridge.ModernClient, line)
 		return
 	case s.eras.memory.known.speaks().Modern == bridge.Yes || s.eras.process.era == mcp.Modern:
 		s.decided = true

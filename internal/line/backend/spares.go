@@ -97,7 +97,7 @@ func (s *spares) spawnSpare(a supervise.SpawnSpare) {
 		s.life.step(supervise.SpareFailed{Gen: a.Gen, Reason: err.Error()})
 		return
 	}
-	p.reload, p.wish = a.Reload, a.Source
+	p.reload, p.requestedBy = a.Reload, a.Source
 	s.replay.greet(p)
 }
 
@@ -153,8 +153,8 @@ func (s *spares) tellSpares(line []byte) {
 
 // takeOver makes a spare the serving process, between two messages. The old one, if alive, finishes its requests.
 func (s *spares) takeOver(a supervise.TakeOver) {
-	if wish, late := s.takeLater(a.Gen); late {
-		s.spawnSpare(wish) // it is needed now
+	if spare, late := s.takeLater(a.Gen); late {
+		s.spawnSpare(spare) // it is needed now
 	}
 	p, old := s.byGen(a.Gen), s.process
 	if p == nil {

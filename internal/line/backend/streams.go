@@ -202,7 +202,7 @@ func (s *streams) tryStreams(p *process) {
 		p.trial.by = time.Time{}
 		s.heardAgain(p)
 	})
-	p.trial = trial{end: p.sent, by: s.now.Add(s.opts.ListenPatience), acks: s.now.Add(wishesFor)}
+	p.trial = trial{end: p.sent, by: s.now.Add(s.opts.ListenPatience), acks: s.now.Add(settingsFor)}
 }
 
 // heardAgain ends a trial: p answers with its streams open. Acknowledgements of streams that the client believes to be

@@ -30,7 +30,7 @@ type Client interface {
 // Runner starts processes, wakes the backend, and ends everything.
 type Runner interface {
 	// Start starts a process. Its output arrives by ServerLine, its end by ServerExited and ServerClosed. A spare may be
-	// Unborn when Start returns, and buffers its input until it exists: then comes ServerSpawned, or its end with the
+	// NotSpawned when Start returns, and buffers its input until it exists: then comes ServerSpawned, or its end with the
 	// error.
 	Start(Launch) (Server, error)
 	// Finish ends the whole connection. code is outlive's exit status.

@@ -74,9 +74,9 @@ type Host struct {
 	client      Client
 	news        news
 	servers     []*server
-	connections []*elsewhere
+	connections []*remoteServer
 	shortcut    shortcut
-	waiters     []waiter
+	waiters     []restartWaiter
 	ended       chan struct{}
 	wakeAt      time.Time
 }

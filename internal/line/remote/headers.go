@@ -210,7 +210,7 @@ func (c *Connection) relist(m *message) bool {
 		var answer []byte
 		own := newMessage(m.ctx, mcp.ListLine(id, mcp.Tools, cursor, meta))
 		own.quiet = func(line []byte) { answer = line }
-		o := c.deliver(own)
+		o := c.post(own)
 		c.release(own)
 		if !o.answered {
 			return false

@@ -138,7 +138,7 @@ func (c *Connection) readStream(body io.Reader, m *message, cur *cursor) error {
 			c.logf("%s: %v discarded", c.opts.Name, errTooLong)
 		}
 		cur.heard++
-		if len(e.data) > 0 && (e.name == "" || e.name == "message") && c.hand(m, e.data) {
+		if len(e.data) > 0 && (e.name == "" || e.name == "message") && c.deliver(m, e.data) {
 			return nil
 		}
 	}

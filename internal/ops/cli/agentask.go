@@ -43,7 +43,7 @@ func (f *wishFlags) define(fl *pflag.FlagSet) {
 // wishVerb is a verb that asks the monitor for something about one agent.
 type wishVerb struct {
 	use, short, long string
-	verb             string // of [monitor.Wish]
+	verb             string // of [monitor.UserRequest]
 	// lacks says what the declaration lacks for it; "": nothing.
 	lacks func(registry.Agent) string
 }
@@ -137,7 +137,7 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 		}
 		return fail(exitFailure, "%s: %s lacks %s", name, registryOf(o), lacks)
 	}
-	answer, err := f.ask(ctx, o, monitor.Wish{Agent: name, Verb: v.verb, Text: strings.Join(args[1:], " ")})
+	answer, err := f.ask(ctx, o, monitor.UserRequest{Agent: name, Verb: v.verb, Text: strings.Join(args[1:], " ")})
 	if err != nil {
 		return fail(exitFailure, "%s: %w", name, err)
 	}
@@ -146,7 +146,7 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 }
 
 // ask hands a wish to the monitor of a home and returns what became of it.
-func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) (string, error) {
+func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.UserRequest) (string, error) {
 	w.By = cmp.Or(f.by, userName())
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()

@@ -57,7 +57,7 @@ func TestARestartByAPersonIsToldAsSuch(t *testing.T) {
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	w.claude("shop", 1001).prompt()
 	w.cycle()
-	w.wish("shop", "restart")
+	w.userRequest("shop", "restart")
 	w.cycle()
 	if len(w.started) != 1 || strings.Contains(w.started[0].Command[2], "stuck") || !strings.Contains(w.started[0].Command[2], "A person has ended") {
 		t.Errorf("started %q", w.started)

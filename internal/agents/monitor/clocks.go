@@ -2,8 +2,8 @@ package monitor
 
 import "time"
 
-// Moment is one reading of all clocks.
-type Moment struct {
+// Clocks is one reading of all clocks.
+type Clocks struct {
 	Wall time.Time
 	// Up is the time since the machine was started, Mono the same without the time it slept.
 	Up, Mono time.Duration
@@ -16,7 +16,7 @@ const sleepNoticed = 5 * time.Second
 
 // Gap is the part of the wall time between two moments in which the machine slept or its clock was set forward. It is 0
 // across a reboot, which no process survives.
-func Gap(earlier, later Moment) time.Duration {
+func Gap(earlier, later Clocks) time.Duration {
 	if earlier.Boot != later.Boot || earlier.Wall.IsZero() {
 		return 0
 	}
@@ -49,7 +49,7 @@ func Age(then, now time.Time, sleeps []Sleep) time.Duration {
 }
 
 // UnseenSleep is how long the machine has slept before the first look, at an unknown time.
-func UnseenSleep(m Moment) time.Duration {
+func UnseenSleep(m Clocks) time.Duration {
 	if m.Up-m.Mono < sleepNoticed {
 		return 0
 	}

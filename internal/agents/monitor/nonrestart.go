@@ -17,9 +17,9 @@ import (
 // nudgeTime is how long the command that hands a text to an agent may take.
 const nudgeTime = 20 * time.Second
 
-// small performs actions that replace no process: a text, a signal, the end of a tool. An action that only waits is
+// nonRestart performs actions that replace no process: a text, a signal, the end of a tool. An action that only waits is
 // complete once it is recorded.
-func (x *executor) small(ctx context.Context, rec *attempt) error {
+func (x *executor) nonRestart(ctx context.Context, rec *attempt) error {
 	if !rec.Act.Rung.Acts() {
 		return x.ledger.step(ctx, rec, completed)
 	}
@@ -68,7 +68,7 @@ func (x *executor) nudge(ctx context.Context, rec *attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, nudgeTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, rec.Command[0], rec.Command[1:]...)
-	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(x.m.opts.environFor(x.page), rec.Environ)
+	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(x.m.opts.environFor(x.snapshot), rec.Environ)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *sources) toolOf(f finding, now time.Time) []process.Identity {
 
 // agentCameBack judges a declared agent again.
 func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
-	for _, a := range x.page.Agents {
+	for _, a := range x.snapshot.Agents {
 		if a.Key != rec.Agent {
 			continue
 		}
@@ -114,11 +114,11 @@ func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
 		if err != nil {
 			return err.Error()
 		}
-		v, found := c.verdict, c.body
+		v, found := c.verdict, c.subject
 		switch {
 		case string(v.Class) != rec.Act.Class:
 			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)
-		case found.signs != "" && found.signs != c.sight.Signs:
+		case found.signs != "" && found.signs != c.agentState.Signs:
 			return "it has shown signs of life meanwhile"
 		case rec.Act.Rung.Touches() && len(rec.Target.Leaders) > 0 && !sameLeaders(rec, found):
 			return "it has another process now"

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Wish is a user's request to the monitor of a home.
-type Wish struct {
+// UserRequest is a user's request to the monitor of a home.
+type UserRequest struct {
 	// Agent is the agent it is about; not needed with an Incident.
 	Agent string
 	// Verb is ack, snooze, start, restart, resume, stop, say (gives the agent Text), reset (all budgets are given back), and
@@ -30,21 +30,21 @@ var ErrNobody = errors.New("no monitor is running here: it is done once one does
 
 // Ask sends a request to the monitor of a home and waits for the answer until ctx ends. The request is stored either
 // way. The error is [ErrNobody] when no monitor runs.
-func Ask(ctx context.Context, opts Options, w Wish) (answer string, err error) {
+func Ask(ctx context.Context, opts Options, w UserRequest) (answer string, err error) {
 	opts = opts.withDefaults()
 	if err := os.MkdirAll(opts.Home, 0o700); err != nil {
-		return "", fmt.Errorf("wish: %w", err)
+		return "", fmt.Errorf("user request: %w", err)
 	}
 	s, err := openStore(ctx, opts.Database())
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	kept := wish{Agent: w.Agent, Verb: w.Verb, By: w.By, Target: w.Incident, Text: w.Text}
+	kept := userRequest{Agent: w.Agent, Verb: w.Verb, By: w.By, Target: w.Incident, Text: w.Text}
 	if w.Request != "" {
 		kept.Target = w.Request
 	}
-	id, err := s.addWish(ctx, kept, time.Now())
+	id, err := s.addRequest(ctx, kept, time.Now())
 	if err != nil {
 		return "", err
 	}

@@ -81,7 +81,7 @@ func (l *Link) refused(err []byte) {
 		l.seenBridged()
 	case l.scope.era == mcp.Modern && code == notFound:
 		l.server.modern = refuses
-		l.isForeign("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
+		l.markUnsupported("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
 		l.drop()
 		l.retire()
 		l.gw.tryOut(l.server)
@@ -91,7 +91,7 @@ func (l *Link) refused(err []byte) {
 		return
 	case l.scope.era == mcp.Legacy && code == unsupportedVersion:
 		l.server.legacy = refuses
-		l.isForeign("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
+		l.markUnsupported("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
 	default:
 		l.server.fails(messageOf(err))
 		l.failed(bytes.Clone(err))
@@ -151,9 +151,9 @@ const (
 	unsupportedVersion = "-32022"
 )
 
-// isForeign marks the link's server as unusable in the link's era.
-func (l *Link) isForeign(why string) {
-	l.phase = foreign
+// markUnsupported marks the link's server as unusable in the link's era.
+func (l *Link) markUnsupported(why string) {
+	l.phase = unsupported
 	l.trouble = errorOf(jsonrpc.InternalError, why)
 	l.abandon(l.trouble)
 }

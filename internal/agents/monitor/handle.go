@@ -17,8 +17,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// treat acts on one agent as its verdict requires.
-func (r *round) treat(ctx context.Context, c *examined) error {
+// handle acts on one agent as its verdict requires.
+func (r *round) handle(ctx context.Context, c *examined) error {
 	if c.problem.Class == "" {
 		return errors.Join(r.announce(ctx, c), r.well(ctx, c))
 	}
@@ -59,7 +59,7 @@ func (r *round) decide(c *examined) recovery.Decision {
 
 // spare records once that an agent is left alone because a person is at its session.
 func (r *round) spare(ctx context.Context, c *examined, d recovery.Decision) error {
-	s := r.sights.all[c.Key]
+	s := r.agentStates.all[c.Key]
 	if s.Trouble.Spared {
 		return nil
 	}
@@ -69,8 +69,8 @@ func (r *round) spare(ctx context.Context, c *examined, d recovery.Decision) err
 	if err := r.do(ctx, func(tx *sql.Tx) error { return journal(ctx, tx, entry) }); err != nil {
 		return err
 	}
-	c.sight = s
-	return r.sights.set(ctx, c.Key, s)
+	c.agentState = s
+	return r.agentStates.set(ctx, c.Key, s)
 }
 
 // underWay reports whether the agent may be in the middle of something. If the verdict does not justify a kill, only
@@ -88,7 +88,7 @@ func (c *examined) underWay() bool {
 
 // history is what was done about an agent before.
 func (r *round) history(c *examined) recovery.History {
-	h := recovery.History{Acts: awake(acts(r.ledger.all[c.Key]), r.sleeps), Blind: c.sight.Blind, Reset: c.sight.Reset}
+	h := recovery.History{Acts: awake(acts(r.ledger.all[c.Key]), r.sleeps), Blind: c.agentState.Blind, Reset: c.agentState.Reset}
 	key := c.incidentKey()
 	for _, i := range r.incidents.open(c.Key) {
 		h.Open = h.Open || i.Key.Class == key.Class && i.Key.Phase == key.Phase
@@ -118,15 +118,15 @@ func (r *round) capabilities(c *examined) recovery.Capabilities {
 		return recovery.PIVCapabilities()
 	}
 	s := c.Declared.Start
-	if c.body.stranger != "" { // no start beside a process that may be the agent
+	if c.subject.stranger != "" { // no start beside a process that may be the agent
 		return recovery.Capabilities{Nudge: len(s.Nudge) > 0, Ask: r.canAsk(c)}
 	}
 	dead := c.evidence.Process.Life == diagnose.Dead
-	known := c.body.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
+	known := c.subject.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
 	return recovery.Capabilities{
 		Nudge: !dead && len(r.panes.nudge(c)) > 0, Ask: r.canAsk(c), Reached: len(r.incidents.policyOf(c.agent).Tiers) > 0, Ended: dead,
-		KillTool: known && !c.body.tool.IsZero(), Interrupt: known && !agentcli.Of(c.Kind).EndsOnSIGINT,
-		Resume:  len(s.Resume) > 0 && (c.body.session != "" || !wants(s.Resume, "session")),
+		KillTool: known && !c.subject.tool.IsZero(), Interrupt: known && !agentcli.Of(c.Kind).EndsOnSIGINT,
+		Resume:  len(s.Resume) > 0 && (c.subject.session != "" || !wants(s.Resume, "session")),
 		Restart: len(s.Cmd) > 0, Fresh: wants(s.Cmd, "text"),
 	}
 }
@@ -134,7 +134,7 @@ func (r *round) capabilities(c *examined) recovery.Capabilities {
 // canAsk reports whether the agent's question can be sent to a human and the answer to the agent: a button answers a
 // permission request, a reply goes to the session, and a question can be answered in its terminal.
 func (r *round) canAsk(c *examined) bool {
-	return c.verdict.Class == diagnose.WaitingQuestion || c.body.request != "" && len(r.incidents.policyOf(c.agent).Tiers) > 0
+	return c.verdict.Class == diagnose.WaitingQuestion || c.subject.request != "" && len(r.incidents.policyOf(c.agent).Tiers) > 0
 }
 
 // unwatched are the classes of agents that are not reported.
@@ -173,7 +173,7 @@ var shown = []diagnose.Class{diagnose.Healthy, diagnose.AtWork, diagnose.Idle, d
 // works reports whether the agent does its work. One that shows only its process is working once it has lived for a
 // while.
 func (c *examined) works() bool {
-	if c.sight.Stopped {
+	if c.agentState.Stopped {
 		return false
 	}
 	alone := c.Declared != nil && c.verdict.Class == diagnose.Unobserved && time.Duration(c.evidence.Process.Age) > c.recovery.Verify[recovery.Restart]
@@ -191,7 +191,7 @@ func (r *round) well(ctx context.Context, c *examined) error {
 			return err
 		}
 	}
-	if !works && !c.sight.Stopped && !slices.Contains(unwatched, c.verdict.Class) {
+	if !works && !c.agentState.Stopped && !slices.Contains(unwatched, c.verdict.Class) {
 		return nil // it has shown nothing yet
 	}
 	open := r.incidents.open(c.Key)
@@ -209,7 +209,7 @@ func (r *round) well(ctx context.Context, c *examined) error {
 	}
 	if works && len(open) > 0 && c.Declared == nil && c.Entry.Status != piv.Running {
 		running := piv.Running
-		return r.book.change([]piv.Change{{Key: c.Key, Status: &running}}, r.now.Wall)
+		return r.registryStore.change([]piv.Change{{Key: c.Key, Status: &running}}, r.now.Wall)
 	}
 	return nil
 }
@@ -217,23 +217,23 @@ func (r *round) well(ctx context.Context, c *examined) error {
 // mendRegistry handles an unusable registry. A PIV registry is kept aside and replaced by the last good copy, since all
 // agents write into it; version 2 is left to its owner. A human is notified once.
 func (r *round) mendRegistry(ctx context.Context) error {
-	news := r.page.Lost != r.lost
-	r.lost = r.page.Lost
-	if r.page.Lost == "" {
+	news := r.snapshot.Lost != r.lost
+	r.lost = r.snapshot.Lost
+	if r.snapshot.Lost == "" {
 		return errors.Join(r.saveRegistry(ctx), r.incidents.closeRegistryIncident(ctx))
 	}
 	if news {
-		r.opts.Logger.Error("the registry cannot be used", slog.String("reason", r.opts.redact(r.page.Lost)))
+		r.opts.Logger.Error("the registry cannot be used", slog.String("reason", r.opts.redact(r.snapshot.Lost)))
 	}
 	taken := "the last good copy is used"
-	keep := r.page.Broken != nil && !r.page.declared()
+	keep := r.snapshot.Broken != nil && !r.snapshot.declared()
 	if keep {
-		aside, err := r.book.keepAside(r.page)
+		aside, err := r.registryStore.keepAside(r.snapshot)
 		if err != nil {
 			return fmt.Errorf("keep the broken registry aside: %w", err)
 		}
 		taken = "kept aside as " + aside
-		if r.book.last != nil {
+		if r.registryStore.last != nil {
 			taken += "; the last good copy takes its place"
 		}
 	}
@@ -242,7 +242,7 @@ func (r *round) mendRegistry(ctx context.Context) error {
 		return err
 	}
 	r.opts.checkpoint("told")
-	if !keep || r.book.last == nil {
+	if !keep || r.registryStore.last == nil {
 		return nil
 	}
 	return r.restoreRegistry(ctx)
@@ -251,25 +251,25 @@ func (r *round) mendRegistry(ctx context.Context) error {
 // saveRegistry makes the registry the last good copy, unless a running agent is missing: another writer may have started
 // from a broken file.
 func (r *round) saveRegistry(ctx context.Context) error {
-	if r.page.declared() {
-		return r.book.save(ctx)
+	if r.snapshot.declared() {
+		return r.registryStore.save(ctx)
 	}
 	there := map[string]bool{}
-	for _, a := range r.page.Agents {
+	for _, a := range r.snapshot.Agents {
 		there[a.Key] = true
 	}
-	for key, s := range r.sights.all {
+	for key, s := range r.agentStates.all {
 		if s.Entry.Status == piv.Running && !s.Declared && !there[key] {
 			return nil
 		}
 	}
-	return r.book.save(ctx)
+	return r.registryStore.save(ctx)
 }
 
 // tellStatuses sets the status of escalated agents in the PIV registry. An agent that sends heartbeats again sets
 // "running" itself.
 func (r *round) tellStatuses(ctx context.Context) error {
-	if r.page.Lost != "" || r.page.declared() || ctx.Err() != nil {
+	if r.snapshot.Lost != "" || r.snapshot.declared() || ctx.Err() != nil {
 		return nil
 	}
 	incidents, err := r.store.incidents(ctx, r.now.Wall)
@@ -277,7 +277,7 @@ func (r *round) tellStatuses(ctx context.Context) error {
 		return err
 	}
 	var changes []piv.Change
-	for _, a := range r.page.Agents {
+	for _, a := range r.snapshot.Agents {
 		list := opened(incidents, a.Key)
 		if len(list) == 0 || a.Entry.Status != piv.Running {
 			continue
@@ -288,5 +288,5 @@ func (r *round) tellStatuses(ctx context.Context) error {
 		}
 		changes = append(changes, piv.Change{Key: a.Key, Status: &status})
 	}
-	return r.book.change(changes, r.now.Wall)
+	return r.registryStore.change(changes, r.now.Wall)
 }

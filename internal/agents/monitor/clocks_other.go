@@ -8,7 +8,7 @@ import "time"
 var processStart = time.Now()
 
 // now reads the clocks. Sleeps between two runs are not detected.
-func now() Moment {
+func now() Clocks {
 	t := time.Now()
-	return Moment{Wall: t, Up: t.Sub(processStart), Mono: t.Sub(processStart)}
+	return Clocks{Wall: t, Up: t.Sub(processStart), Mono: t.Sub(processStart)}
 }

@@ -64,18 +64,18 @@ func (m *Monitor) mindDisk(ctx context.Context, err error) {
 		for _, a := range news {
 			u.agents[a] = true
 		}
-		u.owe(m.tellers.channels, m.opts.redact(diskText(m.opts.Home, err, news)))
+		u.owe(m.notifiers.channels, m.opts.redact(diskText(m.opts.Home, err, news)))
 	case !u.since.IsZero():
 		*u = unkept{}
 		m.opts.Logger.Info("the home can be written again")
-		u.owe(m.tellers.channels, "🟢 outlive monitor works again\n\n"+m.opts.Home+" can be written again.")
+		u.owe(m.notifiers.channels, "🟢 outlive monitor works again\n\n"+m.opts.Home+" can be written again.")
 	}
 	if len(u.owed) == 0 {
 		return
 	}
-	running := m.tellers.stop != nil
-	m.closeTellers()
-	u.owed = sendPast(ctx, m.tellers.channels, u.owed, u.text, m.opts.Logger)
+	running := m.notifiers.stop != nil
+	m.closeNotifiers()
+	u.owed = sendPast(ctx, m.notifiers.channels, u.owed, u.text, m.opts.Logger)
 	if running {
 		m.carry(ctx)
 	}

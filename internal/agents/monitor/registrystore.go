@@ -22,21 +22,21 @@ const (
 	writeTries = 10
 )
 
-// book reads the registry: PIV's, which agents write heartbeats into and we update, or version 2, which only its owner
+// registryStore reads the registry: PIV's, which agents write heartbeats into and we update, or version 2, which only its owner
 // edits.
-type book struct {
+type registryStore struct {
 	path  string
 	opts  Options
 	store *store
-	text  []byte // the last text that could be parsed
-	last  *page  // its parsed form; nil: none yet
-	saved []byte // the part of it that the store has
+	text  []byte    // the last text that could be parsed
+	last  *snapshot // its parsed form; nil: none yet
+	saved []byte    // the part of it that the store has
 
 	broken []byte // the last text that could not be parsed
 }
 
-// page is one reading of the registry.
-type page struct {
+// snapshot is one reading of the registry.
+type snapshot struct {
 	Agents   []agent
 	Projects *piv.Registry    // the PIV registry; nil: it is one of version 2
 	Roster   *registry.Roster // of version 2; nil: it is a PIV registry
@@ -45,15 +45,15 @@ type page struct {
 }
 
 // blank reports a registry without agents. After one with agents it is more likely a partial write than intended.
-func (p *page) blank() bool { return len(p.Agents) == 0 }
+func (p *snapshot) blank() bool { return len(p.Agents) == 0 }
 
 // declared reports a registry of version 2. No heartbeats are written into it, so failing to read it says nothing about
 // the agents.
-func (p *page) declared() bool { return p.Roster != nil }
+func (p *snapshot) declared() bool { return p.Roster != nil }
 
-// openBook loads the last good copy of an earlier run.
-func openBook(ctx context.Context, o Options, s *store) (*book, error) {
-	b := &book{path: o.Registry, opts: o, store: s}
+// openRegistryStore loads the last good copy of an earlier run.
+func openRegistryStore(ctx context.Context, o Options, s *store) (*registryStore, error) {
+	b := &registryStore{path: o.Registry, opts: o, store: s}
 	var good goodCopy
 	known, err := s.fact(ctx, "registry", &good)
 	if err != nil || !known {
@@ -78,8 +78,8 @@ type goodCopy struct {
 }
 
 // understand parses a text.
-func (b *book) understand(text []byte) (*page, error) {
-	p := &page{}
+func (b *registryStore) understand(text []byte) (*snapshot, error) {
+	p := &snapshot{}
 	if registry.Declares(text) {
 		r, err := registry.Parse(b.path, text, registry.Options{Home: b.opts.UserHome})
 		if err != nil {
@@ -104,7 +104,7 @@ func (b *book) understand(text []byte) (*page, error) {
 }
 
 // read reads the registry, or gives the last good copy.
-func (b *book) read(ctx context.Context) page {
+func (b *registryStore) read(ctx context.Context) snapshot {
 	var text []byte
 	var err error
 	for try := range readTries {
@@ -118,7 +118,7 @@ func (b *book) read(ctx context.Context) page {
 		if err == nil && b.last != nil && bytes.Equal(text, b.text) {
 			return *b.last
 		}
-		var p *page
+		var p *snapshot
 		if err == nil {
 			p, err = b.parse(text)
 		}
@@ -133,9 +133,9 @@ func (b *book) read(ctx context.Context) page {
 	b.broken = text
 	empty := b.last == nil || b.last.blank()
 	if errors.Is(err, os.ErrNotExist) && empty {
-		return page{Projects: &piv.Registry{}} // no agent has registered yet
+		return snapshot{Projects: &piv.Registry{}} // no agent has registered yet
 	}
-	var p page
+	var p snapshot
 	if b.last != nil {
 		p = *b.last
 	} else {
@@ -150,7 +150,7 @@ func (b *book) read(ctx context.Context) page {
 }
 
 // parse also rejects a file that lacks what the last good copy had: all its agents, or its end.
-func (b *book) parse(text []byte) (*page, error) {
+func (b *registryStore) parse(text []byte) (*snapshot, error) {
 	p, err := b.understand(text)
 	switch {
 	case err != nil || b.last == nil:
@@ -169,7 +169,7 @@ func (b *book) parse(text []byte) (*page, error) {
 }
 
 // save makes the last text read the last good copy.
-func (b *book) save(ctx context.Context) error {
+func (b *registryStore) save(ctx context.Context) error {
 	if b.last == nil || bytes.Equal(b.text, b.saved) {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (b *book) save(ctx context.Context) error {
 
 // keepAside copies a broken registry next to itself and returns the path. The name depends on the content, so that it is
 // kept once.
-func (b *book) keepAside(p page) (string, error) {
+func (b *registryStore) keepAside(p snapshot) (string, error) {
 	sum := sha256.Sum256(p.Broken)
 	aside := b.path + ".broken-" + hex.EncodeToString(sum[:4])
 	if _, err := os.Stat(aside); err == nil {
@@ -193,7 +193,7 @@ func (b *book) keepAside(p page) (string, error) {
 
 // restore replaces a broken registry by the last good copy, unless the file has changed meanwhile. Without a file the
 // next agent's heartbeat would create an empty registry.
-func (b *book) restore(p page) error {
+func (b *registryStore) restore(p snapshot) error {
 	if b.last == nil || len(b.saved) == 0 {
 		return errors.New("restore the registry: there is no last good copy")
 	}
@@ -209,7 +209,7 @@ func (b *book) restore(p page) error {
 }
 
 // change applies changes to the current registry. A registry that cannot be parsed is never written.
-func (b *book) change(changes []piv.Change, now time.Time) error {
+func (b *registryStore) change(changes []piv.Change, now time.Time) error {
 	if len(changes) == 0 {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
-// tellers are the channels, with the goroutines that send messages and receive answers.
-type tellers struct {
+// notifiers are the channels, with the goroutines that send messages and receive answers.
+type notifiers struct {
 	names  string // names and addresses of the channels, to detect changes
 	outbox *notify.Outbox
 	// channels are used by the outbox; other users stop the outbox first.
@@ -30,8 +30,8 @@ type tellers struct {
 	heard     time.Time // when one of them last received answers, or was started
 }
 
-// openTellers opens the channels that a registry names, besides PIV's.
-func (m *Monitor) openTellers(ctx context.Context, p *page) error {
+// openNotifiers opens the channels that a registry names, besides PIV's.
+func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	channels := maps.Clone(m.opts.Channels)
 	if channels == nil {
 		channels = map[string]notify.Channel{}
@@ -43,7 +43,7 @@ func (m *Monitor) openTellers(ctx context.Context, p *page) error {
 			signature += "\n" + c.Name + " " + c.Address
 		}
 	}
-	if signature == m.tellers.names {
+	if signature == m.notifiers.names {
 		return nil
 	}
 	if p.declared() && m.opts.OpenChannel != nil {
@@ -56,11 +56,11 @@ func (m *Monitor) openTellers(ctx context.Context, p *page) error {
 			channels[c.Name] = opened
 		}
 	}
-	running := m.tellers.stop != nil
-	m.closeTellers() // before another outbox treats their messages as unfinished
+	running := m.notifiers.stop != nil
+	m.closeNotifiers() // before another outbox treats their messages as unfinished
 	outbox, err := notify.NewOutbox(ctx, m.store.db, channels, m.opts.Logger)
 	if err == nil {
-		m.tellers.names, m.tellers.outbox, m.tellers.channels = signature, outbox, channels
+		m.notifiers.names, m.notifiers.outbox, m.notifiers.channels = signature, outbox, channels
 	}
 	errs = append(errs, err)
 	if running {
@@ -71,9 +71,9 @@ func (m *Monitor) openTellers(ctx context.Context, p *page) error {
 
 // carry starts the outbox's senders and the listeners.
 func (m *Monitor) carry(ctx context.Context) {
-	ctx, m.tellers.stop = context.WithCancel(ctx)
-	outbox := m.tellers.outbox
-	m.tellers.done.Go(func() { outbox.Run(ctx) })
+	ctx, m.notifiers.stop = context.WithCancel(ctx)
+	outbox := m.notifiers.outbox
+	m.notifiers.done.Go(func() { outbox.Run(ctx) })
 	if m.opts.Listen == nil {
 		return
 	}
@@ -82,9 +82,9 @@ func (m *Monitor) carry(ctx context.Context) {
 		m.opts.Logger.Warn("answers from the phone are not heard", slog.Any("error", err))
 		return
 	}
-	m.tellers.listeners, m.tellers.heard = updates, time.Time{}
+	m.notifiers.listeners, m.notifiers.heard = updates, time.Time{}
 	for _, u := range updates {
-		m.tellers.done.Go(func() { u.Run(ctx) })
+		m.notifiers.done.Go(func() { u.Run(ctx) })
 	}
 }
 
@@ -94,24 +94,24 @@ const unheardFor = 30 * time.Second
 // unheard reports whether button presses are not received. A monitor without listeners, because it looks only once,
 // leaves them to the next one: Telegram keeps presses for a day.
 func (m *Monitor) unheard(now time.Time) bool {
-	hears := slices.ContainsFunc(m.tellers.listeners, Listener.Hears)
-	if hears || m.tellers.heard.IsZero() {
-		m.tellers.heard = now
+	hears := slices.ContainsFunc(m.notifiers.listeners, Listener.Hears)
+	if hears || m.notifiers.heard.IsZero() {
+		m.notifiers.heard = now
 	}
-	return len(m.tellers.listeners) > 0 && now.Sub(m.tellers.heard) > unheardFor
+	return len(m.notifiers.listeners) > 0 && now.Sub(m.notifiers.heard) > unheardFor
 }
 
-// closeTellers stops them; a message being sent has three seconds.
-func (m *Monitor) closeTellers() {
-	if m.tellers.stop != nil {
-		m.tellers.stop()
-		m.tellers.done.Wait()
-		m.tellers.stop, m.tellers.listeners = nil, nil
+// closeNotifiers stops them; a message being sent has three seconds.
+func (m *Monitor) closeNotifiers() {
+	if m.notifiers.stop != nil {
+		m.notifiers.stop()
+		m.notifiers.done.Wait()
+		m.notifiers.stop, m.notifiers.listeners = nil, nil
 	}
 }
 
 // wakeSenders tells the senders that there may be something to send.
-func (m *Monitor) wakeSenders() { m.tellers.outbox.Wake() }
+func (m *Monitor) wakeSenders() { m.notifiers.outbox.Wake() }
 
 // put queues a message of an incident for its channels. If a declared channel could not be opened, the incident's next
 // tier and the improvement log are informed.
@@ -122,7 +122,7 @@ func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key,
 	}
 	var errs []error
 	for _, name := range channels {
-		err := m.tellers.outbox.Put(ctx, tx, name, message)
+		err := m.notifiers.outbox.Put(ctx, tx, name, message)
 		if errors.Is(err, notify.ErrNoChannel) {
 			m.opts.Logger.Error("channel could not be opened: its messages are not sent", slog.String("channel", name))
 			continue
@@ -238,7 +238,7 @@ func (a *answers) Reply(ctx context.Context, tx *sql.Tx, r notify.Reply) error {
 		a.m.opts.Logger.Warn("a reply was not given to the agent: "+notListed, slog.String("agent", i.Key.Agent), slog.String("by", r.Who()))
 		return nil
 	}
-	return putWish(ctx, tx, wish{Agent: i.Key.Agent, Verb: verbSay, By: r.Who(), Target: i.ID, Text: r.Text}, time.Now())
+	return putWish(ctx, tx, userRequest{Agent: i.Key.Agent, Verb: verbSay, By: r.Who(), Target: i.ID, Text: r.Text}, time.Now())
 }
 
 func newNonce() string { return rand.Text()[:6] }

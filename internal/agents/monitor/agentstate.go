@@ -11,8 +11,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// sight is the stored state of an agent.
-type sight struct {
+// agentState is the stored state of an agent.
+type agentState struct {
 	Entry    piv.Project      `json:"entry"`
 	Declared bool             `json:"declared,omitempty"` // by a registry of version 2
 	Since    time.Time        `json:"since,omitzero"`     // when it was first looked at
@@ -82,27 +82,27 @@ type cpuMark struct {
 	Worked time.Duration `json:"worked,omitempty"` // the same at the last reading that showed work; 0: there was none
 }
 
-func (s *store) sights(ctx context.Context) (map[string]sight, error) {
+func (s *store) agentStates(ctx context.Context) (map[string]agentState, error) {
 	type named struct {
 		name string
-		sight
+		agentState
 	}
 	list, err := query(ctx, s.db, `SELECT project, data FROM sight`, func(r *sql.Rows) (n named, err error) {
 		var data string
 		if err := r.Scan(&n.name, &data); err != nil {
 			return n, err
 		}
-		return n, json.Unmarshal([]byte(data), &n.sight)
+		return n, json.Unmarshal([]byte(data), &n.agentState)
 	})
-	m := map[string]sight{}
+	m := map[string]agentState{}
 	for _, n := range list {
-		m[n.name] = n.sight
+		m[n.name] = n.agentState
 	}
 	return m, err
 }
 
-// setSights keeps what was seen of some agents, all or nothing.
-func (s *store) setSights(ctx context.Context, names []string, all map[string]sight) error {
+// setAgentStates keeps what was seen of some agents, all or nothing.
+func (s *store) setAgentStates(ctx context.Context, names []string, all map[string]agentState) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (s *store) setSights(ctx context.Context, names []string, all map[string]si
 	})
 }
 
-func putSight(ctx context.Context, tx *sql.Tx, name string, v sight) error {
+func putSight(ctx context.Context, tx *sql.Tx, name string, v agentState) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -137,12 +137,12 @@ func (s *store) dropSight(ctx context.Context, project string) error {
 type sightings struct {
 	store *store
 
-	all     map[string]sight // the monitor's, by agent
-	changed []string         // agents of whom something new is known, which is not written down yet
+	all     map[string]agentState // the monitor's, by agent
+	changed []string              // agents of whom something new is known, which is not written down yet
 }
 
 // note changes the state of one agent; save stores it.
-func (s *sightings) note(name string, v sight) {
+func (s *sightings) note(name string, v agentState) {
 	s.all[name] = v
 	s.changed = append(s.changed, name)
 }
@@ -151,13 +151,13 @@ func (s *sightings) note(name string, v sight) {
 func (s *sightings) save(ctx context.Context) error {
 	changed := s.changed
 	s.changed = nil
-	return s.store.setSights(ctx, changed, s.all)
+	return s.store.setAgentStates(ctx, changed, s.all)
 }
 
 // set changes and stores the state of one agent.
-func (s *sightings) set(ctx context.Context, name string, v sight) error {
+func (s *sightings) set(ctx context.Context, name string, v agentState) error {
 	s.all[name] = v
-	return s.store.setSights(ctx, []string{name}, s.all)
+	return s.store.setAgentStates(ctx, []string{name}, s.all)
 }
 
 // drop forgets an agent.
