@@ -11,10 +11,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// restTold is how long an agent must have nothing to do until that is worth a message: the next prompt often follows at once.
+// restTold is how long an agent must be idle before that is announced: often the next prompt follows at once.
 const restTold = diagnose.Span(time.Minute)
 
-// ended is the run that has ended with its work done; zero: none has.
+// ended is the run that ended with its work done, zero if there is none.
 func (c *examined) ended() process.Identity {
 	switch {
 	case c.verdict.Class != diagnose.Done:
@@ -25,19 +25,19 @@ func (c *examined) ended() process.Identity {
 	return c.body.process
 }
 
-// rememberWork keeps whether the agent has worked since it was last told, or could have been told, that it has come to rest.
+// rememberWork records whether the agent has worked since the last announcement that it is idle or done.
 func rememberWork(c *examined, s *sight) {
 	switch class := c.verdict.Class; {
 	case class == diagnose.AtWork, class == diagnose.Healthy, !c.verdict.Well():
 		s.Worked = true
 	case class == diagnose.Done && s.DoneRun != c.ended():
-		s.Worked = true // it was so quick, or nobody looked
-	case class == diagnose.NotWatched: // a person has left it
+		s.Worked = true // it was too quick to be seen at work
+	case class == diagnose.NotWatched: // a person has left the session
 		s.Worked = false
 	}
 }
 
-// announce tells whoever wants to know, once, that an agent has finished, or has nothing to do any more.
+// announce sends one message when an agent has finished or becomes idle.
 func (r *round) announce(ctx context.Context, c *examined) error {
 	v, s := c.verdict, c.sight
 	done := v.Class == diagnose.Done
@@ -48,7 +48,7 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 	p := r.incidents.policyOf(c.agent)
 	wanted := c.Declared.NotifyDone && len(p.Tiers) > 0
 	if wanted && p.Silent(r.now.Wall) {
-		return nil // it can wait until the quiet hours are over
+		return nil // it waits for the end of the quiet hours
 	}
 	s.Worked, s.DoneRun = false, c.ended()
 	work := incident.WorkUnknown

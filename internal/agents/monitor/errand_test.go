@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What a tool or a model has said is no word of the user: a session that is nudged or begun anew is told the class of the
+// What a tool or a model has said is not a word of the user: a session that is nudged or begun anew is told the class of the
 // trouble in fixed words, and nothing is quoted.
 func TestNothingIsQuotedInAPrompt(t *testing.T) {
 	t.Parallel()

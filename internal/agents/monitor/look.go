@@ -18,14 +18,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// round is one look at everything. What it comes to is its parts': what was seen, what was done, and what humans are told.
+// round is one look at everything. Its parts hold the results: what was seen, what was done, what humans were told.
 type round struct {
 	*Monitor
 	now     Moment
 	page    page
 	there   map[string]bool // the keys of the page's agents
 	setting setting
-	fault   error // what of the agents' signs cannot be read
+	fault   error // which of the agents' signs cannot be read
 	stalled int   // agents
 
 	sights    sightings
@@ -35,7 +35,7 @@ type round struct {
 	executor  executor
 }
 
-// look looks at every agent once and does what is to be done.
+// look inspects every agent once and acts where needed.
 func (m *Monitor) look(ctx context.Context) (Summary, error) {
 	m.undone = nil
 	r, err := m.begin(ctx)
@@ -65,7 +65,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 	return r.summary(), err
 }
 
-// begin reads the clocks, the registry and what earlier looks have left.
+// begin reads the clocks, the registry and the state of earlier looks.
 func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	r := &round{Monitor: m, now: m.opts.clock()}
 	r.join()
@@ -103,8 +103,8 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	switch {
 	case r.now.Boot != "" && r.now.Up < resumeGrace:
 		r.setting.grace = "the machine was started only just"
-		// Whoever starts agents when the machine starts has not done so yet. Two of a declared one are never: ours runs behind
-		// the wrapper, which refuses the second.
+		// After a boot, other programs may not have started the agents yet. Declared agents need no such grace: they run
+		// behind our wrapper, which refuses a second start.
 		r.setting.graceDead = !r.page.declared() || r.now.Up < bootGrace
 	case r.now.Wall.Before(m.grace) && m.grace.Sub(r.now.Wall) <= resumeGrace: // later: the clock was set back since
 		r.setting.grace = m.why
@@ -113,7 +113,7 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	return r, nil
 }
 
-// join gives the parts what they share.
+// join connects the parts.
 func (r *round) join() {
 	m, now := r.Monitor, r.now.Wall
 	r.sights.store = m.store
@@ -145,11 +145,11 @@ func (r *round) refresh(ctx context.Context) error {
 	return r.sources.refresh(ctx, r.store, r.now.Wall, r.page.Agents, r.sights.all)
 }
 
-// passTime notices a sleep of the machine, or a clock that was set, since the last look.
+// passTime detects a sleep of the machine, or a clock change, since the last look.
 func (m *Monitor) passTime(ctx context.Context, now Moment) error {
 	asleep := Gap(m.last, now)
 	unseen := time.Duration(0)
-	if m.last.Boot != now.Boot || m.last.Wall.IsZero() { // the first look since the machine was started
+	if m.last.Boot != now.Boot || m.last.Wall.IsZero() { // the first look since boot
 		unseen = UnseenSleep(now)
 	}
 	m.last = now
@@ -168,8 +168,8 @@ func (m *Monitor) passTime(ctx context.Context, now Moment) error {
 	return errors.Join(errs...)
 }
 
-// agents are those of the registry, and those that have vanished from a PIV registry while they were running. One that its owner
-// has taken out of a registry of version 2 is gone because that is what the owner wants.
+// agents are those of the registry, and those that vanished from a PIV registry while they were running. An agent
+// missing in a registry of version 2 was removed by its owner.
 func (r *round) agents() []agent {
 	list := slices.Clone(r.page.Agents)
 	if r.page.declared() {
@@ -187,12 +187,12 @@ func (r *round) agents() []agent {
 	return list
 }
 
-// known is what earlier looks have left of one agent.
+// known is the state of one agent from earlier looks.
 type known struct {
 	sight    sight
-	launch   *attempt    // the last start of ours; nil: there was none
-	nudged   []time.Time // when we have handed it a text
-	watched  bool        // a human was told of it, and it is watched although the registry calls it stalled
+	launch   *attempt    // our last start; nil: none
+	nudged   []time.Time // when we gave it a text
+	watched  bool        // a human was notified of it, and it is still watched although the registry calls it stalled
 	vanished bool
 }
 
@@ -216,7 +216,7 @@ func (r *round) known(a agent) known {
 	return k
 }
 
-// examined is one agent with what was found.
+// examined is one agent with its evidence and verdict.
 type examined struct {
 	agent
 	known
@@ -226,28 +226,28 @@ type examined struct {
 	problem  recovery.Problem
 }
 
-// finding is what was found besides the evidence: whom an act would be for.
+// finding is what an action needs besides the evidence.
 type finding struct {
 	target  process.Target
 	process process.Identity // of the agent itself; zero: not known, or dead
 	dead    process.Identity // the same, once it has ended
 	typed   time.Time        // when a person last typed in it; zero: nobody has, or it is not known
 	session string           // that could be gone on with
-	// joinable says that people can join the agent's terminal, joined who has.
+	// joinable says that people can join the agent's terminal; joined are those who have.
 	joinable bool
 	joined   []agentrun.Joined
 	tool     time.Time // when the open tool was started; zero: there is none
 	request  string    // the open request for a permission
-	input    string    // what would run if it were allowed, whole
+	input    string    // what would run if it were allowed, in full
 	unasked  string    // why such a request is left to the agent's own dialog
 	signs    string    // the latest signs of life in one word; "": there are none
-	// stranger says why the process that was found may be somebody else's: it is looked at, and neither ended nor replaced.
+	// stranger says why the process may not be the agent's: it is only observed, neither ended nor replaced.
 	stranger string
 	phase    int
-	body     string // the last lines, or the beginning of what is asked for at the agent's own dialog
+	body     string // the last lines, or the start of a request at the agent's own dialog
 }
 
-// runs is the number of the process that an act would be for; 0: none is known.
+// runs is the PID for actions; 0 if none is known.
 func (f *finding) runs() int {
 	if f.process.PID == 0 && len(f.target.Leaders) > 0 {
 		return f.target.Leaders[0].PID
@@ -279,8 +279,8 @@ func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 	return cases
 }
 
-// gather collects the evidence of an agent and judges it. Secrets are taken out of the verdict here, before anybody can
-// tell or keep it.
+// gather collects the evidence of an agent and judges it. Secrets are removed from the verdict here, before it is stored
+// or sent.
 func (r *round) gather(c *examined) {
 	switch {
 	case r.opts.evidence != nil:
@@ -306,10 +306,10 @@ func problems(cases []*examined) []recovery.Problem {
 	return list
 }
 
-// remember keeps what later looks want to know of this one. gone says that there is nothing left to look at.
+// remember stores what later looks need. gone says that the agent is no longer watched.
 func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error) {
 	if c.vanished && len(r.incidents.open(c.Key)) > 0 {
-		return true, r.dropVanished(ctx, c.agent) // a human has been told; there is nothing left to watch
+		return true, r.dropVanished(ctx, c.agent) // a human was notified; there is nothing left to watch
 	}
 	s := c.known.sight
 	if c.Declared != nil {
@@ -334,7 +334,7 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	return false, nil
 }
 
-// problem is what is wrong, for whoever decides.
+// problem translates the verdict for recovery.
 func (r *round) problem(c *examined) recovery.Problem {
 	p := recovery.Problem{Agent: c.Key, Phase: c.body.phase, Sequence: c.sight.Sequence}
 	v := c.verdict

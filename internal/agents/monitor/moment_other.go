@@ -4,10 +4,10 @@ package monitor
 
 import "time"
 
-// processStart is the beginning of the only monotonic clock there is here: our own.
+// processStart is the start of our own monotonic clock, the only one available here.
 var processStart = time.Now()
 
-// now reads the clocks. Across two runs nothing is known of sleeps.
+// now reads the clocks. Sleeps between two runs are not detected.
 func now() Moment {
 	t := time.Now()
 	return Moment{Wall: t, Up: t.Sub(processStart), Mono: t.Sub(processStart)}

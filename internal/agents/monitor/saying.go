@@ -17,17 +17,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
-// How often what is written to the bot is answered at most: whoever writes without end, or a second bot, gets no answer each time.
+// Rate limits for answers to messages that are written to the bot: a flood, or another bot, does not get an answer each
+// time.
 const (
 	helpEvery   = time.Minute
 	statusEvery = 3 * time.Second
 )
 
-// verbStatus asks how the agents are; its agents are in the wish's text, all when there is none.
+// verbStatus asks for the state of the agents named in the request's text, of all if there is none.
 const verbStatus = "status"
 
-// Say implements [notify.Applier]: it answers /status, gives an agent a text that begins with its name and a colon, and explains
-// itself to whoever writes anything else.
+// Say implements [notify.Applier]: it answers /status, gives an agent a text that begins with its name and a colon, and
+// replies with help to anything else.
 func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 	p := a.m.seen.Load()
 	if p == nil {
@@ -54,7 +55,7 @@ func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 	return a.m.put(ctx, tx, incident.Incident{}, fmt.Sprintf("help/%d", s.Update), "", []string{s.Channel}, incident.Help(), false)
 }
 
-// addressed is the agent that a text is for, by its name and a colon before the text itself; "": none.
+// addressed returns the agent and the text of "NAME: text"; "" if no agent is named.
 func (p *page) addressed(s notify.Said) (key, text string) {
 	name, text, ok := strings.Cut(s.Text, ":")
 	text = strings.TrimSpace(text)
@@ -82,7 +83,7 @@ func (p *page) named(text string) (keys []string) {
 	return keys
 }
 
-// dueNow reports whether something may be done that was last done a while ago, and notes that it is.
+// dueNow reports whether enough time has passed since an action was last done, and records it as done.
 func dueNow(ctx context.Context, tx *sql.Tx, what string, every time.Duration, now time.Time) (bool, error) {
 	var data string
 	var last time.Time
@@ -93,13 +94,13 @@ func dueNow(ctx context.Context, tx *sql.Tx, what string, every time.Duration, n
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return false, err
 	}
-	if since := now.Sub(last); since >= 0 && since < every { // below: the clock was set back
+	if since := now.Sub(last); since >= 0 && since < every { // negative: the clock was set back
 		return false, nil
 	}
 	return true, setFact(ctx, tx, what, now.Round(0))
 }
 
-// tellStanding answers whoever has asked how the agents are: all who have with one message for each channel.
+// tellStanding answers requests for the agents' state: one message for each channel.
 func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 	list, err := r.store.wishes(ctx)
 	if err != nil {
@@ -129,7 +130,7 @@ func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 	return err
 }
 
-// standing is how an agent is, for people.
+// standing is an agent's state for people.
 func (r *round) standing(c *examined) incident.Standing {
 	s := incident.Standing{Name: c.Name, State: stateWords(c)}
 	for _, i := range r.incidents.open(c.Key) {
@@ -153,7 +154,7 @@ func (r *round) standing(c *examined) incident.Standing {
 	return s
 }
 
-// stateWords is a state in words, with why it is not watched where that is so.
+// stateWords is a state in words, with the reason if the agent is not watched.
 func stateWords(c *examined) string {
 	if c.verdict.Class == diagnose.NotWatched {
 		if c.sight.Stopped {

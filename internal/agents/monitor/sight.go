@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// sight is what was seen of an agent before.
+// sight is the stored state of an agent.
 type sight struct {
 	Entry    piv.Project      `json:"entry"`
 	Declared bool             `json:"declared,omitempty"` // by a registry of version 2
@@ -20,8 +20,8 @@ type sight struct {
 	Alive    time.Time        `json:"alive,omitzero"`     // when it was first seen alive
 	Gone     time.Time        `json:"gone,omitzero"`      // when its end was first seen, or that of GoneOf
 	GoneOf   process.Identity `json:"gone_of,omitzero"`   // which that was
-	// Ahead is a heartbeat of the future, and AheadSince when it was first seen: it is fresh until it has not changed
-	// for as long as any other may be old.
+	// Ahead is a heartbeat of the future, and AheadSince when it was first seen. It becomes stale like any other if it
+	// does not change.
 	Ahead      string    `json:"ahead,omitempty"`
 	AheadSince time.Time `json:"ahead_since,omitzero"`
 	Blind      int       `json:"blind,omitempty"` // looks in a row that could not be judged
@@ -35,49 +35,49 @@ type sight struct {
 	Trouble trouble   `json:"trouble,omitzero"`
 	Reset   time.Time `json:"reset,omitzero"`    // when a person gave all budgets back
 	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it: nothing is done until it lives again
-	// RestSince is since when it had nothing to do when it was last seen alive. Zero: it had something to do.
+	// RestSince is since when it was idle when it was last seen alive. Zero: it was not idle.
 	RestSince time.Time `json:"rest_since,omitzero"`
 	Left      bool      `json:"left,omitempty"` // its CLI has said that a person has left it
 
-	// Worked says that it has worked, and nobody was told yet that it rests or has finished. DoneRun is the last run of which
-	// that was told, or not wanted.
+	// Worked says that it has worked since the last announcement. DoneRun is the last run that was announced, or needed
+	// no announcement.
 	Worked  bool             `json:"worked,omitempty"`
 	DoneRun process.Identity `json:"done_run,omitzero"`
 
-	// TypedAt is when a hook has last said that a prompt was given.
+	// TypedAt is when a hook last reported a prompt.
 	TypedAt time.Time `json:"typed_at,omitzero"`
-	// Asks is what a hook has said last of a permission, until the agent goes on.
+	// Asks is the last permission request reported by a hook, until the agent continues.
 	Asks hookState `json:"asks,omitzero"`
 	// CPU is what the descendants had used at a time.
 	CPU cpuMark `json:"cpu,omitzero"`
 }
 
-// trouble is what was wrong at the last look. Since it is the same, its beginning is.
+// trouble is what was wrong at the last look. While it is the same, its start time is kept.
 type trouble struct {
 	Class string    `json:"class,omitempty"`
 	Start int64     `json:"start,omitempty"` // the last start of ours before it
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Spared says that the record has said that it is left alone because of a person.
+	// Spared says that the record already notes that it is left alone because of a person.
 	Spared bool `json:"spared,omitempty"`
 }
 
-// hookState is a permission that an agent has asked for at its own dialog.
+// hookState is a permission request at the agent's own dialog.
 type hookState struct {
 	Tool string    `json:"tool,omitempty"`
 	Text string    `json:"text,omitempty"`
 	At   time.Time `json:"at,omitzero"`
-	// Unasked is why it is left to that dialog; "": nothing was in the way.
+	// Unasked is why it is left to that dialog; "": no reason.
 	Unasked string `json:"unasked,omitempty"`
 }
 
-// cpuMark is one reading of the processor time of an agent's descendants.
+// cpuMark is one CPU reading of an agent's descendants.
 type cpuMark struct {
 	Used   time.Duration `json:"used,omitempty"`
 	Share  float64       `json:"share,omitempty"` // of one core, between the last two readings
 	Known  bool          `json:"known,omitempty"`
-	Starts bool          `json:"starts,omitempty"` // something new was started in between
-	Kept   bool          `json:"kept,omitempty"`   // share and starts are the window's before
+	Starts bool          `json:"starts,omitempty"` // a new descendant was started in between
+	Kept   bool          `json:"kept,omitempty"`   // Share and Starts are of the previous window
 	Mono   time.Duration `json:"mono,omitempty"`   // the clock of the machine while it is awake, at the reading
 	Worked time.Duration `json:"worked,omitempty"` // the same at the last reading that showed work; 0: there was none
 }
@@ -133,7 +133,7 @@ func (s *store) dropSight(ctx context.Context, project string) error {
 	return err
 }
 
-// sightings owns what was seen of the agents, and knows what of that is not written down yet.
+// sightings owns the state of the agents, and knows what is not stored yet.
 type sightings struct {
 	store *store
 
@@ -141,7 +141,7 @@ type sightings struct {
 	changed []string         // agents of whom something new is known, which is not written down yet
 }
 
-// note changes what is known of one agent; save keeps it.
+// note changes the state of one agent; save stores it.
 func (s *sightings) note(name string, v sight) {
 	s.all[name] = v
 	s.changed = append(s.changed, name)
@@ -154,7 +154,7 @@ func (s *sightings) save(ctx context.Context) error {
 	return s.store.setSights(ctx, changed, s.all)
 }
 
-// set changes what is known of one agent, and keeps it.
+// set changes and stores the state of one agent.
 func (s *sightings) set(ctx context.Context, name string, v sight) error {
 	s.all[name] = v
 	return s.store.setSights(ctx, []string{name}, s.all)

@@ -17,7 +17,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// treat does what is to be done about one agent.
+// treat acts on one agent as its verdict requires.
 func (r *round) treat(ctx context.Context, c *examined) error {
 	if c.problem.Class == "" {
 		return errors.Join(r.announce(ctx, c), r.well(ctx, c))
@@ -52,12 +52,12 @@ func (r *round) decide(c *examined) recovery.Decision {
 	can := r.capabilities(c)
 	if c.Declared != nil && !c.verdict.MayKill() && c.underWay() {
 		can.UnderWay = true
-		can.Interrupt = can.Interrupt && c.verdict.Class == diagnose.BudgetExceeded // which is what its owner wants
+		can.Interrupt = can.Interrupt && c.verdict.Class == diagnose.BudgetExceeded // its owner wants it stopped
 	}
 	return recovery.Decide(c.problem, r.history(c), c.recovery, can, r.ledger.fleet, r.now.Wall)
 }
 
-// spare says once in the record that an agent is left alone because a person is at its session.
+// spare records once that an agent is left alone because a person is at its session.
 func (r *round) spare(ctx context.Context, c *examined, d recovery.Decision) error {
 	s := r.sights.all[c.Key]
 	if s.Trouble.Spared {
@@ -73,8 +73,8 @@ func (r *round) spare(ctx context.Context, c *examined, d recovery.Decision) err
 	return r.sights.set(ctx, c.Key, s)
 }
 
-// underWay reports whether the agent may be in the middle of something. Of a verdict that is no reason to end anything,
-// only a dead process, and one whose turns are all over, is replaced: at a limit that has been lifted nobody goes on.
+// underWay reports whether the agent may be in the middle of something. If the verdict does not justify a kill, only
+// dead agents and those whose turns are over are replaced: after a limit was lifted, nothing continues by itself.
 func (c *examined) underWay() bool {
 	if c.evidence.Process.Life == diagnose.Dead {
 		return false
@@ -97,8 +97,8 @@ func (r *round) history(c *examined) recovery.History {
 	return h
 }
 
-// awake gives what was done the time to help that it lost while the machine slept: nobody could answer or go on meanwhile. What
-// waits for somebody else's clock is not: a limit is lifted, and a network back, while the machine sleeps.
+// awake shifts past acts by the time the machine slept, since nothing could help meanwhile. Waits for external events
+// are not shifted: limits and networks recover while the machine sleeps.
 func awake(list []recovery.Act, sleeps []Sleep) []recovery.Act {
 	for i := range list {
 		a := &list[i]
@@ -112,13 +112,13 @@ func awake(list []recovery.Act, sleeps []Sleep) []recovery.Act {
 	return list
 }
 
-// capabilities are what can be done with the agent now.
+// capabilities are the actions possible with the agent now.
 func (r *round) capabilities(c *examined) recovery.Capabilities {
 	if c.Declared == nil {
 		return recovery.PIVCapabilities()
 	}
 	s := c.Declared.Start
-	if c.body.stranger != "" { // beside a process that may be the agent after all, no other is started
+	if c.body.stranger != "" { // no start beside a process that may be the agent
 		return recovery.Capabilities{Nudge: len(s.Nudge) > 0, Ask: r.canAsk(c)}
 	}
 	dead := c.evidence.Process.Life == diagnose.Dead
@@ -131,21 +131,20 @@ func (r *round) capabilities(c *examined) recovery.Capabilities {
 	}
 }
 
-// canAsk reports whether what the agent asks can be put to a human, and the answer to the agent: a button answers a
-// request for a permission, a reply is handed to the session, and a question can be answered at its own terminal as well.
+// canAsk reports whether the agent's question can be sent to a human and the answer to the agent: a button answers a
+// permission request, a reply goes to the session, and a question can be answered in its terminal.
 func (r *round) canAsk(c *examined) bool {
 	return c.verdict.Class == diagnose.WaitingQuestion || c.body.request != "" && len(r.incidents.policyOf(c.agent).Tiers) > 0
 }
 
-// unwatched are the classes of agents that nobody wants to be told of.
+// unwatched are the classes of agents that are not reported.
 var unwatched = []diagnose.Class{diagnose.NotWatched, diagnose.Paused, diagnose.Complete}
 
 // waits are the classes of agents that wait for an answer.
 var waits = []diagnose.Class{diagnose.WaitingPermission, diagnose.WaitingQuestion}
 
-// endWaits ends the incidents of a declared agent that has waited for an answer, and is in other trouble now: nobody shall
-// answer what nobody asks any more. Neither shall anybody be reminded of a process that was replaced since, unless a human
-// has to see to what was wrong with it.
+// endWaits closes incidents about questions that the agent no longer asks because it is in other trouble now. It also
+// closes incidents about a process that was replaced, unless a human has to handle them.
 func (r *round) endWaits(ctx context.Context, c *examined) error {
 	if c.Declared == nil || c.verdict.Stall == diagnose.Blind {
 		return nil
@@ -168,11 +167,11 @@ func (r *round) endWaits(ctx context.Context, c *examined) error {
 	return nil
 }
 
-// shown are the classes that say that an agent does its work: only they end an incident, and count as recovered.
+// shown are the classes of working agents: only they close an incident, and count as recovered.
 var shown = []diagnose.Class{diagnose.Healthy, diagnose.AtWork, diagnose.Idle, diagnose.Done}
 
-// works reports whether the agent shows that it does its work. One that shows nothing but its process has done so when it
-// has lived for a while.
+// works reports whether the agent does its work. One that shows only its process is working once it has lived for a
+// while.
 func (c *examined) works() bool {
 	if c.sight.Stopped {
 		return false
@@ -181,11 +180,11 @@ func (c *examined) works() bool {
 	return alone || slices.Contains(shown, c.verdict.Class)
 }
 
-// well ends what is over: the agent works again, or nobody wants it to.
+// well closes what is over: the agent works again, or is no longer wanted.
 func (r *round) well(ctx context.Context, c *examined) error {
 	works := c.works()
 	if works {
-		if held(r.ledger.fleet, c.Key) { // by itself, or by what was done: the others may follow
+		if held(r.ledger.fleet, c.Key) { // the other agents of the mass may follow
 			r.ledger.fleet = r.ledger.fleet.Recovered(c.Key, r.now.Wall)
 		}
 		if err := r.ledger.prove(ctx, c); err != nil {
@@ -193,11 +192,11 @@ func (r *round) well(ctx context.Context, c *examined) error {
 		}
 	}
 	if !works && !c.sight.Stopped && !slices.Contains(unwatched, c.verdict.Class) {
-		return nil // it has not shown anything yet
+		return nil // it has shown nothing yet
 	}
 	open := r.incidents.open(c.Key)
 	if works && r.ledger.unproved(c.Key) {
-		return nil // what it shows is older than what was done
+		return nil // its evidence is older than the action
 	}
 	for _, i := range open {
 		var ev incident.Event = incident.Gone{Why: c.verdict.Details}
@@ -215,8 +214,8 @@ func (r *round) well(ctx context.Context, c *examined) error {
 	return nil
 }
 
-// mendRegistry deals with a registry that cannot be used. A PIV registry is kept aside, and the last good copy takes its place,
-// since everybody writes into it; that of version 2 is its owner's to mend. A human is told once.
+// mendRegistry handles an unusable registry. A PIV registry is kept aside and replaced by the last good copy, since all
+// agents write into it; version 2 is left to its owner. A human is notified once.
 func (r *round) mendRegistry(ctx context.Context) error {
 	news := r.page.Lost != r.lost
 	r.lost = r.page.Lost
@@ -249,8 +248,8 @@ func (r *round) mendRegistry(ctx context.Context) error {
 	return r.restoreRegistry(ctx)
 }
 
-// saveRegistry makes the registry the last good copy, unless it lacks somebody who was running: then a broken one may
-// have been taken for a good one by another writer.
+// saveRegistry makes the registry the last good copy, unless a running agent is missing: another writer may have started
+// from a broken file.
 func (r *round) saveRegistry(ctx context.Context) error {
 	if r.page.declared() {
 		return r.book.save(ctx)
@@ -267,7 +266,8 @@ func (r *round) saveRegistry(ctx context.Context) error {
 	return r.book.save(ctx)
 }
 
-// tellStatuses lets the PIV registry say of whom a human was told. Whoever beats again says "running" itself.
+// tellStatuses sets the status of escalated agents in the PIV registry. An agent that sends heartbeats again sets
+// "running" itself.
 func (r *round) tellStatuses(ctx context.Context) error {
 	if r.page.Lost != "" || r.page.declared() || ctx.Err() != nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// What people can wish, besides the verbs of the buttons.
+// User requests besides the verbs of the buttons.
 const (
 	verbStart  = "start"  // start an agent that does not run
 	verbSay    = "say"    // give the agent a text
@@ -36,8 +36,8 @@ func putWish(ctx context.Context, tx *sql.Tx, w wish, now time.Time) error {
 	return nil
 }
 
-// grant does what people have wished for since the last look. What was begun before a kill is in the ledger; the wish is
-// closed when that is written down, so it is done once.
+// grant handles the user requests since the last look. A request is closed in the transaction that records its action,
+// so it is done once, even after a kill.
 func (r *round) grant(ctx context.Context) error {
 	list, err := r.store.wishes(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *round) grant(ctx context.Context) error {
 			answer = "failed: " + err.Error()
 		}
 		r.opts.checkpoint("granted")
-		r.opts.Logger.Info("a request was handled", slog.String("agent", w.Agent), slog.String("verb", w.Verb), slog.String("by", w.By), slog.String("outcome", answer))
+		r.opts.Logger.Info("user request handled", slog.String("agent", w.Agent), slog.String("verb", w.Verb), slog.String("by", w.By), slog.String("outcome", answer))
 		errs = append(errs, r.do(ctx, func(tx *sql.Tx) error {
 			return errors.Join(r.undelivered(ctx, tx, w, answer), closeWish(ctx, tx, w.ID, answer, r.now.Wall))
 		}))
@@ -64,8 +64,8 @@ func (r *round) grant(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// undelivered tells people where they have replied that the agent did not get what they said; who has written to it by its name
-// is told either way.
+// undelivered answers a reply whose text did not reach the agent; a text sent by the agent's name is answered either
+// way.
 func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w wish, answer string) error {
 	if w.Verb == verbSay && w.Channel != "" {
 		text := incident.Handed(w.Agent, r.opts.redact(answer), answer == said)
@@ -82,7 +82,7 @@ func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w wish, answer stri
 	return r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", i.Channels, text, false)
 }
 
-// said is the outcome of a word that the agent was given.
+// said is the outcome of a delivered text.
 const said = "the agent was given the text"
 
 func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error) {
@@ -97,7 +97,7 @@ func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error)
 		return "all budgets are given back", r.sights.set(ctx, w.Agent, s)
 	}
 	for _, rec := range r.ledger.all[w.Agent] {
-		if rec.Wish == w.ID { // a kill came between, and reconcile has brought it to its end
+		if rec.Wish == w.ID { // after a kill, reconcile has completed it
 			return rec.answer(), nil
 		}
 	}
@@ -106,7 +106,7 @@ func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error)
 			return r.grantAct(ctx, a, w)
 		}
 	}
-	return "there is no such agent", nil
+	return "no such agent", nil
 }
 
 // grantAct is a wish that something is done to the agent now. Budgets and ladders are for machines.
@@ -122,7 +122,7 @@ func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
 	can := r.capabilities(c)
 	switch {
 	case !known:
-		return "nobody knows how to " + w.Verb, nil
+		return "no way is known to " + w.Verb, nil
 	case w.Verb == string(incident.Stop):
 		return r.stop(ctx, c, w)
 	case !can.Can(rung) && c.body.stranger != "":
@@ -163,7 +163,7 @@ func (rec *attempt) answer() string {
 // stop ends the agent, and nothing is done about it until it works again.
 func (r *round) stop(ctx context.Context, c *examined, w wish) (string, error) {
 	if t := c.body.target; len(t.Leaders) == 0 && len(t.Runs) == 0 {
-		return "nothing is done: nobody knows its process", nil
+		return "nothing is done: its process is not known", nil
 	}
 	if err := r.opts.processes.Stop(ctx, c.body.target); err != nil {
 		return "", err

@@ -157,7 +157,7 @@ type Snapshot struct {
 	Cause  Cause
 	Source Source
 	Reason string
-	// Planned: that end is no failure of the process, so what was in flight is not suspected of having caused it.
+	// Planned: that end is not a failure of the process, so what was in flight is not suspected of having caused it.
 	Planned bool
 
 	NextTry time.Time // of the next start in Backoff and Failed; zero: none by itself

@@ -37,7 +37,7 @@ type world struct {
 	comes   time.Time // when the process that took over while it was coming up has come up
 }
 
-// longestStop is the sum of the longest ladder to the end: a planned restart is no part of it, a Stop overtakes that.
+// longestStop is the sum of the longest ladder to the end: a planned restart is not a part of it, a Stop overtakes that.
 const longestStop = 10*time.Second + 1500*time.Millisecond + 500*time.Millisecond
 
 // longestSweep is how long the simulated owner takes to clear a dead process away, at most.

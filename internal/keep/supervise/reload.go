@@ -125,7 +125,7 @@ func (s *spares) reloadFailed(why string) {
 	s.failReload(gen, why)
 }
 
-// failReload tells that a reload has come to nothing; its process is no spare any more.
+// failReload tells that a reload has come to nothing; its process is not a spare any more.
 func (s *spares) failReload(gen int, why string) {
 	s.out.do(ReloadFailed{Gen: gen, Source: s.reload.source, Reason: s.reload.reason, Why: why})
 	s.endReload()

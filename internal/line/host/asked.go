@@ -12,7 +12,7 @@ import (
 )
 
 // ErrEnded is returned to those who ask something of a host that is no more.
-var ErrEnded = errors.New("nothing is kept alive here any more")
+var ErrEnded = errors.New("outlive has shut down")
 
 // waiter is somebody who waits for the restart he asked for.
 type waiter struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
-// elsewhere is a connection to a server that is no process of ours, as its backend sees it: it is started, says lines and
+// elsewhere is a connection to a server that is not a process of ours, as its backend sees it: it is started, says lines and
 // ends like one. Its methods belong to the loop's goroutine.
 type elsewhere struct {
 	gen     int

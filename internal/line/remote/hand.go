@@ -120,7 +120,7 @@ func (c *Connection) refusal(m *message, v verdict) []byte {
 		if v.tries > 1 {
 			text += fmt.Sprintf(". It was called %d times, since that does no harm, and may be called again.", v.tries)
 		} else {
-			text += ". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+			text += ". " + mcp.OutcomeUnknown
 		}
 		meta := append(append([]byte(`{"`+mcp.MetaOutcome+`":`), data...), '}')
 		return jsonrpc.AppendResult(nil, m.id, mcp.ToolText(text, true, era, meta))

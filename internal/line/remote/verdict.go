@@ -118,7 +118,7 @@ func judge(q question, o outcome) verdict {
 	case o.strange != "":
 		return q.unclear(o.strange, "protocol")
 	case o.ended && q.method == mcp.Listen && q.modern:
-		return verdict{act: again, after: max(relisten, q.pause()), why: "the stream of news ended", label: "connection_lost"}
+		return verdict{act: again, after: max(relisten, q.pause()), why: "the notification stream ended", label: "connection_lost"}
 	case o.ended:
 		return q.unclear("the server ended the stream without an answer", "connection_lost")
 	case o.err != nil && !o.written:
@@ -186,7 +186,7 @@ const (
 	labelUnavailable  = "server_unavailable"
 )
 
-// refused is about an HTTP status that is no success.
+// refused is about an HTTP status that is not a success.
 func (q question) refused(o outcome) verdict {
 	body := errorIn(o.body)
 	own := body.error != nil && jsonrpc.SameID(body.id, q.id)

@@ -155,7 +155,7 @@ func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) 
 	case errors.Is(err, monitor.ErrNobody):
 		return "", fmt.Errorf("%w; start it: outlive monitor%s", err, homeFlag(o.Home))
 	case errors.Is(err, context.DeadlineExceeded):
-		return "", fmt.Errorf("the monitor has not seen to it within %s; it is done when the monitor gets to it", askWait)
+		return "", fmt.Errorf("the monitor has not handled the request within %s; it does so when it can", askWait)
 	case err != nil:
 		return "", err
 	case refused(answer):
@@ -169,7 +169,7 @@ func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) 
 
 // refused reports an answer of the monitor that says that nothing was done.
 func refused(answer string) bool {
-	for _, start := range []string{"failed", "interrupted", "abandoned", "nothing is done", "there is no", "nobody knows", "That is not possible", "This is not known", "already resolved"} {
+	for _, start := range []string{"failed", "interrupted", "abandoned", "nothing is done", "no such", "no way is known", "That is not possible", "This is not known", "already resolved"} {
 		if strings.HasPrefix(answer, start) {
 			return true
 		}
@@ -182,5 +182,5 @@ func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
-	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "somebody")
+	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "a user")
 }
