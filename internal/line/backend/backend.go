@@ -25,6 +25,7 @@ type Backend struct {
 	tasks     tasks
 	babble    babble
 	health    healthWatch
+	long      longCalls
 	limits    limits
 	spares    spares
 	life      lifecycle
@@ -71,6 +72,7 @@ func (b *Backend) join(w World) {
 	b.tasks = tasks{core: c, flow: calls}
 	b.babble = babble{core: c, stderr: w, inside: b}
 	b.health = healthWatch{core: c, flow: calls, life: life}
+	b.long = longCalls{core: c, health: &b.health}
 	b.limits = limits{core: c, life: life, health: &b.health, eras: &b.eras}
 	b.spares = spares{core: c, life: life, replay: &b.replay, lists: &b.lists, flow: calls, streams: &b.streams, tools: &b.tools}
 	b.life = lifecycle{
@@ -158,6 +160,8 @@ func (b *Backend) expire(t timer) {
 		b.limits.checkLimits()
 	case timerFirst:
 		b.handshake.giveUpFirst()
+	case timerLong:
+		b.long.look()
 	}
 }
 

@@ -44,9 +44,11 @@ type call struct {
 	crashes int       // consecutive processes that died while they had it
 	until   time.Time // in the queue: when it is given up
 
-	token    []byte // raw progress token; empty without
-	again    bool   // another call already had this token
-	progress []byte // raw progress value the client saw last
+	begun    time.Time // when the request came; set only with a token, as told
+	told     time.Time // when the client last heard of it
+	token    []byte    // raw progress token; empty without
+	again    bool      // another call already had this token
+	progress []byte    // raw progress value the client saw last
 
 	batch *batch // collects its answer; nil outside a batch
 

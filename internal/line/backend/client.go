@@ -163,6 +163,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 	if meta != nil {
 		if token := jsonrpc.Find(meta, "progressToken").Of(meta); token != nil {
 			b.calls.setToken(c, token)
+			b.long.begun(c)
 		}
 	}
 	b.route(c, line)

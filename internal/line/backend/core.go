@@ -56,6 +56,7 @@ const (
 	timerLater               // spares that were put off are started
 	timerLimits              // memory and age are looked at
 	timerFirst               // the client's patience with the first start is over
+	timerLong                // calls of which nothing is heard are looked at
 	timerCount
 )
 

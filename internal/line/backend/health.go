@@ -114,7 +114,15 @@ func (w *healthWatch) healthDo(actions []health.Action) {
 // sendProbe sends the serving process a harmless request.
 func (w *healthWatch) sendProbe(probe health.Probe) {
 	watch := w.watch
-	w.questions.ask(w.process, func(id []byte) []byte {
+	w.ask(w.process, probe, func() {
+		if w.watch == watch {
+			w.healthDo(watch.ProbeAnswered(w.now, probe))
+		}
+	})
+}
+
+func (w *healthWatch) ask(p *process, probe health.Probe, answered func()) {
+	w.questions.ask(p, func(id []byte) []byte {
 		switch {
 		case probe == health.Ping:
 			return jsonrpc.AppendRequest(nil, id, mcp.Ping.String(), nil)
@@ -122,11 +130,21 @@ func (w *healthWatch) sendProbe(probe health.Probe) {
 			return mcp.DiscoverLine(id, w.privateMeta())
 		}
 		return mcp.ListLine(id, mcp.Tools, nil, nil)
-	}, func([]byte) {
-		if w.watch == watch {
-			w.healthDo(watch.ProbeAnswered(w.now, probe))
-		}
-	})
+	}, func([]byte) { answered() })
+}
+
+// knock asks p, which works on a call, for a sign of life: first by a ping, and by a list if it is silent on that. More is
+// not asked before it has answered.
+func (w *healthWatch) knock(p *process) {
+	if w.opts.Health.Off || p.knocks > int(health.Lists) {
+		return
+	}
+	probe := health.Probe(p.knocks)
+	if w.deaf || p.era == mcp.Modern {
+		probe = health.Lists
+	}
+	p.knocks++
+	w.ask(p, probe, func() { p.knocks = 0 })
 }
 
 // replaceUnhealthy ends the serving process: it does not work any more, or uses too much.

@@ -81,7 +81,7 @@ func newModel(rt *rapid.T) *model {
 		upgrades: rapid.IntRange(0, 3).Draw(rt, "upgrades") == 0,
 	}
 	m.now = epoch
-	opts := Options{Name: "srv", Command: []string{"srv"}, RetryTools: []string{"again"}, QueueMax: 20}
+	opts := Options{Name: "srv", Command: []string{"srv"}, RetryTools: []string{"again"}, QueueMax: 20, CallPatience: tenMinutes}
 	era := m.drawEras(&opts)
 	m.client.init(m, era)
 	if rapid.Bool().Draw(rt, "patient") {

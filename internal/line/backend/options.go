@@ -54,10 +54,13 @@ type Options struct {
 	FirstTries     int           // failed first starts before initialize is answered with the error (default 3)
 	FirstPatience  time.Duration // or this long after the client asked (default 10 s)
 
-	Health    health.Options // when a silent server counts as hung
-	Remote    bool           // a connection to a remote server instead of a process
-	Elsewhere bool           // the command only represents a server that runs elsewhere, as docker run does
-	Limits    Limits         // what one process may take
+	Health health.Options // when a silent server counts as hung
+	// CallPatience is how long a client that asked for progress is told that a call goes on of which its server says
+	// nothing (default 0: it is not told).
+	CallPatience time.Duration
+	Remote       bool   // a connection to a remote server instead of a process
+	Elsewhere    bool   // the command only represents a server that runs elsewhere, as docker run does
+	Limits       Limits // what one process may take
 
 	Bridge    bridge.Setting // whether eras are translated where one side does not speak the other's (default auto)
 	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process

@@ -107,6 +107,7 @@ type process struct {
 	retirement   *supervise.Retirement // of a retired one
 
 	heard      time.Time // the last line on its stdout
+	knocks     int       // probes of its liveness without an answer so far
 	settingsBy time.Time // deadline of the replayed settings
 	drainBy    time.Time // deadline of its output after the exit
 	closedBy   time.Time // deadline of its exit after it closed its stdout
@@ -140,4 +141,9 @@ func (p *process) deadline() time.Time {
 		}
 	}
 	return at
+}
+
+// heardSince reports whether p has said anything since a time, on its stdout or on its stderr.
+func (p *process) heardSince(t time.Time) bool {
+	return p.up() && (!p.heard.Before(t) || !p.server.Vitals().HeardAt.Before(t))
 }

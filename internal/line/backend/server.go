@@ -212,7 +212,7 @@ func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 		return false
 	}
 	c.progress = append(c.progress[:0], value...)
-	c.touched = b.now
+	c.touched, c.told = b.now, b.now
 	return true
 }
 

@@ -25,20 +25,21 @@ type runFlags struct {
 	startTimeout time.Duration
 	drain        time.Duration
 
-	reload      string
-	standby     int
-	retire      time.Duration
-	watch       []string
-	lazy        bool
-	idleTimeout time.Duration
-	noFastStart bool
-	replayCalls []string
-	killMode    string
-	health      string
-	callTimeout time.Duration
-	maxRSS      string
-	maxAge      time.Duration
-	maxCalls    int
+	reload       string
+	standby      int
+	retire       time.Duration
+	watch        []string
+	lazy         bool
+	idleTimeout  time.Duration
+	noFastStart  bool
+	replayCalls  []string
+	killMode     string
+	health       string
+	callTimeout  time.Duration
+	callPatience time.Duration
+	maxRSS       string
+	maxAge       time.Duration
+	maxCalls     int
 
 	noTools    bool
 	surrogates string
@@ -100,6 +101,7 @@ func (f *runFlags) table() []runSetting {
 		{name: "kill-mode", to: &f.killMode, usage: "what ends with a server: tree (all it started), or group (servers that start daemons on purpose)", words: []string{"tree", "group"}, inherit: true},
 		{name: "health", to: &f.health, usage: "on: a server that hangs is restarted; off: it is not looked at", words: []string{"on", "off"}},
 		{name: "call-timeout", to: &f.callTimeout, usage: "how long a call may go without progress before it is answered with an error (default: no limit)", natural: true},
+		{name: "call-patience", to: &f.callPatience, usage: "how long a client that wants progress is told that a silent call still runs; 0: it is not", natural: true},
 		{name: "max-rss", to: &f.maxRSS, usage: "memory of the server and all it starts, like 512MiB: above it, it is replaced", size: true},
 		{name: "max-age", to: &f.maxAge, usage: "how long one server process may serve before it is replaced", natural: true},
 		{name: "max-calls", to: &f.maxCalls, usage: "how many calls one server process may get before it is replaced", natural: true},
@@ -127,6 +129,7 @@ func newRunFlags() *runFlags {
 		retire:       10 * time.Minute,
 		killMode:     "tree",
 		health:       "on",
+		callPatience: 10 * time.Minute,
 		surrogates:   "reject",
 		lostCalls:    "tool-result",
 		queueFor:     25 * time.Second,

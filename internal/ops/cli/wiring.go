@@ -249,6 +249,7 @@ func (f *runFlags) care(s *settings, changed func(string) bool) error {
 	o.Supervise.Standby = f.standby
 	o.Health.Off = f.health == "off"
 	o.Health.CallTimeout = f.callTimeout
+	o.CallPatience = f.callPatience
 	o.Elsewhere = standsIn(o.Command)
 	o.Lazy, o.IdleFor, o.NoFastStart = f.lazy, f.idleTimeout, f.noFastStart
 	if f.lazy && f.noFastStart {
