@@ -202,13 +202,13 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 	rebuilt := map[reflect.Type]string{ // made anew, or of one value only when a backend can be saved
 		reflect.TypeFor[Backend]():   "wakeAt",
 		reflect.TypeFor[core]():      "opts now env reader beside closing over stopped",
-		reflect.TypeFor[eras]():      "turns",
+		reflect.TypeFor[eras]():      "eraFlips",
 		reflect.TypeFor[seam]():      "eras env bare past echo acked",
 		reflect.TypeFor[spares]():    "later tookOver",
 		reflect.TypeFor[lifecycle](): "events stepping closeWanted code",
-		reflect.TypeFor[history]():   "estranged",
-		reflect.TypeFor[process](): "pid role trial shut closed undelivered wishes streams unchecked reload wish " +
-			"refusal ending retirement knocks wishesBy drainBy closedBy",
+		reflect.TypeFor[history]():   "eraMismatch",
+		reflect.TypeFor[process](): "pid role trial shut closed undelivered pendingSettings streams unchecked reload requestedBy " +
+			"refusal ending retirement knocks settingsBy drainBy closedBy",
 		reflect.TypeFor[call]():    "method big tool param first task retry again next prev",
 		reflect.TypeFor[toolbox](): "page",
 		reflect.TypeFor[calls]():   "byID byToken head tail free spare waiting bytes inFlight held",

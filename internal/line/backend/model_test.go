@@ -145,7 +145,7 @@ func (m *model) anything() {
 		m.sparesComeUp, m.sparesComeUp, m.sparesComeUp, m.sparesComeUp,
 	}
 	for s := range m.running {
-		if s.unborn {
+		if s.starting {
 			things = append(things, s.begins, s.begins, s.isNotBorn)
 			continue
 		}

@@ -28,8 +28,8 @@ Where several servers have one name, say NAME@PID with the PID of its outlive.
 restarts those of them that do not run: paused after too many crashes, waiting for their next start, or unable to start.
 
 EXIT STATUS
-  0  every new process is ready; nothing to restart with --all or --failed is no failure
-  1  there is no such server, or a new process did not become ready
+  0  every new process is ready, or nothing is to be restarted with --all or --failed
+  1  no such server, or a new process did not become ready
   2  the name is ambiguous`,
 		Args:              which.takes,
 		ValidArgsFunction: completeRunning,

@@ -86,6 +86,9 @@ func ChangedLine(l List, subscription []byte) []byte {
 	return jsonrpc.AppendNotification(nil, l.Changed().String(), append(params, "}}"...))
 }
 
+// OutcomeUnknown tells the model that a call may have been carried out.
+const OutcomeUnknown = "The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+
 // ToolText is a tools/call result with one text; modern results say that they are complete.
 func ToolText(text string, isError bool, era Era, meta []byte) []byte {
 	out := []byte(`{`)
