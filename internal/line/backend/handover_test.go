@@ -208,7 +208,7 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 		reflect.TypeFor[lifecycle](): "events stepping closeWanted code",
 		reflect.TypeFor[history]():   "eraMismatch",
 		reflect.TypeFor[process](): "pid role trial shut closed undelivered pendingSettings streams unchecked reload requestedBy " +
-			"refusal ending retirement knocks settingsBy drainBy closedBy",
+			"refusal ending retirement livenessProbes settingsBy drainBy closedBy",
 		reflect.TypeFor[call]():    "method big tool param first task retry again next prev",
 		reflect.TypeFor[toolbox](): "page",
 		reflect.TypeFor[calls]():   "byID byToken head tail free spare waiting bytes inFlight held",

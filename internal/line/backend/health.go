@@ -133,18 +133,18 @@ func (w *healthWatch) ask(p *process, probe health.Probe, answered func()) {
 	}, func([]byte) { answered() })
 }
 
-// knock asks p, which works on a call, for a sign of life: first by a ping, and by a list if it is silent on that. More is
+// probeLiveness asks p, which works on a call, for a sign of life: first by a ping, and by a list if it is silent on that. More is
 // not asked before it has answered.
-func (w *healthWatch) knock(p *process) {
-	if w.opts.Health.Off || p.knocks > int(health.Lists) {
+func (w *healthWatch) probeLiveness(p *process) {
+	if w.opts.Health.Off || p.livenessProbes > int(health.Lists) {
 		return
 	}
-	probe := health.Probe(p.knocks)
+	probe := health.Probe(p.livenessProbes)
 	if w.deaf || p.era == mcp.Modern {
 		probe = health.Lists
 	}
-	p.knocks++
-	w.ask(p, probe, func() { p.knocks = 0 })
+	p.livenessProbes++
+	w.ask(p, probe, func() { p.livenessProbes = 0 })
 }
 
 // replaceUnhealthy ends the serving process: it does not work any more, or uses too much.

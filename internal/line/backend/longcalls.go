@@ -16,7 +16,7 @@ import (
 type longCalls struct {
 	*core
 
-	health interface{ knock(p *process) }
+	health interface{ probeLiveness(p *process) }
 }
 
 const (
@@ -96,7 +96,7 @@ func (l *longCalls) prove(c *call) {
 		return
 	}
 	if p := l.byGen(c.gen); p != nil && !p.heardSince(l.now.Add(-proveEvery)) {
-		l.health.knock(p)
+		l.health.probeLiveness(p)
 	}
 }
 

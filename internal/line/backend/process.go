@@ -106,11 +106,11 @@ type process struct {
 	ending       lastExit
 	retirement   *supervise.Retirement // of a retired one
 
-	heard      time.Time // the last line on its stdout
-	knocks     int       // probes of its liveness without an answer so far
-	settingsBy time.Time // deadline of the replayed settings
-	drainBy    time.Time // deadline of its output after the exit
-	closedBy   time.Time // deadline of its exit after it closed its stdout
+	heard          time.Time // the last line on its stdout
+	livenessProbes int       // probes of its liveness without an answer so far
+	settingsBy     time.Time // deadline of the replayed settings
+	drainBy        time.Time // deadline of its output after the exit
+	closedBy       time.Time // deadline of its exit after it closed its stdout
 }
 
 func (p *process) forward(line []byte) {
