@@ -49,7 +49,7 @@
 //
 // Headers and tokens go to the origin of [Options.URL] and nowhere else: a redirect to another origin is refused. Authorization is
 // OAuth 2.1 as the protocol asks for it ([OAuth]): protected-resource and authorization-server metadata, resource indicators, PKCE,
-// client id metadata documents, dynamic registration, refresh tokens, step-up, the issuer check of RFC 9207. One [OAuth] belongs to all
+// dynamic registration, refresh tokens, step-up, the issuer check of RFC 9207. One [OAuth] belongs to all
 // connections to one server; those of several processes share a [GrantStore] with a lock, so that a refresh token is used once. The
 // authorization server is the configured one or that of the first login, and no address is asked that the MCP server has no business with.
 //
@@ -74,7 +74,6 @@
 //   - AuthorizationCodeHandler asks at the MCP server's root if metadata cannot be had just now; knows the first authorization server
 //     only; takes issuers for the same that differ in a slash; registers at every login; and prefers a metadata document to the
 //     configured client.
-//   - ClientCredentialsHandler sends no resource.
 //
 // # Goroutines
 //
