@@ -109,7 +109,7 @@ func (e *eras) turnedBack(p *process, line []byte) bool {
 }
 
 // served notes that a process serves: client and server understand each other.
-func (e *eras) served() { e.history.eraMismatch, e.eraFlips = mcp.Virgin, 0 }
+func (e *eras) served() { e.history.eraMismatch, e.eraFlips = mcp.EraUnknown, 0 }
 
 // bridging is the present translation.
 func (e *eras) bridging() bridge.Mode {

@@ -99,7 +99,7 @@ func (rp *replay) greet(p *process) {
 // will come, and some servers need none.
 func (rp *replay) beginWithout() {
 	p := rp.process
-	if p.phase != fresh || rp.calls.waiting == 0 || rp.session.Era != mcp.Virgin {
+	if p.phase != fresh || rp.calls.waiting == 0 || rp.session.Era != mcp.EraUnknown {
 		return
 	}
 	for c := range rp.calls.all {

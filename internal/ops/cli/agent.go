@@ -104,7 +104,7 @@ func registryOf(o monitor.Options) string {
 }
 
 // editRegistry changes the registry of a home, which is made when it is not there. What it says afterwards is the answer.
-func editRegistry(io streams, given string, change func(*registry.Draft) error) (monitor.Options, *registry.Roster, error) {
+func editRegistry(io streams, given string, change func(*registry.Draft) error) (monitor.Options, *registry.Registry, error) {
 	home, err := agentsHome(given)
 	if err != nil {
 		return monitor.Options{}, nil, &exitError{exitUsage, err}

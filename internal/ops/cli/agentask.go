@@ -117,7 +117,7 @@ func newAgentWishes(io streams) []*cobra.Command {
 
 // wish asks for something about an agent that is declared so that it can be done.
 func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []string) error {
-	o, r, err := readRoster(f.home)
+	o, r, err := readRegistry(f.home)
 	if err != nil {
 		return err
 	}

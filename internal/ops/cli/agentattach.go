@@ -63,7 +63,7 @@ func (f *attachFlags) attach(ctx context.Context, io streams, name string) error
 	if err != nil {
 		return fail(exitUsage, "--detach-keys: %w", err)
 	}
-	o, r, err := readRoster(f.home)
+	o, r, err := readRegistry(f.home)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // tellDeclared says what a declaration is good for: what is seen, what can be done, who is told, and what comes next.
-func tellDeclared(ctx context.Context, w io.Writer, o monitor.Options, r *registry.Roster, a registry.Agent) error {
+func tellDeclared(ctx context.Context, w io.Writer, o monitor.Options, r *registry.Registry, a registry.Agent) error {
 	fmt.Fprintf(w, "%s is declared in %s: %s in %s\n", a.Name, registryOf(o), a.Kind, a.Path)
 	fmt.Fprintln(w, "  watched:    "+strings.Join(watchedOf(a), ", "))
 	fmt.Fprintln(w, "  on a stall: "+helpOf(a))

@@ -47,7 +47,7 @@ func newAgentLogs(io streams) *cobra.Command {
 }
 
 func showAgentLog(ctx context.Context, streams streams, home, name string, follow, raw bool) (err error) {
-	o, r, err := readRoster(home)
+	o, r, err := readRegistry(home)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func newAgentScan(io streams) *cobra.Command {
 		Long:  agentScanLong(),
 		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, r, err := readRoster(home)
+			o, r, err := readRegistry(home)
 			if err != nil {
 				return err
 			}
@@ -96,8 +96,8 @@ func encodeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// readRoster reads who is declared in a home; nobody where there is no registry.
-func readRoster(given string) (monitor.Options, *registry.Roster, error) {
+// readRegistry reads who is declared in a home; nobody where there is no registry.
+func readRegistry(given string) (monitor.Options, *registry.Registry, error) {
 	home, err := monitorHome(given)
 	if err != nil {
 		return monitor.Options{}, nil, &exitError{exitUsage, err}
@@ -105,7 +105,7 @@ func readRoster(given string) (monitor.Options, *registry.Roster, error) {
 	o := agentsOptions(home)
 	r, err := registry.Read(registryOf(o), registry.Options{Home: o.UserHome})
 	if errors.Is(err, os.ErrNotExist) {
-		return o, &registry.Roster{}, nil
+		return o, &registry.Registry{}, nil
 	}
 	if err != nil {
 		return o, nil, fail(exitFailure, "%w", err)
@@ -159,7 +159,7 @@ func below(pid int, kind agentcli.Kind, parents map[int]int, kinds map[int]agent
 }
 
 // scan finds what runs, and what its files say of it.
-func scan(o monitor.Options, r *registry.Roster) []scanned {
+func scan(o monitor.Options, r *registry.Registry) []scanned {
 	procs := process.System{}
 	running := runningAgents(procs)
 	reader := agentcli.NewReader(agentcli.Options{Places: o.Places, OpenFiles: procs.Files})
@@ -188,7 +188,7 @@ func scan(o monitor.Options, r *registry.Roster) []scanned {
 }
 
 // declaredAs is the agent that a process is taken for, the one of the deepest directory.
-func declaredAs(r *registry.Roster, p agentcli.Process) string {
+func declaredAs(r *registry.Registry, p agentcli.Process) string {
 	best := registry.Agent{}
 	for _, a := range r.Agents {
 		owns := a.Match.CWD == nil || *a.Match.CWD

@@ -114,10 +114,10 @@ func ackCommand(o monitor.Options, i incident.Incident) string {
 
 // startCommands start an agent again, where its declaration says how.
 func startCommands(view monitor.View, f monitor.Finding, name string, ended bool) []string {
-	if view.Roster == nil {
+	if view.Registry == nil {
 		return nil
 	}
-	a, _ := view.Roster.Agent(f.Key)
+	a, _ := view.Registry.Agent(f.Key)
 	switch {
 	case len(a.Start.Resume) > 0 && f.Session != "":
 		return []string{"outlive agent resume " + name}

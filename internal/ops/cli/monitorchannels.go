@@ -185,13 +185,13 @@ func checkChannels(ctx context.Context, io streams, o monitor.Options, view moni
 	if c, ok := o.Channels["telegram"]; ok {
 		check("Telegram", c, nil)
 	}
-	if view.Roster != nil {
-		for _, named := range view.Roster.Channels {
+	if view.Registry != nil {
+		for _, named := range view.Registry.Channels {
 			c, err := o.OpenChannel(named.Address)
 			check(named.Name, c, err)
 		}
 	}
-	if len(o.Channels) == 0 && (view.Roster == nil || len(view.Roster.Channels) == 0) {
+	if len(o.Channels) == 0 && (view.Registry == nil || len(view.Registry.Channels) == 0) {
 		fmt.Fprintln(io.out, "Telegram: not configured, nobody would be told")
 	}
 }
