@@ -81,15 +81,15 @@ type Options struct {
 func Parse(name string, text []byte, o Options) (*Registry, error) {
 	s := fileerror.NewSource(name, text)
 	root, problems := treeOf(s)
-	r := &reader{Walk: schema.Walk{Manner: schema.Lenient, Unquoted: true, Problems: problems}, home: o.Home, registry: &Registry{Zone: time.Local, source: s}}
+	r := &reader{Walk: schema.Walk{Manner: schema.Lenient, Unquoted: true, Problems: problems}, home: o.Home, result: &Registry{Zone: time.Local, source: s}}
 	if root != nil {
 		r.registry(root)
 	}
 	if err := s.Problems(r.Problems); err != nil {
 		return nil, err
 	}
-	r.registry.Warnings = fileerror.InOrder(r.Warnings)
-	return r.registry, nil
+	r.result.Warnings = fileerror.InOrder(r.Warnings)
+	return r.result, nil
 }
 
 // declaration is how a registry of declared agents begins where it is not YAML that can be read whole.
