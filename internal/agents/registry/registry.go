@@ -50,7 +50,7 @@ func (r *reader) registry(root *tree.Node) {
 	r.checkTogether()
 }
 
-// rootKeys is the top of a registry. The defaults come before the agents, and the channels before whoever names them.
+// rootKeys is the top of a registry. The defaults come before the agents, and the channels before their users.
 func (r *reader) rootKeys() []schema.Key {
 	var defaults Agent
 	to := r.result

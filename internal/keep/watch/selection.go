@@ -231,7 +231,7 @@ func (s *selection) excludes(p string) bool {
 }
 
 // apply decides for each glob whether .gitignore counts. A glob of which the rules would leave nothing, such as
-// "dist/**/*.js" where dist is ignored, is taken at its word: whoever writes that wants it.
+// "dist/**/*.js" where dist is ignored, is taken literally.
 func (s *selection) apply(r *rules) {
 	for _, p := range s.include {
 		last := path.Base(p.glob)

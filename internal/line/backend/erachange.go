@@ -276,7 +276,7 @@ func (s *seam) retell() {
 	if s.past.Initialized {
 		lines = append(lines, mcp.InitializedLine())
 	}
-	for _, setting := range s.past.Wishes() {
+	for _, setting := range s.past.Settings() {
 		about := ""
 		if setting.Method == mcp.Subscribe {
 			about = string(jsonrpc.Find(setting.Params, "uri").Of(setting.Params))

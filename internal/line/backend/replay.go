@@ -143,7 +143,7 @@ func (rp *replay) greeted(p *process, line []byte) {
 		rp.memory.learn(known)
 	}
 	rp.sayInitialized(p)
-	for _, setting := range rp.session.Wishes() {
+	for _, setting := range rp.session.Settings() {
 		p.pendingSettings++
 		rp.questions.ask(p, func(id []byte) []byte {
 			return jsonrpc.AppendRequest(nil, id, setting.Method.String(), setting.Params)

@@ -34,7 +34,7 @@
 //	501, 505, other 4xx; 3xx to another origin           answer, not done
 //	an answer longer than [Options.MaxMessage]           answer, unknown
 //
-// A 503 with Retry-After counts as not done: whoever says when to come again has turned the request away on purpose. One without it
+// A 503 with Retry-After counts as not done: the server has refused the request on purpose. One without it
 // does not, since proxies say 503 also when the server behind them broke off in the middle.
 //
 // The machine at the other end may vanish without a word. A connection on which its system acknowledges nothing for 20 s has broken
@@ -57,7 +57,7 @@
 //
 // golang.org/x/oauth2 makes the address of the consent page, with PKCE's verifier and challenge. The rest is ours.
 //
-// The token exchange: the code or the refresh token is used up when the answer comes, and whoever cannot read it has lost the login.
+// The token exchange: the code or the refresh token is used up when the answer comes, and a client that cannot read it has lost the login.
 // The types of x/oauth2 (v0.37.0) fail, and keep the answer to themselves, if its JSON calls itself text/plain or the lifetime has a fraction, as
 // with some servers (TestTokenAnswer); its TokenSource renews without resource and scope, and keeps the new token in memory only.
 //

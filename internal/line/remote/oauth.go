@@ -83,7 +83,7 @@ type OAuth struct {
 	opts     OAuthOptions
 	endpoint *url.URL
 	client   *http.Client
-	turn     chan struct{} // holds one token: whoever has it owns what follows
+	turn     chan struct{} // holds one token: its holder owns what follows
 
 	grant  Grant
 	loaded bool

@@ -166,6 +166,6 @@ func (g *endpoint) health() http.Handler {
 			text += "\n"
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = fmt.Fprint(w, text) // whoever asked may have gone
+		_, _ = fmt.Fprint(w, text) // the client may be gone
 	})
 }

@@ -117,7 +117,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	}
 	o.Looked = care.looked
 	open := monitor.Await
-	if f.once { // whoever looks once wants to know at once
+	if f.once { // a single look should not wait
 		open = monitor.Open
 	}
 	m, err := open(ctx, o)

@@ -36,7 +36,7 @@ func newMonitorCare(logger *slog.Logger) (*monitorCare, error) {
 	return &monitorCare{logger: logger, notifier: n}, nil
 }
 
-// looked is told of each look. One that went wrong is alive all the same; whoever pings for us tells what is wrong.
+// looked is told of each look. A failed look is a sign of life, too; the dead man's ping reports the failure.
 func (c *monitorCare) looked(err error) {
 	c.trim.Do(debug.FreeOSMemory)
 	c.complain(c.notifier.Alive(time.Now()))
