@@ -88,17 +88,17 @@ func showAgentLog(ctx context.Context, streams streams, home, name string, follo
 	return nil
 }
 
-// A file that is followed is looked at so often, and what it shows is settled when nothing has come for so long.
+// A followed file is checked this often, and its output settles after this quiet time.
 const (
 	lookForMore = 200 * time.Millisecond
 	settled     = 2 * time.Second
 )
 
-// copyGrowing copies a file that another process appends to, and with follow what comes later, until ctx ends. When another
-// file takes its place, because it was rotated away, it goes on with that one. settle is called when nothing has come for a while.
+// copyGrowing copies a file that another process appends to, and with follow later additions, until ctx ends. After a
+// rotation it continues with the new file. settle is called after a quiet time.
 func copyGrowing(ctx context.Context, out io.Writer, path string, follow bool, settle func() error) error {
 	var file *os.File
-	defer func() { _ = file.Close() }() // nil has nothing to close, and says so
+	defer func() { _ = file.Close() }() // nil is allowed
 	last, open := time.Now(), true      // when something came; whether that has yet to settle
 	for {
 		next, n, err := copyNew(out, file, path)

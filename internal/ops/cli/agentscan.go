@@ -113,8 +113,8 @@ func readRegistry(given string) (monitor.Options, *registry.Registry, error) {
 	return o, r, nil
 }
 
-// runningAgents are the processes of agent CLIs. What one of them has started of its own kind, as a package runner or a
-// wrapper does, is the same agent.
+// runningAgents are the processes of agent CLIs. A child of the same kind, as of a package runner or a wrapper, is the
+// same agent.
 func runningAgents(procs process.System) []agentcli.Process {
 	all := procs.All()
 	parents := map[int]int{}
@@ -158,7 +158,7 @@ func below(pid int, kind agentcli.Kind, parents map[int]int, kinds map[int]agent
 	return false
 }
 
-// scan finds what runs, and what its files say of it.
+// scan finds the running agents, and what their files show.
 func scan(o monitor.Options, r *registry.Registry) []scanned {
 	procs := process.System{}
 	running := runningAgents(procs)
@@ -208,7 +208,7 @@ func inside(dir, root string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// addScanned declares what is not declared yet, and notes it in the list.
+// addScanned declares the undeclared agents.
 func addScanned(io streams, given string, list []scanned) error {
 	user, _ := os.UserHomeDir()
 	var fresh []*scanned
@@ -247,7 +247,7 @@ func addScanned(io streams, given string, list []scanned) error {
 	return err
 }
 
-// addUnique declares one under a name that nobody has.
+// addUnique declares an agent under an unused name.
 func addUnique(d *registry.Draft, s *scanned) (string, error) {
 	base := plainName(s.Dir)
 	base = strings.TrimRight(base[:min(len(base), 48)], ".-")
@@ -279,7 +279,7 @@ func herdrPanes(ctx context.Context, io streams, o monitor.Options) []monitor.He
 	return panes
 }
 
-// placeInPanes notes which agents run in panes of herdr's. Of several of one kind in a directory nobody knows which is in which.
+// placeInPanes records which agents run in herdr's panes, unless several of one kind share a directory.
 func placeInPanes(list []scanned, panes []monitor.HerdrPane) {
 	for i := range list {
 		s := &list[i]
