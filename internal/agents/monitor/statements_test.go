@@ -123,7 +123,7 @@ func BenchmarkStatements(b *testing.B) {
 				_, err = s.fact(ctx, "fleet", &fleet)
 			}
 			if err == nil {
-				_, err = s.wishes(ctx)
+				_, err = s.userRequests(ctx)
 			}
 			if err == nil {
 				err = s.setSights(ctx, []string{"shop"}, map[string]sight{"shop": {}})
