@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,47 +14,117 @@ import (
 )
 
 func newRestart(io streams) *cobra.Command {
+	var which restartSet
 	var reason string
 	var patience time.Duration
 	cmd := &cobra.Command{
-		Use:   "restart NAME",
-		Short: "Restart one server; return when the new one is ready",
+		Use:   "restart NAME | --all | --failed",
+		Short: "Restart servers; return when the new ones are ready",
 		Long: `Restart the server NAME and return when the new process is ready. The client behind it notices nothing.
 A server behind a gateway is GATEWAY/SERVER, or just SERVER where nothing else is called so; all its processes are replaced.
 Where several servers have one name, say NAME@PID with the PID of its outlive.
 
+--all restarts every server that outlive keeps alive for this user on this machine, behind gateways, too, all at once. --failed
+restarts those of them that do not run: paused after too many crashes, waiting for their next start, or unable to start.
+
 EXIT STATUS
-  0  the new process is ready
-  1  there is no such server, or the new process did not become ready
+  0  every new process is ready, or nothing is to be restarted with --all or --failed
+  1  no such server, or a new process did not become ready
   2  the name is ambiguous`,
-		Args:              takes(1, 1),
+		Args:              which.takes,
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+			defer cancel()
+			if which.many() {
+				return which.restart(ctx, io, reason)
+			}
 			instance, err := findInstance(args[0])
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
-			defer cancel()
 			result, err := instance.Restart(ctx, reason)
 			if err != nil {
 				return fail(exitFailure, "restart %s: %w", args[0], err)
 			}
-			_, err = fmt.Fprintln(io.out, restarted(instance, result))
+			name := instance.Name
+			if instance.Server != "" {
+				name += "/" + instance.Server
+			}
+			_, err = fmt.Fprintln(io.out, restarted(name, instance, result))
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&which.all, "all", false, "every server of yours on this machine")
+	cmd.Flags().BoolVar(&which.failed, "failed", false, "every server of yours that does not run")
+	cmd.MarkFlagsMutuallyExclusive("all", "failed")
 	cmd.Flags().StringVar(&reason, "reason", "outlive restart", "why, for the audit log")
 	cmd.Flags().DurationVar(&patience, "timeout", 3*time.Minute, "how long to wait for the new process")
 	return cmd
 }
 
-// restarted tells of a restart that went well.
-func restarted(i control.Instance, r control.Result) string {
-	name := i.Name
-	if i.Server != "" {
-		name += "/" + i.Server
+// restartSet says that many servers are meant.
+type restartSet struct{ all, failed bool }
+
+func (w *restartSet) many() bool { return w.all || w.failed }
+
+// takes is one name, or none where many are meant.
+func (w *restartSet) takes(cmd *cobra.Command, args []string) error {
+	if w.many() {
+		return takes(0, 0)(cmd, args)
 	}
+	return takes(1, 1)(cmd, args)
+}
+
+// restart restarts all that are meant at once, and tells of each.
+func (w *restartSet) restart(ctx context.Context, io streams, reason string) error {
+	running, err := askAll(ctx)
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	var meant []control.Instance
+	for _, r := range running {
+		if !r.status.Gateway() && (w.all || down(r.status.State)) {
+			meant = append(meant, r.Instance)
+		}
+		for _, s := range r.status.Servers {
+			if w.all || down(stateOf(s.ServerStatus)) {
+				meant = append(meant, r.of(s.Name))
+			}
+		}
+	}
+	if len(meant) == 0 {
+		_, err := fmt.Fprintln(io.out, "There is nothing to restart.")
+		return err
+	}
+	results, errs := make([]control.Result, len(meant)), make([]error, len(meant))
+	var asked sync.WaitGroup
+	for n, i := range meant {
+		asked.Go(func() { results[n], errs[n] = i.Restart(ctx, reason) })
+	}
+	asked.Wait()
+	bad := 0
+	for n, i := range meant {
+		if errs[n] != nil {
+			bad++
+			fmt.Fprintf(io.err, "outlive: restart %s: %v\n", i.Label(), errs[n])
+			continue
+		}
+		fmt.Fprintln(io.out, restarted(i.Label(), i, results[n]))
+	}
+	if bad > 0 {
+		return fail(exitFailure, "%d of %d servers did not become ready", bad, len(meant))
+	}
+	return nil
+}
+
+// down reports whether a state, or a summary of several, is of what does not run although it should.
+func down(state string) bool {
+	return slices.ContainsFunc([]string{"backoff", "failed", "unusable"}, func(word string) bool { return strings.Contains(state, word) })
+}
+
+// restarted tells of a restart that went well, of what is shown as name.
+func restarted(name string, i control.Instance, r control.Result) string {
 	switch {
 	case i.Server != "" && r.Processes == 0:
 		return name + ": nothing runs; it starts when it is needed"
