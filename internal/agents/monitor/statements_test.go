@@ -123,10 +123,10 @@ func BenchmarkStatements(b *testing.B) {
 				_, err = s.fact(ctx, "fleet", &fleet)
 			}
 			if err == nil {
-				_, err = s.wishes(ctx)
+				_, err = s.userRequests(ctx)
 			}
 			if err == nil {
-				err = s.setSights(ctx, []string{"shop"}, map[string]sight{"shop": {}})
+				err = s.setAgentStates(ctx, []string{"shop"}, map[string]agentState{"shop": {}})
 			}
 			if err != nil {
 				b.Fatal(err)
