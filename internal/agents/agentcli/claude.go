@@ -19,7 +19,7 @@ type claudeRecord struct {
 	Dir         string `json:"cwd"`
 	Version     string `json:"version"`
 	Sidechain   bool   `json:"isSidechain"` // a subagent's line, in old versions
-	Meta        bool   `json:"isMeta"`      // not typed by anybody
+	Meta        bool   `json:"isMeta"`      // not typed by a user
 	Compacted   bool   `json:"isCompactSummary"`
 	QuerySource string `json:"querySource"`
 
@@ -73,7 +73,7 @@ type claudeTranscript struct {
 
 func (c *claudeTranscript) now() *turn { return &c.turn }
 
-// line takes one record; it tells whether it means something.
+// line takes one record; it reports whether the record matters.
 func (c *claudeTranscript) line(text []byte) bool {
 	var r claudeRecord
 	if !decode(text, &r) {
@@ -101,8 +101,8 @@ func (c *claudeTranscript) line(text []byte) bool {
 	return false
 }
 
-// request is a call of the model. A terminal session writes nothing else of its retries: several calls in a row without
-// an answer are the only sign that the answers were errors, or silence that the CLI itself has given up on.
+// request is a call of the model. A terminal session records its retries only so: several calls in a row without an
+// answer mean errors, or silence that the CLI has given up on.
 func (c *claudeTranscript) request(r *claudeRecord) bool {
 	if s := r.QuerySource; s != "" && s != "sdk" && !strings.HasPrefix(s, "repl_main_thread") {
 		return false // a title, a summary, a suggestion: no turn waits for it
@@ -168,8 +168,8 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 	return true
 }
 
-// isLocal tells what the CLI notes of its own commands, which ask the model nothing. Of a command that stands for a prompt
-// it notes the message first (recorded), and that begins a turn.
+// isLocal reports records of the CLI's own commands, which do not ask the model. A command that stands for a prompt is
+// preceded by its message (recorded), which begins a turn.
 func isLocal(text string) bool {
 	return slices.ContainsFunc([]string{"<command-name>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>"},
 		func(tag string) bool { return strings.HasPrefix(strings.TrimSpace(text), tag) })
@@ -224,7 +224,7 @@ func (c *claudeTranscript) system(r *claudeRecord) bool {
 		c.touch(r.Timestamp.Time)
 		return true
 	case "compact_boundary":
-		if c.running { // the model has summed up the conversation; what it is asked next is another call
+		if c.running { // the model has summarised the conversation; the next request is another call
 			c.answered(r.Timestamp.Time)
 		}
 		c.touch(r.Timestamp.Time)
@@ -264,7 +264,7 @@ func claudeRetry(r *claudeRecord) Failure {
 	return f
 }
 
-// claudeFailure is the error that stands in the place of the model's answer and ends the turn.
+// claudeFailure is the error that replaces the model's answer and ends the turn.
 func claudeFailure(r *claudeRecord, text string) Failure {
 	var word string
 	decode(r.Error, &word)
@@ -304,7 +304,7 @@ func claudeCall(b claudeBlock, at time.Time) call {
 	return c
 }
 
-// commits says whether a command commits.
+// commits reports whether a command makes a commit.
 func commits(command string) bool {
 	return strings.Contains(command, "git commit") || strings.Contains(command, "git push")
 }

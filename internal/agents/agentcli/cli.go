@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Kind is what an agent is: one of the agent CLIs in the table, or what a registry has besides.
+// Kind is the type of an agent: one of the agent CLIs in the table, or another kind of a registry.
 type Kind string
 
-// CLI is what is known of an agent CLI: a row of the table. A field that is zero means what its comment says.
+// CLI describes an agent CLI: a row of the table. The zero value of each field is explained in its comment.
 type CLI struct {
 	// Kind is its name in registries, in hooks and for people who type; it is that of the program.
 	Kind Kind
@@ -21,26 +21,25 @@ type CLI struct {
 	program
 	// Place is where it keeps its files.
 	Place Place
-	// files reads them. nil: nothing of them is read, nor its processes looked for.
+	// files reads them. nil: they are not read, and its processes are not looked for.
 	files func(source) files
 
-	// SilentUntilPrompted says that it writes nothing of a session before its first prompt. false: its session shows at once.
+	// SilentUntilPrompted says that it writes no session before its first prompt. false: its session shows at once.
 	SilentUntilPrompted bool
-	// TellsStatus says that a session's own file says within a second whether it works or waits. false: its transcript
-	// has to go on until a dialog counts as answered.
+	// TellsStatus says that a session's own file shows within a second whether it works or waits. false: a dialog counts
+	// as answered when its transcript continues.
 	TellsStatus bool
-	// EndsOnSIGINT says that a SIGINT ends it, whatever it does: only a key in its terminal ends a turn alone. false: a
-	// SIGINT is tried.
+	// EndsOnSIGINT says that a SIGINT ends it: only a key in its terminal ends just a turn. false: a SIGINT is tried.
 	EndsOnSIGINT bool
-	// ErrorExits are exit statuses of a mistake that no restart cures, LimitExits those of a limit of its own. None: every
-	// status but 0 is a crash.
+	// ErrorExits are exit statuses of errors that a restart does not fix, LimitExits those of a limit of its own. None:
+	// every status but 0 is a crash.
 	ErrorExits, LimitExits []int
 
-	// Resume is the command that goes on with a session without a terminal, as a registry has it. "": none is suggested.
+	// Resume is the command that continues a session without a terminal, as in a registry. "": none is suggested.
 	Resume string
-	// Patience makes it wait out what passes when nobody attends it. Zero: it does as it does.
+	// Patience makes an unattended one wait for temporary failures. Zero: no change.
 	Patience Patience
-	// Signs are how its terminal's title shows its state. Zero: the title says nothing.
+	// Signs are how its terminal's title shows its state. Zero: it does not.
 	Signs Signs
 	// Hooks are its hooks. nil: it has none, or they are not known.
 	Hooks *Hooks
@@ -75,7 +74,7 @@ func (p Place) In(home string, env func(name string) string) string {
 type Patience struct {
 	// Variable with Value in its environment does. "": no variable does.
 	Variable, Value string
-	// Unless is a variable with which its owner has said otherwise.
+	// Unless is a variable by which its owner has chosen otherwise.
 	Unless string
 	// Command gives a command that starts it the arguments that do; place is where its files are. nil: no arguments do.
 	Command func(command []string, place string) []string
@@ -93,19 +92,19 @@ type Signs struct {
 
 // Hooks are how a CLI's hooks are set up.
 type Hooks struct {
-	// Unit is what a timeout counts in its settings.
+	// Unit is the unit of timeouts in its settings.
 	Unit time.Duration
-	// Off is the member of its settings that switches all hooks off, with the value that does. None: there is no such member.
+	// Off is the member of its settings that switches all hooks off, with its value. None: there is none.
 	Off      []string
 	OffValue string
 	// File is the name of its settings in its [Place]; Local is their name in a project, "" when it is the same.
 	File, Local string
-	// Events are those to hear of. [PermissionRequest] among them lets a hook decide.
+	// Events are those to receive. [PermissionRequest] among them lets a hook decide.
 	Events []Since
-	// ReadOnly are tools that read files and nothing else, which a user may allow beforehand. A tool that reaches the network
-	// is none: it can carry secrets away. None: nothing can be allowed beforehand.
+	// ReadOnly are tools that only read files, which a user may allow in advance. Tools with network access are
+	// excluded, since they could send secrets. None: nothing can be allowed in advance.
 	ReadOnly []string
-	// Trust is what its user still has to do before it runs new hooks. "": nothing.
+	// Trust is what the user must do before new hooks run. "": nothing.
 	Trust string
 }
 

@@ -56,7 +56,7 @@ const (
 // Open is what a transcript waits for.
 type Open string
 
-// What can be open.
+// The values of Open.
 const (
 	Nothing  Open = ""
 	Model    Open = "model"
@@ -70,8 +70,8 @@ const (
 
 // Turn is what a transcript says of the turn that runs, or of the last one.
 type Turn struct {
-	// Sequence grows with every record that means something, so that only a greater one is new evidence. It is the
-	// length of what has been read (bytes) or, in a database, the time of the last change (Unix milliseconds).
+	// Sequence grows with every record that matters, so that only a greater one is new evidence. It is the length read
+	// (bytes) or, in a database, the time of the last change (Unix milliseconds).
 	Sequence int64
 	LastAt   time.Time // of that record, by the agent's clock
 

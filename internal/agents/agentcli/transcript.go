@@ -54,7 +54,7 @@ type transcript struct {
 	parser  parser
 	seq     int64
 	partial bool
-	whole   bool   // it is one value that is written anew, not lines
+	whole   bool   // it is one value that is rewritten, not lines
 	looked  uint64 // the look at which somebody last wanted it
 }
 
@@ -62,8 +62,8 @@ func newTranscript(path string, fresh func() parser) *transcript {
 	return &transcript{tail: tail{path: path}, fresh: fresh, parser: fresh(), whole: filepath.Ext(path) == ".json"}
 }
 
-// look reads what is new. A file that nobody has written since some time is not opened at all; one that is known is
-// told on. The error is [errOld] then, and wraps [fs.ErrNotExist] when there is no such file.
+// look reads what is new. A file that was not written for some time is not opened; a known one is read further. The
+// error is [errOld] then, and wraps [fs.ErrNotExist] when there is no such file.
 func (t *transcript) look(since time.Time) error {
 	info, err := os.Lstat(t.tail.path)
 	if err != nil {

@@ -2,7 +2,7 @@ package incident
 
 import "slices"
 
-// Verb is what a button says.
+// Verb is the action of a button.
 type Verb string
 
 // The verbs.
@@ -22,7 +22,7 @@ func (v Verb) Acts() bool {
 	return slices.Contains([]Verb{Restart, Resume, Stop, Allow, Deny}, v)
 }
 
-// labels are what is written on the buttons.
+// labels are the buttons' texts.
 var labels = map[Verb]string{
 	Ack: "Ack", Snooze: "Snooze", Details: "Details", Restart: "Restart", Resume: "Resume", Stop: "Stop",
 	Allow: "Allow", Deny: "Deny",
@@ -38,7 +38,7 @@ type Button struct {
 	Verb  Verb
 	Label string
 	Nonce string // one-time word; "": it works again and again
-	// NeedsExact says that the button may be shown only below a message that has all of its Exact.
+	// NeedsExact says that the button requires a message that shows all of its Exact.
 	NeedsExact bool
 }
 

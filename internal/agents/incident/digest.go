@@ -16,7 +16,7 @@ type Tally struct {
 	Told       int // incidents
 }
 
-// Digest is what a human reads at a set hour: what was not worth a message of its own, and what was done.
+// Digest is the daily summary: minor events, and what was done.
 type Digest struct {
 	From, To  time.Time
 	Incidents []Incident // those that were open at some time in between; others are left out
@@ -43,7 +43,7 @@ func (d Digest) Empty() bool {
 	return len(d.within()) == 0 && !slices.ContainsFunc(d.Tallies, func(t Tally) bool { return t.Acts+t.Told > 0 })
 }
 
-// Message is the digest for people. What is critical was told when it happened and is only counted.
+// Message is the digest for people. Critical events were reported at once and are only counted.
 func (d Digest) Message(p Policy) Message {
 	list := d.within()
 	open, critical := 0, 0

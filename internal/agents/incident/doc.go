@@ -1,20 +1,20 @@
-// Package incident is what happens between a stall that needs a human and its end: whom one tells, how often, when the
-// next one is asked, what a press of a button means, and what is kept until the morning.
+// Package incident handles the time between a stall that needs a human and its end: who is notified, how often, when the
+// next tier is, what button presses mean, and what waits until the morning.
 //
 //	open ──sent──> notified ──ack──> acknowledged ──lapses──> notified
 //	  │               │  no answer: next tier, repeats, then expired
 //	  └───────────────┴──────── recovered, gone ────────> resolved ──the same again within ten minutes──> open
 //
-// [Step] is the machine: an [Incident], an [Event], the owner's [Policy] and the time give the incident as it is then
-// and the [Effect]s that the caller has to bring about. Every text is made here ([Compose], [Digest.Message]) as a plain
-// [Message], which any channel can show. There is one message for each incident, changed in place; a reminder is a short
-// one of its own, because a change makes no sound.
+// [Step] is the machine: an [Incident], an [Event], the owner's [Policy] and the time give the new incident and the
+// [Effect]s that the caller has to perform. Every text is made here ([Compose], [Digest.Message]) as a plain [Message],
+// which any channel can show. There is one message for each incident, changed in place; a reminder is a short message of
+// its own, because a change makes no sound.
 //
-// What the caller does: keep incidents (they are plain data) together with what the effects put into its outbox, in one
-// transaction; find the incident that an event belongs to ([Incident.Continues]: the same agent, class and phase; another
-// class is another incident, and an acknowledgement does not reach it); call Step with a [Timer] at the time that [SetTimer]
-// names. A timer that comes early or twice does nothing, one that comes late is made up for.
+// The caller stores incidents (plain data) together with the effects' outbox entries in one transaction; finds the
+// incident of an event ([Incident.Continues]: the same agent, class and phase; another class is another incident with
+// its own acknowledgement); and calls Step with a [Timer] at the time of [SetTimer]. An early or repeated timer does
+// nothing; a late one is made up for.
 //
-// Everything here is a value or a pure function: no clock, no chance, no I/O; one-time words for buttons are arguments.
-// The package starts no goroutine.
+// Everything here is a value or a pure function: no clock, no randomness, no I/O; nonces for buttons are arguments. The
+// package starts no goroutine.
 package incident

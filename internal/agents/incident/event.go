@@ -5,10 +5,10 @@ import "time"
 // Event is something that happened to an incident.
 type Event interface{ event() }
 
-// Opened says that there is trouble: that the incident begins, goes on, or came back.
+// Opened says that there is trouble: the incident begins, goes on, or returns.
 type Opened struct {
 	Facts Facts
-	// Nonce is the one-time word of the buttons from now on, by chance. "": the present one, or none.
+	// Nonce is the random nonce of the buttons from now on. "": the present one, or none.
 	Nonce string
 }
 
@@ -22,10 +22,10 @@ type Changed struct {
 // Sent says that a channel has shown a message of the incident.
 type Sent struct{ Channel string }
 
-// Failed says that a channel has given up on one.
+// Failed says that a channel has given up on a message.
 type Failed struct{ Channel string }
 
-// Pressed says that somebody has pressed a button. Whether that person may is the caller's business.
+// Pressed says that a button was pressed. The caller checks the permission.
 type Pressed struct {
 	Verb  Verb
 	Nonce string // that the button carried
@@ -34,13 +34,13 @@ type Pressed struct {
 	Next string
 }
 
-// Timer says that it is the time that [SetTimer] named, or later.
+// Timer says that the time of [SetTimer] has come.
 type Timer struct{}
 
-// Recovered says that the agent works again. How is what did it, such as "after 1 restart"; "": it did by itself.
+// Recovered says that the agent works again. How is what helped, such as "after 1 restart"; "": nothing was done.
 type Recovered struct{ How string }
 
-// Gone says that there is nothing left to tell of: the agent was paused or removed, or its work is done.
+// Gone says that there is nothing more to report: the agent was paused or removed, or its work is done.
 type Gone struct{ Why string }
 
 func (Opened) event()    {}
@@ -55,20 +55,20 @@ func (Gone) event()      {}
 // Effect is something that the caller brings about.
 type Effect interface{ effect() }
 
-// Send puts a message before somebody's eyes, with a sound.
+// Send sends a message, with a sound.
 type Send struct {
-	// Key is the same for the same message, whatever is repeated after a kill.
+	// Key identifies the message, also when it is repeated after a kill.
 	Key      string
 	Channels []string
 	Message  Message
 }
 
-// Edit changes what was sent with Key, where it was sent.
+// Edit changes the message that was sent with Key.
 type Edit struct {
 	Key      string
 	Channels []string
 	Message  Message
-	// InPlace says that it must make no sound: channels that cannot change a message show nothing.
+	// InPlace says that it must make no sound: channels that cannot edit messages skip it.
 	InPlace bool
 }
 
@@ -83,7 +83,7 @@ type Do struct {
 	By      string
 }
 
-// SetTimer is when [Timer] is wanted, instead of any earlier time. Zero: none.
+// SetTimer sets the time of [Timer], replacing any earlier one. Zero: none.
 type SetTimer struct{ At time.Time }
 
 func (Send) effect()     {}

@@ -29,9 +29,9 @@ func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", c/60, c%60) }
 
 func clockOf(t time.Time) Clock { return Clock(t.Hour()*60 + t.Minute()) }
 
-// Quiet is a time of each day in which only what is critical is told. It may go over midnight.
+// Quiet is a daily time in which only critical incidents are sent. It may include midnight.
 type Quiet struct {
-	From, To Clock // To is the first minute that is not quiet any more
+	From, To Clock // To is the first minute after it
 }
 
 // ParseQuiet reads "23:00-07:00 critical-only"; the last word may be missing, for there is no other.
@@ -61,7 +61,7 @@ func ParseQuiet(s string) (Quiet, error) {
 	return q, nil
 }
 
-// String prints what [ParseQuiet] reads.
+// String prints the form that [ParseQuiet] reads.
 func (q Quiet) String() string { return fmt.Sprintf("%s-%s critical-only", q.From, q.To) }
 
 func (q Quiet) holds(c Clock) bool {

@@ -11,11 +11,11 @@ type State string
 
 // The states.
 const (
-	Open         State = "open"         // nobody is known to have been told
+	Open         State = "open"         // no notification was confirmed yet
 	Notified     State = "notified"     // a message has arrived
-	Acknowledged State = "acknowledged" // somebody deals with it, or wants to be left alone, until AckedUntil
+	Acknowledged State = "acknowledged" // a user handles it, or wants silence, until AckedUntil
 	Resolved     State = "resolved"     // it is over
-	Expired      State = "expired"      // everybody was told as often as is allowed, and nobody answered
+	Expired      State = "expired"      // all reminders were sent, and nobody answered
 )
 
 // Severity says whether quiet hours hold a message back.
@@ -23,16 +23,15 @@ type Severity string
 
 // The severities.
 const (
-	Critical Severity = "critical" // told at any hour
-	Warning  Severity = "warning"  // told outside of quiet hours
-	Info     Severity = "info"     // told in the digest only
+	Critical Severity = "critical" // sent at any hour
+	Warning  Severity = "warning"  // sent outside of quiet hours
+	Info     Severity = "info"     // in the digest only
 )
 
-// Mass is the class of an incident of many agents; its Agent names what they share, such as "host:alpha".
+// Mass is the class of an incident of several agents; its Agent names what they share, such as "host:alpha".
 const Mass = "mass"
 
-// SeverityOf is a class's severity, unless the owner wants another one: critical is what has stopped, and stays so
-// without a human.
+// SeverityOf is the default severity of a class: critical is what has stopped, and stays so without a human.
 func SeverityOf(class string) Severity {
 	switch class {
 	case "waiting_permission", "waiting_question", "waiting_other", "startup_blocked", "loop", "no_progress",
@@ -42,7 +41,7 @@ func SeverityOf(class string) Severity {
 	return Critical
 }
 
-// Key says which incident one is.
+// Key identifies an incident.
 type Key struct {
 	Agent   string `json:"agent"`
 	Class   string `json:"class"`
@@ -53,7 +52,7 @@ type Key struct {
 // String is agent/class/phase/episode, for services that want a key against duplicates.
 func (k Key) String() string { return fmt.Sprintf("%s/%s/%s/%s", k.Agent, k.Class, k.Phase, k.Episode) }
 
-// Facts are what there is to tell, in words that may leave the machine: the caller has taken secrets out.
+// Facts are what is reported. The caller has removed secrets.
 type Facts struct {
 	Name     string    `json:"name"`  // of the agent, for people
 	Phase    string    `json:"phase"` // the same; "": it has none
@@ -69,28 +68,28 @@ type Facts struct {
 	PerPhase bool          `json:"per_phase,omitempty"`
 	// Body is longer, such as the last lines of the agent's terminal.
 	Body string `json:"body,omitempty"`
-	// Request is the open request for permission that Allow and Deny answer. "": there is none.
+	// Request is the open permission request that Allow and Deny answer. "": none.
 	Request string `json:"request,omitempty"`
-	// Input is what runs when Request is allowed. It is shown whole or there is no Allow, so nothing may be taken out of it.
+	// Input is what runs when Request is allowed. It is shown in full, or there is no Allow.
 	Input string `json:"input,omitempty"`
-	// Unasked is why a permission cannot be given from afar. "": it can, or there is none to give.
+	// Unasked is why permission cannot be given remotely. "": it can, or there is no request.
 	Unasked string `json:"unasked,omitempty"`
 	// Members are the agents of a mass incident.
 	Members []string `json:"members,omitempty"`
-	// Restart, Resume and Stop say what can be done from afar.
+	// Restart, Resume and Stop say what can be done remotely.
 	Restart bool `json:"restart,omitempty"`
 	Resume  bool `json:"resume,omitempty"`
 	Stop    bool `json:"stop,omitempty"`
 	// Joinable says that outlive agent attach can join the agent's terminal.
 	Joinable bool `json:"joinable,omitempty"`
-	// Unheard says that nobody hears what is pressed now, so there are no buttons.
+	// Unheard says that button presses are not received now, so there are no buttons.
 	Unheard bool `json:"unheard,omitempty"`
 }
 
 // asks reports whether a permission is asked for that can be given from afar.
 func (f *Facts) asks() bool { return f.Request != "" && f.Input != "" }
 
-// Incident is one thing that a human is told of. It is plain data; only [Step] changes it.
+// Incident is one reported trouble. It is plain data; only [Step] changes it.
 type Incident struct {
 	ID    string `json:"id"`
 	Key   Key    `json:"key"`
@@ -101,21 +100,22 @@ type Incident struct {
 	Reopened int       `json:"reopened"`          // how often it came back
 	Resolved time.Time `json:"resolved,omitzero"` // when it ended
 	Ending   string    `json:"ending,omitempty"`  // how
-	// Recovered says that it has ended because the agent works again.
+	// Recovered says that it ended because the agent works again.
 	Recovered bool `json:"recovered,omitempty"`
 
-	Tier   int       `json:"tier"`             // of those that have been told, the last
+	Tier   int       `json:"tier"`             // the last tier that was notified
 	TierAt time.Time `json:"tier_at,omitzero"` // since when
-	Rang   time.Time `json:"rang,omitzero"`    // when somebody was told last; zero: nobody
+	Rang   time.Time `json:"rang,omitzero"`    // the last notification; zero: none
 	Rings  int       `json:"rings"`            // how often, in all
-	Rung   string    `json:"rung,omitempty"`   // the request for permission that was told then
-	// Repeats is how often the same were told again since the last acknowledgement.
+	Rung   string    `json:"rung,omitempty"`   // the permission request of that notification
+	// Repeats is the number of reminders since the last acknowledgement.
 	Repeats int `json:"repeats"`
-	// News says that those who have been told must hear of it again at once.
+	// News says that those who were notified must be notified again at once.
 	News bool `json:"news,omitempty"`
-	// Closing is how many rings there had been when its end was last told: one that flaps is not told of each time.
+	// Closing is the number of notifications when its end was last reported: a flapping incident does not report each
+	// end.
 	Closing int `json:"closing"`
-	// Channels are those told, in this order; Failing are those of them that did not get the last message.
+	// Channels are those notified, in order; Failing are those of them that did not get the last message.
 	Channels   []string  `json:"channels,omitempty"`
 	Failing    []string  `json:"failing,omitempty"`
 	NotifiedAt time.Time `json:"notified_at,omitzero"` // when a message last arrived
@@ -123,10 +123,10 @@ type Incident struct {
 	AckedBy    string    `json:"acked_by,omitempty"`
 	AckedAt    time.Time `json:"acked_at,omitzero"`
 	AckedUntil time.Time `json:"acked_until,omitzero"`
-	Snoozed    bool      `json:"snoozed,omitempty"` // what it was acknowledged with was Snooze
+	Snoozed    bool      `json:"snoozed,omitempty"` // it was acknowledged by Snooze
 	Expanded   bool      `json:"expanded,omitempty"`
 
-	// Nonce is the one-time word of the buttons that do something. "": there are none.
+	// Nonce is the nonce of the buttons. "": none.
 	Nonce string `json:"nonce,omitempty"`
 	// Answered is the last request for permission that was answered.
 	Answered string `json:"answered,omitempty"`
@@ -142,8 +142,8 @@ type Done struct {
 	Nonce string    `json:"nonce"` // that it used up
 }
 
-// New is an incident that [Opened] has still to be told to. id has at most 16 characters of [0-9A-Za-z], so that it fits
-// into what a button carries.
+// New is an incident before its first [Opened]. id has at most 16 characters of [0-9A-Za-z], to fit into a button's
+// data.
 func New(id string, key Key) Incident { return Incident{ID: id, Key: key, State: Open} }
 
 // Continues reports whether trouble with that key is this incident: it is open, or was so until only just.
@@ -154,14 +154,14 @@ func (i Incident) Continues(k Key, p Policy, now time.Time) bool {
 	return i.State != Resolved || now.Sub(i.Resolved) < p.reopen()
 }
 
-// critical also while nobody has said how severe it is.
+// critical also holds while the severity is unknown.
 func (i *Incident) critical() bool {
 	return i.Facts.Severity != Warning && i.Facts.Severity != Info
 }
 
 func (i *Incident) told() bool { return !i.Rang.IsZero() }
 
-// add takes note that channels are told.
+// add records that channels are notified.
 func (i *Incident) add(channels []string) {
 	i.Channels = slices.Clone(i.Channels)
 	for _, c := range channels {

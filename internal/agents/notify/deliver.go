@@ -195,7 +195,7 @@ func (o *Outbox) wasSent(ctx context.Context, tx *sql.Tx, l *lane, e entry, ref 
 	return errors.Join(err, err2)
 }
 
-func (o *Outbox) wasNotSent(ctx context.Context, tx *sql.Tx, l *lane, e entry, failure *SendError, v verdict, next time.Time, from string) error {
+func (o *Outbox) wasNotSent(ctx context.Context, tx *sql.Tx, l *lane, e entry, failure *SendError, v handling, next time.Time, from string) error {
 	state := "queued"
 	if v.drop {
 		state = "dropped"

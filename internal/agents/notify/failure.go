@@ -50,8 +50,8 @@ const (
 	refusedRetry = time.Hour        // after a dead token: a human may have dealt with it
 )
 
-// verdict says how a failed message is handled.
-type verdict struct {
+// handling says how a failed message is handled.
+type handling struct {
 	wait          time.Duration
 	drop          bool
 	unsure, plain bool
@@ -60,23 +60,23 @@ type verdict struct {
 }
 
 // judge decides how to handle a failed message after so many earlier tries.
-func judge(failure *SendError, m Message, tries int, plain bool) verdict {
+func judge(failure *SendError, m Message, tries int, plain bool) handling {
 	switch failure.Failure {
 	case Limited:
 		wait := failure.RetryAfter
 		if wait <= 0 {
 			wait = limitedRetry
 		}
-		return verdict{wait: max(wait, messagePause)}
+		return handling{wait: max(wait, messagePause)}
 	case Moved:
-		return verdict{wait: messagePause, address: failure.Address}
+		return handling{wait: messagePause, address: failure.Address}
 	case Refused:
-		return verdict{wait: refusedRetry, refused: true}
+		return handling{wait: refusedRetry, refused: true}
 	case Gone: // a deleted message is not sent again for a minor change
-		return verdict{wait: messagePause, gone: true, drop: m.Minor}
+		return handling{wait: messagePause, gone: true, drop: m.Minor}
 	case Rejected:
 		// PIV-12: a message rejected with its formatting is sent without. If that fails, too, it never works.
-		return verdict{wait: messagePause, plain: true, drop: plain}
+		return handling{wait: messagePause, plain: true, drop: plain}
 	}
-	return verdict{wait: min(firstRetry<<min(tries, 10), lastRetry), unsure: failure.Unsure}
+	return handling{wait: min(firstRetry<<min(tries, 10), lastRetry), unsure: failure.Unsure}
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BootID identifies this start of the machine. "": the system does not tell.
+// BootID identifies this boot of the machine. "": not available.
 func BootID() string { return bootID() }
 
 var bootID = sync.OnceValue(func() string {
@@ -20,7 +20,7 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
-// sinceBoot is the clock that processes' start times are told by.
+// sinceBoot is the clock of processes' start times.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {

@@ -2,5 +2,5 @@
 
 package process
 
-// BootID identifies this start of the machine. "": the system does not tell.
+// BootID identifies this boot of the machine. "": not available.
 func BootID() string { return "" }

@@ -2,9 +2,9 @@ package process
 
 import "sync"
 
-// Exits tells at once when one of many processes has ended, so that nobody has to ask them all again and again.
+// Exits reports the end of watched processes at once, without polling them.
 type Exits struct {
-	// C has an element when somebody has ended since it was last received from.
+	// C has an element when a process has ended since the last receive.
 	C <-chan struct{}
 
 	ended chan struct{}
@@ -15,7 +15,7 @@ type Exits struct {
 	done  chan struct{}
 }
 
-// Watch says whose ends are told of from now on.
+// Watch sets the processes to watch.
 func (e *Exits) Watch(ids []Identity) {
 	e.mu.Lock()
 	e.ids = append(e.ids[:0], ids...)

@@ -66,7 +66,7 @@ func (w *pidWatch) run() {
 	}
 }
 
-// open has a pidfd of each watched process, and none of any other.
+// open has a pidfd of each watched process, and no others.
 func (w *pidWatch) open() []unix.PollFd {
 	ids := w.watched()
 	for id, fd := range w.fds {
@@ -105,7 +105,7 @@ func openPidfd(id Identity) int {
 	return fd
 }
 
-// gone keeps the identity with no descriptor: it is told of once.
+// gone keeps the identity without a descriptor: its end is reported once.
 func (w *pidWatch) gone(fd int) {
 	for id, known := range w.fds {
 		if known == fd {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// askEvery is how often processes are looked at where nothing tells of their end.
+// askEvery is the polling interval where no event reports the end.
 const askEvery = time.Second
 
 // NewExits starts a watcher. The caller closes it.

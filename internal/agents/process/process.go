@@ -15,12 +15,12 @@ type Identity struct {
 	Boot  string `json:"boot"`  // of the machine; "": the system does not tell
 }
 
-// Process is what is known of a living process.
+// Process describes a living process.
 type Process struct {
 	Identity
 	Age time.Duration // since it was started
 	Dir string        // its working directory; "": not ours to know
-	// User is the number of the user whose process it is (the effective one). "": the system does not tell.
+	// User is the effective user ID. "": not available.
 	User string
 }
 
@@ -38,16 +38,16 @@ type Entry struct {
 	Parent int
 	Age    time.Duration // since it was started
 	CPU    time.Duration // user and system time it has used; 0: the system does not tell
-	// Stopped says that job control has stopped it: by SIGSTOP, or by Ctrl-Z at its terminal. Windows knows no such state.
+	// Stopped says that job control has stopped it: by SIGSTOP, or by Ctrl-Z at its terminal. Windows has no such state.
 	Stopped bool
 }
 
-// Target is what has to be dead before something new is started.
+// Target is what must be dead before a replacement starts.
 type Target struct {
 	// Leaders are processes with everything they started: children, their children, and all that is still in their
 	// session or group. One that is dead already may have left some.
 	Leaders []Identity
-	// LeftBefore bounds whose of a dead leader's session is taken for its own: who was started before.
+	// LeftBefore limits which processes of a dead leader's session are taken for its own: those started before.
 	LeftBefore time.Time
 	// Runs are tokens of our own starts: a process with one belongs to it, wherever its parent is.
 	Runs []string
@@ -73,13 +73,13 @@ type Launch struct {
 	Environ []string
 }
 
-// System is the real world; its methods stand in the files of each system.
+// System is the real world; its methods are in the files of each system.
 type System struct{}
 
 // RunVariable is the environment variable that shows to which start a process belongs.
 const RunVariable = "OUTLIVE_AGENT_RUN"
 
-// StopError says who is still there.
+// StopError lists the processes that are still there.
 type StopError struct {
 	PID int
 	Err error

@@ -14,8 +14,7 @@ import (
 // killTime is how long SIGKILL has to work.
 const killTime = 2 * time.Second
 
-// Look looks at the living process of a number. The error wraps os.ErrProcessDone when there is none, or only a dead one
-// that nobody has waited for.
+// Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only a zombie.
 func (System) Look(pid int) (Process, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	const zombie = 5 // SZOMB of sys/proc.h
@@ -29,8 +28,8 @@ func identity(k *unix.KinfoProc) Identity {
 	return Identity{PID: int(k.Proc.P_pid), Start: uint64(k.Proc.P_starttime.Nano())}
 }
 
-// Stop ends everything of a target: asks, waits, kills, and returns nil only when it has seen that nobody is left. The
-// error is a [StopError] when somebody is: of the leaders, their groups, and their descendants while their parents live.
+// Stop ends everything of a target: terminate, wait, kill. It returns nil only when it has seen that nothing is left,
+// otherwise a [StopError]: of the leaders, their groups, and their descendants while their parents live.
 func (s System) Stop(ctx context.Context, t Target) error {
 	for _, phase := range []struct {
 		signal unix.Signal
@@ -122,5 +121,5 @@ func members(t Target) []Identity {
 	return found
 }
 
-// FindsStarts says that a start which was not written down any more is not found again.
+// FindsStarts says that a start that could not be recorded is not found again.
 const FindsStarts = false

@@ -30,7 +30,7 @@ func (s procStat) dead() bool { return s.state == 'Z' || s.state == 'X' }
 func readStat(pid int) (procStat, error) {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		if unix.Kill(pid, 0) == unix.EPERM { // /proc hides what is not ours; EPERM is not death
+		if unix.Kill(pid, 0) == unix.EPERM { // /proc hides other users' processes; EPERM means alive
 			return procStat{}, os.ErrPermission
 		}
 		return procStat{}, os.ErrProcessDone
@@ -46,7 +46,7 @@ func readStat(pid int) (procStat, error) {
 	return s, nil
 }
 
-// parseStat reads fields behind the command, whose text could hold anything.
+// parseStat reads the fields after the command, whose text may contain anything.
 func parseStat(s string) (procStat, bool) {
 	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
 	if len(f) < 20 || len(f[0]) != 1 {
@@ -65,8 +65,7 @@ func parseStat(s string) (procStat, bool) {
 	return p, errors.Join(errs[:]...) == nil
 }
 
-// Look looks at the living process of a number. The error wraps os.ErrProcessDone when there is none, or only a dead one
-// that nobody has waited for.
+// Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only a zombie.
 func (System) Look(pid int) (Process, error) {
 	if pid <= 0 {
 		return Process{}, os.ErrProcessDone
@@ -105,8 +104,8 @@ func ageOf(s procStat) time.Duration {
 	return sinceBoot() - time.Duration(s.start)*(time.Second/hertz)
 }
 
-// Start starts something that outlives us, or finds what was started with this token. The token is in the environment of what was started with it, so a start that nobody
-// could write down any more is found again.
+// Start starts a process that outlives us, or finds what was started with this token. The token is in its environment,
+// so that a start that could not be recorded is found again.
 func (System) Start(l Launch) (Identity, error) {
 	if id, ok := startedWith(l.Run); ok {
 		return id, nil
@@ -116,7 +115,7 @@ func (System) Start(l Launch) (Identity, error) {
 		return Identity{}, err
 	}
 	s, err := readStat(pid)
-	if err != nil { // it has ended already, and the next look will say so
+	if err != nil { // it has ended already, which the next look will see
 		return Identity{PID: pid, Boot: bootID()}, nil
 	}
 	return Identity{PID: pid, Start: s.start, Boot: bootID()}, nil
@@ -136,7 +135,7 @@ func startedWith(run string) (Identity, bool) {
 	return Identity{PID: oldest.pid, Start: oldest.start, Boot: bootID()}, oldest.pid != 0
 }
 
-// everybody is every living process that we can see.
+// everybody is every living process visible to us.
 func everybody() []procStat {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -175,5 +174,5 @@ func wears(pid int, runs []string) bool {
 	return false
 }
 
-// FindsStarts says that a start which was not written down any more is found again.
+// FindsStarts says that a start that could not be recorded is found again.
 const FindsStarts = true

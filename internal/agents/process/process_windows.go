@@ -14,8 +14,7 @@ import (
 // killTime is how long a terminated process has to go.
 const killTime = 2 * time.Second
 
-// Look looks at the living process of a number. The error wraps os.ErrProcessDone when there is none, or only a dead one
-// that nobody has waited for.
+// Look describes the living process of a PID. The error wraps os.ErrProcessDone when there is none, or only a dead one.
 func (System) Look(pid int) (Process, error) {
 	if pid <= 0 {
 		return Process{}, os.ErrProcessDone
@@ -39,8 +38,8 @@ func (System) Look(pid int) (Process, error) {
 	return Process{Identity: id, Age: time.Since(time.Unix(0, begun.Nanoseconds()))}, nil
 }
 
-// Stop ends everything of a target: asks, waits, kills, and returns nil only when it has seen that nobody is left. The
-// error is a [StopError] when somebody is. There is no SIGTERM here that a program without a console could hear.
+// Stop ends everything of a target: terminate, wait, kill. It returns nil only when it has seen that nothing is left,
+// otherwise a [StopError]. Programs without a console cannot receive a SIGTERM here.
 func (s System) Stop(ctx context.Context, t Target) error {
 	for end := time.Now().Add(killTime); ; {
 		left := s.members(t)
@@ -72,14 +71,14 @@ func terminate(id Identity) error {
 		return &StopError{id.PID, os.ErrPermission}
 	}
 	if err != nil {
-		return nil // it has gone, and the next look will say so
+		return nil // it has ended, which the next look will see
 	}
 	defer windows.CloseHandle(h)
 	_ = windows.TerminateProcess(h, 1)
 	return nil
 }
 
-// members are the leaders that still are who they were, and their descendants.
+// members are the leaders, if they are still the same processes, and their descendants.
 func (s System) members(t Target) []Identity {
 	chosen := map[int]bool{}
 	var found []Identity
@@ -119,5 +118,5 @@ func parents() map[int]int {
 	return all
 }
 
-// FindsStarts says that a start which was not written down any more is not found again.
+// FindsStarts says that a start that could not be recorded is not found again.
 const FindsStarts = false

@@ -24,7 +24,7 @@ func start(l Launch) (int, error) {
 		return 0, fmt.Errorf("start %s: %w", strings.Join(l.Command, " "), err)
 	}
 	pid := cmd.Process.Pid
-	// Reaped here, or it would stay a zombie as long as we live. How it ended, its heartbeat will tell.
+	// Reaped here to avoid a zombie. Its heartbeat will show how it ended.
 	go func() { _ = cmd.Wait() }()
 	return pid, nil
 }

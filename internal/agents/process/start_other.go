@@ -10,7 +10,7 @@ func (s System) Start(l Launch) (Identity, error) {
 	}
 	p, err := s.Look(pid)
 	if err != nil {
-		return Identity{PID: pid}, nil // it has ended already, and the next look will say so
+		return Identity{PID: pid}, nil // it has ended already, which the next look will see
 	}
 	return p.Identity, nil
 }

@@ -18,9 +18,9 @@ const (
 	scanWait = 50 * time.Millisecond // between two looks at all processes
 )
 
-// Stop ends everything of a target: asks, waits, kills, and returns nil only when it has seen that nobody is left. The
-// error is a [StopError] when somebody is. Every signal goes through a pidfd that was opened before the process was looked at, so no
-// stranger with a reused number is hit.
+// Stop ends everything of a target: terminate, wait, kill. It returns nil only when it has seen that nothing is left,
+// otherwise a [StopError]. Every signal goes through a pidfd that was opened before the process was examined, so that no
+// other process with a reused PID is hit.
 func (System) Stop(ctx context.Context, t Target) error {
 	h := &hunt{target: t, above: ancestors(), asked: map[int]uint64{}}
 	for _, l := range t.Leaders {
@@ -74,7 +74,7 @@ func (h *hunt) strike(sig unix.Signal) ([]procStat, error) {
 			return nil, &StopError{m.pid, os.ErrPermission} // EPERM is not death
 		case err == nil && sig == unix.SIGTERM:
 			h.asked[m.pid] = m.start
-			_ = signalOne(m, unix.SIGCONT) // one that is stopped would not hear of it
+			_ = signalOne(m, unix.SIGCONT) // a stopped process would not handle it
 		}
 	}
 	return members, nil
@@ -106,7 +106,7 @@ func (h *hunt) wait(left []procStat) {
 			_ = unix.Close(int(fd.Fd))
 		}
 	}()
-	_, _ = unix.Poll(fds, int(scanWait.Milliseconds())) // interrupted: everybody is looked at once more
+	_, _ = unix.Poll(fds, int(scanWait.Milliseconds())) // after an interruption all are examined again
 }
 
 // members are the living of the target, leaders first.
@@ -141,8 +141,8 @@ func (h *hunt) members() []procStat {
 	return found
 }
 
-// ofLeader chooses a leader, if it still is who it was, and its session and group. The kernel gives the number of a
-// session or group that still has members to nobody else.
+// ofLeader chooses a leader, if it is still the same process, and its session and group. The kernel does not reuse the
+// number of a session or group that still has members.
 func (h *hunt) ofLeader(l Identity, all []procStat, choose func(procStat)) {
 	if l.PID <= 1 || l.Boot != bootID() {
 		return

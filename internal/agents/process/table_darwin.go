@@ -35,7 +35,7 @@ func (System) Args(pid int) []string {
 	}
 	count := int(binary.LittleEndian.Uint32(b))
 	b = b[4:]
-	if end := bytes.IndexByte(b, 0); end >= 0 { // the executable's path stands before the arguments
+	if end := bytes.IndexByte(b, 0); end >= 0 { // the executable's path precedes the arguments
 		b = bytes.TrimLeft(b[end:], "\x00")
 	}
 	var args []string
@@ -49,10 +49,10 @@ func (System) Args(pid int) []string {
 	return args
 }
 
-// Files are the paths of the regular files that a process has open: this system does not tell.
+// Files are the regular files that a process has open: not available on this system.
 func (System) Files(int) []string { return nil }
 
-// Interrupt asks a process to break off what it does (SIGINT). The error wraps os.ErrProcessDone when it is gone.
+// Interrupt interrupts a process (SIGINT). The error wraps os.ErrProcessDone when it is gone.
 func (System) Interrupt(id Identity) error {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", id.PID)
 	if err != nil || identity(k) != id {

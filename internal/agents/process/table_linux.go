@@ -51,7 +51,7 @@ func (System) Files(pid int) []string {
 	return files
 }
 
-// Interrupt asks a process to break off what it does (SIGINT). The error wraps os.ErrProcessDone when it is gone.
+// Interrupt interrupts a process (SIGINT). The error wraps os.ErrProcessDone when it is gone.
 func (System) Interrupt(id Identity) error {
 	if id.Boot != bootID() {
 		return os.ErrProcessDone

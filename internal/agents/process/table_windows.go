@@ -18,7 +18,7 @@ func (s System) All() []Entry {
 	return list
 }
 
-// Args is what is known of a process's command line: its program's file.
+// Args is the known part of a process's command line: its program's file.
 func (System) Args(pid int) []string {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {
@@ -33,8 +33,8 @@ func (System) Args(pid int) []string {
 	return []string{windows.UTF16ToString(name[:size])}
 }
 
-// Files are the paths of the regular files that a process has open: this system does not tell.
+// Files are the regular files that a process has open: not available on this system.
 func (System) Files(int) []string { return nil }
 
-// Interrupt asks a process to break off what it does: nothing here can ask a program in another console.
+// Interrupt is not possible: a program in another console cannot be signalled.
 func (System) Interrupt(Identity) error { return errors.ErrUnsupported }

@@ -11,8 +11,7 @@ import (
 // phaseWindow is how long an act counts in a budget per phase: an agent without phases is in one for ever.
 const phaseWindow = 24 * time.Hour
 
-// Budget is how often something may be done within a window. It is counted over the times of what was done, so that it
-// renews itself act by act. The zero value has no limit.
+// Budget is how often something may be done within a sliding window. The zero value has no limit.
 type Budget struct {
 	Max      int           // how often; 0: never
 	Window   time.Duration // in which time; 0: there is no limit
@@ -85,8 +84,8 @@ type Usage struct {
 	PerPhase bool // only what was done in the same phase is counted
 }
 
-// usage counts the times that fall into the window. One in the future, from before the clock was set back, counts: a
-// budget is not won by a wrong clock. next is when there is room, if there is none now; zero: never.
+// usage counts the times in the window. Future times, from before the clock was set back, count, so that a wrong clock
+// gains nothing. next is when there is room, if there is none now; zero: never.
 func (b Budget) usage(times []time.Time, now time.Time) (u Usage, next time.Time) {
 	u = Usage{Max: b.Max, Window: b.Window, PerPhase: b.PerPhase}
 	var in []time.Time

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Problem is what is wrong with one agent, as it was judged. The zero value of Class is an agent that is well.
+// Problem is the judged trouble of one agent. The zero value of Class is a healthy agent.
 type Problem struct {
 	Agent string
-	// Class is the fine type of the stall, such as "model_silent". "": none.
+	// Class is the precise type of the stall, such as "model_silent". "": none.
 	Class string
 	// Stall is PIV's type that it belongs to, or "monitor_blind".
 	Stall string
@@ -23,21 +23,21 @@ type Problem struct {
 	Since time.Time
 	// Sequence is the newest evidence of life's number. It only grows.
 	Sequence int64
-	// Until is when the trouble is said to end by itself, such as a rate limit. Zero: nothing says so.
+	// Until is when the trouble will end by itself, such as a rate limit. Zero: unknown.
 	Until time.Time
-	// Typed is when a person last typed in its living session, or joined its terminal. Zero: nobody has, or it is not known.
+	// Typed is when a person last typed in its living session, or joined its terminal. Zero: never, or not known.
 	Typed time.Time
 	// Host and Account are what the agent shares with others. "": nothing.
 	Host, Account string
-	// Reboot says that its process ended with the machine, which is up again: a cause that many share, and that is over.
+	// Reboot says that its process ended with a reboot: a shared cause that is over.
 	Reboot bool
 }
 
 func (p Problem) sure() bool { return p.Confidence == "high" || p.Confidence == "medium" }
 
-// Decision is what is done about a problem now.
+// Decision is the action for a problem now.
 type Decision struct {
-	// Rung is what is to be done; [Nothing]: wait.
+	// Rung is the action; [Nothing]: wait.
 	Rung Rung
 	// Reason says why, for people and the record.
 	Reason string
@@ -47,17 +47,17 @@ type Decision struct {
 	VerifyWithin time.Duration
 	// NotBefore is when another answer can be expected while nothing changes. Zero: with the next change.
 	NotBefore time.Time
-	// Preamble is what a started agent is told first.
+	// Preamble is the first instruction of a started agent.
 	Preamble Preamble
-	// Attended says that nothing is done because a person is at the session.
+	// Attended says that no action is taken because a person is at the session.
 	Attended bool
 	// Skipped are the steps of the ladder before this one that could not be done.
 	Skipped []LeftOut
-	// LeftOut are all steps of the ladder that cannot be done as they stand there.
+	// LeftOut are the recovery steps that are not possible.
 	LeftOut []LeftOut
-	// Mass is the key of the mass incident that a human is told of with this [Escalate], or that this waits for.
+	// Mass is the key of the mass incident that this [Escalate] reports, or that this agent waits for.
 	Mass string
-	// Canary says that of a mass this agent is tried first.
+	// Canary says that this member of a mass is tried first.
 	Canary bool
 	// Queued says that it waits for its turn among all agents.
 	Queued bool
@@ -87,7 +87,7 @@ func (d Decision) PIVAction() string {
 	return "skip"
 }
 
-// Decide says what is done about a problem now. It is pure.
+// Decide decides what to do about a problem now. It is pure.
 func Decide(p Problem, h History, pol Policy, can Capabilities, f Fleet, now time.Time) Decision {
 	switch {
 	case p.Class == "":
@@ -110,7 +110,7 @@ func Decide(p Problem, h History, pol Policy, can Capabilities, f Fleet, now tim
 	return d
 }
 
-// judged is one problem with what belongs to its decision.
+// judged is one problem with the inputs of its decision.
 type judged struct {
 	Problem
 	h       History
@@ -214,13 +214,13 @@ func (c *judged) next() (Rung, []LeftOut) {
 			skipped = append(skipped, c.leftOut(r)...)
 			continue
 		}
-		again := r == Hold && last == Hold // nothing was tried in between that could have told whether it has passed
+		again := r == Hold && last == Hold // no step in between could have shown whether it has passed
 		last = r
 		if again {
 			continue
 		}
 		if r == Hold && c.Until.After(c.now) {
-			return Hold, skipped // also when it was held before: nothing else makes sense until then
+			return Hold, skipped // even if it was held before: nothing else makes sense until then
 		}
 		if taken[r] == 0 {
 			return r, append(skipped, c.leftOut(r)...)
@@ -245,7 +245,7 @@ func (c *judged) leftOut(r Rung) []LeftOut {
 // spread is by how much agents that wait for the same moment go on one after the other.
 const spread = time.Minute
 
-// hold waits for the end that is known, unless that is too far off to say nothing.
+// hold waits for a known end, unless that is too far off to wait silently.
 func (c *judged) hold(d Decision) Decision {
 	if !c.Until.After(c.now) {
 		d.VerifyWithin = c.growing()
@@ -298,19 +298,19 @@ func (c *judged) preamble(r Rung) Preamble {
 	return NoPreamble
 }
 
-// tell is a human's turn. again is when it may be tried once more nevertheless.
+// tell escalates to a human. again is when automatic actions may be tried once more.
 func (c *judged) tell(why string, again time.Time) Decision {
 	return Decision{Rung: Escalate, Reason: why, NotBefore: again}
 }
 
-// attended leaves a session alone in which a person has typed only just: whatever is wrong with it, somebody sees it.
+// attended leaves a session alone if a person has typed in it recently.
 func (c *judged) attended(d Decision, _ *Fleet) (Decision, bool) {
 	until := c.Typed.Add(c.pol.Attended)
 	if c.Typed.IsZero() || c.can.Ended || !d.Rung.Touches() || !c.now.Before(until) {
 		return d, false
 	}
 	typed := "a person typed in it, or joined its terminal, at " + c.Typed.Format("15:04:05")
-	if remediesOf(c.Class, c.Stall).human { // that person may not see it: money that is spent, say
+	if remediesOf(c.Class, c.Stall).human { // the person may not see this trouble, such as money being spent
 		return Decision{Rung: Escalate, Reason: fmt.Sprintf("%s: no %s", typed, d.Rung), Budget: d.Budget}, false
 	}
 	return Decision{
@@ -341,7 +341,7 @@ func (c *judged) mass(d Decision, f *Fleet) (Decision, bool) {
 	return d, false
 }
 
-// told asks nobody twice, and leaves alone what only a human can cure.
+// told avoids a second escalation, and leaves alone what only a human can fix.
 func (c *judged) told(d Decision, _ *Fleet) (Decision, bool) {
 	if d.Rung == Escalate && c.h.Open || d.Rung.Acts() && c.h.Held {
 		return Decision{Reason: "a human has been told", Budget: d.Budget, NotBefore: d.NotBefore}, d.Rung != Nothing
@@ -349,7 +349,7 @@ func (c *judged) told(d Decision, _ *Fleet) (Decision, bool) {
 	return d, d.Rung == Nothing
 }
 
-// verified waits for the deadline of what was done last, unless the trouble is a new one.
+// verified waits for the deadline of the last action, unless the trouble is new.
 func (c *judged) verified(d Decision, _ *Fleet) (Decision, bool) {
 	if d.Rung.Tells() && len(c.own) == 0 || d.Rung == Hold && c.Until.After(c.now) {
 		return d, false // nothing was tried that could still help

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Fleet is what all agents together are about: what was done last, who waits for a turn, and who fails together. Its
-// methods leave the receiver as it was. The zero value is a fleet in which nothing has happened.
+// Fleet is the shared state of all agents: what was done last, who waits for a turn, and who fails together. Its methods
+// do not change the receiver. The zero value is empty.
 type Fleet struct {
 	// Acts are those that touched a process, of the last window of the global limit.
 	Acts []Act `json:"acts,omitempty"`
-	// Waiting are those who wait for a turn, the first first.
+	// Waiting are the agents that wait for a turn, in order.
 	Waiting []Waiter `json:"waiting,omitempty"`
 	// Masses are the incidents of many.
 	Masses []Mass `json:"masses,omitempty"`
@@ -30,7 +30,7 @@ func (f *Fleet) waits(agent string) int {
 	return slices.IndexFunc(f.Waiting, func(w Waiter) bool { return w.Agent == agent })
 }
 
-// See is told all problems of one look, before any of them is decided on: who is not among them has left the queue.
+// See takes all problems of one look before any is decided: agents without one leave the queue.
 func (f Fleet) See(problems []Problem, pol FleetPolicy, now time.Time) Fleet {
 	troubled := map[string]bool{}
 	for _, p := range problems {
@@ -53,7 +53,7 @@ func (f Fleet) See(problems []Problem, pol FleetPolicy, now time.Time) Fleet {
 	return g
 }
 
-// Note is told what was decided about a problem.
+// Note records a decision.
 func (f Fleet) Note(p Problem, d Decision, now time.Time) Fleet {
 	g := f
 	place := f.waits(p.Agent)
@@ -84,8 +84,7 @@ func (f Fleet) Refund(a Act) Fleet {
 	return g
 }
 
-// Recovered is told that new evidence has come from an agent after something was done, or by itself while it was a
-// member of a mass: the others may follow.
+// Recovered records new evidence of an agent after an action, or while it was a member of a mass: the others may follow.
 func (f Fleet) Recovered(agent string, now time.Time) Fleet {
 	g := f
 	g.Masses = slices.Clone(f.Masses)
@@ -104,7 +103,7 @@ func near(t, now time.Time, window time.Duration) bool {
 	return d < window && -d < window
 }
 
-// turn reports whether an agent may touch a process now, and else when that may be.
+// turn reports whether an agent's process may be acted on now, or else when.
 func (f *Fleet) turn(p Problem, pol FleetPolicy, now time.Time) (bool, time.Time) {
 	ahead := f.Waiting
 	if place := f.waits(p.Agent); place >= 0 {
@@ -137,7 +136,7 @@ func (f *Fleet) paced(ahead int, global Budget, now time.Time) (bool, time.Time)
 	return false, next
 }
 
-// room asks whether the agent's host and account have room for one more start. Those who came earlier take their places first;
+// room checks whether the agent's host and account have room for one more start. Earlier agents take their places first;
 // an agent that waits for its account takes no place of its host.
 func (f *Fleet) room(p Problem, ahead []Waiter, pol FleetPolicy, now time.Time) (bool, time.Time) {
 	hosts, accounts := map[string]int{}, map[string]int{}

@@ -22,7 +22,7 @@ type Act struct {
 	// Host and Account are what the agent shared with others then.
 	Host    string `json:"host,omitempty"`
 	Account string `json:"account,omitempty"`
-	// Refunded says that it was not done in the end, and counts for nothing.
+	// Refunded says that it was not done in the end, and is not counted.
 	Refunded bool `json:"refunded,omitempty"`
 }
 
@@ -38,18 +38,18 @@ func (a Act) began() time.Time {
 type History struct {
 	// Acts are those of [Policy.Memory], the oldest first.
 	Acts []Act
-	// Open says that a human has been told of this problem, and it is not resolved.
+	// Open says that a human was notified of this problem, and it is not resolved.
 	Open bool
-	// Held says that a human has been told of something that no restart cures ([NeedsHuman]).
+	// Held says that a human was notified of trouble that a restart does not fix ([NeedsHuman]).
 	Held bool
 	// Blind is how many looks in a row saw nothing, with this one.
 	Blind int
-	// Reset is when a person gave all budgets back; what was done before counts for nothing. Zero: never.
+	// Reset is when a person reset the budgets; earlier acts are not counted. Zero: never.
 	Reset time.Time
 }
 
-// Prove marks what was done before new evidence came, if the agent is well with it: sequence is the evidence's now. It
-// reports whether that is news. The acts count on; what they began is over when the agent stays well.
+// Prove marks the acts before new evidence of a healthy agent; sequence is the evidence's. It reports whether that is
+// new. The acts still count; their episode ends when the agent stays healthy.
 func Prove(acts []Act, sequence int64, now time.Time) ([]Act, bool) {
 	var news bool
 	out := slices.Clone(acts)
@@ -72,7 +72,7 @@ func (h History) counted() []Act {
 	return acts
 }
 
-// episode is what was done since the agent was last well for long enough, before the problem that is there since.
+// episode is what was done since the agent was last healthy for long enough.
 func episode(acts []Act, since time.Time, stable time.Duration) []Act {
 	start := 0
 	for i, a := range acts {
@@ -107,7 +107,7 @@ func only(acts []Act, keep func(Act) bool) []Act {
 	return some
 }
 
-// open says until when a crash loop allows no start; zero: it never began. starts are those of one episode.
+// open is until when a crash loop allows no start; zero: no crash loop. starts are those of one episode.
 func (b Breaker) open(starts []Act) time.Time {
 	if b.Starts <= 0 {
 		return time.Time{}
@@ -127,8 +127,9 @@ func (b Breaker) open(starts []Act) time.Time {
 	return b.after(starts, probes)
 }
 
-// spent says until when a ladder whose last rung has been repeated as often as the budget allows is not tried again;
-// zero: it has not been. A window alone would not do: where many wait for their turn, it never fills.
+// spent is until when a used-up sequence of steps, whose last one was repeated as often as the budget allows, is not
+// tried again; zero: it is not used up. A window alone would not suffice: where many wait for their turn, it never
+// fills.
 func (b Breaker) spent(starts []Act, allowed int) time.Time {
 	if b.Cooldown == 0 || len(starts) < allowed || len(starts) == 0 {
 		return time.Time{}

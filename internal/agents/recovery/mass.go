@@ -14,18 +14,18 @@ type Sighting struct {
 	Last  time.Time `json:"last"`  // when it was last seen
 }
 
-// Mass is one incident of many agents that share a host or an account. A human is told once, and one member is tried
-// before the others.
+// Mass is one incident of several agents that share a host or an account. A human is notified once, and one member is
+// tried before the others.
 type Mass struct {
-	// Key is "host:" or "account:", its name, and after another colon what the members have in common, such as "limit".
+	// Key is "host:" or "account:", its name, and after another colon the common trouble, such as "limit".
 	Key     string    `json:"key"`
 	Opened  time.Time `json:"opened"`
 	Members []string  `json:"members"`
 	// Seen is when each member was last in this very trouble.
 	Seen map[string]time.Time `json:"seen,omitempty"`
-	// Told says that a human is told.
+	// Told says that a human was notified.
 	Told bool `json:"told,omitempty"`
-	// Canary is the member that is tried, since CanaryAt; "": none, since then.
+	// Canary is the member being tried, since CanaryAt; "": none since then.
 	Canary   string    `json:"canary,omitempty"`
 	CanaryAt time.Time `json:"canary_at,omitzero"`
 	// Tried are those that were tried without success.
@@ -36,8 +36,8 @@ type Mass struct {
 	Last time.Time `json:"last"`
 }
 
-// settle is how long no member of a mass must be in trouble until it is over, and how long a member must not be in this very trouble
-// until it belongs to it no more: one that was only just started is in none.
+// settle is how long all members must be free of trouble until a mass is over, and how long one must be free of this
+// trouble to leave it: a newly started agent shows none.
 const settle = 5 * time.Minute
 
 const (
@@ -45,8 +45,8 @@ const (
 	accountKey = "account:"
 )
 
-// massKey is the mass that a problem would belong to. "": none. A mass has one cause: a dead login, a limit and a crash on
-// one machine are three.
+// massKey is the mass that a problem may belong to. "": none. A mass has one cause: an expired login, a limit and a
+// crash on one machine are three.
 func massKey(p Problem) string {
 	r := remediesOf(p.Class, p.Stall)
 	cause := r.cause
@@ -92,7 +92,7 @@ func sight(before []Sighting, problems []Problem, window time.Duration, now time
 	return list
 }
 
-// group finds who fails together, and ends what is over.
+// group finds the agents that fail together, and ends masses that are over.
 func group(before []Mass, sightings []Sighting, troubled map[string]bool, pol FleetPolicy, now time.Time) []Mass {
 	byKey := map[string][]Sighting{}
 	var keys []string
@@ -107,7 +107,7 @@ func group(before []Mass, sightings []Sighting, troubled map[string]bool, pol Fl
 	for _, m := range before {
 		m = m.grow(byKey[m.Key], pol).leave(byKey[m.Key], now)
 		if m.Released.IsZero() && len(m.Members) < 2 {
-			continue // what one has alone is not an incident of many
+			continue // a single agent is no mass
 		}
 		if slices.ContainsFunc(m.Members, func(a string) bool { return troubled[a] }) {
 			m.Last = now.Round(0)
@@ -160,7 +160,7 @@ func names(set map[string]bool) []string {
 	return list
 }
 
-// grow takes in who fails while the mass goes on, and makes all wait again if they fail together again.
+// grow adds agents that fail while the mass exists, and makes all wait again if they fail together again.
 func (m Mass) grow(list []Sighting, pol FleetPolicy) Mass {
 	set := map[string]bool{}
 	for _, a := range m.Members {
@@ -187,8 +187,8 @@ func (m Mass) grow(list []Sighting, pol FleetPolicy) Mass {
 	return m
 }
 
-// leave lets go of the members that have not been in this trouble for a while: they work, are in another, have finished, or nobody
-// wants them to run any more.
+// leave removes members that were free of this trouble for long: they work, have other trouble, have finished, or were
+// removed.
 func (m Mass) leave(list []Sighting, now time.Time) Mass {
 	seen := map[string]time.Time{}
 	for _, a := range m.Members {
@@ -225,7 +225,7 @@ func (m *Mass) mayTry(agent string) bool {
 	return m.Canary == agent || m.Canary == "" && !slices.Contains(m.Tried, agent)
 }
 
-// note writes down what was decided about a member. m is the caller's copy.
+// note records the decision about a member. m is the caller's copy.
 func (m *Mass) note(agent string, d Decision, now time.Time) {
 	if d.Rung == Escalate {
 		m.Told = true

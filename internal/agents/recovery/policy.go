@@ -15,34 +15,34 @@ const (
 	stallBlind   = "monitor_blind"
 )
 
-// classLost is a registry that cannot be read: one message tells of it, not one for each agent.
+// classLost is an unreadable registry: it is reported once, not for each agent.
 const classLost = "lost"
 
-// scope is with whom a trouble may have one cause.
+// scope says which agents may share the cause of a trouble.
 type scope uint8
 
 const (
 	ownCause     scope = iota // its own
-	hostCause                 // whatever runs on the same host
-	accountCause              // whatever uses the same account
+	hostCause                 // all agents on the same host
+	accountCause              // all agents with the same account
 )
 
-// remedies is what is known about one class.
+// remedies describe the recovery of one class.
 type remedies struct {
 	ladder Ladder
 	budget Budget
 	scope  scope
-	// cause is what the agents of one mass have in common. "": the class.
+	// cause is the common trouble in a mass. "": the class.
 	cause string
-	// hold is how long the first wait is for what passes by itself at a time that nobody knows; each further one is twice as
-	// long, up to [holdMost]. 0: the policy's.
+	// hold is the first wait for something that ends at an unknown time; each further one is twice as long, up to
+	// [holdMost]. 0: the policy's.
 	hold time.Duration
-	// quiet says that a mass of it is told only when nothing helps: it usually passes by itself.
+	// quiet says that a mass of it is reported only when nothing helps: it usually passes.
 	quiet bool
-	// anew says that each time is judged by itself: once the agent has gone on, what was done about the time before it counts for
-	// nothing. Another question is asked first again, and what the CLI tries again by itself is waited for again.
+	// anew says that each occurrence is judged by itself: once the agent has continued, earlier acts are not counted. A
+	// new question is sent first again, and the CLI's own retries are waited for again.
 	anew bool
-	// human says that no restart cures it: while a human has been told of it, nothing else is tried either.
+	// human says that a restart does not fix it: after a human was notified, nothing else is tried.
 	human bool
 }
 
@@ -58,7 +58,7 @@ var (
 	perHour5 = Budget{Max: 5, Window: time.Hour}
 )
 
-// patience is the ladder for what passes by itself: after each wait the session is told to go on, or resumed.
+// patience is the sequence for what passes by itself: after each wait the session is told to continue, or resumed.
 func patience(resumes int) Ladder {
 	l := Ladder{Hold, Nudge, Resume}
 	for range resumes - 1 {
@@ -67,11 +67,10 @@ func patience(resumes int) Ladder {
 	return append(l, Escalate)
 }
 
-// holdMost is the longest wait for what passes at a time that nobody knows, and how long many wait for it together without
-// a word.
+// holdMost is the longest wait for something that ends at an unknown time, and how long a mass waits for it silently.
 const holdMost = time.Hour
 
-// classes are the remedies of each class; those of PIV's types stand for classes that are not here.
+// classes are the remedies of each class; those of PIV's types are used for unlisted classes.
 var classes = map[string]remedies{
 	"crashed":              {ladder: Ladder{Resume, Restart}, budget: perHour5, scope: hostCause},
 	"exited_unfinished":    {ladder: Ladder{Resume, Restart}, budget: perHour3},
@@ -103,7 +102,7 @@ var classes = map[string]remedies{
 	stallBlind:   {ladder: Ladder{Escalate}},
 }
 
-// remediesOf is what the table knows of a class, or else of its stall, or else the least there is.
+// remediesOf returns the remedies of a class, or else of its stall, or else the default.
 func remediesOf(class, stall string) remedies {
 	if r, ok := classes[class]; ok {
 		return r
@@ -114,7 +113,7 @@ func remediesOf(class, stall string) remedies {
 	return remedies{ladder: Ladder{Observe, Escalate}}
 }
 
-// NeedsHuman reports a class that no restart cures. While a human has been told of one, [History.Held] is set.
+// NeedsHuman reports a class that a restart does not fix. After a human was notified of one, [History.Held] is set.
 func NeedsHuman(class, stall string) bool { return remediesOf(class, stall).human }
 
 // Policy is what the owner of one agent has set. Take [Default] or [PIV] and change fields.
@@ -123,7 +122,7 @@ type Policy struct {
 	Ladders map[string]Ladder
 	// Budgets are the same for how often the agent may be started.
 	Budgets map[string]Budget
-	// Verify is how long new evidence is awaited after each rung; for [Hold], how long it lasts if nothing tells; for
+	// Verify is how long new evidence is awaited after each step; for [Hold], how long it lasts without a known end; for
 	// [AskPhone], how long a human has for the answer. Missing: not at all.
 	Verify map[Rung]time.Duration
 	// Attended is how long after a person last typed in a living session nothing is done to its process. 0: it is not asked.
@@ -132,13 +131,13 @@ type Policy struct {
 	Pace time.Duration
 	// StableAfter is how long an agent must be well until the ladder begins from below.
 	StableAfter time.Duration
-	// HoldMax is how long one is held without a word; longer, and a human is told. 0: no limit.
+	// HoldMax is the longest silent hold; after it a human is notified. 0: no limit.
 	HoldMax time.Duration
-	// BlindFor is how many looks in a row must have seen nothing until a human is told.
+	// BlindFor is how many looks in a row without evidence lead to a notification.
 	BlindFor int
 	// Breaker stops starts that follow each other too fast.
 	Breaker Breaker
-	// Fleet is what holds for all agents together. It has to be the same in every agent's policy.
+	// Fleet is shared by all agents. It must be the same in every agent's policy.
 	Fleet FleetPolicy
 	// Coarse counts and looks up by PIV's types instead of the classes.
 	Coarse bool
@@ -148,7 +147,7 @@ type Policy struct {
 
 // Breaker stops an agent that only burns starts. The zero value never does.
 type Breaker struct {
-	// Starts within Window open it, whatever they were for.
+	// Starts within Window open it, for any trouble.
 	Starts int
 	// Window is the time in which they are counted.
 	Window time.Duration
@@ -158,7 +157,7 @@ type Breaker struct {
 	Cooldown, CooldownMax time.Duration
 }
 
-// FleetPolicy is what holds for all agents together. The zero value limits nothing.
+// FleetPolicy holds for all agents together. The zero value limits nothing.
 type FleetPolicy struct {
 	// Global is how often any process may be touched. The zero value: as often as there is room.
 	Global Budget
@@ -171,7 +170,7 @@ type FleetPolicy struct {
 	HostAgents int
 	// HostWindow is that time.
 	HostWindow time.Duration
-	// AccountAgents whose account is limited or logged out fail together, whenever each found out. 0: never.
+	// AccountAgents with a limited or logged-out account count as failing together, whenever each noticed. 0: never.
 	AccountAgents int
 	// CanaryFor is how long the one that is tried first has, until it is another's turn.
 	CanaryFor time.Duration
@@ -207,9 +206,9 @@ func Default() Policy {
 	}
 }
 
-// PIV decides as PIV-5 to PIV-8 say, with a budget on every stall: a crash is
-// restarted, five times an hour or as often as the owner allows; the third hang or question in one phase (restarts: at
-// which) is told a human; an error is told at once. pace is the least time between two acts on one project.
+// PIV is the policy of PIV-5 to PIV-8, with a budget on every stall: a crash is restarted, five times an hour or as
+// configured; the third hang or question in one phase (restarts: at which) is escalated; an error at once. pace is the
+// shortest time between two acts on one project.
 func PIV(restarts int, pace time.Duration) Policy {
 	same := Budget{Max: restarts - 1, Window: phaseWindow, PerPhase: true}
 	return Policy{
@@ -240,13 +239,13 @@ func (p Policy) key(class, stall string) string {
 	return class
 }
 
-// LeftOut is a step of a ladder that cannot be done as it stands there.
+// LeftOut is a recovery step that is not possible.
 type LeftOut struct {
 	Rung Rung
 	Why  string // for people and the record
 }
 
-// ladder is what the owner wants, or else what this package knows, with what of it cannot be done.
+// ladder is the configured or default sequence, with its impossible steps.
 func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftOut) {
 	if pr.Stall == stallBlind {
 		return Ladder{Escalate}, nil

@@ -16,29 +16,29 @@ const (
 	Nothing Rung = ""
 	// Observe looks again after a while.
 	Observe Rung = "observe"
-	// Hold waits for a time that is known, such as the end of a rate limit.
+	// Hold waits until a known time, such as the end of a rate limit.
 	Hold Rung = "hold"
 	// Nudge puts a line into the session.
 	Nudge Rung = "nudge"
-	// AskPhone puts the agent's own question to a human, who can answer it from afar.
+	// AskPhone sends the agent's question to a human, who can answer remotely.
 	AskPhone Rung = "ask_phone"
 	// KillTool ends the processes of the open tool, so that the agent sees an error and goes on.
 	KillTool Rung = "kill_tool"
 	// Interrupt sends SIGINT, which ends a turn and leaves the session.
 	Interrupt Rung = "interrupt"
-	// Resume starts a process that goes on with the same session, told to work on its own.
+	// Resume starts a process that continues the same session, told to work on its own.
 	Resume Rung = "resume"
 	// Restart starts the agent anew, at its last phase.
 	Restart Rung = "restart"
 	// Fresh starts a new session that gets a summary of the old one.
 	Fresh Rung = "fresh"
-	// Escalate tells a human.
+	// Escalate notifies a human.
 	Escalate Rung = "escalate"
 )
 
 var rungs = []Rung{Observe, Hold, Nudge, AskPhone, KillTool, Interrupt, Resume, Restart, Fresh, Escalate}
 
-// Starts reports a rung that replaces the agent's process. These are what a class's [Budget] and the [Breaker] count.
+// Starts reports a step that replaces the agent's process. A class's [Budget] and the [Breaker] count these.
 func (r Rung) Starts() bool { return r == Resume || r == Restart || r == Fresh }
 
 // Touches reports a rung that does something to a process. These share the limit of all agents, and are never for a
@@ -48,12 +48,12 @@ func (r Rung) Touches() bool { return r.Starts() || r == Interrupt || r == KillT
 // Acts reports a rung that changes something in the agent. These wait while many agents fail together.
 func (r Rung) Acts() bool { return r.Touches() || r == Nudge }
 
-// Tells reports a rung that only tells a human.
+// Tells reports a step that only notifies a human.
 func (r Rung) Tells() bool { return r == Escalate || r == AskPhone }
 
-// Ladder is what is tried about one class of stall, in this order. One that ends with [Escalate] tells a human after
-// the rung before. One that ends with a rung that [Rung.Starts] repeats it as long as the class's budget has room, and
-// tells a human then. After any other end a human is told.
+// Ladder is the sequence of steps for one class of stall. If it ends with [Escalate], a human is notified after the step
+// before. If its last step [Rung.Starts], it is repeated as long as the class's budget has room, and a human is notified
+// then. After any other end a human is notified.
 type Ladder []Rung
 
 // ParseLadder reads a ladder from the names of its rungs. It has to name at least one.
@@ -83,8 +83,8 @@ func rungNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Capabilities are what can be done with one agent, as it is declared and as it is now. The zero value can only be
-// watched and told of.
+// Capabilities are what can be done with one agent, by its declaration and its state. The zero value can only be watched
+// and reported.
 type Capabilities struct {
 	Nudge     bool // there is a way to put a line into its session
 	Ask       bool // what it asks is put to a human, by a message or at its own terminal
@@ -95,14 +95,14 @@ type Capabilities struct {
 	Restart   bool // a command starts it
 	Fresh     bool // a command starts a new session of it with a summary
 	Ended     bool // its process has ended
-	// UnderWay says that it may be in the middle of something, and that what is wrong is no reason to end that.
+	// UnderWay says that it may be in the middle of something, which the trouble does not justify ending.
 	UnderWay bool
 }
 
-// PIVCapabilities are those of an agent that is only known from a PIV registry: it can be started anew.
+// PIVCapabilities are those of an agent of a PIV registry: it can be restarted.
 func PIVCapabilities() Capabilities { return Capabilities{Reached: true, Restart: true} }
 
-// Can reports whether a rung can be taken. Watching, waiting and telling always can.
+// Can reports whether a step is possible. Watching, waiting and notifying always are.
 func (c Capabilities) Can(r Rung) bool {
 	if c.UnderWay && (r.Starts() || r == KillTool) {
 		return false
@@ -126,7 +126,7 @@ func (c Capabilities) Can(r Rung) bool {
 	return true
 }
 
-// lacks says why a rung cannot be done as it stands in a ladder; "": it can.
+// lacks says why a step is not possible; "": it is.
 func (c Capabilities) lacks(r Rung) string {
 	why := map[Rung]string{
 		Nudge: "no nudge command is declared", AskPhone: "no remote user can answer", KillTool: "no process of its tool is known",
@@ -146,14 +146,14 @@ func (c Capabilities) lacks(r Rung) string {
 	return fmt.Sprintf("%s was left out: %s", r, why)
 }
 
-// Preamble is what a started agent is told before its task.
+// Preamble is the first instruction of a started agent.
 type Preamble string
 
 // The preambles.
 const (
 	// NoPreamble: nothing.
 	NoPreamble Preamble = ""
-	// Autonomous: nobody is there, go on alone.
+	// Autonomous: no user is present, continue alone.
 	Autonomous Preamble = "autonomous"
 	// NoQuestions: it asked nevertheless, and must not (PIV-7: the second occurrence).
 	NoQuestions Preamble = "no_questions"

@@ -5,8 +5,8 @@ import "time"
 // Action is something the owner is to do. The actions are the types of this file.
 type Action interface{ action() }
 
-// Spawn starts the process of a new generation; the first is 0. The owner tells how that went by [SpawnFailed], or by
-// everything that happens to it.
+// Spawn starts the process of a new generation; the first is 0. The owner reports [SpawnFailed], or the events of the
+// process.
 type Spawn struct {
 	Gen    int
 	Cause  Cause // why there is a new one; NoCause: it is the first
@@ -14,23 +14,22 @@ type Spawn struct {
 	Reason string // in words
 }
 
-// SpawnSpare starts a process beside the one that serves. The owner brings it up and checks it by itself, and tells
-// [SpareReady] or [SpareFailed]; every spare ends in one [TakeOver], one [Dismiss] or one SpareFailed. Generations are
-// those of Spawn: each is higher than every one before.
+// SpawnSpare starts a process beside the serving one. The owner initialises and checks it, and reports [SpareReady] or
+// [SpareFailed]; every spare ends in one [TakeOver], one [Dismiss] or one SpareFailed. Generations are those of Spawn:
+// each is higher than every one before.
 type SpawnSpare struct {
 	Gen    int
-	Reload bool // it is to take over once it can; otherwise it stands by
-	// Cause, Source and Reason are those of the planned restart; of one that stands by there are none.
+	Reload bool // it takes over once it can; otherwise it stands by
+	// Cause, Source and Reason are those of the planned restart; empty for a standby.
 	Cause  Cause
 	Source Source
 	Reason string
-	// Silent: the restart has been told of already; this only brings newer code in the place of a spare that had to
-	// serve at once.
+	// Silent: the restart was reported already; this replaces a spare that had to serve at once by newer code.
 	Silent bool
 }
 
-// Throttled tells that a planned restart beside the serving process waits until the floor between two requested restarts
-// is over. Its [SpawnSpare] follows then.
+// Throttled says that a planned restart beside the serving process waits for the floor between two requested restarts.
+// Its [SpawnSpare] follows then.
 type Throttled struct{ Delay time.Duration }
 
 // TakeOver makes the spare Gen the serving process, between two messages.
@@ -38,15 +37,15 @@ type TakeOver struct {
 	Gen int
 	// Old is the process that served and still lives: it is to be retired, see [Retirement]. -1: it is gone.
 	Old int
-	// Ready: it can serve now. Otherwise it is still coming up, and what happens to it from now on are the ordinary
-	// events: [Ready], [Refused], [Exited].
+	// Ready: it can serve now. Otherwise it is still coming up, with the ordinary events from now on: [Ready],
+	// [Refused], [Exited].
 	Ready bool
 }
 
-// Dismiss tells that a spare is not wanted any more: the owner ends it, see [Retirement].
+// Dismiss says that a spare is not needed any more: the owner ends it, see [Retirement].
 type Dismiss struct{ Gen int }
 
-// ReloadFailed tells that a planned restart beside the serving process came to nothing. That process goes on serving.
+// ReloadFailed says that a planned restart beside the serving process failed. That process continues.
 type ReloadFailed struct {
 	Gen    int    // of the spare; -1: none was started
 	Source Source // of the restart
@@ -54,7 +53,7 @@ type ReloadFailed struct {
 	Why    string // it failed, in words
 }
 
-// BeginDrain stops handing the process anything new; what is in flight may finish. The owner tells [Drained].
+// BeginDrain stops new requests to the process; those in flight may finish. The owner reports [Drained].
 type BeginDrain struct{ Gen int }
 
 // CloseStdin closes the process's stdin behind everything that is still to be given to it.
@@ -66,7 +65,7 @@ type Terminate struct{ Gen int }
 // Kill ends the process's whole tree.
 type Kill struct{ Gen int }
 
-// Report tells of one transition; it comes before the actions that the transition causes.
+// Report describes one transition; it comes before the actions that the transition causes.
 type Report struct {
 	From, To State
 	Gen      int // of the process this is about; of the new one on the way to Starting and when a spare takes over
@@ -82,20 +81,19 @@ type Report struct {
 
 	// Delay is the wait until the next start: in a transition to Backoff, and to Failed, where 0 is never by itself.
 	Delay time.Duration
-	// Throttled: Delay is what is missing to the floor between two requested restarts. A report that is Released follows
-	// when that has passed.
+	// Throttled: Delay is the rest of the floor between two requested restarts. A Released report follows then.
 	Throttled bool
 	// Released: the floor has passed. Delay is the pause before the start, 0 if there is none.
 	Released bool
-	// Asked: somebody asked for this start while no process ran.
+	// Asked: this start was requested while no process ran.
 	Asked bool
-	// AtOnce: a spare that stood by took over from a process that lives; nothing was told of this restart before.
+	// AtOnce: a standby took over from a living process; nothing was reported of this restart before.
 	AtOnce bool
 	// Recovered: this process is the first that came up after the state was Failed.
 	Recovered bool
 }
 
-// Finish ends the supervised thing: nothing runs any more and nothing will. Code is the exit status to leave with.
+// Finish ends everything: nothing runs and nothing will. Code is the exit status.
 type Finish struct{ Code int }
 
 func (Spawn) action()        {}

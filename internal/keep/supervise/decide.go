@@ -35,8 +35,8 @@ func (m *Machine) whileDown(now time.Time, ev Event) {
 	}
 }
 
-// respawnAfter is how long a start that was not possible at all is not tried again, whatever the delays are: without a process
-// nothing takes time, and the owner would do nothing else any more.
+// respawnAfter is the pause after a start that was not possible at all, whatever the delays are: without it the owner
+// would only retry.
 const respawnAfter = 50 * time.Millisecond
 
 // decide says what follows when nothing is left of a process.
@@ -107,7 +107,7 @@ func (m *Machine) follow(now time.Time, delay time.Duration, throttled bool) {
 }
 
 // wait starts the next process after delay and then pause. Throttled means that the delay is the floor between two
-// requested restarts: the restart is told of when that has passed.
+// requested restarts: the restart is reported after it.
 func (m *Machine) wait(now time.Time, delay, pause time.Duration, throttled bool) {
 	m.pending = nil
 	switch {
@@ -133,7 +133,7 @@ func (m *Machine) release(now time.Time) {
 	m.at = now.Add(pause)
 }
 
-// fail gives up, for delay or, if that is 0, until somebody asks for a restart.
+// fail gives up, for delay or, if that is 0, until a restart is requested.
 func (m *Machine) fail(now time.Time, delay time.Duration) {
 	m.pending = nil
 	m.broken = true
@@ -165,7 +165,7 @@ func (m *Machine) nextGen() int {
 	return m.last
 }
 
-// finish ends it all. Whatever ended the last process, no restart follows on it any more, and the report says so.
+// finish ends everything: no restart follows, and the report says so.
 func (m *Machine) finish(now time.Time) { m.finishWith(now, 0) }
 
 // finishWith ends it all with an exit status.

@@ -2,7 +2,7 @@ package supervise
 
 // Event is something that happened. The events are the types of this file.
 type Event interface {
-	// about returns the generation of the process it happened to; ok is false for a request, which is about none.
+	// about returns the generation of the process concerned; ok is false for a request, which concerns none.
 	about() (gen int, ok bool)
 }
 
@@ -10,7 +10,7 @@ type Event interface {
 // process is going to sleep: then another one follows at once.
 type Start struct{}
 
-// SpawnFailed tells that the process of a [Spawn] could not be started.
+// SpawnFailed says that the process of a [Spawn] could not be started.
 type SpawnFailed struct {
 	Gen int
 	Err error
@@ -19,36 +19,35 @@ type SpawnFailed struct {
 	Status int
 }
 
-// Handshake tells that the process is now being asked to show that it is up: Options.StartTimeout counts from here. A
-// process that was up is Starting again until it answers.
+// Handshake says that the process is being asked to show that it works: Options.StartTimeout counts from here. A process
+// that was up is Starting again until it answers.
 type Handshake struct{ Gen int }
 
-// Ready tells that the process is up. Whatever was held back for it should be handed on with it.
+// Ready says that the process is up. Held messages should be sent then.
 type Ready struct{ Gen int }
 
-// Refused tells that the process answered its handshake with a refusal: it is ended, and did not come up.
+// Refused says that the process refused its handshake: it is ended, and did not come up.
 type Refused struct {
 	Gen    int
 	Reason string // in words; default "it refused the handshake"
 }
 
-// Drained tells, after [BeginDrain], that nothing is in flight at the process any more.
+// Drained says, after [BeginDrain], that nothing is in flight at the process.
 type Drained struct{ Gen int }
 
-// StdoutClosed tells that the process closed its stdout and still lives, though it had time to exit: it is killed, and
-// has crashed.
+// StdoutClosed says that the process closed its stdout but did not exit in time: it is killed, and counts as crashed.
 type StdoutClosed struct{ Gen int }
 
-// Exited tells that the leader of the process tree is dead.
+// Exited says that the leader of the process tree is dead.
 type Exited struct {
 	Gen       int
 	Code      int    // 128+N for signal N
 	Signalled bool   // it died by a signal
-	Probe     bool   // it was being probed: its end says nothing about its health
+	Probe     bool   // it was being probed: its exit says nothing about its health
 	Reason    string // in words; default: its exit status
 }
 
-// TreeGone tells, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end.
+// TreeGone says, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end.
 type TreeGone struct{ Gen int }
 
 // Restart asks for a new process in place of the running one.
@@ -56,34 +55,34 @@ type Restart struct {
 	Cause  Cause  // Requested; or Replace, ProbeExit: at once, and it counts as nothing
 	Source Source // of a Requested one
 	Reason string // in words
-	// Overlap: the owner can bring up a second process beside the first. A Requested restart of a process that is up
-	// then lets it serve until the new one can.
+	// Overlap: the owner can start a second process beside the first. A Requested restart of a process that is up then
+	// lets it serve until the new one can.
 	Overlap bool
 }
 
-// Introduced tells whether the owner can bring up a process by itself, because it knows the client's handshake. Until
-// it can there are no spares, and when it no longer can all of them are dismissed.
+// Introduced says whether the owner can initialise a process by itself, because it knows the client's handshake. Until
+// then there are no spares, and when it is no longer so, all are dismissed.
 type Introduced struct{ Possible bool }
 
-// SpareReady tells that the process of a [SpawnSpare] has been initialised and checked and could serve now.
+// SpareReady says that the process of a [SpawnSpare] was initialised and checked and could serve now.
 type SpareReady struct{ Gen int }
 
-// SpareFailed tells that the process of a [SpawnSpare] will not come up, or was ready and has died. The owner deals
-// with the process itself.
+// SpareFailed says that the process of a [SpawnSpare] will not come up, or was ready and has died. The owner ends the
+// process itself.
 type SpareFailed struct {
 	Gen    int
 	Reason string // in words
 }
 
-// MarkUnhealthy tells that the process still runs and no longer works: it is killed at once, and has crashed.
+// MarkUnhealthy says that the process still runs but does not work: it is killed at once, and counts as crashed.
 type MarkUnhealthy struct {
 	Gen    int
 	Cause  Cause  // Unhealthy or Memory
 	Reason string // in words
 }
 
-// Sleep tells that nobody has needed the process for a while: it is ended, and nothing runs until somebody does. That
-// counts as nothing. While it is coming up or being ended, or a restart is under way, it is needed.
+// Sleep says that the process was idle for long: it is stopped until it is needed again. That is not counted. It is
+// ignored while the process is coming up or ending, or a restart is under way.
 type Sleep struct {
 	Gen    int
 	Reason string // in words
@@ -94,7 +93,7 @@ type Profile uint8
 
 // The profiles.
 const (
-	ClientEOF Profile = iota // the client closed its end: the process may finish what it has
+	ClientEOF Profile = iota // the client closed its end: the process may finish its requests
 	Signal                   // outlive itself was told to end
 )
 

@@ -13,9 +13,9 @@ type Machine struct {
 
 	state State
 	since time.Time
-	// stopSequence's gen is that of the process that serves, is to serve or was the last to do so; -1: there was none. Its at
-	// is when the state wants to be woken; zero: it does not. What for depends on the state: Starting has its timeout,
-	// Serving becomes healthy, Stopping takes the next stop step, Backoff and Failed start the next process.
+	// stopSequence's gen is that of the process that serves, is to serve or was the last to do so; -1: none. Its at is
+	// the state's deadline; zero: none. Its meaning depends on the state: Starting has its timeout, Serving becomes
+	// healthy, Stopping takes the next stop step, Backoff and Failed start the next process.
 	stopSequence
 	last        int // the highest generation so far, spares included
 	beside      spares
@@ -27,13 +27,13 @@ type Machine struct {
 
 	stop    bool     // no further process is to be started
 	over    bool     // Finish was returned
-	asked   bool     // the next transition is what somebody asked for while no process ran
+	asked   bool     // the next transition was requested while no process ran
 	broken  bool     // Failed since a process last came up
 	pending *Restart // noteRequest while the process was ending for another reason
 	// throttled: in Backoff, the floor between two requested restarts is waited for, and pause after that.
 	throttled bool
 	pause     time.Duration
-	needed    bool // somebody came for the process while it was ending; of interest if it was to sleep
+	needed    bool // the process was needed again while it was being stopped for idleness
 }
 
 // New returns a machine that waits for [Start].
@@ -44,8 +44,8 @@ func New(opts Options) *Machine {
 	return m
 }
 
-// Step takes an event and returns what to do about it. rnd in [0,1) is for the jitter. The slice is valid until the
-// next call of Step or Tick.
+// Step takes an event and returns the actions. rnd in [0,1) is for the jitter. The slice is valid until the next call of
+// Step or Tick.
 func (m *Machine) Step(now time.Time, rnd float64, ev Event) []Action {
 	m.out = m.out[:0]
 	if m.over {
@@ -104,7 +104,7 @@ func (m *Machine) serving(now time.Time, rnd float64, ev Event) {
 	}
 }
 
-// Tick does what is due at now, if anything. It is valid at any time, and the result as long as that of [Machine.Step].
+// Tick does what is due at now, if anything. It is valid at any time, its result as long as that of [Machine.Step].
 func (m *Machine) Tick(now time.Time, rnd float64) []Action {
 	m.out = m.out[:0]
 	m.beside.expire(now, m.opts.timeout())
@@ -116,7 +116,7 @@ func (m *Machine) Tick(now time.Time, rnd float64) []Action {
 	return m.out
 }
 
-// due does what the state wanted to be woken for.
+// due does what the state's deadline is for.
 func (m *Machine) due(now time.Time) {
 	switch m.state {
 	case Starting:
@@ -144,7 +144,7 @@ func (m *Machine) Deadline() time.Time {
 // Restarts is the number of restarts of any cause so far, one that is waited for included (WD-10).
 func (m *Machine) Restarts() int { return m.tracker.Restarts() }
 
-// Snapshot is what a machine shows of itself.
+// Snapshot is the visible state of a machine.
 type Snapshot struct {
 	State      State
 	Since      time.Time // of the last transition; zero: there was none
@@ -152,20 +152,20 @@ type Snapshot struct {
 	Restarts   int       // lifetime, of any cause
 	Spares     []Spare   // the processes beside that one, the oldest first; those that are retired are not among them
 
-	// Cause, Source and Reason say why the process is ending or has ended. While it is Starting or Serving there is
-	// none: why it was started is what its Spawn said.
+	// Cause, Source and Reason say why the process is ending or has ended; empty while it is Starting or Serving. Why it
+	// was started is in its Spawn.
 	Cause  Cause
 	Source Source
 	Reason string
-	// Planned: that end is not a failure of the process, so what was in flight is not suspected of having caused it.
+	// Planned: the end is not a failure, so no request in flight is suspected.
 	Planned bool
 
 	NextTry time.Time // of the next start in Backoff and Failed; zero: none by itself
-	Asleep  bool      // no process runs because none was needed any more: Start starts one
+	Asleep  bool      // no process runs because none was needed: Start starts one
 	Over    bool      // Finish was returned
 }
 
-// Snapshot returns how things stand.
+// Snapshot returns the present state.
 func (m *Machine) Snapshot() Snapshot {
 	s := Snapshot{
 		State: m.state, Since: m.since, Generation: m.gen, Restarts: m.Restarts(),
@@ -195,15 +195,14 @@ func (m *Machine) enter(now time.Time, to State, r Report) {
 	m.do(r)
 }
 
-// State returns where things stand.
+// State returns the present state.
 func (m *Machine) State() State { return m.state }
 
-// unasked reports whether a process runs and nobody has asked it to show that it is up.
+// unasked reports whether a process runs that was not asked yet to show that it works.
 func (m *Machine) unasked() bool { return m.state == Starting && m.at.IsZero() }
 
-// Newest is the highest generation so far, spares included; -1: there was none. What is started from now on has a higher
-// one.
+// Newest is the highest generation so far, spares included; -1: none. Later processes have a higher one.
 func (m *Machine) Newest() int { return m.last }
 
-// Generation is that of the process that serves, is to serve or was the last to do so, no spare's; -1: there was none.
+// Generation is that of the process that serves, is to serve or was the last to do so, never a spare's; -1: none.
 func (m *Machine) Generation() int { return m.gen }

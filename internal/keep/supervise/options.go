@@ -18,8 +18,8 @@ type Options struct {
 
 	// Standby is how many initialised spares are kept for the case that the serving process dies (default 0).
 	Standby int
-	// RetireFor is how long an old process may take to finish what it was asked after a new one has taken over
-	// (default 10 min).
+	// RetireFor is how long an old process may take to finish its requests after a new one has taken over (default 10
+	// min).
 	RetireFor time.Duration
 
 	// DrainFor is how long requests in flight may go on before a planned restart (default 1 s).
@@ -36,7 +36,7 @@ type Options struct {
 	InputGrace time.Duration
 	// EOFGrace is the time between Terminate and Kill after that (default 0.5 s).
 	EOFGrace time.Duration
-	// SignalGrace is the time between Terminate and Kill when outlive itself is told to end (default 0.6 s).
+	// SignalGrace is the time between Terminate and Kill when outlive itself was told to end (default 0.6 s).
 	SignalGrace time.Duration
 }
 
@@ -57,7 +57,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// timeout says why a process did not come up that had its time.
+// timeout is the reason for a process that did not come up in time.
 func (o Options) timeout() string {
 	return "no answer to the handshake within " + o.StartTimeout.String()
 }

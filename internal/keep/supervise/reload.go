@@ -2,12 +2,12 @@ package supervise
 
 import "time"
 
-// reload is a planned restart beside the process that serves meanwhile. There is one at most.
+// reload is a planned restart beside the serving process. There is one at most.
 type reload struct {
 	source Source
 	reason string
 	at     time.Time // its process is to be started; zero: it has been
-	silent bool      // it has been told of already
+	silent bool      // it was reported already
 }
 
 // waits reports whether the reload's process has not been started.
@@ -20,7 +20,7 @@ func (r *reload) warms() bool { return r != nil && !r.waits() }
 func (m *Machine) noteRequest(ev Restart) {
 	switch {
 	case ev.Cause == Replace || ev.Cause == ProbeExit:
-		// The owner wants a process that nothing has been said to.
+		// The owner wants a process that no client has talked to.
 		m.beside.dismissAll()
 	case ev.Cause != Requested || ev.Source == SourceLimit:
 	case m.overlaps(ev) && m.beside.reload != nil && m.beside.reload.waits() && !m.beside.reload.silent:
@@ -56,7 +56,7 @@ func (m *Machine) beginReload(now time.Time, ev Restart) {
 		m.tracker.Reset()
 	}
 	delay, throttled := m.tracker.Requested(now)
-	delay -= m.tracker.Policy().RequestPause // that lets a process clear away that has just ended; here none has
+	delay -= m.tracker.Policy().RequestPause // the pause lets an ended process release its resources; here none has ended
 	if s, ok := m.beside.find(fresh); ok && ev.Source == SourceLimit {
 		m.why.because(Requested, ev.Source, ev.Reason)
 		m.takeOver(now, s, m.gen, true)
@@ -111,7 +111,7 @@ func (s *spares) cancelReload() {
 	s.next = nil
 }
 
-// endReload forgets a reload that has come to its end, whatever that is.
+// endReload forgets a reload that has ended.
 func (s *spares) endReload() { s.reload, s.anew = nil, false }
 
 // reloadFailed ends a reload under way that can come to nothing, whether or not its process has been started.
@@ -125,7 +125,7 @@ func (s *spares) reloadFailed(why string) {
 	s.failReload(gen, why)
 }
 
-// failReload tells that a reload has come to nothing; its process is not a spare any more.
+// failReload reports a failed reload; its process is no longer a spare.
 func (s *spares) failReload(gen int, why string) {
 	s.out.do(ReloadFailed{Gen: gen, Source: s.reload.source, Reason: s.reload.reason, Why: why})
 	s.endReload()

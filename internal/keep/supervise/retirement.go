@@ -10,8 +10,8 @@ type Retirement struct {
 	opts Options
 }
 
-// NewRetirement returns the retirement of process gen from now on. A busy one has been asked something that it may
-// finish, for Options.RetireFor at most; any other is asked to go at once. What is to be done first, Begin tells.
+// NewRetirement begins the retirement of process gen. A busy one may finish its requests, for Options.RetireFor at most;
+// any other is asked to end at once. Begin returns the first actions.
 func NewRetirement(gen int, opts Options, now time.Time, busy bool) *Retirement {
 	r := &Retirement{stopSequence: stopSequence{gen: gen}, opts: opts.withDefaults()}
 	if busy {
@@ -22,11 +22,11 @@ func NewRetirement(gen int, opts Options, now time.Time, busy bool) *Retirement 
 	return r
 }
 
-// Begin returns what is to be done at first. The result is the caller's own, like that of the other methods: what it
-// does about one action may lead to the next call.
+// Begin returns the first actions. The caller owns the result, like that of the other methods: performing one action may
+// lead to the next call.
 func (r *Retirement) Begin() []Action { return r.take() }
 
-// Drained takes note that nothing is in flight at the process any more.
+// Drained records that nothing is in flight at the process.
 func (r *Retirement) Drained(now time.Time) []Action {
 	if r.stopStep == draining {
 		r.leave(now, r.opts.RestartGrace)
@@ -34,7 +34,7 @@ func (r *Retirement) Drained(now time.Time) []Action {
 	return r.take()
 }
 
-// Hurry makes the process go now, with that grace at most before it is killed: outlive is told to end.
+// Hurry ends the process now, killing it after that grace: outlive was told to end.
 func (r *Retirement) Hurry(now time.Time, grace time.Duration) []Action {
 	if r.stopStep < ending {
 		r.leave(now, grace)

@@ -83,7 +83,7 @@ func (m *Machine) whileServing(now time.Time, ev Event) {
 	}
 }
 
-// whileRunning takes what means the same for every running process.
+// whileRunning handles events that mean the same for every running process.
 func (m *Machine) whileRunning(now time.Time, ev Event) {
 	switch ev := ev.(type) {
 	case Exited:
@@ -109,7 +109,7 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 	case Stop:
 		m.stop = true
 		m.why.because(Shutdown, NoSource, ev.Profile.why())
-		starting := m.state == Starting && !m.unasked() // what nobody has asked for need not be waited for
+		starting := m.state == Starting && !m.unasked() // an unasked process need not be waited for
 		m.enter(now, Stopping, Report{})
 		m.beginStop(now, ev.Profile, starting)
 	}
@@ -121,7 +121,7 @@ func restarts(c Cause) bool { return c == Requested || c == Replace || c == Prob
 // condemns reports whether a process can be condemned for this cause.
 func (e MarkUnhealthy) condemns() bool { return e.Cause == Unhealthy || e.Cause == Memory }
 
-// exited takes the leader's death. What follows is decided when nothing of the process is left.
+// exited handles the leader's death. What follows is decided when nothing of the process is left.
 func (m *Machine) exited(now time.Time, ev Exited) {
 	m.exit = ev
 	reason := cmp.Or(ev.Reason, fmt.Sprintf("exit %d", ev.Code))

@@ -5,7 +5,7 @@ import "time"
 // neededAgain is why a process is started after a sleep.
 const neededAgain = "needed again"
 
-// fallAsleep begins the end of a process that nobody needs. A reload under way means that somebody does.
+// fallAsleep stops an idle process. A reload under way means that it is needed.
 func (m *Machine) fallAsleep(now time.Time, ev Sleep) {
 	if m.beside.reload != nil {
 		return
@@ -16,7 +16,7 @@ func (m *Machine) fallAsleep(now time.Time, ev Sleep) {
 	m.leave(now, m.opts.RestartGrace)
 }
 
-// slept takes note that nothing is left of a process that was to sleep. Who came for it meanwhile wakes it at once.
+// slept handles the end of a stopped idle process. If it was needed meanwhile, the next one starts at once.
 func (m *Machine) slept(now time.Time) {
 	m.enter(now, Stopped, Report{})
 	if m.pending != nil {
@@ -26,10 +26,10 @@ func (m *Machine) slept(now time.Time) {
 	}
 }
 
-// asleep reports whether no process runs because none was needed any more. Before the first start, none was needed yet.
+// asleep reports whether no process runs because none is needed, after at least one start.
 func (m *Machine) asleep() bool { return m.state == Stopped && m.why.cause == Idle }
 
-// whileAsleep takes an event while no process runs because none was needed any more.
+// whileAsleep handles an event while no process is needed.
 func (m *Machine) whileAsleep(now time.Time, ev Event) {
 	switch ev := ev.(type) {
 	case Start:

@@ -10,7 +10,7 @@ type Spare struct {
 	Gen    int
 	Ready  bool // it could serve now; otherwise it is coming up
 	Stale  bool // it was started before a restart was requested, so it may run old code
-	Reload bool // it is there to take over; otherwise it stands by
+	Reload bool // it takes over; otherwise it stands by
 }
 
 // spare is one of them with its time.
@@ -19,32 +19,32 @@ type spare struct {
 	by time.Time // it must have come up; of no meaning once it is ready
 }
 
-// The waits before a spare that stands by is tried again after one has failed.
+// The waits after a failed standby.
 const (
 	firstRefill   = time.Second
 	longestRefill = time.Minute
 )
 
-// doer is told what the owner is to do.
+// doer takes the owner's actions.
 type doer interface{ do(a Action) }
 
-// spares owns the processes beside the serving one, what it takes to have as many as are wanted, and the reload under way,
+// spares owns the processes beside the serving one, keeps their number as configured, and has the reload under way,
 // whose process is one of them.
 type spares struct {
 	out doer
 
 	all    []spare  // the oldest first
 	reload *reload  // under way; nil: none is
-	anew   bool     // it took the place of one whose process was coming up
+	anew   bool     // it replaced a reload whose process was coming up
 	next   *Restart // noteRequest since, and next: the one under way is not put off again
 
 	introduced bool // the owner can bring one up
-	misses     int  // spares that stood by and failed since one came up
-	// refillAt is when the next one that stands by may be started at the earliest.
+	misses     int  // standbys that failed since one came up
+	// refillAt is the earliest start of the next standby.
 	refillAt time.Time
 }
 
-// take removes a spare and returns it; ok is false when there is none of that generation.
+// take removes a spare and returns it; ok is false if there is none of that generation.
 func (s *spares) take(gen int) (taken spare, ok bool) {
 	i := slices.IndexFunc(s.all, func(one spare) bool { return one.Gen == gen })
 	if i < 0 {
@@ -65,7 +65,7 @@ func (s *spares) find(wanted func(Spare) bool) (found spare, ok bool) {
 	return spare{}, false
 }
 
-// markStale makes every spare that stands by a stale one.
+// markStale marks every standby as stale.
 func (s *spares) markStale() {
 	for i := range s.all {
 		s.all[i].Stale = s.all[i].Stale || !s.all[i].Reload
@@ -79,8 +79,8 @@ func (s *spares) missed(now time.Time) {
 	s.refillAt = later(s.refillAt, now.Add(wait))
 }
 
-// short reports whether one more that stands by is wanted. They come up one after the other: a machine that has just
-// lost a process has other things to do than to start several.
+// short reports whether another standby is needed. They start one after the other: a machine that has just lost a
+// process must not start several at once.
 func (s *spares) short(standby int) bool {
 	fresh := 0
 	for _, one := range s.all {
@@ -95,8 +95,7 @@ func (s *spares) short(standby int) bool {
 	return s.introduced && fresh < standby
 }
 
-// surplus reports whether there are more stale spares than should stand by. Requests that fail must not leave
-// more and more of them behind.
+// surplus reports whether there are more stale spares than standbys needed. Failing requests must not accumulate them.
 func (s *spares) surplus(standby int) bool {
 	stale := 0
 	for _, one := range s.all {
@@ -153,7 +152,7 @@ func (s *spares) failed(now time.Time, gen int, reason string) {
 	}
 }
 
-// expire dismisses the spares that have had their time to come up, and says why.
+// expire dismisses the spares that did not come up in time, with the reason.
 func (s *spares) expire(now time.Time, why string) {
 	late := func(one spare) bool { return !one.Ready && !now.Before(one.by) }
 	for i := slices.IndexFunc(s.all, late); i >= 0; i = slices.IndexFunc(s.all, late) {
@@ -180,7 +179,7 @@ func (s *spares) dismiss(unwanted func(Spare) bool) {
 	})
 }
 
-// due is when something is to be done; zero: nothing is. serving says that a process serves, standby how many are to stand by.
+// due is the next deadline; zero: none. serving says that a process serves, standby how many spares are needed.
 func (s *spares) due(serving bool, standby int) time.Time {
 	var due time.Time
 	for _, one := range s.all {
@@ -198,9 +197,9 @@ func (s *spares) due(serving bool, standby int) time.Time {
 	return due
 }
 
-// reconcile does what is due beside a serving process: a reload whose process is ready takes over, one that has waited
-// begins, stale spares are not kept longer than needed, and missing ones are started. In any other state all of that
-// waits: nothing is to disturb the way up, and the spares there are may be needed.
+// reconcile does what is due beside a serving process: a ready reload takes over, a waiting one begins, unneeded stale
+// spares are dismissed, and missing ones are started. In any other state all of that waits: nothing must disturb the
+// start, and the spares may be needed.
 func (m *Machine) reconcile(now time.Time) {
 	if m.state != Serving {
 		return
@@ -216,7 +215,7 @@ func (m *Machine) reconcile(now time.Time) {
 		m.beside.dismiss(func(s Spare) bool { return s.Stale })
 	}
 	if m.beside.surplus(m.opts.Standby) {
-		m.beside.dismiss(func(s Spare) bool { return s.Stale && !s.Ready }) // as good as those that stand ready, and later
+		m.beside.dismiss(func(s Spare) bool { return s.Stale && !s.Ready }) // equivalent to the ready ones, but later
 	}
 	if r := m.beside.reload; r != nil {
 		if r.waits() && !now.Before(r.at) {

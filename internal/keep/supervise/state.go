@@ -1,6 +1,6 @@
 package supervise
 
-// State is where the supervised thing stands.
+// State is the state of the supervised thing.
 type State uint8
 
 // The states.
@@ -33,8 +33,8 @@ func (s State) String() string {
 	return "stopped"
 }
 
-// Cause is why a process ended, is being ended, or was started anew. The first reason wins: a process that is
-// restarted on request and then exits 1 was restarted on request.
+// Cause is why a process ended, is being ended, or was restarted. The first reason counts: a process that is restarted
+// on request and then exits 1 was restarted on request.
 type Cause uint8
 
 // The causes.
@@ -50,7 +50,7 @@ const (
 	Shutdown                   // the whole thing is to end
 	Unhealthy                  // it no longer answers; counts as a crash
 	Memory                     // it took too much memory; counts as a crash
-	Idle                       // nobody needed it; counts as nothing
+	Idle                       // it was idle; not counted
 )
 
 // String returns the cause as one or two words, as the audit log shows it.
@@ -95,8 +95,8 @@ func (c Cause) crash() bool {
 // Source is who requested a restart.
 type Source uint8
 
-// The sources. A request of the process itself, or because of what it has used up, leaves the breaker and the failures as
-// they are; every other one resets them.
+// The sources. A request of the process itself, or because of its resource use, does not reset the breaker and the
+// failures; every other one does.
 const (
 	NoSource      Source = iota
 	SourceExit           // the process, by its exit code (WD-2)

@@ -25,7 +25,7 @@ type stopSequence struct {
 
 func (l *stopSequence) do(a Action) { l.out = append(l.out, a) }
 
-// drain lets what is in flight finish, for that long.
+// drain lets requests in flight finish, for that long.
 func (l *stopSequence) drain(now time.Time, long time.Duration) {
 	l.stopStep = draining
 	l.at = now.Add(long)
@@ -60,8 +60,8 @@ func (l *stopSequence) hurry(now time.Time, grace time.Duration) {
 	}
 }
 
-// beginStop steps through the stop steps of a profile. A process that is still coming up gets time to do so when the client has
-// left: what the client asked before is still worth an answer.
+// beginStop begins the stop steps of a profile. A process that is still coming up gets time if the client has left: its
+// requests still deserve an answer.
 func (m *Machine) beginStop(now time.Time, p Profile, starting bool) {
 	if p == Signal {
 		m.terminate(now, m.opts.SignalGrace)
@@ -125,7 +125,7 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 	}
 }
 
-// hurryReplace ends a drain: its owner no longer wants what is in flight. A stop keeps its own pace.
+// hurryReplace ends a drain: requests in flight are not waited for. A stop keeps its own pace.
 func (m *Machine) hurryReplace(now time.Time) {
 	if !m.stop {
 		m.hurry(now, m.opts.ReplaceGrace)
@@ -144,14 +144,14 @@ func (m *Machine) overtake(now time.Time, p Profile) {
 	}
 }
 
-// remember keeps a request for a restart until it is clear whether one follows anyway. However many there are, one
-// restart fulfils them. What the process has used up is of no interest any more.
+// remember keeps a request for a restart until it is clear whether one follows anyway. One restart fulfils any number of
+// requests; one because of resource use is dropped.
 func (m *Machine) remember(ev Restart) {
 	switch {
 	case ev.Cause == Replace || ev.Cause == ProbeExit:
 		m.needed = true
 	case ev.Cause != Requested || ev.Source == SourceLimit || m.pending != nil:
-	case m.why.cause == Idle && ev.Source.own(): // however a process goes to sleep, it sleeps
+	case m.why.cause == Idle && ev.Source.own(): // it sleeps, however it ends
 	default:
 		m.pending = &ev
 	}

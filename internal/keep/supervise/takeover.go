@@ -8,7 +8,7 @@ func (m *Machine) takeOver(now time.Time, s spare, old int, atOnce bool) {
 	m.gen, m.stale = s.Gen, s.Stale
 	if s.Reload {
 		m.beside.endReload()
-		// Whatever kept the spares from coming up, this one may have brought the cure.
+		// The cause of failing spares may be fixed in this process.
 		m.beside.misses, m.beside.refillAt = 0, time.Time{}
 	}
 	m.tracker.Started(now)
@@ -22,8 +22,8 @@ func (m *Machine) takeOver(now time.Time, s spare, old int, atOnce bool) {
 	m.begun()
 }
 
-// succeed lets a spare take the place of a process that is gone. delay is what the tracker gave: nobody has to wait now,
-// so it holds for the next start. If the spare may run old code, that is the one of a process with new code.
+// succeed replaces a process that is gone by a spare. delay is the tracker's: nobody has to wait now, so it applies to
+// the next start. If the spare may run old code, that is the start of a process with new code.
 func (m *Machine) succeed(now time.Time, s spare, delay time.Duration) {
 	next := now.Add(delay)
 	if m.why.cause == Requested {
@@ -36,8 +36,8 @@ func (m *Machine) succeed(now time.Time, s spare, delay time.Duration) {
 	}
 }
 
-// successor returns the spare that should follow on a process that is gone: one that can serve at once, else one that can
-// soonest. A process that asked for its restart is not followed by one that comes up with what it wanted replaced.
+// successor returns the spare to replace a process that is gone: one that can serve at once, else one that can soonest.
+// A process that requested its restart is not replaced by one with old code.
 func (m *Machine) successor() (spare, bool) {
 	for _, wanted := range []func(Spare) bool{
 		func(s Spare) bool { return s.Ready && s.Reload },
@@ -53,7 +53,7 @@ func (m *Machine) successor() (spare, bool) {
 	return spare{}, false
 }
 
-// lost takes note that a process is gone that took over before its owner could tell so of it as a spare.
+// lost handles the end of a process that took over before its owner could report its failure as a spare.
 func (m *Machine) lost(now time.Time, rnd float64, reason string) {
 	switch m.state {
 	case Starting:

@@ -7,12 +7,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// Emit is how a machine's owner tells its sinks of something.
+// Emit emits an event for a machine's owner.
 type Emit func(t event.Type, level slog.Level, message string, attrs ...slog.Attr)
 
-// Tell says what follows on a process that is gone, in the order of WD-15: what the exit means, the wait, the restart.
-// exit is the last process's end as a sentence, code its exit status. A report of anything else says nothing; of a planned
-// restart beside the serving process [SpawnSpare.Tell] speaks.
+// Tell reports what follows the end of a process, in the order of WD-15: what the exit means, the wait, the restart.
+// exit is the last process's end as a sentence, code its exit status. Other reports emit nothing; a planned restart
+// beside the serving process is reported by [SpawnSpare.Tell].
 func (r Report) Tell(exit string, code int, emit Emit) {
 	decided := r.From == Sweeping || r.From == Starting && (r.To == Backoff || r.To == Failed || r.To == Starting)
 	if !decided && !r.Asked && !r.AtOnce && !r.Released {
@@ -51,12 +51,12 @@ func (r Report) Tell(exit string, code int, emit Emit) {
 	}
 }
 
-// Tell says that a requested restart waits.
+// Tell reports that a requested restart waits.
 func (t Throttled) Tell(emit Emit) {
 	emit(event.RestartThrottled, slog.LevelWarn, "Restart throttle triggered (max 1/sec)", slog.Int64(event.KeyDelayMS, t.Delay.Milliseconds()))
 }
 
-// Tell says that a planned restart beside the serving process has begun, once for each.
+// Tell reports once that a planned restart beside the serving process has begun.
 func (s SpawnSpare) Tell(emit Emit) {
 	if !s.Reload || s.Silent {
 		return

@@ -10,7 +10,7 @@ import (
 // shortTemp is a temporary directory with a short path.
 const shortTemp = `C:\Windows\Temp`
 
-// ours is always true: the user's directories are private to him by inheritance here.
+// ours is always true: the user's directories are private by inheritance here.
 func ours(fs.FileInfo) bool { return true }
 
 // othersWrite is always false: the mode says nothing here.
