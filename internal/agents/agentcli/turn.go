@@ -16,7 +16,7 @@ type call struct {
 	id, tool, input string
 	asks            Open // Tool, Question, Plan or Permission
 	edits           bool // it changes files, or commits
-	polls           bool // it only waits for something that runs: the same answer again is no loop
+	polls           bool // it only waits for something that runs: the same answer again is not a loop
 	key             uint64
 	at              time.Time
 }

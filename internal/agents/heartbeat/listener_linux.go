@@ -30,7 +30,7 @@ func Listen(path string, o ListenOptions) (*Listener, error) {
 		o.Now = time.Now
 	}
 	if len(path) > longestSocket {
-		return nil, fmt.Errorf("listen on %s: its name is longer than %d bytes, which is the most for a socket", path, longestSocket)
+		return nil, fmt.Errorf("listen on %s: its name is longer than %d bytes, the maximum for a socket", path, longestSocket)
 	}
 	if err := removeDead(path); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
@@ -60,11 +60,11 @@ func removeDead(path string) error {
 		return nil // none, or Listen will say what is wrong
 	}
 	if st.Mode().Type() != os.ModeSocket {
-		return errors.New("something else than a socket is there")
+		return errors.New("the path exists and is not a socket")
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err == nil {
-		return errors.Join(errors.New("somebody else listens there"), conn.Close())
+		return errors.Join(errors.New("another process listens there"), conn.Close())
 	}
 	return os.Remove(path)
 }

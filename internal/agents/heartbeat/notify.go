@@ -42,7 +42,7 @@ func ParseNotice(text []byte) (Notice, error) {
 		}
 	}
 	if !said {
-		return Notice{}, fmt.Errorf("sd_notify: nothing that says something: %w", ErrNoBeat)
+		return Notice{}, fmt.Errorf("sd_notify: no known message: %w", ErrNoBeat)
 	}
 	return n, nil
 }

@@ -93,9 +93,9 @@ var reservedName = lazyregexp.New(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$
 func ValidName(name string) error {
 	switch {
 	case !safeName.MatchString(name) || strings.HasSuffix(name, "."):
-		return fmt.Errorf("%.70q is no agent's name: use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit, not ending with a dot", name)
+		return fmt.Errorf("%.70q is not an agent name: use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit, not ending with a dot", name)
 	case reservedName.MatchString(name):
-		return fmt.Errorf("%.70q is no agent's name: Windows keeps it for a device", name)
+		return fmt.Errorf("%.70q is not an agent name: Windows keeps it for a device", name)
 	}
 	return nil
 }

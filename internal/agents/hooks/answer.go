@@ -44,7 +44,7 @@ type Decision struct {
 // Why an answer was not taken.
 var (
 	// ErrUnknownRequest: there is no such request, or it ended more than a day ago.
-	ErrUnknownRequest = errors.New("there is no such request")
+	ErrUnknownRequest = errors.New("no such request")
 	// ErrNonce: the answer is to another request than this one.
 	ErrNonce = errors.New("the answer does not belong to this request")
 )

@@ -54,7 +54,7 @@ const (
 const MaxPayload = 32 << 20
 
 // ErrPayload is wrapped by the errors about what a CLI said.
-var ErrPayload = errors.New("no event of a hook")
+var ErrPayload = errors.New("not a hook event")
 
 // call is an event with what is needed to ask for a permission.
 type call struct {

@@ -55,7 +55,7 @@ func parsePolicy(text []byte) (p Policy, err error) {
 	for _, tool := range p.Allow {
 		known := slices.ContainsFunc(Vendors(), func(v *Vendor) bool { return slices.Contains(v.ReadOnly, tool) })
 		if !known {
-			return Policy{}, fmt.Errorf("allow: %q is no tool that only reads; those are %s", tool, readOnlyTools())
+			return Policy{}, fmt.Errorf("allow: %q is not a tool that only reads; those are %s", tool, readOnlyTools())
 		}
 	}
 	return p, nil

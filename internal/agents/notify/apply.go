@@ -48,7 +48,7 @@ func (u *Updates) apply(ctx context.Context, raw json.RawMessage, next int64) (a
 	}
 	var up models.Update
 	if err := json.Unmarshal(raw, &up); err != nil {
-		u.opts.Logger.Warn("an update from Telegram cannot be read", slog.Int64("update", *id.Update), slog.Any("error", err))
+		u.opts.Logger.Warn("cannot read an update from Telegram", slog.Int64("update", *id.Update), slog.Any("error", err))
 		up = models.Update{}
 	}
 	up.ID = *id.Update
@@ -57,7 +57,7 @@ func (u *Updates) apply(ctx context.Context, raw json.RawMessage, next int64) (a
 		if u.failed[up.ID]++; u.failed[up.ID] < applyTries {
 			return false, fmt.Errorf("telegram: update %d: %w", up.ID, err)
 		}
-		u.opts.Logger.Error("an answer from Telegram is passed over", slog.Int64("update", up.ID), slog.Any("error", err))
+		u.opts.Logger.Error("answer from Telegram ignored", slog.Int64("update", up.ID), slog.Any("error", err))
 		err = transact(ctx, u.opts.DB, func(tx *sql.Tx) error {
 			if up.CallbackQuery != nil {
 				if err := u.putAnswer(ctx, tx, up.CallbackQuery.ID, answerFailed); err != nil {
@@ -186,7 +186,7 @@ func (u *Updates) allowed(ctx context.Context, tx *sql.Tx, from From) (bool, err
 	if chat && (len(u.opts.Users) == 0 || from.Listed) {
 		return true, nil
 	}
-	u.opts.Logger.Warn("somebody who is not on the list wrote to the bot", slog.Int64("chat", from.Chat), slog.Int64("user", from.User), slog.String("name", from.Name))
+	u.opts.Logger.Warn("message to the bot from a user who is not allowed", slog.Int64("chat", from.Chat), slog.Int64("user", from.User), slog.String("name", from.Name))
 	return false, nil
 }
 

@@ -51,7 +51,7 @@ type Callback struct {
 	Nonce    string `json:"nonce"`    // 6 letters or digits, chance: what only who saw the button can know
 }
 
-// ErrCallback says that text is no callback of ours, or a callback cannot be put into text.
+// ErrCallback says that text is not a callback of ours, or a callback cannot be put into text.
 var ErrCallback = errors.New("no callback")
 
 // Valid returns an [ErrCallback] when c does not have the form of one.

@@ -160,7 +160,7 @@ func messageRef(chat string, id int) string { return chat + "/" + strconv.Itoa(i
 func parseRef(ref string) (chat string, id int, err error) {
 	chat, number, _ := strings.Cut(ref, "/")
 	if id, err = strconv.Atoi(number); err != nil || chat == "" {
-		return "", 0, fmt.Errorf("%q is no message", ref)
+		return "", 0, fmt.Errorf("%q is not a message", ref)
 	}
 	return chat, id, nil
 }
@@ -239,7 +239,7 @@ func arrived(err error) bool {
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		return false
 	}
-	var syntax *json.SyntaxError // what came was no answer of the Bot API: a proxy's error page
+	var syntax *json.SyntaxError // what came was not an answer of the Bot API: a proxy's error page
 	return !errors.As(err, &syntax) && !says(err, "error response from telegram")
 }
 

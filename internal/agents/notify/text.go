@@ -18,7 +18,7 @@ type Span struct {
 	End   int `json:"end"`
 }
 
-// Write appends s as it is; bytes that are no UTF-8 become U+FFFD.
+// Write appends s as it is; bytes that are not UTF-8 become U+FFFD.
 func (t *Text) Write(s string) { t.Body += strings.ToValidUTF8(s, "\uFFFD") }
 
 // WriteBold appends s in bold.

@@ -120,7 +120,7 @@ type Updates struct {
 // NewUpdates returns a listener. It makes no request.
 func NewUpdates(o UpdatesOptions) (*Updates, error) {
 	if o.DB == nil || o.Applier == nil || o.LockDir == "" {
-		return nil, errors.New("telegram: a database, an applier and a directory for locks are wanted")
+		return nil, errors.New("telegram: a database, an applier and a directory for locks are required")
 	}
 	o.Token = strings.TrimSpace(o.Token)
 	if o.Client == nil {

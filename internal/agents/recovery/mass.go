@@ -107,7 +107,7 @@ func group(before []Mass, sightings []Sighting, troubled map[string]bool, pol Fl
 	for _, m := range before {
 		m = m.grow(byKey[m.Key], pol).leave(byKey[m.Key], now)
 		if m.Released.IsZero() && len(m.Members) < 2 {
-			continue // what one has alone is no incident of many
+			continue // what one has alone is not an incident of many
 		}
 		if slices.ContainsFunc(m.Members, func(a string) bool { return troubled[a] }) {
 			m.Last = now.Round(0)

@@ -13,7 +13,7 @@ import (
 // Kind is what an agent is, and so which evidence of it can be read: an agent CLI's, or one of these.
 type Kind = agentcli.Kind
 
-// The kinds that are no CLI's. Command is anything else: only what it tells by itself, and its process, are evidence.
+// The kinds that are not CLI's. Command is anything else: only what it tells by itself, and its process, are evidence.
 const (
 	ACP     Kind = "acp"
 	PIV     Kind = "piv"

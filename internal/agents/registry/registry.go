@@ -60,9 +60,9 @@ func (r *reader) rootKeys() []schema.Key {
 		{Name: "updated", Shape: r.when(&to.Updated), Doc: "when a program has last written the file"},
 		{Name: "last_updated", Shape: r.when(&to.Updated), Doc: "its name in a PIV registry; the same as updated"},
 		{Name: "zone", Shape: zone(&to.Zone), Doc: "time zone of quiet hours and digest, such as Europe/Berlin; the machine's when left out"},
-		{Name: "channels", Shape: channels(&to.Channels), Doc: "ways to tell somebody: a name, and telegram, exec:COMMAND or a service's URL; ${NAME} is taken from the environment"},
+		{Name: "channels", Shape: channels(&to.Channels), Doc: "ways to send messages: a name, and telegram, exec:COMMAND or a service's URL; ${NAME} is taken from the environment"},
 		{Name: "digest", Shape: r.digest(&to.Digest), Doc: "a summary once a day: an hour such as \"08:00\", or at and to"},
-		{Name: "deadman", Shape: deadman(&to.Deadman), Doc: "what is pinged so that somebody notices when the monitor itself is gone"},
+		{Name: "deadman", Shape: deadman(&to.Deadman), Doc: "URL pinged regularly, so that its service reports when the monitor itself is gone"},
 		{Name: "listen", Shape: text(&to.Listen, listenForm), Doc: "host:port where pings are taken, such as 127.0.0.1:8377"},
 		{Name: "defaults", Shape: object(r.agentKeys(&defaults)...), Doc: "what every agent has that does not say otherwise"},
 		{Name: "agents", Shape: agents, Doc: "the agents by name"},
@@ -82,7 +82,7 @@ func (r *reader) when(to *time.Time) *schema.Shape {
 		if err == nil {
 			*to = t
 		} else if n.Kind != tree.Null {
-			r.Warn(n.Pos, label+" is no time", "write it like 2026-11-21T02:00:00Z")
+			r.Warn(n.Pos, label+" is not a time", "write it like 2026-11-21T02:00:00Z")
 		}
 	}}
 }
@@ -93,7 +93,7 @@ func zone(to **time.Location) *schema.Shape {
 			return message, hint
 		}
 		if _, err := time.LoadLocation(s); err != nil {
-			return "is no time zone of this machine", "write it like Europe/Berlin"
+			return "is not a time zone of this machine", "write it like Europe/Berlin"
 		}
 		return "", ""
 	}}
@@ -181,13 +181,13 @@ func (r *reader) checkTogether() {
 	names, owners := map[string]string{}, map[owner]string{}
 	for _, a := range r.roster.Agents {
 		if other, taken := names[strings.ToLower(a.Name)]; taken {
-			r.Problem(a.Pos, "agent "+a.Name+" is called like "+other, "a name is a file's, and some systems take big and small letters for the same")
+			r.Problem(a.Pos, "agent "+a.Name+" is called like "+other, "names are file names, and some systems ignore upper and lower case")
 		}
 		names[strings.ToLower(a.Name)] = a.Name
 		r.warnOfTwins(a, owners)
 	}
 	if l := r.roster.Listen; l != "" && !isLoopback(l) {
-		r.Warn(fileerror.Pos{}, "listen: others on the network reach "+l, "whoever knows a ping URL can ping; listen on 127.0.0.1 unless that is meant")
+		r.Warn(fileerror.Pos{}, "listen: others on the network reach "+l, "anybody who knows a ping URL can ping; listen on 127.0.0.1 unless that is meant")
 	}
 }
 

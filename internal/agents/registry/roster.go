@@ -92,7 +92,7 @@ func Parse(name string, text []byte, o Options) (*Roster, error) {
 	return r.roster, nil
 }
 
-// declaration is how a registry of declared agents begins where it is no YAML that can be read whole.
+// declaration is how a registry of declared agents begins where it is not YAML that can be read whole.
 var declaration = lazyregexp.New(`(?m)^\s*["']?(version["']?:\s*["']?2\b|agents["']?:)`)
 
 // Declares reports whether a text is a registry of version 2, or was meant to be one. A PIV registry is none, and neither is an

@@ -199,7 +199,7 @@ func TestWarnings(t *testing.T) {
 		{"open to the network", "version: 2\nlisten: :80", "others on the network"},
 		{"twins", "version: 2\nagents: {a: {kind: acp, path: /a}, b: {kind: acp, path: /a}}", "agents a and b have the same path and kind"},
 		{"PIV without a path", "projects: {a: {status: idle}}", "is left out"},
-		{"no time", "version: 2\nupdated: yesterday", "is no time"},
+		{"no time", "version: 2\nupdated: yesterday", "is not a time"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := parse(t, tc.text)

@@ -37,7 +37,7 @@ type world struct {
 	comes   time.Time // when the process that took over while it was coming up has come up
 }
 
-// longestStop is the sum of the longest ladder to the end: a planned restart is no part of it, a Stop overtakes that.
+// longestStop is the sum of the longest ladder to the end: a planned restart is not a part of it, a Stop overtakes that.
 const longestStop = 10*time.Second + 1500*time.Millisecond + 500*time.Millisecond
 
 // longestSweep is how long the simulated owner takes to clear a dead process away, at most.
@@ -185,7 +185,7 @@ func (w *world) next() (when time.Time, what func()) {
 	}
 	consider(w.gone, func() {
 		w.swept, w.gone = false, time.Time{}
-		w.tell(Gone{w.gen})
+		w.tell(TreeGone{w.gen})
 	})
 	if w.alive {
 		consider(w.exits, func() { w.die(w.code, false) })
@@ -258,7 +258,7 @@ func (w *world) happen() {
 	case "stdout":
 		w.tellAlive(StdoutClosed{w.gen})
 	case "condemned":
-		w.tellAlive(Condemned{w.gen, rapid.SampledFrom([]Cause{Unhealthy, Memory}).Draw(w.rt, "cause"), "no answer"})
+		w.tellAlive(MarkUnhealthy{w.gen, rapid.SampledFrom([]Cause{Unhealthy, Memory}).Draw(w.rt, "cause"), "no answer"})
 	case "wish":
 		if w.wished.IsZero() && !w.finished {
 			w.wished = w.now
@@ -304,7 +304,7 @@ func (w *world) stale() {
 	before, due := w.Snapshot(), w.Deadline()
 	for _, ev := range []Event{
 		SpawnFailed{Gen: gen}, Handshake{gen}, Ready{gen}, Refused{Gen: gen}, Drained{gen}, StdoutClosed{gen},
-		Exited{Gen: gen, Code: 1}, Gone{gen}, SpareReady{gen}, SpareFailed{Gen: gen}, Condemned{gen, Memory, ""}, Sleep{gen, ""},
+		Exited{Gen: gen, Code: 1}, TreeGone{gen}, SpareReady{gen}, SpareFailed{Gen: gen}, MarkUnhealthy{gen, Memory, ""}, Sleep{gen, ""},
 	} {
 		if actions := w.Step(w.now, 0, ev); len(actions) > 0 {
 			w.rt.Fatalf("%T of generation %d: %v", ev, gen, actions)

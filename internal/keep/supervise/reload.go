@@ -24,14 +24,14 @@ func (m *Machine) wished(ev Restart) {
 		m.beside.dismissAll()
 	case ev.Cause != Requested || ev.Source == SourceLimit:
 	case m.overlaps(ev) && m.beside.reload != nil && m.beside.reload.waits() && !m.beside.reload.silent:
-		m.outdate(ev) // its process, once it is started, will be new enough
+		m.markStale(ev) // its process, once it is started, will be new enough
 	case m.overlaps(ev) && m.beside.reload.warms() && m.beside.anew:
-		m.outdate(ev) // whoever wishes all the time gets new processes all the time
+		m.markStale(ev) // whoever wishes all the time gets new processes all the time
 	default:
 		anew := m.overlaps(ev) && m.beside.reload.warms()
 		m.beside.cancelReload()
 		m.beside.anew = anew
-		m.outdate(ev)
+		m.markStale(ev)
 	}
 }
 
@@ -40,9 +40,9 @@ func (m *Machine) overlaps(ev Restart) bool {
 	return m.state == Serving && ev.Cause == Requested && ev.Overlap
 }
 
-// outdate makes everything that has been started run old code as far as the machine knows.
-func (m *Machine) outdate(by Restart) {
-	m.beside.outdate()
+// markStale makes everything that has been started run old code as far as the machine knows.
+func (m *Machine) markStale(by Restart) {
+	m.beside.markStale()
 	m.stale, m.wish = true, by
 }
 
@@ -89,7 +89,7 @@ func (m *Machine) joinReload(ev Restart) {
 func (m *Machine) beginNext(now time.Time) {
 	ev := *m.beside.next
 	m.beside.next = nil
-	m.outdate(ev)
+	m.markStale(ev)
 	m.beginReload(now, ev)
 }
 
@@ -125,7 +125,7 @@ func (s *spares) reloadFailed(why string) {
 	s.failReload(gen, why)
 }
 
-// failReload tells that a reload has come to nothing; its process is no spare any more.
+// failReload tells that a reload has come to nothing; its process is not a spare any more.
 func (s *spares) failReload(gen int, why string) {
 	s.out.do(ReloadFailed{Gen: gen, Source: s.reload.source, Reason: s.reload.reason, Why: why})
 	s.endReload()

@@ -27,7 +27,7 @@ func (w *world) obeyBeside(a Action) Event {
 		w.takeOver(a)
 	case Dismiss:
 		if w.beside[a.Gen] == nil {
-			w.rt.Fatalf("dismissed %d, which is no spare", a.Gen)
+			w.rt.Fatalf("dismissed %d, which is not a spare", a.Gen)
 		}
 		delete(w.beside, a.Gen)
 	case ReloadFailed:

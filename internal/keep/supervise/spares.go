@@ -65,8 +65,8 @@ func (s *spares) find(wanted func(Spare) bool) (found spare, ok bool) {
 	return spare{}, false
 }
 
-// outdate makes every spare that stands by a stale one.
-func (s *spares) outdate() {
+// markStale makes every spare that stands by a stale one.
+func (s *spares) markStale() {
 	for i := range s.all {
 		s.all[i].Stale = s.all[i].Stale || !s.all[i].Reload
 	}
@@ -198,10 +198,10 @@ func (s *spares) due(serving bool, standby int) time.Time {
 	return due
 }
 
-// settle does what is due beside a serving process: a reload whose process is ready takes over, one that has waited
+// reconcile does what is due beside a serving process: a reload whose process is ready takes over, one that has waited
 // begins, stale spares are not kept longer than needed, and missing ones are started. In any other state all of that
 // waits: nothing is to disturb the way up, and the spares there are may be needed.
-func (m *Machine) settle(now time.Time) {
+func (m *Machine) reconcile(now time.Time) {
 	if m.state != Serving {
 		return
 	}

@@ -148,7 +148,7 @@ func at(dir, word string) string {
 	return filepath.Join(dir, word)
 }
 
-// add notes the files below dir, or only those in it where it is no place of one program.
+// add notes the files below dir, or only those in it where it is not a place of one program.
 func (f *finder) add(dir, files string) {
 	if !tooWide(dir) {
 		files = "**/" + files
@@ -193,7 +193,7 @@ func projectOf(dir string) string {
 	return ""
 }
 
-// tooWide reports whether a directory is no project but a place where everything lies: only its own files are watched.
+// tooWide reports whether a directory is not a project but a place where everything lies: only its own files are watched.
 func tooWide(dir string) bool {
 	dir = filepath.Clean(dir)
 	wide := []string{filepath.Dir(dir), filepath.Clean(os.TempDir())} // only the top is its own parent

@@ -91,17 +91,17 @@ func (l *ignoreLine) match(rel string, isDir bool) bool {
 	return wildmatch(glob, rel)
 }
 
-// verdict is what a list of lines says of a path.
-type verdict uint8
+// ignoreState is what a list of lines says of a path.
+type ignoreState uint8
 
 const (
-	undecided verdict = iota
-	ignored           // a line matches
-	included          // a line with "!" matches
+	undecided ignoreState = iota
+	ignored               // a line matches
+	included              // a line with "!" matches
 )
 
 // judge returns what the last matching line says.
-func judge(lines []ignoreLine, rel string, isDir bool) verdict {
+func judge(lines []ignoreLine, rel string, isDir bool) ignoreState {
 	for i := len(lines) - 1; i >= 0; i-- {
 		switch {
 		case !lines[i].match(rel, isDir):

@@ -49,7 +49,7 @@ func (r *rules) ignores(p string, isDir bool) bool {
 }
 
 // judge asks the directory's own lines, then those above. The deepest line that matches decides.
-func (d *ruleDir) judge(p string, isDir bool) verdict {
+func (d *ruleDir) judge(p string, isDir bool) ignoreState {
 	for at := d; at != nil; at = at.up {
 		rel, ok := below(at.dir, p)
 		if !ok {

@@ -55,7 +55,7 @@ type Watcher struct {
 // relative to Root where they are below it, otherwise absolute, sorted, each once. What happens after New has returned is
 // noticed. Files that appear or disappear count as changed; directories as such do not.
 //
-// Errors: globs that make no sense, a Root that is no directory, [ErrTooMuch], and those of [Auto].
+// Errors: globs that make no sense, a Root that is not a directory, [ErrTooMuch], and those of [Auto].
 func New(opts Options, onChange func(paths []string)) (*Watcher, error) {
 	return newWatcher(opts, onChange, (*fsnotify.Watcher).Add, func() bool { return false })
 }

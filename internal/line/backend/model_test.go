@@ -81,7 +81,7 @@ func newModel(rt *rapid.T) *model {
 		upgrades: rapid.IntRange(0, 3).Draw(rt, "upgrades") == 0,
 	}
 	m.now = epoch
-	opts := Options{Name: "srv", Command: []string{"srv"}, RetryTools: []string{"again"}, QueueMax: 20}
+	opts := Options{Name: "srv", Command: []string{"srv"}, RetryTools: []string{"again"}, QueueMax: 20, CallPatience: tenMinutes}
 	era := m.drawEras(&opts)
 	m.client.init(m, era)
 	if rapid.Bool().Draw(rt, "patient") {
@@ -145,7 +145,7 @@ func (m *model) anything() {
 		m.sparesComeUp, m.sparesComeUp, m.sparesComeUp, m.sparesComeUp,
 	}
 	for s := range m.running {
-		if s.unborn {
+		if s.starting {
 			things = append(things, s.begins, s.begins, s.isNotBorn)
 			continue
 		}

@@ -16,13 +16,13 @@ import (
 
 // simServer is one simulated process: a pipe it reads as much of as it likes, requests it has begun, and an end.
 type simServer struct {
-	m       *model
-	gen     int
-	extra   bool      // it has one tool more than its brothers
-	unborn  bool      // it is still being started
-	pipe    []byte    // written to it and not read
-	partial []byte    // read, no newline yet
-	running []*simRun // begun and not answered
+	m        *model
+	gen      int
+	extra    bool      // it has one tool more than its brothers
+	starting bool      // it is still being started
+	pipe     []byte    // written to it and not read
+	partial  []byte    // read, no newline yet
+	running  []*simRun // begun and not answered
 
 	inputClosed, termed, killed bool
 	exited, closed              bool
@@ -85,22 +85,22 @@ func (m *model) Start(l Launch) (Server, error) {
 	}
 	m.slow = false
 	s := &simServer{m: m, gen: gen, extra: rapid.IntRange(0, 2).Draw(m.rt, "extra tool") == 0}
-	s.unborn = l.Beside && rapid.Bool().Draw(m.rt, "takes its time")
+	s.starting = l.Beside && rapid.Bool().Draw(m.rt, "takes its time")
 	m.servers = append(m.servers, s)
 	return s, nil
 }
 
 // begins makes a process exist that was still being started.
 func (s *simServer) begins() {
-	if s.unborn {
-		s.unborn = false
+	if s.starting {
+		s.starting = false
 		s.m.b.ServerSpawned(s.m.now, s.gen, s.PID())
 	}
 }
 
 // isNotBorn ends a start with an error.
 func (s *simServer) isNotBorn() {
-	s.unborn, s.exited, s.closed = false, true, true
+	s.starting, s.exited, s.closed = false, true, true
 	s.m.b.ServerExited(s.m.now, s.gen, Exit{Code: -1, Unstarted: errors.New("exec format error")})
 	s.m.b.ServerClosed(s.m.now, s.gen)
 }
@@ -142,8 +142,8 @@ func (m *model) Finish(code int) {
 // See Server.
 
 func (s *simServer) PID() int {
-	if s.unborn {
-		return Unborn
+	if s.starting {
+		return NotSpawned
 	}
 	return 1000 + s.gen
 }

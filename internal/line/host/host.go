@@ -48,7 +48,7 @@ type Options struct {
 	Dir     string   // working directory of the server; "" is ours
 	Env     []string // environment of the server; nil is ours
 
-	Remote *remote.Options // where the server is, if it is no process of ours; MaxMessage and Log are the host's own
+	Remote *remote.Options // where the server is, if it is not a process of ours; MaxMessage and Log are the host's own
 
 	KillMode child.KillMode // what ends with a server (default its whole tree)
 
@@ -74,9 +74,9 @@ type Host struct {
 	client      Client
 	news        news
 	servers     []*server
-	connections []*elsewhere
+	connections []*remoteServer
 	shortcut    shortcut
-	waiters     []waiter
+	waiters     []restartWaiter
 	ended       chan struct{}
 	wakeAt      time.Time
 }

@@ -110,7 +110,7 @@ func (g *addressGuard) check(ctx context.Context, ip netip.Addr) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is an address that %s has no business with: not connected", ip, g.host)
+	return fmt.Errorf("%s is a private address, and %s is not: not connected", ip, g.host)
 }
 
 // hostIsPrivate reports whether the MCP server can be reached by private addresses only.

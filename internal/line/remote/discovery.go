@@ -44,8 +44,8 @@ type authServer struct {
 	assumed bool // there is no metadata: these are the places of 2025-03-26
 }
 
-// errNotThere says that a metadata document does not exist, which is no fault.
-var errNotThere = errors.New("there is no such document")
+// errNotThere says that a metadata document does not exist, which is not a fault.
+var errNotThere = errors.New("no such document")
 
 // discover finds the authorization server of an endpoint.
 func (o *OAuth) discover(ctx context.Context, asked challenge) (discovered, error) {
@@ -172,7 +172,7 @@ func (o *OAuth) mustBeSafe(place string) error {
 	case u.Host == "" || u.Scheme != "http" || !isLoopback(u.Hostname()):
 		return fmt.Errorf("%s is neither https nor on this machine", u.Redacted())
 	case !isLoopback(o.endpoint.Hostname()):
-		return fmt.Errorf("%s is on this machine, and %s is not: it has no business there", u.Redacted(), o.endpoint.Host)
+		return fmt.Errorf("%s is on this machine, and %s is not: not connected", u.Redacted(), o.endpoint.Host)
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func (c *Connection) endListens() {
 func (c *Connection) carry(m *message) {
 	began := time.Now()
 	for try, repeats := 1, 0; ; try++ {
-		o := c.deliver(m)
+		o := c.post(m)
 		if !o.answered && m.ctx.Err() != nil { // nobody waits for it any more
 			c.abandoned(m)
 			return
@@ -230,7 +230,7 @@ func (c *Connection) works(o outcome) time.Duration {
 }
 
 // noteTrouble remembers what is wrong for who asks how the server stands.
-func (c *Connection) noteTrouble(v verdict) {
+func (c *Connection) noteTrouble(v decision) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -250,7 +250,7 @@ func (c *Connection) Trouble() string {
 
 // mayRepeat reports whether a message may be sent once more that the server may have carried out. What is no request does
 // no harm when it comes twice.
-func (c *Connection) mayRepeat(m *message, v verdict) bool {
+func (c *Connection) mayRepeat(m *message, v decision) bool {
 	switch {
 	case m.kind != jsonrpc.Request:
 		return true

@@ -24,7 +24,7 @@
 //	  the same with the transport of 2024-11-05          End, unknown
 //	a stream broken off that can be resumed              resumed by its last event id in a session, then as above
 //	500, other 5xx; a stream that simply ends;           twice
-//	  a body that is no message, such as HTML
+//	  a body that is not a message, such as HTML
 //	subscriptions/listen ends without an answer          again, without end
 //	429, 503 with Retry-After                            again if that fits into 10 s, otherwise answer, not done, with the time
 //	404 for a session, 400 that complains of it          End, unread

@@ -152,7 +152,7 @@ func (w *markWalk) schema(schema []byte, path []string, reachable bool) {
 	w.depth--
 }
 
-// elsewhere looks at what is no property: a mark there breaks the rules.
+// elsewhere looks at what is not a property: a mark there breaks the rules.
 func (w *markWalk) elsewhere(value []byte) {
 	switch {
 	case jsonrpc.IsObject(value):
@@ -174,9 +174,9 @@ func (w *markWalk) mark(schema, raw []byte, path []string, reachable bool) {
 	case !reachable || len(path) == 0:
 		w.fault = markKey + " is not at a property that is reached through properties alone"
 	case !ok || !isToken(name):
-		w.fault = fmt.Sprintf("%s %s is no header name", markKey, excerpt(raw))
+		w.fault = fmt.Sprintf("%s %s is not a header name", markKey, excerpt(raw))
 	case kind != "string" && kind != "integer" && kind != "boolean":
-		w.fault = fmt.Sprintf("%s %q is at a property that is no string, integer or boolean", markKey, name)
+		w.fault = fmt.Sprintf("%s %q is at a property that is not a string, integer or boolean", markKey, name)
 	}
 	for _, other := range w.found {
 		if strings.EqualFold(other.name, name) {
@@ -210,7 +210,7 @@ func (c *Connection) relist(m *message) bool {
 		var answer []byte
 		own := newMessage(m.ctx, mcp.ListLine(id, mcp.Tools, cursor, meta))
 		own.quiet = func(line []byte) { answer = line }
-		o := c.deliver(own)
+		o := c.post(own)
 		c.release(own)
 		if !o.answered {
 			return false

@@ -304,7 +304,7 @@ func (o *OAuth) checkIssuer(issuer string, anew bool) error {
 		return fmt.Errorf("the server wants tokens of %s, the configured issuer is %s: nothing was sent to the former", issuer, o.opts.Issuer)
 	case o.opts.Issuer != "":
 	case o.opts.ClientSecret != "":
-		return errors.New("a client secret is shown to the authorization server that gave it out and to no other: configure its issuer, too")
+		return errors.New("a client secret is sent only to the authorization server that issued it: configure its issuer, too")
 	case !anew && o.opts.ClientID != "" && pinned != "" && pinned != issuer:
 		hint := ""
 		if o.opts.Login != "" {
@@ -349,7 +349,7 @@ func (o *OAuth) notInteractive(ctx context.Context, asked challenge) error {
 		}
 	}
 	if o.opts.Login == "" {
-		return errors.New("the server wants a login, and there is nobody to ask")
+		return errors.New("the server wants a login, and there is no user to ask")
 	}
 	return fmt.Errorf("the server wants a login: run %s", o.opts.Login)
 }

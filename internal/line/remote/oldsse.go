@@ -92,13 +92,13 @@ func (t *oldTransport) read(ctx context.Context, r *sseReader) {
 			t.c.fail(fmt.Errorf("%s: %w", t.c.opts.Name, errTooLong))
 			return
 		case len(e.data) > 0 && (e.name == "" || e.name == "message"):
-			t.hand(e.data)
+			t.deliver(e.data)
 		}
 	}
 }
 
-// hand hands on one message, and lets the request go that it answers.
-func (t *oldTransport) hand(data []byte) {
+// deliver hands on one message, and lets the request go that it answers.
+func (t *oldTransport) deliver(data []byte) {
 	line := oneLine(data)
 	var e jsonrpc.Envelope
 	if err := e.Scan(line); err != nil {
@@ -126,11 +126,11 @@ func (c *Connection) asked(e *jsonrpc.Envelope, line []byte) *message {
 	return nil
 }
 
-// deliver posts a message. The answer comes on the stream.
-func (t *oldTransport) deliver(m *message) outcome {
+// post posts a message. The answer comes on the stream.
+func (t *oldTransport) post(m *message) outcome {
 	ctx, cancel := context.WithTimeout(m.ctx, t.c.opts.NoteTimeout)
 	defer cancel()
-	o := t.c.post(ctx, m, t.endpoint)
+	o := t.c.postMessage(ctx, m, t.endpoint)
 	if !o.answered || m.kind != jsonrpc.Request {
 		return o
 	}

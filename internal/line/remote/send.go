@@ -156,22 +156,22 @@ func discard(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// deliver posts one message and hands on what the server says to it.
-func (c *Connection) deliver(m *message) outcome {
+// post posts one message and hands on what the server says to it.
+func (c *Connection) post(m *message) outcome {
 	defer m.onTheWire()
 	if old := c.old(); old != nil {
-		return old.deliver(m)
+		return old.post(m)
 	}
 	if m.kind == jsonrpc.Request {
-		return c.post(m.ctx, m, c.endpoint)
+		return c.postMessage(m.ctx, m, c.endpoint)
 	}
 	ctx, cancel := context.WithTimeout(m.ctx, c.opts.NoteTimeout)
 	defer cancel()
-	return c.post(ctx, m, c.endpoint)
+	return c.postMessage(ctx, m, c.endpoint)
 }
 
-// post sends a message by POST and reads the response to its end.
-func (c *Connection) post(ctx context.Context, m *message, to *url.URL) outcome {
+// postMessage sends a message by POST and reads the response to its end.
+func (c *Connection) postMessage(ctx context.Context, m *message, to *url.URL) outcome {
 	var o outcome
 	written := make(chan struct{}, 1)
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -259,7 +259,7 @@ func (c *Connection) receiveJSON(m *message, resp *http.Response, o *outcome) {
 	case err != nil:
 		o.err = fmt.Errorf("read the answer: %w", err)
 	default:
-		if o.answered = c.hand(m, body); !o.answered {
+		if o.answered = c.deliver(m, body); !o.answered {
 			o.strange = "an answer to another request or none at all: " + excerpt(body)
 		}
 	}

@@ -135,10 +135,10 @@ func (c *Connection) readStream(body io.Reader, m *message, cur *cursor) error {
 		case e.tooLong && m != nil:
 			return errTooLong
 		case e.tooLong:
-			c.logf("%s: %v was thrown away", c.opts.Name, errTooLong)
+			c.logf("%s: %v discarded", c.opts.Name, errTooLong)
 		}
 		cur.heard++
-		if len(e.data) > 0 && (e.name == "" || e.name == "message") && c.hand(m, e.data) {
+		if len(e.data) > 0 && (e.name == "" || e.name == "message") && c.deliver(m, e.data) {
 			return nil
 		}
 	}
@@ -209,7 +209,7 @@ func (c *Connection) follow(ctx context.Context, known func()) {
 	}
 }
 
-// streamRefused reads a response that is no stream and reports whether there will be none.
+// streamRefused reads a response that is not a stream and reports whether there will be none.
 func (c *Connection) streamRefused(resp *http.Response) bool {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what could be read is all there is to say
 	_ = resp.Body.Close()

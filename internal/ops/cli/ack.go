@@ -84,7 +84,7 @@ func (f *wishFlags) acknowledge(ctx context.Context, w io.Writer, name string, v
 		return err
 	}
 	for _, i := range meant {
-		answer, err := f.ask(ctx, o, monitor.Wish{Verb: string(verb), Incident: i.ID, Agent: i.Key.Agent})
+		answer, err := f.ask(ctx, o, monitor.UserRequest{Verb: string(verb), Incident: i.ID, Agent: i.Key.Agent})
 		if err != nil && i.Key == (incident.Key{}) {
 			return fail(exitFailure, "%s: %w; outlive ack%s shows what is open", i.ID, err, homeFlag(o.Home))
 		}

@@ -43,7 +43,7 @@ func (f *wishFlags) define(fl *pflag.FlagSet) {
 // wishVerb is a verb that asks the monitor for something about one agent.
 type wishVerb struct {
 	use, short, long string
-	verb             string // of [monitor.Wish]
+	verb             string // of [monitor.UserRequest]
 	// lacks says what the declaration lacks for it; "": nothing.
 	lacks func(registry.Agent) string
 }
@@ -137,7 +137,7 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 		}
 		return fail(exitFailure, "%s: %s lacks %s", name, registryOf(o), lacks)
 	}
-	answer, err := f.ask(ctx, o, monitor.Wish{Agent: name, Verb: v.verb, Text: strings.Join(args[1:], " ")})
+	answer, err := f.ask(ctx, o, monitor.UserRequest{Agent: name, Verb: v.verb, Text: strings.Join(args[1:], " ")})
 	if err != nil {
 		return fail(exitFailure, "%s: %w", name, err)
 	}
@@ -146,7 +146,7 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 }
 
 // ask hands a wish to the monitor of a home and returns what became of it.
-func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) (string, error) {
+func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.UserRequest) (string, error) {
 	w.By = cmp.Or(f.by, userName())
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
@@ -155,7 +155,7 @@ func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) 
 	case errors.Is(err, monitor.ErrNobody):
 		return "", fmt.Errorf("%w; start it: outlive monitor%s", err, homeFlag(o.Home))
 	case errors.Is(err, context.DeadlineExceeded):
-		return "", fmt.Errorf("the monitor has not seen to it within %s; it is done when the monitor gets to it", askWait)
+		return "", fmt.Errorf("the monitor has not handled the request within %s; it does so when it can", askWait)
 	case err != nil:
 		return "", err
 	case refused(answer):
@@ -169,7 +169,7 @@ func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) 
 
 // refused reports an answer of the monitor that says that nothing was done.
 func refused(answer string) bool {
-	for _, start := range []string{"failed", "interrupted", "abandoned", "nothing is done", "there is no", "nobody knows", "That is not possible", "This is not known", "already resolved"} {
+	for _, start := range []string{"failed", "interrupted", "abandoned", "nothing is done", "no such", "no way is known", "That is not possible", "This is not known", "already resolved"} {
 		if strings.HasPrefix(answer, start) {
 			return true
 		}
@@ -182,5 +182,5 @@ func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
-	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "somebody")
+	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "a user")
 }

@@ -25,7 +25,7 @@ file. To see the screen as it is now: outlive agent attach NAME --read-only.
 
 EXIT STATUS
   0  shown
-  1  there is no such agent, or nothing is kept of its output
+  1  no such agent, or nothing is kept of its output
   2  a mistake in the command line`
 
 func newAgentLogs(io streams) *cobra.Command {

@@ -48,7 +48,7 @@ that the records and the registry use.
 
 EXIT STATUS
   0  shown
-  1  there is no such agent, or the home could not be read`
+  1  no such agent, or the home could not be read`
 
 func newAgentShow(io streams) *cobra.Command {
 	return newLook("show", "Show everything that is known of one agent", `Show everything that is known of one agent: its state, process and session, what was done about it and what is left of
@@ -56,7 +56,7 @@ its budget, its open incidents, and the address that takes its pings.
 
 EXIT STATUS
   0  shown
-  1  there is no such agent, or the home could not be read`,
+  1  no such agent, or the home could not be read`,
 		func(ctx context.Context, o monitor.Options, view monitor.View, f monitor.Finding, asJSON bool) error {
 			ping, err := pingAddress(ctx, o, view, f)
 			if err != nil {

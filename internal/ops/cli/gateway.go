@@ -70,7 +70,7 @@ func newGateway(io streams) *cobra.Command {
 	fl.StringVar(&f.name, "name", "gateway", "name in status and logs")
 	fl.BoolVar(&f.noTools, "no-tools", false, "do not offer outlive_server_status and outlive_restart_server")
 	fl.BoolVar(&f.browser, "open-browser", false, "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait")
-	fl.StringVar(&f.logLevel, "log-level", "info", "least level told on stderr: debug, info, warn or error")
+	fl.StringVar(&f.logLevel, "log-level", "info", "minimum level logged to stderr: debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fl.StringVar(&f.audit, "audit", "", "audit log (default: under the state directory); \"none\" for none")
 	return cmd

@@ -125,7 +125,7 @@ func (g *endpoint) tellWarnings(file *config.File) {
 	}
 }
 
-// warn tells something about the configuration that is no mistake.
+// warn tells something about the configuration that is not a mistake.
 func (g *endpoint) warn(text string) {
 	g.sinks.Emit(event.Event{Type: event.ConfigLoaded, Time: time.Now(), Level: slog.LevelWarn, Message: text,
 		Attrs: []slog.Attr{slog.Any(event.KeyFiles, []string{g.path})}})

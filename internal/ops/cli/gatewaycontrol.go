@@ -73,7 +73,7 @@ func (r reachableGateway) whichServer(server string) error {
 	if server == "" {
 		return fmt.Errorf("say which of its servers: %s", strings.Join(names, ", "))
 	}
-	return fmt.Errorf("there is no server %q; there are %s", server, strings.Join(names, ", "))
+	return fmt.Errorf("no server %q; must be one of %s", server, strings.Join(names, ", "))
 }
 
 // Restart implements control.Source.

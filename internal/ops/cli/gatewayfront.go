@@ -74,7 +74,7 @@ func (r rawLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// frontLog tells how far each request over HTTP has come, with --log-level debug. These are no events: nobody but who looks
+// frontLog tells how far each request over HTTP has come, with --log-level debug. These are not events: nobody but who looks
 // for a request that is not answered wants them. nil: nobody does.
 func (g *endpoint) frontLog() *slog.Logger {
 	opts := slog.HandlerOptions{Level: slog.LevelDebug}

@@ -109,7 +109,7 @@ func remoteServer(file *config.File, name string) (config.Server, error) {
 	return file.Servers[i], nil
 }
 
-// openPage shows a page in the user's browser: $BROWSER, or the desktop's. That it cannot be is no error: its address was
+// openPage shows a page in the user's browser: $BROWSER, or the desktop's. That it cannot be is not an error: its address was
 // printed, or the error that follows says how to log in.
 func openPage(page string) {
 	opener := browserCommand(page)

@@ -22,7 +22,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/remote"
 )
 
-// remoteOptions say where a server is that is no process of ours, and who we are to it. configPath is that of the
+// remoteOptions say where a server is that is not a process of ours, and who we are to it. configPath is that of the
 // configuration, for the command that logs in.
 func remoteOptions(c config.Server, configPath string, openBrowser bool) *remote.Options {
 	o := &remote.Options{URL: c.URL, Name: c.Name, Headers: c.Headers}

@@ -164,7 +164,7 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 		return nil, err
 	}
 	if c.Transport == config.Stdio {
-		// A command that is missing is no mistake of the form: it may come, and calls are told until then.
+		// A command that is missing is not a mistake of the form: it may come, and calls are told until then.
 		s.executable, _ = child.Resolve(argv[0], dir)
 	} else {
 		s.backend.Elsewhere = true

@@ -47,7 +47,7 @@ func newHook(io streams) *cobra.Command {
 		Long:  hookLong(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || hooks.VendorNamed(args[0]) == nil {
-				return fail(exitFailure, "hook %s: one of %s is wanted", strings.Join(args, " "), vendorNames(", "))
+				return fail(exitFailure, "hook %s: must be one of %s", strings.Join(args, " "), vendorNames(", "))
 			}
 			return nil
 		},

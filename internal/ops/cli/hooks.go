@@ -80,7 +80,7 @@ func vendorArgs(min int) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		for _, name := range args {
 			if hooks.VendorNamed(name) == nil {
-				return fail(exitUsage, "%s: there is no such CLI here; known are %s", name, vendorNames(", "))
+				return fail(exitUsage, "%s: no such CLI; must be one of %s", name, vendorNames(", "))
 			}
 		}
 		if len(args) < min {

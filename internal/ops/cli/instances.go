@@ -80,7 +80,7 @@ func (w wanted) among(all []running) (match []control.Instance, hint string) {
 		case itself && r.status.Gateway():
 			hint = ": " + r.Name + " has " + strings.Join(r.status.ServerNames(), ", ")
 		case itself:
-			hint = ": " + r.Name + " is no gateway"
+			hint = ": " + r.Name + " is not a gateway"
 		case w.server == "" && w.pid == 0 && slices.Contains(r.status.ServerNames(), w.name):
 			match = append(match, r.of(w.name))
 		}

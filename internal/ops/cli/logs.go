@@ -21,7 +21,7 @@ where nothing else is called so. On a terminal what would drive it is escaped; i
 
 EXIT STATUS
   0  shown
-  1  there is no such server, and nothing is kept of an earlier run
+  1  no such server, and nothing is kept of an earlier run
   2  the name is ambiguous`,
 		Args:              takes(1, 1),
 		ValidArgsFunction: completeRunning,

@@ -47,7 +47,7 @@ EXIT STATUS
   0  ended by a signal; with --once: the cycle was done, whatever it found; with --dry-run: everything was looked at;
      with --replay: everything is judged as it was
   1  another monitor has this home (its PID is named), or the cycle could not be done; with --replay: something is
-     judged otherwise
+     judged differently
   2  the command line or the environment is wrong`
 }
 
@@ -84,10 +84,10 @@ func newMonitor(io streams) *cobra.Command {
 	fl.StringVar(&f.home, "home", "", "directory of the registry and of what the monitor keeps (default: "+shownHome+", or ~/.piv if only that has a registry)")
 	fl.BoolVar(&f.once, "once", false, "run a single cycle and exit")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what a cycle would do, change nothing and exit")
-	fl.StringVar(&f.replay, "replay", "", "judge the evidence in `FILE` (evidence.jsonl of a home) again, show what is judged otherwise, and exit")
+	fl.StringVar(&f.replay, "replay", "", "judge the evidence in `FILE` (evidence.jsonl of a home) again, show what is judged differently, and exit")
 	fl.StringVar(&f.answers, "answers", "auto", "hear buttons and replies on Telegram: on, off, or auto: not in place of the PIV supervisor, whose bot may listen itself")
 	fl.BoolVar(&f.permissions, "permissions", false, "have permission requests of agents' hooks (outlive hooks install --ask) answered by those buttons")
-	fl.StringVar(&f.logLevel, "log-level", "info", "least level told on stderr: debug, info, warn or error")
+	fl.StringVar(&f.logLevel, "log-level", "info", "minimum level logged to stderr: debug, info, warn or error")
 	return cmd
 }
 
@@ -159,7 +159,7 @@ func replayEvidence(ctx context.Context, io streams, o monitor.Options, path str
 	}
 	fmt.Fprint(io.out, report)
 	if report.Changed > 0 {
-		return fail(exitFailure, "%d looks are judged otherwise", report.Changed)
+		return fail(exitFailure, "%d looks are judged differently", report.Changed)
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func positive(name string, n *int) error {
 	}
 	v, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || v <= 0 {
-		return fmt.Errorf("%s=%q: a whole number above 0 is wanted", name, text)
+		return fmt.Errorf("%s=%q: must be a whole number greater than 0", name, text)
 	}
 	*n = int(v)
 	return nil

@@ -51,7 +51,7 @@ func (c *monitorCare) looked(err error) {
 
 func (c *monitorCare) complain(err error) {
 	if err != nil {
-		c.logger.Warn("the service manager does not hear us", slog.Any("error", err))
+		c.logger.Warn("the service manager does not receive notifications", slog.Any("error", err))
 	}
 }
 

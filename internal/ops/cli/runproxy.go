@@ -114,7 +114,7 @@ func prepareState(s *settings, k *sinks) {
 // clearStrays ends what an outlive that is gone has left behind.
 func clearStrays(k *sinks) {
 	if report, err := child.SweepStrays(context.Background()); err == nil && len(report.Found) > 0 {
-		k.say(event.StraysSwept, "Left over by an outlive that is gone: "+report.String(),
+		k.say(event.StraysSwept, "Left over by an earlier run: "+report.String(),
 			slog.Int(event.KeyCount, len(report.Found)))
 	}
 }

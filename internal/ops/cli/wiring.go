@@ -225,7 +225,7 @@ var sizeForm = lazyregexp.New(`^(\d+) ?([KMG]?)(?:i?B)?$`)
 func parseSize(text string) (int, error) {
 	m := sizeForm.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("%q is no size: write it like 32MiB", text)
+		return 0, fmt.Errorf("%q is not a size: write it like 32MiB", text)
 	}
 	n, err := strconv.Atoi(m[1])
 	shift := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[m[2]]
@@ -249,6 +249,7 @@ func (f *runFlags) care(s *settings, changed func(string) bool) error {
 	o.Supervise.Standby = f.standby
 	o.Health.Off = f.health == "off"
 	o.Health.CallTimeout = f.callTimeout
+	o.CallPatience = f.callPatience
 	o.Elsewhere = standsIn(o.Command)
 	o.Lazy, o.IdleFor, o.NoFastStart = f.lazy, f.idleTimeout, f.noFastStart
 	if f.lazy && f.noFastStart {

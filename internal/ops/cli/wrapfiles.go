@@ -74,7 +74,7 @@ func (f *clientFlags) find(sys clients.System) ([]clients.File, error) {
 	for _, name := range f.clients {
 		c := clients.Named(name)
 		if c == nil {
-			return nil, fail(exitUsage, "--client %s: there is no such client; outlive wrap --help names them", name)
+			return nil, fail(exitUsage, "--client %s: no such client; outlive wrap --help lists them", name)
 		}
 		places := c.Places(sys, project)
 		found := clients.Find(places)

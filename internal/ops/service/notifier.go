@@ -30,7 +30,7 @@ type NotifierOptions struct {
 }
 
 // errWatchdog says which of systemd's variables is wrong.
-var errWatchdog = errors.New("a number above 0 is wanted")
+var errWatchdog = errors.New("must be greater than 0")
 
 // NewNotifier makes a Notifier. It is nil where there is nobody to tell.
 func NewNotifier(o NotifierOptions) (*Notifier, error) {

@@ -277,7 +277,7 @@ func FuzzBridge(f *testing.F) {
 		} {
 			for _, line := range append(out.ToServer, out.ToClient...) {
 				if err := env.Scan(line); err != nil && whole {
-					t.Errorf("%q is no message: %v", line, err)
+					t.Errorf("%q is not a message: %v", line, err)
 				}
 			}
 		}

@@ -24,6 +24,8 @@ const (
 	ModernVersion = "2026-07-28"
 	// BatchVersion is the only version whose messages may come as JSON arrays.
 	BatchVersion = "2025-03-26"
+	// ProgressMessageVersion is the first version whose progress may carry a message.
+	ProgressMessageVersion = "2025-03-26"
 )
 
 // LegacyVersions are the versions that begin with initialize, oldest first.

@@ -89,7 +89,7 @@ func (f *file) acquire() (locked bool, err error) {
 			return false, err
 		}
 	}
-	return false, errors.New("the file is replaced all the time")
+	return false, errors.New("the file keeps being replaced")
 }
 
 func (f *file) open() error {

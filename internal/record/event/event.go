@@ -110,7 +110,7 @@ const (
 	AnsweredFromMemory Type = "answered_from_memory"
 	// ValidationBlocked: a client line never reached the server (TP-9). Attrs: KeyRawLine, KeyReason, KeyRequestID.
 	ValidationBlocked Type = "validation_blocked"
-	// StdoutNoise: the server wrote something to stdout that is no message. Attrs: KeyRawLine, KeyCount.
+	// StdoutNoise: the server wrote something to stdout that is not a message. Attrs: KeyRawLine, KeyCount.
 	StdoutNoise Type = "stdout_noise"
 	// TextRepaired: invalid UTF-8 or a lone surrogate of the server was replaced by U+FFFD.
 	TextRepaired Type = "text_repaired"

@@ -30,7 +30,7 @@ type narrator struct {
 	starts    int  // ServerStarting events so far
 	restarts  int  // RestartCount of the last ServerStarting
 	requested bool // "Restart requested" is still to be said
-	noisy     bool // it was said that the server writes to stdout what is no message
+	noisy     bool // it was said that the server writes to stdout what is not a message
 }
 
 // tell returns the lines for e, in order; the texts are those of WD-15.
@@ -171,7 +171,7 @@ func (n *narrator) serves(e event.Event) []line {
 // line. Programs that read JSON get all.
 func (n *narrator) brief() bool { return n.opts.Format != JSON && n.opts.Level > slog.LevelDebug }
 
-// noise tells of lines on stdout that are no messages, once: each of them is shown as it came.
+// noise tells of lines on stdout that are not messages, once: each of them is shown as it came.
 func (n *narrator) noise(e event.Event) []line {
 	if !n.brief() {
 		return []line{{proxy, marked(e)}}
@@ -228,7 +228,7 @@ func causeOf(e event.Event) string {
 	return v.String()
 }
 
-// delayed says how long the server waits after a crash; a wait of nothing is no wait, and the pause of a requested
+// delayed says how long the server waits after a crash; a wait of nothing is not a wait, and the pause of a requested
 // restart is not told (WD-15).
 func delayed(e event.Event) []line {
 	if causeOf(e) == "requested" {

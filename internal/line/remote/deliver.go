@@ -8,9 +8,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// hand hands on one message of the server that came in the response to m, or outside of any if m is nil. It reports whether it is
+// deliver hands on one message of the server that came in the response to m, or outside of any if m is nil. It reports whether it is
 // the answer to m.
-func (c *Connection) hand(m *message, text []byte) bool {
+func (c *Connection) deliver(m *message, text []byte) bool {
 	line := oneLine(text)
 	var e jsonrpc.Envelope
 	if err := e.Scan(line); err != nil {
@@ -67,7 +67,7 @@ func (c *Connection) noteAnswer(m *message, e *jsonrpc.Envelope, line []byte) []
 }
 
 // reply answers a request in the server's place; what needs no answer is only logged.
-func (c *Connection) reply(m *message, v verdict) {
+func (c *Connection) reply(m *message, v decision) {
 	if v.act == finish {
 		return
 	}
@@ -97,7 +97,7 @@ func (m *message) what() string {
 	return m.name
 }
 
-func (v verdict) text() string {
+func (v decision) text() string {
 	if v.rpc != nil {
 		return string(v.rpc)
 	}
@@ -106,7 +106,7 @@ func (v verdict) text() string {
 
 // refusal is the answer to a request that has none from the server. A tool call of unknown effect is answered with a tool result,
 // because that is what the model gets to read.
-func (c *Connection) refusal(m *message, v verdict) []byte {
+func (c *Connection) refusal(m *message, v decision) []byte {
 	if v.rpc != nil {
 		return errorLine(m.id, v.rpc)
 	}
@@ -120,7 +120,7 @@ func (c *Connection) refusal(m *message, v verdict) []byte {
 		if v.tries > 1 {
 			text += fmt.Sprintf(". It was called %d times, since that does no harm, and may be called again.", v.tries)
 		} else {
-			text += ". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+			text += ". " + mcp.OutcomeUnknown
 		}
 		meta := append(append([]byte(`{"`+mcp.MetaOutcome+`":`), data...), '}')
 		return jsonrpc.AppendResult(nil, m.id, mcp.ToolText(text, true, era, meta))
@@ -140,7 +140,7 @@ func errorLine(id, object []byte) []byte {
 }
 
 // data says for machines what text says for people.
-func (v verdict) data() []byte {
+func (v decision) data() []byte {
 	data := append([]byte(`{"reason":`), strconv.Quote(v.label)...)
 	if v.undone && v.tries == 0 {
 		data = append(data, `,"delivered":"no"`...)

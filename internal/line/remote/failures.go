@@ -80,8 +80,8 @@ type outcome struct {
 	body     []byte // its beginning
 }
 
-// verdict is what to do about it.
-type verdict struct {
+// decision is what to do about it.
+type decision struct {
 	act         action
 	after       time.Duration // again: how long to wait; answer: when it may be tried
 	undone      bool          // the server surely did nothing
@@ -93,7 +93,7 @@ type verdict struct {
 }
 
 // reason is the error that a connection ends with.
-func (v verdict) reason(name string) error { return fmt.Errorf("%s: %s", name, v.why) }
+func (v decision) reason(name string) error { return fmt.Errorf("%s: %s", name, v.why) }
 
 // ofNetwork reports whether an outcome says that the way to the server, rather than the server, is at fault.
 func (o outcome) ofNetwork() bool {
@@ -105,26 +105,26 @@ func (o outcome) ofNetwork() bool {
 }
 
 // judge says what becomes of a message. It is the table in the package's comment.
-func judge(q question, o outcome) verdict {
+func judge(q question, o outcome) decision {
 	switch {
 	case o.answered:
-		return verdict{act: finish}
+		return decision{act: finish}
 	case o.auth != nil:
-		return verdict{act: answer, undone: true, why: o.auth.Error(), label: labelUnauthorized}
+		return decision{act: answer, undone: true, why: o.auth.Error(), label: labelUnauthorized}
 	case o.lost:
-		return verdict{act: end, lostSession: true, why: "the server has ended the session: " + o.err.Error(), label: "session_lost"}
+		return decision{act: end, lostSession: true, why: "the server has ended the session: " + o.err.Error(), label: "session_lost"}
 	case o.tooLong:
-		return verdict{act: answer, why: "the answer is longer than is allowed", label: "response_too_large"}
+		return decision{act: answer, why: "the answer is longer than is allowed", label: "response_too_large"}
 	case o.strange != "":
 		return q.unclear(o.strange, "protocol")
 	case o.ended && q.method == mcp.Listen && q.modern:
-		return verdict{act: again, after: max(relisten, q.pause()), why: "the stream of news ended", label: "connection_lost"}
+		return decision{act: again, after: max(relisten, q.pause()), why: "the notification stream ended", label: "connection_lost"}
 	case o.ended:
 		return q.unclear("the server ended the stream without an answer", "connection_lost")
 	case o.err != nil && !o.written:
 		return q.unreached(o.err)
 	case o.err != nil && q.kind != jsonrpc.Request && errors.Is(o.err, context.DeadlineExceeded):
-		return verdict{act: answer, why: "it was not accepted in time", label: "timeout"} // slow, not gone
+		return decision{act: answer, why: "it was not accepted in time", label: "timeout"} // slow, not gone
 	case o.err != nil:
 		return q.broken("the connection broke off: "+o.err.Error(), "connection_lost")
 	}
@@ -143,8 +143,8 @@ func (q question) begins() bool {
 }
 
 // unreached is about a message that never left: it may always be sent again.
-func (q question) unreached(err error) verdict {
-	v := verdict{act: again, after: q.pause(), undone: true, why: "cannot be reached: " + err.Error(), label: labelUnavailable}
+func (q question) unreached(err error) decision {
+	v := decision{act: again, after: q.pause(), undone: true, why: "cannot be reached: " + err.Error(), label: labelUnavailable}
 	switch {
 	case q.try > 1 && q.failing >= unreachableFor:
 		v.act, v.after = end, 0
@@ -156,8 +156,8 @@ func (q question) unreached(err error) verdict {
 
 // broken is about a message that left, of which the network told no more. One broken request says nothing about the
 // others: the connection ends only when nothing has worked for a while.
-func (q question) broken(why, label string) verdict {
-	v := verdict{act: again, after: q.pause(), why: why, label: label}
+func (q question) broken(why, label string) decision {
+	v := decision{act: again, after: q.pause(), why: why, label: label}
 	switch {
 	case q.old, q.failing >= brokenFor && q.try > 1:
 		v.act, v.after = end, 0
@@ -173,11 +173,11 @@ func (q question) broken(why, label string) verdict {
 }
 
 // unclear is about a message that the server may or may not have carried out.
-func (q question) unclear(why, label string) verdict {
+func (q question) unclear(why, label string) decision {
 	if q.repeats >= maxRepeats {
-		return verdict{act: answer, why: why, label: label}
+		return decision{act: answer, why: why, label: label}
 	}
-	return verdict{act: doubt, after: q.pause(), why: why, label: label}
+	return decision{act: doubt, after: q.pause(), why: why, label: label}
 }
 
 // Labels of answers that others act on.
@@ -186,8 +186,8 @@ const (
 	labelUnavailable  = "server_unavailable"
 )
 
-// refused is about an HTTP status that is no success.
-func (q question) refused(o outcome) verdict {
+// refused is about an HTTP status that is not a success.
+func (q question) refused(o outcome) decision {
 	body := errorIn(o.body)
 	own := body.error != nil && jsonrpc.SameID(body.id, q.id)
 	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", o.status, http.StatusText(o.status))) + " from " + q.place
@@ -195,10 +195,10 @@ func (q question) refused(o outcome) verdict {
 		status += ": " + text
 	}
 	after, told := retryAfter(o.header)
-	v := verdict{act: answer, undone: o.status < 500, why: status, label: "http_" + strconv.Itoa(o.status)}
+	v := decision{act: answer, undone: o.status < 500, why: status, label: "http_" + strconv.Itoa(o.status)}
 	switch {
 	case q.session && !q.modern && sessionLost(o, own):
-		return verdict{act: end, undone: true, lostSession: true, why: "the server has ended the session: " + status, label: "session_lost"}
+		return decision{act: end, undone: true, lostSession: true, why: "the server has ended the session: " + status, label: "session_lost"}
 	case body.error != nil:
 		v.rpc = body.error
 		if string(body.code) == codeHeaderMismatch && q.method == mcp.ToolsCall && !q.relisted {
