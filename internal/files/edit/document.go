@@ -227,10 +227,11 @@ func (d *Doc) Editable(n *Node) error {
 // Insert puts values into a container, before the entry with that index; -1 is where a new one fits. A member has a key, entries of a
 // list have "".
 func (d *Doc) Insert(n *Node, at int, key string, values ...any) error {
+	ready := !slices.ContainsFunc(n.Kids, func(k *Node) bool { return !k.placed })
 	switch {
-	case n.form == brackets:
+	case n.form == brackets && ready:
 		d.insertInBrackets(n, at, key, values)
-	case n.form == block && n.Kids[0].placed && n.Kids[len(n.Kids)-1].placed:
+	case n.form == block && ready && len(n.Kids) > 0:
 		d.insertLines(n, key, values)
 	case n.form == table && d.insertLine(n, at, key, values):
 	default:

@@ -31,10 +31,14 @@ func (d *Doc) readTOML() []fileerror.Problem {
 			lines.End = here.End
 		}
 	}
-	if parser.Error() != nil {
-		return d.strictTOML()
+	err := parser.Error()
+	if err == nil {
+		return nil
 	}
-	return nil
+	if problems := d.strictTOML(); len(problems) > 0 { // with its place
+		return problems
+	}
+	return []fileerror.Problem{tomlProblem(d.source, err)}
 }
 
 // strictTOML asks the decoder, which knows what may not be defined twice.
