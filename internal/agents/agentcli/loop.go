@@ -24,7 +24,7 @@ const shownMost = 512
 var passing = lazyregexp.New(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|process group pgid:.*|original token count:.*)$`)
 
 // ordersRepetition are the words of a prompt that orders one: then the same call again is what was wanted. "Until it works"
-// is none of them: whoever never gets there repeats itself.
+// is none of them: an agent that never gets there repeats itself.
 var ordersRepetition = lazyregexp.New(`(?i)\b(?:\d+ ?(?:x|times)|repeat(?:edly)?|again and again|poll(?:ing)?|keep (?:checking|polling)|every \d+ ?(?:s|secs?|seconds|m|mins?|minutes|h|hours))\b`)
 
 // waiting are commands that wait, or ask how something is doing that runs elsewhere: the same answer again is not a loop.

@@ -56,7 +56,7 @@ func (t *turn) touch(at time.Time) { t.lastAt = t.when(at) }
 // settled says whether enough has been read to know what is open: the beginning or the end of a turn.
 func (t *turn) settled() bool { return t.turns > 0 || t.ended }
 
-// prompt begins a turn by whoever gives the agent its prompts. Nobody knows whether it still waits for what was left running.
+// prompt begins a turn. Whether the agent still waits for what was left running is not known.
 func (t *turn) prompt(at time.Time) {
 	t.begin(at)
 	t.ordered, t.tasks = false, nil

@@ -384,7 +384,7 @@ func (sh *shared) send(j *joiner) {
 			return
 		}
 		if exit != nil {
-			_ = sendValue(j.conn, exitFrame, exit) // whoever is told may have gone
+			_ = sendValue(j.conn, exitFrame, exit) // the client may be gone
 			_ = j.conn.Close()
 			return
 		}

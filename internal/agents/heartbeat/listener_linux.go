@@ -23,7 +23,7 @@ type Listener struct {
 	done chan struct{}
 }
 
-// Listen makes the socket, which whoever is to be heard gets as NOTIFY_SOCKET. It belongs into a directory that only the
+// Listen makes the socket, whose path the senders get as NOTIFY_SOCKET. It belongs into a directory that only the
 // user can enter. A socket that a killed listener has left behind is replaced; one that is heard by somebody is an error.
 func Listen(path string, o ListenOptions) (*Listener, error) {
 	if o.Now == nil {

@@ -21,7 +21,7 @@ const (
 	Denied     Outcome = "deny"
 	Expired    Outcome = "expired"    // nobody answered in time
 	Withdrawn  Outcome = "withdrawn"  // the CLI ended the hook: answered at its dialog, or ended itself
-	Unattended Outcome = "unattended" // whoever answers here went away
+	Unattended Outcome = "unattended" // the program that answers has gone
 	Abandoned  Outcome = "abandoned"  // the hook was killed
 )
 

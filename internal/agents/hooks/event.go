@@ -38,7 +38,7 @@ type Event struct {
 	Unasked string `json:"unasked,omitempty"`
 }
 
-// Bounds of what an event keeps, in bytes. Names, ids and paths are a few hundred at most; whoever sends more sends no
+// Bounds of what an event keeps, in bytes. Names, ids and paths are a few hundred at most; anything longer is no
 // such thing.
 const (
 	maxName  = 256

@@ -2,7 +2,7 @@ package incident
 
 import "strings"
 
-// todoWords say what is asked of whoever reads a message, by class. They name no button that may not be there.
+// todoWords say what the reader of a message should do, by class. They name no button that may be missing.
 var todoWords = map[string]string{
 	"crashed":              "find out why it ends (outlive agent logs NAME), then start it again",
 	"exited_unfinished":    "look at what it left undone, then start it again, or leave it",

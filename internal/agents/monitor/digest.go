@@ -11,10 +11,10 @@ import (
 
 // digest sends the daily summary of minor events and of what was done.
 func (r *round) digest(ctx context.Context) error {
-	if !r.snapshot.declared() || r.snapshot.Roster.Digest.At == "" {
+	if !r.snapshot.declared() || r.snapshot.Registry.Digest.At == "" {
 		return nil
 	}
-	at, err := incident.ParseClock(r.snapshot.Roster.Digest.At)
+	at, err := incident.ParseClock(r.snapshot.Registry.Digest.At)
 	if err != nil {
 		return nil // checked when the registry was read
 	}
@@ -27,7 +27,7 @@ func (r *round) digest(ctx context.Context) error {
 	if !known {
 		return r.store.setFact(ctx, "digest", now) // the first digest counts from here
 	}
-	if incident.NextDigest(last, at, r.snapshot.Roster.Zone).After(now) {
+	if incident.NextDigest(last, at, r.snapshot.Registry.Zone).After(now) {
 		return nil
 	}
 	incidents, err := r.store.incidentsSince(ctx, last)
@@ -35,7 +35,7 @@ func (r *round) digest(ctx context.Context) error {
 		return err
 	}
 	d := incident.Digest{From: last, To: now, Incidents: incidents, Tallies: r.ledger.tallies(r.snapshot.Agents, last, incidents)}
-	text := d.Message(incident.Policy{Location: r.snapshot.Roster.Zone})
+	text := d.Message(incident.Policy{Location: r.snapshot.Registry.Zone})
 	return r.do(ctx, func(tx *sql.Tx) error {
 		errs := []error{setFact(ctx, tx, "digest", now)}
 		if !d.Empty() {
@@ -47,10 +47,10 @@ func (r *round) digest(ctx context.Context) error {
 
 // digestTo returns the digest's channels: those named, or those of escalations.
 func (r *round) digestTo() []string {
-	if to := r.snapshot.Roster.Digest.To; len(to) > 0 {
+	if to := r.snapshot.Registry.Digest.To; len(to) > 0 {
 		return to
 	}
-	p := policyOf(anyone(&r.snapshot), r.snapshot.Roster, r.opts)
+	p := policyOf(anyone(&r.snapshot), r.snapshot.Registry, r.opts)
 	if len(p.Tiers) == 0 {
 		return nil
 	}

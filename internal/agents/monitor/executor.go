@@ -259,7 +259,7 @@ func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
 func (o *Options) environFor(p *snapshot) []string {
 	secret := slices.Clone(o.Secrets)
 	if p.declared() {
-		secret = append(secret, p.Roster.Variables()...)
+		secret = append(secret, p.Registry.Variables()...)
 	}
 	return slices.DeleteFunc(slices.Clone(o.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

@@ -107,7 +107,7 @@ func (r *round) taken(c *examined, d recovery.Decision) string {
 	return strings.Join(done, ", ") + "; " + d.Reason
 }
 
-func policyOf(d registry.Agent, all *registry.Roster, o Options) incident.Policy {
+func policyOf(d registry.Agent, all *registry.Registry, o Options) incident.Policy {
 	e := d.Escalate
 	p := incident.Policy{AckTimeout: e.AckTimeout, Repeat: e.Repeat, Max: e.Max, Location: all.Zone}
 	switch {
@@ -250,8 +250,8 @@ func milli(t time.Time) int64 {
 // anyone stands for the agent where there is none: a mass incident, or the registry. It has the first agent's
 // escalation.
 func anyone(p *snapshot) registry.Agent {
-	if len(p.Roster.Agents) == 0 {
+	if len(p.Registry.Agents) == 0 {
 		return registry.Agent{}
 	}
-	return registry.Agent{Escalate: p.Roster.Agents[0].Escalate}
+	return registry.Agent{Escalate: p.Registry.Agents[0].Escalate}
 }

@@ -31,7 +31,7 @@ func (in *incidents) policyOf(a agent) incident.Policy {
 	if a.Declared == nil {
 		return incident.Policy{PIV: true, Tiers: in.m.opts.tiers(), Repeat: -1, Max: -1}
 	}
-	return policyOf(*a.Declared, in.snapshot.Roster, in.m.opts)
+	return policyOf(*a.Declared, in.snapshot.Registry, in.m.opts)
 }
 
 // agentOf is the agent of an incident, if it still exists.

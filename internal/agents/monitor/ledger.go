@@ -116,7 +116,7 @@ func (s *store) recoveries(ctx context.Context) (map[string][]attempt, error) {
 	return m, err
 }
 
-// acts are what was done about an agent, for whoever decides.
+// acts are what was done about an agent, as input for decisions.
 func acts(list []attempt) []recovery.Act {
 	var all []recovery.Act
 	for _, r := range list {

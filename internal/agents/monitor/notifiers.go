@@ -39,7 +39,7 @@ func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	signature := fmt.Sprint(slices.Sorted(maps.Keys(channels)))
 	var errs []error
 	if p.declared() {
-		for _, c := range p.Roster.Channels {
+		for _, c := range p.Registry.Channels {
 			signature += "\n" + c.Name + " " + c.Address
 		}
 	}
@@ -47,7 +47,7 @@ func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 		return nil
 	}
 	if p.declared() && m.opts.OpenChannel != nil {
-		for _, c := range p.Roster.Channels {
+		for _, c := range p.Registry.Channels {
 			opened, err := m.opts.OpenChannel(c.Address)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("channel %s: %w", c.Name, err))
@@ -260,8 +260,8 @@ func (m *Monitor) policyNow(i incident.Incident) incident.Policy {
 	}
 	for _, a := range p.Agents {
 		if a.Key == i.Key.Agent {
-			return policyOf(*a.Declared, p.Roster, m.opts)
+			return policyOf(*a.Declared, p.Registry, m.opts)
 		}
 	}
-	return policyOf(anyone(p), p.Roster, m.opts)
+	return policyOf(anyone(p), p.Registry, m.opts)
 }

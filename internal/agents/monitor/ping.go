@@ -34,9 +34,9 @@ func (m *Monitor) Intake() http.Handler {
 }
 
 // Registry is the last snapshot of a registry of version 2, which must not be changed; nil for a PIV registry.
-func (m *Monitor) Registry() *registry.Roster {
+func (m *Monitor) Registry() *registry.Registry {
 	if p := m.seen.Load(); p != nil {
-		return p.Roster
+		return p.Registry
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ type View struct {
 	// Incidents are all that are not over: of agents, of many at once, and of the registry. The oldest first.
 	Incidents []incident.Incident
 	Past      []incident.Incident // that were not over at the time of [InspectSince], the oldest first
-	Roster    *registry.Roster    // nil: a PIV registry
+	Registry  *registry.Registry  // nil: a PIV registry
 	Lost      string              // why the registry cannot be used; "": it can
 	Running   int                 // the PID of the monitor that has the home; 0: none
 	At        time.Time
@@ -98,7 +98,7 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 	if err != nil {
 		return View{}, err
 	}
-	view = View{Roster: r.snapshot.Roster, Lost: r.snapshot.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
+	view = View{Registry: r.snapshot.Registry, Lost: r.snapshot.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
 	var errs []error // unreadable sources are in the evidence
 	for _, c := range r.examine(ctx, &errs) {
 		view.Findings = append(view.Findings, r.finding(c))

@@ -38,10 +38,10 @@ type registryStore struct {
 // snapshot is one reading of the registry.
 type snapshot struct {
 	Agents   []agent
-	Projects *piv.Registry    // the PIV registry; nil: it is one of version 2
-	Roster   *registry.Roster // of version 2; nil: it is a PIV registry
-	Lost     string           // why the file cannot be used and this is the last good copy; "": it is current
-	Broken   []byte           // the content of the unusable file
+	Projects *piv.Registry      // the PIV registry; nil: it is one of version 2
+	Registry *registry.Registry // of version 2; nil: it is a PIV registry
+	Lost     string             // why the file cannot be used and this is the last good copy; "": it is current
+	Broken   []byte             // the content of the unusable file
 }
 
 // blank reports a registry without agents. After one with agents it is more likely a partial write than intended.
@@ -49,7 +49,7 @@ func (p *snapshot) blank() bool { return len(p.Agents) == 0 }
 
 // declared reports a registry of version 2. No heartbeats are written into it, so failing to read it says nothing about
 // the agents.
-func (p *snapshot) declared() bool { return p.Roster != nil }
+func (p *snapshot) declared() bool { return p.Registry != nil }
 
 // openRegistryStore loads the last good copy of an earlier run.
 func openRegistryStore(ctx context.Context, o Options, s *store) (*registryStore, error) {
@@ -85,7 +85,7 @@ func (b *registryStore) understand(text []byte) (*snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Roster = r
+		p.Registry = r
 		for _, d := range r.Agents {
 			p.Agents = append(p.Agents, ofDeclaration(d))
 		}

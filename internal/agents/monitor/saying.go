@@ -118,7 +118,7 @@ func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 		}
 		p := incident.Policy{}
 		if r.snapshot.declared() {
-			p.Location = r.snapshot.Roster.Zone
+			p.Location = r.snapshot.Registry.Zone
 		}
 		text := incident.Status(standing, r.snapshot.Lost, p, r.now.Wall)
 		err = errors.Join(err, r.do(ctx, func(tx *sql.Tx) error {

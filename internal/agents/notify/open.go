@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// OpenOptions are what channels have in common.
+// OpenOptions are common to all channels.
 type OpenOptions struct {
-	// Environ is what programs get, see [ExecOptions].
+	// Environ is the environment of programs, see [ExecOptions].
 	Environ []string
 	// Client makes the requests to Telegram. nil: one of 20 s.
 	Client *http.Client
 }
 
-// ErrURL says that something is not a URL. What it is instead is not shown: it may be a secret.
+// ErrURL says that something is not a URL. The text is not shown, since it may be a secret.
 var ErrURL = errors.New("this is not a URL")
 
 // Open returns the channel that a URL is of, and makes no request:

@@ -37,8 +37,8 @@ func units(s string) int {
 	return n
 }
 
-// Split cuts the text into parts of at most limit UTF-16 code units, at ends of lines where there are some, otherwise
-// between characters. No part is empty, none begins or ends with white space; a text without anything to see has none.
+// Split cuts the text into parts of at most limit UTF-16 code units, at line ends if possible, otherwise between
+// characters. No part is empty or begins or ends with white space; a blank text has none.
 func (t Text) Split(limit int) []Text {
 	var parts []Text
 	for at := 0; at < len(t.Body); {

@@ -15,12 +15,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// reader walks a document and fills in a roster.
+// reader walks a document and fills in a Registry.
 type reader struct {
 	schema.Walk
 	home     string
 	mentions []mention
-	roster   *Roster
+	result   *Registry
 }
 
 // mention is a channel's name where somebody is to be told.
@@ -40,7 +40,7 @@ func (r *reader) registry(root *tree.Node) {
 	if agents && projects {
 		r.Problem(root.Pos, "both agents and projects are given, and they are the same", "keep agents:")
 	}
-	r.roster.Version = 2
+	r.result.Version = 2
 	if version == "" {
 		r.Warn(root.Pos, "the registry has no version", "write version: 2 at the top")
 	}
@@ -50,10 +50,10 @@ func (r *reader) registry(root *tree.Node) {
 	r.checkTogether()
 }
 
-// rootKeys is the top of a registry. The defaults come before the agents, and the channels before whoever names them.
+// rootKeys is the top of a registry. The defaults come before the agents, and the channels before their users.
 func (r *reader) rootKeys() []schema.Key {
 	var defaults Agent
-	to := r.roster
+	to := r.result
 	agents := r.agents(&defaults)
 	return []schema.Key{
 		{Name: "version", Shape: version(), Doc: "2"},
@@ -147,7 +147,7 @@ func (r *reader) agents(defaults *Agent) *schema.Shape {
 			return
 		}
 		r.checkAgent(f, label, a)
-		r.roster.Agents = append(r.roster.Agents, a)
+		r.result.Agents = append(r.result.Agents, a)
 	})
 }
 
@@ -166,7 +166,7 @@ func (r *reader) checkAgent(f tree.Field, label string, a Agent) {
 // checkTogether looks at what only the whole file shows.
 func (r *reader) checkTogether() {
 	known := []string{}
-	for _, c := range r.roster.Channels {
+	for _, c := range r.result.Channels {
 		known = append(known, c.Name)
 	}
 	for _, m := range r.mentions {
@@ -179,14 +179,14 @@ func (r *reader) checkTogether() {
 		}
 	}
 	names, owners := map[string]string{}, map[owner]string{}
-	for _, a := range r.roster.Agents {
+	for _, a := range r.result.Agents {
 		if other, taken := names[strings.ToLower(a.Name)]; taken {
 			r.Problem(a.Pos, "agent "+a.Name+" is called like "+other, "names are file names, and some systems ignore upper and lower case")
 		}
 		names[strings.ToLower(a.Name)] = a.Name
 		r.warnOfTwins(a, owners)
 	}
-	if l := r.roster.Listen; l != "" && !isLoopback(l) {
+	if l := r.result.Listen; l != "" && !isLoopback(l) {
 		r.Warn(fileerror.Pos{}, "listen: others on the network reach "+l, "anybody who knows a ping URL can ping; listen on 127.0.0.1 unless that is meant")
 	}
 }
@@ -212,8 +212,8 @@ func (r *reader) warnOfTwins(a Agent, owners map[owner]string) {
 
 // version1 reads a PIV registry. What is odd in it is PIV's business: nothing is a mistake.
 func (r *reader) version1(root *tree.Node) {
-	r.roster.Version = 1
-	r.roster.Updated, _ = time.Parse(time.RFC3339Nano, root.TextOf("lastUpdated"))
+	r.result.Version = 1
+	r.result.Updated, _ = time.Parse(time.RFC3339Nano, root.TextOf("lastUpdated"))
 	projects := root.Good("projects")
 	if projects != nil && projects.Kind != tree.Object {
 		r.Problem(projects.Pos, "projects is "+projects.Is(), "")
@@ -228,6 +228,6 @@ func (r *reader) version1(root *tree.Node) {
 			r.Warn(p.Pos, fmt.Sprintf("project %q has no path, and is left out", fileerror.Shortened(p.Key)), "")
 			continue
 		}
-		r.roster.Agents = append(r.roster.Agents, a)
+		r.result.Agents = append(r.result.Agents, a)
 	}
 }

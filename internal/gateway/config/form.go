@@ -161,7 +161,7 @@ func isLoopback(host string) bool {
 }
 
 // CheckListen says why an address, such as that of --listen, cannot be used, or nil. authorized tells whether clients have to
-// show a token: without one, whoever reaches the address could call every tool, so that only loopback is allowed.
+// show a token: without one, anybody who reaches the address could call every tool, so that only loopback is allowed.
 func CheckListen(address string, authorized bool) error {
 	if message, hint := listenForm.Check(address); message != "" {
 		return fmt.Errorf("%q %s: %s", address, message, hint)

@@ -37,8 +37,8 @@ func (k *kept) lost(pid int) Status {
 	}
 }
 
-// nobody stands for the leader of a lost process whose PID is not known.
-const nobody = -1
+// noLeader stands for the leader of a lost process whose PID is not known.
+const noLeader = -1
 
 // endAllAdopted returns when no descendant of a lost process is left among our children. Two scans must agree: the
 // kernel's list of children may be incomplete while others die.

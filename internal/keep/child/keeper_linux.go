@@ -26,7 +26,7 @@ const (
 	lastGrace = 500 * time.Millisecond // from SIGTERM to SIGKILL when outlive is gone
 	lookAgain = 100 * time.Microsecond // between two scans for dying descendants
 	lookLater = 5 * time.Millisecond   // the same, for those that die slowly
-	patience  = 100 * time.Millisecond // after which it is lookLater
+	slowAfter = 100 * time.Millisecond // after which it is lookLater
 )
 
 // keeperPossible says that RunKeeperIfAsked was called, so that this program can be its own keeper.
@@ -201,7 +201,7 @@ func (k *keeper) timeout() time.Duration {
 
 // pause is the time between two scans for processes that have been dying for so long.
 func pause(dying time.Duration) time.Duration {
-	if dying > patience {
+	if dying > slowAfter {
 		return lookLater
 	}
 	return lookAgain

@@ -75,7 +75,7 @@ func (p *Process) startKept(o startRequest, theirs [3]*os.File) error {
 			return err
 		}
 		if o.tag.slot() != spared {
-			endAllAdopted(candidate{slot: o.slot, leader: nobody}) // it may have started the process without reporting it
+			endAllAdopted(candidate{slot: o.slot, leader: noLeader}) // it may have started the process without reporting it
 		}
 	}
 	return errNoKeeper
@@ -87,7 +87,7 @@ func (p *Process) end() Status {
 	if k == nil {
 		return p.endDirect()
 	}
-	status := p.hearOut(k)
+	status := p.awaitReport(k)
 	p.mu.Lock()
 	p.reaped = true
 	_ = k.channel.Close()
@@ -98,8 +98,8 @@ func (p *Process) end() Status {
 	return status
 }
 
-// hearOut reads the keeper's messages until the end of the process, and returns its status.
-func (p *Process) hearOut(k *kept) Status {
+// awaitReport reads the keeper's messages until the end of the process, and returns its status.
+func (p *Process) awaitReport(k *kept) Status {
 	for {
 		m, err := p.report(k)
 		switch {

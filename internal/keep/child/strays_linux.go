@@ -75,10 +75,10 @@ func sweepStrays(ctx context.Context, which func(tag) bool) (SweepReport, error)
 			empty = 0
 			switch {
 			case dying >= termGrace:
-				strike(pid, b, unix.SIGKILL)
+				signalStray(pid, b, unix.SIGKILL)
 			case !asked[pid]:
-				strike(pid, b, unix.SIGTERM)
-				strike(pid, b, unix.SIGCONT)
+				signalStray(pid, b, unix.SIGTERM)
+				signalStray(pid, b, unix.SIGCONT)
 				asked[pid] = true
 			}
 		})
@@ -101,8 +101,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// strike signals a stray if it is still the same process.
-func strike(pid int, b tag, sig unix.Signal) {
+// signalStray signals a stray if it is still the same process.
+func signalStray(pid int, b tag, sig unix.Signal) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return
@@ -121,8 +121,8 @@ func tagOf(pid int) tag {
 	return environTag(pid)
 }
 
-// lookout scans for strays repeatedly.
-type lookout struct {
+// strayScan scans for strays repeatedly.
+type strayScan struct {
 	which func(tag) bool
 	space uint64       // our pid namespace
 	ours  []tag        // instances: ours, and the outlive that started us
@@ -130,13 +130,13 @@ type lookout struct {
 	alive map[tag]bool // instances checked; the dead stay dead
 }
 
-func newLookout(which func(tag) bool) (*lookout, error) {
+func newLookout(which func(tag) bool) (*strayScan, error) {
 	space, err := pidSpace("self")
 	if err != nil {
 		return nil, fmt.Errorf("look for leftover processes: %w", err)
 	}
 	self := os.Getpid()
-	return &lookout{
+	return &strayScan{
 		which: which, space: space, above: ancestors(self), alive: make(map[tag]bool),
 		ours: []tag{ownTag().instance(), tagOf(self).instance()},
 	}, nil
@@ -144,7 +144,7 @@ func newLookout(which func(tag) bool) (*lookout, error) {
 
 // look calls f for each stray as it is found. The newest processes come first: one that forks and dies constantly exists
 // only briefly.
-func (l *lookout) look(f func(pid int, b tag)) error {
+func (l *strayScan) look(f func(pid int, b tag)) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return fmt.Errorf("look for leftover processes: %w", err)
@@ -169,7 +169,7 @@ func (l *lookout) look(f func(pid int, b tag)) error {
 	return nil
 }
 
-func (l *lookout) living(instance tag) bool {
+func (l *strayScan) living(instance tag) bool {
 	if alive, known := l.alive[instance]; known && !alive {
 		return false
 	}
@@ -178,7 +178,7 @@ func (l *lookout) living(instance tag) bool {
 }
 
 // list is the result of several scans.
-func (l *lookout) list() ([]Stray, error) {
+func (l *strayScan) list() ([]Stray, error) {
 	var list []Stray
 	seen := make(map[int]bool)
 	for range listLooks {

@@ -16,14 +16,14 @@ func (m *Machine) whileSweeping(now time.Time, rnd float64, ev Event) {
 	}
 }
 
-// whileDown takes an event while no process runs and the next one is waited for. A wish to replace the process changes
+// whileDown takes an event while no process runs and the next one is waited for. A request to replace the process changes
 // nothing: the next one is a fresh one.
 func (m *Machine) whileDown(now time.Time, ev Event) {
 	switch ev := ev.(type) {
 	case Stop:
 		m.finish(now)
 	case Restart:
-		// What the dead process itself wished comes too late, and one wish is enough.
+		// A request of the dead process itself comes too late, and one request is enough.
 		if ev.Cause != Requested || ev.Source.own() || m.why.cause == Requested {
 			return
 		}

@@ -11,8 +11,8 @@
 // started ([SpawnSpare]), takes over ([TakeOver]) or is no longer wanted ([Dismiss]); bringing it up, and ending it, is the
 // owner's. A process that another one has taken over from is out of the machine: its end is a [Retirement], one for each.
 //
-// A process that nobody needs can be sent to sleep ([Sleep]): it is ended, nothing runs, and a Start or a wished restart
-// starts the next one. That is nobody's failure and counts as nothing.
+// A process that nobody needs can be sent to sleep ([Sleep]): it is ended, nothing runs, and a Start or a requested restart
+// starts the next one. That is no failure and is not counted.
 //
 // The parts of a Machine, each with methods of its own: stopSequence ends one process step by step, spares has the processes beside
 // the serving one and the reload under way, endCause says why a process ends. The Machine itself has the state, and the

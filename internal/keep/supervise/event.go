@@ -2,7 +2,7 @@ package supervise
 
 // Event is something that happened. The events are the types of this file.
 type Event interface {
-	// about returns the generation of the process it happened to; ok is false for a wish, which is about none.
+	// about returns the generation of the process it happened to; ok is false for a request, which is about none.
 	about() (gen int, ok bool)
 }
 

@@ -17,10 +17,10 @@ type Machine struct {
 	// is when the state wants to be woken; zero: it does not. What for depends on the state: Starting has its timeout,
 	// Serving becomes healthy, Stopping takes the next stop step, Backoff and Failed start the next process.
 	stopSequence
-	last   int // the highest generation so far, spares included
-	beside spares
-	wish   Restart // the last one for another process than those that had been started
-	stale  bool    // the serving process was started before that
+	last        int // the highest generation so far, spares included
+	beside      spares
+	lastRequest Restart // the last one for another process than those that had been started
+	stale       bool    // the serving process was started before that
 
 	why  endCause // of the process that is being dealt with
 	exit Exited   // the same
@@ -29,7 +29,7 @@ type Machine struct {
 	over    bool     // Finish was returned
 	asked   bool     // the next transition is what somebody asked for while no process ran
 	broken  bool     // Failed since a process last came up
-	pending *Restart // wished while the process was ending for another reason
+	pending *Restart // noteRequest while the process was ending for another reason
 	// throttled: in Backoff, the floor between two requested restarts is waited for, and pause after that.
 	throttled bool
 	pause     time.Duration
@@ -73,14 +73,14 @@ func (m *Machine) Step(now time.Time, rnd float64, ev Event) []Action {
 	return m.out
 }
 
-// serving takes what happens to the serving process, or is wished of it.
+// serving handles events of the serving process, and requests.
 func (m *Machine) serving(now time.Time, rnd float64, ev Event) {
 	if gen, ok := ev.about(); ok && gen != m.gen {
 		return
 	}
 	switch ev := ev.(type) {
 	case Restart:
-		m.wished(ev)
+		m.noteRequest(ev)
 	case Stop:
 		m.beside.dismissAll()
 	}

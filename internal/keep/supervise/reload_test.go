@@ -175,12 +175,12 @@ var requests = []Source{SourceExit, SourceMarker, SourceTool, SourceSignal, Sour
 func TestEveryReloadWaitsForTheFloor(t *testing.T) {
 	for _, source := range requests {
 		t.Run(source.String(), func(t *testing.T) {
-			wish := Restart{Cause: Requested, Source: source, Reason: "new code", Overlap: true}
+			lastRequest := Restart{Cause: Requested, Source: source, Reason: "new code", Overlap: true}
 			start := func(gen int) SpawnSpare {
 				return SpawnSpare{Gen: gen, Reload: true, Cause: Requested, Source: source, Reason: "new code"}
 			}
-			s := begin(t, preset(t, "tiered")).up().tell(wish, SpareReady{1}).did(start(1), TakeOver{Gen: 1, Ready: true})
-			s.tell(wish).did(Throttled{time.Second}).pass(300*time.Millisecond).tell(wish, wish).did().expect(Serving, 2)
+			s := begin(t, preset(t, "tiered")).up().tell(lastRequest, SpareReady{1}).did(start(1), TakeOver{Gen: 1, Ready: true})
+			s.tell(lastRequest).did(Throttled{time.Second}).pass(300*time.Millisecond).tell(lastRequest, lastRequest).did().expect(Serving, 2)
 			s.pass(700*time.Millisecond).did(start(2)).tell(SpareReady{2}).did(TakeOver{Gen: 2, Old: 1, Ready: true}).expect(Serving, 2)
 			s.pass(time.Hour).did()
 		})
@@ -314,9 +314,9 @@ func TestAReloadEndsWithWhatEndsEverything(t *testing.T) {
 
 func TestAProcessThatAlwaysWishesAnotherGetsOneASecond(t *testing.T) {
 	s := begin(t, Options{}).up()
-	wish := Restart{Cause: Requested, Source: SourceMarker, Overlap: true}
+	lastRequest := Restart{Cause: Requested, Source: SourceMarker, Overlap: true}
 	for end := t0.Add(time.Hour); s.now.Before(end); {
-		if s.tell(wish); len(s.Snapshot().Spares) == 0 {
+		if s.tell(lastRequest); len(s.Snapshot().Spares) == 0 {
 			s.pass(s.Deadline().Sub(s.now))
 		}
 		s.tell(SpareReady{s.Generation() + 1}).pass(10 * time.Millisecond)

@@ -115,7 +115,7 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 	}
 }
 
-// restarts reports whether somebody may wish a restart for this cause.
+// restarts reports whether a restart may be requested for this cause.
 func restarts(c Cause) bool { return c == Requested || c == Replace || c == ProbeExit }
 
 // condemns reports whether a process can be condemned for this cause.

@@ -108,7 +108,7 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 			m.cameUp(now)
 		}
 	case MarkUnhealthy:
-		// Why it is being ended stays as it is: a wish is not to be taken for a crash because it took too long.
+		// The reason stays: a request that takes too long is no crash.
 		if ev.condemns() && m.stopStep < killed {
 			m.kill()
 		}
@@ -144,7 +144,7 @@ func (m *Machine) overtake(now time.Time, p Profile) {
 	}
 }
 
-// remember keeps a wish for a restart until it is clear whether one follows anyhow. However many there are, one
+// remember keeps a request for a restart until it is clear whether one follows anyway. However many there are, one
 // restart fulfils them. What the process has used up is of no interest any more.
 func (m *Machine) remember(ev Restart) {
 	switch {

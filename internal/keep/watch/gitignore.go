@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Limits on what is read of an ignore file, so that a wrong file costs little.
+// Limits for reading an ignore file.
 const (
 	ignoreFileLimit = 1 << 20 // bytes
 	ignoreLineLimit = 1 << 10 // bytes; paths are shorter
@@ -14,7 +14,7 @@ const (
 // ignoreLine is one pattern of a .gitignore file.
 type ignoreLine struct {
 	glob     string
-	negated  bool // "!": what matches is watched after all
+	negated  bool // "!": matching files are watched nevertheless
 	dirOnly  bool // "name/"
 	baseName bool // no slash: matches the last element at any depth
 	literal  bool // no wildcard
@@ -91,7 +91,7 @@ func (l *ignoreLine) match(rel string, isDir bool) bool {
 	return wildmatch(glob, rel)
 }
 
-// ignoreState is what a list of lines says of a path.
+// ignoreState is the result of a list of lines for a path.
 type ignoreState uint8
 
 const (
@@ -100,7 +100,7 @@ const (
 	included              // a line with "!" matches
 )
 
-// judge returns what the last matching line says.
+// judge returns the result of the last matching line.
 func judge(lines []ignoreLine, rel string, isDir bool) ignoreState {
 	for i := len(lines) - 1; i >= 0; i-- {
 		switch {

@@ -237,7 +237,7 @@ func (b *Backend) notify(m mcp.Method, line []byte) {
 	if b.stopped || b.asleep() || b.failedInit != nil {
 		return
 	}
-	if b.session.Era == mcp.Virgin && b.calls.waiting == 0 {
+	if b.session.Era == mcp.EraUnknown && b.calls.waiting == 0 {
 		b.emit(event.MessageDropped, slog.LevelDebug, "Notification dropped: nothing was asked yet",
 			slog.String(event.KeyMethod, m.String()), slog.String(event.KeyReason, "before the handshake"))
 		return

@@ -119,7 +119,7 @@ func (c *core) hopeless() bool { return c.machine.State() == supervise.Failed }
 func (c *core) asleep() bool { return c.machine.State() == supervise.Stopped && !c.over }
 
 // unspoken reports whether no client has begun a conversation yet.
-func (c *core) unspoken() bool { return c.session.Era == mcp.Virgin && c.session.InitParams == nil }
+func (c *core) unspoken() bool { return c.session.Era == mcp.EraUnknown && c.session.InitParams == nil }
 
 // privateMeta is the _meta of outlive's own requests: the client's in the modern era, none in the legacy one.
 func (c *core) privateMeta() []byte {

@@ -109,7 +109,7 @@ func (e *eras) turnedBack(p *process, line []byte) bool {
 }
 
 // served notes that a process serves: client and server understand each other.
-func (e *eras) served() { e.history.eraMismatch, e.eraFlips = mcp.Virgin, 0 }
+func (e *eras) served() { e.history.eraMismatch, e.eraFlips = mcp.EraUnknown, 0 }
 
 // bridging is the present translation.
 func (e *eras) bridging() bridge.Mode {
@@ -276,7 +276,7 @@ func (s *seam) retell() {
 	if s.past.Initialized {
 		lines = append(lines, mcp.InitializedLine())
 	}
-	for _, setting := range s.past.Wishes() {
+	for _, setting := range s.past.Settings() {
 		about := ""
 		if setting.Method == mcp.Subscribe {
 			about = string(jsonrpc.Find(setting.Params, "uri").Of(setting.Params))

@@ -199,7 +199,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 			return nil
 		}
 		if o.opts.Remote { // a connection can take the next handshake itself
-			o.session.InitParams, o.process.era = nil, mcp.Virgin
+			o.session.InitParams, o.process.era = nil, mcp.EraUnknown
 			o.endFirstStart()
 			o.life.step(supervise.Ready{Gen: o.process.gen})
 			return line
@@ -244,7 +244,7 @@ func (o *handshake) initializeFromMemory(c *call) bool {
 // clientIsModern notes that the client speaks the modern era to this process.
 func (o *handshake) clientIsModern() {
 	p := o.process
-	if p.era == mcp.Virgin {
+	if p.era == mcp.EraUnknown {
 		p.era = mcp.Modern
 	}
 	if p.phase.oneOf(fresh, skipped) {

@@ -190,7 +190,7 @@ func (s *simServer) checkOrder(line string) {
 	if json.Unmarshal([]byte(line), &msg) != nil {
 		return // the reader complains
 	}
-	if handshake := msg.Method == "" || msg.Method == "initialize" || msg.Method == "server/discover"; !s.shaken && !handshake && s.m.client.era != mcp.Virgin {
+	if handshake := msg.Method == "" || msg.Method == "initialize" || msg.Method == "server/discover"; !s.shaken && !handshake && s.m.client.era != mcp.EraUnknown {
 		s.m.rt.Fatalf("process %d has not answered its handshake and is told %s", s.gen, line)
 	}
 	if msg.Method == "subscriptions/listen" && !s.listed {
@@ -378,7 +378,7 @@ func (s *simServer) asksClient() {
 	switch {
 	case s.m.only == mcp.Modern:
 		return
-	case s.m.only == mcp.Virgin && s.m.client.era == mcp.Modern && (p == nil || p.era != mcp.Modern):
+	case s.m.only == mcp.EraUnknown && s.m.client.era == mcp.Modern && (p == nil || p.era != mcp.Modern):
 		return // nobody has told it yet that it must not
 	case s.m.only == mcp.Legacy && (p == nil || !p.through()):
 		return // nobody has told it yet that it may

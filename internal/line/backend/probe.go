@@ -51,7 +51,7 @@ type probe struct {
 
 // clientDiscover answers a probe from memory, or forwards it and watches the server.
 func (s *shield) clientDiscover(c *call, line []byte) {
-	if s.session.Era != mcp.Virgin || s.process.era != mcp.Virgin || s.probe.seen {
+	if s.session.Era != mcp.EraUnknown || s.process.era != mcp.EraUnknown || s.probe.seen {
 		s.flow.submit(c, line)
 		return
 	}

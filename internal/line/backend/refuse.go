@@ -175,7 +175,7 @@ func (f *flow) unavailable(c *call) refusal {
 		t.WriteString("server restarting: ")
 	}
 	t.WriteString(f.history.describeExit())
-	if f.history.eraMismatch != mcp.Virgin {
+	if f.history.eraMismatch != mcp.EraUnknown {
 		t.WriteString("; it speaks the " + f.history.eraMismatch.String() + " era of the protocol only now, which this client does not, and " +
 			"nothing is translated (--bridge off)")
 	}

@@ -99,7 +99,7 @@ func (rp *replay) greet(p *process) {
 // will come, and some servers need none.
 func (rp *replay) beginWithout() {
 	p := rp.process
-	if p.phase != fresh || rp.calls.waiting == 0 || rp.session.Era != mcp.Virgin {
+	if p.phase != fresh || rp.calls.waiting == 0 || rp.session.Era != mcp.EraUnknown {
 		return
 	}
 	for c := range rp.calls.all {
@@ -143,7 +143,7 @@ func (rp *replay) greeted(p *process, line []byte) {
 		rp.memory.learn(known)
 	}
 	rp.sayInitialized(p)
-	for _, setting := range rp.session.Wishes() {
+	for _, setting := range rp.session.Settings() {
 		p.pendingSettings++
 		rp.questions.ask(p, func(id []byte) []byte {
 			return jsonrpc.AppendRequest(nil, id, setting.Method.String(), setting.Params)

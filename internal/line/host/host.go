@@ -23,7 +23,7 @@ const DefaultMaxToClient = 10<<20 - 64<<10
 // bridgeKeySize is the size of the key of a host's bridge, in bytes.
 const bridgeKeySize = 32
 
-// Client is whoever the server is kept alive for. It is called on the loop's goroutine.
+// Client is the client of the kept server. It is called on the loop's goroutine.
 type Client interface {
 	// Forward takes a slice of the line that is being handled, without its newline, and need not copy it.
 	Forward(line []byte)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// redirectPath is where the browser comes back to.
+// redirectPath is the path of the redirect.
 const redirectPath = "/callback"
 
 // userGrant asks the user: the authorization code flow with PKCE, the answer coming to a loopback port (RFC 8252).
@@ -41,7 +41,7 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	}
 	more := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", g.Resource)}
 	if slices.Contains(scopes, offline) {
-		more = append(more, oauth2.ApprovalForce) // without it, OpenID providers give no refresh token
+		more = append(more, oauth2.ApprovalForce) // otherwise OpenID providers give no refresh token
 	}
 	code, err := o.askUser(ctx, listener, client.AuthCodeURL(state, more...), redirectCheck{state: state, issuer: server.Issuer, told: server.TellsIssuer})
 	if err != nil {
@@ -52,7 +52,7 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	}
 	next, err := o.redeem(ctx, g, form)
 	if err == nil && len(next.Scopes) == 0 {
-		next.Scopes = scopes // the server says only what differs
+		next.Scopes = scopes // the server names them only if they differ
 	}
 	return next, err
 }
@@ -70,7 +70,7 @@ func (o *OAuth) listen(before string) (net.Listener, error) {
 	return net.Listen("tcp", "127.0.0.1:0")
 }
 
-// askUser shows the page and waits for the browser to come back with the code.
+// askUser shows the page and waits for the redirect with the code.
 func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string, check redirectCheck) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.opts.Patience)
 	defer cancel()
@@ -91,7 +91,7 @@ func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string,
 			text = "Not authorized. The program you came from says why.\n"
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte(text)) // a browser that is gone need not be told
+		_, _ = w.Write([]byte(text)) // errors do not matter: the browser may be gone
 		select {
 		case came <- reply{code, err}:
 		default:
@@ -107,7 +107,7 @@ func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string,
 	defer func() {
 		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		if server.Shutdown(soon) != nil { // the browser is to see its page
+		if server.Shutdown(soon) != nil { // the browser should get its page
 			_ = server.Close()
 		}
 	}()
@@ -122,17 +122,17 @@ func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string,
 	}
 }
 
-// redirectCheck is what a redirect must match before anything in it is believed.
+// redirectCheck is what a redirect must match before its content is used.
 type redirectCheck struct {
 	state  string
 	issuer string
 	told   bool // the server says that its redirects name it
 }
 
-// errForeignRedirect is a redirect that has nothing to do with our question.
+// errForeignRedirect is a redirect with another state than ours.
 var errForeignRedirect = errors.New("a redirect with another state")
 
-// code takes the code out of a redirect (RFC 6749, 4.1.2; RFC 9207).
+// code extracts the code from a redirect (RFC 6749, 4.1.2; RFC 9207).
 func (r redirectCheck) code(q url.Values) (string, error) {
 	if q.Get("state") != r.state {
 		return "", errForeignRedirect

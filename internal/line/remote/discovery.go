@@ -38,7 +38,6 @@ type authServer struct {
 	Scopes                []string `json:"scopes_supported"`
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	TokenAuth             []string `json:"token_endpoint_auth_methods_supported"`
-	MetadataDocuments     bool     `json:"client_id_metadata_document_supported"`
 	TellsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
 
 	assumed bool // there is no metadata: these are the places of 2025-03-26

@@ -28,27 +28,27 @@ EXIT STATUS
   1  it could not, or no monitor runs: then it is done once one does
   2  a mistake in the command line`
 
-// wishFlags are the flags of the verbs that ask the monitor for something.
-type wishFlags struct {
+// requestFlags are the flags of the verbs that ask the monitor for something.
+type requestFlags struct {
 	home string
 	by   string
 }
 
-func (f *wishFlags) define(fl *pflag.FlagSet) {
+func (f *requestFlags) define(fl *pflag.FlagSet) {
 	fl.SortFlags = false
 	fl.StringVar(&f.by, "by", "", "who wants it, for the record (default: your user name)")
 	defineHome(fl, &f.home)
 }
 
-// wishVerb is a verb that asks the monitor for something about one agent.
-type wishVerb struct {
+// requestVerb is a verb that asks the monitor for something about one agent.
+type requestVerb struct {
 	use, short, long string
 	verb             string // of [monitor.UserRequest]
 	// lacks says what the declaration lacks for it; "": nothing.
 	lacks func(registry.Agent) string
 }
 
-var wishVerbs = []wishVerb{
+var wishVerbs = []requestVerb{
 	{
 		use: "start NAME", short: "Start an agent that does not run", verb: "start",
 		long:  "Run the agent's start command, in its directory and without a terminal; outlive agent logs NAME shows its output. One that runs is left alone. Budgets are for the monitor's own acts: this works whatever is used up.",
@@ -100,14 +100,14 @@ func lacking(command []string, what string) string {
 func newAgentWishes(io streams) []*cobra.Command {
 	var cmds []*cobra.Command
 	for _, v := range wishVerbs {
-		var f wishFlags
+		var f requestFlags
 		args := takes(1, 1)
 		if v.verb == "say" {
 			args = takes(2, -1)
 		}
 		cmd := &cobra.Command{
 			Use: v.use, Short: v.short, Long: v.long + askExit, Args: args,
-			RunE: func(cmd *cobra.Command, args []string) error { return f.wish(cmd.Context(), io, v, args) },
+			RunE: func(cmd *cobra.Command, args []string) error { return f.request(cmd.Context(), io, v, args) },
 		}
 		f.define(cmd.Flags())
 		cmds = append(cmds, cmd)
@@ -115,9 +115,9 @@ func newAgentWishes(io streams) []*cobra.Command {
 	return cmds
 }
 
-// wish asks for something about an agent that is declared so that it can be done.
-func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []string) error {
-	o, r, err := readRoster(f.home)
+// request sends a request about an agent whose declaration allows it.
+func (f *requestFlags) request(ctx context.Context, io streams, v requestVerb, args []string) error {
+	o, r, err := readRegistry(f.home)
 	if err != nil {
 		return err
 	}
@@ -145,8 +145,8 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 	return nil
 }
 
-// ask hands a wish to the monitor of a home and returns what became of it.
-func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.UserRequest) (string, error) {
+// ask sends a request to the monitor of a home and returns the answer.
+func (f *requestFlags) ask(ctx context.Context, o monitor.Options, w monitor.UserRequest) (string, error) {
 	w.By = cmp.Or(f.by, userName())
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()

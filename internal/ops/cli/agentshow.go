@@ -132,14 +132,14 @@ func newLook(verb, short, long string, show func(context.Context, monitor.Option
 
 // pingAddress is where an agent's pings go; "" where nobody takes any.
 func pingAddress(ctx context.Context, o monitor.Options, view monitor.View, f monitor.Finding) (string, error) {
-	if view.Roster == nil || view.Roster.Listen == "" {
+	if view.Registry == nil || view.Registry.Listen == "" {
 		return "", nil
 	}
 	secret, err := monitor.PingSecret(ctx, o)
 	if err != nil {
 		return "", fail(exitFailure, "%w", err)
 	}
-	return "http://" + view.Roster.Listen + "/ping/" + monitor.PingUUID(secret, f.Key), nil
+	return "http://" + view.Registry.Listen + "/ping/" + monitor.PingUUID(secret, f.Key), nil
 }
 
 func shownRecordOf(f monitor.Finding, at time.Time, ping string) shownRecord {
@@ -189,7 +189,7 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 	}
 	if ping != "" {
 		row("pings", "%s", ping)
-	} else if view.Roster != nil {
+	} else if view.Registry != nil {
 		row("pings", "not taken: the registry has no listen address")
 	}
 	for i, a := range f.Acts {

@@ -82,7 +82,7 @@ const configUsage = "configuration `FILE` (default: outlive.yaml in the configur
 // clients ask once only, and give up after 30 s. Servers that have failed are not waited for.
 const firstList = 15 * time.Second
 
-// mostProcesses is how many processes sessions may have together, unless the configuration says so.
+// mostProcesses is the default limit of processes of sessions.
 const mostProcesses = 256
 
 // endpoint is a running `outlive gateway`.
@@ -103,7 +103,7 @@ type endpoint struct {
 	served *servedSet
 
 	mu      sync.Mutex        // one reading of the configuration at a time
-	read    [sha256.Size]byte // what was read of it last
+	read    [sha256.Size]byte // digest of its last content
 	watched map[string]watched
 }
 
@@ -160,9 +160,9 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	return err
 }
 
-// clearAway removes what runs that are long gone have left behind: logs, and processes.
+// clearAway removes old logs and leftover processes of earlier runs.
 func (g *endpoint) clearAway() {
-	// What cannot be removed now is tried again by the next run.
+	// A failed removal is retried by the next run.
 	_ = logline.Prune(filepath.Join(stateDir(), "log"), time.Now(), logline.PruneTotal, logline.PruneAge, g.served.logPaths()...)
 	clearStrays(g.sinks)
 }

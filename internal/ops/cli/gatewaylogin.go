@@ -109,8 +109,8 @@ func remoteServer(file *config.File, name string) (config.Server, error) {
 	return file.Servers[i], nil
 }
 
-// openPage shows a page in the user's browser: $BROWSER, or the desktop's. That it cannot be is not an error: its address was
-// printed, or the error that follows says how to log in.
+// openPage shows a page in the user's browser: $BROWSER, or the desktop's. A failure is not an error: the address was
+// printed, or the following error says how to log in.
 func openPage(page string) {
 	opener := browserCommand(page)
 	if own := os.Getenv("BROWSER"); own != "" {

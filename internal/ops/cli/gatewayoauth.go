@@ -22,8 +22,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/remote"
 )
 
-// remoteOptions say where a server is that is not a process of ours, and who we are to it. configPath is that of the
-// configuration, for the command that logs in.
+// remoteOptions are the options for a remote server, and our identity there. configPath is that of the configuration,
+// for the login command.
 func remoteOptions(c config.Server, configPath string, openBrowser bool) *remote.Options {
 	o := &remote.Options{URL: c.URL, Name: c.Name, Headers: c.Headers}
 	if c.Auth != nil && c.Auth.Bearer != "" {
@@ -47,8 +47,8 @@ func remoteOptions(c config.Server, configPath string, openBrowser bool) *remote
 	return o
 }
 
-// oauthOptions are what is configured about the authorization at a server, and where its grant is kept. Any server may
-// want authorization; the configuration need not say so.
+// oauthOptions are the configured authorization of a server, and where its grant is stored. Any server may require
+// authorization, even without such configuration.
 func oauthOptions(c config.Server) remote.OAuthOptions {
 	o := remote.OAuthOptions{Endpoint: c.URL}
 	if c.Auth != nil && c.Auth.OAuth != nil {

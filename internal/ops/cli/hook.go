@@ -36,7 +36,7 @@ type hookFlags struct {
 	wait time.Duration
 }
 
-// hookMistake is what a hook ends with when its command line is wrong: agents take 2 for a veto.
+// hookMistake is the exit status for a wrong command line: agents treat 2 as a veto.
 func hookMistake(_ *cobra.Command, err error) error { return &exitError{exitFailure, err} }
 
 func newHook(io streams) *cobra.Command {

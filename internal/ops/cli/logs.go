@@ -52,7 +52,7 @@ func logScreen(out *os.File) io.Writer {
 	return out
 }
 
-// lastWords shows what is kept of the last run of a server that does not run, as missing says.
+// lastWords shows the kept output of the last run of a server that does not run; missing is the error to report.
 func lastWords(io streams, name string, missing error) error {
 	w, err := parseWanted(name)
 	if err != nil {

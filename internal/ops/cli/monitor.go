@@ -51,8 +51,8 @@ EXIT STATUS
   2  the command line or the environment is wrong`
 }
 
-// monitorGC is how much the monitor's heap may grow between two collections, in percent of what is in use (Go's default: 100). With
-// 2,000 agents it saves 8 MB of 50, and costs 0.3 % of a core. GOGC in the environment is used instead.
+// monitorGC is the monitor's GOGC (Go's default: 100). With 2,000 agents it saves 8 MB of 50, and costs 0.3 % of a core.
+// GOGC in the environment overrides it.
 const monitorGC = 50
 
 // monitorFlags are the flags of `outlive monitor` as they were given.
@@ -117,7 +117,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	}
 	o.Looked = care.looked
 	open := monitor.Await
-	if f.once { // whoever looks once wants to know at once
+	if f.once { // a single look should not wait
 		open = monitor.Open
 	}
 	m, err := open(ctx, o)
@@ -138,7 +138,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	return nil
 }
 
-// replayEvidence is --replay: every agent is judged by what its registry expects of it now.
+// replayEvidence is --replay: every agent is judged by its present declaration.
 func replayEvidence(ctx context.Context, io streams, o monitor.Options, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -222,7 +222,7 @@ func positive(name string, n *int) error {
 	return nil
 }
 
-// monitorHome is the home that was given; or else that of declared agents, unless only the PIV supervisor's has a registry.
+// monitorHome is the given home; otherwise that of declared agents, unless only the PIV supervisor's has a registry.
 func monitorHome(given string) (string, error) {
 	if given != "" {
 		return expandHome(given)
@@ -243,7 +243,7 @@ func isRegistered(home string) bool {
 	return err == nil
 }
 
-// expandHome is a directory as a shell would have it, also where none has looked at it: in a service's file.
+// expandHome expands ~ as a shell would, for places without a shell, such as a service file.
 func expandHome(dir string) (string, error) {
 	if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
 		home, err := os.UserHomeDir()
@@ -255,8 +255,8 @@ func expandHome(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// agentEnviron is what a restarted agent gets: everything but what would make it look like a server of ours, which is
-// ended with us, and what is only meant for us.
+// agentEnviron is the environment of a restarted agent: without what would make it look like a server of ours, which is
+// ended with us, and without variables that are only for us.
 func agentEnviron(environ []string) []string {
 	return withoutVars(environ, []string{"OUTLIVE_COOKIE", "OUTLIVE_AGENT_RUN", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"})
 }

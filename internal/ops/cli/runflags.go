@@ -63,7 +63,7 @@ type runSetting struct {
 	usage string
 
 	words    []string // the only values; nil: any
-	judged   bool     // one of words, and whoever takes it says what is wrong with another
+	judged   bool     // one of words, checked where it is used
 	positive bool     // a time that has to be longer than 0
 	natural  bool     // a time or number that must not be negative
 	most     int      // of a number from 0 on; 0: no bound

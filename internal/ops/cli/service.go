@@ -20,7 +20,7 @@ import (
 const serviceLong = `Have the system start outlive monitor or outlive gateway at login and again whenever it ends: a user unit for systemd, an
 agent for launchd, or a task for Windows' Task Scheduler. What is behind -- are the verb's flags.
 
-The service gets the PATH of whoever installs it, since agents and servers are found by it, and what --env names. Under
+The service gets the PATH of the installing user, since agents and servers are found by it, and what --env names. Under
 systemd it also reads ~/.config/outlive/NAME.env, if it is there: lines of NAME=value, the place for tokens.`
 
 // services are the verbs that can be a service.

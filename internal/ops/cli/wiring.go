@@ -39,7 +39,7 @@ type settings struct {
 	serverState string // OUTLIVE_STATE_DIR
 }
 
-// settings checks the flags and finds the command. changed tells which flags were given.
+// settings checks the flags and finds the command. changed reports which flags were given.
 func (f *runFlags) settings(argv []string, changed func(string) bool) (*settings, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -287,10 +287,10 @@ func parseReplay(text string) (backend.Replay, error) {
 	return r, nil
 }
 
-// mostSpares is more than anybody needs: one is for a crash, a second for one that follows at once.
+// mostSpares is a generous limit: one spare is for a crash, a second for one that follows at once.
 const mostSpares = 8
 
-// watched takes the globs of --watch and tries them, so that a mistake is told before anything runs.
+// watched takes the globs of --watch and tries them, so that mistakes are reported before anything runs.
 func (f *runFlags) watched(s *settings) error {
 	for _, glob := range f.watch {
 		if glob != "auto" {
@@ -306,7 +306,8 @@ func (f *runFlags) watched(s *settings) error {
 	return nil
 }
 
-// standsIn reports whether a command only stands for a server that runs elsewhere: what it uses says nothing of that.
+// standsIn reports whether a command only represents a server that runs elsewhere, so that its resource use says
+// nothing.
 func standsIn(argv []string) bool {
 	switch strings.TrimSuffix(filepath.Base(argv[0]), ".exe") {
 	case "docker", "podman", "nerdctl", "kubectl", "ssh", "wsl", "mcp-remote":
@@ -315,7 +316,7 @@ func standsIn(argv []string) bool {
 	return false
 }
 
-// paths says where a run keeps what, under a name. Files of one run carry its PID: clients start throw-away copies.
+// paths sets the files of a run. Their names contain its PID, since clients start short-lived copies.
 func (s *settings) paths(name string) {
 	state := stateDir()
 	s.stderrLog = filepath.Join(state, "log", fmt.Sprintf("%s.%d%s", name, os.Getpid(), keptSuffix))

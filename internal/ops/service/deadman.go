@@ -14,7 +14,7 @@ import (
 )
 
 // Deadman pings an address at an interval, so that somebody elsewhere misses it when this machine, this program or its loop
-// is gone: healthchecks.io and whoever takes its pings.
+// is gone: healthchecks.io and compatible services.
 //
 // It pings for the loop that calls [Deadman.Alive]. A loop that has not come round for two intervals is told of once
 // (/fail), and then there is silence. The zero Deadman with a URL works; it is used by one owner at a time.

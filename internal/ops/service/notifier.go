@@ -89,7 +89,7 @@ func statusLine(status string) string {
 	return "STATUS=" + strings.ReplaceAll(status, "\n", " ")
 }
 
-// sendTime bounds the wait for systemd to take a datagram: whoever is watched must not hang for its watcher.
+// sendTime bounds the wait for systemd to take a datagram: a watched program must not hang for its watcher.
 const sendTime = time.Second
 
 func sendDatagram(socket, text string) error {

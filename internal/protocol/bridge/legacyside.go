@@ -12,9 +12,9 @@ import (
 type phase uint8
 
 const (
-	virgin   phase = iota // none has begun
-	greeting              // the server has been asked
-	ready                 // both sides know each other
+	noHandshake phase = iota // none has begun
+	greeting                 // the server has been asked
+	ready                    // both sides know each other
 )
 
 // legacySide is a client of the legacy era before a modern server. Its state is exported for [Bridge.Save].
@@ -226,7 +226,7 @@ func (s *legacySide) close(why string) {
 	}
 	s.closeWatch()
 	s.Held, s.Level = nil, nil
-	s.Phase = virgin
+	s.Phase = noHandshake
 }
 
 func (s *legacySide) discover() {

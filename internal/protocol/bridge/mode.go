@@ -30,7 +30,7 @@ func (m Mode) String() string {
 	return "none"
 }
 
-// ServerEra is the era in which the bridge speaks to the server; Virgin without a bridge.
+// ServerEra is the era in which the bridge speaks to the server; EraUnknown without a bridge.
 func (m Mode) ServerEra() mcp.Era {
 	switch m {
 	case LegacyClient:
@@ -38,10 +38,10 @@ func (m Mode) ServerEra() mcp.Era {
 	case ModernClient:
 		return mcp.Legacy
 	}
-	return mcp.Virgin
+	return mcp.EraUnknown
 }
 
-// ClientEra is the era in which the client speaks to the bridge; Virgin without a bridge.
+// ClientEra is the era in which the client speaks to the bridge; EraUnknown without a bridge.
 func (m Mode) ClientEra() mcp.Era {
 	switch m {
 	case LegacyClient:
@@ -49,7 +49,7 @@ func (m Mode) ClientEra() mcp.Era {
 	case ModernClient:
 		return mcp.Modern
 	}
-	return mcp.Virgin
+	return mcp.EraUnknown
 }
 
 // Setting is the user's choice.

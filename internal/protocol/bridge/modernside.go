@@ -127,12 +127,12 @@ func (s *modernSide) greeted(can abilities, meta []byte) bool {
 		can &= everyAbility
 	}
 	if s.Phase == ready && can&^s.Can != 0 && len(s.Calls) == 0 && len(s.Queue) == 0 && len(s.Questions.Open) == 0 {
-		s.Phase = virgin
+		s.Phase = noHandshake
 	}
 	if s.Meta == nil {
 		s.Meta = jsonrpc.Delete(nil, meta, "progressToken")
 	}
-	if s.Phase == virgin {
+	if s.Phase == noHandshake {
 		s.Phase = greeting
 		s.Can |= can
 		id := s.private()
@@ -157,7 +157,7 @@ func (s *modernSide) welcomed(line []byte) {
 	s.Held, s.Hello = nil, ""
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
-		s.Phase = virgin
+		s.Phase = noHandshake
 		text := "the server refused the handshake: " + messageOf(s.env.Error.Of(line))
 		for _, one := range held {
 			s.refuse(member(one, "id"), jsonrpc.InternalError, text)

@@ -43,7 +43,7 @@ func (s *legacySide) greeted(discover []byte) {
 
 // notGreeted answers the client's initialize, and its later requests, with the reason why the server cannot be used.
 func (s *legacySide) notGreeted(text string) {
-	s.Phase = virgin
+	s.Phase = noHandshake
 	s.refuseTo(s.Hello.ID, s.Hello.Group, jsonrpc.InternalError, text)
 	for len(s.Held) > 0 {
 		line := s.Held[0]

@@ -60,7 +60,7 @@ func CancelledLine(requestID []byte, reason string) []byte {
 	return jsonrpc.AppendNotification(nil, NoteCancelled.String(), params)
 }
 
-// ProgressLine tells whoever gave a raw progress token of progress up to a raw value; message may be empty.
+// ProgressLine reports progress for a raw progress token up to a raw value; message may be empty.
 func ProgressLine(token, value []byte, message string) []byte {
 	params := append([]byte(`{"progressToken":`), token...)
 	params = append(append(params, `,"progress":`...), value...)

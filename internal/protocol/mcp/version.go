@@ -6,8 +6,8 @@ import "slices"
 type Era uint8
 
 const (
-	// Virgin: nothing was said yet that decides.
-	Virgin Era = iota
+	// EraUnknown: nothing was said yet that decides.
+	EraUnknown Era = iota
 	// Legacy: the connection begins with initialize (2024-11-05 … 2025-11-25).
 	Legacy
 	// Modern: each request carries its version in _meta (2026-07-28 on); there is no handshake.

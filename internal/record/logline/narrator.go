@@ -142,7 +142,7 @@ func (n *narrator) spawned(e event.Event) []line {
 	return say("MCP server running (PID: %d)", e.ServerPID)
 }
 
-// exited tells of an exit; whoever reads the watchdog's line takes it that the server has gone.
+// exited tells of an exit; readers of the watchdog's line assume that the server has gone.
 func (n *narrator) exited(e event.Event) []line {
 	code := number(e, event.KeyExitCode)
 	switch n.cast.exited(e.Generation) {

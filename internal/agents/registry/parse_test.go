@@ -48,7 +48,7 @@ func readTestdata(t *testing.T, name string) []byte {
 	return text
 }
 
-func parse(t *testing.T, text string) *Roster {
+func parse(t *testing.T, text string) *Registry {
 	t.Helper()
 	r, err := Parse("registry.yaml", []byte(text), Options{Home: "/home/you"})
 	if err != nil {
@@ -371,7 +371,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := Parse("r.yaml", text, Options{Home: "/home/you"})
 		if (r == nil) == (err == nil) {
-			t.Fatalf("roster %v, error %v", r, err)
+			t.Fatalf("registry %v, error %v", r, err)
 		}
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\x1b\x00\r") {
