@@ -26,8 +26,8 @@
 // worst a hidden file, which the next one removes. Other programs of the same user are trusted: they could answer for
 // the user, as they could type for them.
 //
-// [Vendor.Install] and [Vendor.Remove] edit the text of a settings file by splices, never by decoding and encoding, and
-// check each edit by undoing it.
+// [Vendor.Install] and [Vendor.Remove] edit the text of a settings file with room edit, never by decoding and encoding;
+// each edit is checked by undoing it.
 //
 // # Goroutines
 //

@@ -2,15 +2,14 @@ package hooks
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tailscale/hujson"
-
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
@@ -45,75 +44,105 @@ func (v *Vendor) Install(text []byte, entries []Entry) ([]byte, error) {
 	return edited, nil
 }
 
+// openSettings reads a text. Its hooks are nil when there are none, and so is everything for a text of white space only.
+func openSettings(text []byte) (d *edit.Doc, events *edit.Node, err error) {
+	d, err = edit.Open(edit.JSON, "settings", text)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("%w: %w", ErrSettings, err)
+	case d.Root == nil:
+		return d, nil, nil
+	case d.Root.Kind != edit.Object:
+		return nil, nil, fmt.Errorf("%w: the whole is no object", ErrSettings)
+	}
+	events = d.Root.Get("hooks")
+	if events != nil && events.Kind != edit.Object {
+		return nil, nil, fmt.Errorf("%w: hooks is no object", ErrSettings)
+	}
+	return d, events, nil
+}
+
 // add puts in one hook.
 func (v *Vendor) add(text []byte, e Entry) ([]byte, error) {
-	d, err := parseSettings(text)
+	d, events, err := openSettings(text)
 	if err != nil {
 		return nil, err
 	}
-	handler := object(
-		member("type", literal("command")), member("command", literal(e.Command)),
-		member("timeout", number(int64(e.Timeout/v.Unit))))
-	group := object(member("hooks", array(handler)))
-	if d == nil {
-		whole := object(member("hooks", object(member(e.Event, array(group)))))
-		return append(whole.render(style{newline: "\n", step: "  "}), '\n'), nil
+	handler := edit.Map{{Key: "type", Value: "command"}, {Key: "command", Value: e.Command}, {Key: "timeout", Value: int64(e.Timeout / v.Unit)}}
+	group := edit.Map{{Key: "hooks", Value: []any{handler}}}
+	groups := events.Get(e.Event)
+	switch {
+	case d.Root == nil:
+		return edit.NewJSON(edit.Map{{Key: "hooks", Value: edit.Map{{Key: e.Event, Value: []any{group}}}}}), nil
+	case groups == nil:
+		err = d.Set([]any{group}, "hooks", e.Event)
+	case groups.Kind != edit.List:
+		return nil, fmt.Errorf("%w: hooks.%s is no list", ErrSettings, e.Event)
+	default:
+		err = d.Insert(groups, -1, "", group)
 	}
-	hooks, ok := d.root.member("hooks")
-	if !ok {
-		return d.insert(d.root, member("hooks", object(member(e.Event, array(group))))), nil
-	}
-	events, err := d.object(hooks, "hooks")
 	if err != nil {
 		return nil, err
 	}
-	list, ok := events.member(e.Event)
-	if !ok {
-		return d.insert(events, member(e.Event, array(group))), nil
-	}
-	groups, err := d.array(list, "hooks."+e.Event)
-	if err != nil {
-		return nil, err
-	}
-	return d.insert(groups, group), nil
+	return d.Text()
 }
 
 // Remove takes our hooks out of the text of a settings file, and what was made to hold them. Whatever else has been changed
 // since they were put in is kept; when nothing has been, the text is what it was, byte for byte. Nothing is returned
 // for a text that we had made from nothing.
 func (v *Vendor) Remove(text []byte) ([]byte, error) {
-	d, err := parseSettings(text)
+	d, events, err := openSettings(text)
+	if err == nil && events != nil {
+		text, err = v.remove(d, events, text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("remove hooks of %s: %w", v.Title, err)
 	}
-	if d == nil {
-		return text, nil
+	return text, nil
+}
+
+func (v *Vendor) remove(d *edit.Doc, events *edit.Node, text []byte) ([]byte, error) {
+	var errs []error
+	gone := map[*edit.Node]bool{}
+	all := func(n *edit.Node) bool {
+		return len(n.Kids) > 0 && !slices.ContainsFunc(n.Kids, func(k *edit.Node) bool { return !gone[k] })
 	}
-	hooks, ok := d.root.member("hooks")
-	if !ok {
-		return text, nil
-	}
-	events, err := d.object(hooks, "hooks")
-	if err != nil {
-		return nil, fmt.Errorf("remove hooks of %s: %w", v.Title, err)
-	}
-	var r removal
-	gone := r.from(events, func(m element) bool {
-		list, err := d.array(m.value, "")
-		return err == nil && r.from(list, func(g element) bool { return v.removeGroup(d, &r, g) })
-	})
-	if gone {
-		r.spans = nil
-		gone = r.from(d.root, func(m element) bool { return m.name == "hooks" })
-		if gone && strings.TrimSpace(d.around()) == "" {
-			return nil, nil
+	// take takes out what goes of a container that stays.
+	take := func(n *edit.Node) { errs = append(errs, d.Remove(n, func(k *edit.Node) bool { return gone[k] })) }
+	for _, event := range events.Kids {
+		for _, handlers := range handlersOf(event) {
+			for _, h := range handlers.Kids {
+				gone[h] = v.isOurs(h)
+			}
+			if gone[handlers.Up()] = all(handlers); !all(handlers) {
+				take(handlers)
+			}
+		}
+		if gone[event] = all(event) && d.Spaced(event); !gone[event] { // a container that we have made goes with what it holds
+			take(event)
 		}
 	}
-	left := d.without(r.spans)
-	if _, err := parseSettings(left); err != nil {
-		return nil, fmt.Errorf("remove hooks of %s: %w: %w", v.Title, ErrUnsafe, err)
+	if gone[events] = all(events) && d.Spaced(events); !gone[events] {
+		take(events)
+	} else if all(d.Root) && d.Spaced(d.Root) && string(bytes.TrimSpace(bytes.TrimPrefix(text, []byte(byteOrderMark)))) == d.Raw(d.Root) {
+		return nil, nil
+	} else {
+		take(d.Root)
 	}
-	return left, nil
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return d.Text()
+}
+
+// handlersOf are the lists of hooks that an event has.
+func handlersOf(event *edit.Node) (lists []*edit.Node) {
+	for _, group := range event.Kids {
+		if h := group.Get("hooks"); h != nil && h.Kind == edit.List && event.Kind == edit.List {
+			lists = append(lists, h)
+		}
+	}
+	return lists
 }
 
 // blank reports whether a text has white space only.
@@ -121,43 +150,11 @@ func blank(text []byte) bool {
 	return len(bytes.TrimSpace(bytes.TrimPrefix(text, []byte(byteOrderMark)))) == 0
 }
 
-// removeGroup takes our handlers out of a group and reports whether nothing is left of it.
-func (v *Vendor) removeGroup(d *document, r *removal, g element) bool {
-	group, ok := d.container(g.value)
-	if !ok {
-		return false
-	}
-	hooks, ok := group.member("hooks")
-	if !ok {
-		return false
-	}
-	handlers, err := d.array(hooks, "")
-	if err != nil || len(handlers.elements) == 0 {
-		return false
-	}
-	ours := 0
-	for _, h := range handlers.elements {
-		if v.isOurs(d, h.value) {
-			ours++
-		}
-	}
-	if ours == len(handlers.elements) {
-		return true
-	}
-	r.from(handlers, func(h element) bool { return v.isOurs(d, h.value) })
-	return false
-}
-
 // ourCommand is a command that runs a hook of outlive, however the program is quoted.
 var ourCommand = lazyregexp.New(`^\s*(?:'(?:[^']*[/\\])?outlive(?:\.exe)?'|"(?:[^"]*[/\\])?outlive(?:\.exe)?"|(?:[^\s'"]*[/\\])?outlive(?:\.exe)?)\s+hook\s+(\w+)(?:\s|$)`)
 
-func (v *Vendor) isOurs(d *document, handler hujson.Value) bool {
-	body, ok := d.container(handler)
-	if !ok {
-		return false
-	}
-	command, _ := body.member("command")
-	m := ourCommand.FindStringSubmatch(textOf(command))
+func (v *Vendor) isOurs(handler *edit.Node) bool {
+	m := ourCommand.FindStringSubmatch(handler.Text("command"))
 	return m != nil && m[1] == v.Name
 }
 
@@ -182,35 +179,31 @@ type Status struct {
 
 // Inspect reads which hooks a settings file has.
 func (v *Vendor) Inspect(text []byte) (s Status, err error) {
-	d, err := parseSettings(text)
-	if err != nil || d == nil {
+	d, events, err := openSettings(text)
+	if err != nil || d.Root == nil {
 		return s, err
 	}
-	s.Off = d.isOff(v.Off, v.OffValue)
-	hooks, ok := d.root.member("hooks")
-	if !ok {
+	if off := d.Root.At(v.Off...); off != nil && len(v.Off) > 0 {
+		s.Off = off.Value == v.OffValue
+	}
+	if events == nil {
 		return s, nil
 	}
-	events, err := d.object(hooks, "hooks")
-	if err != nil {
-		return s, err
-	}
-	for _, event := range events.elements {
-		for _, h := range d.handlers(event.value) {
-			if !v.isOurs(d, h) {
-				s.Others++
-				continue
+	for _, event := range events.Kids {
+		for _, handlers := range handlersOf(event) {
+			for _, h := range handlers.Kids {
+				if !v.isOurs(h) {
+					s.Others++
+					continue
+				}
+				timeout := 0.0
+				if n := h.Get("timeout"); n != nil && n.Kind != edit.Null {
+					if timeout, err = strconv.ParseFloat(n.Value, 64); err != nil || n.Kind != edit.Number {
+						return s, fmt.Errorf("hook of %s: %w: timeout is no number", event.Key, ErrSettings)
+					}
+				}
+				s.Ours = append(s.Ours, Entry{event.Key, h.Text("command"), time.Duration(timeout * float64(v.Unit))})
 			}
-			var body struct {
-				Command string
-				Timeout float64
-			}
-			standard := h.Clone()
-			standard.Standardize()
-			if err := json.Unmarshal(standard.Pack(), &body); err != nil {
-				return s, fmt.Errorf("hook of %s: %w: %w", event.name, ErrSettings, err)
-			}
-			s.Ours = append(s.Ours, Entry{event.name, body.Command, time.Duration(body.Timeout * float64(v.Unit))})
 		}
 	}
 	slices.SortStableFunc(s.Ours, func(a, b Entry) int { return strings.Compare(a.Event, b.Event) })

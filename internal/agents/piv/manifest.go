@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // ManifestPath is where a project's manifest is (PIV-4).
@@ -54,12 +54,12 @@ func (n Notification) Waits() bool { return n.Blocking && !n.Acknowledged }
 // ParseManifest reads a manifest. What is no mapping is an error that wraps [ErrBroken]; members it does not know, and
 // entries that make no sense, are passed over.
 func ParseManifest(text []byte) (*Manifest, error) {
-	_, root, err := parse(text)
+	root, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("manifest %w", err)
 	}
 	m := &Manifest{LastUpdated: timeOf(root, "last_updated")}
-	m.Phase, m.Complete = progress(member(root, "phases"))
+	m.Phase, m.Complete = progress(root.Good("phases"))
 	for _, n := range items(root, "failures") {
 		m.Failures = append(m.Failures, failure(n))
 	}
@@ -70,20 +70,20 @@ func ParseManifest(text []byte) (*Manifest, error) {
 }
 
 // progress says how far the phases have come: each is planned, executed and validated.
-func progress(phases *yaml.Node) (current int, complete bool) {
-	if phases == nil || phases.Kind != yaml.MappingNode {
+func progress(phases *tree.Node) (current int, complete bool) {
+	if phases == nil {
 		return NoPhase, false
 	}
 	open, known := NoPhase, false
-	for i := 0; i+1 < len(phases.Content); i += 2 {
-		number, err := strconv.Atoi(phases.Content[i].Value)
+	for _, f := range phases.Fields {
+		number, err := strconv.Atoi(f.Key)
 		if err != nil {
 			continue
 		}
 		known = true
-		entry := resolve(phases.Content[i+1])
-		validated := scalar(entry, "validation")
-		if scalar(entry, "plan") == "complete" && scalar(entry, "execution") == "complete" && (validated == "pass" || validated == "complete") {
+		entry := f.Value
+		validated := entry.TextOf("validation")
+		if entry.TextOf("plan") == "complete" && entry.TextOf("execution") == "complete" && (validated == "pass" || validated == "complete") {
 			continue
 		}
 		if open == NoPhase || number < open {
@@ -93,22 +93,22 @@ func progress(phases *yaml.Node) (current int, complete bool) {
 	return open, known && open == NoPhase
 }
 
-func failure(n *yaml.Node) Failure {
+func failure(n *tree.Node) Failure {
 	return Failure{
-		Command: scalar(n, "command"), Phase: phase(n), Category: scalar(n, "error_category"),
+		Command: n.TextOf("command"), Phase: phase(n), Category: n.TextOf("error_category"),
 		Retries: count(n, "retry_count"), MaxRetries: count(n, "max_retries"),
-		Resolution: scalar(n, "resolution"), Details: scalar(n, "details"),
+		Resolution: n.TextOf("resolution"), Details: n.TextOf("details"),
 	}
 }
 
-func notification(n *yaml.Node) Notification {
+func notification(n *tree.Node) Notification {
 	return Notification{
-		Type: scalar(n, "type"), Category: scalar(n, "category"), Phase: phase(n), Details: scalar(n, "details"),
+		Type: n.TextOf("type"), Category: n.TextOf("category"), Phase: phase(n), Details: n.TextOf("details"),
 		Time: timeOf(n, "timestamp"), Blocking: yes(n, "blocking"), Acknowledged: yes(n, "acknowledged"),
 	}
 }
 
-func phase(n *yaml.Node) int {
+func phase(n *tree.Node) int {
 	p, err := number(n, "phase", NoPhase)
 	if err != nil {
 		return NoPhase
@@ -116,7 +116,7 @@ func phase(n *yaml.Node) int {
 	return p
 }
 
-func count(n *yaml.Node, key string) int {
+func count(n *tree.Node, key string) int {
 	c, err := number(n, key, 0)
 	if err != nil {
 		return 0
@@ -124,8 +124,8 @@ func count(n *yaml.Node, key string) int {
 	return c
 }
 
-func timeOf(n *yaml.Node, key string) time.Time {
-	t, err := ParseTime(scalar(n, key))
+func timeOf(n *tree.Node, key string) time.Time {
+	t, err := ParseTime(n.TextOf(key))
 	if err != nil {
 		return time.Time{}
 	}

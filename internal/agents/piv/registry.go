@@ -1,14 +1,13 @@
 package piv
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/outlive-mcp/outlive/internal/files/edit"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
 // Status is what the registry says of a project (PIV-1).
@@ -54,7 +53,7 @@ type Registry struct {
 	// Complete says that lastUpdated is there. PIV's writers put it at the end, so without it this may be half a file: one
 	// that ends between two lines looks like a whole one, whose last project has no process.
 	Complete bool
-	document *yaml.Node
+	text     []byte
 }
 
 // SizeLimit is how long a registry or manifest may be, in bytes. A longer file is not one of PIV's.
@@ -66,41 +65,34 @@ var ErrBroken = errors.New("cannot be understood")
 // ParseRegistry reads a registry. An entry that makes no sense has a Fault; a file that makes none is an error that
 // wraps [ErrBroken].
 func ParseRegistry(text []byte) (*Registry, error) {
-	document, root, err := parse(text)
+	root, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("registry %w", err)
 	}
-	r := &Registry{document: document, Complete: scalar(root, "lastUpdated") != ""}
-	projects := member(root, "projects")
-	if root == nil || projects == nil || isNull(projects) {
-		if root != nil && len(root.Content) > 0 && projects == nil {
-			return nil, fmt.Errorf("registry %w: it has no projects", ErrBroken)
-		}
+	r := &Registry{text: text, Complete: root.TextOf("lastUpdated") != ""}
+	projects := root.Get("projects")
+	switch {
+	case root != nil && len(root.Fields) > 0 && projects == nil:
+		return nil, fmt.Errorf("registry %w: it has no projects", ErrBroken)
+	case projects == nil || projects.Kind == tree.Null:
 		return r, nil
+	case projects.Kind != tree.Object:
+		return nil, fmt.Errorf("registry %w: line %d: projects is no mapping", ErrBroken, projects.Pos.Line)
 	}
-	if projects.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("registry %w: line %d: projects is no mapping", ErrBroken, projects.Line)
-	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(projects.Content); i += 2 {
-		key := projects.Content[i]
-		if seen[key.Value] {
-			return nil, fmt.Errorf("registry %w: line %d: project %q is there twice", ErrBroken, key.Line, key.Value)
-		}
-		seen[key.Value] = true
-		r.Projects = append(r.Projects, project(key.Value, resolve(projects.Content[i+1])))
+	for _, f := range projects.Fields {
+		r.Projects = append(r.Projects, project(f.Key, f.Value))
 	}
 	return r, nil
 }
 
-func project(key string, n *yaml.Node) Project {
+func project(key string, n *tree.Node) Project {
 	p := Project{Key: key, Name: key, Phase: NoPhase, LastCompleted: NoPhase}
-	if n == nil || n.Kind != yaml.MappingNode {
+	if n.Kind != tree.Object {
 		p.Fault = "the entry is no mapping"
 		return p
 	}
-	p.Path, p.Status, p.Heartbeat = scalar(n, "path"), Status(scalar(n, "status")), scalar(n, "heartbeat")
-	if name := scalar(n, "name"); name != "" {
+	p.Path, p.Status, p.Heartbeat = n.TextOf("path"), Status(n.TextOf("status")), n.TextOf("heartbeat")
+	if name := n.TextOf("name"); name != "" {
 		p.Name = name
 	}
 	pid, errPID := number(n, "orchestratorPid", 0)
@@ -126,39 +118,34 @@ type Change struct {
 	PID    *int // 0: null
 }
 
-// With returns the registry's text with the changes, lastUpdated included. Unknown keys and comments stay. A project
+// With returns the registry's text with the changes, lastUpdated included. Everything else stays byte for byte. A project
 // that is not there is left out: it was taken away meanwhile.
 func (r *Registry) With(changes []Change, now time.Time) ([]byte, error) {
-	root := r.document.Content[0]
-	projects := member(root, "projects")
+	d, err := edit.Open(edit.YAML, "registry", r.text)
+	set := func(v any, path ...string) {
+		if err == nil {
+			err = d.Set(v, path...)
+		}
+	}
 	for _, c := range changes {
-		entry := member(projects, c.Key)
-		if entry == nil || entry.Kind != yaml.MappingNode {
-			continue
+		known := err == nil && d.Root.At("projects", c.Key) != nil
+		if known && c.Status != nil {
+			set(string(*c.Status), "projects", c.Key, "status")
 		}
-		if c.Status != nil {
-			set(entry, "status", string(*c.Status), "!!str")
-		}
-		if c.PID != nil && *c.PID == 0 {
-			set(entry, "orchestratorPid", "null", "!!null")
-		} else if c.PID != nil {
-			set(entry, "orchestratorPid", strconv.Itoa(*c.PID), "!!int")
+		if known && c.PID != nil && *c.PID == 0 {
+			set(nil, "projects", c.Key, "orchestratorPid")
+		} else if known && c.PID != nil {
+			set(*c.PID, "projects", c.Key, "orchestratorPid")
 		}
 	}
-	set(root, "lastUpdated", FormatTime(now), "!!str")
-	var out bytes.Buffer
-	dumper, err := yaml.NewDumper(&out, yaml.WithIndent(2), yaml.WithLineWidth(-1))
+	var text []byte
+	if set(FormatTime(now), "lastUpdated"); err == nil {
+		text, err = d.Text()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("write registry: %w", err)
+		return nil, fmt.Errorf("write registry: %w: %w", ErrBroken, err)
 	}
-	if err := errors.Join(dumper.Dump(r.document), dumper.Close()); err != nil {
-		return nil, fmt.Errorf("write registry: %w", err)
-	}
-	// What was written is read again: a registry that only we can write would be worse than none.
-	if again, err := ParseRegistry(out.Bytes()); err != nil || len(again.Projects) != len(r.Projects) {
-		return nil, fmt.Errorf("write registry: the text does not read back (%w)", errors.Join(err, ErrBroken))
-	}
-	return out.Bytes(), nil
+	return text, nil
 }
 
 // timeLayouts are the forms of ISO 8601 that JavaScript's Date reads and its writers use.

@@ -41,9 +41,9 @@ func TestTheOriginalsRegistryIsRead(t *testing.T) {
 	}
 }
 
-// A change touches what it is about: unknown keys, comments, quotes and the order of everything else stay.
+// A change touches what it is about: unknown keys, comments, quotes, blank lines and the order of everything else stay.
 func TestAChangeKeepsEverythingElse(t *testing.T) {
-	text := "# by hand\nversion: 7 # unknown\nprojects:\n  # the shop\n  shop:\n    path: /p\n    status: running # now\n    orchestratorPid: null\n" +
+	text := "# by hand\nversion:   7 # unknown\n\n\nprojects:\n  # the shop\n  shop:\n\n    path: /p\n    status: running    # now\n    orchestratorPid: null\n" +
 		"    heartbeat: '2026-03-02T01:58:00.000Z'\n    extra: {a: [1, 2], b: \"0x1F\"}\n  other:\n    path: /q\n    status: idle\nlastUpdated: '2026-03-02T01:58:00.000Z'\n"
 	r, err := ParseRegistry([]byte(text))
 	if err != nil {
@@ -54,7 +54,7 @@ func TestAChangeKeepsEverythingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.NewReplacer("running # now", "stalled # now", "orchestratorPid: null", "orchestratorPid: 99",
+	want := strings.NewReplacer("running    # now", "stalled    # now", "orchestratorPid: null", "orchestratorPid: 99",
 		"lastUpdated: '2026-03-02T01:58:00.000Z'", "lastUpdated: '2026-03-02T03:00:00.000Z'").Replace(text)
 	if d := cmp.Diff(want, string(got)); d != "" {
 		t.Error(d)

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"go.yaml.in/yaml/v4"
 
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
 // BackupSuffix is behind the name of the last good copy, which is as new as the last [Edit].
@@ -91,8 +91,7 @@ func editOnce(path string, o Options, now time.Time, change func(*Draft) error) 
 	if bytes.Equal(d.text, was) {
 		return r, nil
 	}
-	stamp := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!timestamp", Value: now.UTC().Format(time.RFC3339)}
-	if err := d.put([]string{d.updatedKey()}, stamp); err != nil {
+	if err := d.stamp(now); err != nil {
 		return nil, err
 	}
 	r, err = Parse(path, d.text, o)
@@ -108,10 +107,11 @@ func editOnce(path string, o Options, now time.Time, change func(*Draft) error) 
 	return r, nil
 }
 
-// updatedKey is what this registry calls the time of its last change.
-func (d *Draft) updatedKey() string {
-	if document, err := load(d.text); err == nil && document != nil && index(document.Content[0], "last_updated") >= 0 {
-		return "last_updated"
+// stamp writes when the registry was changed, under the name that this one has for it.
+func (d *Draft) stamp(now time.Time) error {
+	key := "updated"
+	if doc, err := d.open(); err == nil && doc.Root.At(written(doc.Root, []string{"last_updated"})...) != nil {
+		key = "last_updated"
 	}
-	return "updated"
+	return d.set(edit.Raw(now.UTC().Format(time.RFC3339)), key)
 }

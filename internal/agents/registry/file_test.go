@@ -19,7 +19,7 @@ import (
 
 var night = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 
-func edit(t *testing.T, before string, change func(*Draft) error) string {
+func edited(t *testing.T, before string, change func(*Draft) error) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registry.yaml")
 	if before != "" {
@@ -80,7 +80,7 @@ func TestEditKeepsTheRest(t *testing.T) {
 	}{
 		{"pause", func(d *Draft) error { return d.Set("shop", true, "paused") }, nil, []string{"    paused: true"}},
 		{"pause in braces", func(d *Draft) error { return d.Set("docs", true, "paused") },
-			[]string{"  docs: {path: /home/you/docs, kind: codex}"}, []string{"  docs: {paused: true, path: /home/you/docs, kind: codex}"}},
+			[]string{"  docs: {path: /home/you/docs, kind: codex}"}, []string{"  docs: {path: /home/you/docs, kind: codex, paused: true}"}},
 		{"path", func(d *Draft) error { return d.Set("shop", "/srv/shop", "path") },
 			[]string{"    path: /home/you/shop   # here"}, []string{"    path: /srv/shop   # here"}},
 		{"path in braces", func(d *Draft) error { return d.Set("docs", "/srv/a: b", "path") },
@@ -100,7 +100,7 @@ func TestEditKeepsTheRest(t *testing.T) {
 		{"take a key away", func(d *Draft) error { return d.Set("shop", nil, "expect", "beat") }, []string{"      beat: 2m"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := edit(t, small, tc.change)
+			got := edited(t, small, tc.change)
 			want := strings.Replace(small, "2026-11-20T", "2026-11-21T", 1)
 			if gone, come := lineDiff(want, got); !cmp.Equal(gone, tc.gone) || !cmp.Equal(come, tc.come) {
 				t.Errorf("gone %q, want %q\ncome %q, want %q\n%s", gone, tc.gone, come, tc.come, got)
@@ -148,7 +148,7 @@ func TestFirstAgent(t *testing.T) {
 		{"PIV's names", "version: 2\nlastUpdated: 2026-11-20T02:00:00Z\nprojects: {}\n", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := edit(t, tc.before, add)
+			got := edited(t, tc.before, add)
 			if tc.want == "" {
 				if r := parse(t, got); len(r.Agents) != 1 || len(r.Warnings) > 0 {
 					t.Errorf("got %s", got)

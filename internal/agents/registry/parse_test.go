@@ -330,9 +330,11 @@ func plain(t *testing.T, text string) any {
 }
 
 func plainNode(t *testing.T, n *yaml.Node) any {
-	n = resolve(n)
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
 	switch {
-	case isNull(n):
+	case n.Tag == "!!null":
 		return nil
 	case n.Kind == yaml.MappingNode:
 		out := map[string]any{}

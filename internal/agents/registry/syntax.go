@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"go.yaml.in/yaml/v4"
-
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
@@ -23,29 +21,4 @@ func treeOf(s *fileerror.Source) (*tree.Node, []fileerror.Problem) {
 		return nil, append(problems, fileerror.Problem{Pos: root.Pos, Message: "a registry begins with its keys", Hint: "write version: 2, and agents: below"})
 	}
 	return root, problems
-}
-
-// load parses a text; a nil document without an error has nothing in it.
-func load(text []byte) (*yaml.Node, error) {
-	var document yaml.Node
-	if err := yaml.Load(text, &document); err != nil {
-		if fileerror.Empty(err) {
-			return nil, nil
-		}
-		return nil, err
-	}
-	if len(document.Content) == 0 || isNull(document.Content[0]) {
-		return nil, nil
-	}
-	return &document, nil
-}
-
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
-
-// resolve follows an alias: of an alias there is none.
-func resolve(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.AliasNode && n.Alias != nil {
-		return n.Alias
-	}
-	return n
 }

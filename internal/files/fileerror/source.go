@@ -60,6 +60,18 @@ func (s *Source) At(offset int) Pos {
 	return Pos{n + 1, column}
 }
 
+// Offset turns a Pos into an offset in bytes, which is within its line.
+func (s *Source) Offset(pos Pos) int {
+	pos = s.Inside(pos)
+	line := s.Line(pos.Line)
+	for i := range line {
+		if pos.Column--; pos.Column == 0 {
+			return s.starts[pos.Line-1] + i
+		}
+	}
+	return s.starts[pos.Line-1] + len(line)
+}
+
 // AtBytes is a Pos from a parser that counts columns in bytes.
 func (s *Source) AtBytes(line, column int) Pos {
 	if line < 1 || line > len(s.starts) {

@@ -1,92 +1,34 @@
 package tree
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/tailscale/hujson"
-
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
-	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
 // JSON makes the tree of a JSON document with comments and trailing commas, as VS Code, Zed and Cursor write it.
-func JSON(s *fileerror.Source) (*Node, []fileerror.Problem) {
-	if at := tooDeep(s.Text); at >= 0 {
-		return nil, []fileerror.Problem{{Pos: s.At(at), Message: "nested too deeply"}}
-	}
-	value, err := hujson.Parse(s.Text)
-	if err != nil {
-		return nil, []fileerror.Problem{jsonProblem(s, err)}
-	}
-	j := jsonTree{source: s}
-	root := j.node(value)
-	return root, j.problems
-}
+func JSON(s *fileerror.Source) (*Node, []fileerror.Problem) { return written(edit.JSON, s) }
 
-var jsonPlace = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
+// TOML makes the tree of a TOML document.
+func TOML(s *fileerror.Source) (*Node, []fileerror.Problem) { return written(edit.TOML, s) }
 
-// jsonProblem says in our words what the parser did not like. Its columns are bytes.
-func jsonProblem(s *fileerror.Source, err error) fileerror.Problem {
-	message := err.Error()
-	var line, column int
-	if m := jsonPlace.FindString(message); m != "" {
-		fmt.Sscanf(m, "hujson: line %d, column %d", &line, &column)
-		message = message[len(m):]
+// written makes the tree of what stands in a text, where nothing stands for anything else.
+func written(format edit.Format, s *fileerror.Source) (*Node, []fileerror.Problem) {
+	root, problems := edit.Read(format, s)
+	if root == nil {
+		return nil, problems
 	}
-	pos := s.AtBytes(line, column)
-	for _, known := range jsonAdvice {
-		if strings.Contains(message, known.says) {
-			return fileerror.Problem{Pos: pos, Message: known.message, Hint: known.hint}
+	var node func(from *edit.Node) *Node
+	node = func(from *edit.Node) *Node {
+		n := &Node{Kind: from.Kind, Raw: from.Value, Value: from.Value, Pos: s.At(from.Start())}
+		for _, k := range from.Kids {
+			if from.Kind == List {
+				n.Items = append(n.Items, node(k))
+				continue
+			}
+			at := s.At(k.KeyStart())
+			problems = n.add(k.Key, at, node(k), problems)
 		}
+		return n
 	}
-	return fileerror.Problem{Pos: pos, Message: "JSON: " + message}
-}
-
-var jsonAdvice = []struct{ says, message, hint string }{
-	{"after object value", "a comma is missing before this, or a } too much stands before it", "put a comma at the end of the line above"},
-	{"after array value", "a comma is missing before this, or the list is not closed", "put a comma between the entries, and a ] behind the last"},
-	{"at start of object name", "a key is expected here", `keys stand in double quotes: "command"`},
-	{"after object name", "a colon is missing", `write it as "key": value`},
-	{"invalid literal: \"", "this text has a bad escape or a line break", `write \\ for a backslash and \n for a line break`},
-	{"invalid literal", "this is not a value", "keys and texts stand in double quotes"},
-	{"parsing string", "this text is not closed", "its second double quote is missing"},
-	{"parsing comment", "this comment is not closed", ""},
-	{"unexpected EOF", "the file ends too early", "a } or ] is missing"},
-	{"after top-level value", "something stands behind the end", "the braces do not match: remove what is too much"},
-	{"invalid character '\\''", "single quotes", "JSON wants double quotes"},
-}
-
-type jsonTree struct {
-	source   *fileerror.Source
-	problems []fileerror.Problem
-}
-
-func (j *jsonTree) node(from hujson.Value) *Node {
-	n := &Node{Pos: j.source.At(from.StartOffset)}
-	switch v := from.Value.(type) {
-	case *hujson.Object:
-		n.Kind = Object
-		for _, m := range v.Members {
-			name, _ := m.Name.Value.(hujson.Literal)
-			j.problems = n.add(name.String(), j.source.At(m.Name.StartOffset), j.node(m.Value), j.problems)
-		}
-	case *hujson.Array:
-		n.Kind = List
-		for _, e := range v.Elements {
-			n.Items = append(n.Items, j.node(e))
-		}
-	case hujson.Literal:
-		n.Raw = string(v)
-		switch v.Kind() {
-		case '"':
-			n.Kind, n.Raw = Text, v.String()
-		case 't', 'f':
-			n.Kind = Bool
-		case '0':
-			n.Kind = Number
-		}
-		n.Value = n.Raw
-	}
-	return n
+	return node(root), problems
 }

@@ -5,20 +5,21 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
 // Kind is what a node is, in words that YAML, JSON and TOML share.
-type Kind uint8
+type Kind = edit.Kind
 
 // The kinds.
 const (
-	Null Kind = iota
-	Bool
-	Number
-	Text // also dates, which nothing here is
-	List
-	Object
+	Null   = edit.Null
+	Bool   = edit.Bool
+	Number = edit.Number
+	Text   = edit.Text // also dates, which nothing here is
+	List   = edit.List
+	Object = edit.Object
 )
 
 // Node is a value of a file, whatever it was written in. YAML aliases share nodes, so that a node may be met more than once.
@@ -41,10 +42,6 @@ type Field struct {
 	Key   string
 	Pos   fileerror.Pos // of the key
 	Value *Node
-}
-
-func scalar(kind Kind, raw string, pos fileerror.Pos) *Node {
-	return &Node{Kind: kind, Raw: raw, Value: raw, Pos: pos}
 }
 
 // Get finds a member, or gives nil.
@@ -167,31 +164,4 @@ func (n *Node) Is() string {
 	default:
 		return "a group of keys"
 	}
-}
-
-// deepest is how deep a file may be nested: ours need six levels, and parsers that call themselves need a bound.
-const deepest = 100
-
-// tooDeep gives the offset at which JSON or TOML is nested deeper than that, or -1. Strings are skipped, comments are
-// not: brackets in them that nobody closes have to be a hundred to matter.
-func tooDeep(data []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case c == '\n':
-			quoted = false
-		case quoted:
-		case c == '[' || c == '{':
-			if depth++; depth > deepest {
-				return i
-			}
-		case c == ']' || c == '}':
-			depth = max(0, depth-1)
-		}
-	}
-	return -1
 }

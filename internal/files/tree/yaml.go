@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
@@ -49,7 +50,7 @@ func (y *yamlTree) node(from *yaml.Node, depth int) *Node {
 	if n, known := y.done[from]; known {
 		return n
 	}
-	if depth > deepest {
+	if depth > edit.Deepest {
 		return y.problem(from, "nested too deeply", "")
 	}
 	y.done[from] = nil // begun: an alias of it in here would never end
@@ -78,7 +79,7 @@ func (y *yamlTree) fresh(from *yaml.Node, depth int) *Node {
 		n.Kind = Object
 		y.members(n, from, depth)
 	case yaml.ScalarNode:
-		n.Kind, n.Raw, n.Value = yamlScalar(from.Tag), from.Value, from.Value
+		n.Kind, n.Raw, n.Value = edit.KindOfTag(from.Tag), from.Value, from.Value
 		if n.Kind == Bool {
 			n.Value = strings.ToLower(from.Value) // True, TRUE
 		}
@@ -87,18 +88,6 @@ func (y *yamlTree) fresh(from *yaml.Node, depth int) *Node {
 		}
 	}
 	return n
-}
-
-func yamlScalar(tag string) Kind {
-	switch tag {
-	case "!!null":
-		return Null
-	case "!!bool":
-		return Bool
-	case "!!int", "!!float":
-		return Number
-	}
-	return Text
 }
 
 // members fills in a mapping. What << brings stands behind what the mapping has itself, and never replaces it.

@@ -4,15 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// Format is how a configuration file is written.
-type Format uint8
-
-// The formats.
-const (
-	JSON Format = iota // JSON, with comments and trailing commas where the client bears them
-	TOML
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
 // System is the machine as far as places depend on it.
@@ -38,7 +31,7 @@ type Client struct {
 	Name  string // as in --client: "claude-code"
 	Title string // as people know it: "Claude Code"
 
-	format Format
+	format edit.Format // JSON has comments and trailing commas where the client bears them
 	// objects are the paths of the objects that hold servers by name; "*" stands for any one member.
 	objects [][]string
 	syntax  syntax
@@ -84,7 +77,7 @@ var all = []*Client{
 		objects: [][]string{{"mcpServers"}},
 		user:    func(s System) []string { return []string{s.join(s.Home, ".cursor", "mcp.json")} },
 		project: []string{".cursor/mcp.json"}},
-	{Name: "codex", Title: "Codex", format: TOML, syntax: noSyntax,
+	{Name: "codex", Title: "Codex", format: edit.TOML, syntax: noSyntax,
 		objects: [][]string{{"mcp_servers"}},
 		user: func(s System) []string {
 			if dir := s.Env("CODEX_HOME"); dir != "" {

@@ -2,61 +2,127 @@ package clients
 
 import (
 	"fmt"
+
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
-// document is a parsed file: its servers, and where in the text an edit of each one goes.
+// document is a parsed file with its servers.
 type document struct {
-	text    []byte
+	*edit.Doc
 	entries []entry
-	quote   func(string) string // a string as the format writes it
-	// gateway writes an entry that starts argv, in the place and in the style of the entry given.
-	gateway func(like entry, name string, argv []string) string
 }
 
 // entry is a server and its places in the text.
 type entry struct {
 	Server
-	command span // the value, with its quotes
-	args    *list
-
-	// A missing member "args" is written at addAt between addBefore and addAfter; one that is there goes with remove.
-	addAt               int
-	addBefore, addAfter string
-	remove              span
-
-	// place is the whole entry for a move to another file; object is the index of the object it stands in.
-	place  []span
-	object int
-	commas commas
-	// fixed says why the entry cannot be moved whole, "" when it can.
-	fixed string
-}
-
-// commas tells what goes with an entry when it is taken out of a comma-separated list.
-type commas struct {
-	listed bool
-	before int // offset behind the comma or brace before it
-	after  int // offset of the comma behind it, -1: none
-}
-
-// list is an array of strings in the text.
-type list struct {
-	open  int // offset of the bracket
-	items []item
-}
-
-type item struct {
-	at    span // with its quotes
-	text  string
-	comma int // offset of the comma behind it, -1: none
+	node    *edit.Node // the whole
+	holder  *edit.Node // the object that has the command
+	command *edit.Node
+	args    *edit.Node // nil: there are none
 }
 
 // parse reads a file of the client.
 func (c *Client) parse(text []byte) (*document, error) {
-	if c.format == TOML {
-		return parseTOML(text, c.objects)
+	d, err := edit.Open(c.format, "configuration", text)
+	if err != nil {
+		return nil, err
 	}
-	return parseJSON(text, c.objects)
+	doc := &document{Doc: d}
+	for _, path := range c.objects {
+		doc.walk(d.Root, nil, path)
+	}
+	return doc, nil
+}
+
+// walk goes down rest from n, which stands at path done, and reads the servers there.
+func (d *document) walk(n *edit.Node, done, rest []string) {
+	if n == nil || n.Kind != edit.Object {
+		return
+	}
+	for _, k := range n.Kids {
+		switch last := n.Get(k.Key) == k; {
+		case len(rest) == 0:
+			e := entry{Server: Server{Scope: done, Name: k.Key}, node: k}
+			if e.Odd = "the name stands there again further down"; last {
+				e.Odd = d.read(&e)
+			}
+			d.entries = append(d.entries, e)
+		case last && (rest[0] == "*" || rest[0] == k.Key):
+			d.walk(k, append(done[:len(done):len(done)], k.Key), rest[1:])
+		}
+	}
+}
+
+// read fills in what an entry says, and tells why it cannot be read as a server.
+func (d *document) read(e *entry) (odd string) {
+	n := e.node
+	if n.Kind != edit.Object {
+		return "no object"
+	}
+	is := func(key, value string) bool {
+		v := n.Get(key)
+		return v != nil && v.Kind == edit.Bool && v.Value == value
+	}
+	e.Env, e.Dir = environment(n), n.Text("cwd")
+	for _, key := range []string{"serverUrl", "httpUrl", "url"} {
+		if url := n.Text(key); url != "" {
+			e.URL = url
+		}
+	}
+	e.Disabled = is("disabled", "true") || is("enabled", "false") || is("isActive", "false")
+	for _, key := range []string{"envFile", "env_vars"} {
+		if v := n.Get(key); v != nil && (v.Value != "" || len(v.Kids) > 0) {
+			e.Needs = append(e.Needs, key)
+		}
+	}
+	key := "command"
+	e.holder, e.command = n, n.Get(key)
+	if inner := e.command; inner != nil && inner.Kind == edit.Object { // Zed before 2026 wrote {"path": …, "args": …}
+		if e.Env == nil {
+			e.Env = environment(inner)
+		}
+		key = "path"
+		e.holder, e.command = inner, inner.Get(key)
+	}
+	switch {
+	case e.command == nil && e.URL != "":
+		return ""
+	case e.command == nil:
+		return "neither command nor url"
+	case e.command.Kind != edit.Text || e.command.Value == "":
+		return key + " is no text"
+	}
+	e.Command, e.args = e.command.Value, e.holder.Get("args")
+	if d.Editable(e.command) != nil || e.args != nil && d.Editable(e.args) != nil {
+		return "it is written in a way that cannot be edited"
+	}
+	if e.args == nil {
+		return ""
+	}
+	if e.args.Kind != edit.List {
+		return "args is no array"
+	}
+	for _, a := range e.args.Kids {
+		if a.Kind != edit.Text {
+			return "args holds something that is no text"
+		}
+		e.Args = append(e.Args, a.Value)
+	}
+	return ""
+}
+
+func environment(n *edit.Node) map[string]string {
+	v := n.Get("env")
+	if v == nil || v.Kind != edit.Object {
+		return nil
+	}
+	env := map[string]string{}
+	for _, m := range v.Kids {
+		if m.Kind != edit.Null { // null takes a variable away in VS Code
+			env[m.Key] = m.Value
+		}
+	}
+	return env
 }
 
 // Servers returns the servers that a file of the client names, in their order. Entries that are no server have Odd set.

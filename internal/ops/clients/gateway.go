@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
 // GatewayName is the name under which the gateway stands in a client's file.
@@ -16,11 +19,11 @@ const GatewayName = "outlive"
 
 // Record is what [Client.Gather] did to a file, so that [Client.Scatter] can undo it.
 type Record struct {
-	Client string   `json:"client"`
-	Path   string   `json:"path"`  // the client's file
-	After  string   `json:"after"` // SHA-256 of the file after the edit
-	Undo   []Splice `json:"undo"`  // turns that file into the one before
-	Groups []Group  `json:"groups"`
+	Client string        `json:"client"`
+	Path   string        `json:"path"`  // the client's file
+	After  string        `json:"after"` // SHA-256 of the file after the edit
+	Undo   []edit.Splice `json:"undo"`  // turns that file into the one before
+	Groups []Group       `json:"groups"`
 }
 
 // Group is one object of servers that stands behind one gateway.
@@ -70,24 +73,28 @@ func (c *Client) Gather(text []byte, path string, o GatherOptions) (*Gathered, e
 	g := &Gathered{Text: text, Configs: map[string][]byte{}}
 	record := &Record{Client: c.Name, Path: path}
 	for _, group := range byObject(doc.entries) {
-		moving, outcomes := c.movable(text, group, o.Only)
+		moving, outcomes := c.movable(doc, group, o.Only)
 		g.Outcomes = append(g.Outcomes, outcomes...)
 		if len(moving) > 0 {
-			record.Undo = append(record.Undo, c.gather(doc, group, moving, o, g, record)...)
+			splices, err := c.gather(doc, group, moving, o, g, record)
+			if err != nil {
+				return nil, fmt.Errorf("gather servers of %s: %w", c.Title, err)
+			}
+			record.Undo = append(record.Undo, splices...)
 		}
 	}
 	if len(record.Groups) == 0 {
 		return g, nil
 	}
-	edited, err := apply(text, record.Undo)
+	edited, err := edit.Apply(text, record.Undo)
 	if err != nil {
 		return nil, fmt.Errorf("gather servers of %s: %w", c.Title, err)
 	}
 	if _, err := c.parse(edited); err != nil {
 		return nil, fmt.Errorf("gather servers of %s: %w: %w", c.Title, ErrUnsafe, err)
 	}
-	record.After, record.Undo = digest(edited), reversed(record.Undo)
-	if undone, err := apply(edited, record.Undo); err != nil || !bytes.Equal(undone, text) {
+	record.After, record.Undo = digest(edited), edit.Reversed(record.Undo)
+	if undone, err := edit.Apply(edited, record.Undo); err != nil || !bytes.Equal(undone, text) {
 		return nil, fmt.Errorf("gather servers of %s: %w", c.Title, ErrUnsafe)
 	}
 	g.Text, g.Record = edited, record
@@ -95,7 +102,7 @@ func (c *Client) Gather(text []byte, path string, o GatherOptions) (*Gathered, e
 }
 
 // movable returns which entries of an object move behind its gateway, and what becomes of each that only picks.
-func (c *Client) movable(text []byte, group []entry, only func(Server) bool) (moving []int, outcomes []Outcome) {
+func (c *Client) movable(doc *document, group []entry, only func(Server) bool) (moving []int, outcomes []Outcome) {
 	taken := slices.ContainsFunc(group, func(e entry) bool { return e.Name == GatewayName })
 	for i, e := range group {
 		if only != nil && !only(e.Server) {
@@ -108,7 +115,7 @@ func (c *Client) movable(text []byte, group []entry, only func(Server) bool) (mo
 		case out.Why != "":
 		case taken:
 			out.Why = "there is an entry " + GatewayName + " already: outlive unwrap first"
-		case len(moving) > 0 && group[moving[0]].isTable(text) != e.isTable(text):
+		case len(moving) > 0 && doc.isTable(group[moving[0]]) != doc.isTable(e):
 			out.Why = "it is written in another way than " + group[moving[0]].Name
 		default:
 			out.Action = Moved
@@ -124,7 +131,7 @@ func byObject(entries []entry) [][]entry {
 	var groups [][]entry
 	for _, e := range entries {
 		last := len(groups) - 1
-		if last < 0 || groups[last][0].object != e.object {
+		if last < 0 || groups[last][0].node.Up() != e.node.Up() {
 			groups = append(groups, nil)
 			last++
 		}
@@ -140,10 +147,8 @@ func (c *Client) immovable(e entry) string {
 	}
 	argv, ok := e.Inner()
 	switch {
-	case e.fixed != "":
-		return e.fixed
-	case len(e.place) == 0:
-		return "it is written inside a larger table"
+	case !e.node.Whole():
+		return "it is written with dotted keys"
 	case e.Disabled:
 		return "disabled"
 	case len(e.Needs) > 0:
@@ -166,8 +171,8 @@ func (c *Client) immovable(e entry) string {
 }
 
 // isTable reports whether a TOML entry is a table of its own and not a line of a larger one.
-func (e *entry) isTable(text []byte) bool {
-	return !e.commas.listed && strings.HasPrefix(strings.TrimLeft(e.place[0].of(text), " \t"), "[")
+func (d *document) isTable(e entry) bool {
+	return !e.node.Listed() && strings.HasPrefix(strings.TrimLeft(d.Part(d.Parts(e.node)[0]), " \t"), "[")
 }
 
 // relative reports whether a command is a path that depends on the working directory.
@@ -182,54 +187,46 @@ func relativeDir(dir string) bool {
 }
 
 // gather makes the edits and the outlive.yaml for one object.
-func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOptions, g *Gathered, record *Record) []Splice {
-	outlive := o.Outlive
-	if outlive == "" {
-		outlive = "outlive"
-	}
+func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOptions, g *Gathered, record *Record) ([]edit.Splice, error) {
 	config := o.Config(group[0].Scope)
 	made := Group{Scope: group[0].Scope, Config: config}
-	var splices []Splice
+	var splices []edit.Splice
+	var gone []*edit.Node
 	for n, i := range moving {
 		e := group[i]
 		var text strings.Builder
-		for p, at := range e.place {
-			text.WriteString(at.of(doc.text))
-			if n == 0 && p == 0 {
-				splices = append(splices, replace(doc.text, at, doc.gateway(e, GatewayName, []string{outlive, "gateway", "-c", config})))
-			} else if !e.commas.listed {
-				splices = append(splices, replace(doc.text, at, ""))
+		for p, at := range doc.Parts(e.node) {
+			was := doc.Part(at)
+			text.WriteString(was)
+			switch {
+			case n == 0 && p == 0:
+				splices = append(splices, edit.Splice{At: at.Start, Was: was, Now: doc.gateway(e, cmp.Or(o.Outlive, "outlive"), config)})
+			case e.node.Listed():
+				gone = append(gone, e.node)
+			default:
+				splices = append(splices, edit.Splice{At: at.Start, Was: was})
 			}
 		}
 		made.Moved = append(made.Moved, Moving{Name: e.Name, Text: text.String()})
-	}
-	if group[0].commas.listed {
-		splices = append(splices, takeOut(doc.text, group, moving[1:])...)
 	}
 	yaml := c.yaml(group, moving, record.Path, o.Label)
 	made.Digest = digest(yaml)
 	g.Configs[config] = yaml
 	record.Groups = append(record.Groups, made)
-	return splices
+	before := len(doc.Splices())
+	err := doc.Remove(group[0].node.Up(), func(k *edit.Node) bool { return slices.Contains(gone, k) })
+	return append(splices, doc.Splices()[before:]...), err
 }
 
-// takeOut removes entries, of which none is the first of the list, with one comma for each.
-func takeOut(text []byte, group []entry, gone []int) []Splice {
-	var splices []Splice
-	for len(gone) > 0 {
-		run := 1
-		for run < len(gone) && gone[run] == gone[run-1]+1 {
-			run++
-		}
-		first, last := group[gone[0]], group[gone[run-1]]
-		at := span{first.commas.before, last.commas.after + 1}
-		if last.commas.after < 0 {
-			at = span{first.commas.before - 1, last.place[0].end}
-		}
-		splices = append(splices, replace(text, at, ""))
-		gone = gone[run:]
+// gateway writes the gateway's entry in the place and in the style of another.
+func (d *document) gateway(like entry, outlive, config string) string {
+	args := []string{"gateway", "-c", config}
+	if !d.isTable(like) {
+		return d.Like(like.node, GatewayName, edit.Map{{Key: "command", Value: outlive}, {Key: "args", Value: args}})
 	}
-	return splices
+	header := "[" + strings.Join(append(slices.Clone(like.Scope), GatewayName), ".") + "]"
+	lines := header + "\ncommand = " + edit.Quote(outlive) + "\nargs = [" + edit.Quote(args[0]) + ", " + edit.Quote(args[1]) + ", " + edit.Quote(args[2]) + "]\n"
+	return strings.ReplaceAll(lines, "\n", d.Newline())
 }
 
 // yaml writes the outlive.yaml for the servers moved.
@@ -239,7 +236,7 @@ func (c *Client) yaml(group []entry, moving []int, path string, label func(strin
 	b.WriteString("# outlive unwrap puts these servers back to where they were.\nservers:\n")
 	portable := func(text string) string {
 		text, _ = c.syntax.portable(text)
-		return quoteJSON(text) // also a string of YAML
+		return edit.Quote(text) // also a string of YAML
 	}
 	for _, i := range moving {
 		e := group[i]
@@ -248,7 +245,7 @@ func (c *Client) yaml(group []entry, moving []int, path string, label func(strin
 			name = label(name)
 		}
 		argv, _ := e.Inner()
-		fmt.Fprintf(&b, "  %s:\n    command: %s\n", quoteJSON(name), portable(argv[0]))
+		fmt.Fprintf(&b, "  %s:\n    command: %s\n", edit.Quote(name), portable(argv[0]))
 		if len(argv) > 1 {
 			var args []string
 			for _, arg := range argv[1:] {
@@ -262,7 +259,7 @@ func (c *Client) yaml(group []entry, moving []int, path string, label func(strin
 		if len(e.Env) > 0 {
 			b.WriteString("    env:\n")
 			for _, key := range slices.Sorted(maps.Keys(e.Env)) {
-				fmt.Fprintf(&b, "      %s: %s\n", quoteJSON(key), portable(e.Env[key]))
+				fmt.Fprintf(&b, "      %s: %s\n", edit.Quote(key), portable(e.Env[key]))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
 // ErrNoGateway is returned by [Client.Scatter] when the entry of the gateway is not in the file any more.
@@ -16,7 +18,7 @@ var ErrNoGateway = errors.New("there is no entry of the gateway in the file any 
 // is told as [Left].
 func (c *Client) Scatter(text []byte, r *Record) ([]byte, []Outcome, error) {
 	if digest(text) == r.After {
-		restored, err := apply(text, r.Undo)
+		restored, err := edit.Apply(text, r.Undo)
 		if err != nil {
 			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
 		}
@@ -36,7 +38,7 @@ func (c *Client) Scatter(text []byte, r *Record) ([]byte, []Outcome, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
 		}
-		if text, err = apply(text, back); err != nil {
+		if text, err = edit.Apply(text, back); err != nil {
 			return nil, nil, fmt.Errorf("put back servers of %s: %w", c.Title, err)
 		}
 		outcomes = append(outcomes, more...)
@@ -63,7 +65,7 @@ func (r *Record) outcomes(servers []Server) []Outcome {
 }
 
 // scatter puts the entries of one group in the place of the gateway's.
-func (g Group) scatter(doc *document) ([]Splice, []Outcome, error) {
+func (g Group) scatter(doc *document) ([]edit.Splice, []Outcome, error) {
 	at := slices.IndexFunc(doc.entries, func(e entry) bool {
 		return e.Gateway() && slices.Equal(e.Scope, g.Scope) && slices.Contains(e.Args, g.Config)
 	})
@@ -78,27 +80,27 @@ func (g Group) scatter(doc *document) ([]Splice, []Outcome, error) {
 		if slices.ContainsFunc(doc.entries, func(e entry) bool { return e.Name == m.Name && slices.Equal(e.Scope, g.Scope) }) {
 			out.Action, out.Why = Left, "there is a new entry of that name"
 		} else {
-			if !gateway.commas.listed && !strings.HasSuffix(m.Text, "\n") {
+			if !gateway.node.Listed() && !strings.HasSuffix(m.Text, "\n") {
 				m.Text += "\n" // it was the end of the file
 			}
 			texts = append(texts, m.Text)
 		}
 		outcomes = append(outcomes, out)
 	}
-	var splices []Splice
+	var splices []edit.Splice
 	between := ""
 	switch {
-	case gateway.commas.listed && len(texts) == 0:
+	case gateway.node.Listed() && len(texts) == 0:
 		return nil, outcomes, fmt.Errorf("every server has a new entry: remove %s from %s by hand", GatewayName, strings.Join(g.Scope, "."))
-	case gateway.commas.listed:
-		between = "," + trailingSpace(string(doc.text[gateway.commas.before:gateway.place[0].start]))
+	case gateway.node.Listed():
+		between = "," + doc.Lead(gateway.node)
 	}
-	for i, place := range gateway.place {
+	for i, part := range doc.Parts(gateway.node) {
 		now := ""
 		if i == 0 {
 			now = strings.Join(texts, between)
 		}
-		splices = append(splices, replace(doc.text, place, now))
+		splices = append(splices, edit.Splice{At: part.Start, Was: doc.Part(part), Now: now})
 	}
 	return splices, outcomes, nil
 }

@@ -2,10 +2,13 @@ package clients
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
 // Action is what became of a server.
@@ -55,7 +58,6 @@ func (c *Client) Wrap(text []byte, o Options) ([]byte, []Outcome, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("wrap servers of %s: %w", c.Title, err)
 	}
-	var splices []Splice
 	var outcomes []Outcome
 	for _, e := range doc.entries {
 		if o.Only != nil && !o.Only(e.Server) {
@@ -68,19 +70,16 @@ func (c *Client) Wrap(text []byte, o Options) ([]byte, []Outcome, error) {
 		default:
 			if out.Why = e.obstacle(); out.Why == "" {
 				out.Action = Edited
-				splices = append(splices, e.wrap(doc, o)...)
+				err = errors.Join(err, doc.wrap(&e, o))
 			}
 		}
 		outcomes = append(outcomes, out)
 	}
-	if len(splices) == 0 {
-		return text, outcomes, nil
+	edited, wrong := doc.Text()
+	if err = errors.Join(err, wrong); err == nil && !bytes.Equal(edited, text) {
+		err = c.checkUndo(text, edited, outcomes)
 	}
-	edited, err := apply(text, splices)
 	if err != nil {
-		return nil, nil, fmt.Errorf("wrap servers of %s: %w", c.Title, err)
-	}
-	if err := c.checkUndo(text, edited, outcomes); err != nil {
 		return nil, nil, fmt.Errorf("wrap servers of %s: %w", c.Title, err)
 	}
 	return edited, outcomes, nil
@@ -99,38 +98,28 @@ func (e *entry) obstacle() string {
 	return ""
 }
 
-// wrap returns the edits that put outlive in front.
-func (e *entry) wrap(doc *document, o Options) []Splice {
-	outlive, name := o.Outlive, e.Name
-	if outlive == "" {
-		outlive = "outlive"
-	}
+// wrap puts outlive in front.
+func (d *document) wrap(e *entry, o Options) error {
+	outlive, name := cmp.Or(o.Outlive, "outlive"), e.Name
 	if o.Label != nil {
 		name = o.Label(name)
 	}
-	var words []string
+	var words []any
+	list := "[ "
 	for _, w := range slices.Concat([]string{"run", "--name", name}, o.Flags, []string{"--"}) {
-		words = append(words, doc.quote(w))
+		words = append(words, w)
+		list += edit.Quote(w) + ", "
 	}
-	added := strings.Join(append(words, e.command.of(doc.text)), ", ")
-	splices := []Splice{replace(doc.text, e.command, doc.quote(outlive))}
-	if e.args == nil {
-		return append(splices, Splice{At: e.addAt, Now: e.addBefore + "[ " + added + " ]" + e.addAfter})
+	inner := edit.Raw(d.Raw(e.command))
+	err := d.Replace(e.command, outlive)
+	if e.args != nil {
+		return errors.Join(err, d.Insert(e.args, 0, "", append(words, inner)...))
 	}
-	at := e.args.open + 1
-	if len(e.args.items) == 0 {
-		return append(splices, Splice{At: at, Now: added})
+	at := e.command.Index()
+	if d.Format() == edit.JSON {
+		at++ // in TOML before the command, because a comment may follow it on its line
 	}
-	before := string(doc.text[at:e.args.items[0].at.start])
-	switch {
-	case before == "":
-		added += ", "
-	case trailingSpace(before) == "":
-		added = " " + added + ","
-	default:
-		added = trailingSpace(before) + added + ","
-	}
-	return append(splices, Splice{At: at, Now: added})
+	return errors.Join(err, d.Insert(e.holder, at, "args", edit.Raw(list)+inner+" ]"))
 }
 
 // Unwrap takes outlive away from the servers of a file of the client that only picks, and gives back what [Wrap] found, whatever
@@ -141,63 +130,49 @@ func (c *Client) Unwrap(text []byte, only func(Server) bool) ([]byte, []Outcome,
 	if err != nil {
 		return nil, nil, fmt.Errorf("unwrap servers of %s: %w", c.Title, err)
 	}
-	var splices []Splice
 	var outcomes []Outcome
 	for _, e := range doc.entries {
 		if only != nil && !only(e.Server) {
 			continue
 		}
-		out := Outcome{Server: e.Server}
-		switch {
-		case e.Odd != "" || !e.Wrapped():
-			out.Action = Already
-		default:
-			more, why := e.unwrap(doc)
-			if out.Why = why; why == "" {
-				out.Action = Edited
-				splices = append(splices, more...)
+		out := Outcome{Server: e.Server, Action: Already}
+		if e.Odd == "" && e.Wrapped() {
+			if out.Action, out.Why = Edited, e.fixed(); out.Why == "" {
+				err = errors.Join(err, doc.unwrap(&e))
+			} else {
+				out.Action = Left
 			}
 		}
 		outcomes = append(outcomes, out)
 	}
-	if len(splices) == 0 {
-		return text, outcomes, nil
-	}
-	edited, err := apply(text, splices)
-	if err != nil {
+	edited, wrong := doc.Text()
+	if err = errors.Join(err, wrong); err != nil {
 		return nil, nil, fmt.Errorf("unwrap servers of %s: %w", c.Title, err)
-	}
-	if _, err := c.parse(edited); err != nil {
-		return nil, nil, fmt.Errorf("unwrap servers of %s: %w: %w", c.Title, ErrUnsafe, err)
 	}
 	return edited, outcomes, nil
 }
 
-// unwrap returns the edits that take outlive away, or why there are none.
-func (e *entry) unwrap(doc *document) ([]Splice, string) {
-	if !IsOutlive(e.Command) {
-		return nil, "outlive is started through another program"
-	}
-	dashes := slices.IndexFunc(e.args.items, func(i item) bool { return i.text == "--" })
-	if dashes < 0 || dashes+1 >= len(e.args.items) {
-		return nil, `there is no "--" before the server's command`
-	}
-	inner := e.args.items[dashes+1]
-	splices := []Splice{replace(doc.text, e.command, inner.at.of(doc.text))}
-	from := e.args.open + 1
-	lead := e.args.items[0].at.start > from
-	last := dashes+2 == len(e.args.items)
+// fixed says why outlive cannot be taken away, "" when it can.
+func (e *entry) fixed() string {
+	dashes := slices.Index(e.Args, "--")
 	switch {
-	case last && lead && e.remove != span{}:
-		return append(splices, replace(doc.text, e.remove, "")), ""
-	case inner.comma < 0:
-		return append(splices, replace(doc.text, span{from, inner.at.end}, "")), ""
+	case !IsOutlive(e.Command):
+		return "outlive is started through another program"
+	case dashes < 0 || dashes+1 >= len(e.Args):
+		return `there is no "--" before the server's command`
 	}
-	end := inner.comma + 1
-	if !lead && !last && doc.text[end] == ' ' {
-		end++
+	return ""
+}
+
+// unwrap takes outlive away.
+func (d *document) unwrap(e *entry) error {
+	last := slices.Index(e.Args, "--") + 1
+	err := d.Replace(e.command, edit.Raw(d.Raw(e.args.Kids[last])))
+	if last+1 == len(e.Args) && d.Spaced(e.args) {
+		return errors.Join(err, d.Remove(e.holder, func(k *edit.Node) bool { return k == e.args }))
 	}
-	return append(splices, replace(doc.text, span{from, end}, "")), ""
+	ours := slices.Clone(e.args.Kids[:last+1])
+	return errors.Join(err, d.Remove(e.args, func(k *edit.Node) bool { return slices.Contains(ours, k) }))
 }
 
 // checkUndo unwraps what has just been wrapped and compares.

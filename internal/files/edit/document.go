@@ -1,0 +1,282 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+)
+
+// Format is how a text is written.
+type Format uint8
+
+// The formats.
+const (
+	JSON Format = iota // with comments and trailing commas
+	TOML
+	YAML
+)
+
+// byteOrderMark begins files that Windows editors wrote.
+const byteOrderMark = "\ufeff"
+
+// ErrUnsafe is wrapped by the error about an edit whose outcome would not be what it was meant to be.
+var ErrUnsafe = errors.New("the edit would change something else, too")
+
+// Doc is a text that is edited. Its edits count from the text as it was opened, and each container takes one of them;
+// [Doc.Set] and [Doc.Delete] carry out what they do at once.
+type Doc struct {
+	Root *Node // what the text will say; nil: nothing but white space and comments
+
+	scanner // text is that behind the byte order mark
+	mark    string
+	source  *fileerror.Source
+	splices []Splice
+	at      int // where the last edit is
+}
+
+// Open reads a text. What the format does not allow is an error with its place, a [*fileerror.Problems]; name is what it calls
+// the file.
+func Open(format Format, name string, text []byte) (*Doc, error) {
+	d := &Doc{scanner: scanner{text: text, format: format}}
+	if rest, ok := bytes.CutPrefix(text, []byte(byteOrderMark)); ok {
+		d.mark, d.text = byteOrderMark, rest
+	}
+	d.source = fileerror.NewSource(name, d.text)
+	if format == JSON && len(bytes.TrimSpace(d.text)) == 0 {
+		return d, nil
+	}
+	return d, d.failed(d.read())
+}
+
+// Read makes the tree of a text, which is not edited; a mark at its beginning is a mistake.
+func Read(format Format, s *fileerror.Source) (*Node, []fileerror.Problem) {
+	d := &Doc{scanner: scanner{s.Text, format}, source: s}
+	problems := d.read()
+	if format == TOML && len(problems) == 0 {
+		problems = d.strictTOML()
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return d.Root, nil
+}
+
+func (d *Doc) read() []fileerror.Problem {
+	if d.format == YAML {
+		return d.readYAML()
+	}
+	if at := tooDeep(d.text); at >= 0 {
+		return []fileerror.Problem{{Pos: d.source.At(at), Message: "nested too deeply"}}
+	}
+	if d.format == TOML {
+		return d.readTOML()
+	}
+	return d.readJSON()
+}
+
+// refuse is the error about what cannot be edited.
+func (d *Doc) refuse(at int, message, hint string) error {
+	return d.failed([]fileerror.Problem{{Pos: d.source.At(at), Message: message, Hint: hint}})
+}
+
+// failed is the error about problems, without the lines: others' settings have secrets in them.
+func (d *Doc) failed(problems []fileerror.Problem) error {
+	for i := range problems {
+		problems[i].Secret = true
+	}
+	return d.source.Problems(problems)
+}
+
+// byHand is what is left to do where nothing is safe.
+const byHand = "change it by hand"
+
+// cut replaces a part of the text.
+func (d *Doc) cut(from, to int, now string) {
+	d.at = from
+	d.splices = append(d.splices, Splice{At: from + len(d.mark), Was: string(d.text[from:to]), Now: now})
+}
+
+// Splices are what the edits do to the text.
+func (d *Doc) Splices() []Splice { return d.splices }
+
+// Format is how the text is written.
+func (d *Doc) Format() Format { return d.format }
+
+// Text is the text with all edits, and the one that was opened where there are none. It is read again: an error says that it would not
+// mean what it was to mean.
+func (d *Doc) Text() ([]byte, error) {
+	if len(d.splices) == 0 {
+		return append([]byte(d.mark), d.text...), nil
+	}
+	text, _, err := d.outcome()
+	return text, err
+}
+
+func (d *Doc) outcome() ([]byte, *Doc, error) {
+	var again *Doc
+	text, err := Apply(append([]byte(d.mark), d.text...), d.splices)
+	if err == nil {
+		again, err = Open(d.format, d.source.Name, text)
+	}
+	if err == nil && !same(d.Root, again.Root) {
+		err = d.refuse(d.at, "this is written in a way that cannot be edited safely", byHand)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrUnsafe, err)
+	}
+	return text, again, nil
+}
+
+// commit carries out the edits and goes on with the outcome.
+func (d *Doc) commit(err error) error {
+	if err != nil {
+		return err
+	}
+	_, again, err := d.outcome()
+	if err == nil {
+		*d = *again
+	}
+	return err
+}
+
+// Set gives the member at the path a value; whatever is missing on the way is made. A value is a string, a bool, a number, nil,
+// a []string, a [Map], a []any, or [Raw].
+func (d *Doc) Set(v any, path ...string) error { return d.commit(d.set(v, path)) }
+
+func (d *Doc) set(v any, path []string) error {
+	n, kid, rest, err := d.reach(path)
+	switch {
+	case err != nil:
+		return err
+	case kid == nil:
+		return d.Insert(n, -1, path[len(path)-len(rest)-1], nest(rest, v))
+	}
+	return d.Replace(kid, nest(rest, v))
+}
+
+// Delete takes the member at the path away, which need not be there.
+func (d *Doc) Delete(path ...string) error { return d.commit(d.remove(path)) }
+
+func (d *Doc) remove(path []string) error {
+	n, kid, rest, err := d.reach(path)
+	if err != nil || kid == nil || len(rest) > 0 {
+		return err
+	}
+	return d.Remove(n, func(k *Node) bool { return k.Key == kid.Key })
+}
+
+// reach follows a path as far as there are members: kid is the last one in n, or nil, and rest what is left of the path.
+func (d *Doc) reach(path []string) (n, kid *Node, rest []string, err error) {
+	if d.Root == nil {
+		return nil, nil, nil, d.refuse(0, "there is nothing yet", "")
+	}
+	for n, rest = d.Root, path; ; n = kid {
+		switch {
+		case n.Alias:
+			return nil, nil, nil, d.refuse(n.from, n.Key+" is an alias, which others use too", "write it out first")
+		case n.Kind != Object:
+			return nil, nil, nil, d.refuse(n.from, n.Key+" has no keys", byHand)
+		}
+		kid, rest = n.Get(rest[0]), rest[1:]
+		if kid == nil || len(rest) == 0 || kid.Kind == Null && !kid.Alias {
+			return n, kid, rest, nil
+		}
+	}
+}
+
+// Replace gives a node another value.
+func (d *Doc) Replace(n *Node, v any) error {
+	if err := d.Editable(n); err != nil {
+		return err
+	}
+	from, to, lead, quote := n.start, n.end, "", byte(0)
+	if from < to {
+		quote = d.text[from]
+	}
+	if n.form == block {
+		from, to = n.sep, d.trimmed(n.sep, n.stop)
+	}
+	if d.format == YAML && (n.start == n.end || n.form == block) {
+		lead = " "
+	}
+	if obj, ok := v.(Map); ok && n.start == n.end && n.up.form == block { // the first entries below a key
+		d.insertAt(d.lineEnd(n.sep), d.lines(obj, strings.Repeat(" ", d.column(n.from)+2)))
+	} else {
+		d.cut(from, to, lead+d.render(v, style{quote: quote}))
+	}
+	fresh := nodeOf(v)
+	n.Kind, n.Value, n.Kids, n.Alias, n.form = fresh.Kind, fresh.Value, fresh.Kids, false, leaf
+	return nil
+}
+
+// Editable refuses a node that has no place, or none of its own.
+func (d *Doc) Editable(n *Node) error {
+	switch {
+	case n.up == nil || !n.placed || n.form == table, len(n.Kids) > 0 && n.form == leaf:
+		return d.refuse(max(n.from, 0), "this is written in a way that cannot be edited", byHand)
+	case n.start < n.end && d.format == YAML && strings.IndexByte("&!", d.text[n.start]) >= 0, n.property:
+		return d.refuse(n.start, "this has an anchor or a tag", byHand)
+	}
+	return nil
+}
+
+// Insert puts values into a container, before the entry with that index; -1 is where a new one fits. A member has a key, entries of a
+// list have "".
+func (d *Doc) Insert(n *Node, at int, key string, values ...any) error {
+	ready := !slices.ContainsFunc(n.Kids, func(k *Node) bool { return !k.placed })
+	switch {
+	case n.form == brackets && ready:
+		d.insertInBrackets(n, at, key, values)
+	case n.form == block && ready && len(n.Kids) > 0:
+		d.insertLines(n, key, values)
+	case n.form == table && d.insertLine(n, at, key, values):
+	default:
+		return d.refuse(max(n.from, 0), "nothing can be added here", byHand)
+	}
+	if at < 0 {
+		at = len(n.Kids)
+	}
+	for i, v := range values {
+		fresh := nodeOf(v)
+		fresh.Key = key
+		n.Kids = slices.Insert(slices.Clip(n.Kids), at+i, fresh)
+	}
+	return nil
+}
+
+// Remove takes entries out of a container, and the comment directly above lines that go.
+func (d *Doc) Remove(n *Node, goes func(*Node) bool) error {
+	var left []*Node
+	gone := make([]bool, len(n.Kids))
+	for i, k := range n.Kids {
+		if gone[i] = goes(k); !gone[i] {
+			left = append(left, k)
+		} else if !k.placed && (n.form != table || k.parts == nil) {
+			return d.refuse(max(k.from, 0), "this is written in a way that cannot be taken out", byHand)
+		}
+	}
+	switch {
+	case len(left) == len(n.Kids):
+		return nil
+	case n.form == brackets:
+		d.removeFromBrackets(n, gone)
+	default:
+		for i, k := range n.Kids {
+			if !gone[i] {
+				continue
+			}
+			if err := d.removeLines(n, k); err != nil {
+				return err
+			}
+		}
+	}
+	n.Kids = left
+	for up := n.up; up != nil && n.form == table && n.header == nil && len(n.Kids) == 0; n, up = up, up.up { // nothing says any more that it is there
+		up.Kids = slices.DeleteFunc(slices.Clone(up.Kids), func(k *Node) bool { return k == n })
+	}
+	return nil
+}
