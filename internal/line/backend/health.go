@@ -31,6 +31,7 @@ type Vitals struct {
 	HeardAt time.Time     // the last byte on its stderr
 	Held    bool          // its stdout is not being read, because the client does not take it
 	Trouble string        // of a server elsewhere: why the last request failed on its way, in words; "": it did not
+	Login   string        // of a server elsewhere: somebody is to log in there just now, and how; "": nobody is
 }
 
 // healthDeadline is when the serving process is to be looked at.
