@@ -10,7 +10,7 @@ test:
 	go test ./...
 
 race:
-	go test -race ./...
+	.ci/run race
 
 vet:
 	.ci/run vet

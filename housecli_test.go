@@ -17,7 +17,7 @@ const cliTable = "internal/agents/agentcli/table.go"
 // clisElsewhere are where a CLI may be named outside the table and its own files, and why. A folder ends with a slash. In a
 // file only texts may: no code depends on them.
 var clisElsewhere = map[string]string{
-	"internal/ops/clients/":              "another table: the configuration files of AI clients, most of which are no agent CLIs",
+	"internal/ops/clients/":              "another table: the configuration files of AI clients, most of which are not agent CLIs",
 	"internal/gateway/config/":           "likewise: the clients' own files as a configuration",
 	"internal/agents/monitor/options.go": "the command of PIV-9",
 	"internal/ops/cli/agentadd.go":       "examples in a help text",

@@ -30,7 +30,7 @@ type journal struct {
 	events []told
 }
 
-// read takes in what has been told since; what is no event, such as the server's own stderr, is passed over.
+// read takes in what has been told since; what is not an event, such as the server's own stderr, is passed over.
 func (j *journal) read() error {
 	var buffer [16 << 10]byte
 	for {

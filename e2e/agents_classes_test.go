@@ -79,7 +79,7 @@ var classes = map[string]live{
 	"vanished":   onlyPIV("TestMonitorDetectsPIV/vanished", "an entry of the PIV registry; a declaration that is gone is one that its owner has removed"),
 	"lost":       onlyPIV("TestMonitorDetectsPIV/lost", "the PIV registry, which says what lives; declarations only say what should"),
 	"unsure": onlyPIV("TestMonitorIsUnsure",
-		"the PIV registry names a number; a CLI is found by its program and its directory, and is no stranger"),
+		"the PIV registry names a number; a CLI is found by its program and its directory, and is not a stranger"),
 	"manifest":      both("broken-manifest"),
 	"contradiction": {claude: "TestMonitorHearsAContradiction/claude", codex: "TestMonitorHearsAContradiction/codex"},
 	"no_evidence":   both("output-only"),

@@ -208,6 +208,7 @@ func TestMonitorAsksBeforeItEnds(t *testing.T) {
 // TestMonitorStartsNoDeadLogin: a run that ends with a dead login is not taken for a crash: a human is told, and nothing is
 // started.
 func TestMonitorStartsNoDeadLogin(t *testing.T) {
+	t.Parallel()
 	d := declaration{"start": declaration{"resume": resume("claude"), "cmd": []string{"claude", "-p", "{text}"}}}
 	a, m := startWatched(t, "claude", mockmodel.Auth, agentSetup{headless: true}, d, nil)
 	m.tells(1, says("shop is logged out"))

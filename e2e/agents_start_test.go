@@ -135,7 +135,7 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 	return a
 }
 
-// startHeadless runs the agent on pipes. Its stdin is empty: both CLIs read a stdin that is no terminal to its end.
+// startHeadless runs the agent on pipes. Its stdin is empty: both CLIs read a stdin that is not a terminal to its end.
 func (a *agent) startHeadless() {
 	out, err := os.Create(a.w.path("stdout"))
 	if err != nil {

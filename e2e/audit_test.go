@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// audit reads the session's audit log; a line that is no JSON object fails the test.
+// audit reads the session's audit log; a line that is not a JSON object fails the test.
 func (w *workspace) audit(t *testing.T) []map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(w.path("audit.log"))

@@ -110,6 +110,7 @@ func (f *faults) put(t *testing.T, u usage, row, word string) {
 // With -long it also waits for minutes for a call to a server that is stopped (with -timeout 40m).
 func TestFaults(t *testing.T) {
 	needOutlive(t)
+	t.Parallel()
 	f := &faults{cells: map[string]map[string]string{}}
 	plays := []struct {
 		name     string

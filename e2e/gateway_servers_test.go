@@ -224,6 +224,7 @@ func TestGatewayServersStdio(t *testing.T) {
 // TestGatewayServersHTTP: the same four with a client of each SDK at once on one gateway.
 func TestGatewayServersHTTP(t *testing.T) {
 	needOutlive(t)
+	t.Parallel()
 	w := newWorkspace(t)
 	backends := w.realServers(t)
 	g := w.listen(t, w.gatewayConfig(t, nil, backends...))

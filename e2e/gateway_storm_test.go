@@ -140,8 +140,8 @@ func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Dura
 	gap = median(gaps)
 	t.Logf("%d kills, %d calls, %d of unknown outcome, %d held by their server, gap after a kill: median %v, worst %v",
 		len(gaps), calls, unknown, held, gap, slices.Max(gaps))
-	if most := 1 + calls/callsPerHeld; held > most {
-		t.Errorf("%d calls of %d lay in their server, want at most %d", held, calls, most)
+	if held > 0 {
+		t.Errorf("%d calls of %d lay in their server, which collects no garbage: this has another cause", held, calls)
 	}
 	// Each kill can hit a call of every client of that process, and in a process of its own a client has one call at a time.
 	if most := len(gaps) * stormClients; unknown > most {

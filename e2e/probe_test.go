@@ -63,7 +63,7 @@ func (s *session) oddCalls(t *testing.T) {
 	}
 }
 
-// noCrash: an exit that a probe caused is no crash; only the kill of the test is one.
+// noCrash: an exit that a probe caused is not a crash; only the kill of the test is one.
 func (s *session) noCrash(t *testing.T) {
 	t.Helper()
 	crashes := 0

@@ -34,7 +34,7 @@ type answer struct {
 	at     time.Time
 }
 
-// text is the first text of a tool result that is no error.
+// text is the first text of a tool result that is not an error.
 func (a answer) text() string {
 	if r := (reply{Result: a.Result}); a.Error == nil && !r.tool().IsError {
 		return r.text()

@@ -74,6 +74,7 @@ func TestSpareTakesOver(t *testing.T) {
 	needOutlive(t)
 	for _, name := range sdkServers {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorkspace(t)
 			c := connectRaw(t, w, w.wrap(servers()[name].argv, "--standby", "1"))
 			for i := range 5 {
@@ -102,6 +103,7 @@ func TestAnnouncedRestarts(t *testing.T) {
 			args map[string]any
 		}{{"restart_server", map[string]any{"reason": "e2e"}}, {"marker", map[string]any{}}, {"leave", map[string]any{"code": 42}}} {
 			t.Run(name+"/"+how.tool, func(t *testing.T) {
+				t.Parallel()
 				w := newWorkspace(t)
 				c := connectRaw(t, w, w.wrap(servers()[name].argv, "--standby", "1"))
 				w.awaitTold(t, "standby_ready", 1)

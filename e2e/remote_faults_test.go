@@ -330,6 +330,7 @@ func TestFlakyRemote(t *testing.T) {
 	} {
 		for _, era := range []string{"legacy", "dual"} {
 			t.Run(tc.name+"/"+era, func(t *testing.T) {
+				t.Parallel()
 				j, _, straight := startFaults(t, era == "legacy", tc.share, tc.kind)
 				direct := (&flakyUser{t: t, target: straight}).run(tc.calls)
 				if n := j.most("write"); n > 1 {

@@ -18,7 +18,7 @@ fi
 echo "== go test"
 log=.work/test.log
 status=0
-go test -count=1 -timeout 35m -parallel "${E2E_PARALLEL:-3}" -v "$@" ./... >"$log" 2>&1 </dev/null || status=$?
+go test -count=1 -timeout 35m -parallel "${E2E_PARALLEL:-4}" -v "$@" ./... >"$log" 2>&1 </dev/null || status=$?
 count() { grep -cE "^ *--- $1: " "$log" || true; }
 passed=$(count PASS) failed=$(count FAIL) skipped=$(count SKIP)
 if [ "$status" != 0 ]; then

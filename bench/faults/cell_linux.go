@@ -74,7 +74,7 @@ func (d *diary) String() string {
 }
 
 // Run does one cell. The error says that it could not be set up or that the service did not come back; processes that
-// stayed are no error but in the result.
+// stayed are not errors but in the result.
 func (s Setup) Run(ctx context.Context, fault Fault, shape Shape) (Result, error) {
 	r := Result{Fault: fault, Shape: shape.Name}
 	c, undo, err := s.open(ctx, shape)

@@ -35,7 +35,7 @@ type answer struct {
 // maxBody is the longest body taken, in bytes: answers here have a few hundred.
 const maxBody = 1 << 24
 
-// errNoHTTP means that what came back is no HTTP/1.1 response.
+// errNoHTTP means that what came back is not a HTTP/1.1 response.
 var errNoHTTP = errors.New("no HTTP response")
 
 func newWire(endpoint string) (*wire, error) {

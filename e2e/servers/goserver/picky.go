@@ -17,7 +17,7 @@ func picky(in io.Reader, manner string) io.ReadCloser {
 		for lines := bufio.NewReader(in); ; {
 			line, err := lines.ReadBytes('\n')
 			var msg struct{ Method string }
-			_ = json.Unmarshal(line, &msg) // what is no message has no method, so it is no greeting
+			_ = json.Unmarshal(line, &msg) // what is not a message has no method, so it is not a greeting
 			greeted = greeted || msg.Method == "initialize"
 			if len(line) > 0 && !greeted && manner == "exits" {
 				fmt.Fprintln(os.Stderr, "unexpected request before initialize")

@@ -338,7 +338,7 @@ func decode(text []byte, into any) bool {
 	return err == nil || errors.As(err, &other)
 }
 
-// stamp is a time as JSON has it; anything else than RFC 3339 text is no time.
+// stamp is a time as JSON has it; anything else than RFC 3339 text is not a time.
 type stamp struct{ time.Time }
 
 // UnmarshalJSON never fails: a broken time is no reason to lose a record.

@@ -20,7 +20,7 @@ const (
 )
 
 // claudeSession is what Claude Code (recorded: 2.1.330) writes of each session to sessions/<pid>.json. It is written
-// again when the status changes, stays when the process is killed, and is no heartbeat.
+// again when the status changes, stays when the process is killed, and is not a heartbeat.
 type claudeSession struct {
 	PID        int     `json:"pid"`
 	ID         string  `json:"sessionId"`

@@ -5,7 +5,7 @@
 //
 // A [Reader] looks at them: [Reader.Sessions] gives the sessions in some directories as they are now. What matters of a
 // transcript is what it waits for ([Turn.Open]): an answer of the model, a tool, a human. None of these formats is
-// promised to anybody, so every record is taken by its shape: what is missing, unknown or broken is no evidence and
+// promised to anybody, so every record is taken by its shape: what is missing, unknown or broken is not evidence and
 // never spoils what the rest of the file says.
 //
 // [Recognise] tells from an argument list whether a process is such a CLI.

@@ -6,7 +6,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// loop recognises work that goes round in circles. It remembers digests, not texts.
+// loop recognises work that repeats itself. It remembers digests, not texts.
 type loop struct {
 	last, before uint64 // the latest call with its result, and the one before
 	known        int    // how many of them there are: 0, 1 or 2
@@ -24,10 +24,10 @@ const shownMost = 512
 var passing = lazyregexp.New(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|process group pgid:.*|original token count:.*)$`)
 
 // ordersRepetition are the words of a prompt that orders one: then the same call again is what was wanted. "Until it works"
-// is none of them: whoever never gets there goes round in circles.
+// is none of them: an agent that never gets there repeats itself.
 var ordersRepetition = lazyregexp.New(`(?i)\b(?:\d+ ?(?:x|times)|repeat(?:edly)?|again and again|poll(?:ing)?|keep (?:checking|polling)|every \d+ ?(?:s|secs?|seconds|m|mins?|minutes|h|hours))\b`)
 
-// waiting are commands that wait, or ask how something is doing that runs elsewhere: the same answer again is no loop.
+// waiting are commands that wait, or ask how something is doing that runs elsewhere: the same answer again is not a loop.
 var waiting = lazyregexp.New(`(?:^|[;&|(\n]\s*|\b(?:do|then) )(?:sleep|wait|watch|tail -f|kubectl (?:get|wait|rollout status)|docker (?:ps|wait|inspect)|gh (?:run|workflow|pr (?:checks|view|status))|glab (?:ci|mr) |systemctl (?:status|is-active))\b|--watch\b`)
 
 // resultOf stands for what a call has come to.
@@ -69,7 +69,7 @@ func (l *loop) add(key, result uint64, failed bool) {
 	l.before, l.last, l.known = l.last, now, min(l.known+1, 2)
 }
 
-// repeats are the counts as they are told. Once is no repetition.
+// repeats are the counts as they are told. Once is not a repetition.
 func (l *loop) repeats() Repeats {
 	r := Repeats{SameCall: l.same, SameError: l.errors}
 	if l.swaps > 0 {

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// openNoFollow opens a file that is no link. Windows has no flag for it: between the look and the opening there is a
+// openNoFollow opens a file that is not a link. Windows has no flag for it: between the look and the opening there is a
 // moment, in which only somebody who may write there already can change it.
 func openNoFollow(path string) (*os.File, error) {
 	info, err := os.Lstat(path)

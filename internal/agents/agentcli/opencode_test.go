@@ -111,7 +111,7 @@ func TestOpenCode(t *testing.T) {
 			o.message("s", "m6", user)
 			o.message("s", "m7", `{"role":"assistant","error":{"name":"MessageAbortedError"}}`, start)
 		}, "ended interrupted", true},
-		{"a message that is no JSON", func(o *openCode) { o.message("s", "m8", `{"role":`) }, "ended interrupted", false},
+		{"a message that is not JSON", func(o *openCode) { o.message("s", "m8", `{"role":`) }, "ended interrupted", false},
 	}
 	w := newWorld(t)
 	shop := w.dir("shop")

@@ -83,7 +83,7 @@ const resolveEvery = 64
 
 // Sessions looks at the files, and gives the sessions that are wanted, the latest first. The error tells what could not
 // be read, such as a directory that is not ours to read; the sessions are still what the rest shows. Files that are
-// missing or make no sense are no error.
+// missing or make no sense are not errors.
 func (r *Reader) Sessions(q Query) ([]Session, error) {
 	r.looks++
 	if r.looks%resolveEvery == 0 {

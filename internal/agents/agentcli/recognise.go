@@ -55,7 +55,7 @@ func Headless(args []string) bool {
 	if p == nil || !p.runs(rest) {
 		return false
 	}
-	word := false // whether the first one that is no option was seen
+	word := false // whether the first one that is not an option was seen
 	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
 		switch {
 		case slices.Contains(p.headlessFlags, rest[i]):

@@ -87,7 +87,7 @@ type Turn struct {
 	Interrupted bool // and a human has ended it
 	LastText    string
 
-	// TypedAt is when a turn was last begun, ended or answered by whoever gives the agent its prompts: a person, in a session
+	// TypedAt is when a turn was last begun, ended or answered by the source of the agent's prompts: a person, in a session
 	// at a terminal. Zero: not seen.
 	TypedAt time.Time
 

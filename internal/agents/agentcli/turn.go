@@ -16,7 +16,7 @@ type call struct {
 	id, tool, input string
 	asks            Open // Tool, Question, Plan or Permission
 	edits           bool // it changes files, or commits
-	polls           bool // it only waits for something that runs: the same answer again is no loop
+	polls           bool // it only waits for something that runs: the same answer again is not a loop
 	key             uint64
 	at              time.Time
 }
@@ -56,7 +56,7 @@ func (t *turn) touch(at time.Time) { t.lastAt = t.when(at) }
 // settled says whether enough has been read to know what is open: the beginning or the end of a turn.
 func (t *turn) settled() bool { return t.turns > 0 || t.ended }
 
-// prompt begins a turn by whoever gives the agent its prompts. Nobody knows whether it still waits for what was left running.
+// prompt begins a turn. Whether the agent still waits for what was left running is not known.
 func (t *turn) prompt(at time.Time) {
 	t.begin(at)
 	t.ordered, t.tasks = false, nil

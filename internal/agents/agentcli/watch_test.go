@@ -104,7 +104,7 @@ func drain(signal <-chan struct{}) {
 	}
 }
 
-// Looking for itself is no news: otherwise every look would cause the next one.
+// Looking for itself is not news: otherwise every look would cause the next one.
 func TestLookingIsNoNews(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,7 +166,7 @@ func TestWatchGivesTwoSignalsASecond(t *testing.T) {
 		events <- fsnotify.Event{Name: "a.jsonl", Op: fsnotify.Chmod}
 		time.Sleep(time.Second)
 		if got := signals(); got != before {
-			t.Errorf("%d signals for what is no news", got-before)
+			t.Errorf("%d signals for what is not news", got-before)
 		}
 		lost <- fsnotify.ErrEventOverflow
 		synctest.Wait()

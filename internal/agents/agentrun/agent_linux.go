@@ -2,8 +2,8 @@ package agentrun
 
 import "golang.org/x/sys/unix"
 
-// take waits for the next thing that happens to the process. One that has ended keeps its number until nobody can signal it
-// any more: first it is looked at, then taken while signals wait.
+// take waits for the next event of the process. A dead process keeps its PID until nobody can signal it any more: it is
+// first observed, then reaped while signals are blocked.
 func (a *agent) take(status *unix.WaitStatus) (int, error) {
 	if err := unix.Waitid(unix.P_PID, a.pid, nil, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil); err != nil {
 		return 0, err

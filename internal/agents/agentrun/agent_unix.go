@@ -18,8 +18,8 @@ type agent struct {
 	events chan event
 
 	mu   sync.Mutex
-	gone bool // it was waited for: its number is not its own any more
-	ours bool // its next stop is our doing
+	gone bool // it was reaped: its PID may be reused
+	ours bool // we cause its next stop
 }
 
 // startAgent starts the agent's process, in a group of its own if it is to be alone.
@@ -31,7 +31,7 @@ func startAgent(cmd *exec.Cmd, alone bool) (*agent, error) {
 		return nil, err
 	}
 	a := &agent{pid: cmd.Process.Pid, group: alone, events: make(chan event, 1)}
-	_ = cmd.Process.Release() // it is waited for here, where its stops are heard of, too
+	_ = cmd.Process.Release() // we wait for it ourselves, to see its stops, too
 	go a.wait()
 	return a, nil
 }
@@ -43,7 +43,7 @@ func (a *agent) wait() {
 		pid, err := a.take(&status)
 		switch {
 		case err == unix.EINTR, err == nil && pid == 0:
-		case err != nil: // somebody else has waited for it: that it is gone is sure, how it went is not
+		case err != nil: // another waiter has reaped it: its exit status is lost
 			a.lost()
 			a.events <- event{&Exit{Code: 255, At: time.Now()}}
 			return
@@ -65,7 +65,7 @@ func (a *agent) lost() {
 	a.mu.Unlock()
 }
 
-// taken takes note of what wait4 has said, while signals wait. It returns 0 when there is nothing to report.
+// taken processes a result of wait4 while signals are blocked. It returns 0 when there is nothing to report.
 func (a *agent) taken(pid int, status unix.WaitStatus) int {
 	switch {
 	case pid != a.pid:
@@ -79,7 +79,7 @@ func (a *agent) taken(pid int, status unix.WaitStatus) int {
 	return pid
 }
 
-// stop stops the agent, which is no event then.
+// stop stops the agent, which is not an event then.
 func (a *agent) stop() {
 	a.mu.Lock()
 	a.ours = true
@@ -106,5 +106,5 @@ func (a *agent) signal(sig syscall.Signal) {
 	if a.group {
 		to = -a.pid
 	}
-	_ = unix.Kill(to, sig) // one that is not ours to signal has made itself so
+	_ = unix.Kill(to, sig) // permission denied: the agent has changed its user
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// answer is what we say to an agent that asks its terminal something, where no person's terminal can: without some of these
-// answers terminal programs do not start. "": nothing, which means that it cannot be done.
+// answer is our reply to a terminal query of the agent when no person's terminal can reply: without some replies
+// terminal programs do not start. "": none, which means not supported.
 func (s *screen) answer(question string) string {
 	kind, rest := question[:1], ""
 	if len(question) > 1 {

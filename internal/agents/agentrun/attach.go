@@ -17,24 +17,24 @@ type AttachOptions struct {
 	ReadOnly bool
 	// Detach are the keys that end it. nil: Ctrl-\ (dtach's and abduco's).
 	Detach DetachKeys
-	// Attached is called once, when the terminal was joined and before anything is drawn. nil: nobody.
+	// Attached is called once, after joining and before anything is drawn. May be nil.
 	Attached func()
 }
 
 // Leaving is how [Attach] has ended.
 type Leaving struct {
-	Exit   *Exit  // the agent has ended; nil: it goes on
+	Exit   *Exit  // the agent has ended; nil: it continues
 	Signal string // which signal has ended us; "": none, the person has detached
 	Number int    // of that signal
 }
 
 // Errors of [Attach].
 var (
-	// ErrNoTerminal says that stdin or stdout is no terminal.
+	// ErrNoTerminal says that stdin or stdout is not a terminal.
 	ErrNoTerminal = errors.New("stdin and stdout have to be a terminal")
-	// ErrNobodyListens says that there is nobody at the socket: the wrapper has ended, or was killed.
-	ErrNobodyListens = errors.New("nobody keeps its terminal any more")
-	// ErrRefused says that the wrapper lets us not join; the text says why.
+	// ErrNobodyListens says that nothing listens at the socket: the wrapper has ended, or was killed.
+	ErrNobodyListens = errors.New("the process that kept its terminal has ended")
+	// ErrRefused says that the wrapper refuses the connection; the text says why.
 	ErrRefused = errors.New("refused")
 	// ErrLost says that the connection broke: the wrapper was killed.
 	ErrLost = errors.New("the connection is lost: the process that keeps its terminal is gone")

@@ -21,15 +21,15 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/peer"
 )
 
-// connectTime is how long the wrapper may take to let us join.
+// connectTime is how long the wrapper may take to accept us.
 const connectTime = 5 * time.Second
 
-// attachment is a joined terminal, at the person's end.
+// attachment is the person's end of a joined terminal.
 type attachment struct {
 	o      AttachOptions
 	conn   net.Conn
 	before unix.Termios
-	wake   [2]int // a pipe: its end is input's
+	wake   [2]int // a pipe: a byte in it ends input
 	heard  chan os.Signal
 
 	write sync.Mutex // of frames
@@ -37,12 +37,12 @@ type attachment struct {
 	ended chan error // output has ended; nil: the agent has, see exit
 	exit  *Exit
 
-	escapes escapes // of the output: what it has switched on in the person's terminal
+	escapes escapes // of the output: modes that it has changed in the person's terminal
 	modes   modes
 }
 
-// Attach joins an agent's terminal until the person leaves, the agent ends, a signal comes (SIGTERM, SIGINT, SIGHUP, SIGQUIT), or
-// ctx ends. Whichever it is, the person's terminal is set back. The errors wrap [ErrNoTerminal], [ErrNobodyListens],
+// Attach joins an agent's terminal until the person leaves, the agent ends, a signal comes (SIGTERM, SIGINT, SIGHUP,
+// SIGQUIT), or ctx ends. The person's terminal is always restored. The errors wrap [ErrNoTerminal], [ErrNobodyListens],
 // [ErrRefused] or [ErrLost]; the agent is never touched.
 func Attach(ctx context.Context, o AttachOptions) (Leaving, error) {
 	if len(o.Detach) == 0 {
@@ -94,7 +94,7 @@ func (a *attachment) window(redraw bool) window {
 	return window{Rows: rows, Cols: cols, Redraw: redraw}
 }
 
-// join says who we are, and hears whether we may.
+// join identifies us, and waits for the permission.
 func (a *attachment) join() error {
 	if err := a.conn.SetDeadline(time.Now().Add(connectTime)); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (a *attachment) run(ctx context.Context) (l Leaving, err error) {
 	}
 }
 
-// signal deals with a signal; end says that it ends us.
+// signal handles a signal; end says that it ends us.
 func (a *attachment) signal(sig syscall.Signal) (end bool, number int) {
 	switch sig {
 	case unix.SIGPIPE:
@@ -154,9 +154,9 @@ func (a *attachment) signal(sig syscall.Signal) (end bool, number int) {
 		a.say(windowFrame, a.window(false))
 	case unix.SIGTSTP:
 		a.restore()
-		// SIGTSTP would be lost on us: a Go program that has once heard it does not stop at it any more.
+		// SIGTSTP would have no effect: a Go program that has ever handled it does not stop on it.
 		_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
-	case unix.SIGCONT: // whoever had the terminal meanwhile has set it, and has written to it
+	case unix.SIGCONT: // another program may have changed the terminal meanwhile
 		makeRaw(a.o.In, a.before)
 		a.say(windowFrame, a.window(true))
 	default:
@@ -165,7 +165,7 @@ func (a *attachment) signal(sig syscall.Signal) (end bool, number int) {
 	return false, 0
 }
 
-// guard has a mistake of ours not leave a raw terminal behind.
+// guard restores the terminal if we panic.
 func (a *attachment) guard(run func()) {
 	defer func() {
 		if mistake := recover(); mistake != nil {
@@ -176,7 +176,7 @@ func (a *attachment) guard(run func()) {
 	run()
 }
 
-// say sends a frame. A connection that is lost is heard of by whoever reads from it.
+// say sends a frame. A lost connection is noticed by the reader.
 func (a *attachment) say(kind frameKind, v any) {
 	content, ok := v.([]byte)
 	if !ok {
@@ -187,9 +187,9 @@ func (a *attachment) say(kind frameKind, v any) {
 	_ = sendFrame(a.conn, kind, content)
 }
 
-// makeRoom scrolls away what the person's terminal shows, so that nothing of it is written over.
+// makeRoom scrolls away what the person's terminal shows, so that it is not overwritten.
 func (a *attachment) makeRoom() {
-	rows, _, _ := windowOf(a.o.Out) // one that does not say scrolls by as much as is usual
+	rows, _, _ := windowOf(a.o.Out) // an unknown size: a usual one
 	if rows == 0 {
 		rows = 24
 	}
@@ -227,7 +227,7 @@ func (a *attachment) output() {
 	}
 }
 
-// input passes on what is typed until there is something to read in the pipe. It waits for both, as [terminal.input] does.
+// input forwards typed bytes until the pipe is readable. It waits for both, as [terminal.input] does.
 func (a *attachment) input() {
 	leaver := leaver{keys: a.o.Detach}
 	buffer := make([]byte, 4<<10)
@@ -253,7 +253,7 @@ func (a *attachment) input() {
 
 func (a *attachment) restore() { _ = apply(a.o.In, &a.before) }
 
-// tidy sets the person's terminal back, also what the agent has switched on in it.
+// tidy restores the person's terminal, including the modes that the agent has changed.
 func (a *attachment) tidy() {
 	other := a.modes.on["1049"] || a.modes.on["1047"] || a.modes.on["47"]
 	text := "\x1b[0m\x1b[r" + a.modes.undo()

@@ -14,14 +14,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
-// ErrRunning is wrapped by the error of [Run] when the agent runs already: two of one name would work against each other.
+// ErrRunning is wrapped by the error of [Run] when the agent runs already: two of one name would interfere.
 var ErrRunning = errors.New("it runs already")
 
-// claimed is the right to run an agent. The system takes it back when we die.
+// claimed is the lock on an agent's name. The system releases it when we die.
 type claimed struct{ lock *flock.Flock }
 
-// claim takes the right to run the agent of a report. It is refused while another wrapper has it, and while the agent of one
-// that was killed still lives.
+// claim locks the agent of a report. It fails while another wrapper has the lock, and while the agent of a killed
+// wrapper still lives.
 func claim(path string) (*claimed, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -51,8 +51,7 @@ func lives(id process.Identity) bool {
 
 func (c *claimed) release() { _ = c.lock.Close() }
 
-// write replaces a report: a reader sees the one before or this one. It is not made durable: after a loss of power the agent
-// is gone, too.
+// write replaces a report atomically. It is not synced: after a power loss the agent is gone, too.
 func write(path string, r Report) error {
 	text, err := json.Marshal(r)
 	if err != nil {

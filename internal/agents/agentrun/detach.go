@@ -28,13 +28,13 @@ func ParseDetachKeys(text string) (DetachKeys, error) {
 		}
 		switch {
 		case len(letter) != 1:
-			return nil, fmt.Errorf("%q is no key: want ctrl- and a letter or one of @ [ \\ ] ^ _, or a single character", word)
+			return nil, fmt.Errorf("%q is not a key: want ctrl- and a letter or one of @ [ \\ ] ^ _, or a single character", word)
 		case control && (letter[0] >= 'a' && letter[0] <= 'z' || strings.Contains(`@[\]^_`, letter)):
 			keys = append(keys, letter[0]&0x1f)
 		case !control && letter[0] > ' ' && letter[0] < 0x7f:
 			keys = append(keys, letter[0])
 		default:
-			return nil, fmt.Errorf("%q is no key: want ctrl- and a letter or one of @ [ \\ ] ^ _, or a single character", word)
+			return nil, fmt.Errorf("%q is not a key: want ctrl- and a letter or one of @ [ \\ ] ^ _, or a single character", word)
 		}
 	}
 	return keys, nil
@@ -56,14 +56,14 @@ func (k DetachKeys) String() string {
 	return strings.Join(words, " ")
 }
 
-// leaver looks for the keys that leave in what a terminal sends. What may be their beginning is held back until the next key.
+// leaver looks for the detach keys in typed input. A possible beginning is held back until the next key.
 type leaver struct {
 	keys DetachKeys
 	held [][]byte // the keys that were pressed and fit so far, as they came
 	half []byte   // an escape sequence that has not come whole
 }
 
-// read takes what was typed and returns what is for the agent; left: the keys were pressed, and nothing behind them counts.
+// read takes typed input and returns what is for the agent; left: the keys were pressed, and what follows is dropped.
 func (l *leaver) read(b []byte) (pass []byte, left bool) {
 	b = append(l.half, b...)
 	l.half = nil
@@ -91,8 +91,8 @@ func (l *leaver) read(b []byte) (pass []byte, left bool) {
 	return pass, false
 }
 
-// nextKey is how many bytes the next key has, and which it is, as far as it can be one of [DetachKeys]; 0xff: another one.
-// Ctrl and a letter come as a control character, or, where the agent has asked for that, as CSI u (kitty) or CSI 27 (xterm).
+// nextKey is the length of the next key, and which of [DetachKeys] it is; 0xff: another one. Ctrl and a letter come as a
+// control character, or, if the agent has enabled that, as CSI u (kitty) or CSI 27 (xterm).
 func nextKey(b []byte) (n int, key byte, whole bool) {
 	if b[0] != esc || len(b) == 1 || b[1] != '[' {
 		return 1, b[0], true

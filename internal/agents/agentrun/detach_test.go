@@ -54,7 +54,7 @@ func TestDetachKeys(t *testing.T) {
 	for _, text := range []string{"ctrl-", "ctrl-ä", "esc", "ctrl-1", ",", "ü", " "} {
 		if keys, err := ParseDetachKeys(text); err == nil {
 			t.Errorf("%q: %v", text, keys)
-		} else if !strings.Contains(err.Error(), "is no key") {
+		} else if !strings.Contains(err.Error(), "is not a key") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

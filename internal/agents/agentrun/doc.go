@@ -1,39 +1,39 @@
-// Package agentrun is the wrapper around an agent, `outlive agent run`: [Run] starts the agent's command on a terminal of
-// its own or on pipes, passes every byte on as it came, both ways, and keeps a file about what it has seen ([Report]), which
-// the monitor reads ([Read]). Signals go to the agent, its exit status comes back.
+// Package agentrun is the wrapper around an agent, `outlive agent run`: [Run] starts the agent's command on a terminal
+// of its own or on pipes, forwards every byte unchanged in both directions, and writes what it sees to a file ([Report])
+// that the monitor reads ([Read]). Signals are forwarded to the agent, its exit status is returned.
 //
 // # What it does not do
 //
-// It makes up no sign of life: a file that is not written has nothing new to say. It ends nobody: whoever the agent leaves
-// behind lives on as it would without us, vendors' daemons among them, so it is no subreaper either; everything started
-// below wears the environment's token, by which the monitor finds it. And it decides nothing: what the title, the bell or a
-// line mean for the agent is the reader's business.
+// It invents no sign of life: an unchanged file has no news. It ends no process: what the agent leaves behind lives on
+// as it would without us, vendors' daemons among them, so it is not a subreaper either; all descendants have the
+// environment's token, by which the monitor finds them. It decides nothing: the reader interprets titles, bells and
+// lines.
 //
-// Killed itself, it leaves the file as it was, which names the wrapper's process as well as the agent's: whoever reads it
-// looks whether both live. On a terminal the kernel tells the agent (SIGHUP); with pipes the agent has SIGPIPE at its next
-// output. Output that nobody can take any more, such as that into a closed pipe, ends the agent in the same two ways.
+// If it is killed, the file stays as it was. It names the wrapper's process and the agent's, so that readers can check
+// whether both live. On a terminal the kernel sends the agent SIGHUP; with pipes the agent gets SIGPIPE at its next
+// output. Output to a closed pipe or terminal of ours ends the agent in the same two ways.
 //
 // # Terminal or pipes
 //
-// When our stdin and stdout are a terminal the agent gets one of its own with the same size and settings, and ours becomes
-// raw, so that each key reaches the agent as it is; what it left switched on when it was killed is switched off again.
-// Otherwise, and on Windows, the agent has our stdin and pipes for the rest; stdout and stderr that are one file for us are
-// one pipe for it, so their order stays. With a terminal as stdin only, it stays in our process group, where the keys'
-// signals reach it.
+// When our stdin and stdout are a terminal, the agent gets one of its own with the same size and settings, and ours
+// becomes raw, so that each key reaches the agent unchanged. If the agent is killed, the modes that it left switched on
+// are switched off. Otherwise, and on Windows, the agent has our stdin, and pipes for the rest; if our stdout and stderr
+// are one file, the agent gets one pipe for both, which keeps their order. If only stdin is a terminal, the agent stays
+// in our process group, where the keys' signals reach it.
 //
-// With [Options.Terminal] the agent has a terminal also where we have none. Whichever it has, people join it ([Attach]) by a socket
-// of the agent's user: its output goes to all of them, their keys go to the agent, and whoever joins is shown the screen, which we
-// draw along ([screen]). What the agent asks its terminal is taken out of what they get, and answered by our own terminal or,
-// where there is none, by us: several answers, or none, would be wrong ([filter]).
+// With [Options.Terminal] the agent has a terminal even where we have none. People join any such terminal ([Attach]) by
+// a socket of the agent's user: the output goes to all of them, their keys go to the agent, and a new one is shown the
+// screen, which we keep a copy of ([screen]). The agent's queries to its terminal are removed from the output and
+// answered once, by our own terminal or else by us: several answers, or none, would be wrong ([filter]).
 //
-// With [Options.Keep] the output goes to a rotated file as well ([logline.Kept]). The agent waits for a slow disk, but not for
-// one that takes nothing for two seconds.
+// With [Options.Keep] the output is also written to a rotated file ([logline.Kept]). The agent waits for a slow disk,
+// but at most two seconds for a blocked one.
 //
 // # Goroutines
 //
-// [Run] is the one that owns the agent and the terminal: signals and the agent's end come to it. It starts one for each
-// stream of output, one for the input of a terminal, for a terminal one that hands on keys, one that lets people in, and two or
-// three for each who has joined, one that waits for the agent, one that writes the file, the
-// one of [logline.Kept] where output is kept, and, on Linux, that of [heartbeat.Listener]; all have ended when it returns. (On Windows, one that reads what a descendant holds open
-// ends with the process.) What all of them have seen is in one leaf with a lock, [seen].
+// [Run]'s goroutine owns the agent and the terminal, and gets signals and the agent's end. It starts one for each output
+// stream, one for a terminal's input, for a terminal one that forwards keys, one that accepts connections, and two or
+// three for each joined person, one that waits for the agent, one that writes the file, the one of [logline.Kept], and,
+// on Linux, that of [heartbeat.Listener]. All have ended when it returns. (On Windows, one that reads a pipe held open
+// by a descendant ends with the process.) Their shared knowledge is in one struct with a lock, [seen].
 package agentrun

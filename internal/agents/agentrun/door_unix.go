@@ -16,8 +16,8 @@ import (
 // socketLimit is the longest path of a socket, in bytes, that every system takes: macOS has 104 with the final zero.
 const socketLimit = 103
 
-// listenAt makes the socket at which people join a terminal, for its user alone. Where the path is too long for one, a short
-// one below the temporary directory stands for it; at is where it is. What is left there of a dead wrapper is replaced.
+// listenAt makes the socket for joining a terminal, accessible by its user only. If the path is too long for a socket, a
+// short one below the temporary directory is used; at is its path. A dead wrapper's socket is replaced.
 func listenAt(path string) (l net.Listener, at string, err error) {
 	if at = path; len(at) > socketLimit {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", os.Getuid(), path))

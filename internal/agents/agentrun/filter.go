@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// heldLimit is how long a sequence may be that is looked at as a whole, in bytes. What is longer, such as a picture, asks for
-// nothing, and passes as it comes.
+// heldLimit is the longest sequence that is examined as a whole, in bytes. Longer ones, such as pictures, are no queries
+// and pass unexamined.
 const heldLimit = 8 << 10
 
 // enq asks a terminal for its name.
 const enq = 0x05
 
-// filter takes out of an agent's output what it asks its terminal: where the cursor is, which colours there are. With several
-// terminals, or none, one answer has to be given, by us. It hands on whole sequences and whole characters only, so that
-// somebody can join between any two pieces.
+// filter removes the agent's queries to its terminal from the output, such as for the cursor or colours: with several
+// terminals, or none, we must give the one answer. It forwards whole sequences and whole characters only, so that people
+// can join between any two pieces.
 type filter struct {
-	held []byte    // a sequence, or a character, that has begun
+	held []byte    // a sequence, or a character, that is incomplete
 	in   scanState // in which sequence; ground: none
-	long bool      // it is over the limit, and is passed on as it comes
+	long bool      // it is over the limit, and passes unexamined
 }
 
-// scan reads the next piece of the output. pass gets what is for everybody; drawn is false for the pieces of a long sequence,
-// which shows no text. asked gets each question, whole.
+// scan reads the next piece of output. pass gets the output; drawn is false for pieces of a long sequence, which shows
+// no text. asked gets each whole query.
 func (f *filter) scan(b []byte, pass func(b []byte, drawn bool), asked func(question []byte)) {
 	for len(b) > 0 {
 		if f.in == ground {
@@ -56,7 +56,7 @@ func (f *filter) scan(b []byte, pass func(b []byte, drawn bool), asked func(ques
 	}
 }
 
-// breakOff passes on a sequence that another one has ended. The ESC of that one may have been read already.
+// breakOff passes on a sequence that was interrupted by another one, whose ESC may have been read already.
 func (f *filter) breakOff(pass func([]byte, bool)) {
 	begun := f.in == commandES || f.in == blindES
 	if begun {
@@ -151,7 +151,7 @@ func (f *filter) sequence(b []byte) (n int, ended, broken bool) {
 	return len(b), false, false
 }
 
-// isQuestion reports whether a terminal answers a sequence.
+// isQuestion reports whether a sequence is a query that terminals answer.
 func isQuestion(s []byte) bool {
 	if len(s) < 2 {
 		return false

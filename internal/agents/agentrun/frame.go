@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// frameKind says what a frame is about. Frames are what a wrapper and whoever has joined its agent's terminal say to each
-// other: one byte of kind, four bytes of length (big endian), the content.
+// frameKind is the kind of a frame. Wrapper and joined clients exchange frames: one byte of kind, four bytes of length
+// (big endian), the content.
 type frameKind byte
 
 const (
-	helloFrame   frameKind = 'h' // the first of whoever wants to join: a hello
-	welcomeFrame frameKind = 'w' // has joined; there is no content
-	refusedFrame frameKind = 'r' // has not; why
+	helloFrame   frameKind = 'h' // the client's first: a hello
+	welcomeFrame frameKind = 'w' // accepted; no content
+	refusedFrame frameKind = 'r' // refused; the reason
 	outputFrame  frameKind = 'o' // of the agent, for the person's terminal
 	inputFrame   frameKind = 'i' // of the person, for the agent
-	windowFrame  frameKind = 's' // the person's window is another one: a window
+	windowFrame  frameKind = 's' // the person's window has another size: a window
 	exitFrame    frameKind = 'x' // the agent has ended: an Exit
 )
 
 // frameLimit is the longest content of a frame, in bytes.
 const frameLimit = 1 << 20
 
-// hello is what whoever wants to join says first.
+// hello is the first message of a client.
 type hello struct {
 	Version  int    `json:"v"` // 1
 	Who      string `json:"who"`
@@ -35,11 +35,11 @@ type hello struct {
 	Window   window `json:"window"`
 }
 
-// window is the size of a person's terminal, in characters; zero: it does not say.
+// window is the size of a person's terminal, in characters; zero: unknown.
 type window struct {
 	Rows int `json:"rows"`
 	Cols int `json:"cols"`
-	// Redraw asks for the whole screen, also when the size is the same: somebody else has written over it.
+	// Redraw asks for the whole screen, even if the size is the same, because it was overwritten.
 	Redraw bool `json:"redraw,omitempty"`
 }
 
@@ -51,8 +51,8 @@ type Joined struct {
 	Since    time.Time `json:"since"`
 }
 
-// errFrame says that the other end does not speak our language.
-var errFrame = errors.New("no frame of ours")
+// errFrame says that the other end does not speak this protocol.
+var errFrame = errors.New("not a frame of this protocol")
 
 func appendFrame(b []byte, kind frameKind, content []byte) []byte {
 	b = append(b, byte(kind))

@@ -14,20 +14,20 @@ import (
 // Limits of those who have joined.
 const (
 	mostJoined = 16
-	// backlog is how much of the output waits for one that does not read, in bytes. Beyond, it is dropped, and the whole
-	// screen is sent when there is somebody who reads again.
+	// backlog is how much output waits for a client that does not read, in bytes. Beyond it the output is dropped, and
+	// the whole screen is sent once the client reads again.
 	backlog = 1 << 20
-	// helloTime is how long whoever connects may take to say who they are.
+	// helloTime is how long a client may take to identify itself.
 	helloTime = 5 * time.Second
-	// goodbyeTime is how long those who have joined may take to read the rest after the agent's end.
+	// goodbyeTime is how long clients may take to read the rest after the agent's end.
 	goodbyeTime = time.Second
-	// redrawPause is how long the agent's terminal has another size to have the agent draw everything anew, where joining
-	// does not change the size. A program that looks at its size only after that sees no change, and draws nothing.
+	// redrawPause is how long the agent's terminal gets another size to force a redraw, if joining does not change the
+	// size. A program that checks its size only after that sees no change, and draws nothing.
 	redrawPause = 150 * time.Millisecond
 )
 
-// shared is the agent's terminal as those share it who have joined it ([Attach]). What they type goes to the agent, its output
-// goes to all of them, and it is as large as the smallest of their windows.
+// shared is the agent's terminal with its joined clients ([Attach]). Their input goes to the agent, its output goes to
+// all of them, and its size is that of the smallest window.
 type shared struct {
 	seen     *seen
 	listener net.Listener
@@ -36,7 +36,7 @@ type shared struct {
 	done     sync.WaitGroup
 	// resize gives the agent's terminal a size.
 	resize func(rows, cols int)
-	// answers says that nobody else answers what the agent asks its terminal.
+	// answers says that we answer the agent's terminal queries.
 	answers bool
 
 	mu     sync.Mutex
@@ -46,7 +46,7 @@ type shared struct {
 	own    window // of the wrapper's own terminal; zero: it has none
 	size   window // of the agent's terminal
 	nudge  *time.Timer
-	over   bool // nobody can join any more
+	over   bool // no more clients are accepted
 }
 
 // joiner is somebody who has joined.
@@ -62,7 +62,7 @@ type joiner struct {
 	exit   *Exit  // the last to be sent
 }
 
-// share lets people join a terminal from now on. write gives bytes to the agent.
+// share accepts clients of a terminal from now on. write gives bytes to the agent.
 func share(s *seen, l net.Listener, answers bool, size window, resize func(rows, cols int), write func([]byte) error) *shared {
 	sh := &shared{
 		seen: s, listener: l, keys: make(chan []byte, 64), quit: make(chan struct{}), resize: resize, answers: answers,
@@ -75,7 +75,7 @@ func share(s *seen, l net.Listener, answers bool, size window, resize func(rows,
 	return sh
 }
 
-// handKeys hands the agent what is typed. It waits as long as the agent does not read.
+// handKeys writes typed input to the agent, and waits while the agent does not read.
 func (sh *shared) handKeys(write func([]byte) error) {
 	for {
 		select {
@@ -89,7 +89,7 @@ func (sh *shared) handKeys(write func([]byte) error) {
 	}
 }
 
-// output notes and hands on what the agent has written.
+// output records and distributes the agent's output.
 func (sh *shared) output(b []byte, now time.Time) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -108,7 +108,7 @@ func (sh *shared) output(b []byte, now time.Time) {
 		if answer := sh.screen.answer(string(question)); answer != "" {
 			select {
 			case sh.keys <- []byte(answer):
-			default: // it asks without reading
+			default: // it does not read the answers to its queries
 			}
 		}
 	})
@@ -134,7 +134,7 @@ func (j *joiner) poke() {
 	}
 }
 
-// whole is everything that an empty terminal has to be told to show the agent's. The caller has the lock.
+// whole is the output that makes an empty terminal show the agent's. The caller has the lock.
 func (sh *shared) whole(w window) []byte {
 	if w.Rows == 0 || w.Cols == 0 {
 		w = sh.size
@@ -159,7 +159,7 @@ func (sh *shared) accept() {
 	}
 }
 
-// admit lets somebody join who may, and stays until they leave.
+// admit serves one client until it leaves.
 func (sh *shared) admit(conn net.Conn) {
 	defer conn.Close()
 	leave := make(chan struct{})
@@ -172,7 +172,7 @@ func (sh *shared) admit(conn net.Conn) {
 		}
 	})
 	if err := allowed(conn); err != nil {
-		_ = sendFrame(conn, refusedFrame, []byte(err.Error())) // whoever it is may have gone
+		_ = sendFrame(conn, refusedFrame, []byte(err.Error())) // the client may be gone
 		return
 	}
 	h, err := heardHello(conn)
@@ -198,11 +198,11 @@ func (sh *shared) admit(conn net.Conn) {
 	<-sent
 }
 
-// allowed reports why somebody may not join: only the agent's own user, and root, may.
+// allowed returns why a client is refused: only the agent's own user, and root, may join.
 func allowed(conn net.Conn) error {
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
-		return errors.New("this is no Unix socket")
+		return errors.New("this is not a Unix socket")
 	}
 	uid, err := peer.Unix(unixConn)
 	if err != nil {
@@ -231,7 +231,7 @@ func heardHello(conn net.Conn) (h hello, err error) {
 	return h, conn.SetReadDeadline(time.Time{})
 }
 
-// join adds somebody, whose terminal shows the whole screen then. It returns why that is not possible.
+// join adds a client and sends it the whole screen. It returns why that is not possible.
 func (sh *shared) join(j *joiner) (refusal string) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -239,7 +239,7 @@ func (sh *shared) join(j *joiner) (refusal string) {
 	case sh.over:
 		return "the agent has ended"
 	case len(sh.joined) >= mostJoined:
-		return fmt.Sprintf("%d have joined already, which is the most", mostJoined)
+		return fmt.Sprintf("%d clients have joined, the maximum", mostJoined)
 	}
 	sh.joined = append(sh.joined, j)
 	sh.fit(true)
@@ -267,7 +267,7 @@ func (sh *shared) leave(j *joiner) {
 	j.poke()
 }
 
-// tell notes who has joined.
+// tell records who has joined.
 func (sh *shared) tell() {
 	var list []Joined
 	for _, j := range sh.joined {
@@ -284,8 +284,8 @@ func (sh *shared) ownWindow(w window) {
 	sh.fit(false)
 }
 
-// fit gives the agent's terminal the size of the smallest window of those who can type, or of all when nobody can. With redraw
-// the agent has to draw everything anew, also when that is the size it has.
+// fit gives the agent's terminal the size of the smallest window of clients that can type, or of all if none can. With
+// redraw the agent is made to redraw even if the size stays the same.
 func (sh *shared) fit(redraw bool) {
 	want := window{}
 	take := func(w window) {
@@ -334,7 +334,7 @@ func (sh *shared) stopNudge() {
 	}
 }
 
-// listen takes what somebody types, until they leave.
+// listen takes a client's input until it leaves.
 func (sh *shared) listen(j *joiner) {
 	for {
 		kind, content, err := readFrame(j.conn)
@@ -369,7 +369,7 @@ func (sh *shared) listen(j *joiner) {
 	}
 }
 
-// send sends what there is for somebody until they leave, or the agent has ended.
+// send sends a client its queue until it leaves, or the agent has ended.
 func (sh *shared) send(j *joiner) {
 	for range j.wake {
 		sh.mu.Lock()
@@ -384,14 +384,14 @@ func (sh *shared) send(j *joiner) {
 			return
 		}
 		if exit != nil {
-			_ = sendValue(j.conn, exitFrame, exit) // whoever is told may have gone
+			_ = sendValue(j.conn, exitFrame, exit) // the client may be gone
 			_ = j.conn.Close()
 			return
 		}
 	}
 }
 
-// close tells everybody who has joined of the agent's end, and lets nobody else in.
+// close tells all clients of the agent's end, and accepts no more.
 func (sh *shared) close(exit Exit) {
 	if sh == nil {
 		return

@@ -8,12 +8,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
-// LogPath is the file that an agent's output is kept in when the monitor starts it. Each agent has a directory of its own,
-// because the names of the rotated files begin with the file's.
+// LogPath is the file of an agent's output when the monitor starts it. Each agent has its own directory, because the
+// rotated files' names begin with the file's.
 func LogPath(home, agent string) string { return filepath.Join(home, "log", agent, "output.log") }
 
-// keptWait is how long an agent waits for a disk that takes nothing. After that its output passes on unkept, and the file says
-// how much is missing.
+// keptWait is how long an agent waits for a blocked disk. After that its output passes unkept, and the file says how
+// much is missing.
 const keptWait = 2 * time.Second
 
 // keep opens the file that the output is kept in; nil when it is not.
@@ -24,14 +24,14 @@ func keep(path string) *logline.Kept {
 	return logline.OpenKept(path, logline.KeptOptions{})
 }
 
-// keepLine adds a line of our own.
+// keepLine adds a line of ours.
 func (w *wrapper) keepLine(format string, args ...any) {
 	if w.kept != nil {
 		_, _ = w.kept.Write(fmt.Appendf(nil, "[outlive] "+time.Now().Format(time.DateTime)+" "+format+"\n", args...))
 	}
 }
 
-// keepSize adds how large the agent's terminal is, for whoever draws the output again ([Text]).
+// keepSize records the size of the agent's terminal, needed to draw the output again ([Text]).
 func (w *wrapper) keepSize() {
 	if rows, cols := w.seen.size(); cols > 0 {
 		w.keepLine("its terminal has %d columns and %d rows", cols, rows)

@@ -6,8 +6,8 @@ import "bytes"
 // and the keyboard protocol of kitty.
 const keyEnds = "ABCDHFPQRSZ~u"
 
-// hasKey reports whether what a terminal has sent contains a key. A terminal also answers what the agent asks it, and tells of
-// the mouse and of its window's focus: nobody has typed then.
+// hasKey reports whether input of a terminal contains a key. Terminals also send answers to queries, mouse events and
+// focus changes, which nobody has typed.
 func hasKey(b []byte) bool {
 	for len(b) > 0 {
 		if b[0] != 0x1b || len(b) == 1 {
@@ -46,7 +46,7 @@ func cutControl(b []byte) (key bool, rest []byte) {
 	return key, b[min(end+1, len(b)):]
 }
 
-// cutAnswer returns what follows the string sequence that b begins with, which is no key: nothing where it does not end.
+// cutAnswer returns what follows the string sequence at the start of b, which is not a key; nothing if it is incomplete.
 func cutAnswer(b []byte) (rest []byte) {
 	_, rest, found := bytes.Cut(b, []byte("\x1b\\"))
 	if bell := bytes.IndexByte(b, 7); bell >= 0 && b[1] == ']' && (!found || bell < len(b)-len(rest)) {

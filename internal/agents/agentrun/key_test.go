@@ -2,7 +2,7 @@ package agentrun
 
 import "testing"
 
-// What a terminal sends by itself is no key.
+// What a terminal sends by itself is not a key.
 func TestHasKey(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

@@ -9,8 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// lineLimit is how much of a line of JSON is looked at, in bytes. What stands behind it, such as the text of a long result,
-// is nothing that we ask for.
+// lineLimit is how much of a JSON line is read, in bytes. Later parts, such as long results, are not needed.
 const lineLimit = 64 << 10
 
 // lineStart is how Claude Code's stream-json, `codex exec --json` and Gemini's stream-json begin every line.
@@ -55,10 +54,10 @@ type streamEvent struct {
 	result  string
 	message string // of an error
 	retry   *Retry
-	goesOn  bool // the model has answered: whatever was tried again has worked
+	goesOn  bool // the model has answered: retries have succeeded
 }
 
-// readLine reads a line, or the beginning of one. ok is false for a line that is none of an agent's.
+// readLine reads a line, or its beginning. ok is false if it is not an agent's JSON line.
 func readLine(line []byte) (e streamEvent, ok bool) {
 	rest, _ := bytes.CutPrefix(line, []byte(lineStart))
 	end := bytes.IndexByte(rest, '"')
@@ -90,7 +89,7 @@ func readLine(line []byte) (e streamEvent, ok bool) {
 	return e, true
 }
 
-// system reads Claude Code's lines about itself.
+// system reads Claude Code's system lines.
 func (e *streamEvent) system(m map[string]json.RawMessage) {
 	e.session = text(m["session_id"])
 	subtype := text(m["subtype"])
@@ -113,7 +112,7 @@ func (e *streamEvent) ended(m map[string]json.RawMessage) {
 		e.result = printable(text(m["status"]), 64)
 	}
 	if string(m["is_error"]) == "true" && (e.result == "success" || e.result == "") {
-		e.result = "error" // an error of the model's API ends a run as a success that is none
+		e.result = "error" // an API error ends a run with is_error, although its subtype is success
 	}
 	if e.result == "error" {
 		if e.message = text(m["result"]); e.message == "" {
@@ -127,7 +126,7 @@ var (
 	httpStatus = lazyregexp.New(`\b([45]\d\d)\b`)
 )
 
-// reconnecting reads what Codex says while it tries again; nil when it does not.
+// reconnecting reads Codex's retry message; nil if it is none.
 func reconnecting(message string) *Retry {
 	m := reconnects.FindStringSubmatch(message)
 	if m == nil {
@@ -140,7 +139,7 @@ func reconnecting(message string) *Retry {
 	return r
 }
 
-// members reads the members of an object as far as there is one: a line that was cut off still has its beginning.
+// members reads the members of an object, as many as a truncated line has.
 func members(text []byte) map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader(text))

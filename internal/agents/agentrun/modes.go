@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// modes are what an agent has changed of its terminal. One that ends by itself changes it back; one that was killed leaves
-// people with a terminal that writes at every move of the mouse.
+// modes are the terminal modes that an agent has changed. An agent that exits normally restores them; a killed one may
+// leave a terminal that prints at every move of the mouse.
 type modes struct {
 	on   map[string]bool // private modes that are not as they were found
 	keys int             // how often the kitty keyboard protocol was switched on
@@ -51,7 +51,7 @@ func (m *modes) change(text string) {
 	}
 }
 
-// undo is what has to be written to have the terminal as it was found; "" when it is.
+// undo is the output that restores the terminal; "" if nothing was changed.
 func (m *modes) undo() string {
 	var b strings.Builder
 	for range m.keys {
@@ -79,8 +79,8 @@ func (m *modes) undo() string {
 	return b.String()
 }
 
-// redo is what has to be written to a terminal that is as terminals are at first, to have it as the agent has made it. The
-// other screen comes first, since what is drawn goes there.
+// redo is the output that gives a fresh terminal the agent's modes. The alternate screen comes first, since drawing goes
+// there.
 func (m *modes) redo() (screen, rest string) {
 	var s, b strings.Builder
 	for _, number := range slices.Sorted(maps.Keys(m.on)) {

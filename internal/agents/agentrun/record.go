@@ -7,11 +7,11 @@ import (
 // How often a report is written at most.
 const (
 	writeEvery = time.Second
-	// urgentEvery is for what is not to wait. A terminal's bell can be rung a thousand times a second.
+	// urgentEvery is for urgent changes. A terminal's bell can ring a thousand times a second.
 	urgentEvery = 100 * time.Millisecond
 )
 
-// recorder writes the report when there is something new to say.
+// recorder writes the report when it has changed.
 type recorder struct {
 	seen  *seen
 	write func(Report) error
@@ -19,14 +19,14 @@ type recorder struct {
 	done  chan error
 }
 
-// record writes the report now and from now on.
+// record writes the report now and on later changes.
 func record(s *seen, write func(Report) error) *recorder {
 	r := &recorder{seen: s, write: write, quit: make(chan struct{}), done: make(chan error, 1)}
 	go r.run()
 	return r
 }
 
-// close writes the last report and returns what went wrong with that.
+// close writes the last report and returns its error.
 func (r *recorder) close() error {
 	close(r.quit)
 	return <-r.done
@@ -37,7 +37,7 @@ func (r *recorder) run() {
 		r.seen.pressing() // it is told with this one
 		last := time.Now()
 		report := r.seen.snapshot(last)
-		// A report that cannot be written now is written when there is more to say, and at the end: the agent goes on.
+		// A failed write is retried on the next change, and at the end: the agent continues.
 		failed := r.write(report) != nil
 		if !r.pause(last, failed || report.PerSecond > 0) {
 			r.done <- r.write(r.seen.snapshot(time.Now()))
@@ -46,8 +46,8 @@ func (r *recorder) run() {
 	}
 }
 
-// pause returns when the next report is due; false: the last one is. again says that one is wanted in any case: the rate
-// falls while nothing comes.
+// pause returns when the next report is due; false: the last one is. again requests one in any case: the rate falls
+// while nothing comes.
 func (r *recorder) pause(last time.Time, again bool) bool {
 	timer := time.NewTimer(writeEvery)
 	defer timer.Stop()

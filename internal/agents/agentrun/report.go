@@ -12,15 +12,15 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// Report is what the wrapper around an agent has seen of it, as it stands in the agent's file. Of an agent that could not be
-// started it has the wrapper's own process, why in LastLines, and 126 or 127 as its exit.
+// Report is what the wrapper has seen of an agent, as stored in the agent's file. If the agent could not be started, it
+// has the wrapper's own process, the reason in LastLines, and 126 or 127 as exit code.
 type Report struct {
 	Version int    `json:"v"` // 1
 	Agent   string `json:"agent"`
 	PID     int    `json:"pid"`   // of the agent
 	Start   uint64 `json:"start"` // its start time, in the system's own units
 	Boot    string `json:"boot,omitempty"`
-	// Wrapper is our own process. Killed, it leaves the file as it was: whoever reads it has to look whether it lives.
+	// Wrapper is our own process. If it is killed, the file stays as it was: readers must check whether it lives.
 	Wrapper   process.Identity `json:"wrapper"`
 	StartedAt time.Time        `json:"started_at"`
 
@@ -40,7 +40,7 @@ type Report struct {
 	Bell       string    `json:"bell,omitempty"`        // the notification's text
 	LastLines  []string  `json:"last_lines,omitempty"`  // printable, not redacted
 
-	// Headless says that the command works on one prompt and ends, such as claude -p: exit status 0 means that it was done.
+	// Headless says that the command works on one prompt and exits, such as claude -p: exit status 0 means done.
 	Headless bool `json:"headless,omitempty"`
 
 	Exit    *Exit   `json:"exit,omitempty"`    // nil: it runs
@@ -49,7 +49,7 @@ type Report struct {
 	Session string  `json:"session,omitempty"` // that the output names
 }
 
-// Process is the agent's process. Its start time is 0 when the process had ended before it could be looked at.
+// Process is the agent's process. Its start time is 0 if the process had ended before it was examined.
 func (r Report) Process() process.Identity {
 	return process.Identity{PID: r.PID, Start: r.Start, Boot: r.Boot}
 }
@@ -82,7 +82,7 @@ type Stream struct {
 	Message string    `json:"message,omitempty"`   // of the last error; not redacted
 }
 
-// Retry is a model's error that the agent deals with by itself.
+// Retry is a model error after which the agent retries by itself.
 type Retry struct {
 	Attempt int           `json:"attempt"`
 	Max     int           `json:"max,omitempty"`
@@ -93,8 +93,8 @@ type Retry struct {
 // reportLimit is the longest report there can be, in bytes.
 const reportLimit = 256 << 10
 
-// ErrNoReport is wrapped by the errors about a file that is none, or only half of one.
-var ErrNoReport = errors.New("no report of an agent's wrapper")
+// ErrNoReport is wrapped by the errors about a file that is not a report, or incomplete.
+var ErrNoReport = errors.New("not an agent wrapper's report")
 
 // Path is where the report about an agent is, in a home.
 func Path(home, agent string) string { return filepath.Join(home, "run", agent+".json") }
@@ -106,7 +106,7 @@ func Read(path string) (Report, error) {
 		return Report{}, err
 	}
 	if !st.Mode().IsRegular() {
-		return Report{}, fmt.Errorf("read %s: no ordinary file: %w", path, ErrNoReport)
+		return Report{}, fmt.Errorf("read %s: not a regular file: %w", path, ErrNoReport)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -38,8 +38,8 @@ type Options struct {
 	// Keep is a file that the agent's output is kept in as well, rotated ([logline.Kept]), with a line of our own at its start
 	// and at its end. "": it is not kept.
 	Keep string
-	// Terminal gives the agent a terminal of its own also where we have none: people join it later ([Attach]). Until then what
-	// it asks its terminal is answered by us. Not on Windows, see [KeepsTerminals].
+	// Terminal gives the agent a terminal even where we have none: people join it later ([Attach]). Until then we answer
+	// the agent's terminal queries. Not on Windows, see [KeepsTerminals].
 	Terminal bool
 	// Pipes gives the agent no terminal even where there is one.
 	Pipes bool
@@ -57,12 +57,12 @@ func (e *StartError) Error() string { return e.Err.Error() }
 // Unwrap returns why.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// AgentVariable is the environment variable that tells an agent, and what it runs, how it is called.
+// AgentVariable is the environment variable with the agent's name.
 const AgentVariable = "OUTLIVE_AGENT"
 
-// Run runs an agent's command until it has ended, and returns how. SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2
-// that come to us go to the agent's group; they end us only by ending the agent. An error about the report does not: it
-// comes beside the exit, after the agent has ended. Without an exit nothing was run.
+// Run runs an agent's command until it ends, and returns its exit. SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2
+// are forwarded to the agent's group; they end us only by ending the agent. A failure to write the report is returned
+// beside the exit, after the agent has ended. Without an exit nothing was run.
 func Run(o Options) (*Exit, error) {
 	if err := heartbeat.ValidName(o.Agent); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func Run(o Options) (*Exit, error) {
 		return nil, fmt.Errorf("run agent %s: %w", o.Agent, err)
 	}
 	defer claimed.release()
-	heard := hear() // before the agent runs, or a signal in between would end us alone
+	heard := hear() // before the agent runs: a signal in between would end only us
 	defer signal.Stop(heard)
 	w := &wrapper{o: o, path: path, seen: newSeen(begin(o.Agent, o.Command)), heard: heard, kept: keep(o.Keep)}
 	if err := w.start(); err != nil {
@@ -90,7 +90,7 @@ func Run(o Options) (*Exit, error) {
 	return &exit, w.finish(exit)
 }
 
-// begin is the report before there is an agent.
+// begin is the report before the agent runs.
 func begin(agent string, command []string) Report {
 	id := process.Identity{PID: os.Getpid(), Boot: process.BootID()}
 	if p, err := (process.System{}).Look(id.PID); err == nil {
@@ -119,7 +119,7 @@ type wrapper struct {
 	kept     *logline.Kept // nil: the output is not kept
 }
 
-// start starts the agent and whoever watches it.
+// start starts the agent and its watchers.
 func (w *wrapper) start() (err error) {
 	cmd := exec.Command(w.o.Command[0], w.o.Command[1:]...)
 	if cmd.Err != nil {
@@ -139,7 +139,7 @@ func (w *wrapper) start() (err error) {
 		p.kept = w.kept
 	}
 	if err := w.streams.openDoor(SocketPath(w.o.Home, w.o.Agent)); err != nil {
-		w.keepLine("its terminal cannot be joined: %v", err) // it works all the same
+		w.keepLine("its terminal cannot be joined: %v", err) // it works nevertheless
 	}
 	at := time.Now()
 	if w.agent, err = startAgent(cmd, w.streams.alone); err != nil {
@@ -155,8 +155,8 @@ func (w *wrapper) start() (err error) {
 	return nil
 }
 
-// environ is the agent's environment. A socket of ours replaces one that was given to us: what the agent says is about the
-// agent. The watchdog's time goes with it, since that is ours to keep.
+// environ is the agent's environment. Our notify socket replaces an inherited one: the agent's messages are about the
+// agent. The inherited watchdog time is removed, since it is ours.
 func (w *wrapper) environ() []string {
 	changes := map[string]string{AgentVariable: w.o.Agent}
 	if w.o.Terminal && !w.o.Pipes {
@@ -169,7 +169,7 @@ func (w *wrapper) environ() []string {
 	if w.listener, err = heartbeat.Listen(socket, heartbeat.ListenOptions{Agent: agent, Sink: sink}); err == nil {
 		changes["NOTIFY_SOCKET"] = socket
 	} else {
-		w.listener = nil // the agent can do without: most never speak there
+		w.listener = nil // the agent can do without: most never use it
 	}
 	var environ []string
 	for _, kv := range w.o.Environ {
@@ -185,7 +185,7 @@ func (w *wrapper) environ() []string {
 	return environ
 }
 
-// terminalOf is the kind of terminal for an agent whose own is nobody's yet: what a service manager gives, or nobody, is none.
+// terminalOf is TERM for a terminal that nobody has joined: what a service manager sets, or nothing, is not used.
 func terminalOf(environ []string) string {
 	for _, kv := range slices.Backward(environ) {
 		if kind, ok := strings.CutPrefix(kv, "TERM="); ok && kind != "" && kind != "dumb" && kind != "linux" {
@@ -195,7 +195,7 @@ func terminalOf(environ []string) string {
 	return "xterm-256color"
 }
 
-// wait passes signals on until the agent has ended.
+// wait forwards signals until the agent has ended.
 func (w *wrapper) wait() Exit {
 	for {
 		select {
@@ -203,7 +203,7 @@ func (w *wrapper) wait() Exit {
 			w.signal(sig)
 		case e := <-w.agent.events:
 			if e.exit != nil {
-				w.seen.exit(*e.exit) // told at once, also when its last output is still on its way
+				w.seen.exit(*e.exit) // reported at once, even if its last output is still coming
 				return *e.exit
 			}
 			w.agentStopped()
@@ -211,7 +211,7 @@ func (w *wrapper) wait() Exit {
 	}
 }
 
-// finish passes on what is still to come, and closes everything.
+// finish forwards the remaining output, and closes everything.
 func (w *wrapper) finish(exit Exit) error {
 	w.streams.drain()
 	w.streams.terminal.endSharing(exit)

@@ -62,7 +62,7 @@ func startAgent(cmd *exec.Cmd, _ bool) (*agent, error) {
 	return a, nil
 }
 
-// hear takes our signals, so that they do not end us before the agent, which has had them, too.
+// hear catches our signals, so that they do not end us before the agent, which gets them, too.
 func hear() chan os.Signal {
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, os.Interrupt, syscall.SIGTERM)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// signKind is what a control sequence is about.
+// signKind is the kind of a control sequence.
 type signKind uint8
 
 const (
@@ -15,13 +15,13 @@ const (
 	modeSign                   // text is the sequence's parameters with its final byte: a terminal's mode
 )
 
-// sign is something an agent has said to its terminal.
+// sign is a control sequence of interest.
 type sign struct {
 	kind signKind
 	text string
 }
 
-// Limits of what is kept of a sequence: longer ones, such as a picture or the clipboard, say nothing to us.
+// Limits of the kept part of a sequence: longer ones, such as a picture or the clipboard, are not needed.
 const (
 	oscLimit = 4 << 10
 	csiLimit = 64
@@ -44,12 +44,12 @@ const (
 	control             // in a CSI sequence
 	command             // in an OSC
 	commandES           // in an OSC, ESC was the last
-	blind               // in a string whose content is not for us: DCS, SOS, PM, APC
+	blind               // in a string that is ignored: DCS, SOS, PM, APC
 	blindES             // in one, ESC was the last
 )
 
-// escapes finds signs in an agent's output, however it is cut into pieces. It reads 7-bit control sequences: the 8-bit ones
-// are inside of UTF-8's characters.
+// escapes finds signs in an agent's output, however it is split. It reads 7-bit control sequences: the bytes of 8-bit
+// ones occur in UTF-8.
 type escapes struct {
 	state scanState
 	held  []byte // of the sequence, up to its limit
@@ -75,7 +75,7 @@ func (e *escapes) scan(b []byte, emit func(sign)) {
 	}
 }
 
-// text rings the bells before the next sequence and returns what follows its ESC.
+// text emits the bells before the next sequence and returns what follows its ESC.
 func (e *escapes) text(b []byte, emit func(sign)) (rest []byte) {
 	end := bytes.IndexByte(b, esc)
 	if end < 0 {
@@ -93,7 +93,7 @@ func (e *escapes) text(b []byte, emit func(sign)) (rest []byte) {
 	}
 }
 
-// plain is how many bytes belong to a string for sure.
+// plain is how many bytes certainly belong to a string.
 func plain(b []byte) int {
 	for i, c := range b {
 		if c == esc || c == bel || c == can || c == sub {

@@ -47,7 +47,7 @@ func TestSigns(t *testing.T) {
 		{"a charset", "\x1b(B\x1b]0;t\x07", title("t")},
 		{"the mouse", "\x1b[?1000;1006h", []sign{{modeSign, "?1000;1006h"}}},
 		{"keys", "\x1b[>1u\x1b[<u", []sign{{modeSign, ">1u"}, {modeSign, "<u"}}},
-		{"a colour is no mode", "\x1b[38;5;1m\x1b[2J\x1b[12l", nil},
+		{"a colour is not a mode", "\x1b[38;5;1m\x1b[2J\x1b[12l", nil},
 		{"nothing of an unfinished one", "\x1b]0;half", nil},
 	}
 	for _, tt := range tests {
@@ -122,7 +122,7 @@ func TestModes(t *testing.T) {
 		{"a screen of its own, the mouse and pasting", "\x1b[?1049h\x1b[?1000;1006h\x1b[?2004h", "\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1049l\x1b[0m"},
 		{"the kitty keyboard, twice", "\x1b[>1u\x1b[>5u", "\x1b[<u\x1b[<u\x1b[0m"},
 		{"modifyOtherKeys", "\x1b[>4;2m", "\x1b[>4;0m\x1b[0m"},
-		{"what is no mode that matters", "\x1b[?7l\x1b[?12h", ""},
+		{"what is not a mode that matters", "\x1b[?7l\x1b[?12h", ""},
 	}
 	for _, tt := range tests {
 		var m modes

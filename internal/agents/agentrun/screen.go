@@ -14,13 +14,13 @@ const (
 	tailSize  = 64 << 10 // bytes kept of the output: a program that draws its screen anew needs less
 	lastCount = 16       // lines told: a dialog with its question and its choices
 	lineWidth = 300      // bytes of a line told
-	pipeWidth = 400      // characters of a line of an output that is no terminal
+	pipeWidth = 400      // characters of a line of an output that is not a terminal
 	mostRows  = 200
 	mostCols  = 400
 )
 
-// lastLines is what a person would see at the end of an output: tail is drawn on a screen of rows and cols characters, and
-// lines without a letter or digit, such as borders, are left out. cut says that bytes are missing before tail.
+// lastLines is what a person would see at the end of an output: tail drawn on a screen of rows and cols characters,
+// without lines that have no letter or digit, such as borders. cut says that bytes are missing before tail.
 func lastLines(tail []byte, cut bool, rows, cols int) []string {
 	if cut { // it may begin inside of a sequence or of a character
 		if i := strings.IndexAny(string(tail), "\n\x1b"); i >= 0 {
@@ -39,7 +39,7 @@ func lastLines(tail []byte, cut bool, rows, cols int) []string {
 	return found
 }
 
-// screen is as much of a terminal as is needed to know what its lines say: each character is one cell wide.
+// screen is a minimal terminal emulator, to know what its lines say: each character is one cell wide.
 type screen struct {
 	cells       [][]cell
 	row, col    int
@@ -51,7 +51,7 @@ type screen struct {
 	looks       palette
 	under       [][]cell // the ordinary screen, while a program uses the other one; nil: it does not
 	underAt     [2]int
-	left        func([]cell) // is told of each line of the ordinary screen that leaves it at the top; nil: nobody is
+	left        func([]cell) // called for each line that leaves the ordinary screen at the top; may be nil
 }
 
 // cell is one character with the number of its look.
@@ -87,7 +87,7 @@ func blank(cols int) []cell {
 	return line
 }
 
-// draw obeys what a program has written.
+// draw executes a program's output.
 func (s *screen) draw(b []byte) {
 	for len(b) > 0 {
 		c, size := utf8.DecodeRune(b)
@@ -160,7 +160,7 @@ func (s *screen) scroll(first, n int) {
 	}
 }
 
-// scrollUp moves the rows that scroll up, and tells of those that leave the screen at the top.
+// scrollUp moves the scrolling rows up, and reports those that leave the screen at the top.
 func (s *screen) scrollUp(n int) {
 	if s.left != nil && s.top == 0 && s.under == nil {
 		for _, line := range s.cells[:min(n, s.bottom+1)] {
@@ -177,7 +177,7 @@ func (s *screen) clear(row, from, to int) {
 	}
 }
 
-// sequence obeys what stands behind an ESC and returns what follows it.
+// sequence executes what follows an ESC and returns the rest.
 func (s *screen) sequence(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
@@ -236,7 +236,7 @@ func (s *screen) move(row, col int) {
 	s.row, s.col, s.wrap = min(max(row, 0), len(s.cells)-1), min(max(col, 0), len(s.cells[0])-1), false
 }
 
-// control obeys a CSI sequence.
+// control executes a CSI sequence.
 func (s *screen) control(text string, final byte) {
 	if text != "" && strings.IndexByte("?<=>", text[0]) >= 0 {
 		if text == "?1049" || text == "?1047" || text == "?47" {
@@ -297,7 +297,7 @@ func (s *screen) control(text string, final byte) {
 	}
 }
 
-// travel obeys the sequences that only move the cursor.
+// travel executes sequences that only move the cursor.
 func (s *screen) travel(final byte, arg func(i, missing int) int) bool {
 	n := arg(0, 1)
 	switch final {
@@ -350,13 +350,13 @@ func (s *screen) eraseLine(what int) {
 	s.clear(s.row, from, to)
 }
 
-// dip gives the pen another look, and notes its numbers.
+// dip changes the pen's look.
 func (s *screen) dip(parameters string) {
 	s.pen.change(parameters)
 	s.ink, s.erased = s.looks.number(s.pen), s.looks.number(look{back: s.pen.back})
 }
 
-// turn shows the other screen, which is empty, or the ordinary one as it was.
+// turn shows the alternate screen, empty, or the ordinary one as it was.
 func (s *screen) turn(other bool) {
 	switch {
 	case other:
@@ -371,13 +371,13 @@ func (s *screen) turn(other bool) {
 	case s.under != nil:
 		s.cells, s.under = s.under, nil
 		s.move(s.underAt[0], s.underAt[1])
-	default: // it was there before we looked
+	default: // it was in use before we started
 		s.erase(2)
 		s.move(0, 0)
 	}
 }
 
-// resize makes the screen another size. What no longer fits goes: at the right, and above where the cursor is.
+// resize changes the size. What no longer fits is lost: at the right, and above the cursor.
 func (s *screen) resize(rows, cols int) {
 	rows, cols = min(max(rows, 1), mostRows), min(max(cols, 1), mostCols)
 	drop := max(s.row-rows+1, 0)
@@ -401,7 +401,7 @@ func resized(cells [][]cell, drop, rows, cols int) [][]cell {
 	return next
 }
 
-// paint is what has to be written to an empty terminal of rows and cols characters to have it show the screen.
+// paint is the output that makes an empty terminal of rows and cols characters show the screen.
 func (s *screen) paint(rows, cols int) []byte {
 	b := []byte("\x1b[0m\x1b[r\x1b[?7l\x1b[H\x1b[2J")
 	for i, line := range s.cells[:min(rows, len(s.cells))] {

@@ -81,7 +81,7 @@ func TestAnswers(t *testing.T) {
 		"\x1b]10;?\x1b\\": "\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\", "\x1b]4;1;?\x07": "", "\x1bP+q544e\x1b\\": "\x1bP0+r\x1b\\", "\x1b[>q": "\x1bP>|outlive\x1b\\",
 	} {
 		if !isQuestion([]byte(question)) && question != "\x05" {
-			t.Errorf("%q is no question", question)
+			t.Errorf("%q is not a question", question)
 		}
 		if got := s.answer(question); got != want {
 			t.Errorf("%q is answered with %q, want %q", question, got, want)

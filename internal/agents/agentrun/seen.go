@@ -9,14 +9,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// seen is what is known of an agent: the report as it stands. Whoever passes bytes on tells it, the recorder asks it.
+// seen is what is known of an agent, the present report. The streams update it, the recorder reads it.
 type seen struct {
 	// changed has an element when there is something to write.
 	changed chan struct{}
 
 	mu         sync.Mutex
 	report     Report
-	urgent     bool // it says something else than before
+	urgent     bool // it must be reported soon
 	rate       rate
 	modes      modes
 	titles     titles
@@ -37,7 +37,7 @@ func newSeen(r Report) *seen {
 	return &seen{changed: make(chan struct{}, 1), report: r}
 }
 
-// output takes note of bytes that have been passed on. stream is 0 for stdout, 1 for stderr.
+// output records forwarded bytes. stream is 0 for stdout, 1 for stderr.
 func (s *seen) output(stream int, b []byte, now time.Time) {
 	if len(b) == 0 {
 		return
@@ -54,7 +54,7 @@ func (s *seen) output(stream int, b []byte, now time.Time) {
 	s.poke()
 }
 
-// input takes note of bytes from our terminal that have been passed on.
+// input records forwarded bytes of our terminal.
 func (s *seen) input(b []byte, now time.Time) {
 	if !hasKey(b) {
 		return
@@ -132,7 +132,7 @@ func (s *seen) keep(b []byte) {
 	s.full = s.full || s.end == 0
 }
 
-// notice takes what the agent, or somebody below it, has said by sd_notify.
+// notice records an sd_notify message of the agent or a descendant.
 func (s *seen) notice(pid int, n heartbeat.Notice, now time.Time) {
 	s.mu.Lock()
 	if s.report.Notice == nil {
@@ -158,7 +158,7 @@ func (s *seen) notice(pid int, n heartbeat.Notice, now time.Time) {
 	s.poke()
 }
 
-// started takes which process the agent is, and when it was started.
+// started records the agent's process and its start time.
 func (s *seen) started(pid int, at time.Time) {
 	id := process.Identity{PID: pid, Boot: process.BootID()}
 	if p, err := (process.System{}).Look(pid); err == nil {
@@ -169,7 +169,7 @@ func (s *seen) started(pid int, at time.Time) {
 	s.mu.Unlock()
 }
 
-// exit takes how the agent has ended.
+// exit records the agent's exit.
 func (s *seen) exit(e Exit) {
 	s.mu.Lock()
 	s.report.Exit, s.urgent = &e, true
@@ -177,7 +177,7 @@ func (s *seen) exit(e Exit) {
 	s.poke()
 }
 
-// resize takes the size of the agent's terminal.
+// resize records the size of the agent's terminal.
 func (s *seen) resize(rows, cols int) {
 	s.mu.Lock()
 	s.rows, s.cols = rows, cols
@@ -191,21 +191,21 @@ func (s *seen) size() (rows, cols int) {
 	return s.rows, s.cols
 }
 
-// left is what has to be written to a terminal whose agent was killed.
+// left is the output that restores a terminal whose agent was killed.
 func (s *seen) left() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.modes.undo()
 }
 
-// redo is what has to be written to a terminal to have it as the agent has made its own, see [modes.redo].
+// redo is the output that gives a terminal the agent's modes, see [modes.redo].
 func (s *seen) redo() (screen, rest string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.modes.redo()
 }
 
-// setJoined takes who has joined the agent's terminal.
+// setJoined records who has joined.
 func (s *seen) setJoined(list []Joined) {
 	s.mu.Lock()
 	s.report.Joined, s.urgent = list, true
@@ -213,14 +213,14 @@ func (s *seen) setJoined(list []Joined) {
 	s.poke()
 }
 
-// setSocket takes where people can join the agent's terminal.
+// setSocket records where people can join.
 func (s *seen) setSocket(path string) {
 	s.mu.Lock()
 	s.report.Socket = path
 	s.mu.Unlock()
 }
 
-// pressing reports whether the report says something that is not to wait. Asked again, it does not until there is more.
+// pressing reports whether the report has an urgent change, once for each.
 func (s *seen) pressing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +256,7 @@ func (s *seen) snapshot(now time.Time) Report {
 	return r
 }
 
-// onePerLine has every line begin at the left, as a terminal's driver does for what is written to it.
+// onePerLine starts every line at the left, as a terminal's driver does.
 func onePerLine(tail []byte) []byte {
 	lines := make([]byte, 0, len(tail)+len(tail)/32)
 	for _, c := range tail {

@@ -13,14 +13,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// passed are the signals that are meant for the agent when they come to us.
+// passed are the signals that are forwarded to the agent.
 var passed = []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2}
 
-// typed are those that a terminal sends to all of its foreground group at once.
+// typed are those that a terminal sends to its whole foreground group.
 var typed = []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP}
 
-// hear takes our signals. Those that we were started to ignore, as by nohup, go on being ignored. SIGPIPE is heard so that it
-// does not end us: the write's error tells the same.
+// hear catches our signals. Those ignored when we were started, as by nohup, stay ignored. SIGPIPE is caught so that it
+// does not end us: the write's error is enough.
 func hear() chan os.Signal {
 	heard := make(chan os.Signal, 16)
 	for _, sig := range slices.Concat(passed, []os.Signal{unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH, unix.SIGPIPE}) {
@@ -31,16 +31,16 @@ func hear() chan os.Signal {
 	return heard
 }
 
-// signal deals with a signal that has come to us.
+// signal handles a signal.
 func (w *wrapper) signal(sig os.Signal) {
 	if !w.agent.group && slices.Contains(typed, sig) && sig != unix.SIGTSTP {
-		return // the agent has had it from the terminal
+		return // the terminal has sent it to the agent, too
 	}
 	switch sig {
 	case unix.SIGPIPE:
 	case unix.SIGWINCH:
 		w.streams.terminal.resize()
-	case unix.SIGCONT: // somebody may have stopped us in a way that cannot be heard, and used the terminal meanwhile
+	case unix.SIGCONT: // we may have been stopped unnoticed, and the terminal used meanwhile
 		w.goOn()
 	case unix.SIGTSTP:
 		w.suspend()
@@ -49,15 +49,15 @@ func (w *wrapper) signal(sig os.Signal) {
 	}
 }
 
-// agentStopped deals with an agent that was stopped. At a terminal we stop as well, so that the shell has it back; without
-// one, whoever has stopped the agent wanted just that.
+// agentStopped handles a stop of the agent. At a terminal we stop as well, so that the shell gets it back; without one,
+// the stop was intended.
 func (w *wrapper) agentStopped() {
 	if w.streams.terminal.typed() && controlled() {
 		w.stop()
 	}
 }
 
-// suspend stops the agent and us. SIGTSTP would be lost on it: in its terminal there is no shell that could continue it.
+// suspend stops the agent and us. SIGTSTP would not work: in its terminal no shell could continue it.
 func (w *wrapper) suspend() {
 	if controlled() {
 		w.agent.stop()
@@ -71,21 +71,21 @@ func (w *wrapper) stop() {
 	signal.Notify(continued, unix.SIGCONT)
 	defer signal.Stop(continued)
 	w.streams.terminal.restore()
-	// SIGTSTP would be lost on us: a Go program that has once heard it does not stop at it any more.
+	// SIGTSTP would have no effect: a Go program that has ever handled it does not stop on it.
 	_ = unix.Kill(0, unix.SIGSTOP)
 	<-continued
 	w.goOn()
 }
 
-// goOn takes the terminal again, and has the agent go on.
+// goOn takes the terminal again, and continues the agent.
 func (w *wrapper) goOn() {
 	w.streams.terminal.raw()
 	w.streams.terminal.resize()
 	w.agent.goOn()
 }
 
-// controlled reports whether a shell controls our group as a job: somebody outside of it, in our session, has started it.
-// The kernel calls a group without such a parent orphaned, and does not let a terminal stop it.
+// controlled reports whether a shell controls our group as a job: a process outside of it, in our session, has started
+// it. The kernel calls a group without such a parent orphaned, and ignores terminal stops for it.
 func controlled() bool {
 	group := unix.Getpgrp()
 	session, err := unix.Getsid(0)

@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
-// streams are what the agent's output comes by, and what its input goes by when it has a terminal.
+// streams are the agent's output, and its input if it has a terminal.
 type streams struct {
 	pumps    []*pump
 	terminal *terminal  // nil: pipes
@@ -22,15 +22,16 @@ type streams struct {
 
 // Times and sizes of a pump.
 const (
-	// drainTime is how long a stream may be silent after the agent's end until it is given up: a descendant holds it open.
+	// drainTime is how long a stream may be silent after the agent's end before it is closed: a descendant holds it
+	// open.
 	drainTime = 250 * time.Millisecond
-	// drainLimit is the most that is passed on after that end, in bytes: the most that a pipe holds. A descendant that goes on
-	// writing does not hold us up for ever.
+	// drainLimit is how much is forwarded after that end, in bytes: the most that a pipe holds. A descendant that
+	// continues to write must not block us.
 	drainLimit = 1 << 20
 	pumpSize   = 64 << 10
 )
 
-// pump passes one stream of output on.
+// pump forwards one output stream.
 type pump struct {
 	stream   int // 0: stdout, 1: stderr
 	from, to *os.File
@@ -51,7 +52,7 @@ func open(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
 }
 
 func openPipes(o Options, cmd *exec.Cmd, seen *seen) (s *streams, err error) {
-	// With its keyboard at a terminal the agent is in the foreground only beside us.
+	// A terminal as stdin works only for processes in its foreground group, which is ours.
 	s = &streams{alone: o.NoInput || !isTerminal(o.In)}
 	if !o.NoInput {
 		cmd.Stdin = o.In
@@ -72,7 +73,7 @@ func openPipes(o Options, cmd *exec.Cmd, seen *seen) (s *streams, err error) {
 	return s, nil
 }
 
-// openDoor lets people join the agent's terminal, where it has one.
+// openDoor lets people join the agent's terminal, if it has one.
 func (s *streams) openDoor(path string) error {
 	if s.terminal == nil {
 		return nil
@@ -101,7 +102,7 @@ func sameFile(a, b *os.File) bool {
 	return errA == nil && errB == nil && os.SameFile(sa, sb)
 }
 
-// run passes bytes on from now on: the agent has its ends.
+// run starts forwarding: the agent has its ends.
 func (s *streams) run() {
 	s.closeGiven()
 	for _, p := range s.pumps {
@@ -112,7 +113,7 @@ func (s *streams) run() {
 	}
 }
 
-// guard has a mistake of ours not leave a raw terminal behind.
+// guard restores the terminal if we panic.
 func (s *streams) guard(run func()) {
 	defer func() {
 		if mistake := recover(); mistake != nil {
@@ -139,12 +140,12 @@ func (s *streams) abandon() {
 	s.terminal.close()
 }
 
-// drain passes on what the agent has written before its end, and ends everything that reads.
+// drain forwards what the agent has written before its end, and stops all readers.
 func (s *streams) drain() {
 	s.terminal.endInput()
 	endless := false
 	for _, p := range s.pumps {
-		// The pump that waits for more takes one last look.
+		// A waiting pump reads once more.
 		endless = errors.Is(p.from.SetReadDeadline(time.Now()), os.ErrNoDeadline) || endless
 	}
 	if endless { // this system's pipes know no deadlines
@@ -165,8 +166,8 @@ func (s *streams) drain() {
 	}
 }
 
-// run passes bytes on until the stream's end, or until the agent has ended and nothing more comes. What is read is passed on
-// first and looked at then.
+// run forwards bytes until the stream's end, or until the agent has ended and nothing more comes. Bytes are forwarded
+// first and examined then.
 func (p *pump) run() {
 	buffer := make([]byte, pumpSize)
 	left, ended := drainLimit, false
@@ -175,10 +176,10 @@ func (p *pump) run() {
 		n, err := p.from.Read(buffer)
 		if n > 0 {
 			if p.kept != nil {
-				_, _ = p.kept.Write(buffer[:n]) // it accounts its own losses
+				_, _ = p.kept.Write(buffer[:n]) // it reports its own losses
 			}
 			if writeAll(p.to, buffer[:n]) != nil {
-				// Nobody takes it any more. Whoever writes to it has to hear of that, as it would without us.
+				// The reader is gone. The writer must notice that, as it would without us.
 				_ = p.from.Close()
 				p.note(buffer[:n])
 				return
@@ -195,13 +196,13 @@ func (p *pump) run() {
 		case err != nil, left <= 0:
 			return
 		case ended:
-			// A slow reader on the other side must not cost what the pipe still holds.
+			// A slow reader must not cost what the pipe still holds.
 			_ = p.from.SetReadDeadline(time.Now().Add(drainTime))
 		}
 	}
 }
 
-// note tells of what was passed on.
+// note records forwarded bytes.
 func (p *pump) note(b []byte) {
 	if p.shared != nil {
 		p.shared.output(b, time.Now())

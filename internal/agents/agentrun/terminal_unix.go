@@ -16,19 +16,19 @@ import (
 
 // terminal is the agent's terminal, and ours, which is raw meanwhile. Only the goroutine of [Run] calls it, but for input.
 type terminal struct {
-	ours   *os.File // our stdin; nil: the agent's terminal is nobody's, until people join it
+	ours   *os.File // our stdin; nil: none, people join later
 	master *os.File // of the agent's
 	before unix.Termios
 	seen   *seen
 	shared *shared
-	wake   [2]int // a pipe: its end is input's
+	wake   [2]int // a pipe: a byte in it ends input
 	once   sync.Once
 }
 
 // KeepsTerminals says that an agent can be given a terminal that people join later, see [Options.Terminal].
 const KeepsTerminals = true
 
-// The size of a terminal that nobody has joined yet: there is room for what terminal programs draw.
+// The size of a terminal before anybody has joined: enough for what terminal programs draw.
 const (
 	keptRows = 40
 	keptCols = 120
@@ -39,7 +39,7 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// openTerminal makes a terminal like ours and gives it to the agent's command. A stderr that is no terminal stays what it is.
+// openTerminal makes a terminal like ours and gives it to the agent's command. A stderr that is not a terminal stays what it is.
 func openTerminal(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
 	before, err := settings(o.In)
 	if err != nil {
@@ -61,7 +61,7 @@ func openTerminal(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
 	return s, nil
 }
 
-// keepTerminal makes a terminal that is nobody's until people join it. What the agent writes goes to our stdout as well.
+// keepTerminal makes a terminal that people join later. The agent's output goes to our stdout as well.
 func keepTerminal(o Options, cmd *exec.Cmd, seen *seen) (*streams, error) {
 	s, _, err := makeTerminal(&terminal{seen: seen}, o, cmd)
 	if err != nil {
@@ -112,7 +112,7 @@ func (t *terminal) openDoor(path string) error {
 	return err
 }
 
-// pollable makes a file whose reads and writes can be ended: the library's has become a blocking one.
+// pollable reopens a file so that its reads and writes can be interrupted: the library's blocks.
 func pollable(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -148,7 +148,7 @@ func on(f *os.File, call func(fd int) error) error {
 	return errors.Join(err, failed)
 }
 
-// raw lets every key through as it is.
+// raw makes our terminal pass every key unchanged.
 func (t *terminal) raw() {
 	if t != nil && t.ours != nil {
 		makeRaw(t.ours, t.before)
@@ -163,10 +163,10 @@ func makeRaw(f *os.File, before unix.Termios) {
 	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
 	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
 	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	_ = apply(f, &raw) // a terminal that has gone will be heard of by its signal
+	_ = apply(f, &raw) // a lost terminal is noticed by its signal
 }
 
-// restore sets our terminal back as it was found.
+// restore restores our terminal's settings.
 func (t *terminal) restore() {
 	if t != nil && t.ours != nil {
 		_ = apply(t.ours, &t.before)
@@ -188,7 +188,7 @@ func (t *terminal) resize() {
 	}
 }
 
-// windowOf is the size of a terminal, in characters; 0: nobody has said how large it is.
+// windowOf is the size of a terminal, in characters; 0: unknown.
 func windowOf(f *os.File) (rows, cols int, err error) {
 	err = on(f, func(fd int) error {
 		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
@@ -210,8 +210,8 @@ func (t *terminal) setSize(rows, cols int) {
 	t.seen.resize(rows, cols)
 }
 
-// input passes our stdin on until [terminal.endInput]. It waits for both, since a read of ours could not be ended, and would
-// take the next key from whoever comes after us.
+// input forwards our stdin until [terminal.endInput]. It polls both, since a blocking read could not be interrupted, and
+// would take the next key from the program after us.
 func (t *terminal) input() {
 	buffer := make([]byte, 4<<10)
 	for {
@@ -226,7 +226,7 @@ func (t *terminal) input() {
 	}
 }
 
-// readUnless reads from a terminal, unless there is something to read at the descriptor wake: then it is [os.ErrClosed].
+// readUnless reads from a terminal, unless the descriptor wake is readable: then it returns [os.ErrClosed].
 func readUnless(f *os.File, buffer []byte, wake int) (n int, err error) {
 	for {
 		failed := on(f, func(fd int) error {
@@ -254,7 +254,7 @@ func readUnless(f *os.File, buffer []byte, wake int) (n int, err error) {
 // typed reports whether there are keys of ours.
 func (t *terminal) typed() bool { return t != nil && t.ours != nil }
 
-// endInput ends input, also while the agent does not read.
+// endInput stops input, even while the agent does not read.
 func (t *terminal) endInput() {
 	if t == nil {
 		return
@@ -265,14 +265,14 @@ func (t *terminal) endInput() {
 	})
 }
 
-// endSharing tells those who have joined of the end.
+// endSharing tells joined people of the end.
 func (t *terminal) endSharing(exit Exit) {
 	if t != nil {
 		t.shared.close(exit)
 	}
 }
 
-// close sets our terminal back. The agent's is the pump's to close.
+// close restores our terminal. The pump closes the agent's.
 func (t *terminal) close() {
 	if t == nil {
 		return

@@ -95,7 +95,7 @@ func TestClassifyPIV(t *testing.T) {
 		{"W4", and(heard(old, Alive), session(Session{Open: OpenPermission, OpenAge: old})), Waiting, "W4", WaitingPermission},
 		{"W5", and(heard(old, Alive), session(Session{Ended: true, EndedAsking: true, LastAge: old})), Waiting, "W5", WaitingQuestion},
 		{"E1 before W5: the surer one", and(heard(old, Alive), session(Session{Ended: true, EndedAsking: true, LastAge: old}), manifest(old, failed)), Errored, "E1", ExecutionError},
-		{"a session at its prompt is no excuse: PIV beats at rest, too", and(heard(old, Alive), session(Session{Status: IdleStatus, LastAge: old})), Hung, "H5", HeartbeatLost},
+		{"a session at its prompt is not an excuse: PIV beats at rest, too", and(heard(old, Alive), session(Session{Status: IdleStatus, LastAge: old})), Hung, "H5", HeartbeatLost},
 		{"a session at work is one", and(heard(old, Alive), session(Session{Status: BusyStatus, Open: OpenTool, OpenAge: young})), NoStall, "OK", AtWork},
 		{"OK by the manifest", and(heard(old, Alive), manifest(young)), NoStall, "OK", AtWork},
 	} {

@@ -16,7 +16,7 @@
 //
 // # What is never concluded
 //
-// Missing evidence is no evidence: a source that has become unreadable ([Evidence.Missing]) makes every verdict that it
+// Missing evidence is not evidence: a source that has become unreadable ([Evidence.Missing]) makes every verdict that it
 // could have refuted a low one, and a low one is no reason to kill ([Verdict.MayKill]). So while any source is missing, no
 // living agent is ended. An agent of which nothing is
 // known is called blind or unobserved, not hung. Where two sources contradict each other, neither is believed.

@@ -2,7 +2,7 @@ package diagnose
 
 // Evidence is everything that is known of one agent at one look. It is plain data; the JSON names are stable, because
 // logs of it are judged again by later versions. Every age is the time that the machine was awake, so that a night
-// asleep is no silence. The zero value of a section means that nothing is known of it.
+// asleep is not silence. The zero value of a section means that nothing is known of it.
 type Evidence struct {
 	Status   string `json:"status,omitempty"`   // the registry's word for it, for people
 	Watched  bool   `json:"watched,omitempty"`  // it ought to be running, and it is ours to watch
@@ -27,8 +27,8 @@ type Evidence struct {
 	Output    Output       `json:"output,omitzero"`
 	CPU       CPU          `json:"cpu,omitzero"`
 
-	Grace string `json:"grace,omitempty"` // why silence is no evidence now; "": it is
-	// GraceDead says that a missing process is no evidence either: the machine was started only just.
+	Grace string `json:"grace,omitempty"` // why silence is not evidence now; "": it is
+	// GraceDead says that a missing process is not evidence either: the machine was started only just.
 	GraceDead bool `json:"grace_dead,omitempty"`
 	// Missing are sources that there were before, or ought to be, and that cannot be read at this look.
 	Missing    []Source `json:"missing,omitempty"`

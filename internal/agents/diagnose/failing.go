@@ -140,7 +140,7 @@ func backingOff(e *Evidence, p Policy) answer {
 	return no("no session tries again by itself")
 }
 
-// backsOff: the latest attempt must be young, for one that is not made any more is no attempt.
+// backsOff: the latest attempt must be young, for one that is not made any more is not an attempt.
 func (s Session) backsOff(p Policy) bool {
 	transient := s.Error.Kind == APIError || s.Error.Kind == RateLimit || s.Error.Kind == "" && s.Status == RetryingStatus
 	return transient && !s.Ended && s.LastAge <= p.ModelSilent

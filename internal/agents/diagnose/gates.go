@@ -154,7 +154,7 @@ func contradiction(e *Evidence, _ Policy) answer {
 }
 
 func errorExit(e *Evidence, p Policy) answer {
-	return exitOf(e, p.ErrorExits, "an error that no restart cures")
+	return exitOf(e, p.ErrorExits, "an error that a restart does not fix")
 }
 
 func limitExit(e *Evidence, p Policy) answer {
@@ -175,7 +175,7 @@ func exitedUnfinished(e *Evidence, _ Policy) answer {
 	quiet := e.Exit.Known && e.Exit.Code == 0 && e.Exit.Signal == ""
 	announced := !e.Exit.Known && e.Beat.Has && e.Beat.State == Exiting && !e.Process.AfterBeat
 	if !quiet && !announced {
-		return no("it has not ended in peace")
+		return no("it has not ended normally")
 	}
 	return yes(e.Process.Gone, "it has ended, and nothing marks its work as done; %s", e.heard())
 }
@@ -223,7 +223,7 @@ func noEvidence(e *Evidence, _ Policy) answer {
 	if e.Process.Life != Unknown {
 		return no("its process is known")
 	}
-	return yes(0, "nothing shows what it does, and nobody knows its process%s", e.blindFor())
+	return yes(0, "nothing shows what it does, and its process is not known%s", e.blindFor())
 }
 
 func unobserved(e *Evidence, _ Policy) answer {
@@ -251,7 +251,7 @@ func (p Proc) text() string {
 	case p.Detail != "":
 		return p.Detail
 	case p.Life == Unknown:
-		return "nobody knows its process"
+		return "its process is not known"
 	}
 	return "its process is " + string(p.Life)
 }

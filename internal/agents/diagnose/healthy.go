@@ -113,7 +113,7 @@ func atWork(e *Evidence, p Policy) answer {
 	return no("nothing that it writes or has started is younger than %s", p.Stale)
 }
 
-// idle: rest is no silence, however long. Where beats decide it is, for they go on at rest.
+// idle: rest is not silence, however long. Where beats decide it is, for they go on at rest.
 func idle(e *Evidence, p Policy) answer {
 	if p.BeatDecides {
 		return no("beats decide, and they go on at rest")

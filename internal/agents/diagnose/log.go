@@ -22,7 +22,7 @@ type Line struct {
 	Agent    string    `json:"agent"`
 	Evidence Evidence  `json:"evidence"`
 	Verdict  Verdict   `json:"verdict"`
-	// Action is what was done about it, in the words of whoever did it. Kept as it is, and not judged.
+	// Action is what was done about it, in the words of its author. Kept unchanged, and not judged.
 	Action json.RawMessage `json:"action,omitempty"`
 }
 

@@ -48,7 +48,7 @@ func modelSilent(e *Evidence, p Policy) answer {
 	return no("no model has been silent for more than %s", p.ModelSilent)
 }
 
-// toolHung: a tool that runs for long is no trouble while what it has started works, or writes.
+// toolHung: a tool that runs for long is not trouble while what it has started works, or writes.
 func toolHung(e *Evidence, p Policy) answer {
 	if e.promised(p) {
 		return no("it has announced a silence of %s", e.Beat.Next)
@@ -87,7 +87,7 @@ func looping(e *Evidence, p Policy) answer {
 		case r.SameError >= p.SameError:
 			what = fmt.Sprintf("has met the same error %d times", r.SameError)
 		case r.Alternating >= p.Alternating:
-			what = fmt.Sprintf("has gone to and fro between two calls %d times", r.Alternating)
+			what = fmt.Sprintf("has alternated between two calls %d times", r.Alternating)
 		default:
 			continue
 		}
@@ -149,7 +149,7 @@ func heartbeatLost(e *Evidence, p Policy) answer {
 	}
 	doubt := e.mute()
 	if p.BeatDecides && e.Process.Life == Unknown && doubt != "" {
-		doubt = "nobody knows which process it is"
+		doubt = "its process is not certain"
 	}
 	since := e.silence()
 	if since == Never {

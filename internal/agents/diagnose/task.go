@@ -27,7 +27,7 @@ func taskDead(e *Evidence, p Policy) answer {
 	return no("no session waits for a background task that is dead")
 }
 
-// deadTask is the task that a session waits for in vain, or why it does not.
+// deadTask is the dead task that a session waits for, or why there is none.
 func (s *Session) deadTask(p Policy) (dead *Task, why string) {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]

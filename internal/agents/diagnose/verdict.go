@@ -15,7 +15,7 @@ const (
 	AtWork     Class = "working"  // it works, by what its files or its process show
 	Idle       Class = "idle"     // it lives and has nothing to do
 	Starting   Class = "starting"
-	Grace      Class = "grace"       // silence is no evidence now
+	Grace      Class = "grace"       // silence is not evidence now
 	Unobserved Class = "unobserved"  // it lives, and nothing else is known of it
 	APIBackoff Class = "api_backoff" // its model answers with errors, and it tries again by itself
 )

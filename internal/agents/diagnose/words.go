@@ -19,7 +19,7 @@ var words = map[Class]string{
 	BudgetExceeded:    "it has used up its budget",
 	ModelSilent:       "its model does not answer",
 	ToolHung:          "a tool does not come to an end",
-	TaskDead:          "the background task that it waits for is dead, and nothing will tell it so",
+	TaskDead:          "the background task that it waits for is dead, and it is not notified of that",
 	Loop:              "it does the same again and again",
 	NoProgress:        "it makes no progress",
 	HeartbeatLost:     "it gives no sign of life",

@@ -17,7 +17,7 @@ import (
 // Suffix is behind an agent's name in the name of its file.
 const Suffix = ".json"
 
-// ErrNoBeat is wrapped by the errors about a file or a text that is no sign of life: half a file, or something else. It says
+// ErrNoBeat is wrapped by the errors about a file or a text that is not a sign of life: half a file, or something else. It says
 // nothing about the agent.
 var ErrNoBeat = errors.New("no heartbeat")
 
@@ -73,7 +73,7 @@ func ReadFile(path string) (Observation, error) {
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return Observation{}, fmt.Errorf("read heartbeat %s: no ordinary file: %w", path, errors.Join(ErrNoBeat, err))
+		return Observation{}, fmt.Errorf("read heartbeat %s: not a regular file: %w", path, errors.Join(ErrNoBeat, err))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, FileLimit+1))
 	if err != nil {

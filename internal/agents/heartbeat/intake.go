@@ -33,7 +33,7 @@ var ErrNotFound = errors.New("not found")
 // Options of an [Intake].
 type Options struct {
 	// Lookup finds the agent that an address belongs to. Any error is taken for [ErrNotFound]. It compares keys in constant
-	// time, since whoever reaches the address may try.
+	// time, since anybody who reaches the address may try.
 	Lookup func(Address) (agent string, err error)
 	// Sink takes each observation before the sender is answered. With an error the sender is told 503, so that it tries again.
 	Sink func(Observation) error
@@ -46,7 +46,7 @@ type Options struct {
 //	GET, POST, HEAD  /ping/<uuid>[/start|/fail|/log|/<exit status>][?rid=<uuid>]
 //	                 /ping/<key>/<slug>[/…]
 //
-// Who can reach it is decided by whoever listens. Everything else on the server is not found, or, where another monitor's
+// The listener decides who can reach it. Everything else on the server is not found, or, where another monitor's
 // client was set up for it (Uptime Kuma's push, Gatus' external endpoint), gone, with what to use instead.
 type Intake struct {
 	o Options

@@ -23,14 +23,14 @@ type Listener struct {
 	done chan struct{}
 }
 
-// Listen makes the socket, which whoever is to be heard gets as NOTIFY_SOCKET. It belongs into a directory that only the
+// Listen makes the socket, whose path the senders get as NOTIFY_SOCKET. It belongs into a directory that only the
 // user can enter. A socket that a killed listener has left behind is replaced; one that is heard by somebody is an error.
 func Listen(path string, o ListenOptions) (*Listener, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if len(path) > longestSocket {
-		return nil, fmt.Errorf("listen on %s: its name is longer than %d bytes, which is the most for a socket", path, longestSocket)
+		return nil, fmt.Errorf("listen on %s: its name is longer than %d bytes, the maximum for a socket", path, longestSocket)
 	}
 	if err := removeDead(path); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
@@ -60,11 +60,11 @@ func removeDead(path string) error {
 		return nil // none, or Listen will say what is wrong
 	}
 	if st.Mode().Type() != os.ModeSocket {
-		return errors.New("something else than a socket is there")
+		return errors.New("the path exists and is not a socket")
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err == nil {
-		return errors.Join(errors.New("somebody else listens there"), conn.Close())
+		return errors.Join(errors.New("another process listens there"), conn.Close())
 	}
 	return os.Remove(path)
 }

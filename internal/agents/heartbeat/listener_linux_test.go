@@ -110,7 +110,7 @@ func TestListenerTakesOver(t *testing.T) {
 	}
 	l, heard := listen(t, path)
 	defer l.Close()
-	if _, err := Listen(path, ListenOptions{}); err == nil || !strings.Contains(err.Error(), "somebody else listens") {
+	if _, err := Listen(path, ListenOptions{}); err == nil || !strings.Contains(err.Error(), "another process listens") {
 		t.Errorf("two on one socket: %v", err)
 	}
 	if _, err := dial(t, path).Write([]byte("WATCHDOG=1")); err != nil {

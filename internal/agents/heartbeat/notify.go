@@ -42,7 +42,7 @@ func ParseNotice(text []byte) (Notice, error) {
 		}
 	}
 	if !said {
-		return Notice{}, fmt.Errorf("sd_notify: nothing that says something: %w", ErrNoBeat)
+		return Notice{}, fmt.Errorf("sd_notify: no known message: %w", ErrNoBeat)
 	}
 	return n, nil
 }
@@ -114,7 +114,7 @@ func (n Notice) Observation(agent string, pid int, now time.Time) Observation {
 
 // ListenOptions of [Listen].
 type ListenOptions struct {
-	// Agent says whose a sender is; a sender that is nobody's is not heard.
+	// Agent returns a sender's agent; senders without one are ignored.
 	Agent func(pid int) (name string, ok bool)
 	// Sink takes each notice, on the listener's goroutine.
 	Sink func(Observation, Notice)

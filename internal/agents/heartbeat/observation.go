@@ -68,7 +68,7 @@ type Observation struct {
 	Run      string    `json:"run,omitempty"`  // healthchecks' rid: which run this belongs to
 	Phase    *int      `json:"phase,omitempty"`
 	Progress Progress  `json:"progress,omitzero"`
-	PID      int       `json:"pid,omitempty"`   // of the agent, or of whoever spoke for it; 0: not known
+	PID      int       `json:"pid,omitempty"`   // of the agent, or of the process that spoke for it; 0: not known
 	Start    uint64    `json:"start,omitempty"` // PID's start time, in the system's own units; 0: not known
 	// Next is a promise: no sign is to be expected earlier than this after Wall. At most [LongestPromise]; 0: none.
 	Next time.Duration `json:"next,omitempty"`
@@ -80,7 +80,7 @@ const (
 	NoteLimit = 500       // bytes of a note
 	BodyLimit = 10_000    // bytes of a ping's body (healthchecks: PING_BODY_LIMIT)
 	FileLimit = 64 * 1024 // bytes of a heartbeat file; a longer one is none
-	// LongestPromise is the most that Next can be: whoever is to be missed after a night has to say something in it.
+	// LongestPromise is the most that Next can be: an agent that should be missed after a night must report within it.
 	LongestPromise = 4 * time.Hour
 )
 
@@ -93,9 +93,9 @@ var reservedName = lazyregexp.New(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$
 func ValidName(name string) error {
 	switch {
 	case !safeName.MatchString(name) || strings.HasSuffix(name, "."):
-		return fmt.Errorf("%.70q is no agent's name: use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit, not ending with a dot", name)
+		return fmt.Errorf("%.70q is not an agent name: use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit, not ending with a dot", name)
 	case reservedName.MatchString(name):
-		return fmt.Errorf("%.70q is no agent's name: Windows keeps it for a device", name)
+		return fmt.Errorf("%.70q is not an agent name: Windows keeps it for a device", name)
 	}
 	return nil
 }

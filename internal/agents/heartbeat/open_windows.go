@@ -13,7 +13,7 @@ func openPlain(path string) (*os.File, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("open %s: no ordinary file: %w", path, ErrNoBeat)
+		return nil, fmt.Errorf("open %s: not a regular file: %w", path, ErrNoBeat)
 	}
 	return os.Open(path)
 }

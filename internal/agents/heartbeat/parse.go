@@ -92,13 +92,13 @@ func (m members) time(name string) (time.Time, error) {
 			seconds /= 1000
 		}
 		if seconds > firstMilliseconds || seconds < 0 || math.IsNaN(seconds) {
-			return time.Time{}, fmt.Errorf("%s is no time", name)
+			return time.Time{}, fmt.Errorf("%s is not a time", name)
 		}
 		t, err = time.UnixMicro(int64(seconds*1e6)), nil
 	}
 	// What is far away from every clock's time is some other number.
 	if err != nil || t.Year() < 2000 || t.Year() > 2200 {
-		return time.Time{}, fmt.Errorf("%s is no time", name)
+		return time.Time{}, fmt.Errorf("%s is not a time", name)
 	}
 	return t.UTC(), nil
 }

@@ -20,7 +20,7 @@ var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybo
 // maxShells bounds how far up is looked.
 const maxShells = 6
 
-// agentAbove is the first process from parent upwards that is no shell: the CLI that called the hook. Its pid is 0 when
+// agentAbove is the first process from parent upwards that is not a shell: the CLI that called the hook. Its pid is 0 when
 // there is none.
 func agentAbove(parent int) lineage { return firstNoShell(parent, look) }
 

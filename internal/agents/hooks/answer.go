@@ -21,7 +21,7 @@ const (
 	Denied     Outcome = "deny"
 	Expired    Outcome = "expired"    // nobody answered in time
 	Withdrawn  Outcome = "withdrawn"  // the CLI ended the hook: answered at its dialog, or ended itself
-	Unattended Outcome = "unattended" // whoever answers here went away
+	Unattended Outcome = "unattended" // the program that answers has gone
 	Abandoned  Outcome = "abandoned"  // the hook was killed
 )
 
@@ -44,7 +44,7 @@ type Decision struct {
 // Why an answer was not taken.
 var (
 	// ErrUnknownRequest: there is no such request, or it ended more than a day ago.
-	ErrUnknownRequest = errors.New("there is no such request")
+	ErrUnknownRequest = errors.New("no such request")
 	// ErrNonce: the answer is to another request than this one.
 	ErrNonce = errors.New("the answer does not belong to this request")
 )

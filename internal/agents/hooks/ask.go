@@ -15,7 +15,7 @@ const (
 	// lookEvery is the time between two looks at what no event tells of: the agent's end, the monitor's, and an answer on
 	// a file system without events.
 	lookEvery = time.Second
-	// awayGrace is how long whoever answers may be away: a restart of the monitor takes a few seconds.
+	// awayGrace is how long the program that answers may be away: a restart of the monitor takes a few seconds.
 	awayGrace = 30 * time.Second
 )
 

@@ -38,7 +38,7 @@ type Event struct {
 	Unasked string `json:"unasked,omitempty"`
 }
 
-// Bounds of what an event keeps, in bytes. Names, ids and paths are a few hundred at most; whoever sends more sends no
+// Bounds of what an event keeps, in bytes. Names, ids and paths are a few hundred at most; anything longer is no
 // such thing.
 const (
 	maxName  = 256
@@ -54,7 +54,7 @@ const (
 const MaxPayload = 32 << 20
 
 // ErrPayload is wrapped by the errors about what a CLI said.
-var ErrPayload = errors.New("no event of a hook")
+var ErrPayload = errors.New("not a hook event")
 
 // call is an event with what is needed to ask for a permission.
 type call struct {

@@ -22,7 +22,7 @@ func private(folder string) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("%s is no folder", folder)
+		return fmt.Errorf("%s is not a directory", folder)
 	case ok && int(st.Uid) != os.Geteuid():
 		return fmt.Errorf("%s belongs to the user %d, not to you", folder, st.Uid)
 	case info.Mode().Perm()&0o022 != 0:

@@ -12,7 +12,7 @@ func openPlain(path string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("open %s: no ordinary file", path)
+		return nil, fmt.Errorf("open %s: not a regular file", path)
 	}
 	return os.Open(path)
 }
@@ -24,7 +24,7 @@ func private(folder string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is no folder", folder)
+		return fmt.Errorf("%s is not a directory", folder)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 // Policy is what the user has decided beforehand. The zero value asks nobody and allows nothing.
 type Policy struct {
-	// Ask has permission requests answered by whoever has announced it, as --ask does.
+	// Ask sends permission requests to the program that announced itself, as --ask does.
 	Ask bool `json:"ask"`
 	// Allow names tools that need no answer, exactly as the CLI names them. Only those that read are taken: of
 	// Claude Code Glob, Grep, LS, NotebookRead and Read. They may still read what is secret.
@@ -55,7 +55,7 @@ func parsePolicy(text []byte) (p Policy, err error) {
 	for _, tool := range p.Allow {
 		known := slices.ContainsFunc(Vendors(), func(v *Vendor) bool { return slices.Contains(v.ReadOnly, tool) })
 		if !known {
-			return Policy{}, fmt.Errorf("allow: %q is no tool that only reads; those are %s", tool, readOnlyTools())
+			return Policy{}, fmt.Errorf("allow: %q is not a tool that only reads; those are %s", tool, readOnlyTools())
 		}
 	}
 	return p, nil

@@ -44,7 +44,7 @@ func record(dir string, r Record) error {
 	case err != nil:
 		return fmt.Errorf("record decision: %w", err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("record decision: %s is no ordinary file", path)
+		return fmt.Errorf("record decision: %s is not a regular file", path)
 	case info.Size() > maxRecords:
 		_ = os.Rename(path, path+".1") // another hook may have done it just now
 	}

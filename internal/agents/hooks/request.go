@@ -105,7 +105,7 @@ func hookLives(dir, id string) bool {
 }
 
 // Requests returns the open requests, the longest waiting first, and clears away what hooks that were killed have left.
-// Files that are no requests are named in the error, which does not keep the others back.
+// Files that are not requests are named in the error, which does not keep the others back.
 func Requests(dir string) ([]Request, error) {
 	folder := filepath.Join(dir, requestsFolder)
 	names, err := namesIn(folder)

@@ -154,7 +154,7 @@ func TestPermissionFromAfar(t *testing.T) {
 	}
 }
 
-// Everything that is no answer prints nothing: the CLI's own dialog decides.
+// Everything that is not an answer prints nothing: the CLI's own dialog decides.
 func TestWithoutAnAnswerTheDialogDecides(t *testing.T) {
 	question := strings.Replace(askPayload, `"Bash"`, `"AskUserQuestion"`, 1)
 	command := func(text string) string {

@@ -126,7 +126,7 @@ func namesIn(folder string) ([]string, error) {
 }
 
 // Drain hands the events that were left to take, in the order of their times, and removes them when take returns nil: who
-// is killed in between gets them again. take is not called when there are none. Files that are no events are removed and
+// is killed in between gets them again. take is not called when there are none. Files that are not events are removed and
 // named in the error, which does not keep the others back.
 func Drain(dir string, take func([]Event) error) error {
 	folder := filepath.Join(dir, eventsFolder)
@@ -201,7 +201,7 @@ func readRegular(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, fmt.Errorf("read %s: no ordinary file of at most %d bytes", path, limit)
+		return nil, fmt.Errorf("read %s: not a regular file of at most %d bytes", path, limit)
 	}
 	var b bytes.Buffer
 	if _, err := io.Copy(&b, io.LimitReader(f, limit)); err != nil {

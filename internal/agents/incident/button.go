@@ -28,7 +28,7 @@ var labels = map[Verb]string{
 	Allow: "Allow", Deny: "Deny",
 }
 
-// doing is what is answered to whoever has pressed one that does something.
+// doing is the answer to a press that does something.
 var doing = map[Verb]string{
 	Restart: "It is restarted", Resume: "It is resumed", Stop: "It is stopped", Allow: "Allowed", Deny: "Denied",
 }

@@ -72,10 +72,10 @@ type Edit struct {
 	InPlace bool
 }
 
-// Answer is said to whoever pressed a button, in 200 characters at most.
+// Answer is the answer to a button press, in 200 characters at most.
 type Answer struct{ Text string }
 
-// Do is what somebody wishes to be done. Request is the request for permission that Allow and Deny answer.
+// Do is the requested action. Request is the permission request that Allow and Deny answer.
 type Do struct {
 	Verb    Verb
 	Agent   string
@@ -83,7 +83,7 @@ type Do struct {
 	By      string
 }
 
-// SetTimer is when [Timer] is wanted, instead of any earlier wish. Zero: not at all.
+// SetTimer is when [Timer] is wanted, instead of any earlier time. Zero: none.
 type SetTimer struct{ At time.Time }
 
 func (Send) effect()     {}

@@ -50,7 +50,7 @@ var samples = []sample{
 	{"unsure", "PID 4711 is younger than the heartbeat and cannot be told from a stranger", ""},
 	{"manifest", "manifest.yaml: line 3: mapping values are not allowed here (look 3 in a row)", ""},
 	{"contradiction", "it says that it waits, and works; PID 4711 is alive", ""},
-	{"no_evidence", "nothing shows what it does, and nobody knows its process (look 3 in a row)", ""},
+	{"no_evidence", "nothing shows what it does, and its process is not known (look 3 in a row)", ""},
 }
 
 // night is one incident from its beginning to its end, as messages that were sent or changed.
@@ -136,7 +136,7 @@ func TestEveryMessage(t *testing.T) {
 	many.Details = "API Error: 401 OAuth token has expired"
 	night(&b, Key{Agent: "account:claude:auth_expired", Class: Mass}, many, Recovered{"one of them works again, the others follow"})
 	b.WriteString("=== many, whose members have left it\n")
-	night(&b, Key{Agent: "account:claude:auth_expired", Class: Mass}, many, Gone{"fewer than two of them are still in this trouble; whoever is, is told of alone"})
+	night(&b, Key{Agent: "account:claude:auth_expired", Class: Mass}, many, Gone{"fewer than two of them are still in this trouble; each of those is reported separately"})
 	b.WriteString("=== over, though it does not work\n")
 	night(&b, Key{Agent: "shop", Class: "waiting_question", Phase: "3"}, Facts{Name: "shop", Phase: "3", Severity: Warning, Since: t0.Add(-4 * time.Hour), Details: "\"Which one?\""}, Gone{"it waits no longer, it has crashed"})
 	b.WriteString("=== another request while the first is open\n")

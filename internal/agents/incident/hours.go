@@ -19,7 +19,7 @@ func ParseClock(s string) (Clock, error) {
 	h, err := strconv.ParseUint(hours, 10, 8)
 	m, err2 := strconv.ParseUint(minutes, 10, 8)
 	if !ok || err != nil || err2 != nil || len(hours) > 2 || len(minutes) != 2 || m > 59 || h > 23 && (h != 24 || m != 0) {
-		return 0, fmt.Errorf("%q is no time of day: want one such as 07:30", s)
+		return 0, fmt.Errorf("%q is not a time of day: want one such as 07:30", s)
 	}
 	return Clock(h*60 + m), nil
 }

@@ -163,7 +163,7 @@ func (i *Incident) mark() string {
 	return "🔵"
 }
 
-// title says how it is now: an incident that has ended is no trouble any more.
+// title says how it is now: an incident that has ended is not trouble any more.
 func (i *Incident) title() string {
 	switch {
 	case i.State != Resolved:

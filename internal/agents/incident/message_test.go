@@ -149,7 +149,7 @@ func TestDigest(t *testing.T) {
 	want := "☀️ Digest since 2026-11-20 14:00\n\nIncidents: 4, 1 of them critical, 1 still open\napi: helped 3×, of these started 2×; worked again 1×; you were told 1×\n\n" +
 		"2026-11-20 13:00 wiki is rate limited: resolved 2026-11-20 15:00, after 1 restart\n" +
 		"2026-11-20 17:00 shop waits for an answer: open\n" +
-		"01:00 blog goes round in circles: resolved 02:00, after 1 restart"
+		"01:00 blog repeats itself: resolved 02:00, after 1 restart"
 	if diff := cmp.Diff(want, d.Message(Policy{}).Text()); diff != "" || d.Empty() {
 		t.Errorf("empty %v: %s", d.Empty(), diff)
 	}

@@ -7,7 +7,7 @@ import (
 
 const (
 	answerLimit = 200 // characters of an answer to a press (Telegram's answerCallbackQuery)
-	nameLimit   = 64  // of them, for whoever pressed
+	nameLimit   = 64  // of them, for the user who pressed
 )
 
 // press does what a button says, and always answers.

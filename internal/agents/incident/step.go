@@ -88,7 +88,7 @@ func without(list []string, one string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == one })
 }
 
-// learn takes in new facts. A new request for permission, and trouble that has become critical, are news even to whoever
+// learn takes in new facts. A new request for permission, and trouble that has become critical, are news even to a user who
 // has acknowledged the old ones.
 func (s *step) learn(f Facts, nonce string) {
 	i := &s.i
@@ -123,7 +123,7 @@ func (s *step) awake() State {
 	return Notified
 }
 
-// reopen goes on with what was thought to be over. Whoever has acknowledged it knows; others are told again when it is
+// reopen goes on with what was thought to be over. A user who has acknowledged it knows; others are told again when it is
 // time to repeat it, and the tiers begin from the first.
 func (s *step) reopen(e Opened) {
 	i := &s.i
@@ -147,7 +147,7 @@ func (s *step) resolve(how string) {
 func (s *step) close() {
 	i := &s.i
 	if i.Done.Verb == Allow || i.Done.Verb == Deny {
-		return // whoever has answered knows; the message says the rest
+		return // the user who answered knows; the message says the rest
 	}
 	if _, quiet := s.p.quiet(s.now); i.Rings == i.Closing || quiet && !i.critical() {
 		return
@@ -226,7 +226,7 @@ func (s *step) lapse() {
 	}
 }
 
-// advance tells whoever is to be told by now: at most one round in each step.
+// advance notifies the tiers that are due: at most one round in each step.
 func (s *step) advance() {
 	i := &s.i
 	due := i.nextRing(s.p)
@@ -254,7 +254,7 @@ func (s *step) advance() {
 	}
 }
 
-// ring tells a tier: with the message of the incident whoever has not got it yet, else with a reminder.
+// ring notifies a tier: first with the incident's message, later with reminders.
 func (s *step) ring(tier int) {
 	i := &s.i
 	fresh := slices.DeleteFunc(slices.Clone(s.p.Tiers[tier]), func(c string) bool { return slices.Contains(i.Channels, c) })

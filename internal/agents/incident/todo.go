@@ -2,7 +2,7 @@ package incident
 
 import "strings"
 
-// todoWords say what is asked of whoever reads a message, by class. They name no button that may not be there.
+// todoWords say what the reader of a message should do, by class. They name no button that may be missing.
 var todoWords = map[string]string{
 	"crashed":              "find out why it ends (outlive agent logs NAME), then start it again",
 	"exited_unfinished":    "look at what it left undone, then start it again, or leave it",
@@ -17,7 +17,7 @@ var todoWords = map[string]string{
 	"api_backoff":          "nothing at once; see whether the model's service is up",
 	"api_failed":           "see whether the network and the model's service are up, then resume it",
 	"context_exhausted":    "start a fresh session, with what the old one has found out",
-	"execution_error":      "read the error, mend its cause, then start it again",
+	"execution_error":      "read the error, fix its cause, then start it again",
 	"model_silent":         "look at its session; if it hangs, start it again",
 	"tool_hung":            "look at what the tool waits for; end it, or start the agent again",
 	"background_task_dead": "ask it in its session to go on without the task, or start the agent again",

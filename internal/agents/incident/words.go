@@ -10,7 +10,7 @@ var classWords = map[string]string{
 	"waiting_permission": "waits for a permission", "waiting_question": "waits for an answer",
 	"waiting_other": "waits for you at its terminal", "startup_blocked": "is stuck while starting", "stopped": "has a stopped process",
 	"crashed": "has crashed", "exited_unfinished": "has ended with its work undone",
-	"model_silent": "gets no answer from its model", "tool_hung": "hangs in a tool", "loop": "goes round in circles",
+	"model_silent": "gets no answer from its model", "tool_hung": "hangs in a tool", "loop": "repeats itself",
 	"background_task_dead": "waits for a background task that is dead",
 	"no_progress":          "makes no progress", "heartbeat_lost": "shows no sign of life", "rate_limited": "is rate limited",
 	"api_backoff": "gets errors from its model's service", "api_failed": "cannot reach its model", "auth_expired": "is logged out",

@@ -19,7 +19,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// carryOut begins what was decided, and brings it as far as it goes.
+// carryOut writes down what was decided and performs it step by step.
 func (r *round) carryOut(ctx context.Context, c *examined, d recovery.Decision, log *slog.Logger) error {
 	rec := &attempt{
 		Agent: c.Key, Step: begun, Act: d.Act(c.problem, r.now.Wall.Round(0)), Preamble: d.Preamble,
@@ -39,7 +39,7 @@ func (r *round) carryOut(ctx context.Context, c *examined, d recovery.Decision, 
 	return r.executor.advance(ctx, rec)
 }
 
-// leftOut are the steps before a decision that could not be done, for people.
+// leftOut describes the earlier recovery steps that were not possible.
 func leftOut(d recovery.Decision) string {
 	var list []string
 	for _, o := range d.Skipped {
@@ -48,25 +48,25 @@ func leftOut(d recovery.Decision) string {
 	return strings.Join(list, "; ")
 }
 
-// equip gives a recovery whom it is for and what it runs.
+// equip fills in the target and the command of a recovery.
 func (r *round) equip(c *examined, rec *attempt) {
 	o := r.opts
 	rung := rec.Act.Rung
 	switch {
 	case rung.Starts():
-		rec.Target = c.body.target
+		rec.Target = c.subject.target
 		rec.Command, rec.Environ = c.command(rec, o)
 	case rung == recovery.Nudge:
 		rec.Command, rec.Environ = fill(r.panes.nudge(c), c.values(rec)), c.environ()
 	case rung == recovery.Interrupt:
-		rec.Target.Leaders = []process.Identity{c.body.process}
+		rec.Target.Leaders = []process.Identity{c.subject.process}
 	case rung == recovery.KillTool:
-		rec.Target.Leaders = r.sources.toolOf(c.body, r.now.Wall)
+		rec.Target.Leaders = r.sources.toolOf(c.subject, r.now.Wall)
 	}
 }
 
-// command is what starts the agent. A PIV orchestrator finds the phase itself, in its manifest; the variables tell a
-// wrapper the same.
+// command starts the agent. A PIV orchestrator reads its phase from its manifest; the variables give the phase to
+// wrappers.
 func (c *examined) command(rec *attempt, o Options) (command, environ []string) {
 	command = o.Command
 	if c.Declared != nil {
@@ -75,7 +75,7 @@ func (c *examined) command(rec *attempt, o Options) (command, environ []string) 
 			command = c.Declared.Start.Resume
 		}
 		command = fill(command, c.values(rec))
-		if len(o.Wrapper) > 0 { // our own wrapper tells its output and how it ends
+		if len(o.Wrapper) > 0 { // our own wrapper records its output and its exit
 			command = slices.Concat(o.Wrapper, c.terminalFlag(command), []string{c.Key, "--"}, command)
 		}
 		environ = c.environ()
@@ -89,8 +89,7 @@ func (c *examined) command(rec *attempt, o Options) (command, environ []string) 
 	return command, append(environ, "OUTLIVE_AGENT_STALL="+rec.Act.Stall, "OUTLIVE_AGENT_ATTEMPT="+strconv.Itoa(rec.Used+1))
 }
 
-// terminalFlag has our wrapper give the agent a terminal, where the declaration wants one, or where it says nothing and the
-// command is a CLI that is worked with at a terminal.
+// terminalFlag asks our wrapper for a terminal, if the declaration wants one or, by default, if the CLI is interactive.
 func (c *examined) terminalFlag(command []string) []string {
 	_, session := agentcli.Recognise(command, "")
 	wanted := agentrun.KeepsTerminals && session && !agentcli.Headless(command)
@@ -103,7 +102,7 @@ func (c *examined) terminalFlag(command []string) []string {
 	return []string{"--terminal"}
 }
 
-// environ is what a declared agent gets besides everything else.
+// environ is the environment that is specific to a declared agent.
 func (c *examined) environ() (environ []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.Declared.Start.Env)) {
 		environ = append(environ, name+"="+c.Declared.Start.Env[name])
@@ -111,17 +110,17 @@ func (c *examined) environ() (environ []string) {
 	return environ
 }
 
-// values are what the commands of a declaration may ask for.
+// values are the placeholders of the declaration's commands.
 func (c *examined) values(rec *attempt) map[string]string {
 	phase := ""
 	if rec.Act.Phase != piv.NoPhase {
 		phase = strconv.Itoa(rec.Act.Phase)
 	}
 	preamble := preambles[rec.Preamble]
-	return map[string]string{"session": c.body.session, "phase": phase, "preamble": preamble, "text": c.prompt(rec, preamble)}
+	return map[string]string{"session": c.subject.session, "phase": phase, "preamble": preamble, "text": c.prompt(rec, preamble)}
 }
 
-// preambles are what a started agent is told first.
+// preambles are the first instructions for a started agent.
 var preambles = map[recovery.Preamble]string{
 	recovery.NoPreamble: "Go on with the task where it was left.",
 	recovery.Autonomous: "Nobody is at the keyboard. Go on with the task where it was left. Decide what you can decide yourself, " +
@@ -130,8 +129,8 @@ var preambles = map[recovery.Preamble]string{
 		"sensible option, write down what you chose and why, and go on with the task to its end.",
 }
 
-// prompt is what a running or new session is told. It takes it for its user's word, so it holds nothing that a tool or a
-// model has said: no details.
+// prompt is the text given to a running or new session. The agent takes it for its user's word, so it contains no text
+// of tools or models.
 func (c *examined) prompt(rec *attempt, preamble string) string {
 	if rec.Text != "" {
 		return rec.Text
@@ -140,13 +139,13 @@ func (c *examined) prompt(rec *attempt, preamble string) string {
 		return "This session seems to be stuck: " + diagnose.Class(rec.Act.Class).Words() + ". " + preamble
 	}
 	const look = " Look at the state of the work first."
-	if rec.Wish != 0 {
+	if rec.UserRequest != 0 {
 		return preamble + " A person has ended the session before this one." + look
 	}
 	return preamble + " The session before this one is over: " + diagnose.Class(rec.Act.Class).Words() + "." + look
 }
 
-// reconcile brings to an end what an earlier run has left half done.
+// reconcile completes what an earlier run has left unfinished.
 func (r *round) reconcile(ctx context.Context) error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(r.ledger.all)) {
@@ -161,9 +160,9 @@ func (r *round) reconcile(ctx context.Context) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	// What was done just now is in the registry, and must be judged by it.
-	if r.page.Lost == "" {
-		r.page = r.book.read(ctx)
+	// The registry has changed: judge the agents by its new state.
+	if r.snapshot.Lost == "" {
+		r.snapshot = r.registryStore.read(ctx)
 	}
 	var err error
 	r.incidents.list, err = r.store.incidents(ctx, r.now.Wall)
@@ -180,8 +179,8 @@ func (rec *attempt) action() string {
 
 func (rec *attempt) entry(action, outcome string) piv.Intervention {
 	stall := cmp.Or(rec.Act.Stall, rec.Act.Class)
-	if rec.Wish != 0 {
-		action += " (wished by " + cmp.Or(rec.By, "somebody") + ")"
+	if rec.UserRequest != 0 {
+		action += " (requested by " + cmp.Or(rec.By, "a user") + ")"
 		stall = cmp.Or(rec.Act.Stall, "none")
 	}
 	details := fmt.Sprintf("[%s %s] %s", rec.Rule, rec.Act.Class, rec.Details)

@@ -13,13 +13,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// agent is one agent as this look has it: declared, or a project of a PIV registry.
+// agent is one agent at this look: declared, or a project of a PIV registry.
 type agent struct {
 	Key  string
 	Name string // as people call it
 	Path string // of its directory; "": it has none
 	Kind registry.Kind
-	// Entry is of a PIV registry. For a declared agent only Key, Name and Path are there, and the phase once its beats tell it.
+	// Entry is the project of a PIV registry. For a declared agent only Key, Name and Path are set, and the phase once
+	// its heartbeats report it.
 	Entry    piv.Project
 	Declared *registry.Agent // nil: of a PIV registry
 
@@ -35,7 +36,7 @@ func (o Options) ofProject(p piv.Project) agent {
 	}
 }
 
-// ofDeclaration is an agent of a registry of version 2. What the declaration does not say has its default.
+// ofDeclaration is a declared agent (registry version 2), with defaults filled in.
 func ofDeclaration(d registry.Agent) agent {
 	return agent{
 		Key: d.Name, Name: d.Name, Path: d.Path, Kind: d.Kind, Declared: &d,
@@ -44,10 +45,10 @@ func ofDeclaration(d registry.Agent) agent {
 	}
 }
 
-// beats that an agent may miss until it is stale, where it only says how often it beats.
+// missedBeats is how many heartbeats an agent may miss before it is stale, if only its interval is declared.
 const missedBeats = 3
 
-// expected maps what a declaration says to what is judged by.
+// expected translates the declaration to the policy that diagnose uses.
 func expected(d registry.Agent) diagnose.Policy {
 	e := d.Expect
 	p := diagnose.Policy{
@@ -60,14 +61,14 @@ func expected(d registry.Agent) diagnose.Policy {
 		p.Stale = diagnose.Span(missedBeats * e.Beat)
 	}
 	if p.Startup == 0 && vendorKind(d.Kind) == "" && p.Stale > 0 {
-		p.Startup = p.Stale // its first beat may take as long as any other: nothing else of it is expected
+		p.Startup = p.Stale // the first heartbeat may take as long as any other
 	}
 	cli := agentcli.Of(d.Kind)
 	p.ErrorExits, p.LimitExits = cli.ErrorExits, cli.LimitExits
 	return p
 }
 
-// recoveryOf maps what a declaration says to how its agent is helped.
+// recoveryOf translates the declaration to the policy that recovery uses.
 func recoveryOf(d registry.Agent) recovery.Policy {
 	p := recovery.Default()
 	p.Ladders, p.Budgets = map[string]recovery.Ladder{}, map[string]recovery.Budget{}
@@ -96,7 +97,7 @@ func budget(l registry.Limit) recovery.Budget {
 	return b
 }
 
-// says reports whether a source of evidence counts for an agent. For PIV's, all of PIV's do.
+// says reports whether a source of evidence counts for an agent. PIV projects use all PIV sources.
 func (a agent) says(signal string) bool { return a.Declared == nil || a.Declared.Uses(signal) }
 
 // ownsDirectory reports whether processes and sessions in the agent's directory are its own.
@@ -104,7 +105,7 @@ func (a agent) ownsDirectory() bool {
 	return a.Path != "" && (a.Declared == nil || a.Declared.Match.CWD == nil || *a.Declared.Match.CWD)
 }
 
-// runsAs reports whether a process of a user can be the agent's. A user that the system does not tell can.
+// runsAs reports whether the user's process can be the agent's. An unknown user can.
 func (a agent) runsAs(user string) bool {
 	own := process.OwnUser()
 	if a.Declared != nil && a.Declared.Match.User != nil {
@@ -113,7 +114,7 @@ func (a agent) runsAs(user string) bool {
 	return user == "" || user == own
 }
 
-// fill puts values into a command of the declaration, in place of {names}.
+// fill replaces {names} in a declared command.
 func fill(command []string, values map[string]string) []string {
 	var pairs []string
 	for name, value := range values {
@@ -127,7 +128,7 @@ func fill(command []string, values map[string]string) []string {
 	return filled
 }
 
-// wants reports whether a command has a place for a value.
+// wants reports whether a command has the placeholder {name}.
 func wants(command []string, name string) bool {
 	return slices.ContainsFunc(command, func(s string) bool { return strings.Contains(s, "{"+name+"}") })
 }

@@ -11,35 +11,35 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// restTold is how long an agent must have nothing to do until that is worth a message: the next prompt often follows at once.
+// restTold is how long an agent must be idle before that is announced: often the next prompt follows at once.
 const restTold = diagnose.Span(time.Minute)
 
-// ended is the run that has ended with its work done; zero: none has.
+// ended is the run that ended with its work done, zero if there is none.
 func (c *examined) ended() process.Identity {
 	switch {
 	case c.verdict.Class != diagnose.Done:
 		return process.Identity{}
-	case c.body.dead != (process.Identity{}):
-		return c.body.dead
+	case c.subject.dead != (process.Identity{}):
+		return c.subject.dead
 	}
-	return c.body.process
+	return c.subject.process
 }
 
-// rememberWork keeps whether the agent has worked since it was last told, or could have been told, that it has come to rest.
-func rememberWork(c *examined, s *sight) {
+// rememberWork records whether the agent has worked since the last announcement that it is idle or done.
+func rememberWork(c *examined, s *agentState) {
 	switch class := c.verdict.Class; {
 	case class == diagnose.AtWork, class == diagnose.Healthy, !c.verdict.Well():
 		s.Worked = true
 	case class == diagnose.Done && s.DoneRun != c.ended():
-		s.Worked = true // it was so quick, or nobody looked
-	case class == diagnose.NotWatched: // a person has left it
+		s.Worked = true // it was too quick to be seen at work
+	case class == diagnose.NotWatched: // a person has left the session
 		s.Worked = false
 	}
 }
 
-// announce tells whoever wants to know, once, that an agent has finished, or has nothing to do any more.
+// announce sends one message when an agent has finished or becomes idle.
 func (r *round) announce(ctx context.Context, c *examined) error {
-	v, s := c.verdict, c.sight
+	v, s := c.verdict, c.agentState
 	done := v.Class == diagnose.Done
 	rests := v.Class == diagnose.Idle && v.Since >= restTold
 	if c.Declared == nil || !s.Worked || !done && !rests {
@@ -48,7 +48,7 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 	p := r.incidents.policyOf(c.agent)
 	wanted := c.Declared.NotifyDone && len(p.Tiers) > 0
 	if wanted && p.Silent(r.now.Wall) {
-		return nil // it can wait until the quiet hours are over
+		return nil // it waits for the end of the quiet hours
 	}
 	s.Worked, s.DoneRun = false, c.ended()
 	work := incident.WorkUnknown
@@ -57,7 +57,7 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 	} else if m.Exit != nil || m.Manifest != "" {
 		work = incident.WorkLeft
 	}
-	text := incident.Rested(c.Name, work, v.Details, r.opts.redact(c.body.body))
+	text := incident.Rested(c.Name, work, v.Details, r.opts.redact(c.subject.text))
 	err := r.do(ctx, func(tx *sql.Tx) error {
 		if err := putSight(ctx, tx, c.Key, s); err != nil || !wanted {
 			return err
@@ -68,6 +68,6 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 	if err != nil {
 		return err
 	}
-	c.sight, r.sights.all[c.Key] = s, s
+	c.agentState, r.agentStates.all[c.Key] = s, s
 	return nil
 }

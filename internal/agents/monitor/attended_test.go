@@ -58,7 +58,7 @@ func TestExplainShowsWhatIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Join(view.Findings[0].LeftOut, "; ")
-	if got != "ask_phone reaches nobody: no channel is set up; nudge was left out: no nudge command is declared; escalate reaches nobody: no channel is set up" {
+	if got != "ask_phone has no effect: no channel is set up; nudge was left out: no nudge command is declared; escalate has no effect: no channel is set up" {
 		t.Errorf("left out: %q", got)
 	}
 }

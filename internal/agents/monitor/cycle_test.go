@@ -342,7 +342,7 @@ func TestASleepCondemnsNobody(t *testing.T) {
 			if s := w.cycle(); s.Stalled != 0 || len(w.stopped) != 0 {
 				t.Fatalf("condemned: %v", s)
 			}
-			w.pass(4 * time.Minute) // the grace is over, and the sleep was no silence
+			w.pass(4 * time.Minute) // the grace is over, and the sleep was not silence
 			if s := w.cycle(); name != "before anybody had looked" && s.Stalled != 0 {
 				t.Fatalf("condemned after the grace: %v", s)
 			}

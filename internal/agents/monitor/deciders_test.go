@@ -46,7 +46,7 @@ func TestOnlyListedMembersOfAGroupDecide(t *testing.T) {
 		}
 	}
 	w.spends(2*time.Minute, time.Minute)
-	if len(w.stopped) != 1 || !strings.Contains(w.read("improvement-log.md"), "wished by Ann (7)") {
+	if len(w.stopped) != 1 || !strings.Contains(w.read("improvement-log.md"), "requested by Ann (7)") {
 		t.Errorf("stopped %v, log %s", w.stopped, w.read("improvement-log.md"))
 	}
 }
@@ -152,7 +152,7 @@ func (e *ear) Hears() bool         { return bool(*e) }
 func TestUnheardAnswers(t *testing.T) {
 	e := ear(true)
 	m := &Monitor{}
-	m.tellers.listeners = []Listener{&e}
+	m.notifiers.listeners = []Listener{&e}
 	now := time.Now()
 	for _, step := range []struct {
 		hears bool

@@ -320,7 +320,7 @@ func TestRestartFromThePhone(t *testing.T) {
 	if !slices.Equal(w.rungs(), []string{"new"}) || !slices.Equal(w.stopped, []int{1001}) {
 		t.Errorf("started %v, stopped %v", w.rungs(), w.stopped)
 	}
-	if log := w.read("improvement-log.md"); !strings.Contains(log, "restart (wished by @ann (7))") {
+	if log := w.read("improvement-log.md"); !strings.Contains(log, "restart (requested by @ann (7))") {
 		t.Error(log)
 	}
 }

@@ -139,7 +139,7 @@ func TestASessionOfADeadProcess(t *testing.T) {
 	}
 }
 
-// A table of processes that nobody could read, and a process that nobody may look at, are no deaths.
+// A table of processes that nobody could read, and a process that nobody may look at, are not deaths.
 func TestATableThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]func(w *world){
@@ -358,7 +358,7 @@ func TestAReportOfTheRunBefore(t *testing.T) {
 	}
 }
 
-// A wrapper that was killed leaves its agent behind; that alone is no trouble.
+// A wrapper that was killed leaves its agent behind; that alone is not trouble.
 func TestAnOrphanAtWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -49,7 +49,7 @@ func TestADeclaredAgentCrashes(t *testing.T) {
 	}
 }
 
-// A start is no recovery: only what the agent shows itself is one, and then everybody who was told hears of it.
+// A start is not a recovery: only what the agent shows itself is one, and then everybody who was told hears of it.
 func TestARecoveryIsShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,14 +9,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
 )
 
-// digest tells once a day what was not worth a message of its own, and what was done.
+// digest sends the daily summary of minor events and of what was done.
 func (r *round) digest(ctx context.Context) error {
-	if !r.page.declared() || r.page.Roster.Digest.At == "" {
+	if !r.snapshot.declared() || r.snapshot.Registry.Digest.At == "" {
 		return nil
 	}
-	at, err := incident.ParseClock(r.page.Roster.Digest.At)
+	at, err := incident.ParseClock(r.snapshot.Registry.Digest.At)
 	if err != nil {
-		return nil // the registry was checked when it was read
+		return nil // checked when the registry was read
 	}
 	now := r.now.Wall.Round(0)
 	var last time.Time
@@ -25,17 +25,17 @@ func (r *round) digest(ctx context.Context) error {
 		return err
 	}
 	if !known {
-		return r.store.setFact(ctx, "digest", now) // from here on
+		return r.store.setFact(ctx, "digest", now) // the first digest counts from here
 	}
-	if incident.NextDigest(last, at, r.page.Roster.Zone).After(now) {
+	if incident.NextDigest(last, at, r.snapshot.Registry.Zone).After(now) {
 		return nil
 	}
 	incidents, err := r.store.incidentsSince(ctx, last)
 	if err != nil {
 		return err
 	}
-	d := incident.Digest{From: last, To: now, Incidents: incidents, Tallies: r.ledger.tallies(r.page.Agents, last, incidents)}
-	text := d.Message(incident.Policy{Location: r.page.Roster.Zone})
+	d := incident.Digest{From: last, To: now, Incidents: incidents, Tallies: r.ledger.tallies(r.snapshot.Agents, last, incidents)}
+	text := d.Message(incident.Policy{Location: r.snapshot.Registry.Zone})
 	return r.do(ctx, func(tx *sql.Tx) error {
 		errs := []error{setFact(ctx, tx, "digest", now)}
 		if !d.Empty() {
@@ -45,12 +45,12 @@ func (r *round) digest(ctx context.Context) error {
 	})
 }
 
-// digestTo are the channels that get it: those that are named, or wherever escalations go.
+// digestTo returns the digest's channels: those named, or those of escalations.
 func (r *round) digestTo() []string {
-	if to := r.page.Roster.Digest.To; len(to) > 0 {
+	if to := r.snapshot.Registry.Digest.To; len(to) > 0 {
 		return to
 	}
-	p := policyOf(anyone(&r.page), r.page.Roster, r.opts)
+	p := policyOf(anyone(&r.snapshot), r.snapshot.Registry, r.opts)
 	if len(p.Tiers) == 0 {
 		return nil
 	}

@@ -1,39 +1,38 @@
-// Package monitor keeps unattended agents moving (PIV, and beyond): it tells a stalled agent from a working one, helps it,
-// and asks a human when that does not help.
+// Package monitor keeps unattended agents running: it tells a stalled agent from a working one, helps it, and asks a
+// human when that does not work.
 //
-// The way of one look, always the same:
+// One look (a round) always has these steps:
 //
 //	registry, files, processes ──gather──> diagnose.Evidence ──Classify──> Verdict ──recovery.Decide──> Decision ──> act, incident
-//	      (project.go, gather*.go)                                                            (treat.go)  (act.go, executor.go, incidents.go)
+//	      (project.go, gather*.go)                                                            (handle.go)  (act.go, executor.go, incidents.go)
 //
-// What decides is pure and stands in other rooms: package diagnose says what the evidence comes to, package recovery what is done about
-// it, package incident whom one tells and when again. This room looks, writes down, and carries out.
+// Decisions are pure and made in other packages: diagnose judges the evidence, recovery decides what to do, incident
+// decides whom to notify and when. This package gathers, records and acts.
 //
-// A home holds one registry: PIV's, which agents beat into (project.go), or one of version 2, whose agents are declared and
-// watched by what they show (gather.go): heartbeats, their CLI's own files, hooks, our wrapper, their processes.
+// A home has one registry: PIV's, which agents write heartbeats into (project.go), or version 2 with declared agents,
+// which are watched by their heartbeats, their CLI's files, hooks, our wrapper and their processes (gather.go).
 //
-// A round is one look, and its parts own what comes of it: sightings what was seen of each agent (sight.go), ledger what was done
-// and what all agents share (ledger.go), executor the steps of what is being done (executor.go, smallact.go), incidents what
-// humans are told (incidents.go; the steps of one of them in the database: incident.go), panes what herdr shows (herdr.go). Each is made for one look; what lasts is the database's and
-// the Monitor's.
+// Each part of a round owns its results: sightings what was seen of each agent (agentstate.go), ledger what was done and what
+// all agents share (ledger.go), executor the steps of running recoveries (executor.go, nonrestart.go), incidents the
+// notifications of humans (incidents.go; the database steps: incident.go), panes what herdr shows (herdr.go). They live
+// for one look. The database and the Monitor keep what must last.
 //
 // # Who owns what
 //
-// [Monitor.Run] is the loop; the goroutine that calls it owns registry, recoveries, fleet and sources. Beside it run the
-// senders, one for each channel, and whoever listens for answers (telling.go); package process has one goroutine for the
-// ends of agents, package agentcli and fsnotify one each for files. Run starts them, [Monitor.Close] ends and waits for
-// them. Others change only the database, each thing within one transaction, and what they share of the registry is the
-// last reading of it, which nobody changes.
+// [Monitor.Run] is the loop; its goroutine owns registry, recoveries, fleet and sources. Beside it run one sender for
+// each channel and the listeners for answers (notifiers.go); package process has one goroutine for the ends of agents,
+// package agentcli and fsnotify one each for files. Run starts them; [Monitor.Close] stops them and waits. Other
+// goroutines change only the database, in one transaction each; they read an immutable snapshot of the registry.
 //
 // # Crash only
 //
-// Everything that outlasts a run is in monitor.db (SQLite, one transaction for each step). An action is written down
-// before it is done, with what identifies its result, and what a killed monitor has left half done is brought to an end:
-// a restart is neither forgotten nor done twice, an escalation neither lost nor repeated. A press of a button, and what it
-// wishes, are one transaction with the place in the bot's updates.
+// State that outlasts a run is in monitor.db (SQLite, one transaction for each step). An action is recorded before it is
+// performed, with what identifies its result. After a kill the next run completes it: no restart is forgotten or done
+// twice, no escalation lost or repeated. A button press and its request are stored in one transaction with the offset in
+// the bot's updates.
 //
 // # What is never done
 //
-// The monitor writes no heartbeat: a sign of life comes from the agent. Looking changes nothing ([Inspect]). What cannot
-// be read is no reason to kill. Nothing is started until everything of the old agent is known to be dead.
+// The monitor writes no heartbeats: signs of life come from the agent. Looking changes nothing ([Inspect]). Unreadable
+// evidence never leads to a kill. Nothing is started before every process of the old agent is known to be dead.
 package monitor

@@ -8,7 +8,7 @@ import (
 
 // endingGroups are the headings of the document, in its order.
 var endingGroups = []string{"At work", "Finished, at rest, or left", "Interrupted by a person", "Asks", "Shows a dialog", "Held up by a limit",
-	"Cannot reach its model", "Cannot log in or pay", "Its conversation is too long", "Other errors", "Hangs or goes round in circles", "Its process has ended"}
+	"Cannot reach its model", "Cannot log in or pay", "Its conversation is too long", "Other errors", "Hangs or repeats itself", "Its process has ended"}
 
 // endingsDocument is docs/AGENT-ENDINGS.md.
 func endingsDocument(all []ending, seen map[string]endingSeen) string {

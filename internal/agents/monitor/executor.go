@@ -17,34 +17,34 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// executor carries out what was decided, step by step, each after the one before was written down.
+// executor performs decisions step by step. Each step starts after the previous one was recorded.
 type executor struct {
 	m         *Monitor
-	page      *page // the round's
+	snapshot  *snapshot // the round's
 	now       time.Time
 	ledger    *ledger
 	incidents *incidents
 	looker    looker
 
-	recovered int // agents that were started at this look
+	recovered int // agents started at this look
 }
 
-// looker looks at an agent once more, at what it shows now.
+// looker inspects an agent again.
 type looker interface {
 	lookAgain(ctx context.Context, a agent) (*examined, error)
 }
 
-// resume goes on with a recovery of an earlier run. Meanwhile somebody may have started the agent by hand, or it is the
-// one that was started and not written down.
+// resume continues a recovery of an earlier run. Meanwhile a person may have started the agent, or our start succeeded
+// but was not recorded.
 func (x *executor) resume(ctx context.Context, rec *attempt) error {
 	if !rec.Act.Rung.Starts() {
-		return x.resumeSmall(ctx, rec)
+		return x.resumeNonRestart(ctx, rec)
 	}
 	other, alive := x.otherProcess(rec)
 	switch rec.Step {
 	case begun:
-		if x.page.Lost != "" && !rec.Declared {
-			return nil // nothing was done yet, and nothing tells whether it still should be
+		if x.snapshot.Lost != "" && !rec.Declared {
+			return nil // nothing was done yet, and it may no longer be needed
 		}
 	case stopping, stopped:
 		if alive {
@@ -54,7 +54,7 @@ func (x *executor) resume(ctx context.Context, rec *attempt) error {
 		if alive {
 			rec.Process = other
 		}
-		if alive || !process.FindsStarts { // without either, its heartbeat will tell whether it was started
+		if alive || !process.FindsStarts { // otherwise its heartbeat shows whether it was started
 			if err := x.ledger.step(ctx, rec, started); err != nil {
 				return err
 			}
@@ -63,11 +63,11 @@ func (x *executor) resume(ctx context.Context, rec *attempt) error {
 	return x.advance(ctx, rec)
 }
 
-// resumeSmall ends what was only a word or a signal. What was not begun is decided again, but for what a person wishes.
-// Of the rest it is not known whether it was done, and doing it twice could do harm where not at all only costs time.
-func (x *executor) resumeSmall(ctx context.Context, rec *attempt) error {
+// resumeNonRestart ends an interrupted text or signal. What had not begun is decided again, unless a person requested it.
+// What had begun may or may not have been done; it is not repeated, because doing it twice could do harm.
+func (x *executor) resumeNonRestart(ctx context.Context, rec *attempt) error {
 	switch {
-	case rec.Step == begun && rec.Wish != 0:
+	case rec.Step == begun && rec.UserRequest != 0:
 		return x.advance(ctx, rec)
 	case rec.Step == begun:
 		return x.ledger.step(ctx, rec, abandoned)
@@ -78,12 +78,12 @@ func (x *executor) resumeSmall(ctx context.Context, rec *attempt) error {
 	})
 }
 
-// otherProcess is a living process that the registry names now, and did not when the recovery began.
+// otherProcess is a living process that the registry names now but did not when the recovery began.
 func (x *executor) otherProcess(rec *attempt) (process.Identity, bool) {
 	if rec.Declared {
-		return process.Identity{}, false // the token of the start finds its process
+		return process.Identity{}, false // the start's token finds its process
 	}
-	for _, a := range x.page.Agents {
+	for _, a := range x.snapshot.Agents {
 		if p := a.Entry; p.Key == rec.Agent && p.PID != 0 && p.PID != rec.Entry.PID {
 			proc, err := x.m.opts.processes.Look(p.PID)
 			return proc.Identity, err == nil && (proc.Dir == "" || within(proc.Dir, p.Path))
@@ -92,7 +92,7 @@ func (x *executor) otherProcess(rec *attempt) (process.Identity, bool) {
 	return process.Identity{}, false
 }
 
-// advance does the steps of a recovery, each after the one before was written down.
+// advance performs the steps of a recovery, recording each before the next.
 func (x *executor) advance(ctx context.Context, rec *attempt) error {
 	if rec.Step == begun {
 		if why := x.cameBack(ctx, rec); why != "" {
@@ -100,7 +100,7 @@ func (x *executor) advance(ctx context.Context, rec *attempt) error {
 			return x.ledger.step(ctx, rec, abandoned)
 		}
 		if !rec.Act.Rung.Starts() {
-			return x.small(ctx, rec)
+			return x.nonRestart(ctx, rec)
 		}
 		if err := x.ledger.step(ctx, rec, stopping); err != nil {
 			return err
@@ -109,7 +109,7 @@ func (x *executor) advance(ctx context.Context, rec *attempt) error {
 	if rec.Step == stopping {
 		if err := x.m.opts.processes.Stop(ctx, rec.Target); err != nil {
 			if ctx.Err() != nil {
-				return nil // the next run goes on from here
+				return nil // the next run continues here
 			}
 			return x.fail(ctx, rec, err.Error())
 		}
@@ -138,31 +138,31 @@ func (x *executor) advance(ctx context.Context, rec *attempt) error {
 	return x.complete(ctx, rec)
 }
 
-// launch is how an agent is started.
+// launch describes how the agent is started.
 func (x *executor) launch(rec *attempt) process.Launch {
 	return process.Launch{
 		Run: rec.Run, Command: rec.Command, Dir: rec.Entry.Path,
-		Environ: slices.Concat(x.m.opts.environFor(x.page), rec.Environ),
+		Environ: slices.Concat(x.m.opts.environFor(x.snapshot), rec.Environ),
 	}
 }
 
-// cameBack looks once more, immediately before something is done: a verdict is as old as its evidence.
+// cameBack inspects the agent again immediately before acting, because evidence ages.
 func (x *executor) cameBack(ctx context.Context, rec *attempt) string {
-	if rec.Wish != 0 || rec.Act.Rung == recovery.Observe || rec.Act.Rung == recovery.Hold || rec.Act.Rung == recovery.AskPhone {
-		return "" // a person wants it, or it harms nobody
+	if rec.UserRequest != 0 || rec.Act.Rung == recovery.Observe || rec.Act.Rung == recovery.Hold || rec.Act.Rung == recovery.AskPhone {
+		return "" // a person requested it, or it is harmless
 	}
 	if rec.Declared {
 		return x.agentCameBack(ctx, rec)
 	}
-	if x.page.Lost != "" {
-		return "" // only what is proven dead gets here
+	if x.snapshot.Lost != "" {
+		return "" // only agents proven dead get here
 	}
-	// The registry may have been read while somebody was writing it.
+	// The registry may have been read during a write.
 	text, err := piv.ReadFile(x.m.opts.Registry)
 	if err != nil {
 		return err.Error()
 	}
-	p, err := x.m.book.parse(text)
+	p, err := x.m.registryStore.parse(text)
 	if err != nil {
 		return err.Error()
 	}
@@ -182,8 +182,8 @@ func (x *executor) cameBack(ctx context.Context, rec *attempt) string {
 	return "it is no longer in the registry"
 }
 
-// complete tells the PIV registry of the new process, and the improvement log of the recovery. No heartbeat is written: that
-// the new one lives, it has to show itself.
+// complete records the new process in the PIV registry, and the recovery in the improvement log. It writes no heartbeat:
+// the new process must show itself that it lives.
 func (x *executor) complete(ctx context.Context, rec *attempt) error {
 	if !rec.Declared {
 		running := piv.Running
@@ -200,7 +200,7 @@ func (x *executor) complete(ctx context.Context, rec *attempt) error {
 	if rec.Verb == verbStart {
 		word = "started"
 	}
-	if rec.Outcome = fmt.Sprintf("%s, PID %d", word, rec.Process.PID); rec.Wish == 0 {
+	if rec.Outcome = fmt.Sprintf("%s, PID %d", word, rec.Process.PID); rec.UserRequest == 0 {
 		rec.Outcome += fmt.Sprintf(" (%d of %d restarts)", rec.Used+1, rec.Max)
 	}
 	err := x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
@@ -212,11 +212,11 @@ func (x *executor) complete(ctx context.Context, rec *attempt) error {
 	return err
 }
 
-// publish changes the PIV registry, unless the new process has already written more than we know.
+// publish updates the PIV registry, unless the new process has written newer data.
 func (x *executor) publish(rec *attempt, change piv.Change) error {
 	text, err := piv.ReadFile(x.m.opts.Registry)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // nobody reads it
+		return nil // version 2 has no such entry
 	}
 	if err != nil {
 		return err
@@ -230,10 +230,10 @@ func (x *executor) publish(rec *attempt, change piv.Change) error {
 			return nil
 		}
 	}
-	return x.m.book.change([]piv.Change{change}, x.now)
+	return x.m.registryStore.change([]piv.Change{change}, x.now)
 }
 
-// fail ends a recovery that cannot be done, and tells a human.
+// fail ends a recovery that is not possible and notifies a human.
 func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
 	x.m.opts.Logger.Error("the recovery failed", slog.String("project", rec.Entry.Name), slog.String("reason", why))
 	a := agent{Key: rec.Agent, Name: rec.Entry.Name, Entry: rec.Entry}
@@ -255,11 +255,11 @@ func (x *executor) fail(ctx context.Context, rec *attempt, why string) error {
 	})
 }
 
-// environFor is what every agent gets: nothing by which it could speak in the monitor's name, or to whom the monitor speaks.
-func (o *Options) environFor(p *page) []string {
+// environFor is the base environment of agents: without variables that give access to the monitor or its channels.
+func (o *Options) environFor(p *snapshot) []string {
 	secret := slices.Clone(o.Secrets)
 	if p.declared() {
-		secret = append(secret, p.Roster.Variables()...)
+		secret = append(secret, p.Registry.Variables()...)
 	}
 	return slices.DeleteFunc(slices.Clone(o.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

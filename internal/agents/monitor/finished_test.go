@@ -133,6 +133,7 @@ func TestWhoWantsToKnowOfAnEnd(t *testing.T) {
 		"when the quiet are over": {keys: "notify_done: true\nescalate: {quiet: [\"01:00-04:00\"]}\n", rests: true, want: "⏸ shop rests"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			w.declare(tt.head, w.agent("shop", "kind: claude\n"+starts+tt.keys))
 			run(w, tt.rests, "I have done what I could.")

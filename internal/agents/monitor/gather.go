@@ -13,14 +13,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// gather collects the evidence of one declared agent. It only looks.
+// gather collects the evidence of one declared agent. It changes nothing.
 func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 	e := diagnose.Evidence{
-		Status: "declared", Paused: a.Declared.Paused, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.sight.Blind,
+		Status: "declared", Paused: a.Declared.Paused, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.agentState.Blind,
 	}
 	f := finding{phase: piv.NoPhase}
-	if k.sight.Declared {
-		f.phase = k.sight.Phase
+	if k.agentState.Declared {
+		f.phase = k.agentState.Phase
 	}
 	g := &gathering{setting: s, agent: a, known: k, e: &e, f: &f}
 	g.report = g.presentRun()
@@ -44,21 +44,21 @@ type gathering struct {
 	e     *diagnose.Evidence
 	f     *finding
 
-	stranger process.Entry // a process that the pidfile names, and that may be somebody else's
+	stranger process.Entry // a process named by the pidfile that may not be the agent's
 
-	report   *agentrun.Report // of the wrapper around the present run; nil: there is none
+	report   *agentrun.Report // of the wrapper around the present run; nil if there is none
 	began    time.Time        // when the process was started; zero: unknown
-	signs    []string         // of life
-	died     bool             // the process that is known has ended, and no other is there
-	left     bool             // and a person had interrupted its last turn just before
-	lastWord bool             // the dead process's session can be read: whether it ended with an error stands there
+	signs    []string         // signs of life
+	died     bool             // the known process has ended, and there is no other
+	left     bool             // a person had interrupted its last turn just before
+	lastWord bool             // the dead process's session is readable and would show an error at its end
 }
 
 func (g *gathering) age(t time.Time) diagnose.Span {
 	return diagnose.Span(max(Age(t, g.now.Wall, g.sleeps), 0))
 }
 
-// beat is the youngest sign that the agent itself has given.
+// beat takes the agent's youngest heartbeat.
 func (g *gathering) beat() {
 	if !g.agent.says("heartbeat") {
 		return
@@ -72,13 +72,13 @@ func (g *gathering) beat() {
 	if !ok {
 		return
 	}
-	g.e.Artefact.Expected = true // whoever has beaten does so again
+	g.e.Artefact.Expected = true // an agent that has sent heartbeats is expected to go on
 	b := &g.e.Beat
 	b.Has, b.State, b.Note, b.Next = true, diagnose.State(o.State), o.Note, diagnose.Span(o.Next)
 	if o.Wall.After(g.now.Wall) {
 		b.Age = diagnose.Span(g.now.Wall.Sub(o.Wall))
-		if !g.known.sight.AheadSince.IsZero() {
-			b.Seen = g.age(g.known.sight.AheadSince)
+		if !g.known.agentState.AheadSince.IsZero() {
+			b.Seen = g.age(g.known.agentState.AheadSince)
 		}
 	} else {
 		b.Age = g.age(o.Wall)
@@ -92,7 +92,7 @@ func (g *gathering) beat() {
 	g.signs = append(g.signs, o.Wall.UTC().Format(time.RFC3339Nano))
 }
 
-// manifest is PIV's, where the directory has one.
+// manifest reads PIV's manifest if the directory has one.
 func (g *gathering) manifest() {
 	if g.agent.Path == "" || g.agent.Kind != "piv" && g.agent.Declared.Expect.Done.Manifest == "" {
 		return
@@ -102,9 +102,9 @@ func (g *gathering) manifest() {
 	}
 }
 
-// cpu is what the descendants have used since the last look.
+// cpu is the CPU time of the descendants since the last look.
 func (g *gathering) cpu() {
-	if m := g.known.sight.CPU; m.Known && g.e.Process.Life == diagnose.Alive {
+	if m := g.known.agentState.CPU; m.Known && g.e.Process.Life == diagnose.Alive {
 		g.e.CPU = diagnose.CPU{Known: true, Share: m.Share, Starts: m.Starts}
 		if idle := g.now.Mono - m.Worked; m.Worked > 0 && idle >= 0 {
 			g.e.CPU.Worked, g.e.CPU.Idle = true, diagnose.Span(idle)
@@ -112,26 +112,26 @@ func (g *gathering) cpu() {
 	}
 }
 
-// headless reports whether the present run works on one prompt and ends.
+// headless reports whether the run works on one prompt and exits.
 func (g *gathering) headless() bool { return g.report != nil && g.report.Headless }
 
-// rested reports whether the dead process had had nothing to do for a while when it ended. It may have ended between two looks.
+// rested reports whether the dead process had been idle for a while when it ended. It may have ended between two looks.
 func (g *gathering) rested() bool {
-	since := g.known.sight.RestSince
+	since := g.known.agentState.RestSince
 	ended := g.now.Wall.Add(-time.Duration(g.e.Process.Gone))
 	return !since.IsZero() && ended.Sub(since) >= restAfter
 }
 
-// conclude says whether it is watched at all: an agent that was never seen is not missed, and neither is one that a person
-// has left: by the word of its CLI, or because it ended in peace while it had nothing to do.
+// conclude decides whether the agent is watched at all. Agents that were never seen are not, nor those that a person has
+// left: by the CLI's word, or because they exited normally while idle.
 func (g *gathering) conclude() {
-	s := g.known.sight
+	s := g.known.agentState
 	if g.e.Process.Life == diagnose.Dead && g.report != nil && g.report.Exit != nil && !g.left {
 		g.markDone(g.report)
 	}
 	seen := g.e.Beat.Has || g.e.Process.Life != diagnose.Unknown || len(g.e.Sessions) > 0 || g.report != nil
 	failed := g.e.Exit.Known && (g.e.Exit.Code != 0 || g.e.Exit.Signal != "")
-	judged := g.e.Exit.Known && g.agent.Declared.Expect.Done.Exit != nil // how it ended says whether it is done
+	judged := g.e.Exit.Known && g.agent.Declared.Expect.Done.Exit != nil // its exit status decides whether it is done
 	switch {
 	case !seen:
 		g.e.Status = "declared, and not seen yet"
@@ -144,7 +144,7 @@ func (g *gathering) conclude() {
 	default:
 		g.e.Status, g.e.Watched = "watched", true
 	}
-	if id := g.f.process; len(g.signs) == 0 && id.PID != 0 { // there is nothing else that it could show
+	if id := g.f.process; len(g.signs) == 0 && id.PID != 0 { // no other evidence is available
 		g.signs = append(g.signs, fmt.Sprintf("%d/%d", id.PID, id.Start))
 	}
 	slices.Sort(g.signs)

@@ -17,7 +17,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// presentRun is what the wrapper around the agent says, unless that is of a run before our last start.
+// presentRun is the report of the wrapper, unless it is of a run before our last start.
 func (g *gathering) presentRun() *agentrun.Report {
 	r, ok := g.sources.runs[g.agent.Key]
 	if l := g.known.launch; !ok || l != nil && r.StartedAt.Before(l.StartedAt) {
@@ -30,7 +30,7 @@ func identityOfRun(r *agentrun.Report) process.Identity {
 	return process.Identity{PID: r.PID, Start: r.Start, Boot: r.Boot}
 }
 
-// process finds out which process the agent is, and whether it lives.
+// process finds the agent's process and whether it lives.
 func (g *gathering) process() {
 	if !g.agent.says("process") {
 		return
@@ -51,12 +51,12 @@ func (g *gathering) process() {
 	p := &g.e.Process
 	if was.PID == 0 {
 		if begun {
-			p.Life, p.Detail = diagnose.Unsure, "a start was interrupted, and nobody knows what became of it"
+			p.Life, p.Detail = diagnose.Unsure, "a start was interrupted, and its outcome is not known"
 			g.f.target = g.targetOf(was)
 		}
 		return
 	}
-	// The table may have been read in vain: death is asked for by name.
+	// The process table may be incomplete, so a death is confirmed by looking at the process itself.
 	switch proc, err := g.processes.Look(was.PID); {
 	case err == nil && proc.Identity == was:
 		g.e.Missing = append(g.e.Missing, diagnose.FromProcess)
@@ -68,36 +68,35 @@ func (g *gathering) process() {
 	}
 	g.died = true
 	p.Life, p.Detail = diagnose.Dead, fmt.Sprintf("PID %d is dead", was.PID)
-	if s := g.known.sight; !s.Gone.IsZero() && s.GoneOf == was {
+	if s := g.known.agentState; !s.Gone.IsZero() && s.GoneOf == was {
 		p.Gone = g.age(s.Gone)
 	}
 	g.f.dead, g.f.target = was, g.targetOf(was)
 }
 
-// lastProcess is the process that the agent was last, as far as anybody knows: the one that was seen alive, or that we have started
-// since, or that its wrapper names, which may have been started and have ended while nobody looked. begun says that we have begun to
-// start one of which nothing is known.
+// lastProcess is the agent's last known process: seen alive, started by us, or named by its wrapper (it may have been
+// started and ended between two looks). begun says that a start was begun and its process is not known.
 func (g *gathering) lastProcess() (last process.Identity, begun bool) {
-	last = g.known.sight.Identity
+	last = g.known.agentState.Identity
 	l := g.known.launch
-	ours := l != nil && l.Process != last && l.StartedAt.After(g.known.sight.Alive)
+	ours := l != nil && l.Process != last && l.StartedAt.After(g.known.agentState.Alive)
 	if ours {
 		last = l.Process
 	}
-	if r := g.report; r != nil && (last.PID == 0 || !ours && r.StartedAt.After(g.known.sight.Alive)) {
+	if r := g.report; r != nil && (last.PID == 0 || !ours && r.StartedAt.After(g.known.agentState.Alive)) {
 		return identityOfRun(r), false
 	}
 	return last, ours && last.PID == 0
 }
 
-// lookAtStranger takes a process that may be somebody else's for a sign of life, and for nothing else.
+// lookAtStranger uses a process that may not be the agent's as a sign of life only.
 func (g *gathering) lookAtStranger() {
 	g.lives(g.stranger)
 	g.f.process, g.f.target = process.Identity{}, g.targetOf(process.Identity{})
 	g.e.Process.Detail += ", " + g.f.stranger
 }
 
-// targetOf is what has to be dead before another is started in the place of a process.
+// targetOf is what must be dead before a replacement starts.
 func (g *gathering) targetOf(id process.Identity) process.Target {
 	t := process.Target{Grace: g.agent.Declared.Budget.KillGrace, LeftBefore: g.now.Wall}
 	if id.PID != 0 {
@@ -115,18 +114,18 @@ func (g *gathering) lives(entry process.Entry) {
 	p.Life, p.Detail, p.Age = diagnose.Alive, fmt.Sprintf("PID %d is alive", entry.PID), g.age(g.began)
 	p.Stopped = g.sources.stopped(entry)
 	if p.AfterBeat = !g.e.Beat.Has || g.heard(*g.e) > p.Age; p.AfterBeat {
-		g.e.Exit = diagnose.Exit{} // of a run before this one
+		g.e.Exit = diagnose.Exit{} // of an earlier run
 	}
 	g.e.Artefact.Seen = !p.AfterBeat
 	g.f.process = entry.Identity
 	g.f.target = g.targetOf(entry.Identity)
 }
 
-// candidates are the processes that could be the agent's, the surest first.
+// candidates are the possible processes of the agent, the most certain first.
 func (g *gathering) candidates() []process.Identity {
 	var list []process.Identity
 	if g.report != nil {
-		if id := identityOfRun(g.report); id.Start != 0 { // else it had ended before its wrapper could look at it
+		if id := identityOfRun(g.report); id.Start != 0 { // otherwise it had ended before the wrapper could identify it
 			list = append(list, id)
 		}
 	} else if l := g.known.launch; l != nil {
@@ -142,10 +141,10 @@ func (g *gathering) candidates() []process.Identity {
 	if o, ok := g.sources.beats[g.agent.Key]; ok && o.PID != 0 && o.Start != 0 && g.agent.says("heartbeat") {
 		list = append(list, process.Identity{PID: o.PID, Start: o.Start})
 	}
-	return append(list, g.known.sight.Identity)
+	return append(list, g.known.agentState.Identity)
 }
 
-// running are the processes of the agent's CLI in its directory, the oldest first: what they start may be one, too.
+// running are the processes of the agent's CLI in its directory, oldest first: their children may match, too.
 func (g *gathering) running() []process.Identity {
 	kind := vendorKind(g.agent.Kind)
 	if kind == "" || !g.agent.ownsDirectory() {
@@ -166,7 +165,7 @@ func (g *gathering) running() []process.Identity {
 	return list
 }
 
-// pidFile is the process that the declared file names.
+// pidFile is the process named by the declared pidfile.
 func (g *gathering) pidFile() (entry process.Entry, found bool) {
 	path := g.agent.Declared.Match.PIDFile
 	if path == "" {
@@ -186,13 +185,13 @@ func (g *gathering) pidFile() (entry process.Entry, found bool) {
 	st, statErr := os.Stat(path)
 	entry, ok := g.sources.entry(process.Identity{PID: pid})
 	if err != nil || statErr != nil || !ok || g.now.Wall.Add(-entry.Age).After(st.ModTime().Add(toolSlack)) {
-		return entry, false // whoever is younger than the file did not write it
+		return entry, false // a process younger than the file did not write it
 	}
 	return entry, true
 }
 
-// doubtful says why a process that a pidfile names may be somebody else's: everybody who can write into the agent's
-// directory can write any number into the file. "": it is the agent's.
+// doubtful says why the pidfile's process may not be the agent's: everybody who can write to the directory can write any
+// PID into it. "": it is the agent's.
 func (g *gathering) doubtful(entry process.Entry) string {
 	proc, err := g.sources.place(entry.Identity, g.now.Wall)
 	kind := vendorKind(g.agent.Kind)
@@ -207,7 +206,7 @@ func (g *gathering) doubtful(entry process.Entry) string {
 	return fmt.Sprintf("in %s, not in the agent's directory", cmp.Or(proc.Dir, "an unknown directory"))
 }
 
-// run is what the wrapper around the agent has seen.
+// run takes the report of the agent's wrapper.
 func (g *gathering) run() {
 	r := g.report
 	if r == nil || g.e.Process.Life == diagnose.Alive && r.PID != g.f.process.PID {
@@ -229,14 +228,14 @@ func (g *gathering) run() {
 	if _, lives := g.sources.entry(r.Wrapper); lives && r.Exit == nil {
 		g.f.joinable, g.f.joined = r.Socket != "", r.Joined
 	}
-	g.f.body = strings.Join(r.LastLines, "\n")
+	g.f.text = strings.Join(r.LastLines, "\n")
 	if r.Session != "" {
 		g.f.session = r.Session
 	}
 	g.notice(r)
 }
 
-// notice takes what the agent has said by sd_notify for a beat, where it is the youngest.
+// notice uses the latest sd_notify message as the heartbeat, if it is the youngest.
 func (g *gathering) notice(r *agentrun.Report) {
 	n := r.Notice
 	if n == nil || n.At.IsZero() || !g.agent.says("heartbeat") {
@@ -263,14 +262,14 @@ func (g *gathering) notice(r *agentrun.Report) {
 	g.signs = append(g.signs, n.At.UTC().Truncate(outputGrain).Format(time.RFC3339))
 }
 
-// outputGrain is how finely output counts as new signs of life: each is written down.
+// outputGrain is the resolution in which output counts as new signs of life, since each is stored.
 const outputGrain = 10 * time.Second
 
-// ended takes the end of the agent from its wrapper, which knows more of it than the table of processes.
+// ended takes the exit from the wrapper's report, which has more details than the process table.
 func (g *gathering) ended(r *agentrun.Report) {
 	g.e.Exit = diagnose.Exit{Known: true, Code: r.Exit.Code, Signal: r.Exit.Signal}
 	if g.e.Process.Life == diagnose.Alive {
-		return // that contradicts itself, and is told so
+		return // a contradictory declaration, which is reported elsewhere
 	}
 	g.died = true
 	p := &g.e.Process
@@ -278,13 +277,13 @@ func (g *gathering) ended(r *agentrun.Report) {
 	g.f.dead, g.f.target = identityOfRun(r), g.targetOf(identityOfRun(r))
 }
 
-// markDone takes the exit status of a command that works on one prompt for the mark of its work, where nothing else is declared
-// to be it, and where the last thing known of it is no error.
+// markDone treats the exit status of a headless command as the mark of its work, unless another mark is declared or the
+// last thing known is an error.
 func (g *gathering) markDone(r *agentrun.Report) {
 	done := g.agent.Declared.Expect.Done
 	undeclared, failed := done.Exit == nil && done.Manifest == "", g.e.LastError.Kind != ""
-	if !g.lastWord { // what was last seen wrong with it may have passed since, or not
-		failed = failed || g.known.sight.Trouble.Class != ""
+	if !g.lastWord { // the last error may have been resolved or not
+		failed = failed || g.known.agentState.Trouble.Class != ""
 	}
 	if r.Headless && undeclared && r.Exit.Code == 0 && r.Exit.Signal == "" && !failed {
 		g.e.Done = "it worked on its prompt and exited 0"

@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// sessions are those of the agent's CLI that the living process runs, or the dead one has run.
+// sessions are the CLI sessions of the living process, or of the dead one.
 func (g *gathering) sessions() {
 	kind := vendorKind(g.agent.Kind)
 	if kind == "" || !g.agent.says("transcript") {
@@ -21,7 +21,7 @@ func (g *gathering) sessions() {
 		g.e.Missing = append(g.e.Missing, diagnose.FromSessions)
 	}
 	if g.died && g.f.session == "" {
-		g.f.session = g.known.sight.Session // the latest in the directory may be somebody else's
+		g.f.session = g.known.agentState.Session // the latest in the directory may belong to another process
 	}
 	for i := range g.sources.sessions {
 		v := &g.sources.sessions[i]
@@ -39,8 +39,8 @@ func (g *gathering) sessions() {
 	}
 }
 
-// shownBy notes what one of its sessions shows whether the agent lives or not: that it goes on, which session is its own,
-// that it has begun; and since when a living one's tool runs.
+// shownBy records facts that hold for living and dead agents: the session continues, which session is the agent's own,
+// that it has begun, and how long its tool runs.
 func (g *gathering) shownBy(v *agentcli.Session) {
 	inProcess := v.PID == g.f.process.PID && v.PID != 0
 	g.signs = append(g.signs, fmt.Sprintf("%s/%d/%s", v.ID, v.Turn.Sequence, v.StatusAt.UTC().Format(time.RFC3339Nano)))
@@ -55,8 +55,8 @@ func (g *gathering) shownBy(v *agentcli.Session) {
 	}
 }
 
-// unprompted reports whether the living process is at a terminal, was not started by us, and was given no prompt: what shows no
-// session yet may be in front of a person who has not typed one.
+// unprompted reports an interactive process that we did not start and that got no prompt on its command line. Without a
+// session it may simply wait for a person to type one.
 func (g *gathering) unprompted(kind agentcli.Kind) bool {
 	if !agentcli.Of(kind).SilentUntilPrompted || g.headless() || g.startedByUs() {
 		return false
@@ -81,23 +81,23 @@ func (g *gathering) ours(v *agentcli.Session) bool {
 	if !g.agent.ownsDirectory() || !g.sources.within(v.Dir, g.agent.Path) {
 		return false
 	}
-	if v.PID == 0 { // the files do not say whose it is: it was written while the process has lived, or while we have watched
+	if v.PID == 0 { // the files name no process: accept sessions written while the process has lived, or while we watched
 		since := g.began.Add(-toolSlack)
 		switch {
 		case g.began.IsZero():
-			since = g.known.sight.Since
-		case g.known.launch != nil: // what the one before it has written last is not its own
+			since = g.known.agentState.Since
+		case g.known.launch != nil: // the previous run's last writes are not its own
 			since = g.began
 		}
 		return !since.IsZero() && v.Turn.LastAt.After(since)
 	}
 	id := process.Identity{PID: v.PID, Start: v.Start}
 	if g.f.process == (process.Identity{}) {
-		was := g.known.sight.Identity
+		was := g.known.agentState.Identity
 		return was.PID == id.PID && (id.Start == 0 || id.Start == was.Start)
 	}
 	_, lives := g.sources.entry(id)
-	return lives && g.sources.below(id.PID, g.f.process) // or behind npx, a shell or a wrapper
+	return lives && g.sources.below(id.PID, g.f.process) // or a descendant, behind npx, a shell or a wrapper
 }
 
 // session is a vendor's session as evidence.
@@ -123,7 +123,7 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	}
 	d.ProgressKnown = !t.ProgressAt.IsZero()
 	if d.Open == diagnose.OpenTool && v.SubagentAt.After(t.OpenAt) {
-		d.OpenAge = g.age(v.SubagentAt) // its subagents are the tool
+		d.OpenAge = g.age(v.SubagentAt) // its subagents count as the tool
 	}
 	d.Error = g.failure(t.Error)
 	for _, task := range t.Tasks {
@@ -132,8 +132,8 @@ func (g *gathering) session(v *agentcli.Session) diagnose.Session {
 	return d
 }
 
-// task is what a session has left running in the background as evidence. It is gone when its CLI has said so, or when the agent has
-// nothing below it that is as young as the task; who is not in the table of processes has told nothing.
+// task is the evidence of a background task. It is gone when its CLI said so, or when no descendant of the agent is as
+// young as the task. Agents missing in the process table prove nothing.
 func (g *gathering) task(v *agentcli.Session, task agentcli.Task) diagnose.Task {
 	d := diagnose.Task{Tool: task.Tool, Text: task.Input, Age: g.age(task.At), Shell: task.Shell, Awaited: v.Awaits(task)}
 	if !task.WroteAt.IsZero() {
@@ -164,7 +164,7 @@ func (g *gathering) failure(x agentcli.Failure) diagnose.SessionError {
 	return e
 }
 
-// hooks are requests for permissions: those that a hook holds for us, and those at the agent's own dialog.
+// hooks are permission requests: those that a hook holds for us, and those in the agent's own dialog.
 func (g *gathering) hooks() {
 	if !g.agent.says("hooks") || g.e.Process.Life == diagnose.Dead {
 		return
@@ -175,15 +175,15 @@ func (g *gathering) hooks() {
 			g.f.request, g.f.input = q.ID, q.Tool+": "+q.Command
 		}
 	}
-	asks := g.known.sight.Asks
+	asks := g.known.agentState.Asks
 	if len(g.e.Hooks) == 0 && !asks.At.IsZero() && !g.wentOnSince(asks.At) {
 		g.e.Hooks = append(g.e.Hooks, diagnose.Request{Tool: asks.Tool, Text: asks.Text, Age: g.age(asks.At)})
-		g.f.body, g.f.unasked = asks.Tool+": "+asks.Text, asks.Unasked
+		g.f.text, g.f.unasked = asks.Tool+": "+asks.Text, asks.Unasked
 	}
 }
 
-// wentOnSince reports whether a session of the agent does not wait at a dialog that it has shown then. The own
-// file of one that tells its status says within a second when it does (measured); others have to write something.
+// wentOnSince reports whether a session has left a dialog that it showed at t. CLIs that write their status do so within
+// a second (measured); others must write something.
 func (g *gathering) wentOnSince(t time.Time) bool {
 	since := g.age(t.Add(toolSlack))
 	for _, s := range g.e.Sessions {

@@ -8,11 +8,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 )
 
-// nudgeEcho is how long after a text of ours a prompt in the session may be that text.
+// nudgeEcho is how long after our text a prompt in the session may be that text.
 const nudgeEcho = time.Minute
 
-// lookForPerson notes when a person last typed in the living session, or came to look at it: by the keys at its terminal, the wrapper's
-// own or one that somebody has joined, by when those who are there have joined it, by the prompts in its CLI's own files, and by its hook.
+// lookForPerson finds when a person last typed in the session or joined its terminal: by keys at the wrapper's or a
+// joined terminal, by join times, by prompts in the CLI's files, and by its hook.
 func (g *gathering) lookForPerson() {
 	if g.e.Process.Life != diagnose.Alive {
 		return
@@ -31,14 +31,13 @@ func (g *gathering) lookForPerson() {
 	}
 }
 
-// prompts are when a person has given the session one. The prompts of a session that works on one, and of one that we have
-// started, are nobody's.
+// prompts are the times when a person gave the session a prompt. Headless sessions and those that we started have none.
 func (g *gathering) prompts() (typed []time.Time) {
 	if g.headless() || g.sources.programs[g.f.process].headless || g.startedByUs() {
 		return nil
 	}
 	if g.agent.says("hooks") {
-		typed = append(typed, g.known.sight.TypedAt)
+		typed = append(typed, g.known.agentState.TypedAt)
 	}
 	for i := range g.sources.sessions {
 		if v := &g.sources.sessions[i]; g.agent.says("transcript") && v.Kind == vendorKind(g.agent.Kind) && !v.Subagent && g.ours(v) {
@@ -48,25 +47,25 @@ func (g *gathering) prompts() (typed []time.Time) {
 	return slices.DeleteFunc(typed, g.ownWords)
 }
 
-// startedByUs reports whether the process is the one that we have started last, or below it.
+// startedByUs reports whether the process is the one we started last, or a descendant of it.
 func (g *gathering) startedByUs() bool {
 	l := g.known.launch
 	return l != nil && g.sources.below(g.f.process.PID, l.Process)
 }
 
-// ownWords reports whether a prompt may be a text that we have handed to the session.
+// ownWords reports whether a prompt may be a text of ours.
 func (g *gathering) ownWords(t time.Time) bool {
 	return slices.ContainsFunc(g.known.nudged, func(at time.Time) bool { return !t.Before(at.Add(-toolSlack)) && t.Before(at.Add(nudgeEcho)) })
 }
 
-// cause keeps the error that the session of a dead process shows last, unless it is older than that process.
+// cause keeps the last error of a dead process's session, unless it is older than the process.
 func (g *gathering) cause(v *agentcli.Session) {
 	g.lastWord = true
-	began := g.known.sight.Alive.Add(-nudgeEcho)
+	began := g.known.agentState.Alive.Add(-nudgeEcho)
 	switch {
 	case g.report != nil:
 		began = g.report.StartedAt
-	case g.known.launch != nil && g.known.launch.StartedAt.After(g.known.sight.Alive):
+	case g.known.launch != nil && g.known.launch.StartedAt.After(g.known.agentState.Alive):
 		began = g.known.launch.StartedAt
 	}
 	if v.Turn.Error.At.Before(began.Add(-toolSlack)) {
@@ -75,12 +74,13 @@ func (g *gathering) cause(v *agentcli.Session) {
 	g.e.LastError = g.failure(v.Turn.Error)
 }
 
-// leaves is how long after a person has interrupted a turn the end of the process is that person's doing, too: both CLIs write the
-// interruption of a command that works on one prompt, and end (recorded: Claude Code 2.1.330 with status 0, Codex 0.169.0 with 1).
+// leaves is how long after an interruption by a person the end of the process counts as that person's doing: both CLIs
+// record the interruption of a headless command, and exit (recorded: Claude Code 2.1.330 with status 0, Codex 0.169.0
+// with 1).
 const leaves = time.Minute
 
-// leftBy reports whether a person has interrupted the last turn of a dead process, and it has ended over that. We interrupt
-// neither of the two CLIs whose sessions say so.
+// leftBy reports whether a person interrupted the last turn of a dead process, and it ended because of that. We never
+// interrupt these two CLIs ourselves.
 func (g *gathering) leftBy(v *agentcli.Session) bool {
 	ended := g.now.Wall.Add(-time.Duration(g.e.Process.Gone))
 	return v.Turn.Interrupted && ended.Sub(v.Turn.LastAt) <= leaves

@@ -32,7 +32,7 @@ func (p HerdrPane) String() string {
 	return "herdr's pane " + p.ID + " in its workspace " + p.Workspace
 }
 
-// herdrPanes are the agents of a snapshot; none for what is no snapshot.
+// herdrPanes are the agents of a snapshot; none if the text is not a snapshot.
 func herdrPanes(text []byte) []HerdrPane {
 	var answer struct {
 		Result struct {
@@ -65,7 +65,7 @@ func herdrPanes(text []byte) []HerdrPane {
 	return list
 }
 
-// HerdrPanes asks the program herdr for the agents in its panes. It takes three seconds at most. An empty environment is ours.
+// HerdrPanes asks herdr for the agents in its panes, within three seconds. An empty environ means our own.
 func HerdrPanes(ctx context.Context, program string, environ []string) ([]HerdrPane, error) {
 	ctx, cancel := context.WithTimeout(ctx, herdrTime)
 	defer cancel()
@@ -80,18 +80,18 @@ func HerdrPanes(ctx context.Context, program string, environ []string) ([]HerdrP
 
 // panes owns what herdr shows at one look.
 type panes struct {
-	m    *Monitor
-	page *page // the round's
+	m        *Monitor
+	snapshot *snapshot // the round's
 
 	shown *[]HerdrPane // of agents; nil: it was not asked yet
 }
 
-// list asks for the panes, once at each look.
+// list asks for the panes, once per look.
 func (ps *panes) list() []HerdrPane {
 	if ps.shown != nil {
 		return *ps.shown
 	}
-	list, err := HerdrPanes(context.Background(), ps.m.opts.Herdr, ps.m.opts.environFor(ps.page))
+	list, err := HerdrPanes(context.Background(), ps.m.opts.Herdr, ps.m.opts.environFor(ps.snapshot))
 	if err != nil {
 		ps.m.opts.Logger.Debug("herdr shows no panes", slog.Any("error", err))
 	}
@@ -99,7 +99,7 @@ func (ps *panes) list() []HerdrPane {
 	return list
 }
 
-// of is the pane of herdr's that an agent runs in. Which of several is meant, nobody knows.
+// of is the herdr pane of an agent. It is empty if several match.
 func (ps *panes) of(c *examined) (HerdrPane, bool) {
 	kind := string(vendorKind(c.Kind))
 	if ps.m.opts.Herdr == "" || kind == "" || !c.ownsDirectory() || c.evidence.Process.Life != diagnose.Alive {
@@ -114,8 +114,9 @@ func (ps *panes) of(c *examined) (HerdrPane, bool) {
 	return mine[0], true
 }
 
-// nudge is the command that hands a text to the agent's session: its owner's, or herdr's where the agent runs in a pane of it. herdr
-// ends the text with Enter, which would answer a dialog: it is not used while the pane shows one, or nobody knows what it shows.
+// nudge is the command that gives the agent's session a text: the declared one, or herdr's if the agent runs in a pane.
+// herdr presses Enter after the text, which would answer a dialog, so it is not used while the pane shows one or its
+// content is unknown.
 func (ps *panes) nudge(c *examined) []string {
 	declared := c.Declared.Start.Nudge
 	if len(declared) > 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// incidentsKept is how long an incident is kept at hand after its end: trouble that comes back is the same one.
+// incidentsKept is how long a closed incident is kept: trouble that returns within this time reopens it.
 const incidentsKept = 30 * time.Minute
 
 // incidents are those that are not over, or were not until only just, the oldest first.
@@ -48,7 +48,7 @@ func opened(list []incident.Incident, key string) []incident.Incident {
 	})
 }
 
-// incidentKey says which trouble of an agent is one incident. PIV knows its own types only.
+// incidentKey identifies the incident of an agent's trouble. PIV has only its own types.
 func (c *examined) incidentKey() incident.Key {
 	k := incident.Key{Agent: c.Key, Class: c.problem.Class, Phase: piv.PhaseName(c.problem.Phase)}
 	if c.Declared == nil {
@@ -59,27 +59,27 @@ func (c *examined) incidentKey() incident.Key {
 	return k
 }
 
-// facts is what there is to tell of an agent's trouble. Secrets are taken out here, before anything is kept.
+// facts describes the agent's trouble. Secrets are removed here, before anything is stored.
 func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
 	redact := r.opts.redact
 	f := incident.Facts{
 		Name: c.Name, Phase: c.incidentKey().Phase, Stall: c.problem.Stall, Severity: incident.SeverityOf(c.problem.Class),
 		Since: c.problem.Since, Details: c.verdict.Details, Action: redact(r.taken(c, d)),
-		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase, Body: redact(c.body.body), Request: c.body.request, Input: c.body.input, Unasked: c.body.unasked,
+		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase, Body: redact(c.subject.text), Request: c.subject.request, Input: c.subject.input, Unasked: c.subject.unasked,
 	}
-	f.Joinable = c.body.joinable
+	f.Joinable = c.subject.joinable
 	can := r.capabilities(c)
-	f.Restart, f.Resume, f.Stop, f.Unheard = can.Restart, can.Resume, len(c.body.target.Leaders) > 0, r.unheard(r.now.Wall)
+	f.Restart, f.Resume, f.Stop, f.Unheard = can.Restart, can.Resume, len(c.subject.target.Leaders) > 0, r.unheard(r.now.Wall)
 	if r.opts.OpenGroup {
 		f.Restart, f.Resume, f.Stop, f.Request, f.Input = false, false, false, "", ""
 	}
 	if f.Request != "" && f.Severity == incident.Warning {
-		f.Severity = incident.Critical // an agent waits, and there is somebody who can answer: that is why it asks
+		f.Severity = incident.Critical // an agent waits, and somebody can answer
 	}
 	return f
 }
 
-// taken says what was done before a human is told.
+// taken says what was done before a human is notified.
 func (r *round) taken(c *examined, d recovery.Decision) string {
 	if c.Declared == nil && d.Rung == recovery.Escalate {
 		return "none: a human is needed"
@@ -107,7 +107,7 @@ func (r *round) taken(c *examined, d recovery.Decision) string {
 	return strings.Join(done, ", ") + "; " + d.Reason
 }
 
-func policyOf(d registry.Agent, all *registry.Roster, o Options) incident.Policy {
+func policyOf(d registry.Agent, all *registry.Registry, o Options) incident.Policy {
 	e := d.Escalate
 	p := incident.Policy{AckTimeout: e.AckTimeout, Repeat: e.Repeat, Max: e.Max, Location: all.Zone}
 	switch {
@@ -127,7 +127,7 @@ func policyOf(d registry.Agent, all *registry.Roster, o Options) incident.Policy
 	return p
 }
 
-// escalate tells a human, once, and goes on telling as the owner wants.
+// escalate notifies a human once, and again as the policy says.
 func (r *round) escalate(ctx context.Context, c *examined, d recovery.Decision) error {
 	if d.Mass != "" {
 		return r.escalateMass(ctx, c, d)
@@ -135,7 +135,7 @@ func (r *round) escalate(ctx context.Context, c *examined, d recovery.Decision) 
 	return r.incidents.raise(ctx, c.agent, c.incidentKey(), r.facts(c, d), c.entryOf(r.now.Wall, d), nil)
 }
 
-// entryOf is the improvement log's entry of a human being told.
+// entryOf is the improvement log's entry of an escalation.
 func (c *examined) entryOf(now time.Time, d recovery.Decision) piv.Intervention {
 	e := piv.Intervention{
 		Time: now, Project: c.Name, Phase: c.problem.Phase, Stall: cmp.Or(c.problem.Stall, c.problem.Class), Action: "escalate",
@@ -150,13 +150,13 @@ func (c *examined) entryOf(now time.Time, d recovery.Decision) piv.Intervention 
 	return e
 }
 
-// asksAnew reports whether an agent asks what it did not ask before it went on: its person has answered, and does not know of this.
+// asksAnew reports a new question after the agent went on: its user has answered the old one and does not know of this.
 func asksAnew(old incident.Incident, f incident.Facts) bool {
 	over := old.State == incident.Resolved && slices.Contains(waits, diagnose.Class(old.Key.Class))
 	return over && f.Since.After(old.Resolved.Add(-lookEvery))
 }
 
-// outcome says in the improvement log what became of telling a human.
+// outcome describes the result of an escalation for the improvement log.
 func (o Options) outcome(p incident.Policy) string {
 	if len(p.Tiers) == 0 {
 		return "logged only: Telegram is not configured"
@@ -169,7 +169,7 @@ func (o Options) outcome(p incident.Policy) string {
 
 func newIncidentID() string { return newRun()[:8] }
 
-// news keeps the message of an open incident true.
+// news updates the message of an open incident.
 func (r *round) news(ctx context.Context, c *examined) error {
 	key := c.incidentKey()
 	for _, i := range r.incidents.open(c.Key) {
@@ -197,8 +197,8 @@ func worthTelling(was, is incident.Facts) bool {
 	return !same(was, is)
 }
 
-// stepIncident is one step of one incident within tx. A press of a button may have changed it since it was read, so it is
-// read again; i is what it begins as. answer is what is said to whoever has pressed.
+// stepIncident applies one event to one incident within tx. The incident is read again, since a button press may have
+// changed it; i is used if it is new. answer is the reply to the button press.
 func (m *Monitor) stepIncident(ctx context.Context, tx *sql.Tx, i incident.Incident, e incident.Event, p incident.Policy, now time.Time) (after incident.Incident, answer string, err error) {
 	switch kept, err := loadIncident(ctx, tx, i.ID); {
 	case err != nil:
@@ -217,7 +217,7 @@ func (m *Monitor) stepIncident(ctx context.Context, tx *sql.Tx, i incident.Incid
 		case incident.Answer:
 			answer = effect.Text
 		case incident.Do:
-			w := wish{Agent: effect.Agent, Verb: string(effect.Verb), By: effect.By, Target: effect.Request}
+			w := userRequest{Agent: effect.Agent, Verb: string(effect.Verb), By: effect.By, Target: effect.Request}
 			errs = append(errs, putWish(ctx, tx, w, now))
 		}
 	}
@@ -247,10 +247,11 @@ func milli(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// anyone stands for what is nobody's: a mass, or the registry. Whoever is told of the first agent is told of it.
-func anyone(p *page) registry.Agent {
-	if len(p.Roster.Agents) == 0 {
+// anyone stands for the agent where there is none: a mass incident, or the registry. It has the first agent's
+// escalation.
+func anyone(p *snapshot) registry.Agent {
+	if len(p.Registry.Agents) == 0 {
 		return registry.Agent{}
 	}
-	return registry.Agent{Escalate: p.Roster.Agents[0].Escalate}
+	return registry.Agent{Escalate: p.Registry.Agents[0].Escalate}
 }

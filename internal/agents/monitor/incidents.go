@@ -13,44 +13,44 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// incidents owns what humans are told of at one look: the incidents that are not over, and whom one tells.
+// incidents owns the notifications of one look: the open incidents, and who is notified.
 type incidents struct {
-	m    *Monitor
-	page *page // the round's
-	now  time.Time
+	m        *Monitor
+	snapshot *snapshot // the round's
+	now      time.Time
 
 	list      []incident.Incident // that are not over, or were not until only just
-	escalated int                 // of them: a human was told at this look
+	escalated int                 // of them: escalated at this look
 }
 
 // open are an agent's incidents that are not over.
 func (in *incidents) open(key string) []incident.Incident { return opened(in.list, key) }
 
-// policyOf is whom one tells of an agent, and when again.
+// policyOf says who is notified about an agent, and when again.
 func (in *incidents) policyOf(a agent) incident.Policy {
 	if a.Declared == nil {
 		return incident.Policy{PIV: true, Tiers: in.m.opts.tiers(), Repeat: -1, Max: -1}
 	}
-	return policyOf(*a.Declared, in.page.Roster, in.m.opts)
+	return policyOf(*a.Declared, in.snapshot.Registry, in.m.opts)
 }
 
-// agentOf is the agent of an incident, as far as it is still there.
+// agentOf is the agent of an incident, if it still exists.
 func (in *incidents) agentOf(i incident.Incident) agent {
-	for _, a := range in.page.Agents {
+	for _, a := range in.snapshot.Agents {
 		if a.Key == i.Key.Agent {
 			return a
 		}
 	}
 	a := agent{Key: i.Key.Agent, Name: i.Facts.Name}
-	if in.page.declared() {
-		d := anyone(in.page)
+	if in.snapshot.declared() {
+		d := anyone(in.snapshot)
 		a.Declared = &d
 	}
 	return a
 }
 
-// raise opens an incident or goes on with it, queues its message and its entry of the improvement log, and does also, all
-// in one transaction: whatever kills us, either all of it has happened or nothing.
+// raise opens or updates an incident, queues its message and its entry of the improvement log, and runs also, all in one
+// transaction.
 func (in *incidents) raise(ctx context.Context, a agent, key incident.Key, f incident.Facts, entry piv.Intervention, also func(*sql.Tx) error) error {
 	p := in.policyOf(a)
 	if p.PIV && f.Max == 0 {
@@ -67,7 +67,7 @@ func (in *incidents) raise(ctx context.Context, a agent, key incident.Key, f inc
 		return nil
 	}
 	nonce := ""
-	if fresh || f.Request != i.Facts.Request { // what is pressed must belong to what is shown
+	if fresh || f.Request != i.Facts.Request { // a pressed button must belong to the request that is shown
 		nonce = newNonce()
 	}
 	in.m.opts.checkpoint("escalate-before")
@@ -92,7 +92,7 @@ func (in *incidents) raise(ctx context.Context, a agent, key incident.Key, f inc
 	return err
 }
 
-// tell steps an incident and brings about what follows, and does also, in one transaction.
+// tell applies an event to an incident, queues the resulting messages and runs also, in one transaction.
 func (in *incidents) tell(ctx context.Context, a agent, i incident.Incident, e incident.Event, also func(*sql.Tx) error) error {
 	var after incident.Incident
 	err := in.m.store.do(ctx, func(tx *sql.Tx) (err error) {
@@ -116,7 +116,7 @@ func (in *incidents) tell(ctx context.Context, a agent, i incident.Incident, e i
 	return nil
 }
 
-// timers steps the incidents whose time has come.
+// timers applies due timers.
 func (in *incidents) timers(ctx context.Context) error {
 	due, err := query(ctx, in.m.store.db, `SELECT data FROM trouble WHERE due > 0 AND due <= ?`, scanRow, in.now.UnixMilli())
 	errs := []error{err}
@@ -126,7 +126,7 @@ func (in *incidents) timers(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// deliveries tells incidents what became of their messages: whether somebody was reached decides who is told next.
+// deliveries tells incidents whether their messages were delivered, which decides who is notified next.
 func (in *incidents) deliveries(ctx context.Context) error {
 	var errs []error
 	for _, i := range in.list {
@@ -140,7 +140,7 @@ func (in *incidents) deliveries(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// deliveriesOf is what became of the messages of one incident.
+// deliveriesOf are the delivery results of one incident's messages.
 func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs *[]error) (events []incident.Event) {
 	type delivery struct {
 		channel, state string
@@ -153,7 +153,7 @@ func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs
 	if err != nil {
 		*errs = append(*errs, err)
 	}
-	open := in.m.tellers.outbox.Channels()
+	open := in.m.notifiers.outbox.Channels()
 	for _, name := range i.Channels {
 		if !slices.Contains(open, name) && !slices.Contains(i.Failing, name) {
 			events = append(events, incident.Failed{Channel: name}) // it could not be opened
@@ -171,7 +171,7 @@ func (in *incidents) deliveriesOf(ctx context.Context, i incident.Incident, errs
 	return events
 }
 
-// followMasses keeps the messages about masses true, and ends those that are over.
+// followMasses updates the messages about mass failures, and closes those that are over.
 func (in *incidents) followMasses(ctx context.Context, masses []recovery.Mass) error {
 	var errs []error
 	for _, i := range in.list {
@@ -182,7 +182,7 @@ func (in *incidents) followMasses(ctx context.Context, masses []recovery.Mass) e
 		at := slices.IndexFunc(masses, func(m recovery.Mass) bool { return m.Key == i.Key.Agent })
 		switch {
 		case at < 0:
-			e = incident.Gone{Why: "fewer than two of them are still in this trouble; whoever is, is told of alone"}
+			e = incident.Gone{Why: "fewer than two of them are still in this trouble; each of those is reported separately"}
 		case !masses[at].Released.IsZero():
 			e = incident.Recovered{How: "one of them works again, the others follow"}
 		case !slices.Equal(masses[at].Members, i.Facts.Members):
@@ -197,28 +197,28 @@ func (in *incidents) followMasses(ctx context.Context, masses []recovery.Mass) e
 	return errors.Join(errs...)
 }
 
-// tellOfRegistry tells once that the registry cannot be used.
+// tellOfRegistry reports once that the registry cannot be used.
 func (in *incidents) tellOfRegistry(ctx context.Context, taken string) error {
 	stall := string(diagnose.Blind)
 	f := incident.Facts{
 		Name: "registry", Phase: piv.PhaseName(piv.NoPhase), Stall: stall, Severity: incident.Critical,
-		Details: in.m.opts.redact(in.page.Lost), Action: taken,
+		Details: in.m.opts.redact(in.snapshot.Lost), Action: taken,
 	}
 	entry := piv.Intervention{
-		Time: in.now, Project: "registry", Phase: piv.NoPhase, Stall: stall, Action: "escalate", Details: "[R1 registry] " + in.m.opts.redact(in.page.Lost),
+		Time: in.now, Project: "registry", Phase: piv.NoPhase, Stall: stall, Action: "escalate", Details: "[R1 registry] " + in.m.opts.redact(in.snapshot.Lost),
 	}
 	key := incident.Key{Agent: registryKey, Class: stall}
 	return in.raise(ctx, in.agentOf(incident.Incident{Key: key, Facts: f}), key, f, entry, nil)
 }
 
-// closeRegistryIncident tells that the registry can be read again.
+// closeRegistryIncident reports that the registry can be read again.
 func (in *incidents) closeRegistryIncident(ctx context.Context) error {
 	for _, i := range in.open(registryKey) {
-		if !in.page.declared() && in.now.Sub(i.Opened) < registryQuiet {
+		if !in.snapshot.declared() && in.now.Sub(i.Opened) < registryQuiet {
 			continue
 		}
 		var e incident.Event = incident.Gone{Why: "it can be read again"}
-		if in.page.declared() {
+		if in.snapshot.declared() {
 			e = incident.Recovered{How: "it can be read again"}
 		}
 		if err := in.tell(ctx, in.agentOf(i), i, e, nil); err != nil {
@@ -228,8 +228,8 @@ func (in *incidents) closeRegistryIncident(ctx context.Context) error {
 	return nil
 }
 
-// acknowledge is the command line's way to press a button.
-func (in *incidents) acknowledge(ctx context.Context, w wish) (string, error) {
+// acknowledge handles "outlive ack", as if a button were pressed.
+func (in *incidents) acknowledge(ctx context.Context, w userRequest) (string, error) {
 	for _, i := range in.list {
 		if i.ID != w.Target {
 			continue
@@ -241,5 +241,5 @@ func (in *incidents) acknowledge(ctx context.Context, w wish) (string, error) {
 		})
 		return answer, err
 	}
-	return "there is no such incident", nil
+	return "no such incident", nil
 }

@@ -158,7 +158,7 @@ func TestKillWhileAWishIsGranted(t *testing.T) {
 		t.Run("restart/"+step, func(t *testing.T) {
 			t.Parallel()
 			h := declaredHouse(t, "")
-			h.wishes("restart", "")
+			h.userRequests("restart", "")
 			h.killedAt(step)
 			h.startedOnce()
 			if identityOf(h.old).PID != 0 {
@@ -170,7 +170,7 @@ func TestKillWhileAWishIsGranted(t *testing.T) {
 		t.Run("say/"+step, func(t *testing.T) {
 			t.Parallel()
 			h := declaredHouse(t, "")
-			h.wishes("say", "blue")
+			h.userRequests("say", "blue")
 			h.killedAt(step)
 			if heard := h.lines("shop/heard"); len(heard) != want {
 				t.Errorf("heard %v", heard)
@@ -181,7 +181,7 @@ func TestKillWhileAWishIsGranted(t *testing.T) {
 		t.Run("stop/"+step, func(t *testing.T) {
 			t.Parallel()
 			h := declaredHouse(t, "")
-			h.wishes("stop", "")
+			h.userRequests("stop", "")
 			h.killedAt(step)
 			if living, starts := h.living(), h.lines("starts"); len(living)+len(starts)+len(h.lines("said")) != 0 {
 				t.Errorf("there live %v, started %v, said %v", living, starts, h.lines("said"))
@@ -190,9 +190,9 @@ func TestKillWhileAWishIsGranted(t *testing.T) {
 	}
 }
 
-func (h *house) wishes(verb, text string) {
+func (h *house) userRequests(verb, text string) {
 	h.t.Helper()
-	_, err := Ask(h.t.Context(), Options{Home: h.home}, Wish{Agent: "shop", Verb: verb, Text: text, By: "ann"})
+	_, err := Ask(h.t.Context(), Options{Home: h.home}, UserRequest{Agent: "shop", Verb: verb, Text: text, By: "ann"})
 	if !errors.Is(err, ErrNobody) {
 		h.t.Fatal(err)
 	}

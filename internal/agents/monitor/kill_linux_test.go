@@ -266,7 +266,7 @@ func TestARealRestart(t *testing.T) {
 			t.Fatal("the new one does not live")
 		}
 		if n == 1 { // as if it had beaten, and then been silent
-			opts.clock = func() Moment {
+			opts.clock = func() Clocks {
 				m := now()
 				m.Wall, m.Mono, m.Up = m.Wall.Add(time.Hour), m.Mono+time.Hour, m.Up+time.Hour
 				return m

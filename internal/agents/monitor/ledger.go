@@ -39,19 +39,19 @@ type attempt struct {
 	Agent string `json:"-"`
 	Step  step   `json:"-"`
 
-	Act      recovery.Act      `json:"act"`
-	Preamble recovery.Preamble `json:"preamble,omitempty"`
-	Entry    piv.Project       `json:"entry"` // the registry's then
-	Declared bool              `json:"declared,omitempty"`
-	Rule     string            `json:"rule"`
-	Details  string            `json:"details"`
-	LeftOut  string            `json:"left_out,omitempty"` // the steps before this one that could not be done, for people
-	Wish     int64             `json:"wish,omitempty"`     // a person's; 0: it is done by itself
-	Verb     string            `json:"verb,omitempty"`     // what that person has called it
-	By       string            `json:"by,omitempty"`       // who that is
-	Text     string            `json:"text,omitempty"`     // what that person says to the agent
-	Used     int               `json:"used"`               // starts before this one, of Max
-	Max      int               `json:"max"`
+	Act         recovery.Act      `json:"act"`
+	Preamble    recovery.Preamble `json:"preamble,omitempty"`
+	Entry       piv.Project       `json:"entry"` // the registry's then
+	Declared    bool              `json:"declared,omitempty"`
+	Rule        string            `json:"rule"`
+	Details     string            `json:"details"`
+	LeftOut     string            `json:"left_out,omitempty"` // the steps before this one that could not be done, for people
+	UserRequest int64             `json:"wish,omitempty"`     // a person's; 0: it is done by itself
+	Verb        string            `json:"verb,omitempty"`     // what that person has called it
+	By          string            `json:"by,omitempty"`       // who that is
+	Text        string            `json:"text,omitempty"`     // what that person says to the agent
+	Used        int               `json:"used"`               // starts before this one, of Max
+	Max         int               `json:"max"`
 
 	Target    process.Target   `json:"target"`
 	Command   []string         `json:"command,omitempty"` // that starts, nudges
@@ -116,7 +116,7 @@ func (s *store) recoveries(ctx context.Context) (map[string][]attempt, error) {
 	return m, err
 }
 
-// acts are what was done about an agent, for whoever decides.
+// acts are what was done about an agent, as input for decisions.
 func acts(list []attempt) []recovery.Act {
 	var all []recovery.Act
 	for _, r := range list {
@@ -125,8 +125,8 @@ func acts(list []attempt) []recovery.Act {
 	return all
 }
 
-// wish is something that a person wants to be done, from the command line or a button.
-type wish struct {
+// userRequest is something that a person wants to be done, from the command line or a button.
+type userRequest struct {
 	ID     int64  `json:"-"`
 	Agent  string `json:"-"`
 	Verb   string `json:"-"`
@@ -138,8 +138,8 @@ type wish struct {
 	Channel string `json:"channel,omitempty"`
 }
 
-// addWish writes down what a person wants, for the monitor that runs now or later.
-func (s *store) addWish(ctx context.Context, w wish, now time.Time) (int64, error) {
+// addRequest writes down what a person wants, for the monitor that runs now or later.
+func (s *store) addRequest(ctx context.Context, w userRequest, now time.Time) (int64, error) {
 	data, err := json.Marshal(w)
 	if err != nil {
 		return 0, err
@@ -151,9 +151,9 @@ func (s *store) addWish(ctx context.Context, w wish, now time.Time) (int64, erro
 	return res.LastInsertId()
 }
 
-// wishes are those that nobody has seen to, the oldest first.
-func (s *store) wishes(ctx context.Context) ([]wish, error) {
-	return query(ctx, s.db, `SELECT id, agent, verb, data FROM wish WHERE done = 0 ORDER BY id`, func(r *sql.Rows) (v wish, err error) {
+// userRequests are those that nobody has seen to, the oldest first.
+func (s *store) userRequests(ctx context.Context) ([]userRequest, error) {
+	return query(ctx, s.db, `SELECT id, agent, verb, data FROM wish WHERE done = 0 ORDER BY id`, func(r *sql.Rows) (v userRequest, err error) {
 		var data string
 		if err := r.Scan(&v.ID, &v.Agent, &v.Verb, &data); err != nil {
 			return v, err
@@ -162,15 +162,15 @@ func (s *store) wishes(ctx context.Context) ([]wish, error) {
 	})
 }
 
-// closeWish says what became of a wish.
-func closeWish(ctx context.Context, tx *sql.Tx, id int64, answer string, now time.Time) error {
+// closeRequest stores the answer to a request.
+func closeRequest(ctx context.Context, tx *sql.Tx, id int64, answer string, now time.Time) error {
 	if _, err := tx.ExecContext(ctx, `UPDATE wish SET done = ?, answer = ? WHERE id = ?`, now.UnixMilli(), answer, id); err != nil {
 		return fmt.Errorf("monitor.db: %w", err)
 	}
 	return nil
 }
 
-// answered says what became of a wish; done is false while nobody has seen to it.
+// answered returns the answer to a request; done is false while it is not handled.
 func (s *store) answered(ctx context.Context, id int64) (answer string, done bool, err error) {
 	var at int64
 	err = s.db.QueryRowContext(ctx, `SELECT done, answer FROM wish WHERE id = ?`, id).Scan(&at, &answer)
@@ -251,7 +251,7 @@ func (l *ledger) unproved(key string) bool {
 // prove marks what was done before the agent showed new evidence: that, and nothing else, is a recovery.
 func (l *ledger) prove(ctx context.Context, c *examined) error {
 	list := l.all[c.Key]
-	proved, news := recovery.Prove(acts(list), c.sight.Sequence, l.now)
+	proved, news := recovery.Prove(acts(list), c.agentState.Sequence, l.now)
 	if !news {
 		return nil
 	}

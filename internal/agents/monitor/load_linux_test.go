@@ -100,7 +100,7 @@ func BenchmarkALookAtTwoHundredAgents(b *testing.B) {
 	}
 	view, watched := m.seen.Load(), 0
 	for _, a := range view.Agents {
-		if m.sights[a.Key].Identity.PID != 0 {
+		if m.agentStates[a.Key].Identity.PID != 0 {
 			watched++
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
-// RunningError says that another monitor has this home.
+// RunningError says that another monitor runs in this home.
 type RunningError struct {
 	PID int // 0: it has not said
 }
@@ -27,8 +27,8 @@ func (e *RunningError) Error() string {
 	return fmt.Sprintf("another monitor is running (PID %d)", e.PID)
 }
 
-// lock is the right to act on a home. The system's lock decides, and ends with us however we end; the PID file (PIV-15)
-// tells people, and a monitor of another make.
+// lock is the right to act on a home. The system's file lock decides, and is released however we end; the PID file
+// (PIV-15) informs people and monitors of other makes.
 type lock struct {
 	flock   *flock.Flock
 	pidFile string
@@ -57,8 +57,8 @@ func takeLock(pidFile string, procs processes) (*lock, error) {
 	return &lock{f, pidFile}, nil
 }
 
-// otherMonitor is the PID of a living monitor that wrote the PID file and takes no lock: the original. A process that
-// is younger than the file did not write it.
+// otherMonitor is the PID of a living monitor that wrote the PID file but takes no lock: the original PIV supervisor. A
+// process younger than the file did not write it.
 func otherMonitor(pidFile string, procs processes) int {
 	pid, written := readPID(pidFile)
 	if pid == 0 || pid == os.Getpid() {
@@ -89,7 +89,7 @@ func readPID(pidFile string) (pid int, written time.Time) {
 	return pid, written
 }
 
-// holder is the process that has a home now; 0: none.
+// holder is the PID of the monitor of a home; 0 if there is none.
 func holder(pidFile string) int {
 	f := flock.New(pidFile+".lock", flock.SetPermissions(0o600))
 	if _, err := os.Stat(f.Path()); err != nil {
@@ -103,8 +103,8 @@ func holder(pidFile string) int {
 	return pid
 }
 
-// release removes the PID file. The lock's own file stays: whoever opened it already must not lock a file that nobody
-// else will ever see.
+// release removes the PID file. The lock file stays: a process that has opened it already would otherwise lock a deleted
+// file.
 func (l *lock) release() error {
 	err := os.Remove(l.pidFile)
 	if errors.Is(err, os.ErrNotExist) {

@@ -18,24 +18,24 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// round is one look at everything. What it comes to is its parts': what was seen, what was done, and what humans are told.
+// round is one look at everything. Its parts hold the results: what was seen, what was done, what humans were told.
 type round struct {
 	*Monitor
-	now     Moment
-	page    page
-	there   map[string]bool // the keys of the page's agents
-	setting setting
-	fault   error // what of the agents' signs cannot be read
-	stalled int   // agents
+	now      Clocks
+	snapshot snapshot
+	there    map[string]bool // the keys of the snapshot's agents
+	setting  setting
+	fault    error // which of the agents' signs cannot be read
+	stalled  int   // agents
 
-	sights    sightings
-	ledger    ledger
-	incidents incidents
-	panes     panes
-	executor  executor
+	agentStates sightings
+	ledger      ledger
+	incidents   incidents
+	panes       panes
+	executor    executor
 }
 
-// look looks at every agent once and does what is to be done.
+// look inspects every agent once and acts where needed.
 func (m *Monitor) look(ctx context.Context) (Summary, error) {
 	m.undone = nil
 	r, err := m.begin(ctx)
@@ -43,14 +43,14 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 		return Summary{}, err
 	}
 	before := r.ledger.fleet
-	errs := []error{r.fault, r.mendRegistry(ctx), r.reconcile(ctx), r.hear(ctx), r.grant(ctx), r.dropRemoved(ctx)}
+	errs := []error{r.fault, r.mendRegistry(ctx), r.reconcile(ctx), r.hear(ctx), r.handleRequests(ctx), r.dropRemoved(ctx)}
 	cases := r.examine(ctx, &errs)
-	r.ledger.fleet = r.ledger.fleet.See(problems(cases), r.page.fleetPolicy(), r.now.Wall)
+	r.ledger.fleet = r.ledger.fleet.See(problems(cases), r.snapshot.fleetPolicy(), r.now.Wall)
 	for _, c := range cases {
 		if ctx.Err() != nil {
 			break
 		}
-		if err := r.treat(ctx, c); err != nil {
+		if err := r.handle(ctx, c); err != nil {
 			if unwritable(err) {
 				m.undone = append(m.undone, fmt.Sprintf("%s (%s)", c.Name, c.problem.Class))
 			}
@@ -65,29 +65,29 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 	return r.summary(), err
 }
 
-// begin reads the clocks, the registry and what earlier looks have left.
+// begin reads the clocks, the registry and the state of earlier looks.
 func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	r := &round{Monitor: m, now: m.opts.clock()}
 	r.join()
 	if err := m.passTime(ctx, r.now); err != nil {
 		return nil, err
 	}
-	r.page = m.book.read(ctx)
-	p := r.page
+	r.snapshot = m.registryStore.read(ctx)
+	p := r.snapshot
 	r.there = make(map[string]bool, len(p.Agents))
 	for _, a := range p.Agents {
 		r.there[a.Key] = true
 	}
 	m.seen.Store(&p)
-	if err := m.openTellers(ctx, &p); err != nil {
+	if err := m.openNotifiers(ctx, &p); err != nil {
 		m.complain(err)
 	}
 	var errs [4]error
 	if m.doubtful {
-		m.sights, errs[0] = m.store.sights(ctx)
+		m.agentStates, errs[0] = m.store.agentStates(ctx)
 		m.recoveries, errs[1] = m.store.recoveries(ctx)
 	}
-	r.sights.all, r.ledger.all = m.sights, m.recoveries
+	r.agentStates.all, r.ledger.all = m.agentStates, m.recoveries
 	r.incidents.list, errs[2] = m.store.incidents(ctx, r.now.Wall)
 	_, errs[3] = m.store.fact(ctx, "fleet", &r.ledger.fleet)
 	if err := errors.Join(errs[:]...); err != nil {
@@ -97,15 +97,15 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	r.setting = setting{
 		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, sources: m.sources,
 	}
-	if !r.page.declared() {
-		r.setting.lost = r.page.Lost
+	if !r.snapshot.declared() {
+		r.setting.lost = r.snapshot.Lost
 	}
 	switch {
 	case r.now.Boot != "" && r.now.Up < resumeGrace:
 		r.setting.grace = "the machine was started only just"
-		// Whoever starts agents when the machine starts has not done so yet. Two of a declared one are never: ours runs behind
-		// the wrapper, which refuses the second.
-		r.setting.graceDead = !r.page.declared() || r.now.Up < bootGrace
+		// After a boot, other programs may not have started the agents yet. Declared agents need no such grace: they run
+		// behind our wrapper, which refuses a second start.
+		r.setting.graceDead = !r.snapshot.declared() || r.now.Up < bootGrace
 	case r.now.Wall.Before(m.grace) && m.grace.Sub(r.now.Wall) <= resumeGrace: // later: the clock was set back since
 		r.setting.grace = m.why
 	}
@@ -113,19 +113,19 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	return r, nil
 }
 
-// join gives the parts what they share.
+// join connects the parts.
 func (r *round) join() {
 	m, now := r.Monitor, r.now.Wall
-	r.sights.store = m.store
+	r.agentStates.store = m.store
 	r.ledger = ledger{store: m.store, opts: &m.opts, now: now}
-	r.incidents = incidents{m: m, page: &r.page, now: now}
-	r.panes = panes{m: m, page: &r.page}
-	r.executor = executor{m: m, page: &r.page, now: now, ledger: &r.ledger, incidents: &r.incidents, looker: r}
+	r.incidents = incidents{m: m, snapshot: &r.snapshot, now: now}
+	r.panes = panes{m: m, snapshot: &r.snapshot}
+	r.executor = executor{m: m, snapshot: &r.snapshot, now: now, ledger: &r.ledger, incidents: &r.incidents, looker: r}
 }
 
 // summary is what the look has come to.
 func (r *round) summary() Summary {
-	return Summary{Projects: len(r.page.Agents), Stalled: r.stalled, Recovered: r.executor.recovered, Escalated: r.incidents.escalated}
+	return Summary{Projects: len(r.snapshot.Agents), Stalled: r.stalled, Recovered: r.executor.recovered, Escalated: r.incidents.escalated}
 }
 
 // lookAgain implements [looker].
@@ -139,17 +139,17 @@ func (r *round) lookAgain(ctx context.Context, a agent) (*examined, error) {
 // refresh reads what declared agents show.
 func (r *round) refresh(ctx context.Context) error {
 	r.ledger.acted = false
-	if !r.page.declared() || r.opts.evidence != nil {
+	if !r.snapshot.declared() || r.opts.evidence != nil {
 		return nil
 	}
-	return r.sources.refresh(ctx, r.store, r.now.Wall, r.page.Agents, r.sights.all)
+	return r.sources.refresh(ctx, r.store, r.now.Wall, r.snapshot.Agents, r.agentStates.all)
 }
 
-// passTime notices a sleep of the machine, or a clock that was set, since the last look.
-func (m *Monitor) passTime(ctx context.Context, now Moment) error {
+// passTime detects a sleep of the machine, or a clock change, since the last look.
+func (m *Monitor) passTime(ctx context.Context, now Clocks) error {
 	asleep := Gap(m.last, now)
 	unseen := time.Duration(0)
-	if m.last.Boot != now.Boot || m.last.Wall.IsZero() { // the first look since the machine was started
+	if m.last.Boot != now.Boot || m.last.Wall.IsZero() { // the first look since boot
 		unseen = UnseenSleep(now)
 	}
 	m.last = now
@@ -168,36 +168,36 @@ func (m *Monitor) passTime(ctx context.Context, now Moment) error {
 	return errors.Join(errs...)
 }
 
-// agents are those of the registry, and those that have vanished from a PIV registry while they were running. One that its owner
-// has taken out of a registry of version 2 is gone because that is what the owner wants.
+// agents are those of the registry, and those that vanished from a PIV registry while they were running. An agent
+// missing in a registry of version 2 was removed by its owner.
 func (r *round) agents() []agent {
-	list := slices.Clone(r.page.Agents)
-	if r.page.declared() {
+	list := slices.Clone(r.snapshot.Agents)
+	if r.snapshot.declared() {
 		return list
 	}
 	there := map[string]bool{}
 	for _, a := range list {
 		there[a.Key] = true
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.sights.all)) {
-		if s := r.sights.all[key]; !there[key] && !s.Declared && s.Entry.Status == piv.Running {
+	for _, key := range slices.Sorted(maps.Keys(r.agentStates.all)) {
+		if s := r.agentStates.all[key]; !there[key] && !s.Declared && s.Entry.Status == piv.Running {
 			list = append(list, r.opts.ofProject(s.Entry))
 		}
 	}
 	return list
 }
 
-// known is what earlier looks have left of one agent.
+// known is the state of one agent from earlier looks.
 type known struct {
-	sight    sight
-	launch   *attempt    // the last start of ours; nil: there was none
-	nudged   []time.Time // when we have handed it a text
-	watched  bool        // a human was told of it, and it is watched although the registry calls it stalled
-	vanished bool
+	agentState agentState
+	launch     *attempt    // our last start; nil: none
+	nudged     []time.Time // when we gave it a text
+	watched    bool        // a human was notified of it, and it is still watched although the registry calls it stalled
+	vanished   bool
 }
 
 func (r *round) known(a agent) known {
-	k := known{sight: r.sights.all[a.Key], watched: len(r.incidents.open(a.Key)) > 0}
+	k := known{agentState: r.agentStates.all[a.Key], watched: len(r.incidents.open(a.Key)) > 0}
 	k.vanished = !r.there[a.Key]
 	list := r.ledger.all[a.Key]
 	for i := range list {
@@ -216,38 +216,38 @@ func (r *round) known(a agent) known {
 	return k
 }
 
-// examined is one agent with what was found.
+// examined is one agent with its evidence and verdict.
 type examined struct {
 	agent
 	known
 	evidence diagnose.Evidence
 	verdict  diagnose.Verdict
-	body     finding
+	subject  finding
 	problem  recovery.Problem
 }
 
-// finding is what was found besides the evidence: whom an act would be for.
+// finding is what an action needs besides the evidence.
 type finding struct {
 	target  process.Target
 	process process.Identity // of the agent itself; zero: not known, or dead
 	dead    process.Identity // the same, once it has ended
 	typed   time.Time        // when a person last typed in it; zero: nobody has, or it is not known
 	session string           // that could be gone on with
-	// joinable says that people can join the agent's terminal, joined who has.
+	// joinable says that people can join the agent's terminal; joined are those who have.
 	joinable bool
 	joined   []agentrun.Joined
 	tool     time.Time // when the open tool was started; zero: there is none
 	request  string    // the open request for a permission
-	input    string    // what would run if it were allowed, whole
+	input    string    // what would run if it were allowed, in full
 	unasked  string    // why such a request is left to the agent's own dialog
 	signs    string    // the latest signs of life in one word; "": there are none
-	// stranger says why the process that was found may be somebody else's: it is looked at, and neither ended nor replaced.
+	// stranger says why the process may not be the agent's: it is only observed, neither ended nor replaced.
 	stranger string
 	phase    int
-	body     string // the last lines, or the beginning of what is asked for at the agent's own dialog
+	text     string // the last lines, or the start of a request at the agent's own dialog
 }
 
-// runs is the number of the process that an act would be for; 0: none is known.
+// runs is the PID for actions; 0 if none is known.
 func (f *finding) runs() int {
 	if f.process.PID == 0 && len(f.target.Leaders) > 0 {
 		return f.target.Leaders[0].PID
@@ -275,24 +275,24 @@ func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 		r.record(c)
 		cases = append(cases, c)
 	}
-	*errs = append(*errs, r.sights.save(ctx))
+	*errs = append(*errs, r.agentStates.save(ctx))
 	return cases
 }
 
-// gather collects the evidence of an agent and judges it. Secrets are taken out of the verdict here, before anybody can
-// tell or keep it.
+// gather collects the evidence of an agent and judges it. Secrets are removed from the verdict here, before it is stored
+// or sent.
 func (r *round) gather(c *examined) {
 	switch {
 	case r.opts.evidence != nil:
-		c.evidence, c.body = r.opts.evidence(&c.agent)
+		c.evidence, c.subject = r.opts.evidence(&c.agent)
 	case c.Declared == nil:
-		c.evidence, c.body.target = r.setting.gatherProject(c.agent, c.known)
-		c.body.phase, c.body.signs = c.Entry.ResumePhase(), c.Entry.Heartbeat
+		c.evidence, c.subject.target = r.setting.gatherProject(c.agent, c.known)
+		c.subject.phase, c.subject.signs = c.Entry.ResumePhase(), c.Entry.Heartbeat
 	default:
-		c.evidence, c.body = r.setting.gather(c.agent, c.known)
+		c.evidence, c.subject = r.setting.gather(c.agent, c.known)
 	}
 	if c.Declared != nil {
-		c.Entry.Phase = c.body.phase
+		c.Entry.Phase = c.subject.phase
 	}
 	c.verdict = diagnose.Classify(c.evidence, c.expect)
 	c.verdict.Details, c.verdict.Doubt = r.opts.redact(c.verdict.Details), r.opts.redact(c.verdict.Doubt)
@@ -306,15 +306,15 @@ func problems(cases []*examined) []recovery.Problem {
 	return list
 }
 
-// remember keeps what later looks want to know of this one. gone says that there is nothing left to look at.
+// remember stores what later looks need. gone says that the agent is no longer watched.
 func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error) {
 	if c.vanished && len(r.incidents.open(c.Key)) > 0 {
-		return true, r.dropVanished(ctx, c.agent) // a human has been told; there is nothing left to watch
+		return true, r.dropVanished(ctx, c.agent) // a human was notified; there is nothing left to watch
 	}
-	s := c.known.sight
+	s := c.known.agentState
 	if c.Declared != nil {
 		r.setting.rememberAgent(c, &s)
-	} else if r.page.Lost == "" && !c.vanished {
+	} else if r.snapshot.Lost == "" && !c.vanished {
 		r.setting.rememberProject(c, &s)
 	}
 	if c.verdict.Stall == diagnose.Blind {
@@ -322,37 +322,37 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	} else {
 		s.Blind = 0
 	}
-	if c.body.signs != "" && c.body.signs != s.Signs {
-		s.Signs, s.Sequence = c.body.signs, s.Sequence+1
+	if c.subject.signs != "" && c.subject.signs != s.Signs {
+		s.Signs, s.Sequence = c.subject.signs, s.Sequence+1
 	}
 	r.setting.rememberTrouble(c, &s)
-	was := c.known.sight
-	c.known.sight = s
+	was := c.known.agentState
+	c.known.agentState = s
 	if s != was {
-		r.sights.note(c.Key, s)
+		r.agentStates.note(c.Key, s)
 	}
 	return false, nil
 }
 
-// problem is what is wrong, for whoever decides.
+// problem translates the verdict for recovery.
 func (r *round) problem(c *examined) recovery.Problem {
-	p := recovery.Problem{Agent: c.Key, Phase: c.body.phase, Sequence: c.sight.Sequence}
+	p := recovery.Problem{Agent: c.Key, Phase: c.subject.phase, Sequence: c.agentState.Sequence}
 	v := c.verdict
-	if c.sight.Stopped || v.Well() && v.Class != diagnose.APIBackoff {
+	if c.agentState.Stopped || v.Well() && v.Class != diagnose.APIBackoff {
 		return p
 	}
 	p.Class, p.Stall, p.Confidence = string(v.Class), string(v.Stall), string(v.Confidence)
-	p.Typed = c.body.typed
-	p.Since, p.Until = c.sight.Trouble.Since, c.sight.Trouble.Until
+	p.Typed = c.subject.typed
+	p.Since, p.Until = c.agentState.Trouble.Since, c.agentState.Trouble.Until
 	if c.Declared != nil {
 		p.Host, p.Account = "this machine", string(c.Kind)
-		p.Reboot = c.body.dead.Boot != "" && r.now.Boot != "" && c.body.dead.Boot != r.now.Boot
+		p.Reboot = c.subject.dead.Boot != "" && r.now.Boot != "" && c.subject.dead.Boot != r.now.Boot
 	}
 	return p
 }
 
 func (r *round) dropVanished(ctx context.Context, a agent) error {
-	delete(r.sights.all, a.Key)
+	delete(r.agentStates.all, a.Key)
 	for _, i := range r.incidents.open(a.Key) {
 		if err := r.incidents.tell(ctx, a, i, incident.Gone{Why: "it is no longer in the registry"}, nil); err != nil {
 			return err

@@ -23,7 +23,7 @@ func (w *world) run(d time.Duration) {
 	w.t.Helper()
 	base, mono := time.Now(), w.mono
 	w.wall = base
-	w.opts.clock = func() Moment {
+	w.opts.clock = func() Clocks {
 		passed := time.Since(base)
 		w.wall, w.mono = base.Add(passed), mono+passed
 		return w.now()

@@ -11,16 +11,16 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// fleetPolicy is what holds for all agents together: what the first says that says anything.
-func (p *page) fleetPolicy() recovery.FleetPolicy {
+// fleetPolicy is the policy of all agents together, taken from the first agent that declares one.
+func (p *snapshot) fleetPolicy() recovery.FleetPolicy {
 	if len(p.Agents) == 0 || !p.declared() {
 		return recovery.FleetPolicy{}
 	}
 	return p.Agents[0].recovery.Fleet
 }
 
-// shareFleet gives all agents of a page the same: what the first says that says anything, each key for itself.
-func (p *page) shareFleet() {
+// shareFleet copies shared settings to all agents, each key from the first agent that declares it.
+func (p *snapshot) shareFleet() {
 	fleet := recovery.Default().Fleet
 	var said registry.AtOnce
 	for _, a := range p.Agents {
@@ -36,7 +36,7 @@ func (p *page) shareFleet() {
 	}
 }
 
-// escalateMass tells a human once of many agents that fail together.
+// escalateMass notifies a human once that many agents fail together.
 func (r *round) escalateMass(ctx context.Context, c *examined, d recovery.Decision) error {
 	key := incident.Key{Agent: d.Mass, Class: incident.Mass}
 	f := r.facts(c, d)
@@ -46,7 +46,7 @@ func (r *round) escalateMass(ctx context.Context, c *examined, d recovery.Decisi
 	return r.incidents.raise(ctx, r.incidents.agentOf(incident.Incident{Key: key}), key, f, c.entryOf(r.now.Wall, d), nil)
 }
 
-// massName is what a mass is called: "account claude (limit)".
+// massName is the name of a mass failure: "account claude (limit)".
 func massName(key string) string {
 	shared, cause, _ := strings.Cut(key, ":")
 	name := cause
@@ -56,7 +56,7 @@ func massName(key string) string {
 	return shared + " " + name + " (" + cause + ")"
 }
 
-// held reports whether an agent is one of many that fail together and wait.
+// held reports whether an agent waits as part of a mass failure.
 func held(f recovery.Fleet, agent string) bool {
 	return slices.ContainsFunc(f.Masses, func(m recovery.Mass) bool { return m.Released.IsZero() && slices.Contains(m.Members, agent) })
 }

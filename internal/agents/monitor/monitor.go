@@ -15,36 +15,36 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
-// Monitor watches one home. Only one does at a time.
+// Monitor watches one home, which it locks.
 type Monitor struct {
-	opts    Options
-	lock    *lock
-	store   *store
-	book    *book
-	sources *sources
-	tellers tellers
-	alarms  alarms
-	seen    atomic.Pointer[page] // the last reading of the registry, for whoever is not the loop
+	opts          Options
+	lock          *lock
+	store         *store
+	registryStore *registryStore
+	sources       *sources
+	notifiers     notifiers
+	alarms        alarms
+	seen          atomic.Pointer[snapshot] // the last registry snapshot, for other goroutines
 
-	// What the database has of agents, and of what was done about them. Only the loop changes either.
-	sights     map[string]sight
-	recoveries map[string][]attempt
-	doubtful   bool // something could not be written: the database knows better
+	// The database's state of agents and of what was done. Only the loop changes it.
+	agentStates map[string]agentState
+	recoveries  map[string][]attempt
+	doubtful    bool // a write failed: read again from the database
 
-	last   Moment // of the last look
+	last   Clocks // of the last look
 	sleeps []Sleep
-	grace  time.Time         // until when silence is no evidence; zero: it is
+	grace  time.Time         // until when silence is not evidence; zero: it is
 	why    string            // the same in words
-	told   string            // the last error that was logged: once is enough
+	told   string            // the last error that was logged, to log it once
 	lost   string            // the same of the registry
-	swept  time.Time         // when what is long over was removed last
+	swept  time.Time         // when old data was removed last
 	judged map[string]string // agent: its last verdict that was recorded
-	undone []string          // agents for whom nothing could be done at the last look, because the home cannot be written
+	undone []string          // agents that needed an action at the last look, while the home could not be written
 	unkept unkept
 }
 
-// Open takes a home: its lock, its PID file and its database, all of which [Monitor.Close] gives back. The error is a
-// [RunningError] when another monitor has it.
+// Open locks a home, writes its PID file and opens its database; [Monitor.Close] releases all. The error is a
+// [RunningError] when another monitor has the home.
 func Open(ctx context.Context, opts Options) (*Monitor, error) {
 	opts = opts.withDefaults()
 	if opts.Home == "" {
@@ -69,14 +69,14 @@ func Open(ctx context.Context, opts Options) (*Monitor, error) {
 	return m, nil
 }
 
-// load opens the database and reads what an earlier run has left.
+// load opens the database and reads the state of an earlier run.
 func (m *Monitor) load(ctx context.Context, database string) error {
 	var err error
 	if m.store, err = openStore(ctx, database); err != nil {
 		return err
 	}
 	m.sources = &sources{home: m.opts.Home, procs: m.opts.processes, reader: agentcli.NewReader(agentcli.Options{Places: m.opts.Places, OpenFiles: m.opts.processes.Files})}
-	if m.book, err = openBook(ctx, m.opts, m.store); err != nil {
+	if m.registryStore, err = openRegistryStore(ctx, m.opts, m.store); err != nil {
 		return err
 	}
 	m.doubtful = true // until it has been read
@@ -86,26 +86,26 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 	if _, err = m.store.fact(ctx, "moment", &m.last); err != nil {
 		return err
 	}
-	if m.last.Boot == "" { // clocks of another run, which ours cannot be compared with
-		m.last = Moment{}
+	if m.last.Boot == "" { // clocks of another run, which cannot be compared with ours
+		m.last = Clocks{}
 	}
 	if _, err = m.store.fact(ctx, "grace", &m.grace); err != nil {
 		return err
 	}
 	m.why = "the registry was restored, or the machine slept, only just"
-	p := m.book.read(ctx)
+	p := m.registryStore.read(ctx)
 	m.seen.Store(&p)
-	if err := m.openTellers(ctx, &p); m.tellers.outbox == nil {
+	if err := m.openNotifiers(ctx, &p); m.notifiers.outbox == nil {
 		return err
 	} else if err != nil {
-		m.opts.Logger.Error("not everybody can be told", slog.Any("error", err))
+		m.opts.Logger.Error("some channels cannot be reached", slog.Any("error", err))
 	}
-	return m.tellers.outbox.Retry(ctx)
+	return m.notifiers.outbox.Retry(ctx)
 }
 
-// Close gives the home back. Nothing has to be brought to an end first.
+// Close releases the home. Nothing has to be completed first.
 func (m *Monitor) Close() error {
-	m.closeTellers()
+	m.closeNotifiers()
 	var err error
 	if m.sources != nil {
 		err = m.closeAlarms()
@@ -116,9 +116,9 @@ func (m *Monitor) Close() error {
 	return errors.Join(err, m.lock.release())
 }
 
-// Run watches until ctx ends: one cycle at once and one each interval (PIV-14). In between it looks every five seconds, and
-// whenever something asks for it, and says something only when there is something to do. The error is never a cycle's:
-// those are told and tried again.
+// Run watches until ctx ends: one cycle at once and then one each interval (PIV-14). In between it looks every five
+// seconds, and whenever an event asks for it, and logs only changes. Errors of cycles are logged and retried, never
+// returned.
 func (m *Monitor) Run(ctx context.Context) error {
 	if !m.opts.deaf {
 		m.openAlarms()
@@ -129,7 +129,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("monitor: %w", err)
 		}
-		defer func() { _ = release() }() // it ends with us all the same
+		defer func() { _ = release() }() // the lock is released when the process exits
 	}
 	pause := min(m.opts.Interval, lookEvery)
 	var next time.Time // of the next cycle
@@ -147,7 +147,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		}
 		if t := time.Now(); !t.Before(next) || s.acted() {
 			m.report(ctx, s)
-			next = t.Add(m.opts.Interval - pause/2) // looks may come a little early or late
+			next = t.Add(m.opts.Interval - pause/2) // looks may be slightly early or late
 		}
 		if !m.wait(ctx.Done(), pause, took) {
 			return nil
@@ -155,23 +155,23 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 }
 
-// complain logs an error when it is news.
+// complain logs an error unless it was the last one logged.
 func (m *Monitor) complain(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
 	if text != m.told && text != "" {
-		m.opts.Logger.Error("not everything could be done; it is tried again", slog.Any("error", err))
+		m.opts.Logger.Error("some actions failed; they are tried again", slog.Any("error", err))
 	}
 	m.told = text
 }
 
-// drainTime is how long Once waits for what it has to say to be sent. What is not sent then, a later run sends.
+// drainTime is how long Once waits until its messages are sent. A later run sends the rest.
 const drainTime = 20 * time.Second
 
-// Once runs a single cycle (PIV-14, --once), and sends what is in the outbox. An error says that the cycle could not be
-// finished; what it saw of stalls is in the summary.
+// Once runs a single cycle (PIV-14, --once) and sends the outbox. An error says that the cycle could not be completed;
+// the summary has what it saw.
 func (m *Monitor) Once(ctx context.Context) (Summary, error) {
 	s, err := m.look(ctx)
 	if err == nil {
@@ -181,30 +181,30 @@ func (m *Monitor) Once(ctx context.Context) (Summary, error) {
 	sending, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	m.opts.checkpoint("send-before")
-	m.tellers.outbox.Drain(sending)
+	m.notifiers.outbox.Drain(sending)
 	m.opts.checkpoint("send-after")
 	return s, err
 }
 
-// report prints PIV's summary and keeps what the next run wants to know of the clocks.
+// report prints PIV's summary and stores the clocks for the next run.
 func (m *Monitor) report(ctx context.Context, s Summary) {
 	fmt.Fprintln(m.opts.Out, s)
 	err := m.store.setFact(ctx, "moment", m.last)
 	if m.last.Wall.Sub(m.swept) > sweepEvery {
 		m.swept, m.doubtful = m.last.Wall, true
-		err = errors.Join(err, m.store.forget(ctx, m.last.Wall), m.tellers.outbox.Forget(ctx))
+		err = errors.Join(err, m.store.forget(ctx, m.last.Wall), m.notifiers.outbox.Forget(ctx))
 	}
 	if err != nil && ctx.Err() == nil {
 		m.opts.Logger.Error("the state cannot be kept", slog.Any("error", err))
 	}
 }
 
-// Summary is what a cycle has come to.
+// Summary is the result of a cycle.
 type Summary struct {
 	Projects  int // in the registry
 	Stalled   int // of them
 	Recovered int // of these: restarted in this cycle
-	Escalated int // of these: a human was told in this cycle
+	Escalated int // of these: escalated in this cycle
 }
 
 // String is the line of PIV-14.
@@ -214,5 +214,5 @@ func (s Summary) String() string {
 
 func (s Summary) acted() bool { return s.Recovered > 0 || s.Escalated > 0 }
 
-// Database is where what outlasts a run is kept.
+// Database is the path of the database.
 func (o Options) Database() string { return filepath.Join(o.Home, "monitor.db") }

@@ -149,7 +149,7 @@ func (n *night) lives() {
 		if _, err := m.look(n.t.Context()); err != nil {
 			n.t.Fatal(err)
 		}
-		m.tellers.outbox.Drain(n.t.Context())
+		m.notifiers.outbox.Drain(n.t.Context())
 		for agent, list := range m.recoveries {
 			n.held[agent] = n.held[agent] || list[len(list)-1].Act.Rung == recovery.Hold
 		}

@@ -23,16 +23,15 @@ const (
 	defaultRestarts = 3
 	// beat is how often an orchestrator writes its heartbeat (PIV-3: every 2 minutes).
 	beat = 2 * time.Minute
-	// staleFloor is the least stale time that makes sense: three beats.
+	// staleFloor is the smallest sensible stale time: three heartbeats.
 	staleFloor = 3 * beat
-	// lookEvery is how often the registry is looked at between two cycles: a stall is found when it is one, not up to
-	// an interval later.
+	// lookEvery is the time between two looks at the registry, so that a stall is found at once and not up to an
+	// interval later.
 	lookEvery = 5 * time.Second
-	// resumeGrace is how long nobody is called silent after the machine has slept or its clock was set, or the registry
-	// was out of order: every agent beats once within it.
+	// resumeGrace is how long silence is ignored after the machine has slept, its clock was set, or the registry was
+	// unreadable: every agent sends a heartbeat within it.
 	resumeGrace = beat + beat/2
-	// bootGrace is how long after the machine was started the agents that ran before are left to whoever starts them then,
-	// such as a service manager.
+	// bootGrace is how long after boot the agents that ran before are left to other starters, such as a service manager.
 	bootGrace = 45 * time.Second
 )
 
@@ -59,56 +58,56 @@ type Options struct {
 	// Command restarts an orchestrator of a PIV registry, in its project's directory. nil: PIV-9's, npx tsx
 	// .claude/orchestrator/src/index.ts.
 	Command []string
-	// Environ is what everything that is started gets, but for Secrets and the variables that the registry's channels and
-	// its deadman name. nil: nothing at all.
+	// Environ is the environment of everything that is started, without Secrets and the variables named by the
+	// registry's channels and deadman. nil: an empty one.
 	Environ []string
-	// Wrapper is put before the command of a declared agent, with the agent's name and "--" behind it, so that its output
-	// and its end are seen; --terminal stands before the name where the agent gets a terminal. nil: nothing is.
+	// Wrapper is put before the command of a declared agent, followed by the agent's name and "--", to record its output
+	// and exit; --terminal precedes the name if the agent gets a terminal. nil: no wrapper.
 	Wrapper []string
 	// UserHome is what ~/ stands for in a registry of version 2. "": such paths are a mistake.
 	UserHome string
 
-	// Channels tell a human, whatever the registry says; all of them of whatever has no channels of its own.
+	// Channels are always available; agents without channels of their own use all of them.
 	Channels map[string]notify.Channel
 	// OpenChannel opens one that a registry names. nil: those cannot be used.
 	OpenChannel func(address string) (notify.Channel, error)
-	// Listen makes whoever hears answers from channels: it gets the database, the names of the channels and whom the
-	// answers are for. nil: nobody listens.
+	// Listen makes the listeners for answers: it gets the database, the names of the channels and the receiver of
+	// answers. nil: no listener.
 	Listen func(db *sql.DB, channels []string, to notify.Applier) ([]Listener, error)
-	// OpenGroup says that the chat has several members and no list of those who may decide. Then nobody can allow, restart,
-	// resume, stop or say anything to an agent from there.
+	// OpenGroup says that the chat has several members and no list of permitted users. Then nobody can allow, restart,
+	// resume, stop or send a text from there.
 	OpenGroup bool
-	// Secrets are the names of variables of Environ that no agent gets.
+	// Secrets are the names of variables of Environ that agents do not get.
 	Secrets []string
 
-	// Places are where agents' CLIs keep their files. A CLI without one is not looked at.
+	// Places are the directories of the CLIs' own files. A CLI without one is not inspected.
 	Places agentcli.Places
-	// Herdr is the program of that name, whose panes agents run in. "": it is not asked for them.
+	// Herdr is the herdr program, in whose panes agents may run. "": not used.
 	Herdr string
-	// Answer says that requests for a permission are answered here: hooks wait for it then.
+	// Answer says that permission requests are answered here, so that hooks wait for it.
 	Answer bool
 	// Record is a file that the evidence of declared agents is appended to whenever a verdict changes. "": nowhere.
 	Record string
-	// Looked is called after each look, whatever it found: the sign that this monitor itself works. nil: nobody.
+	// Looked is called after each look, as the monitor's own sign of life. nil: not called.
 	Looked func(error)
 
-	// Out gets PIV's summary line of each cycle. nil: nobody.
+	// Out gets PIV's summary line of each cycle. nil: no output.
 	Out io.Writer
-	// Logger tells what happens. nil: nobody.
+	// Logger gets log messages. nil: none.
 	Logger *slog.Logger
 
-	// What the tests put in place of the world. Zero: the world.
-	clock      func() Moment
+	// Set by tests. Zero: the real world.
+	clock      func() Clocks
 	processes  processes
 	checkpoint func(step string)
-	deaf       bool // no event asks for a look, only the clock
+	deaf       bool // looks only by the clock, not on events
 	evidence   func(*agent) (diagnose.Evidence, finding)
 }
 
-// Listener hears what humans answer, until ctx ends. [notify.Updates] is one.
+// Listener receives answers of humans until ctx ends. [notify.Updates] is one.
 type Listener interface {
 	Run(ctx context.Context)
-	// Hears reports whether answers are heard right now. It is called by another goroutine than Run.
+	// Hears reports whether answers are received now. It is called from other goroutines.
 	Hears() bool
 }
 
@@ -158,7 +157,7 @@ func (o Options) withDefaults() Options {
 // pace is the least time between two acts on one project of a PIV registry.
 func (o Options) pace() time.Duration { return min(o.Interval, time.Minute) }
 
-// tiers are the channels for whoever has none of its own.
+// tiers are the escalation's default channels.
 func (o Options) tiers() [][]string {
 	if len(o.Channels) == 0 {
 		return nil
@@ -166,5 +165,5 @@ func (o Options) tiers() [][]string {
 	return [][]string{slices.Sorted(maps.Keys(o.Channels))}
 }
 
-// redact takes secrets out of what may be kept and sent.
+// redact removes secrets from what is stored or sent.
 func (o Options) redact(s string) string { return notify.Redact(s) }

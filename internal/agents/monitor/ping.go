@@ -15,10 +15,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// pingTime is how long it may take to write down a sign of life.
+// pingTime is how long storing a sign of life may take.
 const pingTime = 5 * time.Second
 
-// Intake takes signs of life over HTTP, as healthchecks does. Who may reach it, its server decides.
+// Intake accepts signs of life over HTTP, as healthchecks does. Its server controls the access.
 func (m *Monitor) Intake() http.Handler {
 	return heartbeat.NewIntake(heartbeat.Options{
 		Lookup: m.pinged,
@@ -26,22 +26,22 @@ func (m *Monitor) Intake() http.Handler {
 			ctx, cancel := context.WithTimeout(context.Background(), pingTime)
 			defer cancel()
 			if o.Kind == heartbeat.Log {
-				return nil // it says nothing about life
+				return nil // this ping is no sign of life
 			}
 			return m.store.setPing(ctx, o)
 		},
 	})
 }
 
-// Registry is the last reading of a registry of version 2; nil: it is a PIV registry. Nobody changes it.
-func (m *Monitor) Registry() *registry.Roster {
+// Registry is the last snapshot of a registry of version 2, which must not be changed; nil for a PIV registry.
+func (m *Monitor) Registry() *registry.Registry {
 	if p := m.seen.Load(); p != nil {
-		return p.Roster
+		return p.Registry
 	}
 	return nil
 }
 
-// pinged finds the agent that an address belongs to.
+// pinged finds the agent of an address.
 func (m *Monitor) pinged(a heartbeat.Address) (string, error) {
 	p := m.seen.Load()
 	ctx, cancel := context.WithTimeout(context.Background(), pingTime)
@@ -66,7 +66,7 @@ func (m *Monitor) pinged(a heartbeat.Address) (string, error) {
 	return "", heartbeat.ErrNotFound
 }
 
-// secret is what the addresses of a home are made of. It is made once.
+// secret is the key of a home's ping addresses, created once.
 func (s *store) secret(ctx context.Context) (string, error) {
 	var key string
 	known, err := s.fact(ctx, "ping", &key)
@@ -77,7 +77,7 @@ func (s *store) secret(ctx context.Context) (string, error) {
 	return key, s.setFact(ctx, "ping", key)
 }
 
-// PingUUID is the last part of an agent's address, as healthchecks has them.
+// PingUUID is the last part of an agent's ping address, in healthchecks' format.
 func PingUUID(secret, agent string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(agent))
@@ -87,7 +87,7 @@ func PingUUID(secret, agent string) string {
 	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:])
 }
 
-// PingSecret is the secret of a home's addresses, for whoever shows them.
+// PingSecret is the secret of a home's ping addresses, to display them.
 func PingSecret(ctx context.Context, opts Options) (string, error) {
 	opts = opts.withDefaults()
 	s, err := openStore(ctx, opts.Database())

@@ -18,7 +18,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
-// Finding is what a monitor sees of one agent now, and what it would do.
+// Finding is a monitor's view of one agent, and what it would do.
 type Finding struct {
 	Key, Name, Path string
 	Kind            registry.Kind
@@ -61,19 +61,19 @@ type View struct {
 	// Incidents are all that are not over: of agents, of many at once, and of the registry. The oldest first.
 	Incidents []incident.Incident
 	Past      []incident.Incident // that were not over at the time of [InspectSince], the oldest first
-	Roster    *registry.Roster    // nil: a PIV registry
+	Registry  *registry.Registry  // nil: a PIV registry
 	Lost      string              // why the registry cannot be used; "": it can
 	Running   int                 // the PID of the monitor that has the home; 0: none
 	At        time.Time
 }
 
-// Inspect looks as a cycle would (--dry-run), and does nothing: no signal, no message, no file is touched, and a monitor
-// may run beside it.
+// Inspect looks as a cycle would (--dry-run) without any effect: no signal, no message, no file is changed. A monitor
+// may run at the same time.
 func Inspect(ctx context.Context, opts Options) (View, error) {
 	return InspectSince(ctx, opts, time.Time{})
 }
 
-// InspectSince is [Inspect], and tells of incidents that were not over at a time. Zero: of none.
+// InspectSince is [Inspect], with the incidents that were open at the given time. Zero: none.
 func InspectSince(ctx context.Context, opts Options, since time.Time) (view View, err error) {
 	opts = opts.withDefaults()
 	dir, err := os.MkdirTemp("", "outlive-monitor-")
@@ -81,7 +81,7 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 		return View{}, fmt.Errorf("inspect: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// What is known from earlier cycles is looked at in a copy.
+	// Earlier state is read from a copy.
 	copied := filepath.Join(dir, "monitor.db")
 	for _, suffix := range []string{"", "-wal"} {
 		if err := copyFile(opts.Database()+suffix, copied+suffix); err != nil {
@@ -98,8 +98,8 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 	if err != nil {
 		return View{}, err
 	}
-	view = View{Roster: r.page.Roster, Lost: r.page.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
-	var errs []error // what cannot be read is in the evidence
+	view = View{Registry: r.snapshot.Registry, Lost: r.snapshot.Lost, Running: holder(opts.PIDFile), At: r.now.Wall}
+	var errs []error // unreadable sources are in the evidence
 	for _, c := range r.examine(ctx, &errs) {
 		view.Findings = append(view.Findings, r.finding(c))
 	}
@@ -121,7 +121,7 @@ func (r *round) finding(c *examined) Finding {
 	f := Finding{
 		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
 		Evidence: c.redacted(r.opts), Policy: c.expect, Verdict: c.verdict, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
-		Process: c.body.process, Session: c.body.session, Joinable: c.body.joinable, Joined: c.body.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.sight.Stopped,
+		Process: c.subject.process, Session: c.subject.session, Joinable: c.subject.joinable, Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
 	}
 	f.Trace = diagnose.Explain(f.Evidence, c.expect)
 	if p, ok := r.panes.of(c); ok {

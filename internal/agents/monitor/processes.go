@@ -7,7 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// processes is the world of processes. Tests put another one in its place.
+// processes is the access to processes; tests replace it.
 type processes interface {
 	Look(pid int) (process.Process, error)
 	Stop(ctx context.Context, t process.Target) error
@@ -15,7 +15,7 @@ type processes interface {
 	table
 }
 
-// table is what is asked of declared agents' processes.
+// table is the access to declared agents' processes.
 type table interface {
 	All() []process.Entry
 	Args(pid int) []string
@@ -23,6 +23,5 @@ type table interface {
 	Interrupt(id process.Identity) error
 }
 
-// nearDeath is how much older than a heartbeat a process of its number must be, to be sure that it is not younger:
-// the two are measured by different clocks.
+// nearDeath is how much older than a heartbeat its process must be, to be certainly older: two clocks are compared.
 const nearDeath = time.Minute

@@ -14,13 +14,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// gatherProject collects the evidence of one project of a PIV registry, and what would have to be stopped. It only looks.
+// gatherProject collects the evidence of one project of a PIV registry, and the processes to stop. It changes nothing.
 func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Target) {
 	p := a.Entry
 	e := diagnose.Evidence{
 		Status: string(p.Status), Complete: p.Status == piv.Complete,
 		Watched: p.Status == piv.Running || k.watched && (p.Status == piv.Stalled || p.Status == piv.Failed),
-		Fault:   p.Fault, Lost: s.lost, Vanished: k.vanished, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.sight.Blind,
+		Fault:   p.Fault, Lost: s.lost, Vanished: k.vanished, Grace: s.grace, GraceDead: s.graceDead, BlindTicks: k.agentState.Blind,
 	}
 	if !e.Watched {
 		return e, process.Target{}
@@ -40,7 +40,7 @@ func (s *setting) gatherProject(a agent, k known) (diagnose.Evidence, process.Ta
 	e.Beat.Expected = true
 	e.Artefact = diagnose.Artefact{Expected: true, Seen: !e.Process.AfterBeat}
 	if e.Beat.Has && !e.Process.AfterBeat && s.heard(e) <= a.expect.Stale {
-		return e, target // the rest is asked of the silent only
+		return e, target // further evidence is needed only for silent projects
 	}
 	s.readManifest(&e, p.Path)
 	if e.Process.Life != diagnose.Dead {
@@ -66,16 +66,16 @@ func (s *setting) beatOf(e *diagnose.Evidence, k known, beatAt time.Time) {
 	age := now.Sub(beatAt)
 	if age >= 0 {
 		age = Age(beatAt, now, s.sleeps)
-	} else if !k.sight.AheadSince.IsZero() {
-		e.Beat.Seen = diagnose.Span(Age(k.sight.AheadSince, now, s.sleeps))
+	} else if !k.agentState.AheadSince.IsZero() {
+		e.Beat.Seen = diagnose.Span(Age(k.agentState.AheadSince, now, s.sleeps))
 	}
 	e.Beat.Age = diagnose.Span(age)
 }
 
-// live finds out whether the orchestrator lives, and what belongs to it.
+// live finds whether the orchestrator lives, and its processes.
 func (s *setting) live(e *diagnose.Evidence, p piv.Project, k known, beatAt time.Time) process.Target {
 	var t process.Target
-	if e.Beat.Age < 0 { // of the future: it was written when it was first seen, at the latest
+	if e.Beat.Age < 0 { // of the future: it is at most as young as our first sight of it
 		beatAt = s.now.Wall.Add(-time.Duration(e.Beat.Seen))
 	}
 	if e.Beat.Has {
@@ -97,7 +97,7 @@ func (s *setting) live(e *diagnose.Evidence, p piv.Project, k known, beatAt time
 	return t
 }
 
-// starts notes that the process is younger than the last heartbeat, which says nothing of it then.
+// starts notes that the process is younger than the last heartbeat, which then does not count for it.
 func (s *setting) starts(e *diagnose.Evidence, since time.Time) {
 	if since.IsZero() {
 		return
@@ -124,8 +124,8 @@ func (s *setting) registered(e *diagnose.Evidence, p piv.Project, k known, beatA
 	case err != nil:
 		judge(diagnose.Unsure, "cannot be looked at: %v", err)
 		return id, since
-	case k.sight.Identity.PID == p.PID:
-		if k.sight.Identity != id {
+	case k.agentState.Identity.PID == p.PID:
+		if k.agentState.Identity != id {
 			judge(diagnose.Dead, "is dead, its number is another process's now")
 			return gone, since
 		}
@@ -140,7 +140,7 @@ func (s *setting) registered(e *diagnose.Evidence, p piv.Project, k known, beatA
 	if !began.After(beatAt.Add(nearDeath)) {
 		return id, since
 	}
-	// It is younger than the heartbeat: a new orchestrator that has not beaten yet, or a stranger.
+	// Younger than the heartbeat: a new orchestrator without a heartbeat yet, or an unrelated process.
 	switch {
 	case within(proc.Dir, p.Path):
 		return id, began
@@ -152,7 +152,7 @@ func (s *setting) registered(e *diagnose.Evidence, p piv.Project, k known, beatA
 	return gone, since
 }
 
-// launched looks at the process that we have started, which may be only the launcher of the registered one.
+// launched inspects the process that we started, which may be only the launcher of the registered one.
 func (s *setting) launched(e *diagnose.Evidence, p piv.Project, l *attempt, t *process.Target) {
 	proc, err := s.processes.Look(l.Process.PID)
 	alive := err == nil && proc.Identity == l.Process
@@ -160,7 +160,7 @@ func (s *setting) launched(e *diagnose.Evidence, p piv.Project, l *attempt, t *p
 	dead := e.Process.Life == diagnose.Dead
 	switch {
 	case l.Process.PID == 0 && dead:
-		e.Process.Life, e.Process.Detail = diagnose.Unsure, "a start was interrupted, and nobody knows what became of it"
+		e.Process.Life, e.Process.Detail = diagnose.Unsure, "a start was interrupted, and its outcome is not known"
 	case alive && dead:
 		e.Process.Life, e.Process.Detail = diagnose.Alive, fmt.Sprintf("PID %d, which was started, is alive", l.Process.PID)
 	case !alive && dead && p.PID == 0:
@@ -177,7 +177,7 @@ func within(dir, project string) bool {
 	return dir != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// readManifest reads the manifest of a directory, twice if it is met half written, and returns the phase that it is in.
+// readManifest reads the manifest of a directory, twice if it is incomplete, and returns its phase.
 func (s *setting) readManifest(e *diagnose.Evidence, dir string) (phase int) {
 	path := piv.ManifestPath(dir)
 	var manifest *piv.Manifest
@@ -219,8 +219,8 @@ func (s *setting) readManifest(e *diagnose.Evidence, dir string) (phase int) {
 	return manifest.Phase
 }
 
-// waitingSessions are the sessions in a project's directory whose own files say that they wait for a human (rules W1 and W2). The
-// files outlive a killed session, so the process must still be the one that wrote them.
+// waitingSessions are the sessions in a project's directory that wait for a human according to their files (rules W1 and
+// W2). The files outlive a killed session, so the process must still be the one that wrote them.
 func (s *setting) waitingSessions(dir string) []diagnose.Session {
 	all, err := s.sources.reader.Sessions(agentcli.Query{Dirs: []string{dir}})
 	if err != nil {

@@ -134,7 +134,7 @@ func TestWhatACrashLeavesBehind(t *testing.T) {
 	h.old = leader
 	h.dead()
 	later := opts
-	later.clock = func() Moment { // the limits of all agents are over
+	later.clock = func() Clocks { // the limits of all agents are over
 		m := now()
 		m.Wall, m.Mono, m.Up = m.Wall.Add(10*time.Minute), m.Mono+10*time.Minute, m.Up+10*time.Minute
 		return m
@@ -181,7 +181,7 @@ func TestAnAgentBehindAShell(t *testing.T) {
 			t.Fatalf("%v, started %v", s, h.lines("starts"))
 		}
 	}
-	h.wishes("stop", "")
+	h.userRequests("stop", "")
 	h.once(opts)
 	if living := h.living(); len(living) != 0 {
 		t.Errorf("there live %v", living)

@@ -67,7 +67,7 @@ func TestAReboot(t *testing.T) {
 	}
 	for _, said := range w.said {
 		if strings.Contains(said, "this machine") {
-			t.Errorf("a reboot is no failure that many share: %s", said)
+			t.Errorf("a reboot is not a failure that many share: %s", said)
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 )
 
-// recordLimit is how long the record of evidence may grow until it becomes the old one, in bytes.
+// recordLimit is the size at which the evidence record is rotated, in bytes.
 const recordLimit = 16 << 20
 
-// record appends the evidence of an agent to the record when its verdict has changed, so that it can be judged again.
+// record appends the evidence of an agent to the record when its verdict has changed, for replays.
 func (r *round) record(c *examined) {
 	verdict := fmt.Sprint(c.verdict.Rule, c.verdict.Class)
 	if r.opts.Record == "" || r.judged[c.Key] == verdict {
@@ -39,7 +39,7 @@ func (r *round) appendRecord(c *examined) error {
 	return diagnose.WriteLine(f, diagnose.Line{At: r.now.Wall, Agent: c.Key, Evidence: c.redacted(r.opts), Verdict: c.verdict})
 }
 
-// redacted is the evidence without secrets: what an agent says and runs may hold some.
+// redacted is the evidence without secrets, which an agent's texts and commands may contain.
 func (c *examined) redacted(o Options) diagnose.Evidence {
 	text, err := json.Marshal(c.evidence)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// rememberProject keeps who wrote the latest heartbeat, and since when one is of the future.
-func (st *setting) rememberProject(c *examined, s *sight) {
+// rememberProject stores which process wrote the latest heartbeat, and since when one is of the future.
+func (st *setting) rememberProject(c *examined, s *agentState) {
 	p := c.Entry
 	beaten := s.Entry.Heartbeat != p.Heartbeat
 	s.Entry = p
@@ -28,7 +28,7 @@ func (st *setting) rememberProject(c *examined, s *sight) {
 	}
 }
 
-// identify is the process that wrote the latest heartbeat, once and for all: later another one may get its number.
+// identify is the process that wrote the latest heartbeat. It is determined once, since its PID may be reused later.
 func (st *setting) identify(p piv.Project, was process.Identity, beaten bool) process.Identity {
 	at, err := piv.ParseTime(p.Heartbeat)
 	if p.PID == 0 || err != nil || !beaten && was.PID == p.PID {
@@ -41,11 +41,11 @@ func (st *setting) identify(p piv.Project, was process.Identity, beaten bool) pr
 	return proc.Identity
 }
 
-// sinceJitter is how far two answers to "since when" may lie apart and still mean the same moment.
+// sinceJitter is how far two computed start times may differ and still mean the same moment.
 const sinceJitter = time.Minute
 
-// rememberTrouble keeps since when something is wrong, so that it stays the same while it goes on.
-func (st *setting) rememberTrouble(c *examined, s *sight) {
+// rememberTrouble stores since when something is wrong, so that the time stays the same while it goes on.
+func (st *setting) rememberTrouble(c *examined, s *agentState) {
 	if c.verdict.Well() && c.verdict.Class != diagnose.APIBackoff {
 		s.Trouble = trouble{}
 		return
@@ -66,36 +66,36 @@ func (st *setting) rememberTrouble(c *examined, s *sight) {
 	s.Trouble = t
 }
 
-// rememberAgent keeps what the next look at a declared agent wants to know of this one.
-func (st *setting) rememberAgent(c *examined, s *sight) {
+// rememberAgent stores what the next look at a declared agent needs.
+func (st *setting) rememberAgent(c *examined, s *agentState) {
 	if !s.Declared {
 		s.Since = st.now.Wall.Round(0)
 	}
 	s.Declared, s.Entry = true, c.Entry
-	s.Phase = c.body.phase
+	s.Phase = c.subject.phase
 	rememberWork(c, s)
-	if c.body.session != "" {
-		s.Session = c.body.session
+	if c.subject.session != "" {
+		s.Session = c.subject.session
 	}
 	switch c.evidence.Process.Life {
 	case diagnose.Alive:
-		if c.body.stranger != "" {
-			break // its end is no end of the agent
+		if c.subject.stranger != "" {
+			break // the end of this process is not the agent's end
 		}
-		if s.Identity != c.body.process {
-			s.Identity, s.Alive, s.Left = c.body.process, st.now.Wall.Round(0), false
+		if s.Identity != c.subject.process {
+			s.Identity, s.Alive, s.Left = c.subject.process, st.now.Wall.Round(0), false
 		}
 		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
-		if c.verdict.Class != diagnose.Grace || c.underWay() { // a grace says nothing of an agent at its prompt
+		if c.verdict.Class != diagnose.Grace || c.underWay() { // a grace says nothing about an agent at its prompt
 			s.RestSince = time.Time{}
 		}
 		if c.verdict.Class == diagnose.Idle {
 			s.RestSince = st.now.Wall.Add(-time.Duration(c.verdict.Since)).Round(0)
 		}
-		s.CPU = s.CPU.next(st.sources.helpers(c.body.process), st.now)
+		s.CPU = s.CPU.next(st.sources.helpers(c.subject.process), st.now)
 	case diagnose.Dead:
-		if s.GoneOf != c.body.dead {
-			s.Gone, s.GoneOf = st.now.Wall.Round(0), c.body.dead
+		if s.GoneOf != c.subject.dead {
+			s.Gone, s.GoneOf = st.now.Wall.Round(0), c.subject.dead
 		}
 	}
 	if !c.evidence.Beat.Has || c.evidence.Beat.Age >= 0 {
@@ -104,21 +104,20 @@ func (st *setting) rememberAgent(c *examined, s *sight) {
 		s.Ahead, s.AheadSince = beat, st.now.Wall.Round(0)
 	}
 	if !s.Asks.At.IsZero() && len(c.evidence.Hooks) == 0 {
-		s.Asks = hookState{} // it goes on, or it is gone
+		s.Asks = hookState{} // it continues, or has ended
 	}
 }
 
-// restAfter is how long an agent must have had nothing to do until it is at rest: one that runs without a terminal ends a
-// moment after its turn.
+// restAfter is how long an agent must be idle to be at rest: a headless one exits a moment after its turn.
 const restAfter = 3 * time.Second
 
-// cpuWindow is the least time between two readings of what the descendants use: the kernel counts in hundredths of a
+// cpuWindow is the shortest time between two CPU readings of the descendants, since the kernel counts in hundredths of a
 // second.
 const cpuWindow = 10 * time.Second
 
-// next is the reading after m. One that has only just begun is work by itself; one that has ended takes its time with it,
-// and then nothing is known of the window.
-func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
+// next is the reading after m. A new descendant counts as work; if one has ended, its CPU time is lost and the window
+// says nothing.
+func (m cpuMark) next(descendants []process.Entry, now Clocks) cpuMark {
 	elapsed := now.Mono - m.Mono
 	if m.Mono != 0 && elapsed >= 0 && elapsed < cpuWindow {
 		return m
@@ -129,7 +128,7 @@ func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
 		n.Starts = n.Starts || n.Known && e.Age <= elapsed
 	}
 	n.Known = n.Known && (n.Starts || n.Used >= m.Used)
-	if !n.Known && m.Known && !m.Kept { // its helpers have only just ended: what they did last says more than nothing
+	if !n.Known && m.Known && !m.Kept { // its helpers have just ended: the previous window says more than nothing
 		n.Known, n.Kept, n.Share, n.Starts = true, true, m.Share, m.Starts
 		return n
 	}
@@ -142,34 +141,35 @@ func (m cpuMark) next(descendants []process.Entry, now Moment) cpuMark {
 	return n
 }
 
-// Events of hooks that say that an agent waits at its own dialog, and those that say that it goes on.
+// Hook events that say that an agent waits at its own dialog, and those that say that it continues.
 var (
 	asking = []string{"PermissionRequest"}
-	// leaving are the reasons of SessionEnd that only a person gives (Claude Code's documentation of hooks).
+	// leaving are the SessionEnd reasons that only a person causes (Claude Code's hooks documentation).
 	leaving = []string{"prompt_input_exit", "logout", "exit"}
 	going   = []string{"PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "StopFailure", "SessionStart", "SessionEnd", "PermissionDenied", "BeforeAgent", "AfterAgent", "AfterTool"}
 )
 
-// questions are tools that ask the human: their hooks call that a permission, too (Claude Code 2.1.330, measured).
+// questions are tools that ask the human: their hooks report a permission request as well (Claude Code 2.1.330,
+// measured).
 var questions = []string{"AskUserQuestion", "ExitPlanMode"}
 
-// hear takes what hooks have left since the last look.
+// hear reads the hook events since the last look.
 func (r *round) hear(ctx context.Context) error {
-	if !r.page.declared() {
+	if !r.snapshot.declared() {
 		return nil
 	}
 	return hooks.Drain(hooks.Dir(r.opts.Home), func(events []hooks.Event) error {
 		var changed []string
 		for _, e := range events {
-			if a := r.sources.agentOf(e, r.page.Agents, r.sights.all); a != nil && r.sights.hear(a.Key, e) {
+			if a := r.sources.agentOf(e, r.snapshot.Agents, r.agentStates.all); a != nil && r.agentStates.hear(a.Key, e) {
 				changed = append(changed, a.Key)
 			}
 		}
-		return r.store.setSights(ctx, changed, r.sights.all)
+		return r.store.setAgentStates(ctx, changed, r.agentStates.all)
 	})
 }
 
-// hear takes what one hook has left, and reports whether that is news.
+// hear takes one hook event, and reports whether it is new information.
 func (ss *sightings) hear(name string, e hooks.Event) bool {
 	s := ss.all[name]
 	switch {
@@ -192,16 +192,16 @@ func (ss *sightings) hear(name string, e hooks.Event) bool {
 	return s != was
 }
 
-// agentOf is the agent that a hook was called by: by its session, or its process, or else by its directory, the
-// deepest first. Codex' hooks run below a daemon of all its sessions: there the process says little.
-func (s *sources) agentOf(e hooks.Event, agents []agent, sights map[string]sight) *agent {
+// agentOf is the agent of a hook event: by session, by process, or else by directory, the deepest first. Codex' hooks
+// run below a daemon shared by all sessions, where the process says little.
+func (s *sources) agentOf(e hooks.Event, agents []agent, agentStates map[string]agentState) *agent {
 	var byProcess, byPlace *agent
 	for i := range agents {
 		a := &agents[i]
-		was := sights[a.Key]
+		was := agentStates[a.Key]
 		mine := e.PID != 0 && s.below(e.PID, was.Identity)
 		if kind := vendorKind(a.Kind); string(kind) != e.Vendor && (kind != "" || !mine) {
-			continue // another vendor's, unless it is only called so by whoever runs it
+			continue // another vendor's, unless the name is only an alias
 		}
 		switch {
 		case was.Session != "" && was.Session == e.Session:
@@ -218,13 +218,13 @@ func (s *sources) agentOf(e hooks.Event, agents []agent, sights map[string]sight
 	return byPlace
 }
 
-// dropRemoved ends what there is of agents that their owner has taken out of a registry of version 2.
+// dropRemoved closes the state of agents that were removed from a registry of version 2.
 func (r *round) dropRemoved(ctx context.Context) error {
-	if !r.page.declared() {
+	if !r.snapshot.declared() {
 		return nil
 	}
 	there := map[string]bool{registryKey: true}
-	for _, a := range r.page.Agents {
+	for _, a := range r.snapshot.Agents {
 		there[a.Key] = true
 	}
 	var errs []error
@@ -233,9 +233,9 @@ func (r *round) dropRemoved(ctx context.Context) error {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, incident.Gone{Why: "it is no longer in the registry"}, nil))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.sights.all)) {
-		if !there[key] && r.sights.all[key].Declared {
-			errs = append(errs, r.sights.drop(ctx, key))
+	for _, key := range slices.Sorted(maps.Keys(r.agentStates.all)) {
+		if !there[key] && r.agentStates.all[key].Declared {
+			errs = append(errs, r.agentStates.drop(ctx, key))
 		}
 	}
 	return errors.Join(errs...)

@@ -17,17 +17,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
-// How often what is written to the bot is answered at most: whoever writes without end, or a second bot, gets no answer each time.
+// Rate limits for answers to messages that are written to the bot: a flood, or another bot, does not get an answer each
+// time.
 const (
 	helpEvery   = time.Minute
 	statusEvery = 3 * time.Second
 )
 
-// verbStatus asks how the agents are; its agents are in the wish's text, all when there is none.
+// verbStatus asks for the state of the agents named in the request's text, of all if there is none.
 const verbStatus = "status"
 
-// Say implements [notify.Applier]: it answers /status, gives an agent a text that begins with its name and a colon, and explains
-// itself to whoever writes anything else.
+// Say implements [notify.Applier]: it answers /status, gives an agent a text that begins with its name and a colon, and
+// replies with help to anything else.
 func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 	p := a.m.seen.Load()
 	if p == nil {
@@ -40,12 +41,12 @@ func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 		a.m.opts.Logger.Warn("a text was not given to the agent: "+notListed, slog.String("agent", key), slog.String("by", s.Who()))
 		return nil
 	case key != "":
-		return putWish(ctx, tx, wish{Agent: key, Verb: verbSay, By: s.Who(), Text: text, Channel: s.Channel}, now)
+		return putWish(ctx, tx, userRequest{Agent: key, Verb: verbSay, By: s.Who(), Text: text, Channel: s.Channel}, now)
 	case s.Command == verbStatus && (len(named) > 0 || s.Text == ""), s.Command == "" && len(named) > 0:
 		if due, err := dueNow(ctx, tx, "status answered", statusEvery, now); err != nil || !due {
 			return err
 		}
-		return putWish(ctx, tx, wish{Verb: verbStatus, By: s.Who(), Text: strings.Join(named, "\n"), Channel: s.Channel}, now)
+		return putWish(ctx, tx, userRequest{Verb: verbStatus, By: s.Who(), Text: strings.Join(named, "\n"), Channel: s.Channel}, now)
 	}
 	due, err := dueNow(ctx, tx, "help answered", helpEvery, now)
 	if err != nil || !due {
@@ -54,8 +55,8 @@ func (a *answers) Say(ctx context.Context, tx *sql.Tx, s notify.Said) error {
 	return a.m.put(ctx, tx, incident.Incident{}, fmt.Sprintf("help/%d", s.Update), "", []string{s.Channel}, incident.Help(), false)
 }
 
-// addressed is the agent that a text is for, by its name and a colon before the text itself; "": none.
-func (p *page) addressed(s notify.Said) (key, text string) {
+// addressed returns the agent and the text of "NAME: text"; "" if no agent is named.
+func (p *snapshot) addressed(s notify.Said) (key, text string) {
 	name, text, ok := strings.Cut(s.Text, ":")
 	text = strings.TrimSpace(text)
 	if !ok || s.Command != "" || text == "" {
@@ -70,7 +71,7 @@ func (p *page) addressed(s notify.Said) (key, text string) {
 }
 
 // named are the agents that a text names.
-func (p *page) named(text string) (keys []string) {
+func (p *snapshot) named(text string) (keys []string) {
 	words := strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
 	})
@@ -82,7 +83,7 @@ func (p *page) named(text string) (keys []string) {
 	return keys
 }
 
-// dueNow reports whether something may be done that was last done a while ago, and notes that it is.
+// dueNow reports whether enough time has passed since an action was last done, and records it as done.
 func dueNow(ctx context.Context, tx *sql.Tx, what string, every time.Duration, now time.Time) (bool, error) {
 	var data string
 	var last time.Time
@@ -93,15 +94,15 @@ func dueNow(ctx context.Context, tx *sql.Tx, what string, every time.Duration, n
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return false, err
 	}
-	if since := now.Sub(last); since >= 0 && since < every { // below: the clock was set back
+	if since := now.Sub(last); since >= 0 && since < every { // negative: the clock was set back
 		return false, nil
 	}
 	return true, setFact(ctx, tx, what, now.Round(0))
 }
 
-// tellStanding answers whoever has asked how the agents are: all who have with one message for each channel.
+// tellStanding answers requests for the agents' state: one message for each channel.
 func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
-	list, err := r.store.wishes(ctx)
+	list, err := r.store.userRequests(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,20 +117,20 @@ func (r *round) tellStanding(ctx context.Context, cases []*examined) error {
 			}
 		}
 		p := incident.Policy{}
-		if r.page.declared() {
-			p.Location = r.page.Roster.Zone
+		if r.snapshot.declared() {
+			p.Location = r.snapshot.Registry.Zone
 		}
-		text := incident.Status(standing, r.page.Lost, p, r.now.Wall)
+		text := incident.Status(standing, r.snapshot.Lost, p, r.now.Wall)
 		err = errors.Join(err, r.do(ctx, func(tx *sql.Tx) error {
 			return errors.Join(
 				r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("status/%d", w.ID), "", []string{w.Channel}, text, false),
-				closeWish(ctx, tx, w.ID, "told", r.now.Wall))
+				closeRequest(ctx, tx, w.ID, "told", r.now.Wall))
 		}))
 	}
 	return err
 }
 
-// standing is how an agent is, for people.
+// standing is an agent's state for people.
 func (r *round) standing(c *examined) incident.Standing {
 	s := incident.Standing{Name: c.Name, State: stateWords(c)}
 	for _, i := range r.incidents.open(c.Key) {
@@ -144,19 +145,19 @@ func (r *round) standing(c *examined) incident.Standing {
 	if !v.Well() {
 		s.Details = v.Details
 	}
-	if len(c.body.joined) > 0 {
-		s.Terminal = c.body.joined[0].Who
-		if more := len(c.body.joined) - 1; more > 0 {
+	if len(c.subject.joined) > 0 {
+		s.Terminal = c.subject.joined[0].Who
+		if more := len(c.subject.joined) - 1; more > 0 {
 			s.Terminal += fmt.Sprintf(" and %d more", more)
 		}
 	}
 	return s
 }
 
-// stateWords is a state in words, with why it is not watched where that is so.
+// stateWords is a state in words, with the reason if the agent is not watched.
 func stateWords(c *examined) string {
 	if c.verdict.Class == diagnose.NotWatched {
-		if c.sight.Stopped {
+		if c.agentState.Stopped {
 			return "was stopped by a person"
 		}
 		if c.evidence.Status != "" {

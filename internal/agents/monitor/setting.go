@@ -1,12 +1,12 @@
 package monitor
 
-// setting is what evidence is gathered with at one look.
+// setting has the inputs for gathering evidence at one look.
 type setting struct {
-	now       Moment
+	now       Clocks
 	sleeps    []Sleep
-	grace     string // why silence is no evidence now
+	grace     string // why silence is not evidence now
 	graceDead bool
-	lost      string // why the PIV registry is not what the agents beat into
+	lost      string // why the PIV registry does not show the agents' current heartbeats
 	processes processes
 	sources   *sources
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// BeatDir is where declared agents leave their heartbeats, in a home.
+// BeatDir is the heartbeat directory of declared agents in a home.
 func BeatDir(home string) string { return filepath.Join(home, "hb") }
 
-// sources are what is read of declared agents at one look, and what is remembered so that reading it again costs little.
+// sources is what is read for declared agents at one look, with caches.
 type sources struct {
 	home   string
 	reader *agentcli.Reader
@@ -34,8 +34,8 @@ type sources struct {
 	children map[int][]int         // and by parent
 	places   map[process.Identity]placed
 	programs map[process.Identity]program // that run, by identity
-	clis     []process.Identity           // of these, the agents' CLIs
-	real     map[string]string            // directories without links
+	clis     []process.Identity           // of these, agent CLIs
+	real     map[string]string            // directories with links resolved
 	looks    int
 
 	beats    map[string]heartbeat.Observation
@@ -46,34 +46,34 @@ type sources struct {
 	fault    error                      // why the sessions cannot be read
 }
 
-// sessionsSince is how old a transcript may be of which no living process is known.
+// sessionsSince is the maximum age of a transcript without a known living process.
 const sessionsSince = 48 * time.Hour
 
-// program is what a process turned out to be.
+// program is what a process was recognised as.
 type program struct {
-	kind agentcli.Kind // "": none of the agents' CLIs
+	kind agentcli.Kind // "": not an agent CLI
 	dir  string
 	user string
-	// headless says that it works on one prompt and ends: nobody types in it.
+	// headless says that it works on one prompt and exits.
 	headless bool
-	// prompted says that its command has given it something to do.
+	// prompted says that its command line has a prompt.
 	prompted bool
-	at       time.Time // when that was looked at
+	at       time.Time // when it was examined
 }
 
-// A process may still become another program: a shell that starts one in its own place keeps its number.
+// A process may become another program with the same PID, as a shell does with exec.
 const (
-	settled = 30 * time.Second // until then it is looked at each time,
-	again   = time.Minute      // and then so often
+	settled = 30 * time.Second // until this age it is examined at each look,
+	again   = time.Minute      // and then this often
 )
 
-// due reports whether what a process is has to be looked at once more.
+// due reports whether a process has to be examined again.
 func (p program) due(e process.Entry, now time.Time) bool {
 	return p.kind == "" && (e.Age < settled || now.Sub(p.at).Abs() >= again)
 }
 
-// refresh reads everything that declared agents show. What cannot be read is no evidence, and says so in the error.
-func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agents []agent, sights map[string]sight) error {
+// refresh reads all sources of declared agents. The error names what could not be read.
+func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agents []agent, agentStates map[string]agentState) error {
 	s.looks++
 	s.lookAtProcesses()
 	known := s.recognise(now)
@@ -100,21 +100,21 @@ func (s *sources) refresh(ctx context.Context, kept *store, now time.Time, agent
 	open, err := hooks.Requests(hooks.Dir(s.home))
 	s.requests = map[string][]hooks.Request{}
 	for _, q := range open {
-		if a := s.agentOf(hooks.Event{Vendor: q.Vendor, Session: q.Session, PID: q.PID, Dir: q.Dir}, agents, sights); a != nil {
+		if a := s.agentOf(hooks.Event{Vendor: q.Vendor, Session: q.Session, PID: q.PID, Dir: q.Dir}, agents, agentStates); a != nil {
 			s.requests[a.Key] = append(s.requests[a.Key], q)
 		}
 	}
 	return errors.Join(append(errs, err, s.fault)...)
 }
 
-// placed is a process as it was looked at by itself: whose it is and where.
+// placed is a process's user and directory, with the time it was read.
 type placed struct {
 	process.Process
 	at time.Time
 }
 
-// place looks at a process by itself, unless that was done only just: a thousand agents would cost a look at each at every look.
-// What cannot be looked at is not remembered.
+// place reads a process's user and directory, with a cache: with a thousand agents, reading all at every look is too
+// slow. Failures are not cached.
 func (s *sources) place(id process.Identity, now time.Time) (process.Process, error) {
 	if p, known := s.places[id]; known && now.Sub(p.at).Abs() < again {
 		return p.Process, nil
@@ -131,7 +131,7 @@ func (s *sources) place(id process.Identity, now time.Time) (process.Process, er
 	return p, nil
 }
 
-// lookAtProcesses reads the table of all processes.
+// lookAtProcesses reads the process table.
 func (s *sources) lookAtProcesses() {
 	s.table = s.procs.All()
 	s.entries, s.children = make(map[int]process.Entry, len(s.table)), map[int][]int{}
@@ -146,7 +146,7 @@ func (s *sources) lookAtProcesses() {
 	}
 }
 
-// recognise finds the agents' CLIs among all processes.
+// recognise finds the agent CLIs among all processes.
 func (s *sources) recognise(now time.Time) []agentcli.Process {
 	programs := make(map[process.Identity]program, len(s.table))
 	s.clis = s.clis[:0]
@@ -180,8 +180,8 @@ func (s *sources) programOf(pid int) (p program) {
 	return p
 }
 
-// readBeat takes the youngest of an agent's signs of life, whatever they came as. A file that cannot be read leaves the
-// last one that could.
+// readBeat takes an agent's youngest heartbeat, from a file or a ping. If the file cannot be read, the last good one
+// counts.
 func (s *sources) readBeat(name string, pings map[string]heartbeat.Observation) {
 	delete(s.broken, name)
 	o, err := heartbeat.ReadFile(filepath.Join(BeatDir(s.home), name+heartbeat.Suffix))
@@ -208,11 +208,11 @@ func (s *sources) readRun(name string) {
 	s.runs[name] = report
 }
 
-// resolveEvery is at how many looks links in the agents' directories are followed anew.
+// resolveEvery is after how many looks links in the agents' directories are resolved again.
 const resolveEvery = 64
 
-// within reports whether a directory is an agent's or below it, which may be written with links: a process knows its own
-// only without.
+// within reports whether a directory is the agent's or below it. Links are resolved, since a process knows its directory
+// only without links.
 func (s *sources) within(dir, place string) bool {
 	if s.real == nil || s.looks%resolveEvery == 0 && s.looks > 0 {
 		s.real, s.looks = map[string]string{}, 0
@@ -234,7 +234,8 @@ func inside(dir, place string) bool {
 	return below && place != "" && (rest == "" || rest[0] == filepath.Separator || place[len(place)-1] == filepath.Separator)
 }
 
-// helpers are the descendants but the CLI itself: behind npx or its own launcher it is one, and redraws its screen.
+// helpers are the descendants without the CLI itself, which is a descendant behind npx or its own launcher, and uses CPU
+// to redraw its screen.
 func (s *sources) helpers(id process.Identity) []process.Entry {
 	kind := s.programs[id].kind
 	return slices.DeleteFunc(s.descendants(id), func(e process.Entry) bool {
@@ -251,7 +252,7 @@ func (s *sources) stopped(agent process.Entry) bool {
 	})
 }
 
-// descendants are the processes below one, without it; of one that is not known, none.
+// descendants are the processes below one; none if it is not known.
 func (s *sources) descendants(id process.Identity) []process.Entry {
 	if _, there := s.entry(id); !there {
 		return nil
@@ -268,7 +269,7 @@ func (s *sources) descendants(id process.Identity) []process.Entry {
 	return below
 }
 
-// below reports whether a number is that of a process, or of one of its descendants.
+// below reports whether a PID is that of root or of one of its descendants.
 func (s *sources) below(pid int, root process.Identity) bool {
 	if _, there := s.entry(root); !there {
 		return false
@@ -282,10 +283,10 @@ func (s *sources) below(pid int, root process.Identity) bool {
 	return false
 }
 
-// deepest is how far up the parents are followed: a table that is read while it changes may have a ring.
+// deepest is how many parents are followed, since a table that is read while it changes may contain a cycle.
 const deepest = 256
 
-// entry is a process's line of the table. What is not known of its identity is not asked for.
+// entry is a process's entry in the table. Unknown parts of its identity are not compared.
 func (s *sources) entry(id process.Identity) (process.Entry, bool) {
 	e, there := s.entries[id.PID]
 	there = there && id.PID > 0 && (id.Start == 0 || e.Start == id.Start) && (id.Boot == "" || e.Boot == "" || e.Boot == id.Boot)
@@ -295,7 +296,7 @@ func (s *sources) entry(id process.Identity) (process.Entry, bool) {
 	return e, true
 }
 
-// vendorKind is the CLI that an agent of a kind runs; "" when its files are not known.
+// vendorKind is the CLI of an agent kind; "" if its files are not known.
 func vendorKind(k registry.Kind) agentcli.Kind {
 	if agentcli.Of(k).Known() {
 		return k
@@ -303,7 +304,7 @@ func vendorKind(k registry.Kind) agentcli.Kind {
 	return ""
 }
 
-// pings are the last signs of life that came over the network, by agent.
+// pings are the last pings received over the network, by agent.
 func (s *store) pings(ctx context.Context) (map[string]heartbeat.Observation, error) {
 	list, err := query(ctx, s.db, `SELECT data FROM ping`, func(r *sql.Rows) (o heartbeat.Observation, err error) {
 		var data string
@@ -319,9 +320,9 @@ func (s *store) pings(ctx context.Context) (map[string]heartbeat.Observation, er
 	return m, err
 }
 
-// setPing keeps a sign of life that came over the network.
+// setPing stores a ping received over the network.
 func (s *store) setPing(ctx context.Context, o heartbeat.Observation) error {
-	o.Body = "" // whatever it says, nobody asks for it later
+	o.Body = "" // the body is never used later
 	data, err := json.Marshal(o)
 	if err != nil {
 		return err

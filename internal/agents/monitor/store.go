@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
@@ -52,15 +53,24 @@ func openStore(ctx context.Context, path string) (*store, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	q := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}
-	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?"+q.Encode())
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
+	db := sql.OpenDB(keeping{&sqlite.Driver{}, "file:" + filepath.ToSlash(path) + "?" + q.Encode()})
 	db.SetMaxOpenConns(1) // one writer; and a transaction sees what was written before it
-	if _, err := db.ExecContext(ctx, schema+notify.Schema); err != nil {
+	if err := makeTables(ctx, db); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
 	return &store{db: db}, nil
+}
+
+// makeTables makes what the database lacks. It is marked last with a number that the text of the schema gives: another text, of
+// whichever version, is run again, and this one only once.
+func makeTables(ctx context.Context, db *sql.DB) error {
+	const text = schema + notify.Schema
+	want, marked := int32(crc32.ChecksumIEEE([]byte(text))), int32(0)
+	if err := db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&marked); err != nil || marked == want {
+		return err
+	}
+	_, err := db.ExecContext(ctx, fmt.Sprintf("%s; PRAGMA user_version = %d", text, want))
+	return err
 }
 
 // keepPrivate makes the database's file, so that nobody else can read it before SQLite has written to it, and corrects the

@@ -21,14 +21,14 @@ func (w *world) pidfile(name, pid string) {
 	}
 }
 
-// wish is what a person wants of the monitor.
-func (w *world) wish(agent, verb string) {
+// userRequest is what a person wants of the monitor.
+func (w *world) userRequest(agent, verb string) {
 	w.t.Helper()
 	s, err := openStore(w.t.Context(), w.opts.withDefaults().Database())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_, err = s.addWish(w.t.Context(), wish{Agent: agent, Verb: verb, By: "@ann"}, w.wall)
+	_, err = s.addRequest(w.t.Context(), userRequest{Agent: agent, Verb: verb, By: "@ann"}, w.wall)
 	if err := errors.Join(err, s.close()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func TestAPIDFileNamesAStranger(t *testing.T) {
 			w.cycle()
 			w.beats("shop", "working")
 			w.spends(2*time.Hour, 5*time.Minute) // long silent: an agent of this kind would be restarted
-			w.wish("shop", "restart")
+			w.userRequest("shop", "restart")
 			w.cycle()
-			w.wish("shop", "stop")
+			w.userRequest("shop", "stop")
 			w.cycle()
 			if len(w.stopped) != 0 || len(w.started) != 0 {
 				t.Errorf("stopped %v, started %v", w.stopped, w.started)
@@ -104,7 +104,7 @@ func TestAPIDFileNamesTheAgent(t *testing.T) {
 			}
 			w.pidfile("shop", "1001")
 			w.cycle()
-			w.wish("shop", "restart")
+			w.userRequest("shop", "restart")
 			w.cycle()
 			if !slices.Equal(w.stopped, []int{1001}) || len(w.started) != 1 {
 				t.Errorf("stopped %v, started %v", w.stopped, w.started)
@@ -129,7 +129,7 @@ func TestACLIOfAnotherUser(t *testing.T) {
 			p.User = "4711"
 			w.living[1001] = p
 			w.cycle()
-			w.wish("shop", "restart")
+			w.userRequest("shop", "restart")
 			w.cycle()
 			if !slices.Equal(w.stopped, want.stopped) || len(w.started) != 1 {
 				t.Errorf("stopped %v, started %v", w.stopped, w.started)

@@ -9,19 +9,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
-// registryKey stands for the registry where an agent is told of.
+// registryKey is the agent key of incidents about the registry.
 const registryKey = ""
 
-// registryQuiet is how long a PIV registry must be in order until its next breaking is news: with writers like its own, one
-// comes seldom alone.
+// registryQuiet is how long a PIV registry must be intact until its next failure is reported: failures come in groups.
 const registryQuiet = time.Hour
 
 // restoreRegistry puts the last good copy in the place of a broken PIV registry.
 func (r *round) restoreRegistry(ctx context.Context) error {
-	if err := r.book.restore(r.page); err != nil && !errors.Is(err, atomicfile.ErrChanged) && !errors.Is(err, os.ErrNotExist) {
+	if err := r.registryStore.restore(r.snapshot); err != nil && !errors.Is(err, atomicfile.ErrChanged) && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	// The heartbeats in the copy are old; everybody writes a new one into it soon.
+	// The heartbeats in the copy are old; the agents soon write new ones.
 	r.grace, r.why = r.now.Wall.Add(resumeGrace), "the registry was restored only just"
 	r.setting.grace = r.why
 	return r.store.setFact(ctx, "grace", r.grace)

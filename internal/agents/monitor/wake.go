@@ -16,26 +16,26 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// wakeGap is the least time between two looks that something has asked for, or as many times as long as the last one
-// took: agents that write all the time must not make us look all the time.
+// wakeGap is the shortest time between two looks on events, or that many times the last look's duration, so that agents
+// which write constantly do not cause constant looks.
 const (
 	wakeGap  = 300 * time.Millisecond
 	wakeRest = 20
 )
 
-// alarms are what asks for a look before it is time: the end of a process, a file of an agent, a hook, a wish.
+// alarms are the events that cause an early look: the end of a process, a file of an agent, a hook, a user request.
 type alarms struct {
 	exits   *process.Exits
 	files   *fsnotify.Watcher
 	vendors <-chan struct{}
 }
 
-// openAlarms starts watching. What cannot be watched is looked at every five seconds all the same.
+// openAlarms starts watching. What cannot be watched is polled every five seconds.
 func (m *Monitor) openAlarms() {
 	a := &m.alarms
 	warn := func(what string, err error) {
 		if err != nil {
-			m.opts.Logger.Warn("something is only looked at now and then", slog.String("what", what), slog.Any("error", err))
+			m.opts.Logger.Warn("file watching unavailable: polling", slog.String("what", what), slog.Any("error", err))
 		}
 	}
 	var err error
@@ -46,7 +46,7 @@ func (m *Monitor) openAlarms() {
 	dirs, err := hooks.Prepare(hooks.Dir(m.opts.Home))
 	warn("hooks", err)
 	runs := filepath.Dir(agentrun.Path(m.opts.Home, "x"))
-	dirs = append(dirs, runs, filepath.Dir(WishBell(m.opts.Home)))
+	dirs = append(dirs, runs, filepath.Dir(RequestBell(m.opts.Home)))
 	for _, dir := range slices.Compact(dirs) {
 		err := os.MkdirAll(dir, 0o700)
 		if err == nil && a.files != nil {
@@ -57,29 +57,28 @@ func (m *Monitor) openAlarms() {
 	m.followVendors(m.seen.Load())
 }
 
-// followVendors hears of the files of agents' CLIs, from before the first look on: only what a look comes across is
-// followed.
-func (m *Monitor) followVendors(p *page) {
+// followVendors watches the CLIs' files from before the first look, which registers the files to follow.
+func (m *Monitor) followVendors(p *snapshot) {
 	wanted := slices.ContainsFunc(p.Agents, func(a agent) bool { return a.Declared != nil && a.ownsDirectory() && vendorKind(a.Kind) != "" })
 	if !wanted || m.alarms.vendors != nil {
 		return
 	}
 	signals, err := m.sources.reader.Watch()
 	if err != nil {
-		m.opts.Logger.Warn("the agents' sessions are only looked at now and then", slog.Any("error", err))
+		m.opts.Logger.Warn("file watching unavailable: sessions are polled", slog.Any("error", err))
 	}
 	m.alarms.vendors = signals
 }
 
-// watch says whose processes and files are of interest now.
+// watch sets the processes and files to watch.
 func (m *Monitor) watch(cases []*examined) {
 	if m.alarms.exits == nil || !m.seen.Load().declared() {
 		return
 	}
 	var ids []process.Identity
 	for _, c := range cases {
-		if c.body.process != (process.Identity{}) {
-			ids = append(ids, c.body.process)
+		if c.subject.process != (process.Identity{}) {
+			ids = append(ids, c.subject.process)
 		}
 	}
 	m.alarms.exits.Watch(ids)
@@ -100,9 +99,8 @@ func (m *Monitor) closeAlarms() error {
 	return err
 }
 
-// wait returns when it is time for the next look: at the latest after the pause, and sooner when something has happened.
-// took is how long the last look has taken.
-// It is false when the monitor is to end.
+// wait returns when the next look is due: after the pause, or earlier on an event. took is how long the last look took.
+// It returns false when the monitor must end.
 func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -125,9 +123,9 @@ func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 		died = true
 	case <-m.alarms.vendors:
 	case <-files:
-	case <-lost: // some were lost, so something has happened
+	case <-lost: // events were lost: look
 	}
-	// Whatever comes with it is seen by the same look.
+	// Further events until then are covered by the same look.
 	gap := time.NewTimer(min(max(wakeGap, wakeRest*took), pause))
 	defer gap.Stop()
 	if died {
@@ -139,24 +137,24 @@ func (m *Monitor) wait(done <-chan struct{}, pause, took time.Duration) bool {
 			return false
 		case <-gap.C:
 			return true
-		case <-ended: // an end is worth a look however much there is to look at
+		case <-ended: // an agent's end is never delayed
 			gap.Reset(min(wakeGap, pause))
 		case <-files:
 		}
 	}
 }
 
-// WishBell is the file that is written after something was wished for, so that a running monitor sees to it at once.
-func WishBell(home string) string { return filepath.Join(home, "wishes", "bell") }
+// RequestBell is the file that is written after a request, so that a running monitor handles it at once.
+func RequestBell(home string) string { return filepath.Join(home, "wishes", "bell") }
 
 // Ring tells the monitor of a home that there is something new.
 func Ring(home string) error {
-	bell := WishBell(home)
+	bell := RequestBell(home)
 	if err := os.MkdirAll(filepath.Dir(bell), 0o700); err != nil {
-		return fmt.Errorf("wish: %w", err)
+		return fmt.Errorf("user request: %w", err)
 	}
 	if err := os.WriteFile(bell, []byte(time.Now().Format(time.RFC3339Nano)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("wish: %w", err)
+		return fmt.Errorf("user request: %w", err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ var recordings = sync.OnceValue(func() map[string][]byte {
 			}
 			var blocks []struct{ Type string }
 			if json.Unmarshal([]byte(record), &r) != nil {
-				panic("a recording that is no JSON: " + record)
+				panic("a recording that is not JSON: " + record)
 			}
 			vendor, _, _ := strings.Cut(name, "/")
 			key := strings.Join(append([]string{vendor}, strings.Fields(strings.Join([]string{r.Type, r.Subtype, r.Payload.Type, r.Payload.Role}, " "))...), " ")
@@ -494,7 +494,7 @@ func (c *claudeWork) queued() {
 	c.writes(r)
 }
 
-// rests is the time at the prompt, with what a person does there that is no turn.
+// rests is the time at the prompt, with what a person does there that is not a turn.
 func (c *claudeWork) rests() {
 	if c.print {
 		return

@@ -236,7 +236,7 @@ func (d *workday) lives(length, lookEvery time.Duration) {
 		if _, err := m.look(d.t.Context()); err != nil {
 			d.t.Fatal(err)
 		}
-		m.tellers.outbox.Drain(d.t.Context())
+		m.notifiers.outbox.Drain(d.t.Context())
 	}
 	var looked time.Duration
 	for d.mono < end && len(d.falls) == 0 {

@@ -62,8 +62,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) now() Moment {
-	return Moment{Wall: w.wall, Mono: w.mono, Up: w.mono + w.slept, Boot: w.boot}
+func (w *world) now() Clocks {
+	return Clocks{Wall: w.wall, Mono: w.mono, Up: w.mono + w.slept, Boot: w.boot}
 }
 
 // pass lets time pass; the machine is awake.

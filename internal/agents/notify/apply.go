@@ -21,14 +21,14 @@ const (
 	// repeats is how far behind the offset an update is a repetition. Telegram never sends one that was confirmed; but
 	// after a week of silence it begins to count anywhere, and a number far behind is a new one.
 	repeats = 100
-	// applyTries is how often an update is applied in vain until it is passed over, so that it does not hold up those
-	// behind it for ever.
+	// applyTries is how often a failing update is tried before it is skipped, so that it does not block those after it
+	// for ever.
 	applyTries = 5
 	// answerTries is the same of the answer to a press, which Telegram wants within seconds anyway.
 	answerTries = 5
 )
 
-// What a human sees who pressed something that is nobody's business.
+// Answers to presses that have no effect.
 const (
 	answerStranger = "You are not allowed to do this."
 	answerUnknown  = "This button is not known here."
@@ -48,7 +48,7 @@ func (u *Updates) apply(ctx context.Context, raw json.RawMessage, next int64) (a
 	}
 	var up models.Update
 	if err := json.Unmarshal(raw, &up); err != nil {
-		u.opts.Logger.Warn("an update from Telegram cannot be read", slog.Int64("update", *id.Update), slog.Any("error", err))
+		u.opts.Logger.Warn("cannot read an update from Telegram", slog.Int64("update", *id.Update), slog.Any("error", err))
 		up = models.Update{}
 	}
 	up.ID = *id.Update
@@ -57,7 +57,7 @@ func (u *Updates) apply(ctx context.Context, raw json.RawMessage, next int64) (a
 		if u.failed[up.ID]++; u.failed[up.ID] < applyTries {
 			return false, fmt.Errorf("telegram: update %d: %w", up.ID, err)
 		}
-		u.opts.Logger.Error("an answer from Telegram is passed over", slog.Int64("update", up.ID), slog.Any("error", err))
+		u.opts.Logger.Error("answer from Telegram ignored", slog.Int64("update", up.ID), slog.Any("error", err))
 		err = transact(ctx, u.opts.DB, func(tx *sql.Tx) error {
 			if up.CallbackQuery != nil {
 				if err := u.putAnswer(ctx, tx, up.CallbackQuery.ID, answerFailed); err != nil {
@@ -74,14 +74,14 @@ func (u *Updates) apply(ctx context.Context, raw json.RawMessage, next int64) (a
 	if u.opts.Applied != nil {
 		u.opts.Applied()
 	}
-	// What a human waits for with a finger on the screen. It is written down: what does not work now does later.
+	// The human who pressed is waiting. The answer is stored: what fails now is sent later.
 	if err := u.sendAnswers(ctx); err != nil && ctx.Err() == nil {
 		u.opts.Logger.Warn("a press was not answered", slog.Any("error", err))
 	}
 	return true, nil
 }
 
-// dealWith does what an update asks for, and says that it is dealt with.
+// dealWith does what an update asks for, and marks it as handled.
 func (u *Updates) dealWith(ctx context.Context, tx *sql.Tx, up *models.Update) error {
 	var err error
 	switch {
@@ -152,9 +152,9 @@ func (u *Updates) wrote(ctx context.Context, tx *sql.Tx, update int64, m *models
 	return u.opts.Applier.Reply(ctx, tx, Reply{From: from, Text: m.Text})
 }
 
-// said hands on a text that replies to nothing of ours. In a group only commands are for us: whatever else people write there,
-// they write to each other. A command that names a bot is taken for ours, since Telegram gives a bot those of others only where
-// somebody has made it an administrator.
+// said handles a text that replies to none of our messages. In a group only commands are for us: members write to each
+// other there. A command that names a bot is assumed to be ours, since Telegram sends a bot those of others only if it
+// is an administrator.
 func (u *Updates) said(ctx context.Context, tx *sql.Tx, from From, m *models.Message) error {
 	s := Said{From: from, Text: strings.TrimSpace(m.Text)}
 	if word, isCommand := strings.CutPrefix(s.Text, "/"); isCommand {
@@ -170,8 +170,7 @@ func (u *Updates) said(ctx context.Context, tx *sql.Tx, from From, m *models.Mes
 	return u.opts.Applier.Say(ctx, tx, s)
 }
 
-// allowed reports whether somebody may ask for something. Who may not is logged: that is how one learns the number of
-// one's own chat.
+// allowed reports whether a user may ask for something. A refusal is logged, which shows users the number of their chat.
 func (u *Updates) allowed(ctx context.Context, tx *sql.Tx, from From) (bool, error) {
 	chat := slices.Contains(u.opts.Chats, from.Chat)
 	if !chat {
@@ -186,11 +185,11 @@ func (u *Updates) allowed(ctx context.Context, tx *sql.Tx, from From) (bool, err
 	if chat && (len(u.opts.Users) == 0 || from.Listed) {
 		return true, nil
 	}
-	u.opts.Logger.Warn("somebody who is not on the list wrote to the bot", slog.Int64("chat", from.Chat), slog.Int64("user", from.User), slog.String("name", from.Name))
+	u.opts.Logger.Warn("message to the bot from a user who is not allowed", slog.Int64("chat", from.Chat), slog.Int64("user", from.User), slog.String("name", from.Name))
 	return false, nil
 }
 
-// find sets what the message told.
+// find looks up the message that was answered.
 func (u *Updates) find(ctx context.Context, tx *sql.Tx, from *From, message int) error {
 	from.Ref = messageRef(strconv.FormatInt(from.Chat, 10), message)
 	for _, c := range u.opts.Channels {
@@ -213,7 +212,7 @@ func nameOf(u *models.User) string {
 	return u.FirstName
 }
 
-// shortName is a name that leaves room for what stands behind it.
+// shortName is a name cut to leave room for the rest.
 func shortName(name string) string {
 	const most = 40
 	if r := []rune(name); len(r) > most {
@@ -228,8 +227,7 @@ func (u *Updates) putAnswer(ctx context.Context, tx *sql.Tx, call, text string) 
 	return err
 }
 
-// sendAnswers answers the presses that were dealt with. One that Telegram does not want any more, because it is too old,
-// is answered.
+// sendAnswers answers the handled presses. One that Telegram rejects as too old counts as answered.
 func (u *Updates) sendAnswers(ctx context.Context) error {
 	for {
 		var id int64

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Channel tells somebody something: a chat, a push service, a program. It is used by one goroutine at a time.
+// Channel sends messages: to a chat, a push service, a program. It is used by one goroutine at a time.
 type Channel interface {
-	// Send sends one message, which fits [Sized], and returns what the channel calls it: "" when it has no name there.
-	// An error is a [SendError]; any other counts as [Unreachable], unsure.
+	// Send sends one message, which fits [Sized], and returns its id in the channel, "" if it has none. An error is a
+	// [SendError]; any other counts as [Unreachable], unsure.
 	Send(ctx context.Context, m Message) (ref string, err error)
 }
 
-// Editor is a channel whose messages can be changed where they stand. Changing one twice is changing it once.
+// Editor is a channel whose messages can be changed. Changing one twice has no further effect.
 type Editor interface {
-	// Update replaces the whole message, buttons too. An error is a [SendError]; [Gone] says that it is not there.
+	// Update replaces the whole message with its buttons. An error is a [SendError]; [Gone] says that the message does
+	// not exist.
 	Update(ctx context.Context, ref string, m Message) error
 }
 
@@ -37,9 +38,9 @@ type Mover interface {
 	MoveTo(address string)
 }
 
-// Checker is a channel that can be asked whether it works, without telling anybody anything.
+// Checker is a channel that can be tested without sending a message.
 type Checker interface {
-	// Check returns who we are there.
+	// Check returns our name there.
 	Check(ctx context.Context) (name string, err error)
 }
 

@@ -48,18 +48,18 @@ func (o *Outbox) Deliver(ctx context.Context, channel string, now time.Time) (ne
 	if due.After(now) {
 		return due, nil
 	}
-	// Written down before it is done: whoever comes after a kill knows that it may have arrived.
+	// Recorded before it is sent: after a kill it is known that it may have arrived.
 	if _, err := o.db.ExecContext(ctx, `UPDATE outbox_message SET state = 'sending' WHERE id = ?`, e.id); err != nil {
 		return now.Add(firstRetry), fmt.Errorf("outbox: %w", err)
 	}
 	ref, failure := l.say(ctx, e)
 	l.sent = append(l.sent, now)
 	l.sent = l.sent[max(0, len(l.sent)-20):]
-	// The request is over, whatever became of ctx; what is known now must not be lost.
+	// The request is over in any case; its result must not be lost.
 	return o.settle(context.WithoutCancel(ctx), l, now, e, ref, failure)
 }
 
-// settleNow writes down what could not be written down before.
+// settleNow stores a result that could not be stored before.
 func (l *lane) settleNow(ctx context.Context) error {
 	if l.unsettled == nil {
 		return nil
@@ -96,8 +96,8 @@ func (o *Outbox) oldest(ctx context.Context, l *lane) (e entry, err error) {
 	return e, err
 }
 
-// first reads the message that has waited longest. One that is 'sending' is not being sent, for only one caller sends:
-// it was written down so, that was not heard of, and nothing was begun.
+// first reads the message that has waited longest. One in state 'sending' is not being sent now, since there is only one
+// caller: the state was stored, but the commit's success was not seen.
 func first(ctx context.Context, tx *sql.Tx, channel string) (e entry, err error) {
 	var text string
 	var notBefore int64
@@ -113,7 +113,7 @@ func first(ctx context.Context, tx *sql.Tx, channel string) (e entry, err error)
 	return e, nil
 }
 
-// say tells it: a change of what stands there, or a message.
+// say sends the message, as a change of an earlier one or as a new one.
 func (l *lane) say(ctx context.Context, e entry) (ref string, failure *SendError) {
 	m := e.message
 	if e.plain {
@@ -144,7 +144,7 @@ func asSendError(err error) *SendError {
 	return failure
 }
 
-// settle writes down what became of a message.
+// settle stores the result of sending a message.
 func (o *Outbox) settle(ctx context.Context, l *lane, now time.Time, e entry, ref string, failure *SendError) (time.Time, error) {
 	next := now
 	if failure == nil {
@@ -168,7 +168,7 @@ func (o *Outbox) settle(ctx context.Context, l *lane, now time.Time, e entry, re
 	}
 	if failure != nil {
 		if failure.Failure == Refused {
-			o.Wake() // the others have something to say now
+			o.Wake() // the others have something to send now
 		}
 		return next, failure
 	}
@@ -186,7 +186,7 @@ func (o *Outbox) settle(ctx context.Context, l *lane, now time.Time, e entry, re
 }
 
 func (o *Outbox) wasSent(ctx context.Context, tx *sql.Tx, l *lane, e entry, ref string) error {
-	twice := e.unsure // a change that is made twice is made once; what it changes may be there twice
+	twice := e.unsure // repeating a change has no effect; a repeated message may be there twice
 	if _, ok := l.channel.(Editor); ok && e.ref != "" {
 		twice = e.again
 	}
@@ -220,7 +220,7 @@ func (o *Outbox) wasNotSent(ctx context.Context, tx *sql.Tx, l *lane, e entry, f
 	return err
 }
 
-// tellTheOthers says by every other channel, once, that this one lets nothing through.
+// tellTheOthers reports by every other channel, once, that this one fails.
 func (o *Outbox) tellTheOthers(ctx context.Context, tx *sql.Tx, l *lane, failure *SendError) error {
 	var episode int
 	err := tx.QueryRowContext(ctx, `INSERT INTO outbox_channel (name, refused, episodes) VALUES (?, 1, 1)

@@ -14,23 +14,23 @@ import (
 // execTime is how long a command has (not PIV's: ours).
 const execTime = 30 * time.Second
 
-// exitRejected is EX_DATAERR of sysexits(3): the command says that this message is wrong, and others may be right.
+// exitRejected is EX_DATAERR of sysexits(3): the program rejects this message; others may work.
 const exitRejected = 65
 
-// ExecOptions say which program tells whom.
+// ExecOptions describe the program.
 type ExecOptions struct {
 	// Command is the program and its arguments; no shell is between.
 	Command []string
 	// Dir is where it runs. "": where we do.
 	Dir string
-	// Environ is what it gets. nil: nothing at all.
+	// Environ is its environment. nil: empty.
 	Environ []string
 	// Timeout is how long it has until it is killed with everything it has started, where the system knows groups. 0: 30 s.
 	Timeout time.Duration
 }
 
-// Exec is the channel of a program: it gets one message on stdin, and has told it when it ends with status 0. Status 65
-// says that it never will; anything else is tried again.
+// Exec is the channel of a program: it gets one message on stdin, and has sent it when it exits with status 0. Status 65
+// says that it never will; after any other the message is sent again.
 type Exec struct {
 	opts ExecOptions
 }
@@ -40,7 +40,7 @@ type Note struct {
 	Version int    `json:"version"` // 1
 	Key     string `json:"key"`     // the same message has the same key, also when it is sent again
 	Thread  string `json:"thread,omitempty"`
-	// Update says that an earlier message of the thread was told before.
+	// Update says that an earlier message of the thread was sent before.
 	Update  bool         `json:"update"`
 	Silent  bool         `json:"silent"`
 	Text    string       `json:"text"`
@@ -64,7 +64,7 @@ func NewExec(o ExecOptions) (*Exec, error) {
 	return &Exec{o}, nil
 }
 
-// Send runs the program. What it is told is never called anything.
+// Send runs the program. Its messages have no ids.
 func (x *Exec) Send(ctx context.Context, m Message) (ref string, err error) {
 	note := Note{Version: 1, Key: m.Key, Thread: m.Thread, Update: m.Follows, Silent: m.Silent, Text: m.Text.Body}
 	for _, row := range m.Buttons {
@@ -85,12 +85,12 @@ func (x *Exec) Send(ctx context.Context, m Message) (ref string, err error) {
 	}
 	said := &tail{limit: 300}
 	cmd.Stderr = said
-	cmd.WaitDelay = time.Second // what it has started may hold its streams
+	cmd.WaitDelay = time.Second // its descendants may hold its streams
 	alone(cmd)
 	return "", x.failure(ctx, cmd.Run(), said.String())
 }
 
-// failure says what the end of the program means.
+// failure classifies the exit of the program.
 func (x *Exec) failure(ctx context.Context, err error, said string) error {
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // it has ended well, and left something running
 		return nil
@@ -104,7 +104,7 @@ func (x *Exec) failure(ctx context.Context, err error, said string) error {
 	case ctx.Err() != nil:
 		failure.Unsure = true // it was ended on the way
 	case !errors.As(err, &exit):
-		failure.Failure = Refused // it could not be started: somebody has to put it there
+		failure.Failure = Refused // it could not be started: a user has to fix that
 	case exit.ExitCode() == exitRejected:
 		failure.Failure = Rejected
 	}

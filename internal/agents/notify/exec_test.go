@@ -112,6 +112,6 @@ func TestExecFailures(t *testing.T) {
 		})
 	}
 	if _, err := NewExec(ExecOptions{}); err == nil {
-		t.Error("no command is no error")
+		t.Error("no command is not an error")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Failure is what a message that was not sent means for the next try.
+// Failure is why a message was not sent, as it matters for the next try.
 type Failure string
 
 // The kinds of failure.
@@ -21,7 +21,7 @@ const (
 	Rejected Failure = "rejected"
 	// Moved: the chat has another number now, SendError.Address.
 	Moved Failure = "moved"
-	// Gone: the message that was to be changed is not there any more, or cannot be changed any more.
+	// Gone: the message to be changed does not exist any more, or cannot be changed.
 	Gone Failure = "gone"
 )
 
@@ -30,7 +30,7 @@ type SendError struct {
 	Failure    Failure
 	RetryAfter time.Duration // of [Limited]; 0: it was not said
 	Address    string        // of [Moved]
-	// Unsure says that the message may have arrived although nobody said so.
+	// Unsure says that the message may have arrived without confirmation.
 	Unsure bool
 	Err    error
 }
@@ -38,7 +38,7 @@ type SendError struct {
 // Error names the failure; no token is in it.
 func (e *SendError) Error() string { return fmt.Sprintf("%s: %v", e.Failure, e.Err) }
 
-// Unwrap returns what the channel said.
+// Unwrap returns the channel's error.
 func (e *SendError) Unwrap() error { return e.Err }
 
 // Pauses of the outbox.
@@ -50,7 +50,7 @@ const (
 	refusedRetry = time.Hour        // after a dead token: a human may have dealt with it
 )
 
-// verdict is what a failure means for a message.
+// verdict says how a failed message is handled.
 type verdict struct {
 	wait          time.Duration
 	drop          bool
@@ -59,7 +59,7 @@ type verdict struct {
 	address       string
 }
 
-// judge decides what becomes of a message that was not sent, after so many tries before this one.
+// judge decides how to handle a failed message after so many earlier tries.
 func judge(failure *SendError, m Message, tries int, plain bool) verdict {
 	switch failure.Failure {
 	case Limited:
@@ -72,10 +72,10 @@ func judge(failure *SendError, m Message, tries int, plain bool) verdict {
 		return verdict{wait: messagePause, address: failure.Address}
 	case Refused:
 		return verdict{wait: refusedRetry, refused: true}
-	case Gone: // whoever has deleted a message does not want to see it again for a trifle
+	case Gone: // a deleted message is not sent again for a minor change
 		return verdict{wait: messagePause, gone: true, drop: m.Minor}
 	case Rejected:
-		// PIV-12: what is not taken with its formatting is sent without. What is not taken then either never will be.
+		// PIV-12: a message rejected with its formatting is sent without. If that fails, too, it never works.
 		return verdict{wait: messagePause, plain: true, drop: plain}
 	}
 	return verdict{wait: min(firstRetry<<min(tries, 10), lastRetry), unsure: failure.Unsure}

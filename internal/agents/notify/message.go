@@ -7,31 +7,29 @@ import (
 	"strings"
 )
 
-// MessageLimit is how long a Telegram message may be, in UTF-16 code units, and how long any is unless its channel says
-// otherwise.
+// MessageLimit is the length limit of a Telegram message, in UTF-16 code units, and of any channel without its own.
 const MessageLimit = 4096
 
-// Message is what a human is told.
+// Message is a message for a human.
 type Message struct {
-	// Key is what it is about: a channel is told once. It is never empty.
+	// Key identifies the message: it is sent once to a channel. It is never empty.
 	Key string `json:"key"`
 	// Thread names the one message that all with the same Thread are states of: the first is sent, later ones change it.
 	// "": nothing will change this one. A threaded message is one message, cut where it is too long; others are split.
 	Thread string `json:"thread,omitempty"`
 	// Text is what it says.
 	Text Text `json:"text"`
-	// Exact is a part of Text that must reach the reader whole, such as a command that wants a permission. Where it does
-	// not, because a secret was taken out of it or the message was cut, buttons that need it are left out, and the message
-	// says why. "": there is none.
+	// Exact is a part of Text that must be shown in full, such as a command that needs permission. If a secret was
+	// removed from it, or the message was cut, the buttons that need it are left out, and the message says why. "":
+	// none.
 	Exact string `json:"exact,omitempty"`
 	// Buttons are shown below, in rows, where the channel has buttons. A change without them takes them away.
 	Buttons [][]Button `json:"buttons,omitempty"`
 	// Silent makes no sound where the channel can do that.
 	Silent bool `json:"silent,omitempty"`
-	// Minor is a change that is not worth a message of its own: a channel that cannot change messages is not told.
+	// Minor is a change without a message of its own: channels that cannot edit messages skip it.
 	Minor bool `json:"minor,omitempty"`
-	// Follows says that an earlier state of the thread was told in a message that this one cannot replace. The outbox
-	// sets it.
+	// Follows says that an earlier state of the thread was sent in a message that cannot be edited. The outbox sets it.
 	Follows bool `json:"follows,omitempty"`
 }
 
@@ -39,19 +37,18 @@ type Message struct {
 type Button struct {
 	Label    string   `json:"label"`
 	Callback Callback `json:"callback"`
-	// NeedsExact says that only who has read all of the message's Exact may press it.
+	// NeedsExact says that the button requires the message's Exact to be shown in full.
 	NeedsExact bool `json:"needs_exact,omitempty"`
 }
 
-// Callback is what a pressed button says. As text it is v1:<incident>:<verb>:<nonce>, which is within the 64 bytes that
-// Telegram allows.
+// Callback is the content of a button. As text it is v1:<incident>:<verb>:<nonce>, within Telegram's limit of 64 bytes.
 type Callback struct {
 	Incident string `json:"incident"` // 8 letters or digits
 	Verb     string `json:"verb"`     // 1 to 24 of a-z, 0-9, - and _
-	Nonce    string `json:"nonce"`    // 6 letters or digits, chance: what only who saw the button can know
+	Nonce    string `json:"nonce"`    // 6 random letters or digits: known only from the button
 }
 
-// ErrCallback says that text is no callback of ours, or a callback cannot be put into text.
+// ErrCallback says that text is not a callback of ours, or a callback cannot be put into text.
 var ErrCallback = errors.New("no callback")
 
 // Valid returns an [ErrCallback] when c does not have the form of one.
@@ -73,7 +70,7 @@ func (c Callback) Valid() error {
 // String is the callback as a channel carries it.
 func (c Callback) String() string { return "v1:" + c.Incident + ":" + c.Verb + ":" + c.Nonce }
 
-// ParseCallback reads what [Callback.String] has written. Anything else is an [ErrCallback].
+// ParseCallback parses the result of [Callback.String]; anything else is an [ErrCallback].
 func ParseCallback(s string) (Callback, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) != 4 || parts[0] != "v1" {
@@ -86,7 +83,7 @@ func ParseCallback(s string) (Callback, error) {
 	return c, nil
 }
 
-// check says what is wrong with a message that nobody has sent yet.
+// check returns what is wrong with a new message.
 func (m Message) check() error {
 	if m.Key == "" {
 		return errors.New("a message without a key")
@@ -116,15 +113,15 @@ func (m Message) redacted() Message {
 	}
 	m.Buttons = rows
 	if !strings.Contains(m.Text.Body, m.Exact) {
-		m.Exact = "" // it had a secret: it must not be kept either, and what needs it is left out below
+		m.Exact = "" // it had a secret: it is not stored, and buttons that need it are left out below
 	}
 	return m
 }
 
-// inexact is said in place of the buttons that a message cannot have.
+// inexact replaces buttons that were left out.
 const inexact = "\n\nThis cannot be allowed from here, because not all of it can be shown in one message. Decide in the agent's terminal."
 
-// proven is the message, of at most limit UTF-16 code units, without the buttons whose text it does not show whole.
+// proven is the message, of at most limit UTF-16 code units, without the buttons whose text is not shown in full.
 func (m Message) proven(limit int) Message {
 	if !m.needsExact() || m.Exact != "" && strings.Contains(m.Text.Fit(limit).Body, m.Exact) {
 		return m

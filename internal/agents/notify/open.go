@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// OpenOptions are what channels have in common.
+// OpenOptions are common to all channels.
 type OpenOptions struct {
-	// Environ is what programs get, see [ExecOptions].
+	// Environ is the environment of programs, see [ExecOptions].
 	Environ []string
 	// Client makes the requests to Telegram. nil: one of 20 s.
 	Client *http.Client
 }
 
-// ErrURL says that something is no URL. What it is instead is not shown: it may be a secret.
-var ErrURL = errors.New("this is no URL")
+// ErrURL says that something is not a URL. The text is not shown, since it may be a secret.
+var ErrURL = errors.New("this is not a URL")
 
 // Open returns the channel that a URL is of, and makes no request:
 //
@@ -34,7 +34,7 @@ func Open(channel string, o OpenOptions) (Channel, error) {
 	}
 	switch u.Scheme {
 	case "":
-		return nil, fmt.Errorf("%w: telegram://, exec:// or one of Shoutrrr's is wanted", ErrURL)
+		return nil, fmt.Errorf("%w: must be telegram://, exec:// or a Shoutrrr address", ErrURL)
 	case "telegram":
 		t, err := telegramOptions(u)
 		if err != nil {
@@ -70,7 +70,7 @@ func execOptions(u *url.URL) (ExecOptions, error) {
 	if text := u.Query().Get("timeout"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return o, fmt.Errorf("exec: timeout=%q: a duration above 0 is wanted", text)
+			return o, fmt.Errorf("exec: timeout=%q: must be a duration greater than 0", text)
 		}
 		o.Timeout = d
 	}

@@ -18,8 +18,8 @@ const again = "\n\n(sent again: whether the first one arrived is not known)"
 // ErrNoChannel says that a message is for a channel that does not exist.
 var ErrNoChannel = errors.New("no such channel")
 
-// Outbox keeps messages until they are sent, for each of its channels by itself: one that is slow or dead holds up no
-// other. [Outbox.Put] may be called by everybody, each channel's [Outbox.Deliver] by one goroutine at a time.
+// Outbox keeps messages until they are sent, independently for each channel: a slow or dead one does not delay others.
+// [Outbox.Put] may be called from any goroutine, each channel's [Outbox.Deliver] by one at a time.
 type Outbox struct {
 	db     *sql.DB
 	logger *slog.Logger
@@ -31,16 +31,16 @@ type lane struct {
 	name    string
 	channel Channel
 	wake    chan struct{}
-	sent    []time.Time // the last messages, oldest first: what [Pace] wants to know
+	sent    []time.Time // the last messages, oldest first, for [Pace]
 	told    string      // the failure that was logged last: once is enough
 
-	// unsettled is what became of a message and could not be written down yet.
+	// unsettled stores a result that could not be stored yet.
 	unsettled func(ctx context.Context) error
 }
 
 // NewOutbox returns the outbox of a database that has run [Schema]. Only one process may deliver from it at a time. What
-// was being sent when an earlier one was killed is sent again, marked. What waits for a channel that is not among
-// channels waits until it is. logger nil: nobody.
+// was being sent when an earlier one was killed is sent again, marked. Messages for channels that are not among channels
+// wait. logger may be nil.
 func NewOutbox(ctx context.Context, db *sql.DB, channels map[string]Channel, logger *slog.Logger) (*Outbox, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -82,9 +82,9 @@ func (o *Outbox) follow(ctx context.Context, l *lane) error {
 // Channels are the names of the channels, in order.
 func (o *Outbox) Channels() []string { return slices.Sorted(maps.Keys(o.lanes)) }
 
-// Put queues a message for a channel within tx, so that it is there exactly if what it tells is; secrets are taken out
-// of it first. A key that was put before is passed over. A state of a thread takes the place of an older one that still
-// waits. Call [Outbox.Wake] after the commit. The error is an [ErrNoChannel], an [ErrCallback] or the database's.
+// Put queues a message for a channel within tx, after removing secrets. A key that was put before is ignored. A state of
+// a thread replaces an older one that still waits. Call [Outbox.Wake] after the commit. The error is an [ErrNoChannel],
+// an [ErrCallback] or the database's.
 func (o *Outbox) Put(ctx context.Context, tx *sql.Tx, channel string, m Message) error {
 	l, ok := o.lanes[channel]
 	if !ok {
@@ -125,8 +125,8 @@ func putPart(ctx context.Context, tx *sql.Tx, channel string, m Message) error {
 	return merge(ctx, tx, channel, m.Thread)
 }
 
-// merge makes one of the states of a thread that wait: the newest, in the place of the oldest, so that however often a
-// thread changes it gets its turn. What is being sent right now is left alone.
+// merge reduces the waiting states of a thread to the newest, in the position of the oldest, so that a thread that
+// changes often gets its turn. A message being sent is left alone.
 func merge(ctx context.Context, tx *sql.Tx, channel, thread string) error {
 	rows, err := tx.QueryContext(ctx, `SELECT id, message FROM outbox_message WHERE channel = ? AND thread = ? AND state = 'queued' ORDER BY id`, channel, thread)
 	if err != nil {
@@ -151,7 +151,7 @@ func merge(ctx context.Context, tx *sql.Tx, channel, thread string) error {
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(ids) < 2 {
 		return err
 	}
-	last.Minor = minor // news that was never told stays news
+	last.Minor = minor // a change that was never sent stays one
 	b, err := json.Marshal(last)
 	if err != nil {
 		return err
@@ -164,13 +164,13 @@ func merge(ctx context.Context, tx *sql.Tx, channel, thread string) error {
 	return err
 }
 
-// Waiting is how many messages are not sent yet, for all channels, also such as are gone.
+// Waiting is how many messages are not sent yet, for all channels, including removed ones.
 func (o *Outbox) Waiting(ctx context.Context) (n int, err error) {
 	err = o.db.QueryRowContext(ctx, `SELECT count(*) FROM outbox_message WHERE state IN ('queued', 'sending')`).Scan(&n)
 	return n, err
 }
 
-// Retry makes due at once what waits for a human to set something right: a new start is a reason to try again.
+// Retry makes messages due that wait for a user to fix something: a new start is a reason to try again.
 func (o *Outbox) Retry(ctx context.Context) error {
 	_, err := o.db.ExecContext(ctx, `UPDATE outbox_message SET not_before = 0 WHERE state = 'queued' AND refused = 1`)
 	return err
@@ -180,13 +180,13 @@ func (o *Outbox) Retry(ctx context.Context) error {
 // changed and answered.
 const kept = 5000
 
-// Forget removes what is long dealt with. Call it now and then.
+// Forget removes old messages. Call it now and then.
 func (o *Outbox) Forget(ctx context.Context) error {
 	_, err := o.db.ExecContext(ctx, `DELETE FROM outbox_message WHERE state NOT IN ('queued', 'sending') AND id <= (SELECT max(id) FROM outbox_message) - ?`, kept)
 	return err
 }
 
-// ThreadOf is the thread of which a message that was sent is a state. "": none, or it is long forgotten.
+// ThreadOf is the thread of a sent message. "": none, or removed.
 func ThreadOf(ctx context.Context, tx *sql.Tx, channel, ref string) (thread string, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT thread FROM outbox_message WHERE channel = ? AND ref = ? ORDER BY id DESC LIMIT 1`, channel, ref).Scan(&thread)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// pollError is an answer to a poll that says no.
+// pollError is an error response to a poll.
 type pollError struct {
 	Code        int
 	Description string

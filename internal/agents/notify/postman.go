@@ -10,8 +10,8 @@ import (
 // lastWords is how long a message may still take when the postmen are asked to end.
 const lastWords = 3 * time.Second
 
-// Run sends what is in the outbox until ctx ends, and returns when the last request is over: within three seconds of it.
-// Each channel has a goroutine of its own.
+// Run sends the outbox's messages until ctx ends, and returns when the last request is over, within three seconds. Each
+// channel has its own goroutine.
 func (o *Outbox) Run(ctx context.Context) {
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -33,8 +33,7 @@ func (o *Outbox) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// Drain sends what is due before ctx ends, and returns when nothing is left of that. It is not for use beside
-// [Outbox.Run].
+// Drain sends what is due, until nothing is left or ctx ends. It must not be used beside [Outbox.Run].
 func (o *Outbox) Drain(ctx context.Context) {
 	end, limited := ctx.Deadline()
 	var all sync.WaitGroup

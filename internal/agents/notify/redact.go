@@ -12,10 +12,10 @@ const hidden = secret.Hidden
 // Redact replaces what looks like a secret by "[redacted]", see [secret.Redact]. It never makes more than eleven bytes of one.
 func Redact(text string) string { return secret.Redact(text) }
 
-// redactPasses is how often a text is gone through: what was hidden may bring a name and a value together.
+// redactPasses is how often a text is redacted: removing a secret may bring a name and a value together.
 const redactPasses = 8
 
-// redacted is the text without secrets. What of them was bold still is.
+// redacted is the text without secrets. Bold text stays bold.
 func (t Text) redacted() Text {
 	for range redactPasses {
 		found := findSecrets(t.Body)

@@ -25,7 +25,7 @@ const serviceTime = 20 * time.Second
 type Shoutrrr struct {
 	url     string
 	scheme  string
-	private []string // parts of the URL that are nobody's business
+	private []string // secret parts of the URL
 	timeout time.Duration
 
 	mu   sync.Mutex // one message at a time, and the service
@@ -57,7 +57,7 @@ func NewShoutrrr(service string) (*Shoutrrr, error) {
 	return s, nil
 }
 
-// limits of the services that take less than most, in UTF-16 code units: Pushover 1024 characters; ntfy 4096 bytes, up to
+// limits of the services below the usual one, in UTF-16 code units: Pushover 1024 characters; ntfy 4096 bytes, up to
 // three of which are one unit; Discord 2000.
 var limits = map[string]int{"pushover": 1000, "ntfy": 1300, "discord": 1900}
 
@@ -69,11 +69,11 @@ func (s *Shoutrrr) Limit() int {
 	return 3000
 }
 
-// Pace is what no service minds.
+// Pace is slow enough for every service.
 func (s *Shoutrrr) Pace() Pace { return Pace{Gap: messagePause} }
 
-// Send sends one message. The library knows no context: a request that outlasts its time, or ctx, goes on by itself, and
-// until it is over nothing else is sent.
+// Send sends one message. The library has no context: a request that outlasts its time, or ctx, continues, and nothing
+// else is sent until it is over.
 func (s *Shoutrrr) Send(ctx context.Context, m Message) (ref string, err error) {
 	if !s.mu.TryLock() {
 		return "", &SendError{Failure: Unreachable, Err: errors.New("the message before this one is still under way")}
@@ -83,7 +83,7 @@ func (s *Shoutrrr) Send(ctx context.Context, m Message) (ref string, err error) 
 	done := make(chan error, 1)
 	go func() {
 		err := s.send(m.Text.Body)
-		s.mu.Unlock() // before anybody hears of it: the next message may follow at once
+		s.mu.Unlock() // before the result is returned: the next message may follow at once
 		done <- err
 	}()
 	select {
@@ -115,12 +115,12 @@ func (s *Shoutrrr) send(text string) error {
 // in brackets (Gotify), there also with ntfy's two digits more.
 var status = lazyregexp.New(`(?i)(?:(?:status|code|response|respond|error|http)[^0-9\n]{0,40}\b|\()([45][0-9]{2})(?:[0-9]{2}\)|\b)`)
 
-// failure says what an error of the library means: it has a kind for each service, but the HTTP status is in the text.
+// failure classifies an error of the library: its types differ by service, but the text has the HTTP status.
 func (s *Shoutrrr) failure(err error) error {
 	if err == nil {
 		return nil
 	}
-	failure := &SendError{Failure: Unreachable, Unsure: arrived(err) && !says(err, "dial tcp")} // not every service hands on what has gone wrong
+	failure := &SendError{Failure: Unreachable, Unsure: arrived(err) && !says(err, "dial tcp")} // not every service reports the cause
 	if !errors.As(err, &failure) {
 		if m := status.FindStringSubmatch(err.Error()); m != nil {
 			code, _ := strconv.Atoi(m[1])
@@ -130,7 +130,7 @@ func (s *Shoutrrr) failure(err error) error {
 	return &SendError{Failure: failure.Failure, Unsure: failure.Unsure, Err: errors.New(s.scheme + ": " + s.public(err.Error()))}
 }
 
-// failureOf is what an HTTP status means.
+// failureOf classifies an HTTP status.
 func failureOf(code int) Failure {
 	switch code {
 	case 401, 403, 404, 410:
@@ -143,7 +143,7 @@ func failureOf(code int) Failure {
 	return Unreachable
 }
 
-// public is an error's text without what is in the URL: many a service's URL is all the secret there is.
+// public is an error's text without parts of the URL, which is secret for many services.
 func (s *Shoutrrr) public(text string) string {
 	for _, p := range s.private {
 		text = strings.ReplaceAll(text, p, "***")

@@ -20,7 +20,7 @@ import (
 // requestTime is how long one request to the Bot API may take.
 const requestTime = 20 * time.Second
 
-// TelegramOptions say who speaks and who listens.
+// TelegramOptions describe the bot and the chat.
 type TelegramOptions struct {
 	Token  string // TELEGRAM_BOT_TOKEN (PIV-16)
 	ChatID string // TELEGRAM_CHAT_ID (PIV-16): a number, or @channel
@@ -29,8 +29,8 @@ type TelegramOptions struct {
 	Client *http.Client
 }
 
-// Telegram is the [Channel] of one chat: messages with buttons, changed where they stand. It does not listen, so whoever
-// polls the same bot is not disturbed: that is [Updates].
+// Telegram is the [Channel] of one chat: messages with buttons, which can be edited. It does not listen, so another
+// poller of the bot is not disturbed; see [Updates].
 type Telegram struct {
 	bot *bot.Bot
 
@@ -70,7 +70,7 @@ func newBot(token, apiURL string, client *http.Client) (*bot.Bot, error) {
 	return b, nil
 }
 
-// tokenless is a client whose errors do not show the URL, for the token is in it. The library takes it out, too, but
+// tokenless is a client whose errors do not show the URL, which contains the token. The library removes it, too, but
 // while its other goroutine may be reading the error.
 type tokenless struct{ client *http.Client }
 
@@ -83,7 +83,7 @@ func (t tokenless) Do(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// Check asks who we are (PIV-12, getMe): the health check.
+// Check asks for the bot's name (PIV-12, getMe): the health check.
 func (t *Telegram) Check(ctx context.Context) (name string, err error) {
 	me, err := t.bot.GetMe(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (t *Telegram) MoveTo(chat string) {
 	t.chat = chat
 }
 
-// Send sends one message. It is called <chat>/<number>: a chat that has moved numbers its messages anew.
+// Send sends one message. Its id is <chat>/<number>: a chat that has moved has new numbers.
 func (t *Telegram) Send(ctx context.Context, m Message) (ref string, err error) {
 	chat := t.Address()
 	sent, err := t.bot.SendMessage(ctx, &bot.SendMessageParams{
@@ -131,7 +131,7 @@ func (t *Telegram) Send(ctx context.Context, m Message) (ref string, err error) 
 	return messageRef(chat, sent.ID), nil
 }
 
-// Update changes a message. One that says this already is changed.
+// Update changes a message. "Not modified" is a success.
 func (t *Telegram) Update(ctx context.Context, ref string, m Message) error {
 	chat, id, err := parseRef(ref)
 	if err != nil {
@@ -152,7 +152,7 @@ func (t *Telegram) Update(ctx context.Context, ref string, m Message) error {
 	}
 }
 
-// noPreview keeps Telegram from fetching what an agent's log happens to link to.
+// noPreview keeps Telegram from fetching links in an agent's log.
 var noPreview = &models.LinkPreviewOptions{IsDisabled: bot.True()}
 
 func messageRef(chat string, id int) string { return chat + "/" + strconv.Itoa(id) }
@@ -160,7 +160,7 @@ func messageRef(chat string, id int) string { return chat + "/" + strconv.Itoa(i
 func parseRef(ref string) (chat string, id int, err error) {
 	chat, number, _ := strings.Cut(ref, "/")
 	if id, err = strconv.Atoi(number); err != nil || chat == "" {
-		return "", 0, fmt.Errorf("%q is no message", ref)
+		return "", 0, fmt.Errorf("%q is not a message", ref)
 	}
 	return chat, id, nil
 }
@@ -194,7 +194,7 @@ func entities(t Text) []models.MessageEntity {
 	return list
 }
 
-// sendError says what an answer of the Bot API means. nil is nil.
+// sendError classifies an error of the Bot API. nil is nil.
 func sendError(err error) *SendError {
 	e := &SendError{Err: err}
 	var limited *bot.TooManyRequestsError
@@ -218,7 +218,7 @@ func sendError(err error) *SendError {
 	return e
 }
 
-// says reports whether an answer of the Bot API contains one of the words, which are lower case: it has no codes.
+// says reports whether an error of the Bot API contains one of the lower-case words: it has no codes.
 func says(err error, words ...string) bool {
 	if err == nil {
 		return false
@@ -232,14 +232,14 @@ func says(err error, words ...string) bool {
 	return false
 }
 
-// arrived reports whether the request may have reached the server although its answer did not reach us. A connection
-// that was never made and an answer that says no are sure; everything else is not.
+// arrived reports whether the request may have reached the server without a response. It has not if there was no
+// connection, or an error response.
 func arrived(err error) bool {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		return false
 	}
-	var syntax *json.SyntaxError // what came was no answer of the Bot API: a proxy's error page
+	var syntax *json.SyntaxError // what came was not an answer of the Bot API: a proxy's error page
 	return !errors.As(err, &syntax) && !says(err, "error response from telegram")
 }
 

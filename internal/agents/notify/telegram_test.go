@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, o := range []TelegramOptions{{Token: "t"}, {ChatID: "1"}, {Token: "t", ChatID: "me"}} {
 		if _, err := NewTelegram(o); err == nil {
-			t.Errorf("%+v is no error", o)
+			t.Errorf("%+v is not an error", o)
 		}
 	}
 }
@@ -175,10 +175,10 @@ func TestOpen(t *testing.T) {
 		"telegram://1:t@telegram?chats=1,2":                                 "telegram: one chat for each channel",
 		"telegram://1:t@telegram":                                           "telegram: the chat is missing",
 		"exec:":                                                             "exec: the command is missing",
-		"exec:///bin/page?timeout=soon":                                     `exec: timeout="soon": a duration above 0 is wanted`,
-		"me":                                                                "this is no URL: telegram://, exec:// or one of Shoutrrr's is wanted",
+		"exec:///bin/page?timeout=soon":                                     `exec: timeout="soon": must be a duration greater than 0`,
+		"me":                                                                "this is not a URL: must be telegram://, exec:// or a Shoutrrr address",
 		"carrier-pigeon://x":                                                `shoutrrr: unknown service: "carrier-pigeon"`,
-		"ntfy://s3cret\x7f":                                                 "this is no URL",
+		"ntfy://s3cret\x7f":                                                 "this is not a URL",
 	} {
 		c, err := Open(url, OpenOptions{})
 		got := fmt.Sprintf("%T", c)

@@ -18,7 +18,7 @@ type Span struct {
 	End   int `json:"end"`
 }
 
-// Write appends s as it is; bytes that are no UTF-8 become U+FFFD.
+// Write appends s as it is; bytes that are not UTF-8 become U+FFFD.
 func (t *Text) Write(s string) { t.Body += strings.ToValidUTF8(s, "\uFFFD") }
 
 // WriteBold appends s in bold.
@@ -37,8 +37,8 @@ func units(s string) int {
 	return n
 }
 
-// Split cuts the text into parts of at most limit UTF-16 code units, at ends of lines where there are some, otherwise
-// between characters. No part is empty, none begins or ends with white space; a text without anything to see has none.
+// Split cuts the text into parts of at most limit UTF-16 code units, at line ends if possible, otherwise between
+// characters. No part is empty or begins or ends with white space; a blank text has none.
 func (t Text) Split(limit int) []Text {
 	var parts []Text
 	for at := 0; at < len(t.Body); {

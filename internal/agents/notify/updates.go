@@ -25,12 +25,12 @@ const (
 	pollTime     = 50 * time.Second // how long the server keeps a poll open when nothing happens
 	answerTime   = 10 * time.Second // how long a request may take that is answered at once
 	lockRetry    = 30 * time.Second // while another process of ours listens to the bot
-	conflictWait = 10 * time.Minute // while somebody else does: each try of ours ends a poll of theirs
+	conflictWait = 10 * time.Minute // while another process listens: each try of ours ends a poll of theirs
 	hastyBelow   = time.Second      // a server that answers an empty poll sooner knows no long polls, or a proxy cuts them short
 	lastPause    = time.Minute      // between two tries of a server that cannot be reached, doubled from 1 s
 )
 
-// UpdatesOptions say to whom we listen.
+// UpdatesOptions say which chats and users are listened to.
 type UpdatesOptions struct {
 	Token  string // of the bot
 	APIURL string // of the Bot API server; "": Telegram's own
@@ -39,9 +39,9 @@ type UpdatesOptions struct {
 	DB *sql.DB
 	// Channels are the outbox's channels that speak with this bot: threads are looked for there.
 	Channels []string
-	// Own is the channel by which a text is answered that replies to none of its messages. "": such texts are not heard.
+	// Own is the channel for answers to texts that reply to none of its messages. "": such texts are ignored.
 	Own string
-	// Chats may press and reply, also where they have moved to. Others are told that they may not.
+	// Chats may press and reply, also under a new number. Others are refused.
 	Chats []int64
 	// Users of these chats may. nil: all of them.
 	Users []int64
@@ -49,19 +49,19 @@ type UpdatesOptions struct {
 	LockDir string
 	// Applier does what was asked.
 	Applier Applier
-	// Heard is called when [Updates.Hears] has become another. nil: nobody.
+	// Heard is called when [Updates.Hears] changes. May be nil.
 	Heard func()
-	// Applied is called after each update that was applied, outside of its transaction. nil: nobody.
+	// Applied is called after each applied update, outside of its transaction. May be nil.
 	Applied func()
-	// Logger tells what happens. nil: nobody.
+	// Logger gets log messages. May be nil.
 	Logger *slog.Logger
 }
 
-// Applier does what humans ask for. Its methods run within the transaction that also says that the update is dealt
-// with: what they do to the database happens once, or not at all. An error undoes it, and the update comes again, five
-// times at most. Nothing else may be done in them, and they are not called at the same time.
+// Applier does what humans ask for. Its methods run within the transaction that marks the update as handled: their
+// changes of the database happen once, or not at all. An error rolls back, and the update comes again, five times at
+// most. They must do nothing else, and are not called concurrently.
 type Applier interface {
-	// Press returns what the human sees, up to 200 characters; also when it comes too late or for nothing. "": nothing.
+	// Press returns the answer to the human, up to 200 characters, even if it comes too late or has no effect. "": none.
 	Press(ctx context.Context, tx *sql.Tx, p Press) (answer string, err error)
 	Reply(ctx context.Context, tx *sql.Tx, r Reply) error
 	Say(ctx context.Context, tx *sql.Tx, s Said) error
@@ -74,12 +74,12 @@ type From struct {
 	User    int64  // who
 	Name    string // the same to read: @name, or the first name
 	Listed  bool   // the user is one of UpdatesOptions.Users; false also when there are none
-	Channel string // the outbox's channel that told it; "": it is not known any more
-	Thread  string // what it told there; "": nothing that changes, or it is not known any more
+	Channel string // the outbox's channel that sent it; "": not known any more
+	Thread  string // its thread; "": none, or not known any more
 	Ref     string // the message
 }
 
-// Who names the user for people and for records. A first name can be chosen at will, so the number is always there.
+// Who names the user for people and for records. First names can be chosen freely, so the number is included.
 func (f From) Who() string { return fmt.Sprintf("%s (%d)", shortName(f.Name), f.User) }
 
 // Private reports whether the chat has only one user besides the bot: groups and channels have negative numbers.
@@ -104,8 +104,8 @@ type Said struct {
 	Text    string
 }
 
-// Updates listens to what humans answer to a Telegram bot. Only one process can listen to one bot; while another does,
-// nothing is heard, and sending goes on.
+// Updates receives humans' answers to a Telegram bot. Only one process can listen to one bot; while another does, no
+// answers are received, and sending continues.
 type Updates struct {
 	opts   UpdatesOptions
 	api    *bot.Bot
@@ -114,13 +114,13 @@ type Updates struct {
 	lock   *flock.Flock
 	hears  atomic.Bool
 	failed map[int64]int // how often an update could not be applied
-	told   string        // what was logged last: once is enough
+	told   string        // what was logged last, to log it once
 }
 
 // NewUpdates returns a listener. It makes no request.
 func NewUpdates(o UpdatesOptions) (*Updates, error) {
 	if o.DB == nil || o.Applier == nil || o.LockDir == "" {
-		return nil, errors.New("telegram: a database, an applier and a directory for locks are wanted")
+		return nil, errors.New("telegram: a database, an applier and a directory for locks are required")
 	}
 	o.Token = strings.TrimSpace(o.Token)
 	if o.Client == nil {
@@ -148,7 +148,7 @@ func NewUpdates(o UpdatesOptions) (*Updates, error) {
 	}, nil
 }
 
-// Hears reports whether answers are heard right now.
+// Hears reports whether answers are received now.
 func (u *Updates) Hears() bool { return u.hears.Load() }
 
 func (u *Updates) setHears(hears bool) {
@@ -157,7 +157,7 @@ func (u *Updates) setHears(hears bool) {
 	}
 }
 
-// Run listens until ctx ends. Whatever is in the way is told once and tried again.
+// Run listens until ctx ends. Errors are logged once and retried.
 func (u *Updates) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if pause := u.listen(ctx); !wait(ctx, nil, time.Now().Add(pause)) {
@@ -206,8 +206,7 @@ func (u *Updates) listen(ctx context.Context) (pause time.Duration) {
 	return 0
 }
 
-// afterPoll decides what a failure of listening means: how long to wait, and whether to leave the bot to others
-// meanwhile.
+// afterPoll handles a failure of listening: how long to wait, and whether to leave the bot to others meanwhile.
 func afterPoll(err error, tries int) (pause time.Duration, leave bool) {
 	var answer *pollError
 	if errors.As(err, &answer) {
@@ -223,7 +222,7 @@ func afterPoll(err error, tries int) (pause time.Duration, leave bool) {
 	return min(time.Second<<min(tries, 10), lastPause), false
 }
 
-// tell logs what is in the way when it is news, and that it is not any more.
+// tell logs an error unless it was the last, and its end.
 func (u *Updates) tell(err error) {
 	text := ""
 	if err != nil {
@@ -239,11 +238,11 @@ func (u *Updates) tell(err error) {
 	u.told = text
 }
 
-// errRepeated says that the server has sent only what we have confirmed.
+// errRepeated says that the server sends only confirmed updates.
 var errRepeated = errors.New("the server repeats what is confirmed")
 
-// step is one poll and what it brings. The offset of the next poll is what tells the server that an update is dealt
-// with, and it is only ever what was committed.
+// step is one poll with its updates. The offset of the next poll confirms them to the server, so it is only advanced to
+// what was committed.
 func (u *Updates) step(ctx context.Context) error {
 	if err := u.sendAnswers(ctx); err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Package process knows one process for all time, and what belongs to it.
 //
 // A number is no identity: the kernel gives it to somebody else one day. An [Identity] is the number, the time of its
-// start and the machine's boot, and whoever is looked at, signalled or ended here is checked against it first.
+// start and the machine's boot, and every process is checked against it before it is inspected, signalled or ended.
 //
 // [System.Stop] ends everything of a target, wherever it has gone, and says so only when nobody is left; vendors' daemons,
 // which serve other sessions too, and we ourselves are spared. [System.Start] starts what shall outlive us, once for each

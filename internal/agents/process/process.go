@@ -44,12 +44,12 @@ type Entry struct {
 
 // Target is what has to be dead before something new is started.
 type Target struct {
-	// Leaders are processes with everything they started: children, their children, and whoever is still in their
+	// Leaders are processes with everything they started: children, their children, and all that is still in their
 	// session or group. One that is dead already may have left some.
 	Leaders []Identity
 	// LeftBefore bounds whose of a dead leader's session is taken for its own: who was started before.
 	LeftBefore time.Time
-	// Runs are tokens of our own starts: whoever wears one belongs to it, wherever its parent is.
+	// Runs are tokens of our own starts: a process with one belongs to it, wherever its parent is.
 	Runs []string
 	// Grace is the time from SIGTERM to SIGKILL. 0: 2 s (PIV-9).
 	Grace time.Duration

@@ -105,7 +105,7 @@ func ageOf(s procStat) time.Duration {
 	return sinceBoot() - time.Duration(s.start)*(time.Second/hertz)
 }
 
-// Start starts something that outlives us, or finds what was started with this token. The token is in the environment of whoever was started with it, so a start that nobody
+// Start starts something that outlives us, or finds what was started with this token. The token is in the environment of what was started with it, so a start that nobody
 // could write down any more is found again.
 func (System) Start(l Launch) (Identity, error) {
 	if id, ok := startedWith(l.Run); ok {
@@ -155,7 +155,7 @@ func everybody() []procStat {
 	return all
 }
 
-// wears reports whether a process was started, by whomever, below one of our starts.
+// wears reports whether a process is a descendant of one of our starts.
 func wears(pid int, runs []string) bool {
 	if len(runs) == 0 {
 		return false

@@ -128,7 +128,7 @@ func (h *hunt) members() []procStat {
 			choose(s)
 		}
 	}
-	// Whoever was started by a chosen one belongs to it. A child may have a smaller number than its parent.
+	// Children of a chosen process belong to it. A child may have a smaller number than its parent.
 	for grown := true; grown; {
 		grown = false
 		for _, s := range all {

@@ -27,7 +27,7 @@ func ParseBudget(s string) (Budget, error) {
 	}
 	n, err := strconv.ParseUint(strings.TrimSpace(parts[0]), 10, 16)
 	if err != nil {
-		return fail(fmt.Sprintf("%q is no number", parts[0]))
+		return fail(fmt.Sprintf("%q is not a number", parts[0]))
 	}
 	b := Budget{Max: int(n)}
 	parts = parts[1:]
@@ -39,10 +39,10 @@ func ParseBudget(s string) (Budget, error) {
 		}
 	}
 	if len(parts) != 1 {
-		return fail("there is no time, or more than one")
+		return fail("want exactly one time")
 	}
 	if b.Window, err = time.ParseDuration(strings.TrimSpace(parts[0])); err != nil {
-		return fail(fmt.Sprintf("%q is no time", parts[0]))
+		return fail(fmt.Sprintf("%q is not a time", parts[0]))
 	}
 	if b.Window <= 0 {
 		return fail("the time is not positive")

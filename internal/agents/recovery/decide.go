@@ -273,7 +273,7 @@ func (c *judged) hold(d Decision) Decision {
 	return d
 }
 
-// growing is how long one waits for what passes at a time that nobody knows: the longer the oftener it was in vain.
+// growing is the wait for something that ends at an unknown time. It grows with each unsuccessful try.
 func (c *judged) growing() time.Duration {
 	wait := remediesOf(c.Class, c.Stall).hold
 	if wait == 0 {

@@ -126,8 +126,8 @@ func TestLeftOut(t *testing.T) {
 	asked := History{Acts: []Act{{Agent: "shop", At: t0, Rung: AskPhone, Class: p.Class, Stall: p.Stall, Deadline: t0.Add(15 * time.Minute)}}}
 	can := Capabilities{Ask: true, Resume: true}
 	first, then := Decide(p, History{}, Default(), can, Fleet{}, t0), Decide(p, asked, Default(), can, Fleet{}, t0.Add(20*time.Minute))
-	silent, nudge := LeftOut{AskPhone, "ask_phone reaches nobody: no channel is set up"}, LeftOut{Nudge, "nudge was left out: no nudge command is declared"}
-	if d := cmp.Diff([]LeftOut{silent, nudge, {Escalate, "escalate reaches nobody: no channel is set up"}}, first.LeftOut); d != "" || first.Rung != AskPhone {
+	silent, nudge := LeftOut{AskPhone, "ask_phone has no effect: no channel is set up"}, LeftOut{Nudge, "nudge was left out: no nudge command is declared"}
+	if d := cmp.Diff([]LeftOut{silent, nudge, {Escalate, "escalate has no effect: no channel is set up"}}, first.LeftOut); d != "" || first.Rung != AskPhone {
 		t.Errorf("%s %s", first.Rung, d)
 	}
 	if d := cmp.Diff([]LeftOut{nudge}, then.Skipped); d != "" || then.Rung != Resume {

@@ -2,7 +2,7 @@
 //
 //	observe → nudge → interrupt → resume → restart → fresh session → tell a human
 //
-// [Decide] is given a [Problem] (what is wrong, in plain words of whoever judged it), the [History] of what was done
+// [Decide] is given a [Problem] (what is wrong, in the caller's words), the [History] of what was done
 // before, the owner's [Policy], what the agent [Capabilities] allow, and the [Fleet] of all agents, and answers with a
 // [Decision]. What keeps a watchdog from doing harm is here, and nowhere else:
 //

@@ -41,7 +41,7 @@ func (f Fleet) See(problems []Problem, pol FleetPolicy, now time.Time) Fleet {
 	g := f
 	g.Waiting = slices.DeleteFunc(slices.Clone(f.Waiting), func(w Waiter) bool { return !troubled[w.Agent] })
 	g.Acts = only(f.Acts, func(a Act) bool { return near(a.At, now, max(pol.Global.Window, pol.StartFor)) })
-	for i := range g.Acts { // whoever shows new evidence is up: the next may start
+	for i := range g.Acts { // an agent with new evidence is up: the next may start
 		a := &g.Acts[i]
 		up := func(p Problem) bool { return p.Agent == a.Agent && p.Class == "" && p.Sequence > a.Sequence }
 		if a.Proved.IsZero() && slices.ContainsFunc(problems, up) {
@@ -138,7 +138,7 @@ func (f *Fleet) paced(ahead int, global Budget, now time.Time) (bool, time.Time)
 }
 
 // room asks whether the agent's host and account have room for one more start. Those who came earlier take their places first;
-// whoever has to wait for an account takes none of its host.
+// an agent that waits for its account takes no place of its host.
 func (f *Fleet) room(p Problem, ahead []Waiter, pol FleetPolicy, now time.Time) (bool, time.Time) {
 	hosts, accounts := map[string]int{}, map[string]int{}
 	fits := func(host, account string) bool {

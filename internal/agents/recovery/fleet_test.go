@@ -197,7 +197,7 @@ func TestWhatIsAMass(t *testing.T) {
 		{"two", []one{{"a", "crashed", "h", "", 0}, {"b", "crashed", "h", "", 0}}, nil},
 		{"two hosts", []one{{"a", "crashed", "h", "", 0}, {"b", "crashed", "h", "", 0}, {"c", "crashed", "i", "", 0}}, nil},
 		{"no host", []one{{"a", "crashed", "", "", 0}, {"b", "crashed", "", "", 0}, {"c", "crashed", "", "", 0}}, nil},
-		{"waiting is no failure", []one{{"a", "waiting_permission", "h", "", 0}, {"b", "waiting_question", "h", "", 0}, {"c", "loop", "h", "", 0}}, nil},
+		{"waiting is not a failure", []one{{"a", "waiting_permission", "h", "", 0}, {"b", "waiting_question", "h", "", 0}, {"c", "loop", "h", "", 0}}, nil},
 		{"an older one stays out", []one{{"z", "crashed", "h", "", -900}, {"a", "crashed", "h", "", 0}, {"b", "crashed", "h", "", 0}, {"c", "crashed", "h", "", 0}}, []string{"host:h:crashed [a b c]"}},
 		{"one account, hours apart", []one{{"a", "rate_limited", "h", "me", 0}, {"b", "rate_limited", "i", "me", 7200}}, []string{"account:me:limit [a b]"}},
 		{"two accounts", []one{{"a", "rate_limited", "h", "me", 0}, {"b", "rate_limited", "h", "you", 0}}, nil},

@@ -28,7 +28,7 @@ type Mass struct {
 	// Canary is the member that is tried, since CanaryAt; "": none, since then.
 	Canary   string    `json:"canary,omitempty"`
 	CanaryAt time.Time `json:"canary_at,omitzero"`
-	// Tried are those who were, in vain.
+	// Tried are those that were tried without success.
 	Tried []string `json:"tried,omitempty"`
 	// Released is when a member recovered and the others were let go. Zero: they wait.
 	Released time.Time `json:"released,omitzero"`
@@ -63,7 +63,7 @@ func massKey(p Problem) string {
 	return ""
 }
 
-// sight brings the sightings up to date. Those that are over are kept for one window: whoever was started again at once
+// sight brings the sightings up to date. Those that are over are kept for one window: an agent that was started again at once
 // has failed with the others all the same.
 func sight(before []Sighting, problems []Problem, window time.Duration, now time.Time) []Sighting {
 	var list []Sighting
@@ -107,7 +107,7 @@ func group(before []Mass, sightings []Sighting, troubled map[string]bool, pol Fl
 	for _, m := range before {
 		m = m.grow(byKey[m.Key], pol).leave(byKey[m.Key], now)
 		if m.Released.IsZero() && len(m.Members) < 2 {
-			continue // what one has alone is no incident of many
+			continue // what one has alone is not an incident of many
 		}
 		if slices.ContainsFunc(m.Members, func(a string) bool { return troubled[a] }) {
 			m.Last = now.Round(0)
@@ -214,7 +214,7 @@ func (m Mass) rotate(turn time.Duration, now time.Time) Mass {
 	case m.Canary != "":
 		m.Tried = append(slices.Clone(m.Tried), m.Canary)
 		m.Canary, m.CanaryAt = "", now.Round(0)
-	default: // whoever could be tried has been: they begin anew
+	default: // all were tried: begin again
 		m.Tried = nil
 	}
 	return m

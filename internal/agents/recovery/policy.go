@@ -76,7 +76,7 @@ var classes = map[string]remedies{
 	"crashed":              {ladder: Ladder{Resume, Restart}, budget: perHour5, scope: hostCause},
 	"exited_unfinished":    {ladder: Ladder{Resume, Restart}, budget: perHour3},
 	"startup_blocked":      {ladder: Ladder{Restart, Escalate}, budget: perPhase1, scope: hostCause},
-	"stopped":              {ladder: Ladder{Observe, Escalate}}, // whoever has stopped it had a reason: it is only told
+	"stopped":              {ladder: Ladder{Observe, Escalate}}, // it was stopped on purpose: only reported
 	"waiting_permission":   {ladder: Ladder{AskPhone, Escalate}, anew: true},
 	"waiting_question":     {ladder: Ladder{AskPhone, Nudge, Resume, Resume, Escalate}, budget: perPhase3, anew: true},
 	"waiting_other":        {ladder: Ladder{Escalate}},
@@ -153,7 +153,7 @@ type Breaker struct {
 	// Window is the time in which they are counted.
 	Window time.Duration
 	// Cooldown is how long it stays open until one start is tried, the next after twice as long, and so on, up to
-	// CooldownMax, if that is longer. It is also the pause after a ladder's last rung was repeated in vain. 0: there is
+	// CooldownMax, if that is longer. It is also the pause after the last recovery step was repeated without success. 0: there is
 	// no such pause.
 	Cooldown, CooldownMax time.Duration
 }

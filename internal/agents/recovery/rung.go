@@ -59,16 +59,16 @@ type Ladder []Rung
 // ParseLadder reads a ladder from the names of its rungs. It has to name at least one.
 func ParseLadder(names []string) (Ladder, error) {
 	if len(names) == 0 {
-		return nil, fmt.Errorf("a ladder without rungs: name at least %q", Escalate)
+		return nil, fmt.Errorf("no recovery steps: name at least %q", Escalate)
 	}
 	var l Ladder
 	for i, name := range names {
 		r := Rung(strings.TrimSpace(name))
 		if !slices.Contains(rungs, r) {
-			return nil, fmt.Errorf("%q is no rung: want one of %s", name, rungNames())
+			return nil, fmt.Errorf("%q is not a recovery step: must be one of %s", name, rungNames())
 		}
 		if r == Escalate && i < len(names)-1 {
-			return nil, fmt.Errorf("%q comes after %q, which is the end of a ladder", names[i+1], Escalate)
+			return nil, fmt.Errorf("%q comes after %q, which must be the last step", names[i+1], Escalate)
 		}
 		l = append(l, r)
 	}
@@ -129,13 +129,13 @@ func (c Capabilities) Can(r Rung) bool {
 // lacks says why a rung cannot be done as it stands in a ladder; "": it can.
 func (c Capabilities) lacks(r Rung) string {
 	why := map[Rung]string{
-		Nudge: "no nudge command is declared", AskPhone: "nobody far away can answer", KillTool: "no process of its tool is known",
+		Nudge: "no nudge command is declared", AskPhone: "no remote user can answer", KillTool: "no process of its tool is known",
 		Interrupt: "its process is not known, or an interrupt would end it", Resume: "no resume command is declared, or its session is not known",
 		Restart: "no start command is declared", Fresh: "no start command takes a {text}",
 	}[r]
 	switch {
 	case c.Can(r) && r.Tells() && !c.Reached:
-		return fmt.Sprintf("%s reaches nobody: no channel is set up", r)
+		return fmt.Sprintf("%s has no effect: no channel is set up", r)
 	case c.Can(r):
 		return ""
 	case c.UnderWay && (r.Starts() || r == KillTool):

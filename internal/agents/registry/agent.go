@@ -13,7 +13,7 @@ import (
 // Kind is what an agent is, and so which evidence of it can be read: an agent CLI's, or one of these.
 type Kind = agentcli.Kind
 
-// The kinds that are no CLI's. Command is anything else: only what it tells by itself, and its process, are evidence.
+// The kinds that are not CLI's. Command is anything else: only what it tells by itself, and its process, are evidence.
 const (
 	ACP     Kind = "acp"
 	PIV     Kind = "piv"
@@ -54,7 +54,7 @@ func Rungs() []string {
 func Signals() []string { return []string{"heartbeat", "process", "transcript", "hooks", "output"} }
 
 // Agent is one declared agent, with the registry's defaults filled in. A zero duration, count or text means that nobody
-// said anything: whoever uses it has a default.
+// said anything: its user has a default.
 type Agent struct {
 	Name     string // a safe file name, see heartbeat.ValidName (version 1: whatever PIV has)
 	Path     string // absolute; "~/" is filled in. May be "" for kind command
@@ -81,7 +81,7 @@ type Match struct {
 }
 
 // Start says how the agent is brought up and spoken to. The commands are argument lists: no shell is involved. In them
-// {session}, {preamble}, {phase} and {text} are filled in by whoever runs them.
+// {session}, {preamble}, {phase} and {text} are filled in when they run.
 type Start struct {
 	Cmd    []string          // a new run
 	Resume []string          // goes on with a session

@@ -36,7 +36,7 @@ func checkReferences(text string) (message, hint string) {
 }
 
 // Variables are the names of the variables that channels and the deadman's URL refer to.
-func (r *Roster) Variables() []string {
+func (r *Registry) Variables() []string {
 	texts := []string{r.Deadman.URL}
 	for _, c := range r.Channels {
 		texts = append(texts, c.Address)

@@ -32,7 +32,7 @@ var ErrBusy = errors.New("another program is writing it")
 
 // Read reads a registry, and writes nothing. A file that is not there is an error that wraps [os.ErrNotExist]; one with
 // mistakes is [*fileerror.Problems].
-func Read(path string, o Options) (*Roster, error) {
+func Read(path string, o Options) (*Registry, error) {
 	text, err := piv.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read registry: %w", err)
@@ -43,7 +43,7 @@ func Read(path string, o Options) (*Roster, error) {
 // Edit changes a registry, or makes a new one: change is called with what stands there, and what it leaves is checked and
 // put in the file's place at once. With mistakes in the file before or after, nothing is written. Two edits at once do not
 // lose each other's changes, and an edit that somebody's editor comes in between of is done again on the new text.
-func Edit(path string, o Options, now time.Time, change func(*Draft) error) (*Roster, error) {
+func Edit(path string, o Options, now time.Time, change func(*Draft) error) (*Registry, error) {
 	lock := flock.New(path+lockSuffix, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), LockWait)
 	defer cancel()
@@ -63,7 +63,7 @@ func Edit(path string, o Options, now time.Time, change func(*Draft) error) (*Ro
 	}
 }
 
-func editOnce(path string, o Options, now time.Time, change func(*Draft) error) (*Roster, error) {
+func editOnce(path string, o Options, now time.Time, change func(*Draft) error) (*Registry, error) {
 	was, err := piv.ReadFile(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):

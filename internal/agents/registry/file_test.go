@@ -175,7 +175,7 @@ func TestEditRefuses(t *testing.T) {
 		{"unknown agent", small, "no such agent", ErrUnknown, func(d *Draft) error { return d.Set("shoop", true, "paused") }},
 		{"remove unknown", small, "no such agent", ErrUnknown, func(d *Draft) error { return d.Remove("shoop") }},
 		{"add twice", small, "is declared already", ErrExists, func(d *Draft) error { return d.Add("shop", agentcli.Claude, "/a") }},
-		{"bad name", small, "no agent's name", nil, func(d *Draft) error { return d.Add("../x", agentcli.Claude, "/a") }},
+		{"bad name", small, "is not an agent name", nil, func(d *Draft) error { return d.Add("../x", agentcli.Claude, "/a") }},
 		{"bad value", small, "change would leave a registry with mistakes", nil, func(d *Draft) error { return d.Set("shop", "soon", "expect", "beat") }},
 		{"into an alias", "version: 2\nx-e: &e {beat: 1m}\nagents: {shop: {kind: acp, path: /a, expect: *e}}\n", "is an alias", nil,
 			func(d *Draft) error { return d.Set("shop", time.Minute, "expect", "tool") }},

@@ -23,19 +23,19 @@ var limitText = lazyregexp.New(`^[0-9]{1,6}/(phase|([0-9]+(\.[0-9]+)?(ms|s|m|h))
 // ParseLimit reads 5/1h or 2/phase.
 func ParseLimit(s string) (Limit, error) {
 	if !limitText.MatchString(s) {
-		return Limit{}, fmt.Errorf("%.40q is no limit: write it like 5/1h or 2/phase", s)
+		return Limit{}, fmt.Errorf("%.40q is not a limit: write it like 5/1h or 2/phase", s)
 	}
 	count, per, _ := strings.Cut(s, "/")
 	n, err := strconv.Atoi(count)
 	if err != nil {
-		return Limit{}, fmt.Errorf("%.40q is no limit: %w", s, err)
+		return Limit{}, fmt.Errorf("%.40q is not a limit: %w", s, err)
 	}
 	if per == "phase" {
 		return Limit{Count: n, PerPhase: true}, nil
 	}
 	window, err := time.ParseDuration(per)
 	if err != nil || window <= 0 {
-		return Limit{}, fmt.Errorf("%.40q is no limit: its window has to be longer than 0", s)
+		return Limit{}, fmt.Errorf("%.40q is not a limit: the window must be greater than 0", s)
 	}
 	return Limit{Count: n, Window: window}, nil
 }

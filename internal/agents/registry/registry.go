@@ -15,12 +15,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// reader walks a document and fills in a roster.
+// reader walks a document and fills in a Registry.
 type reader struct {
 	schema.Walk
 	home     string
 	mentions []mention
-	roster   *Roster
+	result   *Registry
 }
 
 // mention is a channel's name where somebody is to be told.
@@ -40,7 +40,7 @@ func (r *reader) registry(root *tree.Node) {
 	if agents && projects {
 		r.Problem(root.Pos, "both agents and projects are given, and they are the same", "keep agents:")
 	}
-	r.roster.Version = 2
+	r.result.Version = 2
 	if version == "" {
 		r.Warn(root.Pos, "the registry has no version", "write version: 2 at the top")
 	}
@@ -50,19 +50,19 @@ func (r *reader) registry(root *tree.Node) {
 	r.checkTogether()
 }
 
-// rootKeys is the top of a registry. The defaults come before the agents, and the channels before whoever names them.
+// rootKeys is the top of a registry. The defaults come before the agents, and the channels before their users.
 func (r *reader) rootKeys() []schema.Key {
 	var defaults Agent
-	to := r.roster
+	to := r.result
 	agents := r.agents(&defaults)
 	return []schema.Key{
 		{Name: "version", Shape: version(), Doc: "2"},
 		{Name: "updated", Shape: r.when(&to.Updated), Doc: "when a program has last written the file"},
 		{Name: "last_updated", Shape: r.when(&to.Updated), Doc: "its name in a PIV registry; the same as updated"},
 		{Name: "zone", Shape: zone(&to.Zone), Doc: "time zone of quiet hours and digest, such as Europe/Berlin; the machine's when left out"},
-		{Name: "channels", Shape: channels(&to.Channels), Doc: "ways to tell somebody: a name, and telegram, exec:COMMAND or a service's URL; ${NAME} is taken from the environment"},
+		{Name: "channels", Shape: channels(&to.Channels), Doc: "ways to send messages: a name, and telegram, exec:COMMAND or a service's URL; ${NAME} is taken from the environment"},
 		{Name: "digest", Shape: r.digest(&to.Digest), Doc: "a summary once a day: an hour such as \"08:00\", or at and to"},
-		{Name: "deadman", Shape: deadman(&to.Deadman), Doc: "what is pinged so that somebody notices when the monitor itself is gone"},
+		{Name: "deadman", Shape: deadman(&to.Deadman), Doc: "URL pinged regularly, so that its service reports when the monitor itself is gone"},
 		{Name: "listen", Shape: text(&to.Listen, listenForm), Doc: "host:port where pings are taken, such as 127.0.0.1:8377"},
 		{Name: "defaults", Shape: object(r.agentKeys(&defaults)...), Doc: "what every agent has that does not say otherwise"},
 		{Name: "agents", Shape: agents, Doc: "the agents by name"},
@@ -82,7 +82,7 @@ func (r *reader) when(to *time.Time) *schema.Shape {
 		if err == nil {
 			*to = t
 		} else if n.Kind != tree.Null {
-			r.Warn(n.Pos, label+" is no time", "write it like 2026-11-21T02:00:00Z")
+			r.Warn(n.Pos, label+" is not a time", "write it like 2026-11-21T02:00:00Z")
 		}
 	}}
 }
@@ -93,7 +93,7 @@ func zone(to **time.Location) *schema.Shape {
 			return message, hint
 		}
 		if _, err := time.LoadLocation(s); err != nil {
-			return "is no time zone of this machine", "write it like Europe/Berlin"
+			return "is not a time zone of this machine", "write it like Europe/Berlin"
 		}
 		return "", ""
 	}}
@@ -147,7 +147,7 @@ func (r *reader) agents(defaults *Agent) *schema.Shape {
 			return
 		}
 		r.checkAgent(f, label, a)
-		r.roster.Agents = append(r.roster.Agents, a)
+		r.result.Agents = append(r.result.Agents, a)
 	})
 }
 
@@ -166,7 +166,7 @@ func (r *reader) checkAgent(f tree.Field, label string, a Agent) {
 // checkTogether looks at what only the whole file shows.
 func (r *reader) checkTogether() {
 	known := []string{}
-	for _, c := range r.roster.Channels {
+	for _, c := range r.result.Channels {
 		known = append(known, c.Name)
 	}
 	for _, m := range r.mentions {
@@ -179,15 +179,15 @@ func (r *reader) checkTogether() {
 		}
 	}
 	names, owners := map[string]string{}, map[owner]string{}
-	for _, a := range r.roster.Agents {
+	for _, a := range r.result.Agents {
 		if other, taken := names[strings.ToLower(a.Name)]; taken {
-			r.Problem(a.Pos, "agent "+a.Name+" is called like "+other, "a name is a file's, and some systems take big and small letters for the same")
+			r.Problem(a.Pos, "agent "+a.Name+" is called like "+other, "names are file names, and some systems ignore upper and lower case")
 		}
 		names[strings.ToLower(a.Name)] = a.Name
 		r.warnOfTwins(a, owners)
 	}
-	if l := r.roster.Listen; l != "" && !isLoopback(l) {
-		r.Warn(fileerror.Pos{}, "listen: others on the network reach "+l, "whoever knows a ping URL can ping; listen on 127.0.0.1 unless that is meant")
+	if l := r.result.Listen; l != "" && !isLoopback(l) {
+		r.Warn(fileerror.Pos{}, "listen: others on the network reach "+l, "anybody who knows a ping URL can ping; listen on 127.0.0.1 unless that is meant")
 	}
 }
 
@@ -212,8 +212,8 @@ func (r *reader) warnOfTwins(a Agent, owners map[owner]string) {
 
 // version1 reads a PIV registry. What is odd in it is PIV's business: nothing is a mistake.
 func (r *reader) version1(root *tree.Node) {
-	r.roster.Version = 1
-	r.roster.Updated, _ = time.Parse(time.RFC3339Nano, root.TextOf("lastUpdated"))
+	r.result.Version = 1
+	r.result.Updated, _ = time.Parse(time.RFC3339Nano, root.TextOf("lastUpdated"))
 	projects := root.Good("projects")
 	if projects != nil && projects.Kind != tree.Object {
 		r.Problem(projects.Pos, "projects is "+projects.Is(), "")
@@ -228,6 +228,6 @@ func (r *reader) version1(root *tree.Node) {
 			r.Warn(p.Pos, fmt.Sprintf("project %q has no path, and is left out", fileerror.Shortened(p.Key)), "")
 			continue
 		}
-		r.roster.Agents = append(r.roster.Agents, a)
+		r.result.Agents = append(r.result.Agents, a)
 	}
 }

@@ -12,7 +12,7 @@ const schemaID = "https://raw.githubusercontent.com/outlive-mcp/outlive/main/sch
 // Schema is the JSON Schema (draft 2020-12) of registry.yaml version 2, made from the table that the reader uses. It is
 // stricter about unknown keys than the reader, which only warns: an editor is where a slip is best shown.
 func Schema() ([]byte, error) {
-	r := &reader{roster: &Roster{}, home: "~"}
+	r := &reader{result: &Registry{}, home: "~"}
 	made := object(r.rootKeys()...).JSON(false)
 	made.Type, made.Types = "object", nil
 	made.Defs = map[string]*jsonschema.Schema{"agent": object(r.keysOfAgent(&Agent{})...).JSON(false)}

@@ -127,7 +127,7 @@ var durationForm = &schema.Form{Pattern: lazyregexp.New(`^([0-9]+(\.[0-9]+)?(ns|
 	case s != "" && strings.Trim(s, "0123456789") == "":
 		return "has no unit", "write " + fileerror.Shortened(s) + "s or " + fileerror.Shortened(s) + "m"
 	}
-	return "is no duration", "write it like 30s, 2m or 1h30m"
+	return "is not a duration", "write it like 30s, 2m or 1h30m"
 }}
 
 func duration(to *time.Duration) *schema.Shape {
@@ -136,7 +136,7 @@ func duration(to *time.Duration) *schema.Shape {
 
 var limitForm = &schema.Form{Pattern: limitText, Judge: func(s string) (message, hint string) {
 	if _, err := ParseLimit(s); err != nil {
-		return "is no limit", "write it like 5/1h or 2/phase"
+		return "is not a limit", "write it like 5/1h or 2/phase"
 	}
 	return "", ""
 }}
@@ -195,5 +195,5 @@ var classes = &schema.Form{Judge: func(s string) (message, hint string) {
 	if slices.Contains(Classes(), s) {
 		return "", ""
 	}
-	return "is no class of stalls", fileerror.DidYouMean(s, Classes(), nil)
+	return "is not a class of stalls", fileerror.DidYouMean(s, Classes(), nil)
 }}

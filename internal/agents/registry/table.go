@@ -99,10 +99,10 @@ func (r *reader) channelNames(to *[]string) *schema.Shape {
 
 // The forms of texts.
 var (
-	channelForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_:-]{0,63}$`), "is no channel's name", "use letters, digits, dash, underscore and colon")
-	hourForm    = schema.Matching(lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]$`), "is no time of day", `write it like "08:00"`)
-	quietForm   = schema.Matching(lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]( critical-only)?$`), "is no quiet time", "write it like 23:00-07:00 critical-only")
-	envForm     = schema.Matching(lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`), "is no name of a variable", "use letters, digits and underscore")
+	channelForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_:-]{0,63}$`), "is not a channel name", "use letters, digits, dash, underscore and colon")
+	hourForm    = schema.Matching(lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]$`), "is not a time of day", `write it like "08:00"`)
+	quietForm   = schema.Matching(lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]( critical-only)?$`), "is not a quiet time", "write it like 23:00-07:00 critical-only")
+	envForm     = schema.Matching(lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`), "is not a variable name", "use letters, digits and underscore")
 	filledForm  = &schema.Form{Judge: notEmpty}
 	listenForm  = &schema.Form{Pattern: lazyregexp.New(`:[0-9]{1,5}$`), Judge: checkListen}
 	addressForm = &schema.Form{Pattern: lazyregexp.New(`^(telegram$|exec:|[a-z][a-z0-9+.-]*://|\$\{)`), Judge: checkAddress}
@@ -167,7 +167,7 @@ func (r *reader) path(to *string) *schema.Shape {
 func checkListen(s string) (message, hint string) {
 	_, port, err := net.SplitHostPort(s)
 	if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 0 || n > 65535 {
-		return "is no host:port", "write it like 127.0.0.1:8377"
+		return "is not a host:port", "write it like 127.0.0.1:8377"
 	}
 	return "", ""
 }
@@ -189,7 +189,7 @@ func checkURL(s string) (message, hint string) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "is no URL", "write it like https://hc-ping.example/your-uuid"
+		return "is not a URL", "write it like https://hc-ping.example/your-uuid"
 	}
 	return "", ""
 }
@@ -207,5 +207,5 @@ func checkAddress(s string) (message, hint string) {
 	case isCommand, scheme.MatchString(s), strings.HasPrefix(s, "${"):
 		return checkReferences(s)
 	}
-	return "is no address of a channel", fmt.Sprintf("want telegram, exec:COMMAND, a service's URL such as ntfy://host/topic, or a reference such as ${%s}", "NTFY_URL")
+	return "is not a channel address", fmt.Sprintf("want telegram, exec:COMMAND, a service's URL such as ntfy://host/topic, or a reference such as ${%s}", "NTFY_URL")
 }

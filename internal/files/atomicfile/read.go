@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// ErrIrregular is wrapped by the error of [Read] about what is no ordinary file, such as a pipe or a folder.
-var ErrIrregular = errors.New("no ordinary file")
+// ErrIrregular is wrapped by the error of [Read] about what is not a regular file, such as a pipe or a folder.
+var ErrIrregular = errors.New("not a regular file")
 
 // ErrTooLong is wrapped by the error of [Read] about a file that is longer than its reader wants.
 var ErrTooLong = errors.New("too long")

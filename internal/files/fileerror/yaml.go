@@ -17,7 +17,7 @@ func Empty(err error) bool {
 func YAML(s *Source, err error) Problem {
 	var le *yaml.LoadError
 	if !errors.As(err, &le) {
-		return Problem{Pos: Pos{1, 1}, Message: "this is no YAML", Hint: err.Error()}
+		return Problem{Pos: Pos{1, 1}, Message: "this is not YAML", Hint: err.Error()}
 	}
 	message := strings.TrimPrefix(le.Message, "yaml: ")
 	switch {

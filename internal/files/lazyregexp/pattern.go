@@ -13,7 +13,7 @@ type Pattern struct {
 }
 
 // New declares a pattern. It does nothing else, so that the linker can lay out a package-level variable of it as data. A text
-// that is no regular expression panics at its first use; the house tests compile those that are written out.
+// that is not a regular expression panics at its first use; the house tests compile those that are written out.
 func New(text string) *Pattern { return &Pattern{text: text} }
 
 // Compiled is the regular expression, for what has no method here.

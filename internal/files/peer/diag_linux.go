@@ -77,7 +77,7 @@ func askDiag(near, far netip.AddrPort) (owner, error) {
 	buf := make([]byte, 4096)
 	n, _, err := unix.Recvfrom(fd, buf, 0)
 	if err != nil {
-		return owner{}, fmt.Errorf("hear sock_diag: %w", err)
+		return owner{}, fmt.Errorf("read the sock_diag answer: %w", err)
 	}
 	var answer diagAnswer
 	if uintptr(n) < unsafe.Sizeof(answer) {

@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// Unix returns the user id of whoever has the other end of a Unix socket: for a client, of the process that listens. The error is
+// Unix returns the user id of the other end of a Unix socket: for a client, of the process that listens. The error is
 // [ErrUnknown] on Windows.
 func Unix(conn *net.UnixConn) (uid int, err error) {
 	raw, err := conn.SyscallConn()

@@ -10,7 +10,7 @@ import (
 func TestNamed(t *testing.T) {
 	for _, name := range []string{"GITHUB_TOKEN", "apiKey", "X-Api-Key", "--password", "-pwd", "AWS_SECRET_ACCESS_KEY", "client_secret", "bearer", "Authorization", "DB_PASS", "accessToken", "token", "Cookie", "OPENAI_API_KEY", "APIKEY"} {
 		if !Named(name) {
-			t.Errorf("%s is no name of a secret", name)
+			t.Errorf("%s is not a name of a secret", name)
 		}
 	}
 	for _, name := range []string{"", "max_tokens", "TOKEN_FILE", "token-endpoint", "client_id", "PORT", "keyboard", "key", "PUBLIC_KEY", "compass", "password_file", "tokenizer", "--", "secret_name", "PATH", "sort-key", "passenger"} {

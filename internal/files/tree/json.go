@@ -49,7 +49,7 @@ var jsonAdvice = []struct{ says, message, hint string }{
 	{"at start of object name", "a key is expected here", `keys stand in double quotes: "command"`},
 	{"after object name", "a colon is missing", `write it as "key": value`},
 	{"invalid literal: \"", "this text has a bad escape or a line break", `write \\ for a backslash and \n for a line break`},
-	{"invalid literal", "this is no value", "keys and texts stand in double quotes"},
+	{"invalid literal", "this is not a value", "keys and texts stand in double quotes"},
 	{"parsing string", "this text is not closed", "its second double quote is missing"},
 	{"parsing comment", "this comment is not closed", ""},
 	{"unexpected EOF", "the file ends too early", "a } or ] is missing"},

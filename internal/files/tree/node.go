@@ -27,9 +27,9 @@ type Node struct {
 	Pos  fileerror.Pos
 	// Raw is a scalar as the file has it, without quotes and escapes. Messages quote it, and nothing else.
 	Raw string
-	// Value is Raw, with true and false in lower case, and with every reference filled in by whoever walks over the tree.
+	// Value is Raw, with true and false in lower case, and with every reference filled in by the walker.
 	Value string
-	// Bad is a node about which a problem was told: whoever reads it takes it as not given.
+	// Bad is a node with a reported problem: readers treat it as absent.
 	Bad    bool
 	Items  []*Node        // of a list
 	Fields []Field        // of an object, in the order of the file

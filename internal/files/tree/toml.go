@@ -40,11 +40,11 @@ func tomlProblem(s *fileerror.Source, err error) fileerror.Problem {
 	message := strings.TrimPrefix(err.Error(), "toml: ")
 	var de *toml.DecodeError
 	if !errors.As(err, &de) {
-		return fileerror.Problem{Pos: fileerror.Pos{Line: 1, Column: 1}, Message: "this is no TOML", Hint: message}
+		return fileerror.Problem{Pos: fileerror.Pos{Line: 1, Column: 1}, Message: "this is not TOML", Hint: message}
 	}
 	line, column := de.Position()
 	if strings.Contains(message, "expected keyword") {
-		return fileerror.Problem{Pos: s.AtBytes(line, column), Message: "this is no value", Hint: "texts stand in double quotes"}
+		return fileerror.Problem{Pos: s.AtBytes(line, column), Message: "this is not a value", Hint: "texts stand in double quotes"}
 	}
 	return fileerror.Problem{Pos: s.AtBytes(line, column), Message: "TOML: " + message}
 }

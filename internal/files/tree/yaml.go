@@ -83,7 +83,7 @@ func (y *yamlTree) fresh(from *yaml.Node, depth int) *Node {
 			n.Value = strings.ToLower(from.Value) // True, TRUE
 		}
 		if !utf8.ValidString(from.Value) { // "\xff" in double quotes
-			return y.problem(from, "this text is no UTF-8", `write characters as they are, or as \u…`)
+			return y.problem(from, "this text is not UTF-8", `write characters as they are, or as \u…`)
 		}
 	}
 	return n
@@ -149,7 +149,7 @@ func (y *yamlTree) members(n *Node, from *yaml.Node, depth int) {
 // add appends a member, or tells that it is there already: the first one stays.
 func (n *Node) add(key string, at fileerror.Pos, value *Node, problems []fileerror.Problem) []fileerror.Problem {
 	if first := n.Field(key); first != nil {
-		return append(problems, fileerror.Problem{Pos: at, Message: fmt.Sprintf("%q is given twice", fileerror.Shortened(key)), Hint: fmt.Sprintf("it is in line %d already", first.Pos.Line)})
+		return append(problems, fileerror.Problem{Pos: at, Message: fmt.Sprintf("%q is given twice", fileerror.Shortened(key)), Hint: fmt.Sprintf("it is already in line %d", first.Pos.Line)})
 	}
 	n.Fields = append(n.Fields, Field{key, at, value})
 	return problems

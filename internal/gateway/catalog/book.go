@@ -173,10 +173,10 @@ func (b *Book) forgetOthers(l mcp.List, labels map[string]*label, named []*label
 // give finds a name that is free and takes it; wanted is "" if it is as good as promised.
 func (b *Book) give(l mcp.List, server, own string, it *label) (shown, wanted string) {
 	taken := b.taken[l]
-	wishes, promised := b.names.wishes(it.prefix, it.base, it.begins)
-	first := fit(wishes[0], server, own)
-	for i, wish := range wishes {
-		name := fit(wish, server, own)
+	candidates, promised := b.names.candidates(it.prefix, it.base, it.begins)
+	first := fit(candidates[0], server, own)
+	for i, candidate := range candidates {
+		name := fit(candidate, server, own)
 		if taken[name] {
 			continue
 		}
@@ -186,7 +186,7 @@ func (b *Book) give(l mcp.List, server, own string, it *label) (shown, wanted st
 		}
 		return name, ""
 	}
-	last := clean(wishes[len(wishes)-1])
+	last := clean(candidates[len(candidates)-1])
 	for attempt := 0; ; attempt++ {
 		if name := hashed(last, server, own, attempt); !taken[name] {
 			taken[name] = true

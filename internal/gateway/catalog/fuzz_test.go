@@ -50,7 +50,7 @@ func FuzzItems(f *testing.F) {
 					t.Fatalf("%q is listed and leads nowhere", item.Own())
 				}
 				if named(l) && !shownName.MatchString(item.Own()) {
-					t.Fatalf("%q is no name for a model", item.Own())
+					t.Fatalf("%q is not a name for a model", item.Own())
 				}
 				if !named(l) && item != v.shown[l][i].item {
 					t.Fatalf("%s became %s", v.shown[l][i].item.Raw(), item.Raw())

@@ -58,7 +58,7 @@ func share(texts []string, room int) int {
 		lengths[i] = len(text)
 	}
 	slices.Sort(lengths)
-	for i, length := range lengths { // whoever needs less than an equal share leaves the rest to the others
+	for i, length := range lengths { // those that need less than an equal share leave the rest to others
 		if each := room / (len(lengths) - i); length > each {
 			return each
 		}

@@ -32,7 +32,7 @@ type Lists [mcp.Lists][]Item
 
 // Items reads the entries of one raw list result and the raw cursor of the next page, nil at the end. What the caller
 // keeps does not refer to result. An entry without a readable name is left out, because nobody could ask for it; of a
-// result that is no list nothing comes back.
+// result that is not a list nothing comes back.
 func Items(l mcp.List, result []byte) (items []Item, cursor []byte) {
 	array := jsonrpc.Find(result, l.Member()).Of(result)
 	for span := range jsonrpc.Elements(array) {

@@ -159,7 +159,7 @@ func (m *model) checkList(t *rapid.T, v *View, l mcp.List, whole []string) {
 
 func (m *model) checkName(t *rapid.T, v *View, id identity, name string) {
 	if !shownName.MatchString(name) {
-		t.Fatalf("%q is no name for a model", name)
+		t.Fatalf("%q is not a name for a model", name)
 	}
 	if was, ok := m.given[id]; ok && was != name {
 		t.Fatalf("%+v was %q and is %q", id, was, name)

@@ -29,9 +29,9 @@ const MaxName = 64
 // hashDigits is how many hexadecimal digits tell apart what would look the same.
 const hashDigits = 8
 
-// wishes are the names an entry may have, best first, and how many of them are as good as promised. One that begins with the
+// candidates are the names an entry may have, best first, and how many of them are as good as promised. One that begins with the
 // prefix by itself needs no other, as long as that is nobody else's name.
-func (n Names) wishes(prefix, base string, begins bool) (wishes []string, promised int) {
+func (n Names) candidates(prefix, base string, begins bool) (candidates []string, promised int) {
 	prefixed := prefix + "_" + base
 	switch n {
 	case OnCollision:
@@ -46,9 +46,9 @@ func (n Names) wishes(prefix, base string, begins bool) (wishes []string, promis
 	}
 }
 
-// fit makes a name of a wish: other characters become _, and what is too long, or empty, ends in a hash.
-func fit(wish, server, own string) string {
-	name := clean(wish)
+// fit makes a valid name of a candidate: other characters become _, and what is too long, or empty, ends in a hash.
+func fit(candidate, server, own string) string {
+	name := clean(candidate)
 	if name == "" || len(name) > MaxName {
 		return hashed(name, server, own, 0)
 	}
@@ -56,7 +56,7 @@ func fit(wish, server, own string) string {
 }
 
 // clean replaces every character that the APIs of language models refuse.
-func clean(wish string) string {
+func clean(candidate string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
@@ -64,7 +64,7 @@ func clean(wish string) string {
 		default:
 			return '_'
 		}
-	}, wish)
+	}, candidate)
 }
 
 // hashed ends a clean name in a hash of what it stands for. attempt counts on when even that is taken.

@@ -54,7 +54,7 @@ func (s Server) shows(own string) bool {
 	return len(s.Allow) == 0
 }
 
-// match is path.Match without the slash's special part: names of tools are no paths.
+// match is path.Match without the slash's special part: names of tools are not paths.
 func match(glob, name string) (bool, error) {
 	const noSlash = "\x01"
 	return path.Match(strings.ReplaceAll(glob, "/", noSlash), strings.ReplaceAll(name, "/", noSlash))

@@ -40,7 +40,7 @@ var expressions = map[byte]string{
 // a path.
 const plainExpression = `[^/?#]*`
 
-// parseTemplate never fails: what is no template is one without expressions and fits itself only.
+// parseTemplate never fails: what is not a template is one without expressions and fits itself only.
 func parseTemplate(text string) *template {
 	t := &template{}
 	var pattern strings.Builder
@@ -62,7 +62,7 @@ func parseTemplate(text string) *template {
 	}
 	pattern.WriteString(`\z`)
 	if len(text) <= maxTemplate && len(t.literals) <= maxExpressions+1 {
-		t.exact, _ = regexp.Compile(pattern.String()) // fails for text that is no UTF-8 only, of which no URI is made
+		t.exact, _ = regexp.Compile(pattern.String()) // fails for text that is not UTF-8 only, of which no URI is made
 	}
 	return t
 }

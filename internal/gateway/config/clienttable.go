@@ -137,7 +137,7 @@ func vscodeInput() *schema.Shape {
 		{Name: "type", Shape: &schema.Shape{Kind: schema.Word, Words: []string{"promptString", "pickString", "command"}}, Doc: "promptString, pickString or command"},
 		{Name: "description", Shape: textShape, Doc: "what is shown"},
 		{Name: "password", Shape: boolShape, Doc: "not shown"},
-		{Name: "default", Shape: textShape, Doc: "value if nobody is asked"},
+		{Name: "default", Shape: textShape, Doc: "value where no user is asked"},
 		{Name: "options", Shape: &schema.Shape{Kind: schema.Anything}, Doc: "values, or pairs of label and value"},
 	}, known("command", "args"))
 }

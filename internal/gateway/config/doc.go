@@ -19,5 +19,5 @@
 // What ${…} stands for is never shown: messages quote the file only.
 //
 // The package reads no environment and no flags, and no files but those that are named: what it needs comes in
-// [Options]. It starts no goroutine; a File belongs to whoever loaded it.
+// [Options]. It starts no goroutine; a File belongs to its loader.
 package config

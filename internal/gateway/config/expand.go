@@ -212,10 +212,10 @@ func (r *reader) unknownReference(n *tree.Node, ref, inner string) (string, bool
 	kind, _, _ := strings.Cut(inner, ":")
 	switch {
 	case r.refs.strict && variableName.MatchString(kind):
-		r.Problem(at, fmt.Sprintf("%s means nothing", fileerror.Shortened(ref)), fmt.Sprintf("for an environment variable write ${env:%s}, for the characters themselves $%s", kind, fileerror.Shortened(ref)))
+		r.Problem(at, fmt.Sprintf("%s is not a reference", fileerror.Shortened(ref)), fmt.Sprintf("for an environment variable write ${env:%s}, for the characters themselves $%s", kind, fileerror.Shortened(ref)))
 		return "", false
 	case r.refs.strict:
-		r.Problem(at, fmt.Sprintf("%s means nothing", fileerror.Shortened(ref)), "write ${env:NAME}, ${file:PATH} or ${input:ID}, or $${ for the characters themselves")
+		r.Problem(at, fmt.Sprintf("%s is not a reference", fileerror.Shortened(ref)), "write ${env:NAME}, ${file:PATH} or ${input:ID}, or $${ for the characters themselves")
 		return "", false
 	case kind == "command" || kind == "config":
 		r.Problem(at, fmt.Sprintf("%s can only be known inside the editor", fileerror.Shortened(ref)), "write the value itself, or use ${input:…}")
@@ -246,7 +246,7 @@ func (r *reader) readSmall(path string) (data []byte, why string) {
 	case err != nil:
 		return nil, plainError(err)
 	case !utf8.Valid(data):
-		return nil, "it is no UTF-8 text"
+		return nil, "it is not UTF-8 text"
 	}
 	return data, ""
 }
@@ -313,7 +313,7 @@ func (r *reader) ask(at fileerror.Pos, in *Input) answer {
 		value = in.Default
 	}
 	if value == "" {
-		r.Problem(at, fmt.Sprintf("the input %q has no value", in.ID), "nobody can be asked here: give it a default")
+		r.Problem(at, fmt.Sprintf("the input %q has no value", in.ID), "there is no user to ask here: give it a default")
 		return answer{}
 	}
 	for _, o := range in.Options {

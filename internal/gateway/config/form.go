@@ -18,16 +18,16 @@ import (
 var (
 	// serverName goes into file names, log lines and, with dots replaced, tool names.
 	serverName = schema.Matching(lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), "a server's name", "use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit")
-	prefixForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`), "is no prefix", "use letters, digits, dash and underscore; for none, write names: never at the top")
-	inputID    = schema.Matching(lazyregexp.New(`^[^\s{}$:]+$`), "is no id of an input", "use letters, digits, dash and underscore")
-	envName    = schema.Matching(lazyregexp.New(`^[^=\x00\s]+$`), "is no name of a variable", "use letters, digits and underscore")
-	headerName = schema.Matching(lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"), "is no name of a header", "use letters, digits and dash")
+	prefixForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`), "is not a prefix", "use letters, digits, dash and underscore; for none, write names: never at the top")
+	inputID    = schema.Matching(lazyregexp.New(`^[^\s{}$:]+$`), "is not an input id", "use letters, digits, dash and underscore")
+	envName    = schema.Matching(lazyregexp.New(`^[^=\x00\s]+$`), "is not a variable name", "use letters, digits and underscore")
+	headerName = schema.Matching(lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"), "is not a header name", "use letters, digits and dash")
 	notEmpty   = schema.Matching(lazyregexp.New(`\S`), "is empty", "write a value, or remove the key")
 	oneLine    = schema.Matching(lazyregexp.New(`^[^\x00-\x08\x0a-\x1f\x7f]*$`), "has a line break or another control character", "a header is one line")
 	noNUL      = schema.Matching(lazyregexp.New(`^[^\x00]*$`), "has a NUL character", "remove it: no program can take it")
 	// toolName is what MCP allows (2025-11-25, tools: names).
-	toolName = schema.Matching(lazyregexp.New(`^[A-Za-z0-9_./-]{1,128}$`), "is no name of a tool", "use up to 128 letters, digits, dashes, underscores, dots and slashes")
-	sizeText = schema.Matching(lazyregexp.New(`^[0-9]{1,15} ?[KMG]?(i?B)?$`), "is no size", "write it like 512MiB")
+	toolName = schema.Matching(lazyregexp.New(`^[A-Za-z0-9_./-]{1,128}$`), "is not a tool name", "use up to 128 letters, digits, dashes, underscores, dots and slashes")
+	sizeText = schema.Matching(lazyregexp.New(`^[0-9]{1,15} ?[KMG]?(i?B)?$`), "is not a size", "write it like 512MiB")
 )
 
 // durationForm are durations as Go writes them, since that is what flags take.
@@ -41,7 +41,7 @@ var durationForm = &schema.Form{Pattern: lazyregexp.New(`^(0|([0-9]+(\.[0-9]+)?(
 	case strings.Trim(s, "0123456789") == "" && s != "":
 		return "has no unit", "write " + s + "s, " + s + "ms or " + s + "m"
 	}
-	return "is no duration", "write it like 500ms, 30s or 1h30m"
+	return "is not a duration", "write it like 500ms, 30s or 1h30m"
 }}
 
 var sizeForm = &schema.Form{Pattern: sizeText.Pattern, Judge: func(s string) (string, string) {
@@ -82,7 +82,7 @@ var globForm = &schema.Form{Judge: func(s string) (string, string) {
 		return "is empty", `write a tool's name, or a pattern such as "read_*"`
 	}
 	if _, err := path.Match(s, ""); err != nil {
-		return "is no glob", `close the [, or write \[ for the character`
+		return "is not a glob", `close the [, or write \[ for the character`
 	}
 	return "", ""
 }}
@@ -92,7 +92,7 @@ var urlForm = &schema.Form{Pattern: lazyregexp.New(`^[Hh][Tt][Tt][Pp][Ss]?://[^/
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		return "is no URL", "write it like https://host/mcp"
+		return "is not a URL", "write it like https://host/mcp"
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "has no scheme that is spoken here", "write http:// or https://"
 	case u.Hostname() == "":
@@ -125,21 +125,21 @@ var originForm = &schema.Form{Pattern: lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*:
 	case s == "*":
 		return "would let every web page in", "name the origins, such as https://app.example"
 	case err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
-		return "is no origin", "write scheme and host only: https://app.example"
+		return "is not an origin", "write scheme and host only: https://app.example"
 	}
 	return "", ""
 }}
 
 // hostForm are what HTTP has as Host.
-var hostForm = schema.Matching(lazyregexp.New(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`), "is no host", "write a name without scheme and path: mcp.example, or mcp.example:8443")
+var hostForm = schema.Matching(lazyregexp.New(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`), "is not a host", "write a name without scheme and path: mcp.example, or mcp.example:8443")
 
-// hostName is a host that is no address.
+// hostName is a host that is not an address.
 var hostName = lazyregexp.New(`^[A-Za-z0-9._-]+$`)
 
 var listenForm = &schema.Form{Pattern: lazyregexp.New(`:[0-9]{1,5}$`), Judge: func(s string) (string, string) {
 	host, port, err := net.SplitHostPort(s)
 	if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 0 || n > 65535 || strings.Trim(port, "0123456789") != "" {
-		return "is no host:port", "write it like 127.0.0.1:8080"
+		return "is not a host:port", "write it like 127.0.0.1:8080"
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
 		return "has no possible host", "write it like 127.0.0.1:8080"
@@ -161,7 +161,7 @@ func isLoopback(host string) bool {
 }
 
 // CheckListen says why an address, such as that of --listen, cannot be used, or nil. authorized tells whether clients have to
-// show a token: without one, whoever reaches the address could call every tool, so that only loopback is allowed.
+// show a token: without one, anybody who reaches the address could call every tool, so that only loopback is allowed.
 func CheckListen(address string, authorized bool) error {
 	if message, hint := listenForm.Check(address); message != "" {
 		return fmt.Errorf("%q %s: %s", address, message, hint)

@@ -143,7 +143,7 @@ func (r *reader) readable() bool {
 	default:
 		r.source = fileerror.NewSource(r.source.Name, bytes.TrimPrefix(data, []byte("\ufeff")))
 		if at := invalidUTF8(r.source.Text); at >= 0 {
-			r.Problem(r.source.At(at), "the file is no UTF-8 text", "save it as UTF-8")
+			r.Problem(r.source.At(at), "the file is not UTF-8 text", "save it as UTF-8")
 		}
 	}
 	return len(r.Problems) == 0
@@ -199,11 +199,11 @@ func plainError(err error) string {
 	var pe *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such file"
+		return "no such file"
 	case errors.Is(err, fs.ErrPermission):
 		return "permission denied"
 	case errors.Is(err, atomicfile.ErrIrregular):
-		return "it is no ordinary file, but a device, a pipe or a directory"
+		return "it is not a regular file, but a device, a pipe or a directory"
 	case errors.As(err, &pe):
 		return pe.Err.Error()
 	}

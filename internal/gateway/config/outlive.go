@@ -135,7 +135,7 @@ func (r *reader) readAuth(n *tree.Node) {
 		return
 	}
 	if !n.Given("bearer", "oauth") || n.Good("bearer") != nil && n.Get("bearer").Kind == tree.List && len(n.Get("bearer").Items) == 0 {
-		r.Problem(n.Pos, "auth lets nobody in", "add bearer: [${env:OUTLIVE_TOKEN}], or oauth with issuer and resource")
+		r.Problem(n.Pos, "auth allows no client", "add bearer: [${env:OUTLIVE_TOKEN}], or oauth with issuer and resource")
 		return
 	}
 	r.file.Auth = &Auth{Bearer: n.Get("bearer").Texts()}
@@ -220,7 +220,7 @@ func (r *reader) credentials(n *tree.Node) *Credentials {
 			Resource: o.TextOf("resource"), Issuer: o.TextOf("issuer"), CallbackPort: o.CountOf("callback_port"),
 		}
 		if secret := o.Field("client_secret"); o.Has("client_secret") && !o.Has("issuer") {
-			r.Problem(secret.Pos, "client_secret without issuer would be sent to whichever authorization server the MCP server names",
+			r.Problem(secret.Pos, "client_secret without issuer would be sent to any authorization server that the MCP server names",
 				"add issuer: the URL of the authorization server that gave the secret out")
 		}
 	}
@@ -320,7 +320,7 @@ func (r *reader) checkRename(n *tree.Node) {
 	}
 }
 
-// checkEncrypted warns of credentials that everybody on the way can read. It is no mistake: some networks are trusted.
+// checkEncrypted warns of credentials that everybody on the way can read. It is not a mistake: some networks are trusted.
 func (r *reader) checkEncrypted(s *Server) {
 	u, err := url.Parse(s.URL)
 	if s.Transport != HTTP || err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {

@@ -38,12 +38,12 @@ func TestCheckListen(t *testing.T) {
 		{"[::]:8080", false, "everybody on the network"},
 		{"mcp.example:8080", false, "everybody on the network"},
 		{"localhost.example:8080", false, "everybody on the network"},
-		{"127.0.0.1", false, "no host:port"},
-		{"8080", false, "no host:port"},
-		{"127.0.0.1:", false, "no host:port"},
-		{"127.0.0.1:-1", true, "no host:port"},
-		{"127.0.0.1:65536", true, "no host:port"},
-		{"127.0.0.1:http", true, "no host:port"},
+		{"127.0.0.1", false, "not a host:port"},
+		{"8080", false, "not a host:port"},
+		{"127.0.0.1:", false, "not a host:port"},
+		{"127.0.0.1:-1", true, "not a host:port"},
+		{"127.0.0.1:65536", true, "not a host:port"},
+		{"127.0.0.1:http", true, "not a host:port"},
 		{"a b:80", true, "no possible host"},
 	} {
 		err := CheckListen(tc.address, tc.authorized)

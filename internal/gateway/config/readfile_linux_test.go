@@ -23,9 +23,9 @@ func TestFilesOfAnyKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"/dev/zero": "cannot read /dev/zero: it is no ordinary file, but a device, a pipe or a directory",
-		pipe:        "it is no ordinary file",
-		dir:         "it is no ordinary file",
+		"/dev/zero": "cannot read /dev/zero: it is not a regular file, but a device, a pipe or a directory",
+		pipe:        "it is not a regular file",
+		dir:         "it is not a regular file",
 		long:        "it has more than 64 KiB",
 		good:        "",
 	} {

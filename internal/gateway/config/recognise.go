@@ -40,7 +40,7 @@ var (
 
 var tomlLine = lazyregexp.New(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=.*)\s*(#.*)?$`)
 
-// syntaxOf goes by the name's end, and without one that says something, by the first line that is no comment.
+// syntaxOf goes by the name's end, and without one that says something, by the first line that is not a comment.
 func syntaxOf(s *fileerror.Source) *syntax {
 	switch strings.ToLower(filepath.Ext(s.Name)) {
 	case ".yaml", ".yml":
@@ -131,7 +131,7 @@ func looksLike(root *tree.Node) string {
 // serverKeys are what the formats call their servers.
 var serverKeys = []string{"servers", "mcpServers", "mcp_servers", "context_servers"}
 
-// refuse says what a file seems to be that is no configuration.
+// refuse says what a file seems to be that is not a configuration.
 func (r *reader) refuse(root *tree.Node) {
 	const wanted = "want outlive.yaml, or the file of an AI client that names its MCP servers"
 	if root.Kind != tree.Object {

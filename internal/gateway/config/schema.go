@@ -29,7 +29,7 @@ func Schema(keys []PolicyKey) ([]byte, error) {
 	}
 	server.Description = root.Key("servers").Shape.Doc
 	made.Defs = map[string]*jsonschema.Schema{"server": server, "reference": {
-		Type: "string", Pattern: schema.ReferencePattern, Description: "a reference such as ${env:NAME}, for what is no text itself",
+		Type: "string", Pattern: schema.ReferencePattern, Description: "a reference such as ${env:NAME}, for values that are not plain text",
 	}}
 	servers := made.Properties["servers"]
 	one := 1

@@ -92,7 +92,7 @@ var authShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 }}
 
 // tokenForm are tokens as RFC 6750 has them, so that no header can be broken and nothing empty opens.
-var tokenForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9._~+/-]+=*$`), "is no bearer token", "use letters, digits and . _ ~ + / - only")
+var tokenForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9._~+/-]+=*$`), "is not a bearer token", "use letters, digits and . _ ~ + / - only")
 
 var tlsShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 	{Name: "cert", Shape: pathShape, Required: true, Doc: "PEM file of the certificate and its chain"},
@@ -114,9 +114,9 @@ var limitsShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 var inputShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 	{Name: "id", Shape: &schema.Shape{Kind: schema.Text, Form: inputID}, Required: true, Doc: "name for ${input:ID}"},
 	{Name: "type", Shape: &schema.Shape{Kind: schema.Word, Words: []string{"promptString", "pickString"}}, Doc: "promptString (the default), or pickString: one of options"},
-	{Name: "description", Shape: textShape, Doc: "what is shown to whoever is asked"},
+	{Name: "description", Shape: textShape, Doc: "what is shown to the user who is asked"},
 	{Name: "password", Shape: boolShape, Doc: "do not show what is typed"},
-	{Name: "default", Shape: textShape, Doc: "value if nobody can be asked"},
+	{Name: "default", Shape: textShape, Doc: "value where no user can be asked"},
 	{Name: "options", Shape: &schema.Shape{Kind: schema.List, Of: textShape, Doc: "value"}, Doc: "the only values"},
 }}
 

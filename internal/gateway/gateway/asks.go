@@ -13,16 +13,16 @@ import (
 type ask struct {
 	link    *Link
 	id      []byte // raw, the server's
-	token   []byte // raw progress token, the server's; nil: it wants no progress
-	shown   string // raw, under which the client knows it, and reports progress
+	token   []byte // raw progress token of the server; nil: no progress wanted
+	shown   string // raw id and progress token that the client sees
 	session *Session
 	during  *exchange // the client's request that it belongs to; nil: none
 }
 
-// asksMost is how many questions of one server may wait for answers: a server that asks without end is told so.
+// asksMost is how many questions of one server may wait for answers.
 const asksMost = 100
 
-// newAsk notes that s is to be asked what l wants to know.
+// newAsk records that s is asked a question of l.
 func (g *Gateway) newAsk(l *Link, id []byte, s *Session, during *exchange) *ask {
 	g.lastAsk++
 	a := &ask{
@@ -37,13 +37,14 @@ func (g *Gateway) newAsk(l *Link, id []byte, s *Session, during *exchange) *ask 
 	return a
 }
 
-// settle forgets an ask: it was answered, or is not going to be.
+// settle forgets an ask that is answered or cancelled.
 func (a *ask) settle() {
 	delete(a.session.asks, a.shown)
 	a.link.asks = slices.DeleteFunc(a.link.asks, func(one *ask) bool { return one == a })
 }
 
-// stream is where the client hears of the ask: with the request that it belongs to, as long as that is in flight.
+// stream is where the ask is sent: to the response of its request while that is in flight, otherwise to the general
+// stream.
 func (a *ask) stream() Stream {
 	if a.during != nil && a.link.calls[a.during.num] == a.during {
 		return a.during.stream
@@ -56,13 +57,13 @@ func (s *Session) reply(line []byte) {
 	env := &s.gw.client
 	a := s.asks[string(env.ID.Of(line))]
 	if a == nil {
-		return // withdrawn meanwhile, or of a process that is no more
+		return // cancelled meanwhile, or of a dead process
 	}
 	a.settle()
 	s.gw.post(a.link, changed(nil, line, change{env.ID, a.id}))
 }
 
-// unreadable tells the server that its client's answer came to nothing, if id is that of one.
+// unreadable answers the server with an error if id is that of one of its questions.
 func (s *Session) unreadable(id []byte, why string) bool {
 	a := s.asks[string(id)]
 	if a != nil {
@@ -72,14 +73,14 @@ func (s *Session) unreadable(id []byte, why string) bool {
 	return a != nil
 }
 
-// dropAsks forgets what a session was asked; whoever asked is told.
+// dropAsks forgets the session's open questions and answers them with errors.
 func (s *Session) dropAsks() {
 	for _, shown := range sortedKeys(s.asks) {
 		s.unreadable([]byte(shown), "the client has left")
 	}
 }
 
-// withdrawAsks tells clients that nobody waits for their answers any more.
+// withdrawAsks cancels the link's open questions at their clients.
 func (l *Link) withdrawAsks(why string) {
 	asks := l.asks
 	l.asks = nil
@@ -89,7 +90,7 @@ func (l *Link) withdrawAsks(why string) {
 	}
 }
 
-// progress hands a client's progress on to the server that asked it for something.
+// progress forwards a client's progress to the server that asked.
 func (s *Session) progress(line []byte) {
 	env := &s.gw.client
 	if a := s.asks[string(env.ProgressToken.Of(line))]; a != nil && a.token != nil {
@@ -97,7 +98,7 @@ func (s *Session) progress(line []byte) {
 	}
 }
 
-// stateOwners remembers which process gave out a requestState: with several instances only that one can go on with it.
+// stateOwners remembers which process issued a requestState: with several instances only that one can continue.
 type stateOwners struct {
 	of    map[uint64]*Link
 	order []uint64
@@ -124,7 +125,7 @@ func (o *stateOwners) note(state []byte, l *Link) {
 	}
 }
 
-// owner returns the link that gave a request's state out, nil if it is not known any more.
+// owner returns the link that issued a request's state, nil if it is not known.
 func (o *stateOwners) owner(state []byte, s *server) *Link {
 	if state == nil || len(o.of) == 0 {
 		return nil
@@ -136,7 +137,7 @@ func (o *stateOwners) owner(state []byte, s *server) *Link {
 	return l
 }
 
-// forget lets go of a link that is no more.
+// forget removes a closed link.
 func (o *stateOwners) forget(l *Link) {
 	o.order = slices.DeleteFunc(o.order, func(key uint64) bool {
 		if o.of[key] != l {
@@ -147,7 +148,7 @@ func (o *stateOwners) forget(l *Link) {
 	})
 }
 
-// all the methods of the legacy era that the modern one has no more.
+// legacyOnly reports whether the modern era has no such method.
 func legacyOnly(m mcp.Method) bool {
 	switch m {
 	case mcp.Initialize, mcp.Ping, mcp.SetLevel, mcp.Subscribe, mcp.Unsubscribe:
@@ -156,5 +157,5 @@ func legacyOnly(m mcp.Method) bool {
 	return false
 }
 
-// modernOnly are the methods that the legacy era has not had.
+// modernOnly reports whether the legacy era has no such method.
 func modernOnly(m mcp.Method) bool { return m == mcp.Discover || m == mcp.Listen }

@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Message takes one line of the client. What belongs to it goes to reply.
+// Message takes one line of the client. Its answer and notifications go to reply.
 func (s *Session) Message(now time.Time, line []byte, reply Stream) {
 	s.gw.now = now
 	if line = jsonrpc.Trim(line); len(line) > 0 && !s.ended {
@@ -20,7 +20,7 @@ func (s *Session) Message(now time.Time, line []byte, reply Stream) {
 	s.gw.flush()
 }
 
-// Oversize takes the ends of a line that was over the limit.
+// Oversize takes the beginning and the end of a line over the limit.
 func (s *Session) Oversize(now time.Time, head, tail []byte, size int64, reply Stream) {
 	s.gw.now = now
 	text := "message of " + strconv.FormatInt(size, 10) + " bytes is over the limit of outlive; it was not sent on"
@@ -60,7 +60,7 @@ func (s *Session) message(line []byte, reply Stream) {
 	}
 }
 
-// reject answers what is no message, if it has an id.
+// reject answers what is not a message, if it has an id.
 func (s *Session) reject(line []byte, err error, reply Stream) {
 	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
 	if errors.Is(err, jsonrpc.ErrSyntax) {
@@ -71,7 +71,7 @@ func (s *Session) reject(line []byte, err error, reply Stream) {
 	}
 }
 
-// batch takes a JSON array, which one version of the protocol had: its messages are handled, and answered, one by one.
+// batch takes a JSON array, which one version of the protocol allows: its messages are handled and answered one by one.
 func (s *Session) batch(line []byte, reply Stream) {
 	for at := range jsonrpc.Elements(line) {
 		one := at.Of(line)
@@ -86,7 +86,7 @@ func (s *Session) batch(line []byte, reply Stream) {
 	}
 }
 
-// request takes a request, and sees to it that it is answered exactly once.
+// request handles a request, which is answered exactly once.
 func (s *Session) request(line []byte, reply Stream) {
 	env := &s.gw.client
 	id := string(env.ID.Of(line))
@@ -156,7 +156,7 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 	return true
 }
 
-// list answers a list request from what all servers show.
+// list answers a list request with the merged lists.
 func (s *Session) list(e *exchange, cursor []byte) {
 	kind, _ := mcp.ListOf(e.method)
 	sc := s.scope()
@@ -165,7 +165,7 @@ func (s *Session) list(e *exchange, cursor []byte) {
 	}
 	sc.whenListed(e, func() {
 		view := sc.current()
-		result, err := view.Page(kind, cursor, 0) // as many as fit a line: many clients read the first page only
+		result, err := view.Page(kind, cursor, 0) // as many as fit a line: many clients read only the first page
 		if err != nil {
 			e.refuse(jsonrpc.InvalidParams, "the list has changed since this cursor was given: begin again")
 			return
@@ -198,14 +198,14 @@ func (s *Session) notification(line []byte) {
 			s.cancel(e, reason)
 		}
 	case mcp.NoteInitialized:
-		// each link has said it for itself
+		// each link has sent its own
 	case mcp.NoteProgress:
 		s.progress(line)
 	default:
 		if s.own == nil {
 			return
 		}
-		for l := range s.own.each { // of the client itself, such as another set of roots
+		for l := range s.own.each { // about the client itself, such as changed roots
 			if l.phase == ready {
 				s.gw.post(l, bytes.Clone(line))
 			}

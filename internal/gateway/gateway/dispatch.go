@@ -9,15 +9,15 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// target is where a request goes: a server, and what the server itself calls what is meant.
+// target is where a request goes: the server, and its own name for the tool, prompt or resource.
 type target struct {
 	server *server
-	own    string       // its own name of the tool, prompt or resource; "": as the client says
+	own    string       // the server's own name of the tool, prompt or resource; "": unchanged
 	at     jsonrpc.Span // of that in the client's line
 }
 
-// dispatch sends a request to the server it is for. While that is not known because servers have not shown their lists
-// yet, it waits for them.
+// dispatch sends a request to its server. If that is unknown because servers have not shown their lists yet, it waits
+// for them.
 func (s *Session) dispatch(e *exchange, line []byte) {
 	if e.method == mcp.ToolsCall && s.gw.callTool(e, line) {
 		return
@@ -26,7 +26,7 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 		s.send(e, line, t)
 		return
 	}
-	if e.method == mcp.Other { // no list will ever show whose it is
+	if e.method == mcp.Other { // no list will show whose it is
 		code, text := s.unknown(e, line)
 		e.refuse(code, text)
 		return
@@ -45,7 +45,7 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 	})
 }
 
-// find looks up whom a request is for.
+// find looks up the server of a request.
 func (s *Session) find(e *exchange, line []byte) (target, bool) {
 	env := &s.gw.client
 	view := s.scope().current()
@@ -71,14 +71,14 @@ func (s *Session) find(e *exchange, line []byte) (target, bool) {
 		}
 		return s.resource(line, within(env.Params, jsonrpc.FindPath(params, "ref", "uri")))
 	}
-	if len(s.gw.servers) == 1 { // nobody else can be meant
+	if len(s.gw.servers) == 1 { // there is only one server
 		return target{server: s.gw.servers[0]}, true
 	}
 	return target{}, false
 }
 
-// resource looks up whose the raw URI is that stands at a place of a text. One that no list shows may still be read: it goes to the first server that shows
-// others like it.
+// resource looks up the server of the raw URI at the given place. A URI that no list has goes to the first server with
+// similar ones.
 func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 	uri, ok := jsonrpc.Unquote(at.Of(text))
 	if !ok {
@@ -111,7 +111,7 @@ func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 	return target{}, false
 }
 
-// send hands a request on.
+// send forwards a request.
 func (s *Session) send(e *exchange, line []byte, t target) {
 	env := &s.gw.client
 	l := s.gw.states.owner(env.RequestState.Of(line), t.server)
@@ -141,7 +141,7 @@ func (s *Session) send(e *exchange, line []byte, t target) {
 	e.relay(l, env, line, change{t.at, s.gw.name})
 }
 
-// unknown says what is wrong with a request that is for nobody.
+// unknown is the error for a request that no server takes.
 func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 	env := &s.gw.client
 	name, _ := jsonrpc.Unquote(env.Name.Of(line))
@@ -165,7 +165,7 @@ func (s *Session) unknown(e *exchange, line []byte) (code int, text string) {
 // resourceNotFound is the legacy era's code for that.
 const resourceNotFound = -32002
 
-// missing names the servers that cannot be used now: what is looked for may be theirs. They are tried again.
+// missing lists the servers that are not usable now, which may have what is looked for. They are tried again.
 func (s *Session) missing() string {
 	text := ""
 	for _, server := range s.gw.servers {
@@ -175,7 +175,7 @@ func (s *Session) missing() string {
 				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, messageOf(l.unusable()))
 				break
 			}
-			if l.quiet() && server.standing == unusable {
+			if l.unsettled() && server.standing == unusable {
 				text += fmt.Sprintf(" (server %s cannot be used: %s)", server.Catalog.Name, server.trouble)
 				break
 			}

@@ -2,16 +2,16 @@ package gateway
 
 import "time"
 
-// due knows when the first of many backends wants to be called. Each tells when that changes: to ask 200 of them takes
-// microseconds, which is more than all else that is done for a message.
+// due is the earliest deadline of many backends. Each reports changes: asking 200 of them takes microseconds, more than
+// everything else that is done for a message.
 type due struct {
-	at time.Time // not later than the first wish; zero: there is none
+	at time.Time // not later than the first deadline; zero: none
 }
 
-// hear takes one backend's wish. An earlier one that does not hold any more costs one look at all, no more.
+// hear takes a backend's deadline. An outdated earlier one costs one extra tick.
 func (d *due) hear(at time.Time) { d.at = earlier(d.at, at) }
 
-// deadline is when the loop is to tick.
+// deadline is when the loop must tick.
 func (r *Runner) deadline() time.Time { return earlier(r.gw.Deadline(), r.due.at) }
 
 // earlier is the earlier of two times; zero is never.
@@ -22,7 +22,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// tick lets everything happen whose time has come.
+// tick handles everything that is due.
 func (r *Runner) tick(now time.Time) {
 	for _, k := range r.kept {
 		if t := k.host.Deadline(); !t.IsZero() && !now.Before(t) {

@@ -12,17 +12,17 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// exchange is one request on its way: a client's, or with then one of the gateway's own.
+// exchange is one request in flight: a client's, or with then one of the gateway's own.
 type exchange struct {
 	num     uint64 // of all exchanges, from 1 on; its id at the server
 	session *Session
 	stream  Stream
 	id      string // raw, the client's
 	method  mcp.Method
-	token   []byte // the client's raw progress token; nil: it wants no progress
+	token   []byte // the client's raw progress token; nil: no progress wanted
 	logs    bool   // it asked for log messages (modern era)
-	uri     string // of resources/subscribe and unsubscribe; of a read of a resource that has another URI here, the raw one here
-	ownURI  string // the one it has at the server; "": the same
+	uri     string // of resources/subscribe and unsubscribe; of a read whose URI differs here, the raw one here
+	ownURI  string // its URI at the server; "": the same
 	size    int    // of the client's line in bytes
 
 	link *Link
@@ -37,7 +37,7 @@ type change struct {
 	with []byte
 }
 
-// changed appends line with its changes made to dst. They must not overlap, and are used up.
+// changed appends line with its changes to dst. They must not overlap, and are consumed.
 func changed(dst, line []byte, changes ...change) []byte {
 	at := 0
 	for len(changes) > 0 {
@@ -56,16 +56,15 @@ func changed(dst, line []byte, changes ...change) []byte {
 	return append(dst, line[at:]...)
 }
 
-// within makes a span of a part one of the whole.
+// within converts a span in a part to one in the whole.
 func within(outer, inner jsonrpc.Span) jsonrpc.Span {
 	return jsonrpc.Span{Start: outer.Start + inner.Start, End: outer.Start + inner.End}
 }
 
-// lineSlack is how much longer than the client's a line may become before it is copied once more, in bytes.
+// lineSlack is how many bytes the changes may add before the line is copied again.
 const lineSlack = 64
 
-// relay sends a client's request on to l, in which env is the envelope of line, with one more change made to it unless that
-// is absent.
+// relay sends a client's request to l; env is the envelope of line. One more change is applied unless it is absent.
 func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also change) {
 	var digits [20]byte // of 2^64
 	var room [3]change
@@ -79,11 +78,11 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also chang
 			e.token = bytes.Clone(at.Of(meta))
 			changes = append(changes, change{within(env.Meta, at), id})
 		}
-		// A client that asks with every request asks with the one that never ends, too; nothing is logged for that.
+		// A client that asks for logs with every request also asks with its endless listen, for which nothing is logged.
 		e.logs = e.method != mcp.Listen && jsonrpc.Find(meta, mcp.MetaLogLevel).Present()
 	}
 	out := changed(make([]byte, 0, len(line)+lineSlack), line, changes...)
-	// A line with its newline behind it is written to the server in one piece.
+	// A line followed by its newline is written to the server in one piece.
 	e.line = append(out, '\n')[:len(out)]
 	l.give(e)
 }
@@ -111,7 +110,7 @@ func (e *exchange) send() {
 	}
 	line := e.line
 	e.line = nil
-	if e.session != nil && l.server.bridged && l.crowded() {
+	if e.session != nil && l.server.bridged && l.sharedModern() {
 		line = e.named(line)
 	}
 	l.gw.post(l, line)
@@ -120,25 +119,25 @@ func (e *exchange) send() {
 	}
 }
 
-// named is a request to a translated server that many clients share, with whom the transport has authenticated: the bridge
-// has to tell its clients apart, and takes nobody's own word for who they are.
+// named adds the authenticated principal to a request for a translated server that many clients share: the bridge
+// distinguishes clients by it, and does not trust their own claims.
 func (e *exchange) named(line []byte) []byte {
 	meta := jsonrpc.FindPath(line, "params", "_meta")
 	now, err := jsonrpc.Set(nil, meta.Of(line), jsonrpc.AppendQuoted(nil, e.session.principal), mcp.MetaPrincipal)
 	if err != nil {
-		return line // no object: it is refused
+		return line // not an object: it is refused
 	}
 	return changed(nil, line, change{meta, now})
 }
 
-// counts reports whether the exchange is work that a client waits for: listening goes on for ever.
+// counts reports whether a client waits for the exchange. Listening, which never ends, does not count.
 func (e *exchange) counts() bool { return e.session != nil && e.method != mcp.Listen }
 
-// withdraw tells whoever works on the request that nobody waits for it any more.
+// withdraw cancels the request at its server.
 func (e *exchange) withdraw(reason string) {
 	l := e.link
 	switch {
-	case l == nil: // it waits for lists; it is not found there any more
+	case l == nil: // it waits for lists, and is dropped there
 	case l.calls[e.num] == e:
 		l.forget(e)
 		l.gw.post(l, mcp.CancelledLine(rawID(e.num), reason))
@@ -196,11 +195,11 @@ func messageOf(err []byte) string {
 	return text
 }
 
-// unusable is the raw error that a caller gets for a server whose handshake has failed: why, and when it is tried next.
+// unusable is the raw error for a server whose handshake has failed: why, and when it is tried next.
 func (l *Link) unusable() []byte {
 	text := messageOf(l.trouble)
 	switch wait := l.retryAt.Sub(l.gw.now); {
-	case l.phase == foreign:
+	case l.phase == unsupported:
 		return l.trouble
 	case l.phase == failed && wait > 0:
 		text += "; it is tried again in " + wait.Round(100*time.Millisecond).String()
@@ -214,7 +213,7 @@ func (l *Link) unusable() []byte {
 	return out
 }
 
-// inOrder are exchanges by age: what is done to all of them is done to the oldest first.
+// inOrder sorts exchanges by age, for a deterministic order.
 func inOrder[K comparable](all map[K]*exchange) []*exchange {
 	return slices.SortedFunc(maps.Values(all), func(a, b *exchange) int { return cmp.Compare(a.num, b.num) })
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// Stream is where messages to a client go: the connection of a stdio client, or one HTTP response. Send copies the line,
-// does not block, and may be called after the client has left.
+// Stream takes messages to a client: to its stdio connection, or one HTTP response. Send copies the line, does not
+// block, and may be called after the client has left.
 type Stream interface {
 	Send(line []byte)
 }
 
-// Upstream is one kept server as a link speaks to it.
+// Upstream is a link's access to its kept server.
 type Upstream interface {
-	// Say hands it one message, without newline.
+	// Say sends it one message, without newline.
 	Say(line []byte)
-	// Close ends it once it has answered what it was asked.
+	// Close ends it after its open requests.
 	Close()
 }
 
@@ -28,9 +28,9 @@ type Upstream interface {
 type World interface {
 	// Now is the time of what is happening.
 	Now() time.Time
-	// Connect makes a kept server. What it says comes back as [Link.Forward] and [Link.Send], never during Connect.
+	// Connect makes a kept server. Its lines arrive by [Link.Forward] and [Link.Send], never during Connect.
 	Connect(l *Link) Upstream
-	// Stand tells, for a language model, how a server stands; "" is all of them.
+	// Stand describes a server's state for a language model; "" describes all.
 	Stand(server string) string
 	// Renew begins to replace a server's processes.
 	Renew(server, reason string)
@@ -39,13 +39,13 @@ type World interface {
 // Server is one server as it is configured.
 type Server struct {
 	Catalog   catalog.Server // its name, and how its entries are shown
-	Shared    bool           // clients of the legacy era share one process
-	Instances int            // processes that share the calls where clients share; 0: 1
-	Lazy      bool           // not started before it is needed
-	Sleeps    bool           // ends when it is not used: it must not be kept awake by being listened to
-	Legacy    bool           // it is known not to speak the modern era, and not asked again
-	Bridge    bool           // clients of the era that it does not speak are translated for it, by what keeps it
-	Digest    string         // differs whenever anything about the server is configured differently
+	Shared    bool           // legacy clients share one process
+	Instances int            // processes that share the calls of shared use; 0: 1
+	Lazy      bool           // started on demand
+	Sleeps    bool           // stops when idle: listening must not keep it awake
+	Legacy    bool           // it is known not to speak the modern era, and not tried again
+	Bridge    bool           // its keeper translates for clients of the other era
+	Digest    string         // differs if any part of the server's configuration differs
 }
 
 // Options are a gateway's settings.
@@ -54,14 +54,14 @@ type Options struct {
 	Names    catalog.Names // when names carry their server's prefix
 	NoTools  bool          // offer no tools of the gateway's own
 	ListWait time.Duration // how long lists wait for a server that has not shown its own, from its start (default 5 s)
-	Single   bool          // there is one client only: what it shares it shares with nobody
-	// MaxProcesses is how many processes sessions may have together; those that many clients share are not counted. 0: no bound.
+	Single   bool          // there is only one client, so that nothing is shared
+	// MaxProcesses limits the processes of sessions; shared ones are not counted. 0: no limit.
 	MaxProcesses int
 	Sink         event.Sink
 }
 
-// changedAfter is how long the gateway waits for further changes before it tells clients that a list is another one:
-// servers that start together are heard once.
+// changedAfter is how long the gateway collects list changes before it notifies clients, so that servers that start
+// together cause one notification.
 const changedAfter = 100 * time.Millisecond
 
 // Gateway joins clients and servers. One goroutine owns it.
@@ -69,20 +69,20 @@ type Gateway struct {
 	opts    Options
 	world   World
 	now     time.Time // of what is being handled
-	servers []*server // in the order of the configuration
+	servers []*server // in configuration order
 	book    *catalog.Book
 
-	sessions sessionList
-	modern   *scope // of all clients of the modern era
-	common   *scope // the shared processes of clients of the legacy era
-	trial    *scope // processes that show whether servers work before there is a client; nobody uses them
-	warm     bool   // servers run before a client of the modern era has come
-	own      int    // processes of sessions
-	lastNum  uint64 // of an exchange
-	lastAsk  uint64
-	states   stateOwners
-	mirrors  mirrors
-	can      []byte // raw capabilities of a single client of the modern era, once they are known
+	sessions     sessionList
+	modern       *scope // of all clients of the modern era
+	common       *scope // the shared processes of clients of the legacy era
+	trial        *scope // processes that test servers before there is a client; no client uses them
+	warm         bool   // servers run before a modern client has come
+	own          int    // processes of sessions
+	lastNum      uint64 // of an exchange
+	lastAsk      uint64
+	states       stateOwners
+	headerParams headerParams
+	can          []byte // raw capabilities of a single client of the modern era, once they are known
 
 	client jsonrpc.Envelope // scratch of the client's line that is being handled
 	up     jsonrpc.Envelope // scratch of the server's line that is being handled
@@ -92,14 +92,14 @@ type Gateway struct {
 	outbox   []parcel
 	emptied  []parcel // the outbox before, for reuse
 	emptying bool
-	wake     time.Time // when Tick wants to be called at the latest; zero: not
+	wake     time.Time // when Tick must be called; zero: not needed
 	closing  bool
 
 	interrupted bool // by a signal: nothing is waited for
 }
 
-// number makes up the number of an exchange, which is its id at the server. No two have the same, so a request can be
-// given to another process as it is.
+// number makes the unique number of an exchange, its id at the server. Since it is unique, a request can be given to
+// another process unchanged.
 func (g *Gateway) number() uint64 {
 	g.lastNum++
 	return g.lastNum
@@ -108,15 +108,15 @@ func (g *Gateway) number() uint64 {
 // server is a configured server with what is known of it.
 type server struct {
 	Server
-	modern  verdict
-	legacy  verdict
+	modern  eraSupport
+	legacy  eraSupport
 	bridged bool   // it speaks the modern era by translation only
 	known   memory // what processes of it have shown
 	about   string // its instructions
 
 	standing standing
 	trouble  string    // why it is unusable
-	hopeFor  time.Time // until when it is waited for while it is untested; zero: it was not started yet
+	hopeFor  time.Time // until when it is waited for while untested; zero: not started yet
 }
 
 func newServer(s Server) *server {
@@ -127,16 +127,16 @@ func newServer(s Server) *server {
 	return one
 }
 
-// verdict is what experience says about a server and an era.
-type verdict uint8
+// eraSupport says whether a server speaks an era.
+type eraSupport uint8
 
 const (
-	untried verdict = iota
+	untried eraSupport = iota
 	speaks
 	refuses
 )
 
-// parcel is a message on its way to a server, or without a line its end: what was said before is said first.
+// parcel is a message to a server; without a line it ends the server after earlier messages.
 type parcel struct {
 	link *Link
 	line []byte
@@ -154,8 +154,8 @@ func New(opts Options, w World) *Gateway {
 	return g
 }
 
-// SetServers makes servers the configuration. Servers that are configured as before are not touched; those that are not
-// there any more finish what they were asked, and so do the processes of those that are configured differently.
+// SetServers applies a configuration. Unchanged servers are not touched; removed ones, and processes of changed ones,
+// finish their requests.
 func (g *Gateway) SetServers(now time.Time, servers []Server) {
 	g.now = now
 	was := g.servers
@@ -167,7 +167,7 @@ func (g *Gateway) SetServers(now time.Time, servers []Server) {
 			g.servers = append(g.servers, newServer(s))
 		case was[i].Digest == s.Digest:
 			g.servers = append(g.servers, was[i])
-		default: // what the old one shows stays until the new one has shown its own
+		default: // the old one's lists stay until the new one has shown its own
 			next := newServer(s)
 			next.known, next.about = memory{slices.Clone(was[i].known.shown)}, was[i].about
 			g.servers = append(g.servers, next)
@@ -184,7 +184,7 @@ func (g *Gateway) SetServers(now time.Time, servers []Server) {
 		}
 	}
 	for sc := range g.scopes {
-		sc.stale = true // a view names servers by their place
+		sc.stale = true // a view refers to servers by index
 	}
 	for sc := range g.scopes {
 		sc.serversChanged(gone)
@@ -199,15 +199,15 @@ func (g *Gateway) tryAllOut() {
 	}
 }
 
-// Warm starts every server that is not lazy, for clients that are not there yet. Servers of the legacy era are tried out.
+// Warm starts every server that is not lazy before any client has come. Legacy servers are tested.
 func (g *Gateway) Warm(now time.Time) {
 	g.now, g.warm = now, true
-	g.modern.scout()
+	g.modern.probeEras()
 	g.tryAllOut()
 	g.flush()
 }
 
-// scopes yields all that are in use, those that many use first.
+// scopes yields all scopes in use, shared ones first.
 func (g *Gateway) scopes(yield func(*scope) bool) {
 	if !yield(g.modern) || !yield(g.common) || !yield(g.trial) {
 		return
@@ -219,7 +219,7 @@ func (g *Gateway) scopes(yield func(*scope) bool) {
 	}
 }
 
-// Deadline is when [Gateway.Tick] wants to be called; the zero time means not at all.
+// Deadline is when [Gateway.Tick] must be called; zero: not at all.
 func (g *Gateway) Deadline() time.Time { return g.wake }
 
 // at makes sure that Tick is called at the time.
@@ -229,7 +229,7 @@ func (g *Gateway) at(when time.Time) {
 	}
 }
 
-// Tick lets everything happen whose time has come.
+// Tick handles everything that is due.
 func (g *Gateway) Tick(now time.Time) {
 	g.now = now
 	g.wake = time.Time{}
@@ -242,22 +242,22 @@ func (g *Gateway) Tick(now time.Time) {
 	g.flush()
 }
 
-// idled looks, once what is being handled is done, whether a client that has closed its end has all its answers.
+// idled checks, after the present message, whether a client that has closed its end has all its answers.
 func (g *Gateway) idled(s *Session) {
 	if s.whenIdle != nil && s.idle() {
 		g.at(g.now)
 	}
 }
 
-// post puts a message for a server into the outbox, which takes the line over.
+// post puts a message for a server into the outbox, which then owns the line.
 func (g *Gateway) post(l *Link, line []byte) {
 	g.outbox = append(g.outbox, parcel{l, line})
 }
 
-// postEnd ends a link's server behind what is on its way to it.
+// postEnd ends a link's server after the messages before it.
 func (g *Gateway) postEnd(l *Link) { g.post(l, nil) }
 
-// flush hands over what is in the outbox, and what that leads to. It is called when nothing is being handled.
+// flush sends the outbox, and what that leads to. It is called when no message is being handled.
 func (g *Gateway) flush() {
 	if g.emptying {
 		return
@@ -281,13 +281,13 @@ func (g *Gateway) flush() {
 	g.emptying = false
 }
 
-// Flush hands servers what they are to be told. The world calls it once it is no longer inside a server's own call.
+// Flush sends the messages to servers. The world calls it outside of any server's call.
 func (g *Gateway) Flush() { g.flush() }
 
 // Waiting reports whether [Gateway.Flush] has anything to do.
 func (g *Gateway) Waiting() bool { return len(g.outbox) > 0 && !g.emptying }
 
-// Close ends all sessions and servers. Servers finish what they were asked.
+// Close ends all sessions and servers. Servers finish their requests.
 func (g *Gateway) Close(now time.Time) {
 	g.now, g.closing = now, true
 	g.modern.endListens()

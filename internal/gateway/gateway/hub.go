@@ -5,7 +5,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Hub is the gateway as an HTTP front sees it. Its methods may be called from any goroutine; the work is the loop's.
+// Hub is the gateway's side for an HTTP front. Its methods may be called from any goroutine and run on the loop.
 func (r *Runner) Hub() streamhttp.Hub { return hub{r} }
 
 type hub struct{ runner *Runner }
@@ -41,14 +41,14 @@ func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
 	v.runner.loop.Post(func() { v.session.Message(v.runner.Now(), line, stream) })
 }
 
-// Attach implements streamhttp.Session. What is said while nobody listens is kept by the stream that was there before.
+// Attach implements streamhttp.Session. Without a listener, messages are kept by the previous stream.
 func (v *visitor) Attach(general streamhttp.Stream) {
 	if general != nil {
 		v.runner.loop.Post(func() { v.session.Attach(general) })
 	}
 }
 
-// Gone implements streamhttp.Session. A client of the legacy era may come back for its answer.
+// Gone implements streamhttp.Session. A legacy client may come back for its answer.
 func (v *visitor) Gone(reply streamhttp.Stream) {
 	if v.modern {
 		v.runner.loop.Post(func() { v.session.Gone(v.runner.Now(), reply) })

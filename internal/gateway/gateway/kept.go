@@ -15,7 +15,7 @@ type kept struct {
 	link   *Link
 	host   *host.Host
 	opened bool
-	early  [][]byte // what it was told before it was opened
+	early  [][]byte // lines sent before it was opened
 }
 
 // Connect implements [World].
@@ -23,7 +23,7 @@ func (r *Runner) Connect(l *Link) Upstream {
 	k := &kept{runner: r, link: l}
 	opts := r.opts.Host(l)
 	opts.Sink = event.Tee{passing{l, opts.Sink}, k}
-	opts.Backend.Crowd = l.crowded()
+	opts.Backend.Crowd = l.sharedModern()
 	opts.WakeAt = r.due.hear
 	opts.Finish = func(int) { r.loop.Post(k.finished) }
 	k.host = host.New(r.loop, k, opts)
@@ -32,8 +32,7 @@ func (r *Runner) Connect(l *Link) Upstream {
 	return k
 }
 
-// passing is the sink of a process that may have been started to see what its server is only. That such a process ends is no
-// news: its events are for whoever looks for a fault.
+// passing is the sink of a process that may have been started only to test its server. Its end is logged at debug level.
 type passing struct {
 	link *Link
 	to   event.Sink
@@ -73,7 +72,7 @@ func (k *kept) Close() {
 		k.host.Backend.ClientClosed(k.runner.Now())
 		return
 	}
-	delete(k.runner.kept, k.link) // it has never begun, and is not to: nobody waits for what it was told
+	delete(k.runner.kept, k.link) // it was never opened: drop its lines
 	k.runner.loop.Post(k.finished)
 }
 
@@ -100,7 +99,7 @@ func (k *kept) Send(line []byte) {
 // Behind implements host.Client.
 func (k *kept) Behind() bool { return k.link.Behind() }
 
-// Emit implements event.Sink: once a server is up, or is not going to be, the next one may start.
+// Emit implements event.Sink: once a server is up or has failed, the next one may start.
 func (k *kept) Emit(e event.Event) {
 	switch e.Type {
 	case event.ServerReady, event.ServerCrashed, event.SpawnFailed, event.StartTimeout, event.ServerExited, event.AnsweredFromMemory:
@@ -108,7 +107,7 @@ func (k *kept) Emit(e event.Event) {
 	}
 }
 
-// gateFor is how long one server keeps another from starting.
+// gateFor is how long one server delays the start of others.
 const gateFor = 2 * time.Second
 
 // gate lets a few servers start at a time: twenty at once would each take twenty times as long.
@@ -145,7 +144,7 @@ func (g *gate) admit() {
 		k := g.waiting[0]
 		g.waiting = g.waiting[1:]
 		if k.runner.kept[k.link] != k {
-			continue // it has ended before it began
+			continue // it was closed before it was opened
 		}
 		g.inside[k] = true
 		time.AfterFunc(gateFor, func() { k.runner.loop.Post(func() { g.leave(k) }) })

@@ -8,19 +8,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// levelFor is how long requests wait for a server to confirm its log level. One that works on several requests at once
-// would otherwise begin them at the old level. Servers confirm at once; one that does not must not keep its clients.
+// levelFor is how long requests wait for a server to confirm its log level: a server that handles requests concurrently
+// would start them at the old level. Servers confirm at once; one that does not must not delay its clients.
 const levelFor = time.Second
 
 // leveling owns the log level of a link's server.
 type leveling struct {
 	link *Link
 
-	told []byte    // raw params of the logging/setLevel that the server was told
-	by   time.Time // when nobody waits for its answer to that any more; zero: nobody does
+	told []byte    // raw params of the last logging/setLevel sent
+	by   time.Time // deadline of its confirmation; zero: none is awaited
 }
 
-// set tells the server which log messages are wanted. What clients ask of it next waits until it has taken that in.
+// set sends the server a log level. Requests wait until it is confirmed.
 func (v *leveling) set(params []byte) {
 	l := v.link
 	if params == nil || bytes.Equal(params, v.told) || !l.capability("logging") {
@@ -41,7 +41,7 @@ func (v *leveling) set(params []byte) {
 // pending reports whether the server has not confirmed its log level yet.
 func (v *leveling) pending() bool { return !v.by.IsZero() }
 
-// tick ends the waiting for a server that does not confirm its log level.
+// tick ends the wait for a server that does not confirm.
 func (v *leveling) tick() {
 	switch gw := v.link.gw; {
 	case !v.pending():
@@ -52,7 +52,7 @@ func (v *leveling) tick() {
 	}
 }
 
-// settled has what has waited for the log level sent.
+// settled sends the requests that waited for the log level.
 func (v *leveling) settled() {
 	v.by = time.Time{}
 	if v.link.phase == ready {
@@ -60,7 +60,7 @@ func (v *leveling) settled() {
 	}
 }
 
-// sendWaiting sends what has waited for the server, unless that is to wait for its log level.
+// sendWaiting sends the waiting requests, unless they must wait for the log level.
 func (l *Link) sendWaiting() {
 	if l.level.pending() {
 		return

@@ -9,25 +9,25 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// phase is how far a link is with its server.
+// phase is the state of a link.
 type phase uint8
 
 const (
-	greeting phase = iota // the handshake is under way
-	ready                 // calls go through
-	failed                // the handshake was refused; it is tried again
-	foreign               // the server does not speak the era: nothing is asked of it
-	retired               // no new calls; it ends once it has answered those it has
+	greeting    phase = iota // the handshake is under way
+	ready                    // calls go through
+	failed                   // the handshake was refused; it is tried again
+	unsupported              // the server does not speak the era, and is not used
+	retired                  // no new calls; it ends after those it has
 	ended
 )
 
-// Link is one kept server as the gateway is its client. It owns the handshake and the requests in flight; its lists and its log
-// level are parts of their own.
+// Link is one kept server, whose client the gateway is. It owns the handshake and the requests in flight; its lists and
+// its log level are separate parts.
 type Link struct {
 	gw     *Gateway
 	server *server
 	scope  *scope
-	needed bool // somebody is to use the server, and it is not only to be seen which era it speaks
+	needed bool // the server is to be used, not only tested for its era
 	up     Upstream
 	phase  phase
 
@@ -35,22 +35,22 @@ type Link struct {
 	trouble []byte    // raw error of the handshake that failed last
 	fails   int       // handshakes that failed in a row
 	failAt  time.Time // when the last one did
-	retryAt time.Time // when the next one, or the next reading of lists that failed, is due; zero: none is
+	retryAt time.Time // when the handshake, or the reading of lists, is retried; zero: not
 
-	hopeFor time.Time // until when the link is waited for: it has not failed, and not shown its lists
+	hopeFor time.Time // how long the link is waited for before it has failed or shown its lists
 	lists   listing
 	level   leveling
 	calls   map[uint64]*exchange
 	busy    int         // calls among them that clients wait for
 	waiting []*exchange // until the handshake is over, and the log level confirmed
-	asks    []*ask      // what clients have not answered the server yet
+	asks    []*ask      // unanswered questions to clients
 }
 
 func newLink(sc *scope, s *server, needed bool) *Link {
 	l := &Link{gw: sc.gw, server: s, scope: sc, needed: needed, calls: map[uint64]*exchange{}}
 	l.lists.link, l.level.link = l, l
 	l.hopeFor = l.gw.now.Add(l.gw.opts.ListWait)
-	if s.standing == untested { // what it is tried with makes no difference: its time is one
+	if s.standing == untested { // all links that test a server share its deadline
 		if !l.gw.now.Before(s.hopeFor) {
 			s.hopeFor = l.hopeFor
 		}
@@ -60,7 +60,7 @@ func newLink(sc *scope, s *server, needed bool) *Link {
 	return l
 }
 
-// connect makes the kept server, unless sessions have as many as they may. False: they have.
+// connect makes the kept server, unless the limit of session processes is reached; it returns false then.
 func (l *Link) connect() bool {
 	if l.up != nil {
 		return true
@@ -81,14 +81,14 @@ func (l *Link) Name() string { return l.server.Catalog.Name }
 // Era is the era the link speaks.
 func (l *Link) Era() mcp.Era { return l.scope.era }
 
-// Needed reports whether the server is to be used, also if it has to be translated for that; a link that is not was made to
-// see which era the server speaks.
+// Needed reports whether the server is to be used, translated if necessary; a link that is not needed only tests the
+// server's era.
 func (l *Link) Needed() bool { return l.needed }
 
-// crowded reports whether requests of many modern clients go to the one process.
-func (l *Link) crowded() bool { return l.scope.era == mcp.Modern && !l.gw.opts.Single }
+// sharedModern reports whether requests of many modern clients go to the one process.
+func (l *Link) sharedModern() bool { return l.scope.era == mcp.Modern && !l.gw.opts.Single }
 
-// Client names the client whose own process this is; "" if many use it.
+// Client names the client of this process; "" if it is shared.
 func (l *Link) Client() string {
 	if l.scope.owner == nil {
 		return ""
@@ -102,7 +102,7 @@ func (l *Link) Forward(line []byte) { l.heard(line) }
 // Send takes a line for the client, as the client's end of a backend does.
 func (l *Link) Send(line []byte) { l.heard(line) }
 
-// Behind reports whether so much waits for the link's client that the server is not to be read for now.
+// Behind reports whether the link's client reads so slowly that the server must not be read now.
 func (l *Link) Behind() bool {
 	if o := l.scope.owner; o != nil && o.behind != nil {
 		return o.behind()
@@ -110,7 +110,7 @@ func (l *Link) Behind() bool {
 	return false
 }
 
-// Finished tells that nothing is kept alive behind the link any more.
+// Finished reports that nothing is kept alive behind the link any more.
 func (l *Link) Finished(now time.Time) {
 	l.gw.now = now
 	expected := l.phase == retired || l.phase == ended
@@ -127,13 +127,13 @@ func (l *Link) Finished(now time.Time) {
 	l.gw.flush()
 }
 
-// drop takes the link out of its scope: the next call makes another one.
+// drop removes the link from its scope: the next call makes another one.
 func (l *Link) drop() {
 	links := l.scope.links[l.server]
 	l.scope.links[l.server] = slices.DeleteFunc(slices.Clone(links), func(one *Link) bool { return one == l })
 }
 
-// retire lets the link finish what it was asked and then ends it.
+// retire ends the link after its open requests.
 func (l *Link) retire() {
 	if l.phase == retired || l.phase == ended {
 		return
@@ -148,7 +148,7 @@ func (l *Link) retire() {
 	l.endIfIdle()
 }
 
-// endIfIdle ends a retired link once nothing is in flight.
+// endIfIdle ends a retired link when nothing is in flight.
 func (l *Link) endIfIdle() {
 	if l.phase != retired || l.busy > 0 {
 		return
@@ -158,7 +158,7 @@ func (l *Link) endIfIdle() {
 	l.gw.postEnd(l)
 }
 
-// abandon answers what clients still wait for. What the gateway itself has asked does not matter any more.
+// abandon answers the clients' open requests. The gateway's own are dropped.
 func (l *Link) abandon(err []byte) {
 	open := append(inOrder(l.calls), l.waiting...)
 	clear(l.calls)
@@ -171,7 +171,7 @@ func (l *Link) abandon(err []byte) {
 	l.withdrawAsks("the server has ended")
 }
 
-// forget takes an exchange out of flight.
+// forget removes an exchange.
 func (l *Link) forget(e *exchange) {
 	delete(l.calls, e.num)
 	if e.counts() {
@@ -180,17 +180,19 @@ func (l *Link) forget(e *exchange) {
 }
 
 // listed reports whether all lists of the server are known.
-func (l *Link) listed() bool { return l.lists.all != nil && l.phase != failed && l.phase != foreign }
-
-// quiet reports whether the link has neither shown its lists nor failed.
-func (l *Link) quiet() bool { return l.phase == greeting || l.phase == ready && l.lists.all == nil }
-
-// hopeful reports whether the link's lists are worth waiting for: they may still come soon, and nothing speaks against it.
-func (l *Link) hopeful() bool {
-	return l.quiet() && l.server.standing != unusable && l.gw.now.Before(l.hopeFor)
+func (l *Link) listed() bool {
+	return l.lists.all != nil && l.phase != failed && l.phase != unsupported
 }
 
-// rank orders links of a server by how soon they answer; of two with the same, the one with less to do is better.
+// unsettled reports whether the link has neither shown its lists nor failed.
+func (l *Link) unsettled() bool { return l.phase == greeting || l.phase == ready && l.lists.all == nil }
+
+// hopeful reports whether the link's lists may still come soon.
+func (l *Link) hopeful() bool {
+	return l.unsettled() && l.server.standing != unusable && l.gw.now.Before(l.hopeFor)
+}
+
+// rank orders a server's links by how soon they answer; among equals the less loaded is better.
 func (l *Link) rank() int {
 	switch l.phase {
 	case ready:
@@ -203,10 +205,10 @@ func (l *Link) rank() int {
 	return 3
 }
 
-// load is how much the link's clients wait for.
+// load is how many calls clients wait for.
 func (l *Link) load() int { return l.busy + len(l.waiting) }
 
-// again sets when what has failed is tried again, after the tries-th time; it returns how long that is from now.
+// again schedules the next try after the tries-th failure, and returns the delay.
 func (l *Link) again(tries int) time.Duration {
 	wait := min(greetAgain<<min(tries-1, 10), greetRarely)
 	l.retryAt = l.gw.now.Add(wait)
@@ -214,7 +216,7 @@ func (l *Link) again(tries int) time.Duration {
 	return wait
 }
 
-// sooner has a failed handshake tried again because somebody needs the server, but not more often than greetAgain.
+// sooner retries a failed handshake because a client needs the server, but not more often than greetAgain.
 func (l *Link) sooner() {
 	if at := l.failAt.Add(greetAgain); l.phase == failed && at.Before(l.retryAt) {
 		l.retryAt = at
@@ -222,11 +224,11 @@ func (l *Link) sooner() {
 	}
 }
 
-// tick tries again what has failed, and ends what has waited for long enough.
+// tick retries what has failed, and ends what has waited long enough.
 func (l *Link) tick() {
 	l.level.tick()
 	switch {
-	case l.hopeFor.IsZero() || !l.quiet():
+	case l.hopeFor.IsZero() || !l.unsettled():
 	case l.gw.now.Before(l.hopeFor):
 		l.gw.at(l.hopeFor)
 	default:
@@ -248,7 +250,7 @@ func (l *Link) tick() {
 
 func rawID(id uint64) []byte { return strconv.AppendUint(nil, id, 10) }
 
-// ask sends the server a request of the gateway's own; then gets the raw result, or the raw error.
+// ask sends the server a request of the gateway's own; then gets the raw result or the raw error.
 func (l *Link) ask(m mcp.Method, make func(id []byte) []byte, then func(result, err []byte)) {
 	e := &exchange{num: l.gw.number(), link: l, method: m, then: then}
 	l.calls[e.num] = e
@@ -263,8 +265,8 @@ func (l *Link) meta() []byte {
 	return l.gw.meta()
 }
 
-// meta says who the gateway is, as every request of the modern era does, and what its single client can do: a server that is
-// translated is told of that when it is greeted.
+// meta identifies the gateway, as every modern request must, with the capabilities of its single client: a translated
+// server gets them in its handshake.
 func (g *Gateway) meta() []byte {
 	out := []byte(`{"` + mcp.MetaProtocolVersion + `":"` + mcp.ModernVersion + `","` + mcp.MetaClientInfo + `":`)
 	out = append(out, g.info()...)

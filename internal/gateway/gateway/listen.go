@@ -9,18 +9,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// listen is an open subscriptions/listen request of a client. What it asks of lists the gateway tells itself; resources are
-// listened for at the servers that have them.
+// listen is an open subscriptions/listen request of a client. The gateway itself reports list changes; resources are
+// listened for at their servers.
 type listen struct {
 	exchange *exchange
 	line     []byte              // the request as it came
-	lists    map[mcp.Method]bool // which changes it wants to hear of
-	uris     [][]byte            // raw, of the resources it wants to hear of
+	lists    map[mcp.Method]bool // which list changes it wants
+	uris     [][]byte            // raw URIs of the resources it wants
 	seen     seen
 	legs     []*leg
 }
 
-// leg is what one server was asked to tell of for a listen.
+// leg is the part of a listen at one server.
 type leg struct {
 	*exchange
 	server string
@@ -72,7 +72,7 @@ func (s *Session) listen(e *exchange, line []byte) {
 	})
 }
 
-// listenForResources asks each server that has some of the resources to tell of their changes, unless it was.
+// listenForResources subscribes to the resources at each server that has some, unless that was done.
 func (s *Session) listenForResources(l *listen) {
 	if len(l.uris) == 0 {
 		return
@@ -99,7 +99,7 @@ func (s *Session) listenForResources(l *listen) {
 		one := &leg{server: name, exchange: &exchange{
 			num: s.gw.number(), session: s, stream: l.exchange.stream, id: l.exchange.id, method: mcp.Listen,
 		}}
-		one.then = func(_, _ []byte) { // its end is not the client's: it is asked again when something has changed
+		one.then = func(_, _ []byte) { // its end is not the client's: it is asked again on the next change
 			l.legs = slices.DeleteFunc(l.legs, func(other *leg) bool { return other == one })
 		}
 		l.legs = append(l.legs, one)
@@ -122,7 +122,7 @@ func (sc *scope) stopListen(e *exchange, reason string) {
 	}
 }
 
-// endListens tells those who listen that there is nothing more to come.
+// endListens answers all listen requests: nothing more will come.
 func (sc *scope) endListens() {
 	for _, l := range slices.Clone(sc.listens) {
 		sc.stopListen(l.exchange, "the gateway ends")
@@ -131,7 +131,7 @@ func (sc *scope) endListens() {
 	}
 }
 
-// tellChanges tells of the lists that are others now.
+// tellChanges notifies of changed lists.
 func (l *listen) tellChanges(view *catalog.View) {
 	told := map[mcp.Method]bool{}
 	for kind := range mcp.Lists {
@@ -143,15 +143,14 @@ func (l *listen) tellChanges(view *catalog.View) {
 	}
 }
 
-// whenTried runs again once it is known of every server whether it speaks the modern era, or when that has been waited
-// for long enough.
+// whenTried runs again once it is known of every server whether it is modern, or after the waiting time.
 func (sc *scope) whenTried(e *exchange, again func()) {
-	sc.scouted = true
-	sc.scout()
+	sc.probed = true
+	sc.probeEras()
 	sc.hold(e, (*scope).tried, again)
 }
 
-// tried reports whether there is no server of which that may become known soon.
+// tried reports whether nothing more is expected to become known soon.
 func (sc *scope) tried() bool {
 	return !slices.ContainsFunc(sc.gw.servers, func(s *server) bool {
 		return s.modern == untried && !s.bridged &&

@@ -8,17 +8,17 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// pagesMost is how many pages of one list are read: a server may make up cursors for ever.
+// pagesMost limits the pages read of one list, since a server may return cursors for ever.
 const pagesMost = 200
 
-// listing owns the lists of a link's server: what was read of each, and what is being read.
+// listing owns the lists of a link's server.
 type listing struct {
 	link *Link
 
-	all       *catalog.Lists // nil until each was read, or tried to be
+	all       *catalog.Lists // nil until each was read, or failed
 	reads     [mcp.Lists]listRead
 	misses    int  // readings that failed in a row
-	listening bool // the server was asked to tell of changes
+	listening bool // the server was asked for list changes
 }
 
 // listRead is the reading of one list.
@@ -26,7 +26,7 @@ type listRead struct {
 	under bool           // it is under way
 	again bool           // the list has changed meanwhile
 	done  bool           // the list was read, or tried to be, at least once
-	fails bool           // the last try came to nothing
+	fails bool           // the last try failed
 	items []catalog.Item // as last read to the end
 
 	pages   int            // of the reading under way
@@ -78,7 +78,7 @@ func (ls *listing) page(kind mcp.List, cursor []byte) {
 func (ls *listing) turn(kind mcp.List, result, err []byte) {
 	r := &ls.reads[kind]
 	if ls.link.phase != ready {
-		return // it is only to finish its calls
+		return // it only finishes its calls
 	}
 	if err != nil {
 		ls.missed(kind, string(jsonrpc.Find(err, "code").Of(err)) == notFound)
@@ -95,8 +95,8 @@ func (ls *listing) turn(kind mcp.List, result, err []byte) {
 	ls.show(kind, r.reading)
 }
 
-// missed takes the error of a page. A server without the list has an empty one; of any other what was read before stays,
-// by this process or one before it, and it is read again later.
+// missed takes the error of a page. A server without the method has an empty list. After other errors the earlier
+// content stays, and the list is read again later.
 func (ls *listing) missed(kind mcp.List, none bool) {
 	r := &ls.reads[kind]
 	switch {
@@ -117,7 +117,7 @@ func (ls *listing) missed(kind mcp.List, none bool) {
 	ls.link.again(ls.misses)
 }
 
-// readAgain reads the lists that could not be read.
+// readAgain reads the lists that failed.
 func (ls *listing) readAgain() {
 	for kind := range mcp.Lists {
 		if ls.link.phase == ready && ls.reads[kind].fails {
@@ -126,7 +126,7 @@ func (ls *listing) readAgain() {
 	}
 }
 
-// show makes items what the server has of a list.
+// show sets the content of a list.
 func (ls *listing) show(kind mcp.List, items []catalog.Item) {
 	r := &ls.reads[kind]
 	again := r.again
@@ -148,7 +148,7 @@ func (ls *listing) show(kind mcp.List, items []catalog.Item) {
 	}
 }
 
-// completed looks whether all lists are known now.
+// completed checks whether all lists are known now.
 func (ls *listing) completed() {
 	if ls.all != nil {
 		return
@@ -181,7 +181,7 @@ func (ls *listing) remember() {
 	}
 }
 
-// changed reads again what the server says has changed.
+// changed reads a changed list again.
 func (ls *listing) changed(m mcp.Method) {
 	for kind := range mcp.Lists {
 		if kind.Changed() == m && ls.link.phase == ready && ls.link.capability(capabilityOf(kind)) {
@@ -190,7 +190,7 @@ func (ls *listing) changed(m mcp.Method) {
 	}
 }
 
-// listen asks a modern server, once, to tell of changes of its lists.
+// listen subscribes, once, to a modern server's list changes.
 func (ls *listing) listen() {
 	if ls.listening || ls.link.scope.era != mcp.Modern {
 		return
@@ -200,5 +200,5 @@ func (ls *listing) listen() {
 	params, _ = jsonrpc.Set(nil, params, ls.link.meta(), "_meta")
 	ls.link.ask(mcp.Listen, func(id []byte) []byte {
 		return jsonrpc.AppendRequest(nil, id, mcp.Listen.String(), params)
-	}, func(_, _ []byte) {}) // a server without anything to listen for may refuse or end it
+	}, func(_, _ []byte) {}) // a server without such notifications may refuse or end it
 }

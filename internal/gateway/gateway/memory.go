@@ -9,8 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// memory is what a server has shown, by what its client could do: servers show other tools to clients with other
-// capabilities, so what one client was shown is no answer for another one.
+// memory is a server's last lists, by client capabilities: servers show other tools to clients with other capabilities.
 type memory struct{ shown []remembered } // the latest last
 
 type remembered struct {
@@ -18,7 +17,7 @@ type remembered struct {
 	lists *catalog.Lists
 }
 
-// rememberedMost is how many different clients' lists are remembered of one server.
+// rememberedMost is how many kinds of clients are remembered for one server.
 const rememberedMost = 16
 
 // of returns what a client of that key was shown last, nil for nothing.
@@ -31,7 +30,7 @@ func (m *memory) of(key string) *catalog.Lists {
 	return nil
 }
 
-// latest is what was shown last, whoever the client was; nil for nothing.
+// latest are the last lists shown to any client; nil: none.
 func (m *memory) latest() *catalog.Lists {
 	if len(m.shown) == 0 {
 		return nil
@@ -48,14 +47,14 @@ func (m *memory) note(key string, lists *catalog.Lists) {
 	}
 }
 
-// capabilityKey stands for what a client of the legacy era can do: its raw params of initialize without its name. Members in
-// another order make no difference.
+// capabilityKey identifies a legacy client's capabilities: its raw params of initialize without its name. The order of
+// members does not matter.
 func capabilityKey(params []byte) string {
 	sum := mcp.EntryDigest(jsonrpc.Delete(nil, params, "clientInfo"))
 	return "legacy " + hex.EncodeToString(sum[:8])
 }
 
-// modernKey stands for what all clients of the modern era are shown; can are the raw capabilities that servers are told of.
+// modernKey identifies what modern clients are shown; can are the raw capabilities declared to servers.
 func modernKey(can []byte) string {
 	if can == nil {
 		can = []byte("{}")

@@ -69,7 +69,7 @@ func TestProcessesHaveABound(t *testing.T) {
 	if n := len(w.of("a")) + len(w.of("b")); n != 2 {
 		t.Errorf("%d processes", n)
 	}
-	has(t, "beyond", knocks[7].call("1", "a_do"), "the gateway keeps 2 processes for its sessions already")
+	has(t, "beyond", knocks[7].call("1", "a_do"), "the gateway keeps 2 processes for its sessions, the maximum")
 	has(t, "shared", knocks[7].call("2", "s_do"), `"text":"s"`)
 	has(t, "the first", first.call("1", "b_do"), `"text":"b"`)
 	first.Close(w.now)
@@ -165,5 +165,5 @@ func TestQuestionsAndSubscriptionsHaveABound(t *testing.T) {
 	for i := range 1001 {
 		last = c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"x:%d"}}`, i+1, i))
 	}
-	has(t, "one more", last, "subscribed to 1000 resources already")
+	has(t, "one more", last, "subscribed to 1000 resources, the maximum")
 }

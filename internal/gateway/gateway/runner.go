@@ -14,21 +14,20 @@ import (
 const (
 	// DefaultMaxToServer is the longest line of a client: a Go server ends the connection at 16 MiB.
 	DefaultMaxToServer = 16 << 20
-	// clientBehind is how much may wait for a client that does not read before its servers are not read either.
+	// clientBehind is how much may wait for a client before its servers are not read any more.
 	clientBehind = 256 << 10
 )
 
-// lastAnswers is how long a client that has closed its end is still given the answers to what it asked.
+// lastAnswers is how long a client that has closed its end may still get answers.
 const lastAnswers = 10 * time.Second
 
-// leaveWithin is how long the end waits for servers to end by themselves; then they are killed. A backend's own ladder is
-// shorter.
+// leaveWithin is how long servers may take to end; then they are killed. A backend's own stop steps are shorter.
 const leaveWithin = 5 * time.Second
 
 // RunnerOptions are a runner's settings.
 type RunnerOptions struct {
 	Gateway Options
-	// Host says how the process, or the connection, behind a link is kept. Its Finish is the runner's own.
+	// Host has the options of the process, or connection, behind a link. Its Finish is the runner's own.
 	Host func(l *Link) host.Options
 	// In and Out are the client of a gateway that speaks stdio; the runner closes them. nil: there is none.
 	In, Out     *os.File
@@ -70,7 +69,7 @@ func NewRunner(opts RunnerOptions) (*Runner, error) {
 
 // Run serves until [Runner.Interrupt], or until the stdio client has closed its end.
 func (r *Runner) Run() {
-	runtime.LockOSThread() // the loop sleeps in the kernel; a thread of its own spares every wake-up a hand-over
+	runtime.LockOSThread() // the loop sleeps in the kernel; its own thread saves a hand-over at each wake-up
 	defer runtime.UnlockOSThread()
 	defer close(r.ended)
 	if r.opts.In != nil {
@@ -82,7 +81,7 @@ func (r *Runner) Run() {
 	}
 }
 
-// serveStdio joins the client's descriptors.
+// serveStdio registers the client's descriptors.
 func (r *Runner) serveStdio() {
 	var session *Session
 	leave := func() { session.CloseWhenIdle(r.Now(), lastAnswers, r.end) }
@@ -110,7 +109,7 @@ func (r *Runner) Now() time.Time {
 	return time.Now()
 }
 
-// SetServers makes servers the configuration. Any goroutine, also before Run.
+// SetServers applies a configuration. Any goroutine, also before Run.
 func (r *Runner) SetServers(servers []Server) {
 	r.loop.Post(func() { r.gw.SetServers(time.Now(), servers) })
 }
@@ -129,7 +128,7 @@ func (r *Runner) Interrupt() {
 // Ended is closed when Run has returned.
 func (r *Runner) Ended() <-chan struct{} { return r.ended }
 
-// end lets every server end, and then the loop.
+// end ends every server, and then the loop.
 func (r *Runner) end() {
 	if r.ending {
 		return
@@ -147,7 +146,7 @@ func (r *Runner) end() {
 	r.stopIfDone()
 }
 
-// stopIfDone ends the loop once no server is left and the client has taken everything.
+// stopIfDone ends the loop when no server is left and the client has read everything.
 func (r *Runner) stopIfDone() {
 	late := !time.Now().Before(r.endBy)
 	if !r.ending || len(r.kept) > 0 && !late {
@@ -160,7 +159,7 @@ func (r *Runner) stopIfDone() {
 	r.loop.Stop()
 }
 
-// flushSoon hands servers what they are to be told, once nobody is inside one of their calls.
+// flushSoon flushes the outbox after the present server's call.
 func (r *Runner) flushSoon() {
 	if r.flushes || !r.gw.Waiting() {
 		return

@@ -9,8 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// scope is the set of links that somebody uses: one client of the legacy era, or all of the modern one. What its servers
-// show, merged, is what its clients see.
+// scope is a set of links: of one legacy client, or of all modern ones. Its clients see the merged lists of its servers.
 type scope struct {
 	gw    *Gateway
 	era   mcp.Era
@@ -19,14 +18,14 @@ type scope struct {
 
 	view      *catalog.View
 	stale     bool
-	opened    bool      // somebody needs all servers
-	scouted   bool      // somebody has asked which era they speak
-	held      []held    // requests that wait until the servers have shown their lists
-	changedAt time.Time // when clients are to be told of what has changed; zero: nothing has
+	opened    bool      // all servers are needed
+	probed    bool      // the servers' eras were asked for
+	held      []held    // requests waiting for the servers' lists
+	changedAt time.Time // when clients are notified of changes; zero: none
 	listens   []*listen
 }
 
-// held is a request that cannot be answered before more is known of the servers.
+// held is a request that needs more knowledge of the servers.
 type held struct {
 	exchange *exchange
 	enough   func(*scope) bool
@@ -37,7 +36,7 @@ func newScope(g *Gateway, era mcp.Era, owner *Session) *scope {
 	return &scope{gw: g, era: era, owner: owner, links: map[*server][]*Link{}, stale: true}
 }
 
-// link returns the link to use for a call to s, opening it if need be; nil if s does not speak the scope's era.
+// link returns the link for a call to s, opened if needed; nil if s does not speak the scope's era.
 func (sc *scope) link(s *server) *Link {
 	if sc.owner != nil && s.Shared {
 		return sc.gw.common.link(s)
@@ -79,8 +78,7 @@ func (sc *scope) open(s *server) {
 	}
 }
 
-// openAll makes the links of every server that can be used in the era, as far as servers are to be started before they are
-// needed.
+// openAll opens the links of every usable server that is not started on demand.
 func (sc *scope) openAll() {
 	sc.opened = true
 	for _, s := range sc.gw.servers {
@@ -94,8 +92,8 @@ func (sc *scope) openAll() {
 	}
 }
 
-// scout finds out which servers speak the modern era: those that are known not to are not started for that.
-func (sc *scope) scout() {
+// probeEras finds which servers are modern; those known not to be are not started for that.
+func (sc *scope) probeEras() {
 	for _, s := range sc.gw.servers {
 		if s.modern != refuses && !s.bridged {
 			sc.open(s)
@@ -103,8 +101,8 @@ func (sc *scope) scout() {
 	}
 }
 
-// serversChanged adapts the scope to another configuration. What waited for a server that is configured differently now
-// waits for its successor.
+// serversChanged adapts the scope to another configuration. Requests waiting for a changed server wait for its
+// successor.
 func (sc *scope) serversChanged(gone []*server) {
 	var homeless []*exchange
 	for _, s := range gone {
@@ -119,8 +117,8 @@ func (sc *scope) serversChanged(gone []*server) {
 	switch {
 	case sc.opened:
 		sc.openAll()
-	case sc == sc.gw.modern && (sc.gw.warm || sc.scouted):
-		sc.scout()
+	case sc == sc.gw.modern && (sc.gw.warm || sc.probed):
+		sc.probeEras()
 	}
 	if sc.owner != nil {
 		sc.owner.keepSubscriptions(gone)
@@ -131,7 +129,7 @@ func (sc *scope) serversChanged(gone []*server) {
 	}
 }
 
-// rehouse gives a request that was not sent yet to the server that has taken the place of the one it was for.
+// rehouse moves an unsent request to its server's successor.
 func (sc *scope) rehouse(e *exchange) {
 	for _, s := range sc.gw.servers {
 		if s.Catalog.Name != e.link.Name() {
@@ -145,7 +143,7 @@ func (sc *scope) rehouse(e *exchange) {
 	e.refuse(jsonrpc.InternalError, "the server was taken out of the configuration before it was ready")
 }
 
-// each yields the scope's links in the order of the configuration.
+// each yields the scope's links in configuration order.
 func (sc *scope) each(yield func(*Link) bool) {
 	for _, s := range sc.gw.servers {
 		for _, l := range sc.links[s] {
@@ -156,7 +154,8 @@ func (sc *scope) each(yield func(*Link) bool) {
 	}
 }
 
-// lists returns what s shows in this scope, or has shown to clients that can do the same; nil if nothing is known.
+// lists returns the lists of s in this scope, or those last shown to a client with the same capabilities; nil if
+// unknown.
 func (sc *scope) lists(s *server) *catalog.Lists {
 	if sc.owner != nil && s.Shared {
 		sc = sc.gw.common
@@ -169,7 +168,7 @@ func (sc *scope) lists(s *server) *catalog.Lists {
 	return s.known.of(sc.key())
 }
 
-// key stands for what the scope's servers are told that their client can do.
+// key identifies the client capabilities declared to the scope's servers.
 func (sc *scope) key() string {
 	switch {
 	case sc.era == mcp.Modern:
@@ -208,7 +207,7 @@ func (sc *scope) current() *catalog.View {
 		}
 		sc.view, sc.stale = sc.gw.book.Merge(servers, lists), false
 		if sc == sc.gw.modern {
-			sc.gw.mirrors.note(sc.view)
+			sc.gw.headerParams.note(sc.view)
 		}
 	}
 	return sc.view
@@ -222,7 +221,7 @@ func (sc *scope) excluded(s *server) bool {
 	return s.legacy == refuses
 }
 
-// changed notes that some server shows something else than before.
+// changed records that some server's lists have changed.
 func (sc *scope) changed() {
 	sc.stale = true
 	if sc.changedAt.IsZero() {
@@ -239,7 +238,7 @@ func (sc *scope) changed() {
 	}
 }
 
-// whenListed runs again once the lists are known of every server that is worth waiting for.
+// whenListed runs again when the lists of every server worth waiting for are known.
 func (sc *scope) whenListed(e *exchange, again func()) {
 	if !sc.opened {
 		sc.openAll()
@@ -256,7 +255,7 @@ func (sc *scope) hold(e *exchange, enough func(*scope) bool, again func()) {
 	sc.held = append(sc.held, held{e, enough, again})
 }
 
-// release lets held requests go on that have nothing more to wait for.
+// release continues held requests that need not wait any longer.
 func (sc *scope) release() {
 	if len(sc.held) == 0 {
 		return
@@ -274,7 +273,7 @@ func (sc *scope) release() {
 	}
 }
 
-// tick lets everything happen whose time has come.
+// tick handles everything that is due.
 func (sc *scope) tick() {
 	g := sc.gw
 	for l := range sc.each {
@@ -291,10 +290,10 @@ func (sc *scope) tick() {
 	}
 }
 
-// seen is what a client has read of the lists: the view it was when it did.
+// seen is, for each list, the view that a client has read.
 type seen [mcp.Lists]*catalog.View
 
-// differs reports whether a list that was read is another one now, and notes that its reader was told.
+// differs reports whether a list that was read has changed, and marks it as reported.
 func (s *seen) differs(l mcp.List, now *catalog.View) bool {
 	was := s[l]
 	if was == nil || was == now {
@@ -304,7 +303,7 @@ func (s *seen) differs(l mcp.List, now *catalog.View) bool {
 	return !was.Same(l, now)
 }
 
-// tellChanges tells the scope's clients which of the lists they have read are others now.
+// tellChanges notifies the scope's clients of changes in lists that they have read.
 func (sc *scope) tellChanges() {
 	view := sc.current()
 	if sc.owner != nil {

@@ -17,7 +17,7 @@ type Session struct {
 	own     *scope // of a client of the legacy era, from its handshake on
 	general Stream // for what belongs to no request
 
-	principal string // whom the transport has authenticated; "" for nobody
+	principal string // authenticated by the transport; "": none
 	behind    func() bool
 
 	initParams []byte               // raw
@@ -26,25 +26,25 @@ type Session struct {
 	name       string               // what the client calls itself
 	calls      map[string]*exchange // by raw id
 	held       int                  // bytes of their lines
-	asks       map[string]*ask      // what servers want to know of it, by the raw id it was told
+	asks       map[string]*ask      // open questions of servers, by the raw id the client sees
 	seen       seen
 	level      []byte // raw params of the last logging/setLevel
 	severity   int    // of that
 	subs       []*subscription
 	ended      bool
 	leaveBy    time.Time
-	whenIdle   func() // the client has closed its end; what it asked is answered first
+	whenIdle   func() // the client has closed its end; its requests are answered first
 
 	prev, next *Session // in the sessionList
 }
 
-// nowhere takes what belongs to no request while nobody listens.
+// nowhere drops general messages while no client listens.
 type nowhere struct{}
 
 func (nowhere) Send([]byte) {}
 
-// Open begins a session. general takes what belongs to no request, nil for a client that has no place for it; behind says
-// whether so much waits for the client that its own servers are not to be read, nil: never.
+// Open begins a session. general takes messages that belong to no request, nil if the client has no place for them;
+// behind says whether the client reads so slowly that its servers must not be read, nil: never.
 func (g *Gateway) Open(general Stream, behind func() bool) *Session {
 	s := &Session{gw: g, behind: behind, calls: map[string]*exchange{}}
 	s.Attach(general)
@@ -52,22 +52,21 @@ func (g *Gateway) Open(general Stream, behind func() bool) *Session {
 	return s
 }
 
-// Attach says where what belongs to no request goes from now on.
+// Attach sets the stream for messages that belong to no request.
 func (s *Session) Attach(general Stream) {
 	if s.general = general; general == nil {
 		s.general = nowhere{}
 	}
 }
 
-// Close ends the session: its own servers finish what they were asked, and end.
+// Close ends the session: its own servers finish their requests and end.
 func (s *Session) Close(now time.Time) {
 	s.gw.now = now
 	s.end()
 	s.gw.flush()
 }
 
-// CloseWhenIdle ends the session once the client has the answers to what it asked, after patience at the latest, and then
-// calls done.
+// CloseWhenIdle ends the session when the client has all its answers, after patience at the latest, and then calls done.
 func (s *Session) CloseWhenIdle(now time.Time, patience time.Duration, done func()) {
 	s.gw.now = now
 	s.whenIdle = func() {
@@ -106,7 +105,7 @@ func (s *Session) end() {
 	}
 }
 
-// leaveShared takes back what the session wanted of servers that others use, too.
+// leaveShared removes the session's subscriptions and log level from shared servers.
 func (s *Session) leaveShared() {
 	subs, level := s.subs, s.level
 	s.subs, s.level, s.severity = nil, nil, 0
@@ -118,7 +117,7 @@ func (s *Session) leaveShared() {
 	}
 }
 
-// Gone tells that whoever waited on the stream has left without the answer, for good: nobody needs it any more.
+// Gone says that the client of the stream has left for good without the answer.
 func (s *Session) Gone(now time.Time, reply Stream) {
 	s.gw.now = now
 	for _, e := range inOrder(s.calls) {
@@ -135,8 +134,8 @@ const (
 	heldMost  = 64 << 20 // bytes; a single request may have more
 )
 
-// hasRoom reports whether the session may have another request of so many bytes in flight. Requests whose client has left
-// without the answer give up their place, the oldest first: it may come back for the answer only as long as nobody needs the place.
+// hasRoom reports whether the session may have another request of so many bytes in flight. Abandoned requests are
+// dropped for it, oldest first: a client may come back for their answers only as long as there is room.
 func (s *Session) hasRoom(bytes int) bool {
 	fits := func() bool {
 		return len(s.calls) < callsMost && (s.held+bytes <= heldMost || len(s.calls) == 0)
@@ -155,8 +154,8 @@ func (s *Session) hasRoom(bytes int) bool {
 	return false
 }
 
-// Release tells that the client has been away for a while: the session's own processes end, unless it waits for an answer. What
-// the session has set stays, and its next request has processes started that are told of it.
+// Release says that the client has been away for a while: the session's own processes end, unless it waits for an
+// answer. Its settings stay, and its next request starts processes with them.
 func (s *Session) Release(now time.Time) {
 	s.gw.now = now
 	if s.own != nil && s.idle() {
@@ -166,7 +165,7 @@ func (s *Session) Release(now time.Time) {
 	s.gw.flush()
 }
 
-// cancel ends a request without an answer, and tells whoever works on it.
+// cancel ends a request without an answer, and cancels it at the server.
 func (s *Session) cancel(e *exchange, reason string) {
 	e.over()
 	switch e.method {
@@ -175,7 +174,7 @@ func (s *Session) cancel(e *exchange, reason string) {
 		return
 	case mcp.Subscribe:
 		if sub := s.unsubscribed(e.uri); sub != nil {
-			defer s.gw.unsubscribe(sub) // whether the server has done it or not
+			defer s.gw.unsubscribe(sub) // in any case
 		}
 	}
 	e.withdraw(reason)
@@ -189,7 +188,7 @@ func (s *Session) scope() *scope {
 	return s.gw.modern
 }
 
-// idle reports whether the client has all its answers. To listening there is none.
+// idle reports whether the client has all its answers. Listening has none.
 func (s *Session) idle() bool {
 	for _, e := range s.calls {
 		if e.method != mcp.Listen {
@@ -199,7 +198,7 @@ func (s *Session) idle() bool {
 	return true
 }
 
-// initialize takes the handshake of the legacy era. A second one on the same connection begins anew.
+// initialize takes the legacy handshake. A second one on the same connection starts anew.
 func (s *Session) initialize(e *exchange, line []byte) {
 	env := &s.gw.client
 	params := env.Params.Of(line)
@@ -221,7 +220,7 @@ func (s *Session) initialize(e *exchange, line []byte) {
 	}
 	s.key = capabilityKey(s.initParams)
 	s.own = newScope(s.gw, mcp.Legacy, s)
-	if s.gw.opts.Single { // whoever has started the gateway is going to use it; others may only have knocked
+	if s.gw.opts.Single { // a single client will certainly use the gateway; others may only probe
 		s.own.openAll()
 	}
 	e.answer(s.initializeResult())
@@ -241,7 +240,7 @@ func (s *Session) restart(but *exchange) {
 	s.seen = seen{}
 }
 
-// capabilities are what the gateway has, whichever servers are there: they come and go.
+// capabilities are the gateway's, independent of its servers, which come and go.
 const capabilities = `"capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":true},` +
 	`"resources":{"subscribe":true,"listChanged":true},"logging":{},"completions":{}}`
 
@@ -255,7 +254,7 @@ func (s *Session) initializeResult() []byte {
 	return append(out, '}')
 }
 
-// discover answers what the gateway is in the modern era, or sends the client to the legacy one.
+// discover answers server/discover, or sends the client to the legacy era.
 func (s *Session) discover(e *exchange) {
 	s.gw.modern.whenTried(e, func() {
 		if !s.gw.isModern(e.id) {
@@ -271,10 +270,10 @@ func (s *Session) discover(e *exchange) {
 	})
 }
 
-// isModern decides whether a client that sends server/discover is to use the modern era. It is not if it would miss a
-// server there: one that speaks the legacy era only, or of which nothing is known, and is not translated. A single client
-// is not either if every server were translated, which can do less than the real thing, unless it goes nowhere else (id is
-// the raw one of its request): each of its servers is its own in the legacy era, too.
+// isModern decides whether a client that sends server/discover gets the modern era. It does not if it would miss a
+// server there: one that is legacy only, or untested, and is not translated. Neither does a single client if every
+// server had to be translated, which loses functions, unless it cannot fall back (id is the raw one of its request); its
+// servers are its own in the legacy era, too.
 func (g *Gateway) isModern(id string) bool {
 	native := len(g.servers) == 0
 	for _, s := range g.servers {
@@ -306,7 +305,7 @@ func (s *Session) setLevel(e *exchange, line []byte) {
 	e.answer([]byte("{}"))
 }
 
-// commonLevel asks shared servers for the most that any client wants.
+// commonLevel sets shared servers to the most verbose level of any client.
 func (g *Gateway) commonLevel() {
 	level := g.mostVerbose()
 	for l := range g.common.each {

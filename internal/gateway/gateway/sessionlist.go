@@ -1,7 +1,6 @@
 package gateway
 
-// sessionList holds the open sessions in the order in which they came: what is done for all of them is done in that order, and
-// one that comes or goes costs the same however many there are.
+// sessionList holds the open sessions in order of arrival, for a deterministic order and constant costs.
 type sessionList struct{ first, last *Session }
 
 func (r *sessionList) add(s *Session) {
@@ -13,7 +12,7 @@ func (r *sessionList) add(s *Session) {
 	r.last = s
 }
 
-// remove takes s out. Its next stays, for those who are just walking by.
+// remove removes s. Its next pointer stays, for iterations in progress.
 func (r *sessionList) remove(s *Session) {
 	if s.prev == nil {
 		r.first = s.next
@@ -27,7 +26,7 @@ func (r *sessionList) remove(s *Session) {
 	}
 }
 
-// all yields the open sessions; any of them may end on the way.
+// all yields the open sessions; any of them may end meanwhile.
 func (r *sessionList) all(yield func(*Session) bool) {
 	for s := r.first; s != nil; s = s.next {
 		if !s.ended && !yield(s) {

@@ -25,7 +25,7 @@ func (c *client) level(level string) {
 func TestSharedLevel(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.serve(shared("a"))
-	quiet, loud := w.legacy().wake(), w.legacy()
+	unsettled, loud := w.legacy().wake(), w.legacy()
 	procs := w.of("a")
 	if len(procs) != 1 {
 		t.Fatalf("%d processes", len(procs))
@@ -37,12 +37,12 @@ func TestSharedLevel(t *testing.T) {
 			t.Errorf("the server logs %q, not %q", m.Params.Level, want)
 		}
 	}
-	quiet.level("error")
+	unsettled.level("error")
 	told("error")
 	loud.level("debug")
 	told("debug")
 	p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`)
-	want(t, "quiet", quiet.general)
+	want(t, "quiet", unsettled.general)
 	has(t, "loud", loud.general, "notifications/message")
 
 	w.serve(func() Server { s := shared("a"); s.Digest = "2"; return s }())

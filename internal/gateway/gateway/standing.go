@@ -7,14 +7,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// standing is what experience says of a server, whoever has made it: a client, or the gateway, which tries servers out before
-// there is one. A server that is unusable is not waited for.
+// standing is the experience with a server, of clients or of the gateway's own tests. An unusable server is not waited
+// for.
 type standing uint8
 
 const (
-	untested standing = iota // no process of it has come far enough
-	usable                   // the latest news: a process has shown its lists
-	unusable                 // the latest news: a handshake has failed, or nothing came for ListWait
+	untested standing = iota // no process of it has shown its lists or failed
+	usable                   // latest: a process has shown its lists
+	unusable                 // latest: a handshake failed, or nothing came for ListWait
 )
 
 var standingNames = [...]string{"untested", "usable", "unusable"}
@@ -24,10 +24,10 @@ func (s standing) String() string { return standingNames[s] }
 // works notes that a process of the server has shown its lists.
 func (s *server) works() { s.standing, s.trouble = usable, "" }
 
-// fails notes why the server cannot be used.
+// fails records why the server is unusable.
 func (s *server) fails(why string) { s.standing, s.trouble = unusable, why }
 
-// waitedEnough notes that the server was given its time by a link that has shown nothing.
+// waitedEnough records that a link has shown nothing in time.
 func (l *Link) waitedEnough() {
 	if l.server.standing == unusable {
 		return
@@ -41,9 +41,9 @@ func (l *Link) waitedEnough() {
 		slog.String(event.KeyError, why))
 }
 
-// tryOut begins to find out whether a server of the legacy era works, before a client needs it: status and metrics
-// tell of it, and nobody has to wait for a server that does not. A server that speaks the modern era was started for all its clients;
-// one that is not to run before it is needed is left alone.
+// tryOut tests whether a legacy server works before a client needs it: status and metrics show the result, and no client
+// waits for a broken one. A modern server was started for all its clients already; one that starts on demand is left
+// alone.
 func (g *Gateway) tryOut(s *server) {
 	switch {
 	case !g.warm || s.standing != untested || s.Lazy || s.legacy == refuses:
@@ -55,10 +55,10 @@ func (g *Gateway) tryOut(s *server) {
 	}
 }
 
-// onTrial reports whether the link is there to try its server out only. No client hears of what it says.
+// onTrial reports whether the link only tests its server. Its messages reach no client.
 func (l *Link) onTrial() bool { return l.scope == l.gw.trial }
 
-// endTrial ends what was started to try a server out: it works, whoever has found that out.
+// endTrial ends the test of a server that is known to work.
 func (g *Gateway) endTrial(s *server) {
 	for _, l := range slices.Clone(g.trial.links[s]) {
 		l.drop()

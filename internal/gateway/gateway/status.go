@@ -14,7 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// ServerStatus is how one configured server stands, in all its processes.
+// ServerStatus is the state of one configured server with all its processes.
 type ServerStatus struct {
 	Name   string `json:"name"`
 	Tools  int    `json:"tools"`            // that clients see; 0 also if nothing is known
@@ -25,7 +25,7 @@ type ServerStatus struct {
 	Links    []LinkStatus `json:"links"` // one for each process that is kept alive
 }
 
-// LinkStatus is how one kept server stands.
+// LinkStatus is the state of one kept server.
 type LinkStatus struct {
 	Client  string `json:"for,omitempty"`     // whose own process it is; empty: many use it
 	Phase   string `json:"phase"`             // greeting, ready, failed, foreign (it does not speak the client's era), retired, ended
@@ -49,10 +49,10 @@ func (r *Runner) Status(ctx context.Context) ([]ServerStatus, error) {
 	}
 }
 
-// ErrEnded is returned to those who ask something of a gateway that is no more.
+// ErrEnded is returned after the gateway has ended.
 var ErrEnded = errors.New("the gateway has ended")
 
-// ErrNoServer is returned to those who name a server that is not configured.
+// ErrNoServer is returned for a server that is not configured.
 var ErrNoServer = errors.New("no server of that name")
 
 func (r *Runner) status(now time.Time) []ServerStatus {
@@ -70,7 +70,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 			all[i].Tools = len(l.lists.all[mcp.Tools])
 		}
 		one := LinkStatus{Client: l.Client(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
-		if l.trouble != nil && l.phase <= foreign {
+		if l.trouble != nil && l.phase <= unsupported {
 			one.Trouble = messageOf(l.trouble)
 		}
 		all[i].Links = append(all[i].Links, one)
@@ -89,7 +89,7 @@ func (s *server) tools() int {
 	return 0
 }
 
-// Restart replaces every process of a server and returns when the new ones are ready, or says why one is not. Any goroutine.
+// Restart replaces every process of a server and returns when the new ones are ready, or why one is not. Any goroutine.
 func (r *Runner) Restart(ctx context.Context, server string, source supervise.Source, reason string) error {
 	found := make(chan []*kept, 1)
 	r.loop.Post(func() { found <- r.keptOf(server) })

@@ -8,8 +8,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// subscription is a resource whose changes a client of the legacy era wants to hear of. It is there from when the server is
-// asked, so that what others ask meanwhile is seen together with it.
+// subscription is a resource subscription of a legacy client. It exists from when the server is asked, so that
+// concurrent requests see it.
 type subscription struct {
 	link    *Link // that was asked
 	uri     string
@@ -26,12 +26,12 @@ func (s *Session) subscription(server *server, uri string) *subscription {
 	return nil
 }
 
-// subscribe takes a resources/subscribe or unsubscribe that is going to l. It returns the link that is really to get it; nil:
-// the request is answered, because others have the same subscription to a shared server and nothing changes there.
+// subscribe handles a resources/subscribe or unsubscribe for l. It returns the link to send it to; nil: the request is
+// answered, because others have the same subscription to a shared server.
 func (s *Session) subscribe(e *exchange, l *Link) *Link {
 	mine := s.subscription(l.server, e.uri)
 	if e.method == mcp.Subscribe && mine == nil && len(s.subs) >= mcp.ListenURIsMost {
-		e.refuse(jsonrpc.InvalidParams, fmt.Sprintf("this session is subscribed to %d resources already, which is the most", len(s.subs)))
+		e.refuse(jsonrpc.InvalidParams, fmt.Sprintf("this session is subscribed to %d resources, the maximum", len(s.subs)))
 		return nil
 	}
 	if e.method == mcp.Unsubscribe {
@@ -39,7 +39,7 @@ func (s *Session) subscribe(e *exchange, l *Link) *Link {
 	}
 	if l.scope.owner == nil {
 		if mine != nil && mine.link.phase == ready {
-			l = mine.link // with several instances, the one that tells
+			l = mine.link // with several instances, the subscribed one
 		}
 		if others, granted := s.gw.others(s, l.server, e.uri); granted != nil && e.method == mcp.Subscribe {
 			s.subscribed(granted.link, e.uri)
@@ -56,8 +56,7 @@ func (s *Session) subscribe(e *exchange, l *Link) *Link {
 	return l
 }
 
-// others reports whether another client than s has, or is about to have, a subscription, and one of those that a server has
-// granted.
+// others reports whether a client other than s has, or is requesting, a subscription, and returns one that is granted.
 func (g *Gateway) others(s *Session, server *server, uri string) (any bool, granted *subscription) {
 	for other := range g.sessions.all {
 		if sub := other.subscription(server, uri); sub != nil && other != s {
@@ -80,7 +79,7 @@ func (s *Session) subscribed(l *Link, uri string) {
 	sub.granted = true
 }
 
-// unsubscribed forgets a subscription and returns it, nil if there was none.
+// unsubscribed removes a subscription and returns it, nil if there was none.
 func (s *Session) unsubscribed(uri string) *subscription {
 	i := slices.IndexFunc(s.subs, func(sub *subscription) bool { return sub.uri == uri })
 	if i < 0 {
@@ -91,7 +90,7 @@ func (s *Session) unsubscribed(uri string) *subscription {
 	return sub
 }
 
-// keepSubscriptions has the successors of servers started that a client has subscriptions to.
+// keepSubscriptions starts the successors of servers with subscriptions.
 func (s *Session) keepSubscriptions(gone []*server) {
 	for _, sub := range s.subs {
 		if !slices.Contains(gone, sub.link.server) {
@@ -105,11 +104,11 @@ func (s *Session) keepSubscriptions(gone []*server) {
 	}
 }
 
-// unsubscribe ends a subscription at a shared server if nobody needs it any more.
+// unsubscribe ends a subscription at a shared server if no other client needs it.
 func (g *Gateway) unsubscribe(sub *subscription) {
 	l := sub.link
 	if l.scope.owner != nil || l.phase != ready {
-		return // its process ends, or begins without any
+		return // its process ends, or starts without any
 	}
 	if others, _ := g.others(nil, l.server, sub.uri); others {
 		return
@@ -117,8 +116,7 @@ func (g *Gateway) unsubscribe(sub *subscription) {
 	l.askAbout(mcp.Unsubscribe, sub.uri, func(_, _ []byte) {})
 }
 
-// resubscribe asks a process that has taken the place of another one for what its clients were subscribed to. Since nobody
-// has watched meanwhile, they are told that it may have changed.
+// resubscribe renews its clients' subscriptions at a new process. They are notified, since changes may have been missed.
 func (l *Link) resubscribe() {
 	lost := map[string][]*Session{}
 	if l.onTrial() {

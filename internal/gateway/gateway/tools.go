@@ -13,7 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// The gateway's own tools: what RT-1 gives one server, for all of them.
+// The gateway's own tools: those of RT-1, for all servers.
 const (
 	toolStatus  = "outlive_server_status"
 	toolRestart = "outlive_restart_server"
@@ -48,7 +48,7 @@ func (g *Gateway) withTools(result []byte, view *catalog.View) []byte {
 	return jsonrpc.Replace(nil, result, at, jsonrpc.AppendElements(nil, at.Of(result), free...))
 }
 
-// callTool answers a call of one of the gateway's own tools. A server's tool of that name wins.
+// callTool answers a call of one of the gateway's own tools. A server's tool of the same name takes precedence.
 func (g *Gateway) callTool(e *exchange, line []byte) bool {
 	raw := g.client.Name.Of(line)
 	if g.opts.NoTools || !jsonrpc.EqualString(raw, toolStatus) && !jsonrpc.EqualString(raw, toolRestart) {
@@ -108,7 +108,7 @@ func (r *Runner) Stand(only string) string {
 	return jsonrpc.Indented(all)
 }
 
-// Renew implements [World]: what comes of it, the status tells.
+// Renew implements [World]; the result shows in the status.
 func (r *Runner) Renew(server, reason string) {
 	if reason == "" {
 		reason = "tool " + toolRestart

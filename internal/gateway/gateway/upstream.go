@@ -8,7 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// heard takes one line of the server. The backend below has validated it.
+// heard takes one line of the server, validated by the backend.
 func (l *Link) heard(line []byte) {
 	l.gw.now = l.gw.world.Now()
 	env := &l.gw.up
@@ -54,10 +54,10 @@ func (l *Link) answered(line []byte) {
 	l.endIfIdle()
 }
 
-// contentsMost is in how many contents of one answer a URI is changed; a user interface has one.
+// contentsMost limits the contents of one answer whose URI is changed; a user interface has one.
 const contentsMost = 16
 
-// withShownURI is the answer to a read, in which the resource has the URI that its client knows.
+// withShownURI is the answer to a read, with the URI that the client knows.
 func (e *exchange) withShownURI(line []byte) []byte {
 	env := &e.link.gw.up
 	changes := []change{{env.ID, []byte(e.id)}}
@@ -75,7 +75,7 @@ func (e *exchange) withShownURI(line []byte) []byte {
 	return changed(nil, line, changes...)
 }
 
-// inFlight finds the exchange by the raw id, or token, that the server was given for it; nil: there is none.
+// inFlight finds the exchange by its raw id or token at the server; nil: none.
 func (l *Link) inFlight(raw []byte) *exchange {
 	if len(raw) == 0 || len(raw) > 20 { // digits of 2^64
 		return nil
@@ -90,7 +90,7 @@ func (l *Link) inFlight(raw []byte) *exchange {
 	return l.calls[num]
 }
 
-// restMost is the size of a scratch buffer that is kept, in bytes.
+// restMost is the largest scratch buffer that is kept, in bytes.
 const restMost = 1 << 20
 
 // rest keeps a scratch buffer for the next line, unless it has become a long one.
@@ -100,7 +100,7 @@ func (g *Gateway) rest(buf []byte) {
 	}
 }
 
-// noteAnswer remembers what the answer to a request means for later ones.
+// noteAnswer records an answer's effect on later requests.
 func (l *Link) noteAnswer(e *exchange, line []byte) {
 	env := &l.gw.up
 	switch {
@@ -116,7 +116,7 @@ func (l *Link) noteAnswer(e *exchange, line []byte) {
 	}
 }
 
-// asked takes a request of the server to its client.
+// asked handles a request of the server to its client.
 func (l *Link) asked(line []byte) {
 	env := &l.gw.up
 	id := env.ID.Of(line)
@@ -151,8 +151,8 @@ func (l *Link) asked(line []byte) {
 	l.gw.rest(buf)
 }
 
-// addressee is the client that what the server says of its own accord is for; nil: that cannot be told. during is its latest
-// request in flight there, nil if there is none: what a server says while it works mostly belongs to that.
+// addressee is the client for a server's unrelated message; nil: unknown. during is its latest request in flight there,
+// nil if none: most messages during a request belong to it.
 func (l *Link) addressee() (s *Session, during *exchange) {
 	several := false
 	for _, e := range l.calls {
@@ -173,7 +173,7 @@ func (l *Link) addressee() (s *Session, during *exchange) {
 	return during.session, during
 }
 
-// sayToOwner hands on what a server of one client says of its own accord.
+// sayToOwner forwards a message of a server with one client.
 func (l *Link) sayToOwner(line []byte) {
 	s, during := l.addressee()
 	if during != nil {
@@ -199,7 +199,7 @@ func (l *Link) told(line []byte) {
 	case mcp.NoteResourceUpdated:
 		l.updated(line)
 	case mcp.NoteAcknowledged:
-		// the gateway has acknowledged what it was asked itself
+		// acknowledged by the gateway itself
 	default:
 		if jsonrpc.EqualString(env.Method.Of(line), "notifications/message") {
 			l.logged(line)
@@ -209,7 +209,7 @@ func (l *Link) told(line []byte) {
 	}
 }
 
-// progressed hands progress to whoever waits for it, under its own token.
+// progressed forwards progress under the client's token.
 func (l *Link) progressed(line []byte) {
 	env := &l.gw.up
 	e := l.inFlight(env.ProgressToken.Of(line))
@@ -221,8 +221,8 @@ func (l *Link) progressed(line []byte) {
 	l.gw.rest(buf)
 }
 
-// logged hands a log message to whom it can belong. The modern era has nothing in the message that says whose it is, but
-// servers speak only of requests that ask for it: one that is the only such is meant.
+// logged forwards a log message to its client. A modern message does not say whose it is, but servers log only for
+// requests that ask for it: if there is only one such, it is meant.
 func (l *Link) logged(line []byte) {
 	if l.scope.era == mcp.Modern {
 		var only *exchange
@@ -264,7 +264,7 @@ func severity(level string) int {
 	return 0
 }
 
-// updated tells those who subscribed to it that a resource has changed.
+// updated notifies subscribers that a resource has changed.
 func (l *Link) updated(line []byte) {
 	env := &l.gw.up
 	if l.scope.era == mcp.Modern {
@@ -289,7 +289,7 @@ func (l *Link) updated(line []byte) {
 	}
 }
 
-// withdrew takes a server's word that it does not wait for an answer, or not tell of resources, any more.
+// withdrew handles the server's cancellation of a question or of a listen.
 func (l *Link) withdrew(line []byte) {
 	env := &l.gw.up
 	id := env.RequestID.Of(line)
@@ -301,7 +301,7 @@ func (l *Link) withdrew(line []byte) {
 			return
 		}
 	}
-	// The client's listen goes on at its other servers.
+	// The client's listen continues at its other servers.
 	if e := l.inFlight(id); e != nil && e.then != nil && e.method == mcp.Listen {
 		l.forget(e)
 		e.then(nil, nil)

@@ -7,9 +7,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// kindOf says of what kind a line of the hub is, as far as it matters: Response, ErrorResponse, or another. The member that
-// says so nearly always stands before anything long, so the first few are looked at, and only a line that begins in
-// another way is scanned as a whole.
+// kindOf is the kind of a hub's line, as far as it matters: Response, ErrorResponse, or another. The deciding member is
+// nearly always before anything long, so the first few are examined, and the whole line is scanned only if it begins
+// differently.
 func kindOf(line []byte) jsonrpc.Kind {
 	at := space(line, 0)
 	if at >= len(line) || line[at] != '{' {
@@ -55,7 +55,7 @@ func isAnswer(line []byte) bool {
 	return kind == jsonrpc.Response || kind == jsonrpc.ErrorResponse
 }
 
-// space returns the first place from at on where there is no white space.
+// space returns the first position from at on without white space.
 func space(line []byte, at int) int {
 	for at < len(line) && (line[at] == ' ' || line[at] == '\t' || line[at] == '\r' || line[at] == '\n') {
 		at++
@@ -63,7 +63,7 @@ func space(line []byte, at int) int {
 	return at
 }
 
-// simpleString reads a string without escapes: its text, and where it ends.
+// simpleString reads a string without escapes: its text, and its end.
 func simpleString(line []byte, at int) (text []byte, end int, ok bool) {
 	if at >= len(line) || line[at] != '"' {
 		return nil, 0, false

@@ -12,16 +12,16 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// headBytes is how much of an over-long body is read to find the id that the error belongs to.
+// headBytes is how much of an over-long body is read to find its id.
 const headBytes = 4096
 
 var errTooLarge = errors.New("body too large")
 
-// readBody reads the body of a POST, in at most limit bytes and within a time. With errTooLarge it returns the beginning.
+// readBody reads the body of a POST, at most limit bytes and within a time. With errTooLarge it returns the beginning.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64, within time.Duration) ([]byte, error) {
 	control := http.NewResponseController(w)
-	// Not http.Server.ReadTimeout: that would also end the watch for a client that leaves. After an error the deadline stays,
-	// because net/http reads on before it closes the connection. What cannot have one (a test's recorder) has no network.
+	// http.Server.ReadTimeout would also end the detection of clients that leave. After an error the deadline stays,
+	// because net/http reads on before it closes the connection. A test's recorder has no deadline.
 	_ = control.SetReadDeadline(time.Now().Add(within))
 	body, err := readAtMost(r, limit)
 	if err == nil {
@@ -58,7 +58,7 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request) (line []byte
 	switch {
 	case errors.Is(err, errTooLarge):
 		id, _ := jsonrpc.RecoverID(body, nil)
-		w.Header().Set("Connection", "close") // the rest of the body is not worth reading
+		w.Header().Set("Connection", "close") // the rest of the body is not read
 		refuse(w, http.StatusRequestEntityTooLarge, id,
 			refusal{code: codeInvalidRequest, text: fmt.Sprintf("message too large: the limit is %d bytes", f.opts.MaxBody)})
 		return nil, e, false
@@ -72,16 +72,16 @@ func (f *Front) readMessage(w http.ResponseWriter, r *http.Request) (line []byte
 		refuse(w, no.status, id, no)
 		return nil, e, false
 	}
-	inOneLine(line) // now that no break stands in a string, where it would be a fault
+	inOneLine(line) // after the check that no string contains a line break
 	return line, e, true
 }
 
-// checkMessage scans a message, and says with which id it is refused, if it is.
+// checkMessage scans a message, and returns the refusal and id, if it is refused.
 func checkMessage(line []byte, e *jsonrpc.Envelope) (refusal, []byte) {
 	err := e.Scan(line)
 	id := e.ID.Of(line)
 	if e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse || jsonrpc.IsNull(id) {
-		id = nil // it is not a request's
+		id = nil // not a request's id
 	}
 	switch {
 	case errors.Is(err, jsonrpc.ErrSyntax):
@@ -99,7 +99,7 @@ func checkMessage(line []byte, e *jsonrpc.Envelope) (refusal, []byte) {
 	return refusal{}, nil
 }
 
-// headersOfPost checks what the transport asks of every POST. A zero status is consent.
+// headersOfPost checks the transport's rules for every POST. A zero status means accepted.
 func headersOfPost(r *http.Request) refusal {
 	contentType := r.Header.Get("Content-Type")
 	if contentType != "application/json" {
@@ -134,7 +134,7 @@ func accepts(r *http.Request, media string) bool {
 	return false
 }
 
-// zeroWeight reports whether the parameters of a media range say that it is not wanted.
+// zeroWeight reports whether a media range has weight 0.
 func zeroWeight(parameters string) bool {
 	for one := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(one), "=")

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// longMessage is from which length on a message is written by itself instead of being copied into the buffer first, and a
-// JSON body is given a deadline: the system's buffers take shorter ones at once.
+// longMessage is the length from which a message is written directly instead of copied into the buffer, and a JSON body
+// gets a deadline: the system's buffers take shorter ones at once.
 const longMessage = 32 << 10
 
-// buffers are what events are put together in.
+// buffers are reused to build events.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // eventWriter writes one event stream.
@@ -24,8 +24,8 @@ type eventWriter struct {
 	ids     bool   // events have ids
 }
 
-// begin sends the header. A stream with ids begins with an event that has one and no data, so that a client which loses
-// the connection at once knows where to go on (SEP-1699); clients of before 2025-11-25 do not expect that.
+// begin sends the header. A stream with ids begins with an event without data, so that a client that loses the
+// connection at once can resume (SEP-1699); clients before 2025-11-25 do not expect it.
 func (e *eventWriter) begin(prime bool) error {
 	h := e.w.Header()
 	h.Set("Content-Type", eventStream)
@@ -67,7 +67,7 @@ func (e *eventWriter) write(lines [][]byte, first uint64) error {
 	return e.flush(buf)
 }
 
-// comment keeps the connection from looking dead.
+// comment shows that the connection is alive.
 func (e *eventWriter) comment() error { return e.flush([]byte(": \n\n")) }
 
 func (e *eventWriter) appendID(buf []byte, number uint64) []byte {
@@ -86,10 +86,10 @@ func (e *eventWriter) flush(buf []byte) error {
 	return e.control.Flush()
 }
 
-// deadline bounds the next writes. What cannot have one (a test's recorder) does without.
+// deadline bounds the next writes. A test's recorder has none.
 func (e *eventWriter) deadline() { _ = e.control.SetWriteDeadline(time.Now().Add(e.timeout)) }
 
-// end takes the deadline away: the connection may serve other requests.
+// end removes the deadline: the connection may serve other requests.
 func (e *eventWriter) end() { _ = e.control.SetWriteDeadline(time.Time{}) }
 
 // parseEventID reads the id of an event: that of its stream, and its number there.

@@ -13,13 +13,13 @@ type Front struct {
 	gate    gate
 	guard   guard
 	table   table
-	drain   chan struct{} // closed once streams without end are to end
-	stop    chan struct{} // closed once every request is to end
+	drain   chan struct{} // closed when endless streams must end
+	stop    chan struct{} // closed when every request must end
 	drained sync.Once
 
 	mu      sync.Mutex
-	running int           // requests under way
-	closed  bool          // nobody comes in any more
+	running int           // requests in progress
+	closed  bool          // no more requests are accepted
 	idle    chan struct{} // closed when closed and running is 0
 }
 
@@ -71,7 +71,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// endpoint serves the MCP endpoint, once it is known who asks.
+// endpoint serves the MCP endpoint to an authorized client.
 func (f *Front) endpoint(w http.ResponseWriter, r *http.Request) {
 	who, ok := f.guard.admit(w, r)
 	if !ok {
@@ -110,11 +110,11 @@ func (f *Front) leave() {
 	}
 }
 
-// endStreams ends the streams that have no end of their own: the GET streams, and subscriptions/listen.
+// endStreams ends the endless streams: GET streams and subscriptions/listen.
 func (f *Front) endStreams() { f.drained.Do(func() { close(f.drain) }) }
 
-// Close ends all sessions and streams, and returns when no request is under way any more. What comes in later is answered
-// 503. A second call does nothing.
+// Close ends all sessions and streams, and returns when no request is in progress. Later requests get 503. A second call
+// does nothing.
 func (f *Front) Close() {
 	f.endStreams()
 	f.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// gate checks the Host and Origin of every request. A website can make a name of its own resolve to this machine (DNS
-// rebinding) and have the user's browser speak to us; the browser then sends that name as Host, and the website as Origin.
+// gate checks the Host and Origin of every request. A website can make its name resolve to this machine (DNS rebinding)
+// so that the user's browser connects to us; the browser then sends that name as Host, and the website as Origin.
 type gate struct {
 	hosts   []string // lower case, with or without port
 	origins []string // lower case
@@ -26,7 +26,7 @@ func newGate(hosts, origins []string) gate {
 	return g
 }
 
-// check says why a request may not come in, or nothing.
+// check returns why a request is refused, or nothing.
 func (g gate) check(r *http.Request) string {
 	if !g.hostAllowed(r) {
 		return "Forbidden: the Host header names neither this machine nor a configured host"
@@ -41,14 +41,14 @@ func (g gate) hostAllowed(r *http.Request) bool {
 	return slices.Contains(g.hosts, "*") || g.ourHost(r)
 }
 
-// ourHost reports whether the Host is a name of ours.
+// ourHost reports whether the Host is allowed.
 func (g gate) ourHost(r *http.Request) bool {
 	host := strings.ToLower(r.Host)
 	name := hostname(host)
 	if isLoopback(name) || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
 		return true
 	}
-	// A literal address cannot be rebound: who sends it has connected to it. Only our own counts.
+	// A literal address cannot be rebound: the sender has connected to it. Only our own counts.
 	literal, err := netip.ParseAddr(name)
 	if err != nil {
 		return false
@@ -61,8 +61,8 @@ func (g gate) ourHost(r *http.Request) bool {
 	return err == nil && ours.Addr().Unmap().WithZone("") == literal.Unmap().WithZone("")
 }
 
-// originAllowed lets in the endpoint's own origin, which is where the request was sent, and those that are configured. Another
-// port of this machine is another origin: anybody's page may be there.
+// originAllowed accepts the endpoint's own origin, to which the request was sent, and the configured ones. Another port
+// of this machine is another origin, which may have any page.
 func (g gate) originAllowed(r *http.Request, origin string) bool {
 	origin = strings.ToLower(origin)
 	if slices.Contains(g.origins, "*") || slices.Contains(g.origins, origin) {
@@ -83,7 +83,7 @@ func hostname(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// isLoopback knows the names that always mean this machine (RFC 6761 for those below localhost).
+// isLoopback reports names that always mean this machine (RFC 6761 for those below localhost).
 func isLoopback(name string) bool {
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
@@ -92,8 +92,8 @@ func isLoopback(name string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// cors says to a browser that the page may read the answer. It reports whether that was all that was asked (a preflight).
-// The Origin was checked before.
+// cors allows a browser page to read the answer. It reports whether the request was a preflight, which is answered. The
+// Origin was checked before.
 func (g gate) cors(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -107,7 +107,7 @@ func (g gate) cors(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	// What a page may send cannot be listed: the Mcp-Param headers are the tools' business.
+	// The allowed headers cannot be listed: the Mcp-Param headers depend on the tools.
 	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
 		h.Set("Access-Control-Allow-Headers", asked)
 		h.Add("Vary", "Access-Control-Request-Headers")

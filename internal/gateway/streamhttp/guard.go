@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// ErrTokenInvalid is what a TokenVerifier's error wraps when the token itself is at fault.
+// ErrTokenInvalid is wrapped by a TokenVerifier's error when the token itself is at fault.
 var ErrTokenInvalid = errors.New("the token is not valid")
 
-// wellKnown is where a resource server describes itself (RFC 9728, 3.1); the resource's own path may follow.
+// wellKnown is the path of a resource server's metadata (RFC 9728, 3.1); the resource's own path may follow.
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// guard asks for tokens.
+// guard checks tokens.
 type guard struct {
-	bearer   [][sha256.Size]byte // hashes, so that all are of one length and none is compared by its beginning
+	bearer   [][sha256.Size]byte // hashes, for comparisons in constant time
 	oauth    *OAuth
 	verifier TokenVerifier
 	metadata []byte   // of the protected resource, JSON
@@ -54,7 +54,7 @@ func newGuard(bearer []string, oauth *OAuth) guard {
 
 // describeResource is the metadata document of RFC 9728.
 func describeResource(oauth *OAuth) []byte {
-	doc, _ := json.Marshal(struct { // texts only: no error
+	doc, _ := json.Marshal(struct { // strings only: no error
 		Resource string   `json:"resource"`
 		Servers  []string `json:"authorization_servers"`
 		Methods  []string `json:"bearer_methods_supported"`
@@ -75,10 +75,10 @@ func (g *guard) describe(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, g.metadata)
 }
 
-// open reports whether no token is asked for.
+// open reports whether no token is required.
 func (g *guard) open() bool { return len(g.bearer) == 0 && g.oauth == nil }
 
-// admit finds out who asks. false: it was answered.
+// admit authenticates the client. false: the request was answered.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) (Claims, bool) {
 	if g.open() {
 		return Claims{}, true
@@ -110,13 +110,13 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (Claims, bool) {
 	return Claims{}, false
 }
 
-// What stands before a subject, so that an authorization server can give nobody the name of a static token.
+// Prefixes of subjects, so that an authorization server can give nobody the name of a static token.
 const (
 	staticSubject = "bearer:"
 	tokenSubject  = "sub:"
 )
 
-// static returns the number of the first static token that matches, from 1, or 0. Every one is looked at.
+// static returns the number of the first matching static token, from 1, or 0. All are compared.
 func (g *guard) static(token string) int {
 	sum := sha256.Sum256([]byte(token))
 	match := 0
@@ -127,7 +127,7 @@ func (g *guard) static(token string) int {
 	return match
 }
 
-// bearerToken reads the one Authorization header. Tokens in the URL are not taken (OAuth 2.1).
+// bearerToken reads the only Authorization header. Tokens in the URL are refused (OAuth 2.1).
 func bearerToken(r *http.Request) (string, bool) {
 	fields := r.Header["Authorization"]
 	if len(fields) != 1 {

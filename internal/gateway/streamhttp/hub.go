@@ -4,19 +4,19 @@ import "github.com/outlive-mcp/outlive/internal/protocol/mcp"
 
 // Hub makes sessions. It may also implement ParamHeaders.
 type Hub interface {
-	// Open makes a session for a client that has come in. It is called from any goroutine and must not block for long.
-	// nil: not now; the client is answered 503 and told to come back.
+	// Open makes a session for an accepted client. It is called from any goroutine and must not block for long. nil: not
+	// now; the client is answered 503 and told to come back.
 	Open(Peer) Session
 }
 
-// Peer is who a session is for.
+// Peer describes the client of a session.
 type Peer struct {
 	// Era is Legacy for a session that begins with initialize, Modern for one with a single message.
 	Era mcp.Era
 	// Remote is the address of the connection that opened the session, "host:port".
 	Remote string
-	// Subject is who the token names: "sub:" and a JWT's sub, or "bearer:N" for the static token number N, from 1. "": no token was
-	// asked for. A session id is good for the subject that opened it only.
+	// Subject identifies the token: "sub:" and a JWT's sub, or "bearer:N" for the static token number N, from 1. "": no
+	// token was required. A session id is valid only for the subject that opened it.
 	Subject string
 	// Scopes are those of the token. nil for static tokens.
 	Scopes []string
@@ -26,22 +26,22 @@ type Peer struct {
 // block; Close is called exactly once, and nothing is called after it has begun or while it runs.
 type Session interface {
 	// Message takes one message of the client: one JSON-RPC request, notification or response, validated, a single line
-	// without a newline, never a batch. line is the session's to keep and to change. What belongs to it (its answer, its
-	// progress, what the server asks while it runs) goes to reply. reply is nil for notifications and responses.
+	// without a newline, never a batch. The session owns line. The answer, progress and questions of a request go to
+	// reply, which is nil for notifications and responses.
 	//
-	// The response to the request ends the reply: what is sent after it is dropped. Requests of one legacy session arrive at
-	// once when the client sends them at once; a message follows another only if the client waited for the answer (202) to
-	// that one. Several requests of a batch share a reply.
+	// The response to the request ends the reply; later messages are dropped. Requests of one legacy session arrive
+	// concurrently if the client sends them so; a message follows another only if the client waited for the answer (202)
+	// to that one. Several requests of a batch share a reply.
 	Message(line []byte, reply Stream)
-	// Attach says where everything else goes: the legacy era's GET stream, one for each session and the same value each
-	// time. nil: nobody listens now. What is then sent to the stream that was attached before is kept, within the bounds of
-	// the session's store, and delivered when the client comes back.
+	// Attach sets the stream for all other messages: the legacy era's GET stream, one for each session and the same
+	// value each time. nil: no client listens now; messages to the previous stream are kept, within the bounds of the
+	// session's store, and delivered when the client comes back.
 	Attach(Stream)
-	// Gone says that whoever waited on reply has left without the answer. In the modern era that cancels the request, and
-	// Close follows; in the legacy era the request goes on and its answer may be fetched later by Last-Event-ID.
+	// Gone says that the client has left reply without the answer. In the modern era that cancels the request, and Close
+	// follows; in the legacy era the request goes on and its answer may be fetched later by Last-Event-ID.
 	Gone(reply Stream)
-	// Release says that the client has had no request and no stream here for Options.SessionRelease: what is kept for it may be
-	// let go until it comes back. It is called again and again, also while requests still run whose client has left.
+	// Release says that the client has had no request and no stream here for Options.SessionRelease: its processes may
+	// end until it comes back. It is called repeatedly, also while requests run whose client has left.
 	Release()
 	// Close ends the session: by DELETE, by age, by shutdown, because initialize failed, or because the one message of a
 	// modern session is answered or its client has left.

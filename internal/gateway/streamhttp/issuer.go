@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// maxMetadata bounds what is read from an authorization server, in bytes.
+// maxMetadata limits the answers of an authorization server, in bytes.
 const maxMetadata = 1 << 20
 
-// metadataURLs are where an authorization server describes itself, in the order MCP clients try: RFC 8414, then OpenID Connect with
-// the path in the two places it is found at.
+// metadataURLs are the places of an authorization server's metadata, in the order MCP clients try: RFC 8414, then OpenID
+// Connect with both positions of the path.
 func metadataURLs(issuer string) ([]string, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("issuer %q is no URL", issuer)
+		return nil, fmt.Errorf("issuer %q is not a URL", issuer)
 	}
 	path := strings.TrimSuffix(u.Path, "/")
 	at := func(path string) string { return u.Scheme + "://" + u.Host + path }
@@ -56,7 +56,7 @@ func readMetadata(ctx context.Context, client *http.Client, where, issuer string
 	if err != nil {
 		return "", fmt.Errorf("ask the issuer: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end or given up: nothing is lost
+	defer func() { _ = resp.Body.Close() }() // errors of closing do not matter
 	if resp.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("ask %s: %s", where, resp.Status)
 	}
@@ -68,7 +68,7 @@ func readMetadata(ctx context.Context, client *http.Client, where, issuer string
 		return "", fmt.Errorf("read %s: %w", where, err)
 	}
 	switch {
-	case metadata.Issuer != issuer: // RFC 8414, 3.3: somebody else's document must not be used
+	case metadata.Issuer != issuer: // RFC 8414, 3.3: a document of another issuer must not be used
 		return "", fmt.Errorf("read %s: it is of the issuer %q", where, metadata.Issuer)
 	case metadata.Keys == "":
 		return "", fmt.Errorf("read %s: it has no jwks_uri", where)

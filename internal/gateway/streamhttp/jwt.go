@@ -17,20 +17,19 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// How long things of an authorization server are taken as they are.
+// How long data of an authorization server are cached.
 const (
-	// tokenMemory is how long a token that was found good is not checked again, unless it expires before. A signature costs
-	// tens of microseconds, as much as all the rest of a call.
+	// tokenMemory is how long a verified token is not checked again, unless it expires before. A signature costs tens of
+	// microseconds, as much as the rest of a call.
 	tokenMemory = time.Minute
-	// metadataRetry is how long a server that could not be reached is not asked again.
+	// metadataRetry is how long an unreachable server is not asked again.
 	metadataRetry = 5 * time.Second
 )
 
-// maxKnownTokens bounds the memory for tokens that were found good.
+// maxKnownTokens limits the cache of verified tokens.
 const maxKnownTokens = 4096
 
-// signatures are the algorithms a token may be signed with: those with a public key. Where a key names its algorithm, that one
-// only.
+// signatures are the accepted algorithms, all with public keys. If a key names its algorithm, only that one is accepted.
 var signatures = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256, jose.PS384, jose.PS512, jose.EdDSA,
 }
@@ -42,8 +41,8 @@ func signatureNames() (names []string) {
 	return names
 }
 
-// kinds are the types of a token (its header's typ, RFC 9068) that may be one of access, in lower case: many issuers say no
-// more than that it is a JWT. What says that it is something else is refused.
+// kinds are the accepted token types (the header's typ, RFC 9068), in lower case: many issuers say only that it is a
+// JWT. Other types are refused.
 var kinds = []string{"at+jwt", "application/at+jwt", "jwt", "application/jwt", ""}
 
 // JWTVerifier checks access tokens that are JWTs (RFC 9068): signed by a key the issuer publishes, not expired, and with the
@@ -54,7 +53,7 @@ type JWTVerifier struct {
 
 	mu     sync.Mutex
 	keys   *keySet   // nil: not found yet
-	failed time.Time // when the issuer was last asked in vain
+	failed time.Time // when the issuer was last unreachable
 	reason error     // why
 	known  map[[sha256.Size]byte]knownToken
 }
@@ -100,7 +99,7 @@ func (v *JWTVerifier) VerifyToken(ctx context.Context, token string) (Claims, er
 	return claims, nil
 }
 
-// isAccessToken refuses what the issuer has signed for something else, and tokens that name nobody.
+// isAccessToken refuses tokens that were signed for another purpose, and those without a subject.
 func isAccessToken(token string, verified *oidc.IDToken) error {
 	var header struct {
 		Type string `json:"typ"`
@@ -151,14 +150,14 @@ func (v *JWTVerifier) remember(sum [sha256.Size]byte, one knownToken, now time.T
 	v.known[sum] = one
 }
 
-// scopesOf reads the scopes as RFC 9068 has them, one string with spaces, or as some issuers do, in scp, a string or a list.
+// scopesOf reads the scopes of RFC 9068, one string with spaces, or of scp, a string or a list.
 func scopesOf(token *oidc.IDToken) []string {
 	var claims struct {
 		Scope string          `json:"scope"`
 		Scp   json.RawMessage `json:"scp"`
 	}
 	if token.Claims(&claims) != nil {
-		return nil // a scope that is no string gives no right
+		return nil // a scope that is not a string is ignored
 	}
 	scopes := strings.Fields(claims.Scope)
 	var list []string
@@ -172,7 +171,7 @@ func scopesOf(token *oidc.IDToken) []string {
 	return scopes
 }
 
-// keySet returns the issuer's keys, and looks for where they are published if that is not known.
+// keySet returns the issuer's keys, after finding where they are published.
 func (v *JWTVerifier) keySet(ctx context.Context) (*keySet, error) {
 	v.mu.Lock()
 	keys, reason := v.keys, v.reason
@@ -188,7 +187,7 @@ func (v *JWTVerifier) keySet(ctx context.Context) (*keySet, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err != nil {
-		if !errors.Is(err, context.Canceled) { // that is one client's, who has left
+		if !errors.Is(err, context.Canceled) { // that is the client's own cancellation
 			v.failed, v.reason = time.Now(), err
 		}
 		return nil, err

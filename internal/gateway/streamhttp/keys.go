@@ -15,27 +15,27 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// keysMemory is how long the issuer's keys are not asked for again. Every token with an unknown key id is a reason to ask, and
-// anybody can make such tokens up.
+// keysMemory is how long the issuer's keys are not fetched again. A token with an unknown key id causes a fetch, and
+// anybody can make such tokens.
 const keysMemory = 10 * time.Second
 
-// leastRSA is the shortest RSA key that is believed, in bits (RFC 7518, 3.3).
+// leastRSA is the shortest accepted RSA key, in bits (RFC 7518, 3.3).
 const leastRSA = 2048
 
-// errUnreachable is wrapped by the error about keys that could not be had: it says nothing about the token.
-var errUnreachable = errors.New("the keys cannot be had")
+// errUnreachable is wrapped by errors of fetching keys, which say nothing about the token.
+var errUnreachable = errors.New("the keys cannot be fetched")
 
 // keySet is the keys of one issuer.
 type keySet struct {
 	client *http.Client
 	where  string
 
-	mu   sync.Mutex // held while they are asked for: one asks for all who wait
+	mu   sync.Mutex // held during a fetch: one fetches for all that wait
 	when time.Time  // when they were asked for last with success
 	keys []jose.JSONWebKey
 }
 
-// signed is one token's look at the keys, as go-oidc wants it. It keeps the error, which go-oidc turns into a text.
+// signed verifies one token for go-oidc. It keeps the error, which go-oidc turns into a text.
 type signed struct {
 	by  *keySet
 	err error
@@ -47,7 +47,7 @@ func (s *signed) VerifySignature(ctx context.Context, token string) (payload []b
 	return payload, s.err
 }
 
-// verify returns what a token says, if one of the issuer's keys has signed it.
+// verify returns a token's payload, if one of the issuer's keys has signed it.
 func (k *keySet) verify(ctx context.Context, token string) ([]byte, error) {
 	jws, err := jose.ParseSignedCompact(token, signatures)
 	if err != nil {
@@ -75,7 +75,7 @@ func (k *keySet) verify(ctx context.Context, token string) ([]byte, error) {
 	}
 }
 
-// newerThan returns the keys that are known, and when they were asked for. Where that is the time seen they are asked for anew,
+// newerThan returns the known keys and when they were fetched. If that is still the time seen, they are fetched again,
 // unless that was done just now.
 func (k *keySet) newerThan(ctx context.Context, seen time.Time) ([]jose.JSONWebKey, time.Time, error) {
 	k.mu.Lock()
@@ -83,7 +83,7 @@ func (k *keySet) newerThan(ctx context.Context, seen time.Time) ([]jose.JSONWebK
 	if !k.when.Equal(seen) || !seen.IsZero() && time.Since(k.when) < keysMemory {
 		return k.keys, k.when, nil
 	}
-	keys, err := k.fetch(context.WithoutCancel(ctx)) // for all who wait, also when this one leaves
+	keys, err := k.fetch(context.WithoutCancel(ctx)) // for all that wait, even if this one leaves
 	if err != nil {
 		return nil, seen, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
@@ -111,7 +111,7 @@ func (k *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end or given up: nothing is lost
+	defer func() { _ = resp.Body.Close() }() // errors of closing do not matter
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("ask %s: %s", k.where, resp.Status)
 	}
@@ -124,7 +124,7 @@ func (k *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	var keys []jose.JSONWebKey
 	for _, raw := range set.Keys {
 		var key jose.JSONWebKey
-		if key.UnmarshalJSON(raw) == nil { // of a kind that is known: another one makes no signature that is
+		if key.UnmarshalJSON(raw) == nil { // keys of unknown types are skipped
 			keys = append(keys, key)
 		}
 	}

@@ -19,7 +19,7 @@ const (
 	headerParam     = "Mcp-Param-"
 )
 
-// primedFrom is the first version whose clients expect an event without data.
+// primedFrom is the first version whose clients expect an initial event without data.
 const primedFrom = "2025-11-25"
 
 // post takes one message of either era.
@@ -83,11 +83,11 @@ func (f *Front) greet(w http.ResponseWriter, r *http.Request, who Claims, line, 
 	defer s.leave()
 	f.ask(w, r, s, []incoming{{line, true}}, reply{id: id, opened: true})
 	if s.protocol() == "" {
-		f.end(s) // it was refused, or nobody was there to hear the session's id
+		f.end(s) // it was refused, or the client has left without the session id
 	}
 }
 
-// mustFind finds the session a request names, or answers.
+// mustFind finds a request's session, or answers with an error.
 func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who Claims, id []byte) *session {
 	sessionID := r.Header.Get(headerSession)
 	if sessionID == "" {
@@ -107,7 +107,7 @@ type incoming struct {
 	asks bool // it is a request
 }
 
-// tell hands notifications and responses over.
+// tell handles notifications and responses.
 func (f *Front) tell(w http.ResponseWriter, s *session, messages []incoming) {
 	for _, m := range messages {
 		if !s.message(m.line, nil) {
@@ -118,7 +118,7 @@ func (f *Front) tell(w http.ResponseWriter, s *session, messages []incoming) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// ask hands messages with at least one request over, and writes what they bring.
+// ask handles messages with at least one request, and writes the answers.
 func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages []incoming, p reply) {
 	due := 0
 	for _, m := range messages {
@@ -140,7 +140,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 			to = p.stream
 		}
 		if !s.message(m.line, to) {
-			break // s.over says so too
+			break // s.over says so, too
 		}
 	}
 	p.run()
@@ -149,7 +149,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 	}
 }
 
-// batch takes an array of messages, which only 2025-03-26 has. The answers go out one by one in an event stream.
+// batch takes an array of messages, which only 2025-03-26 has. The answers are sent one by one in an event stream.
 func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line []byte) {
 	if s.protocol() != mcp.BatchVersion {
 		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "batches are not part of the session's protocol version"})
@@ -181,7 +181,7 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line [
 	}
 }
 
-// get opens the stream for what belongs to no request, or goes on with one that was interrupted.
+// get opens the general stream, or resumes an interrupted one.
 func (f *Front) get(w http.ResponseWriter, r *http.Request, who Claims) {
 	if !f.sessionRequest(w, r) {
 		return
@@ -205,7 +205,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who Claims) {
 	case last != "" && id != 0:
 		p.stream = s.shelf.find(id)
 		if p.stream == nil {
-			// Not 404: that would tell the client that its session is gone.
+			// 404 would tell the client that its session is gone.
 			refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "that stream is no longer kept"})
 			return
 		}
@@ -235,7 +235,7 @@ func (f *Front) delete(w http.ResponseWriter, r *http.Request, who Claims) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// sessionRequest checks the version of a GET or DELETE: the modern era has neither.
+// sessionRequest checks the version of a GET or DELETE, which the modern era does not have.
 func (f *Front) sessionRequest(w http.ResponseWriter, r *http.Request) bool {
 	switch version := r.Header.Get(headerVersion); {
 	case version == "" || mcp.IsLegacy(version):

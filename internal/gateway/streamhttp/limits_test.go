@@ -237,7 +237,7 @@ func TestAwayClientsAreTold(t *testing.T) {
 	})
 }
 
-// A line break within a string is no JSON; between the members it is mere white space.
+// A line break within a string is not JSON; between the members it is mere white space.
 func TestLineBreaksInABody(t *testing.T) {
 	front := New(&testHub{answer: echo}, Options{})
 	defer front.Close()

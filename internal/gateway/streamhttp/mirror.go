@@ -10,13 +10,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// mismatch is what is answered when headers do not mirror the body (SEP-2243).
+// mismatch is the error for headers that do not mirror the body (SEP-2243).
 func mismatch(format string, args ...any) refusal {
 	return refusal{status: http.StatusBadRequest, code: codeHeaderMismatch, text: "Header mismatch: " + fmt.Sprintf(format, args...)}
 }
 
-// mirrored returns the value of a header that mirrors the body. ok is false when it is missing, empty or there twice: then
-// different readers could see different values.
+// mirrored returns the value of a header that mirrors the body. ok is false if it is missing, empty or repeated, since
+// readers could see different values.
 func mirrored(r *http.Request, name string) (value string, ok bool) {
 	fields := r.Header[name]
 	if len(fields) != 1 || fields[0] == "" {
@@ -56,7 +56,7 @@ func checkName(r *http.Request, raw []byte, where string) refusal {
 	return refusal{}
 }
 
-// checkTask compares Mcp-Name with the task it must name when it is there (SEP-2663).
+// checkTask compares Mcp-Name, if present, with the task (SEP-2663).
 func checkTask(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
 	if len(r.Header[headerName]) == 0 {
 		return refusal{}
@@ -65,8 +65,7 @@ func checkTask(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
 	return checkName(r, jsonrpc.Find(params, "taskId").Of(params), "params.taskId")
 }
 
-// checkCall compares the headers of a tools/call with its body: the tool's name, and the arguments that the tool wants
-// to have mirrored.
+// checkCall compares the headers of a tools/call with its body: the tool's name, and the mirrored arguments.
 func (f *Front) checkCall(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
 	raw := e.Name.Of(line)
 	no := checkName(r, raw, "params.name")
@@ -88,7 +87,7 @@ func (f *Front) checkCall(r *http.Request, line []byte, e *jsonrpc.Envelope) ref
 	return no
 }
 
-// checkParam compares one Mcp-Param header with its argument. Neither may be there without the other.
+// checkParam compares one Mcp-Param header with its argument. Either both or neither must be present.
 func checkParam(r *http.Request, arguments []byte, one ParamHeader) refusal {
 	name := textproto.CanonicalMIMEHeaderKey(headerParam + one.Header)
 	raw := jsonrpc.FindPath(arguments, one.Path...).Of(arguments)
@@ -129,8 +128,8 @@ const (
 	sentinelEnd   = "?="
 )
 
-// decodeSentinel decodes a header value in the form =?base64?…?= and returns any other as it is, once it is known that it
-// has nothing in it that a plain value may not have.
+// decodeSentinel decodes a header value of the form =?base64?…?=. Any other is returned unchanged, if it has no
+// character that requires encoding.
 func decodeSentinel(value string) (string, error) {
 	if inner, found := strings.CutPrefix(value, sentinelStart); found && len(inner) >= len(sentinelEnd) {
 		if inner, found = strings.CutSuffix(inner, sentinelEnd); found {

@@ -7,8 +7,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// eraOf decides which era a POST is of: its _meta says it first, then its version header. A client that falls back from the
-// modern era may go on naming its newest version when it begins with initialize.
+// eraOf is the era of a POST: by its _meta first, then by its version header. A client that falls back from the modern
+// era may keep naming its newest version in initialize.
 func eraOf(r *http.Request, line []byte, e *jsonrpc.Envelope) mcp.Era {
 	if e.Kind == jsonrpc.Batch {
 		return mcp.Legacy
@@ -31,7 +31,7 @@ func eraOf(r *http.Request, line []byte, e *jsonrpc.Envelope) mcp.Era {
 	return mcp.Legacy
 }
 
-// postModern takes one message, which has a session for itself.
+// postModern handles one message in a session of its own.
 func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who Claims, line []byte, e *jsonrpc.Envelope) {
 	var id []byte
 	switch e.Kind {
@@ -73,7 +73,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who Claims, l
 	}
 }
 
-// validate checks a request's metadata and headers (2026-07-28, Server Validation). A zero status is consent.
+// validate checks a request's metadata and headers (2026-07-28, Server Validation). A zero status means accepted.
 func (f *Front) validate(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
 	meta := e.Meta.Of(line)
 	version := jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)

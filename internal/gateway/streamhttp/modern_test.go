@@ -47,7 +47,7 @@ func TestModernStatuses(t *testing.T) {
 		{"no _meta", `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}`, head("tools/list"), 400, `"id":7,"error":{"code":-32602`},
 		{"no params", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, head("tools/list"), 400, `"id":7,"error":{"code":-32602`},
 		{"no version in _meta", meta(capabilities), head("tools/list"), 400, `"id":7,"error":{"code":-32602`},
-		{"a version that is no string", meta(`"` + mcp.MetaProtocolVersion + `":1,` + capabilities), head("tools/list"), 400, `"id":7,"error":{"code":-32602`},
+		{"a version that is not a string", meta(`"` + mcp.MetaProtocolVersion + `":1,` + capabilities), head("tools/list"), 400, `"id":7,"error":{"code":-32602`},
 		{"no capabilities", meta(version), head("tools/list"), 400, `"id":7,"error":{"code":-32602`},
 		{"no clientInfo is fine", meta(version + "," + capabilities), head("tools/list"), 200, `"result"`},
 		{"no version header", list, []string{"Mcp-Method: tools/list"}, 400, `"id":7,"error":{"code":-32020`},

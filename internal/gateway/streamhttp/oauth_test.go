@@ -178,7 +178,7 @@ func TestAccessTokens(t *testing.T) {
 		{"unsigned", segment(claimSet{"alg": "none"}) + "." + parts[1] + ".", 401, `error="invalid_token"`},
 		{"signed with the public key as secret", is.forged(), 401, `error="invalid_token"`},
 		{"without the scope", is.token(claimSet{"scope": "files"}), 403, `error="insufficient_scope"`},
-		{"with scopes that are no string", is.token(claimSet{"scope": 7}), 403, `error="insufficient_scope"`},
+		{"with scopes that are not strings", is.token(claimSet{"scope": 7}), 403, `error="insufficient_scope"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := hub.opened()
@@ -237,7 +237,7 @@ func TestIssuerWithTheMetadataOfOpenIDConnect(t *testing.T) {
 	}
 }
 
-// A server that cannot be asked is no verdict on the token, and one that calls itself something else is not believed.
+// A server that cannot be asked is not a verdict on the token, and one that calls itself something else is not believed.
 func TestTokensThatCannotBeCheckedNow(t *testing.T) {
 	for name, prepare := range map[string]func(*issuer){
 		"another issuer's metadata": func(is *issuer) { is.pretends = "https://other.example" },

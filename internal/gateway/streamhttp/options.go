@@ -13,21 +13,21 @@ import (
 type Options struct {
 	// Path is where MCP is spoken. "": "/mcp".
 	Path string
-	// Extra are further handlers by exact path, such as /healthz and /metrics. Host and Origin are checked for them, tokens
-	// are not.
+	// Extra are further handlers by exact path, such as /healthz and /metrics. Host and Origin are checked for them,
+	// tokens are not.
 	Extra map[string]http.Handler
 
-	// Hosts are names allowed in the Host header beside loopback names and the literal address a connection came in at,
+	// Hosts are names allowed in the Host header besides loopback names and the literal address of the connection,
 	// without port or with the exact one. "*": any, for use behind a proxy that checks.
 	Hosts []string
-	// Peer says why the other end of a connection may not come in; nil if it may. It is asked once for each connection, by the
-	// goroutine of its first request, before anything is answered, and the error's text is told to whoever is refused (403).
-	// nil: every connection may come in.
+	// Peer returns why the other end of a connection is refused; nil if it is accepted. It is called once for each
+	// connection, by the goroutine of its first request, before any answer, and the error's text is sent to the client
+	// (403). nil: all are accepted.
 	Peer func(local, remote net.Addr) error
-	// Origins are allowed in the Origin header beside the endpoint's own, as "https://app.example" or with a port.
-	// "*": any, for use with tokens.
+	// Origins are allowed in the Origin header besides the endpoint's own, as "https://app.example" or with a port. "*":
+	// any, for use with tokens.
 	Origins []string
-	// Bearer are static tokens, any of which lets a client in. None and no OAuth: everybody may come in.
+	// Bearer are static tokens, each of which grants access. None and no OAuth: everybody has access.
 	Bearer []string
 	// OAuth makes this a resource server of OAuth 2.1. nil: not.
 	OAuth *OAuth
@@ -40,22 +40,22 @@ type Options struct {
 	MaxHeader int
 	// MaxSessions is how many legacy sessions may be open at once; a further initialize is answered 503. 0: 256.
 	MaxSessions int
-	// MaxConnections is how many connections Serve has open at once. A further one takes the place of one on which nobody has
-	// shown a right within a second, from the address that has most of those; without such a one it waits. 0: 1000.
+	// MaxConnections is how many connections Serve has open at once. A further one replaces one without an authorized
+	// request within a second, from the address that has most of those; otherwise it waits. 0: 1000.
 	MaxConnections int
 	// SessionIdle is after how long without any HTTP request a legacy session ends. An open stream keeps it, and so does a
 	// request that still runs, that for up to eight times as long. 0: 30 min.
 	SessionIdle time.Duration
-	// SessionRelease is after how long without any HTTP request and stream a legacy session's Hub is told so, which then ends
-	// the processes that are kept for it. 0: 2 min, after which an unused connection is closed, too.
+	// SessionRelease is how long a legacy session may be without any HTTP request and stream until its Hub is told,
+	// which then ends the session's processes. 0: 2 min, after which an unused connection is closed, too.
 	SessionRelease time.Duration
-	// QueueBytes is how much may wait for a client that does not read; a message that comes on top of more cuts its stream.
-	// 0: 16 MiB.
+	// QueueBytes is how much may wait for a client that does not read; a message on top of more ends its stream. 0: 16
+	// MiB.
 	QueueBytes int
 	// StoreBytes is how much of the event streams is kept for each legacy session, for Last-Event-ID. 0: 4 MiB.
 	StoreBytes int
-	// StreamAfter is when a legacy request that has brought nothing yet gets its event stream, so that there is an event id
-	// to resume from. 0: 1 s. In the modern era it is KeepAlive.
+	// StreamAfter is when a pending legacy request gets its event stream, so that it has an event id to resume from. 0:
+	// 1 s. In the modern era it is KeepAlive.
 	StreamAfter time.Duration
 	// KeepAlive is how often a comment is sent on a silent event stream. 0: 15 s; proxies commonly cut after 60.
 	KeepAlive time.Duration
@@ -66,17 +66,17 @@ type Options struct {
 	// Grace is how long running requests may go on once Serve's context is done. 0: 5 s.
 	Grace time.Duration
 
-	// Log hears of refused clients (at debug) and of what net/http has to say (at warn). nil: nobody.
+	// Log gets refused clients (at debug) and errors of net/http (at warn). nil: none.
 	Log *slog.Logger
 }
 
-// OAuth describes this resource server (RFC 9728) and who is let in by its access tokens.
+// OAuth describes this resource server (RFC 9728) and which access tokens it accepts.
 type OAuth struct {
 	// Issuer is the authorization server's issuer identifier, an https URL.
 	Issuer string
 	// Resource is the URL clients reach this endpoint at; tokens must have it as audience.
 	Resource string
-	// Scopes a token must have, all of them. They are told to clients in challenges and in the metadata.
+	// Scopes that a token must have, all of them. They are in challenges and in the metadata.
 	Scopes []string
 	// Verifier checks tokens. nil: JWTs signed by the issuer's keys, see NewJWTVerifier.
 	Verifier TokenVerifier
@@ -84,16 +84,16 @@ type OAuth struct {
 
 // TokenVerifier checks access tokens. It is called from any goroutine.
 type TokenVerifier interface {
-	// VerifyToken returns what a token says. An error that wraps ErrTokenInvalid refuses the token (401); any other says
-	// that it cannot be checked now (503).
+	// VerifyToken returns the content of a token. An error that wraps ErrTokenInvalid refuses the token (401); any other
+	// says that it cannot be checked now (503).
 	VerifyToken(ctx context.Context, token string) (Claims, error)
 }
 
 // Claims are what is taken from an access token.
 type Claims struct {
-	Subject string // never "" of a token that was accepted
+	Subject string // never "" in an accepted token
 	Scopes  []string
-	// Expires is when the token ends; streams that have no end of their own end with it. Zero: never.
+	// Expires is when the token ends; endless streams end with it. Zero: never.
 	Expires time.Time
 }
 
@@ -104,7 +104,7 @@ func orDefault[T int | int64 | time.Duration](value, fallback T) T {
 	return value
 }
 
-// withDefaults returns the options with a value in every field that has a default.
+// withDefaults fills in the defaults.
 func (o Options) withDefaults() Options {
 	if o.Path == "" {
 		o.Path = "/mcp"

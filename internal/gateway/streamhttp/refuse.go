@@ -21,7 +21,7 @@ const (
 	codeInternal       = jsonrpc.InternalError
 )
 
-// refusal is why something was not done.
+// refusal is the error answer to a request.
 type refusal struct {
 	status int // HTTP
 	code   int // JSON-RPC
@@ -30,11 +30,11 @@ type refusal struct {
 	retry  bool   // it may work later
 }
 
-// retryAfter is how long a client is asked to wait when there is no room, in seconds.
+// retryAfter is the Retry-After of a 503, in seconds.
 const retryAfter = "5"
 
-// refuse answers with an HTTP status and a JSON-RPC error. id is the raw id of the request; without one, as for a body
-// nobody could read, the error has no id at all: the specification asks for that, and null ends some clients.
+// refuse answers with an HTTP status and a JSON-RPC error. id is the raw id of the request; if it is unknown, the error
+// has no id: the specification asks for that, and null ends some clients.
 func refuse(w http.ResponseWriter, status int, id []byte, why refusal) {
 	var body []byte
 	if id != nil {
@@ -58,11 +58,11 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	h["Content-Type"] = contentJSON
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
-	// An error means that the client has left: there is nobody to tell.
+	// After an error the client is gone.
 	_, _ = w.Write(body)
 }
 
-// contentJSON is shared by all answers, so that none allocates it.
+// contentJSON is shared by all answers to save allocations.
 var contentJSON = []string{"application/json"}
 
 func notAllowed(w http.ResponseWriter, allow string) {

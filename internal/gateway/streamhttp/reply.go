@@ -8,7 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// reply is one HTTP response that waits for what a stream brings.
+// reply is one HTTP response that writes a stream's messages.
 type reply struct {
 	front   *Front
 	w       http.ResponseWriter
@@ -19,21 +19,21 @@ type reply struct {
 	session *session        // nil in the modern era
 	events  bool            // as an event stream in any case
 	prime   bool            // which begins with an event without data
-	drain   <-chan struct{} // closed when a stream without end is to end; nil for one that has an end
-	ends    time.Time       // when a stream without end ends in any case, with its token; zero: never
+	drain   <-chan struct{} // closed when an endless stream must end; nil for others
+	ends    time.Time       // when an endless stream ends with its token; zero: never
 	ended   <-chan time.Time
-	over    <-chan struct{} // closed when there is nothing more to wait for
+	over    <-chan struct{} // closed when there is nothing to wait for
 	opened  bool            // it is the answer to the initialize that has opened the session
 }
 
-// tell says in the log, for who looks for a request that is not answered, how far it has come.
+// tell logs the progress of a request, for debugging.
 func (p *reply) tell(what string) {
 	if log := p.front.opts.Log; log.Enabled(p.r.Context(), slog.LevelDebug) {
 		log.Debug(what, "id", string(p.id), "remote", p.r.RemoteAddr)
 	}
 }
 
-// run waits and writes. It returns when all is written, the client has left or there is nothing more to wait for.
+// run waits and writes. It returns when everything is written, the client has left or nothing more will come.
 func (p *reply) run() {
 	if p.drain != nil && !p.ends.IsZero() {
 		end := time.NewTimer(time.Until(p.ends))
@@ -86,7 +86,7 @@ func (p *reply) runSingle() (done bool) {
 }
 
 func (p *reply) refuse(status int, text string) {
-	if p.session == nil { // a modern request knows no session: it is over because the server stops
+	if p.session == nil { // a modern request is over only because the server stops
 		status, text = http.StatusServiceUnavailable, "shutting down"
 	}
 	refuse(p.w, status, p.id, refusal{code: codeInternal, text: text, retry: status == http.StatusServiceUnavailable})
@@ -108,7 +108,7 @@ func (p *reply) single(line []byte) {
 	p.tell("answer written")
 }
 
-// settle takes the version that initialize has settled on from its answer, and gives the client its session id.
+// settle takes the negotiated version from the answer to initialize, and sends the session id.
 func (p *reply) settle(line []byte) {
 	if !p.opened {
 		return
@@ -158,7 +158,7 @@ func (p *reply) runEvents() {
 	}
 }
 
-// wait returns when there may be something to write, and false when the response is to end.
+// wait returns when there may be something to write, and false when the response must end.
 func (p *reply) wait(out *eventWriter, alive *time.Timer) bool {
 	for {
 		select {
@@ -176,7 +176,7 @@ func (p *reply) wait(out *eventWriter, alive *time.Timer) bool {
 		case <-p.ended:
 			return false // the client comes back with another token
 		case <-p.over:
-			return p.stream.ends() // what is there is written to its end
+			return p.stream.ends() // remaining messages are written
 		}
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// Limits of a schema whose arguments can be mirrored. Schemas come from servers, and no real one is near any of these.
+// Limits of a schema with mirrored arguments. Schemas come from servers; real ones are far below these.
 const (
 	maxSchemaBytes   = 64 << 10
 	maxSchemaDepth   = 16 // objects of properties within one another
 	maxSchemaHeaders = 64
 )
 
-// SchemaParamHeaders returns which arguments a tool's raw input schema wants to have mirrored in headers: the properties
-// with an x-mcp-header, however deep below properties. A schema that breaks the rules for it (2026-07-28, Schema Extension)
-// has none: clients do not use such a tool. Neither has one over 64 KiB, with properties more than 16 levels deep, more than
-// 64 headers, or one of the members that count here twice. The schema is read once.
+// SchemaParamHeaders returns which arguments a tool's raw input schema mirrors in headers: the properties with an
+// x-mcp-header, at any depth below properties. A schema that breaks its rules (2026-07-28, Schema Extension) has none:
+// clients do not use such a tool. The same holds for one over 64 KiB, with properties more than 16 levels deep, more
+// than 64 headers, or a relevant member twice. The schema is read once.
 func SchemaParamHeaders(schema []byte) []ParamHeader {
 	if len(schema) > maxSchemaBytes {
 		return nil
@@ -36,7 +36,7 @@ type paramWalk struct {
 	path  []string // of the property that is being read
 }
 
-// schema reads one schema: that of the arguments, or of a property. False: the whole has no headers.
+// schema reads the schema of the arguments, or of a property. False: the whole schema has no headers.
 func (w *paramWalk) schema(o *jsonrpc.Object) bool {
 	var header, kind, properties bool // were there
 	var name string

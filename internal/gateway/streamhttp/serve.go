@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// idleConnection is how long a connection without a request is kept. Longer than what proxies use towards their upstream (60
-// s), so that it is they who close and no request meets a closing connection.
+// idleConnection is how long an idle connection is kept. It is longer than that of proxies towards their upstream (60
+// s), so that they close first and no request meets a closing connection.
 const idleConnection = 2 * time.Minute
 
-// Serve serves a listener until ctx is done, then lets running requests go on for Options.Grace, ends everything, closes
-// the listener and returns nil. Any other end is an error. The front cannot be used afterwards.
+// Serve serves a listener until ctx is done, then waits Options.Grace for running requests, ends everything, closes the
+// listener and returns nil. Any other end is an error. The front cannot be used afterwards.
 func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           f,
@@ -54,28 +54,28 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 	return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 }
 
-// shutdown ends streams that have no end, waits for the rest, and cuts what takes longer.
+// shutdown ends endless streams, waits for the rest, and cuts what takes longer.
 func (f *Front) shutdown(server *http.Server, unused *unusedConnections) {
 	f.endStreams()
 	unused.close()
 	patience, cancel := context.WithTimeout(context.Background(), f.opts.Grace)
 	defer cancel()
 	if server.Shutdown(patience) != nil {
-		// The connections are cut, which ends the requests; there is nothing more to be done about an error of that.
+		// Cutting the connections ends the requests; an error does not matter.
 		_ = server.Close()
 	}
 	f.Close()
 }
 
-// unusedConnections are those that have never brought a request. Clients dial some to spare, and a server that shuts down
-// would wait five seconds for each to say something.
+// unusedConnections have never had a request. Clients open some in advance, and a server that shuts down would wait five
+// seconds for each.
 type unusedConnections struct {
 	mu     sync.Mutex
 	open   map[net.Conn]bool
 	closed bool
 }
 
-// note is told each change of a connection's state.
+// note records a change of a connection's state.
 func (u *unusedConnections) note(c net.Conn, state http.ConnState) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -36,11 +36,11 @@ type session struct {
 type table struct {
 	mu       sync.RWMutex
 	sessions map[string]*session
-	opening  int // places taken by sessions that the hub is making
+	opening  int // places reserved for sessions that the hub is making
 }
 
-// open makes a session for a client, unless there are too many or the hub wants none. The caller's request counts as one of
-// it, until leave.
+// open makes a session for a client, unless there are too many or the hub refuses. The caller's request is counted until
+// leave.
 func (f *Front) open(peer Peer) *session {
 	s := &session{id: rand.Text(), owner: peer.Subject, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
 	s.shelf.maxQueue, s.shelf.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
@@ -59,7 +59,7 @@ func (f *Front) open(peer Peer) *session {
 	return s
 }
 
-// reserve takes a place for a session, if there is one.
+// reserve reserves a place for a session, if there is one.
 func (t *table) reserve(most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *table) reserve(most int) bool {
 	return true
 }
 
-// settle gives a reserved place to a session, or back if the hub has made none.
+// settle fills a reserved place, or releases it if the hub has made no session.
 func (t *table) settle(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (t *table) settle(s *session) {
 	}
 }
 
-// key is what the table is searched by: not the id itself, so that the time a search takes tells nothing of an id.
+// key is the key in the table: a hash, so that the lookup's timing reveals nothing of an id.
 func (s *session) key() string { return keyOf(s.id) }
 
 func keyOf(id string) string {
@@ -88,7 +88,7 @@ func keyOf(id string) string {
 	return string(sum[:])
 }
 
-// find returns the session with an id, of this owner, and counts the caller's request as one of it, until leave.
+// find returns the session with an id and this owner, and counts the caller's request until leave.
 func (f *Front) find(id, owner string) *session {
 	f.table.mu.RLock()
 	s := f.table.sessions[keyOf(id)]
@@ -139,7 +139,7 @@ func (s *session) leave() {
 	}
 }
 
-// check looks whether the session has been idle for long enough, and comes back when it has not.
+// check ends or releases an idle session, or comes back later.
 func (f *Front) check(s *session) {
 	running := s.shelf.running()
 	s.clock.Lock()
@@ -151,7 +151,7 @@ func (f *Front) check(s *session) {
 		switch {
 		case s.present == 0 && !away:
 			next = min(wait, s.release-alone)
-		case running: // then there is something that could not be let go
+		case running: // there is something that must stay
 			next = min(wait, s.release)
 		}
 		s.expiry.Reset(next)
@@ -174,11 +174,11 @@ func (s *session) letGo() {
 	}
 }
 
-// runningFactor is how many times longer a session without a connection lives while a request runs in it. It has an end
-// because a server may never answer.
+// runningFactor multiplies the idle time of a session without a connection while a request runs, since a server may
+// never answer.
 const runningFactor = 8
 
-// patience is how long the session may still be left alone; 0 or less: it is over. The clock is held.
+// patience is the remaining idle time; 0 or less: the session is over. The clock is held.
 func (s *session) patience(alone time.Duration, running bool) time.Duration {
 	switch {
 	case s.present > 0:
@@ -191,7 +191,7 @@ func (s *session) patience(alone time.Duration, running bool) time.Duration {
 	return 0
 }
 
-// end ends a session. Only the first call does something.
+// end ends a session. Only the first call has an effect.
 func (f *Front) end(s *session) {
 	f.table.remove(s)
 	s.calls.Lock()
@@ -210,7 +210,7 @@ func (f *Front) end(s *session) {
 	s.hub.Close()
 }
 
-// message hands a message to the hub. false: the session has ended.
+// message gives a message to the hub. false: the session has ended.
 func (s *session) message(line []byte, reply Stream) bool {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
@@ -229,7 +229,7 @@ func (s *session) gone(reply *stream) {
 	}
 }
 
-// listen makes the caller the reader of the GET stream; after says what it has seen, if resumed.
+// listen makes the caller the reader of the GET stream; after is the last number seen, if resumed.
 func (s *session) listen(after uint64, resumed bool) (general *stream, r *reader) {
 	s.attach.Lock()
 	defer s.attach.Unlock()
@@ -260,7 +260,7 @@ func (s *session) unlisten(r *reader) {
 	}
 }
 
-// settled remembers the version that initialize has settled on.
+// settled stores the negotiated version.
 func (s *session) settled(version string) { s.version.Store(&version) }
 
 func (s *session) protocol() string {

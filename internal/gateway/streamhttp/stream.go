@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// shelf is what the streams of one session share: their lock, and the bound on what is kept. A modern request is alone on
-// its shelf.
+// shelf is shared by the streams of one session: their lock, and the limit of what is kept. A modern request has a shelf
+// of its own.
 type shelf struct {
 	mu       sync.Mutex
 	maxQueue int // bytes that may wait for a reader
@@ -17,38 +17,37 @@ type shelf struct {
 	unended  int // requests that have no answer yet
 }
 
-// maxKept bounds the streams of a session that can be resumed: each costs memory even when it is empty.
+// maxKept limits the resumable streams of a session: even an empty one costs memory.
 const maxKept = 64
 
-// stream is one sequence of messages to the client: the messages that still have to be written and, once it is kept, those
-// that were. What is written is numbered from 1; event id 0 is the one that primes the client.
+// stream is one sequence of messages to the client: those still to be written and, if it is kept, those already written.
+// Messages are numbered from 1; event id 0 is the initial event without data.
 type stream struct {
 	shelf   *shelf
-	endless bool // no answer belongs to it, and it does not end by itself
+	endless bool // it has no answer, and does not end by itself
 
 	// Guarded by shelf.mu.
 	id     uint64   // on a shelf that keeps; 0 for one that is not kept, and for the GET stream
-	due    int      // answers that are to come
+	due    int      // outstanding answers
 	log    [][]byte // the messages number first, first+1, …
 	first  uint64
 	next   uint64  // the first that is not written yet
 	waits  int     // bytes from next on
-	reader *reader // who writes it to a connection; nil: nobody
-	last   *reader // the last there was
-	keep   bool    // what is written stays, for another reader
-	ended  bool    // nothing is taken any more
-	lost   bool    // it was ended by its reader's slowness
+	reader *reader // who writes it to a connection; nil: none
+	last   *reader // the last reader
+	keep   bool    // written messages are kept for another reader
+	ended  bool    // it takes no more messages
+	lost   bool    // its reader was too slow
 }
 
-// reader is one connection that a stream is written to. Each has a channel for itself, so that none takes what is to wake
-// another.
+// reader is one connection that writes a stream. Each has its own channel, so that none takes another one's signal.
 type reader struct {
 	wake chan struct{} // holds a token when there is something to look at
 }
 
 func newReader() *reader { return &reader{wake: make(chan struct{}, 1)} }
 
-// signal wakes a reader; nil is nobody.
+// signal wakes a reader, if not nil.
 func (r *reader) signal() {
 	if r == nil {
 		return
@@ -68,7 +67,7 @@ func (sh *shelf) newStream(due int) (*stream, *reader) {
 	return &stream{shelf: sh, due: due, first: 1, next: 1, reader: r, last: r}, r
 }
 
-// newEndless makes a stream to which no answers belong; it has no reader yet, and what is sent to it is kept.
+// newEndless makes a stream without answers; it has no reader yet, and its messages are kept.
 func (sh *shelf) newEndless() *stream {
 	s := &stream{shelf: sh, endless: true, first: 1, next: 1}
 	sh.mu.Lock()
@@ -88,7 +87,7 @@ func (s *stream) Send(line []byte) {
 		s.shelf.mu.Unlock()
 		return
 	}
-	tooSlow := s.waits > s.shelf.maxQueue // before this one: a long answer behind a short note is nobody's slowness
+	tooSlow := s.waits > s.shelf.maxQueue // without this message: a long answer does not make its reader slow
 	s.log = append(s.log, copied)
 	s.waits += len(copied)
 	if s.keep {
@@ -103,7 +102,7 @@ func (s *stream) Send(line []byte) {
 	s.shelf.mu.Unlock()
 }
 
-// finish counts an answer, and ends the stream with the last. The lock is held.
+// finish counts an answer, and ends the stream after the last. The lock is held.
 func (s *stream) finish(final bool) {
 	if !final || s.ended {
 		return
@@ -114,9 +113,9 @@ func (s *stream) finish(final bool) {
 	}
 }
 
-// cut takes the stream away from its reader, who does not keep up. The lock is held.
+// cut ends the reader, which does not keep up. The lock is held.
 func (s *stream) cut() {
-	s.reader = nil // it was woken by what is too much, and sees that
+	s.reader = nil // it was woken by the excess, and sees that
 	if !s.keep {
 		s.lost = true
 		s.drop()
@@ -133,7 +132,7 @@ func (s *stream) drop() {
 	s.first, s.next = 1, 1
 }
 
-// preserve makes the stream one that can be resumed. It is called before anything was written. The lock is held.
+// preserve makes the stream resumable, before anything was written. The lock is held.
 func (s *stream) preserve(id uint64) {
 	s.keep, s.id = true, id
 	for _, m := range s.log {
@@ -143,7 +142,7 @@ func (s *stream) preserve(id uint64) {
 	s.shelf.trim()
 }
 
-// startKeeping gives the stream an id, under which a client finds it again.
+// startKeeping gives the stream an id for resumption.
 func (s *stream) startKeeping() {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -158,15 +157,15 @@ func (s *stream) keeps() bool {
 	return s.keep
 }
 
-// ends reports whether the stream has ended, though not whether all of it is written.
+// ends reports whether the stream has ended; some of it may still be unwritten.
 func (s *stream) ends() bool {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	return s.ended
 }
 
-// trim forgets the oldest of what is kept until it fits: whole streams that have ended first, then the beginnings of the
-// others. The newest message of a stream stays, as it may be the answer somebody comes back for. The lock is held.
+// trim removes the oldest kept messages until the rest fits: first whole streams that have ended, then the beginnings of
+// others. The newest message of a stream stays, since it may be the answer a client comes back for. The lock is held.
 func (sh *shelf) trim() {
 	for i := 0; i < len(sh.kept) && (sh.size > sh.maxStore || len(sh.kept) > maxKept); {
 		if s := sh.kept[i]; s.ended && s.reader == nil && i < len(sh.kept)-1 {
@@ -214,7 +213,7 @@ type batch struct {
 	taken bool   // another reader has the stream, or this one was too slow
 }
 
-// take returns what there is for a reader to write, and counts it as written.
+// take returns what a reader must write, and counts it as written.
 func (s *stream) take(r *reader) batch {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -232,7 +231,7 @@ func (s *stream) take(r *reader) batch {
 	return b
 }
 
-// only returns the one message of a stream that has ended with its first, and ok. begun says whether there is anything.
+// only returns the only message of a stream that has ended with it, and ok. begun says whether there is any message.
 func (s *stream) only() (line []byte, ok, begun bool) {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -242,7 +241,7 @@ func (s *stream) only() (line []byte, ok, begun bool) {
 	return nil, false, len(s.log) > 0 || s.ended
 }
 
-// from makes the caller the stream's reader, of the messages after the one numbered after.
+// from makes the caller the stream's reader, after the message numbered after.
 func (s *stream) from(after uint64) *reader {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -254,7 +253,7 @@ func (s *stream) from(after uint64) *reader {
 	return s.takeOver()
 }
 
-// resume makes the caller the stream's reader, of what no reader has written yet.
+// resume makes the caller the stream's reader, of all unwritten messages.
 func (s *stream) resume() *reader {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -262,13 +261,13 @@ func (s *stream) resume() *reader {
 }
 
 func (s *stream) takeOver() *reader {
-	s.reader.signal() // whoever read before looks, and goes
+	s.reader.signal() // the previous reader ends
 	s.last = newReader()
 	s.reader = s.last
 	return s.reader
 }
 
-// left says that a reader has gone. It reports whether the stream was still the reader's own, without its end.
+// left says that a reader has gone. It reports whether the stream was still the reader's own, and has not ended.
 func (s *stream) left(r *reader) bool {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -278,13 +277,13 @@ func (s *stream) left(r *reader) bool {
 	}
 	waiting := mine && (!s.ended || s.lost)
 	if mine && !s.keep {
-		// Nobody can come back for it. What belongs to it is counted to its end, but not held.
+		// No client can resume it. Its messages are counted, but not kept.
 		s.log, s.waits, s.first, s.next = nil, 0, 1, 1
 	}
 	return waiting
 }
 
-// Abandoned reports whether nobody waits on the stream any more, though somebody may come back for it.
+// Abandoned reports whether no client waits on the stream now, though one may come back.
 func (s *stream) Abandoned() bool {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -320,7 +319,7 @@ func (sh *shelf) running() bool {
 	return sh.unended > 0
 }
 
-// inOneLine replaces line breaks, which between the tokens of JSON are mere white space, by spaces.
+// inOneLine replaces line breaks, which are white space between tokens, by spaces.
 func inOneLine(line []byte) {
 	for _, c := range []byte{'\n', '\r'} {
 		rest := line

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// greeting is how long a connection may take until its first request has shown a right, in any case. Where there is no room, it
-// may be closed for another one after that.
+// greeting is how long a connection is safe until its first request is authorized. After that it may be closed for
+// another one if there is no room.
 const greeting = time.Second
 
-// visitors bound the connections of a listener. Where there is no room for a further one, a connection on which nobody has shown
-// a right within the time for greeting is closed: the oldest of the address that has most of them. Without such a one the
-// further one waits. So who has no right can keep nobody else out.
+// visitors limits the connections of a listener. If there is no room for another one, a connection without an authorized
+// request within the time greeting is closed: the oldest of the address that has most of them. If there is none, the new
+// one waits. So unauthorized clients cannot keep others out.
 type visitors struct {
 	net.Listener
 	most int
 
 	mu       sync.Mutex
 	open     int
-	strange  *list.List         // *visitor, the oldest first: nobody has shown a right on them yet
+	strange  *list.List         // *visitor, the oldest first: without an authorized request
 	byOrigin map[netip.Addr]int // how many of them each address has
 	room     chan struct{}      // holds a token once a connection has been closed
 	closed   chan struct{}
@@ -45,12 +45,12 @@ type visitor struct {
 	all    *visitors
 	origin netip.Addr
 	since  time.Time
-	place  *list.Element // among the strange, guarded by all.mu; nil: somebody has shown a right on it, or it is closed
+	place  *list.Element // among the strange, guarded by all.mu; nil: authorized or closed
 	gone   bool          // guarded by all.mu
 
 	asked sync.Once
-	whose error       // what Options.Peer said
-	known atomic.Bool // somebody has shown a right on it
+	whose error       // the result of Options.Peer
+	known atomic.Bool // it has had an authorized request
 }
 
 // Accept implements net.Listener.
@@ -69,7 +69,7 @@ func (v *visitors) Accept() (net.Conn, error) {
 		case in:
 			return one, nil
 		case displaced != nil:
-			_ = displaced.Close() // whoever has it dials again
+			_ = displaced.Close() // its client will connect again
 			continue
 		}
 		again := time.NewTimer(wait)
@@ -87,7 +87,7 @@ func (v *visitors) Accept() (net.Conn, error) {
 	}
 }
 
-// enter gives a connection its place, or names the one that has to go first, or says how long that one has still time.
+// enter gives a connection its place, or returns the one to be closed first, or how long that one is still safe.
 func (v *visitors) enter(one *visitor, now time.Time) (in bool, displaced *visitor, wait time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -114,7 +114,7 @@ func (v *visitors) enter(one *visitor, now time.Time) (in bool, displaced *visit
 	return false, nil, time.Hour // until there is room
 }
 
-// forget takes a connection from among the strange. The lock is held.
+// forget removes a connection from the strange. The lock is held.
 func (v *visitors) forget(one *visitor) {
 	if one.place == nil {
 		return
@@ -132,7 +132,7 @@ func (v *visitors) Close() error {
 	return v.Listener.Close()
 }
 
-// Close implements net.Conn, and gives the place back.
+// Close implements net.Conn, and releases the place.
 func (c *visitor) Close() error {
 	err := c.Conn.Close()
 	v := c.all
@@ -151,7 +151,7 @@ func (c *visitor) Close() error {
 	return err
 }
 
-// welcome notes that somebody has shown a right on the connection.
+// welcome records an authorized request on the connection.
 func (c *visitor) welcome() {
 	if c.known.Swap(true) {
 		return
@@ -177,10 +177,10 @@ func visitorOf(r *http.Request) *visitor {
 	return c
 }
 
-// errNotServed is for requests that came in another way than through Serve.
-var errNotServed = errors.New("nobody knows whose connection this is")
+// errNotServed is for requests that did not come through Serve.
+var errNotServed = errors.New("the connection's user is not known")
 
-// checkPeer says why the other end of a request's connection may not come in, or nothing. Each connection is asked about once.
+// checkPeer returns why the other end of a request's connection is refused, if it is. Each connection is checked once.
 func (f *Front) checkPeer(r *http.Request) error {
 	c := visitorOf(r)
 	switch {
@@ -193,7 +193,7 @@ func (f *Front) checkPeer(r *http.Request) error {
 	return c.whose
 }
 
-// stranger says in an answer that its connection ends with it, as long as nobody has shown a right on that.
+// stranger closes the connection with the answer, unless it was authorized.
 func stranger(w http.ResponseWriter, r *http.Request) {
 	if c := visitorOf(r); c != nil && !c.known.Load() {
 		w.Header().Set("Connection", "close")

@@ -9,7 +9,7 @@ import (
 
 // Errors of this package.
 var (
-	// ErrUnknownPreset: [Preset] was given a name that is no preset.
+	// ErrUnknownPreset: [Preset] was given a name that is not a preset.
 	ErrUnknownPreset = errors.New("unknown backoff")
 	// ErrPolicy: a policy contradicts itself; the message says what to change.
 	ErrPolicy = errors.New("backoff policy")
@@ -31,7 +31,7 @@ type Policy struct {
 	FirstAtOnce bool
 	// Initial is the first delay; each further one is twice as long (transparent: 250 ms, exponential: 1 s).
 	Initial time.Duration
-	// Max is the longest delay before jitter; 0 is no limit (transparent: 30 s, exponential: 60 s).
+	// Max is the longest delay before jitter; 0 means no limit (transparent: 30 s, exponential: 60 s).
 	Max time.Duration
 	// Jitter is the part of the delay that is added at most, by chance (default 0; transparent, exponential: 0.5).
 	Jitter float64
@@ -51,7 +51,7 @@ type Policy struct {
 	// OpenFor is the time from the opening of the breaker to the one try that may close it; it doubles with each
 	// opening. 0: it opens for good (transparent: 1 min).
 	OpenFor time.Duration
-	// OpenMax is the longest such time; 0 is no limit (transparent: 15 min).
+	// OpenMax is the longest such time; 0 means no limit (transparent: 15 min).
 	OpenMax time.Duration
 
 	// Floor is the least time between two requested restarts (all presets: 1 s, WD-11).

@@ -34,7 +34,7 @@ func NewTracker(p Policy) *Tracker { return &Tracker{policy: p.orDefault()} }
 // Policy returns the policy in force.
 func (t *Tracker) Policy() Policy { return t.policy }
 
-// Crash takes note that the process ended, or did not come up, against everybody's wish, and says how long to wait
+// Crash records that the process ended, or did not come up, unexpectedly, and says how long to wait
 // before it is started again. open says that the budget is spent: then delay is the time until the one try that may
 // close the breaker, 0 meaning that there is none by itself. rnd in [0,1) is for the jitter.
 func (t *Tracker) Crash(now time.Time, rnd float64) (delay time.Duration, opened bool) {
@@ -89,7 +89,7 @@ func (t *Tracker) open() time.Duration {
 	return double(t.policy.OpenFor, t.opens-1, t.policy.OpenMax)
 }
 
-// Requested takes note of a restart that somebody wished and says how long to wait: what is missing to Floor since the
+// Requested records a requested restart and says how long to wait: what is missing to Floor since the
 // last such restart (WD-11; throttled says that something was), plus RequestPause. Crashes do not count for the floor.
 func (t *Tracker) Requested(now time.Time) (delay time.Duration, throttled bool) {
 	t.readySince = time.Time{}

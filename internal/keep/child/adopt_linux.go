@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lost sees a process to its end whose keeper was killed. The kernel has killed the leader with it, by Pdeathsig, and
-// made it and all orphans our children: outlive is a subreaper as well.
+// lost waits for the end of a process whose keeper was killed. The kernel has killed the leader with the keeper, by
+// Pdeathsig, and made it and all orphans our children, since outlive is a subreaper, too.
 func (k *kept) lost(pid int) Status {
 	k.line.kill()
 	if k.inherits || errors.Is(signalGroup(k.pidfd, unix.SIGKILL), unix.EINVAL) {
@@ -31,25 +31,25 @@ func (k *kept) lost(pid int) Status {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return Status{Code: 255} // that it is gone is sure, how it went is not
+			return Status{Code: 255} // its exit status is lost
 		}
 		return statusOf(ws, time.Duration(usage.Utime.Nano()+usage.Stime.Nano()), int64(usage.Maxrss)*maxrssUnit)
 	}
 }
 
-// nobody is the leader of a lost process that nobody knows the number of. No process has it.
-const nobody = -1
+// noLeader stands for the leader of a lost process whose PID is not known.
+const noLeader = -1
 
-// endAllAdopted returns when no descendant of one lost process is left among our children. Two looks must agree: the kernel's
-// list of children may lack some while others die.
+// endAllAdopted returns when no descendant of a lost process is left among our children. Two scans must agree: the
+// kernel's list of children may be incomplete while others die.
 func endAllAdopted(dying candidate) {
 	for began := time.Now(); endAdopted(dying)+endAdopted(dying) > 0; {
 		time.Sleep(pause(time.Since(began)))
 	}
 }
 
-// endAdopted kills and reaps the descendants of one lost process among our children and returns how many there were.
-// Children that we have started ourselves, or that nothing identifies, are left alone.
+// endAdopted kills and reaps the descendants of a lost process among our children and returns how many there were.
+// Children that we started ourselves, or that cannot be identified, are left alone.
 func endAdopted(dying candidate) (found int) {
 	mine := ownTag()
 	for _, pid := range children(os.Getpid()) {
@@ -68,19 +68,19 @@ func endAdopted(dying candidate) (found int) {
 	return found
 }
 
-// forgottenAfter is how long a dead child of ours must have gone unclaimed to be nobody's. Whoever starts a process here
-// waits for it at once.
+// forgottenAfter is how long a dead child must be unreaped before we reap it. Code that starts a process here waits for
+// it at once.
 const forgottenAfter = 30 * time.Second
 
-// forgotten are dead children seen, by pid, and when first. As a subreaper outlive also gets the orphans of whatever
-// else it has started, such as a command that a notification runs.
+// forgotten are dead children with the time they were first seen, by pid. As a subreaper outlive also gets the orphans
+// of other commands, such as one that a notification runs.
 var forgotten struct {
 	mu   sync.Mutex
 	seen map[int]time.Time
 }
 
-// reapForgotten reaps dead children that nobody has waited for in a long time. It costs one system call when there is
-// none, and is called when a process has ended.
+// reapForgotten reaps children that were dead for long without being waited for. Without any it costs one system call.
+// It is called when a process has ended.
 func reapForgotten(now time.Time) {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
@@ -102,7 +102,7 @@ func reapForgotten(now time.Time) {
 	}
 }
 
-// unclaimed tells which of the dead have been so for too long, and when each of the others was first seen.
+// unclaimed returns the children that were dead for too long, and when each of the others was first seen.
 func unclaimed(seen map[int]time.Time, dead []int, now time.Time) (waiting map[int]time.Time, reap []int) {
 	waiting = make(map[int]time.Time, len(dead))
 	for _, pid := range dead {

@@ -12,17 +12,17 @@ import (
 // Spec says what to start.
 type Spec struct {
 	Argv []string // the command and its arguments; Argv[0] is resolved as [Resolve] says
-	Dir  string   // working directory; "" is our own
-	Env  []string // KEY=value, the whole environment, of equal keys the last counts; nil is our own
-	// Inherit hands our own descriptors 0, 1 and 2 on and leaves the process in our process group (WD-7). There are
-	// no pipes then, and signals go to the process alone, because its group is ours. Without
-	// [PrepareToInherit] there is no keeper for it.
+	Dir  string   // working directory; "": our own
+	Env  []string // KEY=value, the whole environment; of equal keys the last counts; nil: our own
+	// Inherit passes our descriptors 0, 1 and 2 on and leaves the process in our process group (WD-7). There are no
+	// pipes then, and signals go to the process alone, because its group is ours. Without [PrepareToInherit] there is no
+	// keeper for it.
 	Inherit bool
-	// KillMode says what ends with the process. "": [KillTree]. Where there is no keeper it makes no difference.
+	// KillMode says which descendants are killed with the process. "": [KillTree]. It has no effect without a keeper.
 	KillMode KillMode
 }
 
-// KillMode says which descendants of a process end with it.
+// KillMode says which descendants of a process are killed with it.
 type KillMode string
 
 // Kill modes.
@@ -37,9 +37,9 @@ type Status struct {
 	Signalled bool          // a signal ended it
 	Signal    string        // the signal's name, "killed", "segmentation fault"; "" when there was none
 	Core      bool          // a core file was written
-	Uptime    time.Duration // spawn to the moment the exit was seen
-	// MaxRSS is the largest resident memory in bytes; 0 where the system does not tell. On Linux it is at least what
-	// outlive itself had resident at the spawn, because the kernel counts the time before exec.
+	Uptime    time.Duration // from the spawn until the exit was noticed
+	// MaxRSS is the largest resident memory in bytes; 0 if unknown. On Linux it is at least outlive's own at the spawn,
+	// because the kernel counts the time before exec.
 	MaxRSS int64
 	CPU    time.Duration // user and system time of the process and of the children it waited for
 }
@@ -57,17 +57,17 @@ type Process struct {
 
 	tree tree // what the operating system needs to reach all of it
 
-	mu       sync.Mutex // signals and the reaping exclude each other: a reaped number may be somebody else's
-	reported bool       // something that the keeper reports of the end has been read
+	mu       sync.Mutex // signals and reaping exclude each other, since a reaped PID may be reused
+	reported bool       // a part of the keeper's report of the end was read
 	reaped   bool
 }
 
 // Start spawns the process. Errors wrap [ErrNotFound], [ErrNotExecutable] or [ErrBadDir] where these are the cause;
-// their text tells what was searched and what may help. After an error onExit is never called.
+// their text says what was searched and what may help. After an error onExit is never called.
 //
-// onExit is called exactly once, from a goroutine of this package, after the leader exited, its descendants were
-// killed (without a keeper the rest of its group only, and with Inherit then none, as the group is ours) and the leader was
-// reaped. It may be nil.
+// onExit is called exactly once, from a goroutine of this package, after the leader exited, its descendants were killed
+// (without a keeper only the rest of its group; with Inherit none, as the group is ours) and the leader was reaped. It
+// may be nil.
 func Start(spec Spec, onExit func(Status)) (*Process, error) {
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
 		return nil, ErrEmpty
@@ -140,7 +140,7 @@ func (p *Process) makePipes() (theirs [3]*os.File, err error) {
 	return theirs, nil
 }
 
-// endDirect sees our own child through to its end.
+// endDirect waits for the end of our own child.
 func (p *Process) endDirect() Status {
 	p.tree.waitExit(p.proc)
 	uptime := time.Since(p.started)
@@ -167,11 +167,11 @@ func (p *Process) Stdin() *os.File { return p.ours[0] }
 // Stdout returns our reading end of the child's standard output; nil with Inherit. The caller closes it.
 func (p *Process) Stdout() *os.File { return p.ours[1] }
 
-// Stderr returns our reading end of the child's standard error; nil with Inherit. The caller closes it. It is in the
-// runtime's poller: for a reader in a goroutine, which Close ends.
+// Stderr returns our reading end of the child's standard error; nil with Inherit. The caller closes it. It uses the
+// runtime's poller: Close ends a blocked read.
 func (p *Process) Stderr() *os.File { return p.ours[2] }
 
-// Terminate asks the whole group to end: SIGTERM and then SIGCONT, because a stopped process sees no SIGTERM; on
+// Terminate asks the whole group to end: SIGTERM and then SIGCONT, because a stopped process does not handle SIGTERM; on
 // Windows CTRL_BREAK. It returns [os.ErrProcessDone] once the process is reaped.
 func (p *Process) Terminate() error {
 	p.mu.Lock()
@@ -182,8 +182,8 @@ func (p *Process) Terminate() error {
 	return p.terminate()
 }
 
-// Kill ends the process and everything of its tree that can be reached. It returns [os.ErrProcessDone] once the
-// process is reaped; onExit tells when it is gone.
+// Kill kills the process and everything of its tree that can be reached. It returns [os.ErrProcessDone] once the process
+// is reaped; onExit reports the end.
 func (p *Process) Kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,9 +193,9 @@ func (p *Process) Kill() error {
 	return p.kill()
 }
 
-// Unread returns how many bytes written to Stdin the process has not read. It works after the process's death too, as
-// long as Stdin is open, and then tells what was never delivered. ok is false where the operating system cannot
-// tell, and with Inherit.
+// Unread returns how many bytes written to Stdin the process has not read. It also works after the process's death,
+// while Stdin is open, and then says what was never delivered. ok is false where the operating system does not support
+// it, and with Inherit.
 func (p *Process) Unread() (n int, ok bool) {
 	if p.ours[0] == nil {
 		return 0, false
@@ -203,7 +203,7 @@ func (p *Process) Unread() (n int, ok bool) {
 	return unread(p.ours[0])
 }
 
-// lastOfEach drops all but the last assignment of each variable. Left to themselves, most programs would see the first.
+// lastOfEach drops all but the last assignment of each variable. Most programs would use the first.
 func lastOfEach(env []string) []string {
 	at := make(map[string]int, len(env))
 	kept := make([]string, 0, len(env))

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keeperName is what the keeper is called in argv[0], by which it is recognised, and in process lists.
+// keeperName is the keeper's argv[0], by which it recognises itself and is seen in process lists.
 const keeperName = "outlive-keeper"
 
 // keeperLine is the descriptor of the keeper's end of the keeperConn.
@@ -24,33 +24,33 @@ const keeperLine = 3
 // Times of the keeper.
 const (
 	lastGrace = 500 * time.Millisecond // from SIGTERM to SIGKILL when outlive is gone
-	lookAgain = 100 * time.Microsecond // between two looks for descendants while some are dying
-	lookLater = 5 * time.Millisecond   // the same, of those that take their time
-	patience  = 100 * time.Millisecond // after which it is lookLater
+	lookAgain = 100 * time.Microsecond // between two scans for dying descendants
+	lookLater = 5 * time.Millisecond   // the same, for those that die slowly
+	slowAfter = 100 * time.Millisecond // after which it is lookLater
 )
 
-// keeperPossible says that this program can be its own keeper: it has asked whether it is one.
+// keeperPossible says that RunKeeperIfAsked was called, so that this program can be its own keeper.
 var keeperPossible atomic.Bool
 
-// RunKeeperIfAsked must be the first thing that main, or TestMain, calls. In the process that an outlive started as its
-// keeper it does the keeper's work and returns true when that is over: main returns then. Otherwise it returns false
-// at once, and [Start] may use a keeper from now on; without this call it never does.
+// RunKeeperIfAsked must be the first call of main, or TestMain. In a keeper process it does the keeper's work and then
+// returns true: main must return. Otherwise it returns false at once, and [Start] may use a keeper from now on, which it
+// never does without this call.
 func RunKeeperIfAsked() bool {
 	if len(os.Args) == 0 || os.Args[0] != keeperName || !isSocket(keeperLine) {
 		keeperPossible.Store(true)
 		return false
 	}
-	// A child gets Pdeathsig when the thread that started it ends. This one ends with the process only.
+	// Pdeathsig fires when the thread that started the child ends. This thread lives as long as the process.
 	runtime.LockOSThread()
 	k, err := newKeeper()
 	if err != nil {
-		return true // outlive sees the end of its line and does without
+		return true // outlive sees the closed socket and does without
 	}
 	for !k.finished() {
 		k.wait()
 		k.sweep()
 	}
-	unix.Exit(0) // outlive waits for this: nothing else of the runtime is to come before it, such as the race detector's second
+	unix.Exit(0) // outlive waits for this: skip the runtime's own exit work, such as the race detector's second
 	return true
 }
 
@@ -59,12 +59,12 @@ func isSocket(fd int) bool {
 	return err == nil && kind == unix.SOCK_SEQPACKET
 }
 
-// keeper starts processes for outlive, is their parent, inherits their orphans and survives outlive for as long as it
-// takes to end them all. One goroutine, locked to its thread, does everything.
+// keeper starts processes for outlive, is their parent and inherits their orphans. After outlive's end it lives until it
+// has ended them all. One goroutine, locked to its thread, does everything.
 type keeper struct {
 	pid     int
 	thread  int // everything is done on it
-	line    int // the socket from outlive: start requests come in; its end is outlive's end
+	line    int // the socket from outlive, with the start requests; its end means that outlive has ended
 	wake    int // counts signals, above all SIGCHLD
 	self    tag // of our outlive; known from the first start request on
 	servers []*server
@@ -73,16 +73,15 @@ type keeper struct {
 
 	ending   bool      // outlive is gone
 	deadline time.Time // when asking ends and killing begins
-	empty    int       // looks in a row, after outlive's end, that found nobody left
+	empty    int       // scans in a row, after outlive's end, that found no process
 }
 
-// closeInherited closes what came from outlive by accident: what it had inherited itself and not marked yet. It must not be
-// held open by us. Those are the descriptors that an exec lets through; the runtime's own, which exist already if any
-// package has looked into a file, are marked from their beginning.
+// closeInherited closes descriptors that outlive had inherited itself and not marked yet, so that we do not hold them
+// open. They are those without close-on-exec; the runtime's own descriptors have it from the start.
 func closeInherited() {
 	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return // what is held open is held for as long as we live
+		return // the descriptors stay open as long as we live
 	}
 	defer unix.Close(dir)
 	var names []string
@@ -121,8 +120,8 @@ func newKeeper() (*keeper, error) {
 	return k, nil
 }
 
-// watchSignals turns signals into wake-ups. The keeper ends with outlive and for no other reason. Signals are handled,
-// not ignored: servers would inherit that; and what is ignored already stays so, because they inherit that too.
+// watchSignals turns signals into wake-ups. Only outlive's end ends the keeper. Signals are handled, not ignored,
+// because servers would inherit that; signals ignored already stay ignored, because servers inherit that, too.
 func (k *keeper) watchSignals() {
 	signals := []os.Signal{syscall.SIGCHLD}
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2} {
@@ -140,7 +139,7 @@ func (k *keeper) watchSignals() {
 	}()
 }
 
-// wait sleeps until something happens and deals with it, the exits first: their order is nobody's, but they are urgent.
+// wait sleeps until something happens and handles it, the exits first, which are urgent.
 func (k *keeper) wait() {
 	fds := []unix.PollFd{{Fd: int32(k.wake), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}}
 	if !k.ending {
@@ -165,7 +164,7 @@ func (k *keeper) wait() {
 	}
 	for i, w := range servers {
 		if fds[3+2*i].Revents != 0 {
-			w.listen() // what was said before a death counts for it
+			w.listen() // a message before the end counts for it
 		}
 		if fds[2+2*i].Revents != 0 {
 			w.exit()
@@ -200,15 +199,15 @@ func (k *keeper) timeout() time.Duration {
 	}
 }
 
-// pause is how long to wait before looking again for processes that have been dying for that long.
+// pause is the time between two scans for processes that have been dying for so long.
 func pause(dying time.Duration) time.Duration {
-	if dying > patience {
+	if dying > slowAfter {
 		return lookLater
 	}
 	return lookAgain
 }
 
-// takeRequest starts what the next datagram on the socket from outlive asks for, or begins the end.
+// takeRequest handles the next datagram on the socket from outlive, or begins the end.
 func (k *keeper) takeRequest() {
 	var b [8]byte
 	n, fds, err := receive(k.line, b[:])
@@ -217,7 +216,7 @@ func (k *keeper) takeRequest() {
 	case err != nil || n == 0:
 		closeFds(fds...)
 		k.begin()
-	case len(fds) != requestFds: // we are out of descriptors: the end of its channel tells outlive
+	case len(fds) != requestFds: // out of descriptors: the closed channel tells outlive
 		closeFds(fds...)
 	default:
 		k.startFrom(fds)
@@ -238,7 +237,7 @@ func (k *keeper) startFrom(fds []int) {
 		return
 	}
 	k.servers = append(k.servers, w)
-	// Where the pidfd cannot be handed on, as outlive may be gone, its end follows by itself.
+	// If the pidfd cannot be sent because outlive is gone, the end follows anyway.
 	_ = send(channel, message{kind: kindStarted, number: int32(w.pid)}.encode(), w.pidfd)
 }
 
@@ -255,7 +254,7 @@ func (k *keeper) start(fds []int) (*server, error) {
 	if err := unix.Fchdir(fds[fdDir]); err != nil {
 		return nil, err
 	}
-	defer func() { _ = unix.Chdir("/") }() // no file system is kept busy by us
+	defer func() { _ = unix.Chdir("/") }() // do not keep a file system busy
 	k.self = o.tag.instance()
 	w := &server{slot: o.slot, channel: fds[fdChannel], pidfd: -1, spares: o.tag.slot() == spared, inherits: o.group != 0, born: time.Now()}
 	if o.tag.valid() && o.tag.set() == nil {
@@ -274,7 +273,7 @@ func (k *keeper) start(fds []int) (*server, error) {
 	return w, nil
 }
 
-// begin starts the end: everything is asked to go.
+// begin starts the end: all processes are terminated.
 func (k *keeper) begin() {
 	k.ending, k.deadline = true, time.Now().Add(lastGrace)
 	for _, w := range k.servers {
@@ -291,7 +290,7 @@ func (k *keeper) begin() {
 	})
 }
 
-// finished reports whether outlive is gone and nobody is left. After the grace it kills whom it finds.
+// finished reports whether outlive is gone and no process is left. After the grace period it kills what it finds.
 func (k *keeper) finished() bool {
 	if !k.ending {
 		return false
@@ -317,20 +316,20 @@ func (k *keeper) finished() bool {
 		k.empty = 0
 		return false
 	}
-	k.empty++ // a list read while processes fork and die may lack some
+	k.empty++ // the list of children may be incomplete while processes fork and die
 	return k.empty > 1
 }
 
 func (k *keeper) leftAlone(pid int) bool {
 	slot, known := owner(lookAt(pid, k.self), k.self, k.candidates())
 	if !known {
-		return k.spares // it may be the descendant of a server whose descendants are spared
+		return k.spares // it may belong to a server whose descendants are spared
 	}
 	return slot == spared
 }
 
-// eachOrphan reaps the dead orphans and calls f for each living one. Our own children's numbers stay theirs until we
-// reap them, so f may signal them.
+// eachOrphan reaps dead orphans and calls f for each living one. Its PID cannot be reused before we reap it, so f may
+// signal it.
 func (k *keeper) eachOrphan(f func(pid int)) {
 	for _, pid := range k.children() {
 		if slices.ContainsFunc(k.servers, func(w *server) bool { return w.pid == pid }) {
@@ -342,11 +341,11 @@ func (k *keeper) eachOrphan(f func(pid int)) {
 	}
 }
 
-// children returns the keeper's children. While processes fork and die it may lack some.
+// children returns the keeper's children. It may be incomplete while processes fork and die.
 //
-// The kernel lists them by the thread whose children they are. Whom the keeper started is this thread's, and orphans go to
-// the first thread that lives, which is the process's first: a Go program never ends it. The client waits for all this,
-// so the other threads are not asked.
+// The kernel lists children by thread. Those that the keeper started are this thread's, and orphans go to the first
+// living thread, which is the process's first: a Go program never ends it. The client waits for this, so the other
+// threads are not read.
 func (k *keeper) children() []int {
 	list := threadChildren(nil, k.pid, k.thread)
 	if k.thread != k.pid {
@@ -365,8 +364,8 @@ func (k *keeper) candidates() []candidate {
 	return list
 }
 
-// oomScore is the keeper's standing when memory runs out, when it may lower it: whoever cleans up should go last. The
-// servers keep the one that outlive has.
+// oomScore is the keeper's OOM score, lowered if permitted, since the process that cleans up should be killed last.
+// Servers keep outlive's.
 type oomScore struct{ low, usual string }
 
 const oomFile = "/proc/self/oom_score_adj"

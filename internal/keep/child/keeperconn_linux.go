@@ -15,16 +15,16 @@ import (
 // answerTime is how long the keeper may take to start a process: executing a file on a slow network takes seconds.
 const answerTime = 10 * time.Second
 
-// deathTime is how long to wait for the death of a keeper that seems to be dying.
+// deathTime is how long to wait for the death of a keeper that is ending.
 const deathTime = 100 * time.Millisecond
 
-// keeperTries is how many keepers may end without ever having started anything until outlive does without.
+// keeperTries is how many keepers may end without having started anything before outlive does without.
 const keeperTries = 3
 
 // errNoKeeper says that a process must be started directly.
 var errNoKeeper = errors.New("no keeper")
 
-// keeperConn is our side of one keeper. When our end of the line closes, however that comes about, the keeper ends
+// keeperConn is our side of one keeper. When our end of the socket closes, for whatever reason, the keeper ends
 // everything that it has started.
 type keeperConn struct {
 	line  *os.File
@@ -43,9 +43,9 @@ var keeping struct {
 	slots   map[int]bool // in use
 }
 
-// PrepareToInherit says that processes are started with [Spec.Inherit], all of them. The keeper then stays in our session,
-// because only from there can it put them into our process group, and has a group of its own: what is sent to our group by
-// a terminal or by whoever started us does not reach it. Call it before the first [Start].
+// PrepareToInherit says that all processes are started with [Spec.Inherit]. The keeper then stays in our session,
+// because only from there can it put them into our process group, and has a group of its own, so that signals to our
+// group do not reach it. Call it before the first [Start].
 func PrepareToInherit() {
 	keeping.mu.Lock()
 	defer keeping.mu.Unlock()
@@ -60,12 +60,12 @@ func mayInherit() bool {
 	return keeping.inherit
 }
 
-// Prepare starts the keeper, so that it is ready when the first process is to start; without it the first [Start] does
-// that and takes a few milliseconds more. It returns before the keeper is ready. Call it after [RunKeeperIfAsked].
+// Prepare starts the keeper in advance; otherwise the first [Start] does, which takes a few milliseconds more. It does
+// not wait until the keeper is ready. Call it after [RunKeeperIfAsked].
 func Prepare() {
 	keeping.mu.Lock()
 	defer keeping.mu.Unlock()
-	_, _ = theKeeper() // the first Start tries again and finds out what follows from it
+	_, _ = theKeeper() // the first Start tries again and handles the failure
 }
 
 // theKeeper returns the living keeper. The caller holds keeping.mu.
@@ -94,7 +94,7 @@ func theKeeper() (*keeperConn, error) {
 
 // startKeeper starts a keeper. The caller holds keeping.mu.
 func startKeeper() (*keeperConn, error) {
-	// Should the keeper be killed, its orphans are ours, and we can find them.
+	// If the keeper is killed, its orphans become our children.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, os.NewSyscallError("prctl", err)
 	}
@@ -115,7 +115,7 @@ func startKeeper() (*keeperConn, error) {
 			Sys:   &syscall.SysProcAttr{Setsid: !keeping.inherit, Setpgid: keeping.inherit, PidFD: &pidfd},
 		})
 	}
-	if err == nil && pidfd < 0 { // without pidfd there is no watching, neither here nor there
+	if err == nil && pidfd < 0 { // without pidfds the keeper cannot be watched
 		_ = l.proc.Kill()
 		_, _ = l.proc.Wait()
 		err = unix.ENOSYS
@@ -128,7 +128,7 @@ func startKeeper() (*keeperConn, error) {
 	return l, nil
 }
 
-// dead reports whether the keeper has ended, all of it: its children have new parents then.
+// dead reports whether the keeper has ended completely: its children have new parents then.
 func (l *keeperConn) dead() bool {
 	dead := true // and gone, if its pidfd is closed
 	_ = control(l.pidfd, func(fd int) (err error) {
@@ -138,7 +138,7 @@ func (l *keeperConn) dead() bool {
 	return dead
 }
 
-// awaitDeath waits a moment for the death of a keeper that has closed a channel. Its descriptors go a little before the rest.
+// awaitDeath waits briefly for the death of a keeper that has closed a channel. Its descriptors close slightly earlier.
 func (l *keeperConn) awaitDeath() bool {
 	for end := time.Now().Add(deathTime); time.Now().Before(end); time.Sleep(lookAgain) {
 		if l.dead() {
@@ -148,7 +148,7 @@ func (l *keeperConn) awaitDeath() bool {
 	return false
 }
 
-// control uses the descriptor of a file, which is not closed meanwhile.
+// control uses a file's descriptor, which stays open meanwhile.
 func control(f *os.File, use func(fd int) error) error {
 	rc, err := f.SyscallConn()
 	if err != nil {
@@ -171,14 +171,15 @@ func (l *keeperConn) kill() {
 	})
 }
 
-// endTime is how long a keeper may take to end what is left and itself: its own grace, and room to spare.
+// endTime is how long a keeper may take to end everything and itself: its grace with a margin.
 const endTime = 4 * lastGrace
 
-// EndKeeper ends the keeper and whatever still runs in its care, and returns when it is reaped, usually within milliseconds.
-// It is for the end of the program: without it the keeper's body is left to whoever started us, and the first process of a
-// container may never reap it. So are the orphans that became ours. No process may be started nor waited for afterwards.
+// EndKeeper ends the keeper and everything it started, and returns when it is reaped, usually within milliseconds. Call
+// it at the end of the program: otherwise reaping the keeper is left to our parent, or to the first process of a
+// container, which may never do it. The same holds for orphans that became our children. No process may be started or
+// waited for afterwards.
 //
-// Who is killed cannot do this: the keeper then ends as a child of the next subreaper, or of the first process.
+// After a SIGKILL of outlive the keeper ends as a child of the next subreaper, or of the first process.
 func EndKeeper() {
 	keeping.mu.Lock()
 	l := keeping.now
@@ -194,7 +195,7 @@ func EndKeeper() {
 	}
 }
 
-// end lets the keeper end everything, and itself.
+// end makes the keeper end everything, and itself.
 func (l *keeperConn) end() {
 	l.gone.Do(func() {
 		_ = l.line.Close()
@@ -205,7 +206,7 @@ func (l *keeperConn) end() {
 	})
 }
 
-// takeSlot returns a number that none of our living processes has. ok is false when there are too many.
+// takeSlot returns a slot that none of our living processes has. ok is false when there are too many.
 func takeSlot() (slot int, ok bool) {
 	keeping.mu.Lock()
 	defer keeping.mu.Unlock()
@@ -228,7 +229,7 @@ func freeSlot(slot int) {
 	delete(keeping.slots, slot)
 }
 
-// requestStart asks the keeper and returns our end of the new process's channel.
+// requestStart sends a start request and returns our end of the new process's channel.
 func requestStart(o startRequest, files [3]*os.File) (l *keeperConn, channel int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -263,18 +264,17 @@ func requestStart(o startRequest, files [3]*os.File) (l *keeperConn, channel int
 		if err == nil {
 			return l, pair[0], nil
 		}
-		l.kill() // it does not even read
+		l.kill() // it does not read
 	}
 	closeFds(pair[0])
 	return nil, -1, err
 }
 
-// pollTimeout is how many milliseconds poll may wait, from now until the end; none is left when that has passed. Without
-// the bound a signal at the very end would make it negative, which to poll is for ever.
+// pollTimeout is the remaining time in milliseconds for poll, at least 0: a negative one would wait for ever.
 func pollTimeout(end, now time.Time) int { return int(max(0, end.Sub(now)).Milliseconds()) }
 
-// answer waits for the keeper's answer to a start request: the new process and its pidfd. The error of a process that cannot be
-// started is its errno; any other says that there is no telling, and that nothing was started or will live.
+// answer waits for the keeper's answer to a start request: the new process and its pidfd. If the process cannot be
+// started, the error is its errno; any other error says that the outcome is unknown, and that no such process will live.
 func (l *keeperConn) answer(channel int) (pid, pidfd int, err error) {
 	for end := time.Now().Add(answerTime); ; {
 		p := []unix.PollFd{{Fd: int32(channel), Events: unix.POLLIN}}
@@ -304,7 +304,7 @@ func (l *keeperConn) answer(channel int) (pid, pidfd int, err error) {
 		closeFds(fds...)
 		return 0, -1, syscall.Errno(m.number)
 	}
-	if len(fds) != 1 { // no descriptor was free for it here
+	if len(fds) != 1 { // no descriptor was free for it
 		l.kill()
 		return 0, -1, errNoKeeper
 	}

@@ -15,7 +15,7 @@ import (
 type kept struct {
 	line     *keeperConn
 	channel  *os.File // in the runtime's poller; closed after the end
-	pidfd    int      // to signal it by; closed with the channel
+	pidfd    int      // for signals; closed with the channel
 	slot     int
 	spares   bool
 	inherits bool // its group is ours: signals go to it alone
@@ -56,7 +56,7 @@ func (p *Process) start(path string, spec Spec, env []string, theirs [3]*os.File
 	return err
 }
 
-// startKept has the keeper start the process, or the next keeper if that one dies meanwhile.
+// startKept makes the keeper start the process, or the next keeper if it dies meanwhile.
 func (p *Process) startKept(o startRequest, theirs [3]*os.File) error {
 	for range keeperTries {
 		l, channel, err := requestStart(o, theirs)
@@ -75,19 +75,19 @@ func (p *Process) startKept(o startRequest, theirs [3]*os.File) error {
 			return err
 		}
 		if o.tag.slot() != spared {
-			endAllAdopted(candidate{slot: o.slot, leader: nobody}) // it may have started the process and not said so
+			endAllAdopted(candidate{slot: o.slot, leader: noLeader}) // it may have started the process without reporting it
 		}
 	}
 	return errNoKeeper
 }
 
-// end waits for the process's end and returns its status; the process is reaped then, and its descendants are gone.
+// end waits for the end and returns the status. The process is reaped then, and its descendants are gone.
 func (p *Process) end() Status {
 	k := p.tree.kept
 	if k == nil {
 		return p.endDirect()
 	}
-	status := p.hearOut(k)
+	status := p.awaitReport(k)
 	p.mu.Lock()
 	p.reaped = true
 	_ = k.channel.Close()
@@ -98,8 +98,8 @@ func (p *Process) end() Status {
 	return status
 }
 
-// hearOut hears what the keeper says of the end until nothing is left of the process, and returns how it ended.
-func (p *Process) hearOut(k *kept) Status {
+// awaitReport reads the keeper's messages until the end of the process, and returns its status.
+func (p *Process) awaitReport(k *kept) Status {
 	for {
 		m, err := p.report(k)
 		switch {
@@ -113,15 +113,15 @@ func (p *Process) hearOut(k *kept) Status {
 	}
 }
 
-// status is the end that a message of the keeper tells of.
+// status is the exit status in a message of the keeper.
 func (m message) status() Status {
 	s := statusOf(unix.WaitStatus(m.number), m.cpu, m.maxrss)
 	s.Uptime = m.lived
 	return s
 }
 
-// report waits for what the keeper says of the end; an error says that there is no keeper any more. While somebody
-// holds the process it reads nothing.
+// report waits for the keeper's message about the end; an error says that the keeper is gone. While the process is held
+// it reads nothing.
 func (p *Process) report(k *kept) (message, error) {
 	rc, err := k.channel.SyscallConn()
 	if err != nil {
@@ -146,7 +146,7 @@ func readReport(channel int) (message, error) {
 	var b [messageSize]byte
 	n, fds, err := receive(channel, b[:])
 	if errors.Is(err, unix.ECONNRESET) {
-		// The keeper has closed its end before it read all that we said. That is told once, and before what it said.
+		// The keeper has closed its end before it read all of ours. That error comes once, before the keeper's messages.
 		n, fds, err = receive(channel, b[:])
 	}
 	closeFds(fds...)
@@ -159,7 +159,7 @@ func readReport(channel int) (message, error) {
 	return decodeMessage(b[:n])
 }
 
-// signal reaches the group by the pidfd: the keeper may reap the leader at any time.
+// signal signals the group by the pidfd, since the keeper may reap the leader at any time.
 func (k *kept) signal(sig syscall.Signal) error {
 	reach := signalGroup
 	if k.inherits {
@@ -175,19 +175,19 @@ func (k *kept) signal(sig syscall.Signal) error {
 	}
 }
 
-// askKeeper has the keeper signal the group, who reaps the leader and so knows whose the number is. For kernels
+// askKeeper asks the keeper, which reaps the leader and so knows that the PID is valid, to signal the group. For kernels
 // before 6.9.
 func (k *kept) askKeeper(sig syscall.Signal) error {
 	err := control(k.channel, func(fd int) error {
 		return send(fd, message{kind: kindSignal, number: int32(sig)}.encode())
 	})
 	if errors.Is(err, unix.EPIPE) {
-		err = os.ErrProcessDone // or the keeper is gone, and the process with it
+		err = os.ErrProcessDone // or the keeper and the process are gone
 	}
 	return err
 }
 
-// signal reaches the group, or the keeper's server. The caller has seen that the leader is not reaped.
+// signal signals the group, or asks the keeper. The caller has seen that the leader is not reaped.
 func (t *tree) signal(pid int, sig syscall.Signal) error {
 	if t.kept != nil {
 		return t.kept.signal(sig)

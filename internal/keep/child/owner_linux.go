@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// orphan is what is known of a process that lost its parent and was handed to the next subreaper by the kernel.
+// orphan describes a process whose parent has died, and which the kernel gave to the next subreaper.
 type orphan struct {
 	pid                  int
 	group, session       int // 0: unknown
 	limitTag, environTag tag // in its limits, in its environment; 0: none
 }
 
-// candidate is a server whose descendants may turn up.
+// candidate is a server whose descendants may become orphans.
 type candidate struct {
 	slot   int
 	leader int // its pid, pinned: not reaped yet
@@ -20,11 +20,11 @@ type candidate struct {
 	spares bool
 }
 
-// owner says which of the servers k descends from. The slot [spared] stands for all whose descendants are left alone.
-// What is ours but of none of these servers keeps the slot it had. known is false when nothing tells.
+// owner says which of the servers k descends from. The slot [spared] stands for all whose descendants are left alone. A
+// process of ours that belongs to none of these servers keeps its slot. known is false if k cannot be identified.
 //
-// The limit counts most: no program changes it. A session or group of the leader's number is as sure, but is easily
-// left. The environment comes last: a program may hand its own environment to something that is not its descendant.
+// The limit counts most: no program changes it. A session or group of the leader's PID is as certain, but easily left.
+// The environment comes last: a program may pass its environment to a process that is not its descendant.
 func owner(k orphan, self tag, servers []candidate) (slot int, known bool) {
 	if slot, known = marked(k.limitTag, self, servers); known {
 		return slot, true
@@ -40,7 +40,8 @@ func owner(k orphan, self tag, servers []candidate) (slot int, known bool) {
 	return marked(k.environTag, self, servers)
 }
 
-// marked says which server the process with a tag belongs to. Another instance's is a nested outlive's: it is its own server's child.
+// marked says which server a tagged process belongs to. Another instance's tag is that of a nested outlive, a child of
+// its own server.
 func marked(b, self tag, servers []candidate) (slot int, known bool) {
 	switch {
 	case !b.valid():
@@ -58,8 +59,8 @@ func marked(b, self tag, servers []candidate) (slot int, known bool) {
 	return 0, false
 }
 
-// mustDie says whether k must die because the server dying, one of servers, has ended. Someone whom nothing
-// identifies is dying's if it is the only one that ever let somebody out of its group.
+// mustDie says whether k must be killed because the server dying, one of servers, has ended. An unidentified process
+// belongs to dying if that is the only server that ever had a process outside of its group.
 func mustDie(k orphan, self tag, dying candidate, servers []candidate, spares bool) bool {
 	slot, known := owner(k, self, servers)
 	switch {
@@ -70,11 +71,11 @@ func mustDie(k orphan, self tag, dying candidate, servers []candidate, spares bo
 	case slot == dying.slot:
 		return true
 	}
-	// Left over from a server that has been reported as gone already.
+	// It is left over from a server that was already reported as gone.
 	return !slices.ContainsFunc(servers, func(s candidate) bool { return s.slot == slot })
 }
 
-// lookAt reads what owner needs to know of a child of ours, no more than that: usually the limit alone says it.
+// lookAt reads what owner needs of a child of ours; usually the limit suffices.
 func lookAt(pid int, self tag) orphan {
 	k := orphan{pid: pid, limitTag: limitTag(pid)}
 	if k.limitTag.valid() && k.limitTag.instance() == self.instance() {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startRequest is what outlive asks the keeper to start. It travels in a file in memory, because an environment may be larger
-// than any datagram; the datagram on the socket to the keeper carries the descriptors.
+// startRequest describes the process to start. It is sent in a memory file, because an environment may be larger than
+// any datagram; the datagram carries the descriptors.
 type startRequest struct {
-	tag       tag // whose it will be; the slot spared says to leave its descendants alone
-	slot      int // by which the answers and the exit are known
+	tag       tag // the new process's tag; the slot spared says to leave its descendants alone
+	slot      int // identifies the answers and the exit
 	path, dir string
 	argv, env []string
 	group     int // the process group it joins, outlive's own; 0: it begins a session
@@ -37,7 +37,7 @@ func (o startRequest) encode() []byte {
 	b = appendStrings(b, []string{o.path, o.dir})
 	b = appendStrings(b, o.argv)
 	b = appendStrings(b, o.env)
-	if o.group != 0 { // else it stays away: a keeper of an earlier version, which an upgrade leaves in place, knows none
+	if o.group != 0 { // optional: a keeper of an earlier version does not know it
 		b = binary.AppendUvarint(b, uint64(o.group))
 	}
 	return b
@@ -101,9 +101,9 @@ func cutStrings(b []byte) (list []string, rest []byte, err error) {
 	return list, b, nil
 }
 
-// The messages on a process's channel. The keeper says kindStarted with a pidfd, or kindFailed; later kindExited. outlive
-// says kindSignal, where it cannot signal the group itself. Of two versions, as an upgrade in place leaves them, each
-// ignores the kinds that it does not know.
+// The messages on a process's channel. The keeper sends kindStarted with a pidfd, or kindFailed; later kindExited.
+// outlive sends kindSignal if it cannot signal the group itself. Unknown kinds are ignored, since an in-place upgrade
+// may leave a keeper of another version.
 const (
 	kindStarted = 'S'
 	kindFailed  = 'F'
@@ -140,7 +140,7 @@ func decodeMessage(b []byte) (message, error) {
 		lived: time.Duration(n(0)), cpu: time.Duration(n(1)), maxrss: n(2)}, nil
 }
 
-// send writes one datagram with descriptors. It never waits: whoever does not read for so long is broken.
+// send writes one datagram with descriptors. It never blocks: a peer that does not read for so long is broken.
 func send(fd int, b []byte, fds ...int) error {
 	var rights []byte
 	if len(fds) > 0 {
@@ -154,8 +154,8 @@ func send(fd int, b []byte, fds ...int) error {
 	}
 }
 
-// receive reads one datagram and its descriptors, close-on-exec, without waiting: EAGAIN says there is none. No bytes
-// and no error is the end.
+// receive reads one datagram and its descriptors, close-on-exec, without blocking: EAGAIN if there is none. No bytes and
+// no error is the end.
 func receive(fd int, b []byte) (n int, fds []int, err error) {
 	rights := make([]byte, unix.CmsgSpace(requestFds*4))
 	var got int

@@ -34,8 +34,8 @@ func (e *StartError) Error() string {
 	return s
 }
 
-// ShellStatus is the exit status by which a shell tells of a command that cannot be executed: 127 if err says that there is
-// none, 126 if it cannot be one. known is false for any other error: another try may succeed.
+// ShellStatus is a shell's exit status for a command that cannot be executed: 127 if it was not found, 126 if it is not
+// executable. known is false for other errors, after which another try may succeed.
 func ShellStatus(err error) (status int, known bool) {
 	var why *StartError
 	switch {
@@ -71,7 +71,7 @@ func searchPath(env []string) string {
 	return path
 }
 
-// checkDir reports a working directory that cannot be one, which a failing spawn would blame on the command.
+// checkDir reports an unusable working directory, which a failing spawn would blame on the command.
 func checkDir(dir string) error {
 	if dir == "" {
 		return nil
@@ -120,7 +120,7 @@ func install(name string) string {
 	return "is it installed? Programs started from a desktop often have a shorter PATH than a shell"
 }
 
-// closest returns the executable of dirs whose name is most like name, "" if none is close.
+// closest returns the executable in dirs with the most similar name, "" if none is close.
 func closest(name string, dirs []string) string {
 	best, bestAt := "", 2+1
 	if len(name) < 4 {
@@ -147,7 +147,7 @@ func closest(name string, dirs []string) string {
 	return best
 }
 
-// distance is the number of letters to insert, delete, replace or swap with their neighbour.
+// distance is the number of letters to insert, delete, replace or swap.
 func distance(a, b string) int {
 	prev2 := make([]int, len(b)+1)
 	prev := make([]int, len(b)+1)

@@ -29,9 +29,9 @@ func resolve(argv0, dir, path string) (string, error) {
 		if err := executable(full); err != nil {
 			return "", explainFile(argv0, full, err)
 		}
-		return filepath.Abs(full) // the child has its own working directory when it is executed
+		return filepath.Abs(full) // the child's working directory is another one
 	}
-	var blocked string // a file of that name without permission, as a shell would report it
+	var blocked string // a non-executable file of that name, which shells report
 	for _, d := range filepath.SplitList(path) {
 		if d == "" {
 			d = "."
@@ -65,7 +65,7 @@ func executable(path string) error {
 	return nil
 }
 
-// explainFile turns what executable found into an error for people.
+// explainFile makes an error for people from the result of executable.
 func explainFile(argv0, full string, err error) error {
 	e := &StartError{Command: argv0, Err: ErrNotExecutable}
 	switch {
@@ -89,7 +89,7 @@ func explainFile(argv0, full string, err error) error {
 	return e
 }
 
-// explainStart turns what the kernel said into an error for people.
+// explainStart makes an error for people from the kernel's.
 func explainStart(argv0, path string, err error) error {
 	e := &StartError{Command: argv0, Err: ErrNotExecutable}
 	switch {

@@ -16,7 +16,7 @@ import (
 // variable returns the form of a variable's name in which equal names are equal; case does not count here ("Path").
 func variable(name string) string { return strings.ToUpper(name) }
 
-// resolve leaves the search to the standard library, which knows PATHEXT; path is only told in errors.
+// resolve leaves the search to the standard library, which handles PATHEXT; path is only for errors.
 func resolve(argv0, dir, path string) (string, error) {
 	bare := !strings.ContainsAny(argv0, `/\:`)
 	name := argv0
@@ -47,10 +47,10 @@ func executable(path string) error {
 	return nil
 }
 
-// explainStart turns what the system said into an error for people.
+// explainStart makes an error for people from the system's.
 func explainStart(argv0, path string, err error) error {
 	if errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) {
-		return &StartError{Command: argv0, Err: ErrNotExecutable, Detail: path + " is no program of this machine",
+		return &StartError{Command: argv0, Err: ErrNotExecutable, Detail: path + " is not a program of this machine",
 			Hint: "name the interpreter in the command"}
 	}
 	if errors.Is(err, fs.ErrPermission) {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// server is one server in the keeper's care: it runs; it has exited and its descendants are being ended; then it is
-// reaped and reported. Until then its pid is its own.
+// server is one server of the keeper: running; exited, while its descendants are being killed; then reaped and reported.
+// Its PID cannot be reused before that.
 type server struct {
 	slot     int
 	pid      int
@@ -25,8 +25,8 @@ type server struct {
 
 func (w *server) claim() candidate { return candidate{slot: w.slot, leader: w.pid, spares: w.spares} }
 
-// signal reaches the group, or the leader alone if its group is outlive's. The leader is not reaped, so the number is not a
-// stranger's.
+// signal signals the group, or the leader alone if its group is outlive's. The leader is not reaped, so its PID is
+// valid.
 func (w *server) signal(sig syscall.Signal) {
 	to := -w.pid
 	if w.inherits {
@@ -41,7 +41,7 @@ func (w *server) exit() {
 	w.signal(unix.SIGKILL)
 }
 
-// listen takes all that outlive has said on the channel: the last word counts.
+// listen reads all messages of outlive on the channel; the last one counts.
 func (w *server) listen() {
 	for {
 		var b [messageSize]byte
@@ -62,8 +62,8 @@ func (w *server) listen() {
 	}
 }
 
-// sweep looks for descendants of the servers that have exited, kills them, and reports those that have none left. Two
-// looks must agree: the kernel's list of children may lack some while others die.
+// sweep kills the descendants of servers that have exited, and reports those without any left. Two scans must agree: the
+// kernel's list of children may be incomplete while others die.
 func (k *keeper) sweep() {
 	kept := k.servers[:0:0]
 	for _, w := range k.servers {
@@ -80,8 +80,8 @@ func (k *keeper) sweep() {
 	k.servers = kept
 }
 
-// endDescendants kills the descendants of w that have become ours and returns how many there were. Their own children
-// become ours when they are dead.
+// endDescendants kills the descendants of w that have become our children and returns how many there were. Their own
+// children become ours after their death.
 func (k *keeper) endDescendants(w *server) (found int) {
 	if w.spares {
 		return 0
@@ -111,7 +111,7 @@ func (w *server) report() {
 	closeFds(w.channel, w.pidfd)
 }
 
-// tell sends outlive news of the leader's end.
+// tell reports the leader's end to outlive.
 func (w *server) tell(status unix.WaitStatus, usage unix.Rusage) {
 	_ = send(w.channel, message{kind: kindExited, number: int32(status), lived: w.ended.Sub(w.born),
 		cpu:    time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),

@@ -17,8 +17,8 @@ func (p *Process) terminate() error {
 	return err
 }
 
-// signal reaches the group, or the process alone if its group is ours. The caller holds mu and has seen that the
-// leader is not reaped, so neither number can be a stranger's.
+// signal signals the group, or the process alone if its group is ours. The caller holds mu and has seen that the leader
+// is not reaped, so that its PID is valid.
 func (p *Process) signal(sig syscall.Signal) error {
 	if p.inherit && p.proc != nil {
 		return p.proc.Signal(sig)
@@ -34,10 +34,10 @@ func killGroup(pgid int, sig syscall.Signal) error {
 	return err
 }
 
-// status reads what the kernel told at the reaping.
+// status translates the result of the wait.
 func (p *Process) status(state *os.ProcessState, err error) Status {
 	if err != nil {
-		// Somebody else reaped our child. That it is gone is sure, how it went is not.
+		// Another waiter has reaped our child: its exit status is lost.
 		return Status{Code: 255}
 	}
 	cpu := state.UserTime() + state.SystemTime()
@@ -67,5 +67,5 @@ func statusOf(ws waitStatus, cpu time.Duration, maxrss int64) Status {
 	return s
 }
 
-// retry is how long to wait before asking again when the system refuses to wait for us.
+// retry is the pause after a failed wait.
 const retry = 10 * time.Millisecond

@@ -18,19 +18,19 @@ import (
 
 // Times of the sweep.
 const (
-	sweepGrace = time.Second     // for a keeper that is still at work: it needs half of that at most
+	sweepGrace = time.Second     // for a keeper that is still at work, which needs half of it
 	termGrace  = lastGrace       // from SIGTERM to SIGKILL
-	sweepTime  = 5 * time.Second // after which those that SIGKILL does not end are left
-	sweepLooks = 10              // in a row that must find nobody until it is over
-	listLooks  = 2               // for a list: one may miss who forks and dies all the time
+	sweepTime  = 5 * time.Second // after which processes that SIGKILL does not end are left
+	sweepLooks = 10              // empty scans in a row that end the sweep
+	listLooks  = 2               // for a list: one scan may miss processes that fork and die constantly
 )
 
-// Strays lists the processes of outlives that are gone: those that were killed together with their keeper, or had none.
-// It knows them by the tag they set. It sees its own pid namespace, and of other users' processes only what the
-// kernel shows. A few milliseconds for a hundred processes.
+// Strays lists the descendants of outlives that were killed together with their keeper, or had none, by their tags. It
+// covers its own pid namespace, and of other users' processes what the kernel shows. It takes a few milliseconds for a
+// hundred processes.
 func Strays() ([]Stray, error) { return straysOf(anyOutlive) }
 
-// anyOutlive selects the strays of every outlive; tags are those of the strays.
+// anyOutlive selects the strays of every outlive.
 func anyOutlive(tag) bool { return true }
 
 func straysOf(which func(tag) bool) ([]Stray, error) {
@@ -41,10 +41,10 @@ func straysOf(which func(tag) bool) ([]Stray, error) {
 	return l.list()
 }
 
-// SweepStrays ends what [Strays] lists, after a second in which a keeper may still do so: SIGTERM, half a second, and
-// SIGKILL until there is nobody left. What nothing identifies is never killed, nor what a server with [KillGroup]
-// started. It returns at once when there is nothing to do, and otherwise after a few seconds at most; the error is ctx's
-// or says that /proc cannot be read. It is meant for a goroutine at outlive's start.
+// SweepStrays ends what [Strays] lists, after one second in which a keeper may still do so: SIGTERM, half a second, and
+// SIGKILL until none is left. It never kills unidentified processes, nor those of a server with [KillGroup]. It returns
+// at once when there is nothing to do, otherwise within a few seconds; the error is ctx's or says that /proc cannot be
+// read. It is meant for a goroutine at outlive's start.
 func SweepStrays(ctx context.Context) (SweepReport, error) { return sweepStrays(ctx, anyOutlive) }
 
 func sweepStrays(ctx context.Context, which func(tag) bool) (SweepReport, error) {
@@ -75,10 +75,10 @@ func sweepStrays(ctx context.Context, which func(tag) bool) (SweepReport, error)
 			empty = 0
 			switch {
 			case dying >= termGrace:
-				strike(pid, b, unix.SIGKILL)
+				signalStray(pid, b, unix.SIGKILL)
 			case !asked[pid]:
-				strike(pid, b, unix.SIGTERM)
-				strike(pid, b, unix.SIGCONT)
+				signalStray(pid, b, unix.SIGTERM)
+				signalStray(pid, b, unix.SIGCONT)
 				asked[pid] = true
 			}
 		})
@@ -101,19 +101,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// strike signals a stray if it is still the one that was found.
-func strike(pid int, b tag, sig unix.Signal) {
+// signalStray signals a stray if it is still the same process.
+func signalStray(pid int, b tag, sig unix.Signal) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
-	if tagOf(pid) == b { // read again now that the pidfd holds it
+	if tagOf(pid) == b { // checked again now that the pidfd holds the process
 		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 	}
 }
 
-// tagOf reads a tag wherever it can be seen.
+// tagOf reads a tag from the limit or the environment.
 func tagOf(pid int) tag {
 	if b := limitTag(pid); b.valid() {
 		return b
@@ -121,33 +121,33 @@ func tagOf(pid int) tag {
 	return environTag(pid)
 }
 
-// lookout looks for strays, again and again.
-type lookout struct {
+// strayScan scans for strays repeatedly.
+type strayScan struct {
 	which func(tag) bool
 	space uint64       // our pid namespace
-	ours  []tag        // instances: ours, and the outlive's that started us
+	ours  []tag        // instances: ours, and the outlive that started us
 	above map[int]bool // our ancestors
-	alive map[tag]bool // instances asked about; the dead stay dead
+	alive map[tag]bool // instances checked; the dead stay dead
 }
 
-func newLookout(which func(tag) bool) (*lookout, error) {
+func newLookout(which func(tag) bool) (*strayScan, error) {
 	space, err := pidSpace("self")
 	if err != nil {
-		return nil, fmt.Errorf("look for strays: %w", err)
+		return nil, fmt.Errorf("look for leftover processes: %w", err)
 	}
 	self := os.Getpid()
-	return &lookout{
+	return &strayScan{
 		which: which, space: space, above: ancestors(self), alive: make(map[tag]bool),
 		ours: []tag{ownTag().instance(), tagOf(self).instance()},
 	}, nil
 }
 
-// look calls f for each stray as soon as it is found. The newest processes come first: a process that forks and dies
-// all the time is there only for an instant.
-func (l *lookout) look(f func(pid int, b tag)) error {
+// look calls f for each stray as it is found. The newest processes come first: one that forks and dies constantly exists
+// only briefly.
+func (l *strayScan) look(f func(pid int, b tag)) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return fmt.Errorf("look for strays: %w", err)
+		return fmt.Errorf("look for leftover processes: %w", err)
 	}
 	pids := make([]int, 0, len(entries))
 	for _, e := range entries {
@@ -161,7 +161,7 @@ func (l *lookout) look(f func(pid int, b tag)) error {
 		if !mayBeStray(b, l.space, l.ours) || !l.which(b) || l.living(b.instance()) {
 			continue
 		}
-		// A tag of another pid namespace names somebody else by that number.
+		// In another pid namespace the tag's PID means another process.
 		if there, err := pidSpace(strconv.Itoa(pid)); err == nil && there == l.space && !zombieNow(pid) {
 			f(pid, b)
 		}
@@ -169,7 +169,7 @@ func (l *lookout) look(f func(pid int, b tag)) error {
 	return nil
 }
 
-func (l *lookout) living(instance tag) bool {
+func (l *strayScan) living(instance tag) bool {
 	if alive, known := l.alive[instance]; known && !alive {
 		return false
 	}
@@ -177,8 +177,8 @@ func (l *lookout) living(instance tag) bool {
 	return l.alive[instance]
 }
 
-// list is what several looks find.
-func (l *lookout) list() ([]Stray, error) {
+// list is the result of several scans.
+func (l *strayScan) list() ([]Stray, error) {
 	var list []Stray
 	seen := make(map[int]bool)
 	for range listLooks {
@@ -197,8 +197,8 @@ func (l *lookout) list() ([]Stray, error) {
 	return list, nil
 }
 
-// mayBeStray says whether b may be a stray's, if its outlive is dead: neither ours, nor the outlive's that started us,
-// nor one that is to be left alone.
+// mayBeStray says whether b may be a stray's, if its outlive is dead: not ours, not of the outlive that started us, not
+// spared.
 func mayBeStray(b tag, space uint64, ours []tag) bool {
 	if !b.valid() || b.slot() == spared || b.space() != fold(space, spaceBits) {
 		return false
@@ -225,14 +225,14 @@ func ancestors(pid int) map[int]bool {
 	return above
 }
 
-// Mechanisms tells how processes that [Start] starts from now on are kept from surviving outlive, strongest first.
+// Mechanisms lists what keeps processes from surviving outlive, strongest first.
 func Mechanisms() []Mechanism {
 	list := []Mechanism{
 		{Name: "keeper", InUse: keeperWorks(), Detail: "ends everything within 0.5 s when outlive is gone, however it went"},
 		{Name: "subreaper", InUse: keeperWorks(), Detail: "outlive takes over what a killed keeper leaves"},
-		{Name: "tag", InUse: tagsWork(), Detail: "limit of file locks, by which descendants are known whatever they do"},
+		{Name: "tag", InUse: tagsWork(), Detail: "owner tag in RLIMIT_LOCKS, which descendants inherit"},
 		{Name: "cookie", InUse: ownTag().valid(), Detail: cookieVar + " in the environment, for the sweep at the next start"},
-		{Name: "pidfd", InUse: ownTag().valid(), Detail: "no signal reaches a stranger with a reused pid"},
+		{Name: "pidfd", InUse: ownTag().valid(), Detail: "no signal reaches an unrelated process with a reused pid"},
 		{Name: "process group", InUse: true, Detail: "killed while the dead leader still holds its number"},
 		{Name: "cgroup", Detail: "not used"},
 	}

@@ -4,11 +4,11 @@ package child
 
 import "context"
 
-// Strays lists nothing: only on Linux do processes carry a mark by which they are known later.
+// Strays lists nothing: only Linux has owner tags.
 func Strays() ([]Stray, error) { return nil, nil }
 
 // SweepStrays does nothing, see [Strays].
 func SweepStrays(context.Context) (SweepReport, error) { return SweepReport{}, nil }
 
-// Mechanisms tells how processes that [Start] starts are kept from surviving outlive.
+// Mechanisms lists what keeps processes from surviving outlive.
 func Mechanisms() []Mechanism { return []Mechanism{mechanism} }

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tag is an owner tag. It tells whose a process is: the outlive that started it, and which of its servers. A process has it in two places, both
-// inherited by every descendant: in the soft limit of RLIMIT_LOCKS, which kernels since 2.4 do not look at and which a
-// cleared environment, a new session and a double fork leave alone, and in the environment, where people see it.
+// tag is an owner tag: it identifies the outlive that started a process, and the server. It is in two places that every
+// descendant inherits: in the soft limit of RLIMIT_LOCKS, which kernels since 2.4 do not use and which survives a
+// cleared environment, a new session and a double fork; and in the environment, where people see it.
 //
 // From the highest bit: 8 bits mark, 10 the pid namespace, 22 the pid of outlive, 14 its birth, 10 the slot.
 type tag uint64
@@ -61,16 +61,16 @@ func parseCookie(s string) tag {
 	return b
 }
 
-// fold brings a number down to so many bits; which ones of it differ does not matter.
+// fold hashes a number to so many bits.
 func fold(n uint64, bits int) uint64 { return n * 0x9e3779b97f4a7c15 >> (64 - bits) }
 
-// makeTag is the tag of the outlive pid in the pid namespace space, born then; slot 0.
+// makeTag is the tag of an outlive, by its pid namespace, pid and birth, with slot 0.
 func makeTag(space uint64, pid int, birth uint64) tag {
 	return tag(uint64(tagMark)<<markShift | fold(space, spaceBits)<<spaceShift |
 		uint64(pid)<<pidShift | fold(birth, checkBits)<<slotBits)
 }
 
-// ownTag is our instance's; 0 where the system does not tell enough to recognise us later.
+// ownTag is our instance's; 0 if the system does not tell enough to recognise us later.
 var ownTag = sync.OnceValue(func() tag {
 	pid := os.Getpid()
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -98,8 +98,8 @@ func pidSpace(pid string) (uint64, error) {
 	return st.Ino, nil
 }
 
-// birthOf is a number that no other process with this pid has: the inode of its pidfd (kernel 6.9 and later), else the
-// moment it began, in clock ticks, which two processes could share that follow each other within 10 ms.
+// birthOf distinguishes processes with the same pid: the inode of the pidfd (kernel 6.9 and later), else the start time
+// in clock ticks, which is the same for two that follow each other within 10 ms.
 func birthOf(pid, pidfd int) (uint64, error) {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(pidfd, &fs); err == nil && fs.Type == unix.PID_FS_MAGIC {
@@ -116,11 +116,11 @@ func birthOf(pid, pidfd int) (uint64, error) {
 	return strconv.ParseUint(fields[19], 10, 64)
 }
 
-// living reports whether the outlive that b names may still run. When in doubt it does.
+// living reports whether the outlive of tag b may still run.
 func (b tag) living() bool {
 	fd, err := unix.PidfdOpen(b.pid(), 0)
 	if err != nil {
-		// EINVAL: the number is a thread's now.
+		// EINVAL: the PID is a thread's now.
 		return !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.EINVAL)
 	}
 	defer unix.Close(fd)
@@ -145,7 +145,7 @@ func ended(pidfd int) (bool, error) {
 	}
 }
 
-// set puts the tag on us and whoever we start from now on. It fails where somebody limits RLIMIT_LOCKS.
+// set puts the tag on us and on what we start from now on. It fails if RLIMIT_LOCKS is restricted.
 func (b tag) set() error {
 	var lim unix.Rlimit
 	if err := unix.Prlimit(0, unix.RLIMIT_LOCKS, nil, &lim); err != nil {
@@ -155,7 +155,7 @@ func (b tag) set() error {
 	return os.NewSyscallError("prlimit", unix.Prlimit(0, unix.RLIMIT_LOCKS, &lim, nil))
 }
 
-// limitTag reads the limit of a process, dead and unreaped too; 0 when it has no tag or is somebody else's.
+// limitTag reads the limit of a process, even of a zombie; 0 without a tag, or for another user's process.
 func limitTag(pid int) tag {
 	var lim unix.Rlimit
 	if unix.Prlimit(pid, unix.RLIMIT_LOCKS, nil, &lim) != nil || !tag(lim.Cur).valid() {
@@ -164,7 +164,7 @@ func limitTag(pid int) tag {
 	return tag(lim.Cur)
 }
 
-// environTag reads the cookie in the environment a living process was started with; 0 when it has none or hides it.
+// environTag reads the cookie in the initial environment of a living process; 0 if there is none or it is not readable.
 func environTag(pid int) tag {
 	env := readProc("/proc/"+strconv.Itoa(pid)+"/environ", make([]byte, 8192))
 	for kv := range bytes.SplitSeq(env, []byte{0}) {
@@ -175,14 +175,14 @@ func environTag(pid int) tag {
 	return 0
 }
 
-// signalGroup reaches the group of a pidfd's process, even when that is reaped and its number somebody else's.
-// The flag is PIDFD_SIGNAL_PROCESS_GROUP of kernel 6.9; older ones answer EINVAL.
+// signalGroup signals the group of a pidfd's process, even after it was reaped and its PID reused. The flag is
+// PIDFD_SIGNAL_PROCESS_GROUP of kernel 6.9; older ones return EINVAL.
 func signalGroup(pidfd int, sig syscall.Signal) error {
 	const processGroup = 1 << 2
 	return unix.PidfdSendSignal(pidfd, sig, nil, processGroup)
 }
 
-// signalAlone reaches the process of a pidfd.
+// signalAlone signals the process of a pidfd.
 func signalAlone(pidfd int, sig syscall.Signal) error {
 	return unix.PidfdSendSignal(pidfd, sig, nil, 0)
 }

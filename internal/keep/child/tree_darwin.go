@@ -11,11 +11,11 @@ import (
 // maxrssUnit is the unit of rusage's maxrss in bytes.
 const maxrssUnit = 1
 
-// tree reaches a process and its descendants by process group, and those that left it by a snapshot of all processes.
+// tree finds descendants by process group, and those that left it by a snapshot of all processes.
 type tree struct{}
 
 var mechanism = Mechanism{Name: "process group", InUse: true,
-	Detail: "nothing is done when outlive is killed; strays that left their group while their parent died are not found"}
+	Detail: "nothing is done when outlive is killed; leftover processes that left their group while their parent died are not found"}
 
 func (t *tree) attributes(inherit bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !inherit}
@@ -25,7 +25,7 @@ func (t *tree) adopt(*os.Process) {}
 
 func (t *tree) close() {}
 
-// killRest kills what is left of the group. The leader is a zombie now and pins the group's number.
+// killRest kills the rest of the group. The leader is a zombie, so the group's number is valid.
 func (t *tree) killRest(pid int) {
 	_ = killGroup(pid, unix.SIGKILL)
 }
@@ -41,20 +41,21 @@ func (p *Process) kill() error {
 	return err
 }
 
-// stray is a descendant, known by its number and the moment of its birth.
+// stray is a descendant, identified by its PID and start time.
 type stray struct {
 	pid  int
 	born unix.Timeval
 }
 
-// kill looks again before it strikes: the number may be a stranger's by now.
+// kill checks the identity first, since the PID may be reused.
 func (s stray) kill() {
 	if k, err := unix.SysctlKinfoProc("kern.proc.pid", s.pid); err == nil && k.Proc.P_starttime == s.born {
 		_ = unix.Kill(s.pid, unix.SIGKILL)
 	}
 }
 
-// descendants returns the living descendants of pid. One whose parent already died is not found: it is launchd's now.
+// descendants returns the living descendants of pid. Those whose parent has died are not found: they are launchd's
+// children.
 func descendants(pid int) []stray {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
@@ -69,7 +70,7 @@ func descendants(pid int) []stray {
 	var found []stray
 	for todo := []int{pid}; len(todo) > 0; {
 		next := byParent[todo[0]]
-		delete(byParent, todo[0]) // the kernel's own process is its own parent
+		delete(byParent, todo[0]) // the kernel's process is its own parent
 		todo = todo[1:]
 		found = append(found, next...)
 		for _, s := range next {
@@ -79,10 +80,10 @@ func descendants(pid int) []stray {
 	return found
 }
 
-// unread: a pipe tells its fill level only at the reading end here.
+// unread is not possible: a pipe's fill level is known only at the reading end.
 func unread(*os.File) (int, bool) { return 0, false }
 
-// pipe returns a pipe whose ends block and are unknown to the runtime's poller.
+// pipe returns a pipe whose ends block and are not in the runtime's poller.
 func pipe(name string) (r, w *os.File, err error) {
 	var p [2]int
 	syscall.ForkLock.RLock()
@@ -95,11 +96,11 @@ func pipe(name string) (r, w *os.File, err error) {
 	return os.NewFile(uintptr(p[0]), name), os.NewFile(uintptr(p[1]), name), nil
 }
 
-// inheritedLimit is how far CloseInheritedOnExec looks; nobody hands on that many descriptors.
+// inheritedLimit is the highest descriptor that CloseInheritedOnExec marks.
 const inheritedLimit = 1024
 
-// CloseInheritedOnExec marks every descriptor above 2 that this process was started with close-on-exec, so that
-// children do not inherit what outlive inherited. Call it first thing in main.
+// CloseInheritedOnExec sets close-on-exec on every inherited descriptor above 2, so that children do not get it. Call it
+// first in main.
 func CloseInheritedOnExec() {
 	for fd := 3; fd < inheritedLimit; fd++ {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); !errors.Is(err, unix.EBADF) {

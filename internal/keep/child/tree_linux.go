@@ -14,10 +14,9 @@ import (
 // maxrssUnit is the unit of rusage's maxrss in bytes.
 const maxrssUnit = 1024
 
-// tree reaches a process and its descendants: by process group, and those that left it by walking /proc while their
-// parents live.
+// tree finds descendants by process group, and those that left it by /proc while their parents live.
 type tree struct {
-	pidfd int   // -1: the kernel gave none
+	pidfd int   // -1: not available
 	kept  *kept // not nil: the keeper is the parent, and the rest is unused
 }
 
@@ -30,14 +29,14 @@ func (t *tree) adopt(*os.Process) {}
 
 func (t *tree) close() {}
 
-// killRest kills what is left of the group. The leader is a zombie now and pins the group's number.
+// killRest kills the rest of the group. The leader is a zombie, so the group's number is valid.
 func (t *tree) killRest(pid int) {
 	_ = killGroup(pid, unix.SIGKILL)
 }
 
 func (p *Process) kill() error {
 	if p.tree.kept != nil {
-		return p.signal(unix.SIGKILL) // the keeper sees the leader go and ends the rest
+		return p.signal(unix.SIGKILL) // the keeper sees the leader's end and kills the rest
 	}
 	strays := descendants(p.pid)
 	err := p.signal(unix.SIGKILL)
@@ -47,7 +46,7 @@ func (p *Process) kill() error {
 	return err
 }
 
-// stray is a descendant held by a pidfd, so that its number cannot become a stranger's.
+// stray is a descendant held by a pidfd, so that its PID cannot be reused.
 type stray struct{ pidfd int }
 
 func (s stray) kill() {
@@ -55,10 +54,11 @@ func (s stray) kill() {
 	_ = unix.Close(s.pidfd)
 }
 
-// walkLimit bounds the walk: a fork bomb must not hold us up.
+// walkLimit bounds the walk, for the case of a fork bomb.
 const walkLimit = 4096
 
-// descendants returns the living descendants of pid. One whose parent already died is not found: it is init's now.
+// descendants returns the living descendants of pid. Those whose parent has died are not found: they are init's
+// children.
 func descendants(pid int) []stray {
 	var found []stray
 	todo := []int{pid}
@@ -70,7 +70,7 @@ func descendants(pid int) []stray {
 			if err != nil {
 				continue
 			}
-			if parentOf(c) != parent { // the number changed hands before we held it
+			if parentOf(c) != parent { // the PID was reused before we held it
 				_ = unix.Close(fd)
 				continue
 			}
@@ -81,7 +81,7 @@ func descendants(pid int) []stray {
 	return found
 }
 
-// children returns the children of all threads of pid. While processes fork and die it may lack some.
+// children returns the children of all threads of pid. It may be incomplete while processes fork and die.
 func children(pid int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	tasks, err := os.ReadDir(dir)
@@ -108,8 +108,8 @@ func threadChildren(list []int, pid, tid int) []int {
 	return list
 }
 
-// readProc reads a file of /proc into buf, or a larger buffer, without the runtime's poller, which costs four system
-// calls more for each file. nil: it cannot be read.
+// readProc reads a file of /proc into buf, or a larger buffer, without the runtime's poller, which costs four more
+// system calls for each file. nil: not readable.
 func readProc(path string, buf []byte) []byte {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -144,14 +144,14 @@ func parentOf(pid int) int {
 	return n
 }
 
-// statFields are the fields of /proc/PID/stat behind the command, whose text could hold anything: state, parent, group,
-// session and so on. It is nil when there is no such process.
+// statFields are the fields of /proc/PID/stat after the command, whose text may contain anything: state, parent, group,
+// session and so on; nil if there is no such process.
 func statFields(pid int) []string {
 	s := string(readProc("/proc/"+strconv.Itoa(pid)+"/stat", make([]byte, 1024)))
 	return strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
 }
 
-// unread asks the pipe itself, from our writing end; the kernel answers also when nobody holds the other end.
+// unread asks the pipe at our writing end, which works even if the reading end is closed.
 func unread(f *os.File) (int, bool) {
 	rc, err := f.SyscallConn()
 	if err != nil {
@@ -165,7 +165,7 @@ func unread(f *os.File) (int, bool) {
 	return n, true
 }
 
-// pipe returns a pipe whose ends block and are unknown to the runtime's poller.
+// pipe returns a pipe whose ends block and are not in the runtime's poller.
 func pipe(name string) (r, w *os.File, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
@@ -174,8 +174,8 @@ func pipe(name string) (r, w *os.File, err error) {
 	return os.NewFile(uintptr(p[0]), name), os.NewFile(uintptr(p[1]), name), nil
 }
 
-// CloseInheritedOnExec marks every descriptor above 2 that this process was started with close-on-exec, so that
-// children do not inherit what outlive inherited. Call it first thing in main.
+// CloseInheritedOnExec sets close-on-exec on every inherited descriptor above 2, so that children do not get it. Call it
+// first in main.
 func CloseInheritedOnExec() {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err == nil || errors.Is(err, unix.EBADF) {
 		return

@@ -11,27 +11,27 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// killedCode is the exit code a killed tree gets: that of a shell for signal 9, as on the other systems.
+// killedCode is the exit code of a killed tree: that of a shell for signal 9, as on the other systems.
 const killedCode = 128 + 9
 
-// tree reaches a process and its descendants by a job object, nested in the one that holds outlive itself.
+// tree is a job object with the process and its descendants, nested in outlive's own job.
 type tree struct {
 	job  windows.Handle // 0: could not be made
 	peak int64          // bytes, read before the job is closed
 
-	killed bool // by us: the exit code says nothing of its own
+	killed bool // by us: the exit code is ours
 }
 
 var mechanism = Mechanism{Name: "job object", InUse: true, Detail: "the kernel ends everything with outlive"}
 
-// confine puts outlive itself into a job that dies with it. Whatever is started afterwards is born inside, so nothing
-// survives outlive, not even a process started before its own job was attached.
+// confine puts outlive into a job that ends with it. Later processes are created in it, so that none survives outlive,
+// even before its own job was attached.
 var confine = sync.OnceFunc(func() {
 	job, err := newJob()
 	if err != nil {
 		return
 	}
-	// The handle is never closed: the kernel closes it when outlive is gone, however it went.
+	// The handle is never closed: the kernel closes it when outlive ends.
 	if err := windows.AssignProcessToJobObject(job, windows.CurrentProcess()); err != nil {
 		_ = windows.CloseHandle(job)
 	}
@@ -85,7 +85,7 @@ func (t *tree) close() {
 	}
 }
 
-// waitExit holds a thread for the process.
+// waitExit occupies a thread for the process.
 func (t *tree) waitExit(proc *os.Process) {
 	err := proc.WithHandle(func(h uintptr) {
 		_, _ = windows.WaitForSingleObject(windows.Handle(h), windows.INFINITE)
@@ -95,7 +95,7 @@ func (t *tree) waitExit(proc *os.Process) {
 	}
 }
 
-// killRest ends what the leader left behind and waits until the job is empty.
+// killRest kills the rest of the job and waits until it is empty.
 func (t *tree) killRest(int) {
 	if t.job == 0 {
 		return
@@ -131,8 +131,8 @@ func (t *tree) active() uint32 {
 	return info.activeProcesses
 }
 
-// terminate sends CTRL_BREAK to the group; CTRL_C cannot be sent to a group other than ours. With Inherit the process
-// is in our group and shares our console's signals already.
+// terminate sends CTRL_BREAK to the group; CTRL_C works only for our own group. With Inherit the process is in our group
+// and gets our console's signals anyway.
 func (p *Process) terminate() error {
 	if p.inherit {
 		return p.kill()
@@ -153,7 +153,7 @@ func (p *Process) kill() error {
 	return p.proc.Kill()
 }
 
-// status reads what the system told at the end.
+// status translates the result of the wait.
 func (p *Process) status(state *os.ProcessState, err error) Status {
 	s := Status{Code: 255, MaxRSS: p.tree.peak}
 	if err == nil {
@@ -166,10 +166,10 @@ func (p *Process) status(state *os.ProcessState, err error) Status {
 	return s
 }
 
-// unread: a pipe tells its fill level only at the reading end here.
+// unread is not possible: a pipe's fill level is known only at the reading end.
 func unread(*os.File) (int, bool) { return 0, false }
 
 func pipe(string) (r, w *os.File, err error) { return os.Pipe() }
 
-// CloseInheritedOnExec does nothing: handles are passed to children by an explicit list here.
+// CloseInheritedOnExec does nothing: handles are passed to children by an explicit list.
 func CloseInheritedOnExec() {}

@@ -14,14 +14,14 @@ import (
 // tick is the unit of the times in /proc/PID/stat: USER_HZ, 100 a second on every Linux.
 const tick = 10 * time.Millisecond
 
-// usageLimit bounds the processes looked at: a fork bomb must not hold us up.
+// usageLimit bounds the processes examined, for the case of a fork bomb.
 const usageLimit = 4096
 
 var pageSize = int64(os.Getpagesize())
 
-// TreeUsage reads the usage of process pid and of its living descendants from /proc, with a few system calls for each
-// process and each of its threads. It returns an error that wraps [os.ErrProcessDone] when there is no such process;
-// a descendant that ends meanwhile is left out. A descendant whose parent has died is not found: it is another's child.
+// TreeUsage reads the usage of process pid and its living descendants from /proc, with a few system calls for each
+// process and thread. It returns an error that wraps [os.ErrProcessDone] when there is no such process; descendants that
+// end meanwhile are left out. Descendants whose parent has died are not found.
 func TreeUsage(pid int) (Usage, error) {
 	var (
 		u         Usage
@@ -40,12 +40,12 @@ func TreeUsage(pid int) (Usage, error) {
 		if err != nil {
 			continue
 		}
-		if s.state == 'T' { // a stopped server behind a launcher is a stopped server
+		if s.state == 'T' { // a stopped server behind a launcher counts as stopped
 			u.State = 'T'
 		}
 		u.CPU += s.cpu
 		if s.state == 'Z' || s.state == 'X' {
-			continue // its children are another's already, its memory is given back
+			continue // a zombie has no memory, and its children have another parent
 		}
 		u.Processes++
 		resident, shared := r.statm(todo[i])
@@ -57,10 +57,10 @@ func TreeUsage(pid int) (Usage, error) {
 	return u, nil
 }
 
-// Continue sends SIGCONT to the process group that pid leads, for one that was stopped. It returns an error that wraps
-// [os.ErrProcessDone] when there is no such group. The caller knows that the leader has not been reaped.
+// Continue sends SIGCONT to the process group that pid leads. It returns an error that wraps [os.ErrProcessDone] when
+// there is no such group. The leader must not have been reaped.
 func Continue(pid int) error {
-	if pid <= 1 { // the kernel would reach everybody, or ourselves
+	if pid <= 1 { // the kernel would signal every process, or us
 		return fmt.Errorf("continue process group %d: %w", pid, os.ErrInvalid)
 	}
 	err := unix.Kill(-pid, unix.SIGCONT)
@@ -80,8 +80,8 @@ type procStat struct {
 	threads int
 }
 
-// parseStat reads the content of /proc/PID/stat. The command's name stands in parentheses and may hold anything, also
-// parentheses, spaces and newlines, so fields are counted after the last closing one.
+// parseStat reads /proc/PID/stat. The command's name is in parentheses and may itself contain parentheses, spaces and
+// newlines, so fields are counted after the last closing one.
 func parseStat(b []byte) (s procStat, ok bool) {
 	end := bytes.LastIndexByte(b, ')')
 	if end < 0 || bytes.IndexByte(b[:end], '(') < 0 {
@@ -139,7 +139,7 @@ func parseCount(b []byte) (int64, bool) {
 	return n, len(b) > 0
 }
 
-// procReader reads small files of /proc, one after the other, into one buffer.
+// procReader reads small files of /proc into one buffer.
 type procReader struct {
 	buf   []byte
 	path  []byte
@@ -159,7 +159,7 @@ func (r *procReader) stat(pid int) (procStat, error) {
 	return s, nil
 }
 
-// statm returns the resident memory and how much of it is shared, in bytes; nothing for a process that has gone.
+// statm returns resident memory and its shared part, in bytes; 0 for a process that has ended.
 func (r *procReader) statm(pid int) (resident, shared int64) {
 	r.setPath(pid, "/statm")
 	b, err := r.read()
@@ -174,8 +174,8 @@ func (r *procReader) statm(pid int) (resident, shared int64) {
 	return resident * pageSize, min(shared, resident) * pageSize // the kernel keeps two counters, each a little late
 }
 
-// children appends the children of all threads of pid to found. Any thread can start a process, and the kernel lists
-// children by the thread that did.
+// children appends the children of all threads of pid to found. The kernel lists children by the thread that started
+// them.
 func (r *procReader) children(pid, threads int, found []int) []int {
 	if threads == 1 {
 		return r.threadChildren(pid, pid, found)
@@ -224,8 +224,8 @@ func (r *procReader) setPath(pid int, file string) {
 	r.path = append(r.path, file...)
 }
 
-// read returns the content of the file at r.path, which is valid until the next read. No such process, or one that ends
-// while it is read, is [os.ErrProcessDone].
+// read returns the content of the file at r.path, valid until the next read. If there is no such process, or it ends
+// meanwhile, the error is [os.ErrProcessDone].
 func (r *procReader) read() ([]byte, error) {
 	fd, err := unix.Open(string(r.path), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	for r.buf = r.buf[:0]; err == nil; {

@@ -32,7 +32,7 @@ func TestParseStat(t *testing.T) {
 		{"no name", "12 " + fields, procStat{}, false},
 		{"cut short", "12 (x) S 1 2 3", procStat{}, false},
 		{"state of two letters", "12 (x) S" + fields, procStat{}, false},
-		{"a time that is no number", "12 (x) " + strings.Replace(fields, "150", "1x0", 1), procStat{}, false},
+		{"a time that is not a number", "12 (x) " + strings.Replace(fields, "150", "1x0", 1), procStat{}, false},
 		{"a time beyond any machine", "12 (x) " + strings.Replace(fields, "150", "99999999999999999999", 1), procStat{}, false},
 		{"empty", "", procStat{}, false},
 	} {

@@ -20,9 +20,9 @@ type memoryCounters struct {
 	pagefile, peakPagefile                               uintptr
 }
 
-// TreeUsage reads the usage of process pid and of its living descendants from a snapshot of all processes. It returns an
-// error that wraps [os.ErrProcessDone] when there is no such process; a descendant that cannot be opened is left out.
-// CPU knows nothing of descendants that have ended.
+// TreeUsage reads the usage of process pid and its living descendants from a snapshot of all processes. It returns an
+// error that wraps [os.ErrProcessDone] when there is no such process; descendants that cannot be opened are left out.
+// CPU does not include descendants that have ended.
 func TreeUsage(pid int) (Usage, error) {
 	byParent, err := processesByParent()
 	if err != nil {
@@ -47,7 +47,7 @@ func TreeUsage(pid int) (Usage, error) {
 	return u, nil
 }
 
-// member is a process of a tree. A parent's number may be a stranger's by now, which is then younger than the child.
+// member is a process of a tree. A parent's PID may be reused, by a process younger than the child.
 type member struct {
 	pid        uint32
 	parentBorn int64 // ns
@@ -93,12 +93,12 @@ func (u *Usage) add(m member) (born int64, err error) {
 	return created.Nanoseconds(), nil
 }
 
-// duration reads a span, which is not a time since 1601 as Filetime's own methods take it, in units of 100 ns.
+// duration reads a time span in units of 100 ns; Filetime's own methods read a point in time.
 func duration(f windows.Filetime) time.Duration {
 	return time.Duration(int64(f.HighDateTime)<<32|int64(f.LowDateTime)) * 100
 }
 
-// Continue is not supported here: there is no signal that resumes a process.
+// Continue is not supported: no signal resumes a process.
 func Continue(pid int) error {
 	return fmt.Errorf("continue process group %d: %w", pid, ErrUnsupported)
 }

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waitExit returns when the leader has exited; it is not reaped then. It holds a thread: a kernel queue does not tell
+// waitExit returns when the leader has exited; it is not reaped then. It occupies a thread, since a kqueue cannot be in
 // the runtime's poller.
 func (t *tree) waitExit(proc *os.Process) {
 	for {
 		kq, err := unix.Kqueue()
 		if err != nil {
-			time.Sleep(retry) // out of descriptors: it passes
+			time.Sleep(retry) // out of descriptors, which is temporary
 			continue
 		}
 		unix.CloseOnExec(kq)

@@ -16,7 +16,7 @@ func (t *tree) waitExit(proc *os.Process) {
 	waitThread(proc.Pid)
 }
 
-// waitPidfd waits in the runtime's poller: no thread is held, however many processes there are. It takes fd over.
+// waitPidfd waits in the runtime's poller, so that no thread is occupied. It closes fd.
 func waitPidfd(fd int) error {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		_ = unix.Close(fd)
@@ -35,7 +35,7 @@ func waitPidfd(fd int) error {
 	})
 }
 
-// waitThread is for kernels, and sandboxes, without pidfd: it holds a thread.
+// waitThread occupies a thread, for kernels and sandboxes without pidfds.
 func waitThread(pid int) {
 	for {
 		switch err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); {

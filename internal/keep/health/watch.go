@@ -201,7 +201,7 @@ func (w *Watch) condemn(reason string) []Action {
 func (w *Watch) reason(now time.Time, v View) string {
 	silence := "it has never said anything"
 	if !v.Heard.IsZero() {
-		silence = fmt.Sprintf("nothing heard for %s", round(now.Sub(v.Heard)))
+		silence = fmt.Sprintf("no message for %s", round(now.Sub(v.Heard)))
 	}
 	rounds := "a round of probes"
 	if w.rounds > 1 {

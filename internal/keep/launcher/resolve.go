@@ -109,7 +109,7 @@ func choose(tree []process) (process, error) {
 }
 
 // startable returns argv with a first word that can be started from anywhere and leads to the executable. It fails for a
-// process that has renamed itself: what stands in its argv is no command line any more.
+// process that has renamed itself: what stands in its argv is not a command line any more.
 func (p process) startable() ([]string, error) {
 	if len(p.argv) == 0 || p.titled {
 		return nil, fmt.Errorf("process %d has renamed itself: %w", p.pid, ErrUnusable)
@@ -122,7 +122,7 @@ func (p process) startable() ([]string, error) {
 		return nil, fmt.Errorf("folder %s of process %d is gone: %w", p.dir, p.pid, ErrUnusable)
 	}
 	if path, ok := script(p.dir, p.argv); !ok {
-		return nil, fmt.Errorf("script %s of process %d is no file: %w", path, p.pid, ErrUnusable)
+		return nil, fmt.Errorf("script %s of process %d is not a file: %w", path, p.pid, ErrUnusable)
 	}
 	for _, path := range p.candidates() {
 		if info, err := os.Stat(path); err == nil && os.SameFile(info, exe) {

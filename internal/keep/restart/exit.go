@@ -19,9 +19,9 @@ type Meaning uint8
 
 // The meanings of an exit (WD-1).
 const (
-	Crash     Meaning = iota // against everybody's wish: restart with backoff
+	Crash     Meaning = iota // unexpected: restart with backoff
 	Clean                    // done: no restart
-	Requested                // the server wishes to be restarted
+	Requested                // the server requests a restart
 	Fail                     // the set-up is wrong: a restart would end the same way
 )
 

@@ -108,7 +108,7 @@ func appendPythonString(out []byte, s string) []byte {
 	return append(out, '"')
 }
 
-// ParseMarker reads the content of a marker file. It fails with [ErrMarkerSchema], or says why this is no JSON. Unknown
+// ParseMarker reads the content of a marker file. It fails with [ErrMarkerSchema], or says why this is not JSON. Unknown
 // fields are ignored and the method may be missing, as the restart tools have always had it.
 func ParseMarker(raw []byte) (MarkerRecord, error) {
 	var fields map[string]json.RawMessage

@@ -45,7 +45,7 @@ func TestMarkerScannerReset(t *testing.T) {
 	s.Scan([]byte("__MCP_REST"))
 	s.Reset()
 	if s.Scan([]byte("ART_REQUEST__")) != 0 {
-		t.Error("one stream's beginning and another's end are no marker")
+		t.Error("one stream's beginning and another's end are not markers")
 	}
 }
 

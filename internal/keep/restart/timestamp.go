@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ErrTime: [ParseTime] was given a text that is no time; the message says what form is wanted.
+// ErrTime: [ParseTime] was given a text that is not a time; the message says what form is wanted.
 var ErrTime = errors.New("cannot read as a time")
 
 // FormatTime writes t in UTC as Python's datetime.isoformat does: microseconds if they are not zero, and "+00:00".

@@ -5,7 +5,7 @@ import "time"
 // whileSweeping takes an event while a dead process is being cleared away.
 func (m *Machine) whileSweeping(now time.Time, rnd float64, ev Event) {
 	switch ev := ev.(type) {
-	case Gone:
+	case TreeGone:
 		m.decide(now, rnd)
 	case Start:
 		m.needed = true
@@ -16,14 +16,14 @@ func (m *Machine) whileSweeping(now time.Time, rnd float64, ev Event) {
 	}
 }
 
-// whileDown takes an event while no process runs and the next one is waited for. A wish to replace the process changes
+// whileDown takes an event while no process runs and the next one is waited for. A request to replace the process changes
 // nothing: the next one is a fresh one.
 func (m *Machine) whileDown(now time.Time, ev Event) {
 	switch ev := ev.(type) {
 	case Stop:
 		m.finish(now)
 	case Restart:
-		// What the dead process itself wished comes too late, and one wish is enough.
+		// A request of the dead process itself comes too late, and one request is enough.
 		if ev.Cause != Requested || ev.Source.own() || m.why.cause == Requested {
 			return
 		}
@@ -66,7 +66,7 @@ func (m *Machine) decideAfter(now time.Time, rnd float64, least time.Duration) {
 			m.tracker.Reset()
 		}
 		if m.why.source != SourceLimit {
-			m.outdate(Restart{Cause: Requested, Source: m.why.source, Reason: m.why.reason})
+			m.markStale(Restart{Cause: Requested, Source: m.why.source, Reason: m.why.reason})
 		}
 		delay, throttled := m.tracker.Requested(now)
 		m.follow(now, delay, throttled)
@@ -156,7 +156,7 @@ func (m *Machine) spawn(now time.Time) {
 // begun forgets why the last process ended: the next one has its place.
 func (m *Machine) begun() {
 	m.why = endCause{}
-	m.exit, m.rung, m.pending, m.needed = Exited{}, ground, nil, false
+	m.exit, m.stopStep, m.pending, m.needed = Exited{}, notStopping, nil, false
 }
 
 // nextGen returns the generation of a process that is to be started.

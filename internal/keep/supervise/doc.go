@@ -3,7 +3,7 @@
 //
 // It is a state machine without clock, I/O or goroutine. The owner tells it what happened ([Machine.Step]), wakes it
 // when [Machine.Deadline] has come ([Machine.Tick]), and carries out the actions it returns, in their order. The owner
-// promises that a process that ran is told of by one Exited and then one Gone, and that everything it says of a process
+// promises that a process that ran is told of by one Exited and then one TreeGone, and that everything it says of a process
 // names that process's generation; what is said of any that is neither serving nor a spare changes nothing.
 //
 // At most one process serves, and the state is its state. Beside it there can be spares: those that stand by for the case
@@ -11,10 +11,10 @@
 // started ([SpawnSpare]), takes over ([TakeOver]) or is no longer wanted ([Dismiss]); bringing it up, and ending it, is the
 // owner's. A process that another one has taken over from is out of the machine: its end is a [Retirement], one for each.
 //
-// A process that nobody needs can be sent to sleep ([Sleep]): it is ended, nothing runs, and a Start or a wished restart
-// starts the next one. That is nobody's failure and counts as nothing.
+// A process that nobody needs can be sent to sleep ([Sleep]): it is ended, nothing runs, and a Start or a requested restart
+// starts the next one. That is no failure and is not counted.
 //
-// The parts of a Machine, each with methods of its own: ladder ends one process step by step, spares has the processes beside
+// The parts of a Machine, each with methods of its own: stopSequence ends one process step by step, spares has the processes beside
 // the serving one and the reload under way, endCause says why a process ends. The Machine itself has the state, and the
 // tracker of package backoff the counts.
 //

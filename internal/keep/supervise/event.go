@@ -2,7 +2,7 @@ package supervise
 
 // Event is something that happened. The events are the types of this file.
 type Event interface {
-	// about returns the generation of the process it happened to; ok is false for a wish, which is about none.
+	// about returns the generation of the process it happened to; ok is false for a request, which is about none.
 	about() (gen int, ok bool)
 }
 
@@ -48,8 +48,8 @@ type Exited struct {
 	Reason    string // in words; default: its exit status
 }
 
-// Gone tells, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end.
-type Gone struct{ Gen int }
+// TreeGone tells, after [Exited], that nothing is left: leader reaped, tree killed, output read to the end.
+type TreeGone struct{ Gen int }
 
 // Restart asks for a new process in place of the running one.
 type Restart struct {
@@ -75,8 +75,8 @@ type SpareFailed struct {
 	Reason string // in words
 }
 
-// Condemned tells that the process still runs and no longer works: it is killed at once, and has crashed.
-type Condemned struct {
+// MarkUnhealthy tells that the process still runs and no longer works: it is killed at once, and has crashed.
+type MarkUnhealthy struct {
 	Gen    int
 	Cause  Cause  // Unhealthy or Memory
 	Reason string // in words
@@ -101,19 +101,19 @@ const (
 // Stop asks for the end of it all: no further process is started. A later, harder Stop overtakes a softer one.
 type Stop struct{ Profile Profile }
 
-func (Start) about() (int, bool)          { return 0, false }
-func (Restart) about() (int, bool)        { return 0, false }
-func (Stop) about() (int, bool)           { return 0, false }
-func (Introduced) about() (int, bool)     { return 0, false }
-func (e SpawnFailed) about() (int, bool)  { return e.Gen, true }
-func (e Handshake) about() (int, bool)    { return e.Gen, true }
-func (e Ready) about() (int, bool)        { return e.Gen, true }
-func (e Refused) about() (int, bool)      { return e.Gen, true }
-func (e Drained) about() (int, bool)      { return e.Gen, true }
-func (e StdoutClosed) about() (int, bool) { return e.Gen, true }
-func (e Exited) about() (int, bool)       { return e.Gen, true }
-func (e Gone) about() (int, bool)         { return e.Gen, true }
-func (e SpareReady) about() (int, bool)   { return e.Gen, true }
-func (e SpareFailed) about() (int, bool)  { return e.Gen, true }
-func (e Condemned) about() (int, bool)    { return e.Gen, true }
-func (e Sleep) about() (int, bool)        { return e.Gen, true }
+func (Start) about() (int, bool)           { return 0, false }
+func (Restart) about() (int, bool)         { return 0, false }
+func (Stop) about() (int, bool)            { return 0, false }
+func (Introduced) about() (int, bool)      { return 0, false }
+func (e SpawnFailed) about() (int, bool)   { return e.Gen, true }
+func (e Handshake) about() (int, bool)     { return e.Gen, true }
+func (e Ready) about() (int, bool)         { return e.Gen, true }
+func (e Refused) about() (int, bool)       { return e.Gen, true }
+func (e Drained) about() (int, bool)       { return e.Gen, true }
+func (e StdoutClosed) about() (int, bool)  { return e.Gen, true }
+func (e Exited) about() (int, bool)        { return e.Gen, true }
+func (e TreeGone) about() (int, bool)      { return e.Gen, true }
+func (e SpareReady) about() (int, bool)    { return e.Gen, true }
+func (e SpareFailed) about() (int, bool)   { return e.Gen, true }
+func (e MarkUnhealthy) about() (int, bool) { return e.Gen, true }
+func (e Sleep) about() (int, bool)         { return e.Gen, true }

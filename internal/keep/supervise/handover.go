@@ -41,7 +41,7 @@ func (m *Machine) Save() (s Saved, ok bool) {
 		Tracker:  m.tracker.Save(),
 		Starting: idle, Since: m.since, At: m.at, Gen: m.gen, Last: m.last,
 		Introduced: m.beside.introduced, Misses: m.beside.misses, RefillAt: m.beside.refillAt,
-		Wish: m.wish, Stale: m.stale, Broken: m.broken, Asked: m.asked,
+		Wish: m.lastRequest, Stale: m.stale, Broken: m.broken, Asked: m.asked,
 	}, true
 }
 
@@ -54,7 +54,7 @@ func Restore(opts Options, s Saved) *Machine {
 	}
 	m.gen, m.at, m.last = s.Gen, s.At, s.Last
 	m.beside.introduced, m.beside.misses, m.beside.refillAt = s.Introduced, s.Misses, s.RefillAt
-	m.wish, m.stale, m.broken, m.asked = s.Wish, s.Stale, s.Broken, s.Asked
+	m.lastRequest, m.stale, m.broken, m.asked = s.Wish, s.Stale, s.Broken, s.Asked
 	return m
 }
 

@@ -13,14 +13,14 @@ type Machine struct {
 
 	state State
 	since time.Time
-	// ladder's gen is that of the process that serves, is to serve or was the last to do so; -1: there was none. Its at
+	// stopSequence's gen is that of the process that serves, is to serve or was the last to do so; -1: there was none. Its at
 	// is when the state wants to be woken; zero: it does not. What for depends on the state: Starting has its timeout,
-	// Serving becomes healthy, Stopping takes the next rung, Backoff and Failed start the next process.
-	ladder
-	last   int // the highest generation so far, spares included
-	beside spares
-	wish   Restart // the last one for another process than those that had been started
-	stale  bool    // the serving process was started before that
+	// Serving becomes healthy, Stopping takes the next stop step, Backoff and Failed start the next process.
+	stopSequence
+	last        int // the highest generation so far, spares included
+	beside      spares
+	lastRequest Restart // the last one for another process than those that had been started
+	stale       bool    // the serving process was started before that
 
 	why  endCause // of the process that is being dealt with
 	exit Exited   // the same
@@ -29,7 +29,7 @@ type Machine struct {
 	over    bool     // Finish was returned
 	asked   bool     // the next transition is what somebody asked for while no process ran
 	broken  bool     // Failed since a process last came up
-	pending *Restart // wished while the process was ending for another reason
+	pending *Restart // noteRequest while the process was ending for another reason
 	// throttled: in Backoff, the floor between two requested restarts is waited for, and pause after that.
 	throttled bool
 	pause     time.Duration
@@ -39,8 +39,8 @@ type Machine struct {
 // New returns a machine that waits for [Start].
 func New(opts Options) *Machine {
 	opts = opts.withDefaults()
-	m := &Machine{opts: opts, tracker: backoff.NewTracker(opts.Backoff), ladder: ladder{gen: -1}, last: -1}
-	m.beside.out = &m.ladder
+	m := &Machine{opts: opts, tracker: backoff.NewTracker(opts.Backoff), stopSequence: stopSequence{gen: -1}, last: -1}
+	m.beside.out = &m.stopSequence
 	return m
 }
 
@@ -69,18 +69,18 @@ func (m *Machine) Step(now time.Time, rnd float64, ev Event) []Action {
 	default:
 		m.serving(now, rnd, ev)
 	}
-	m.settle(now)
+	m.reconcile(now)
 	return m.out
 }
 
-// serving takes what happens to the serving process, or is wished of it.
+// serving handles events of the serving process, and requests.
 func (m *Machine) serving(now time.Time, rnd float64, ev Event) {
 	if gen, ok := ev.about(); ok && gen != m.gen {
 		return
 	}
 	switch ev := ev.(type) {
 	case Restart:
-		m.wished(ev)
+		m.noteRequest(ev)
 	case Stop:
 		m.beside.dismissAll()
 	}
@@ -112,7 +112,7 @@ func (m *Machine) Tick(now time.Time, rnd float64) []Action {
 		m.at = time.Time{}
 		m.due(now)
 	}
-	m.settle(now)
+	m.reconcile(now)
 	return m.out
 }
 
@@ -126,7 +126,7 @@ func (m *Machine) due(now time.Time) {
 	case Serving:
 		m.tracker.Healthy(now)
 	case Stopping:
-		m.nextRung(now)
+		m.nextStep(now)
 	case Backoff, Failed:
 		if m.throttled {
 			m.release(now)
@@ -157,7 +157,7 @@ type Snapshot struct {
 	Cause  Cause
 	Source Source
 	Reason string
-	// Planned: that end is no failure of the process, so what was in flight is not suspected of having caused it.
+	// Planned: that end is not a failure of the process, so what was in flight is not suspected of having caused it.
 	Planned bool
 
 	NextTry time.Time // of the next start in Backoff and Failed; zero: none by itself

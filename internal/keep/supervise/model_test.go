@@ -29,7 +29,7 @@ type world struct {
 	finished     bool
 	needed       time.Time // a process that sleeps, or goes to sleep, was asked for since; zero: no
 	atSleep      int       // restarts when the last sleep began
-	wished       time.Time // the oldest wish for a restart that no start has followed; zero: none
+	noteRequest  time.Time // the oldest wish for a restart that no start has followed; zero: none
 	spawns       int
 
 	standby int
@@ -37,7 +37,7 @@ type world struct {
 	comes   time.Time // when the process that took over while it was coming up has come up
 }
 
-// longestStop is the sum of the longest ladder to the end: a planned restart is no part of it, a Stop overtakes that.
+// longestStop is the sum of the longest ladder to the end: a planned restart is not a part of it, a Stop overtakes that.
 const longestStop = 10*time.Second + 1500*time.Millisecond + 500*time.Millisecond
 
 // longestSweep is how long the simulated owner takes to clear a dead process away, at most.
@@ -84,7 +84,7 @@ func (w *world) obey(a Action) Event {
 		return w.obeyBeside(a)
 	case Report:
 		if a.To == Failed {
-			w.wished = time.Time{}
+			w.noteRequest = time.Time{}
 		}
 		w.checkSleep(a)
 	case Spawn:
@@ -95,7 +95,7 @@ func (w *world) obey(a Action) Event {
 			w.rt.Fatalf("start %d is called %d", w.spawns, a.Gen)
 		}
 		w.spawns++
-		w.gen, w.wished, w.needed = a.Gen, time.Time{}, time.Time{}
+		w.gen, w.noteRequest, w.needed = a.Gen, time.Time{}, time.Time{}
 		w.exits, w.gone, w.drains, w.comes = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		if rapid.IntRange(0, 9).Draw(w.rt, "spawn fails") == 0 {
 			return SpawnFailed{Gen: w.gen, Err: errors.New("no such file")}
@@ -119,7 +119,7 @@ func (w *world) obey(a Action) Event {
 		if w.alive || w.swept || w.finished || len(w.beside) > 0 {
 			w.rt.Fatalf("finished: alive %v, swept %v, finished already %v, %d spares", w.alive, w.swept, w.finished, len(w.beside))
 		}
-		w.finished, w.wished, w.needed = true, time.Time{}, time.Time{}
+		w.finished, w.noteRequest, w.needed = true, time.Time{}, time.Time{}
 	}
 	return nil
 }
@@ -156,8 +156,8 @@ func (w *world) check() {
 	if w.reloads() {
 		allowed += 30 * time.Second // it was put off once; it comes up or fails, and then it is the next one's turn
 	}
-	if !w.wished.IsZero() && w.stopped.IsZero() && w.now.Sub(w.wished) > allowed {
-		w.rt.Fatalf("no start %s after the wish: %s", w.now.Sub(w.wished), w.State())
+	if !w.noteRequest.IsZero() && w.stopped.IsZero() && w.now.Sub(w.noteRequest) > allowed {
+		w.rt.Fatalf("no start %s after the wish: %s", w.now.Sub(w.noteRequest), w.State())
 	}
 	if !w.needed.IsZero() && w.stopped.IsZero() && w.now.Sub(w.needed) > 2*time.Second+longestSweep {
 		w.rt.Fatalf("asleep %s after it was needed", w.now.Sub(w.needed))
@@ -185,7 +185,7 @@ func (w *world) next() (when time.Time, what func()) {
 	}
 	consider(w.gone, func() {
 		w.swept, w.gone = false, time.Time{}
-		w.tell(Gone{w.gen})
+		w.tell(TreeGone{w.gen})
 	})
 	if w.alive {
 		consider(w.exits, func() { w.die(w.code, false) })
@@ -248,7 +248,7 @@ func (w *world) happen() {
 	case "handshake":
 		w.tellAlive(Handshake{w.gen})
 		if w.State() == Starting {
-			w.wished = time.Time{} // what is wished begins when it is up again, which is its own matter
+			w.noteRequest = time.Time{} // what is wished begins when it is up again, which is its own matter
 		}
 	case "refused":
 		w.tellAlive(Refused{Gen: w.gen})
@@ -258,10 +258,10 @@ func (w *world) happen() {
 	case "stdout":
 		w.tellAlive(StdoutClosed{w.gen})
 	case "condemned":
-		w.tellAlive(Condemned{w.gen, rapid.SampledFrom([]Cause{Unhealthy, Memory}).Draw(w.rt, "cause"), "no answer"})
+		w.tellAlive(MarkUnhealthy{w.gen, rapid.SampledFrom([]Cause{Unhealthy, Memory}).Draw(w.rt, "cause"), "no answer"})
 	case "wish":
-		if w.wished.IsZero() && !w.finished {
-			w.wished = w.now
+		if w.noteRequest.IsZero() && !w.finished {
+			w.noteRequest = w.now
 		}
 		w.tell(Restart{Cause: Requested, Source: rapid.SampledFrom([]Source{SourceTool, SourceControl}).Draw(w.rt, "source"),
 			Overlap: rapid.Bool().Draw(w.rt, "overlap")})
@@ -304,7 +304,7 @@ func (w *world) stale() {
 	before, due := w.Snapshot(), w.Deadline()
 	for _, ev := range []Event{
 		SpawnFailed{Gen: gen}, Handshake{gen}, Ready{gen}, Refused{Gen: gen}, Drained{gen}, StdoutClosed{gen},
-		Exited{Gen: gen, Code: 1}, Gone{gen}, SpareReady{gen}, SpareFailed{Gen: gen}, Condemned{gen, Memory, ""}, Sleep{gen, ""},
+		Exited{Gen: gen, Code: 1}, TreeGone{gen}, SpareReady{gen}, SpareFailed{Gen: gen}, MarkUnhealthy{gen, Memory, ""}, Sleep{gen, ""},
 	} {
 		if actions := w.Step(w.now, 0, ev); len(actions) > 0 {
 			w.rt.Fatalf("%T of generation %d: %v", ev, gen, actions)

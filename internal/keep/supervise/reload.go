@@ -16,34 +16,34 @@ func (r *reload) waits() bool { return !r.at.IsZero() }
 // warms reports whether the reload's process has been started and has not come up.
 func (r *reload) warms() bool { return r != nil && !r.waits() }
 
-// wished takes note of a wish before the state deals with it, for what there is beside the serving process.
-func (m *Machine) wished(ev Restart) {
+// noteRequest records a request before the state handles it, for the processes beside the serving one.
+func (m *Machine) noteRequest(ev Restart) {
 	switch {
 	case ev.Cause == Replace || ev.Cause == ProbeExit:
 		// The owner wants a process that nothing has been said to.
 		m.beside.dismissAll()
 	case ev.Cause != Requested || ev.Source == SourceLimit:
 	case m.overlaps(ev) && m.beside.reload != nil && m.beside.reload.waits() && !m.beside.reload.silent:
-		m.outdate(ev) // its process, once it is started, will be new enough
+		m.markStale(ev) // its process, once it is started, will be new enough
 	case m.overlaps(ev) && m.beside.reload.warms() && m.beside.anew:
-		m.outdate(ev) // whoever wishes all the time gets new processes all the time
+		m.markStale(ev) // constant requests cause constant restarts
 	default:
 		anew := m.overlaps(ev) && m.beside.reload.warms()
 		m.beside.cancelReload()
 		m.beside.anew = anew
-		m.outdate(ev)
+		m.markStale(ev)
 	}
 }
 
-// overlaps reports whether a wish is fulfilled beside the serving process.
+// overlaps reports whether a request is fulfilled beside the serving process.
 func (m *Machine) overlaps(ev Restart) bool {
 	return m.state == Serving && ev.Cause == Requested && ev.Overlap
 }
 
-// outdate makes everything that has been started run old code as far as the machine knows.
-func (m *Machine) outdate(by Restart) {
-	m.beside.outdate()
-	m.stale, m.wish = true, by
+// markStale makes everything that has been started run old code as far as the machine knows.
+func (m *Machine) markStale(by Restart) {
+	m.beside.markStale()
+	m.stale, m.lastRequest = true, by
 }
 
 // beginReload begins a planned restart beside the serving process.
@@ -70,7 +70,7 @@ func (m *Machine) beginReload(now time.Time, ev Restart) {
 	}
 }
 
-// joinReload lets a wish be fulfilled by the reload that waits for its time, or by one that follows on that which is
+// joinReload lets a request be fulfilled by the reload that waits for its time, or by one that follows on that which is
 // coming up: its process has been started already and may have read the old code.
 func (m *Machine) joinReload(ev Restart) {
 	if !ev.Source.own() {
@@ -85,11 +85,11 @@ func (m *Machine) joinReload(ev Restart) {
 	}
 }
 
-// beginNext begins the reload that was wished while another one was coming up.
+// beginNext begins the reload that was requested while another one was coming up.
 func (m *Machine) beginNext(now time.Time) {
 	ev := *m.beside.next
 	m.beside.next = nil
-	m.outdate(ev)
+	m.markStale(ev)
 	m.beginReload(now, ev)
 }
 
@@ -104,7 +104,7 @@ func (m *Machine) startReload(now time.Time) {
 	})
 }
 
-// cancelReload forgets a reload under way: a newer wish takes its place.
+// cancelReload forgets a reload under way: a newer request replaces it.
 func (s *spares) cancelReload() {
 	s.dismiss(func(one Spare) bool { return one.Reload })
 	s.endReload()
@@ -125,7 +125,7 @@ func (s *spares) reloadFailed(why string) {
 	s.failReload(gen, why)
 }
 
-// failReload tells that a reload has come to nothing; its process is no spare any more.
+// failReload tells that a reload has come to nothing; its process is not a spare any more.
 func (s *spares) failReload(gen int, why string) {
 	s.out.do(ReloadFailed{Gen: gen, Source: s.reload.source, Reason: s.reload.reason, Why: why})
 	s.endReload()

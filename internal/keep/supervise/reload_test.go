@@ -46,7 +46,7 @@ func TestOverlapSwitchesWhenTheNewProcessCanServe(t *testing.T) {
 	if s.doing != "SPO" {
 		t.Errorf("did %q: the old process is its owner's to retire", s.doing)
 	}
-	if s.tell(Exited{Gen: 0, Code: 1}, Gone{0}).serves(1, Serving); s.Restarts() != 1 {
+	if s.tell(Exited{Gen: 0, Code: 1}, TreeGone{0}).serves(1, Serving); s.Restarts() != 1 {
 		t.Error("the old one's end counted")
 	}
 }
@@ -154,7 +154,7 @@ func TestAReloadIsPutOffOnceAtMost(t *testing.T) {
 	putOff().tell(SpareFailed{2, "exit 1"}).did(failed, later(3)).serves(0, Serving)
 	putOff().tell(Handshake{0}, SpareFailed{2, "exit 1"}).did(failed).tell(Ready{0}).did(later(3))
 
-	s = putOff().tell(Exited{Code: 1}, SpareFailed{2, "exit 1"}, Gone{}).did(failed).serves(3, Starting).expect(Starting, 3)
+	s = putOff().tell(Exited{Code: 1}, SpareFailed{2, "exit 1"}, TreeGone{}).did(failed).serves(3, Starting).expect(Starting, 3)
 	if got := s.spawns[1]; got.Cause != Requested || got.Source != SourceSignal || got.Reason != "later code" {
 		t.Errorf("started %+v", got)
 	}
@@ -175,12 +175,12 @@ var requests = []Source{SourceExit, SourceMarker, SourceTool, SourceSignal, Sour
 func TestEveryReloadWaitsForTheFloor(t *testing.T) {
 	for _, source := range requests {
 		t.Run(source.String(), func(t *testing.T) {
-			wish := Restart{Cause: Requested, Source: source, Reason: "new code", Overlap: true}
+			lastRequest := Restart{Cause: Requested, Source: source, Reason: "new code", Overlap: true}
 			start := func(gen int) SpawnSpare {
 				return SpawnSpare{Gen: gen, Reload: true, Cause: Requested, Source: source, Reason: "new code"}
 			}
-			s := begin(t, preset(t, "tiered")).up().tell(wish, SpareReady{1}).did(start(1), TakeOver{Gen: 1, Ready: true})
-			s.tell(wish).did(Throttled{time.Second}).pass(300*time.Millisecond).tell(wish, wish).did().expect(Serving, 2)
+			s := begin(t, preset(t, "tiered")).up().tell(lastRequest, SpareReady{1}).did(start(1), TakeOver{Gen: 1, Ready: true})
+			s.tell(lastRequest).did(Throttled{time.Second}).pass(300*time.Millisecond).tell(lastRequest, lastRequest).did().expect(Serving, 2)
 			s.pass(700*time.Millisecond).did(start(2)).tell(SpareReady{2}).did(TakeOver{Gen: 2, Old: 1, Ready: true}).expect(Serving, 2)
 			s.pass(time.Hour).did()
 		})
@@ -237,11 +237,11 @@ func TestWithoutOverlapTheOldProcessEndsFirst(t *testing.T) {
 
 func TestTheReloadsProcessFollowsOnOneThatDies(t *testing.T) {
 	for name, death := range map[string][]Event{
-		"a crash":           {Exited{Code: 1}, Gone{}},
-		"its own wish":      {Exited{Code: 42}, Gone{}},
-		"a closed stdout":   {StdoutClosed{}, Exited{Code: 137, Signalled: true}, Gone{}},
-		"it was condemned":  {Condemned{Cause: Memory, Reason: "2 GiB"}, Exited{Code: 137, Signalled: true}, Gone{}},
-		"a person's signal": {Exited{Code: 143, Signalled: true}, Gone{}},
+		"a crash":           {Exited{Code: 1}, TreeGone{}},
+		"its own wish":      {Exited{Code: 42}, TreeGone{}},
+		"a closed stdout":   {StdoutClosed{}, Exited{Code: 137, Signalled: true}, TreeGone{}},
+		"it was condemned":  {MarkUnhealthy{Cause: Memory, Reason: "2 GiB"}, Exited{Code: 137, Signalled: true}, TreeGone{}},
+		"a person's signal": {Exited{Code: 143, Signalled: true}, TreeGone{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := begin(t, Options{}).up().tell(overlap).did(newCode(1)).pass(10 * time.Second).tell(death...)
@@ -279,7 +279,7 @@ func TestNewsOfASpareThatTookOverMeanwhile(t *testing.T) {
 		t.Errorf("%s, reported %+v", s.State(), got)
 	}
 	s = begin(t, Options{}).up().tell(overlap).exit(1).tell(Exited{Gen: 1, Code: 1}, SpareFailed{1, "it died"}).serves(1, Sweeping)
-	s.tell(Gone{1}).serves(1, Backoff)
+	s.tell(TreeGone{1}).serves(1, Backoff)
 	s = begin(t, Options{}).up().tell(overlap).exit(1).tell(Stop{Signal}, SpareFailed{1, "it died"}).expect(Stopped, 2)
 	if !s.Snapshot().Over {
 		t.Error("not over")
@@ -314,9 +314,9 @@ func TestAReloadEndsWithWhatEndsEverything(t *testing.T) {
 
 func TestAProcessThatAlwaysWishesAnotherGetsOneASecond(t *testing.T) {
 	s := begin(t, Options{}).up()
-	wish := Restart{Cause: Requested, Source: SourceMarker, Overlap: true}
+	lastRequest := Restart{Cause: Requested, Source: SourceMarker, Overlap: true}
 	for end := t0.Add(time.Hour); s.now.Before(end); {
-		if s.tell(wish); len(s.Snapshot().Spares) == 0 {
+		if s.tell(lastRequest); len(s.Snapshot().Spares) == 0 {
 			s.pass(s.Deadline().Sub(s.now))
 		}
 		s.tell(SpareReady{s.Generation() + 1}).pass(10 * time.Millisecond)

@@ -6,14 +6,14 @@ import "time"
 // spare that was dismissed. It decides when that process is asked to go and when it is killed; it is over when the
 // process has exited, which the owner sees. Use [NewRetirement].
 type Retirement struct {
-	ladder
+	stopSequence
 	opts Options
 }
 
 // NewRetirement returns the retirement of process gen from now on. A busy one has been asked something that it may
 // finish, for Options.RetireFor at most; any other is asked to go at once. What is to be done first, Begin tells.
 func NewRetirement(gen int, opts Options, now time.Time, busy bool) *Retirement {
-	r := &Retirement{ladder: ladder{gen: gen}, opts: opts.withDefaults()}
+	r := &Retirement{stopSequence: stopSequence{gen: gen}, opts: opts.withDefaults()}
 	if busy {
 		r.drain(now, r.opts.RetireFor)
 	} else {
@@ -28,7 +28,7 @@ func (r *Retirement) Begin() []Action { return r.take() }
 
 // Drained takes note that nothing is in flight at the process any more.
 func (r *Retirement) Drained(now time.Time) []Action {
-	if r.rung == draining {
+	if r.stopStep == draining {
 		r.leave(now, r.opts.RestartGrace)
 	}
 	return r.take()
@@ -36,7 +36,7 @@ func (r *Retirement) Drained(now time.Time) []Action {
 
 // Hurry makes the process go now, with that grace at most before it is killed: outlive is told to end.
 func (r *Retirement) Hurry(now time.Time, grace time.Duration) []Action {
-	if r.rung < ending {
+	if r.stopStep < ending {
 		r.leave(now, grace)
 	} else {
 		r.hurry(now, grace)
@@ -49,7 +49,7 @@ func (r *Retirement) Tick(now time.Time) []Action {
 	if r.at.IsZero() || now.Before(r.at) {
 		return nil
 	}
-	switch r.rung {
+	switch r.stopStep {
 	case draining:
 		r.leave(now, r.opts.RestartGrace)
 	case ending:

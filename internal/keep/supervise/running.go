@@ -92,7 +92,7 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 		m.why.because(Crash, NoSource, "it closed its stdout and did not exit")
 		m.enter(now, Stopping, Report{})
 		m.kill()
-	case Condemned:
+	case MarkUnhealthy:
 		if !ev.condemns() {
 			return
 		}
@@ -115,11 +115,11 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 	}
 }
 
-// restarts reports whether somebody may wish a restart for this cause.
+// restarts reports whether a restart may be requested for this cause.
 func restarts(c Cause) bool { return c == Requested || c == Replace || c == ProbeExit }
 
 // condemns reports whether a process can be condemned for this cause.
-func (e Condemned) condemns() bool { return e.Cause == Unhealthy || e.Cause == Memory }
+func (e MarkUnhealthy) condemns() bool { return e.Cause == Unhealthy || e.Cause == Memory }
 
 // exited takes the leader's death. What follows is decided when nothing of the process is left.
 func (m *Machine) exited(now time.Time, ev Exited) {

@@ -63,7 +63,7 @@ func (s *story) pass(d time.Duration) *story {
 
 // exit ends the running process and clears it away.
 func (s *story) exit(code int) *story {
-	return s.tell(Exited{Gen: s.Generation(), Code: code}, Gone{s.Generation()})
+	return s.tell(Exited{Gen: s.Generation(), Code: code}, TreeGone{s.Generation()})
 }
 
 func (s *story) up() *story { return s.tell(Ready{s.Generation()}) }
@@ -182,7 +182,7 @@ func TestFirstReasonWins(t *testing.T) {
 			if c.cause == Replace || c.cause == ProbeExit {
 				counted = 0
 			}
-			s.tell(Gone{0}).expect(Starting, counted)
+			s.tell(TreeGone{0}).expect(Starting, counted)
 			if got := s.spawns[1]; got.Cause != c.cause || got.Gen != 1 {
 				t.Errorf("spawned %+v", got)
 			}
@@ -205,7 +205,7 @@ func TestPlannedRestartDrainsThenTerminatesThenKills(t *testing.T) {
 	if s.pass(2 * time.Second); s.doing != "SDITK" {
 		t.Fatalf("after the grace: did %q", s.doing)
 	}
-	s.tell(Exited{Code: 137, Signalled: true}, Gone{}).expect(Starting, 1)
+	s.tell(Exited{Code: 137, Signalled: true}, TreeGone{}).expect(Starting, 1)
 }
 
 func TestStopLadders(t *testing.T) {
@@ -249,7 +249,7 @@ func TestStopLadders(t *testing.T) {
 func TestWishDuringAnotherEndIsRemembered(t *testing.T) {
 	for name, exit := range map[string]int{"a crash": 1, "a clean exit": 0, "a wrong set-up": 78, "its own wish": 42} {
 		t.Run(name, func(t *testing.T) {
-			s := begin(t, rulesOf78()).up().tell(Exited{Code: exit}, byTool, byTool, Gone{}).expect(Starting, 1)
+			s := begin(t, rulesOf78()).up().tell(Exited{Code: exit}, byTool, byTool, TreeGone{}).expect(Starting, 1)
 			if got := s.spawns[1].Cause; got != Requested {
 				t.Errorf("started because of %s", got)
 			}
@@ -263,7 +263,7 @@ func TestWishDuringAnotherEndIsRemembered(t *testing.T) {
 }
 
 func TestStopAfterACrashPromisesNoRestart(t *testing.T) {
-	s := begin(t, Options{}).up().tell(Exited{Code: 1}, Stop{ClientEOF}, Gone{}).expect(Stopped, 0)
+	s := begin(t, Options{}).up().tell(Exited{Code: 1}, Stop{ClientEOF}, TreeGone{}).expect(Stopped, 0)
 	if got := s.last(); got.Cause != Shutdown || got.Code != 1 {
 		t.Errorf("reported %+v", got)
 	}

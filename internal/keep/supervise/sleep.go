@@ -37,7 +37,7 @@ func (m *Machine) whileAsleep(now time.Time, ev Event) {
 		m.spawn(now)
 	case Restart:
 		if ev.Cause != Requested || ev.Source.own() {
-			return // what the process that slept wished of itself is of no interest any more
+			return // requests of the ended process do not matter any more
 		}
 		m.why, m.asked = endCause{Requested, ev.Source, ev.Reason}, true
 		m.tracker.Reset()

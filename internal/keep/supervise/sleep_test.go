@@ -20,7 +20,7 @@ var sleepRows = []tableRow{
 	{"slept", []Event{Start{}, Ready{0}, Sleep{0, "idle"}, Exited{Code: 1}}},
 	{"slept+need", []Event{Start{}, Ready{0}, Sleep{0, "idle"}, Exited{Code: 1}, Start{}}},
 	{"slept+wish", []Event{Start{}, Ready{0}, Sleep{0, "idle"}, Exited{Code: 1}, byTool}},
-	{"asleep", []Event{Introduced{true}, Start{}, Ready{0}, Sleep{0, "idle"}, Exited{}, Gone{}}},
+	{"asleep", []Event{Introduced{true}, Start{}, Ready{0}, Sleep{0, "idle"}, Exited{}, TreeGone{}}},
 }
 
 func TestASleepEndsTheProcessAndTheNextNeedStartsOne(t *testing.T) {
@@ -71,7 +71,7 @@ func TestHoweverAProcessGoesToSleepItSleeps(t *testing.T) {
 		"exit 42":         {Exited{Code: 42}},
 		"marker":          {marked, Exited{Code: 143, Signalled: true}},
 		"probe":           {Exited{Code: 1, Probe: true}},
-		"condemned":       {Condemned{Cause: Unhealthy}, Exited{Code: 137, Signalled: true}},
+		"condemned":       {MarkUnhealthy{Cause: Unhealthy}, Exited{Code: 137, Signalled: true}},
 		"too old":         {limit, Exited{}},
 		"a second Sleep":  {Sleep{0, "still idle"}, Exited{}},
 		"stdout closed":   {StdoutClosed{}, Exited{}},
@@ -80,7 +80,7 @@ func TestHoweverAProcessGoesToSleepItSleeps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := rulesOf78()
 			opts.Backoff = preset(t, "exponential").Backoff
-			s := begin(t, opts).up().idle().tell(end...).tell(Gone{}).expect(Stopped, 0).pass(time.Hour)
+			s := begin(t, opts).up().idle().tell(end...).tell(TreeGone{}).expect(Stopped, 0).pass(time.Hour)
 			if !s.Snapshot().Asleep || len(s.spawns) != 1 {
 				t.Errorf("%+v after %d starts", s.Snapshot(), len(s.spawns))
 			}
@@ -118,9 +118,9 @@ func TestWhoComesWhileItGoesToSleepIsServedAtOnce(t *testing.T) {
 			for _, late := range []bool{false, true} {
 				s := begin(t, preset(t, "tiered")).up().idle()
 				if late {
-					s.tell(Exited{}).tell(c.events...).tell(Gone{})
+					s.tell(Exited{}).tell(c.events...).tell(TreeGone{})
 				} else {
-					s.tell(c.events...).tell(Exited{}, Gone{})
+					s.tell(c.events...).tell(Exited{}, TreeGone{})
 				}
 				s.serves(1, Starting).expect(Starting, c.restarts)
 				if diff := cmp.Diff(c.want, s.spawns[1]); diff != "" {

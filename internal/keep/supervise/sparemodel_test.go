@@ -27,14 +27,14 @@ func (w *world) obeyBeside(a Action) Event {
 		w.takeOver(a)
 	case Dismiss:
 		if w.beside[a.Gen] == nil {
-			w.rt.Fatalf("dismissed %d, which is no spare", a.Gen)
+			w.rt.Fatalf("dismissed %d, which is not a spare", a.Gen)
 		}
 		delete(w.beside, a.Gen)
 	case ReloadFailed:
 		if w.beside[a.Gen] != nil {
 			w.rt.Fatalf("the reload by %d failed, and it is a spare still", a.Gen)
 		}
-		w.wished = time.Time{} // whoever wished it is told
+		w.noteRequest = time.Time{} // whoever wished it is told
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func (w *world) spawnSpare(a SpawnSpare) Event {
 	w.spawns++
 	s := &modelSpare{reload: a.Reload, by: w.now.Add(30 * time.Second)}
 	if a.Reload {
-		w.wished = time.Time{}
+		w.noteRequest = time.Time{}
 	}
 	switch rapid.IntRange(0, 4).Draw(w.rt, "spare") {
 	case 0:
@@ -80,7 +80,7 @@ func (w *world) takeOver(a TakeOver) {
 	w.exits, w.gone, w.drains, w.comes = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	if !a.Ready {
 		w.comes = s.comes
-		w.wished = time.Time{} // what is wished begins when this one is up, which is its own matter
+		w.noteRequest = time.Time{} // what is wished begins when this one is up, which is its own matter
 		if !s.fails.IsZero() {
 			w.exits, w.code = s.fails, 1
 		}

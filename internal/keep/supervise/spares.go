@@ -9,7 +9,7 @@ import (
 type Spare struct {
 	Gen    int
 	Ready  bool // it could serve now; otherwise it is coming up
-	Stale  bool // it was started before a restart was wished, so it may run old code
+	Stale  bool // it was started before a restart was requested, so it may run old code
 	Reload bool // it is there to take over; otherwise it stands by
 }
 
@@ -36,7 +36,7 @@ type spares struct {
 	all    []spare  // the oldest first
 	reload *reload  // under way; nil: none is
 	anew   bool     // it took the place of one whose process was coming up
-	next   *Restart // wished since, and next: the one under way is not put off again
+	next   *Restart // noteRequest since, and next: the one under way is not put off again
 
 	introduced bool // the owner can bring one up
 	misses     int  // spares that stood by and failed since one came up
@@ -65,8 +65,8 @@ func (s *spares) find(wanted func(Spare) bool) (found spare, ok bool) {
 	return spare{}, false
 }
 
-// outdate makes every spare that stands by a stale one.
-func (s *spares) outdate() {
+// markStale makes every spare that stands by a stale one.
+func (s *spares) markStale() {
 	for i := range s.all {
 		s.all[i].Stale = s.all[i].Stale || !s.all[i].Reload
 	}
@@ -95,7 +95,7 @@ func (s *spares) short(standby int) bool {
 	return s.introduced && fresh < standby
 }
 
-// surplus reports whether there are more stale spares than should stand by. Wishes that come to nothing must not leave
+// surplus reports whether there are more stale spares than should stand by. Requests that fail must not leave
 // more and more of them behind.
 func (s *spares) surplus(standby int) bool {
 	stale := 0
@@ -198,10 +198,10 @@ func (s *spares) due(serving bool, standby int) time.Time {
 	return due
 }
 
-// settle does what is due beside a serving process: a reload whose process is ready takes over, one that has waited
+// reconcile does what is due beside a serving process: a reload whose process is ready takes over, one that has waited
 // begins, stale spares are not kept longer than needed, and missing ones are started. In any other state all of that
 // waits: nothing is to disturb the way up, and the spares there are may be needed.
-func (m *Machine) settle(now time.Time) {
+func (m *Machine) reconcile(now time.Time) {
 	if m.state != Serving {
 		return
 	}

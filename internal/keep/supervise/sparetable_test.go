@@ -26,7 +26,7 @@ var spareRows = []tableRow{
 
 	{"again+by", ready(true, SpareReady{1}, Handshake{0})},
 	{"again+new", ready(false, overlap, Handshake{0}, SpareReady{1})},
-	{"adopted", ready(true, Exited{Code: 1}, Gone{0})},
+	{"adopted", ready(true, Exited{Code: 1}, TreeGone{0})},
 	{"draining+", ready(true, SpareReady{1}, byTool)},
 	{"killed+by", ready(true, SpareReady{1}, StdoutClosed{0})},
 

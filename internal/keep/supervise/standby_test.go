@@ -31,10 +31,10 @@ func TestACrashCostsASwitch(t *testing.T) {
 		death []Event
 		cause Cause
 	}{
-		"crash":     {[]Event{Exited{Code: 1}, Gone{}}, Crash},
-		"unhealthy": {[]Event{Condemned{Cause: Unhealthy, Reason: "it does not answer"}, Exited{Code: 137, Signalled: true}, Gone{}}, Unhealthy},
-		"memory":    {[]Event{Condemned{Cause: Memory, Reason: "2 GiB"}, Exited{Code: 137, Signalled: true}, Gone{}}, Memory},
-		"refused":   {[]Event{Handshake{}, Refused{}, Exited{Code: 1}, Gone{}}, StartFail},
+		"crash":     {[]Event{Exited{Code: 1}, TreeGone{}}, Crash},
+		"unhealthy": {[]Event{MarkUnhealthy{Cause: Unhealthy, Reason: "it does not answer"}, Exited{Code: 137, Signalled: true}, TreeGone{}}, Unhealthy},
+		"memory":    {[]Event{MarkUnhealthy{Cause: Memory, Reason: "2 GiB"}, Exited{Code: 137, Signalled: true}, TreeGone{}}, Memory},
+		"refused":   {[]Event{Handshake{}, Refused{}, Exited{Code: 1}, TreeGone{}}, StartFail},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := standby(t, preset(t, "exponential")).tell(c.death...)
@@ -92,7 +92,7 @@ func TestAWishedRestartSwitchesAtOnceAndReloads(t *testing.T) {
 	s = standby(t, Options{}).tell(byTool).exit(143).serves(1, Serving)
 	s.did(TakeOver{Gen: 1, Old: -1, Ready: true}, SpawnSpare{Gen: 2, Reload: true, Cause: Requested, Source: SourceTool,
 		Reason: "new code", Silent: true})
-	s = standby(t, Options{}).tell(Exited{Code: 1}, byTool, Gone{}).serves(1, Serving)
+	s = standby(t, Options{}).tell(Exited{Code: 1}, byTool, TreeGone{}).serves(1, Serving)
 	if got := s.last(); got.Cause != Requested || got.Source != SourceTool {
 		t.Errorf("reported %+v", got)
 	}
@@ -134,10 +134,10 @@ func TestTheEndNeedsNoSpare(t *testing.T) {
 
 func TestReplacedProcessesAreFollowedByFreshOnes(t *testing.T) {
 	for name, events := range map[string][]Event{
-		"replace":            {Restart{Cause: Replace}, Exited{Code: 143, Signalled: true}, Gone{}},
-		"replace, too late":  {Exited{Code: 1}, Restart{Cause: Replace}, Gone{}},
-		"probe":              {Restart{Cause: ProbeExit}, Exited{Code: 143, Signalled: true}, Gone{}},
-		"a probe's own exit": {Exited{Code: 1, Probe: true}, Gone{}},
+		"replace":            {Restart{Cause: Replace}, Exited{Code: 143, Signalled: true}, TreeGone{}},
+		"replace, too late":  {Exited{Code: 1}, Restart{Cause: Replace}, TreeGone{}},
+		"probe":              {Restart{Cause: ProbeExit}, Exited{Code: 143, Signalled: true}, TreeGone{}},
+		"a probe's own exit": {Exited{Code: 1, Probe: true}, TreeGone{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			standby(t, Options{}).tell(events...).did(Dismiss{1}).serves(2, Starting)
@@ -160,7 +160,7 @@ func TestALimitNeedsNoNewCode(t *testing.T) {
 
 	s = standby(t, Options{}).tell(Restart{Cause: Requested, Source: SourceLimit}).exit(143).serves(1, Serving)
 	s.did(TakeOver{Gen: 1, Old: -1, Ready: true}, SpawnSpare{Gen: 2}) // it runs the same code: no reload
-	s = standby(t, Options{}).tell(Exited{Code: 1}, limit, Gone{})
+	s = standby(t, Options{}).tell(Exited{Code: 1}, limit, TreeGone{})
 	if got := s.last().Cause; got != Crash {
 		t.Errorf("a limit of a dead process turned its crash into %s", got)
 	}
@@ -233,7 +233,7 @@ func TestFreshSparesGoFirst(t *testing.T) {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	s.beside = nil
-	s.tell(Gone{}).did(TakeOver{Gen: 3, Old: -1, Ready: true}, Dismiss{1}, SpawnSpare{Gen: 4})
+	s.tell(TreeGone{}).did(TakeOver{Gen: 3, Old: -1, Ready: true}, Dismiss{1}, SpawnSpare{Gen: 4})
 }
 
 func TestSparesThatFailAreTriedLessAndLessOften(t *testing.T) {
@@ -250,7 +250,7 @@ func TestSparesThatFailAreTriedLessAndLessOften(t *testing.T) {
 }
 
 func TestCondemned(t *testing.T) {
-	condemned := Condemned{Cause: Unhealthy, Reason: "it does not answer"}
+	condemned := MarkUnhealthy{Cause: Unhealthy, Reason: "it does not answer"}
 	s := begin(t, preset(t, "exponential")).up().tell(condemned)
 	if got := s.last(); s.doing != "SK" || got.To != Stopping || got.Cause != Unhealthy || got.Reason != "it does not answer" {
 		t.Errorf("did %q, reported %+v", s.doing, got)
@@ -264,7 +264,7 @@ func TestCondemned(t *testing.T) {
 	if s.doing != "SDK" || s.Snapshot().Cause != Requested {
 		t.Errorf("while it is being ended: did %q because of %s", s.doing, s.Snapshot().Cause)
 	}
-	s = begin(t, Options{}).up().tell(Condemned{Cause: Requested}, Condemned{Gen: 7, Cause: Memory}).expect(Serving, 0)
+	s = begin(t, Options{}).up().tell(MarkUnhealthy{Cause: Requested}, MarkUnhealthy{Gen: 7, Cause: Memory}).expect(Serving, 0)
 	if s.doing != "S" {
 		t.Errorf("did %q", s.doing)
 	}

@@ -41,8 +41,8 @@ type Cause uint8
 const (
 	NoCause       Cause = iota // nothing has happened to it; of a start: the first one
 	Clean                      // it exited 0 by itself
-	Requested                  // somebody wished a restart, see Source
-	Crash                      // it ended against everybody's wish
+	Requested                  // a restart was requested, see Source
+	Crash                      // it exited unexpectedly
 	StartFail                  // it did not come up; counts as a crash
 	Misconfigured              // it exited with a code that means its set-up is wrong
 	ProbeExit                  // it died of a protocol probe; counts as nothing
@@ -82,7 +82,7 @@ func (c Cause) String() string {
 	return "none"
 }
 
-// planned reports whether the process's end is nobody's fault.
+// planned reports whether the process's end was intended.
 func (c Cause) planned() bool {
 	return c == Clean || c == Requested || c == ProbeExit || c == Replace || c == Shutdown || c == Idle
 }
@@ -92,10 +92,10 @@ func (c Cause) crash() bool {
 	return c == Crash || c == StartFail || c == Unhealthy || c == Memory
 }
 
-// Source is who wished a restart.
+// Source is who requested a restart.
 type Source uint8
 
-// The sources. A wish of the process itself, or because of what it has used up, leaves the breaker and the failures as
+// The sources. A request of the process itself, or because of what it has used up, leaves the breaker and the failures as
 // they are; every other one resets them.
 const (
 	NoSource      Source = iota
@@ -129,7 +129,7 @@ func (s Source) String() string {
 	return "none"
 }
 
-// own reports whether the wish came from the process itself or is about this one process only.
+// own reports whether the request came from the process itself or is about this one process only.
 func (s Source) own() bool { return s == SourceExit || s == SourceMarker || s == SourceLimit }
 
 // endCause is why a process ends or has ended.

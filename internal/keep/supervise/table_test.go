@@ -26,7 +26,7 @@ type tableRow struct {
 	path []Event
 }
 
-// rows are the states, Stopping by its rungs, and what leads to each one, all of it at `at`.
+// rows are the states, Stopping by its steps, and what leads to each one, all of it at `at`.
 var rows = []tableRow{
 	{"stopped", nil},
 	{"starting", []Event{Start{}}},
@@ -39,8 +39,8 @@ var rows = []tableRow{
 	{"killed", []Event{Start{}, StdoutClosed{0}}},
 	{"sweeping", []Event{Start{}, Exited{Code: 1}}},
 	{"leaving", []Event{Start{}, Exited{Code: 1}, Stop{}}},
-	{"backoff", []Event{Start{}, Exited{Code: 1}, Gone{0}, Exited{Gen: 1, Code: 1}, Gone{1}}},
-	{"failed", []Event{Start{}, Exited{Code: 78}, Gone{0}}},
+	{"backoff", []Event{Start{}, Exited{Code: 1}, TreeGone{0}, Exited{Gen: 1, Code: 1}, TreeGone{1}}},
+	{"failed", []Event{Start{}, Exited{Code: 78}, TreeGone{0}}},
 	{"over", []Event{Stop{}}},
 }
 
@@ -61,7 +61,7 @@ var columns = []struct {
 	{"Exit 0", func(g, _ int) Event { return Exited{Gen: g} }},
 	{"Exit 42", func(g, _ int) Event { return Exited{Gen: g, Code: 42} }},
 	{"Exit 1", func(g, _ int) Event { return Exited{Gen: g, Code: 1} }},
-	{"Gone", func(g, _ int) Event { return Gone{g} }},
+	{"Gone", func(g, _ int) Event { return TreeGone{g} }},
 	{"Restart", func(int, int) Event { return Restart{Cause: Requested, Source: SourceTool} }},
 	{"Replace", func(int, int) Event { return Restart{Cause: Replace} }},
 	{"EOF", func(int, int) Event { return Stop{ClientEOF} }},
@@ -72,7 +72,7 @@ var columns = []struct {
 	{"Estranged", func(int, int) Event { return Introduced{} }},
 	{"SpareReady", func(_, s int) Event { return SpareReady{s} }},
 	{"SpareFailed", func(_, s int) Event { return SpareFailed{s, "it died"} }},
-	{"Condemned", func(g, _ int) Event { return Condemned{g, Unhealthy, "no answer"} }},
+	{"Condemned", func(g, _ int) Event { return MarkUnhealthy{g, Unhealthy, "no answer"} }},
 	{"Overlap", func(int, int) Event { return overlap }},
 	{"Limit", func(int, int) Event { return limit }},
 	{"Marked", func(int, int) Event { return marked }},

@@ -32,11 +32,11 @@ func (m *Machine) succeed(now time.Time, s spare, delay time.Duration) {
 	m.takeOver(now, s, -1, false)
 	m.beside.refillAt = later(m.beside.refillAt, next)
 	if m.stale && m.beside.reload == nil {
-		m.beside.reload = &reload{source: m.wish.Source, reason: m.wish.Reason, at: next, silent: true}
+		m.beside.reload = &reload{source: m.lastRequest.Source, reason: m.lastRequest.Reason, at: next, silent: true}
 	}
 }
 
-// successor returns the spare that should follow on a process that is gone: whoever can serve at once, else whoever can
+// successor returns the spare that should follow on a process that is gone: one that can serve at once, else one that can
 // soonest. A process that asked for its restart is not followed by one that comes up with what it wanted replaced.
 func (m *Machine) successor() (spare, bool) {
 	for _, wanted := range []func(Spare) bool{

@@ -44,24 +44,24 @@ func TestEachRestartIsToldOfOnce(t *testing.T) {
 	}{
 		"reload":           {nil, []Event{overlap, SpareReady{2}}, 0, []string{"restart_initiated: Restart initiated: new code"}},
 		"reload, standby":  {[]Event{overlap, SpareReady{2}}, []Event{SpareReady{3}}, time.Hour, nil},
-		"crash":            {nil, []Event{Exited{Code: 1}, Gone{}}, 0, crash},
-		"crash, then wait": {nil, []Event{Exited{Code: 1}, Gone{}}, time.Second, crash},
-		"exit 42": {nil, []Event{Exited{Code: 42}, Gone{}, SpareReady{2}}, 0,
+		"crash":            {nil, []Event{Exited{Code: 1}, TreeGone{}}, 0, crash},
+		"crash, then wait": {nil, []Event{Exited{Code: 1}, TreeGone{}}, time.Second, crash},
+		"exit 42": {nil, []Event{Exited{Code: 42}, TreeGone{}, SpareReady{2}}, 0,
 			[]string{"restart_initiated: Restart initiated: exit 42"}},
 		"limit": {nil, []Event{limit}, 0, []string{"restart_initiated: Restart initiated: too old"}},
 		"held up": {[]Event{marked, SpareReady{2}, SpareReady{3}}, []Event{marked}, time.Second, []string{
 			"restart_throttled: Restart throttle triggered (max 1/sec)", "restart_initiated: Restart initiated: restart marker"}},
 		"again": {[]Event{overlap, SpareReady{2}, SpareReady{3}}, []Event{overlap, overlap}, time.Second, []string{
 			"restart_throttled: Restart throttle triggered (max 1/sec)", "restart_initiated: Restart initiated: new code"}},
-		"sleep": {nil, []Event{Sleep{0, "no call for 10m0s"}, Exited{Code: 143, Signalled: true}, Gone{}}, 0,
+		"sleep": {nil, []Event{Sleep{0, "no call for 10m0s"}, Exited{Code: 143, Signalled: true}, TreeGone{}}, 0,
 			[]string{"server_slept: Server is asleep: no call for 10m0s"}},
-		"sleep, a call": {nil, []Event{Sleep{0, "no call for 10m0s"}, Exited{}, Gone{}, Start{}}, 0,
+		"sleep, a call": {nil, []Event{Sleep{0, "no call for 10m0s"}, Exited{}, TreeGone{}, Start{}}, 0,
 			[]string{"server_slept: Server is asleep: no call for 10m0s"}},
-		"sleep, a wish": {nil, []Event{Sleep{0, "no call for 10m0s"}, overlap, Exited{}, Gone{}}, 0, []string{
+		"sleep, a wish": {nil, []Event{Sleep{0, "no call for 10m0s"}, overlap, Exited{}, TreeGone{}}, 0, []string{
 			"server_slept: Server is asleep: no call for 10m0s", "restart_initiated: Restart initiated: new code"}},
-		"unhealthy": {nil, []Event{Condemned{Cause: Unhealthy, Reason: "no answer"}, Exited{Code: 137, Signalled: true}, Gone{}}, 0,
+		"unhealthy": {nil, []Event{MarkUnhealthy{Cause: Unhealthy, Reason: "no answer"}, Exited{Code: 137, Signalled: true}, TreeGone{}}, 0,
 			[]string{"server_crashed: Server crashed (exit 1)", "restart_initiated: Restart initiated: no answer"}},
-		"stop": {nil, []Event{Stop{Signal}, Exited{Code: 143, Signalled: true}, Gone{}}, 0,
+		"stop": {nil, []Event{Stop{Signal}, Exited{Code: 143, Signalled: true}, TreeGone{}}, 0,
 			[]string{"clean_shutdown: Clean shutdown requested"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestEachRestartIsToldOfOnce(t *testing.T) {
 func TestAThrottledRestartIsToldOfWhenItsSecondHasPassed(t *testing.T) {
 	s := begin(t, preset(t, "tiered")).up().exit(42).pass(500 * time.Millisecond).up()
 	s.tell(Exited{Gen: 1, Code: 42})
-	if diff := cmp.Diff([]string{"restart_throttled: Restart throttle triggered (max 1/sec)"}, toldBy(s.Step(s.now, 0, Gone{1}))); diff != "" {
+	if diff := cmp.Diff([]string{"restart_throttled: Restart throttle triggered (max 1/sec)"}, toldBy(s.Step(s.now, 0, TreeGone{1}))); diff != "" {
 		t.Errorf("at once (-want +got):\n%s", diff)
 	}
 	if next := s.Snapshot().NextTry.Sub(s.now); next != time.Second {

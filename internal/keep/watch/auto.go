@@ -22,14 +22,13 @@ const (
 	golang     = "*.go"
 )
 
-// Auto returns the globs for the code of a server that argv starts in root. Its script is the first argument that names a
-// file of a known language, or what "go run" compiles. A path may be relative to root, or to a directory that is named
-// before it ("uv --directory DIR run server.py"). Chosen are the script, the files of its language in its directory, and
-// those in its project: the nearest directory above it that has a .gitignore or is the top of a git work tree. Without a
-// script, a program that is given by its path is watched itself. Globs of what is below root are relative to it, the others
-// absolute.
+// Auto returns the globs for the code of a server that argv starts in root. Its script is the first argument that names
+// a file of a known language, or what "go run" compiles. A path may be relative to root, or to a directory named before
+// it ("uv --directory DIR run server.py"). It chooses the script, the files of its language in its directory, and those
+// in its project: the nearest directory above it with a .gitignore, or the top of a git work tree. Without a script, a
+// program given by its path is watched itself. Globs below root are relative to it, the others absolute.
 //
-// The error says what to write instead when argv has neither, as with a package that is downloaded.
+// The error says what to write instead when argv has neither, as with a downloaded package.
 func Auto(root string, argv []string) ([]string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -49,7 +48,7 @@ func Auto(root string, argv []string) ([]string, error) {
 
 // finder collects globs.
 type finder struct {
-	roots []string // what globs are relative to, also without symbolic links
+	roots []string // base directories of globs, also with links resolved
 	globs []string
 }
 
@@ -58,7 +57,7 @@ func (f *finder) command(dir string, argv []string) error {
 	if len(argv) == 0 {
 		return errors.New("there is no command")
 	}
-	bases := []string{dir} // what a path can be relative to: the directory that was named last, before all others
+	bases := []string{dir} // base directories of a path: the last one named comes first
 	for i, word := range argv[1:] {
 		for _, base := range bases {
 			if f.code(at(base, word), runsGo(argv[:i+1])) {
@@ -76,7 +75,7 @@ func (f *finder) command(dir string, argv []string) error {
 	return errors.New("no argument of it is a script")
 }
 
-// code notes p and what belongs to it if it is a script, or, for "go run", a package.
+// code adds p and what belongs to it if it is a script, or, for "go run", a package.
 func (f *finder) code(p string, goRun bool) bool {
 	switch files := sourcesOf(p); {
 	case files != "" && isFile(p):
@@ -91,13 +90,13 @@ func (f *finder) code(p string, goRun bool) bool {
 
 func sourcesOf(file string) string { return sources[strings.ToLower(filepath.Ext(file))] }
 
-// runsGo reports whether words begin "go run", whatever stands before and between.
+// runsGo reports whether words contain "go run".
 func runsGo(words []string) bool {
 	i := slices.IndexFunc(words, func(word string) bool { return strings.TrimSuffix(filepath.Base(word), ".exe") == "go" })
 	return i >= 0 && slices.Contains(words[i:], "run")
 }
 
-// script notes a script and what belongs to it. Where it is a link, that is beside the real one: interpreters look there.
+// script adds a script and what belongs to it. If it is a link, these are beside the real file: interpreters look there.
 func (f *finder) script(file, files string) {
 	f.addFile(file)
 	if real := linked(file); real != "" {
@@ -107,8 +106,8 @@ func (f *finder) script(file, files string) {
 	f.source(filepath.Dir(file), files)
 }
 
-// source notes the files in a directory, and in the project that it is in. The directory has a glob of its own, so that it
-// counts although git ignores it, as it does what was compiled.
+// source adds the files in a directory, and in its project. The directory has a glob of its own, so that it counts even
+// if git ignores it, as with compiled files.
 func (f *finder) source(dir, files string) {
 	f.add(dir, files)
 	if project := projectOf(dir); project != "" {
@@ -128,7 +127,7 @@ func (f *finder) program(file string) {
 	}
 }
 
-// linked is what a link leads to, "" if it is none.
+// linked is the target of a link, "" if it is none.
 func linked(file string) string {
 	if st, err := os.Lstat(file); err != nil || st.Mode()&os.ModeSymlink == 0 {
 		return ""
@@ -148,7 +147,7 @@ func at(dir, word string) string {
 	return filepath.Join(dir, word)
 }
 
-// add notes the files below dir, or only those in it where it is no place of one program.
+// add notes the files below dir, or only those in it where it is not a place of one program.
 func (f *finder) add(dir, files string) {
 	if !tooWide(dir) {
 		files = "**/" + files
@@ -193,7 +192,7 @@ func projectOf(dir string) string {
 	return ""
 }
 
-// tooWide reports whether a directory is no project but a place where everything lies: only its own files are watched.
+// tooWide reports whether a directory is not a project but a place where everything lies: only its own files are watched.
 func tooWide(dir string) bool {
 	dir = filepath.Clean(dir)
 	wide := []string{filepath.Dir(dir), filepath.Clean(os.TempDir())} // only the top is its own parent

@@ -5,8 +5,8 @@ import "time"
 // debounce decides when a series of events is over. It has no clock: the times come as arguments.
 type debounce struct {
 	quiet time.Duration // how long nothing must happen
-	limit time.Duration // longest time from the first event, however much happens
-	hold  time.Duration // the same while somebody holds it up
+	limit time.Duration // longest time from the first event
+	hold  time.Duration // the same while the series is held up
 
 	active bool
 	last   time.Time // of the latest event
@@ -22,7 +22,7 @@ func (d *debounce) touch(now time.Time) {
 	d.last = now
 }
 
-// due returns when the series will be over if nothing more happens; ok is false if there is none.
+// due returns when the series ends if nothing more happens; ok is false if there is none.
 func (d *debounce) due() (at time.Time, ok bool) {
 	at = d.last.Add(d.quiet)
 	if d.until.Before(at) {
@@ -31,8 +31,8 @@ func (d *debounce) due() (at time.Time, ok bool) {
 	return at, d.active
 }
 
-// over reports whether the series is over at now, and forgets it if so. While held, it is not, until hold has passed; and
-// after that a quiet time begins once more, because the events of what was held up may still be on their way.
+// over reports whether the series has ended, and forgets it then. While held it has not, until hold has passed; after a
+// hold a quiet time begins again, because events of that time may still be coming.
 func (d *debounce) over(now time.Time, held bool) bool {
 	at, ok := d.due()
 	if !ok || now.Before(at) {

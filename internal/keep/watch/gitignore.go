@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Limits on what is read of an ignore file, so that a wrong file costs little.
+// Limits for reading an ignore file.
 const (
 	ignoreFileLimit = 1 << 20 // bytes
 	ignoreLineLimit = 1 << 10 // bytes; paths are shorter
@@ -14,7 +14,7 @@ const (
 // ignoreLine is one pattern of a .gitignore file.
 type ignoreLine struct {
 	glob     string
-	negated  bool // "!": what matches is watched after all
+	negated  bool // "!": matching files are watched nevertheless
 	dirOnly  bool // "name/"
 	baseName bool // no slash: matches the last element at any depth
 	literal  bool // no wildcard
@@ -91,17 +91,17 @@ func (l *ignoreLine) match(rel string, isDir bool) bool {
 	return wildmatch(glob, rel)
 }
 
-// verdict is what a list of lines says of a path.
-type verdict uint8
+// ignoreState is the result of a list of lines for a path.
+type ignoreState uint8
 
 const (
-	undecided verdict = iota
-	ignored           // a line matches
-	included          // a line with "!" matches
+	undecided ignoreState = iota
+	ignored               // a line matches
+	included              // a line with "!" matches
 )
 
-// judge returns what the last matching line says.
-func judge(lines []ignoreLine, rel string, isDir bool) verdict {
+// judge returns the result of the last matching line.
+func judge(lines []ignoreLine, rel string, isDir bool) ignoreState {
 	for i := len(lines) - 1; i >= 0; i-- {
 		switch {
 		case !lines[i].match(rel, isDir):

@@ -6,7 +6,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// loop waits for events and times. What is to be done then is handed in, so that it runs on a false clock, too.
+// loop waits for events and times. Its actions are passed in, so that it also runs on a fake clock.
 type loop struct {
 	debounce debounce
 	interval time.Duration         // between rounds of polling
@@ -16,14 +16,14 @@ type loop struct {
 	do       deeds
 }
 
-// deeds are what the loop does. All run on its goroutine.
+// deeds are the loop's actions. All run on its goroutine.
 type deeds struct {
 	note   func(fsnotify.Event) bool // reports whether the event can matter
 	failed func(error) bool          // the same for an error of the source of events
 	poll   func() bool               // looks where no events come; reports whether something is to be compared
 	polled func() bool               // reports whether there is anything to poll
 	held   func(now time.Time) bool  // reports whether comparing has to wait
-	settle func()                    // compares, and tells
+	settle func()                    // compares, and reports
 	spare  func() bool               // work for idle times, a little of it; reports whether there is more
 }
 

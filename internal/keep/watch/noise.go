@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// noiseDirs hold what tools write, fetch or compile: never a server's own source, and often very much of it.
+// noiseDirs hold generated, downloaded or compiled files: never a server's own source, and often many.
 var noiseDirs = map[string]bool{
 	".git": true, ".hg": true, ".svn": true, ".jj": true, ".bzr": true,
 	"node_modules": true, "bower_components": true, ".yarn": true, ".pnpm-store": true, ".parcel-cache": true, ".turbo": true,

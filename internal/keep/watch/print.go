@@ -14,15 +14,15 @@ import (
 const (
 	// hashLimit is the size in bytes up to which content decides whether a file changed; above, size and time do.
 	hashLimit = 1 << 20
-	// tick is the coarsest resolution of file times, FAT's. A file read within a tick of its last change may be changed
-	// once more without its time showing it.
+	// tick is the coarsest resolution of file times, FAT's. A file read within a tick of its last change may change
+	// again without a new time.
 	tick = 2 * time.Second
 )
 
 // seed makes sums of this process comparable with each other.
 var seed = maphash.MakeSeed()
 
-// fingerprint is what is known of a file.
+// fingerprint is the known state of a file.
 type fingerprint struct {
 	stamp
 	sum    uint64

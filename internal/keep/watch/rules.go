@@ -12,8 +12,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
-// rules are the ignore files of all directories asked about so far, read when first needed. They are thrown away and read
-// anew when one of the files changes.
+// rules are the ignore files of all directories asked about so far, read when first needed. They are discarded and read
+// again when one of the files changes.
 type rules struct {
 	starts []string            // where the watching begins, slash paths
 	dirs   map[string]*ruleDir // by slash path
@@ -21,7 +21,7 @@ type rules struct {
 	gits   map[string]bool     // git directories: where an index.lock can be
 }
 
-// ruleDir is what one directory's ignore files say.
+// ruleDir is the content of one directory's ignore files.
 type ruleDir struct {
 	dir     string
 	up      *ruleDir // next to ask; nil at the top of a repository
@@ -31,7 +31,7 @@ type ruleDir struct {
 	ignored bool // the directory itself is
 }
 
-// stamp tells one state of a file from another without reading it.
+// stamp distinguishes states of a file without reading it.
 type stamp struct {
 	size int64
 	time int64
@@ -49,7 +49,7 @@ func (r *rules) ignores(p string, isDir bool) bool {
 }
 
 // judge asks the directory's own lines, then those above. The deepest line that matches decides.
-func (d *ruleDir) judge(p string, isDir bool) verdict {
+func (d *ruleDir) judge(p string, isDir bool) ignoreState {
 	for at := d; at != nil; at = at.up {
 		rel, ok := below(at.dir, p)
 		if !ok {
@@ -151,7 +151,7 @@ func (r *rules) locked(now time.Time) bool {
 const gitFileLimit = 1 << 16
 
 // gitDir returns the git directory of a work tree whose top is dir, or "": its .git, or, in a linked work tree and a
-// submodule, the directory which the file .git names.
+// submodule, the directory named in the file .git.
 func gitDir(dir string) string {
 	name := strings.TrimSuffix(dir, "/") + "/.git"
 	st, err := os.Stat(filepath.FromSlash(name))
@@ -176,7 +176,7 @@ func gitDir(dir string) string {
 	return target
 }
 
-// commonDir returns where a git directory keeps what all linked work trees share.
+// commonDir returns the directory shared by all linked work trees.
 func commonDir(git string) string {
 	text, err := atomicfile.Read(filepath.FromSlash(git+"/commondir"), gitFileLimit)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// selection is what the globs say: which files are watched, and which directories can hold such files.
+// selection is the parsed globs: which files are watched, and which directories may hold such files.
 type selection struct {
 	root    string // absolute slash path
 	include []*pattern
@@ -24,14 +24,14 @@ type selection struct {
 
 // pattern is one glob.
 type pattern struct {
-	base    string   // what it spells out literally, an absolute clean slash path
+	base    string   // its literal part, an absolute clean slash path
 	glob    string   // the rest, relative to base; "" if it names one file
 	levels  []string // glob's elements; nil: any depth
 	despite bool     // .gitignore does not count, because it would leave nothing
 }
 
-// newSelection reads globs relative to root. A "!" makes an exclusion, which counts wherever it stands in the list. A glob
-// that is a directory means everything in it.
+// newSelection reads globs relative to root. A "!" makes an exclusion, anywhere in the list. A glob that is a directory
+// means everything in it.
 func newSelection(root string, globs []string) (*selection, error) {
 	s := &selection{root: root}
 	for _, glob := range globs {
@@ -93,7 +93,7 @@ func newPattern(root, text string) (*pattern, error) {
 	return p, nil
 }
 
-// literal returns the name that an element of a glob stands for if it has no wildcard. "\*" and "[*]" are literal stars.
+// literal returns the name that a glob element without wildcards stands for. "\*" and "[*]" are literal stars.
 func literal(element string) (name string, ok bool) {
 	var out strings.Builder
 	for i := 0; i < len(element); i++ {
@@ -132,8 +132,8 @@ func quote(p string) string {
 	return out.String()
 }
 
-// plainElement is an element of a glob that matches within one directory level, whatever stands beside it. The library's
-// other elements may not: "{a,*}*" becomes "**", "[!b]" and "[+-0]" match a slash, "0***" matches differently by itself.
+// plainElement is an element of a glob that matches within one directory level, in any combination. The library's other
+// elements may not: "{a,*}*" becomes "**", "[!b]" and "[+-0]" match a slash, "0***" matches differently by itself.
 var plainElement = lazyregexp.New(`^([^\\*?[\]{}]|\*|\?|\[[^\\[\]!^-]+\]|\{[^\\*?[\]{},]+(,[^\\*?[\]{},]+)*\})+$`)
 
 // levelsOf returns the elements of glob if each is for one directory level or is "**", otherwise nil.
@@ -156,8 +156,8 @@ func (p *pattern) matches(file string) bool {
 	return ok && doublestar.MatchUnvalidated(p.glob, rel)
 }
 
-// mayHold reports whether files that the pattern means can be below dir; onWay, that dir is spelled out by the pattern
-// or above what is.
+// mayHold reports whether files matching the pattern can be below dir; onWay says that dir is in the literal part of the
+// pattern or above it.
 func (p *pattern) mayHold(dir string) (may, onWay bool) {
 	if _, above := below(dir, p.base); above || dir == p.base && p.glob != "" {
 		return true, true
@@ -231,7 +231,7 @@ func (s *selection) excludes(p string) bool {
 }
 
 // apply decides for each glob whether .gitignore counts. A glob of which the rules would leave nothing, such as
-// "dist/**/*.js" where dist is ignored, is taken at its word: whoever writes that wants it.
+// "dist/**/*.js" where dist is ignored, is taken literally.
 func (s *selection) apply(r *rules) {
 	for _, p := range s.include {
 		last := path.Base(p.glob)
@@ -240,7 +240,7 @@ func (s *selection) apply(r *rules) {
 	}
 }
 
-// findStarts returns where looking for files begins: the root for globs inside of it, otherwise what the glob spells out.
+// findStarts returns where the search for files begins: the root for globs inside of it, otherwise their literal part.
 func (s *selection) findStarts() []string {
 	var starts []string
 	for _, p := range s.include {

@@ -45,7 +45,7 @@ func (s *survey) noteFolder(p string, e fsnotify.Event) bool {
 		s.rewatch(p)
 		s.soil(p, replaced)
 		return true
-	case e.Has(fsnotify.Write): // how some systems say that something in it is new
+	case e.Has(fsnotify.Write): // some systems report new entries so
 		s.soil(p, suspect)
 		return true
 	}
@@ -86,7 +86,7 @@ func (s *survey) polled() bool {
 	return s.deaf > 0 || slices.ContainsFunc(s.sel.starts, func(start string) bool { return s.folders[start] == nil })
 }
 
-// poll compares what gives no events by size and time. It reports whether anything is otherwise than in the last round.
+// poll compares what has no events, by size and time. It reports whether anything differs from the last round.
 func (s *survey) poll() bool {
 	before := s.newRules
 	news := false
@@ -103,8 +103,8 @@ func (s *survey) poll() bool {
 	return news || s.newRules && !before
 }
 
-// glimpse notes a path that polling found to be dirty, and reports whether that is news: what is as it was a round ago
-// must not prolong the quiet time.
+// glimpse marks a path that polling found dirty, and reports whether that is new: an unchanged state must not prolong
+// the quiet time.
 func (s *survey) glimpse(p string, m mark, now stamp) bool {
 	before, ok := s.glimpsed[p]
 	s.glimpsed[p] = now
@@ -156,8 +156,8 @@ func (s *survey) pollFile(p string, known fingerprint, was bool) (there, news bo
 	return there, s.glimpse(p, suspect, now.stamp)
 }
 
-// settle looks at every dirty place and returns the files that changed, as slash paths. It decides nothing by the order
-// of events, only by what is there now.
+// settle examines every dirty place and returns the files that changed, as slash paths. Only the present state counts,
+// not the order of events.
 func (s *survey) settle() []string {
 	changed := map[string]bool{}
 	dirty := s.dirty
@@ -219,7 +219,7 @@ func (s *survey) settlePath(p string, m mark, changed map[string]bool) {
 	}
 }
 
-// compare looks at a directory: with replaced also at what is below it, and at directories that are new in any case.
+// compare examines a directory: with replaced also everything below it, and new directories in any case.
 func (s *survey) compare(dir string, m mark, old *rules, changed map[string]bool) {
 	if s.folders[dir] == nil {
 		if s.sayTooMuch(s.cover(dir, false)) {
@@ -257,7 +257,7 @@ func (s *survey) compare(dir string, m mark, old *rules, changed map[string]bool
 	s.miss(dir, f, there, changed)
 }
 
-// miss notes what f knows and is not there any more; there says of what is if it is a directory.
+// miss records what f knows and does not exist any more; there has the existing entries.
 func (s *survey) miss(dir string, f *folder, there, changed map[string]bool) {
 	for name := range f.files {
 		if isDir, exists := there[name]; isDir || !exists {
@@ -315,7 +315,7 @@ func (s *survey) sayTooMuch(err error) bool {
 	return err != nil
 }
 
-// told returns the paths as the user knows them.
+// told returns the paths in the user's form.
 func (s *survey) told(paths []string) []string {
 	out := make([]string, len(paths))
 	for i, p := range paths {

@@ -13,8 +13,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// survey is what is known of the watched directories. [New] fills it; from then on the watcher's goroutine owns it.
-// All paths in it are absolute slash paths.
+// survey is the known state of the watched directories. [New] fills it; then the watcher's goroutine owns it. All its
+// paths are absolute slash paths.
 type survey struct {
 	sel    *selection
 	rules  *rules
@@ -25,7 +25,7 @@ type survey struct {
 	folders map[string]*folder
 	files   int
 	deaf    int      // folders that are polled
-	unread  []string // files whose content is still to be read
+	unread  []string // files whose content was not read yet
 	spent   int      // of watchBudget
 
 	dirty       map[string]mark  // where something may have changed
@@ -53,7 +53,7 @@ const (
 	polled                   // by looking every so often
 )
 
-// mark says how closely a dirty path is looked at.
+// mark says how a dirty path is examined.
 type mark uint8
 
 const (
@@ -85,7 +85,7 @@ func checkRoot(root string) error {
 	return nil
 }
 
-// begin takes stock of everything without telling. A start that is not there yet is looked for later, by polling.
+// begin records everything without reporting. A start that does not exist yet is polled for.
 func (s *survey) begin() error {
 	for _, start := range s.sel.starts {
 		if err := s.cover(start, true); err != nil {
@@ -95,8 +95,8 @@ func (s *survey) begin() error {
 	return nil
 }
 
-// cover watches dir and what is below it. With record, the files that are there count as known; otherwise they are new
-// ones, which the next look will find.
+// cover watches dir and everything below it. With record, existing files count as known; otherwise they are new, and
+// found by the next look.
 func (s *survey) cover(dir string, record bool) error {
 	if len(s.folders) >= maxDirs {
 		return fmt.Errorf("%s: more than %d directories: %w", dir, maxDirs, ErrTooMuch)
@@ -129,7 +129,7 @@ func (s *survey) cover(dir string, record bool) error {
 	return nil
 }
 
-// folder is what is known of dir, which is noted as a watched one if it was not.
+// folder is the state of dir, created if needed.
 func (s *survey) folder(dir string) *folder {
 	f := s.folders[dir]
 	if f == nil {
@@ -293,8 +293,8 @@ func (s *survey) walk(dir string, visit func(string, *folder)) {
 	visit(dir, f)
 }
 
-// spare reads one file whose content is not known yet. If it has changed since it was first seen, its print stays as it
-// was, so that the change is found.
+// spare reads one file whose content is not known yet. If it has changed since it was first seen, its print is kept, so
+// that the change is found.
 func (s *survey) spare() bool {
 	if len(s.unread) == 0 {
 		if s.unread != nil {

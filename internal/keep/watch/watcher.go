@@ -11,23 +11,23 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Options say what is watched and how. At least one glob that includes something, or Auto, is needed.
+// Options say what is watched and how. They need at least one including glob, or Auto.
 type Options struct {
 	// Root is the directory that globs are relative to. "": the working directory.
 	Root string
 	// Globs choose the files, in the syntax of doublestar: "**/*.py", "src/**/*.{ts,js}", "/opt/tool/bin/tool". One that
-	// begins with "!" excludes, wherever it stands. A directory means everything in it.
+	// begins with "!" excludes, anywhere in the list. A directory means everything in it.
 	Globs []string
-	// Auto is a command line: the code of its script, see [Auto], is watched besides Globs. nil: nothing.
+	// Auto is a command line whose script's code, see [Auto], is watched besides Globs. nil: none.
 	Auto []string
-	// Debounce is how long it must have been quiet before a change is told. 0: 200 ms. After the first event it is told
-	// within 2 s (or Debounce, if longer), within 10 s while git holds its index.lock.
+	// Debounce is the quiet time before a change is reported. 0: 200 ms. After the first event it is reported within 2 s
+	// (or Debounce, if longer), within 10 s while git holds its index.lock.
 	Debounce time.Duration
 	// Poll is how often directories are looked at that give no events, less often where looking takes long. 0: 2 s.
 	Poll time.Duration
 	// AlwaysPoll does without events. For file systems that lose them and are not known to.
 	AlwaysPoll bool
-	// Log receives what is watched and why something has to be polled. nil: nothing is logged.
+	// Log gets what is watched and why something is polled. nil: nothing is logged.
 	Log *slog.Logger
 }
 
@@ -51,16 +51,16 @@ type Watcher struct {
 	done     chan struct{}
 }
 
-// New begins to watch and calls onChange, on a goroutine of its own and never twice at once, with what changed: paths
-// relative to Root where they are below it, otherwise absolute, sorted, each once. What happens after New has returned is
+// New begins to watch and calls onChange, on a goroutine of its own and never concurrently, with what changed: paths
+// relative to Root where they are below it, otherwise absolute, sorted, each once. Changes after New has returned are
 // noticed. Files that appear or disappear count as changed; directories as such do not.
 //
-// Errors: globs that make no sense, a Root that is no directory, [ErrTooMuch], and those of [Auto].
+// Errors: invalid globs, a Root that is not a directory, [ErrTooMuch], and those of [Auto].
 func New(opts Options, onChange func(paths []string)) (*Watcher, error) {
 	return newWatcher(opts, onChange, (*fsnotify.Watcher).Add, func() bool { return false })
 }
 
-// newWatcher lets a test refuse watches, and hold up what is told while it writes.
+// newWatcher lets a test refuse watches, and delay reports while it writes.
 func newWatcher(opts Options, onChange func([]string), add func(*fsnotify.Watcher, string) error, held func() bool) (*Watcher, error) {
 	opts, err := withDefaults(opts)
 	if err != nil {
@@ -156,8 +156,8 @@ func (w *Watcher) stopped() bool {
 	}
 }
 
-// Close ends the watching and waits until a call of onChange that is under way has returned; none follows. It must not be
-// called from onChange itself. Calling it again does nothing more.
+// Close ends the watching and waits for a running call of onChange; none follows. It must not be called from onChange
+// itself. A second call has no effect.
 func (w *Watcher) Close() {
 	w.stopOnce.Do(func() { close(w.stop) })
 	<-w.done

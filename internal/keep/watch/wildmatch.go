@@ -3,8 +3,8 @@ package watch
 import "strings"
 
 // wildmatch reports whether text matches pattern as in a .gitignore line with a slash: "*", "?" and classes do not match
-// "/", "**" between slashes matches any number of directories. It follows the description in gitignore(5) and git's own
-// behaviour where that says more: an unclosed class and a backslash at the end match nothing.
+// "/", "**" between slashes matches any number of directories. It follows gitignore(5), and git's own behaviour in
+// details: an unclosed class and a backslash at the end match nothing.
 func wildmatch(pattern, text string) bool {
 	m := matching{pattern: pattern, text: text}
 	if strings.Count(pattern, "*") > 1 {

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// asksMost is how many questions of one process may be open at the client, and asksBytes how long their ids and tokens
-	// may be altogether: a client need never answer.
+	// asksMost and asksBytes limit the open questions of one process and the bytes of their ids and tokens: a client may
+	// never answer.
 	asksMost  = 1024
 	asksBytes = 1 << 20
 )
 
-// tombstones is how many ids of requests that ended without the client's answer are remembered.
+// tombstones is how many ids of requests that ended unanswered are remembered.
 const tombstones = 1024
 
 // ask is a request of the server to the client: sampling, elicitation, roots, ping.
 type ask struct {
 	server []byte // raw id the server chose
 	client []byte // raw id the client sees: the same, or one of ours when that one is taken
-	token  []byte // raw token the server wants progress under; nil: it wants none
-	shown  []byte // raw token the client sees: the same, or the client's id when another question has it
+	token  []byte // raw progress token of the server; nil: none
+	shown  []byte // raw progress token the client sees: the same, or the client's id if another question uses it
 	gen    int
 }
 
-// asks holds the server's open requests. A new process numbers its requests from the start again, so its ids are
-// certain to meet those of the old one.
+// asks holds the server's open requests. Ids of a new process start again from the beginning, so they often equal those
+// of the old one.
 type asks struct {
 	*core
 
@@ -64,14 +64,14 @@ func (a *asks) tombstone(id []byte) {
 	}
 }
 
-// refuse answers a request of p with an error, unless p does not read: then the answers would be kept without bound.
+// refuse answers a request of p with an error, unless p does not read its stdin: the answers would pile up.
 func (p *process) refuse(id []byte, code int, text string) {
 	if p.takes() && p.server.Backlog() < slowServer {
 		p.send(jsonrpc.AppendError(nil, id, code, text, nil))
 	}
 }
 
-// mayAsk reports whether process gen may have one more open question, of that size.
+// mayAsk reports whether process gen may have one more open question of that size.
 func (a *asks) mayAsk(gen, size int) bool {
 	n := 0
 	for _, one := range a.open {
@@ -83,7 +83,7 @@ func (a *asks) mayAsk(gen, size int) bool {
 	return n < asksMost && size <= asksBytes
 }
 
-// byToken returns the open question for which the client reports progress under a raw token; nil: there is none.
+// byToken returns the open question with this raw progress token; nil: none.
 func (a *asks) byToken(token []byte) *ask {
 	for _, one := range a.open {
 		if len(token) > 0 && jsonrpc.SameID(one.shown, token) {
@@ -93,8 +93,7 @@ func (a *asks) byToken(token []byte) *ask {
 	return nil
 }
 
-// cancelAll tells the client that p, or nil for nobody at all, waits for its answers no more, so that it can close its
-// dialogues.
+// cancelAll cancels the open questions of p, or of all processes if p is nil, so that the client can close its dialogs.
 func (a *asks) cancelAll(p *process, why string) {
 	for hash, one := range a.open {
 		if p != nil && one.gen != p.gen {
@@ -115,7 +114,7 @@ func (a *asks) of(gen int) bool {
 	return false
 }
 
-// tainted reports whether the server asked the client something while c ran: then c had an effect on the client.
+// tainted reports whether the server asked the client something while c ran: c had an effect on the client then.
 func (a *asks) tainted(c *call) bool { return c.seq <= a.mark }
 
 // serverRequest hands a request of the server to the client.
@@ -155,7 +154,7 @@ func (a *asks) serverRequest(p *process, line []byte) {
 	a.client.SendToClient(line)
 }
 
-// clientProgress hands the client's progress to the process that asked, at once: nothing that waits goes before it.
+// clientProgress forwards the client's progress at once to the process that asked, ahead of the queue.
 func (a *asks) clientProgress(line []byte) {
 	one := a.byToken(a.env.ProgressToken.Of(line))
 	if one == nil {
@@ -172,7 +171,8 @@ func (a *asks) clientProgress(line []byte) {
 	}
 }
 
-// clientAnswer hands the client's answer to the process that asked, and reports whether there is one; one that is dead gets nothing.
+// clientAnswer forwards the client's answer to the process that asked, and reports whether there is one. Dead processes
+// get nothing.
 func (a *asks) clientAnswer(line []byte) bool {
 	id := a.env.ID.Of(line)
 	hash := jsonrpc.HashID(id)
@@ -193,8 +193,8 @@ func (a *asks) clientAnswer(line []byte) bool {
 	return true
 }
 
-// serverCancelled handles notifications/cancelled of the server: it withdraws a request of its own. It
-// reports whether the client must not see the line as it is.
+// serverCancelled handles the server's notifications/cancelled for a request of its own. It reports whether the line
+// must not be forwarded as it is.
 func (a *asks) serverCancelled(p *process, line []byte) bool {
 	id := a.env.RequestID.Of(line)
 	for hash, one := range a.open {

@@ -9,8 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// Backend keeps one server alive behind one client. It takes what happens, and hands it to the part that it concerns; each
-// part names what it needs of the others.
+// Backend keeps one server alive behind one client. It passes each event to the part that handles it.
 type Backend struct {
 	*core
 
@@ -26,6 +25,7 @@ type Backend struct {
 	tasks     tasks
 	babble    babble
 	health    healthWatch
+	long      longCalls
 	limits    limits
 	spares    spares
 	life      lifecycle
@@ -34,7 +34,7 @@ type Backend struct {
 	wakeAt time.Time // as the runner was told last
 }
 
-// New returns a backend that acts on w and tells sink what happens. Call [Backend.Open] to start its first process.
+// New returns a backend that acts on w and emits events to sink. [Backend.Open] starts its first process.
 func New(opts Options, w World, sink event.Sink) *Backend {
 	opts = opts.withDefaults()
 	c := &core{
@@ -54,7 +54,7 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	return b
 }
 
-// join gives each part what it needs of the others, and of the world.
+// join connects the parts with each other and with the world.
 func (b *Backend) join(w World) {
 	c, calls, life, beside := b.core, &b.flow, &b.life, &b.spares
 	b.flow = flow{core: c, life: life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, shield: &b.shield, health: &b.health, limits: &b.limits}
@@ -72,6 +72,7 @@ func (b *Backend) join(w World) {
 	b.tasks = tasks{core: c, flow: calls}
 	b.babble = babble{core: c, stderr: w, inside: b}
 	b.health = healthWatch{core: c, flow: calls, life: life}
+	b.long = longCalls{core: c, health: &b.health}
 	b.limits = limits{core: c, life: life, health: &b.health, eras: &b.eras}
 	b.spares = spares{core: c, life: life, replay: &b.replay, lists: &b.lists, flow: calls, streams: &b.streams, tools: &b.tools}
 	b.life = lifecycle{
@@ -80,7 +81,7 @@ func (b *Backend) join(w World) {
 	}
 }
 
-// tellWake tells the runner if something is due at another time than before. Whatever is called with a time ends with it.
+// tellWake calls WakeAt if the deadline has changed. Every method with a time argument ends with it.
 func (b *Backend) tellWake() {
 	if at := b.deadline(); at != b.wakeAt {
 		b.wakeAt = at
@@ -88,7 +89,7 @@ func (b *Backend) tellWake() {
 	}
 }
 
-// deadline is when something is due; the zero time means nothing is.
+// deadline is when Tick must be called; zero: not needed.
 func (b *Backend) deadline() time.Time {
 	at := b.machine.Deadline()
 	if t := b.health.healthDeadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
@@ -112,7 +113,7 @@ func (b *Backend) deadline() time.Time {
 	return at
 }
 
-// Tick lets everything happen whose time has come.
+// Tick handles everything that is due.
 func (b *Backend) Tick(now time.Time) {
 	b.now = now
 	defer b.tellWake()
@@ -159,10 +160,12 @@ func (b *Backend) expire(t timer) {
 		b.limits.checkLimits()
 	case timerFirst:
 		b.handshake.giveUpFirst()
+	case timerLong:
+		b.long.look()
 	}
 }
 
-// Open starts the first process, if it is not to wait for something to do.
+// Open starts the first process, unless it starts on demand.
 func (b *Backend) Open(now time.Time) {
 	b.now = now
 	defer b.tellWake()
@@ -174,16 +177,16 @@ func (b *Backend) Open(now time.Time) {
 // Generation is the number of the last process.
 func (b *Backend) Generation() int { return b.process.gen }
 
-// Newest is the number of the last process that was started, serving or not. What is started from now on has a higher one.
+// Newest is the highest generation so far, serving or not.
 func (b *Backend) Newest() int { return b.machine.Newest() }
 
-// Restarting reports whether the server does not serve now, or another process is to take over from it.
+// Restarting reports whether the server does not serve now, or a replacement is coming up.
 func (b *Backend) Restarting() bool { return b.life.restarting() }
 
-// Unspoken reports whether no client has begun to speak to a server yet: then a process is ready once it runs.
+// Unspoken reports whether no client has begun a conversation yet: a process is ready once it runs then.
 func (b *Backend) Unspoken() bool { return b.unspoken() }
 
-// Restart asks for a planned restart; source and reason say who wants it and why.
+// Restart requests a planned restart; source and reason are recorded.
 func (b *Backend) Restart(now time.Time, source supervise.Source, reason string) {
 	b.now = now
 	defer b.tellWake()
@@ -198,7 +201,7 @@ func (b *Backend) Interrupted(now time.Time) {
 	b.life.step(supervise.Stop{Profile: supervise.Signal})
 }
 
-// MarkerSeen tells that process gen printed the restart marker on its stderr (TP-1).
+// MarkerSeen reports that process gen printed the restart marker on its stderr (TP-1).
 func (b *Backend) MarkerSeen(now time.Time, gen int) {
 	b.now = now
 	defer b.tellWake()
@@ -209,7 +212,7 @@ func (b *Backend) MarkerSeen(now time.Time, gen int) {
 	b.Restart(now, supervise.SourceMarker, "restart marker")
 }
 
-// ServerSpawned tells that process gen, which was Unborn, exists.
+// ServerSpawned reports that process gen, which was NotSpawned, runs now.
 func (b *Backend) ServerSpawned(now time.Time, gen, pid int) {
 	b.now = now
 	defer b.tellWake()
@@ -218,7 +221,7 @@ func (b *Backend) ServerSpawned(now time.Time, gen, pid int) {
 	}
 }
 
-// ServerExited tells that process gen is gone. Its output may still be coming.
+// ServerExited reports that process gen has exited. Its output may still be coming.
 func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	b.now = now
 	defer b.tellWake()
@@ -231,7 +234,7 @@ func (b *Backend) ServerExited(now time.Time, gen int, exit Exit) {
 	b.eras.settle()
 }
 
-// ServerClosed tells that process gen's stdout has ended.
+// ServerClosed reports that process gen's stdout has ended.
 func (b *Backend) ServerClosed(now time.Time, gen int) {
 	b.now = now
 	defer b.tellWake()
@@ -248,13 +251,13 @@ func (b *Backend) ServerClosed(now time.Time, gen int) {
 	b.eras.settle()
 }
 
-// Serving returns the process that gets what the client says; nil before one could be started.
+// Serving returns the process that gets the client's messages; nil before one could be started.
 func (b *Backend) Serving() Server { return b.process.server }
 
-// Asleep reports whether there is no process because none is needed: the next one that is will be new.
+// Asleep reports whether no process runs because none is needed. The next one will be new.
 func (b *Backend) Asleep() bool { return b.asleep() }
 
-// Drained tells that process gen has taken everything that was waiting for it in its pipe.
+// Drained reports that process gen's pipe has accepted everything queued for it.
 func (b *Backend) Drained(now time.Time, gen int) {
 	b.now = now
 	defer b.tellWake()
@@ -263,8 +266,8 @@ func (b *Backend) Drained(now time.Time, gen int) {
 	}
 }
 
-// MayRepeat decides whether a server elsewhere, connection gen, is sent a request once more that it may have carried out
-// already: by the rule that holds when a process has died. why says in words what happened.
+// MayRepeat decides whether a request that the remote server may have processed is sent again, by the rules that apply
+// after a process has died. why describes the failure.
 func (b *Backend) MayRepeat(now time.Time, gen int, id []byte, m mcp.Method, why string) bool {
 	b.now = now
 	defer b.tellWake()

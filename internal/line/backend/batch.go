@@ -7,8 +7,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// batch is a client's JSON array of messages. Its elements go to the server one by one; their answers go back as one
-// array, as the version that knows arrays asks.
+// batch is a client's JSON array of messages. Its elements go to the server one by one; their answers return as one
+// array.
 type batch struct {
 	open    int // elements whose answer is still to come, and one for the loop over the elements
 	answers []byte
@@ -30,7 +30,7 @@ func (b *Backend) clientBatch(line []byte) {
 	b.flow.closeBatch(group)
 }
 
-// clientElement takes one element; only requests want an answer in the array.
+// clientElement takes one element. Only requests are answered in the array.
 func (b *Backend) clientElement(one []byte, allowed bool, group *batch) {
 	err := b.env.Scan(one)
 	isRequest := err == nil && b.env.Kind == jsonrpc.Request
@@ -72,7 +72,7 @@ func (f *flow) collectLine(g *batch, line []byte) {
 	f.closeBatch(g)
 }
 
-// closeBatch notes that one element wants no (further) answer and sends the array when it was the last.
+// closeBatch notes that one element needs no (further) answer, and sends the array after the last.
 func (f *flow) closeBatch(g *batch) {
 	g.open--
 	if g.open == 0 && len(g.answers) > 0 {

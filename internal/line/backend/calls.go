@@ -15,20 +15,20 @@ type callState uint8
 const (
 	waiting callState = iota // in the queue: no living process has it
 	sent                     // handed to process call.gen, not answered
-	parked                   // held for an answer outlive gives itself
-	held                     // a stream that waits until the serving process may be asked for it
-	kept                     // a stream that the server is not asked for; outlive tells on it
+	parked                   // held for an answer that outlive gives itself
+	held                     // a stream waiting until the server may be asked for it
+	kept                     // a stream that the server is not asked for; outlive sends its notifications
 )
 
-// call is one message of the client that is not finished: a request until it is answered, or a notification until it
-// is handed on. Calls are recycled with their buffers, so that relaying allocates nothing.
+// call is one unfinished message of the client: a request until it is answered, a notification until it is forwarded.
+// Calls and their buffers are reused, so that relaying allocates nothing.
 type call struct {
 	id     []byte // raw, as the client wrote it; empty for a notification
 	wire   []byte // the id the server sees when it is another one; empty otherwise
 	method mcp.Method
 	state  callState
 
-	line  []byte         // the message, ours
+	line  []byte         // the message; memory of ours
 	big   *lineloop.Hold // the buffer that line is in, when it is too long to copy
 	tool  jsonrpc.Span   // in line: params.name of a tools/call
 	param jsonrpc.Span   // in line: params
@@ -41,20 +41,22 @@ type call struct {
 	touched time.Time // handed to it, or last sign of progress
 	end     uint64    // stream offset behind its last byte
 	resent  int       // times it was sent again after a process may have begun it
-	crashes int       // processes in a row that died with it
-	until   time.Time // in the queue: when it has waited too long
+	crashes int       // consecutive processes that died while they had it
+	until   time.Time // in the queue: when it is given up
 
-	token    []byte // raw progress token; empty without
-	again    bool   // another call had this token already when this one came
-	progress []byte // raw progress value the client saw last
+	begun    time.Time // when the request came; set only with a token, as told
+	told     time.Time // when the client last heard of it
+	token    []byte    // raw progress token; empty without
+	again    bool      // another call already had this token
+	progress []byte    // raw progress value the client saw last
 
 	batch *batch // collects its answer; nil outside a batch
 
 	next, prev *call // in order of arrival
 }
 
-// calls holds every unfinished call: by id, by progress token, and in order of arrival. The maps' keys are hashes
-// ([jsonrpc.HashID]), which cost no allocation for any id.
+// calls holds every unfinished call: by id, by progress token, and in order of arrival. The keys are hashes
+// ([jsonrpc.HashID]), which need no allocation.
 type calls struct {
 	byID    map[uint64]*call
 	byToken map[uint64]*call
@@ -80,7 +82,7 @@ func (t *calls) init() {
 	t.byToken = map[uint64]*call{}
 }
 
-// add makes a call of the client's line; env was scanned from it. keep saves a line that is too long to copy.
+// add makes a call of the client's line, from which env was scanned. keep saves a line that is too long to copy.
 func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method, keep func([]byte) (*lineloop.Hold, []byte)) *call {
 	c := t.free
 	if c != nil {
@@ -110,7 +112,7 @@ func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method, keep func(
 	return c
 }
 
-// setToken remembers the raw progress token of a request.
+// setToken stores the raw progress token of a request.
 func (t *calls) setToken(c *call, token []byte) {
 	c.token = append(c.token, token...)
 	hash := jsonrpc.HashID(token)
@@ -129,7 +131,7 @@ func (t *calls) find(id []byte) *call {
 	return nil
 }
 
-// onWire finds the call that the server knows under this raw id: the client's, or one of ours.
+// onWire finds the call by the raw id that the server sees.
 func (t *calls) onWire(id []byte) *call {
 	if !ours(id) {
 		return t.find(id)
@@ -158,7 +160,7 @@ func (t *calls) enqueue(c *call, until time.Time) {
 	t.bytes += len(c.line)
 }
 
-// hold lets stream c wait until the serving process may be asked for it.
+// hold makes stream c wait until the serving process may be asked for it.
 func (t *calls) hold(c *call, until time.Time) {
 	t.leaveState(c)
 	c.state, c.until = held, until
@@ -171,14 +173,14 @@ func (t *calls) keep(c *call) {
 	c.state = kept
 }
 
-// hand notes that c was handed to process gen; end is the stream offset behind it.
+// hand notes that c was given to process gen; end is the stream offset behind it.
 func (t *calls) hand(c *call, now time.Time, gen int, end uint64) {
 	t.leaveState(c)
 	c.state, c.touched, c.gen, c.end = sent, now, gen, end
 	t.inFlight++
 }
 
-// park takes c out of queue and flight; outlive answers it later.
+// park takes c out of the queue or from its process; outlive answers it later.
 func (t *calls) park(c *call) {
 	t.leaveState(c)
 	c.state = parked
@@ -196,7 +198,7 @@ func (t *calls) leaveState(c *call) {
 	}
 }
 
-// remove forgets c. Its buffers go back for reuse, so nobody may keep them.
+// remove forgets c. Its buffers are reused.
 func (t *calls) remove(c *call) {
 	t.leaveState(c)
 	if hash := jsonrpc.HashID(c.id); t.byID[hash] == c {
@@ -218,7 +220,7 @@ func (t *calls) remove(c *call) {
 	t.recycle(c)
 }
 
-// dropToken takes c's token from it. If the client gave it to several requests, the newest one left has it.
+// dropToken removes c's token. If several requests share it, the newest one left has it.
 func (t *calls) dropToken(c *call) {
 	hash := jsonrpc.HashID(c.token)
 	if t.byToken[hash] != c {
@@ -260,7 +262,7 @@ func (t *calls) linkLast(c *call) {
 	t.tail = c
 }
 
-// all returns the calls in order of arrival; calls may be removed on the way, each only when it was yielded.
+// all yields the calls in order of arrival. A call may be removed while it is yielded.
 func (t *calls) all(yield func(*call) bool) {
 	for c := t.head; c != nil; {
 		next := c.next
@@ -279,5 +281,5 @@ func (c *call) onWire() []byte {
 	return c.id
 }
 
-// isRequest reports whether c is a request, which wants exactly one answer.
+// isRequest reports whether c is a request, which needs exactly one answer.
 func (c *call) isRequest() bool { return len(c.id) > 0 }

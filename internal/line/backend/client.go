@@ -26,7 +26,7 @@ func (b *Backend) ClientLine(now time.Time, line []byte) {
 	}
 }
 
-// clientMessage takes one message; batch is the array it came in, nil if it came alone.
+// clientMessage takes one message; group is the array it came in, nil if none.
 func (b *Backend) clientMessage(line []byte, group *batch) {
 	env := &b.env
 	err := env.Scan(line)
@@ -55,7 +55,7 @@ func (b *Backend) clientMessage(line []byte, group *batch) {
 	}
 }
 
-// ClientOversize takes the ends of a line that was over the limit.
+// ClientOversize takes the beginning and the end of a line over the limit.
 func (b *Backend) ClientOversize(now time.Time, head, tail []byte, size int64) {
 	b.now = now
 	defer b.tellWake()
@@ -78,8 +78,8 @@ func (f *flow) reply(group *batch, line []byte) {
 	f.client.SendToClient(line)
 }
 
-// rejectClient answers a line that is no message. Without an id there is nobody to answer: never with a null id,
-// which ends some clients.
+// rejectClient answers a line that is not a message. Without an id it is not answered: an answer with a null id ends
+// some clients.
 func (b *Backend) rejectClient(line []byte, err error, group *batch) {
 	code, text := jsonrpc.InvalidRequest, "invalid request: no JSON-RPC 2.0 message"
 	switch {
@@ -100,14 +100,14 @@ func (b *Backend) rejectClient(line []byte, err error, group *batch) {
 	}
 }
 
-// blocked tells of a client line that never reaches the server.
+// blocked reports a client line that is not forwarded.
 func (b *Backend) blocked(line, id []byte, why string) {
 	b.emit(event.ValidationBlocked, slog.LevelError, "Message blocked: "+why,
 		slog.String(event.KeyReason, why), slog.String(event.KeyRequestID, string(id)),
 		slog.String(event.KeyRawLine, excerpt(line)))
 }
 
-// excerpt is the beginning of a foreign line, fit for a log.
+// excerpt is the beginning of a line, made printable for logs.
 func excerpt(line []byte) string {
 	const most = 1 << 10
 	if len(line) > most {
@@ -116,7 +116,7 @@ func excerpt(line []byte) string {
 	return string(bytes.ToValidUTF8(line, []byte("\uFFFD")))
 }
 
-// validated applies the UTF-8 validation of TP-5: it returns the line that may go on, or nil if it was answered.
+// validated applies the UTF-8 validation of TP-5. It returns the line to forward, or nil if it was answered.
 func (b *Backend) validated(line []byte, group *batch) []byte {
 	why := "Validation failed: surrogates not allowed"
 	if b.env.BadUTF8 {
@@ -132,14 +132,14 @@ func (b *Backend) validated(line []byte, group *batch) []byte {
 	id := b.env.ID.Of(line)
 	b.blocked(line, id, why)
 	if b.env.Kind == jsonrpc.Request {
-		// An id that is itself ill-formed is given back as well as it can be.
+		// An id that is itself ill-formed is returned with replacement characters.
 		b.flow.reply(group, jsonrpc.AppendError(nil, jsonrpc.Sanitize(nil, id), jsonrpc.InvalidParams, why,
 			outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}
 	return nil
 }
 
-// clientRequest takes a request: it is answered here, handed on, or queued, and answered exactly once.
+// clientRequest takes a request, which is answered here, forwarded or queued, and answered exactly once.
 func (b *Backend) clientRequest(line []byte, group *batch) {
 	env := &b.env
 	id := env.ID.Of(line)
@@ -163,6 +163,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 	if meta != nil {
 		if token := jsonrpc.Find(meta, "progressToken").Of(meta); token != nil {
 			b.calls.setToken(c, token)
+			b.long.begun(c)
 		}
 	}
 	b.route(c, line)
@@ -225,7 +226,7 @@ func (b *Backend) clientNotification(line []byte) {
 	}
 }
 
-// notify hands a notification on, in its place behind what waits already.
+// notify forwards a notification, after what is queued.
 func (b *Backend) notify(m mcp.Method, line []byte) {
 	if b.calls.waiting == 0 && b.process.open() {
 		if !b.process.said(m) {
@@ -236,7 +237,7 @@ func (b *Backend) notify(m mcp.Method, line []byte) {
 	if b.stopped || b.asleep() || b.failedInit != nil {
 		return
 	}
-	if b.session.Era == mcp.Virgin && b.calls.waiting == 0 {
+	if b.session.Era == mcp.EraUnknown && b.calls.waiting == 0 {
 		b.emit(event.MessageDropped, slog.LevelDebug, "Notification dropped: nothing was asked yet",
 			slog.String(event.KeyMethod, m.String()), slog.String(event.KeyReason, "before the handshake"))
 		return
@@ -253,7 +254,7 @@ func (p *process) said(m mcp.Method) bool {
 	return was
 }
 
-// clientCancelled ends a request the client no longer waits for: it gets no answer any more.
+// clientCancelled ends a request that the client has cancelled: it gets no answer.
 func (b *Backend) clientCancelled(line []byte) {
 	id := b.env.RequestID.Of(line)
 	c := b.calls.find(id)
@@ -295,8 +296,8 @@ func (b *Backend) forwardNote(line []byte) {
 	}
 }
 
-// ClientClosed tells that the client has closed its end. What waits is still handed on; then the server's stdin is
-// closed and its output forwarded to the end.
+// ClientClosed reports that the client has closed its end. What is queued is still forwarded; then the server's stdin is
+// closed and its remaining output forwarded.
 func (b *Backend) ClientClosed(now time.Time) {
 	b.now = now
 	defer b.tellWake()

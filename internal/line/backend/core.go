@@ -56,6 +56,7 @@ const (
 	timerLater               // spares that were put off are started
 	timerLimits              // memory and age are looked at
 	timerFirst               // the client's patience with the first start is over
+	timerLong                // calls of which nothing is heard are looked at
 	timerCount
 )
 
@@ -111,14 +112,14 @@ func (c *core) leave(p *process) {
 	}
 }
 
-// hopeless reports whether waiting is in vain: the breaker is open.
+// hopeless reports whether waiting is useless: the breaker is open.
 func (c *core) hopeless() bool { return c.machine.State() == supervise.Failed }
 
-// asleep reports whether there is no process because none is needed.
+// asleep reports whether no process runs because none is needed.
 func (c *core) asleep() bool { return c.machine.State() == supervise.Stopped && !c.over }
 
-// unspoken reports whether no client has begun to speak to a server yet.
-func (c *core) unspoken() bool { return c.session.Era == mcp.Virgin && c.session.InitParams == nil }
+// unspoken reports whether no client has begun a conversation yet.
+func (c *core) unspoken() bool { return c.session.Era == mcp.EraUnknown && c.session.InitParams == nil }
 
 // privateMeta is the _meta of outlive's own requests: the client's in the modern era, none in the legacy one.
 func (c *core) privateMeta() []byte {
@@ -128,20 +129,20 @@ func (c *core) privateMeta() []byte {
 	return bytes.Clone(c.session.Meta)
 }
 
-// settled notes what a handshake settled, given its raw result.
+// settled stores what the handshake negotiated, given its raw result.
 func (c *core) settled(result []byte) {
 	version, _ := jsonrpc.Unquote(jsonrpc.Find(result, "protocolVersion").Of(result))
 	c.session.InitResult, c.session.Version = result, version
 }
 
-// sayInitialized tells a process that has answered initialize what the client told an earlier one.
+// sayInitialized sends notifications/initialized to a process, if the client has sent it before.
 func (c *core) sayInitialized(p *process) {
 	if c.session.Initialized && !p.said(mcp.NoteInitialized) {
 		p.send(mcp.InitializedLine())
 	}
 }
 
-// withResult returns line with another result and its envelope scanned anew.
+// withResult replaces the result in line and scans its envelope again.
 func (c *core) withResult(line, result []byte) []byte {
 	line = jsonrpc.Replace(nil, line, c.env.Result, result)
 	_ = c.env.Scan(line) // our own splice of two valid texts

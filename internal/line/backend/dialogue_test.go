@@ -62,7 +62,7 @@ func TestDialogues(t *testing.T) {
 // dialogueOptions reads the settings out of a file's name: "dialogue", "dialogue no-tools", …
 func dialogueOptions(t *testing.T, name string) Options {
 	t.Helper()
-	var o Options
+	o := Options{CallPatience: tenMinutes}
 	for _, word := range strings.Fields(name)[1:] {
 		switch word {
 		case "no-tools":
@@ -81,6 +81,10 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.Replays = []Replay{{Tool: "login"}, {Tool: "open", Arguments: []byte(`{"profile":"x"}`)}}
 		case "idle":
 			o.IdleFor, o.Health.Off = time.Minute, true
+		case "call-patience":
+			o.CallPatience = 45 * time.Second
+		case "impatient":
+			o.CallPatience = 0
 		case "lazy":
 			o.Lazy = true
 		case "standby":

@@ -28,8 +28,9 @@
 //	toolbox    tools.go  the injected tools
 //	streams    streams.go  when a server may be asked for streams     listen.go  subscriptions/listen across processes
 //	requestStates, tasks   states.go, tasks.go  what a server gave out, and what ended with its process
-//	babble     noise.go  server output that is no message
+//	babble     noise.go  server output that is not a message
 //	healthWatch, limits    health.go  whether the server still works     limits.go, idle.go  what it may take, when it sleeps
+//	longCalls  longcalls.go  progress of calls that nothing is heard of
 //	spares     spares.go  processes beside the serving one: overlap reload, standby, retirement
 //	lifecycle  lifecycle.go  the machine's events, and what it decides     ends.go  exit and end of a process, and of all
 //

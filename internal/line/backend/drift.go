@@ -11,16 +11,15 @@ import (
 )
 
 const (
-	// doubtFor is how long a list that looks different is left alone before the client is told: servers add their tools
-	// one by one while they start, and say list_changed for each.
+	// doubtFor is how long a list that looks different is left alone before the client is notified: while servers start,
+	// they add tools one by one with a list_changed for each.
 	doubtFor = 300 * time.Millisecond
-	// learnAfter is when outlive reads a server's tools for itself, unless the client has done so meanwhile: it must
-	// know which of them may be called twice before one of them is interrupted.
+	// learnAfter is when outlive reads a server's tools itself, unless the client has: it must know which of them may be
+	// repeated before one is interrupted.
 	learnAfter = 200 * time.Millisecond
 )
 
-// compareLists reads again, from a new process, each list that the client has read. One that is the same is never
-// announced: the client would read it again for nothing.
+// compareLists reads each list that the client has read again from a new process. Unchanged lists are not announced.
 func (ls *lists) compareLists() {
 	for l := range mcp.Lists {
 		if ls.session.Seen(l) == nil {
@@ -35,7 +34,7 @@ func (ls *lists) compareLists() {
 	ls.arm(timerLearn, learnAfter)
 }
 
-// lookAt reads a list of the serving process. A list that cannot be read says nothing.
+// lookAt reads a list of the serving process. A list that cannot be read counts as unknown.
 func (ls *lists) lookAt(l mcp.List, done func(mcp.List, mcp.Catalog)) {
 	p := ls.process
 	if l == mcp.Tools && ls.session.Era == mcp.Legacy && !p.hasTools {
@@ -51,7 +50,7 @@ func (ls *lists) lookAt(l mcp.List, done func(mcp.List, mcp.Catalog)) {
 	})
 }
 
-// firstLook takes a list of a process that has only just become ready.
+// firstLook takes a list of a process that has just become ready.
 func (ls *lists) firstLook(l mcp.List, now mcp.Catalog) {
 	ls.learned(l, now)
 	if !ls.asShown(l, now).Equal(ls.session.Seen(l)) {
@@ -59,7 +58,7 @@ func (ls *lists) firstLook(l mcp.List, now mcp.Catalog) {
 	}
 }
 
-// learned keeps what the serving process's list says.
+// learned stores the serving process's list.
 func (ls *lists) learned(l mcp.List, now mcp.Catalog) {
 	ls.process.shows[l] = now
 	if l == mcp.Tools {
@@ -68,7 +67,7 @@ func (ls *lists) learned(l mcp.List, now mcp.Catalog) {
 	}
 }
 
-// asShown is a server's list as the client sees it: the tools with outlive's own.
+// asShown is a server's list as the client sees it: with outlive's tools.
 func (ls *lists) asShown(l mcp.List, now mcp.Catalog) mcp.Catalog {
 	if l == mcp.Tools {
 		return ls.tools.ownTools(maps.Clone(now))
@@ -76,8 +75,7 @@ func (ls *lists) asShown(l mcp.List, now mcp.Catalog) mcp.Catalog {
 	return now
 }
 
-// doubtList has a list looked at again in a moment. It reports false for one that the client has never read: then
-// nothing it knows can be wrong.
+// doubtList schedules another look at a list. It returns false for one that the client has never read.
 func (ls *lists) doubtList(l mcp.List) bool {
 	if ls.session.Seen(l) == nil {
 		return false
@@ -89,8 +87,8 @@ func (ls *lists) doubtList(l mcp.List) bool {
 	return true
 }
 
-// serverChanged handles a server's own list_changed. It reports whether the client must not see it: outlive looks for
-// itself whether there is anything new, and says so then.
+// serverChanged handles the server's list_changed. It reports whether to suppress it: outlive compares the list itself,
+// and notifies the client of a change.
 func (ls *lists) serverChanged(m mcp.Method) bool {
 	held := false
 	for l := range mcp.Lists {
@@ -101,7 +99,7 @@ func (ls *lists) serverChanged(m mcp.Method) bool {
 	return held
 }
 
-// settleDoubts looks at the doubted lists and tells the client of those that are different.
+// settleDoubts reads the doubted lists and notifies the client of changes.
 func (ls *lists) settleDoubts() {
 	for l := range mcp.Lists {
 		if !ls.doubted[l] {
@@ -114,7 +112,7 @@ func (ls *lists) settleDoubts() {
 	}
 }
 
-// verdictOn tells the client of a list that is another one than it has seen.
+// verdictOn notifies the client if a list differs from what it has seen.
 func (ls *lists) verdictOn(l mcp.List, now mcp.Catalog) {
 	ls.learned(l, now)
 	shown := ls.asShown(l, now)
@@ -129,7 +127,7 @@ func (ls *lists) verdictOn(l mcp.List, now mcp.Catalog) {
 		slog.String(event.KeyKind, l.String()), slog.Bool(event.KeyNotified, told))
 }
 
-// learnTools reads the tools of a process that nobody has asked for them yet.
+// learnTools reads the tools of a process, if nobody has.
 func (ls *lists) learnTools() {
 	p := ls.process
 	if p.shows[mcp.Tools] != nil || !p.answered() || ls.closing || ls.session.Era == mcp.Legacy && !p.hasTools {
@@ -142,8 +140,8 @@ func (ls *lists) learnTools() {
 	ls.lookAt(mcp.Tools, ls.learned)
 }
 
-// sameServer notes that p has introduced itself with exactly the words of the process before it: until its lists are
-// read, they are taken to be the same.
+// sameServer notes that p's introduction is identical to its predecessor's: until its lists are read, they are assumed
+// to be the same.
 func (p *process) sameServer() {
 	for l, was := range p.before {
 		if p.shows[l] == nil {
@@ -152,7 +150,7 @@ func (p *process) sameServer() {
 	}
 }
 
-// follow notes the lists of the process that p comes after.
+// follow stores the lists of p's predecessor.
 func (p *process) follow(old *process) {
 	p.before = old.before
 	for l, shown := range old.shows {
@@ -162,7 +160,7 @@ func (p *process) follow(old *process) {
 	}
 }
 
-// tellChanged sends list_changed: once to a legacy client, on each stream that asked for it to a modern one.
+// tellChanged sends list_changed: once to a legacy client, to a modern one on each stream that asked for it.
 func (ls *lists) tellChanged(l mcp.List) bool {
 	if ls.session.Era != mcp.Modern {
 		ls.client.SendToClient(mcp.ChangedLine(l, nil))
@@ -178,7 +176,7 @@ func (ls *lists) tellChanged(l mcp.List) bool {
 	return told
 }
 
-// tellMissed has the lists looked at again that a client which has just begun to listen may not know the latest of.
+// tellMissed looks again at the lists that a client may have missed changes of before it began to listen.
 func (ls *lists) tellMissed() {
 	for l := range mcp.Lists {
 		now, seen := ls.process.shows[l], ls.session.Seen(l)

@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// processTick does what is due for one process.
+// processTick handles what is due for one process.
 func (lc *lifecycle) processTick(p *process) {
 	due := func(t *time.Time) bool {
 		if t.IsZero() || lc.now.Before(*t) {
@@ -20,7 +20,7 @@ func (lc *lifecycle) processTick(p *process) {
 		*t = time.Time{}
 		return true
 	}
-	if due(&p.wishesBy) {
+	if due(&p.settingsBy) {
 		lc.replay.restored(p)
 	}
 	if t := p.trial.deadline(); !t.IsZero() && !lc.now.Before(t) {
@@ -36,7 +36,7 @@ func (lc *lifecycle) processTick(p *process) {
 	lc.retired.retirementTick(p)
 }
 
-// stdoutClosed deals with a process that has closed its stdout and does not exit.
+// stdoutClosed handles a process that has closed its stdout and does not exit.
 func (lc *lifecycle) stdoutClosed(p *process) {
 	if p.role == serving {
 		lc.step(supervise.StdoutClosed{Gen: p.gen})
@@ -45,8 +45,8 @@ func (lc *lifecycle) stdoutClosed(p *process) {
 	p.server.Kill()
 }
 
-// closeInput closes the server's stdin: before a restart at once, since what waits is for the next process; when the
-// client has left, after what still waits for this one.
+// closeInput closes the server's stdin: before a restart at once, since the queue is for the next process; when the
+// client has left, after the queue was sent.
 func (lc *lifecycle) closeInput() {
 	if !lc.closing {
 		lc.process.shutInput()
@@ -57,14 +57,14 @@ func (lc *lifecycle) closeInput() {
 }
 
 func (lc *lifecycle) closeInputWhenFlushed() {
-	ready := lc.process.accepting() || lc.process.up() && lc.failedInit != nil // what is asked for nobody is not waited for
+	ready := lc.process.accepting() || lc.process.up() && lc.failedInit != nil // a handshake that outlive asks for on its own is not waited for
 	if lc.closeWanted && ready && lc.calls.waiting == 0 && !lc.eras.unsaid() {
 		lc.closeWanted = false
 		lc.process.shutInput()
 	}
 }
 
-// checkDrained tells when nothing is in flight any more at a process that is to be ended.
+// checkDrained tells the machine when a process that must end has nothing in flight.
 func (lc *lifecycle) checkDrained() {
 	if p := lc.process; p.drains() && !lc.flow.busy(p) {
 		lc.step(supervise.Drained{Gen: p.gen})
@@ -72,7 +72,7 @@ func (lc *lifecycle) checkDrained() {
 	lc.retired.checkRetired()
 }
 
-// exited deals with the exit of a process.
+// exited handles the exit of a process.
 func (lc *lifecycle) exited(p *process, exit Exit) {
 	now := lc.now
 	if exit.Unstarted != nil {
@@ -138,8 +138,8 @@ func (lc *lifecycle) servingExited(p *process, exit Exit) {
 	}
 }
 
-// endOf is the exit of the serving process p as the machine is told of it. One that ended before it had read the probe did
-// not end because of it; the next one gets it.
+// endOf translates the exit of the serving process p for the machine. A process that exited before it read the probe did
+// not exit because of it; the next one gets the probe.
 func (lc *lifecycle) endOf(p *process, exit Exit) supervise.Exited {
 	probed := lc.shield.probing() && exit.Unread == 0
 	return supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed, Reason: exit.Why}
@@ -175,7 +175,7 @@ func (lc *lifecycle) whyExited(p *process, exit Exit) string {
 	}
 }
 
-// whyEnded is why outlive has ended p, if that had failed; "" if it ended by itself, or for a restart.
+// whyEnded is why outlive has ended p, if it had failed; "" if it exited by itself, or for a restart.
 func (lc *lifecycle) whyEnded(p *process) string {
 	snap := lc.machine.Snapshot()
 	if p.role == serving && (snap.Cause == supervise.StartFail || snap.Cause == supervise.Unhealthy || snap.Cause == supervise.Memory) {
@@ -184,9 +184,9 @@ func (lc *lifecycle) whyEnded(p *process) string {
 	return ""
 }
 
-// outputEnded settles everything the dead process leaves behind and lets the machine decide what follows.
+// outputEnded settles the requests of a dead process, and lets the machine decide what to do next.
 func (lc *lifecycle) outputEnded(p *process) {
-	p.drainBy, p.closedBy, p.wishesBy = time.Time{}, time.Time{}, time.Time{}
+	p.drainBy, p.closedBy, p.settingsBy = time.Time{}, time.Time{}, time.Time{}
 	lc.babble.flush(p)
 	lc.questions.forget(p)
 	lc.asks.cancelAll(p, "server restarted")
@@ -195,13 +195,13 @@ func (lc *lifecycle) outputEnded(p *process) {
 		return
 	}
 	if len(lc.beside) == 0 {
-		lc.eras.reborn()
+		lc.eras.processesGone()
 	}
 	lc.streams.forgetCut()
 	lc.tools.settleCalls()
 	lc.flow.recoverCalls(p, lc.machine.Snapshot().Planned)
 	lc.handshake.firstTryFailed()
-	lc.step(supervise.Gone{Gen: p.gen})
+	lc.step(supervise.TreeGone{Gen: p.gen})
 	if lc.stopped || lc.over {
 		return
 	}
@@ -212,7 +212,7 @@ func (lc *lifecycle) outputEnded(p *process) {
 	}
 }
 
-// besideEnded settles a process that did not serve. What a retired one had in flight goes to the one that serves now.
+// besideEnded settles a process that did not serve. Requests of a retired one go to the serving one.
 func (lc *lifecycle) besideEnded(p *process) {
 	lc.flow.recoverCalls(p, true)
 	lc.leave(p)
@@ -220,7 +220,7 @@ func (lc *lifecycle) besideEnded(p *process) {
 	lc.finishWhenAlone()
 }
 
-// finishAll ends the connection. Whoever still waits is told.
+// finishAll ends the connection and answers everything that is open.
 func (lc *lifecycle) finishAll(code int) {
 	if lc.stopped || lc.over {
 		return

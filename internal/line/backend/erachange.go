@@ -15,13 +15,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// A server that comes back can be a new version of its program, which speaks the other era only. Its client keeps its
-// own: from then on it is bridged, or, if it was, not any more. A process that was greeted in an era it does not speak
-// must not be used (it may have settled on that era), so the next one is the one that is spoken to.
+// A restarted server may be a new version of its program that speaks only the other era. Its client stays in its own: it
+// is bridged from then on, or, if it was, no longer. A process that got a handshake in the wrong era must not be used,
+// since it may have settled on that era; the next process gets the right one.
 
-// turnsMost is how often a server may change its era, one process after the other, before one of them has served. One that
-// refuses the words of both eras is broken, and has failed to start.
-const turnsMost = 2
+// eraFlipsMost is how many processes in a row may change the era before one of them has served. A server that refuses both
+// eras is broken and has failed to start.
+const eraFlipsMost = 2
 
 // modernOnly reports whether the raw error of a refused initialize says that the server speaks the modern era only.
 func modernOnly(raw []byte) bool {
@@ -35,8 +35,8 @@ func modernOnly(raw []byte) bool {
 	return false
 }
 
-// legacyOnly reports whether a process's error for server/discover is the one of a server of the legacy era, which does not
-// know the method, or the params, or wants to be initialized first. Other errors say nothing: it answers.
+// legacyOnly reports whether an error for server/discover is that of a legacy server: unknown method or params, or not
+// initialized. Other errors say nothing about the era.
 func (e *eras) legacyOnly(line []byte) bool {
 	if e.env.Kind != jsonrpc.ErrorResponse || e.unheard(line) {
 		return false
@@ -50,28 +50,28 @@ func (e *eras) legacyOnly(line []byte) bool {
 	return false
 }
 
-// otherEra deals with a new process that speaks another era only than the one before it. It reports false where nothing
-// is translated: then the process cannot be used, or says so itself.
+// otherEra handles a new process that speaks only another era than its predecessor. It returns false if nothing is
+// translated: the process is unusable then, or says so itself.
 func (e *eras) otherEra(p *process, speaks mcp.Era) bool {
 	reason := "it speaks the " + speaks.String() + " era only"
 	switch off := e.opts.Bridge == bridge.Off && e.bridging() == bridge.None; {
 	case off && p.role == serving:
-		e.history.estranged = speaks
+		e.history.eraMismatch = speaks
 		return false
 	case off:
 		e.spares.spareFailed(p, reason+", and nothing is translated (--bridge off)")
 		return true
 	}
 	if p.role == serving {
-		if e.turns++; e.turns > turnsMost {
-			e.turns = 0
+		if e.eraFlips++; e.eraFlips > eraFlipsMost {
+			e.eraFlips = 0
 			p.mark(mustDrain)
 			e.replay.handshakeRefused(p, "")
 			return true
 		}
 	}
 	known := e.memory.known
-	e.memory.known.Lists = nil // and whatever else it has shown: it is another version of the program
+	e.memory.known.Lists = nil // and everything else it has shown: it is another version of the program
 	known.Asked, known.Initialize = "", nil
 	if speaks == mcp.Modern {
 		known.Discover = nil
@@ -84,34 +84,34 @@ func (e *eras) otherEra(p *process, speaks mcp.Era) bool {
 	case p.role == serving:
 		p.mark(mustDrain)
 		e.life.step(supervise.Restart{Cause: supervise.Replace, Reason: reason})
-	case p.reload && p.wish != supervise.SourceLimit:
-		// The old process cannot go on beside one that has to be spoken to otherwise.
-		e.life.step(supervise.Restart{Cause: supervise.Requested, Source: p.wish, Reason: reason})
+	case p.reload && p.requestedBy != supervise.SourceLimit:
+		// The old process cannot continue beside one of another era.
+		e.life.step(supervise.Restart{Cause: supervise.Requested, Source: p.requestedBy, Reason: reason})
 	default:
 		e.spares.spareFailed(p, reason)
 	}
 	return true
 }
 
-// turnedLegacy deals with a new process whose answer to server/discover says that it is of the legacy era now.
+// turnedLegacy handles a new process whose answer to server/discover shows that it is legacy now.
 func (e *eras) turnedLegacy(p *process, line []byte) bool {
 	return e.legacyOnly(line) && e.otherEra(p, mcp.Legacy)
 }
 
-// turnedModern deals with a new process whose raw error for initialize says that it is of the modern era now.
+// turnedModern handles a new process whose raw error for initialize shows that it is modern now.
 func (e *eras) turnedModern(p *process, raw []byte) bool {
 	return modernOnly(raw) && e.otherEra(p, mcp.Modern)
 }
 
-// turnedBack deals with a server that a legacy client was moved to because it was modern, and is not any more.
+// turnedBack handles a server that a legacy client was bridged to because it was modern, and is no longer.
 func (e *eras) turnedBack(p *process, line []byte) bool {
 	return e.translating(bridge.LegacyClient) && e.seam.past != nil && e.turnedLegacy(p, line)
 }
 
 // served notes that a process serves: client and server understand each other.
-func (e *eras) served() { e.history.estranged, e.turns = mcp.Virgin, 0 }
+func (e *eras) served() { e.history.eraMismatch, e.eraFlips = mcp.EraUnknown, 0 }
 
-// bridging is what is translated now.
+// bridging is the present translation.
 func (e *eras) bridging() bridge.Mode {
 	if e.seam == nil || e.seam.bridge == nil {
 		return bridge.None
@@ -119,8 +119,8 @@ func (e *eras) bridging() bridge.Mode {
 	return e.seam.bridge.Mode()
 }
 
-// meetEra looks, before a new process is greeted, whether it has turned out that the server speaks another era than
-// the conversation so far.
+// meetEra checks, before a new process gets its handshake, whether the server is now known to speak another era than the
+// conversation.
 func (e *eras) meetEra() {
 	era, mode := e.session.Era, e.bridging()
 	switch {
@@ -132,22 +132,22 @@ func (e *eras) meetEra() {
 	switch need := bridge.Need(bridge.Auto, era, e.memory.known.speaks()); {
 	case need == bridge.None || e.opts.Bridge == bridge.Off && mode == bridge.None:
 	case mode != bridge.None:
-		e.disengage()
+		e.detach()
 	default:
-		e.engageAnew(need)
+		e.attachLate(need)
 	}
 }
 
-// engageAnew puts a bridge into a conversation that has gone on without one. What waits for the new process goes through
-// it; a client of the legacy era has told the old one things that the bridge must know first.
-func (e *eras) engageAnew(mode bridge.Mode) {
+// attachLate inserts a bridge into an existing conversation. Queued messages go through it; first it must learn what a
+// legacy client told the old process.
+func (e *eras) attachLate(mode bridge.Mode) {
 	e.asks.cancelAll(nil, "server restarted")
 	said := e.takeBack()
 	past := e.session
 	e.session.Reset()
 	e.history.introduction = ""
 	e.spares.introduce()
-	e.engage(mode, said...)
+	e.attach(mode, said...)
 	s := e.seam
 	s.past = &past
 	if mode == bridge.LegacyClient {
@@ -163,28 +163,28 @@ func (e *eras) engageAnew(mode bridge.Mode) {
 	s.streamsMoved()
 }
 
-// awaitAcks makes room for what is known of streams that are opened again. From a move that is not over there may be some.
+// awaitAcks prepares for the acknowledgements of streams that are opened again. An unfinished move may have left some.
 func (s *seam) awaitAcks() {
 	if s.acked == nil {
 		s.acked = map[string]*session.Listen{}
 	}
 }
 
-// streamsMoved ends the move of a client once each of its streams is open again, or has ended; a legacy client has none, and
-// is moved when its bridge knows it.
+// streamsMoved ends the move of a client once each of its streams is open again or has ended. A legacy client has none
+// and is moved when its bridge knows it.
 func (s *seam) streamsMoved() {
 	if (s.bridge == nil || s.bridge.Mode() == bridge.ModernClient) && len(s.acked) == 0 {
 		s.past = nil
 	}
 }
 
-// takeBack takes all out of the table of calls that the client has said and no server has been told. What a process beside
-// the serving one still works on is given up: its answer would be of the other era.
+// takeBack removes all calls that no server has got from the table, and returns their lines. Calls in flight at another
+// process are given up, since their answers would be of the other era.
 func (e *eras) takeBack() (lines [][]byte) {
 	for c := range e.calls.all {
 		if c.state == sent {
 			e.flow.answerUnknown(c, reasonRestarted, "The tool server was replaced by one of another era of the protocol while "+c.what()+
-				" was running. The call may or may not have taken effect and was NOT repeated. Check the state before calling it again.")
+				" was running. "+mcp.OutcomeUnknown)
 			continue
 		}
 		if c.method != mcp.NoteInitialized {
@@ -198,9 +198,9 @@ func (e *eras) takeBack() (lines [][]byte) {
 	return lines
 }
 
-// disengage takes the bridge away: the server speaks the client's own era again. What waits for the new process is said to
-// it as the client said it; a legacy client's handshake and wishes are replayed.
-func (e *eras) disengage() {
+// detach removes the bridge: the server speaks the client's era again. Queued messages are sent as the client wrote
+// them; a legacy client's handshake and settings are replayed.
+func (e *eras) detach() {
 	s := e.seam
 	told, ok := s.bridge.Told()
 	mode, past, inner := s.bridge.Mode(), s.past, e.session
@@ -212,7 +212,7 @@ func (e *eras) disengage() {
 			s.acked[string(one.ID)] = &session.Listen{ID: one.ID, Acked: one.Granted, Filter: one.Granted}
 		}
 	}
-	s.give(s.bridge.Close("the server was replaced by one of another era of the protocol; nobody knows whether the request took effect", e.now))
+	s.give(s.bridge.Close("the server was replaced by one of another era of the protocol; whether the request took effect is unknown", e.now))
 	s.client = slices.DeleteFunc(append(said, s.client...), s.retold)
 	s.bridge, s.decided, s.inner, s.at, s.past, s.echo = nil, true, nil, time.Time{}, &inner, nil
 	e.session.Reset()
@@ -236,7 +236,7 @@ func (e *eras) disengage() {
 		slog.String(event.KeyReason, mode.String()))
 }
 
-// untranslated takes all out of the table of calls, and returns what of it the client has said, in the client's words.
+// untranslated removes all calls from the table and returns the client's own lines.
 func (s *seam) untranslated() (said [][]byte) {
 	for c := range s.eras.calls.all {
 		if c.state != sent {
@@ -263,7 +263,7 @@ func sessionOf(told bridge.Told) session.Session {
 	return s
 }
 
-// retell has the bridge told, before anything else, what a client of the legacy era has told its server so far.
+// retell replays to the bridge what a legacy client has told its server so far.
 func (s *seam) retell() {
 	var lines [][]byte
 	s.echo = map[string]string{}
@@ -276,26 +276,26 @@ func (s *seam) retell() {
 	if s.past.Initialized {
 		lines = append(lines, mcp.InitializedLine())
 	}
-	for _, wish := range s.past.Wishes() {
+	for _, setting := range s.past.Settings() {
 		about := ""
-		if wish.Method == mcp.Subscribe {
-			about = string(jsonrpc.Find(wish.Params, "uri").Of(wish.Params))
+		if setting.Method == mcp.Subscribe {
+			about = string(jsonrpc.Find(setting.Params, "uri").Of(setting.Params))
 		}
-		lines = append(lines, jsonrpc.AppendRequest(nil, id(about), wish.Method.String(), wish.Params))
+		lines = append(lines, jsonrpc.AppendRequest(nil, id(about), setting.Method.String(), setting.Params))
 	}
 	s.client = append(lines, s.client...)
 }
 
-// retold reports whether a line of the client is one that was said on its behalf.
+// retold reports whether a line was sent on the client's behalf.
 func (s *seam) retold(line []byte) bool {
 	_, mine := s.echo[string(jsonrpc.Find(line, "id").Of(line))]
 	return mine
 }
 
-// echoHello marks the answer to a retold initialize; the raw URI of a resource is never that.
+// echoHello marks the answer to a replayed initialize. It differs from every raw URI of a resource.
 const echoHello = "initialize"
 
-// untold reports whether the client's story has still to be told, because the bridge could not be used when it was.
+// untold reports whether the replay is still to be done, because the bridge was not usable before.
 func (s *seam) untold() bool {
 	return s.past != nil && s.bridge.Mode() == bridge.LegacyClient && len(s.echo) == 0
 }
@@ -303,7 +303,7 @@ func (s *seam) untold() bool {
 // changing reports whether a client is being moved to a server of another era.
 func (s *seam) changing() bool { return s.past != nil || len(s.echo)+len(s.acked) > 0 }
 
-// swallows reports whether the client must not see a line of the bridge: it has asked nothing of the kind just now.
+// swallows reports whether a line of the bridge must not reach the client, which has not asked for it.
 func (s *seam) swallows(line []byte) bool {
 	var env jsonrpc.Envelope
 	if !s.changing() || env.Scan(line) != nil {
@@ -327,7 +327,7 @@ func (s *seam) swallows(line []byte) bool {
 	return false
 }
 
-// echoed takes the answer to something that was retold. What a client was subscribed to may have changed meanwhile.
+// echoed takes the answer to a replayed message. Subscribed resources may have changed meanwhile.
 func (s *seam) echoed(about string, granted bool, result []byte) {
 	switch {
 	case !granted:
@@ -340,7 +340,7 @@ func (s *seam) echoed(about string, granted bool, result []byte) {
 	}
 }
 
-// tellLists has the client read the lists again that it has read: a server of another era describes things otherwise.
+// tellLists makes the client read its lists again: a server of another era describes things differently.
 func (s *seam) tellLists(stream func(mcp.List) []byte, wanted func(mcp.List) bool) {
 	for l := range mcp.Lists {
 		if s.past != nil && s.past.Seen(l) != nil && wanted(l) {
@@ -349,8 +349,8 @@ func (s *seam) tellLists(stream func(mcp.List) []byte, wanted func(mcp.List) boo
 	}
 }
 
-// acknowledged takes the bridge's acknowledgement of a stream that the client believes to be open. If that grants less than
-// the client was granted before, the stream is ended honestly.
+// acknowledged takes the bridge's acknowledgement of a stream that the client believes to be open. If it grants less
+// than before, the stream is ended.
 func (s *seam) acknowledged(line, meta []byte) bool {
 	id := jsonrpc.Find(meta, mcp.MetaSubscriptionID).Of(meta)
 	l := s.acked[string(id)]
@@ -370,14 +370,14 @@ func (s *seam) acknowledged(line, meta []byte) bool {
 	return true
 }
 
-// streamEnded notes that a stream need not be opened again: it could not be, or the client does not want it any more.
+// streamEnded notes that a stream need not be opened again: it failed, or the client has closed it.
 func (s *seam) streamEnded(id string) {
 	delete(s.acked, id)
 	s.streamsMoved()
 }
 
-// withoutOldState is a modern client's next round of a call that a server of its own era began, as a new call: the server
-// that is bridged has not begun it.
+// withoutOldState turns a modern client's next round of a call into a new call: the bridged server does not know the
+// earlier rounds.
 func (s *seam) withoutOldState(line []byte) []byte {
 	state := s.env.RequestState.Of(line)
 	if state == nil {

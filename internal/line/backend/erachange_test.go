@@ -95,7 +95,7 @@ func (p *eraServer) handle(line string) {
 	if m.Params.Meta[mcp.MetaProtocolVersion] != nil {
 		era = mcp.Modern
 	}
-	if p.spoken != mcp.Virgin && p.spoken != era || era != p.era && m.Method != "initialize" && m.Method != "server/discover" {
+	if p.spoken != mcp.EraUnknown && p.spoken != era || era != p.era && m.Method != "initialize" && m.Method != "server/discover" {
 		p.e.rt.Fatalf("process %d, a %s one that was greeted as a %s one, got %s", p.gen, p.era, p.spoken, line)
 	}
 	p.spoken = era

@@ -15,8 +15,8 @@ import (
 type eras struct {
 	*core
 
-	seam  *seam // where the client may have to be bridged; nil: it has not
-	turns int   // how often the server has changed its era since a process of it has served
+	seam     *seam // an adapter that may bridge the client; nil: not needed
+	eraFlips int   // how often the server has changed its era since a process of it has served
 
 	inside interface {
 		clientMessage(line []byte, group *batch)
@@ -43,9 +43,9 @@ type eras struct {
 	states interface{ native(state []byte) bool }
 }
 
-// probeRefused is asked when a probe is about to be answered with "method not found", because the server is a legacy one. It
-// reports whether the probe is dealt with: the client would not take that for an answer. A server that has not even read the
-// probe may be a modern one; but then the client has lost nothing by it, and the server will say so.
+// probeRefused is called before a probe is answered with "method not found" because the server is legacy. It reports
+// whether the probe was handled otherwise, since the client would not accept that answer. A server that has not read the
+// probe may be modern; the client loses nothing then, and the server will say so.
 func (e *eras) probeRefused(c *call) bool {
 	s := e.seam
 	if s == nil || s.bridge != nil || s.decided {
@@ -53,9 +53,9 @@ func (e *eras) probeRefused(c *call) bool {
 	}
 	switch {
 	case s.asked && string(c.id) == eraQuestion:
-		e.engage(bridge.ModernClient)
+		e.attach(bridge.ModernClient)
 	case e.opts.Pinned || bridge.MayBePinned(c.id):
-		e.engage(bridge.ModernClient, bytes.Clone(c.line))
+		e.attach(bridge.ModernClient, bytes.Clone(c.line))
 	default:
 		return false
 	}
@@ -63,9 +63,9 @@ func (e *eras) probeRefused(c *call) bool {
 	return true
 }
 
-// initializeRefused looks whether a server has refused initialize, call c, because it speaks the modern era only. Then the
-// client is bridged to a process that has not seen it. If it was the bridge that asked, the server was taken for a legacy one
-// by mistake: it may have died when it was probed, for some other reason.
+// initializeRefused checks whether a server has refused initialize, call c, because it is modern only. The client is
+// bridged to a new process then. If the bridge sent the initialize, the server was mistaken for legacy: it may have died
+// of something else when it was probed.
 func (e *eras) initializeRefused(c *call, line []byte) bool {
 	if e.opts.Bridge == bridge.Off || e.translating(bridge.LegacyClient) {
 		return false
@@ -79,7 +79,7 @@ func (e *eras) initializeRefused(c *call, line []byte) bool {
 	e.handshake.endFirstStart()
 	hasty := e.session.Initialized
 	e.session.Reset()
-	e.engage(bridge.LegacyClient, e.flow.saidSoFar(hasty)...)
+	e.attach(bridge.LegacyClient, e.flow.saidSoFar(hasty)...)
 	if e.calls.find(c.id) == c {
 		e.flow.finish(c)
 	}
@@ -88,12 +88,12 @@ func (e *eras) initializeRefused(c *call, line []byte) bool {
 	return true
 }
 
-// own reports whether a request is one that a bridge has made of its own accord.
+// own reports whether a request is the bridge's own.
 func (e *eras) own(id []byte) bool {
 	return e.seam != nil && e.seam.bridge != nil && e.seam.bridge.Own(id)
 }
 
-// beginSeam lets the client's first words decide whether a bridge is needed.
+// beginSeam decides by the client's first messages whether a bridge is needed.
 func (e *eras) beginSeam() {
 	if e.opts.Bridge == bridge.Auto && e.seam == nil {
 		e.seam = &seam{Client: e.client, eras: e}
@@ -104,13 +104,13 @@ func (e *eras) beginSeam() {
 // translating reports whether a bridge of this mode is in use.
 func (e *eras) translating(mode bridge.Mode) bool { return e.bridging() == mode }
 
-// unsaid reports whether the client has said something that has not come to the rest of the backend yet.
+// unsaid reports whether messages of the client have not reached the rest of the backend yet.
 func (e *eras) unsaid() bool {
 	s := e.seam
 	return s != nil && (s.asked || len(s.client)+len(s.inner) > 0 || s.bridge != nil && s.bridge.Waiting())
 }
 
-// settle hands on what was said while something else was being handled.
+// settle passes on messages that arrived while another was being handled.
 func (e *eras) settle() {
 	for s := e.seam; s != nil && s == e.seam; {
 		switch {
@@ -131,7 +131,7 @@ func (e *eras) settle() {
 	}
 }
 
-// sayBare says something to the client that is no part of what is translated.
+// sayBare sends the client a message outside the translated conversation.
 func (e *eras) sayBare(line []byte) {
 	if e.seam != nil {
 		e.seam.Client.SendToClient(line)
@@ -140,8 +140,8 @@ func (e *eras) sayBare(line []byte) {
 	e.client.SendToClient(line)
 }
 
-// engage puts a bridge before the rest of the backend; lines are what the client says to it first.
-func (e *eras) engage(mode bridge.Mode, lines ...[]byte) {
+// attach puts a bridge in front of the rest of the backend; lines are the client's first messages to it.
+func (e *eras) attach(mode bridge.Mode, lines ...[]byte) {
 	e.beginSeam()
 	s := e.seam
 	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Shared: e.opts.Crowd})
@@ -168,7 +168,7 @@ func (e *eras) wakeSeam() {
 	}
 }
 
-// answerUnsaid answers, when all is over, what the client waits for and the rest of the backend knows nothing of.
+// answerUnsaid answers, at the end, the requests that the rest of the backend has not got.
 func (e *eras) answerUnsaid() {
 	s := e.seam
 	if s == nil {
@@ -196,7 +196,7 @@ func (e *eras) saveSeam() *savedSeam {
 	return out
 }
 
-// restoreSeam takes over a saved seam. The key goes along: clients have what was sealed with it.
+// restoreSeam restores a saved seam, with its key: clients hold data that was sealed with it.
 func (e *eras) restoreSeam(from *savedSeam) {
 	s := e.seam
 	switch {
@@ -216,9 +216,9 @@ func (e *eras) restoreSeam(from *savedSeam) {
 	}
 }
 
-// reborn tells a bridge that no process is left that has heard of earlier requests.
-func (e *eras) reborn() {
+// processesGone tells a bridge that no process is left that knows of earlier requests.
+func (e *eras) processesGone() {
 	if e.seam != nil {
-		e.seam.reborn()
+		e.seam.processesGone()
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A stream that ends because outlive was told to end is no trouble, and nothing is logged about it; its client is answered.
+// A stream that ends because outlive was told to end is not trouble, and nothing is logged about it; its client is answered.
 func TestStreamsEndQuietlyWithOutlive(t *testing.T) {
 	w := newWorld(Options{})
 	w.b.Open(w.now)

@@ -10,8 +10,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// flow takes requests to their process and back: handed on or queued, answered exactly once, decided about when their
-// process dies. The table of calls is the core's; flow alone moves a call from one state to another, but for streams.
+// flow takes requests to their process and back: forwarded or queued, answered exactly once, decided about when their
+// process dies. Only flow changes the state of calls, except of streams.
 type flow struct {
 	*core
 
@@ -31,10 +31,10 @@ type flow struct {
 }
 
 const (
-	// slowServer is how many bytes may wait for a server that does not read before new requests stay in our queue,
-	// where they can still be cancelled, answered or given to another process.
+	// slowServer is how many bytes may wait for a server that does not read. Further requests stay in our queue, where
+	// they can be cancelled, answered or given to another process.
 	slowServer = 1 << 20
-	// queueTick is how often the queue is looked through for requests that have waited too long.
+	// queueTick is how often the queue is checked for expired requests.
 	queueTick = 250 * time.Millisecond
 )
 
@@ -47,7 +47,7 @@ func (f *flow) submit(c *call, line []byte) {
 	f.queue(c)
 }
 
-// queue lets c wait for a process that takes it, or refuses it at once when there is no hope.
+// queue makes c wait for a process, or refuses it at once if none will come.
 func (f *flow) queue(c *call) {
 	switch {
 	case f.stopped:
@@ -73,7 +73,7 @@ func (f *flow) awaitQueue() {
 	}
 }
 
-// transmit hands c to the running process. A notification is finished with that.
+// transmit sends c to the running process. A notification is finished then.
 func (f *flow) transmit(c *call, line []byte) {
 	if f.process.said(c.method) {
 		f.calls.remove(c)
@@ -91,7 +91,7 @@ func (f *flow) transmit(c *call, line []byte) {
 	f.handed(c)
 }
 
-// handed notes that the running process was given all of request c.
+// handed notes that the running process was given request c completely.
 func (f *flow) handed(c *call) {
 	if p := f.process; p.phase == fresh {
 		p.mark(wasAsked)
@@ -104,8 +104,8 @@ func (f *flow) handed(c *call) {
 
 func (c *call) idSpan(line []byte) jsonrpc.Span { return jsonrpc.Find(line, "id") }
 
-// flushQueue hands the queue to the process in order of arrival: first what an earlier process left, then the rest. Before its
-// handshake it gets that alone.
+// flushQueue sends the queue in order of arrival: first what an earlier process left, then the rest. Before its
+// handshake a process gets only the handshake.
 func (f *flow) flushQueue() {
 	for c := range f.calls.all {
 		if f.calls.waiting == 0 {
@@ -117,7 +117,7 @@ func (f *flow) flushQueue() {
 	}
 }
 
-// transmitCopy hands on a call whose line is only in our own memory.
+// transmitCopy sends a call whose line is only in our memory.
 func (f *flow) transmitCopy(c *call) {
 	f.calls.park(c)
 	if f.process.said(c.method) {
@@ -136,13 +136,13 @@ func (f *flow) transmitCopy(c *call) {
 	f.handed(c)
 }
 
-// tooLate reports whether no process can serve before a time: the next start is known to come too late for that.
+// tooLate reports whether the next start is known to come after until.
 func (f *flow) tooLate(until time.Time) bool {
 	next := f.machine.Snapshot().NextTry
 	return !next.IsZero() && !f.handshake.beginning() && next.Add(f.history.startup).After(until)
 }
 
-// refuseLate refuses what waits and cannot be served in time.
+// refuseLate refuses queued requests that cannot be served in time.
 func (f *flow) refuseLate() {
 	for c := range f.calls.all {
 		if c.state == waiting && c.isRequest() && c.method != mcp.Initialize && f.tooLate(c.until) {
@@ -151,7 +151,7 @@ func (f *flow) refuseLate() {
 	}
 }
 
-// expireQueue answers what has waited too long.
+// expireQueue answers requests that have waited too long.
 func (f *flow) expireQueue() {
 	for c := range f.calls.all {
 		if c.state != waiting && !f.unopened(c) || c.until.After(f.now) {
@@ -160,7 +160,7 @@ func (f *flow) expireQueue() {
 		if c.isRequest() {
 			f.turnAway(c)
 		} else {
-			f.drop(c, "nobody to send it to in time")
+			f.drop(c, "no server was ready in time")
 		}
 	}
 	if f.calls.waiting+f.calls.held > 0 {
@@ -168,7 +168,8 @@ func (f *flow) expireQueue() {
 	}
 }
 
-// unopened reports whether c is a stream that the client waits for. One that it believes to be open may take its time.
+// unopened reports whether c is a stream that the client waits for. A stream that it believes to be open has no time
+// limit.
 func (f *flow) unopened(c *call) bool {
 	if c.state != held {
 		return false
@@ -183,7 +184,7 @@ func (f *flow) finish(c *call) {
 	f.life.checkDrained()
 }
 
-// drop forgets a message nobody can get, and says so.
+// drop forgets a message that cannot be delivered, and logs that.
 func (f *flow) drop(c *call, why string) {
 	f.emit(event.MessageDropped, slog.LevelWarn, "Message dropped: "+why,
 		slog.String(event.KeyMethod, c.method.String()), slog.String(event.KeyReason, why))
@@ -198,13 +199,13 @@ func (f *flow) answer(c *call, line []byte) {
 		f.client.SendToClient(line)
 	}
 	if c.method == mcp.Listen {
-		f.session.CloseListen(c.id) // also one that is refused: nobody hears what is told on it
+		f.session.CloseListen(c.id) // also one that is refused
 	}
 	f.finish(c)
 }
 
-// busy reports whether a request of the client is in flight at p, or one of p's at the client. A stream never ends by
-// itself and does not count.
+// busy reports whether a request of the client is in flight at p, or one of p's at the client. Streams do not count,
+// since they never end by themselves.
 func (f *flow) busy(p *process) bool {
 	for c := range f.calls.all {
 		if c.state == sent && c.gen == p.gen && (c.method != mcp.Listen || p.era != mcp.Modern) {
@@ -214,7 +215,7 @@ func (f *flow) busy(p *process) bool {
 	return f.asks.of(p.gen)
 }
 
-// busyBefore reports whether a request is in flight at p that it was given before offset end.
+// busyBefore reports whether a request sent before offset end is in flight at p.
 func (f *flow) busyBefore(p *process, end uint64) bool {
 	for c := range f.calls.all {
 		if c.state == sent && c.gen == p.gen && c.method != mcp.Listen && c.end < end {
@@ -224,7 +225,7 @@ func (f *flow) busyBefore(p *process, end uint64) bool {
 	return false
 }
 
-// deliver hands the server's answer to the client under the id the client knows.
+// deliver forwards the server's answer under the client's id.
 func (f *flow) deliver(c *call, line []byte) {
 	raw := f.env.ID.Of(line)
 	switch {
@@ -238,8 +239,8 @@ func (f *flow) deliver(c *call, line []byte) {
 	f.finish(c)
 }
 
-// saidSoFar takes back what a client has said that did not wait for the answer to its initialize: a server works on nothing
-// before that. initialized says that it has said so, too.
+// saidSoFar takes back the client's messages that did not wait for the answer to initialize: a server processes nothing
+// before that. initialized says that notifications/initialized is among them.
 func (f *flow) saidSoFar(initialized bool) (lines [][]byte) {
 	for c := range f.calls.all {
 		lines = append(lines, bytes.Clone(c.line))
@@ -251,7 +252,7 @@ func (f *flow) saidSoFar(initialized bool) (lines [][]byte) {
 	return lines
 }
 
-// endAll answers whoever still waits when all is over.
+// endAll answers all open requests at the end.
 func (f *flow) endAll() {
 	for c := range f.calls.all {
 		if !c.isRequest() {

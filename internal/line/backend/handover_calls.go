@@ -20,6 +20,8 @@ type savedCall struct {
 	Resent   int
 	Crashes  int
 	Until    time.Time
+	Begun    time.Time
+	Told     time.Time
 	Token    []byte `json:",omitempty"`
 	Progress []byte `json:",omitempty"`
 	Batch    int    // number of its batch, from 1; 0: none
@@ -36,7 +38,7 @@ func (t *calls) save() (all []savedCall, batches []savedBatch) {
 	for c := range t.all {
 		s := savedCall{
 			Line: c.line, Wire: c.wire, State: c.state, Seq: c.seq, Gen: c.gen, Touched: c.touched, End: c.end,
-			Resent: c.resent, Crashes: c.crashes, Until: c.until, Token: c.token, Progress: c.progress,
+			Resent: c.resent, Crashes: c.crashes, Until: c.until, Begun: c.begun, Told: c.told, Token: c.token, Progress: c.progress,
 		}
 		if g := c.batch; g != nil {
 			if numbers[g] == 0 {
@@ -76,7 +78,7 @@ func (t *calls) restore(env *jsonrpc.Envelope, s Saved) map[uint64]*call {
 			t.keep(c)
 		}
 		c.gen, c.touched, c.end, c.until = one.Gen, one.Touched, one.End, one.Until
-		c.resent, c.crashes = one.Resent, one.Crashes
+		c.resent, c.crashes, c.begun, c.told = one.Resent, one.Crashes, one.Begun, one.Told
 		if len(one.Token) > 0 {
 			t.setToken(c, one.Token)
 		}

@@ -167,7 +167,7 @@ func TestSparesGoBeforeAHandoverAndComeAfterIt(t *testing.T) {
 // here what becomes of it.
 func TestEveryFieldIsHandedOver(t *testing.T) {
 	saved := map[reflect.Type]string{
-		reflect.TypeFor[Backend](): "flow handshake replay eras shield lists tools streams states tasks babble health limits spares life",
+		reflect.TypeFor[Backend](): "flow handshake replay eras shield lists tools streams states tasks babble health long limits spares life",
 		reflect.TypeFor[core]():    "machine session timers process failedInit calls questions asks memory history",
 
 		reflect.TypeFor[flow]():          "",
@@ -183,6 +183,7 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 		reflect.TypeFor[tasks]():         "tokens open",
 		reflect.TypeFor[babble]():        "count total toldAt",
 		reflect.TypeFor[healthWatch]():   "watch deaf",
+		reflect.TypeFor[longCalls]():     "",
 		reflect.TypeFor[limits]():        "used lastUse",
 		reflect.TypeFor[spares]():        "told",
 		reflect.TypeFor[lifecycle]():     "",
@@ -191,7 +192,7 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 		reflect.TypeFor[memory]():        "known",
 		reflect.TypeFor[history]():       "lastOut misfortune introduction startup readyAt begun cause",
 		reflect.TypeFor[process]():       "gen started startup era phase hearing listed initialized calls sent hasTools shows read before introduction noise heard",
-		reflect.TypeFor[call]():          "id wire state line seq gen touched end resent crashes until token progress batch",
+		reflect.TypeFor[call]():          "id wire state line seq gen touched end resent crashes until begun told token progress batch",
 		reflect.TypeFor[probe]():         "active seen seq sentAt readAt",
 		reflect.TypeFor[usage]():         "over renewed rss",
 		reflect.TypeFor[firstStart]():    "active since tries",
@@ -201,13 +202,13 @@ func TestEveryFieldIsHandedOver(t *testing.T) {
 	rebuilt := map[reflect.Type]string{ // made anew, or of one value only when a backend can be saved
 		reflect.TypeFor[Backend]():   "wakeAt",
 		reflect.TypeFor[core]():      "opts now env reader beside closing over stopped",
-		reflect.TypeFor[eras]():      "turns",
+		reflect.TypeFor[eras]():      "eraFlips",
 		reflect.TypeFor[seam]():      "eras env bare past echo acked",
 		reflect.TypeFor[spares]():    "later tookOver",
 		reflect.TypeFor[lifecycle](): "events stepping closeWanted code",
-		reflect.TypeFor[history]():   "estranged",
-		reflect.TypeFor[process](): "pid role trial shut closed undelivered wishes streams unchecked reload wish " +
-			"refusal ending retirement wishesBy drainBy closedBy",
+		reflect.TypeFor[history]():   "eraMismatch",
+		reflect.TypeFor[process](): "pid role trial shut closed undelivered pendingSettings streams unchecked reload requestedBy " +
+			"refusal ending retirement knocks settingsBy drainBy closedBy",
 		reflect.TypeFor[call]():    "method big tool param first task retry again next prev",
 		reflect.TypeFor[toolbox](): "page",
 		reflect.TypeFor[calls]():   "byID byToken head tail free spare waiting bytes inFlight held",

@@ -12,7 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// handshake is the client's own handshake: taken, answered from memory or by the server, refused when its server cannot start.
+// handshake is the client's handshake: answered from memory or by the server, or refused when the server cannot start.
 type handshake struct {
 	*core
 
@@ -41,8 +41,8 @@ type handshake struct {
 	}
 }
 
-// firstStart watches over the time from the client's initialize to its answer. Until then a client has little
-// patience, and the only thing it shows its user is the error it gets.
+// firstStart watches the time from the client's initialize to its answer. Clients wait only briefly for it, and its
+// error is all they show their user.
 type firstStart struct {
 	active bool
 	since  time.Time
@@ -73,11 +73,11 @@ func (o *handshake) firstTryFailed() {
 	}
 }
 
-// giveUpFirst answers initialize with the reason of the failure. outlive stays: once the cause is mended, a restart
-// and another initialize work.
+// giveUpFirst answers initialize with the reason of the failure. outlive stays: once the cause is fixed, a restart and
+// another initialize work.
 func (o *handshake) giveUpFirst() {
 	if !o.first.active || o.first.tries == 0 {
-		return // nothing has failed: a slow start is the client's to judge
+		return // nothing has failed: the client decides how long it waits for a slow start
 	}
 	for c := range o.calls.all {
 		if c.method != mcp.Initialize || c.state != waiting {
@@ -93,15 +93,16 @@ func (o *handshake) giveUpFirst() {
 	}
 }
 
-// handshakeFailed notes that the client is told that its initialize has failed. Only an answer shows that a server is up, so
-// the next process is asked what this one was, for nobody; the client's requests are refused until it sends another.
+// handshakeFailed notes that the client's initialize was answered with an error. The next process is asked the same on
+// outlive's own account, since only an answer shows that it works; the client's requests are refused until it sends
+// another initialize.
 func (o *handshake) handshakeFailed() {
 	o.endFirstStart()
 	o.failedInit, o.session.InitParams = o.session.InitParams, nil
 }
 
-// askForNobody asks a process for its handshake, because the client's own has failed and only an answer shows that it is up.
-// A client that begins anew gets another process.
+// askForNobody sends a process the handshake on outlive's own account, because the client's own has failed and only an
+// answer shows that the server works. A client that starts again gets another process.
 func (o *handshake) askForNobody(p *process) {
 	p.era = mcp.Legacy
 	p.mark(wasAsked)
@@ -129,8 +130,8 @@ func firstVerb(o lastExit) string {
 	return "failed to start"
 }
 
-// clientInitialize takes the legacy handshake. A second one on the same connection gets a process of its own, and so
-// does one that follows a probe: a process that has seen a modern request may refuse it.
+// clientInitialize takes the legacy handshake. A second one on the same connection gets a new process, as does one after
+// a probe: a process that has seen a modern request may refuse it.
 func (o *handshake) clientInitialize(c *call, line []byte) {
 	fresh := o.session.InitParams != nil || o.session.Era == mcp.Modern || o.process.era == mcp.Modern || o.shield.probed() || o.failedInit != nil
 	answered := o.session.Answered()
@@ -167,7 +168,7 @@ func (o *handshake) askedVersion() string {
 	return v
 }
 
-// forgetSession ends everything of the client's earlier handshake but c, the new one.
+// forgetSession ends everything of the client's earlier handshake except c, the new one.
 func (o *handshake) forgetSession(c *call) {
 	o.session.Reset()
 	o.spares.introduce()
@@ -179,7 +180,7 @@ func (o *handshake) forgetSession(c *call) {
 	o.asks.cancelAll(nil, "new session")
 }
 
-// noteEra learns from a request's _meta that the client is modern. A probe decides nothing.
+// noteEra recognises a modern client by a request's _meta. A probe does not count.
 func (o *handshake) noteEra(m mcp.Method, meta []byte) {
 	if o.session.Meta != nil && o.session.Era == mcp.Modern {
 		return
@@ -191,14 +192,14 @@ func (o *handshake) noteEra(m mcp.Method, meta []byte) {
 	}
 }
 
-// initializeAnswered notes what the handshake settled and shows the client a server whose lists can change.
+// initializeAnswered stores what the handshake negotiated. The client sees a server whose lists can change.
 func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 	if o.env.Kind != jsonrpc.Response {
 		if o.eras.initializeRefused(c, line) {
 			return nil
 		}
-		if o.opts.Remote { // the connection takes the next handshake as well as another one would
-			o.session.InitParams, o.process.era = nil, mcp.Virgin
+		if o.opts.Remote { // a connection can take the next handshake itself
+			o.session.InitParams, o.process.era = nil, mcp.EraUnknown
 			o.endFirstStart()
 			o.life.step(supervise.Ready{Gen: o.process.gen})
 			return line
@@ -213,7 +214,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 	o.process.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
 	o.sayInitialized(o.process)
 	o.endFirstStart()
-	known := o.memory.known // that it answers initialize says nothing of how it takes a probe
+	known := o.memory.known // initialize says nothing about how the server reacts to a probe
 	known.Asked, known.Initialize, known.NoInitialize = askedDigest(o.session.InitParams), result, false
 	o.memory.learn(known)
 	o.replay.cameUp(o.process)
@@ -222,8 +223,8 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 	return o.withResult(line, shown)
 }
 
-// initializeFromMemory answers the client's handshake with what an earlier run of the same command answered, while the
-// server is still starting, or asleep. The server gets its handshake when it is up, and differences are announced then.
+// initializeFromMemory answers the handshake with an earlier run's answer while the server is starting or asleep. The
+// server gets its handshake when it is up; differences are announced then.
 func (o *handshake) initializeFromMemory(c *call) bool {
 	known := o.memory.known
 	if o.opts.NoFastStart || known.Initialize == nil || known.Asked != askedDigest(o.session.InitParams) ||
@@ -243,7 +244,7 @@ func (o *handshake) initializeFromMemory(c *call) bool {
 // clientIsModern notes that the client speaks the modern era to this process.
 func (o *handshake) clientIsModern() {
 	p := o.process
-	if p.era == mcp.Virgin {
+	if p.era == mcp.EraUnknown {
 		p.era = mcp.Modern
 	}
 	if p.phase.oneOf(fresh, skipped) {

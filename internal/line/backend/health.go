@@ -29,12 +29,12 @@ type Vitals struct {
 	State   byte          // of the leader, in the letters of proc(5): R S D T t Z
 	Known   bool          // the system told
 	HeardAt time.Time     // the last byte on its stderr
-	Held    bool          // its stdout is not being read, because the client does not take it
-	Trouble string        // of a server elsewhere: why the last request failed on its way, in words; "": it did not
-	Login   string        // of a server elsewhere: somebody is to log in there just now, and how; "": nobody is
+	Held    bool          // its stdout is not read, because the client does not read
+	Trouble string        // of a remote server: why the last request failed in transit; "": it did not
+	Login   string        // of a remote server: how the user can log in, while the server waits for that; "": it does not
 }
 
-// healthDeadline is when the serving process is to be looked at.
+// healthDeadline is when the serving process must be checked.
 func (w *healthWatch) healthDeadline() time.Time {
 	if p := w.process; w.watch == nil || p.phase != active {
 		return time.Time{}
@@ -49,7 +49,7 @@ func (w *healthWatch) called() {
 	}
 }
 
-// watchHealth begins to watch a process that serves from now on.
+// watchHealth begins to watch a process that has begun to serve.
 func (w *healthWatch) watchHealth(p *process) {
 	opts := w.opts.Health
 	opts.NoPing = opts.NoPing || w.deaf || p.era == mcp.Modern
@@ -57,7 +57,7 @@ func (w *healthWatch) watchHealth(p *process) {
 	p.heard = w.now
 }
 
-// healthTick takes a look at the serving process, if it is time.
+// healthTick checks the serving process if it is due.
 func (w *healthWatch) healthTick() {
 	at := w.healthDeadline()
 	if at.IsZero() || w.now.Before(at) {
@@ -69,7 +69,7 @@ func (w *healthWatch) healthTick() {
 	}
 }
 
-// view is the serving process as its health is judged by.
+// view is the input for judging the serving process's health.
 func (w *healthWatch) view() health.View {
 	p := w.process
 	v := p.server.Vitals()
@@ -107,15 +107,23 @@ func (w *healthWatch) healthDo(actions []health.Action) {
 		case health.Cleared:
 			w.emit(event.ServerCleared, slog.LevelInfo, "Server works after all")
 		case health.Condemn:
-			w.condemn(supervise.Unhealthy, a.Reason)
+			w.replaceUnhealthy(supervise.Unhealthy, a.Reason)
 		}
 	}
 }
 
-// sendProbe asks the serving process something harmless.
+// sendProbe sends the serving process a harmless request.
 func (w *healthWatch) sendProbe(probe health.Probe) {
 	watch := w.watch
-	w.questions.ask(w.process, func(id []byte) []byte {
+	w.ask(w.process, probe, func() {
+		if w.watch == watch {
+			w.healthDo(watch.ProbeAnswered(w.now, probe))
+		}
+	})
+}
+
+func (w *healthWatch) ask(p *process, probe health.Probe, answered func()) {
+	w.questions.ask(p, func(id []byte) []byte {
 		switch {
 		case probe == health.Ping:
 			return jsonrpc.AppendRequest(nil, id, mcp.Ping.String(), nil)
@@ -123,16 +131,26 @@ func (w *healthWatch) sendProbe(probe health.Probe) {
 			return mcp.DiscoverLine(id, w.privateMeta())
 		}
 		return mcp.ListLine(id, mcp.Tools, nil, nil)
-	}, func([]byte) {
-		if w.watch == watch {
-			w.healthDo(watch.ProbeAnswered(w.now, probe))
-		}
-	})
+	}, func([]byte) { answered() })
 }
 
-// condemn ends the serving process: it no longer works, or takes too much.
-func (w *healthWatch) condemn(cause supervise.Cause, reason string) {
+// knock asks p, which works on a call, for a sign of life: first by a ping, and by a list if it is silent on that. More is
+// not asked before it has answered.
+func (w *healthWatch) knock(p *process) {
+	if w.opts.Health.Off || p.knocks > int(health.Lists) {
+		return
+	}
+	probe := health.Probe(p.knocks)
+	if w.deaf || p.era == mcp.Modern {
+		probe = health.Lists
+	}
+	p.knocks++
+	w.ask(p, probe, func() { p.knocks = 0 })
+}
+
+// replaceUnhealthy ends the serving process: it does not work any more, or uses too much.
+func (w *healthWatch) replaceUnhealthy(cause supervise.Cause, reason string) {
 	w.emit(event.ServerUnhealthy, slog.LevelError, "Server is ended: "+reason,
 		slog.String(event.KeyReason, reason), slog.String(event.KeyCause, cause.String()))
-	w.life.step(supervise.Condemned{Gen: w.process.gen, Cause: cause, Reason: reason})
+	w.life.step(supervise.MarkUnhealthy{Gen: w.process.gen, Cause: cause, Reason: reason})
 }

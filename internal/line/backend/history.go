@@ -12,14 +12,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// history is what has become of the processes so far, and of the restart that runs: what errors, the status and the events
-// of a restart say of it.
+// history is the past of the processes and the running restart, for errors, status and events.
 type history struct {
 	*core
 
 	lastOut      lastExit
 	misfortune   reloadFailure // of the last planned restart that came to nothing
-	estranged    mcp.Era       // all that the server speaks now, where its client does not and nothing is translated
+	eraMismatch  mcp.Era       // the only era the server speaks, if the client does not and nothing is translated
 	introduction string        // DiscoverResult of the last modern process that served
 	startup      time.Duration // of the last process that could serve
 	readyAt      time.Time     // wall clock of the last time a process became the serving one
@@ -30,11 +29,11 @@ type history struct {
 // lastExit is how the last process ended.
 type lastExit struct {
 	code   int // -1: it could not be started
-	shell  int // then what a shell would exit with, 126 or 127; 0: another try may succeed
+	shell  int // the exit status of a shell, 126 or 127; 0: another try may succeed
 	signal string
 	at     time.Time
 	why    string // in words, after "the server"
-	ended  string // why outlive ended it, if it had failed; "" if it ended by itself
+	ended  string // why outlive ended it, if it had failed; "": it ended by itself
 	stderr []string
 
 	kind endKind
@@ -46,7 +45,7 @@ type endKind uint8
 const (
 	processEnded    endKind = iota
 	neverStarted            // the process could not be started, and why says so
-	connectionEnded         // it was a connection to a server elsewhere: code is -1, and why says all there is to say
+	connectionEnded         // a connection to a remote server has ended: code is -1, why is the reason
 )
 
 // describeExit says how the last process ended: "exit 3", "exit 139 (segmentation fault)".
@@ -64,7 +63,7 @@ func (h *history) describeExit() string {
 	return "last exit " + strconv.Itoa(o.code)
 }
 
-// stderrText is the end of the last process's stderr, as part of an error message.
+// stderrText is the end of the last process's stderr for an error message.
 func (h *history) stderrText() string {
 	if len(h.lastOut.stderr) == 0 {
 		return ""
@@ -72,7 +71,7 @@ func (h *history) stderrText() string {
 	return "\nlast stderr lines:\n" + strings.Join(h.lastOut.stderr, "\n")
 }
 
-// decided tells what follows on a process that is gone; of any other transition there is nothing to tell.
+// decided reports what follows the end of a process. Other transitions are not reported.
 func (h *history) decided(r supervise.Report) {
 	if r.Cause != supervise.NoCause { // a start has none of its own
 		h.cause = r.Cause.String()
@@ -84,7 +83,7 @@ func (h *history) decided(r supervise.Report) {
 	r.Tell(h.describeEnd(), code, h.emit)
 }
 
-// describeEnd says what has happened to the last process, as a sentence.
+// describeEnd describes the end of the last process in a sentence.
 func (h *history) describeEnd() string {
 	if h.lastOut.kind == connectionEnded {
 		return "Server cannot be used: " + h.lastOut.why
@@ -92,7 +91,7 @@ func (h *history) describeEnd() string {
 	return "Server crashed (" + h.describeExit() + ")"
 }
 
-// beginRestart notes when a process that is to be replaced was told to go.
+// beginRestart notes when a process that is to be replaced was asked to end.
 func (h *history) beginRestart(r supervise.Report) {
 	if h.begun.IsZero() && r.Cause != supervise.Shutdown && r.Cause != supervise.Idle {
 		h.begun = h.now
@@ -128,17 +127,17 @@ func (h *history) remembered(method string) {
 		slog.String(event.KeyMethod, method))
 }
 
-// reloadFailure is a planned restart that came to nothing.
+// reloadFailure is a planned restart that failed.
 type reloadFailure struct {
 	at     time.Time
 	why    string
 	stderr []string
 }
 
-// exclusiveWords are what servers say that cannot run twice.
+// exclusiveWords occur in the errors of servers that cannot run twice.
 var exclusiveWords = []string{"EADDRINUSE", "ddress already in use", "lock", "already running", "in use"}
 
-// hint is advice for a failure that looks as if the two processes were in each other's way.
+// hint is advice for a failure that looks like a conflict of the two processes.
 func (f reloadFailure) hint() string {
 	for _, line := range f.stderr {
 		for _, word := range exclusiveWords {

@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
-// watchIdle begins to wait for a time without use.
+// watchIdle begins to wait for idle time.
 func (u *limits) watchIdle() {
 	u.lastUse = u.now
 	if u.opts.IdleFor > 0 {
@@ -18,11 +18,11 @@ func (u *limits) watchIdle() {
 	}
 }
 
-// checkIdle lets the server sleep if nobody has used it for long enough. What it may still have to say of its own
-// accord keeps it awake: an answer, a question to the client, a stream or a subscription.
+// checkIdle stops the server if it was idle long enough. Pending answers, questions, streams and subscriptions keep it
+// running.
 func (u *limits) checkIdle() {
 	if !u.process.up() {
-		return // whoever serves next is watched anew
+		return // the next process is watched from its start
 	}
 	if left := u.opts.IdleFor - u.now.Sub(u.lastUse); left > 0 {
 		u.arm(timerIdle, left)
@@ -40,8 +40,7 @@ func (u *limits) checkIdle() {
 	u.eras.restSeam()
 }
 
-// awaited reports whether somebody waits for what the server has to say. What a bridge listens for of its own accord is no
-// wish of the client's.
+// awaited reports whether the client waits for messages of the server. A bridge's own subscription does not count.
 func (u *limits) awaited() bool {
 	if u.asks.of(u.process.gen) || len(u.session.Subscribed()) > 0 {
 		return true
@@ -57,7 +56,7 @@ func (u *limits) awaited() bool {
 	})
 }
 
-// use notes that the client wants something of the server. A ping is no use: clients send it by the clock.
+// use notes that the client uses the server. A ping does not count: clients send it periodically.
 func (u *limits) use(m mcp.Method) {
 	if m != mcp.Ping {
 		u.lastUse = u.now

@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// lifecycle gives the machine its events and carries out what it decides: start, drain, end. It is the only one that does.
+// lifecycle feeds the machine with events and carries out its decisions: start, drain, end. Nothing else does.
 type lifecycle struct {
 	*core
 	runner Runner
@@ -60,7 +60,7 @@ type lifecycle struct {
 	}
 	eras interface {
 		answerUnsaid()
-		reborn()
+		processesGone()
 		unsaid() bool
 	}
 	streams interface {
@@ -74,7 +74,7 @@ type lifecycle struct {
 }
 
 const (
-	// drainFor is how long the output of a process that has exited is still read: a descendant may hold the pipe.
+	// drainFor is how long the output of an exited process is still read: a descendant may hold the pipe.
 	drainFor = 500 * time.Millisecond
 	// lastGrace is the time between Terminate and Kill for retired processes when everything ends.
 	lastGrace = 300 * time.Millisecond
@@ -89,17 +89,15 @@ type Exit struct {
 	Signalled bool
 	MaxRSS    int64 // bytes
 	CPU       time.Duration
-	Unstarted error // there never was a process, because of this
-	// Connection: it was no process but a connection to a server elsewhere, which ended because of Why; "": it was closed.
+	Unstarted error // it could not be started
+	// Connection: it was a connection to a remote server, which ended because of Why; "": it was closed.
 	Connection bool
 	Why        string
-	// Unread is how many of the bytes given to the process's stdin it never took, what is still in our own queue
-	// included.
+	// Unread is how many of the bytes for the process's stdin it never read, including our own queue.
 	Unread int
 }
 
-// step gives the machine an event and carries out what it decides. Deciding may cause further events; they wait their
-// turn.
+// step gives the machine an event and carries out its decision. Further events that this causes are handled after it.
 func (lc *lifecycle) step(ev supervise.Event) {
 	lc.events = append(lc.events, ev)
 	if lc.stepping {
@@ -122,7 +120,7 @@ func (lc *lifecycle) tick() {
 	lc.act(lc.machine.Tick(lc.now, lc.runner.Rand()))
 }
 
-// act carries out what the machine decided by itself when a timer ran out.
+// act carries out what the machine decided when a timer expired.
 func (lc *lifecycle) act(actions []supervise.Action) {
 	lc.stepping = true
 	lc.carryOut(actions)
@@ -166,7 +164,7 @@ func (lc *lifecycle) carryOut(actions []supervise.Action) {
 	}
 }
 
-// spawn starts the next serving process and greets it.
+// spawn starts the next serving process and its handshake.
 func (lc *lifecycle) spawn(a supervise.Spawn) {
 	lc.shield.newProcessForProbe()
 	p, err := lc.start(Launch{Gen: a.Gen, Why: a.Reason, Anew: anew(a.Cause, a.Source)}, serving)
@@ -183,7 +181,7 @@ func (lc *lifecycle) spawn(a supervise.Spawn) {
 	lc.replay.greet(p)
 }
 
-// anew reports whether a start is to bring new code.
+// anew reports whether a start should load new code.
 func anew(c supervise.Cause, s supervise.Source) bool {
 	return c == supervise.Requested && s != supervise.SourceLimit
 }
@@ -210,7 +208,7 @@ func (lc *lifecycle) start(l Launch, r role) (*process, error) {
 	if r != serving {
 		lc.beside = append(lc.beside, p)
 	}
-	if pid := server.PID(); pid != Unborn {
+	if pid := server.PID(); pid != NotSpawned {
 		lc.spawned(p, pid)
 	}
 	return p, nil
@@ -224,22 +222,22 @@ func (lc *lifecycle) spawned(p *process, pid int) {
 	p.pid = pid
 	text := fmt.Sprintf("Server spawned (PID: %d)", pid)
 	if pid == 0 {
-		text = "Connecting to " + secret.Line(lc.opts.Command) // it runs elsewhere
+		text = "Connecting to " + secret.Line(lc.opts.Command) // it runs remotely
 	}
 	lc.emitOf(p, event.ServerSpawned, slog.LevelInfo, text)
 }
 
-// shutInput closes the server's stdin. What the client says from now on is not for this process.
+// shutInput closes the server's stdin. Later messages are not for this process.
 func (p *process) shutInput() {
 	p.mark(mustDrain)
 	p.shut = true
 	p.server.CloseInput()
 }
 
-// wake starts a process if there is none because none was needed.
+// wake starts a process if none runs because none was needed.
 func (lc *lifecycle) wake() { lc.step(supervise.Start{}) }
 
-// report tells the sinks of a transition.
+// report emits a transition as an event.
 func (lc *lifecycle) report(r supervise.Report) {
 	switch r.To {
 	case supervise.Stopping:
@@ -261,12 +259,12 @@ func (lc *lifecycle) report(r supervise.Report) {
 	}
 }
 
-// restarting reports whether the server does not serve now, or another process is to take over from it.
+// restarting reports whether the server does not serve now, or a replacement is coming up.
 func (lc *lifecycle) restarting() bool {
 	return lc.machine.Reloading() || lc.machine.State() != supervise.Serving
 }
 
-// restart asks for a planned restart; source and reason say who wants it and why.
+// restart requests a planned restart; source and reason are recorded.
 func (lc *lifecycle) restart(source supervise.Source, reason string) {
 	lc.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason, Overlap: lc.overlap.mayOverlap()})
 }

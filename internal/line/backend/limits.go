@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// limits is what the serving process has taken so far, and how long nobody has used it.
+// limits is the resource use of the serving process, and its idle time.
 type limits struct {
 	*core
 
@@ -22,7 +22,7 @@ type limits struct {
 		step(ev supervise.Event)
 	}
 	health interface {
-		condemn(cause supervise.Cause, reason string)
+		replaceUnhealthy(cause supervise.Cause, reason string)
 	}
 	eras interface {
 		own(id []byte) bool
@@ -30,9 +30,9 @@ type limits struct {
 	}
 }
 
-// Limits are what one process may take before another one takes its place. Zero: unlimited.
+// Limits are what one process may use before it is replaced. Zero: unlimited.
 type Limits struct {
-	MaxRSS   int64         // resident bytes of its whole tree; more than a fifth above it is not waited for
+	MaxRSS   int64         // resident bytes of its whole tree; a process more than a fifth above it is replaced at once
 	MaxAge   time.Duration // since it became ready
 	MaxCalls int           // tool calls it was given
 }
@@ -40,9 +40,9 @@ type Limits struct {
 const (
 	// rssEvery is how often memory is looked at.
 	rssEvery = 2 * time.Second
-	// rssRow is how many looks in a row must be over the limit: a peak is no leak.
+	// rssRow is how many consecutive readings must be over the limit, so that a peak does not count as a leak.
 	rssRow = 3
-	// rssMuch is how far over the limit, in percent of it, a process is ended at once.
+	// rssMuch is the percentage of the limit above which a process is replaced at once.
 	rssMuch = 120
 )
 
@@ -66,7 +66,7 @@ func (u *limits) watchLimits() {
 func (u *limits) checkLimits() {
 	p := u.process
 	if !p.answered() || p.role != serving {
-		return // whoever serves next is watched anew
+		return // the next process is watched from its start
 	}
 	u.arm(timerLimits, rssEvery)
 	if age := u.now.Sub(u.history.readyAt); u.opts.Limits.MaxAge > 0 && age >= u.opts.Limits.MaxAge {
@@ -89,7 +89,7 @@ func (u *limits) checkMemory(p *process) {
 	text := fmt.Sprintf("it uses %d MiB of memory, the limit is %d MiB (--max-rss)", v.RSS>>20, most>>20)
 	switch {
 	case v.RSS > most/100*rssMuch && u.used.over > 1:
-		u.health.condemn(supervise.Memory, text)
+		u.health.replaceUnhealthy(supervise.Memory, text)
 	case u.used.over >= rssRow:
 		u.renew(text)
 	}
@@ -106,7 +106,7 @@ func (u *limits) countCall(c *call) {
 	}
 }
 
-// renew has the serving process replaced, once, without hurry: what it was asked it may finish.
+// renew has the serving process replaced, once; calls in flight may finish.
 func (u *limits) renew(why string) {
 	if u.used.renewed || !u.process.answered() {
 		return

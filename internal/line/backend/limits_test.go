@@ -11,9 +11,11 @@ import (
 // ends notes what limits wants done to the serving process.
 type ends struct{ done []string }
 
-func (e *ends) restart(supervise.Source, string)        { e.done = append(e.done, "renewed") }
-func (e *ends) step(supervise.Event)                    {}
-func (e *ends) condemn(cause supervise.Cause, _ string) { e.done = append(e.done, "condemned") }
+func (e *ends) restart(supervise.Source, string) { e.done = append(e.done, "renewed") }
+func (e *ends) step(supervise.Event)             {}
+func (e *ends) replaceUnhealthy(cause supervise.Cause, _ string) {
+	e.done = append(e.done, "condemned")
+}
 
 // A process over its limit is replaced when it stays there, once, and ended at the second look that finds it far above.
 func TestMemoryLimit(t *testing.T) {

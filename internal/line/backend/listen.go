@@ -10,8 +10,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
-// cutFor is how long the end of a listen is held back: a server that shuts down ends its streams just before it goes,
-// and the next one takes them up again.
+// cutFor is how long the end of a listen is held back: a server that shuts down ends its streams just before it exits,
+// and the next process opens them again.
 const cutFor = 500 * time.Millisecond
 
 // cutShort is a message that ends a listen stream, not yet shown to the client.
@@ -46,7 +46,7 @@ func (s *streams) hold(c cutShort) {
 	s.arm(timerCut, cutFor)
 }
 
-// releaseCut shows the client the ends that were not followed by the server's own.
+// releaseCut forwards the ends of streams whose server did not exit.
 func (s *streams) releaseCut() {
 	held := s.cut
 	s.cut = nil
@@ -62,14 +62,14 @@ func (s *streams) releaseCut() {
 	}
 }
 
-// forgetCut drops the ends that came from a server that was going anyway: its streams go on in the next one.
+// forgetCut drops the ends that came from a server that was exiting: its streams continue at the next process.
 func (s *streams) forgetCut() {
 	s.cut = nil
 	s.disarm(timerCut)
 }
 
-// swallowAck reports whether an acknowledgement must not reach the client: it has had one for that stream. If the new
-// process grants less than the old one did, the stream is ended honestly.
+// swallowAck reports whether an acknowledgement must not reach the client, because it has had one. If the new process
+// grants less than the old one did, the stream is ended.
 func (s *streams) swallowAck(line []byte) bool {
 	meta := s.env.Meta.Of(line)
 	l := s.session.ListenByID(jsonrpc.Find(meta, mcp.MetaSubscriptionID).Of(meta))
@@ -90,7 +90,7 @@ func (s *streams) swallowAck(line []byte) bool {
 	return !s.eras.translating(bridge.LegacyClient) // which has its client look again at what it is subscribed to
 }
 
-// endListen ends a stream towards both sides.
+// endListen ends a stream on both sides.
 func (s *streams) endListen(l *session.Listen) {
 	id := bytes.Clone(l.ID)
 	s.session.CloseListen(id)

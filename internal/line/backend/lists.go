@@ -5,8 +5,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// lists is what a server shows, its tools, prompts and resources: read when nobody has, compared from one process to the
-// next, and told of when the client has seen other ones.
+// lists is what a server offers (tools, prompts, resources): read if nobody has, compared between processes, announced
+// when the client has seen something else.
 type lists struct {
 	*core
 
@@ -28,7 +28,7 @@ type lists struct {
 // pagesMost bounds how many pages of one list outlive reads for itself.
 const pagesMost = 200
 
-// listAnswered looks at a page of a list on its way to the client.
+// listAnswered inspects a page of a list on its way to the client.
 func (ls *lists) listAnswered(c *call, line []byte) []byte {
 	l, _ := mcp.ListOf(c.method)
 	if p := ls.byGen(c.gen); p != nil {
@@ -51,12 +51,12 @@ func (ls *lists) listAnswered(c *call, line []byte) []byte {
 			ls.names.settle(nil)
 		}
 	default:
-		ls.doubtList(l) // another process has taken over since, and nobody has compared its list with this one
+		ls.doubtList(l) // another process has taken over since, and its list was not compared
 	}
 	return line
 }
 
-// listMissing handles a server that knows no tools at all: outlive's own are a list, too.
+// listMissing handles a server without tools: outlive's own still make a list.
 func (ls *lists) listMissing(c *call, l mcp.List, line []byte) []byte {
 	code := jsonrpc.FindPath(line, "error", "code").Of(line)
 	if l != mcp.Tools || ls.opts.NoTools || !c.first || string(code) != "-32601" {
@@ -66,7 +66,8 @@ func (ls *lists) listMissing(c *call, l mcp.List, line []byte) []byte {
 	return nil
 }
 
-// readList walks a list of p to its end and calls done with all of it, nil if it cannot be read: that says nothing.
+// readList reads a list of p to its end and calls done with it, or with nil if it cannot be read, which says nothing
+// about its content.
 func (ls *lists) readList(p *process, l mcp.List, done func(mcp.List, mcp.Catalog)) {
 	ls.readPages(p, l, mcp.Catalog{}, nil, 0, done)
 }
@@ -96,8 +97,8 @@ func (ls *lists) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte
 	})
 }
 
-// listFromMemory answers a list request while there is no server yet that could. Not one of a batch: what the client has
-// not seen before the batch's last answer may have changed by then, and it would hear of that first.
+// listFromMemory answers a list request while no server is available. Not in a batch: the list may change before the
+// batch's last answer is sent, and the client would get the change notification first.
 func (ls *lists) listFromMemory(c *call) bool {
 	l, _ := mcp.ListOf(c.method)
 	result := ls.memory.known.Lists[listKey(ls.session.Era, l)]

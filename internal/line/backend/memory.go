@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Knowledge is what runs of a command teach about it. It is kept per command and binary.
+// Knowledge is what earlier runs of a command have shown. It is stored per command and binary.
 type Knowledge struct {
 	Era      mcp.Era `json:"era"`                // by a probe. Legacy: do not probe it again. Modern: it answers, and may speak both.
 	Probe    string  `json:"probe,omitempty"`    // how it took a probe: ok, error, silent, exits
@@ -21,8 +21,8 @@ type Knowledge struct {
 	// Listen says how it takes subscriptions/listen.
 	Listen Listening `json:"listen,omitempty"`
 
-	// Asked is a digest of what a client asked in its initialize, and Initialize the raw result it got: to the byte,
-	// because a server that says the same again is known by that.
+	// Asked is a digest of the params of a client's initialize, and Initialize the raw result, byte for byte: a server
+	// that repeats it is recognised by that.
 	Asked      string `json:"asked,omitempty"`
 	Initialize []byte `json:"initialize,omitempty"`
 	// Lists are the raw results of the list methods that fit one page, by era and list: "legacy tools".
@@ -32,19 +32,19 @@ type Knowledge struct {
 // rememberedMost is the most of a list that is remembered, in bytes.
 const rememberedMost = 1 << 20
 
-// askedDigest is what an answer to initialize depends on: all that the client said but its name.
+// askedDigest covers what an answer to initialize depends on: all params except the client's name.
 func askedDigest(params []byte) string {
 	sum := sha256.Sum256(jsonrpc.Delete(nil, params, "clientInfo"))
 	return hex.EncodeToString(sum[:8])
 }
 
-// memory is what is known of the command, and who keeps it for the next run.
+// memory is what is known of the command, and where it is stored for the next run.
 type memory struct {
 	known Knowledge
 	keep  Memory
 }
 
-// learn keeps what was seen of the command. The lists stay: whoever learns of one says so.
+// learn stores new knowledge. Lists are kept; they are learned separately.
 func (m *memory) learn(k Knowledge) {
 	k.Lists = m.known.Lists
 	was := m.known
@@ -56,7 +56,7 @@ func (m *memory) learn(k Knowledge) {
 	m.keep.Remember(k)
 }
 
-// learnList keeps a list that the serving process gave the client in one piece; nil: it has none in one piece.
+// learnList stores a list that came in one page; nil: it has several pages.
 func (m *memory) learnList(era mcp.Era, l mcp.List, result []byte) {
 	key := listKey(era, l)
 	if len(result) > rememberedMost || jsonrpc.Find(result, "nextCursor").Present() {
@@ -77,16 +77,16 @@ func (m *memory) learnList(era mcp.Era, l mcp.List, result []byte) {
 	m.keep.Remember(m.known)
 }
 
-// listKey is under which a list is remembered: a server that speaks both eras writes its results differently.
+// listKey is the key of a remembered list: a server that speaks both eras writes its results differently.
 func listKey(era mcp.Era, l mcp.List) string { return era.String() + " " + l.String() }
 
-// lazy reports whether the first process is to wait until it is needed: everything a client asks at first is known.
+// lazy reports whether the first process starts on demand: all answers to a client's first requests are known.
 func (m *memory) lazy(opts Options) bool {
 	k := m.known
 	return opts.Lazy && !opts.NoFastStart && (k.Initialize != nil || k.Era == mcp.Modern && len(k.Discover) > 0)
 }
 
-// speaks is what is known of the eras that the server takes.
+// speaks is what is known of the server's eras.
 func (k Knowledge) speaks() bridge.Speaks {
 	s := bridge.Speaks{}
 	switch {

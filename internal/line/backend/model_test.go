@@ -30,7 +30,7 @@ type model struct {
 	version   string
 	collides  bool    // the server has a tool called server_status itself
 	upgrades  bool    // a handover is tried after everything that happens
-	only      mcp.Era // the server speaks this era only, and the client the other one; Virgin: it speaks both
+	only      mcp.Era // the server speaks this era only, and the client the other one; EraUnknown: it speaks both
 }
 
 // TestModel lets everything happen in any order. For each request the client made: exactly one answer with its id byte
@@ -81,7 +81,7 @@ func newModel(rt *rapid.T) *model {
 		upgrades: rapid.IntRange(0, 3).Draw(rt, "upgrades") == 0,
 	}
 	m.now = epoch
-	opts := Options{Name: "srv", Command: []string{"srv"}, RetryTools: []string{"again"}, QueueMax: 20}
+	opts := Options{Name: "srv", Command: []string{"srv"}, RetryTools: []string{"again"}, QueueMax: 20, CallPatience: tenMinutes}
 	era := m.drawEras(&opts)
 	m.client.init(m, era)
 	if rapid.Bool().Draw(rt, "patient") {
@@ -128,7 +128,7 @@ func (m *model) drawEras(opts *Options) mcp.Era {
 		}
 		return mcp.Modern
 	}
-	return rapid.SampledFrom([]mcp.Era{mcp.Legacy, mcp.Legacy, mcp.Modern, mcp.Virgin}).Draw(m.rt, "era")
+	return rapid.SampledFrom([]mcp.Era{mcp.Legacy, mcp.Legacy, mcp.Modern, mcp.EraUnknown}).Draw(m.rt, "era")
 }
 
 // anything lets one random thing happen.
@@ -145,7 +145,7 @@ func (m *model) anything() {
 		m.sparesComeUp, m.sparesComeUp, m.sparesComeUp, m.sparesComeUp,
 	}
 	for s := range m.running {
-		if s.unborn {
+		if s.starting {
 			things = append(things, s.begins, s.begins, s.isNotBorn)
 			continue
 		}

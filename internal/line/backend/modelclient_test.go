@@ -3,6 +3,7 @@ package backend
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ type simClient struct {
 type simCall struct {
 	key, id, method, tool string
 	token                 string
-	progress              int
+	progress              float64 // the last; before the first, less than all
 	batch                 *simBatch
 	runs                  []int  // generations that began it
 	whole                 bool   // a process died that had read all of it but the newline
@@ -96,7 +97,7 @@ func (c *simClient) sendsInitialized() {
 func (c *simClient) newCall() (k *simCall, line string) {
 	c.keys++
 	n := c.keys
-	k = &simCall{key: fmt.Sprint(n)}
+	k = &simCall{key: fmt.Sprint(n), progress: math.Inf(-1)}
 	k.id = rapid.SampledFrom([]string{
 		fmt.Sprint(n), fmt.Sprintf("%d.0", n), fmt.Sprintf("%de3", n), fmt.Sprintf("%d.5", n), fmt.Sprint(9007199254740993 + n), fmt.Sprint(-n),
 		fmt.Sprintf(`"%d"`, n), fmt.Sprintf(`"\u00e9%d"`, n), fmt.Sprintf(`"~p%d.%d"`, max(0, c.m.b.process.gen), n), fmt.Sprintf(`"~%d"`, n),
@@ -166,7 +167,7 @@ func (c *simClient) parks(k *simCall, result json.RawMessage) {
 	if err != nil {
 		c.m.rt.Fatalf("%v", err)
 	}
-	k.state, k.responses, k.progress = string(member(result, "requestState")), string(raw), 0
+	k.state, k.responses, k.progress = string(member(result, "requestState")), string(raw), math.Inf(-1)
 	c.parked = append(c.parked, k)
 }
 
@@ -346,9 +347,9 @@ func (c *simClient) getsNotification(msg wireMessage, line string) {
 		if i < 0 {
 			c.m.rt.Fatalf("progress nobody waits for: %s", line)
 		}
-		value := 0
+		value := 0.0
 		if err := json.Unmarshal(member(msg.Params, "progress"), &value); err != nil || value <= c.open[i].progress {
-			c.m.rt.Fatalf("progress after %d: %s (%v)", c.open[i].progress, line, err)
+			c.m.rt.Fatalf("progress after %g: %s (%v)", c.open[i].progress, line, err)
 		}
 		c.open[i].progress = value
 	case "notifications/cancelled":

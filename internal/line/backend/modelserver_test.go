@@ -16,13 +16,13 @@ import (
 
 // simServer is one simulated process: a pipe it reads as much of as it likes, requests it has begun, and an end.
 type simServer struct {
-	m       *model
-	gen     int
-	extra   bool      // it has one tool more than its brothers
-	unborn  bool      // it is still being started
-	pipe    []byte    // written to it and not read
-	partial []byte    // read, no newline yet
-	running []*simRun // begun and not answered
+	m        *model
+	gen      int
+	extra    bool      // it has one tool more than its brothers
+	starting bool      // it is still being started
+	pipe     []byte    // written to it and not read
+	partial  []byte    // read, no newline yet
+	running  []*simRun // begun and not answered
 
 	inputClosed, termed, killed bool
 	exited, closed              bool
@@ -85,22 +85,22 @@ func (m *model) Start(l Launch) (Server, error) {
 	}
 	m.slow = false
 	s := &simServer{m: m, gen: gen, extra: rapid.IntRange(0, 2).Draw(m.rt, "extra tool") == 0}
-	s.unborn = l.Beside && rapid.Bool().Draw(m.rt, "takes its time")
+	s.starting = l.Beside && rapid.Bool().Draw(m.rt, "takes its time")
 	m.servers = append(m.servers, s)
 	return s, nil
 }
 
 // begins makes a process exist that was still being started.
 func (s *simServer) begins() {
-	if s.unborn {
-		s.unborn = false
+	if s.starting {
+		s.starting = false
 		s.m.b.ServerSpawned(s.m.now, s.gen, s.PID())
 	}
 }
 
 // isNotBorn ends a start with an error.
 func (s *simServer) isNotBorn() {
-	s.unborn, s.exited, s.closed = false, true, true
+	s.starting, s.exited, s.closed = false, true, true
 	s.m.b.ServerExited(s.m.now, s.gen, Exit{Code: -1, Unstarted: errors.New("exec format error")})
 	s.m.b.ServerClosed(s.m.now, s.gen)
 }
@@ -142,8 +142,8 @@ func (m *model) Finish(code int) {
 // See Server.
 
 func (s *simServer) PID() int {
-	if s.unborn {
-		return Unborn
+	if s.starting {
+		return NotSpawned
 	}
 	return 1000 + s.gen
 }
@@ -190,7 +190,7 @@ func (s *simServer) checkOrder(line string) {
 	if json.Unmarshal([]byte(line), &msg) != nil {
 		return // the reader complains
 	}
-	if handshake := msg.Method == "" || msg.Method == "initialize" || msg.Method == "server/discover"; !s.shaken && !handshake && s.m.client.era != mcp.Virgin {
+	if handshake := msg.Method == "" || msg.Method == "initialize" || msg.Method == "server/discover"; !s.shaken && !handshake && s.m.client.era != mcp.EraUnknown {
 		s.m.rt.Fatalf("process %d has not answered its handshake and is told %s", s.gen, line)
 	}
 	if msg.Method == "subscriptions/listen" && !s.listed {
@@ -378,7 +378,7 @@ func (s *simServer) asksClient() {
 	switch {
 	case s.m.only == mcp.Modern:
 		return
-	case s.m.only == mcp.Virgin && s.m.client.era == mcp.Modern && (p == nil || p.era != mcp.Modern):
+	case s.m.only == mcp.EraUnknown && s.m.client.era == mcp.Modern && (p == nil || p.era != mcp.Modern):
 		return // nobody has told it yet that it must not
 	case s.m.only == mcp.Legacy && (p == nil || !p.through()):
 		return // nobody has told it yet that it may

@@ -12,19 +12,19 @@ const (
 	// prettyFor and prettyMax bound how long the lines of a pretty-printed message are collected.
 	prettyFor = time.Second
 	prettyMax = 1 << 20
-	// noiseEvery is the least time between two events about noise; what comes between is counted.
+	// noiseEvery is the shortest time between two events about noise; lines in between are counted.
 	noiseEvery = time.Second
 )
 
-// noise is what one process writes to stdout that is no message, or not yet: the lines of a message that was printed
-// over several lines are put together again.
+// noise is the non-message output of one process, and the lines of a message that was printed over several lines, which
+// are joined again.
 type noise struct {
 	lines  [][]byte // an unfinished message, line by line
 	joined []byte   // the same in one piece
-	open   int      // brackets that are open behind it
+	open   int      // brackets still open after these lines
 }
 
-// babble counts the noise of all processes. It is never forwarded.
+// babble counts the noise of all processes, which is never forwarded.
 type babble struct {
 	*core
 	stderr Stderr
@@ -47,8 +47,8 @@ func (n *babble) begin(p *process, line []byte) {
 	n.arm(timerNoise, prettyFor)
 }
 
-// add takes the next line while a message is being collected; err is what scanning the line by itself said. It
-// reports whether the line was taken. A line that is a message by itself shows that what was collected is not one.
+// add takes the next line while a message is being collected; err is the result of scanning that line. It reports
+// whether the line was used. A line that is a message itself shows that the collected lines are not one.
 func (n *babble) add(p *process, line []byte, err error) bool {
 	if err == nil {
 		n.flush(p)
@@ -69,8 +69,8 @@ func (n *babble) add(p *process, line []byte, err error) bool {
 	return true
 }
 
-// bracketsOpen counts the brackets a line opens and does not close; a string never goes on in the next line. So each
-// line is looked at once, however long the message gets.
+// bracketsOpen counts the brackets that a line opens and does not close; strings never span lines. So each line is
+// scanned once, however long the message gets.
 func bracketsOpen(line []byte) (open int) {
 	quoted := false
 	for i := 0; i < len(line); i++ {
@@ -89,7 +89,7 @@ func bracketsOpen(line []byte) (open int) {
 	return open
 }
 
-// flush gives up collecting from p: it was noise after all.
+// flush gives up collecting from p: it was noise.
 func (n *babble) flush(p *process) {
 	lines := p.noise.lines
 	p.noise.lines, p.noise.joined = nil, nil
@@ -105,7 +105,7 @@ func (n *babble) flushNoise() {
 	}
 }
 
-// tellNoise hands a line of p's noise on to stderr and reports it, at most one event a second.
+// tellNoise copies a line of p's noise to stderr and reports it, with at most one event a second.
 func (n *babble) tellNoise(p *process, line []byte) {
 	n.stderr.Noise(line)
 	n.count++

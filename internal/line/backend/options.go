@@ -8,7 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 )
 
-// Surrogates says what happens to a client's line with a lone surrogate escape such as \ud800.
+// Surrogates says how a client line with a lone surrogate escape such as \ud800 is handled.
 type Surrogates string
 
 // The three ways (Reject is TP-5).
@@ -18,14 +18,14 @@ const (
 	PassSurrogates    Surrogates = "pass"    // sent on as it is
 )
 
-// Reload is how a planned restart goes.
+// Reload is how a planned restart is done.
 type Reload string
 
 // The two ways.
 const (
 	// OverlapReload starts the new process beside the old one and switches between two messages.
 	OverlapReload Reload = "overlap"
-	// ReplaceReload ends the old process first, for servers that hold something only one can have.
+	// ReplaceReload ends the old process first, for servers that hold an exclusive resource.
 	ReplaceReload Reload = "replace"
 )
 
@@ -54,19 +54,22 @@ type Options struct {
 	FirstTries     int           // failed first starts before initialize is answered with the error (default 3)
 	FirstPatience  time.Duration // or this long after the client asked (default 10 s)
 
-	Health    health.Options // when a silent server counts as hung
-	Remote    bool           // there is no process but a connection to a server elsewhere
-	Elsewhere bool           // the command only stands for a server that runs elsewhere, as docker run does
-	Limits    Limits         // what one process may take
+	Health health.Options // when a silent server counts as hung
+	// CallPatience is how long a client that asked for progress is told that a call goes on of which its server says
+	// nothing (default 0: it is not told).
+	CallPatience time.Duration
+	Remote       bool   // a connection to a remote server instead of a process
+	Elsewhere    bool   // the command only represents a server that runs elsewhere, as docker run does
+	Limits       Limits // what one process may take
 
 	Bridge    bridge.Setting // whether eras are translated where one side does not speak the other's (default auto)
 	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process
-	Crowd     bool           // modern clients are many: what a bridge is asked or told must reach none but the right one
-	Pinned    bool           // the client goes no further where its era is not spoken: it has to be bridged
+	Crowd     bool           // several modern clients share the server: questions and notifications must reach only the right one
+	Pinned    bool           // the client depends on its era: if the server does not speak it, it must be bridged
 
 	Replays     []Replay      // tool calls repeated to each new process before it serves
 	NoFastStart bool          // answer nothing from what earlier runs have shown
-	Lazy        bool          // start the server only when something is asked that is not known already
+	Lazy        bool          // start the server only for a request that cannot be answered from memory
 	IdleFor     time.Duration // let the server sleep when nobody has used it this long; 0: never
 
 	Known Knowledge // what earlier runs of this command have shown

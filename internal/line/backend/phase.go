@@ -6,52 +6,52 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// phase is how far one process has come, from its start to its exit. [process.mark] alone changes it, by the table below.
-// Before its handshake is answered, initialize or server/discover, a process is told nothing else: servers exist that never
-// answer again when something else is the first they read.
+// phase is the progress of one process from start to exit. Only [process.mark] changes it, by the table below. Until its
+// handshake (initialize or server/discover) is answered, a process gets no other message: some servers never answer
+// again if something else comes first.
 //
-// The ends of the pipes are no phases: stdin may be closed, and stdout end, at any time while the process runs.
+// The pipes' ends are not phases: stdin may be closed, and stdout end, at any time while the process runs.
 type phase uint8
 
 const (
 	absent     phase = iota // it does not run yet
-	fresh                   // it was told nothing
-	asked                   // it was asked for its handshake, and has not answered
-	greeted                 // it has answered a replayed one; what its client wished for and had done is repeated to it
-	proven                  // it has answered a handshake that nobody waits for: it works, and waits for its client's
-	skipped                 // its client begins with something else and speaks no version that it says: it takes requests without
-	checked                 // it is through its handshake, and its lists are looked at before it may take over
-	standby                 // it could serve now
+	fresh                   // no message was sent to it
+	asked                   // the handshake was sent, and is not answered
+	greeted                 // it has answered a replayed handshake; its client's settings and calls are being replayed
+	proven                  // it has answered a handshake of outlive's own: it works, and waits for its client's
+	skipped                 // its client does without a handshake: it takes requests
+	checked                 // the handshake is complete, and its lists are read before it may take over
+	standby                 // it can take over
 	active                  // it takes the client's requests
-	leaving                 // it begins nothing new, and was not through its handshake
-	drainsBare              // it finishes what it has, as one without a handshake
-	draining                // it finishes what it has
-	diedEarly               // it has exited, and was not through its handshake
+	leaving                 // it takes no new requests, and its handshake was not complete
+	drainsBare              // it finishes its requests, without a handshake
+	draining                // it finishes its requests
+	diedEarly               // it has exited before its handshake was complete
 	exited                  // it has exited
 	phaseCount
 )
 
-// mark is what happens to a process that may take it to another phase.
+// mark is an event that may change the phase of a process.
 type mark uint8
 
 const (
 	spawned     mark = iota // it runs
 	wasAsked                // its handshake was sent
-	declined                // it has answered with an error, and may be asked once more
+	declined                // it has answered with an error, and may be asked again
 	answers                 // it has answered a replayed handshake
-	showsUp                 // it has answered a handshake for nobody
-	goesBare                // it is told what its client says without a handshake
-	cameThrough             // it is through its handshake and all that belongs to it
+	showsUp                 // it has answered a handshake of outlive's own
+	goesBare                // it gets its client's requests without a handshake
+	cameThrough             // its handshake and the replay are complete
 	isSpare                 // the same, beside another one that serves
 	fits                    // its lists are known
 	takesOver               // it serves from now on
 	beginsAnew              // its client sends another handshake
-	mustDrain               // it is to begin nothing new
+	mustDrain               // it takes no new requests
 	hasExited               // it is gone
 	markCount
 )
 
-// transitions says which phase follows on a mark. What is not in it changes nothing: answers may come late.
+// transitions has the next phase for each mark. Marks that are not in it change nothing, since answers may come late.
 var transitions = [markCount]map[phase]phase{
 	spawned:     {absent: fresh},
 	wasAsked:    {fresh: asked, skipped: asked},
@@ -76,7 +76,7 @@ var transitions = [markCount]map[phase]phase{
 	},
 }
 
-// mark notes what has happened to p. Nothing else changes its phase.
+// mark applies an event to p. Nothing else changes its phase.
 func (p *process) mark(m mark) {
 	if next, ok := transitions[m][p.phase]; ok {
 		p.phase = next
@@ -91,40 +91,40 @@ func (p *process) up() bool { return p.phase > absent && p.phase < diedEarly }
 // gone reports whether the process has exited; its output may still be coming.
 func (p *process) gone() bool { return p.phase >= diedEarly }
 
-// stays reports whether the process runs and is not to go.
+// stays reports whether the process runs and is not about to end.
 func (p *process) stays() bool { return p.up() && !p.drains() }
 
-// drains reports whether the process runs and begins nothing new.
+// drains reports whether the process runs and takes no new requests.
 func (p *process) drains() bool { return p.phase.oneOf(leaving, drainsBare, draining) }
 
-// greets reports whether the process was asked for its handshake, and has not answered.
+// greets reports whether the handshake was sent, and is not answered.
 func (p *process) greets() bool { return p.phase.oneOf(asked, leaving) }
 
-// through reports whether the process has been through its handshake, also if it has exited since.
+// through reports whether the handshake was completed, even if the process has exited since.
 func (p *process) through() bool { return p.phase.oneOf(checked, standby, active, draining, exited) }
 
-// answered reports whether the process runs, and has been through its handshake.
+// answered reports whether the process runs, and its handshake was completed.
 func (p *process) answered() bool { return p.up() && p.through() }
 
-// familiar reports whether a spare has answered the replayed handshake: then it hears what the client wishes from now on.
+// familiar reports whether a spare has answered the replayed handshake: it gets the client's new settings from then on.
 func (p *process) familiar() bool { return p.phase.oneOf(greeted, checked, standby) }
 
-// accepting reports whether the client's requests may be handed to the process, or might be if it had not to go.
+// accepting reports whether the process could take the client's requests, if it were not about to end.
 func (p *process) accepting() bool { return p.phase.oneOf(active, skipped, drainsBare, draining) }
 
 // serves reports whether the process takes the client's requests.
 func (p *process) serves() bool { return p.phase == active || p.phase == skipped }
 
-// takes reports whether p can be given lines: what is given to a process that is gone must not count as sent.
+// takes reports whether p can be given lines: lines for a dead process must not count as sent.
 func (p *process) takes() bool { return p.up() && !p.shut }
 
-// ready reports whether p takes requests, as far as it can be written to.
+// ready reports whether p takes requests, if its stdin can be written.
 func (p *process) ready() bool { return p.serves() && !p.hearing.waits() }
 
-// open reports whether the client's requests can be handed to p now.
+// open reports whether the client's requests can be sent to p now.
 func (p *process) open() bool { return p.ready() && p.server.Backlog() < slowServer }
 
-// admits reports whether message m of the client can be handed to p now.
+// admits reports whether message m of the client can be sent to p now.
 func (p *process) admits(m mcp.Method) bool {
 	return p.open() || p.phase == fresh && (m == mcp.Initialize || m == mcp.Discover)
 }

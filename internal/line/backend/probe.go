@@ -13,7 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// shield stands before servers that may not bear a probe.
+// shield protects servers that may not survive a probe.
 type shield struct {
 	*core
 
@@ -33,25 +33,25 @@ type shield struct {
 	}
 }
 
-// probeLook is how often a probed server is looked at.
+// probeLook is how often a probed server is checked.
 const probeLook = 100 * time.Millisecond
 
 // codeUnsupportedVersion is how a modern server refuses another protocol version.
 const codeUnsupportedVersion = "-32022"
 
-// probe shields servers from a client that asks server/discover before it says anything else. Servers of the legacy
-// era may answer with an error, say nothing for ever, or die of it; the client must see none of that.
+// probe protects servers from a client that sends server/discover first. Legacy servers may answer with an error, never
+// answer, or exit; the client must not notice.
 type probe struct {
 	active bool
-	seen   bool // the running process was sent a probe: it must not get an initialize any more
+	seen   bool // the running process was sent a probe: it must not get an initialize
 	seq    uint64
 	sentAt time.Time
 	readAt time.Time // the process has taken the probe from its stdin
 }
 
-// clientDiscover answers a probe from what is known of the command, or lets the server answer, watched.
+// clientDiscover answers a probe from memory, or forwards it and watches the server.
 func (s *shield) clientDiscover(c *call, line []byte) {
-	if s.session.Era != mcp.Virgin || s.process.era != mcp.Virgin || s.probe.seen {
+	if s.session.Era != mcp.EraUnknown || s.process.era != mcp.EraUnknown || s.probe.seen {
 		s.flow.submit(c, line)
 		return
 	}
@@ -64,7 +64,7 @@ func (s *shield) clientDiscover(c *call, line []byte) {
 		}
 		s.flow.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.AdvertiseListChanged(result, !s.opts.NoTools)))
 	case s.eras.translating(bridge.LegacyClient):
-		s.flow.submit(c, line) // it has refused initialize: there is nothing to be shielded from
+		s.flow.submit(c, line) // it has refused initialize, so it needs no protection
 	case known.Era == mcp.Legacy:
 		s.probeAnswered("known to be legacy")
 		s.notFound(c)
@@ -87,8 +87,8 @@ func (s *shield) notFound(c *call) {
 	s.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.MethodNotFound, "Method not found", nil))
 }
 
-// probeTick looks whether the server has had its time: a short one once it has read the probe, a longer one while it
-// may still be starting.
+// probeTick checks whether the server's time is over: a short one once it has read the probe, a longer one while it may
+// still be starting.
 func (s *shield) probeTick() {
 	if !s.probe.active {
 		return
@@ -104,7 +104,7 @@ func (s *shield) probeTick() {
 		s.probeFailed("silent")
 		s.replaceProbed()
 	case s.now.Sub(s.probe.sentAt) >= s.opts.ProbePatience:
-		s.endProbe("not read in time") // which says nothing of the server's era
+		s.endProbe("not read in time") // which says nothing about the server's era
 		s.replaceProbed()
 	default:
 		s.arm(timerProbe, probeLook)
@@ -114,7 +114,7 @@ func (s *shield) probeTick() {
 // probed reports whether the running process was sent a probe.
 func (s *shield) probed() bool { return s.probe.seen }
 
-// probing reports whether the running process was sent a probe whose answer is still waited for.
+// probing reports whether the running process has a probe to answer.
 func (s *shield) probing() bool { return s.probe.active && s.probe.seen }
 
 // probeSent notes that the running process is given the probe.
@@ -124,7 +124,7 @@ func (s *shield) probeSent(c *call) {
 	}
 }
 
-// newProcessForProbe lets a probe wait for a process that has just been started.
+// newProcessForProbe prepares a probe for a newly started process.
 func (s *shield) newProcessForProbe() {
 	if !s.probe.active {
 		s.probe = probe{}
@@ -154,7 +154,7 @@ func (s *shield) endProbe(why string) {
 	}
 }
 
-// replaceProbed gives the client that will now send initialize a process that has seen nothing.
+// replaceProbed gives the client, which will send initialize now, a fresh process.
 func (s *shield) replaceProbed() {
 	if s.process.up() && s.probe.seen {
 		s.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "it was probed"})
@@ -179,7 +179,7 @@ func (s *shield) discoverAnswered(c *call, line []byte) []byte {
 		if s.eras.translating(bridge.LegacyClient) {
 			s.session.Era = mcp.Modern
 		}
-		s.replay.cameUp(s.process) // that is all the handshake there is
+		s.replay.cameUp(s.process) // the handshake consists of nothing else
 		_ = s.env.Scan(line)       // it was scanned before
 		return s.withResult(line, mcp.AdvertiseListChanged(result, !s.opts.NoTools))
 	}
@@ -206,8 +206,8 @@ func (s *shield) discoverAnswered(c *call, line []byte) []byte {
 	return nil
 }
 
-// namesLegacyOnly reports whether a server that refuses the modern era's version names those of the legacy era only as what it
-// supports: it knows server/discover, and is a legacy server all the same (Go SDK).
+// namesLegacyOnly reports whether a server that refuses the modern version supports only versions of the legacy era: it
+// knows server/discover, but is a legacy server (Go SDK).
 func namesLegacyOnly(line []byte) bool {
 	supported := jsonrpc.FindPath(line, "error", "data", "supported").Of(line)
 	legacy := false
@@ -220,8 +220,9 @@ func namesLegacyOnly(line []byte) bool {
 	return legacy
 }
 
-// unheard reports whether an error is not the server's answer to a probe, but says why it could not be asked: it cannot be
-// reached, or wants authorization first. Package remote says so by the reason; a status of the server's own is its answer.
+// unheard reports whether an error says why the server could not be asked, and is not its answer to a probe: it is
+// unreachable, or wants authorization first. Package remote marks that by the reason; an HTTP status of the server is
+// its answer.
 func (e *eras) unheard(line []byte) bool {
 	reason, ok := jsonrpc.Unquote(jsonrpc.FindPath(line, "error", "data", "reason").Of(line))
 	return e.opts.Elsewhere && ok && !strings.HasPrefix(reason, "http_")

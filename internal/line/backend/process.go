@@ -7,40 +7,40 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Server is one running process as its backend acts on it.
+// Server is the backend's access to one running process.
 type Server interface {
 	Stdin
 	Signals
 	Looks
 }
 
-// Stdin is a process's stdin. Lines are given without newline. Forward takes a slice of the line that is being handled and
-// need not copy it; Send must copy.
+// Stdin is a process's stdin. Lines are given without newline. Forward takes a slice of the line being handled and need
+// not copy it; Send must copy.
 type Stdin interface {
 	Forward(line []byte)
 	Send(line []byte)
-	// Backlog is how many bytes given to the process the kernel has refused so far.
+	// Backlog is how many bytes for the process the kernel has not accepted yet.
 	Backlog() int
-	// CloseInput closes the process's stdin once everything given to it is written.
+	// CloseInput closes the process's stdin after everything queued is written.
 	CloseInput()
 }
 
-// Signals ends a process, or lets it go on.
+// Signals ends or continues a process.
 type Signals interface {
-	// Terminate asks the process's group to end; Kill ends it with all its tree.
+	// Terminate asks the process group to end; Kill kills the whole tree.
 	Terminate()
 	Kill()
-	// Abandon stops reading what a dead process's descendants may still write.
+	// Abandon stops reading what descendants of a dead process may still write.
 	Abandon()
 	// Continue lets a stopped process go on.
 	Continue()
 }
 
-// Looks is what can be seen of a process.
+// Looks is the information about a process.
 type Looks interface {
-	// PID is the process's number: 0 for a server that runs elsewhere, Unborn before the process exists.
+	// PID is the process ID: 0 for a remote server, NotSpawned before the process exists.
 	PID() int
-	// Unread is how many bytes the process has not taken from its stdin; ok is false where nobody can tell.
+	// Unread is how many bytes the process has not read from its stdin; ok is false if that is not known.
 	Unread() (n int, ok bool)
 	// Vitals asks the system about the process.
 	Vitals() Vitals
@@ -48,24 +48,24 @@ type Looks interface {
 	LastStderr(lines int) []string
 }
 
-// Unborn is the PID of a process that is still being started.
-const Unborn = -1
+// NotSpawned is the PID of a process that is still being started.
+const NotSpawned = -1
 
 // Launch is a process to be started.
 type Launch struct {
 	Gen    int
-	Why    string // in words, for the process itself
-	Anew   bool   // somebody wants new code: what is known of the command's last start may be out of date
-	Beside bool   // another one serves meanwhile, whose client is not to wait for the start
+	Why    string // reason, given to the process itself
+	Anew   bool   // new code is wanted: a resolved command may be out of date
+	Beside bool   // another one serves meanwhile, whose client must not wait for the start
 }
 
 // role is what a process is for.
 type role uint8
 
 const (
-	serving role = iota // it gets what the client says; there is one, perhaps starting or dead
-	spare               // it is brought up beside the serving one, to take over from it
-	retired             // another one has taken over from it, or it is a spare nobody wants
+	serving role = iota // it gets the client's messages; there is one, perhaps starting or dead
+	spare               // it comes up beside the serving one, to take over
+	retired             // another one has taken over, or the spare is not needed
 )
 
 // process is one incarnation of the server.
@@ -81,35 +81,36 @@ type process struct {
 	hearing hearing
 	trial   trial
 
-	initialized bool // it was told that the client is
+	initialized bool // it was sent notifications/initialized
 	shut        bool // its stdin is closed
 	closed      bool // its output has ended
 
-	calls       int              // tool calls it was given
-	sent        uint64           // bytes handed to its stdin
-	undelivered uint64           // sent bytes it never took; known once it exited
-	hasTools    bool             // it declared tools
-	wishes      int              // answers to replayed wishes still awaited; none are after that counts as done
-	streams     [][]byte         // raw ids of listens that were asked for again, and not acknowledged yet
-	listed      bool             // it has answered a request for a list
-	unchecked   int              // lists of a spare still to be read
-	reload      bool             // a spare that takes over as soon as it can
-	wish        supervise.Source // who wished for that
-	startup     time.Duration    // from the spawn until it could serve
+	calls           int              // tool calls it was given
+	sent            uint64           // bytes handed to its stdin
+	undelivered     uint64           // sent bytes that it never read; known after its exit
+	hasTools        bool             // it declared tools
+	pendingSettings int              // replayed settings not yet answered; later answers do not count
+	streams         [][]byte         // raw ids of listens that were requested again and not acknowledged
+	listed          bool             // it has answered a request for a list
+	unchecked       int              // lists of a spare still to be read
+	reload          bool             // a spare that takes over as soon as it can
+	requestedBy     supervise.Source // who requested that
+	startup         time.Duration    // from the spawn until it could serve
 
-	shows        [mcp.Lists]mcp.Catalog // each list as it showed it last, or as it is believed to be; nil: unknown
+	shows        [mcp.Lists]mcp.Catalog // each list as it last showed it, or as it is assumed to be; nil: unknown
 	read         [mcp.Lists]bool        // it has shown the list itself
 	before       [mcp.Lists]mcp.Catalog // the lists of the process it follows
 	introduction string                 // a modern process's DiscoverResult
 	noise        noise
-	refusal      string // what it said in place of a handshake; "": it has not refused one
+	refusal      string // its error for the handshake; "": none
 	ending       lastExit
 	retirement   *supervise.Retirement // of a retired one
 
-	heard    time.Time // the last line on its stdout
-	wishesBy time.Time // replayed wishes have had their time
-	drainBy  time.Time // its output has had its time after the exit
-	closedBy time.Time // it has had its time to exit after it closed its stdout
+	heard      time.Time // the last line on its stdout
+	knocks     int       // probes of its liveness without an answer so far
+	settingsBy time.Time // deadline of the replayed settings
+	drainBy    time.Time // deadline of its output after the exit
+	closedBy   time.Time // deadline of its exit after it closed its stdout
 }
 
 func (p *process) forward(line []byte) {
@@ -126,9 +127,9 @@ func (p *process) send(line []byte) {
 	}
 }
 
-// deadline is when one of p's own times is over; the zero time: none runs.
+// deadline is the earliest of p's own deadlines; zero: none.
 func (p *process) deadline() time.Time {
-	at := p.wishesBy
+	at := p.settingsBy
 	for _, t := range []time.Time{p.drainBy, p.closedBy, p.trial.deadline()} {
 		if at.IsZero() || !t.IsZero() && t.Before(at) {
 			at = t
@@ -140,4 +141,9 @@ func (p *process) deadline() time.Time {
 		}
 	}
 	return at
+}
+
+// heardSince reports whether p has said anything since a time, on its stdout or on its stderr.
+func (p *process) heardSince(t time.Time) bool {
+	return p.up() && (!p.heard.Before(t) || !p.server.Vitals().HeardAt.Before(t))
 }

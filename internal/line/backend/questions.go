@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// questions are the requests of outlive's own that a server has not answered yet. Whoever asks hears the answer, and the
-// client nothing of it. The ids are outlive's, too, which no client uses.
+// questions are outlive's own requests that a server has not answered yet. The client does not see them. Their ids are
+// outlive's, which no client uses.
 type questions struct {
 	open   map[string]*question // by raw id
 	lastID int
@@ -14,12 +14,12 @@ type questions struct {
 
 // question is a request outlive itself asked the server.
 type question struct {
-	of       *process // whom it was asked
+	of       *process // the process that was asked
 	answered func(line []byte)
 }
 
-// ask sends p a request of outlive's own and calls answered with the whole answer; core.env is scanned from it. If the
-// process dies first, nobody is told: whoever asks again asks the next one.
+// ask sends p a request of outlive's own and calls answered with the answer; core.env is scanned from it. If the process
+// dies first, answered is not called; the next process is asked anew.
 func (q *questions) ask(p *process, build func(id []byte) []byte, answered func(line []byte)) {
 	if !p.takes() {
 		return
@@ -29,12 +29,12 @@ func (q *questions) ask(p *process, build func(id []byte) []byte, answered func(
 	p.send(build(id))
 }
 
-// expect takes the answer to request id of p as one to a question of outlive's own.
+// expect makes answered take the answer to request id of p.
 func (q *questions) expect(p *process, id []byte, answered func(line []byte)) {
 	q.open[string(id)] = &question{of: p, answered: answered}
 }
 
-// take returns who waits for p's answer to id, nil if outlive did not ask, and forgets the question.
+// take returns the handler of p's answer to id and forgets the question; nil if outlive did not ask.
 func (q *questions) take(p *process, id []byte) func(line []byte) {
 	one := q.open[string(id)]
 	if one == nil || one.of != p {
@@ -44,7 +44,7 @@ func (q *questions) take(p *process, id []byte) func(line []byte) {
 	return one.answered
 }
 
-// of reports whether p has a question that it has not answered.
+// of reports whether p has an unanswered question.
 func (q *questions) of(p *process) bool {
 	for _, one := range q.open {
 		if one.of == p {
@@ -54,7 +54,7 @@ func (q *questions) of(p *process) bool {
 	return false
 }
 
-// forget drops what p will never answer.
+// forget drops the questions of p.
 func (q *questions) forget(p *process) {
 	for id, one := range q.open {
 		if one.of == p {
@@ -63,11 +63,11 @@ func (q *questions) forget(p *process) {
 	}
 }
 
-// newID makes up a raw request id that no client uses: prefix, generation, number.
+// newID makes a raw request id that no client uses: prefix, generation, number.
 func (q *questions) newID(prefix string, gen int) []byte {
 	q.lastID++
 	return fmt.Appendf(nil, `"%s%d.%d"`, prefix, gen, q.lastID)
 }
 
-// ours reports whether a client's id looks like one outlive makes up.
+// ours reports whether a client's id looks like one of outlive's.
 func ours(id []byte) bool { return bytes.HasPrefix(id, []byte(`"~`)) && len(id) > 2 }

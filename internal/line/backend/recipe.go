@@ -11,13 +11,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// Replay is a tool call that brings a new process to the state its predecessor was in, such as a login.
+// Replay is a tool call that restores a new process to its predecessor's state, such as a login.
 type Replay struct {
 	Tool      string
 	Arguments []byte // raw JSON object; nil: those of the client's last call of that tool that succeeded
 }
 
-// noteReplay keeps a call of the client that is to be repeated to new processes; ok says that it succeeded.
+// noteReplay stores a call of the client that will be repeated to new processes; ok says that it succeeded.
 func (rp *replay) noteReplay(c *call, result []byte) {
 	name, _ := jsonrpc.Unquote(c.tool.Of(c.line))
 	i := slices.IndexFunc(rp.opts.Replays, func(r Replay) bool { return r.Tool == name && r.Arguments == nil })
@@ -34,10 +34,10 @@ func (rp *replay) noteReplay(c *call, result []byte) {
 	}
 }
 
-// restored goes on with a process that knows the client's handshake and wishes: what is left of its predecessor's state
-// are the calls to be repeated, one after the other.
+// restored continues with a process that has the client's handshake and settings: the calls to be repeated follow, one
+// after the other.
 func (rp *replay) restored(p *process) {
-	p.wishes, p.wishesBy = 0, time.Time{}
+	p.pendingSettings, p.settingsBy = 0, time.Time{}
 	rp.repeat(p, 0)
 }
 
@@ -62,8 +62,7 @@ func (rp *replay) repeat(p *process, i int) {
 	rp.cameUp(p)
 }
 
-// repeated tells how a repeated call went. A failure does not keep the process from serving: the client will see for
-// itself what is missing.
+// repeated reports the result of a repeated call. After a failure the process serves nevertheless.
 func (rp *replay) repeated(p *process, r Replay, line []byte) {
 	result := rp.env.Result.Of(line)
 	if rp.env.Kind == jsonrpc.Response && string(jsonrpc.Find(result, "isError").Of(result)) != "true" {

@@ -11,31 +11,31 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// fate is what becomes of a request whose process died.
+// fate is what happens to a request whose process died.
 type fate uint8
 
 const (
 	undelivered fate = iota // no process has begun it: it is sent as if for the first time
 	again                   // it may be done twice: it is sent again
 	unknown                 // it may or may not have been done: the client is told so
-	poisonous               // it was in flight at two deaths in a row: it is not tried again
+	poisonous               // it was in flight at two consecutive deaths: it is not tried again
 )
 
-// repeatsAllowed is how often a tool is called once more that may be called twice.
+// repeatsAllowed is how often a repeatable tool call is repeated.
 const repeatsAllowed = 2
 
-// crashesAllowed is how many processes in a row may die with a request before it counts as their cause.
+// crashesAllowed is how many consecutive processes may die with a request before it counts as the cause.
 const crashesAllowed = 2
 
-// recoverCalls decides about every request the dead process p had, in order of arrival. planned says that outlive ended
-// the process itself: then a request is no suspect.
+// recoverCalls decides about every request of the dead process p, in order of arrival. planned says that outlive ended
+// the process: then no request is suspected.
 func (f *flow) recoverCalls(p *process, planned bool) {
 	for c := range f.calls.all {
 		if c.state != sent || c.gen != p.gen {
 			continue
 		}
 		if c.method == mcp.Listen {
-			f.streams.holdStream(c) // open by nature when a server dies
+			f.streams.holdStream(c) // streams are always open when a server dies
 			continue
 		}
 		switch f.fateOf(c, p, planned) {
@@ -56,7 +56,7 @@ func (f *flow) fateOf(c *call, p *process, planned bool) fate {
 	if p.undelivered > 0 && p.sent-p.undelivered < c.end {
 		return undelivered
 	}
-	if !planned && p.ending.kind != connectionEnded { // no request is the cause of what a network does
+	if !planned && p.ending.kind != connectionEnded { // no request causes a network failure
 		c.crashes++
 	}
 	if c.method == mcp.Initialize {
@@ -74,16 +74,16 @@ func (f *flow) fateOf(c *call, p *process, planned bool) fate {
 	return unknown
 }
 
-// toolRepeats reports whether c is a call of a tool that may be repeated, and has not been too often.
+// toolRepeats reports whether c is a call of a tool that may be repeated, and was not repeated too often.
 func (f *flow) toolRepeats(c *call, p *process) bool {
 	return c.method == mcp.ToolsCall && c.resent < repeatsAllowed && f.toolAllows(c, p)
 }
 
-// mayRepeat decides whether connection gen is sent a request once more that it may have carried out already.
+// mayRepeat decides whether a request is repeated that remote connection gen may have processed.
 func (f *flow) mayRepeat(gen int, id []byte, m mcp.Method, why string) bool {
 	c := f.calls.onWire(id)
 	if c == nil || c.state != sent || c.gen != gen {
-		return m.Resendable() // asked by outlive itself, or nobody waits for it
+		return m.Resendable() // asked by outlive itself, or cancelled
 	}
 	p := f.byGen(gen)
 	if p == nil || !m.Resendable() && !f.toolRepeats(c, p) {
@@ -99,7 +99,7 @@ func (f *flow) mayRepeat(gen int, id []byte, m mcp.Method, why string) bool {
 	return true
 }
 
-// toolAllows reports whether the tool of a tools/call says that it may be called twice.
+// toolAllows reports whether the tool is declared safe to call twice.
 func (f *flow) toolAllows(c *call, p *process) bool {
 	name, ok := jsonrpc.Unquote(c.tool.Of(c.line))
 	if !ok {
@@ -111,14 +111,14 @@ func (f *flow) toolAllows(c *call, p *process) bool {
 	if f.opts.Distrust {
 		return false
 	}
-	item := p.shows[mcp.Tools][name] // annotations of another version of the server say nothing
+	item := p.shows[mcp.Tools][name] // annotations of another version of the server do not count
 	if f.asks.tainted(c) || c.task {
 		return item.ReadOnly
 	}
 	return item.Idempotent
 }
 
-// resend puts a request back into the queue; being older than what waits there, it goes out first.
+// resend puts a request back into the queue, where it is the oldest and goes first.
 func (f *flow) resend(c *call, why string) {
 	f.emit(event.RequestResent, slog.LevelInfo, fmt.Sprintf("Request %s waits for the new server: %s", c.what(), why),
 		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),

@@ -27,7 +27,7 @@ const (
 // stderrShown is how many of the server's last stderr lines an error answer carries.
 const stderrShown = 20
 
-// refusal is an answer outlive gives to a request that no server has begun.
+// refusal is outlive's answer to a request that no server has begun.
 type refusal struct {
 	code   int // default InternalError
 	reason string
@@ -36,7 +36,7 @@ type refusal struct {
 	after  time.Duration // until a retry makes sense; 0: unknown
 }
 
-// outcome is what a client's program finds in error.data, and a model's host in the _meta of a tool result.
+// outcome is error.data of an answer, or the _meta of a tool result.
 type outcome struct {
 	Reason       string `json:"reason"`
 	Delivered    string `json:"delivered"` // no, unknown, yes
@@ -53,7 +53,7 @@ func (o outcome) raw() []byte {
 	return raw
 }
 
-// refuse answers c: no server will carry it out. A notification is only dropped.
+// refuse answers c without a server. A notification is only dropped.
 func (f *flow) refuse(c *call, r refusal) {
 	if !c.isRequest() {
 		f.drop(c, r.text)
@@ -67,7 +67,7 @@ func (f *flow) refuse(c *call, r refusal) {
 	}
 	level := slog.LevelWarn
 	if c.method == mcp.Listen && f.closing {
-		level = slog.LevelDebug // a stream ends with outlive
+		level = slog.LevelDebug // streams end with outlive
 	}
 	f.emit(event.RequestRefused, level, fmt.Sprintf("Request %s refused: %s", c.method, r.reason),
 		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)),
@@ -77,7 +77,7 @@ func (f *flow) refuse(c *call, r refusal) {
 	f.answer(c, jsonrpc.AppendError(nil, c.id, r.code, r.text, data.raw()))
 }
 
-// delivered tells whether a process may have carried out a call that waits: one that was sent again was begun before.
+// delivered tells whether a process may have begun a waiting call: only one that was sent again.
 func (c *call) delivered() string {
 	if c.resent > 0 {
 		return "unknown"
@@ -85,7 +85,7 @@ func (c *call) delivered() string {
 	return "no"
 }
 
-// delivery says so in words.
+// delivery is the same in words.
 func (c *call) delivery() string {
 	if c.resent > 0 {
 		return "the request may be repeated, but an earlier process may have carried it out"
@@ -102,7 +102,7 @@ func (c *call) methodName() string {
 	return name
 }
 
-// lost answers a call that the dead process p may or may not have carried out.
+// lost answers a call that the dead process p may have carried out.
 func (f *flow) lost(c *call, p *process, reason string) {
 	how := p.ending.why
 	f.emit(event.RequestLost, slog.LevelWarn, fmt.Sprintf("Outcome of %s unknown: %s", c.what(), how),
@@ -116,7 +116,7 @@ func (f *flow) lost(c *call, p *process, reason string) {
 	if p.ending.kind == connectionEnded {
 		what = fmt.Sprintf("The connection to the tool server was lost while %s was running (%s)", c.what(), how)
 	}
-	text := what + ". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+	text := what + ". " + mcp.OutcomeUnknown
 	if reason == reasonPoison {
 		text = fmt.Sprintf("The tool server %s while %s was running, as it did before with the same call; the call "+
 			"seems to be what ends it and was NOT repeated. Change the call before trying again.", how, c.what())
@@ -124,7 +124,7 @@ func (f *flow) lost(c *call, p *process, reason string) {
 	f.answerUnknown(c, reason, text)
 }
 
-// answerUnknown answers a call of which nobody knows whether it took effect: so that the model reads it.
+// answerUnknown answers a call of unknown outcome, as a tool result so that the model reads it.
 func (f *flow) answerUnknown(c *call, reason, text string) {
 	data := outcome{Reason: reason, Delivered: "unknown", Generation: c.gen}
 	if c.method != mcp.ToolsCall || f.opts.LostAsError {
@@ -135,7 +135,7 @@ func (f *flow) answerUnknown(c *call, reason, text string) {
 	f.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.ToolText(text, true, f.session.Era, append(meta, '}'))))
 }
 
-// what names a call for people: its tool, or its method.
+// what describes a call for people: its tool, or its method.
 func (c *call) what() string {
 	if name, ok := jsonrpc.Unquote(c.tool.Of(c.line)); ok && c.method == mcp.ToolsCall {
 		return "'" + name + "'"
@@ -143,15 +143,15 @@ func (c *call) what() string {
 	return c.methodName()
 }
 
-// turnAway refuses request c, which no process could take.
+// turnAway refuses request c because no process is available.
 func (f *flow) turnAway(c *call) { f.refuse(c, f.unavailable(c)) }
 
-// queueFull is the refusal of request c, which found too many others waiting.
+// queueFull is the refusal of request c when the queue is full.
 func queueFull(c *call) refusal {
 	return refusal{reason: reasonQueueFull, text: "server restarting: too many requests are waiting; " + c.delivery() + ", retry later", retry: true}
 }
 
-// unavailable is the refusal of request c, which no process could take: it says why, and what to do.
+// unavailable is the refusal of request c when no process is available, with the reason and what to do.
 func (f *flow) unavailable(c *call) refusal {
 	r := refusal{reason: reasonUnavailable, retry: true, after: 2 * time.Second}
 	snap := f.machine.Snapshot()
@@ -179,8 +179,8 @@ func (f *flow) unavailable(c *call) refusal {
 		t.WriteString("server restarting: ")
 	}
 	t.WriteString(f.history.describeExit())
-	if f.history.estranged != mcp.Virgin {
-		t.WriteString("; it speaks the " + f.history.estranged.String() + " era of the protocol only now, which this client does not, and " +
+	if f.history.eraMismatch != mcp.EraUnknown {
+		t.WriteString("; it speaks the " + f.history.eraMismatch.String() + " era of the protocol only now, which this client does not, and " +
 			"nothing is translated (--bridge off)")
 	}
 	t.WriteString("; " + c.delivery() + ", it is safe to retry")
@@ -196,7 +196,7 @@ func (f *flow) unavailable(c *call) refusal {
 	return r
 }
 
-// attempt is what follows on the end of a process, or of a connection.
+// attempt describes what follows the end of a process or connection.
 func (o lastExit) attempt() string {
 	if o.kind == connectionEnded {
 		return "try"
@@ -213,7 +213,7 @@ func (f *flow) refuseWaiting() {
 	}
 }
 
-// endOverdue answers the calls that have taken too long. The server is told that nobody waits for them any more.
+// endOverdue answers calls that took too long, and cancels them at the server.
 func (f *flow) endOverdue(until time.Time) {
 	for c := range f.calls.all {
 		if c.state != sent || c.gen != f.process.gen || c.method == mcp.Listen || c.touched.After(until) {
@@ -230,5 +230,5 @@ func (f *flow) timeOut(c *call) {
 	f.emit(event.CallTimedOut, slog.LevelWarn, fmt.Sprintf("Call of %s took more than %s without progress", c.what(), limit),
 		slog.String(event.KeyMethod, c.methodName()), slog.String(event.KeyRequestID, string(c.id)))
 	f.answerUnknown(c, reasonTimeout, fmt.Sprintf("%s gave no answer and no sign of progress within %s (--call-timeout) and was "+
-		"cancelled. It may or may not have taken effect. Check the state before calling it again.", c.what(), limit))
+		"cancelled. "+mcp.OutcomeUnknown, c.what(), limit))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// replay brings a new process to where its client believes its server is: handshake, wishes, calls to be repeated.
+// replay brings a new process to the state that its client expects: handshake, settings, calls to be repeated.
 type replay struct {
 	*core
 
@@ -51,12 +51,12 @@ type replay struct {
 	limits interface{ watchLimits() }
 }
 
-// wishesFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge the
-// streams it is asked for.
-const wishesFor = time.Second
+// settingsFor is how long a new process may take to answer the replayed log level and subscriptions, or to acknowledge its
+// streams.
+const settingsFor = time.Second
 
-// greet brings a new process to where the client believes its server is. It can serve once that is done; what the
-// client asks meanwhile waits, or goes to the process that still serves.
+// greet brings a new process to the state that the client expects; then it can serve. Requests wait meanwhile, or go to
+// the process that still serves.
 func (rp *replay) greet(p *process) {
 	if p.role == serving {
 		rp.eras.meetEra()
@@ -78,13 +78,13 @@ func (rp *replay) greet(p *process) {
 				return
 			}
 			rp.introduces(p, line)
-			p.mark(answers) // whatever it answered: it answers
+			p.mark(answers) // any answer counts
 			rp.restored(p)
 		})
 	case rp.failedInit != nil:
 		rp.handshake.askForNobody(p)
 	default:
-		// The client has not been through a handshake with anyone: its own goes to this process, if it waits for one.
+		// The client has not completed a handshake: its own goes to this process, if one is waiting.
 		if rp.session.InitParams != nil {
 			p.era = mcp.Legacy
 			rp.expect(p)
@@ -95,15 +95,15 @@ func (rp *replay) greet(p *process) {
 	}
 }
 
-// beginWithout has a process told what waits for it, of a client whose first request is no handshake and says no version: no
-// other handshake will come, and servers that do without exist.
+// beginWithout sends a process the queue of a client that begins without a handshake and without a version: no handshake
+// will come, and some servers need none.
 func (rp *replay) beginWithout() {
 	p := rp.process
-	if p.phase != fresh || rp.calls.waiting == 0 || rp.session.Era != mcp.Virgin {
+	if p.phase != fresh || rp.calls.waiting == 0 || rp.session.Era != mcp.EraUnknown {
 		return
 	}
 	for c := range rp.calls.all {
-		// A notification alone may come before the handshake; after the first process it comes from a client that does without.
+		// A notification alone may precede the handshake; after the first process it comes from a client without one.
 		if c.state == waiting && (c.isRequest() || p.gen > 0 && c.method != mcp.NoteInitialized) {
 			p.mark(goesBare)
 			rp.flow.flushQueue()
@@ -112,15 +112,15 @@ func (rp *replay) beginWithout() {
 	}
 }
 
-// expect tells the machine that the serving process is being asked to show that it is up. The time of a spare runs
-// from its start.
+// expect tells the machine that the serving process has been asked to show that it works. The time of a spare runs from
+// its start.
 func (rp *replay) expect(p *process) {
 	if p.role == serving {
 		rp.life.step(supervise.Handshake{Gen: p.gen})
 	}
 }
 
-// greeted takes a new process's answer to the replayed initialize. The client has had that answer long ago.
+// greeted takes the answer to the replayed initialize. The client has had that answer before.
 func (rp *replay) greeted(p *process, line []byte) {
 	if rp.env.Kind != jsonrpc.Response {
 		refusal := messageIn(rp.env.Error.Of(line))
@@ -143,26 +143,26 @@ func (rp *replay) greeted(p *process, line []byte) {
 		rp.memory.learn(known)
 	}
 	rp.sayInitialized(p)
-	for _, wish := range rp.session.Wishes() {
-		p.wishes++
+	for _, setting := range rp.session.Settings() {
+		p.pendingSettings++
 		rp.questions.ask(p, func(id []byte) []byte {
-			return jsonrpc.AppendRequest(nil, id, wish.Method.String(), wish.Params)
-		}, func([]byte) { rp.wishAnswered(p, wish.Method, wish.Params) })
+			return jsonrpc.AppendRequest(nil, id, setting.Method.String(), setting.Params)
+		}, func([]byte) { rp.settingAnswered(p, setting.Method, setting.Params) })
 	}
-	if p.wishes == 0 {
+	if p.pendingSettings == 0 {
 		rp.restored(p)
 		return
 	}
-	p.wishesBy = rp.now.Add(wishesFor)
+	p.settingsBy = rp.now.Add(settingsFor)
 }
 
-// wishAnswered counts the answers to the replay; a subscription that the new process refuses is forgotten.
-func (rp *replay) wishAnswered(p *process, m mcp.Method, params []byte) {
+// settingAnswered counts the answers to the replay; a subscription that the new process refuses is dropped.
+func (rp *replay) settingAnswered(p *process, m mcp.Method, params []byte) {
 	if rp.env.Kind != jsonrpc.Response && m == mcp.Subscribe && p.role == serving {
 		rp.session.Unsubscribe(params)
 	}
-	p.wishes--
-	if p.wishes == 0 {
+	p.pendingSettings--
+	if p.pendingSettings == 0 {
 		rp.restored(p)
 	}
 }
@@ -173,7 +173,7 @@ func messageIn(err []byte) string {
 	return strings.TrimSpace(text)
 }
 
-// handshakeRefused ends a process that does not take the handshake.
+// handshakeRefused ends a process that refuses the handshake.
 func (rp *replay) handshakeRefused(p *process, said string) {
 	p.refusal = cmp.Or(said, "it refused the handshake")
 	if p.role == serving {
@@ -183,8 +183,8 @@ func (rp *replay) handshakeRefused(p *process, said string) {
 	}
 }
 
-// tellDrift tells what of the server's identity is another one now, given the raw results of both handshakes. The client
-// negotiated without it, so it is not shown; status and the audit log say it.
+// tellDrift reports differences in the server's identity, given the raw results of both handshakes. They go to the
+// status and the audit log, not to the client, which negotiated without them.
 func (rp *replay) tellDrift(before, now []byte, p *process) {
 	for _, key := range []string{"protocolVersion", "serverInfo", "instructions"} {
 		was, is := jsonrpc.Find(before, key).Of(before), jsonrpc.Find(now, key).Of(now)
@@ -195,19 +195,19 @@ func (rp *replay) tellDrift(before, now []byte, p *process) {
 	}
 }
 
-// firstAnswer notes that a process works whose client does without a handshake.
+// firstAnswer notes that a process without a handshake works.
 func (rp *replay) firstAnswer(p *process) {
 	if p.phase == skipped && rp.machine.State() == supervise.Starting {
 		rp.life.step(supervise.Ready{Gen: p.gen})
 	}
 }
 
-// cameUp notes that a process has been through its handshake: the serving one serves, a spare is looked at first.
+// cameUp notes that a process has completed its handshake: the serving one serves now, a spare is checked first.
 func (rp *replay) cameUp(p *process) {
 	if p.through() || !p.up() || p.role == retired {
 		return
 	}
-	p.wishesBy = time.Time{}
+	p.settingsBy = time.Time{}
 	if p.role == spare {
 		p.mark(isSpare)
 		rp.spares.check(p)
@@ -217,7 +217,7 @@ func (rp *replay) cameUp(p *process) {
 	rp.becomeReady(p)
 }
 
-// becomeReady lets a process serve that has come up.
+// becomeReady makes a process serve.
 func (rp *replay) becomeReady(p *process) {
 	rp.eras.served()
 	rp.history.readyAt = rp.now
@@ -229,14 +229,14 @@ func (rp *replay) becomeReady(p *process) {
 	rp.spares.introduce()
 }
 
-// nowServes hands a process that serves from now on what was held back for it.
+// nowServes sends a process that has begun to serve what was held back for it.
 func (rp *replay) nowServes(p *process) {
 	rp.health.watchHealth(p)
 	rp.limits.watchLimits()
 	rp.eras.wakeSeam()
 	rp.history.completed()
 	for _, uri := range rp.session.Subscribed() {
-		rp.client.SendToClient(mcp.UpdatedLine(uri)) // what changed meanwhile, nobody heard
+		rp.client.SendToClient(mcp.UpdatedLine(uri)) // changes meanwhile were not seen
 	}
 	if rp.streams.streamsBroken() {
 		p.hearing = reopening
@@ -249,7 +249,7 @@ func (rp *replay) nowServes(p *process) {
 	rp.tools.answerVerify(false)
 }
 
-// introduces notes a modern process's DiscoverResult, if it gave one.
+// introduces stores a modern process's DiscoverResult.
 func (rp *replay) introduces(p *process, line []byte) {
 	if rp.env.Kind != jsonrpc.Response {
 		return

@@ -11,13 +11,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
-// seam stands between the client and the rest of a Backend until it is known that both sides speak one era, and for ever
-// if they do not: then a bridge translates, and the rest of the Backend has a client of the server's era before it. It is
-// the backend's World, so that nothing else knows of it. Where client and server understand each other there is none.
+// seam stands between the client and the rest of a Backend until both sides are known to speak one era, and for good if
+// they do not: then a bridge translates, and the rest of the Backend sees a client of the server's era. It implements
+// the backend's World, so that no other part knows of it. There is none where both sides speak the same era.
 //
-// Whether a bridge is needed is known from earlier runs, or from what happens: a server that refuses initialize as one of
-// the modern era does; a probe that shows a legacy server. A client of the modern era that does not probe has the
-// question asked on its behalf.
+// Whether a bridge is needed is known from earlier runs, or learned: a server refuses initialize because it is modern,
+// or a probe shows a legacy server. For a modern client that does not probe, the seam probes.
 type seam struct {
 	Client
 	eras    *eras
@@ -25,15 +24,15 @@ type seam struct {
 	bridge  *bridge.Bridge   // nil: not needed so far
 	decided bool             // without a bridge it is not needed: the seam goes
 
-	asked  bool     // the server is being asked which era it speaks
-	client [][]byte // lines of the client that have not been looked at
+	asked  bool     // the server is being asked for its era
+	client [][]byte // lines of the client not yet handled
 	inner  [][]byte // lines for the rest of the backend, from a client of the server's era
-	bare   bool     // what is said to the client just now is no part of the bridged conversation
+	bare   bool     // what is sent to the client now is outside the bridged conversation
 	at     time.Time
 
-	// While a conversation is moved to a server of the other era:
+	// While a conversation moves to a server of the other era:
 	past  *session.Session           // as it was with the server before
-	echo  map[string]string          // what the bridge is told on the client's behalf, by raw id: nobody waits for its answer
+	echo  map[string]string          // replayed messages by raw id: their answers are not forwarded
 	acked map[string]*session.Listen // streams of a modern client that are opened again, by raw id
 }
 
@@ -52,7 +51,7 @@ func (s *seam) said(line []byte) {
 	s.eras.settle()
 }
 
-// take looks at a line of the client. What is no message is refused as ever, and the refusal is not translated.
+// take handles a line of the client. A line that is not a message is refused without translation.
 func (s *seam) take(line []byte) {
 	err := s.env.Scan(line)
 	if err == nil && s.changing() && s.env.Kind == jsonrpc.Notification && s.env.RequestID.Present() {
@@ -76,13 +75,13 @@ func (s *seam) take(line []byte) {
 	}
 }
 
-// leaves reports whether a modern client gives its era up: it has waited too long for the answer to its probe, say.
+// leaves reports whether a modern client gives up its era, for example after waiting too long for its probe.
 func (s *seam) leaves(line []byte) bool {
 	return s.bridge.Mode() == bridge.ModernClient && s.env.Kind == jsonrpc.Request &&
 		mcp.Lookup(s.env.Method.Of(line)) == mcp.Initialize && s.version(line) == nil
 }
 
-// leave ends the bridge of a client that has given its era up. What the server works on was the bridge's.
+// leave removes the bridge of a client that has given up its era, with the bridge's requests.
 func (s *seam) leave() {
 	s.give(s.bridge.Close("the client began a new session", s.eras.now))
 	s.bridge, s.decided, s.inner, s.at = nil, true, nil, time.Time{}
@@ -91,7 +90,7 @@ func (s *seam) leave() {
 	}
 }
 
-// give sends what a bridge has made of something: to the client now, to the server once nothing is being handled.
+// give sends a bridge's output: to the client now, to the server once the present message is handled.
 func (s *seam) give(out bridge.Output) {
 	for _, line := range out.ToServer {
 		s.inner = append(s.inner, bytes.Clone(line))
@@ -122,7 +121,7 @@ func (s *seam) tell(line []byte, as func([]byte)) {
 	}
 }
 
-// deadline is when the bridge wants to be called: at once while something waits to be handled.
+// deadline is when the bridge must be called: at once while something waits to be handled.
 func (s *seam) deadline() time.Time {
 	if len(s.inner) > 0 || len(s.client) > 0 && !s.asked {
 		return s.eras.now
@@ -130,15 +129,15 @@ func (s *seam) deadline() time.Time {
 	return s.at
 }
 
-// over tells the bridge that the server has answered a request that was withdrawn.
+// over tells the bridge that the server has answered a cancelled request.
 func (s *seam) over(id []byte) {
 	if s.bridge != nil {
 		s.give(s.bridge.Over(id, s.eras.now))
 	}
 }
 
-// reborn tells the bridge that no process is left that has heard of earlier requests.
-func (s *seam) reborn() {
+// processesGone tells the bridge that no process is left that knows of earlier requests.
+func (s *seam) processesGone() {
 	if s.bridge != nil {
 		s.give(s.bridge.Reborn(s.eras.now))
 	}
@@ -161,8 +160,8 @@ type savedSeam struct {
 	At      time.Time
 }
 
-// needsNoEra deals with what need not wait until the era is known: an array, which the client's era does not have, and the
-// cancellation of a request that waits.
+// needsNoEra handles messages that need no known era: an array, which the client's era does not have, and the
+// cancellation of a waiting request.
 func (s *seam) needsNoEra(line []byte) bool {
 	switch err := s.env.Scan(line); {
 	case err == nil && s.env.Kind == jsonrpc.Batch:
@@ -182,7 +181,7 @@ func (s *seam) needsNoEra(line []byte) bool {
 	return true
 }
 
-// version is the raw protocol version that a request says in its _meta, as those of the modern era do; s.env was scanned.
+// version is the raw protocol version in a request's _meta, as modern requests have; s.env was scanned.
 func (s *seam) version(line []byte) []byte {
 	meta := s.env.Meta.Of(line)
 	return jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
@@ -195,14 +194,14 @@ func (s *seam) look(line []byte) {
 	case s.decided || s.env.Kind != jsonrpc.Request:
 	case m == mcp.Initialize:
 		if bridge.Need(s.eras.opts.Bridge, mcp.Legacy, s.eras.memory.known.speaks()) == bridge.LegacyClient {
-			s.eras.engage(bridge.LegacyClient, line)
+			s.eras.attach(bridge.LegacyClient, line)
 			return
 		}
-		s.decided = true // a refusal will tell
+		s.decided = true // a refusal will show it
 	case m == mcp.Discover || s.version(line) == nil:
-		// The probe shield decides, or nothing can be decided yet.
+		// The probe shield decides, or it cannot be decided yet.
 	case bridge.Need(s.eras.opts.Bridge, mcp.Modern, s.eras.memory.known.speaks()) == bridge.ModernClient:
-		s.eras.engage(bridge.ModernClient, line)
+		s.eras.attach(bridge.ModernClient, line)
 		return
 	case s.eras.memory.known.speaks().Modern == bridge.Yes || s.eras.process.era == mcp.Modern:
 		s.decided = true
@@ -213,7 +212,7 @@ func (s *seam) look(line []byte) {
 	s.eras.inside.clientMessage(line, nil)
 }
 
-// ask asks the server, on behalf of a client that is about to use it, which era it speaks.
+// ask probes the server's era on behalf of a client that is about to use it.
 func (s *seam) ask(line []byte) {
 	meta := jsonrpc.Delete(nil, s.env.Meta.Of(line), "progressToken")
 	s.asked = true
@@ -221,9 +220,8 @@ func (s *seam) ask(line []byte) {
 	s.eras.inside.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta), nil)
 }
 
-// answered takes the answer to the backend's own question, if a line for the client is that. A server that answers, or
-// wants another version, is a modern one. Any other error says that it could not be asked: then the client can have
-// nothing else from it, either.
+// answered takes the answer to the seam's own probe. An answer, or a demand for another version, shows a modern server.
+// Any other error says that it could not be asked; the client would get the same error.
 func (s *seam) answered(line []byte) bool {
 	if !s.asked || s.env.Scan(line) != nil || string(s.env.ID.Of(line)) != eraQuestion {
 		return false
@@ -238,7 +236,7 @@ func (s *seam) answered(line []byte) bool {
 	return true
 }
 
-// refuseAll answers what the client has said and nobody was told with a raw error.
+// refuseAll answers all unhandled requests of the client with a raw error.
 func (s *seam) refuseAll(err []byte) {
 	waiting := s.client
 	s.client = nil

@@ -69,7 +69,7 @@ func (b *Backend) serverMessage(p *process, line []byte) {
 	}
 }
 
-// serverAnswer gives an answer to whoever asked.
+// serverAnswer delivers an answer to the one who asked.
 func (b *Backend) serverAnswer(p *process, line []byte) {
 	id := b.env.ID.Of(line)
 	if len(b.questions.open) > 0 {
@@ -101,17 +101,17 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 	}
 }
 
-// lateAnswer drops an answer nobody waits for: to a cancelled request, a second one, or to a process's own invention.
+// lateAnswer drops an answer without a request: it was cancelled, answered before, or never asked.
 func (b *Backend) lateAnswer(line, id []byte) {
 	if b.eras.seam != nil {
 		b.eras.seam.over(id)
 	}
-	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: nobody waits for it",
+	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: no request waits for it",
 		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))
 }
 
-// inspectAnswer looks at the answers that outlive must know of. It returns the line to deliver, nil if the call was
-// dealt with otherwise.
+// inspectAnswer looks at answers that outlive must know of. It returns the line to deliver, nil if the call was handled
+// otherwise.
 func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
 	ok := b.env.Kind == jsonrpc.Response
 	switch c.method {
@@ -151,7 +151,7 @@ func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
 	return b.states.inspectState(c, line)
 }
 
-// serverNotification hands a notification to the client, unless it would say something twice or backwards.
+// serverNotification forwards a notification to the client, unless it would repeat or contradict an earlier one.
 func (b *Backend) serverNotification(p *process, line []byte) {
 	m := mcp.Lookup(b.env.Method.Of(line))
 	if p.role != serving && !p.mayNotify(m) {
@@ -181,9 +181,8 @@ func (b *Backend) serverNotification(p *process, line []byte) {
 	b.client.ForwardToClient(line)
 }
 
-// mayNotify reports whether the client may hear m from a process that does not serve. A retired one may speak of the
-// requests it still has; what a spare says before it serves, and what either says of lists and resources, is not of
-// the server the client sees.
+// mayNotify reports whether the client may get notification m from a process that does not serve. A retired one may
+// report on its requests; other notifications, and all of a spare, are not about the server that the client sees.
 func (p *process) mayNotify(m mcp.Method) bool {
 	switch m {
 	case mcp.NoteProgress, mcp.NoteCancelled:
@@ -194,8 +193,8 @@ func (p *process) mayNotify(m mcp.Method) bool {
 	return p.role == retired
 }
 
-// progressGoesOn lets progress through while somebody waits for it and only upwards: a request that was sent again
-// begins again at zero, which a client must not see.
+// progressGoesOn lets progress through only upwards, and only for open requests: a request that was sent again starts at
+// zero again, which a client must not see.
 func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 	token := b.env.ProgressToken.Of(line)
 	if token == nil || jsonrpc.IsNull(token) {
@@ -213,11 +212,11 @@ func (b *Backend) progressGoesOn(p *process, line []byte) bool {
 		return false
 	}
 	c.progress = append(c.progress[:0], value...)
-	c.touched = b.now
+	c.touched, c.told = b.now, b.now
 	return true
 }
 
-// ServerOversize takes the ends of a line of process gen that was over the limit.
+// ServerOversize takes the beginning and the end of a line of process gen over the limit.
 func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size int64) {
 	b.now = now
 	defer b.tellWake()
@@ -241,7 +240,7 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	b.eras.settle()
 }
 
-// oddServerLine takes a line that is no message as it stands: repaired if that is certain, noise otherwise.
+// oddServerLine handles a line that is not a message: repaired if that is certain, otherwise noise.
 func (b *Backend) oddServerLine(p *process, line []byte, err error, whole bool) {
 	isAnswer := b.env.Kind == jsonrpc.Response || b.env.Kind == jsonrpc.ErrorResponse
 	if id := b.env.ID.Of(line); err == nil && isAnswer && (b.questions.open[string(id)] != nil || b.calls.onWire(id) != nil) {

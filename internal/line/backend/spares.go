@@ -12,13 +12,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// spares is the processes beside the serving one: brought up to take over, by a wish or for a crash, and retired after that.
+// spares is the processes beside the serving one: started to take over, on request or after a crash, and retired after
+// that.
 type spares struct {
 	*core
 
-	later    []supervise.SpawnSpare // put off for a moment
+	later    []supervise.SpawnSpare // delayed for a moment
 	tookOver time.Time              // when a spare last took over
-	told     bool                   // the machine was told that processes can be brought up without the client
+	told     bool                   // the machine knows that processes can be started without the client
 
 	life interface {
 		start(l Launch, r role) (*process, error)
@@ -36,8 +37,8 @@ type spares struct {
 	tools   interface{ answerVerify(late bool) }
 }
 
-// introduce tells the machine whether processes can be brought up without the client: once it has been through its
-// handshake, and until it begins another.
+// introduce tells the machine whether processes can be started without the client: from the end of its handshake until
+// it begins another.
 func (s *spares) introduce() {
 	can := s.session.Answered() && s.session.Initialized || s.session.Era == mcp.Modern
 	if can != s.told {
@@ -46,17 +47,17 @@ func (s *spares) introduce() {
 	}
 }
 
-// mayOverlap reports whether a planned restart can bring up the new process beside the old one.
+// mayOverlap reports whether a planned restart can start the new process beside the old one.
 func (s *spares) mayOverlap() bool { return s.told && s.opts.Reload == OverlapReload }
 
-// refillPause is how long a spare that nobody waits for is put off after a takeover: a process that starts takes a processor
-// for itself, and just then the client's request is to be answered.
+// refillPause is how long the next spare is delayed after a takeover: a starting process needs a CPU, just when the
+// client's request is to be answered.
 const refillPause = 100 * time.Millisecond
 
-// wantSpare starts a process beside the serving one, or soon.
+// wantSpare starts a process beside the serving one, now or soon.
 func (s *spares) wantSpare(a supervise.SpawnSpare) {
 	if (a.Reload && !a.Silent) || s.now.Sub(s.tookOver) >= refillPause {
-		s.spawnLater() // generations begin in their order
+		s.spawnLater() // generations must start in order
 		s.spawnSpare(a)
 		return
 	}
@@ -64,7 +65,7 @@ func (s *spares) wantSpare(a supervise.SpawnSpare) {
 	s.arm(timerLater, refillPause)
 }
 
-// spawnLater starts the spares that were put off.
+// spawnLater starts the delayed spares.
 func (s *spares) spawnLater() {
 	wanted := s.later
 	s.later = nil
@@ -73,7 +74,7 @@ func (s *spares) spawnLater() {
 	}
 }
 
-// takeLater takes the wish for a spare out of those that were put off.
+// takeLater removes a delayed spare from the list.
 func (s *spares) takeLater(gen int) (a supervise.SpawnSpare, found bool) {
 	i := slices.IndexFunc(s.later, func(a supervise.SpawnSpare) bool { return a.Gen == gen })
 	if i < 0 {
@@ -96,11 +97,11 @@ func (s *spares) spawnSpare(a supervise.SpawnSpare) {
 		s.life.step(supervise.SpareFailed{Gen: a.Gen, Reason: err.Error()})
 		return
 	}
-	p.reload, p.wish = a.Reload, a.Source
+	p.reload, p.requestedBy = a.Reload, a.Source
 	s.replay.greet(p)
 }
 
-// checked is what is looked at before a spare may serve: the lists the client has read.
+// check reads what a spare must show before it may serve: the lists that the client has read.
 func (s *spares) check(p *process) {
 	for l := range mcp.Lists {
 		if s.session.Seen(l) == nil || l == mcp.Tools && p.era == mcp.Legacy && !p.hasTools {
@@ -124,14 +125,14 @@ func (s *spares) checkedAll(p *process) {
 	}
 	p.mark(fits)
 	p.startup = s.now.Sub(p.started)
-	if !p.reload { // one that takes over at once is told of then
+	if !p.reload { // one that takes over at once reports it then
 		s.emitOf(p, event.SpareReady, slog.LevelInfo, fmt.Sprintf("Spare server ready (startup: %dms)", p.startup.Milliseconds()),
 			slog.Int64(event.KeyStartupMS, p.startup.Milliseconds()))
 	}
 	s.life.step(supervise.SpareReady{Gen: p.gen})
 }
 
-// mirror tells the spares of a wish that the serving process has granted the client.
+// mirror sends the spares a setting that the serving process has granted the client.
 func (s *spares) mirror(c *call) {
 	params := c.param.Of(c.line)
 	for _, p := range s.beside {
@@ -141,8 +142,7 @@ func (s *spares) mirror(c *call) {
 	}
 }
 
-// tellSpares hands a notification of the client, such as that its roots have changed, to the spares too: they have asked
-// for the same things.
+// tellSpares forwards a notification of the client, such as changed roots, to the spares too.
 func (s *spares) tellSpares(line []byte) {
 	for _, p := range s.beside {
 		if p.role == spare && p.familiar() {
@@ -151,14 +151,14 @@ func (s *spares) tellSpares(line []byte) {
 	}
 }
 
-// takeOver makes a spare the serving process, between two messages. The old one, if it lives, finishes what it has.
+// takeOver makes a spare the serving process, between two messages. The old one, if alive, finishes its requests.
 func (s *spares) takeOver(a supervise.TakeOver) {
-	if wish, late := s.takeLater(a.Gen); late {
-		s.spawnSpare(wish) // now it is needed
+	if spare, late := s.takeLater(a.Gen); late {
+		s.spawnSpare(spare) // it is needed now
 	}
 	p, old := s.byGen(a.Gen), s.process
 	if p == nil {
-		p = &process{gen: a.Gen} // it could not be started, which the machine is about to hear
+		p = &process{gen: a.Gen} // it could not be started; the machine is told next
 		p.follow(old)
 	}
 	s.leave(p)
@@ -183,7 +183,7 @@ func (s *spares) takeOver(a supervise.TakeOver) {
 	}
 }
 
-// retire lets a process finish what it has and then go.
+// retire lets a process finish its requests and then ends it.
 func (s *spares) retire(p *process) {
 	p.role = retired
 	p.mark(mustDrain)
@@ -192,7 +192,7 @@ func (s *spares) retire(p *process) {
 	s.carryOutFor(p, p.retirement.Begin())
 }
 
-// dismiss ends a spare that is not wanted any more.
+// dismiss ends a spare that is not needed.
 func (s *spares) dismiss(gen int) {
 	if _, late := s.takeLater(gen); late {
 		return
@@ -202,7 +202,7 @@ func (s *spares) dismiss(gen int) {
 	}
 }
 
-// spareFailed gives up a spare that has not come up.
+// spareFailed gives up a spare that failed to start.
 func (s *spares) spareFailed(p *process, reason string) {
 	if p.role != spare {
 		return
@@ -211,7 +211,7 @@ func (s *spares) spareFailed(p *process, reason string) {
 	s.life.step(supervise.SpareFailed{Gen: p.gen, Reason: reason})
 }
 
-// carryOutFor does what the ladder of one retired process asks.
+// carryOutFor performs the stop steps of one retired process.
 func (s *spares) carryOutFor(p *process, actions []supervise.Action) {
 	for _, a := range actions {
 		switch a.(type) {
@@ -225,7 +225,7 @@ func (s *spares) carryOutFor(p *process, actions []supervise.Action) {
 	}
 }
 
-// reloadFailed tells that the new process did not come up; the old one goes on serving.
+// reloadFailed reports that the new process failed to start; the old one continues.
 func (s *spares) reloadFailed(a supervise.ReloadFailed) {
 	s.history.begun = time.Time{}
 	s.history.misfortune = reloadFailure{at: s.now, why: a.Why, stderr: s.lastWords(a.Gen)}
@@ -242,7 +242,7 @@ func (s *spares) reloadFailed(a supervise.ReloadFailed) {
 	s.tools.answerVerify(false)
 }
 
-// lastWords is the end of a process's stderr, that of one which is just being settled included.
+// lastWords is the end of a process's stderr, also of one that is being settled.
 func (s *spares) lastWords(gen int) []string {
 	if p := s.byGen(gen); p != nil && p.server != nil {
 		return p.server.LastStderr(stderrShown)
@@ -250,7 +250,7 @@ func (s *spares) lastWords(gen int) []string {
 	return nil
 }
 
-// checkRetired ends the retired processes that have finished what they were asked.
+// checkRetired ends the retired processes that have finished their requests.
 func (s *spares) checkRetired() {
 	for i := 0; i < len(s.beside); i++ {
 		if p := s.beside[i]; p.role == retired && p.up() && !s.flow.busy(p) {
@@ -259,14 +259,14 @@ func (s *spares) checkRetired() {
 	}
 }
 
-// retirementTick does what is due for p if it is retired.
+// retirementTick handles what is due for a retired p.
 func (s *spares) retirementTick(p *process) {
 	if r := p.retirement; r != nil && p.up() {
 		s.carryOutFor(p, r.Tick(s.now))
 	}
 }
 
-// hurry ends all that is beside the serving process: everything ends.
+// hurry ends all processes beside the serving one at once.
 func (s *spares) hurry() {
 	s.later = nil
 	for _, p := range s.beside {

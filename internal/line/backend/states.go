@@ -11,9 +11,8 @@ import (
 // statesKept is how many request states are remembered.
 const statesKept = 4096
 
-// requestStates remembers which process gave out which requestState. Servers seal it with a key of their own process,
-// so that after a restart every open multi-round-trip request would fail; asked without it, the server simply begins
-// that request again.
+// requestStates remembers which process issued which requestState. Servers seal it with a key of their process, so that
+// after a restart every open multi-round-trip request would fail; without it, the server begins the request again.
 type requestStates struct {
 	*core
 
@@ -26,13 +25,13 @@ type requestStates struct {
 	}
 }
 
-// stateDigest stands for a state, in every image of this program.
+// stateDigest identifies a state across upgrades of this program.
 func stateDigest(state []byte) uint64 {
 	sum := sha256.Sum256(state)
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// gave notes that process gen gave out the state of digest h.
+// gave notes that process gen issued the state with digest h.
 func (s *requestStates) gave(h uint64, gen int) {
 	if _, known := s.gens[h]; !known {
 		s.row = append(s.row, h)
@@ -47,19 +46,19 @@ func (s *requestStates) gave(h uint64, gen int) {
 	s.gens[h] = gen
 }
 
-// native reports whether a state was given out by a process, and not made by a bridge.
+// native reports whether a state was issued by a process, and not by a bridge.
 func (s *requestStates) native(state []byte) bool {
 	_, known := s.gens[stateDigest(state)]
 	return known
 }
 
-// older reports whether state was given out by a process before gen.
+// older reports whether state was issued by a process before gen.
 func (s *requestStates) older(state []byte, gen int) bool {
 	from, known := s.gens[stateDigest(state)]
 	return known && from < gen
 }
 
-// inspectState notes the states that a server gives out, and begins a request again whose state died with its server.
+// inspectState notes the states that a server issues, and begins a request again whose state died with its process.
 func (s *requestStates) inspectState(c *call, line []byte) []byte {
 	if s.env.Kind == jsonrpc.Response {
 		if jsonrpc.EqualString(s.env.ResultType.Of(line), "input_required") {
@@ -79,7 +78,7 @@ func (s *requestStates) inspectState(c *call, line []byte) []byte {
 	return nil
 }
 
-// beginAgain sends a request again as if it were new, once: without the state and the answers given for it.
+// beginAgain sends a request again as a new one, once: without the state and its answers.
 func (s *requestStates) beginAgain(c *call) {
 	params := c.param.Of(c.line)
 	fresh := jsonrpc.Delete(nil, jsonrpc.Delete(nil, params, "requestState"), "inputResponses")

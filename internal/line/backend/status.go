@@ -8,7 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 )
 
-// Status is how a backend stands, for people and programs. Times are zero where there is none.
+// Status is the state of a backend, for people and programs. Unknown times are zero.
 type Status struct {
 	Name            string     `json:"name"`
 	Command         []string   `json:"command"` // without secrets
@@ -57,14 +57,14 @@ type ReloadTrouble struct {
 
 // LastExit is how the last process ended.
 type LastExit struct {
-	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started, or is no process
+	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started, or is not a process
 	Signal string    `json:"signal,omitempty"`
 	Why    string    `json:"why,omitempty"` // in words: "last exit 3", "could not be started: …"
 	At     time.Time `json:"at"`
 	Stderr []string  `json:"stderr,omitempty"` // its last lines
 }
 
-// Status tells how the backend stands at now.
+// Status returns the state at now.
 func (b *Backend) Status(now time.Time) Status {
 	snap := b.machine.Snapshot()
 	s := Status{

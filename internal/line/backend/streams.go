@@ -13,7 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// streams is what a modern client listens to: opened when its server can take that, kept across processes.
+// streams is what a modern client listens to: opened when the server is ready for it, kept across processes.
 type streams struct {
 	*core
 
@@ -43,11 +43,10 @@ type streams struct {
 	eras interface{ translating(mode bridge.Mode) bool }
 }
 
-// Servers exist that answer nothing any more once they were asked for a stream: rmcp 3.1.4 if subscriptions/listen is the
-// first request it works on, mcp-go 1.1.0 always, and after it has acknowledged the stream. So a stream is opened only at a
-// process that has answered a request for a list, with one question of outlive's own behind it, and nothing else is said to
-// the process before that is answered. A process that does not answer is replaced, and its command is not asked for streams
-// again.
+// Some servers answer nothing any more after a stream was requested: rmcp 3.1.4 if subscriptions/listen is its first
+// request, mcp-go 1.1.0 always, after it has acknowledged the stream. So a stream is opened only after the process has
+// answered a list request, followed by one question of outlive's own, and the process gets nothing else until that is
+// answered. A process that does not answer is replaced, and its command is not asked for streams again.
 
 // Listening is how the server of a command takes subscriptions/listen.
 type Listening string
@@ -56,37 +55,37 @@ type Listening string
 const (
 	// ListenUnknown: it was not asked yet, or it works.
 	ListenUnknown Listening = ""
-	// ListenSilent: it answered nothing any more after that. Nobody asks it for streams.
+	// ListenSilent: it answered nothing any more after that. It is not asked for streams.
 	ListenSilent Listening = "silent"
 )
 
-// hearing is how far a process is with the streams that its client wants.
+// hearing is the progress of a process with its client's streams.
 type hearing uint8
 
 const (
 	unheard   hearing = iota // it was not asked for a stream
-	listing                  // it is being asked for a list, because a stream is wanted of it
+	listing                  // a list request is in flight, because a stream is wanted
 	reopening                // the same, and requests wait: the client believes that its streams are open
-	tried                    // it was asked for streams, and a question behind them is not answered yet; requests wait
-	doubted                  // that takes long, and it still works on earlier requests; requests go on
+	tried                    // streams were requested, and the question after them is not answered; requests wait
+	doubted                  // that takes long while earlier requests are in flight; requests are sent
 	hears                    // it has answered
 )
 
-// waits reports whether requests of the client wait until the process has come further.
+// waits reports whether requests of the client must wait.
 func (h hearing) waits() bool { return h == reopening || h == tried }
 
-// trial is a process's first streams, while it is not known whether it goes on answering.
+// trial is a process's first streams, until it is known whether it still answers.
 type trial struct {
-	end  uint64    // stream offset behind the question: what was sent before may keep the process busy
-	by   time.Time // when the process has had its time; zero: no trial runs
-	acks time.Time // when requests wait for acknowledgements no more
+	end  uint64    // stream offset behind the question: earlier requests may keep the process busy
+	by   time.Time // deadline of the process; zero: no trial
+	acks time.Time // until when requests wait for acknowledgements
 }
 
 // wantStream takes a subscriptions/listen of the client, whose line is kept in c.
 func (s *streams) wantStream(c *call, line []byte) {
 	s.session.OpenListen(c.id, line, c.param.Of(c.line))
 	if s.session.Era != mcp.Modern {
-		s.flow.submit(c, line) // the server will say what it thinks of that
+		s.flow.submit(c, line) // the server will answer it itself
 		return
 	}
 	if s.hopeless() {
@@ -101,13 +100,13 @@ func (s *streams) wantStream(c *call, line []byte) {
 	s.openStreams()
 }
 
-// holdStream lets a stream wait until the serving process can be asked for it.
+// holdStream makes a stream wait until the serving process can be asked for it.
 func (s *streams) holdStream(c *call) {
 	s.calls.hold(c, s.now.Add(s.opts.QueueFor))
 	s.queue.awaitQueue()
 }
 
-// streamsBroken reports whether a stream waits that the client believes to be open.
+// streamsBroken reports whether a waiting stream is believed to be open by the client.
 func (s *streams) streamsBroken() bool {
 	for c := range s.calls.all {
 		if c.state == held && !s.queue.unopened(c) && s.memory.known.Listen != ListenSilent {
@@ -117,7 +116,7 @@ func (s *streams) streamsBroken() bool {
 	return false
 }
 
-// listedBy notes that p has answered a request for a list.
+// listedBy notes that p has answered a list request.
 func (s *streams) listedBy(p *process) {
 	p.listed = true
 	if p.hearing == listing {
@@ -125,7 +124,7 @@ func (s *streams) listedBy(p *process) {
 	}
 }
 
-// openStreams asks the serving process for the streams that wait, once it has answered for its lists. It is called whenever
+// openStreams requests the waiting streams once the serving process has answered for its lists. It is called whenever
 // that may have changed.
 func (s *streams) openStreams() {
 	p := s.process
@@ -142,7 +141,7 @@ func (s *streams) openStreams() {
 	}
 }
 
-// listsReady reports whether p has answered for its lists, and nothing that was asked of them is open. It asks if nobody has.
+// listsReady reports whether p has answered for its lists, with none in flight. It asks if nobody has.
 func (s *streams) listsReady(p *process) bool {
 	if s.questions.of(p) {
 		return false
@@ -160,7 +159,7 @@ func (s *streams) listsReady(p *process) bool {
 		p.hearing = listing
 	}
 	s.lists.readList(p, l, func(l mcp.List, now mcp.Catalog) {
-		s.listedBy(p) // also by an error
+		s.listedBy(p) // an error counts, too
 		if now != nil && p.role == serving {
 			s.lists.learned(l, now)
 		}
@@ -195,7 +194,7 @@ func (s *streams) sendStreams(p *process) {
 	}
 }
 
-// tryStreams opens the first streams of a process, and asks it something that shows whether it goes on answering.
+// tryStreams opens the first streams of a process, followed by a question that shows whether it still answers.
 func (s *streams) tryStreams(p *process) {
 	s.sendStreams(p)
 	p.hearing = tried
@@ -203,11 +202,11 @@ func (s *streams) tryStreams(p *process) {
 		p.trial.by = time.Time{}
 		s.heardAgain(p)
 	})
-	p.trial = trial{end: p.sent, by: s.now.Add(s.opts.ListenPatience), acks: s.now.Add(wishesFor)}
+	p.trial = trial{end: p.sent, by: s.now.Add(s.opts.ListenPatience), acks: s.now.Add(settingsFor)}
 }
 
-// heardAgain ends a trial: p answers with its streams open. What streams that the client believes to be open are still to be
-// acknowledged is waited for a moment: the next request may change what they tell of.
+// heardAgain ends a trial: p answers with its streams open. Acknowledgements of streams that the client believes to be
+// open are waited for briefly: the next request may cause a notification on them.
 func (s *streams) heardAgain(p *process) {
 	if !p.trial.by.IsZero() || p.role != serving || p.hearing != tried && p.hearing != doubted {
 		return
@@ -220,7 +219,7 @@ func (s *streams) heardAgain(p *process) {
 	s.queue.flushQueue()
 }
 
-// trialTick does what is due in the trial of p.
+// trialTick handles what is due in the trial of p.
 func (s *streams) trialTick(p *process) {
 	t := &p.trial
 	if t.by.IsZero() {
@@ -231,7 +230,7 @@ func (s *streams) trialTick(p *process) {
 		return
 	}
 	if s.queue.busyBefore(p, t.end) {
-		// It may be working on one request at a time. What it was asked since is answered then, or is known to be lost.
+		// It may handle one request at a time. Its other requests are answered then, or known to be lost.
 		p.hearing, t.by = doubted, s.now.Add(s.opts.ListenPatience)
 		s.queue.flushQueue()
 		return
@@ -266,8 +265,8 @@ func (s *streams) giveUpListening(p *process) {
 		"are seen when it is restarted only, changes of its resources not at all", slog.String(event.KeyReason, why))
 }
 
-// keepStreams takes over the waiting streams if the server must not be asked for them: outlive tells on them what it sees by
-// itself, changes of lists from one process to the next. It reports whether that is so.
+// keepStreams takes over the waiting streams if the server must not be asked for them; outlive then sends the list
+// changes that it sees itself. It reports whether that is so.
 func (s *streams) keepStreams() bool {
 	if s.memory.known.Listen != ListenSilent {
 		return false
@@ -292,7 +291,7 @@ func (s *streams) keepStreams() bool {
 	return true
 }
 
-// releaseStreams has the server of another version asked again for the streams that outlive keeps.
+// releaseStreams asks a server of another version again for the streams that outlive keeps.
 func (s *streams) releaseStreams() {
 	for c := range s.calls.all {
 		if c.state == kept {
@@ -307,7 +306,7 @@ func sameVersion(one, other []byte) bool {
 	return bytes.Equal(info(one), info(other))
 }
 
-// reopened notes that the serving process has said what it makes of a stream it was asked for again.
+// reopened notes that the serving process has answered for a stream that was requested again.
 func (s *streams) reopened(id []byte) {
 	p := s.process
 	was := len(p.streams)
@@ -317,7 +316,7 @@ func (s *streams) reopened(id []byte) {
 	}
 }
 
-// moveListens asks the new process for the streams that the old one still keeps open.
+// moveListens requests the old process's open streams from the new one.
 func (s *streams) moveListens(old *process) {
 	for c := range s.calls.all {
 		if c.state == sent && c.gen == old.gen && c.method == mcp.Listen {

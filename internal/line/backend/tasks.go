@@ -7,7 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// tasks is what servers go on with after they have answered.
+// tasks is work that servers continue after they have answered.
 type tasks struct {
 	*core
 
@@ -20,7 +20,7 @@ type tasks struct {
 // tasksKept is how many tasks of the server are remembered.
 const tasksKept = 256
 
-// task is work that a server goes on with after it has answered (2025-11-25). It may end with its process.
+// task is work that a server continues after its answer (2025-11-25). It may end with its process.
 type task struct {
 	id  []byte // raw
 	gen int    // process that began it
@@ -40,7 +40,7 @@ func (ts *tasks) noteTask(c *call, line []byte) {
 	}
 }
 
-// askedTask returns the task that a request of the client is about, if an earlier process began it.
+// askedTask returns the task that a client's request is about, if an earlier process began it.
 func (ts *tasks) askedTask(c *call) *task {
 	params := c.param.Of(c.line)
 	id := jsonrpc.Find(params, "taskId").Of(params)
@@ -52,8 +52,8 @@ func (ts *tasks) askedTask(c *call) *task {
 	return nil
 }
 
-// inspectTask looks at a server's refusal to know a task. If an earlier process began it, it ended with that process, and
-// the client is told so in the words of the protocol; a server that keeps its tasks knows it and answers for itself.
+// inspectTask handles a server's error for an unknown task. If an earlier process began it, it ended with that process,
+// and the client is told so in the protocol's terms. A server that stores its tasks answers itself.
 func (ts *tasks) inspectTask(c *call, line []byte) []byte {
 	code := jsonrpc.FindPath(line, "error", "code").Of(line)
 	if ts.env.Kind != jsonrpc.ErrorResponse || string(code) != "-32602" && string(code) != "-32601" {
@@ -61,7 +61,7 @@ func (ts *tasks) inspectTask(c *call, line []byte) []byte {
 	}
 	t := ts.askedTask(c)
 	if t == nil || c.method == mcp.TasksCancel {
-		return line // what has ended cannot be cancelled: the server's own answer says just that
+		return line // a task that has ended cannot be cancelled: the server's answer says that
 	}
 	if c.method == mcp.TasksResult {
 		data := outcome{Reason: reasonRestarted, Delivered: "unknown", Generation: t.gen}
@@ -82,12 +82,12 @@ func (t *task) failed() []byte {
 		raw, err = jsonrpc.Set(nil, raw, []byte(`"server restarted"`), "statusMessage")
 	}
 	if err != nil {
-		return t.raw // no object after all: said as it was
+		return t.raw // not an object: unchanged
 	}
 	return raw
 }
 
-// keepTaskToken lets progress go on under the token of a request that made a task: the task outlives its answer.
+// keepTaskToken keeps the progress token of a request that made a task: the task outlives its answer.
 func (ts *tasks) keepTaskToken(c *call) {
 	ts.tokens = append(ts.tokens, bytes.Clone(c.token))
 	if extra := len(ts.tokens) - taskTokensKept; extra > 0 {

@@ -17,11 +17,12 @@ import (
 const (
 	// verifyFor is how long verify_server_restarted waits for a restart that has begun.
 	verifyFor = 10 * time.Second
-	// settleFor is how long the server may take to show its tools before a call of an injected name is outlive's.
+	// settleFor is how long the server may take to list its tools before a call of an injected name goes to outlive's
+	// tool.
 	settleFor = 2 * time.Second
-	// ownPrefix goes before the name of an injected tool when the server has a tool of that name: the server's wins.
+	// ownPrefix is put before an injected tool's name if the server has a tool of that name.
 	ownPrefix = "outlive_"
-	// joinedMost is the longest page that is kept for the next time, in bytes.
+	// joinedMost is the longest page that is cached, in bytes.
 	joinedMost = 128 << 10
 )
 
@@ -30,12 +31,12 @@ type toolbox struct {
 	*core
 	markers Markers
 
-	settled bool         // the server's own tools are known, so the names are final
+	settled bool         // the server's tools are known, so the names are final
 	shown   []shownTool  // in their fixed order
-	page    joinedPage   // the last one, which a server mostly repeats word for word, also after a restart
+	page    joinedPage   // the last one, which servers usually repeat byte for byte, even after a restart
 	request request      // the last call of restart_server
-	verify  []parkedCall // until the restart they ask about is over
-	unsure  []parkedCall // until it is known whose tool they call
+	verify  []parkedCall // waiting for the end of the restart that they ask about
+	unsure  []parkedCall // waiting until it is known whose tool they call
 
 	flow interface {
 		answer(c *call, line []byte)
@@ -53,13 +54,13 @@ type toolbox struct {
 	status interface{ Status(now time.Time) Status }
 }
 
-// request is a restart that the agent asked for.
+// request is a restart requested by the agent.
 type request struct {
-	marker restart.MarkerRecord // as it was written; the zero value: nothing was asked for
-	newest int                  // the newest process then: those after it were started after the request
+	marker restart.MarkerRecord // as it was written; zero: none was requested
+	newest int                  // the newest process then: later ones were started after the request
 }
 
-// parkedCall is a call held for outlive's own answer; seq tells whether the call is still the same one.
+// parkedCall is a call held for outlive's own answer; seq detects that its record was reused.
 type parkedCall struct {
 	*call
 	seq uint64
@@ -71,7 +72,7 @@ type shownTool struct {
 	name string
 }
 
-// joinedPage is the result of a tools/list as the server wrote it, and with the injected tools, whose names it decides.
+// joinedPage is a tools/list result as the server wrote it, and with the injected tools, whose names depend on it.
 type joinedPage struct{ theirs, joined []byte }
 
 func (t *toolbox) init() {
@@ -80,7 +81,7 @@ func (t *toolbox) init() {
 	}
 }
 
-// avoid chooses the names by the server's own tools.
+// avoid chooses names that the server does not use.
 func (t *toolbox) avoid(theirs mcp.Catalog) {
 	for i := range t.shown {
 		one := &t.shown[i]
@@ -116,7 +117,7 @@ func (t *toolbox) named(name []byte) (restart.Tool, bool) {
 	return "", false
 }
 
-// settle takes the server's tools as known: the names are final. theirs is nil where they were chosen already.
+// settle makes the names final. theirs is nil if they were chosen already.
 func (t *toolbox) settle(theirs mcp.Catalog) {
 	if theirs != nil {
 		t.avoid(theirs)
@@ -132,8 +133,7 @@ func (t *toolbox) joinPage(line []byte) []byte {
 	return t.withTools(line)
 }
 
-// withTools returns the answer to a tools/list with the injected tools at the end of its array, after their names were
-// chosen by it.
+// withTools chooses the injected tools' names by a tools/list answer, and appends the tools to its array.
 func (t *toolbox) withTools(line []byte) []byte {
 	result := t.env.Result.Of(line)
 	if page := t.page; len(result) > 0 && bytes.Equal(page.theirs, result) {
@@ -167,7 +167,7 @@ func (t *toolbox) ownToolsResult() []byte {
 	return append(out, "]}"...)
 }
 
-// listToolsAlone answers tools/list for a server that has declared to have no tools.
+// listToolsAlone answers tools/list for a server that declares no tools.
 func (t *toolbox) listToolsAlone(c *call) bool {
 	if t.opts.NoTools || t.session.Era != mcp.Legacy || !t.session.Answered() || !t.process.through() || t.process.hasTools {
 		return false
@@ -191,7 +191,7 @@ func (t *toolbox) callTool(c *call) bool {
 		return false
 	}
 	if !t.settled && t.process.accepting() && (t.process.hasTools || t.session.Era == mcp.Modern) {
-		// Perhaps the server has a tool of that name; then it is the server's to answer.
+		// The server may have a tool of that name, which comes first.
 		t.unsure = append(t.unsure, parkedCall{c, c.seq})
 		t.arm(timerSettle, settleFor)
 		t.lists.lookAt(mcp.Tools, t.lists.learned)
@@ -201,8 +201,8 @@ func (t *toolbox) callTool(c *call) bool {
 	return true
 }
 
-// settleCalls decides about the calls that waited for the server's list, by the names as they are known now: the list
-// may have come, or never will. A call may have been cancelled meanwhile.
+// settleCalls handles the calls that waited for the server's list, by the names known now, with or without the list.
+// Some may have been cancelled.
 func (t *toolbox) settleCalls() {
 	unsure := t.unsure
 	t.unsure = nil
@@ -237,7 +237,7 @@ func (t *toolbox) say(c *call, text string, isError bool) {
 	t.flow.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.ToolText(text, isError, t.session.Era, nil)))
 }
 
-// runRestart answers first and restarts then: the answer is on its way before the server is touched (RT-3).
+// runRestart answers first and restarts afterwards: the answer is sent before the server is touched (RT-3).
 func (t *toolbox) runRestart(c *call, args []byte) {
 	reason, ok := jsonrpc.Unquote(jsonrpc.Find(args, "reason").Of(args))
 	if !ok || strings.TrimSpace(reason) == "" {
@@ -261,14 +261,14 @@ func (t *toolbox) runRestart(c *call, args []byte) {
 	t.life.restart(supervise.SourceTool, reason)
 }
 
-// runVerify answers verify_server_restarted, or parks it while the restart it asks about is still running.
+// runVerify answers verify_server_restarted, or parks it while the restart is still running.
 func (t *toolbox) runVerify(c *call) {
 	t.verify = append(t.verify, parkedCall{c, c.seq})
 	t.arm(timerVerify, verifyFor)
 	t.answerVerify(false)
 }
 
-// answerVerify answers the parked calls that can be answered now; all of them if late.
+// answerVerify answers the parked calls that are decided; all of them if late.
 func (t *toolbox) answerVerify(late bool) {
 	parkedNow := t.verify
 	t.verify = nil
@@ -292,7 +292,7 @@ func (t *toolbox) stillThere(c parkedCall) bool {
 	return c.call.seq == c.seq && c.state == parked && c.isRequest()
 }
 
-// verdict says what verify_server_restarted is to answer; wait means that a running restart may still change it.
+// verdict is the answer of verify_server_restarted; wait means that a running restart may still change it.
 func (t *toolbox) verdict(c *call) (text string, isError, wait bool) {
 	params := c.param.Of(c.line)
 	since, err := restart.ParseTime(argument(params, "since_timestamp"))
@@ -303,7 +303,7 @@ func (t *toolbox) verdict(c *call) (text string, isError, wait bool) {
 	pending := t.life.restarting()
 	own := t.request.marker
 	if err == nil && own.Timestamp.After(since) {
-		marker = own // the file may be that of another server, which shares the directory
+		marker = own // the file may be another server's in the same directory
 	} else {
 		pending = pending || t.history.misfortune.at.Before(marker.Timestamp) // the server may have written it, and is about to exit
 	}
@@ -313,9 +313,9 @@ func (t *toolbox) verdict(c *call) (text string, isError, wait bool) {
 	return text, isError, fresh && !proof.Ready && !t.hopeless() && pending
 }
 
-// restartedSince reports whether a process serves that was started after that restart was requested, and after the last
-// one that the agent asked for. One that was starting already may have read the old code. Of a request of our own the
-// generations tell; the clock may have been set.
+// restartedSince reports whether the serving process was started after that restart was requested, and after the last
+// one that the agent requested. One that was already starting may have loaded the old code. For our own requests the
+// generations decide, since the clock may have been set.
 func (t *toolbox) restartedSince(marker restart.MarkerRecord) bool {
 	p, last := t.process, t.request
 	switch {
@@ -334,7 +334,7 @@ func argument(params []byte, name string) string {
 	return s
 }
 
-// detail says how the server stands, for an answer that must say why it is not there.
+// detail describes the server's state, for an answer that explains its absence.
 func (t *toolbox) detail() string {
 	snap := t.machine.Snapshot()
 	text := "server is " + snap.State.String()

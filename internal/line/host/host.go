@@ -23,7 +23,7 @@ const DefaultMaxToClient = 10<<20 - 64<<10
 // bridgeKeySize is the size of the key of a host's bridge, in bytes.
 const bridgeKeySize = 32
 
-// Client is whoever the server is kept alive for. It is called on the loop's goroutine.
+// Client is the client of the kept server. It is called on the loop's goroutine.
 type Client interface {
 	// Forward takes a slice of the line that is being handled, without its newline, and need not copy it.
 	Forward(line []byte)
@@ -48,7 +48,7 @@ type Options struct {
 	Dir     string   // working directory of the server; "" is ours
 	Env     []string // environment of the server; nil is ours
 
-	Remote *remote.Options // where the server is, if it is no process of ours; MaxMessage and Log are the host's own
+	Remote *remote.Options // where the server is, if it is not a process of ours; MaxMessage and Log are the host's own
 
 	KillMode child.KillMode // what ends with a server (default its whole tree)
 
@@ -74,9 +74,9 @@ type Host struct {
 	client      Client
 	news        news
 	servers     []*server
-	connections []*elsewhere
+	connections []*remoteServer
 	shortcut    shortcut
-	waiters     []waiter
+	waiters     []restartWaiter
 	ended       chan struct{}
 	wakeAt      time.Time
 }

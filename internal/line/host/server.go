@@ -23,24 +23,24 @@ const stderrLag = 50 * time.Millisecond
 // server is one process with its pipes. It implements backend.Server; its methods belong to the loop's goroutine, but
 // for LastStderr.
 type server struct {
-	gen     int
-	env     []string // it was started with
-	direct  bool     // without its launcher
-	ready   bool
-	ending  bool           // it was told to end
-	unborn  *unborn        // it is still being started; then there is neither process nor input nor output
-	process *child.Process // as the next two, nil of one that is unborn or could not be started
-	input   *lineloop.Sink
-	output  *lineloop.Source
-	words   *logline.Kept             // the end of its stderr: two processes may speak at once
-	spokeAt atomic.Pointer[time.Time] // when it last wrote to its stderr
-	held    func() bool               // its stdout is not being read
-	marker  restart.MarkerScanner     // the reader's of its stderr
-	silent  chan struct{}             // closed when its stderr has ended
-	left    chan struct{}             // closed when nothing of it is left
-	paused  chan struct{}             // the reader of its stderr says that it has stopped, see pauseStderr
-	resumed chan struct{}             // and is told to go on
-	pausing chan struct{}             // it is to stop
+	gen      int
+	env      []string // it was started with
+	direct   bool     // without its launcher
+	ready    bool
+	ending   bool           // it was told to end
+	starting *starting      // it is still being started; then there is neither process nor input nor output
+	process  *child.Process // as the next two, nil of one that is starting or could not be started
+	input    *lineloop.Sink
+	output   *lineloop.Source
+	words    *logline.Kept             // the end of its stderr: two processes may speak at once
+	spokeAt  atomic.Pointer[time.Time] // when it last wrote to its stderr
+	held     func() bool               // its stdout is not being read
+	marker   restart.MarkerScanner     // the reader's of its stderr
+	silent   chan struct{}             // closed when its stderr has ended
+	left     chan struct{}             // closed when nothing of it is left
+	paused   chan struct{}             // the reader of its stderr says that it has stopped, see pauseStderr
+	resumed  chan struct{}             // and is told to go on
+	pausing  chan struct{}             // it is to stop
 }
 
 func (h *Host) newServer(gen int) *server {
@@ -53,8 +53,8 @@ func (h *Host) newServer(gen int) *server {
 
 func (s *server) PID() int {
 	switch {
-	case s.unborn != nil:
-		return backend.Unborn
+	case s.starting != nil:
+		return backend.NotSpawned
 	case s.process == nil:
 		return 0
 	}
@@ -62,16 +62,16 @@ func (s *server) PID() int {
 }
 
 func (s *server) Forward(line []byte) {
-	if s.unborn != nil {
-		s.unborn.keep(line)
+	if s.starting != nil {
+		s.starting.keep(line)
 		return
 	}
 	s.input.Forward(line)
 }
 
 func (s *server) Send(line []byte) {
-	if s.unborn != nil {
-		s.unborn.keep(line)
+	if s.starting != nil {
+		s.starting.keep(line)
 		return
 	}
 	s.input.Send(line)
@@ -114,8 +114,8 @@ func (s *server) Kill() {
 
 func (s *server) Unread() (int, bool) {
 	switch {
-	case s.unborn != nil:
-		return s.unborn.bytes(), true
+	case s.starting != nil:
+		return s.starting.bytes(), true
 	case s.process == nil:
 		return 0, false
 	}

@@ -40,7 +40,7 @@ func (k *kept) list(id int) {
 	k.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, id), `"echo"`)
 }
 
-// A spare, which was an unborn process once, takes over from a killed one, and the next stands by, again and again.
+// A spare, which was a starting process once, takes over from a killed one, and the next stands by, again and again.
 func TestASpareTakesOver(t *testing.T) {
 	argv, _ := mcptest.Command()
 	k := keepSpare(t, argv)
@@ -87,7 +87,7 @@ func TestASpareThatCannotBeStarted(t *testing.T) {
 	k.end()
 }
 
-// beside starts a process that the backend knows nothing of, and returns it while it is unborn.
+// beside starts a process that the backend knows nothing of, and returns it while it is starting.
 func (k *kept) beside(then func(*server)) *server {
 	k.Helper()
 	var s *server
@@ -97,7 +97,7 @@ func (k *kept) beside(then func(*server)) *server {
 			k.Fatal(err)
 		}
 		s = started.(*server)
-		if s.PID() != backend.Unborn {
+		if s.PID() != backend.NotSpawned {
 			k.Errorf("its pid is %d already", s.PID())
 		}
 		then(s)
@@ -119,7 +119,7 @@ func (k *kept) gone(s *server) {
 }
 
 // What a process is given before it exists is kept, and counted as not read; that it is to end, too.
-func TestAnUnbornProcessThatIsToEnd(t *testing.T) {
+func TestAStartingProcessThatIsToEnd(t *testing.T) {
 	argv, _ := mcptest.Command()
 	k := keep(t, Options{Backend: backend.Options{Name: "srv", Command: argv}})
 	k.greet("serverInfo")
@@ -140,7 +140,7 @@ func TestAnUnbornProcessThatIsToEnd(t *testing.T) {
 }
 
 // A host that is closed ends also what it is just starting.
-func TestCloseEndsAnUnbornProcess(t *testing.T) {
+func TestCloseEndsAStartingProcess(t *testing.T) {
 	argv, _ := mcptest.Command()
 	k := keep(t, Options{Backend: backend.Options{Name: "srv", Command: argv}})
 	k.greet("serverInfo")

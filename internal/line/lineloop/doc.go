@@ -10,7 +10,7 @@
 // (loop_stream.go, Windows) each source has a goroutine that reads and waits until the loop has digested what it read,
 // and each sink one that writes; they end when their descriptor is closed. Buffers and queues are the same for both.
 //
-// A source rests with a buffer of 256 KiB. A longer line gets a larger one, which whoever keeps the line shares ([Hold])
+// A source rests with a buffer of 256 KiB. A longer line gets a larger one, which is shared by those that keep the line ([Hold])
 // and which is kept for the next long line; after ten to twenty seconds without one the memory goes back to the system. A
 // line is handed on only when it is whole: a crash in its middle never reaches the other side.
 package lineloop

@@ -1,6 +1,6 @@
 package lineloop
 
-// ShareLimit is the longest line, in bytes, that whoever wants to keep it copies; a longer one is kept in the buffer that
+// ShareLimit is the longest line, in bytes, that is copied to be kept; a longer one is kept in the buffer that
 // it was read into.
 const ShareLimit = readBuffer
 

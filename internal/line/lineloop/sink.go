@@ -20,7 +20,7 @@ type SinkOptions struct {
 }
 
 // Sink writes lines to one descriptor of a [Loop] and never blocks: what the other side does not take is queued.
-// Lines of one batch go out in one write. The queue is not bounded here: whoever feeds the sink looks at Pending.
+// Lines of one batch go out in one write. The queue is not bounded here: its feeder checks Pending.
 type Sink struct {
 	loop    *Loop
 	opts    SinkOptions

@@ -22,7 +22,7 @@ func mayBeUnseen() bool { return runtime.GOMAXPROCS(0) > 1 }
 
 // unseenMost bounds one sleep that the scheduler does not see. The runtime interrupts it sooner when the collector wants to
 // run, and in any case after 10 ms, as every goroutine that seems to run for that long. But it may be unable to: GODEBUG=asyncpreemptoff=1
-// switches its signal off, and whoever started us may have blocked it. Without a bound the collector, and all other
+// switches its signal off, and our parent may have blocked it. Without a bound the collector, and all other
 // goroutines with it, would then wait for the next message. A bound below the usual pause between two calls costs each call 30 to
 // 60 µs (measured at 17, 20 and 33 ms between calls with a bound of 10 ms).
 const unseenMost = 50 * time.Millisecond

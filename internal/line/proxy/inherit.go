@@ -246,7 +246,7 @@ func (h *Inherited) exited(gen int, s child.Status) {
 			slog.Int64(event.KeyMaxRSS, s.MaxRSS), slog.Int64(event.KeyCPUMS, s.CPU.Milliseconds()))
 		h.running = false
 		h.step(supervise.Exited{Gen: gen, Code: s.Code, Signalled: s.Signalled})
-		h.step(supervise.Gone{Gen: gen})
+		h.step(supervise.TreeGone{Gen: gen})
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 	public
 )
 
-// shared reports whether carriers use an address behind their NAT (RFC 6598, 100.64.0.0/10): private to whoever is there.
+// shared reports whether an address is of a carrier's NAT (RFC 6598, 100.64.0.0/10), private to its network.
 func shared(ip netip.Addr) bool {
 	if !ip.Is4() {
 		return false
@@ -45,19 +45,19 @@ func reachOf(ip netip.Addr) reach {
 	return linkLocal
 }
 
-// isLoopback reports whether the host of a URL is this machine by its very name; what a name resolves to does not matter.
+// isLoopback reports whether the host of a URL names this machine; resolution does not matter.
 func isLoopback(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
-// addressGuard decides to which addresses the authorization of one MCP server may lead. It is asked with the address that
-// a name was resolved to, so that no name can stand for another one.
+// addressGuard decides to which addresses the authorization of one MCP server may connect. It checks resolved addresses,
+// so that no name can hide one.
 type addressGuard struct {
 	host    string // of the MCP server
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	proxies sync.Map // host:port of the user's proxies, which may be anywhere
+	proxies sync.Map // host:port of the user's proxies, which may have any address
 }
 
 func newAddressGuard(endpoint *url.URL) *addressGuard {
@@ -66,7 +66,7 @@ func newAddressGuard(endpoint *url.URL) *addressGuard {
 	}}
 }
 
-// transport is one that asks the guard before each connection.
+// transport checks each connection with the guard.
 func (g *addressGuard) transport() http.RoundTripper {
 	return &http.Transport{
 		Proxy: func(req *http.Request) (*url.URL, error) {
@@ -96,7 +96,7 @@ func (g *addressGuard) dial(ctx context.Context, network, address string) (net.C
 	return d.DialContext(ctx, network, address)
 }
 
-// check says why an address is not connected to.
+// check returns why an address is refused.
 func (g *addressGuard) check(ctx context.Context, ip netip.Addr) error {
 	switch reachOf(ip) {
 	case public:
@@ -110,7 +110,7 @@ func (g *addressGuard) check(ctx context.Context, ip netip.Addr) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is an address that %s has no business with: not connected", ip, g.host)
+	return fmt.Errorf("%s is a private address, and %s is not: not connected", ip, g.host)
 }
 
 // hostIsPrivate reports whether the MCP server can be reached by private addresses only.

@@ -61,7 +61,7 @@ func TestNoWayToLoopback(t *testing.T) {
 			place := fmt.Sprintf("%s://%s:%d/admin/shutdown?really=1", scheme, host, port)
 			var into map[string]any
 			err := o.getJSON(t.Context(), place, &into)
-			if err == nil || !strings.Contains(err.Error(), "no business") && !strings.Contains(err.Error(), "neither https") {
+			if err == nil || !strings.Contains(err.Error(), "not connected") && !strings.Contains(err.Error(), "neither https") {
 				t.Errorf("%s: %v", place, err)
 			}
 		}

@@ -23,7 +23,7 @@ func isChallenge(resp *http.Response) bool {
 		resp.StatusCode == http.StatusForbidden && challengeOf(resp).problem == "insufficient_scope"
 }
 
-// challengeOf reads the first challenge for bearer tokens; its zero value if there is none that can be read.
+// challengeOf reads the first challenge for bearer tokens; zero if there is none.
 func challengeOf(resp *http.Response) challenge {
 	for _, h := range resp.Header.Values("Www-Authenticate") {
 		for scheme, params := range challenges(h[:min(len(h), maxChallenge)]) {
@@ -37,14 +37,14 @@ func challengeOf(resp *http.Response) challenge {
 	return challenge{}
 }
 
-// challengeWord is a scheme, or a parameter with what stands behind its "=": a string in quotes or a token. A string may lack its end.
+// challengeWord is a scheme, or a parameter with its value: a quoted string or a token. A string may be unterminated.
 var challengeWord = lazyregexp.New(`(?s)^[ \t,]*([^ \t,="]+)[ \t]*(?:(=)[ \t=]*(?:"((?:\\.|[^"])*)"?|([^ \t,="]*)))?`)
 
-// quotedPair is a character that is meant as it is.
+// quotedPair is an escaped character.
 var quotedPair = lazyregexp.New(`(?s)\\(.)`)
 
-// challenges goes through a WWW-Authenticate header (RFC 9110, 11.6.1): schemes with their parameters, keys in lower case. It stops
-// where the header makes no sense any more.
+// challenges yields the schemes of a WWW-Authenticate header (RFC 9110, 11.6.1) with their parameters, keys in lower
+// case. It stops at the first syntax error.
 func challenges(h string) func(yield func(string, map[string]string) bool) {
 	return func(yield func(string, map[string]string) bool) {
 		scheme, params, rest := "", map[string]string{}, h

@@ -21,25 +21,25 @@ type Connection struct {
 	opts     Options
 	events   Events
 	endpoint *url.URL
-	place    string // of the endpoint, as people are told it
+	place    string // the endpoint for people
 	client   *http.Client
 	ctx      context.Context // ends what is in flight
 	cancel   context.CancelFunc
-	exchange sync.WaitGroup // goroutines that carry a message
-	streams  sync.WaitGroup // those that read what the server says by itself
+	exchange sync.WaitGroup // goroutines that send a message
+	streams  sync.WaitGroup // goroutines that read server messages
 
 	wake   chan struct{} // there is something in the queue, or closing was set
 	failed chan struct{} // closed with the first failure
 
 	mu       sync.Mutex // guards what follows; never held while calling out
-	queue    []*message // not begun
-	account  []*message // what may turn out never to have been taken, oldest first, see Pending
+	queue    []*message // not sent yet
+	account  []*message // messages that may turn out not to have been taken, oldest first, see Pending
 	inFlight []*message
 	closing  bool
 	failure  error
 	session  session
-	failing  time.Time // since when nothing but failures of the network has come; zero: something has
-	trouble  string    // why the last request failed on its way; "": it did not
+	failing  time.Time // since when only network failures have come; zero: not now
+	trouble  string    // why the last request failed in transit; "": it did not
 
 	held   bool
 	unheld *sync.Cond // held has changed; its lock is mu
@@ -47,20 +47,21 @@ type Connection struct {
 	out sync.Mutex // one event at a time; taken before mu
 }
 
-// session is what one server and we have agreed on.
+// session is the state negotiated with one server.
 type session struct {
 	id      string // Mcp-Session-Id, "": none
 	version string // of the legacy handshake, or of the last modern request
-	modern  bool   // what was said last carries its version itself
+	modern  bool   // the last message carries its version itself
 	lost    bool   // the server no longer knows the id
 	old     *oldTransport
 	tools   toolHeaders
-	after   chan struct{} // closed once the last notification is done with; nil: there was none
+	after   chan struct{} // closed after the last notification; nil: there was none
 
 	followed bool // the stream of server messages was asked for
 }
 
-// Open begins a connection; nothing is sent before the first line. It never fails: what is wrong is the reason of the end.
+// Open begins a connection; nothing is sent before the first line. It never fails: errors are reported as the reason of
+// the end.
 func Open(opts Options, events Events) *Connection {
 	c := &Connection{
 		opts: opts.withDefaults(), events: events,
@@ -68,7 +69,7 @@ func Open(opts Options, events Events) *Connection {
 	}
 	c.unheld = sync.NewCond(&c.mu)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	context.AfterFunc(c.ctx, func() { c.Hold(false) }) // what has come is handed on before the end
+	context.AfterFunc(c.ctx, func() { c.Hold(false) }) // received messages are forwarded before the end
 	u, err := url.Parse(c.opts.URL)
 	switch {
 	case err != nil:
@@ -87,7 +88,7 @@ func Open(opts Options, events Events) *Connection {
 	return c
 }
 
-// placeOf is where a URL leads, without what may be a key.
+// placeOf is a URL without parts that may be secret.
 func placeOf(u *url.URL) string {
 	text := u.Scheme + "://" + u.Host
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
@@ -96,8 +97,9 @@ func placeOf(u *url.URL) string {
 	return text
 }
 
-// Send hands a message to the server, without newline. The line is copied. Initialize is answered and initialized accepted before
-// anything later is sent; other requests run side by side. After Close, Kill or the end it is only counted as pending.
+// Send sends a message to the server, given without newline. The line is copied. Initialize is answered and initialized
+// accepted before anything later is sent; other requests run concurrently. After Close, Kill or the end it is only
+// counted as pending.
 func (c *Connection) Send(line []byte) {
 	m := newMessage(c.ctx, bytes.Clone(line))
 	c.mu.Lock()
@@ -110,7 +112,7 @@ func (c *Connection) Send(line []byte) {
 	c.poke()
 }
 
-// poke wakes the goroutine that hands lines on.
+// poke wakes the goroutine that sends lines.
 func (c *Connection) poke() {
 	select {
 	case c.wake <- struct{}{}:
@@ -118,9 +120,9 @@ func (c *Connection) poke() {
 	}
 }
 
-// Pending is how many of the bytes given to Send, a newline for each line included, the server has never taken: the lines at the
-// end of all that was sent that wait here, or whose delivery surely failed. A line before one that was delivered does not count. It
-// is to be asked when the connection has ended (in Events.End or later); before, it counts what waits.
+// Pending is how many of the bytes given to Send, a newline for each line included, the server has never taken: the last
+// lines that still wait here, or whose delivery certainly failed. A line before a delivered one does not count. Call it
+// after the end (in Events.End or later); before, it counts what waits.
 func (c *Connection) Pending() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +133,7 @@ func (c *Connection) Pending() int {
 	return n
 }
 
-// Hold stops handing on what the server sends, so that it waits on the network, and lets it go on again.
+// Hold stops or resumes the forwarding of server messages, which wait on the network meanwhile.
 func (c *Connection) Hold(held bool) {
 	c.mu.Lock()
 	c.held = held && c.ctx.Err() == nil
@@ -139,8 +141,8 @@ func (c *Connection) Hold(held bool) {
 	c.unheld.Broadcast()
 }
 
-// Close is what the end of stdin is to a process: what was sent is still answered, streams that wait for news are ended, then the
-// session is ended at the server, and the connection with it.
+// Close is like closing the stdin of a process: open requests are still answered, notification streams are ended, then
+// the session is ended at the server, and the connection with it.
 func (c *Connection) Close() {
 	c.mu.Lock()
 	c.closing = true
@@ -148,7 +150,8 @@ func (c *Connection) Close() {
 	c.poke()
 }
 
-// Kill ends the connection now; what is in flight is cut off. The session's end is still told, for at most 300 ms.
+// Kill ends the connection now and cuts what is in flight. The server is still told of the session's end, for at most
+// 300 ms.
 func (c *Connection) Kill() {
 	c.fail(ErrKilled)
 	c.cancel()
@@ -166,12 +169,12 @@ func (c *Connection) fail(err error) {
 	close(c.failed)
 }
 
-// logf says something to whoever reads this server's log.
+// logf writes to the server's log.
 func (c *Connection) logf(format string, args ...any) {
 	c.opts.Log(oneLineText(fmt.Sprintf(format, args...)))
 }
 
-// emit hands a message of the server on.
+// emit forwards a message of the server.
 func (c *Connection) emit(line []byte) {
 	c.out.Lock()
 	defer c.out.Unlock()
@@ -183,10 +186,10 @@ func (c *Connection) emit(line []byte) {
 	c.events.Line(line)
 }
 
-// killedFor is how long a killed connection still tries to tell the server that the session is over.
+// killedFor is how long a killed connection tries to end the session at the server.
 const killedFor = 300 * time.Millisecond
 
-// end waits for what is in flight as long as that makes sense, and tells that all is over.
+// end waits for what is in flight while that is useful, and reports the end.
 func (c *Connection) end() {
 	idle := make(chan struct{})
 	go func() { c.exchange.Wait(); close(idle) }()
@@ -216,7 +219,7 @@ func (c *Connection) end() {
 	c.events.End(err)
 }
 
-// leave tells the server that the session is over, and closes what connects to it.
+// leave ends the session at the server, and closes its connections.
 func (c *Connection) leave() {
 	if c.client == nil {
 		return
@@ -243,12 +246,12 @@ func (c *Connection) leave() {
 			req.Header.Set("Authorization", "Bearer "+token)
 		}
 	}
-	if resp, err := c.client.Do(req); err == nil { // 405 and everything else is the server's business: we are going anyway
+	if resp, err := c.client.Do(req); err == nil { // 405 and other errors do not matter now
 		discard(resp)
 	}
 }
 
-// closeIdle closes connections that are kept for the next request, if they are ours alone.
+// closeIdle closes idle connections, if they are ours alone.
 func (c *Connection) closeIdle() {
 	if c.opts.Transport == nil {
 		c.client.CloseIdleConnections()

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// redirectPath is where the browser comes back to.
+// redirectPath is the path of the redirect.
 const redirectPath = "/callback"
 
 // storeLook is how often it is looked whether the user has logged in by another process, while this one asks.
@@ -48,7 +48,7 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	}
 	more := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", g.Resource)}
 	if slices.Contains(scopes, offline) {
-		more = append(more, oauth2.ApprovalForce) // without it, OpenID providers give no refresh token
+		more = append(more, oauth2.ApprovalForce) // otherwise OpenID providers give no refresh token
 	}
 	check := redirectCheck{state: state, issuer: server.Issuer, told: server.TellsIssuer}
 	code, err := o.askUser(ctx, listener, client.AuthCodeURL(state, more...), check, anew)
@@ -60,7 +60,7 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	}
 	next, err := o.redeem(ctx, g, form)
 	if err == nil && len(next.Scopes) == 0 {
-		next.Scopes = scopes // the server says only what differs
+		next.Scopes = scopes // the server names them only if they differ
 	}
 	return next, err
 }
@@ -78,7 +78,7 @@ func (o *OAuth) listen(before string) (net.Listener, error) {
 	return net.Listen("tcp", "127.0.0.1:0")
 }
 
-// askUser shows the page and waits for the browser to come back with the code.
+// askUser shows the page and waits for the redirect with the code.
 func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string, check redirectCheck, anew bool) (string, error) {
 	asked := ctx
 	ctx, cancel := context.WithTimeout(ctx, o.opts.Patience)
@@ -96,7 +96,7 @@ func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string,
 	defer func() {
 		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		if server.Shutdown(soon) != nil { // the browser is to see its page
+		if server.Shutdown(soon) != nil { // the browser should get its page
 			_ = server.Close()
 		}
 	}()
@@ -154,17 +154,17 @@ func (r redirectCheck) handler(came chan<- redirect) http.Handler {
 	return mux
 }
 
-// redirectCheck is what a redirect must match before anything in it is believed.
+// redirectCheck is what a redirect must match before its content is used.
 type redirectCheck struct {
 	state  string
 	issuer string
 	told   bool // the server says that its redirects name it
 }
 
-// errForeignRedirect is a redirect that has nothing to do with our question.
+// errForeignRedirect is a redirect with another state than ours.
 var errForeignRedirect = errors.New("a redirect with another state")
 
-// code takes the code out of a redirect (RFC 6749, 4.1.2; RFC 9207).
+// code extracts the code from a redirect (RFC 6749, 4.1.2; RFC 9207).
 func (r redirectCheck) code(q url.Values) (string, error) {
 	if q.Get("state") != r.state {
 		return "", errForeignRedirect

@@ -38,14 +38,13 @@ type authServer struct {
 	Scopes                []string `json:"scopes_supported"`
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	TokenAuth             []string `json:"token_endpoint_auth_methods_supported"`
-	MetadataDocuments     bool     `json:"client_id_metadata_document_supported"`
 	TellsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
 
 	assumed bool // there is no metadata: these are the places of 2025-03-26
 }
 
-// errNotThere says that a metadata document does not exist, which is no fault.
-var errNotThere = errors.New("there is no such document")
+// errNotThere says that a metadata document does not exist, which is not a fault.
+var errNotThere = errors.New("no such document")
 
 // discover finds the authorization server of an endpoint.
 func (o *OAuth) discover(ctx context.Context, asked challenge) (discovered, error) {
@@ -172,7 +171,7 @@ func (o *OAuth) mustBeSafe(place string) error {
 	case u.Host == "" || u.Scheme != "http" || !isLoopback(u.Hostname()):
 		return fmt.Errorf("%s is neither https nor on this machine", u.Redacted())
 	case !isLoopback(o.endpoint.Hostname()):
-		return fmt.Errorf("%s is on this machine, and %s is not: it has no business there", u.Redacted(), o.endpoint.Host)
+		return fmt.Errorf("%s is on this machine, and %s is not: not connected", u.Redacted(), o.endpoint.Host)
 	}
 	return nil
 }

@@ -137,7 +137,6 @@ func TestMustBeSafe(t *testing.T) {
 func TestIdentify(t *testing.T) {
 	_, o, _ := documents(t, nil)
 	known := Grant{ClientID: "known", ClientSecret: "k", ClientAuth: authPost, RedirectURI: "http://127.0.0.1:1/callback"}
-	document := "https://outlive.example/client.json"
 	for _, tc := range []struct {
 		name     string
 		opts     OAuthOptions
@@ -146,10 +145,9 @@ func TestIdentify(t *testing.T) {
 		redirect string
 		want     string // client, secret, way
 	}{
-		{"configured", OAuthOptions{ClientID: "c", ClientSecret: "s", MetadataURL: document}, authServer{MetadataDocuments: true, TokenAuth: []string{authPost}}, known, "r", "c s client_secret_post"},
+		{"configured", OAuthOptions{ClientID: "c", ClientSecret: "s"}, authServer{TokenAuth: []string{authPost}}, known, "r", "c s client_secret_post"},
 		{"configured, public", OAuthOptions{ClientID: "c"}, authServer{}, Grant{}, "r", "c  none"},
-		{"document", OAuthOptions{MetadataURL: document}, authServer{MetadataDocuments: true}, known, "r", document + "  none"},
-		{"registered before", OAuthOptions{MetadataURL: document}, authServer{}, known, known.RedirectURI, "known k client_secret_post"},
+		{"registered before", OAuthOptions{}, authServer{}, known, known.RedirectURI, "known k client_secret_post"},
 		{"registered for another port", OAuthOptions{}, authServer{}, known, "http://127.0.0.1:2/callback", "configure a client id"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// run hands the lines on, one after another, until the connection ends.
+// run sends the lines, one after another, until the connection ends.
 func (c *Connection) run() {
 	for {
 		m := c.next()
@@ -78,7 +78,7 @@ func (c *Connection) begin(m *message) {
 	}
 }
 
-// inTurn sends a notification or an answer after those before it; requests need not wait for it.
+// inTurn sends a notification or an answer after the earlier ones; requests need not wait for it.
 func (c *Connection) inTurn(m *message) {
 	c.mu.Lock()
 	before, mine := c.session.after, make(chan struct{})
@@ -90,19 +90,19 @@ func (c *Connection) inTurn(m *message) {
 			<-before
 		}
 		select {
-		case <-c.failed: // it waits for the next connection, as what is still in the queue does
+		case <-c.failed: // it waits for the next connection, like the rest of the queue
 			return
 		default:
 		}
 		c.carry(m)
 		if m.method == mcp.NoteCancelled {
-			c.forget(m) // the server may leave the response open for ever
+			c.forget(m) // the server may never end the response
 		}
 	})
 }
 
-// noteEra remembers how the client speaks and reports whether m belongs to the stateless era. A message without a version of its
-// own follows what was said before.
+// noteEra records how the client speaks and reports whether m belongs to the stateless era. A message without a version
+// follows the earlier ones.
 func (c *Connection) noteEra(m *message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *Connection) noteEra(m *message) bool {
 	return s.modern
 }
 
-// forget ends the interest in the request that a notifications/cancelled names.
+// forget drops the request that a notifications/cancelled names.
 func (c *Connection) forget(note *message) {
 	id := jsonrpc.FindPath(note.line, "params", "requestId").Of(note.line)
 	c.mu.Lock()
@@ -132,7 +132,7 @@ func (c *Connection) forget(note *message) {
 	}
 }
 
-// settle is done with m: whatever came before it can no longer be at the end of what was never taken.
+// settle removes m from the account: messages before it count as taken.
 func (c *Connection) settle(m *message) {
 	c.mu.Lock()
 	c.account = slices.Delete(c.account, 0, slices.Index(c.account, m)+1)
@@ -141,7 +141,7 @@ func (c *Connection) settle(m *message) {
 	c.release(m)
 }
 
-// release lets go of m without saying what became of it.
+// release drops m without a result.
 func (c *Connection) release(m *message) {
 	m.onTheWire()
 	m.cancel()
@@ -155,7 +155,7 @@ func (c *Connection) setTaken(m *message, taken bool) {
 	c.mu.Unlock()
 }
 
-// endListens cuts off requests that wait for news only, since a connection that ends need not wait for them.
+// endListens ends requests that only wait for notifications, which a closing connection need not wait for.
 func (c *Connection) endListens() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,12 +166,12 @@ func (c *Connection) endListens() {
 	}
 }
 
-// carry takes one message to the server and stays with it until nothing more comes of it.
+// carry sends one message and handles its outcome until nothing more follows.
 func (c *Connection) carry(m *message) {
 	began := time.Now()
 	for try, repeats := 1, 0; ; try++ {
-		o := c.deliver(m)
-		if !o.answered && m.ctx.Err() != nil { // nobody waits for it any more
+		o := c.post(m)
+		if !o.answered && m.ctx.Err() != nil { // it was cancelled
 			c.abandoned(m)
 			return
 		}
@@ -215,7 +215,7 @@ func (c *Connection) carry(m *message) {
 	}
 }
 
-// works notes what an outcome says about the network, and returns how long that has done nothing but fail.
+// works records an outcome's effect on the network state, and returns how long there were only failures.
 func (c *Connection) works(o outcome) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,8 +229,8 @@ func (c *Connection) works(o outcome) time.Duration {
 	return time.Since(c.failing)
 }
 
-// noteTrouble remembers what is wrong for who asks how the server stands.
-func (c *Connection) noteTrouble(v verdict) {
+// noteTrouble records a failure for the status.
+func (c *Connection) noteTrouble(v decision) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -241,16 +241,16 @@ func (c *Connection) noteTrouble(v verdict) {
 	}
 }
 
-// Trouble says in words why the last request failed on its way; "": it did not.
+// Trouble is why the last request failed in transit; "": it did not.
 func (c *Connection) Trouble() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.trouble
 }
 
-// mayRepeat reports whether a message may be sent once more that the server may have carried out. What is no request does
-// no harm when it comes twice.
-func (c *Connection) mayRepeat(m *message, v verdict) bool {
+// mayRepeat reports whether a message that the server may have processed may be sent again. Messages other than requests
+// always may.
+func (c *Connection) mayRepeat(m *message, v decision) bool {
 	switch {
 	case m.kind != jsonrpc.Request:
 		return true
@@ -268,8 +268,7 @@ func (c *Connection) mayRepeat(m *message, v verdict) bool {
 	return false
 }
 
-// abandoned lets go of a message that nobody waits for: because it was cancelled, or because the connection ends, and then it is
-// not settled.
+// abandoned drops a message that was cancelled, or whose connection ends; in that case it is not settled.
 func (c *Connection) abandoned(m *message) {
 	if c.ctx.Err() == nil && !c.hasFailed() {
 		c.settle(m)
@@ -278,7 +277,7 @@ func (c *Connection) abandoned(m *message) {
 	c.dismiss(m)
 }
 
-// dismiss lets go of a message whose fate the next connection decides.
+// dismiss drops a message that the next connection decides about.
 func (c *Connection) dismiss(m *message) {
 	c.mu.Lock()
 	c.inFlight = slices.DeleteFunc(c.inFlight, func(one *message) bool { return one == m })
@@ -301,7 +300,7 @@ func (c *Connection) loseSession() {
 	c.mu.Unlock()
 }
 
-// question is what judging the outcome of m depends on.
+// question is the input for judging the outcome of m.
 func (c *Connection) question(m *message, try int) question {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,7 +310,7 @@ func (c *Connection) question(m *message, try int) question {
 	}
 }
 
-// wait waits; it reports false as soon as ctx or the connection has ended.
+// wait waits; it returns false when ctx or the connection has ended.
 func (c *Connection) wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

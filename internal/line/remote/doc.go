@@ -24,7 +24,7 @@
 //	  the same with the transport of 2024-11-05          End, unknown
 //	a stream broken off that can be resumed              resumed by its last event id in a session, then as above
 //	500, other 5xx; a stream that simply ends;           twice
-//	  a body that is no message, such as HTML
+//	  a body that is not a message, such as HTML
 //	subscriptions/listen ends without an answer          again, without end
 //	429, 503 with Retry-After                            again if that fits into 10 s, otherwise answer, not done, with the time
 //	404 for a session, 400 that complains of it          End, unread
@@ -34,7 +34,7 @@
 //	501, 505, other 4xx; 3xx to another origin           answer, not done
 //	an answer longer than [Options.MaxMessage]           answer, unknown
 //
-// A 503 with Retry-After counts as not done: whoever says when to come again has turned the request away on purpose. One without it
+// A 503 with Retry-After counts as not done: the server has refused the request on purpose. One without it
 // does not, since proxies say 503 also when the server behind them broke off in the middle.
 //
 // The machine at the other end may vanish without a word. A connection on which its system acknowledges nothing for 20 s has broken
@@ -49,7 +49,7 @@
 //
 // Headers and tokens go to the origin of [Options.URL] and nowhere else: a redirect to another origin is refused. Authorization is
 // OAuth 2.1 as the protocol asks for it ([OAuth]): protected-resource and authorization-server metadata, resource indicators, PKCE,
-// client id metadata documents, dynamic registration, refresh tokens, step-up, the issuer check of RFC 9207. One [OAuth] belongs to all
+// dynamic registration, refresh tokens, step-up, the issuer check of RFC 9207. One [OAuth] belongs to all
 // connections to one server; those of several processes share a [GrantStore] with a lock, so that a refresh token is used once. The
 // authorization server is the configured one or that of the first login, and no address is asked that the MCP server has no business with.
 //
@@ -57,7 +57,7 @@
 //
 // golang.org/x/oauth2 makes the address of the consent page, with PKCE's verifier and challenge. The rest is ours.
 //
-// The token exchange: the code or the refresh token is used up when the answer comes, and whoever cannot read it has lost the login.
+// The token exchange: the code or the refresh token is used up when the answer comes, and a client that cannot read it has lost the login.
 // The types of x/oauth2 (v0.37.0) fail, and keep the answer to themselves, if its JSON calls itself text/plain or the lifetime has a fraction, as
 // with some servers (TestTokenAnswer); its TokenSource renews without resource and scope, and keeps the new token in memory only.
 //
@@ -74,7 +74,6 @@
 //   - AuthorizationCodeHandler asks at the MCP server's root if metadata cannot be had just now; knows the first authorization server
 //     only; takes issuers for the same that differ in a slash; registers at every login; and prefers a metadata document to the
 //     configured client.
-//   - ClientCredentialsHandler sends no resource.
 //
 // # Goroutines
 //

@@ -15,7 +15,7 @@ import (
 // describe sets the headers that mirror a stateless message (2026-07-28, "Request Metadata").
 func (c *Connection) describe(h http.Header, m *message) {
 	if m.version == "" {
-		if m.method == mcp.Initialize { // a new session, whatever was spoken before
+		if m.method == mcp.Initialize { // a new session, whatever the era before
 			h.Del(headerVersion)
 			h.Del(headerSession)
 		}
@@ -42,7 +42,7 @@ func (c *Connection) describe(h http.Header, m *message) {
 	}
 }
 
-// headerValue writes a value as a header can carry it: as it is, or in Base64 between marks.
+// headerValue encodes a value for a header: as it is, or in Base64 between marks.
 func headerValue(s string) string {
 	const mark, end = "=?base64?", "?="
 	plain := s == strings.Trim(s, " \t") && !(strings.HasPrefix(s, mark) && strings.HasSuffix(s, end))
@@ -55,7 +55,7 @@ func headerValue(s string) string {
 	return mark + base64.StdEncoding.EncodeToString([]byte(s)) + end
 }
 
-// toolHeaders says for each tool which of its arguments go into headers as well.
+// toolHeaders has, for each tool, the arguments that are repeated in headers.
 type toolHeaders map[string][]paramHeader
 
 // paramHeader is one argument marked with x-mcp-header.
@@ -64,7 +64,7 @@ type paramHeader struct {
 	path []string // to the argument
 }
 
-// value is what the header says; false: it is left out.
+// value is the header's value; false: the header is left out.
 func (p paramHeader) value(arguments []byte) (string, bool) {
 	raw := jsonrpc.FindPath(arguments, p.path...).Of(arguments)
 	switch {
@@ -79,16 +79,16 @@ func (p paramHeader) value(arguments []byte) (string, bool) {
 	return string(raw), true
 }
 
-// markKey is the member of a schema that makes an argument a header.
+// markKey is the schema member that marks an argument for a header.
 const markKey = "x-mcp-header"
 
-// learn reads a raw tools/list result. It returns the result without the tools whose marks break the rules, and why each of them
-// was left out, as the protocol demands.
+// learn reads a raw tools/list result. It returns the result without the tools whose marks break the rules, and the
+// reasons, as the protocol demands.
 func (t *toolHeaders) learn(result []byte) (kept []byte, dropped []string) {
 	if *t == nil {
 		*t = toolHeaders{}
 	}
-	marked := bytes.Contains(result, []byte(markKey)) || bytes.Contains(result, []byte(`\u`)) // or spelled in escapes
+	marked := bytes.Contains(result, []byte(markKey)) || bytes.Contains(result, []byte(`\u`)) // or written with escapes
 	if !marked && len(*t) == 0 {
 		return result, nil
 	}
@@ -126,10 +126,10 @@ type markWalk struct {
 	depth int
 }
 
-// deepest is how far down marks are looked for; no argument of a tool is that deep.
+// deepest is the depth to which marks are looked for; no real argument is that deep.
 const deepest = 64
 
-// schema looks at one schema. path leads to its argument; reachable says that only "properties" led to it.
+// schema examines one schema. path leads to its argument; reachable says that only "properties" led to it.
 func (w *markWalk) schema(schema []byte, path []string, reachable bool) {
 	if w.depth++; w.depth <= deepest && w.fault == "" {
 		for k, v := range jsonrpc.Members(schema) {
@@ -152,7 +152,7 @@ func (w *markWalk) schema(schema []byte, path []string, reachable bool) {
 	w.depth--
 }
 
-// elsewhere looks at what is no property: a mark there breaks the rules.
+// elsewhere examines what is not a property: a mark there breaks the rules.
 func (w *markWalk) elsewhere(value []byte) {
 	switch {
 	case jsonrpc.IsObject(value):
@@ -166,7 +166,7 @@ func (w *markWalk) elsewhere(value []byte) {
 	}
 }
 
-// mark takes note of one mark.
+// mark records one mark.
 func (w *markWalk) mark(schema, raw []byte, path []string, reachable bool) {
 	name, ok := jsonrpc.Unquote(raw)
 	kind, _ := jsonrpc.Unquote(jsonrpc.Find(schema, "type").Of(schema))
@@ -174,9 +174,9 @@ func (w *markWalk) mark(schema, raw []byte, path []string, reachable bool) {
 	case !reachable || len(path) == 0:
 		w.fault = markKey + " is not at a property that is reached through properties alone"
 	case !ok || !isToken(name):
-		w.fault = fmt.Sprintf("%s %s is no header name", markKey, excerpt(raw))
+		w.fault = fmt.Sprintf("%s %s is not a header name", markKey, excerpt(raw))
 	case kind != "string" && kind != "integer" && kind != "boolean":
-		w.fault = fmt.Sprintf("%s %q is at a property that is no string, integer or boolean", markKey, name)
+		w.fault = fmt.Sprintf("%s %q is at a property that is not a string, integer or boolean", markKey, name)
 	}
 	for _, other := range w.found {
 		if strings.EqualFold(other.name, name) {
@@ -197,10 +197,10 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// maxPages is how many pages of a tools' list are read to learn a tool's headers.
+// maxPages is how many pages of a tools list are read to learn a tool's headers.
 const maxPages = 50
 
-// relist reads the tools again for a call whose headers were refused, and reports whether that is worth another try.
+// relist reads the tools again for a call whose headers were refused, and reports whether another try is useful.
 func (c *Connection) relist(m *message) bool {
 	m.relisted = true
 	meta := jsonrpc.FindPath(m.line, "params", "_meta").Of(m.line)
@@ -210,7 +210,7 @@ func (c *Connection) relist(m *message) bool {
 		var answer []byte
 		own := newMessage(m.ctx, mcp.ListLine(id, mcp.Tools, cursor, meta))
 		own.quiet = func(line []byte) { answer = line }
-		o := c.deliver(own)
+		o := c.post(own)
 		c.release(own)
 		if !o.answered {
 			return false

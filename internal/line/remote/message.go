@@ -9,23 +9,23 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// message is one line on its way to the server.
+// message is one line for the server.
 type message struct {
 	line    []byte
 	kind    jsonrpc.Kind
 	method  mcp.Method
 	name    string // of the method, as it is written
 	id      []byte // raw
-	subject string // what it asks for by name or URI, for the Mcp-Name header
-	version string // that it carries in its _meta; "": it relies on a handshake
+	subject string // the tool, prompt or URI, for the Mcp-Name header
+	version string // the version in its _meta; "": it relies on a handshake
 
-	ctx    context.Context // ends with the interest in its answer
+	ctx    context.Context // ends when the answer is not wanted any more
 	cancel context.CancelFunc
 
-	begun, done, answered chan struct{} // closed once it is on the wire or done with; nothing more comes of it; its answer came elsewhere
+	begun, done, answered chan struct{} // closed when it is being sent; when nothing more follows; when its answer came elsewhere
 	beginOnce, answerOnce sync.Once
 
-	quiet    func(line []byte) // takes the answer in place of the client, of a request of our own
+	quiet    func(line []byte) // takes the answer to a request of our own
 	reopened bool              // a listen whose stream has broken off before
 	relisted bool              // a call for which the tools were read again
 
@@ -60,13 +60,13 @@ func (m *message) answers(e *jsonrpc.Envelope, line []byte) bool {
 	return (e.Kind == jsonrpc.Response || e.Kind == jsonrpc.ErrorResponse) && jsonrpc.SameID(e.ID.Of(line), m.id)
 }
 
-// onTheWire lets what comes after m be sent.
+// onTheWire allows the messages after m to be sent.
 func (m *message) onTheWire() { m.beginOnce.Do(func() { close(m.begun) }) }
 
-// answerCame tells that the answer has come by another way than the response (2024-11-05).
+// answerCame records that the answer has come outside of the response (2024-11-05).
 func (m *message) answerCame() { m.answerOnce.Do(func() { close(m.answered) }) }
 
-// oneLine makes a JSON text one line. Line breaks in it stand between tokens only.
+// oneLine removes the line breaks between the tokens of a JSON text.
 func oneLine(text []byte) []byte {
 	for i, b := range text {
 		if b == '\n' || b == '\r' {
@@ -76,10 +76,10 @@ func oneLine(text []byte) []byte {
 	return jsonrpc.Trim(text)
 }
 
-// oneLineText makes foreign text fit for a log line.
+// oneLineText makes a server's text fit for a log line.
 func oneLineText(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// excerpt is the beginning of a foreign body, for an error message.
+// excerpt is the beginning of a server's body, for an error message.
 func excerpt(body []byte) string {
 	const most = 200
 	s := oneLineText(strings.ToValidUTF8(string(body[:min(len(body), 4*most)]), "\uFFFD"))

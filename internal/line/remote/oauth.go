@@ -27,12 +27,6 @@ type OAuthOptions struct {
 	Scopes []string
 	// Resource is what the token is to be good for (RFC 8707). "": what the server's metadata says.
 	Resource string
-	// ClientCredentials uses the grant of that name: a service's own identity, no user.
-	ClientCredentials bool
-	// MetadataURL is the https URL of a client id metadata document. "": none.
-	MetadataURL string
-	// ClientName is shown to the user by authorization servers that let clients register. "": outlive.
-	ClientName string
 	// RedirectPort is the loopback port of the redirect, for servers that compare it. 0: any free one.
 	RedirectPort int
 
@@ -91,7 +85,7 @@ type OAuth struct {
 	endpoint *url.URL
 	client   *http.Client
 	asking   atomic.Bool   // the user is being asked
-	turn     chan struct{} // holds one token: whoever has it owns what follows
+	turn     chan struct{} // holds one token: its holder owns what follows
 
 	grant  Grant
 	loaded bool
@@ -101,9 +95,6 @@ type OAuth struct {
 func NewOAuth(opts OAuthOptions) *OAuth {
 	if opts.Patience == 0 {
 		opts.Patience = 5 * time.Minute
-	}
-	if opts.ClientName == "" {
-		opts.ClientName = "outlive"
 	}
 	endpoint, err := url.Parse(opts.Endpoint)
 	if err != nil {
@@ -299,7 +290,7 @@ func (o *OAuth) wanted() string {
 // authorize gets a grant from the beginning: who may give it, who we are to them, and what they say. With anew the
 // user wants it from whichever authorization server the server names.
 func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool) error {
-	if !o.opts.ClientCredentials && o.opts.Authorize == nil {
+	if o.opts.Authorize == nil {
 		return o.notInteractive(ctx, asked)
 	}
 	d, err := o.discover(ctx, asked)
@@ -317,12 +308,7 @@ func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool) error
 		g.ClientID, g.ClientSecret, g.ClientAuth, g.RedirectURI = o.grant.ClientID, o.grant.ClientSecret, o.grant.ClientAuth, o.grant.RedirectURI
 		g.Scopes = o.grant.Scopes
 	}
-	scopes := o.scopes(d, asked, g.Scopes)
-	if o.opts.ClientCredentials {
-		g, err = o.serviceGrant(ctx, g, d.server, scopes)
-	} else {
-		g, err = o.userGrant(ctx, g, d.server, scopes, anew)
-	}
+	g, err = o.userGrant(ctx, g, d.server, o.scopes(d, asked, g.Scopes), anew)
 	if errors.Is(err, errGrantedElsewhere) {
 		return nil
 	}
@@ -341,7 +327,7 @@ func (o *OAuth) checkIssuer(issuer string, anew bool) error {
 		return fmt.Errorf("the server wants tokens of %s, the configured issuer is %s: nothing was sent to the former", issuer, o.opts.Issuer)
 	case o.opts.Issuer != "":
 	case o.opts.ClientSecret != "":
-		return errors.New("a client secret is shown to the authorization server that gave it out and to no other: configure its issuer, too")
+		return errors.New("a client secret is sent only to the authorization server that issued it: configure its issuer, too")
 	case !anew && o.opts.ClientID != "" && pinned != "" && pinned != issuer:
 		hint := ""
 		if o.opts.Login != "" {
@@ -386,7 +372,7 @@ func (o *OAuth) notInteractive(ctx context.Context, asked challenge) error {
 		}
 	}
 	if o.opts.Login == "" {
-		return errors.New("the server wants a login, and there is nobody to ask")
+		return errors.New("the server wants a login, and there is no user to ask")
 	}
 	return errors.New(o.wanted())
 }
@@ -404,7 +390,7 @@ func (o *OAuth) scopes(d discovered, asked challenge, granted []string) []string
 		want = slices.Clone(d.scopes)
 	}
 	want = append(want, granted...)
-	if !o.opts.ClientCredentials && slices.Contains(d.server.Scopes, offline) {
+	if slices.Contains(d.server.Scopes, offline) {
 		want = append(want, offline)
 	}
 	var once []string

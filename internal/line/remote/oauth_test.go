@@ -346,26 +346,10 @@ func TestTokenOfAnotherProcess(t *testing.T) {
 	c.wantLine(pong)
 }
 
-func TestClientCredentials(t *testing.T) {
-	a := newAuthority(t)
-	a.metadata = map[string]any{"code_challenge_methods_supported": nil, "authorization_endpoint": nil}
-	c, _ := a.open(OAuthOptions{ClientID: "me:you", ClientSecret: "s%", ClientCredentials: true, Scopes: []string{"mine"}, Issuer: a.URL + "/as"})
-	c.say(ping)
-	c.wantLine(pong)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	want := []url.Values{{
-		"grant_type": {"client_credentials"}, "scope": {"mine read"}, "resource": {a.URL + "/mcp"}, "basic": {"me%3Ayou:s%25"},
-	}}
-	if diff := gocmp.Diff(want, a.forms); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // Credentials given out by one authorization server are not shown to another.
 func TestCredentialsBelongToAnIssuer(t *testing.T) {
 	a := newAuthority(t)
-	c, _ := a.open(OAuthOptions{ClientID: "me", ClientSecret: "s", Issuer: "https://login.example", ClientCredentials: true})
+	c, _ := a.open(OAuthOptions{ClientID: "me", ClientSecret: "s", Issuer: "https://login.example", Authorize: browser(t)})
 	c.say(ping)
 	c.wantError("1", "the configured issuer is https://login.example")
 	if len(a.forms) > 0 {

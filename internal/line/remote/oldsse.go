@@ -12,7 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// oldTransport is HTTP+SSE of 2024-11-05: one stream for everything the server says, and an endpoint of its own for what it is told.
+// oldTransport is HTTP+SSE of 2024-11-05: one stream for all server messages, and an endpoint for those to it.
 type oldTransport struct {
 	c        *Connection
 	endpoint *url.URL
@@ -27,8 +27,8 @@ func (c *Connection) old() *oldTransport {
 	return c.session.old
 }
 
-// openOld tries whether the server speaks the transport of 2024-11-05, as the protocol advises when it refuses initialize. It
-// reports whether it does; then everything goes that way.
+// openOld tries the transport of 2024-11-05, as the protocol advises when initialize is refused. It reports whether the
+// server has it; then it is used for everything.
 func (c *Connection) openOld(m *message) bool {
 	if c.old() != nil {
 		return false
@@ -44,7 +44,7 @@ func (c *Connection) openOld(m *message) bool {
 	endpoint, err := c.firstEvent(resp, r)
 	if !tooSlow.Stop() || err != nil {
 		cancel()
-		_ = resp.Body.Close() // it is none
+		_ = resp.Body.Close() // it has not
 		return false
 	}
 	old := &oldTransport{c: c, endpoint: endpoint}
@@ -59,7 +59,7 @@ func (c *Connection) openOld(m *message) bool {
 	return true
 }
 
-// firstEvent reads the endpoint that the stream begins with.
+// firstEvent reads the endpoint at the beginning of the stream.
 func (c *Connection) firstEvent(resp *http.Response, r *sseReader) (*url.URL, error) {
 	if !isStream(resp) {
 		return nil, errors.New("no stream")
@@ -75,7 +75,7 @@ func (c *Connection) firstEvent(resp *http.Response, r *sseReader) (*url.URL, er
 	return endpoint, nil
 }
 
-// read hands on what the server says. With the stream the session is over.
+// read forwards the server's messages. The session ends with the stream.
 func (t *oldTransport) read(ctx context.Context, r *sseReader) {
 	for {
 		e, err := r.next()
@@ -92,13 +92,13 @@ func (t *oldTransport) read(ctx context.Context, r *sseReader) {
 			t.c.fail(fmt.Errorf("%s: %w", t.c.opts.Name, errTooLong))
 			return
 		case len(e.data) > 0 && (e.name == "" || e.name == "message"):
-			t.hand(e.data)
+			t.deliver(e.data)
 		}
 	}
 }
 
-// hand hands on one message, and lets the request go that it answers.
-func (t *oldTransport) hand(data []byte) {
+// deliver hands on one message, and lets the request go that it answers.
+func (t *oldTransport) deliver(data []byte) {
 	line := oneLine(data)
 	var e jsonrpc.Envelope
 	if err := e.Scan(line); err != nil {
@@ -126,11 +126,11 @@ func (c *Connection) asked(e *jsonrpc.Envelope, line []byte) *message {
 	return nil
 }
 
-// deliver posts a message. The answer comes on the stream.
-func (t *oldTransport) deliver(m *message) outcome {
+// post posts a message. The answer comes on the stream.
+func (t *oldTransport) post(m *message) outcome {
 	ctx, cancel := context.WithTimeout(m.ctx, t.c.opts.NoteTimeout)
 	defer cancel()
-	o := t.c.post(ctx, m, t.endpoint)
+	o := t.c.postMessage(ctx, m, t.endpoint)
 	if !o.answered || m.kind != jsonrpc.Request {
 		return o
 	}

@@ -11,31 +11,31 @@ import (
 const (
 	// DefaultMaxMessage is the longest message taken from a server, in bytes: a TypeScript client closes its connection at 10 MiB.
 	DefaultMaxMessage = 10<<20 - 64<<10
-	// DefaultConnectTimeout is how long name resolution with connecting, and the TLS handshake, may take each.
+	// DefaultConnectTimeout is the time limit of name resolution with connecting, and of the TLS handshake, each.
 	DefaultConnectTimeout = 10 * time.Second
 	// DefaultNoteTimeout is how long a server may take to accept a notification or an answer.
 	DefaultNoteTimeout = 30 * time.Second
-	// DefaultGrace is how long requests in flight may still be answered when the connection is known to be lost.
+	// DefaultGrace is how long requests in flight may still be answered after the connection is lost.
 	DefaultGrace = time.Second
-	// DefaultCloseTimeout is how long the end of a session may take to tell.
+	// DefaultCloseTimeout is how long ending a session may take.
 	DefaultCloseTimeout = 2 * time.Second
 )
 
-// Options say where a server is and how it is spoken to. The zero value of each field but URL is its default.
+// Options describe a server and its connection. The zero value of each field but URL is its default.
 type Options struct {
 	// URL is the MCP endpoint, http or https.
 	URL string
-	// Name is what the server is called in errors. "": the URL's host.
+	// Name is the server's name in errors. "": the URL's host.
 	Name string
 	// Headers are sent with every request to the URL's origin.
 	Headers map[string]string
 	// Bearer is a token that is sent as it is; OAuth is not used then.
 	Bearer string
-	// OAuth gets and renews tokens; shared by all connections to this server. nil: what needs authorization is refused.
+	// OAuth gets and renews tokens; shared by all connections to this server. nil: no authorization.
 	OAuth *OAuth
 
-	// Transport carries the requests; to be shared by connections to one server. nil: one of its own, which knows the proxy
-	// settings of the environment.
+	// Transport sends the requests; shared by connections to one server. nil: one of its own, with the proxy settings of
+	// the environment.
 	Transport http.RoundTripper
 
 	MaxMessage     int           // longest message of the server in bytes, 0: DefaultMaxMessage
@@ -44,19 +44,20 @@ type Options struct {
 	Grace          time.Duration // 0: DefaultGrace
 	CloseTimeout   time.Duration // 0: DefaultCloseTimeout
 
-	// Log takes what a process would write to its stderr: one line without newline. It must not block. nil: nobody reads it.
+	// Log gets what a process would write to its stderr: one line without newline. It must not block. nil: dropped.
 	Log func(line string)
 }
 
-// Events are what a connection says. They are called from its goroutines and must not block; Line and End one at a time and in order.
+// Events are the callbacks of a connection. They are called from its goroutines and must not block; Line and End one at
+// a time and in order.
 type Events struct {
-	// Line is one message of the server without a newline in it. The slice is the receiver's to keep.
+	// Line is one message of the server without newlines. The receiver owns the slice.
 	Line func(line []byte)
-	// Repeat asks whether a request may be sent once more that the server may have carried out already: why says in words what
-	// happened. reply may be called from any goroutine, once; it is not needed after the end. nil: what only reads, by its method.
+	// Repeat asks whether a request that the server may have processed may be sent again: why describes the failure.
+	// reply may be called from any goroutine, once; it is not needed after the end. nil: decided by the method.
 	Repeat func(id []byte, method mcp.Method, why string, reply func(bool))
-	// End is the last call. nil: [Connection.Close] was asked for and what was in flight is done. Otherwise the reason, which
-	// was logged before; [ErrKilled] after [Connection.Kill].
+	// End is the last call. nil: after [Connection.Close], when everything in flight is done. Otherwise the reason,
+	// which was logged before; [ErrKilled] after [Connection.Kill].
 	End func(err error)
 }
 

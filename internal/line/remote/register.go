@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// identify makes g the client that we are at an authorization server: the configured one, one by a metadata document, one registered
-// before, or one that is registered now, in this order (2026-07-28, "Client Registration").
+// identify fills in our client identity at an authorization server: the configured one, one registered before, or one that is
+// registered now, in this order (2026-07-28, "Client Registration").
 func (o *OAuth) identify(ctx context.Context, g Grant, server authServer, redirect string) (Grant, error) {
 	known, at := g.ClientID, g.RedirectURI
 	g.RedirectURI = redirect
@@ -20,10 +20,7 @@ func (o *OAuth) identify(ctx context.Context, g Grant, server authServer, redire
 		g.ClientID, g.ClientSecret = o.opts.ClientID, o.opts.ClientSecret
 		g.ClientAuth = wayToAuthenticate(g.ClientSecret, server.TokenAuth)
 		return g, nil
-	case o.opts.MetadataURL != "" && server.MetadataDocuments:
-		g.ClientID, g.ClientSecret, g.ClientAuth = o.opts.MetadataURL, "", authNone
-		return g, nil
-	case known != "" && known != o.opts.MetadataURL && at == redirect:
+	case known != "" && at == redirect:
 		return g, nil
 	case server.RegistrationEndpoint != "":
 		return o.register(ctx, g, server)
@@ -45,7 +42,7 @@ type registration struct {
 
 func (o *OAuth) register(ctx context.Context, g Grant, server authServer) (Grant, error) {
 	text, err := json.Marshal(registration{
-		ClientName: o.opts.ClientName, RedirectURIs: []string{g.RedirectURI}, ApplicationType: "native",
+		ClientName: "outlive", RedirectURIs: []string{g.RedirectURI}, ApplicationType: "native",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 		TokenAuth: preferredAuth(server.TokenAuth),
 	})

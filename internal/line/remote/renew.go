@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// early is how long before its end a token is renewed, at most; a token that lives shortly is renewed when a quarter of
-	// its time is left.
+	// early is how long before its end a token is renewed, at most; a short-lived one is renewed when a quarter of its
+	// time is left.
 	early = 30 * time.Second
 	// redeemFor is how long an authorization server may take to answer.
 	redeemFor = 30 * time.Second
-	// turnFor is how long another process may hold the stored grant: longer than its request takes.
+	// turnFor is how long another process may lock the stored grant: longer than its request takes.
 	turnFor = redeemFor + 15*time.Second
-	// refusedGrant is the only error that says that a refresh token is no good (RFC 6749, 5.2). All others are about the
+	// refusedGrant is the only error that says that a refresh token is invalid (RFC 6749, 5.2). All others are about the
 	// request, the client or the moment.
 	refusedGrant = "invalid_grant"
 )
@@ -40,8 +40,8 @@ func (g Grant) better(used string, now time.Time) bool {
 	return g.AccessToken != "" && g.AccessToken != used && (g.Expiry.IsZero() || now.Before(g.Expiry))
 }
 
-// renewed gets another access token in place of used without the user; "" and no error: it takes another authorization. It is
-// called with the turn and gives it back, if need be later than it returns.
+// renewed gets another access token in place of used without the user; "" and no error: a new authorization is needed.
+// It is called with the turn and releases it, possibly after it returns.
 func (o *OAuth) renewed(ctx context.Context, used string) (string, error) {
 	came := make(chan string, 1)
 	err := o.finish(ctx, func(ctx context.Context) error {
@@ -59,10 +59,11 @@ func (o *OAuth) renewed(ctx context.Context, used string) (string, error) {
 	}
 }
 
-// renew is [OAuth.renewed] with the turn. No other process renews the grant meanwhile, and what others have got before is used.
+// renew is [OAuth.renewed] with the turn. No other process renews the grant meanwhile, and another one's newer token is
+// used.
 func (o *OAuth) renew(ctx context.Context, used string) error {
 	if err := o.reload(); err != nil || o.grant.RefreshToken == "" {
-		return err // servers that nobody has logged in to leave no lock
+		return err // servers without a login leave no lock file
 	}
 	waiting, cancel := context.WithTimeout(ctx, turnFor)
 	defer cancel()
@@ -78,7 +79,7 @@ func (o *OAuth) renew(ctx context.Context, used string) error {
 		g := o.grant
 		switch {
 		case g.better(used, time.Now()) && !g.due(time.Now()):
-			return nil // somebody else has renewed it, or logged in
+			return nil // another process has renewed it, or logged in
 		case g.RefreshToken == "" || g.TokenURL == "":
 			return nil
 		case g.RefreshToken == refused:
@@ -91,7 +92,7 @@ func (o *OAuth) renew(ctx context.Context, used string) error {
 		}
 		next, err := o.redeem(ctx, g, form)
 		if no := (tokenRefusal{}); errors.As(err, &no) && no.Code == refusedGrant {
-			refused = g.RefreshToken // whoever stores a grant without the lock may have stored a better one meanwhile
+			refused = g.RefreshToken // a process without the lock may have stored a better one meanwhile
 			continue
 		}
 		if err != nil {

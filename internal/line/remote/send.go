@@ -21,13 +21,13 @@ import (
 const (
 	// maxErrorBody is how much of an HTTP error's body is read, in bytes: enough for every JSON-RPC error.
 	maxErrorBody = 64 << 10
-	// silenceFor is how long a connection may get no sign at all from the machine at its other end until it counts as
-	// broken, as after a change of networks. A server that works on a call for hours is not silent in this sense: its system
-	// acknowledges what comes.
+	// silenceFor is how long the other end's system may acknowledge nothing before a connection counts as broken, as
+	// after a change of networks. A server that works on a call for hours is not affected: its system acknowledges what
+	// it receives.
 	silenceFor = 20 * time.Second
 	// maxRedirects within one origin.
 	maxRedirects = 5
-	// maxChallenges is how often one request may lead to another authorization before its refusal is final.
+	// maxChallenges is how often one request may cause another authorization.
 	maxChallenges = 3
 )
 
@@ -46,7 +46,7 @@ func newClient(o Options) *http.Client {
 			Timeout:         o.ConnectTimeout,
 			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silenceFor / 2, Interval: silenceFor / 4, Count: 2},
 			Control: func(_, _ string, conn syscall.RawConn) error {
-				_ = limitSilence(conn, silenceFor) // a system that cannot takes its own time
+				_ = limitSilence(conn, silenceFor) // where unsupported, the system's default holds
 				return nil
 			},
 		}
@@ -59,8 +59,8 @@ func newClient(o Options) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: sameOriginOnly}
 }
 
-// sameOriginOnly follows a redirect that repeats the request at the same origin, as for a missing slash. Headers may hold secrets
-// that are for that origin alone, and a request that turns into a GET is another one.
+// sameOriginOnly follows redirects that repeat the request at the same origin, as for a missing slash. Headers may hold
+// secrets for that origin alone, and a request that becomes a GET is another request.
 func sameOriginOnly(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > maxRedirects || !sameOrigin(req.URL, first.URL) || req.Method != first.Method {
@@ -101,7 +101,7 @@ func (c *Connection) request(ctx context.Context, method string, to *url.URL, bo
 // authError is a failure to get a token.
 type authError struct{ error }
 
-// oauth is where tokens come from, nil if there is one already or nobody to ask.
+// oauth is the source of tokens, nil if there is a static token or no authorization.
 func (c *Connection) oauth() *OAuth {
 	if c.opts.Bearer != "" {
 		return nil
@@ -109,7 +109,7 @@ func (c *Connection) oauth() *OAuth {
 	return c.opts.OAuth
 }
 
-// do sends a request with a token, and once more with another token if the server asks for that.
+// do sends a request with a token, and again with another token if the server asks for that.
 func (c *Connection) do(req *http.Request) (*http.Response, error) {
 	oauth := c.oauth()
 	if oauth == nil {
@@ -137,7 +137,7 @@ func (c *Connection) do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// rewound is the request to be sent once more.
+// rewound is the request prepared to be sent again.
 func rewound(req *http.Request) (*http.Request, error) {
 	next := req.Clone(req.Context())
 	if req.GetBody != nil {
@@ -150,28 +150,28 @@ func rewound(req *http.Request) (*http.Request, error) {
 	return next, nil
 }
 
-// discard ends a response whose body says nothing to us, in a way that its connection can be used again.
+// discard ends a response so that its connection can be reused.
 func discard(resp *http.Response) {
-	_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBody) // a body that cannot be read costs the connection only
+	_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBody) // otherwise the connection is closed
 	_ = resp.Body.Close()
 }
 
-// deliver posts one message and hands on what the server says to it.
-func (c *Connection) deliver(m *message) outcome {
+// post posts one message and hands on what the server says to it.
+func (c *Connection) post(m *message) outcome {
 	defer m.onTheWire()
 	if old := c.old(); old != nil {
-		return old.deliver(m)
+		return old.post(m)
 	}
 	if m.kind == jsonrpc.Request {
-		return c.post(m.ctx, m, c.endpoint)
+		return c.postMessage(m.ctx, m, c.endpoint)
 	}
 	ctx, cancel := context.WithTimeout(m.ctx, c.opts.NoteTimeout)
 	defer cancel()
-	return c.post(ctx, m, c.endpoint)
+	return c.postMessage(ctx, m, c.endpoint)
 }
 
-// post sends a message by POST and reads the response to its end.
-func (c *Connection) post(ctx context.Context, m *message, to *url.URL) outcome {
+// postMessage sends a message by POST and reads the response to its end.
+func (c *Connection) postMessage(ctx context.Context, m *message, to *url.URL) outcome {
 	var o outcome
 	written := make(chan struct{}, 1)
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -205,7 +205,7 @@ func (c *Connection) post(ctx context.Context, m *message, to *url.URL) outcome 
 	o.status, o.header = resp.StatusCode, resp.Header
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		o.written = true
-		o.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what could be read is all there is to say
+		o.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
 		return o
 	}
 	c.noteSession(m, resp.Header)
@@ -213,7 +213,7 @@ func (c *Connection) post(ctx context.Context, m *message, to *url.URL) outcome 
 	return o
 }
 
-// cause takes the method and the URL off an error of net/http: both are known, and the URL may hold a secret.
+// cause removes method and URL from an error of net/http, since the URL may hold a secret.
 func cause(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		return wrapped.Err
@@ -259,7 +259,7 @@ func (c *Connection) receiveJSON(m *message, resp *http.Response, o *outcome) {
 	case err != nil:
 		o.err = fmt.Errorf("read the answer: %w", err)
 	default:
-		if o.answered = c.hand(m, body); !o.answered {
+		if o.answered = c.deliver(m, body); !o.answered {
 			o.strange = "an answer to another request or none at all: " + excerpt(body)
 		}
 	}

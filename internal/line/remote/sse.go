@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// sseEvent is one server-sent event as the HTML standard dispatches it, fields without a meaning here left out.
+// sseEvent is one server-sent event of the HTML standard, with the fields that matter here.
 type sseEvent struct {
 	name    string // "" is message
 	data    []byte // lines joined by \n; the receiver's to keep
 	hasData bool
-	tooLong bool // its data was longer than allowed and was thrown away
+	tooLong bool // its data was too long and was discarded
 }
 
 // sseReader reads a text/event-stream with bounded memory.
@@ -21,12 +21,12 @@ type sseReader struct {
 	from   io.Reader
 	max    int // longest data of one event in bytes
 	lastID string
-	retry  time.Duration // the server's last wish; negative: it has none
+	retry  time.Duration // the server's last retry time; negative: none
 
 	buf     []byte
 	unread  []byte // part of buf
-	afterCR bool   // a line feed that comes next belongs to the line before
-	begun   bool   // the byte order mark has had its place
+	afterCR bool   // a following line feed belongs to the previous line
+	begun   bool   // the position of the byte order mark is over
 	line    []byte
 }
 
@@ -34,11 +34,11 @@ func newSSEReader(from io.Reader, max int) *sseReader {
 	return &sseReader{from: from, max: max, retry: -1, buf: make([]byte, 8<<10)}
 }
 
-// longestRetry is the most of a server's wish when to come again that is listened to.
+// longestRetry is the longest retry time that is accepted.
 const longestRetry = 5 * time.Minute
 
-// next returns the next event, also one without data, since it may say the id to resume by. io.EOF: the stream ended properly.
-// What stands after the last blank line is thrown away, as the standard wants it.
+// next returns the next event, even without data, since it may have the id to resume from. io.EOF: the stream ended
+// properly. Text after the last blank line is discarded, as the standard requires.
 func (r *sseReader) next() (sseEvent, error) {
 	var e sseEvent
 	any := false
@@ -62,7 +62,7 @@ func (r *sseReader) next() (sseEvent, error) {
 		case "event":
 			any, e.name = true, string(value)
 		case "id":
-			if !bytes.ContainsRune(value, 0) && len(value) <= min(maxEventID, r.max) { // a longer one may have been cut
+			if !bytes.ContainsRune(value, 0) && len(value) <= min(maxEventID, r.max) { // a longer one may be truncated
 				any, r.lastID = true, string(value)
 			}
 		case "retry":
@@ -90,8 +90,8 @@ func (e *sseEvent) append(value []byte, max int) {
 	e.hasData = true
 }
 
-// readLine returns a line without its end, valid until the next call. Of a line that is longer than any allowed event its beginning
-// is returned, long enough to be refused.
+// readLine returns a line without its end, valid until the next call. Of a line longer than any allowed event it returns
+// the beginning, which is long enough to be refused.
 func (r *sseReader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {

@@ -43,7 +43,7 @@ func TestSSE(t *testing.T) {
 		{"ends of line", "data: a\r\ndata: b\rdata: c\n\r\n", []told{{Data: "a\nb\nc", Retry: none}}},
 		{"byte order mark", "\uFEFFdata: a\n\n", []told{{Data: "a", Retry: none}}},
 		{"comments and unknown fields", ": x\nfoo: bar\ndata: a\n\n", []told{{Data: "a", Retry: none}}},
-		{"comments alone are no event", ": x\n\n: y\n\n", nil},
+		{"comments alone are not events", ": x\n\n: y\n\n", nil},
 		{"name", "event: endpoint\ndata: /x\n\n", []told{{Name: "endpoint", Data: "/x", Retry: none}}},
 		{"id stays", "id: 1\ndata: a\n\ndata: b\n\n", []told{{Data: "a", ID: "1", Retry: none}, {Data: "b", ID: "1", Retry: none}}},
 		{"id is reset", "id: 1\n\nid\n\n", []told{{ID: "1", Retry: none}, {Retry: none}}},

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// resumePause is when a broken stream is taken up again if the server does not say.
+	// resumePause is the pause before a broken stream is resumed, if the server names none.
 	resumePause = time.Second
-	// maxResumes is how often that is tried without anything new.
+	// maxResumes is how often that is tried without success.
 	maxResumes = 5
 	// longestResume is the longest pause between two tries.
 	longestResume = 30 * time.Second
@@ -25,14 +25,14 @@ const (
 // errTooLong is the end of a stream whose message exceeds Options.MaxMessage.
 var errTooLong = errors.New("a message longer than is allowed")
 
-// cursor is where in a stream we are.
+// cursor is the position in a stream.
 type cursor struct {
 	id    string        // of the last event, "": it has none
-	retry time.Duration // the server's wish; negative: none
+	retry time.Duration // the server's retry time; negative: none
 	heard int           // events so far
 }
 
-// pause is the time before the stream is asked for again, for the n-th time in vain.
+// pause is the time before the n-th unsuccessful try to resume is repeated.
 func (cur *cursor) pause(n int) time.Duration {
 	if n == 0 && cur.retry >= 0 {
 		return cur.retry
@@ -40,7 +40,7 @@ func (cur *cursor) pause(n int) time.Duration {
 	return min(max(cur.retry, resumePause)<<min(n, 10), longestResume)
 }
 
-// receiveStream reads the response to m as events, and what follows if it breaks off and can be resumed.
+// receiveStream reads the response to m as events, and resumes it if it breaks off.
 func (c *Connection) receiveStream(ctx context.Context, m *message, resp *http.Response, o *outcome) {
 	cur := cursor{retry: -1}
 	err := c.readStream(resp.Body, m, &cur)
@@ -77,8 +77,8 @@ func (c *Connection) receiveStream(ctx context.Context, m *message, resp *http.R
 	}
 }
 
-// resume asks for the rest of the stream and hands it on. Like [Connection.readStream] it returns nil with the answer to m; refused says
-// that there is no rest to be had.
+// resume requests the rest of the stream and forwards it. Like [Connection.readStream] it returns nil with the answer to
+// m; refused says that the rest is not available.
 func (c *Connection) resume(ctx context.Context, m *message, cur *cursor) (refused bool, err error) {
 	resp, err := c.get(ctx, cur.id)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Connection) resume(ctx context.Context, m *message, cur *cursor) (refus
 	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
 		return false, fmt.Errorf("resume: HTTP %d", resp.StatusCode)
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what could be read is all there is to say
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
 	if sessionLost(outcome{status: resp.StatusCode, body: body}, false) {
 		c.loseSession()
 	}
@@ -122,7 +122,8 @@ func isStream(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK && kind == "text/event-stream"
 }
 
-// readStream hands on what a stream says until the answer to m has come (nil), or why it did not; io.EOF: the stream has ended.
+// readStream forwards a stream's messages until the answer to m has come (nil), or returns why it did not; io.EOF: the
+// stream has ended.
 func (c *Connection) readStream(body io.Reader, m *message, cur *cursor) error {
 	r := newSSEReader(body, c.opts.MaxMessage)
 	r.lastID, r.retry = cur.id, cur.retry
@@ -135,21 +136,21 @@ func (c *Connection) readStream(body io.Reader, m *message, cur *cursor) error {
 		case e.tooLong && m != nil:
 			return errTooLong
 		case e.tooLong:
-			c.logf("%s: %v was thrown away", c.opts.Name, errTooLong)
+			c.logf("%s: %v discarded", c.opts.Name, errTooLong)
 		}
 		cur.heard++
-		if len(e.data) > 0 && (e.name == "" || e.name == "message") && c.hand(m, e.data) {
+		if len(e.data) > 0 && (e.name == "" || e.name == "message") && c.deliver(m, e.data) {
 			return nil
 		}
 	}
 }
 
-// firstStream is how long the first requests of a session wait for the stream of server messages: what a server says before that
-// stream is open may be lost, and some ask for something as soon as they are called. Servers that tell the stream's beginning only with
-// its first message must not hold up everything.
+// firstStream is how long the first requests of a session wait for the stream of server messages, since messages before
+// it may be lost, and some servers send requests with the first call. The limit is for servers that send the stream's
+// header only with its first message.
 const firstStream = time.Second
 
-// openStream asks for the server's own messages, once the session has begun. Servers that offer none say 405.
+// openStream requests the server's own messages after the handshake. Servers without any answer 405.
 func (c *Connection) openStream() {
 	c.mu.Lock()
 	skip := c.session.followed || c.session.old != nil || c.failure != nil
@@ -173,8 +174,9 @@ func (c *Connection) openStream() {
 	}
 }
 
-// follow reads the stream of server messages for as long as the server offers one. When it cannot be asked for any more, and
-// nothing else works, either, the server is taken to be gone: that is found out better now than by the next request. known is called when the first response is there.
+// follow reads the stream of server messages as long as the server offers one. If it cannot be requested any more, and
+// nothing else works, the server counts as gone, which is better known before the next request. known is called at the
+// first response.
 func (c *Connection) follow(ctx context.Context, known func()) {
 	cur := cursor{retry: -1}
 	for vain := 0; ; vain++ {
@@ -184,18 +186,18 @@ func (c *Connection) follow(ctx context.Context, known func()) {
 		switch {
 		case ctx.Err() != nil || c.hasFailed():
 			if err == nil {
-				_ = resp.Body.Close() // nobody reads it
+				_ = resp.Body.Close() // it is not read
 			}
 			return
 		case errors.As(err, &authError{}):
-			return // the requests say what is wrong with that
+			return // the requests will report the error
 		case err != nil && c.works(outcome{err: err}) >= brokenFor && vain >= maxResumes:
 			c.fail(fmt.Errorf("%s: cannot be reached any more: %w", c.opts.Name, cause(err)))
 			return
 		case err != nil:
 		case isStream(resp):
 			c.works(outcome{})
-			_ = c.readStream(resp.Body, nil, &cur) // however it ended, it is asked for again
+			_ = c.readStream(resp.Body, nil, &cur) // it is requested again in any case
 			_ = resp.Body.Close()
 			if cur.heard > before || time.Since(began) > longestResume {
 				vain = 0
@@ -209,9 +211,9 @@ func (c *Connection) follow(ctx context.Context, known func()) {
 	}
 }
 
-// streamRefused reads a response that is no stream and reports whether there will be none.
+// streamRefused reads a response that is not a stream and reports whether there will be none.
 func (c *Connection) streamRefused(resp *http.Response) bool {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what could be read is all there is to say
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is used
 	_ = resp.Body.Close()
 	q := c.question(&message{kind: jsonrpc.Notification}, 1)
 	found := outcome{status: resp.StatusCode, header: resp.Header, body: body}

@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -147,18 +146,4 @@ func wayToAuthenticate(secret string, offered []string) string {
 		return authNone
 	}
 	return authBasic
-}
-
-// serviceGrant is the grant of a service that acts for itself.
-func (o *OAuth) serviceGrant(ctx context.Context, g Grant, server authServer, scopes []string) (Grant, error) {
-	if o.opts.ClientID == "" || o.opts.ClientSecret == "" {
-		return g, errors.New("the grant client_credentials needs a client id and a secret")
-	}
-	g.ClientID, g.ClientSecret = o.opts.ClientID, o.opts.ClientSecret
-	g.ClientAuth = wayToAuthenticate(g.ClientSecret, server.TokenAuth)
-	form := url.Values{"grant_type": {"client_credentials"}}
-	if len(scopes) > 0 {
-		form.Set("scope", joinScopes(scopes))
-	}
-	return o.redeem(ctx, g, form)
 }

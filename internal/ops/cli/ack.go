@@ -21,7 +21,7 @@ INCIDENT is an incident's id as the message has it, or the beginning of it; NAME
 incidents. Without either, the open incidents are shown.` + askExit
 
 func newAck(io streams) *cobra.Command {
-	var f wishFlags
+	var f requestFlags
 	var snooze, asJSON bool
 	cmd := &cobra.Command{
 		Use:     "ack [INCIDENT|NAME]",
@@ -74,7 +74,7 @@ func showIncidents(ctx context.Context, w io.Writer, home string, asJSON bool) e
 }
 
 // acknowledge takes what was named for an agent, for an incident, or for the beginning of one's id.
-func (f *wishFlags) acknowledge(ctx context.Context, w io.Writer, name string, verb incident.Verb) error {
+func (f *requestFlags) acknowledge(ctx context.Context, w io.Writer, name string, verb incident.Verb) error {
 	o, view, err := inspectHome(ctx, f.home)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (f *wishFlags) acknowledge(ctx context.Context, w io.Writer, name string, v
 		return err
 	}
 	for _, i := range meant {
-		answer, err := f.ask(ctx, o, monitor.Wish{Verb: string(verb), Incident: i.ID, Agent: i.Key.Agent})
+		answer, err := f.ask(ctx, o, monitor.UserRequest{Verb: string(verb), Incident: i.ID, Agent: i.Key.Agent})
 		if err != nil && i.Key == (incident.Key{}) {
 			return fail(exitFailure, "%s: %w; outlive ack%s shows what is open", i.ID, err, homeFlag(o.Home))
 		}

@@ -40,7 +40,7 @@ func defineHome(fl *pflag.FlagSet, home *string) {
 	fl.StringVar(home, "home", "", "the monitor's home (default: "+shownHome+")")
 }
 
-// lookOptions are the options of whoever looks at a home, by what the monitor of that home would judge with.
+// lookOptions are the options for looking at a home, the same as its monitor's.
 func lookOptions(given string) (monitor.Options, error) {
 	home, err := monitorHome(given)
 	if err != nil {
@@ -70,7 +70,7 @@ func inspectHome(ctx context.Context, given string) (monitor.Options, monitor.Vi
 	return o, view, nil
 }
 
-// findingNamed finds an agent by its key or, where that is nobody's, by its name.
+// findingNamed finds an agent by its key or else by its name.
 func findingNamed(o monitor.Options, view monitor.View, name string) (monitor.Finding, error) {
 	for _, f := range view.Findings {
 		if f.Key == name {
@@ -104,7 +104,7 @@ func registryOf(o monitor.Options) string {
 }
 
 // editRegistry changes the registry of a home, which is made when it is not there. What it says afterwards is the answer.
-func editRegistry(io streams, given string, change func(*registry.Draft) error) (monitor.Options, *registry.Roster, error) {
+func editRegistry(io streams, given string, change func(*registry.Draft) error) (monitor.Options, *registry.Registry, error) {
 	home, err := agentsHome(given)
 	if err != nil {
 		return monitor.Options{}, nil, &exitError{exitUsage, err}

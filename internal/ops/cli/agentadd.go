@@ -178,7 +178,7 @@ func (f *addFlags) settings() (list []setting, err error) {
 			return nil, fmt.Errorf("--limit %s: want CLASS=LIMIT, such as crashed=5/1h", given)
 		}
 		if !slices.Contains(registry.Classes(), class) {
-			return nil, fmt.Errorf("--limit %s: %q is no class that can be limited: %s", given, class, fileerror.DidYouMean(class, registry.Classes(), nil))
+			return nil, fmt.Errorf("--limit %s: %q is not a class that can be limited: %s", given, class, fileerror.DidYouMean(class, registry.Classes(), nil))
 		}
 		limit, err := registry.ParseLimit(text)
 		if err != nil {
@@ -199,7 +199,7 @@ func realDir(path string) (string, error) {
 		return "", err
 	}
 	if st, err := os.Stat(path); err != nil || !st.IsDir() {
-		return "", errors.Join(err, errors.New("it is no directory"))
+		return "", errors.Join(err, errors.New("it is not a directory"))
 	}
 	return path, nil
 }

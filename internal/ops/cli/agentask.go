@@ -28,27 +28,27 @@ EXIT STATUS
   1  it could not, or no monitor runs: then it is done once one does
   2  a mistake in the command line`
 
-// wishFlags are the flags of the verbs that ask the monitor for something.
-type wishFlags struct {
+// requestFlags are the flags of the verbs that ask the monitor for something.
+type requestFlags struct {
 	home string
 	by   string
 }
 
-func (f *wishFlags) define(fl *pflag.FlagSet) {
+func (f *requestFlags) define(fl *pflag.FlagSet) {
 	fl.SortFlags = false
 	fl.StringVar(&f.by, "by", "", "who wants it, for the record (default: your user name)")
 	defineHome(fl, &f.home)
 }
 
-// wishVerb is a verb that asks the monitor for something about one agent.
-type wishVerb struct {
+// requestVerb is a verb that asks the monitor for something about one agent.
+type requestVerb struct {
 	use, short, long string
-	verb             string // of [monitor.Wish]
+	verb             string // of [monitor.UserRequest]
 	// lacks says what the declaration lacks for it; "": nothing.
 	lacks func(registry.Agent) string
 }
 
-var wishVerbs = []wishVerb{
+var wishVerbs = []requestVerb{
 	{
 		use: "start NAME", short: "Start an agent that does not run", verb: "start",
 		long:  "Run the agent's start command, in its directory and without a terminal; outlive agent logs NAME shows its output. One that runs is left alone. Budgets are for the monitor's own acts: this works whatever is used up.",
@@ -100,14 +100,14 @@ func lacking(command []string, what string) string {
 func newAgentWishes(io streams) []*cobra.Command {
 	var cmds []*cobra.Command
 	for _, v := range wishVerbs {
-		var f wishFlags
+		var f requestFlags
 		args := takes(1, 1)
 		if v.verb == "say" {
 			args = takes(2, -1)
 		}
 		cmd := &cobra.Command{
 			Use: v.use, Short: v.short, Long: v.long + askExit, Args: args,
-			RunE: func(cmd *cobra.Command, args []string) error { return f.wish(cmd.Context(), io, v, args) },
+			RunE: func(cmd *cobra.Command, args []string) error { return f.request(cmd.Context(), io, v, args) },
 		}
 		f.define(cmd.Flags())
 		cmds = append(cmds, cmd)
@@ -115,9 +115,9 @@ func newAgentWishes(io streams) []*cobra.Command {
 	return cmds
 }
 
-// wish asks for something about an agent that is declared so that it can be done.
-func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []string) error {
-	o, r, err := readRoster(f.home)
+// request sends a request about an agent whose declaration allows it.
+func (f *requestFlags) request(ctx context.Context, io streams, v requestVerb, args []string) error {
+	o, r, err := readRegistry(f.home)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 		}
 		return fail(exitFailure, "%s: %s lacks %s", name, registryOf(o), lacks)
 	}
-	answer, err := f.ask(ctx, o, monitor.Wish{Agent: name, Verb: v.verb, Text: strings.Join(args[1:], " ")})
+	answer, err := f.ask(ctx, o, monitor.UserRequest{Agent: name, Verb: v.verb, Text: strings.Join(args[1:], " ")})
 	if err != nil {
 		return fail(exitFailure, "%s: %w", name, err)
 	}
@@ -145,8 +145,8 @@ func (f *wishFlags) wish(ctx context.Context, io streams, v wishVerb, args []str
 	return nil
 }
 
-// ask hands a wish to the monitor of a home and returns what became of it.
-func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) (string, error) {
+// ask sends a request to the monitor of a home and returns the answer.
+func (f *requestFlags) ask(ctx context.Context, o monitor.Options, w monitor.UserRequest) (string, error) {
 	w.By = cmp.Or(f.by, userName())
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
@@ -155,7 +155,7 @@ func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) 
 	case errors.Is(err, monitor.ErrNobody):
 		return "", fmt.Errorf("%w; start it: outlive monitor%s", err, homeFlag(o.Home))
 	case errors.Is(err, context.DeadlineExceeded):
-		return "", fmt.Errorf("the monitor has not seen to it within %s; it is done when the monitor gets to it", askWait)
+		return "", fmt.Errorf("the monitor has not handled the request within %s; it does so when it can", askWait)
 	case err != nil:
 		return "", err
 	case refused(answer):
@@ -169,7 +169,7 @@ func (f *wishFlags) ask(ctx context.Context, o monitor.Options, w monitor.Wish) 
 
 // refused reports an answer of the monitor that says that nothing was done.
 func refused(answer string) bool {
-	for _, start := range []string{"failed", "interrupted", "abandoned", "nothing is done", "there is no", "nobody knows", "That is not possible", "This is not known", "already resolved"} {
+	for _, start := range []string{"failed", "interrupted", "abandoned", "nothing is done", "no such", "no way is known", "That is not possible", "This is not known", "already resolved"} {
 		if strings.HasPrefix(answer, start) {
 			return true
 		}
@@ -182,5 +182,5 @@ func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
-	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "somebody")
+	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "a user")
 }

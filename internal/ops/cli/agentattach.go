@@ -63,7 +63,7 @@ func (f *attachFlags) attach(ctx context.Context, io streams, name string) error
 	if err != nil {
 		return fail(exitUsage, "--detach-keys: %w", err)
 	}
-	o, r, err := readRoster(f.home)
+	o, r, err := readRegistry(f.home)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (f *attachFlags) attach(ctx context.Context, io streams, name string) error
 // beginTime is how long an agent that was started only just may take to show its terminal.
 const beginTime = time.Second
 
-// presentReport is what the agent's wrapper says. The monitor calls an agent started a moment before its wrapper has written that.
+// presentReport is the wrapper's report. A newly started agent may not have one yet.
 func presentReport(ctx context.Context, path string) (report agentrun.Report, err error) {
 	for end := time.Now().Add(beginTime); ; {
 		report, err = agentrun.Read(path)
@@ -124,7 +124,7 @@ func presentReport(ctx context.Context, path string) (report agentrun.Report, er
 	}
 }
 
-// tell says where one is, and how one leaves.
+// tell says how to leave the terminal.
 func (f *attachFlags) tell(io streams, name string, keys agentrun.DetachKeys, others []agentrun.Joined) {
 	text := fmt.Sprintf("outlive: at the terminal of %s; leave it: %s", name, keys)
 	if f.readOnly {

@@ -14,8 +14,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// tellDeclared says what a declaration is good for: what is seen, what can be done, who is told, and what comes next.
-func tellDeclared(ctx context.Context, w io.Writer, o monitor.Options, r *registry.Roster, a registry.Agent) error {
+// tellDeclared describes what a declaration achieves: what is seen, what can be done, who is notified, and the next
+// step.
+func tellDeclared(ctx context.Context, w io.Writer, o monitor.Options, r *registry.Registry, a registry.Agent) error {
 	fmt.Fprintf(w, "%s is declared in %s: %s in %s\n", a.Name, registryOf(o), a.Kind, a.Path)
 	fmt.Fprintln(w, "  watched:    "+strings.Join(watchedOf(a), ", "))
 	fmt.Fprintln(w, "  on a stall: "+helpOf(a))
@@ -35,10 +36,10 @@ func tellDeclared(ctx context.Context, w io.Writer, o monitor.Options, r *regist
 	return nil
 }
 
-// isVendors reports a kind whose processes and sessions are known by themselves.
+// isVendors reports a kind whose processes and sessions are recognised.
 func isVendors(k registry.Kind) bool { return agentcli.Of(k).Known() }
 
-// watchedOf is what of an agent can be seen.
+// watchedOf lists what can be seen of an agent.
 func watchedOf(a registry.Agent) []string {
 	var list []string
 	if isVendors(a.Kind) {
@@ -59,7 +60,7 @@ func watchedOf(a registry.Agent) []string {
 	return append(list, "heartbeats if there are any")
 }
 
-// helpOf is what the monitor can do with what is declared.
+// helpOf lists what the monitor can do with this declaration.
 func helpOf(a registry.Agent) string {
 	var list []string
 	if len(a.Start.Nudge) > 0 {

@@ -25,7 +25,7 @@ file. To see the screen as it is now: outlive agent attach NAME --read-only.
 
 EXIT STATUS
   0  shown
-  1  there is no such agent, or nothing is kept of its output
+  1  no such agent, or nothing is kept of its output
   2  a mistake in the command line`
 
 func newAgentLogs(io streams) *cobra.Command {
@@ -47,7 +47,7 @@ func newAgentLogs(io streams) *cobra.Command {
 }
 
 func showAgentLog(ctx context.Context, streams streams, home, name string, follow, raw bool) (err error) {
-	o, r, err := readRoster(home)
+	o, r, err := readRegistry(home)
 	if err != nil {
 		return err
 	}
@@ -88,41 +88,30 @@ func showAgentLog(ctx context.Context, streams streams, home, name string, follo
 	return nil
 }
 
-// A file that is followed is looked at so often, and what it shows is settled when nothing has come for so long.
+// A followed file is checked this often, and its output settles after this quiet time.
 const (
 	lookForMore = 200 * time.Millisecond
 	settled     = 2 * time.Second
 )
 
-// copyGrowing copies a file that another process appends to, and with follow what comes later, until ctx ends. When another
-// file takes its place, because it was rotated away, it goes on with that one. settle is called when nothing has come for a while.
+// copyGrowing copies a file that another process appends to, and with follow later additions, until ctx ends. After a
+// rotation it continues with the new file. settle is called after a quiet time.
 func copyGrowing(ctx context.Context, out io.Writer, path string, follow bool, settle func() error) error {
 	var file *os.File
-	defer func() { _ = file.Close() }() // nil has nothing to close, and says so
+	defer func() { _ = file.Close() }() // nil is allowed
 	last, open := time.Now(), true      // when something came; whether that has yet to settle
 	for {
-		rotated, err := replaced(file, path)
+		next, n, err := copyNew(out, file, path)
+		another := next != file
+		file = next
 		if err != nil {
 			return err
 		}
-		if file != nil { // also what came before it was rotated
-			n, err := io.Copy(out, file)
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				last, open = time.Now(), true
-			}
+		if n > 0 {
+			last, open = time.Now(), true
 		}
-		if rotated {
-			_ = file.Close()
-			if file, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
-				file = nil // between the two; or there is none yet
-			} else if err != nil {
-				return err
-			} else {
-				continue
-			}
+		if another && file != nil {
+			continue
 		}
 		if !follow {
 			return nil
@@ -139,6 +128,22 @@ func copyGrowing(ctx context.Context, out io.Writer, path string, follow bool, s
 		case <-time.After(lookForMore):
 		}
 	}
+}
+
+// copyNew copies what is new in file, and returns the file to read next: another one after a rotation, nil while there is none.
+func copyNew(out io.Writer, file *os.File, path string) (next *os.File, n int64, err error) {
+	rotated, err := replaced(file, path)
+	if err == nil && file != nil {
+		n, err = io.Copy(out, file) // also what came before it was rotated
+	}
+	if err != nil || !rotated {
+		return file, n, err
+	}
+	_ = file.Close()
+	if next, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, n, nil
+	}
+	return next, n, err
 }
 
 // replaced reports whether the file at path is another one than the one that is open.

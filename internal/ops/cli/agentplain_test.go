@@ -25,7 +25,7 @@ func night() (monitor.Options, monitor.View) {
 	ago := func(d time.Duration) time.Time { return at.Add(-d) }
 	span := func(d time.Duration) diagnose.Span { return diagnose.Span(d) }
 	const minute, hour = time.Minute, time.Hour
-	view := monitor.View{At: at, Running: 7, Roster: &registry.Roster{}}
+	view := monitor.View{At: at, Running: 7, Registry: &registry.Registry{}}
 	add := func(f monitor.Finding, e diagnose.Evidence, start registry.Start) {
 		f.Name = f.Key
 		e.Watched, e.Status = true, "watched"
@@ -38,7 +38,7 @@ func night() (monitor.Options, monitor.View) {
 			f.Action = "wait"
 		}
 		view.Findings = append(view.Findings, f)
-		view.Roster.Agents = append(view.Roster.Agents, registry.Agent{Name: f.Key, Kind: f.Kind, Start: start})
+		view.Registry.Agents = append(view.Registry.Agents, registry.Agent{Name: f.Key, Kind: f.Kind, Start: start})
 	}
 	told := func(agent, class, details string, opened, notified time.Duration) incident.Incident {
 		i := incident.Incident{
@@ -73,7 +73,7 @@ func night() (monitor.Options, monitor.View) {
 		Key: "wiki", Kind: agentcli.Codex, Session: "3141",
 		Decision: recovery.Decision{Rung: recovery.Restart, Reason: "step 2 of what is tried for it", Budget: recovery.Usage{Used: 1, Max: 5, Window: hour}},
 		Acts:     []recovery.Act{{Rung: recovery.Resume, Class: "crashed", Stall: "orchestrator_crashed", At: ago(2 * minute)}},
-		LeftOut:  []string{"nudge was left out: no nudge command is declared", "ask_phone reaches nobody: no channel is set up"},
+		LeftOut:  []string{"nudge was left out: no nudge command is declared", "ask_phone has no effect: no channel is set up"},
 	}, diagnose.Evidence{
 		Process: diagnose.Proc{Life: diagnose.Dead, Detail: "PID 4713 has ended", Gone: span(3 * minute)},
 		Exit:    diagnose.Exit{Known: true, Code: 137, Signal: "killed"},

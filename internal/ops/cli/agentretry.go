@@ -9,8 +9,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// retrySettings are what an agent that nobody attends is given, so that its CLI itself waits out what passes. What its owner has set in
-// --env or in the environment stays, and so does how often it tries again.
+// retrySettings make the CLI of an unattended agent itself wait for temporary failures. Values that its owner has set in
+// --env or in the environment are kept, including the number of retries.
 func retrySettings(kind registry.Kind, starts bool, env []string) []setting {
 	theirs := func(name string) bool {
 		_, set := os.LookupEnv(name)
@@ -23,7 +23,7 @@ func retrySettings(kind registry.Kind, starts bool, env []string) []setting {
 	return []setting{{[]string{"start", "env", p.Variable}, p.Value}}
 }
 
-// patient is a command of an agent that is declared with what makes its CLI patient, by the settings that the agent has.
+// patient adds the flags that make the CLI wait to the agent's command.
 func (f *addFlags) patient(kind registry.Kind, command []string) []string {
 	cli := agentcli.Of(kind)
 	if cli.Patience.Command == nil {

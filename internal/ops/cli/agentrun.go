@@ -28,7 +28,7 @@ EXIT STATUS
   1    the agent runs already (its PID is named), or the home cannot be written
   2    the command line is wrong
   126  the command cannot be run
-  127  there is no such command`
+  127  no such command`
 
 // agentRunFlags are the flags of `outlive agent run`.
 type agentRunFlags struct {
@@ -50,7 +50,7 @@ func newAgentRun(io streams) *cobra.Command {
 			"  outlive agent run nightly --no-input -- codex exec --json \"update the dependencies\"",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
-				return fail(exitUsage, "agent run: an agent's name, --, and its command are wanted, as in: outlive agent run shop -- claude")
+				return fail(exitUsage, "agent run: want an agent name, --, and its command, as in: outlive agent run shop -- claude")
 			}
 			if err := heartbeat.ValidName(args[0]); err != nil {
 				return &exitError{exitUsage, err}

@@ -64,7 +64,7 @@ func newAgentScan(io streams) *cobra.Command {
 		Long:  agentScanLong(),
 		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, r, err := readRoster(home)
+			o, r, err := readRegistry(home)
 			if err != nil {
 				return err
 			}
@@ -96,8 +96,8 @@ func encodeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// readRoster reads who is declared in a home; nobody where there is no registry.
-func readRoster(given string) (monitor.Options, *registry.Roster, error) {
+// readRegistry reads who is declared in a home; nobody where there is no registry.
+func readRegistry(given string) (monitor.Options, *registry.Registry, error) {
 	home, err := monitorHome(given)
 	if err != nil {
 		return monitor.Options{}, nil, &exitError{exitUsage, err}
@@ -105,7 +105,7 @@ func readRoster(given string) (monitor.Options, *registry.Roster, error) {
 	o := agentsOptions(home)
 	r, err := registry.Read(registryOf(o), registry.Options{Home: o.UserHome})
 	if errors.Is(err, os.ErrNotExist) {
-		return o, &registry.Roster{}, nil
+		return o, &registry.Registry{}, nil
 	}
 	if err != nil {
 		return o, nil, fail(exitFailure, "%w", err)
@@ -113,8 +113,8 @@ func readRoster(given string) (monitor.Options, *registry.Roster, error) {
 	return o, r, nil
 }
 
-// runningAgents are the processes of agent CLIs. What one of them has started of its own kind, as a package runner or a
-// wrapper does, is the same agent.
+// runningAgents are the processes of agent CLIs. A child of the same kind, as of a package runner or a wrapper, is the
+// same agent.
 func runningAgents(procs process.System) []agentcli.Process {
 	all := procs.All()
 	parents := map[int]int{}
@@ -158,8 +158,8 @@ func below(pid int, kind agentcli.Kind, parents map[int]int, kinds map[int]agent
 	return false
 }
 
-// scan finds what runs, and what its files say of it.
-func scan(o monitor.Options, r *registry.Roster) []scanned {
+// scan finds the running agents, and what their files show.
+func scan(o monitor.Options, r *registry.Registry) []scanned {
 	procs := process.System{}
 	running := runningAgents(procs)
 	reader := agentcli.NewReader(agentcli.Options{Places: o.Places, OpenFiles: procs.Files})
@@ -188,7 +188,7 @@ func scan(o monitor.Options, r *registry.Roster) []scanned {
 }
 
 // declaredAs is the agent that a process is taken for, the one of the deepest directory.
-func declaredAs(r *registry.Roster, p agentcli.Process) string {
+func declaredAs(r *registry.Registry, p agentcli.Process) string {
 	best := registry.Agent{}
 	for _, a := range r.Agents {
 		owns := a.Match.CWD == nil || *a.Match.CWD
@@ -208,7 +208,7 @@ func inside(dir, root string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// addScanned declares what is not declared yet, and notes it in the list.
+// addScanned declares the undeclared agents.
 func addScanned(io streams, given string, list []scanned) error {
 	user, _ := os.UserHomeDir()
 	var fresh []*scanned
@@ -247,7 +247,7 @@ func addScanned(io streams, given string, list []scanned) error {
 	return err
 }
 
-// addUnique declares one under a name that nobody has.
+// addUnique declares an agent under an unused name.
 func addUnique(d *registry.Draft, s *scanned) (string, error) {
 	base := plainName(s.Dir)
 	base = strings.TrimRight(base[:min(len(base), 48)], ".-")
@@ -279,7 +279,7 @@ func herdrPanes(ctx context.Context, io streams, o monitor.Options) []monitor.He
 	return panes
 }
 
-// placeInPanes notes which agents run in panes of herdr's. Of several of one kind in a directory nobody knows which is in which.
+// placeInPanes records which agents run in herdr's panes, unless several of one kind share a directory.
 func placeInPanes(list []scanned, panes []monitor.HerdrPane) {
 	for i := range list {
 		s := &list[i]

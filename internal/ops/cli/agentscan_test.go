@@ -28,7 +28,7 @@ func TestDeclaredAs(t *testing.T) {
 	root := t.TempDir()
 	at := func(name string) string { return filepath.Join(root, name) }
 	no := false
-	r := &registry.Roster{Agents: []registry.Agent{
+	r := &registry.Registry{Agents: []registry.Agent{
 		{Name: "all", Kind: agentcli.Claude, Path: root}, {Name: "shop", Kind: agentcli.Claude, Path: at("shop")},
 		{Name: "shop-codex", Kind: agentcli.Codex, Path: at("shop")},
 		{Name: "apart", Kind: agentcli.Claude, Path: at("apart"), Match: registry.Match{CWD: &no}},

@@ -48,7 +48,7 @@ that the records and the registry use.
 
 EXIT STATUS
   0  shown
-  1  there is no such agent, or the home could not be read`
+  1  no such agent, or the home could not be read`
 
 func newAgentShow(io streams) *cobra.Command {
 	return newLook("show", "Show everything that is known of one agent", `Show everything that is known of one agent: its state, process and session, what was done about it and what is left of
@@ -56,7 +56,7 @@ its budget, its open incidents, and the address that takes its pings.
 
 EXIT STATUS
   0  shown
-  1  there is no such agent, or the home could not be read`,
+  1  no such agent, or the home could not be read`,
 		func(ctx context.Context, o monitor.Options, view monitor.View, f monitor.Finding, asJSON bool) error {
 			ping, err := pingAddress(ctx, o, view, f)
 			if err != nil {
@@ -132,14 +132,14 @@ func newLook(verb, short, long string, show func(context.Context, monitor.Option
 
 // pingAddress is where an agent's pings go; "" where nobody takes any.
 func pingAddress(ctx context.Context, o monitor.Options, view monitor.View, f monitor.Finding) (string, error) {
-	if view.Roster == nil || view.Roster.Listen == "" {
+	if view.Registry == nil || view.Registry.Listen == "" {
 		return "", nil
 	}
 	secret, err := monitor.PingSecret(ctx, o)
 	if err != nil {
 		return "", fail(exitFailure, "%w", err)
 	}
-	return "http://" + view.Roster.Listen + "/ping/" + monitor.PingUUID(secret, f.Key), nil
+	return "http://" + view.Registry.Listen + "/ping/" + monitor.PingUUID(secret, f.Key), nil
 }
 
 func shownRecordOf(f monitor.Finding, at time.Time, ping string) shownRecord {
@@ -189,7 +189,7 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 	}
 	if ping != "" {
 		row("pings", "%s", ping)
-	} else if view.Roster != nil {
+	} else if view.Registry != nil {
 		row("pings", "not taken: the registry has no listen address")
 	}
 	for i, a := range f.Acts {

@@ -16,10 +16,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
-// aspect is one thing that is told of an agent, such as what was done about it. One without a name goes on with the one before it.
+// aspect is one line about an agent, such as what was done. One without a name continues the one before it.
 type aspect struct{ name, text string }
 
-// printAspects writes each as a line of its own, below the line that says whose they are.
+// printAspects writes the lines below the agent's.
 func printAspects(w io.Writer, list []aspect) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, a := range list {
@@ -37,8 +37,8 @@ func headline(f monitor.Finding) string {
 	return text
 }
 
-// troubleAspects are what somebody has to know who was woken because of an agent: what it is, what was done, what comes, what is
-// asked of them, and the commands for it.
+// troubleAspects are what a notified person needs to know: the trouble, what was done, what follows, what to do, and the
+// commands.
 func troubleAspects(o monitor.Options, view monitor.View, f monitor.Finding) []aspect {
 	list := []aspect{{"what", f.Verdict.Details}}
 	if text := doneSoFar(view, f); text != "" {
@@ -51,12 +51,12 @@ func troubleAspects(o monitor.Options, view monitor.View, f monitor.Finding) []a
 	return append(list, askedOf(o, view, f, string(f.Verdict.Class))...)
 }
 
-// humansTurn reports whether a person was told of an agent's trouble, or would be now.
+// humansTurn reports whether a person was notified of the agent's trouble, or would be now.
 func humansTurn(view monitor.View, f monitor.Finding) bool {
 	return len(incidentsOf(view, f)) > 0 || f.Decision.Rung.Tells()
 }
 
-// incidentsOf are an agent's incidents that are not over, and those of many of which it is one.
+// incidentsOf are an agent's open incidents, including those of several agents.
 func incidentsOf(view monitor.View, f monitor.Finding) []incident.Incident {
 	list := slices.Clone(f.Incidents)
 	for _, i := range view.Incidents {
@@ -67,7 +67,7 @@ func incidentsOf(view monitor.View, f monitor.Finding) []incident.Incident {
 	return list
 }
 
-// askedOf is what is asked of a person about an agent in a class of trouble, and the commands for it.
+// askedOf is what a person should do about an agent's trouble, with the commands.
 func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class string) []aspect {
 	var list []aspect
 	todo := incident.ToDo(class, f.Key)
@@ -83,8 +83,8 @@ func askedOf(o monitor.Options, view monitor.View, f monitor.Finding, class stri
 	return list
 }
 
-// nextCommands are what a person may type now about an agent in trouble, the likeliest first. again says that it may have to be
-// started again although it runs.
+// nextCommands are useful commands for an agent in trouble, the most likely first. again says that it may need a restart
+// although it runs.
 func nextCommands(o monitor.Options, view monitor.View, f monitor.Finding, again bool) []string {
 	name := quoted(f.Key) + homeFlag(o.Home)
 	var list []string
@@ -112,12 +112,12 @@ func ackCommand(o monitor.Options, i incident.Incident) string {
 	return "outlive ack " + name + homeFlag(o.Home) + "   # no reminders for four hours"
 }
 
-// startCommands start an agent again, where its declaration says how.
+// startCommands start an agent again, if its declaration allows it.
 func startCommands(view monitor.View, f monitor.Finding, name string, ended bool) []string {
-	if view.Roster == nil {
+	if view.Registry == nil {
 		return nil
 	}
-	a, _ := view.Roster.Agent(f.Key)
+	a, _ := view.Registry.Agent(f.Key)
 	switch {
 	case len(a.Start.Resume) > 0 && f.Session != "":
 		return []string{"outlive agent resume " + name}
@@ -129,7 +129,7 @@ func startCommands(view monitor.View, f monitor.Finding, name string, ended bool
 	return nil
 }
 
-// doneSoFar is what was done about an agent's present trouble, and who was told of it.
+// doneSoFar is what was done about an agent's present trouble, and who was notified.
 func doneSoFar(view monitor.View, f monitor.Finding) string {
 	var done []string
 	now := view.At
@@ -149,7 +149,7 @@ func doneSoFar(view monitor.View, f monitor.Finding) string {
 	return strings.Join(done, ", ")
 }
 
-// toldWhom says who knows of an incident that is not over.
+// toldWhom says who was notified of an open incident.
 func toldWhom(i incident.Incident, now time.Time) string {
 	switch {
 	case i.State == incident.Acknowledged:
@@ -177,7 +177,7 @@ var tierWords = map[diagnose.Tier]string{
 	diagnose.Process: "the system's table of processes shows it", diagnose.Guess: "it is concluded, from silence or from a text",
 }
 
-// sureText is how sure a verdict is, on what it rests, and behind that its names in the records.
+// sureText is the confidence of a verdict, its evidence, and its names in the records.
 func sureText(v diagnose.Verdict) string {
 	names := "rule " + v.Rule + ", " + string(v.Class)
 	if v.Stall != diagnose.NoStall {

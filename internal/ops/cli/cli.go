@@ -49,7 +49,7 @@ func Main(args []string) int {
 	mcptest.Reexec() // as the built-in server of the demo
 	surviveBrokenPipes()
 	defer child.EndKeeper()
-	cobra.EnableCommandSorting = false // in the help the first of a group is what most people want
+	cobra.EnableCommandSorting = false // the most used commands of a group come first in the help
 	io := streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	root := newRoot(io)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -59,12 +59,12 @@ func Main(args []string) int {
 	return status(root.Execute(), os.Stderr)
 }
 
-// status prints err as a person wants to read it and returns the exit status it stands for.
+// status prints err for people and returns its exit status.
 func status(err error, to io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	code := exitUsage // what cobra itself complains about is a mistake in the command line
+	code := exitUsage // cobra's own errors are usage errors
 	var withCode *exitError
 	if errors.As(err, &withCode) {
 		code = withCode.code

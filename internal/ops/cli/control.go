@@ -19,7 +19,7 @@ import (
 // followEvery is how often a followed log is looked at.
 const followEvery = 100 * time.Millisecond
 
-// askPatience is how long a running outlive may take to say how it stands.
+// askPatience is how long a running outlive may take to report its status.
 const askPatience = 2 * time.Second
 
 // keptAlive is one server, in either mode.
@@ -36,18 +36,18 @@ type reachable struct {
 	upgrader *upgrader // nil in inherit mode
 }
 
-// Errors of what is not possible in inherit mode.
+// Errors of actions that inherit mode does not support.
 var (
 	errNoLog     = errors.New("with --mode inherit its stderr is outlive's own: outlive does not see it, its client has it")
 	errNoUpgrade = errors.New("not possible with --mode inherit: restart the client instead")
 )
 
-// serveControl opens the control socket, and closes it when the returned function is called. The socket is a
-// convenience: without it the run goes on, and says so.
+// serveControl opens the control socket, and closes it when the returned function is called. The socket is optional:
+// without it the run continues with a warning.
 func serveControl(r reachable) (closeIt func()) {
 	s, k := r.settings, r.sinks
 	opened := make(chan *control.Server, 1)
-	go func() { // beside the first start of the server, which must not wait for it
+	go func() { // concurrently, so that the server's first start does not wait
 		srv, err := control.Listen(socketDir(), s.backend.Name, os.Getpid(), r)
 		if err != nil {
 			k.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see this run", err))
@@ -116,8 +116,8 @@ func (r reachable) Log(ctx context.Context, _ string, w io.Writer, follow bool) 
 	return copyLog(ctx, w, r.sinks.kept, follow)
 }
 
-// copyLog writes the files that keep a server's stderr to w, the rotated ones first, and with follow what comes, until ctx
-// ends. A rotation on the way begins the new file.
+// copyLog writes the files with a server's stderr to w, oldest first, and with follow later additions, until ctx ends.
+// After a rotation it continues with the new file.
 func copyLog(ctx context.Context, w io.Writer, kept *logline.Kept, follow bool) error {
 	for _, path := range kept.Older() {
 		if err := copyFile(w, path); err != nil {
@@ -146,8 +146,8 @@ func copyLog(ctx context.Context, w io.Writer, kept *logline.Kept, follow bool) 
 	}
 }
 
-// copyNews writes to w what f has more since it was read last; nil stands for the file at path, which may not be there yet.
-// newer tells that f was rotated away, has been written to its end, and that there is a newer file at path.
+// copyNews writes to w what was added to f since the last read; nil stands for the file at path, which may not exist
+// yet. newer says that f was rotated and copied completely, and that there is a newer file at path.
 func copyNews(w io.Writer, f *os.File, path string) (open *os.File, newer bool, err error) {
 	if f == nil {
 		switch f, err = os.Open(path); {

@@ -24,8 +24,8 @@ type demoPace struct {
 	pause time.Duration // before each end of the server and after the last
 }
 
-// usualPace makes the demo take about ten seconds. Its pause keeps restarts that were asked for further apart than the
-// second that the throttle wants between them: what is shown is the restart, not the wait.
+// usualPace makes the demo take about ten seconds. Its pause keeps requested restarts further apart than the throttle's
+// second, so that the demo shows the restart and not the throttle.
 var usualPace = demoPace{call: 25 * time.Millisecond, pause: 1800 * time.Millisecond}
 
 const demoLong = `Show that a client does not notice the end of its server. The demo starts "outlive run" with a small built-in MCP
@@ -85,7 +85,7 @@ type demo struct {
 	server  int // process id of the server that answered last
 }
 
-// ending is one way a server ends in the demo. act returns what more there is to say; it may be "".
+// ending is one way in which a server ends in the demo. act returns a remark; it may be "".
 type ending struct {
 	what string
 	act  func(context.Context) (string, error)
@@ -132,7 +132,7 @@ func (d *demo) restartAll(ctx context.Context) error {
 	return d.pass(ctx)
 }
 
-// greet does what a client does first, and introduces everybody.
+// greet does the handshake, and prints the versions.
 func (d *demo) greet(ctx context.Context) error {
 	if _, err := d.process.Initialize(ctx, "2025-11-25"); err != nil {
 		return fmt.Errorf("initialize: %w", err)
@@ -169,7 +169,7 @@ func (d *demo) pass(ctx context.Context) error {
 	}
 }
 
-// restart ends the server in one way and tells what the client noticed.
+// restart ends the server in one way and prints what the client noticed.
 func (d *demo) restart(ctx context.Context, number int, e ending) error {
 	d.caller.forgetLongest()
 	more, err := e.act(ctx)
@@ -188,7 +188,7 @@ func (d *demo) restart(ctx context.Context, number int, e ending) error {
 	return d.caller.failure()
 }
 
-// kill kills the server from outside, without its having a say.
+// kill kills the server.
 func (d *demo) kill(context.Context) (string, error) {
 	p, err := os.FindProcess(d.server)
 	if err == nil {

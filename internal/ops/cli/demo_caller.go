@@ -25,7 +25,7 @@ var errSameServer = errors.New("the old server still answers")
 // caller calls tools, checks the answers and keeps count. Its methods may be called from any goroutine.
 type caller struct {
 	client      *mcptest.Client
-	interrupted <-chan struct{} // closed by Ctrl-C: what fails from then on is no error of outlive
+	interrupted <-chan struct{} // closed by Ctrl-C: what fails from then on is not an error of outlive
 
 	mu     sync.Mutex
 	counts tally

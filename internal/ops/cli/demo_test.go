@@ -133,13 +133,13 @@ func TestDemoCountsErrors(t *testing.T) {
 	if _, err := c.checked(t.Context(), "add", map[string]int{"a": 1, "b": 1}, func(text string) error {
 		return errors.New("wrong answer " + text)
 	}); err == nil {
-		t.Error("a wrong answer is no error")
+		t.Error("a wrong answer is not an error")
 	}
 	if err := p.end(); err != nil {
 		t.Errorf("end: %v", err)
 	}
 	if _, err := c.tool(t.Context(), "add", nil); err == nil {
-		t.Error("a closed connection is no error")
+		t.Error("a closed connection is not an error")
 	}
 	var seen []string
 	for _, err := range c.tally().errors {
@@ -149,7 +149,7 @@ func TestDemoCountsErrors(t *testing.T) {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	if c.failure() == nil {
-		t.Error("they are no failure")
+		t.Error("they are not failures")
 	}
 }
 

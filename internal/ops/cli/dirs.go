@@ -9,7 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
-// stateDir is where outlive keeps what outlasts a run: $XDG_STATE_HOME/outlive, or the system's usual place.
+// stateDir is outlive's state directory: $XDG_STATE_HOME/outlive, or the system's usual place.
 func stateDir() string {
 	if dir := os.Getenv("OUTLIVE_STATE_HOME"); dir != "" {
 		return dir
@@ -20,7 +20,7 @@ func stateDir() string {
 	return usualStateDir()
 }
 
-// usualStateDir is the state directory of who sets no variable for it.
+// usualStateDir is the state directory without such a variable.
 func usualStateDir() string {
 	if dir := os.Getenv("LOCALAPPDATA"); dir != "" && filepath.Separator == '\\' {
 		return filepath.Join(dir, "outlive")
@@ -32,12 +32,12 @@ func usualStateDir() string {
 	return filepath.Join(home, ".local", "state", "outlive")
 }
 
-// homelessDir is the state directory of a user without a home, in a place where anybody may make one.
+// homelessDir is the state directory of a user without a home, below a directory that everybody can write to.
 func homelessDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("outlive-state-%d", os.Getuid()))
 }
 
-// checkHomeless refuses a state directory that somebody else has made: what it holds decides what is started and shown.
+// checkHomeless refuses a state directory of another user, since its content decides what is started and shown.
 func checkHomeless() error {
 	if stateDir() != homelessDir() {
 		return nil

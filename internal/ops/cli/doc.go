@@ -1,8 +1,8 @@
-// Package cli is the command line: one file for each verb, and wiring.go, which turns flags, environment and
-// directories into the options of the packages that do the work. Only here are flags and environment read, and only
-// here is anything printed for people on stdout.
+// Package cli is the command line: one file for each verb, and wiring.go, which maps flags, environment and directories
+// to the options of the packages that do the work. Only this package reads flags and environment, and prints for people
+// on stdout.
 //
-// Goroutines of its own: one that takes signals (signals.go), one that opens the control socket beside the server's
-// first start (control.go), one that clears old logs away, and in the demo the steady caller. All but the clearing
-// away, which is short, end with the verb that started them.
+// Its goroutines: one that receives signals (signals.go), one that opens the control socket beside the server's first
+// start (control.go), one that removes old logs, and in the demo the steady caller. All but the short removal end with
+// the verb that started them.
 package cli

@@ -57,7 +57,7 @@ func newDoctor(io streams) *cobra.Command {
   - what there is against processes that outlive their server, and such that an outlive which is gone has left behind;
   - the servers in the configuration of each AI client. Each one is started as the client would start it, without
     outlive in front: is the command found, does the server answer the handshake, of which era is it and how long does
-    it take, does it print on stdout what is no message, does it end when its stdin is closed, does it leave
+    it take, does it print on stdout what is not a message, does it end when its stdin is closed, does it leave
     processes behind. Four are looked at side by side. With --no-start nothing is started. Servers in the files of the
     project in the working directory are only listed; --project DIR starts those of DIR.
 
@@ -74,7 +74,7 @@ EXIT STATUS
 	f.define(cmd.Flags(), ".", `the project whose files are looked at too; its servers are started only if it is named; "" for none`)
 	cmd.Flags().BoolVar(&f.noStart, "no-start", false, "do not start the servers, only look whether their commands are found")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Second, "how long a server may take to answer")
-	cmd.Flags().BoolVar(&f.sweep, "sweep", false, "end the strays; what cannot be identified is left alone")
+	cmd.Flags().BoolVar(&f.sweep, "sweep", false, "end the leftover processes; what cannot be identified is left alone")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "as a JSON object")
 	return cmd
 }
@@ -94,7 +94,7 @@ func (f *doctorFlags) run(ctx context.Context, io streams) error {
 	}
 	strays, looked := lookForStrays()
 	if looked != nil {
-		looked = fail(exitFailure, "look for strays: %w", looked)
+		looked = fail(exitFailure, "look for leftover processes: %w", looked)
 	}
 	d.Strays = []strayReport{}
 	for _, s := range strays {

@@ -8,8 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// bridgeOff reports whether outlive, which stands in front of a server with these arguments, is told not to translate
-// between the eras of the protocol.
+// bridgeOff reports whether the arguments of the outlive in front of a server switch translation off.
 func bridgeOff(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
@@ -22,8 +21,8 @@ func bridgeOff(args []string) bool {
 	return false
 }
 
-// bridgeOf is what becomes of clients of the era that a server does not speak: "auto", outlive in front of it translates
-// for them; "off", it is told not to; "none", there is no outlive. "" for a server of both eras.
+// bridgeOf says how clients of an era that the server does not speak are served: "auto", outlive in front of it
+// translates; "off", it is told not to; "none", there is no outlive. "" for a server of both eras.
 func (r *serverReport) bridgeOf() string {
 	switch {
 	case !r.Only:
@@ -36,8 +35,8 @@ func (r *serverReport) bridgeOf() string {
 	return "auto"
 }
 
-// printEra tells of a server that many clients cannot use by themselves. Servers of the legacy era are the rule, and
-// clients of the modern one fall back for them, so nothing is said of those.
+// printEra reports a server that many clients cannot use directly. Legacy servers are common, and modern clients fall
+// back for them, so they are not reported.
 func (r *serverReport) printEra(w io.Writer) {
 	if r.Era != mcp.Modern.String() || !r.Only {
 		return

@@ -252,7 +252,7 @@ func (r *serverReport) note(seen serverprobe.Report) {
 		r.Bridge = r.bridgeOf()
 	}
 	if seen.Garbage > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d lines on stdout are no messages, which ends the connection in some clients; the first: %s", seen.Garbage, seen.GarbageLine))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d lines on stdout are not messages, which ends the connection in some clients; the first: %s", seen.Garbage, seen.GarbageLine))
 	}
 	if seen.Stubborn {
 		r.Warnings = append(r.Warnings, "it does not end when its stdin is closed")

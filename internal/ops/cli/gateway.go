@@ -87,7 +87,7 @@ func newGateway(io streams) *cobra.Command {
 	fl.StringVar(&f.name, "name", "gateway", "name in status and logs")
 	fl.BoolVar(&f.noTools, "no-tools", false, "do not offer outlive_server_status and outlive_restart_server")
 	fl.BoolVar(&f.browser, "open-browser", false, "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait")
-	fl.StringVar(&f.logLevel, "log-level", "info", "least level told on stderr: debug, info, warn or error")
+	fl.StringVar(&f.logLevel, "log-level", "info", "minimum level logged to stderr: debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fl.StringVar(&f.audit, "audit", "", "audit log (default: under the state directory); \"none\" for none")
 	f.remote.define(fl)
@@ -142,7 +142,7 @@ const configUsage = "configuration `FILE` (default: outlive.yaml in the configur
 // clients ask once only, and give up after 30 s. Servers that have failed are not waited for.
 const firstList = 15 * time.Second
 
-// mostProcesses is how many processes sessions may have together, unless the configuration says so.
+// mostProcesses is the default limit of processes of sessions.
 const mostProcesses = 256
 
 // endpoint is a running `outlive gateway`.
@@ -163,7 +163,7 @@ type endpoint struct {
 	served *servedSet
 
 	mu      sync.Mutex        // one reading of the configuration at a time
-	read    [sha256.Size]byte // what was read of it last
+	read    [sha256.Size]byte // digest of its last content
 	watched map[string]watched
 }
 
@@ -213,9 +213,9 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	return err
 }
 
-// clearAway removes what runs that are long gone have left behind: logs, and processes.
+// clearAway removes old logs and leftover processes of earlier runs.
 func (g *endpoint) clearAway() {
-	// What cannot be removed now is tried again by the next run.
+	// A failed removal is retried by the next run.
 	_ = logline.Prune(filepath.Join(stateDir(), "log"), time.Now(), logline.PruneTotal, logline.PruneAge, g.served.logPaths()...)
 	clearStrays(g.sinks)
 }

@@ -19,9 +19,8 @@ import (
 // configName is the configuration file that people write.
 const configName = "outlive.yaml"
 
-// configFile finds the configuration: the one that was named, or the user's own. One in the working directory is used only
-// when it is named: it may have come with a repository, and its commands would run without anybody having read them.
-// passedOver says that there is one.
+// configFile finds the configuration: the named one, or the user's own. One in the working directory is used only when
+// it is named: it may have come with a repository, and its commands would run unread. passedOver says that there is one.
 func configFile(named string) (path string, passedOver bool, err error) {
 	if named != "" {
 		return named, false, nil
@@ -38,9 +37,9 @@ func configFile(named string) (path string, passedOver bool, err error) {
 	return "", false, fail(exitUsage, "gateway: no configuration: there is no %s; name one with -c, such as -c .mcp.json", path)
 }
 
-// loadConfig reads a configuration; each mistake is told with its place. The digest is that of its text.
+// loadConfig reads a configuration; mistakes are reported with their places. The digest is of its text.
 func loadConfig(path string) (file *config.File, digest [sha256.Size]byte, err error) {
-	home, _ := os.UserHomeDir() // without one, ~ cannot be used, and the file says where
+	home, _ := os.UserHomeDir() // without a home, ~ is an error in the file
 	opts := config.Options{Keys: policyKeys(), Lookup: os.LookupEnv, Input: inputFromEnv, Home: home}
 	opts.Seen = func(text []byte) { digest = sha256.Sum256(text) }
 	if file, err = config.Load(path, opts); err != nil {
@@ -62,7 +61,7 @@ func inputVariable(id string) string {
 	}, id)
 }
 
-// inputFromEnv is how ${input:ID} gets its value: there is nobody to ask while a client speaks on stdin.
+// inputFromEnv is the value of ${input:ID}: no user can be asked while a client speaks on stdin.
 func inputFromEnv(in config.Input) (string, error) {
 	name := inputVariable(in.ID)
 	if value := os.Getenv(name); value != "" || in.Default != "" {
@@ -101,7 +100,7 @@ func (g *endpoint) Reload() error {
 	return nil
 }
 
-// tellRejected tells what is wrong with a configuration, every mistake with its place.
+// tellRejected reports the mistakes of a configuration with their places.
 func (g *endpoint) tellRejected(err error) {
 	text := "The configuration is not used, what was there before goes on"
 	e := event.Event{Type: event.ConfigRejected, Time: time.Now(), Level: slog.LevelError, Message: text + ": " + err.Error(),
@@ -119,7 +118,7 @@ func (g *endpoint) tellRejected(err error) {
 	g.sinks.log.Raw([]byte(err.Error() + "\n"))
 }
 
-// tellWarnings tells what the configuration says without effect.
+// tellWarnings reports settings without effect.
 func (g *endpoint) tellWarnings(file *config.File) {
 	for _, w := range file.Warnings {
 		first, rest, _ := strings.Cut(file.Render(w), "\n")
@@ -130,7 +129,7 @@ func (g *endpoint) tellWarnings(file *config.File) {
 	}
 }
 
-// warn tells something about the configuration that is no mistake.
+// warn reports an oddity of the configuration that is not a mistake.
 func (g *endpoint) warn(text string) {
 	g.sinks.Emit(event.Event{Type: event.ConfigLoaded, Time: time.Now(), Level: slog.LevelWarn, Message: text,
 		Attrs: []slog.Attr{slog.Any(event.KeyFiles, []string{g.begun.Name})}})

@@ -75,7 +75,7 @@ func (r reachableGateway) whichServer(server string) error {
 	if server == "" {
 		return fmt.Errorf("say which of its servers: %s", strings.Join(names, ", "))
 	}
-	return fmt.Errorf("there is no server %q; there are %s", server, strings.Join(names, ", "))
+	return fmt.Errorf("no server %q; must be one of %s", server, strings.Join(names, ", "))
 }
 
 // meant is the server that is meant by a name: the only one needs none.

@@ -45,7 +45,7 @@ func (g *endpoint) listen(file *config.File, address string) (err error) {
 	return nil
 }
 
-// reachableAt is an address as this machine can use it: one that stands for all addresses is no good in a URL.
+// reachableAt is an address usable in a URL on this machine, in place of one that stands for all addresses.
 func reachableAt(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
@@ -54,7 +54,7 @@ func reachableAt(address string) string {
 	return address
 }
 
-// whoListens names the gateway that has an address already, "" if it is none of ours.
+// whoListens names the gateway that uses an address already, "" if it is none of ours.
 func whoListens(address string) string {
 	all, err := askAll(context.Background())
 	if err != nil {
@@ -69,7 +69,7 @@ func whoListens(address string) string {
 	return ": choose another one with --listen"
 }
 
-// rawLog puts what is written to it among the log lines.
+// rawLog writes to the log.
 type rawLog struct{ to *logline.Writer }
 
 func (r rawLog) Write(p []byte) (int, error) {
@@ -77,8 +77,8 @@ func (r rawLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// frontLog tells how far each request over HTTP has come, with --log-level debug. These are no events: nobody but who looks
-// for a request that is not answered wants them. nil: nobody does.
+// frontLog logs the progress of each request over HTTP, with --log-level debug. These are not events: they only help to
+// find unanswered requests. nil: not logged.
 func (g *endpoint) frontLog() *slog.Logger {
 	opts := slog.HandlerOptions{Level: slog.LevelDebug}
 	if level := new(slog.Level); level.UnmarshalText([]byte(g.flags.logLevel)) != nil || *level > slog.LevelDebug {
@@ -149,8 +149,8 @@ func frontOptions(file *config.File) (streamhttp.Options, error) {
 	return o, nil
 }
 
-// health answers 200 while the gateway itself works, with how each server stands: one that cannot be used is no reason to
-// restart all of them.
+// health answers 200 while the gateway itself works, with each server's state: a broken server is no reason to restart
+// all of them.
 func (g *endpoint) health() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askPatience)
@@ -169,6 +169,6 @@ func (g *endpoint) health() http.Handler {
 			text += "\n"
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = fmt.Fprint(w, text) // whoever asked may have gone
+		_, _ = fmt.Fprint(w, text) // the client may be gone
 	})
 }

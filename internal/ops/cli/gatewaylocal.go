@@ -18,7 +18,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 )
 
-// admitLocal says which users of this machine an endpoint without auth lets in: whoever reaches it has the servers' rights,
+// admitLocal says which users of this machine an endpoint without auth lets in: a client has the servers' rights,
 // with the files and logins of the user they run as. tokenFile is where the token is that it wants, "" if it wants none.
 func admitLocal(o *streamhttp.Options, file *config.File, name string) (tokenFile string, err error) {
 	users := file.LocalUsers

@@ -26,7 +26,7 @@ func (g *endpoint) metrics() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", expositionFormat)
-		_, _ = w.Write(exposition(all)) // whoever asked may have gone
+		_, _ = w.Write(exposition(all)) // the client may be gone
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/remote"
 )
 
-// remoteOptions say where a server is that is no process of ours, and who we are to it; nil: it is one.
+// remoteOptions are the options for a remote server, and our identity there; nil: it is no remote one.
 func (s *settings) remoteOptions(k *sinks) *remote.Options {
 	if s.remote == nil {
 		return nil
@@ -46,8 +46,8 @@ func (s *settings) remoteOptions(k *sinks) *remote.Options {
 	return o
 }
 
-// oauthOptions are what is configured about the authorization at a server, and where its grant is kept. Any server may
-// want authorization; the configuration need not say so.
+// oauthOptions are the configured authorization of a server, and where its grant is stored. Any server may require
+// authorization, even without such configuration.
 func oauthOptions(c config.Server) remote.OAuthOptions {
 	o := remote.OAuthOptions{Endpoint: c.URL}
 	if c.Auth != nil && c.Auth.OAuth != nil {

@@ -41,7 +41,7 @@ func policyKeys() []config.PolicyKey {
 	return keys
 }
 
-// kind is what a setting's values look like in a configuration.
+// kind is the form of a setting's values in a configuration.
 func (s *runSetting) kind() config.Kind {
 	switch s.to.(type) {
 	case *bool:
@@ -83,7 +83,7 @@ func newServedSet(k *sinks, name string, login func(server string) string, openB
 	return &servedSet{sinks: k, gateway: name, login: login, browser: openBrowser, now: map[string]*served{}, log: map[string]*logline.Kept{}}
 }
 
-// load makes a configuration's servers the current ones, or tells what is wrong with them.
+// load applies a configuration's servers, or returns its mistakes.
 func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 	now := map[string]*served{}
 	var servers []gateway.Server
@@ -115,7 +115,7 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 	return servers, nil
 }
 
-// digestOf differs whenever anything is configured differently, wherever in the file it stands.
+// digestOf differs if any part of the server's configuration differs, wherever it is in the file.
 func digestOf(c config.Server) (string, error) {
 	c.Pos, c.TargetPos = fileerror.Pos{}, fileerror.Pos{}
 	c.Policy = slices.Clone(c.Policy)
@@ -130,7 +130,7 @@ func digestOf(c config.Server) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// serve translates one server. What is wrong is noted in the file, at its place.
+// serve translates one server. Mistakes are recorded in the file, with their places.
 func (set *servedSet) serve(file *config.File, c config.Server) (*served, error) {
 	f := newRunFlags()
 	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
@@ -164,7 +164,8 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 		return nil, err
 	}
 	if c.Transport == config.Stdio {
-		// A command that is missing is no mistake of the form: it may come, and calls are told until then.
+		// A missing command is not a mistake in the configuration: it may be installed later, and calls get the error
+		// until then.
 		s.executable, _ = child.Resolve(argv[0], dir)
 	} else {
 		s.elsewhere(c, fl.Changed)
@@ -179,8 +180,8 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 // request waits for a server.
 const remoteWait = 5 * time.Second
 
-// waitForNetwork makes a policy for processes one for connections, where nothing else is configured: a network that comes back
-// is to be noticed soon, and trying costs next to nothing, so nobody gives up.
+// waitForNetwork changes a policy for processes into one for connections, unless configured: a returning network should
+// be noticed soon, and trying costs little, so there is no giving up.
 func waitForNetwork(p *backoff.Policy, changed func(string) bool) {
 	if !changed("max-restarts") {
 		p.MaxRestarts = 0
@@ -200,7 +201,7 @@ func shownURL(text string) string {
 	return u.Redacted()
 }
 
-// inWordsOfFile is what is wrong with a server's policy, in the words of its file and at the place of the first key it names.
+// inWordsOfFile is a mistake in a server's policy, in the terms of its file and at the place of the first key it names.
 func inWordsOfFile(c config.Server, err error) (fileerror.Pos, string) {
 	var wrong *settingError
 	if !errors.As(err, &wrong) {

@@ -32,7 +32,7 @@ func (g *endpoint) watchConfig() (stop func()) {
 	return w.Close
 }
 
-// differs reports whether the configuration is not what was read last: it may have been read on somebody's wish already.
+// differs reports whether the configuration is not what was read last: it may have been read on request already.
 func (g *endpoint) differs() bool {
 	text, err := os.ReadFile(g.path)
 	g.mu.Lock()

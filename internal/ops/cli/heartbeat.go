@@ -153,10 +153,10 @@ func beat(dir string, o heartbeat.Observation) error {
 	return nil
 }
 
-// warnUnwatched says that nobody looks at an agent's signs: a slip in its name would only be noticed in the morning.
+// warnUnwatched warns that no monitor watches an agent: a typing mistake in its name would otherwise be noticed late.
 func warnUnwatched(io streams, home, name string) {
 	path := registryOf(agentsOptions(home))
-	user, _ := os.UserHomeDir() // without it ~/ is a mistake of the registry, and that is not told here
+	user, _ := os.UserHomeDir() // without it ~/ is a mistake of the registry, which is reported elsewhere
 	r, err := registry.Read(path, registry.Options{Home: user})
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -14,7 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// beatEvery is how often a command's life is told while it runs.
+// beatEvery is the heartbeat interval of a running command.
 const beatEvery = 30 * time.Second
 
 // beatWhile runs a command with our own streams, and beats for it until it ends.
@@ -44,7 +44,7 @@ func beatWhile(io streams, dir string, o heartbeat.Observation, command []string
 	code, how := endOf(err)
 	o.State, o.Note, o.Next = heartbeat.Done, how, 0
 	if code != 0 {
-		o.State = "" // neither on purpose nor done: what it was, the monitor judges
+		o.State = "" // neither stopped on purpose nor done: the monitor judges it
 	}
 	tellBeat(io, dir, o, lost)
 	return exitWith(code)
@@ -60,7 +60,7 @@ func beatUntil(ended <-chan error, signals <-chan os.Signal, beat func(), pass f
 		case <-ticker.C:
 			beat()
 		case sig := <-signals:
-			if sig != os.Interrupt { // the terminal gives that one to the command, too: twice means something else
+			if sig != os.Interrupt { // the terminal sends it to the command, too, and a second one would have another meaning
 				pass(sig)
 			}
 		case err := <-ended:
@@ -69,7 +69,7 @@ func beatUntil(ended <-chan error, signals <-chan os.Signal, beat func(), pass f
 	}
 }
 
-// tellBeat beats. That it cannot is told once, and is no reason to end the command.
+// tellBeat sends a heartbeat. A failure is reported once, and does not end the command.
 func tellBeat(io streams, dir string, o heartbeat.Observation, lost bool) bool {
 	err := beat(dir, o)
 	if err != nil && !lost {

@@ -36,7 +36,7 @@ type hookFlags struct {
 	wait time.Duration
 }
 
-// hookMistake is what a hook ends with when its command line is wrong: agents take 2 for a veto.
+// hookMistake is the exit status for a wrong command line: agents treat 2 as a veto.
 func hookMistake(_ *cobra.Command, err error) error { return &exitError{exitFailure, err} }
 
 func newHook(io streams) *cobra.Command {
@@ -47,7 +47,7 @@ func newHook(io streams) *cobra.Command {
 		Long:  hookLong(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || hooks.VendorNamed(args[0]) == nil {
-				return fail(exitFailure, "hook %s: one of %s is wanted", strings.Join(args, " "), vendorNames(", "))
+				return fail(exitFailure, "hook %s: must be one of %s", strings.Join(args, " "), vendorNames(", "))
 			}
 			return nil
 		},

@@ -19,7 +19,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/ops/clients"
 )
 
-// versionWait is how long a CLI may take to tell its version: a cold start of a large one takes seconds.
+// versionWait is how long a CLI may take to print its version: a cold start of a large one takes seconds.
 const versionWait = 30 * time.Second
 
 func hooksLong() string {
@@ -80,7 +80,7 @@ func vendorArgs(min int) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		for _, name := range args {
 			if hooks.VendorNamed(name) == nil {
-				return fail(exitUsage, "%s: there is no such CLI here; known are %s", name, vendorNames(", "))
+				return fail(exitUsage, "%s: no such CLI; must be one of %s", name, vendorNames(", "))
 			}
 		}
 		if len(args) < min {
@@ -153,7 +153,7 @@ func (f *hooksFlags) define(fl *pflag.FlagSet) {
 	fl.BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be done, and do nothing")
 }
 
-// eachVendor does something for each CLI that was named. What goes wrong with one is no reason to leave the others.
+// eachVendor runs do for each named CLI, also after an error of one.
 func eachVendor(names []string, do func(*hooks.Vendor) error) error {
 	var failed []error
 	for _, name := range names {
@@ -219,7 +219,7 @@ func (f *hooksFlags) install(ctx context.Context, io streams, v *hooks.Vendor) e
 	return nil
 }
 
-// entryOptions maps the flags to what the hooks' commands say.
+// entryOptions maps the flags to the options of the hooks' commands.
 func (f *hooksFlags) entryOptions(v *hooks.Vendor) (hooks.EntryOptions, error) {
 	o := hooks.EntryOptions{Wait: f.wait, Any: f.force}
 	program := f.command
@@ -270,7 +270,7 @@ func (f *hooksFlags) remove(io streams, v *hooks.Vendor) error {
 	return err
 }
 
-// save shows what changes and writes it, with a back-up. It reports whether something was written.
+// save shows the changes and writes them, with a back-up. It reports whether something was written.
 func (f *hooksFlags) save(io streams, v *hooks.Vendor, file *hooks.SettingsFile, text []byte) (bool, error) {
 	if bytes.Equal(text, file.Text) {
 		fmt.Fprintf(io.out, "%s: nothing to do in %s\n", v.Name, file.Path)

@@ -110,6 +110,7 @@ func TestNothingSurvivesInheritMode(t *testing.T) {
 
 // TestInheritModeEndsWithItsClient: a server that goes on although its client has left is ended, as in the usual mode.
 func TestInheritModeEndsWithItsClient(t *testing.T) {
+	t.Parallel() // the server is given its time to end by itself
 	u := newUnread(t)
 	pids := startTree(t, u)
 	_ = u.in.Close()

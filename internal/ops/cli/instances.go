@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
-// wanted is what a person calls a running thing: NAME, NAME@PID with the PID of its outlive, and behind a gateway
+// wanted is a parsed name of a running instance: NAME, NAME@PID with the PID of its outlive, and behind a gateway
 // NAME/SERVER or NAME@PID/SERVER.
 type wanted struct {
 	name   string
@@ -41,7 +41,7 @@ type notRunning struct{ text string }
 
 func (e *notRunning) Error() string { return e.text }
 
-// running is one running outlive with how it says that it stands; nothing but the name if it does not answer.
+// running is one running outlive with its status; only its name if it does not answer.
 type running struct {
 	control.Instance
 	status control.Status
@@ -68,7 +68,7 @@ func findInstance(name string) (control.Instance, error) {
 	return control.Instance{}, fail(exitUsage, "%d servers are called %q; say which one: %s", len(match), name, labels(match))
 }
 
-// among returns what is meant among all that run; if that is nothing, the hint says what there is.
+// among returns the matches among all that run; without any, the hint lists what there is.
 func (w wanted) among(all []running) (match []control.Instance, hint string) {
 	for _, r := range all {
 		itself := r.Is(w.name) && (w.pid == 0 || w.pid == r.PID)
@@ -80,7 +80,7 @@ func (w wanted) among(all []running) (match []control.Instance, hint string) {
 		case itself && r.status.Gateway():
 			hint = ": " + r.Name + " has " + strings.Join(r.status.ServerNames(), ", ")
 		case itself:
-			hint = ": " + r.Name + " is no gateway"
+			hint = ": " + r.Name + " is not a gateway"
 		case w.server == "" && w.pid == 0 && slices.Contains(r.status.ServerNames(), w.name):
 			match = append(match, r.of(w.name))
 		}
@@ -122,7 +122,7 @@ func findGateway(name string) (control.Instance, error) {
 	return control.Instance{}, fail(exitUsage, "%d gateways are running; say which one: %s", len(gateways), labels(gateways))
 }
 
-// askAll asks every running outlive at once how it stands, ordered by name.
+// askAll asks every running outlive concurrently for its status, ordered by name.
 func askAll(ctx context.Context) ([]running, error) {
 	instances, err := control.Discover(socketDirs()...)
 	if err != nil {

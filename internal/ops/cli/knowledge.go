@@ -12,7 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 )
 
-// knowledgeFile is where what was learned of a command is kept. It is named after everything that could change the
+// knowledgeFile is the file with what was learned of a command. Its name covers everything that could change the
 // command's behaviour: the command line, the directory, and size and time of each file among its words.
 func knowledgeFile(argv []string, executable, dir string) string {
 	h := sha256.New()
@@ -31,7 +31,7 @@ func knowledgeFile(argv []string, executable, dir string) string {
 // knowledgeLimit is how much of the file is read, in bytes: it holds whole lists of tools.
 const knowledgeLimit = 256 << 20
 
-// loadKnowledge reads the file; what cannot be read is not known.
+// loadKnowledge reads the file; an unreadable one counts as empty.
 func loadKnowledge(path string) backend.Knowledge {
 	var k backend.Knowledge
 	raw, err := atomicfile.Read(path, knowledgeLimit)

@@ -21,7 +21,7 @@ where nothing else is called so. On a terminal what would drive it is escaped; i
 
 EXIT STATUS
   0  shown
-  1  there is no such server, and nothing is kept of an earlier run
+  1  no such server, and nothing is kept of an earlier run
   2  the name is ambiguous`,
 		Args:              takes(1, 1),
 		ValidArgsFunction: completeRunning,
@@ -52,7 +52,7 @@ func logScreen(out *os.File) io.Writer {
 	return out
 }
 
-// lastWords shows what is kept of the last run of a server that does not run, as missing says.
+// lastWords shows the kept output of the last run of a server that does not run; missing is the error to report.
 func lastWords(io streams, name string, missing error) error {
 	w, err := parseWanted(name)
 	if err != nil {

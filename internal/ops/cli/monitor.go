@@ -47,12 +47,12 @@ EXIT STATUS
   0  ended by a signal; with --once: the cycle was done, whatever it found; with --dry-run: everything was looked at;
      with --replay: everything is judged as it was
   1  another monitor has this home (its PID is named), or the cycle could not be done; with --replay: something is
-     judged otherwise
+     judged differently
   2  the command line or the environment is wrong`
 }
 
-// monitorGC is how much the monitor's heap may grow between two collections, in percent of what is in use (Go's default: 100). With
-// 2,000 agents it saves 8 MB of 50, and costs 0.3 % of a core. GOGC in the environment is used instead.
+// monitorGC is the monitor's GOGC (Go's default: 100). With 2,000 agents it saves 8 MB of 50, and costs 0.3 % of a core.
+// GOGC in the environment overrides it.
 const monitorGC = 50
 
 // monitorFlags are the flags of `outlive monitor` as they were given.
@@ -84,10 +84,10 @@ func newMonitor(io streams) *cobra.Command {
 	fl.StringVar(&f.home, "home", "", "directory of the registry and of what the monitor keeps (default: "+shownHome+", or ~/.piv if only that has a registry)")
 	fl.BoolVar(&f.once, "once", false, "run a single cycle and exit")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what a cycle would do, change nothing and exit")
-	fl.StringVar(&f.replay, "replay", "", "judge the evidence in `FILE` (evidence.jsonl of a home) again, show what is judged otherwise, and exit")
+	fl.StringVar(&f.replay, "replay", "", "judge the evidence in `FILE` (evidence.jsonl of a home) again, show what is judged differently, and exit")
 	fl.StringVar(&f.answers, "answers", "auto", "hear buttons and replies on Telegram: on, off, or auto: not in place of the PIV supervisor, whose bot may listen itself")
 	fl.BoolVar(&f.permissions, "permissions", false, "have permission requests of agents' hooks (outlive hooks install --ask) answered by those buttons")
-	fl.StringVar(&f.logLevel, "log-level", "info", "least level told on stderr: debug, info, warn or error")
+	fl.StringVar(&f.logLevel, "log-level", "info", "minimum level logged to stderr: debug, info, warn or error")
 	return cmd
 }
 
@@ -117,7 +117,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	}
 	o.Looked = care.looked
 	open := monitor.Await
-	if f.once { // whoever looks once wants to know at once
+	if f.once { // a single look should not wait
 		open = monitor.Open
 	}
 	m, err := open(ctx, o)
@@ -138,7 +138,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	return nil
 }
 
-// replayEvidence is --replay: every agent is judged by what its registry expects of it now.
+// replayEvidence is --replay: every agent is judged by its present declaration.
 func replayEvidence(ctx context.Context, io streams, o monitor.Options, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -159,7 +159,7 @@ func replayEvidence(ctx context.Context, io streams, o monitor.Options, path str
 	}
 	fmt.Fprint(io.out, report)
 	if report.Changed > 0 {
-		return fail(exitFailure, "%d looks are judged otherwise", report.Changed)
+		return fail(exitFailure, "%d looks are judged differently", report.Changed)
 	}
 	return nil
 }
@@ -216,13 +216,13 @@ func positive(name string, n *int) error {
 	}
 	v, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || v <= 0 {
-		return fmt.Errorf("%s=%q: a whole number above 0 is wanted", name, text)
+		return fmt.Errorf("%s=%q: must be a whole number greater than 0", name, text)
 	}
 	*n = int(v)
 	return nil
 }
 
-// monitorHome is the home that was given; or else that of declared agents, unless only the PIV supervisor's has a registry.
+// monitorHome is the given home; otherwise that of declared agents, unless only the PIV supervisor's has a registry.
 func monitorHome(given string) (string, error) {
 	if given != "" {
 		return expandHome(given)
@@ -243,7 +243,7 @@ func isRegistered(home string) bool {
 	return err == nil
 }
 
-// expandHome is a directory as a shell would have it, also where none has looked at it: in a service's file.
+// expandHome expands ~ as a shell would, for places without a shell, such as a service file.
 func expandHome(dir string) (string, error) {
 	if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
 		home, err := os.UserHomeDir()
@@ -255,8 +255,8 @@ func expandHome(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// agentEnviron is what a restarted agent gets: everything but what would make it look like a server of ours, which is
-// ended with us, and what is only meant for us.
+// agentEnviron is the environment of a restarted agent: without what would make it look like a server of ours, which is
+// ended with us, and without variables that are only for us.
 func agentEnviron(environ []string) []string {
 	return withoutVars(environ, []string{"OUTLIVE_COOKIE", "OUTLIVE_AGENT_RUN", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"})
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/outlive-mcp/outlive/internal/ops/service"
 )
 
-// monitorCare is what keeps a running monitor itself under watch, and lets agents reach it.
+// monitorCare keeps the monitor itself watched, and accepts agents' pings.
 type monitorCare struct {
 	logger   *slog.Logger
 	notifier *service.Notifier // nil: systemd has not started us
-	deadman  *service.Deadman  // nil: nobody elsewhere misses us
+	deadman  *service.Deadman  // nil: no dead man's switch
 	trim     sync.Once         // memory is given back after the first look, which learns everything and needs the most
 }
 
-// newMonitorCare reads what the service manager has said.
+// newMonitorCare reads the service manager's environment.
 func newMonitorCare(logger *slog.Logger) (*monitorCare, error) {
 	n, err := service.NewNotifier(service.NotifierOptions{
 		Socket: os.Getenv("NOTIFY_SOCKET"), WatchdogUsec: os.Getenv("WATCHDOG_USEC"), WatchdogPID: os.Getenv("WATCHDOG_PID"), PID: os.Getpid(),
@@ -36,7 +36,7 @@ func newMonitorCare(logger *slog.Logger) (*monitorCare, error) {
 	return &monitorCare{logger: logger, notifier: n}, nil
 }
 
-// looked is told of each look. One that went wrong is alive all the same; whoever pings for us tells what is wrong.
+// looked is told of each look. A failed look is a sign of life, too; the dead man's ping reports the failure.
 func (c *monitorCare) looked(err error) {
 	c.trim.Do(debug.FreeOSMemory)
 	c.complain(c.notifier.Alive(time.Now()))
@@ -51,11 +51,11 @@ func (c *monitorCare) looked(err error) {
 
 func (c *monitorCare) complain(err error) {
 	if err != nil {
-		c.logger.Warn("the service manager does not hear us", slog.Any("error", err))
+		c.logger.Warn("the service manager does not receive notifications", slog.Any("error", err))
 	}
 }
 
-// run runs the monitor, takes pings for its agents, and tells that it is alive.
+// run runs the monitor, accepts pings for its agents, and reports that it is alive.
 func (c *monitorCare) run(ctx context.Context, m *monitor.Monitor) error {
 	stop, err := c.listen(ctx, m)
 	if err != nil {
@@ -97,7 +97,7 @@ const (
 	pingShutdown = 2 * time.Second
 )
 
-// listen takes pings where the registry says.
+// listen accepts pings at the registry's address.
 func (c *monitorCare) listen(ctx context.Context, m *monitor.Monitor) (stop func(), err error) {
 	r := m.Registry()
 	if r == nil || r.Listen == "" {

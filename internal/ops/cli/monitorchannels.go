@@ -17,7 +17,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-// agentsOptions are the options of whoever looks at the agents of a home: what is read, and from where.
+// agentsOptions are the options for looking at the agents of a home: the sources and their places.
 func agentsOptions(home string) monitor.Options {
 	user, err := os.UserHomeDir()
 	if err != nil {
@@ -66,7 +66,7 @@ func telegramFromEnv() (telegramSetting, error) {
 	return t, nil
 }
 
-// openGroup reports whether whoever is in the chat would decide: a group or channel, and nobody is named.
+// openGroup reports whether every member of the chat could decide: a group or channel, and no users are named.
 func (t telegramSetting) openGroup() bool {
 	return (strings.HasPrefix(t.chat, "-") || strings.HasPrefix(t.chat, "@")) && len(t.users) == 0
 }
@@ -77,7 +77,7 @@ func (t telegramSetting) open() (notify.Channel, error) {
 	return notify.NewTelegram(notify.TelegramOptions{Token: t.token, ChatID: t.chat, APIURL: t.api})
 }
 
-// addChannels adds whoever is told, and whoever hears what they answer.
+// addChannels adds the channels, and the listeners for answers.
 func addChannels(o *monitor.Options, answers string) error {
 	t, err := telegramFromEnv()
 	if err != nil {
@@ -138,7 +138,7 @@ func openChannel(t telegramSetting, environ []string, address string) (notify.Ch
 	return notify.Open(address, notify.OpenOptions{Environ: environ})
 }
 
-// listen makes whoever hears what is answered in the chat. Only a numbered chat can: a channel's name hears nobody.
+// listen makes the listener for answers in the chat. That works only for a chat with a number, not for a channel's name.
 func (t telegramSetting) listen(o *monitor.Options) func(*sql.DB, []string, notify.Applier) ([]monitor.Listener, error) {
 	return func(db *sql.DB, channels []string, to notify.Applier) ([]monitor.Listener, error) {
 		chat, err := strconv.ParseInt(t.chat, 10, 64)
@@ -185,13 +185,13 @@ func checkChannels(ctx context.Context, io streams, o monitor.Options, view moni
 	if c, ok := o.Channels["telegram"]; ok {
 		check("Telegram", c, nil)
 	}
-	if view.Roster != nil {
-		for _, named := range view.Roster.Channels {
+	if view.Registry != nil {
+		for _, named := range view.Registry.Channels {
 			c, err := o.OpenChannel(named.Address)
 			check(named.Name, c, err)
 		}
 	}
-	if len(o.Channels) == 0 && (view.Roster == nil || len(view.Roster.Channels) == 0) {
+	if len(o.Channels) == 0 && (view.Registry == nil || len(view.Registry.Channels) == 0) {
 		fmt.Fprintln(io.out, "Telegram: not configured, nobody would be told")
 	}
 }

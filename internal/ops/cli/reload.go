@@ -16,7 +16,7 @@ they are shown, and what was there before goes on.
 
 EXIT STATUS
   0  the configuration is in use
-  1  there is no such gateway, or the configuration has mistakes
+  1  no such gateway, or the configuration has mistakes
   2  the name is ambiguous`,
 		Args:              takes(0, 1),
 		ValidArgsFunction: completeRunning,

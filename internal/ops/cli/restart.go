@@ -22,7 +22,7 @@ Where several servers have one name, say NAME@PID with the PID of its outlive.
 
 EXIT STATUS
   0  the new process is ready
-  1  there is no such server, or the new process did not become ready
+  1  no such server, or the new process did not become ready
   2  the name is ambiguous`,
 		Args:              takes(1, 1),
 		ValidArgsFunction: completeRunning,

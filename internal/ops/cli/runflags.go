@@ -25,20 +25,21 @@ type runFlags struct {
 	startTimeout time.Duration
 	drain        time.Duration
 
-	reload      string
-	standby     int
-	retire      time.Duration
-	watch       []string
-	lazy        bool
-	idleTimeout time.Duration
-	noFastStart bool
-	replayCalls []string
-	killMode    string
-	health      string
-	callTimeout time.Duration
-	maxRSS      string
-	maxAge      time.Duration
-	maxCalls    int
+	reload       string
+	standby      int
+	retire       time.Duration
+	watch        []string
+	lazy         bool
+	idleTimeout  time.Duration
+	noFastStart  bool
+	replayCalls  []string
+	killMode     string
+	health       string
+	callTimeout  time.Duration
+	callPatience time.Duration
+	maxRSS       string
+	maxAge       time.Duration
+	maxCalls     int
 
 	noTools    bool
 	surrogates string
@@ -62,7 +63,7 @@ type runSetting struct {
 	usage string
 
 	words    []string // the only values; nil: any
-	judged   bool     // one of words, and whoever takes it says what is wrong with another
+	judged   bool     // one of words, checked where it is used
 	positive bool     // a time that has to be longer than 0
 	natural  bool     // a time or number that must not be negative
 	most     int      // of a number from 0 on; 0: no bound
@@ -78,7 +79,7 @@ func (f *runFlags) table() []runSetting {
 	return []runSetting{
 		{name: "name", to: &f.name, usage: "name in status and logs (default: made from CMD)", own: true, inherit: true},
 		{name: "mode", to: &f.mode, usage: "proxy, or inherit: CMD gets our descriptors, outlive copies nothing", words: []string{"proxy", "inherit"}, own: true, inherit: true},
-		{name: "log-level", to: &f.logLevel, usage: "least level told on stderr: debug, info, warn or error", words: []string{"debug", "info", "warn", "error"}, own: true, inherit: true},
+		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: []string{"debug", "info", "warn", "error"}, own: true, inherit: true},
 		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}, judged: true, own: true, inherit: true},
 		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none", own: true, inherit: true},
 		{name: "backoff", to: &f.backoff, usage: "delay after a crash: " + fileerror.Alternatives(presets), words: presets, judged: true, inherit: true},
@@ -86,11 +87,11 @@ func (f *runFlags) table() []runSetting {
 		{name: "restart-delay", to: &f.restartDelay, usage: "wait exactly this long after every crash (default: as --backoff says)", inherit: true},
 		{name: "compat", to: &f.compat, usage: "watchdog: every number of the watchdog supervisor at once", words: []string{"watchdog"}, inherit: true},
 		{name: "restart-on", to: &f.restartOn, usage: "exit codes that ask for a restart, besides 42: 75,100-110", inherit: true},
-		{name: "fail-on", to: &f.failOn, usage: "exit codes that no restart can mend: 2,78", inherit: true},
+		{name: "fail-on", to: &f.failOn, usage: "exit codes after which there is no restart: 2,78", inherit: true},
 		{name: "start-timeout", to: &f.startTimeout, usage: "how long a server may take to answer its handshake", positive: true},
 		{name: "drain", to: &f.drain, usage: "how long calls in flight may finish before a planned restart", positive: true},
 		{name: "reload", to: &f.reload, usage: "planned restarts: overlap (the new server is up before the old one goes), or replace (servers that hold a port or a lock)", words: []string{"overlap", "replace"}},
-		{name: "standby", to: &f.standby, usage: "how many initialised spare servers to keep: a crash then costs a switch, not a start", most: mostSpares},
+		{name: "standby", to: &f.standby, usage: "how many initialised spare servers to keep: after a crash one of them takes over at once", most: mostSpares},
 		{name: "retire", to: &f.retire, usage: "how long a replaced server may finish the calls it has", positive: true},
 		{name: "watch", to: &f.watch, usage: "restart when these files change: a glob such as 'src/**/*.py', repeated; \"auto\": the code beside CMD's script and in its project; \"!glob\" excludes"},
 		{name: "lazy", to: &f.lazy, usage: "start the server at the first call; what an earlier run has shown is answered until then"},
@@ -100,6 +101,7 @@ func (f *runFlags) table() []runSetting {
 		{name: "kill-mode", to: &f.killMode, usage: "what ends with a server: tree (all it started), or group (servers that start daemons on purpose)", words: []string{"tree", "group"}, inherit: true},
 		{name: "health", to: &f.health, usage: "on: a server that hangs is restarted; off: it is not looked at", words: []string{"on", "off"}},
 		{name: "call-timeout", to: &f.callTimeout, usage: "how long a call may go without progress before it is answered with an error (default: no limit)", natural: true},
+		{name: "call-patience", to: &f.callPatience, usage: "how long a client that wants progress is told that a silent call still runs; 0: it is not", natural: true},
 		{name: "max-rss", to: &f.maxRSS, usage: "memory of the server and all it starts, like 512MiB: above it, it is replaced", size: true},
 		{name: "max-age", to: &f.maxAge, usage: "how long one server process may serve before it is replaced", natural: true},
 		{name: "max-calls", to: &f.maxCalls, usage: "how many calls one server process may get before it is replaced", natural: true},
@@ -127,6 +129,7 @@ func newRunFlags() *runFlags {
 		retire:       10 * time.Minute,
 		killMode:     "tree",
 		health:       "on",
+		callPatience: 10 * time.Minute,
 		surrogates:   "reject",
 		lostCalls:    "tool-result",
 		queueFor:     25 * time.Second,

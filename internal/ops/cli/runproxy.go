@@ -29,8 +29,8 @@ type sinks struct {
 	server string // of a gateway: whose events these are
 }
 
-// openSinks starts the log lines, the audit log and the file that keeps the server's stderr. None of them can hold a
-// run up or end it: what cannot be written is told once and counted.
+// openSinks starts the log, the audit log and the file with the server's stderr. None of them can block or end a run:
+// failures to write are reported once and counted.
 func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
 	k := &sinks{start: time.Now()}
 	k.log = logline.NewWriter(io.err, logline.Options{
@@ -56,7 +56,7 @@ func (k *sinks) openAudit(path string) error {
 	return nil
 }
 
-// lost tells that something cannot be kept.
+// lost reports that something cannot be stored.
 func (k *sinks) lost(what string) func(error) {
 	return func(err error) {
 		k.log.Emit(event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
@@ -96,10 +96,10 @@ func (k *sinks) flush() {
 	if k.audit != nil {
 		errs = append(errs, k.audit.Flush())
 	}
-	_ = errors.Join(errs...) // what nobody took is lost with us, as it would be at an end
+	_ = errors.Join(errs...) // what was not written is lost with us
 }
 
-// prepareState makes the directory the server may keep things in, and clears away what long dead runs left behind.
+// prepareState makes the server's state directory, and removes leftovers of old runs.
 func prepareState(s *settings, k *sinks) {
 	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
 		k.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
@@ -111,15 +111,15 @@ func prepareState(s *settings, k *sinks) {
 	}()
 }
 
-// clearStrays ends what an outlive that is gone has left behind.
+// clearStrays ends the leftover processes of earlier runs.
 func clearStrays(k *sinks) {
 	if report, err := child.SweepStrays(context.Background()); err == nil && len(report.Found) > 0 {
-		k.say(event.StraysSwept, "Left over by an outlive that is gone: "+report.String(),
+		k.say(event.StraysSwept, "Left over by an earlier run: "+report.String(),
 			slog.Int(event.KeyCount, len(report.Found)))
 	}
 }
 
-// tellFatal turns a panic into the watchdog's last words: the fatal error with its trace, the exit with 1.
+// tellFatal turns a panic into the watchdog's last lines: the fatal error with its trace, and exit status 1.
 func tellFatal(k *sinks, err *error) {
 	problem := recover()
 	if problem == nil {

@@ -4,9 +4,11 @@ package cli
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -23,6 +25,10 @@ func TestMain(m *testing.M) {
 	}
 	mcptest.Reexec()
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // for our children: a second at each exit otherwise, with the detector
+	// A script mostly waits for processes; -parallel on the command line wins.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){
 		"outlive":    func() { os.Exit(Main(os.Args[1:])) },
 		"mcp-server": func() { os.Exit(mcptest.ServerMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

@@ -20,7 +20,7 @@ import (
 const serviceLong = `Have the system start outlive monitor or outlive gateway at login and again whenever it ends: a user unit for systemd, an
 agent for launchd, or a task for Windows' Task Scheduler. What is behind -- are the verb's flags.
 
-The service gets the PATH of whoever installs it, since agents and servers are found by it, and what --env names. Under
+The service gets the PATH of the installing user, since agents and servers are found by it, and what --env names. Under
 systemd it also reads ~/.config/outlive/NAME.env, if it is there: lines of NAME=value, the place for tokens.`
 
 // services are the verbs that can be a service.
@@ -51,10 +51,10 @@ func newService(io streams) *cobra.Command {
 			Use: name + " monitor|gateway [flags] [-- FLAGS]", Short: short, Example: example,
 			Args: func(cmd *cobra.Command, args []string) error {
 				if before := cmd.ArgsLenAtDash(); before > 1 || before < 0 && len(args) != 1 || before == 0 || len(args) == 0 {
-					return fail(exitUsage, "service %s: monitor or gateway is wanted, and its own flags behind --", name)
+					return fail(exitUsage, "service %s: must be monitor or gateway, with its own flags after --", name)
 				}
 				if _, ok := services[args[0]]; !ok {
-					return fail(exitUsage, "service %s %s: monitor or gateway is wanted", name, args[0])
+					return fail(exitUsage, "service %s %s: must be monitor or gateway", name, args[0])
 				}
 				return nil
 			},
@@ -131,7 +131,7 @@ func (f *serviceFlags) install(io streams, name string, flags []string) error {
 
 func (f *serviceFlags) remove(io streams, name string, flags []string) error {
 	if len(flags) > 0 {
-		return fail(exitUsage, "service remove %s: nothing is wanted behind --", name)
+		return fail(exitUsage, "service remove %s: takes no arguments after --", name)
 	}
 	place, err := f.place(name)
 	if err != nil {
@@ -214,7 +214,7 @@ func (f *serviceFlags) environment() ([]string, error) {
 		name, value, given := strings.Cut(kv, "=")
 		if !given {
 			if value, given = os.LookupEnv(name); !given && name != "PATH" {
-				return nil, fail(exitUsage, "--env %s: there is no such variable", name)
+				return nil, fail(exitUsage, "--env %s: no such variable", name)
 			}
 		}
 		environ = slices.DeleteFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })

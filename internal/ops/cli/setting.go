@@ -15,7 +15,7 @@ func (s settingName) String() string { return "--" + string(s) }
 // key is how outlive.yaml spells it.
 func (s settingName) key() string { return strings.ReplaceAll(string(s), "-", "_") }
 
-// settingError is a mistake in one or more settings. They stand among the arguments of its format, so that whoever shows it
+// settingError is a mistake in one or more settings. They stand among the arguments of its format, so that each caller
 // spells them as they were written.
 type settingError struct {
 	format string

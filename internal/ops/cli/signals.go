@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// interruptible is what a signal can ask something of.
+// interruptible is ended by a signal.
 type interruptible interface {
 	Interrupt()
 }
@@ -34,9 +34,9 @@ type upgradable interface {
 // keepsAlive in a command's annotations, with any value, says that it keeps something alive.
 const keepsAlive = "keeps-alive"
 
-// surviveBrokenPipes makes a write to a stdout or stderr that nobody reads an error like any other. Without it the Go
-// runtime ends the program with SIGPIPE, and the server with it. It is called before anything is written, also in a new
-// image after an upgrade. Children are not affected: an exec restores the default of a signal that is caught.
+// surviveBrokenPipes makes a write to an unread stdout or stderr an ordinary error. Without it the Go runtime ends the
+// program with SIGPIPE, and the server with it. It is called before anything is written. Children are not affected: an
+// exec restores the default of a handled signal.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // dieOfBrokenPipes is for commands that only print: outlive logs -f | head is to end with head.
@@ -70,7 +70,7 @@ func handleSignal(p interruptible, k *sinks, sig os.Signal) {
 		k.say(event.Interrupted, "Interrupted by "+sig.String(), slog.String(event.KeySignal, sig.String()))
 		p.Interrupt()
 	case restartSignal:
-		// How it went, the log says; there is nobody else to tell.
+		// The log reports the result.
 		switch p := p.(type) {
 		case reloadable:
 			go func() { _ = p.Reload() }()
@@ -84,7 +84,7 @@ func handleSignal(p interruptible, k *sinks, sig os.Signal) {
 	}
 }
 
-// signalKind is what a signal means to us.
+// signalKind is the meaning of a signal for us.
 type signalKind int
 
 const (

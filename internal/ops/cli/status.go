@@ -176,7 +176,7 @@ func eras(s backend.Status) string {
 	switch {
 	case s.Bridge != "":
 		return s.Era + ">" + s.ServerEra
-	case s.Era == mcp.Virgin.String():
+	case s.Era == mcp.EraUnknown.String():
 		return ""
 	}
 	return s.Era

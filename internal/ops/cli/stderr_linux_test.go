@@ -173,7 +173,7 @@ func TestLastWordsAreKept(t *testing.T) {
 	u.ends()
 }
 
-// TestUpgradeWhileStderrStalls: the reader of a stderr that nobody takes further is no obstacle to an upgrade.
+// TestUpgradeWhileStderrStalls: the reader of a stderr that nobody takes further is not an obstacle to an upgrade.
 func TestUpgradeWhileStderrStalls(t *testing.T) {
 	u := newUnread(t)
 	u.start(true, "run", "--name", "up", "--", "sh", "-c", "("+burst+")& exec "+u.program+" "+mcptest.ServerArg)

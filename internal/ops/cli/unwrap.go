@@ -101,7 +101,7 @@ func (f *unwrapFlags) takeBack(file clients.File, record *clients.Record, seen m
 		case !f.wants(s) || !s.Wrapped():
 			return false
 		case len(f.servers) == 0 && !s.ByWrap(labelOf):
-			moved = append(moved, clients.Outcome{Server: s, Why: "not written by outlive wrap; outlive unwrap --server " + shellWord(s.Name) + " takes outlive out of it all the same"})
+			moved = append(moved, clients.Outcome{Server: s, Why: "not written by outlive wrap; outlive unwrap --server " + shellWord(s.Name) + " takes outlive out of it nevertheless"})
 			return false
 		}
 		return true

@@ -47,7 +47,7 @@ type settings struct {
 	serverState string // OUTLIVE_STATE_DIR
 }
 
-// settings checks the flags and finds the command. argv may be a URL in place of one, with flags of its own. changed tells which flags
+// settings checks the flags and finds the command. argv may be a URL in place of one, with flags of its own. changed reports which flags
 // were given.
 func (f *runFlags) settings(argv []string, far *remoteFlags, changed func(string) bool) (*settings, error) {
 	dir, err := os.Getwd()
@@ -277,7 +277,7 @@ var sizeForm = lazyregexp.New(`^(\d+) ?([KMG]?)(?:i?B)?$`)
 func parseSize(text string) (int, error) {
 	m := sizeForm.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("%q is no size: write it like 32MiB", text)
+		return 0, fmt.Errorf("%q is not a size: write it like 32MiB", text)
 	}
 	n, err := strconv.Atoi(m[1])
 	shift := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[m[2]]
@@ -301,6 +301,7 @@ func (f *runFlags) care(s *settings, changed func(string) bool) error {
 	o.Supervise.Standby = f.standby
 	o.Health.Off = f.health == "off"
 	o.Health.CallTimeout = f.callTimeout
+	o.CallPatience = f.callPatience
 	o.Elsewhere = standsIn(o.Command)
 	o.Lazy, o.IdleFor, o.NoFastStart = f.lazy, f.idleTimeout, f.noFastStart
 	if f.lazy && f.noFastStart {
@@ -338,10 +339,10 @@ func parseReplay(text string) (backend.Replay, error) {
 	return r, nil
 }
 
-// mostSpares is more than anybody needs: one is for a crash, a second for one that follows at once.
+// mostSpares is a generous limit: one spare is for a crash, a second for one that follows at once.
 const mostSpares = 8
 
-// watched takes the globs of --watch and tries them, so that a mistake is told before anything runs.
+// watched takes the globs of --watch and tries them, so that mistakes are reported before anything runs.
 func (f *runFlags) watched(s *settings) error {
 	for _, glob := range f.watch {
 		if glob != "auto" {
@@ -357,7 +358,8 @@ func (f *runFlags) watched(s *settings) error {
 	return nil
 }
 
-// standsIn reports whether a command only stands for a server that runs elsewhere: what it uses says nothing of that.
+// standsIn reports whether a command only represents a server that runs elsewhere, so that its resource use says
+// nothing.
 func standsIn(argv []string) bool {
 	switch strings.TrimSuffix(filepath.Base(argv[0]), ".exe") {
 	case "docker", "podman", "nerdctl", "kubectl", "ssh", "wsl", "mcp-remote":
@@ -366,7 +368,7 @@ func standsIn(argv []string) bool {
 	return false
 }
 
-// paths says where a run keeps what, under a name. Files of one run carry its PID: clients start throw-away copies.
+// paths sets the files of a run. Their names contain its PID, since clients start short-lived copies.
 func (s *settings) paths(name string) {
 	state := stateDir()
 	s.stderrLog = filepath.Join(state, "log", fmt.Sprintf("%s.%d%s", name, os.Getpid(), keptSuffix))

@@ -52,8 +52,8 @@ func thisSystem() (clients.System, error) {
 	return clients.System{OS: systemName, Home: home, Env: os.Getenv}, nil
 }
 
-// find returns the files that the flags pick. With --client, a client of which there is none is an error that says where
-// it was looked for.
+// find returns the files that the flags select. A client of --client without a file is an error with the places
+// searched.
 func (f *clientFlags) find(sys clients.System) ([]clients.File, error) {
 	project := f.project
 	if project != "" {
@@ -74,7 +74,7 @@ func (f *clientFlags) find(sys clients.System) ([]clients.File, error) {
 	for _, name := range f.clients {
 		c := clients.Named(name)
 		if c == nil {
-			return nil, fail(exitUsage, "--client %s: there is no such client; outlive wrap --help names them", name)
+			return nil, fail(exitUsage, "--client %s: no such client; outlive wrap --help lists them", name)
 		}
 		places := c.Places(sys, project)
 		found := clients.Find(places)
@@ -100,7 +100,7 @@ func (f *clientFlags) missing(seen map[string]bool) error {
 	return nil
 }
 
-// editAll finds the files, lets edit have each, and tells how it went. What goes wrong with one is no reason to leave the others.
+// editAll finds the files, calls edit for each, and reports the results, also after an error of one.
 func (f *clientFlags) editAll(io streams, dryRun bool, edit func(clients.File, map[string]bool) (int, error)) error {
 	sys, err := thisSystem()
 	if err != nil {
@@ -150,7 +150,7 @@ func tellOutcomes(w io.Writer, c *clients.Client, outcomes []clients.Outcome, ve
 	}
 }
 
-// showDiff prints what an edit does to a file. Secrets of the file are not shown: people paste diffs into reports.
+// showDiff prints an edit as a diff, without secrets, since people paste diffs into reports.
 func showDiff(w io.Writer, path string, before, after []byte) {
 	_, text, _ := strings.Cut(string(diff.Diff(path, before, path, after)), "\n") // without the line "diff a b"
 	known := append(config.Secrets(path, before), config.Secrets(path, after)...)

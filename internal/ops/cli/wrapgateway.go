@@ -29,8 +29,8 @@ func recordPath(file clients.File) string {
 	return gatewayFile(file.Client, ".record.json", file.Path)
 }
 
-// findRecord returns the record of a file and its path; nil if its servers were not moved. The gateway's entry tells
-// where it is if the directory for configuration was another one then.
+// findRecord returns the record of a file and its path; nil if its servers were not moved. If the configuration
+// directory has changed since, the gateway's entry has the path.
 func findRecord(file clients.File) (string, *clients.Record, error) {
 	path := recordPath(file)
 	record, err := loadRecord(path)
@@ -95,8 +95,8 @@ func (f *wrapFlags) gatherFile(io streams, file clients.File, command string, se
 	return moved, nil
 }
 
-// storeGateway writes what belongs to a gateway, for the user's eyes only: environment variables often hold secrets. undo
-// removes it again. An earlier record is never written over, because it holds the only copy of what was moved.
+// storeGateway writes a gateway's files, readable by the user only, since environment variables often hold secrets. undo
+// removes them. An existing record is never overwritten, because it has the only copy of what was moved.
 func storeGateway(record string, g *clients.Gathered) (undo func(), err error) {
 	var written []string
 	undo = func() {
@@ -161,8 +161,8 @@ func loadRecord(path string) (*clients.Record, error) {
 	return &r, nil
 }
 
-// dropGateway removes what is not needed any more once the servers are back. An outlive.yaml that was changed is kept and
-// named.
+// dropGateway removes the files that are not needed once the servers are back. A changed outlive.yaml is kept and
+// reported.
 func dropGateway(io streams, record string, r *clients.Record) error {
 	for _, g := range r.Groups {
 		text, err := os.ReadFile(g.Config)

@@ -39,7 +39,7 @@ type Report struct {
 	// ReadyAfter is the time from the start of the process that answered to its answer.
 	ReadyAfter time.Duration
 
-	// Garbage is how many lines on stdout were no message, with the first of them in GarbageLine, cut to 200 bytes.
+	// Garbage is how many lines on stdout were not messages, with the first of them in GarbageLine, cut to 200 bytes.
 	Garbage     int
 	GarbageLine string
 

@@ -83,7 +83,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}},
-		{"is no server", Spec{Argv: []string{"sleep", "60"}, Timeout: 400 * time.Millisecond, Grace: 100 * time.Millisecond}, func(t *testing.T, r Report) {
+		{"is not a server", Spec{Argv: []string{"sleep", "60"}, Timeout: 400 * time.Millisecond, Grace: 100 * time.Millisecond}, func(t *testing.T, r Report) {
 			if !r.Found || r.Ready || !strings.Contains(r.Problem, "no answer to the handshake within 400ms") || r.Hint == "" || r.Stubborn {
 				t.Errorf("%+v", r)
 			}
@@ -120,7 +120,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Anything that a server may print is read, and lines that are no message are told.
+// Anything that a server may print is read, and lines that are not messages are told.
 func FuzzHear(f *testing.F) {
 	f.Add([]byte("Server ready\n"))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"outlive-doctor","result":{"serverInfo":{"name":"x"}}}`))

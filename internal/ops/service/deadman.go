@@ -14,7 +14,7 @@ import (
 )
 
 // Deadman pings an address at an interval, so that somebody elsewhere misses it when this machine, this program or its loop
-// is gone: healthchecks.io and whoever takes its pings.
+// is gone: healthchecks.io and compatible services.
 //
 // It pings for the loop that calls [Deadman.Alive]. A loop that has not come round for two intervals is told of once
 // (/fail), and then there is silence. The zero Deadman with a URL works; it is used by one owner at a time.
@@ -51,7 +51,7 @@ var ErrDeadman = errors.New("no address for a dead man's ping")
 func (d *Deadman) Start(ctx context.Context) error {
 	u, err := url.Parse(d.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%w: http:// or https:// is wanted", ErrDeadman) // the address itself is a secret
+		return fmt.Errorf("%w: must be http:// or https://", ErrDeadman) // the address itself is a secret
 	}
 	if d.Every <= 0 {
 		d.Every = pingEvery
@@ -105,7 +105,7 @@ func (p *pings) next(silent, every time.Duration, trouble string) (action, body 
 	case silent > 2*every && p.hung:
 		return "", "", false
 	case silent > 2*every:
-		return "fail", fmt.Sprintf("the loop has not come round for %s", silent.Round(time.Second)), true
+		return "fail", fmt.Sprintf("the loop has been blocked for %s", silent.Round(time.Second)), true
 	case trouble != "":
 		return "fail", trouble, true
 	case !p.started:

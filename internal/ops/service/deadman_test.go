@@ -106,7 +106,7 @@ func TestDeadman(t *testing.T) {
 
 		time.Sleep(time.Hour) // the loop hangs
 		got := world.take()
-		if len(got) == 0 || len(got) > 4 || !strings.Contains(got[len(got)-1], "/fail?create=1 the loop has not come round for") {
+		if len(got) == 0 || len(got) > 4 || !strings.Contains(got[len(got)-1], "/fail?create=1 the loop has been blocked for") {
 			t.Errorf("a loop that hangs: %q", got)
 		}
 		loop(d, "", 2*time.Minute)

@@ -3,7 +3,7 @@
 //   - [Systemd], [Launchd] and [Task] are the files that make a service of a command; [Place] says where they belong and what
 //     switches them on.
 //   - A [Notifier] tells systemd that the program is ready, alive, about to stop.
-//   - A [Deadman] pings an address as healthchecks.io's clients do: whoever misses the ping tells a human.
+//   - A [Deadman] pings an address as healthchecks.io's clients do: if pings stop, the service notifies a human.
 //
 // Neither gives a sign of life by itself. Both pass on what the loop that does the work says ([Notifier.Alive],
 // [Deadman.Alive]); a loop that hangs is told of by its silence.

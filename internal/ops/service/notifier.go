@@ -30,7 +30,7 @@ type NotifierOptions struct {
 }
 
 // errWatchdog says which of systemd's variables is wrong.
-var errWatchdog = errors.New("a number above 0 is wanted")
+var errWatchdog = errors.New("must be greater than 0")
 
 // NewNotifier makes a Notifier. It is nil where there is nobody to tell.
 func NewNotifier(o NotifierOptions) (*Notifier, error) {
@@ -89,7 +89,7 @@ func statusLine(status string) string {
 	return "STATUS=" + strings.ReplaceAll(status, "\n", " ")
 }
 
-// sendTime bounds the wait for systemd to take a datagram: whoever is watched must not hang for its watcher.
+// sendTime bounds the wait for systemd to take a datagram: a watched program must not hang for its watcher.
 const sendTime = time.Second
 
 func sendDatagram(socket, text string) error {

@@ -51,12 +51,12 @@ func (s Service) check() error {
 		if strings.ContainsFunc(text, func(c rune) bool {
 			return c < ' ' && c != '\t' || c == 0x7f || c == '\uFFFD' || c == '\uFFFE' || c == '\uFFFF'
 		}) {
-			return bad("%q has a character that a service's file cannot hold", text)
+			return bad("%q has a character that a service file cannot contain", text)
 		}
 	}
 	for _, kv := range s.Environ {
 		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" {
-			return bad("%q is no NAME=value", kv)
+			return bad("%q is not NAME=VALUE", kv)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ func Systemd(s Service) ([]byte, error) {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("[Unit]")
 	line("Description=%s", specifiers(s.About))
-	line("# It is never given up: whoever is to tell people of trouble must not stay down after a bad minute.")
+	line("# Restarts without limit: the monitor reports trouble, so it must not stay down.")
 	line("StartLimitIntervalSec=0")
 	line("")
 	line("[Service]")
@@ -28,7 +28,7 @@ func Systemd(s Service) ([]byte, error) {
 		line("Type=exec")
 	}
 	if s.Notifies && s.Watchdog > 0 {
-		line("# Its loop says that it is alive. When it does not, it is started again; SIGABRT leaves in the log where it hung.")
+		line("# The loop pings the watchdog. If it hangs, it is restarted; SIGABRT logs where it hung.")
 		line("WatchdogSec=%gs", s.Watchdog.Seconds())
 	}
 	line("ExecStart=%s", systemdCommand(s.Command))
@@ -40,10 +40,10 @@ func Systemd(s Service) ([]byte, error) {
 	}
 	line("Restart=always")
 	line("RestartSec=5s") // steps, which systemd has since 254, would be a warning at every look of an older one
-	line("# A wrong command line does not get better.")
+	line("# A wrong command line is not retried.")
 	line("RestartPreventExitStatus=2")
 	if s.Keeps {
-		line("# Agents live on when it is stopped or started again, and one of them that takes too much memory is not its end.")
+		line("# Agents keep running when the monitor is stopped or restarted, and the monitor survives one that runs out of memory.")
 		line("KillMode=process")
 	} else {
 		line("# It ends its servers by itself; what is left after that is killed.")

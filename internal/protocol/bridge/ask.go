@@ -7,42 +7,42 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// A legacy server does not say which call its question belongs to; a modern client must be asked within a call. So a
-// question belongs to the one call that runs and can be asked it. While several run it waits until one is left. A server
-// that has asked once gets such calls one after the other from then on, so that this does not happen again; servers that
-// never ask are not slowed down. A question that comes while nothing runs waits for the next call. All this is so for one
-// client; for many see crowd.go.
+// A legacy server does not say which call its question belongs to, but a modern client can be asked only within a call.
+// So a question belongs to the only running call that can be asked. While several run, it waits until one is left. After
+// a server's first question, such calls run one after the other, so that this does not happen again; servers that never
+// ask are not slowed down. A question without a running call waits for the next call. This is for one client; for many
+// see crowd.go.
 
 // question is a request of the server to the client.
 type question struct {
 	ID     []byte // raw, the server's
 	Method string
 	Params []byte // raw, nil for none
-	Key    string // under which the client was shown it
+	Key    string // the key that the client was shown
 	Need   abilities
-	Until  time.Time // while it belongs to no call
+	Until  time.Time // while it belongs to no call: its deadline
 
-	Came     time.Time // of many clients' server, see crowd.go
+	Came     time.Time // of a shared server, see crowd.go
 	Suspects []string  // calls that may have asked it, by their raw ids at the server
-	Doubt    bool      // a call that its client has withdrawn may have asked it, too
+	Doubt    bool      // a cancelled call may have asked it, too
 }
 
-// questions owns what a legacy server has asked and what belongs to no call yet, and finds the call.
+// questions holds a legacy server's questions that belong to no call yet, and finds their calls.
 type questions struct {
 	*core `json:"-"`
 	calls tasks // the side's
 	side  suspender
 
 	Open  []*question
-	Asker bool // the server has asked something during a call: calls take turns
+	Asker bool // the server has asked during a call: calls take turns
 
-	Shared    bool            // many clients' requests come this way, see crowd.go
-	Known     map[string]bool // what has asked something, by its target
-	Ruling    time.Time       // when it is looked whose the questions in Open are; zero: whenever something has happened
+	Shared    bool            // several clients share the server, see crowd.go
+	Known     map[string]bool // targets whose calls have asked
+	Ruling    time.Time       // when Open is looked at; zero: on each event
 	Cancelled cancelledCalls
 }
 
-// suspender lets a call wait at the server, and tells its client what is asked.
+// suspender suspends a call at the server, and sends its client the questions.
 type suspender interface{ suspend(t *task) }
 
 // add takes a question of one client's server.
@@ -54,7 +54,7 @@ func (qs *questions) add(q *question) {
 	qs.assign()
 }
 
-// busy reports whether a call of target, which came at some time, has to wait for its turn.
+// busy reports whether a call of target that arrived at came has to wait for its turn.
 func (qs *questions) busy(target string, came time.Time) bool {
 	if qs.Shared {
 		return !qs.inTurn(target, came)
@@ -62,10 +62,10 @@ func (qs *questions) busy(target string, came time.Time) bool {
 	return qs.Asker && qs.calls.running() > 0
 }
 
-// inLine reports whether a call of target comes after those that wait for their turn.
+// inLine reports whether a call of target must queue behind those that wait for their turn.
 func (qs *questions) inLine(target string) bool { return !qs.Shared || qs.Known[target] }
 
-// assign gives the questions that belong to no call to the call they can only belong to.
+// assign gives each question to its call, where only one is possible.
 func (qs *questions) assign() {
 	if qs.Shared {
 		qs.rule()
@@ -85,7 +85,7 @@ func (qs *questions) assign() {
 	}
 }
 
-// put gives a call a question of the server. If the client waits, that is its answer; the call waits at the server.
+// put gives a call a question. If the client waits, the question is its answer, and the call is suspended at the server.
 func (qs *questions) put(t *task, q *question) {
 	if !t.hasRoom() {
 		qs.decline(q, tooOften)
@@ -97,9 +97,8 @@ func (qs *questions) put(t *task, q *question) {
 	}
 }
 
-// owner returns the call that a question belongs to, nil if that cannot be told. A server may ask several things at
-// once: if no call runs, and one is suspended, it is that one. It is hopeless if calls run, and the client can be asked in
-// none of them.
+// owner returns the call of a question, nil if it is ambiguous. A server may ask several questions at once: if no call
+// runs and one is suspended, it is that one. hopeless means that calls run, but none of their clients can be asked.
 func (qs *questions) owner(q *question) (t *task, hopeless bool) {
 	var runs, waits []*task
 	others := 0
@@ -123,7 +122,7 @@ func (qs *questions) owner(q *question) (t *task, hopeless bool) {
 	return nil, len(runs)+len(waits) == 0 && others > 0
 }
 
-// withdrawn forgets a question that the server does not want to be answered any more.
+// withdrawn forgets a question that the server has cancelled.
 func (qs *questions) withdrawn(id []byte) {
 	same := func(q *question) bool { return jsonrpc.SameID(q.ID, id) }
 	qs.Open = slices.DeleteFunc(qs.Open, same)
@@ -132,7 +131,7 @@ func (qs *questions) withdrawn(id []byte) {
 	}
 }
 
-// expire refuses what has belonged to no call for too long.
+// expire refuses questions that have had no call for too long.
 func (qs *questions) expire() {
 	for _, q := range slices.Clone(qs.Open) {
 		if qs.due(q.Until) {

@@ -7,11 +7,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// A bridge is taken away when the server speaks the client's era again. What the client waits for and no server has been
-// given goes on as the client said it.
+// A bridge is removed when the server speaks the client's era again. Requests that no server has got continue as the
+// client wrote them.
 
-// Back returns a client's request as the client said it, given the line that the bridge has made of it; the bridge forgets
-// it. ok is false for what is the bridge's own, or part of a batch.
+// Back returns the client's original of a request that the bridge has translated, and forgets it. ok is false for the
+// bridge's own requests, and for parts of a batch.
 func (b *Bridge) Back(line []byte) (said []byte, ok bool) {
 	if b.env.Scan(line) != nil || b.env.Kind != jsonrpc.Request {
 		return nil, false
@@ -49,8 +49,7 @@ func (s *modernSide) back(line []byte) ([]byte, bool) {
 	return withParams(line, &s.env, t.ID, set(params, t.Meta, "_meta")), true
 }
 
-// Unsaid returns what the client has said and the bridge has kept back so far, as the client said it; the bridge forgets
-// it.
+// Unsaid returns the client's messages that the bridge still holds, and forgets them.
 func (b *Bridge) Unsaid() (said [][]byte) {
 	switch s := b.side.(type) {
 	case *legacySide:
@@ -74,7 +73,7 @@ func (b *Bridge) Unsaid() (said [][]byte) {
 type Stream struct {
 	ID      []byte // raw
 	Line    []byte // the request as it came
-	Granted []byte // raw filter that the client was told of; nil before that
+	Granted []byte // raw filter that was acknowledged to the client; nil before that
 }
 
 // Streams returns the open ones; the bridge forgets them.

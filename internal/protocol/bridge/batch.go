@@ -13,7 +13,7 @@ type batch struct {
 	Lines [][]byte
 }
 
-// batch takes an array of messages. One version of the protocol has them; a client of another is told so.
+// batch takes an array of messages. Only one version of the protocol has them; clients of others get an error.
 func (s *legacySide) batch(line []byte) {
 	var requests, others [][]byte
 	for at := range jsonrpc.Elements(line) {

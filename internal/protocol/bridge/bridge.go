@@ -12,13 +12,13 @@ import (
 const (
 	// roundsMost is how many rounds of questions one call may take; the official SDKs stop at 8 to 10.
 	roundsMost = 10
-	// answerFor is how long a client may take to answer what a server has asked it.
+	// answerFor is how long a client may take to answer a server's question.
 	answerFor = 10 * time.Minute
-	// unclearFor is how long a server's question waits for it to become clear which call it belongs to.
+	// unclearFor is how long a server's question may be without a call.
 	unclearFor = 30 * time.Second
 	// listenFor is how long a server may take to acknowledge a subscription.
 	listenFor = 20 * time.Second
-	// queueMost is how many requests may wait in a bridge, each: for the handshake, and for their turn.
+	// queueMost is the maximum of requests waiting for the handshake, and for their turn.
 	queueMost = 1024
 )
 
@@ -26,22 +26,21 @@ const (
 type Options struct {
 	// Mode is the direction; None is not allowed.
 	Mode Mode
-	// Key seals what a modern client keeps for the bridge between two rounds. It must be random, one for each process
-	// that makes bridges, and the same again for one that is restored. At least 32 bytes.
+	// Key seals the state that a modern client carries between two rounds. It must be random, at least 32 bytes, one for
+	// each process that makes bridges, and the same again for a restored bridge.
 	Key []byte
-	// Client tells this client apart from all others who share the key, so that none can use what another was given.
+	// Client distinguishes this client from others with the same key, so that none can use another one's state.
 	Client string
-	// Shared: the lines of a modern client are those of many, who share the server. What it asks and logs reaches nobody
-	// else than whom it is meant for.
+	// Shared: several modern clients share the server. Its questions and logs must reach only the right one.
 	Shared bool
 }
 
-// Output is what a call of the bridge has led to. The lines are without newline, in the order they are to be sent, and
-// valid until the next call; some are parts of the line that was handed in.
+// Output is the result of a call of the bridge. The lines are without newline, in sending order, and valid until the
+// next call; some are parts of the input line.
 type Output struct {
 	ToServer [][]byte
 	ToClient [][]byte
-	// Deadline is when [Bridge.Tick] wants to be called; zero: not at all.
+	// Deadline is when [Bridge.Tick] must be called; zero: not at all.
 	Deadline time.Time
 }
 
@@ -91,8 +90,8 @@ func New(opts Options) *Bridge {
 // Mode returns what the bridge translates.
 func (b *Bridge) Mode() Mode { return b.opts.Mode }
 
-// FromClient takes one line of the client. A line that is no message is handed on: refusing it is the business of what
-// stands behind the bridge.
+// FromClient takes one line of the client. A line that is not a message is passed on: the part behind the bridge refuses
+// it.
 func (b *Bridge) FromClient(line []byte, now time.Time) Output {
 	b.begin(now)
 	if line = jsonrpc.Trim(line); len(line) > 0 {
@@ -101,7 +100,7 @@ func (b *Bridge) FromClient(line []byte, now time.Time) Output {
 	return b.end()
 }
 
-// FromServer takes one line for the client. One that is no message is dropped.
+// FromServer takes one line for the client. One that is not a message is dropped.
 func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 	b.begin(now)
 	if line = jsonrpc.Trim(line); b.env.Scan(line) == nil {
@@ -110,7 +109,7 @@ func (b *Bridge) FromServer(line []byte, now time.Time) Output {
 	return b.end()
 }
 
-// Over tells that the server has answered a request, by its raw id there, that was withdrawn: it works on it no more.
+// Over reports that the server has answered a cancelled request, by its raw id there, so that it no longer works on it.
 func (b *Bridge) Over(id []byte, now time.Time) Output {
 	b.begin(now)
 	if s, modern := b.side.(*modernSide); modern {
@@ -119,7 +118,7 @@ func (b *Bridge) Over(id []byte, now time.Time) Output {
 	return b.end()
 }
 
-// Reborn tells that the processes that have heard of earlier requests are all dead.
+// Reborn reports that all processes that know of earlier requests are dead.
 func (b *Bridge) Reborn(now time.Time) Output {
 	b.begin(now)
 	if s, modern := b.side.(*modernSide); modern {
@@ -128,14 +127,14 @@ func (b *Bridge) Reborn(now time.Time) Output {
 	return b.end()
 }
 
-// Tick lets everything happen whose time has come.
+// Tick handles everything that is due.
 func (b *Bridge) Tick(now time.Time) Output {
 	b.begin(now)
 	b.side.tick()
 	return b.end()
 }
 
-// Rest tells that the server is asleep: what the bridge itself wants of it must not wake it. What the client wants does.
+// Rest reports that the server sleeps. The bridge's own requests must not wake it; the client's do.
 func (b *Bridge) Rest(now time.Time) Output {
 	b.begin(now)
 	if s, legacy := b.side.(*legacySide); legacy {
@@ -144,7 +143,7 @@ func (b *Bridge) Rest(now time.Time) Output {
 	return b.end()
 }
 
-// Wake tells that the server is up again.
+// Wake reports that the server is up again.
 func (b *Bridge) Wake(now time.Time) Output {
 	b.begin(now)
 	if s, legacy := b.side.(*legacySide); legacy {
@@ -153,8 +152,7 @@ func (b *Bridge) Wake(now time.Time) Output {
 	return b.end()
 }
 
-// Own reports whether the server's request with this raw id is a stream that the bridge has opened for itself, and nothing
-// that the client waits for.
+// Own reports whether the request with this raw id is a stream of the bridge's own, which no client waits for.
 func (b *Bridge) Own(id []byte) bool {
 	s, legacy := b.side.(*legacySide)
 	return legacy && s.Watch.own(id)
@@ -168,11 +166,11 @@ func (b *Bridge) ClientVersion() string {
 	return mcp.ModernVersion
 }
 
-// Waiting reports whether the client has said something that is kept back from the server for now.
+// Waiting reports whether messages of the client are being held back.
 func (b *Bridge) Waiting() bool { return b.side.waiting() }
 
-// Close answers whatever the client still waits for with an error; the bridge must not be used any more. What the server
-// works on is not withdrawn: that is the business of whoever takes it away.
+// Close answers all open requests of the client with an error. The bridge must not be used afterwards. Requests at the
+// server are not cancelled; that is left to the caller.
 func (b *Bridge) Close(why string, now time.Time) Output {
 	b.begin(now)
 	b.side.close(why)
@@ -194,23 +192,23 @@ func (b *Bridge) end() Output {
 func (c *core) toServer(line []byte) { c.out.ToServer = append(c.out.ToServer, line) }
 func (c *core) toClient(line []byte) { c.out.ToClient = append(c.out.ToClient, line) }
 
-// decline answers a question of the server that its client is not asked.
+// decline answers a server's question without asking the client.
 func (c *core) decline(q *question, why string) {
 	c.toServer(jsonrpc.AppendError(nil, q.ID, jsonrpc.InternalError, why, nil))
 }
 
-// privatePrefix begins every id that the bridge makes up. It is another one than the keeper's behind it, which gives its
-// own ids to requests with ids like those; a subscription must keep the id under which the server speaks of it.
+// privatePrefix begins the bridge's own ids. It differs from that of the backend behind it, which changes ids that look
+// like its own; a subscription must keep its id.
 const privatePrefix = "b~"
 
-// private makes up a raw id.
+// private makes a raw id.
 func (c *core) private() []byte {
 	c.Last++
 	return []byte(`"` + privatePrefix + strconv.Itoa(c.Last) + `"`)
 }
 
-// looksPrivate reports whether a client's raw id could be one of the bridge's. Such a request goes on under a private id
-// itself, so two requests with one id never meet.
+// looksPrivate reports whether a client's raw id could be one of the bridge's. Such a request gets a private id itself,
+// so that ids never collide.
 func looksPrivate(id []byte) bool {
 	text, ok := jsonrpc.Unquote(id)
 	return ok && strings.HasPrefix(text, privatePrefix)

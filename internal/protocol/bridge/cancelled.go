@@ -7,8 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// cancelledCalls are the calls of many clients that were withdrawn, and that their server has not answered: what it asks
-// may be for them.
+// cancelledCalls are cancelled calls that a shared server has not answered: its questions may belong to them.
 type cancelledCalls struct {
 	*core `json:"-"`
 
@@ -20,27 +19,27 @@ type cancelledCall struct {
 	Wire  string // raw id at the server
 	Party party
 	At    time.Time // when it was withdrawn
-	Until time.Time // when it is taken to have ended
+	Until time.Time // when it is assumed to have ended
 }
 
-// full reports whether there is no room for another one. What no question can be for is forgotten first.
+// full reports whether there is no room for another one, after removing those that no question can belong to.
 func (cs *cancelledCalls) full() bool {
 	cs.Calls = slices.DeleteFunc(cs.Calls, func(c cancelledCall) bool { return cs.due(c.Until.Add(unclearFor)) })
 	return len(cs.Calls) >= queueMost
 }
 
-// merge makes one of all, which are too many to be told apart, and so no answer clears it: forgetting the oldest would let
-// whoever withdraws enough calls hear of another one's.
+// merge replaces all calls, too many to be distinguished, by one that no answer clears. Forgetting the oldest instead
+// would let a client that cancels many calls see another client's questions.
 func (cs *cancelledCalls) merge() {
 	cs.Calls = []cancelledCall{{At: cs.now, Until: cs.now.Add(cancelledFor)}}
 }
 
-// add notes a call that the server may work on for so long.
+// add notes a call that the server may still work on for so long.
 func (cs *cancelledCalls) add(t *task, stays time.Duration) {
 	cs.Calls = append(cs.Calls, cancelledCall{Wire: t.Wire, Party: t.Party, At: cs.now, Until: cs.now.Add(stays)})
 }
 
-// asked notes that a call has asked, and was told that nobody waits for it: it ends soon.
+// asked notes that a call has asked and was refused: it ends soon.
 func (cs *cancelledCalls) asked(wire string) {
 	i := slices.IndexFunc(cs.Calls, func(c cancelledCall) bool { return c.Wire == wire })
 	if i < 0 {
@@ -62,9 +61,9 @@ func (cs *cancelledCalls) has(wire string) bool {
 	return slices.ContainsFunc(cs.Calls, func(c cancelledCall) bool { return c.Wire == wire })
 }
 
-// candidates are those that what the server says now could belong to, beside calls that are not cancelled. Those of a client
-// are left out if all these calls are its own, which leaves a doubt: at once if it was authenticated, else once a question
-// can have crossed with the cancellation no more.
+// candidates are the cancelled calls that this message of the server may belong to, besides the given open calls. Calls
+// of a client are left out if all of the given calls are its own, which leaves a doubt: at once if it is authenticated,
+// otherwise once the question can no longer have crossed with the cancellation.
 func (cs *cancelledCalls) candidates(calls []*task) (out []cancelledCall, doubt bool) {
 	for _, c := range cs.Calls {
 		own := !slices.ContainsFunc(calls, func(t *task) bool { return !t.Party.alike(c.Party) })

@@ -19,8 +19,8 @@ const (
 // tasksExtension is the modern era's form of what the bridge offers in neither.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// abilitiesOf reads a client's raw capabilities, which mean the same in both eras. An elicitation that names no mode is
-// one by form.
+// abilitiesOf reads a client's raw capabilities, which are the same in both eras. An elicitation without a mode is by
+// form.
 func abilitiesOf(capabilities []byte) abilities {
 	var can abilities
 	has := func(what abilities, path ...string) {
@@ -40,7 +40,7 @@ func abilitiesOf(capabilities []byte) abilities {
 	return can
 }
 
-// since takes away what a client that settled on version cannot mean: the word came later than the version.
+// since removes abilities that are newer than the negotiated version.
 func (a abilities) since(version string) abilities {
 	if version < "2025-11-25" {
 		a &^= canURL | canSampleTools | canSampleContext
@@ -95,8 +95,8 @@ func modernCapabilities(capabilities []byte, version string) []byte {
 	return out
 }
 
-// legacyCapabilities are the raw capabilities of a modern client for a legacy server: what it can do, and what it says of
-// experiments.
+// legacyCapabilities are the raw capabilities of a modern client for a legacy server: its abilities and its experimental
+// capabilities.
 func legacyCapabilities(capabilities []byte, can abilities) []byte {
 	out := can.raw()
 	if v := objectsOf(member(capabilities, "experimental"), ""); v != nil {

@@ -8,45 +8,45 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// What is different where many clients share a legacy server: nothing that it asks or logs may reach another client than
-// the one it is meant for, and the server does not say which call a question belongs to. What is certain is this: the call
-// was at the server when the question came, and does not end before the question is answered. So a question has suspects,
-// the calls at the server when it came, and is held until one of them is left; what stays unclear is refused.
+// Rules for a legacy server that many clients share: its questions and logs must reach only the client they are for, and
+// the server does not say which call a question belongs to. One thing is certain: the asking call was at the server when
+// the question came, and does not end before the question is answered. So a question has suspects, the calls at the
+// server when it came, and is held until one of them is left; if it stays ambiguous, it is refused.
 //
-// So that this is seldom needed, calls of tools that have asked before go one at a time. Calls of other tools do not take
-// turns, because one client's long call is no other client's business. A tool that asks for the first time is known only
-// when it has become clear that it was the one.
+// To make this rare, calls of tools that have asked before run one at a time. Calls of other tools do not take turns,
+// because clients must not wait for each other's long calls. A tool that asks for the first time is known only once it
+// is identified.
 //
-// A call that its client has withdrawn stays a suspect, because the server may not have heard, or not care: only the
-// server's answer clears it, or time. The server is told in its handshake that it may ask anything, so that it is not
-// started anew for the first client that can be asked; what the client of a call cannot be asked is refused.
+// A cancelled call stays a suspect, because the server may not have seen the cancellation, or ignore it: only the
+// server's answer, or time, clears it. The handshake tells the server that it may ask anything, so that no restart is
+// needed for the first client that can be asked; questions that the call's client cannot be asked are refused.
 
 const (
-	// gatherFor is how long questions are collected before it is looked whose they are: a server may ask several things
-	// at once, and then they belong into one answer to the client. It is too short to be noticed.
+	// gatherFor is how long questions are collected before their calls are determined: a server may ask several at once,
+	// which belong into one answer to the client. It is too short to be noticed.
 	gatherFor = 100 * time.Millisecond
-	// crossFor is how long a cancellation and a question may be under way towards each other.
+	// crossFor is how long a cancellation and a question may cross each other.
 	crossFor = 2 * time.Second
-	// turnFor is how long a call of what is known to ask waits for its turn: until the one before has ended, or asked.
+	// turnFor is how long a call of an asking tool waits for its turn: until the previous one has ended, or asked.
 	turnFor = 25 * time.Second
-	// knownMost is how much is known to ask.
+	// knownMost is how many asking tools are remembered.
 	knownMost = 1024
-	// cancelledFor is how long a server may work on a call that was withdrawn, and ask for it, without ever answering it, as
-	// many do that were made with the TypeScript SDK. That long is for what has asked before; anything else gets unclearFor.
+	// cancelledFor is how long a server may work on a cancelled call, and ask for it, without ever answering it, as many
+	// TypeScript SDK servers do. It is for tools that have asked before; others get unclearFor.
 	cancelledFor = answerFor
 )
 
-// everyAbility is what a shared server is told that its clients can be asked for; not canSampleContext, by which it would
-// ask for what other servers have said.
+// everyAbility is what the handshake declares to a shared server. It lacks canSampleContext, by which it would ask for
+// context of other servers.
 const everyAbility = canRoots | canSample | canSampleTools | canForm | canURL
 
-// party is who is behind a call, as far as that is known.
+// party identifies the client of a call, as far as it is known.
 type party struct {
-	Principal string // whom the transport has authenticated; "" for nobody
+	Principal string // authenticated by the transport; "": none
 	Info      string // raw clientInfo; "" for none
 }
 
-// alike reports whether two calls may well be of one client.
+// alike reports whether two calls may be of one client.
 func (p party) alike(other party) bool { return p == other && p.Info != "" }
 
 // newCrowd returns the side of many clients.
@@ -57,7 +57,7 @@ func newCrowd(c *core, seal sealer) *modernSide {
 	return s
 }
 
-// target is what a request, of which qs.env is, calls, where that matters.
+// target is what the request in qs.env calls, if it may ask questions.
 func (qs *questions) target(line []byte) string {
 	if !qs.Shared {
 		return ""
@@ -65,7 +65,7 @@ func (qs *questions) target(line []byte) string {
 	return string(qs.env.Method.Of(line)) + string(qs.env.Name.Of(line))
 }
 
-// inTurn reports whether a call of target, which came at some time, need not wait for another one any more.
+// inTurn reports whether a call of target that arrived at came need not wait for another one.
 func (qs *questions) inTurn(target string, came time.Time) bool {
 	if !qs.Known[target] || qs.due(came.Add(turnFor)) {
 		return true
@@ -78,7 +78,7 @@ func (qs *questions) inTurn(target string, came time.Time) bool {
 	return true
 }
 
-// partyOf reads who is behind a request from its raw _meta.
+// partyOf reads the client of a request from its raw _meta.
 func (qs *questions) partyOf(meta []byte) party {
 	if !qs.Shared {
 		return party{}
@@ -87,8 +87,7 @@ func (qs *questions) partyOf(meta []byte) party {
 	return party{Principal: principal, Info: string(member(meta, mcp.MetaClientInfo))}
 }
 
-// cancelled notes a call that the server may still be working on. One that has asked was told that nobody waits for it, and so
-// it ends soon.
+// cancelled notes a call that the server may still work on. One whose question was refused ends soon.
 func (qs *questions) cancelled(t *task) {
 	if qs.Cancelled.full() {
 		for _, q := range qs.Open {
@@ -107,9 +106,9 @@ func (qs *questions) cancelled(t *task) {
 	qs.Cancelled.add(t, stays)
 }
 
-// suspects are the calls, by their ids on the wire, that what the server asks now may belong to. One that waits for an
-// answer of its client is none, unless the server works on nothing else: a tool asks again when it has its answer. If the
-// server has withdrawn what it asked, or died and begins the call once more, the call waits for no answer.
+// suspects are the calls, by their ids at the server, that may have asked the present question. A call that waits for
+// its client's answer is none, unless the server works on nothing else: a tool asks again only after its answer. If the
+// server has cancelled the question, or died and starts the call again, the call waits for no answer.
 func (qs *questions) suspects() (wires []string, doubt bool) {
 	var running, blocked []*task
 	for _, t := range qs.calls.byAge() {
@@ -136,7 +135,7 @@ func (qs *questions) suspects() (wires []string, doubt bool) {
 	return wires, doubt
 }
 
-// gather keeps a question of the server until it is looked whose it is.
+// gather keeps a question until its call is determined.
 func (qs *questions) gather(q *question) {
 	q.Came = qs.now
 	q.Suspects, q.Doubt = qs.suspects()
@@ -146,7 +145,7 @@ func (qs *questions) gather(q *question) {
 	}
 }
 
-// rule gives questions to the calls they belong to, as far as that is certain, unless more may come at once.
+// rule gives questions to their calls where that is certain, unless more may come at once.
 func (qs *questions) rule() {
 	if !qs.Ruling.IsZero() && !qs.due(qs.Ruling) {
 		return
@@ -167,14 +166,13 @@ func (qs *questions) rule() {
 	}
 	for _, q := range qs.Open {
 		if living := slices.DeleteFunc(slices.Clone(q.Suspects), func(wire string) bool { return qs.calls[wire] == nil }); len(living) < 2 {
-			q.Until = earlier(q.Until, qs.now.Add(crossFor)) // the answer to a withdrawn call comes at once or never
+			q.Until = earlier(q.Until, qs.now.Add(crossFor)) // the answer to a cancelled call comes at once or never
 		}
 	}
 }
 
-// decidable returns the place of a question of which is clear what becomes of it, -1 for none: it has one suspect at most,
-// or it is the latest of as many questions as there are calls that can have asked them, so that none of those calls would
-// ever end.
+// decidable returns the index of a question that can be decided, -1 for none: it has at most one suspect, or it is the
+// latest of as many questions as there are possible calls, none of which would end otherwise.
 func (qs *questions) decidable() int {
 	for i, q := range qs.Open {
 		q.Suspects = slices.DeleteFunc(slices.Clone(q.Suspects), func(wire string) bool { return !qs.atServer(wire) })
@@ -210,7 +208,7 @@ const (
 	duringCall = "many clients share this server: they can be asked during their calls only"
 )
 
-// give notes a question at the call that has asked it, and returns that; nil if the question is refused.
+// give assigns a question to its call and returns the call; nil if the question is refused.
 func (qs *questions) give(q *question) *task {
 	switch len(q.Suspects) {
 	case 0:
@@ -238,7 +236,7 @@ func (qs *questions) give(q *question) *task {
 	return nil
 }
 
-// learn notes what it means that t has asked q: its tool asks, and while it waits it has asked nothing else than what came
+// learn concludes from t having asked q: its tool asks, and while it waits it has asked nothing else than what came
 // together with q.
 func (qs *questions) learn(q *question, t *task) {
 	if q.Doubt {
@@ -254,7 +252,7 @@ func (qs *questions) learn(q *question, t *task) {
 	}
 }
 
-// certain is the one call that what the server says now must belong to; empty if there may be others.
+// certain is the only call that the server's message can belong to; empty if there are several.
 func (qs *questions) certain() tasks {
 	if cancelled, _ := qs.Cancelled.candidates(qs.calls.inOrder()); len(qs.calls) == 1 && len(cancelled) == 0 {
 		return qs.calls

@@ -13,13 +13,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// A handle is number, round and expiry of a call that waits, sealed together with the client and with what was called.
+// A handle has number, round and expiry of a suspended call, sealed together with the client and the called method.
 const (
 	handleBody = 8 + 2 + 8
 	handleSeal = 16 // bytes of the seal, of 32: as many as an AES key has
 )
 
-// sealer makes and checks the requestState that a modern client carries from one round to the next.
+// sealer makes and checks the requestState of modern clients.
 type sealer struct {
 	key    []byte
 	client string
@@ -35,7 +35,7 @@ func (s sealer) seal(number uint64, round int, expires time.Time, called []byte)
 	return jsonrpc.AppendQuoted(nil, base64.RawURLEncoding.EncodeToString(body))
 }
 
-// open returns what a raw handle says, if it was sealed for this client and for what it calls now, and is not too old.
+// open returns the content of a raw handle, if it was sealed for this client and this call, and has not expired.
 func (s sealer) open(raw []byte, now time.Time, called []byte) (number uint64, round int, ok bool) {
 	text, isText := jsonrpc.Unquote(raw)
 	body, err := base64.RawURLEncoding.DecodeString(text)
@@ -59,8 +59,8 @@ func (s sealer) mac(body, called []byte) []byte {
 	return h.Sum(nil)[:handleSeal]
 }
 
-// digestOf stands for what a request calls: method and params but for what differs from round to round. A client may
-// write the same params otherwise the second time.
+// digestOf identifies a request's method and params, without the members that differ between rounds. Clients may format
+// the same params differently.
 func digestOf(method string, params []byte) []byte {
 	params = without(params, "_meta", "inputResponses", "requestState")
 	var v any

@@ -8,7 +8,7 @@ import (
 // latestLegacy is the newest version that begins with initialize.
 var latestLegacy = mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
 
-// nobody is the name of a peer that gave none where the other era wants one.
+// nobody is the name for a peer without one, where the other era requires it.
 const nobody = `{"name":"unknown","version":"0"}`
 
 // initializeParams are the raw params of initialize for a modern client, given the raw _meta of one of its requests and

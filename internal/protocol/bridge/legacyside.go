@@ -12,9 +12,9 @@ import (
 type phase uint8
 
 const (
-	virgin   phase = iota // none has begun
-	greeting              // the server has been asked
-	ready                 // both sides know each other
+	noHandshake phase = iota // none has begun
+	greeting                 // the server has been asked
+	ready                    // both sides know each other
 )
 
 // legacySide is a client of the legacy era before a modern server. Its state is exported for [Bridge.Save].
@@ -27,8 +27,8 @@ type legacySide struct {
 	Params   []byte    // raw, of its initialize that was answered
 	Result   []byte    // raw, that it was given
 	Can      abilities // of the client
-	Envelope []byte    // what each request says in its _meta, but for the log level
-	Extended []byte    // raw extensions the client has declared
+	Envelope []byte    // _meta of each request, without the log level
+	Extended []byte    // raw extensions that the client has declared
 	Offer    []byte    // raw capabilities of the server
 	Level    []byte    // raw log level the client has set; nil before that
 
@@ -97,7 +97,7 @@ func (s *legacySide) message(line []byte) {
 	}
 }
 
-// hold keeps what a client says before it has been answered: scripts write all their lines at once.
+// hold keeps messages that come before the handshake is answered: scripts write all their lines at once.
 func (s *legacySide) hold(line []byte) {
 	if len(s.Held) >= queueMost || s.group != 0 {
 		if s.env.Kind == jsonrpc.Request {
@@ -126,7 +126,7 @@ func (s *legacySide) request(line []byte) {
 	}
 }
 
-// use takes a request that needs a server.
+// use handles a request that needs the server.
 func (s *legacySide) use(m mcp.Method, id, line []byte) {
 	switch m {
 	case mcp.SetLevel:
@@ -140,7 +140,7 @@ func (s *legacySide) use(m mcp.Method, id, line []byte) {
 	}
 }
 
-// forward sends a request on as a modern client would say it.
+// forward sends a request as a modern client would.
 func (s *legacySide) forward(m mcp.Method, id, line []byte) {
 	params, ok := withEnvelope(without(s.env.Params.Of(line), "task"), withLevel(s.Envelope, s.Level))
 	if !ok {
@@ -160,7 +160,7 @@ func (s *legacySide) forward(m mcp.Method, id, line []byte) {
 	s.toServer(withParams(line, &s.env, []byte(c.Wire), params))
 }
 
-// mayAsk reports whether the answer to a request may be that something is wanted of the client first.
+// mayAsk reports whether a request may be answered with questions to the client.
 func mayAsk(m mcp.Method) bool {
 	return m == mcp.ToolsCall || m == mcp.PromptsGet || m == mcp.ResourcesRead
 }
@@ -191,7 +191,7 @@ func (s *legacySide) onWire(id []byte) *call {
 	return nil
 }
 
-// initialize asks the server what it is. A client that begins anew gets a clean connection.
+// initialize asks the server for its identity. A client that initializes again gets a clean connection.
 func (s *legacySide) initialize(id, params []byte) {
 	s.close("the client began a new session")
 	asked := member(params, "capabilities")
@@ -226,7 +226,7 @@ func (s *legacySide) close(why string) {
 	}
 	s.closeWatch()
 	s.Held, s.Level = nil, nil
-	s.Phase = virgin
+	s.Phase = noHandshake
 }
 
 func (s *legacySide) discover() {
@@ -242,7 +242,7 @@ func (s *legacySide) discovered(line []byte) {
 	case s.env.Kind == jsonrpc.Response && speaksModern(result, "supportedVersions"):
 		s.greeted(result)
 	case codeOf(err) == codeVersion && s.Hello.Tries == 0 && speaksModern(member(err, "data"), "supported"):
-		s.Hello.Tries++ // some refuse a client's first request, only to be told the version again
+		s.Hello.Tries++ // some refuse a client's first request, with the right version in the error
 		s.discover()
 		return
 	default:
@@ -272,7 +272,7 @@ func (s *legacySide) notification(line []byte) {
 	case mcp.NoteCancelled:
 		s.cancelled(line)
 	case mcp.NoteProgress:
-		// of an answer to one of the bridge's questions: a modern server cannot hear of it
+		// of an answer to one of the bridge's questions: modern servers have no such notification
 	default:
 		if name, _ := jsonrpc.Unquote(s.env.Method.Of(line)); name == "notifications/roots/list_changed" ||
 			name == "notifications/tasks/status" || s.Phase != ready {
@@ -282,7 +282,7 @@ func (s *legacySide) notification(line []byte) {
 	}
 }
 
-// cancelled takes the client's word that it does not wait for an answer any more.
+// cancelled handles the client's cancellation.
 func (s *legacySide) cancelled(line []byte) {
 	id := s.env.RequestID.Of(line)
 	if group, ok := s.Watch.forget(id); ok {
@@ -300,7 +300,7 @@ func (s *legacySide) cancelled(line []byte) {
 	s.leave(c.Group)
 }
 
-// drop forgets a call, and withdraws what the client was asked for it.
+// drop forgets a call, and cancels its questions to the client.
 func (s *legacySide) drop(c *call, why string) {
 	delete(s.Calls, c.Wire)
 	for id, a := range s.Asks {
@@ -311,13 +311,13 @@ func (s *legacySide) drop(c *call, why string) {
 	}
 }
 
-// setLevel remembers the log level: each request says it from now on.
+// setLevel stores the log level: each request has it from now on.
 func (s *legacySide) setLevel(id, level []byte) {
 	switch {
 	case member(s.Offer, "logging") == nil:
 		s.reply(s.group, notFound(id))
 	case severity(level) < 0:
-		s.refuse(id, jsonrpc.InvalidParams, "invalid params: there is no such log level")
+		s.refuse(id, jsonrpc.InvalidParams, "invalid params: no such log level")
 	default:
 		s.Level = bytes.Clone(level)
 		s.reply(s.group, jsonrpc.AppendResult(nil, id, nil))

@@ -8,12 +8,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// levelFor is how long a call waits for a legacy server to confirm the log level that the call asks for. A server that
-// works on several requests at once would otherwise begin the call at the old level. Servers confirm at once; one that does
-// not must not keep the call for long.
+// levelFor is how long a call waits for a legacy server to confirm the call's log level: a server that handles requests
+// concurrently would start the call at the old level. Servers confirm at once; one that does not must not delay the call
+// for long.
 const levelFor = time.Second
 
-// leveling owns the log level of a legacy server: the one it was told, and the lines that wait until it has confirmed that.
+// leveling owns the log level of a legacy server, and the lines that wait until it is confirmed.
 type leveling struct {
 	*core `json:"-"`
 	own   *ownRequests
@@ -21,7 +21,7 @@ type leveling struct {
 	Level int       // that the server was told, -1 for none
 	ID    string    // raw id of the logging/setLevel that it has not answered, "" for none
 	Lines []leveled // what waits for it, in order
-	Until time.Time // when that goes out in any case; zero while nothing waits
+	Until time.Time // when that is sent in any case; zero while nothing waits
 }
 
 // leveled is a line for the server that waits for the log level of its call.
@@ -31,12 +31,12 @@ type leveled struct {
 	Begins bool // the call itself, not an answer within it
 }
 
-// reset forgets everything: the server was greeted anew.
+// reset forgets everything: a new handshake was done.
 func (l *leveling) reset() {
 	l.Level, l.ID, l.Lines, l.Until = -1, "", nil, time.Time{}
 }
 
-// tell tells the server a level, unless it is none or was told already.
+// tell sends the server a level, unless it is none or was sent already.
 func (l *leveling) tell(level int) {
 	if level >= 0 && level != l.Level {
 		l.Level = level

@@ -9,8 +9,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// listen is one open subscriptions/listen of a modern client. The server has a set of subscribed resources for the whole
-// connection; a resource stays in it while a listen wants it.
+// listen is one open subscriptions/listen of a modern client. The legacy server has one set of subscribed resources for
+// the connection; a resource is in it as long as a listen wants it.
 type listen struct {
 	ID      []byte          // raw
 	Line    []byte          // the request as it came
@@ -49,7 +49,7 @@ func (s *listens) find(id []byte) *listen {
 	return nil
 }
 
-// open takes a request for one, of which s.env is, of a server with these raw capabilities; it is acknowledged when the server
+// open takes the listen request in s.env, for a server with these raw capabilities. It is acknowledged when the server
 // has answered for all resources.
 func (s *listens) open(id, line, capabilities []byte) {
 	filter := member(s.env.Params.Of(line), "notifications")
@@ -65,7 +65,7 @@ func (s *listens) open(id, line, capabilities []byte) {
 	if string(member(capabilities, "resources", "subscribe")) == "true" {
 		for at := range jsonrpc.Elements(uris) {
 			if len(l.URIs) == mcp.ListenURIsMost {
-				break // the acknowledgement says which are heard of
+				break // the acknowledgement lists what is covered
 			}
 			uri, ok := jsonrpc.Unquote(at.Of(uris))
 			if !ok || slices.Contains(l.URIs, uri) {
@@ -91,7 +91,7 @@ func (s *listens) about(m mcp.Method, uri string, what asked) {
 	s.own.ask(m, append(jsonrpc.AppendQuoted([]byte(`{"uri":`), uri), '}'), what)
 }
 
-// subscribed takes the server's answer for one resource. One that it refuses is none of any listen's.
+// subscribed takes the server's answer for one resource. A refused one is removed from all listens.
 func (s *listens) subscribed(what asked, granted bool) {
 	if what.URI != "" && !granted {
 		for _, l := range s.Open {
@@ -104,7 +104,7 @@ func (s *listens) subscribed(what asked, granted bool) {
 	}
 }
 
-// acknowledge tells the client what it will hear of, once that is known.
+// acknowledge tells the client what is covered, once that is known.
 func (s *listens) acknowledge(l *listen) {
 	if l.Acked || l.Waiting > 0 {
 		return
@@ -133,7 +133,7 @@ func (l *listen) granted() []byte {
 	return filter
 }
 
-// end ends one that the client has cancelled; what nobody else wants is unsubscribed from.
+// end ends one that the client has cancelled, and unsubscribes from resources that no other listen wants.
 func (s *listens) end(l *listen) {
 	s.Open = slices.DeleteFunc(s.Open, func(one *listen) bool { return one == l })
 	for _, uri := range l.URIs {
@@ -143,7 +143,7 @@ func (s *listens) end(l *listen) {
 	}
 }
 
-// resubscribe tells a server that was greeted anew what is listened for.
+// resubscribe repeats the subscriptions after a new handshake.
 func (s *listens) resubscribe() {
 	var told []string
 	for _, l := range s.Open {
@@ -156,7 +156,7 @@ func (s *listens) resubscribe() {
 	}
 }
 
-// changed tells each listen that wants it of a change.
+// changed sends a change to each listen that wants it.
 func (s *listens) changed(m mcp.Method, line []byte) {
 	uri, _ := jsonrpc.Unquote(s.env.URI.Of(line))
 	params := withoutReserved(s.env.Params.Of(line))

@@ -12,8 +12,8 @@ import (
 // a message that has them (the Python SDK's legacy connections do).
 const reserved = "io.modelcontextprotocol/"
 
-// mapped returns a raw object with each value replaced by what change makes of it, and without the members for which that is
-// nil: the same bytes if nothing differs. It is made in one pass, because a server may send any number of members.
+// mapped returns a raw object with each value replaced by change's result, without the members for which that is nil;
+// the same bytes if nothing differs. One pass, because a server may send any number of members.
 func mapped(object []byte, change func(name string, value []byte) []byte) []byte {
 	out := append(make([]byte, 0, len(object)), '{')
 	differs := false
@@ -73,8 +73,7 @@ func member(object []byte, path ...string) []byte {
 	return jsonrpc.FindPath(object, path...).Of(object)
 }
 
-// mapElements returns a raw array with every element replaced by what f makes of it, which may be several or none; the
-// same bytes if f changes nothing.
+// mapElements returns a raw array with every element replaced by f's results; the same bytes if f changes nothing.
 func mapElements(array []byte, f func(element []byte) [][]byte) []byte {
 	if !jsonrpc.IsArray(array) {
 		return array

@@ -7,11 +7,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Mode is what has to be translated.
+// Mode is the direction of translation.
 type Mode uint8
 
 const (
-	// None: both sides understand each other, or it is not known yet whether they do.
+	// None: both sides speak one era, or that is not known yet.
 	None Mode = iota
 	// LegacyClient: the client speaks the legacy era, the server the modern one only.
 	LegacyClient
@@ -30,7 +30,7 @@ func (m Mode) String() string {
 	return "none"
 }
 
-// ServerEra is the era in which the bridge speaks to the server; Virgin without a bridge.
+// ServerEra is the era in which the bridge speaks to the server; EraUnknown without a bridge.
 func (m Mode) ServerEra() mcp.Era {
 	switch m {
 	case LegacyClient:
@@ -38,10 +38,10 @@ func (m Mode) ServerEra() mcp.Era {
 	case ModernClient:
 		return mcp.Legacy
 	}
-	return mcp.Virgin
+	return mcp.EraUnknown
 }
 
-// ClientEra is the era in which the client speaks to the bridge; Virgin without a bridge.
+// ClientEra is the era in which the client speaks to the bridge; EraUnknown without a bridge.
 func (m Mode) ClientEra() mcp.Era {
 	switch m {
 	case LegacyClient:
@@ -49,10 +49,10 @@ func (m Mode) ClientEra() mcp.Era {
 	case ModernClient:
 		return mcp.Modern
 	}
-	return mcp.Virgin
+	return mcp.EraUnknown
 }
 
-// Setting is the user's wish.
+// Setting is the user's choice.
 type Setting uint8
 
 const (
@@ -62,7 +62,7 @@ const (
 	Off
 )
 
-// Answer is what is known of a yes-or-no question.
+// Answer is the answer to a yes-or-no question.
 type Answer uint8
 
 // The answers. A guess is Unknown.
@@ -72,14 +72,14 @@ const (
 	No
 )
 
-// Speaks is what is known of a server: whether it takes each era.
+// Speaks says which eras a server takes.
 type Speaks struct {
 	Legacy, Modern Answer
 }
 
-// Need decides whether to translate between a client that speaks era and a server. It is wanted only when it is certain
-// that the server does not speak the client's era and does speak the other one: a server of both eras is never bridged,
-// because a bridge can do less than the real thing.
+// Need decides whether to translate between a client that speaks era and a server. It does so only when the server
+// certainly does not speak the client's era and does speak the other one: servers of both eras are never bridged,
+// because a bridge can do less.
 func Need(setting Setting, era mcp.Era, server Speaks) Mode {
 	switch {
 	case setting == Off:
@@ -92,12 +92,12 @@ func Need(setting Setting, era mcp.Era, server Speaks) Mode {
 	return None
 }
 
-// pinnedProbes begins the ids under which the TypeScript SDK asks server/discover before it connects (2.x). A client of
-// it that is pinned to the modern era asks in just the same words as one that would fall back.
+// pinnedProbes begins the ids of server/discover requests of the TypeScript SDK (2.x) before it connects. A client
+// pinned to the modern era cannot be told from one that would fall back.
 const pinnedProbes = "server-discover-probe-"
 
-// MayBePinned reports whether the client that sent server/discover under a raw id may be one that goes no further if it
-// is told that there is no such method. Other SDKs' pinned clients do not ask: those that do fall back (Python and Go SDK).
+// MayBePinned reports whether the client that sent server/discover under a raw id may give up if that method is not
+// found. Other SDKs' pinned clients do not ask; those that ask fall back (Python and Go SDK).
 func MayBePinned(id []byte) bool {
 	text, ok := jsonrpc.Unquote(id)
 	return ok && strings.HasPrefix(text, pinnedProbes)

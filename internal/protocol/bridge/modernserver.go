@@ -40,17 +40,16 @@ func (s *modernSide) served(t *task, line []byte) {
 	s.proceed()
 }
 
-// leftOver deals with the questions of a call that the server has answered while its client was being asked: they were for
-// nothing.
+// leftOver refuses the questions of a call that the server has answered before its client did.
 func (s *modernSide) leftOver(t *task) {
 	if s.Questions.Shared {
-		s.declineAll(t) // one may be of a call that was withdrawn, and wait
+		s.declineAll(t) // one may belong to a cancelled call that waits
 		s.proceed()
 	}
 	t.Asks, t.Next = nil, nil
 }
 
-// finish gives the client, which waits, the server's answer. s.env was scanned from it.
+// finish sends the waiting client the server's answer. s.env was scanned from it.
 func (s *modernSide) finish(t *task, line []byte) {
 	if s.env.Kind == jsonrpc.Response {
 		delete(s.Calls, t.Wire)
@@ -90,7 +89,7 @@ func (s *modernSide) told(line []byte) {
 	}
 }
 
-// logged hands a log message on while a request in flight asks for its level. The legacy era has one level for all.
+// logged forwards a log message while a request in flight asks for its level. The legacy era has one level for all.
 func (s *modernSide) logged(line []byte) {
 	level := severity(s.env.Level.Of(line))
 	calls := s.Calls
@@ -105,8 +104,8 @@ func (s *modernSide) logged(line []byte) {
 	}
 }
 
-// progressed hands progress to the request of the client that waits now. While none does, the era has no place for it: what
-// the server said last is kept for the call's next round.
+// progressed forwards progress to the client's present request. While there is none, the last progress is kept for the
+// call's next round.
 func (s *modernSide) progressed(line []byte) {
 	token := s.env.ProgressToken.Of(line)
 	if t := s.Calls[string(token)]; t != nil && t.Private {
@@ -138,14 +137,14 @@ func (s *modernSide) plain(line []byte) []byte {
 	return out
 }
 
-// over takes the server's late answer to a call that was withdrawn.
+// over takes the server's late answer to a cancelled call.
 func (s *modernSide) over(id []byte) {
 	if s.Questions.Cancelled.answered(id) {
 		s.proceed()
 	}
 }
 
-// restarted forgets what was withdrawn: there is a new process, and it has not heard of that.
+// restarted forgets cancelled calls: the new process does not know them.
 func (s *modernSide) restarted() {
 	s.Questions.Cancelled.Calls = nil
 	s.proceed()

@@ -8,9 +8,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// modernSide is a modern client before a server of the legacy era. It owns the handshake, the requests that wait for that or for
-// their turn, and what a client is told of a call that waits at the server; the rest is its parts'. Its state is exported for
-// [Bridge.Save].
+// modernSide is a modern client in front of a legacy server. It owns the handshake, the requests that wait for it or for
+// their turn, and the answers of suspended calls; its parts own the rest. Its state is exported for [Bridge.Save].
 type modernSide struct {
 	*core  `json:"-"`
 	sealer sealer
@@ -23,7 +22,7 @@ type modernSide struct {
 	Meta    []byte    // raw, of the client's first request
 	Held    [][]byte  // requests that came before the handshake was over
 	Queue   []turn    // calls whose turn has not come
-	Number  uint64    // of the call that was suspended last
+	Number  uint64    // of the last suspended call
 
 	Calls     tasks
 	Own       ownRequests
@@ -90,7 +89,7 @@ func (s *modernSide) request(line []byte) {
 	}
 }
 
-// gone reports whether a method is one that the modern era has no more, or that the bridge does not have.
+// gone reports whether a method was removed from the modern era, or is not supported by the bridge.
 func gone(m mcp.Method) bool {
 	switch m {
 	case mcp.Initialize, mcp.Ping, mcp.SetLevel, mcp.Subscribe, mcp.Unsubscribe,
@@ -100,7 +99,7 @@ func gone(m mcp.Method) bool {
 	return false
 }
 
-// use takes a request that the server, which has been greeted, can be asked.
+// use handles a request after the handshake.
 func (s *modernSide) use(m mcp.Method, id, line, meta []byte, can abilities) {
 	switch {
 	case m == mcp.Discover:
@@ -114,26 +113,26 @@ func (s *modernSide) use(m mcp.Method, id, line, meta []byte, can abilities) {
 	}
 }
 
-// inFlight reports whether a request with this raw id is on its way already.
+// inFlight reports whether a request with this raw id is in flight.
 func (s *modernSide) inFlight(id []byte) bool {
 	return s.Calls.find(id) != nil || s.Listens.find(id) != nil ||
 		slices.ContainsFunc(s.Queue, func(t turn) bool { return jsonrpc.SameID(t.ID, id) }) ||
 		slices.ContainsFunc(s.Held, func(line []byte) bool { return jsonrpc.SameID(member(line, "id"), id) })
 }
 
-// greeted begins the handshake if there was none, or if the client can do more than the server was told and nothing would
-// be lost by a new one. It reports whether the server can be asked now.
+// greeted starts the handshake if there was none, or if the client can do more than was declared and nothing would be
+// lost. It reports whether requests can be sent now.
 func (s *modernSide) greeted(can abilities, meta []byte) bool {
 	if s.Questions.Shared {
 		can &= everyAbility
 	}
 	if s.Phase == ready && can&^s.Can != 0 && len(s.Calls) == 0 && len(s.Queue) == 0 && len(s.Questions.Open) == 0 {
-		s.Phase = virgin
+		s.Phase = noHandshake
 	}
 	if s.Meta == nil {
 		s.Meta = jsonrpc.Delete(nil, meta, "progressToken")
 	}
-	if s.Phase == virgin {
+	if s.Phase == noHandshake {
 		s.Phase = greeting
 		s.Can |= can
 		id := s.private()
@@ -158,7 +157,7 @@ func (s *modernSide) welcomed(line []byte) {
 	s.Held, s.Hello = nil, ""
 	result := s.env.Result.Of(line)
 	if s.env.Kind != jsonrpc.Response || !jsonrpc.IsObject(result) {
-		s.Phase = virgin
+		s.Phase = noHandshake
 		text := "the server refused the handshake: " + messageOf(s.env.Error.Of(line))
 		for _, one := range held {
 			s.refuse(member(one, "id"), jsonrpc.InternalError, text)
@@ -177,8 +176,8 @@ func (s *modernSide) welcomed(line []byte) {
 	}
 }
 
-// forward sends a request on as a legacy client would say it. An open one goes under an id of the bridge's: the client
-// gets an answer to it, and may use its id again, while the server still works.
+// forward sends a request as a legacy client would. One that may be suspended goes under an id of the bridge: the client
+// gets an answer and may reuse its id while the server still works.
 func (s *modernSide) forward(m mcp.Method, id, line, meta []byte, open bool, can abilities) {
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
 	params := withoutReserved(without(s.env.Params.Of(line), "inputResponses", "requestState"), mcp.MetaPrincipal)
@@ -217,7 +216,7 @@ func (s *modernSide) notification(line []byte) {
 	}
 }
 
-// cancelled takes the client's word that it does not wait for an answer any more.
+// cancelled handles the client's cancellation.
 func (s *modernSide) cancelled(line []byte) {
 	id := s.env.RequestID.Of(line)
 	same := func(other []byte) bool { return jsonrpc.SameID(other, id) }
@@ -236,7 +235,7 @@ func (s *modernSide) cancelled(line []byte) {
 	}
 }
 
-// drop forgets a call; what the server has asked for it is refused.
+// drop forgets a call and refuses its questions.
 func (s *modernSide) drop(t *task) {
 	delete(s.Calls, t.Wire)
 	begun := !s.Leveling.unsent(t)
@@ -249,7 +248,7 @@ func (s *modernSide) drop(t *task) {
 
 func (s *modernSide) waiting() bool { return len(s.Held)+len(s.Queue)+len(s.Leveling.Lines) > 0 }
 
-// close answers all that the client waits for.
+// close answers all open requests of the client.
 func (s *modernSide) close(why string) {
 	for _, line := range s.Held {
 		s.refuse(member(line, "id"), jsonrpc.InvalidRequest, why)

@@ -244,7 +244,7 @@ func TestNeed(t *testing.T) {
 		{Auto, mcp.Modern, Speaks{Yes, Unknown}, None},
 		{Auto, mcp.Modern, Speaks{Yes, Yes}, None},
 		{Auto, mcp.Legacy, Speaks{No, Unknown}, None},
-		{Auto, mcp.Virgin, Speaks{No, Yes}, None},
+		{Auto, mcp.EraUnknown, Speaks{No, Yes}, None},
 		{Off, mcp.Legacy, Speaks{No, Yes}, None},
 		{Off, mcp.Modern, Speaks{Yes, No}, None},
 	} {
@@ -277,7 +277,7 @@ func FuzzBridge(f *testing.F) {
 		} {
 			for _, line := range append(out.ToServer, out.ToClient...) {
 				if err := env.Scan(line); err != nil && whole {
-					t.Errorf("%q is no message: %v", line, err)
+					t.Errorf("%q is not a message: %v", line, err)
 				}
 			}
 		}

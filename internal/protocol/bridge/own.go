@@ -5,7 +5,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// ownRequests are the requests of the bridge itself that a legacy server has not answered yet, but for its handshake.
+// ownRequests are the bridge's own unanswered requests to a legacy server, without its handshake.
 type ownRequests struct {
 	*core `json:"-"`
 

@@ -17,7 +17,7 @@ const (
 // errUnable says that a client cannot be asked.
 var errUnable = errors.New("the client cannot be asked for this")
 
-// need returns what a client has to be able to do for a question.
+// need returns the ability that a question needs.
 func need(method string, params []byte) (abilities, bool) {
 	switch method {
 	case askRoots:
@@ -96,7 +96,7 @@ func withToolResults(message []byte) []byte {
 	return withContent(message, toolResult)
 }
 
-// toolResult takes a structured result that is no object out of a block.
+// toolResult takes a structured result that is not an object out of a block.
 func toolResult(block []byte) []byte {
 	if v := member(block, "structuredContent"); v != nil && !jsonrpc.IsObject(v) && ofTools(block) {
 		return without(block, "structuredContent")

@@ -22,8 +22,8 @@ func legacyResult(m mcp.Method, version string, result []byte) []byte {
 	return result
 }
 
-// objectAsStructure takes a structured result that is no object out of a raw tool result: only modern clients know such.
-// It is not lost: it stands among the contents as text, unless there are others, which say the same by the protocol.
+// objectAsStructure removes a structured result that is not an object, which only modern clients accept. Its text is
+// added to the content, unless there is content, which says the same by the protocol.
 func objectAsStructure(result []byte) []byte {
 	value := member(result, "structuredContent")
 	if value == nil || jsonrpc.IsObject(value) {

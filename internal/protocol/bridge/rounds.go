@@ -10,13 +10,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// A server that only wants to be asked again gets its time: paceFirst, doubling to paceMost.
+// A server that only wants to be asked again is asked after paceFirst, doubling to paceMost.
 const (
 	paceFirst = 250 * time.Millisecond
 	paceMost  = 5 * time.Second
 )
 
-// round is what a call waits for before it goes to the server again.
+// round is the state of a call between two requests to the server.
 type round struct {
 	State   []byte   // raw requestState, nil for none
 	Answers []answer // in the order of the server's questions
@@ -109,7 +109,7 @@ func (s *legacySide) answered(line []byte) {
 	}
 }
 
-// again sends a call to the server once more, under a new id, with what the client has answered.
+// again sends a call to the server again, under a new id, with the client's answers.
 func (s *legacySide) again(c *call) {
 	params := without(c.Params, "inputResponses", "requestState")
 	if len(c.Round.Answers) > 0 {
@@ -132,14 +132,14 @@ func (s *legacySide) again(c *call) {
 	s.toServer(jsonrpc.AppendRequest(nil, []byte(c.Wire), c.Name, params))
 }
 
-// fail answers a call that cannot go on.
+// fail answers a call that cannot continue.
 func (s *legacySide) fail(c *call, text string) {
 	s.drop(c, "the request has failed")
 	s.completeURLs(c)
 	s.reply(c.Group, failed(c.Method, mcp.Legacy, c.ID, text))
 }
 
-// completeURLs tells the client that what it opened is done with: the server has gone on.
+// completeURLs tells the client that its opened URLs are complete: the server has continued.
 func (s *legacySide) completeURLs(c *call) {
 	for _, id := range c.URLs {
 		params := append(append([]byte(`{"elicitationId":`), id...), '}')
@@ -160,7 +160,7 @@ func (s *legacySide) tickRounds() {
 	}
 }
 
-// inOrder returns the calls by their ids on the wire, so that what happens at once happens in one order.
+// inOrder returns the calls by their ids at the server, for a deterministic order.
 func (s *legacySide) inOrder() []*call {
 	out := make([]*call, 0, len(s.Calls))
 	for _, c := range s.Calls {

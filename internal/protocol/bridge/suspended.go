@@ -9,16 +9,16 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// A call that the server asks something for waits at the server: the client is answered with the questions, and its next
-// request, the call's next round, goes on with it.
+// A call whose server asks something is suspended: the client is answered with the questions, and its next request, the
+// call's next round, continues it.
 
-// hasNotAnswered is why a question that the client was shown comes to nothing.
+// hasNotAnswered is the error for a question that the client did not answer.
 const hasNotAnswered = "the client did not answer"
 
-// tooOften is why a question is refused for which a call has no room.
+// tooOften is the error for a question beyond the call's limit.
 var tooOften = "the client is not asked more than " + strconv.Itoa(roundsMost) + " times in one call"
 
-// suspend answers the client with what the server asks.
+// suspend answers the client with the server's questions.
 func (s *modernSide) suspend(t *task) {
 	if t.Number == 0 {
 		s.Number++
@@ -42,7 +42,7 @@ func (s *modernSide) suspend(t *task) {
 	t.ID, t.Token, t.Level = nil, nil, -1
 }
 
-// resume takes a call's next round: the client's answers go to the server, which goes on.
+// resume takes a call's next round: the client's answers go to the server.
 func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 	t := s.meant(line, came)
 	if t == nil {
@@ -69,7 +69,7 @@ func (s *modernSide) resume(id, line, meta []byte, came time.Time) {
 	s.proceed()
 }
 
-// meant returns the suspended call that a request, of which s.env is, goes on with; nil if it has no right to any. came is
+// meant returns the suspended call that the request in s.env continues; nil if the request has no right to any. came is
 // when the client sent it.
 func (s *modernSide) meant(line []byte, came time.Time) *task {
 	name, _ := jsonrpc.Unquote(s.env.Method.Of(line))
@@ -81,7 +81,7 @@ func (s *modernSide) meant(line []byte, came time.Time) *task {
 	return nil
 }
 
-// seal is what makes and checks the handles of who is behind a request: nobody can use what another one was given.
+// seal returns the sealer for a request's client: no client can use another one's handles.
 func (s *modernSide) seal(p party) sealer {
 	out := s.sealer
 	if s.Questions.Shared {
@@ -90,7 +90,7 @@ func (s *modernSide) seal(p party) sealer {
 	return out
 }
 
-// feed gives the server the client's answers. What is missing is asked again.
+// feed gives the server the client's answers. Missing ones are asked again.
 func (s *modernSide) feed(t *task, answers []byte) {
 	s.verbosity()
 	var missing []*question
@@ -116,7 +116,7 @@ func (s *modernSide) feed(t *task, answers []byte) {
 	s.suspend(t)
 }
 
-// declineAll answers the questions of a call that its client does not answer any more.
+// declineAll refuses the questions of a call whose client no longer answers.
 func (s *modernSide) declineAll(t *task) {
 	for _, q := range append(t.Asks, t.Next...) {
 		s.decline(q, noLonger)
@@ -143,7 +143,7 @@ func (s *modernSide) openURLs(t *task, err []byte) bool {
 	return true
 }
 
-// beginAgain sends the server a call that it has refused once more, if the client has opened what was to be opened.
+// beginAgain repeats a refused call, if the client has opened the URLs.
 func (s *modernSide) beginAgain(t *task, answers []byte) {
 	for _, q := range t.Asks {
 		if !jsonrpc.EqualString(member(answers, q.Key, "action"), "accept") {

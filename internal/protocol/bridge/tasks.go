@@ -9,12 +9,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// tasks are a modern client's calls that are on their way, by their raw ids at the server.
+// tasks are a modern client's calls in flight, by their raw ids at the server.
 type tasks map[string]*task
 
-// task is one request of the client on its way.
+// task is one request of the client in flight.
 type task struct {
-	ID       []byte     // raw, the client's; nil while the client has nothing in flight for it
+	ID       []byte     // raw, the client's; nil while the call is suspended
 	Wire     string     // raw, the server's
 	Name     string     // of the method
 	Method   mcp.Method `json:"-"` // its number is this program's; the name says it
@@ -29,26 +29,26 @@ type task struct {
 	Round    int
 	Asks     []*question // that the client has been shown
 	Next     []*question // that it will be shown in the next round
-	Behind   []byte      // the last progress that the server told of while nobody waited for it
-	Finished []byte      // the server's answer, while nobody waits for it
+	Behind   []byte      // the last progress while the call was suspended
+	Finished []byte      // the server's answer, if it came while the call was suspended
 	Afresh   bool        // the server has ended it: the next round is a new request to it
-	Expires  time.Time   // while nobody waits for it
-	Party    party       // whose it is, where that matters
+	Expires  time.Time   // while the call is suspended
+	Party    party       // its client, if several share the server
 	Since    time.Time   // when it went to the server
 	Target   string      // what it calls
 }
 
-// suspended reports whether the call waits at the server, and no request of the client for it.
+// suspended reports whether the call waits at the server without a request of the client.
 func (t *task) suspended() bool { return t.ID == nil }
 
-// mark puts the progress token under which the server speaks of the call into its params.
+// mark puts the call's progress token into its params.
 func (t *task) mark() {
 	if t.Token != nil {
 		t.Params = set(t.Params, []byte(t.Wire), "_meta", "progressToken")
 	}
 }
 
-// blocked reports whether the call has certainly asked something that is not answered yet.
+// blocked reports whether the call certainly has an unanswered question.
 func (t *task) blocked() bool {
 	return t.suspended() && slices.ContainsFunc(slices.Concat(t.Asks, t.Next), func(q *question) bool { return !q.Doubt })
 }
@@ -91,7 +91,7 @@ func (ts tasks) numbered(number uint64) *task {
 	return nil
 }
 
-// running counts the calls that the server may ask something for, and that it works on.
+// running counts the calls at the server that may be asked something and are not suspended.
 func (ts tasks) running() int {
 	n := 0
 	for _, t := range ts {
@@ -113,7 +113,7 @@ func (ts tasks) levels() []int {
 	return inUse
 }
 
-// inOrder returns the calls by their ids on the wire, so that what happens at once happens in one order.
+// inOrder returns the calls by their ids at the server, for a deterministic order.
 func (ts tasks) inOrder() []*task {
 	out := make([]*task, 0, len(ts))
 	for _, t := range ts {

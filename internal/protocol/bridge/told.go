@@ -7,14 +7,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Told is what a client and its bridge have told each other that lasts: whoever takes the bridge's place goes on from there.
+// Told is the lasting part of a conversation between a client and its bridge, for the bridge's successor.
 type Told struct {
 	Meta []byte // raw _meta of a modern client's first request; the rest is of legacy clients
 
 	Params      []byte // raw, of the client's initialize
 	Result      []byte // raw, that it was given
 	Version     string // both settled on
-	Initialized bool   // the client has said so
+	Initialized bool   // the client has sent notifications/initialized
 	Level       []byte // raw log level that it has set, nil for none
 	URIs        []string
 }
@@ -33,7 +33,7 @@ func (b *Bridge) Told() (told Told, ok bool) {
 	}, true
 }
 
-// greeted answers the client's initialize with what the server has said of itself.
+// greeted answers the client's initialize from the server's DiscoverResult.
 func (s *legacySide) greeted(discover []byte) {
 	s.Phase = ready
 	s.Offer = bytes.Clone(member(discover, "capabilities"))
@@ -41,9 +41,9 @@ func (s *legacySide) greeted(discover []byte) {
 	s.reply(s.Hello.Group, jsonrpc.AppendResult(nil, s.Hello.ID, s.Result))
 }
 
-// notGreeted answers the client's initialize, and what it has said since, with why the server cannot be used.
+// notGreeted answers the client's initialize, and its later requests, with the reason why the server cannot be used.
 func (s *legacySide) notGreeted(text string) {
-	s.Phase = virgin
+	s.Phase = noHandshake
 	s.refuseTo(s.Hello.ID, s.Hello.Group, jsonrpc.InternalError, text)
 	for len(s.Held) > 0 {
 		line := s.Held[0]

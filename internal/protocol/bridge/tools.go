@@ -2,8 +2,8 @@ package bridge
 
 import "github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 
-// legacyTool is a modern server's raw tool for a legacy client. Legacy clients know schemas of objects only; a tool
-// whose output is described otherwise is shown without the description.
+// legacyTool is a modern server's raw tool for a legacy client. Legacy clients accept only object schemas; other output
+// schemas are left out.
 func legacyTool(tool []byte) []byte {
 	if in := member(tool, "inputSchema"); in != nil {
 		if now, ok := legacySchema(in); ok && string(now) != string(in) {
@@ -70,8 +70,8 @@ func isStrings(array []byte) bool {
 	return true
 }
 
-// modernTool is a legacy server's raw tool for a modern client: none if it runs as a task only, because the client
-// could never call it.
+// modernTool is a legacy server's raw tool for a modern client; none if it runs only as a task, which the client cannot
+// call.
 func modernTool(tool []byte) [][]byte {
 	execution := member(tool, "execution")
 	if jsonrpc.EqualString(member(execution, "taskSupport"), "required") {

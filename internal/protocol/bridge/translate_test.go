@@ -195,11 +195,11 @@ func TestSchemasRefuse(t *testing.T) {
 
 func TestLegacyForms(t *testing.T) {
 	for name, tc := range map[string]struct{ version, field, want string }{
-		"limits that are no whole numbers": {"2025-11-25", `{"type":"number","minimum":0.5,"maximum":10,"default":95.5}`, `{"type":"number","minimum":0.5,"maximum":10,"default":95.5}`},
-		"titles as they were":              {"2025-06-18", `{"type":"string","title":"T","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}]}`, `{"type":"string","title":"T","enum":["a","b"],"enumNames":["A","B"]}`},
-		"titles as they are":               {"2025-11-25", `{"type":"string","oneOf":[{"const":"a","title":"A"}]}`, `{"type":"string","oneOf":[{"const":"a","title":"A"}]}`},
-		"several of many, before that":     {"2025-06-18", `{"type":"array","items":{"type":"string","enum":["a"]}}`, ``},
-		"several of many":                  {"2025-11-25", `{"type":"array","items":{"type":"string","enum":["a"]}}`, `{"type":"array","items":{"type":"string","enum":["a"]}}`},
+		"limits that are not whole numbers": {"2025-11-25", `{"type":"number","minimum":0.5,"maximum":10,"default":95.5}`, `{"type":"number","minimum":0.5,"maximum":10,"default":95.5}`},
+		"titles as they were":               {"2025-06-18", `{"type":"string","title":"T","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}]}`, `{"type":"string","title":"T","enum":["a","b"],"enumNames":["A","B"]}`},
+		"titles as they are":                {"2025-11-25", `{"type":"string","oneOf":[{"const":"a","title":"A"}]}`, `{"type":"string","oneOf":[{"const":"a","title":"A"}]}`},
+		"several of many, before that":      {"2025-06-18", `{"type":"array","items":{"type":"string","enum":["a"]}}`, ``},
+		"several of many":                   {"2025-11-25", `{"type":"array","items":{"type":"string","enum":["a"]}}`, `{"type":"array","items":{"type":"string","enum":["a"]}}`},
 	} {
 		params := `{"message":"m","requestedSchema":{"type":"object","properties":{"x":` + tc.field + `}}}`
 		got, err := legacyAsk(askForm, []byte(params), canForm, tc.version, nil)
@@ -229,10 +229,10 @@ func TestLegacyToolsAndContent(t *testing.T) {
 		"schemas that are true or false": {mcp.ToolsList, "2025-11-25",
 			`{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"x":true,"y":false,"z":{"type":"string"}},"required":["x"]}}]}`,
 			`{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"x":{},"y":{"not":{}},"z":{"type":"string"}},"required":["x"]}}]}`},
-		"an output that is no object": {mcp.ToolsList, "2025-11-25",
+		"an output that is not an object": {mcp.ToolsList, "2025-11-25",
 			`{"tools":[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}],"ttlMs":5,"cacheScope":"public","resultType":"complete"}`,
 			`{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}`},
-		"a structure that is no object, said as text already": {mcp.ToolsCall, "2025-11-25",
+		"a structure that is not an object, said as text already": {mcp.ToolsCall, "2025-11-25",
 			`{"content":[{"type":"text","text":"[1]"}],"structuredContent":[1]}`, `{"content":[{"type":"text","text":"[1]"}]}`},
 		"a link for a client that knows none": {mcp.ToolsCall, "2025-03-26",
 			`{"content":[{"type":"resource_link","name":"n","uri":"f:/a","annotations":{"priority":1}}]}`,

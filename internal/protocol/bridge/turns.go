@@ -15,7 +15,7 @@ type turn struct {
 	Target   string // what it calls
 }
 
-// takeTurn lets a call that may be asked something run, or wait while another one does.
+// takeTurn runs a call that may be asked something, or makes it wait for another one.
 func (s *modernSide) takeTurn(id, line []byte) {
 	target := s.Questions.target(line)
 	if s.Questions.busy(target, s.now) || len(s.Queue) > 0 && s.Questions.inLine(target) {
@@ -36,7 +36,7 @@ func (s *modernSide) takeTurn(id, line []byte) {
 	s.run(line, s.now)
 }
 
-// run lets a call run, or go on, that came at some time; s.env was scanned from line.
+// run starts or continues a call that arrived at came; s.env was scanned from line.
 func (s *modernSide) run(line []byte, came time.Time) {
 	meta := s.env.Meta.Of(line)
 	id := s.env.ID.Of(line)
@@ -48,7 +48,7 @@ func (s *modernSide) run(line []byte, came time.Time) {
 	s.forward(mcp.Lookup(s.env.Method.Of(line)), id, line, meta, true, can)
 }
 
-// proceed lets waiting calls run, and waiting questions find their call, after one has ended.
+// proceed starts waiting calls, and assigns waiting questions, after a call has ended.
 func (s *modernSide) proceed() {
 	s.Questions.assign()
 	for len(s.Queue) > 0 && !s.Questions.busy(s.Queue[0].Target, s.Queue[0].Came) {

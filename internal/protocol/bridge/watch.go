@@ -10,23 +10,23 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// A subscription that the server has ended is opened again after watchFirst, doubling to watchMost.
+// A subscription that the server has ended is renewed after watchFirst, doubling to watchMost.
 const (
 	watchFirst = time.Second
 	watchMost  = 5 * time.Minute
 )
 
-// watch is the bridge's one subscriptions/listen on behalf of a legacy client. What a listen covers cannot be changed:
-// another one is opened, and the earlier ended once that is acknowledged, so nothing is missed between them.
+// watch is the bridge's one subscriptions/listen on behalf of a legacy client. Its filter cannot be changed: a new one
+// is opened, and the old one ended once the new is acknowledged, so that nothing is missed.
 type watch struct {
-	Now, Next *stream  // the acknowledged one, and the one that is to take its place
+	Now, Next *stream  // the acknowledged one, and its successor
 	URIs      []string // that the client has subscribed to
 	Waiting   []waiter
-	Again     time.Time // when one is opened that the server has ended
-	Ends      int       // how often it did, in a row
+	Again     time.Time // when an ended one is opened again
+	Ends      int       // how often it ended in a row
 	Missed    bool      // changes may have been missed before Next
-	Wanted    bool      // the client is ready to hear of changed lists
-	Resting   bool      // the server sleeps, and is not to be woken by what nobody but the bridge wants
+	Wanted    bool      // the client is ready for list changes
+	Resting   bool      // the server sleeps, and must not be woken for the bridge's own subscription
 }
 
 // stream is one subscriptions/listen.
@@ -49,7 +49,7 @@ func (w *watch) waits(id []byte) bool {
 	return slices.ContainsFunc(w.Waiting, func(one waiter) bool { return jsonrpc.SameID(one.ID, id) })
 }
 
-// forget takes out a waiter that the client has cancelled, and returns its batch.
+// forget removes a waiter that the client has cancelled, and returns its batch.
 func (w *watch) forget(id []byte) (group int, ok bool) {
 	i := slices.IndexFunc(w.Waiting, func(one waiter) bool { return jsonrpc.SameID(one.ID, id) })
 	if i < 0 {
@@ -101,7 +101,7 @@ func (s *legacySide) subscribe(m mcp.Method, id, raw []byte) {
 	s.renew()
 }
 
-// openWatch listens for changes of lists, if the server tells of any.
+// openWatch listens for list changes, if the server supports any.
 func (s *legacySide) openWatch() {
 	s.Watch.Wanted = true
 	if s.Watch.Now == nil && s.Watch.Next == nil && !s.Watch.Resting {
@@ -109,7 +109,7 @@ func (s *legacySide) openWatch() {
 	}
 }
 
-// own reports whether a raw id is that of a stream that the client has not asked for, by a subscription.
+// own reports whether a raw id is that of a stream that serves no subscription of the client.
 func (w *watch) own(id []byte) bool {
 	if len(w.URIs)+len(w.Waiting) > 0 {
 		return false
@@ -117,7 +117,7 @@ func (w *watch) own(id []byte) bool {
 	return w.Now != nil && string(id) == w.Now.ID || w.Next != nil && string(id) == w.Next.ID
 }
 
-// rest ends what nobody but the bridge wants, unless the client has subscribed to something.
+// rest ends the bridge's own stream, unless the client has subscriptions.
 func (s *legacySide) rest() {
 	w := &s.Watch
 	if len(w.URIs)+len(w.Waiting) > 0 {
@@ -139,7 +139,7 @@ func (s *legacySide) wake() {
 	}
 }
 
-// filter is what is listened for; nil for nothing.
+// filter is the filter to listen with; nil for nothing.
 func (s *legacySide) filter() []byte {
 	out := []byte("{}")
 	for _, one := range listMembers {
@@ -160,7 +160,7 @@ func (s *legacySide) filter() []byte {
 	return out
 }
 
-// renew opens a listen for what is wanted now, unless one is being opened: then that is looked at again once it is.
+// renew opens a listen with the present filter, unless one is being opened, after which this is repeated.
 func (s *legacySide) renew() {
 	w := &s.Watch
 	if w.Next != nil {
@@ -183,7 +183,7 @@ func (s *legacySide) renew() {
 	s.toServer(jsonrpc.AppendRequest(nil, id, mcp.Listen.String(), params))
 }
 
-// replaced is why a stream ends when what is listened for is another thing now.
+// replaced is the reason for ending a stream whose filter is outdated.
 const replaced = "another subscription has taken its place"
 
 func (s *legacySide) endStream(one *stream, why string) {
@@ -192,8 +192,7 @@ func (s *legacySide) endStream(one *stream, why string) {
 	}
 }
 
-// acknowledged takes the server's word of what it will tell. A stream that is acknowledged once more goes on in another
-// process.
+// acknowledged takes the server's acknowledgement. A stream that is acknowledged again continues in another process.
 func (s *legacySide) acknowledged(line []byte) {
 	w := &s.Watch
 	if w.Now != nil && string(subscriptionOf(s.env.Params.Of(line))) == w.Now.ID {
@@ -220,7 +219,7 @@ func (s *legacySide) acknowledged(line []byte) {
 	}
 }
 
-// lookAgain tells the client that what it is subscribed to may have changed: nobody has watched for a while.
+// lookAgain tells the client that subscribed resources may have changed unnoticed.
 func (s *legacySide) lookAgain() {
 	for _, uri := range s.Watch.Now.URIs {
 		if slices.Contains(s.Watch.URIs, uri) {
@@ -229,7 +228,7 @@ func (s *legacySide) lookAgain() {
 	}
 }
 
-// settleCovered answers those whose resource the current stream happens to have.
+// settleCovered answers waiters whose resource the present stream already covers.
 func (s *legacySide) settleCovered() {
 	w := &s.Watch
 	left := w.Waiting[:0]
@@ -264,7 +263,7 @@ func (s *legacySide) settle(id string, refused func(uri string) bool) {
 	}
 }
 
-// watchEnded handles the end of a stream by the server, told in line. It reports whether the raw id was one.
+// watchEnded handles the end of a stream by the server. It reports whether the raw id was one.
 func (s *legacySide) watchEnded(id, line []byte) bool {
 	w := &s.Watch
 	switch {
@@ -281,8 +280,8 @@ func (s *legacySide) watchEnded(id, line []byte) bool {
 	return true
 }
 
-// openLater opens another stream in place of one that has ended: now for those who asked while that was being opened, or in
-// a while if there is none left and there may be another.
+// openLater replaces a stream that has ended: now for those who subscribed while it was being opened, or after a pause
+// if none is left and may says that another is possible.
 func (s *legacySide) openLater(may bool) {
 	w := &s.Watch
 	switch {
@@ -294,14 +293,14 @@ func (s *legacySide) openLater(may bool) {
 	}
 }
 
-// mayListen reports whether a stream that has ended in this way may be opened again: the server has ended it, or cannot be
-// reached just now. An error of any other kind says that the server has no such streams.
+// mayListen reports whether an ended stream may be opened again: the server ended it, or is unreachable just now. Any
+// other error says that the server has no such streams.
 func (s *legacySide) mayListen(line []byte) bool {
 	return s.env.Kind != jsonrpc.ErrorResponse || codeOf(s.env.Error.Of(line)) == jsonrpc.InternalError
 }
 
-// changed hands on that something has changed, once: of the current stream, or the one that is being opened if there is none
-// yet, and while the client wants to hear it.
+// changed forwards a change once: from the present stream, or the one being opened if there is none, and only while the
+// client wants it.
 func (s *legacySide) changed(line []byte) {
 	params := s.env.Params.Of(line)
 	current := s.Watch.Now

@@ -76,7 +76,7 @@ func appendCall(dst []byte, method string, params []byte) []byte {
 }
 
 // AppendQuoted appends s as a JSON string. Only what must be escaped is: <, >, & and everything beyond ASCII stay as
-// they are. Bytes that are no UTF-8 become U+FFFD.
+// they are. Bytes that are not UTF-8 become U+FFFD.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	done := 0 // s[:done] is in dst

@@ -1,7 +1,7 @@
 package jsonrpc
 
 // cursor walks the members of one object or the elements of one array, validating as it goes. Opened with openCursor;
-// member or element then step to the next value, whose start is at; whoever steps must move at behind the value, with
+// member or element then step to the next value, whose start is at; the caller must move at behind the value, with
 // skip or by itself, before the next step.
 type cursor struct {
 	b     []byte

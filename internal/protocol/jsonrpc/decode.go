@@ -9,7 +9,7 @@ const maxName = 16
 const escapeMost = len(`\u0069`)
 
 // decoder gives the value of a string piece by piece, without allocating. in is what stands between the quotes, known
-// to be valid. Like encoding/json it reads a lone surrogate, and each byte that is no UTF-8, as U+FFFD.
+// to be valid. Like encoding/json it reads a lone surrogate, and each byte that is not UTF-8, as U+FFFD.
 type decoder struct {
 	in  []byte
 	buf [utf8.UTFMax]byte
@@ -33,7 +33,7 @@ func (d *decoder) next() []byte {
 	return d.buf[:utf8.EncodeRune(d.buf[:], r)]
 }
 
-// plainRun measures what stands at the start of b without any escape or byte that is no UTF-8.
+// plainRun measures what stands at the start of b without any escape or byte that is not UTF-8.
 func plainRun(b []byte) int {
 	i := 0
 	for i < len(b) && b[i] != '\\' {
@@ -89,8 +89,8 @@ func inside(raw []byte) (text []byte, f flags, ok bool) {
 	return raw[1 : len(raw)-1], f, true
 }
 
-// Unquote decodes a raw JSON string. Lone surrogates and bytes that are no UTF-8 become U+FFFD, as in encoding/json.
-// It reports false when raw is no JSON string.
+// Unquote decodes a raw JSON string. Lone surrogates and bytes that are not UTF-8 become U+FFFD, as in encoding/json.
+// It reports false when raw is not a JSON string.
 func Unquote(raw []byte) (string, bool) {
 	text, f, ok := inside(raw)
 	if !ok || f == 0 {

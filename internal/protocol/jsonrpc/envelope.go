@@ -2,7 +2,7 @@ package jsonrpc
 
 import "errors"
 
-// What Scan says about a line that is no message.
+// What Scan says about a line that is not a message.
 var (
 	ErrSyntax       = errors.New("not valid JSON")
 	ErrNotObject    = errors.New("neither an object nor an array")
@@ -59,7 +59,7 @@ type Envelope struct {
 	ResultType Span
 
 	Surrogate bool // a surrogate escape without its other half (\ud800) stands in some string or key
-	BadUTF8   bool // some string or key has raw bytes that are no UTF-8
+	BadUTF8   bool // some string or key has raw bytes that are not UTF-8
 }
 
 // level says which object's members are being read.
@@ -73,11 +73,11 @@ const (
 )
 
 // Scan reads one complete line without its newline; see Trim for what may stand around a message. It validates the
-// whole text as JSON (RFC 8259, at most 10,000 levels deep), except that raw bytes which are no UTF-8 and lone
-// surrogates are only reported. A missing "jsonrpc" is no error: see Version2.
+// whole text as JSON (RFC 8259, at most 10,000 levels deep), except that raw bytes which are not UTF-8 and lone
+// surrogates are only reported. A missing "jsonrpc" is not an error: see Version2.
 //
 // It returns nil or one of ErrSyntax, ErrNotObject, ErrDuplicateKey (id, method, params, result or error twice; the
-// first one is kept) and ErrNoMessage (also a method that is no string, and a request whose id is null). With an error
+// first one is kept) and ErrNoMessage (also a method that is not a string, and a request whose id is null). With an error
 // Kind is Invalid, and the spans found so far are kept, so that an id can be answered.
 func (e *Envelope) Scan(line []byte) error {
 	*e = Envelope{}

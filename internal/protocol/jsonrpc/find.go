@@ -22,7 +22,7 @@ func Find(object []byte, key string) Span {
 }
 
 // FindPath goes down through objects, one key of path after the other, and returns the value there as a range of doc.
-// It is absent when a step is missing or is no object, or when doc is not valid. Without any path it is the whole
+// It is absent when a step is missing or is not an object, or when doc is not valid. Without any path it is the whole
 // value.
 func FindPath(doc []byte, path ...string) Span {
 	at := wholeValue(doc)

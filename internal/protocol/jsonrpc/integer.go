@@ -9,7 +9,7 @@ import (
 const shortDigits = 18
 
 // parseInteger reads a JSON number that is whole, however it is written (1, 1.0, 1e0), and whose digits and value fit an
-// int64. False for every other number, and for what is no number.
+// int64. False for every other number, and for what is not a number.
 func parseInteger(raw []byte) (n int64, ok bool) {
 	if n, ok = parseShort(raw); ok {
 		return n, true

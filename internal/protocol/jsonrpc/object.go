@@ -13,7 +13,7 @@ func OpenObject(text []byte) (Object, bool) {
 	return Object{c}, ok
 }
 
-// Next steps to the next member. False at the end, and where the text is no JSON.
+// Next steps to the next member. False at the end, and where the text is not JSON.
 func (o *Object) Next() bool { return o.c.member() }
 
 // KeyIs reports whether the member has this name, however it is escaped.
@@ -22,7 +22,7 @@ func (o *Object) KeyIs(name string) bool { return o.c.keyIs(name) }
 // Key is the member's name with its quotes.
 func (o *Object) Key() []byte { return o.c.key.Of(o.c.b) }
 
-// Value passes the value and returns it; nil where the text is no JSON.
+// Value passes the value and returns it; nil where the text is not JSON.
 func (o *Object) Value() []byte {
 	if !o.c.skip() {
 		return nil

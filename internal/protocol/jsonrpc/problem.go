@@ -2,7 +2,7 @@ package jsonrpc
 
 import "strconv"
 
-// Problem says what is wrong with a line for which Scan has returned ErrSyntax: it is no JSON, or nested too deep.
+// Problem says what is wrong with a line for which Scan has returned ErrSyntax: it is not JSON, or nested too deep.
 func Problem(line []byte) string {
 	depth := 0
 	for i := 0; i < len(line); i++ {

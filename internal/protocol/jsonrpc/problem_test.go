@@ -16,7 +16,7 @@ func TestProblem(t *testing.T) {
 	} {
 		var e Envelope
 		if e.Scan([]byte(line)) == nil {
-			t.Errorf("%.20s is no problem", line)
+			t.Errorf("%.20s is not a problem", line)
 		}
 		if got := Problem([]byte(line)); got != want {
 			t.Errorf("%.20s: %q, want %q", line, got, want)

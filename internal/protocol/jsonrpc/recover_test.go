@@ -85,7 +85,7 @@ func TestRecoverIDOfALongLine(t *testing.T) {
 		{"broken head", `{"result":[1},"a":"`, `aa","id":5}`, ""},
 		{"batch", `[{"result":"aa`, `aa","id":5}`, ""},
 		{"head already over", `{"result":1} `, `aa","id":5}`, ""},
-		{"id in the head is no id", `{"id":{},"result":"aa`, `aa","id":5}`, ""},
+		{"id in the head is not an id", `{"id":{},"result":"aa`, `aa","id":5}`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, ok := RecoverID([]byte(tt.head), []byte(tt.tail))
@@ -115,7 +115,7 @@ func FuzzRecoverID(f *testing.F) {
 		tail := line[uint(len(line))-min(tailLen, uint(len(line))):]
 		id, ok := RecoverID(head, tail)
 		if ok && (!json.Valid(id) || IsObject(id) || IsArray(id) || IsNull(id)) {
-			t.Fatalf("%q is no id", id)
+			t.Fatalf("%q is not an id", id)
 		}
 		var e Envelope
 		if e.Scan(line) != nil || e.Kind == Batch {

@@ -2,10 +2,10 @@ package jsonrpc
 
 import "unicode/utf8"
 
-// Sanitize appends line to dst in a form every peer can read: raw bytes that are no UTF-8 become U+FFFD, one for each
+// Sanitize appends line to dst in a form every peer can read: raw bytes that are not UTF-8 become U+FFFD, one for each
 // maximal ill-formed part (as the Unicode standard recommends and as browsers, Node and Python decode), and lone
 // surrogate escapes become \ufffd. Everything else stays byte for byte. Where the bytes stand does not matter: a line
-// that is no JSON is cleaned the same way.
+// that is not JSON is cleaned the same way.
 func Sanitize(dst, line []byte) []byte {
 	for len(line) > 0 {
 		n := plainRun(line)

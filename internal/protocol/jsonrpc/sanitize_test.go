@@ -49,7 +49,7 @@ func FuzzSanitize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		got := Sanitize(nil, line)
 		if !utf8.Valid(got) {
-			t.Fatalf("Sanitize(%q) = %q is no UTF-8", line, got)
+			t.Fatalf("Sanitize(%q) = %q is not UTF-8", line, got)
 		}
 		if json.Valid(got) != json.Valid(line) {
 			t.Fatalf("Sanitize(%q) = %q: JSON %v before, %v after", line, got, json.Valid(line), json.Valid(got))

@@ -43,7 +43,7 @@ func trimSpace(b []byte) []byte {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// skipSpace returns the first offset from i on that is no JSON white space. An offset outside b stays as it is.
+// skipSpace returns the first offset from i on that is not JSON white space. An offset outside b stays as it is.
 func skipSpace(b []byte, i int) int {
 	for uint(i) < uint(len(b)) && b[i] <= ' ' && isSpace(b[i]) {
 		i++

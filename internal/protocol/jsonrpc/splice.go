@@ -6,7 +6,7 @@ import (
 )
 
 // ErrNoPlace is what Set says when the document, or a parent on the path, is no valid JSON object.
-var ErrNoPlace = errors.New("no JSON object to set a member in")
+var ErrNoPlace = errors.New("not a JSON object: cannot set a member")
 
 // Replace appends line to dst with the bytes of at replaced by value.
 func Replace(dst, line []byte, at Span, value []byte) []byte {

@@ -10,7 +10,7 @@ type flags uint8
 
 const (
 	hasSurrogate flags = 1 << iota // a surrogate escape without its other half
-	hasBadUTF8                     // raw bytes that are no UTF-8
+	hasBadUTF8                     // raw bytes that are not UTF-8
 	hasEscape                      // any escape: the raw bytes are not the value
 )
 
@@ -31,7 +31,7 @@ func special(x uint64) uint64 {
 var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // scanString reads a JSON string from the byte after its opening quote and returns the offset after its closing quote,
-// or broken when the text is no JSON string. Raw bytes that are no UTF-8 and lone surrogates are reported, not refused.
+// or broken when the text is not a JSON string. Raw bytes that are not UTF-8 and lone surrogates are reported, not refused.
 func scanString(b []byte, i int) (int, flags) {
 	if i+8 <= len(b) { // most keys end within eight bytes and have nothing special
 		x := binary.LittleEndian.Uint64(b[i:])
@@ -104,7 +104,7 @@ func plainText(b []byte, i int, high uint64) (int, uint64) {
 }
 
 // scanEscape measures the escape whose backslash stands at i: a surrogate pair is one escape of 12 bytes. n is 0 when
-// it is no JSON escape; lone says that it is one half of a surrogate pair without the other.
+// it is not a JSON escape; lone says that it is one half of a surrogate pair without the other.
 func scanEscape(b []byte, i int) (n int, lone bool) {
 	if i+1 >= len(b) {
 		return 0, false

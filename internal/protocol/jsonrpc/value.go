@@ -7,7 +7,7 @@ const maxDepth = 10_000
 const spillWords = maxDepth/64 + 1
 
 const (
-	broken    = -1 // the text is no JSON
+	broken    = -1 // the text is not JSON
 	needSpill = -2 // nested deeper than skip can remember without spill
 )
 

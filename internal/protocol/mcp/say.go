@@ -60,6 +60,16 @@ func CancelledLine(requestID []byte, reason string) []byte {
 	return jsonrpc.AppendNotification(nil, NoteCancelled.String(), params)
 }
 
+// ProgressLine reports progress for a raw progress token up to a raw value; message may be empty.
+func ProgressLine(token, value []byte, message string) []byte {
+	params := append([]byte(`{"progressToken":`), token...)
+	params = append(append(params, `,"progress":`...), value...)
+	if message != "" {
+		params = jsonrpc.AppendQuoted(append(params, `,"message":`...), message)
+	}
+	return jsonrpc.AppendNotification(nil, NoteProgress.String(), append(params, '}'))
+}
+
 // UpdatedLine tells a client that a resource it subscribed to may have changed.
 func UpdatedLine(uri []byte) []byte {
 	params := append([]byte(`{"uri":`), uri...)
@@ -75,6 +85,9 @@ func ChangedLine(l List, subscription []byte) []byte {
 	params := append([]byte(`{"_meta":{"`+MetaSubscriptionID+`":`), subscription...)
 	return jsonrpc.AppendNotification(nil, l.Changed().String(), append(params, "}}"...))
 }
+
+// OutcomeUnknown tells the model that a call may have been carried out.
+const OutcomeUnknown = "The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
 
 // ToolText is a tools/call result with one text; modern results say that they are complete.
 func ToolText(text string, isError bool, era Era, meta []byte) []byte {

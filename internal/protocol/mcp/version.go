@@ -6,8 +6,8 @@ import "slices"
 type Era uint8
 
 const (
-	// Virgin: nothing was said yet that decides.
-	Virgin Era = iota
+	// EraUnknown: nothing was said yet that decides.
+	EraUnknown Era = iota
 	// Legacy: the connection begins with initialize (2024-11-05 … 2025-11-25).
 	Legacy
 	// Modern: each request carries its version in _meta (2026-07-28 on); there is no handshake.
@@ -24,6 +24,8 @@ const (
 	ModernVersion = "2026-07-28"
 	// BatchVersion is the only version whose messages may come as JSON arrays.
 	BatchVersion = "2025-03-26"
+	// ProgressMessageVersion is the first version whose progress may carry a message.
+	ProgressMessageVersion = "2025-03-26"
 )
 
 // LegacyVersions are the versions that begin with initialize, oldest first.

@@ -102,21 +102,21 @@ func (s *Session) Subscribed() [][]byte {
 	return out
 }
 
-// Wish is one request that brings a new process to where the old one was.
-type Wish struct {
+// Setting is a request that brings a new process to its predecessor's state.
+type Setting struct {
 	Method mcp.Method
 	Params []byte
 }
 
-// Wishes returns what a new process of the legacy era must be asked after its handshake, in this order: the log
+// Settings returns what a new process of the legacy era must be asked after its handshake, in this order: the log
 // level, then the subscriptions.
-func (s *Session) Wishes() []Wish {
-	var out []Wish
+func (s *Session) Settings() []Setting {
+	var out []Setting
 	if s.logLevel != nil {
-		out = append(out, Wish{mcp.SetLevel, s.logLevel})
+		out = append(out, Setting{mcp.SetLevel, s.logLevel})
 	}
 	for _, sub := range s.subs {
-		out = append(out, Wish{mcp.Subscribe, sub.params})
+		out = append(out, Setting{mcp.Subscribe, sub.params})
 	}
 	return out
 }

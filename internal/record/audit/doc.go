@@ -6,6 +6,6 @@
 //
 // Several processes may write one path: clients start a command twice, and a user who names a path wants everything
 // in it (each line carries its proxy_pid). So each line is appended whole under an advisory lock of the file, and
-// whoever finds the file full while holding that lock rotates it. The others notice that the path names another file
+// a process that finds the file full while holding that lock rotates it. The others notice that the path names another file
 // and open that one. The same check makes a rotation by hand ("mv mcp_audit.log mcp_audit.log.1") work.
 package audit

@@ -14,7 +14,7 @@ import (
 // ErrFull is the failure when the file is twice its limit and cannot be rotated.
 var ErrFull = errors.New("file is full and cannot be rotated")
 
-// file is the shared file: opened when needed, appended to under its lock, rotated by whoever finds it full.
+// file is the shared file: opened when needed, appended to under its lock, rotated by the process that finds it full.
 type file struct {
 	path string
 	opts Options
@@ -89,7 +89,7 @@ func (f *file) acquire() (locked bool, err error) {
 			return false, err
 		}
 	}
-	return false, errors.New("the file is replaced all the time")
+	return false, errors.New("the file keeps being replaced")
 }
 
 func (f *file) open() error {

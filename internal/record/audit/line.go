@@ -98,7 +98,7 @@ func appendValue(dst []byte, v slog.Value) []byte {
 	return appendString(dst, fmt.Sprint(v.Any()))
 }
 
-// appendString appends s as a JSON string, cut at [stringLimit]; bytes that are no UTF-8 become U+FFFD.
+// appendString appends s as a JSON string, cut at [stringLimit]; bytes that are not UTF-8 become U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	if len(s) > stringLimit {
 		cut := stringLimit

@@ -23,7 +23,7 @@ const (
 	// Upgraded: another version of outlive has taken this one's place, in the same process, with the same server.
 	// Attrs: KeyOldVersion, KeyNewVersion, KeyTookMS.
 	Upgraded Type = "upgraded"
-	// UpgradeFailed: that was wished and is not possible; everything goes on as before. Attr: KeyReason.
+	// UpgradeFailed: that was requested and is not possible; everything goes on as before. Attr: KeyReason.
 	UpgradeFailed Type = "upgrade_failed"
 	// FatalError: outlive itself cannot go on (WD-15 "FATAL ERROR"). Attr: KeyError.
 	FatalError Type = "fatal_error"
@@ -52,7 +52,7 @@ const (
 	// ServerExited: the process is gone (WD-15 "MCP server exited"). Attrs: KeyExitCode, KeySignal,
 	// KeyUptimeMS, KeyMaxRSS, KeyCPUMS.
 	ServerExited Type = "server_exited"
-	// ServerCrashed: the exit was nobody's wish (WD-15 "Server crashed").
+	// ServerCrashed: the exit was unexpected (WD-15 "Server crashed").
 	// Attrs: KeyExitCode, KeyReason, KeyRestarting.
 	ServerCrashed Type = "server_crashed"
 	// CleanShutdown: the server exited 0 by itself (WD-15 "Clean shutdown requested").
@@ -110,7 +110,7 @@ const (
 	AnsweredFromMemory Type = "answered_from_memory"
 	// ValidationBlocked: a client line never reached the server (TP-9). Attrs: KeyRawLine, KeyReason, KeyRequestID.
 	ValidationBlocked Type = "validation_blocked"
-	// StdoutNoise: the server wrote something to stdout that is no message. Attrs: KeyRawLine, KeyCount.
+	// StdoutNoise: the server wrote something to stdout that is not a message. Attrs: KeyRawLine, KeyCount.
 	StdoutNoise Type = "stdout_noise"
 	// TextRepaired: invalid UTF-8 or a lone surrogate of the server was replaced by U+FFFD.
 	TextRepaired Type = "text_repaired"

@@ -133,7 +133,7 @@ func (k *Kept) Write(p []byte) (int, error) {
 }
 
 // Tail returns the last lines, oldest first, at most n, from the last 64 KiB. Long ones are cut at 1,000 bytes; bytes
-// that are no UTF-8 are replaced.
+// that are not UTF-8 are replaced.
 func (k *Kept) Tail(n int) []string {
 	k.mu.Lock()
 	last := string(k.tail[max(0, len(k.tail)-tailLimit):])

@@ -30,7 +30,7 @@ type narrator struct {
 	starts    int  // ServerStarting events so far
 	restarts  int  // RestartCount of the last ServerStarting
 	requested bool // "Restart requested" is still to be said
-	noisy     bool // it was said that the server writes to stdout what is no message
+	noisy     bool // it was said that the server writes to stdout what is not a message
 }
 
 // tell returns the lines for e, in order; the texts are those of WD-15.
@@ -145,7 +145,7 @@ func (n *narrator) spawned(e event.Event) []line {
 	return say("MCP server running (PID: %d)", e.ServerPID)
 }
 
-// exited tells of an exit; whoever reads the watchdog's line takes it that the server has gone.
+// exited tells of an exit; readers of the watchdog's line assume that the server has gone.
 func (n *narrator) exited(e event.Event) []line {
 	code := number(e, event.KeyExitCode)
 	switch n.cast.exited(e.Generation) {
@@ -174,7 +174,7 @@ func (n *narrator) serves(e event.Event) []line {
 // line. Programs that read JSON get all.
 func (n *narrator) brief() bool { return n.opts.Format != JSON && n.opts.Level > slog.LevelDebug }
 
-// noise tells of lines on stdout that are no messages, once: each of them is shown as it came.
+// noise tells of lines on stdout that are not messages, once: each of them is shown as it came.
 func (n *narrator) noise(e event.Event) []line {
 	if !n.brief() {
 		return []line{{proxy, marked(e)}}
@@ -231,7 +231,7 @@ func causeOf(e event.Event) string {
 	return v.String()
 }
 
-// delayed says how long the server waits after a crash; a wait of nothing is no wait, and the pause of a requested
+// delayed says how long the server waits after a crash; a wait of nothing is not a wait, and the pause of a requested
 // restart is not told (WD-15).
 func delayed(e event.Event) []line {
 	if causeOf(e) == "requested" {

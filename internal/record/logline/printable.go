@@ -8,7 +8,7 @@ import (
 )
 
 // Printable is a text as one line of a log or one cell of a table can show it: what would end the line, drive a terminal or turn
-// the text around is escaped as in Go, and bytes that are no UTF-8 are U+FFFD.
+// the text around is escaped as in Go, and bytes that are not UTF-8 are U+FFFD.
 func Printable(text string) string { return string(appendPrintable(nil, text)) }
 
 func appendPrintable(dst []byte, s string) []byte {

@@ -169,7 +169,7 @@ func (w *Writer) release(p []byte) {
 }
 
 // Room returns nil if there is room for more of the server's stderr. Otherwise too much waits to be read already, and the
-// channel is closed when there is room again, or when nothing was read for 2 s. Whoever can wait for it, loses nothing
+// channel is closed when there is room again, or when nothing was read for 2 s. A caller that can wait loses nothing
 // to a reader that takes its time.
 func (w *Writer) Room() <-chan struct{} { return w.queue.room() }
 

@@ -198,7 +198,7 @@ func readDemands(text []byte) ([]Demand, error) {
 				return nil, fmt.Errorf("line %d: %w", i+1, err)
 			}
 		default:
-			return nil, fmt.Errorf("line %d: %q is no demand", i+1, line)
+			return nil, fmt.Errorf("line %d: %q is not a demand", i+1, line)
 		}
 		d.Agent = words[1]
 		demands = append(demands, d)

@@ -35,7 +35,7 @@ func Start(t TB, role, dir string, env ...string) []int {
 	}
 	pids := []int{cmd.Process.Pid}
 	done := make(chan struct{})
-	var handles []int // which stay those of these processes, whoever gets their numbers
+	var handles []int // which stay those of these processes, even if their PIDs are reused
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		for _, fd := range handles {

@@ -22,7 +22,7 @@ var ErrNoAnswer = errors.New("leave the request open")
 // Handler answers one request of the server. An *[RPCError] goes out as it is, any other error as -32603.
 type Handler func(params json.RawMessage) (any, error)
 
-// Message is one line received that was no answer: a notification, or a request of the server when ID is set.
+// Message is one line received that was not an answer: a notification, or a request of the server when ID is set.
 type Message struct {
 	// ID holds the raw bytes of a request's id; nil for notifications.
 	ID     json.RawMessage

@@ -109,7 +109,7 @@ func (s *server) subscribe(c *call) (any, error) {
 	return object{}, nil
 }
 
-// logMessage sends notifications/message to whoever asked for this level: the session in the legacy era, the
+// logMessage sends notifications/message to clients that asked for this level: the session in the legacy era, the
 // request c in the modern one. It reports whether it did.
 func (s *server) logMessage(c *call, level, text string) bool {
 	wanted := c.logLevel

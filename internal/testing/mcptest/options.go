@@ -57,7 +57,7 @@ func protocolFlags(fs *flag.FlagSet, o *options) {
 	fs.BoolVar(&o.noListChanged, "no-list-changed", false, "do not declare listChanged")
 	fs.BoolVar(&o.restartTools, "restart-tools", false, "has restart_server and verify_server_restarted of its own: writes .mcp_restart_marker to the current directory, answers, exits 42")
 	fs.DurationVar(&o.restartDelay, "restart-delay", 500*time.Millisecond, "`time` between the answer of -restart-tools' restart_server and exit 42")
-	fs.BoolVar(&o.strict, "strict", false, "exit 1 on a batch, on anything that is no JSON-RPC message, on a blank around a line, on an odd id, on a second initialize; refuse requests before notifications/initialized; the first request locks the era")
+	fs.BoolVar(&o.strict, "strict", false, "exit 1 on a batch, on anything that is not a JSON-RPC message, on a blank around a line, on an odd id, on a second initialize; refuse requests before notifications/initialized; the first request locks the era")
 }
 
 func startFlags(fs *flag.FlagSet, o *options) {

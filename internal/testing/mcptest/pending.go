@@ -123,7 +123,7 @@ func (c *Client) withMeta(params any) any {
 	return members
 }
 
-// Problems lists everything received that no client should ever see, in order: what is no JSON-RPC message, an
+// Problems lists everything received that no client should ever see, in order: what is not a JSON-RPC message, an
 // answer to an unknown id, a second answer.
 func (c *Client) Problems() []string {
 	c.mu.Lock()

@@ -156,7 +156,7 @@ func (s *server) handleLine(line []byte) error {
 	}
 	m, err := parseMessage(bytes.TrimSpace(line))
 	switch {
-	case err != nil: // as SDK servers do: what is no message is dropped in silence
+	case err != nil: // as SDK servers do: what is not a message is dropped in silence
 		return nil
 	case m.answer():
 		s.answered(m)

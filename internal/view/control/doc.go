@@ -2,7 +2,7 @@
 // read its log: HTTP over a Unix socket, which Windows has too.
 //
 // Each running outlive has one socket, <name>.<pid>.sock, in the user's socket directory. The directory is 0700 and the
-// socket 0600: whoever can connect is the user. A client looks into directories that only the user may write to, and asks the
+// socket 0600: only the user can connect. A client looks into directories that only the user may write to, and asks the
 // system who listens at a socket before it says anything. The process id in the name keeps two copies of one command apart.
 //
 //	GET  /v1/status                         Status

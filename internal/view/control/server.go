@@ -22,7 +22,7 @@ const (
 type Server struct {
 	path   string
 	http   http.Server
-	cancel context.CancelFunc // ends whoever follows a log
+	cancel context.CancelFunc // ends those that follow a log
 	served chan struct{}      // closed when the accepting goroutine has ended
 }
 
@@ -130,7 +130,7 @@ func restart(w http.ResponseWriter, r *http.Request, src Source) {
 func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // whoever asked may have gone
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
 }
 
 // flusher sends each piece of a log at once.

@@ -15,56 +15,57 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
-// Reading the registry. Its other writers do not write it at once, so half a file is met now and then.
+// Reading the registry. Other writers do not replace it atomically, so half a file may be read.
 const (
 	readTries  = 3
 	readPause  = 100 * time.Millisecond
 	writeTries = 10
 )
 
-// book is the registry as the monitor knows it: the PIV registry, which agents beat into and we write to, or that of version 2,
-// which is its owner's and only read here.
-type book struct {
+// registryStore reads the registry: PIV's, which agents write heartbeats into and we update, or version 2, which only its owner
+// edits.
+type registryStore struct {
 	path  string
 	opts  Options
 	store *store
-	text  []byte // what was read last and understood
-	last  *page  // the same; nil: nothing was ever understood
-	saved []byte // what of it the store has
+	text  []byte    // the last text that could be parsed
+	last  *snapshot // its parsed form; nil: none yet
+	saved []byte    // the part of it that the store has
 
-	broken []byte // what was read last and not understood
+	broken []byte // the last text that could not be parsed
 }
 
-// page is one reading of the registry.
-type page struct {
+// snapshot is one reading of the registry.
+type snapshot struct {
 	Agents   []agent
-	Projects *piv.Registry    // the PIV registry; nil: it is one of version 2
-	Roster   *registry.Roster // of version 2; nil: it is a PIV registry
-	Lost     string           // why the file cannot be used, and this is the last good copy; "": it can
-	Broken   []byte           // what stands there instead
+	Projects *piv.Registry      // the PIV registry; nil: it is one of version 2
+	Registry *registry.Registry // of version 2; nil: it is a PIV registry
+	Lost     string             // why the file cannot be used and this is the last good copy; "": it is current
+	Broken   []byte             // the content of the unusable file
 }
 
-// blank reports a registry without any agent. After one with agents it is more likely half of a write than a wish.
-func (p *page) blank() bool { return len(p.Agents) == 0 }
+// blank reports a registry without agents. After one with agents it is more likely a partial write than intended.
+func (p *snapshot) blank() bool { return len(p.Agents) == 0 }
 
-// declared reports a registry of version 2: nobody beats into it, so that it cannot be read says nothing of the agents.
-func (p *page) declared() bool { return p.Roster != nil }
+// declared reports a registry of version 2. No heartbeats are written into it, so failing to read it says nothing about
+// the agents.
+func (p *snapshot) declared() bool { return p.Registry != nil }
 
-// openBook knows the last good copy of an earlier run.
-func openBook(ctx context.Context, o Options, s *store) (*book, error) {
-	b := &book{path: o.Registry, opts: o, store: s}
+// openRegistryStore loads the last good copy of an earlier run.
+func openRegistryStore(ctx context.Context, o Options, s *store) (*registryStore, error) {
+	b := &registryStore{path: o.Registry, opts: o, store: s}
 	var good goodCopy
 	known, err := s.fact(ctx, "registry", &good)
 	if err != nil || !known {
 		return b, err
 	}
-	if good.Path != b.path { // what was seen there says nothing of what is here
+	if good.Path != b.path { // the copy is of another path
 		_, err := s.db.ExecContext(ctx, `DELETE FROM sight`)
 		return b, err
 	}
 	p, err := b.understand([]byte(good.Text))
 	if err != nil {
-		return b, nil // what this version does not understand is no last good copy
+		return b, nil // a copy that this version cannot parse is not used
 	}
 	b.last, b.text, b.saved = p, []byte(good.Text), []byte(good.Text)
 	return b, nil
@@ -76,15 +77,15 @@ type goodCopy struct {
 	Text string `json:"text"`
 }
 
-// understand makes a page of a text.
-func (b *book) understand(text []byte) (*page, error) {
-	p := &page{}
+// understand parses a text.
+func (b *registryStore) understand(text []byte) (*snapshot, error) {
+	p := &snapshot{}
 	if registry.Declares(text) {
 		r, err := registry.Parse(b.path, text, registry.Options{Home: b.opts.UserHome})
 		if err != nil {
 			return nil, err
 		}
-		p.Roster = r
+		p.Registry = r
 		for _, d := range r.Agents {
 			p.Agents = append(p.Agents, ofDeclaration(d))
 		}
@@ -103,7 +104,7 @@ func (b *book) understand(text []byte) (*page, error) {
 }
 
 // read reads the registry, or gives the last good copy.
-func (b *book) read(ctx context.Context) page {
+func (b *registryStore) read(ctx context.Context) snapshot {
 	var text []byte
 	var err error
 	for try := range readTries {
@@ -117,7 +118,7 @@ func (b *book) read(ctx context.Context) page {
 		if err == nil && b.last != nil && bytes.Equal(text, b.text) {
 			return *b.last
 		}
-		var p *page
+		var p *snapshot
 		if err == nil {
 			p, err = b.parse(text)
 		}
@@ -126,15 +127,15 @@ func (b *book) read(ctx context.Context) page {
 			return *p
 		}
 		if errors.Is(err, os.ErrNotExist) && b.last == nil || len(text) > 0 && bytes.Equal(text, b.broken) {
-			break // it will not become better within a moment
+			break // reading again would not help
 		}
 	}
 	b.broken = text
 	empty := b.last == nil || b.last.blank()
 	if errors.Is(err, os.ErrNotExist) && empty {
-		return page{Projects: &piv.Registry{}} // nobody has registered anything yet
+		return snapshot{Projects: &piv.Registry{}} // no agent has registered yet
 	}
-	var p page
+	var p snapshot
 	if b.last != nil {
 		p = *b.last
 	} else {
@@ -148,8 +149,8 @@ func (b *book) read(ctx context.Context) page {
 	return p
 }
 
-// parse also takes a file for a broken one that lacks what the last good copy had: all content, or its end.
-func (b *book) parse(text []byte) (*page, error) {
+// parse also rejects a file that lacks what the last good copy had: all its agents, or its end.
+func (b *registryStore) parse(text []byte) (*snapshot, error) {
 	p, err := b.understand(text)
 	switch {
 	case err != nil || b.last == nil:
@@ -167,8 +168,8 @@ func (b *book) parse(text []byte) (*page, error) {
 	return p, nil
 }
 
-// save makes what was read last the last good copy.
-func (b *book) save(ctx context.Context) error {
+// save makes the last text read the last good copy.
+func (b *registryStore) save(ctx context.Context) error {
 	if b.last == nil || bytes.Equal(b.text, b.saved) {
 		return nil
 	}
@@ -179,9 +180,9 @@ func (b *book) save(ctx context.Context) error {
 	return nil
 }
 
-// keepAside copies a broken registry next to itself and says where. The name is made of the content, so that it is kept
-// once.
-func (b *book) keepAside(p page) (string, error) {
+// keepAside copies a broken registry next to itself and returns the path. The name depends on the content, so that it is
+// kept once.
+func (b *registryStore) keepAside(p snapshot) (string, error) {
 	sum := sha256.Sum256(p.Broken)
 	aside := b.path + ".broken-" + hex.EncodeToString(sum[:4])
 	if _, err := os.Stat(aside); err == nil {
@@ -190,9 +191,9 @@ func (b *book) keepAside(p page) (string, error) {
 	return aside, atomicfile.WriteDurably(aside, p.Broken)
 }
 
-// restore puts the last good copy in the place of a broken registry, if that still is what it was. The agents go on
-// beating into it; without it the next of them would begin an empty one.
-func (b *book) restore(p page) error {
+// restore replaces a broken registry by the last good copy, unless the file has changed meanwhile. Without a file the
+// next agent's heartbeat would create an empty registry.
+func (b *registryStore) restore(p snapshot) error {
 	if b.last == nil || len(b.saved) == 0 {
 		return errors.New("restore the registry: there is no last good copy")
 	}
@@ -207,8 +208,8 @@ func (b *book) restore(p page) error {
 	return nil
 }
 
-// change writes changes into the registry as it is now. A registry that cannot be understood is never written to.
-func (b *book) change(changes []piv.Change, now time.Time) error {
+// change applies changes to the current registry. A registry that cannot be parsed is never written.
+func (b *registryStore) change(changes []piv.Change, now time.Time) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -222,7 +223,7 @@ func (b *book) change(changes []piv.Change, now time.Time) error {
 			return fmt.Errorf("change the registry: %w", err)
 		}
 		if p.declared() {
-			return nil // its owner's
+			return nil // only its owner writes it
 		}
 		after, err := p.Projects.With(changes, now)
 		if err != nil {

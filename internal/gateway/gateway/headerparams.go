@@ -10,17 +10,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// mirrors is what clients of the modern era see now, for the HTTP front's goroutines: they look there which arguments of a
-// tool must be repeated in headers (x-mcp-header). So a schema, which may be anything, is read by the goroutine of the client
-// that calls the tool, and never by the loop.
-type mirrors struct{ view atomic.Pointer[catalog.View] }
+// headerParams is the modern clients' present view, for the HTTP front's goroutines, which look up the arguments that must be
+// repeated in headers (x-mcp-header). So a schema, which may be anything, is parsed by the caller's goroutine, never by
+// the loop.
+type headerParams struct{ view atomic.Pointer[catalog.View] }
 
-func (m *mirrors) note(v *catalog.View) { m.view.Store(v) }
+func (m *headerParams) note(v *catalog.View) { m.view.Store(v) }
 
 // ParamHeaders implements streamhttp.ParamHeaders.
-func (h hub) ParamHeaders(tool string) []streamhttp.ParamHeader { return h.runner.gw.mirrors.of(tool) }
+func (h hub) ParamHeaders(tool string) []streamhttp.ParamHeader {
+	return h.runner.gw.headerParams.of(tool)
+}
 
-func (m *mirrors) of(tool string) []streamhttp.ParamHeader {
+func (m *headerParams) of(tool string) []streamhttp.ParamHeader {
 	view := m.view.Load()
 	if view == nil {
 		return nil

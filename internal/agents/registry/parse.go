@@ -11,8 +11,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 )
 
-// Roster is a registry that was read.
-type Roster struct {
+// Registry is a registry that was read.
+type Registry struct {
 	// Version is 2, 1 for a PIV registry, or 0 for an empty file.
 	Version  int
 	Updated  time.Time // as the last program that wrote the file has it; zero: it does not say
@@ -51,7 +51,7 @@ type Deadman struct {
 }
 
 // Agent finds an agent by its name.
-func (r *Roster) Agent(name string) (Agent, bool) {
+func (r *Registry) Agent(name string) (Agent, bool) {
 	i := slices.IndexFunc(r.Agents, func(a Agent) bool { return a.Name == name })
 	if i < 0 {
 		return Agent{}, false
@@ -60,7 +60,7 @@ func (r *Roster) Agent(name string) (Agent, bool) {
 }
 
 // Channel finds a channel by its name.
-func (r *Roster) Channel(name string) (Channel, bool) {
+func (r *Registry) Channel(name string) (Channel, bool) {
 	i := slices.IndexFunc(r.Channels, func(c Channel) bool { return c.Name == name })
 	if i < 0 {
 		return Channel{}, false
@@ -69,7 +69,7 @@ func (r *Roster) Channel(name string) (Channel, bool) {
 }
 
 // Render shows a warning as mistakes are shown: file:line:column: message, the line, and a caret.
-func (r *Roster) Render(p fileerror.Problem) string { return r.source.Render(p) }
+func (r *Registry) Render(p fileerror.Problem) string { return r.source.Render(p) }
 
 // Options are what the file itself cannot say.
 type Options struct {
@@ -78,21 +78,21 @@ type Options struct {
 }
 
 // Parse reads a registry. name is what mistakes call the file; they are all told at once, as [*fileerror.Problems].
-func Parse(name string, text []byte, o Options) (*Roster, error) {
+func Parse(name string, text []byte, o Options) (*Registry, error) {
 	s := fileerror.NewSource(name, text)
 	root, problems := treeOf(s)
-	r := &reader{Walk: schema.Walk{Manner: schema.Lenient, Unquoted: true, Problems: problems}, home: o.Home, roster: &Roster{Zone: time.Local, source: s}}
+	r := &reader{Walk: schema.Walk{Manner: schema.Lenient, Unquoted: true, Problems: problems}, home: o.Home, result: &Registry{Zone: time.Local, source: s}}
 	if root != nil {
 		r.registry(root)
 	}
 	if err := s.Problems(r.Problems); err != nil {
 		return nil, err
 	}
-	r.roster.Warnings = fileerror.InOrder(r.Warnings)
-	return r.roster, nil
+	r.result.Warnings = fileerror.InOrder(r.Warnings)
+	return r.result, nil
 }
 
-// declaration is how a registry of declared agents begins where it is no YAML that can be read whole.
+// declaration is how a registry of declared agents begins where it is not YAML that can be read whole.
 var declaration = lazyregexp.New(`(?m)^\s*["']?(version["']?:\s*["']?2\b|agents["']?:)`)
 
 // Declares reports whether a text is a registry of version 2, or was meant to be one. A PIV registry is none, and neither is an

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What a tool or a model has said is no word of the user: a session that is nudged or begun anew is told the class of the
+// What a tool or a model has said is not a word of the user: a session that is nudged or begun anew is told the class of the
 // trouble in fixed words, and nothing is quoted.
 func TestNothingIsQuotedInAPrompt(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestARestartByAPersonIsToldAsSuch(t *testing.T) {
 	w.declare("", w.agent("shop", "kind: claude\n"+starts))
 	w.claude("shop", 1001).prompt()
 	w.cycle()
-	w.wish("shop", "restart")
+	w.userRequest("shop", "restart")
 	w.cycle()
 	if len(w.started) != 1 || strings.Contains(w.started[0].Command[2], "stuck") || !strings.Contains(w.started[0].Command[2], "A person has ended") {
 		t.Errorf("started %q", w.started)

@@ -2,81 +2,81 @@ package supervise
 
 import "time"
 
-// rung is how far the ending of a process has come. The rungs are in rising order; some ladders leave some out.
-type rung uint8
+// stopStep is the progress of ending a process, in rising order. Some sequences skip steps.
+type stopStep uint8
 
 const (
-	ground   rung = iota // it is not being ended
-	draining             // requests in flight may finish
-	coming               // its stdin is closed, but it may still come up first
-	closing              // its stdin is closed
-	ending               // it was asked to end
-	killed               // it was killed; there is nothing harder
+	notStopping stopStep = iota // it is not being ended
+	draining                    // requests in flight may finish
+	coming                      // its stdin is closed, but it may still come up first
+	closing                     // its stdin is closed
+	ending                      // it was asked to end
+	killed                      // it was killed; there is nothing harder
 )
 
-// ladder is how one process is ended, step by step.
-type ladder struct {
-	gen  int // of the process
-	rung rung
-	at   time.Time // the next step is due; zero: none is
+// stopSequence ends one process step by step.
+type stopSequence struct {
+	gen      int // of the process
+	stopStep stopStep
+	at       time.Time // the next step is due; zero: none is
 
 	out []Action
 }
 
-func (l *ladder) do(a Action) { l.out = append(l.out, a) }
+func (l *stopSequence) do(a Action) { l.out = append(l.out, a) }
 
 // drain lets what is in flight finish, for that long.
-func (l *ladder) drain(now time.Time, long time.Duration) {
-	l.rung = draining
+func (l *stopSequence) drain(now time.Time, long time.Duration) {
+	l.stopStep = draining
 	l.at = now.Add(long)
 	l.do(BeginDrain{l.gen})
 }
 
 // leave asks the process to end in both ways: servers that take no signal notice that their stdin is closed.
-func (l *ladder) leave(now time.Time, grace time.Duration) {
+func (l *stopSequence) leave(now time.Time, grace time.Duration) {
 	l.do(CloseStdin{l.gen})
 	l.terminate(now, grace)
 }
 
-func (l *ladder) terminate(now time.Time, grace time.Duration) {
-	l.rung = ending
+func (l *stopSequence) terminate(now time.Time, grace time.Duration) {
+	l.stopStep = ending
 	l.at = now.Add(grace)
 	l.do(Terminate{l.gen})
 }
 
-func (l *ladder) kill() {
-	l.rung = killed
+func (l *stopSequence) kill() {
+	l.stopStep = killed
 	l.at = time.Time{}
 	l.do(Kill{l.gen})
 }
 
 // hurry makes the ending under way at least as fast as one that begins with Terminate now and has that grace.
-func (l *ladder) hurry(now time.Time, grace time.Duration) {
+func (l *stopSequence) hurry(now time.Time, grace time.Duration) {
 	switch by := now.Add(grace); {
-	case l.rung < ending:
+	case l.stopStep < ending:
 		l.terminate(now, grace)
-	case l.rung == ending && by.Before(l.at):
+	case l.stopStep == ending && by.Before(l.at):
 		l.at = by
 	}
 }
 
-// beginStop steps on the ladder of a profile. A process that is still coming up gets time to do so when the client has
+// beginStop steps through the stop steps of a profile. A process that is still coming up gets time to do so when the client has
 // left: what the client asked before is still worth an answer.
 func (m *Machine) beginStop(now time.Time, p Profile, starting bool) {
 	if p == Signal {
 		m.terminate(now, m.opts.SignalGrace)
 		return
 	}
-	m.rung, m.at = closing, now.Add(m.opts.InputGrace)
+	m.stopStep, m.at = closing, now.Add(m.opts.InputGrace)
 	if starting {
-		m.rung, m.at = coming, now.Add(m.opts.StartingGrace)
+		m.stopStep, m.at = coming, now.Add(m.opts.StartingGrace)
 	}
 	m.do(CloseStdin{m.gen})
 }
 
-// nextRung goes on when a rung has had its time.
-func (m *Machine) nextRung(now time.Time) {
-	switch m.rung {
+// nextStep goes on when a step has had its time.
+func (m *Machine) nextStep(now time.Time) {
+	switch m.stopStep {
 	case draining:
 		m.leave(now, m.opts.RestartGrace)
 	case coming:
@@ -90,7 +90,7 @@ func (m *Machine) nextRung(now time.Time) {
 
 // cameUp lets the time after the closing of stdin begin.
 func (m *Machine) cameUp(now time.Time) {
-	m.rung = closing
+	m.stopStep = closing
 	m.at = now.Add(m.opts.InputGrace)
 }
 
@@ -100,16 +100,16 @@ func (m *Machine) whileStopping(now time.Time, ev Event) {
 	case Exited:
 		m.exited(now, ev)
 	case Drained:
-		if m.rung == draining {
+		if m.stopStep == draining {
 			m.leave(now, m.opts.RestartGrace)
 		}
 	case Ready:
-		if m.rung == coming {
+		if m.stopStep == coming {
 			m.cameUp(now)
 		}
-	case Condemned:
-		// Why it is being ended stays as it is: a wish is not to be taken for a crash because it took too long.
-		if ev.condemns() && m.rung < killed {
+	case MarkUnhealthy:
+		// The reason stays: a request that takes too long is no crash.
+		if ev.condemns() && m.stopStep < killed {
 			m.kill()
 		}
 	case Start:
@@ -137,14 +137,14 @@ func (m *Machine) overtake(now time.Time, p Profile) {
 	switch {
 	case p == Signal:
 		m.hurry(now, m.opts.SignalGrace)
-	case m.rung == draining:
+	case m.stopStep == draining:
 		m.beginStop(now, ClientEOF, false)
-	case m.rung == ending:
+	case m.stopStep == ending:
 		m.hurry(now, m.opts.EOFGrace)
 	}
 }
 
-// remember keeps a wish for a restart until it is clear whether one follows anyhow. However many there are, one
+// remember keeps a request for a restart until it is clear whether one follows anyway. However many there are, one
 // restart fulfils them. What the process has used up is of no interest any more.
 func (m *Machine) remember(ev Restart) {
 	switch {

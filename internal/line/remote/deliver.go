@@ -8,9 +8,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// hand hands on one message of the server that came in the response to m, or outside of any if m is nil. It reports whether it is
-// the answer to m.
-func (c *Connection) hand(m *message, text []byte) bool {
+// deliver forwards one message of the server that came in the response to m, or outside of any if m is nil. It reports
+// whether it is the answer to m.
+func (c *Connection) deliver(m *message, text []byte) bool {
 	line := oneLine(text)
 	var e jsonrpc.Envelope
 	if err := e.Scan(line); err != nil {
@@ -22,7 +22,7 @@ func (c *Connection) hand(m *message, text []byte) bool {
 		return false
 	}
 	if e.Kind == jsonrpc.ErrorResponse && (!e.ID.Present() || jsonrpc.IsNull(e.ID.Of(line))) {
-		line = errorLine(m.id, e.Error.Of(line)) // in its own response it can be about nothing else
+		line = errorLine(m.id, e.Error.Of(line)) // in its own response it is about this request
 		if e.Scan(line) != nil {
 			return false
 		}
@@ -42,7 +42,7 @@ func (c *Connection) hand(m *message, text []byte) bool {
 	return true
 }
 
-// noteAnswer learns from an answer what later requests need, and returns it as it goes to the client.
+// noteAnswer takes from an answer what later requests need, and returns it as the client gets it.
 func (c *Connection) noteAnswer(m *message, e *jsonrpc.Envelope, line []byte) []byte {
 	switch {
 	case e.Kind != jsonrpc.Response:
@@ -66,8 +66,8 @@ func (c *Connection) noteAnswer(m *message, e *jsonrpc.Envelope, line []byte) []
 	return line
 }
 
-// reply answers a request in the server's place; what needs no answer is only logged.
-func (c *Connection) reply(m *message, v verdict) {
+// reply answers a request in the server's place; other messages are only logged.
+func (c *Connection) reply(m *message, v decision) {
 	if v.act == finish {
 		return
 	}
@@ -97,16 +97,16 @@ func (m *message) what() string {
 	return m.name
 }
 
-func (v verdict) text() string {
+func (v decision) text() string {
 	if v.rpc != nil {
 		return string(v.rpc)
 	}
 	return v.why
 }
 
-// refusal is the answer to a request that has none from the server. A tool call of unknown effect is answered with a tool result,
-// because that is what the model gets to read.
-func (c *Connection) refusal(m *message, v verdict) []byte {
+// refusal is the answer to a request without one from the server. A tool call of unknown outcome gets a tool result,
+// because the model reads that.
+func (c *Connection) refusal(m *message, v decision) []byte {
 	if v.rpc != nil {
 		return errorLine(m.id, v.rpc)
 	}
@@ -120,7 +120,7 @@ func (c *Connection) refusal(m *message, v verdict) []byte {
 		if v.tries > 1 {
 			text += fmt.Sprintf(". It was called %d times, since that does no harm, and may be called again.", v.tries)
 		} else {
-			text += ". The call may or may not have taken effect and was NOT repeated. Check the state before calling it again."
+			text += ". " + mcp.OutcomeUnknown
 		}
 		meta := append(append([]byte(`{"`+mcp.MetaOutcome+`":`), data...), '}')
 		return jsonrpc.AppendResult(nil, m.id, mcp.ToolText(text, true, era, meta))
@@ -139,8 +139,8 @@ func errorLine(id, object []byte) []byte {
 	return append(line, '}')
 }
 
-// data says for machines what text says for people.
-func (v verdict) data() []byte {
+// data is the machine-readable form of the text.
+func (v decision) data() []byte {
 	data := append([]byte(`{"reason":`), strconv.Quote(v.label)...)
 	if v.undone && v.tries == 0 {
 		data = append(data, `,"delivered":"no"`...)
@@ -156,8 +156,7 @@ func (v verdict) data() []byte {
 	return append(data, '}')
 }
 
-// tellGap says after a broken stream of news has been taken up again that everything it is about may have changed: what changed
-// meanwhile, nobody heard.
+// tellGap sends change notifications after a broken notification stream was resumed, since changes may have been missed.
 func (c *Connection) tellGap(m *message) {
 	wants := jsonrpc.FindPath(m.line, "params", "notifications").Of(m.line)
 	for _, l := range []mcp.List{mcp.Tools, mcp.Prompts, mcp.Resources} {

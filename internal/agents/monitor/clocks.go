@@ -2,21 +2,21 @@ package monitor
 
 import "time"
 
-// Moment is one reading of all clocks.
-type Moment struct {
+// Clocks is one reading of all clocks.
+type Clocks struct {
 	Wall time.Time
 	// Up is the time since the machine was started, Mono the same without the time it slept.
 	Up, Mono time.Duration
-	// Boot identifies this start of the machine. "": the system does not tell, and two runs cannot be compared.
+	// Boot identifies this boot of the machine. "": not available, so two runs cannot be compared.
 	Boot string
 }
 
-// sleepNoticed is the least jump between two clocks that is taken for a sleep of the machine, or for a clock that was set.
+// sleepNoticed is the smallest jump between two clocks that counts as a sleep or a clock change.
 const sleepNoticed = 5 * time.Second
 
-// Gap is how much of the wall clock's time between two moments nobody could use: the machine slept, or its clock was
-// set forward. 0 across a restart of the machine, which is no sleep: nobody survives it.
-func Gap(earlier, later Moment) time.Duration {
+// Gap is the part of the wall time between two moments in which the machine slept or its clock was set forward. It is 0
+// across a reboot, which no process survives.
+func Gap(earlier, later Clocks) time.Duration {
 	if earlier.Boot != later.Boot || earlier.Wall.IsZero() {
 		return 0
 	}
@@ -27,13 +27,13 @@ func Gap(earlier, later Moment) time.Duration {
 	return gap
 }
 
-// Sleep is a time that nobody could use.
+// Sleep is a time in which no process ran.
 type Sleep struct {
 	End    time.Time // when it was noticed
 	Length time.Duration
 }
 
-// Age is how long ago then was, without the sleeps between.
+// Age is how long ago then was, without the sleeps in between.
 func Age(then, now time.Time, sleeps []Sleep) time.Duration {
 	age := now.Sub(then)
 	for _, s := range sleeps {
@@ -48,8 +48,8 @@ func Age(then, now time.Time, sleeps []Sleep) time.Duration {
 	return age
 }
 
-// UnseenSleep is how long the machine has slept before anybody looked, at a time that nobody knows.
-func UnseenSleep(m Moment) time.Duration {
+// UnseenSleep is how long the machine has slept before the first look, at an unknown time.
+func UnseenSleep(m Clocks) time.Duration {
 	if m.Up-m.Mono < sleepNoticed {
 		return 0
 	}

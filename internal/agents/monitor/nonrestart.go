@@ -17,8 +17,9 @@ import (
 // nudgeTime is how long the command that hands a text to an agent may take.
 const nudgeTime = 20 * time.Second
 
-// small does what replaces no process: a word, a signal, the end of a tool. What only waits is done by being written down.
-func (x *executor) small(ctx context.Context, rec *attempt) error {
+// nonRestart performs actions that replace no process: a text, a signal, the end of a tool. An action that only waits is
+// complete once it is recorded.
+func (x *executor) nonRestart(ctx context.Context, rec *attempt) error {
 	if !rec.Act.Rung.Acts() {
 		return x.ledger.step(ctx, rec, completed)
 	}
@@ -36,14 +37,14 @@ func (x *executor) small(ctx context.Context, rec *attempt) error {
 		outcome, err = fmt.Sprintf("%d processes of the tool were ended", len(rec.Target.Leaders)), x.endTool(ctx, rec)
 	}
 	if ctx.Err() != nil {
-		return nil // the next run ends it
+		return nil // the next run completes it
 	}
 	if errors.Is(err, os.ErrProcessDone) {
-		return x.ledger.step(ctx, rec, abandoned) // the next look will say so
+		return x.ledger.step(ctx, rec, abandoned) // the next look will see it
 	}
 	x.m.opts.checkpoint("done")
 	if err != nil {
-		outcome = "failed: " + err.Error() // the next rung is tried when this one has had its time
+		outcome = "failed: " + err.Error() // the next recovery step follows after this one's time
 	}
 	rec.Outcome = x.m.opts.redact(outcome)
 	return x.ledger.stepWith(ctx, rec, completed, func(tx *sql.Tx) error {
@@ -62,12 +63,12 @@ func (x *executor) endTool(ctx context.Context, rec *attempt) error {
 // nudge runs the command that hands a text to the agent's session.
 func (x *executor) nudge(ctx context.Context, rec *attempt) error {
 	if len(rec.Command) == 0 {
-		return errors.New("there is no command that could")
+		return errors.New("no command is declared for it")
 	}
 	ctx, cancel := context.WithTimeout(ctx, nudgeTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, rec.Command[0], rec.Command[1:]...)
-	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(x.m.opts.environFor(x.page), rec.Environ)
+	cmd.Dir, cmd.Env = rec.Entry.Path, slices.Concat(x.m.opts.environFor(x.snapshot), rec.Environ)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -84,11 +85,11 @@ func tail(s string, most int) string {
 	return s
 }
 
-// toolSlack is how much earlier than its record a tool's process may seem to have begun: two clocks tell.
+// toolSlack is how much earlier than its record a tool's process may seem to have begun: two clocks are compared.
 const toolSlack = 2 * time.Second
 
-// toolOf are the processes that the agent has started for its open tool: the first of those below it that are as young
-// as the call. What it had before, such as its MCP servers, it needs for what comes next.
+// toolOf are the processes of the open tool: the topmost descendants that are as young as the call. Older ones, such as
+// MCP servers, are still needed.
 func (s *sources) toolOf(f finding, now time.Time) []process.Identity {
 	young := map[int]bool{}
 	var tool []process.Identity
@@ -103,9 +104,9 @@ func (s *sources) toolOf(f finding, now time.Time) []process.Identity {
 	return tool
 }
 
-// agentCameBack judges a declared agent once more.
+// agentCameBack judges a declared agent again.
 func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
-	for _, a := range x.page.Agents {
+	for _, a := range x.snapshot.Agents {
 		if a.Key != rec.Agent {
 			continue
 		}
@@ -113,11 +114,11 @@ func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
 		if err != nil {
 			return err.Error()
 		}
-		v, found := c.verdict, c.body
+		v, found := c.verdict, c.subject
 		switch {
 		case string(v.Class) != rec.Act.Class:
 			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)
-		case found.signs != "" && found.signs != c.sight.Signs:
+		case found.signs != "" && found.signs != c.agentState.Signs:
 			return "it has shown signs of life meanwhile"
 		case rec.Act.Rung.Touches() && len(rec.Target.Leaders) > 0 && !sameLeaders(rec, found):
 			return "it has another process now"

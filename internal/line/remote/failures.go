@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// maxRepeats is how often a request that may be carried out twice is sent again after a failure that leaves open whether the
-	// server has carried it out.
+	// maxRepeats is how often a request that may be processed twice is repeated after a failure of unknown outcome.
 	maxRepeats = 2
-	// firstPause is the longest time between the first and the second try; it doubles from one to the next, to longestPause.
+	// firstPause is the longest pause before the second try; it doubles each time, up to longestPause.
 	firstPause   = 200 * time.Millisecond
 	longestPause = time.Second
-	// retryFor is how long a request that the server did not take is tried again, a server's wish to be asked later included.
+	// retryFor is how long a request that the server did not take is tried, including the server's Retry-After.
 	retryFor = 10 * time.Second
-	// unreachableFor is how long nothing but failed connection attempts make a connection lost.
+	// unreachableFor is how long only failed connection attempts make a connection lost.
 	unreachableFor = 2 * time.Second
-	// brokenFor is how long nothing but failures of any kind do.
+	// brokenFor is the same for failures of any kind.
 	brokenFor = 10 * time.Second
 	// relisten is the least time between two tries to listen.
 	relisten = time.Second
@@ -33,20 +32,20 @@ const (
 // codeHeaderMismatch says that the headers made of a tool's arguments are not those the server expects.
 const codeHeaderMismatch = "-32020"
 
-// action is what becomes of a message.
+// action is how the outcome of a message is handled.
 type action uint8
 
 const (
-	finish   action = iota // there is nothing more to be done: it was answered, or needs no answer
+	finish   action = iota // done: it was answered, or needs no answer
 	answer                 // an error of ours is the answer
 	again                  // it is sent again
-	doubt                  // the server may have carried it out: it is sent again if that may be done twice, otherwise answer
+	doubt                  // the server may have processed it: it is repeated if that is allowed, otherwise answer
 	relist                 // the tools are read, then it is sent again; if they cannot be read, answer
-	fallBack               // the transport of 2024-11-05 is tried; if it is none either, answer
+	fallBack               // the transport of 2024-11-05 is tried; if there is none, answer
 	end                    // the connection ends
 )
 
-// question is what was asked, as far as it decides what becomes of it.
+// question is the context of a message, as far as it matters for its outcome.
 type question struct {
 	kind     jsonrpc.Kind
 	method   mcp.Method
@@ -58,44 +57,44 @@ type question struct {
 	relisted bool
 
 	try     int           // from 1
-	repeats int           // tries before this one that the server may have carried out
+	repeats int           // earlier tries that the server may have processed
 	since   time.Duration // since the first try
-	failing time.Duration // how long nothing but failures of the network has come of anything on this connection; 0: something has
+	failing time.Duration // how long only network failures have come on this connection; 0: not now
 	chance  float64       // 0 to 1
 }
 
-// outcome is what sending a message came to.
+// outcome is the result of sending a message.
 type outcome struct {
-	answered bool   // by the server, and the answer is handed on; or accepted, if it needs none
+	answered bool   // the answer was forwarded; or the message was accepted, if it needs none
 	heard    bool   // a stream began and said something
-	written  bool   // the server may have taken it
+	written  bool   // the server may have received it
 	lost     bool   // the server no longer knows the session
 	err      error  // no response, or it broke off
-	auth     error  // there is no token for it
+	auth     error  // no token could be obtained
 	ended    bool   // the stream ended properly without the answer
 	tooLong  bool   // the answer was
-	strange  string // what came in place of a message
+	strange  string // what came instead of a message
 	status   int    // of a response that is none of that
 	header   http.Header
 	body     []byte // its beginning
 }
 
-// verdict is what to do about it.
-type verdict struct {
+// decision says how to handle an outcome.
+type decision struct {
 	act         action
 	after       time.Duration // again: how long to wait; answer: when it may be tried
-	undone      bool          // the server surely did nothing
-	tries       int           // answer: how often the server may have done it
-	lostSession bool          // end: the server no longer knows it
+	undone      bool          // the server certainly did nothing
+	tries       int           // answer: how often the server may have processed it
+	lostSession bool          // end: the server does not know the session
 	why         string        // in words, without the server's name
 	label       string        // for machines
 	rpc         []byte        // answer: the server's own error object
 }
 
 // reason is the error that a connection ends with.
-func (v verdict) reason(name string) error { return fmt.Errorf("%s: %s", name, v.why) }
+func (v decision) reason(name string) error { return fmt.Errorf("%s: %s", name, v.why) }
 
-// ofNetwork reports whether an outcome says that the way to the server, rather than the server, is at fault.
+// ofNetwork reports whether the network failed, rather than the server.
 func (o outcome) ofNetwork() bool {
 	switch o.status {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -104,27 +103,27 @@ func (o outcome) ofNetwork() bool {
 	return o.err != nil && !o.answered
 }
 
-// judge says what becomes of a message. It is the table in the package's comment.
-func judge(q question, o outcome) verdict {
+// judge decides how to handle an outcome, by the table in the package's comment.
+func judge(q question, o outcome) decision {
 	switch {
 	case o.answered:
-		return verdict{act: finish}
+		return decision{act: finish}
 	case o.auth != nil:
-		return verdict{act: answer, undone: true, why: o.auth.Error(), label: labelUnauthorized}
+		return decision{act: answer, undone: true, why: o.auth.Error(), label: labelUnauthorized}
 	case o.lost:
-		return verdict{act: end, lostSession: true, why: "the server has ended the session: " + o.err.Error(), label: "session_lost"}
+		return decision{act: end, lostSession: true, why: "the server has ended the session: " + o.err.Error(), label: "session_lost"}
 	case o.tooLong:
-		return verdict{act: answer, why: "the answer is longer than is allowed", label: "response_too_large"}
+		return decision{act: answer, why: "the answer is longer than is allowed", label: "response_too_large"}
 	case o.strange != "":
 		return q.unclear(o.strange, "protocol")
 	case o.ended && q.method == mcp.Listen && q.modern:
-		return verdict{act: again, after: max(relisten, q.pause()), why: "the stream of news ended", label: "connection_lost"}
+		return decision{act: again, after: max(relisten, q.pause()), why: "the notification stream ended", label: "connection_lost"}
 	case o.ended:
 		return q.unclear("the server ended the stream without an answer", "connection_lost")
 	case o.err != nil && !o.written:
 		return q.unreached(o.err)
 	case o.err != nil && q.kind != jsonrpc.Request && errors.Is(o.err, context.DeadlineExceeded):
-		return verdict{act: answer, why: "it was not accepted in time", label: "timeout"} // slow, not gone
+		return decision{act: answer, why: "it was not accepted in time", label: "timeout"} // slow, but reachable
 	case o.err != nil:
 		return q.broken("the connection broke off: "+o.err.Error(), "connection_lost")
 	}
@@ -142,9 +141,9 @@ func (q question) begins() bool {
 	return q.method == mcp.Initialize || q.method == mcp.Discover || q.method == mcp.NoteInitialized
 }
 
-// unreached is about a message that never left: it may always be sent again.
-func (q question) unreached(err error) verdict {
-	v := verdict{act: again, after: q.pause(), undone: true, why: "cannot be reached: " + err.Error(), label: labelUnavailable}
+// unreached is for a message that was never sent: it may always be sent again.
+func (q question) unreached(err error) decision {
+	v := decision{act: again, after: q.pause(), undone: true, why: "cannot be reached: " + err.Error(), label: labelUnavailable}
 	switch {
 	case q.try > 1 && q.failing >= unreachableFor:
 		v.act, v.after = end, 0
@@ -154,10 +153,10 @@ func (q question) unreached(err error) verdict {
 	return v
 }
 
-// broken is about a message that left, of which the network told no more. One broken request says nothing about the
-// others: the connection ends only when nothing has worked for a while.
-func (q question) broken(why, label string) verdict {
-	v := verdict{act: again, after: q.pause(), why: why, label: label}
+// broken is for a message without a response. One broken request says nothing about the others: the connection ends only
+// when nothing has worked for a while.
+func (q question) broken(why, label string) decision {
+	v := decision{act: again, after: q.pause(), why: why, label: label}
 	switch {
 	case q.old, q.failing >= brokenFor && q.try > 1:
 		v.act, v.after = end, 0
@@ -172,12 +171,12 @@ func (q question) broken(why, label string) verdict {
 	return v
 }
 
-// unclear is about a message that the server may or may not have carried out.
-func (q question) unclear(why, label string) verdict {
+// unclear is for a message that the server may or may not have processed.
+func (q question) unclear(why, label string) decision {
 	if q.repeats >= maxRepeats {
-		return verdict{act: answer, why: why, label: label}
+		return decision{act: answer, why: why, label: label}
 	}
-	return verdict{act: doubt, after: q.pause(), why: why, label: label}
+	return decision{act: doubt, after: q.pause(), why: why, label: label}
 }
 
 // Labels of answers that others act on.
@@ -186,8 +185,8 @@ const (
 	labelUnavailable  = "server_unavailable"
 )
 
-// refused is about an HTTP status that is no success.
-func (q question) refused(o outcome) verdict {
+// refused is for an HTTP error status.
+func (q question) refused(o outcome) decision {
 	body := errorIn(o.body)
 	own := body.error != nil && jsonrpc.SameID(body.id, q.id)
 	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", o.status, http.StatusText(o.status))) + " from " + q.place
@@ -195,10 +194,10 @@ func (q question) refused(o outcome) verdict {
 		status += ": " + text
 	}
 	after, told := retryAfter(o.header)
-	v := verdict{act: answer, undone: o.status < 500, why: status, label: "http_" + strconv.Itoa(o.status)}
+	v := decision{act: answer, undone: o.status < 500, why: status, label: "http_" + strconv.Itoa(o.status)}
 	switch {
 	case q.session && !q.modern && sessionLost(o, own):
-		return verdict{act: end, undone: true, lostSession: true, why: "the server has ended the session: " + status, label: "session_lost"}
+		return decision{act: end, undone: true, lostSession: true, why: "the server has ended the session: " + status, label: "session_lost"}
 	case body.error != nil:
 		v.rpc = body.error
 		if string(body.code) == codeHeaderMismatch && q.method == mcp.ToolsCall && !q.relisted {
@@ -228,8 +227,8 @@ func (q question) refused(o outcome) verdict {
 	return v
 }
 
-// sessionLost reports whether a server refuses the session rather than the request. The protocol says 404, which servers also give
-// for a method they do not know; servers that keep their sessions in a table of their own often say 400 with words.
+// sessionLost reports whether a server refuses the session rather than the request. The protocol says 404, which servers
+// also use for unknown methods; servers that store their sessions in a table often answer 400 with a text.
 func sessionLost(o outcome, own bool) bool {
 	switch o.status {
 	case http.StatusNotFound:
@@ -253,10 +252,10 @@ func errorIn(body []byte) rpcError {
 	return rpcError{id: e.ID.Of(body), error: raw, code: jsonrpc.Find(raw, "code").Of(raw)}
 }
 
-// unknownDate is how long a server's wish is taken for that names a time without telling its own.
+// unknownDate is the pause for a date in Retry-After if the response has no Date.
 const unknownDate = 10 * time.Second
 
-// retryAfter reads how long a server wants to be left alone, if it says so in seconds, or as a date by its own clock.
+// retryAfter reads the Retry-After time, in seconds or as a date by the server's clock.
 func retryAfter(h http.Header) (time.Duration, bool) {
 	text := h.Get("Retry-After")
 	if s, err := strconv.Atoi(text); err == nil && s >= 0 {

@@ -17,21 +17,21 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
-// tellers are the channels with whoever carries messages to them, and answers back.
-type tellers struct {
-	names  string // of the channels and their addresses, to see whether they are others now
+// notifiers are the channels, with the goroutines that send messages and receive answers.
+type notifiers struct {
+	names  string // names and addresses of the channels, to detect changes
 	outbox *notify.Outbox
-	// channels are those of the outbox; whoever else uses one stops the outbox first.
+	// channels are used by the outbox; other users stop the outbox first.
 	channels map[string]notify.Channel
-	stop     context.CancelFunc // ends whoever carries; nil: nobody does yet
+	stop     context.CancelFunc // stops the goroutines; nil: none run
 	done     sync.WaitGroup
 
 	listeners []Listener
-	heard     time.Time // when one of them last heard, or was started
+	heard     time.Time // when one of them last received answers, or was started
 }
 
-// openTellers opens the channels that a registry names, besides PIV's.
-func (m *Monitor) openTellers(ctx context.Context, p *page) error {
+// openNotifiers opens the channels that a registry names, besides PIV's.
+func (m *Monitor) openNotifiers(ctx context.Context, p *snapshot) error {
 	channels := maps.Clone(m.opts.Channels)
 	if channels == nil {
 		channels = map[string]notify.Channel{}
@@ -39,15 +39,15 @@ func (m *Monitor) openTellers(ctx context.Context, p *page) error {
 	signature := fmt.Sprint(slices.Sorted(maps.Keys(channels)))
 	var errs []error
 	if p.declared() {
-		for _, c := range p.Roster.Channels {
+		for _, c := range p.Registry.Channels {
 			signature += "\n" + c.Name + " " + c.Address
 		}
 	}
-	if signature == m.tellers.names {
+	if signature == m.notifiers.names {
 		return nil
 	}
 	if p.declared() && m.opts.OpenChannel != nil {
-		for _, c := range p.Roster.Channels {
+		for _, c := range p.Registry.Channels {
 			opened, err := m.opts.OpenChannel(c.Address)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("channel %s: %w", c.Name, err))
@@ -56,11 +56,11 @@ func (m *Monitor) openTellers(ctx context.Context, p *page) error {
 			channels[c.Name] = opened
 		}
 	}
-	running := m.tellers.stop != nil
-	m.closeTellers() // before another outbox takes what they were sending for unfinished
+	running := m.notifiers.stop != nil
+	m.closeNotifiers() // before another outbox treats their messages as unfinished
 	outbox, err := notify.NewOutbox(ctx, m.store.db, channels, m.opts.Logger)
 	if err == nil {
-		m.tellers.names, m.tellers.outbox, m.tellers.channels = signature, outbox, channels
+		m.notifiers.names, m.notifiers.outbox, m.notifiers.channels = signature, outbox, channels
 	}
 	errs = append(errs, err)
 	if running {
@@ -69,11 +69,11 @@ func (m *Monitor) openTellers(ctx context.Context, p *page) error {
 	return errors.Join(errs...)
 }
 
-// carry starts whoever sends what is in the outbox, and whoever listens for answers.
+// carry starts the outbox's senders and the listeners.
 func (m *Monitor) carry(ctx context.Context) {
-	ctx, m.tellers.stop = context.WithCancel(ctx)
-	outbox := m.tellers.outbox
-	m.tellers.done.Go(func() { outbox.Run(ctx) })
+	ctx, m.notifiers.stop = context.WithCancel(ctx)
+	outbox := m.notifiers.outbox
+	m.notifiers.done.Go(func() { outbox.Run(ctx) })
 	if m.opts.Listen == nil {
 		return
 	}
@@ -82,49 +82,49 @@ func (m *Monitor) carry(ctx context.Context) {
 		m.opts.Logger.Warn("answers from the phone are not heard", slog.Any("error", err))
 		return
 	}
-	m.tellers.listeners, m.tellers.heard = updates, time.Time{}
+	m.notifiers.listeners, m.notifiers.heard = updates, time.Time{}
 	for _, u := range updates {
-		m.tellers.done.Go(func() { u.Run(ctx) })
+		m.notifiers.done.Go(func() { u.Run(ctx) })
 	}
 }
 
-// unheardFor is how long answers may go unheard until messages lose their buttons: a poll may fail once.
+// unheardFor is how long listening may fail until messages lose their buttons: one poll may fail.
 const unheardFor = 30 * time.Second
 
-// unheard reports whether nobody hears what is pressed. A monitor that listens to nothing at all, because it looks only
-// once, leaves that to the next one: Telegram keeps what is pressed for a day.
+// unheard reports whether button presses are not received. A monitor without listeners, because it looks only once,
+// leaves them to the next one: Telegram keeps presses for a day.
 func (m *Monitor) unheard(now time.Time) bool {
-	hears := slices.ContainsFunc(m.tellers.listeners, Listener.Hears)
-	if hears || m.tellers.heard.IsZero() {
-		m.tellers.heard = now
+	hears := slices.ContainsFunc(m.notifiers.listeners, Listener.Hears)
+	if hears || m.notifiers.heard.IsZero() {
+		m.notifiers.heard = now
 	}
-	return len(m.tellers.listeners) > 0 && now.Sub(m.tellers.heard) > unheardFor
+	return len(m.notifiers.listeners) > 0 && now.Sub(m.notifiers.heard) > unheardFor
 }
 
-// closeTellers ends them: a message that is under way has three seconds.
-func (m *Monitor) closeTellers() {
-	if m.tellers.stop != nil {
-		m.tellers.stop()
-		m.tellers.done.Wait()
-		m.tellers.stop, m.tellers.listeners = nil, nil
+// closeNotifiers stops them; a message being sent has three seconds.
+func (m *Monitor) closeNotifiers() {
+	if m.notifiers.stop != nil {
+		m.notifiers.stop()
+		m.notifiers.done.Wait()
+		m.notifiers.stop, m.notifiers.listeners = nil, nil
 	}
 }
 
-// wakeSenders says that there may be something to send.
-func (m *Monitor) wakeSenders() { m.tellers.outbox.Wake() }
+// wakeSenders tells the senders that there may be something to send.
+func (m *Monitor) wakeSenders() { m.notifiers.outbox.Wake() }
 
-// put queues a message of an incident for its channels. A channel that the registry names and nobody could open loses
-// no message: the incident's next tier, and the improvement log, know of it.
+// put queues a message of an incident for its channels. If a declared channel could not be opened, the incident's next
+// tier and the improvement log are informed.
 func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key, thread string, channels []string, text incident.Message, minor bool) error {
 	message := notify.Message{Key: key, Thread: thread, Text: rendered(text), Exact: text.Exact, Minor: minor}
-	if m.opts.Listen != nil { // else nobody hears what is pressed
+	if m.opts.Listen != nil { // otherwise button presses are not received
 		message.Buttons = keyboard(i, text.Buttons)
 	}
 	var errs []error
 	for _, name := range channels {
-		err := m.tellers.outbox.Put(ctx, tx, name, message)
+		err := m.notifiers.outbox.Put(ctx, tx, name, message)
 		if errors.Is(err, notify.ErrNoChannel) {
-			m.opts.Logger.Error("nobody is told by this channel: it could not be opened", slog.String("channel", name))
+			m.opts.Logger.Error("channel could not be opened: its messages are not sent", slog.String("channel", name))
 			continue
 		}
 		errs = append(errs, err)
@@ -132,7 +132,7 @@ func (m *Monitor) put(ctx context.Context, tx *sql.Tx, i incident.Incident, key,
 	return errors.Join(errs...)
 }
 
-// send is the effect of that name, edit the other.
+// send performs the effects send and edit.
 func (m *Monitor) send(ctx context.Context, tx *sql.Tx, i incident.Incident, e incident.Send) error {
 	thread := ""
 	if e.Key == i.ID {
@@ -163,7 +163,7 @@ func rendered(m incident.Message) notify.Text {
 	return t
 }
 
-// anyNonce stands on buttons that work again and again.
+// anyNonce is on buttons that may be pressed repeatedly.
 const anyNonce = "000000"
 
 // buttonsInRow is how many fit side by side on a phone.
@@ -187,8 +187,8 @@ func keyboard(i incident.Incident, buttons []incident.Button) [][]notify.Button 
 	return rows
 }
 
-// answers does what people want who press buttons and reply. It runs beside the loop and shares nothing with it but the
-// database and the last reading of the registry.
+// answers handles button presses and replies. It runs beside the loop and shares only the database and the registry
+// snapshot with it.
 type answers struct{ m *Monitor }
 
 var _ notify.Applier = (*answers)(nil)
@@ -216,20 +216,19 @@ func (a *answers) Press(ctx context.Context, tx *sql.Tx, p notify.Press) (string
 	return answer, err
 }
 
-// notListed is what whoever may not decide is told.
+// notListed is the answer to users without permission.
 const notListed = "in a group, only users in TELEGRAM_USER_IDS may do this"
 
-// mayDecide reports whether somebody may act on an agent: the owner of a private chat, and in a group the users that are
-// listed.
+// mayDecide reports whether a user may act on an agent: the owner of a private chat, and in a group the listed users.
 func (m *Monitor) mayDecide(from notify.From) bool { return from.Listed || from.Private() }
 
-// waits reports whether a request for a permission is still open. What cannot be read is found out by whoever answers it.
+// waits reports whether a permission request is still open. If it cannot be read, answering it will report the error.
 func (m *Monitor) waits(request string) bool {
 	open, err := hooks.Requests(hooks.Dir(m.opts.Home))
 	return err != nil || slices.ContainsFunc(open, func(q hooks.Request) bool { return q.ID == request })
 }
 
-// Reply implements [notify.Applier]: what is replied to an incident's message is said to the agent.
+// Reply implements [notify.Applier]: a reply to an incident's message is given to the agent.
 func (a *answers) Reply(ctx context.Context, tx *sql.Tx, r notify.Reply) error {
 	i, err := loadIncident(ctx, tx, r.Thread)
 	if err != nil || i.ID == "" {
@@ -239,12 +238,12 @@ func (a *answers) Reply(ctx context.Context, tx *sql.Tx, r notify.Reply) error {
 		a.m.opts.Logger.Warn("a reply was not given to the agent: "+notListed, slog.String("agent", i.Key.Agent), slog.String("by", r.Who()))
 		return nil
 	}
-	return putWish(ctx, tx, wish{Agent: i.Key.Agent, Verb: verbSay, By: r.Who(), Target: i.ID, Text: r.Text}, time.Now())
+	return putWish(ctx, tx, userRequest{Agent: i.Key.Agent, Verb: verbSay, By: r.Who(), Target: i.ID, Text: r.Text}, time.Now())
 }
 
 func newNonce() string { return rand.Text()[:6] }
 
-// loadIncident is the incident of an id; one without an id is not there.
+// loadIncident is the incident of an id.
 func loadIncident(ctx context.Context, tx *sql.Tx, id string) (incident.Incident, error) {
 	i, err := scanIncident(tx.QueryRowContext(ctx, `SELECT data FROM trouble WHERE id = ?`, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -253,7 +252,7 @@ func loadIncident(ctx context.Context, tx *sql.Tx, id string) (incident.Incident
 	return i, err
 }
 
-// policyNow is the policy for an incident by the last reading of the registry, for whoever is not the loop.
+// policyNow is the policy of an incident by the last registry snapshot, for other goroutines than the loop.
 func (m *Monitor) policyNow(i incident.Incident) incident.Policy {
 	p := m.seen.Load()
 	if p == nil || !p.declared() {
@@ -261,8 +260,8 @@ func (m *Monitor) policyNow(i incident.Incident) incident.Policy {
 	}
 	for _, a := range p.Agents {
 		if a.Key == i.Key.Agent {
-			return policyOf(*a.Declared, p.Roster, m.opts)
+			return policyOf(*a.Declared, p.Registry, m.opts)
 		}
 	}
-	return policyOf(anyone(p), p.Roster, m.opts)
+	return policyOf(anyone(p), p.Registry, m.opts)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// A handshake that failed is tried again after greetAgain, doubling to greetRarely: the backend below has its own backoff,
-// and answers at once while it is waiting.
+// A failed handshake is retried after greetAgain, doubling to greetRarely: the backend below has its own backoff, and
+// answers at once while it is waiting.
 const (
 	greetAgain  = time.Second
 	greetRarely = 30 * time.Second
@@ -36,7 +36,7 @@ func (l *Link) greet() {
 	l.ask(mcp.Initialize, func(id []byte) []byte { return mcp.InitializeLine(id, params, "") }, l.greeted)
 }
 
-// introduction is what the gateway says of itself to a process that many clients share: it can do nothing for it.
+// introduction is the gateway's initialize to a shared process, without capabilities.
 func (g *Gateway) introduction() []byte {
 	out := []byte(`{"protocolVersion":"` + mcp.LegacyVersions[len(mcp.LegacyVersions)-1] + `","capabilities":{},"clientInfo":`)
 	return append(append(out, g.info()...), '}')
@@ -73,7 +73,7 @@ func (l *Link) greeted(result, err []byte) {
 	l.scope.release()
 }
 
-// refused takes the error of a handshake. A server that does not know server/discover is one of the legacy era.
+// refused takes the error of a handshake. A server without server/discover is legacy.
 func (l *Link) refused(err []byte) {
 	code := string(jsonrpc.Find(err, "code").Of(err))
 	switch {
@@ -81,17 +81,17 @@ func (l *Link) refused(err []byte) {
 		l.seenBridged()
 	case l.scope.era == mcp.Modern && code == notFound:
 		l.server.modern = refuses
-		l.isForeign("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
+		l.markUnsupported("the server speaks earlier versions of the protocol only than this request; they begin with initialize")
 		l.drop()
 		l.retire()
 		l.gw.tryOut(l.server)
 	case l.scope.era == mcp.Modern && code == unsupportedVersion && l.fails == 0 && supports(err):
-		l.fails++ // some refuse a client's first request, only to be told the version again
+		l.fails++ // some refuse a client's first request, with the right version in the error
 		l.greet()
 		return
 	case l.scope.era == mcp.Legacy && code == unsupportedVersion:
 		l.server.legacy = refuses
-		l.isForeign("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
+		l.markUnsupported("the server speaks the protocol's version " + mcp.ModernVersion + " only, and this client an earlier one")
 	default:
 		l.server.fails(messageOf(err))
 		l.failed(bytes.Clone(err))
@@ -99,7 +99,7 @@ func (l *Link) refused(err []byte) {
 	l.scope.changed()
 }
 
-// failed notes that the handshake came to nothing, and when it is tried again. err is the raw error.
+// failed records a failed handshake, with the raw error, and when it is retried.
 func (l *Link) failed(err []byte) {
 	l.phase, l.failAt = failed, l.gw.now
 	l.trouble = err
@@ -110,15 +110,14 @@ func (l *Link) failed(err []byte) {
 	l.abandon(l.unusable())
 }
 
-// full refuses a process to a session, because sessions have as many as they may. The server is not at fault.
+// full refuses a process to a session, because the limit is reached. The server is not at fault.
 func (l *Link) full() {
-	l.failed(errorOf(jsonrpc.InternalError, fmt.Sprintf("the gateway keeps %d processes for its sessions already, which is the most "+
+	l.failed(errorOf(jsonrpc.InternalError, fmt.Sprintf("the gateway keeps %d processes for its sessions, the maximum "+
 		"(limits.processes): end sessions that are not needed, or let clients share the server with \"shared: true\"", l.gw.own)))
 	l.scope.changed()
 }
 
-// seenBridged ends a link that was made to see whether its server speaks the modern era. It does not; whoever needs it
-// gets it translated.
+// seenBridged ends a link that tested whether its server is modern. It is not; clients get it translated.
 func (l *Link) seenBridged() {
 	waiting := l.waiting
 	l.waiting = nil
@@ -135,7 +134,7 @@ func (l *Link) seenBridged() {
 	}
 }
 
-// supports reports whether the raw error of an unsupported version says that ours is supported.
+// supports reports whether the raw error of an unsupported version lists ours.
 func supports(err []byte) bool {
 	list := jsonrpc.FindPath(err, "data", "supported").Of(err)
 	for at := range jsonrpc.Elements(list) {
@@ -152,19 +151,19 @@ const (
 	unsupportedVersion = "-32022"
 )
 
-// isForeign notes that the server cannot be used in the link's era.
-func (l *Link) isForeign(why string) {
-	l.phase = foreign
+// markUnsupported marks the link's server as unusable in the link's era.
+func (l *Link) markUnsupported(why string) {
+	l.phase = unsupported
 	l.trouble = errorOf(jsonrpc.InternalError, why)
 	l.abandon(l.trouble)
 }
 
-// translated reports whether what keeps the server translates between its era and the link's; it says so itself.
+// translated reports whether the server's keeper translates between its era and the link's; it says so itself.
 func (l *Link) translated() bool {
 	return jsonrpc.FindPath(l.result, "_meta", mcp.MetaBridge).Present()
 }
 
-// emit tells the sink of something about a server.
+// emit emits an event about a server.
 func (g *Gateway) emit(t event.Type, level slog.Level, server, message string, attrs ...slog.Attr) {
 	g.opts.Sink.Emit(event.Event{
 		Type: t, Time: g.now, Level: level, Message: "Server " + server + " " + message,

@@ -17,8 +17,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// treat does what is to be done about one agent.
-func (r *round) treat(ctx context.Context, c *examined) error {
+// handle acts on one agent as its verdict requires.
+func (r *round) handle(ctx context.Context, c *examined) error {
 	if c.problem.Class == "" {
 		return errors.Join(r.announce(ctx, c), r.well(ctx, c))
 	}
@@ -52,14 +52,14 @@ func (r *round) decide(c *examined) recovery.Decision {
 	can := r.capabilities(c)
 	if c.Declared != nil && !c.verdict.MayKill() && c.underWay() {
 		can.UnderWay = true
-		can.Interrupt = can.Interrupt && c.verdict.Class == diagnose.BudgetExceeded // which is what its owner wants
+		can.Interrupt = can.Interrupt && c.verdict.Class == diagnose.BudgetExceeded // its owner wants it stopped
 	}
 	return recovery.Decide(c.problem, r.history(c), c.recovery, can, r.ledger.fleet, r.now.Wall)
 }
 
-// spare says once in the record that an agent is left alone because a person is at its session.
+// spare records once that an agent is left alone because a person is at its session.
 func (r *round) spare(ctx context.Context, c *examined, d recovery.Decision) error {
-	s := r.sights.all[c.Key]
+	s := r.agentStates.all[c.Key]
 	if s.Trouble.Spared {
 		return nil
 	}
@@ -69,12 +69,12 @@ func (r *round) spare(ctx context.Context, c *examined, d recovery.Decision) err
 	if err := r.do(ctx, func(tx *sql.Tx) error { return journal(ctx, tx, entry) }); err != nil {
 		return err
 	}
-	c.sight = s
-	return r.sights.set(ctx, c.Key, s)
+	c.agentState = s
+	return r.agentStates.set(ctx, c.Key, s)
 }
 
-// underWay reports whether the agent may be in the middle of something. Of a verdict that is no reason to end anything,
-// only a dead process, and one whose turns are all over, is replaced: at a limit that has been lifted nobody goes on.
+// underWay reports whether the agent may be in the middle of something. If the verdict does not justify a kill, only
+// dead agents and those whose turns are over are replaced: after a limit was lifted, nothing continues by itself.
 func (c *examined) underWay() bool {
 	if c.evidence.Process.Life == diagnose.Dead {
 		return false
@@ -88,7 +88,7 @@ func (c *examined) underWay() bool {
 
 // history is what was done about an agent before.
 func (r *round) history(c *examined) recovery.History {
-	h := recovery.History{Acts: awake(acts(r.ledger.all[c.Key]), r.sleeps), Blind: c.sight.Blind, Reset: c.sight.Reset}
+	h := recovery.History{Acts: awake(acts(r.ledger.all[c.Key]), r.sleeps), Blind: c.agentState.Blind, Reset: c.agentState.Reset}
 	key := c.incidentKey()
 	for _, i := range r.incidents.open(c.Key) {
 		h.Open = h.Open || i.Key.Class == key.Class && i.Key.Phase == key.Phase
@@ -97,8 +97,8 @@ func (r *round) history(c *examined) recovery.History {
 	return h
 }
 
-// awake gives what was done the time to help that it lost while the machine slept: nobody could answer or go on meanwhile. What
-// waits for somebody else's clock is not: a limit is lifted, and a network back, while the machine sleeps.
+// awake shifts past acts by the time the machine slept, since nothing could help meanwhile. Waits for external events
+// are not shifted: limits and networks recover while the machine sleeps.
 func awake(list []recovery.Act, sleeps []Sleep) []recovery.Act {
 	for i := range list {
 		a := &list[i]
@@ -112,40 +112,39 @@ func awake(list []recovery.Act, sleeps []Sleep) []recovery.Act {
 	return list
 }
 
-// capabilities are what can be done with the agent now.
+// capabilities are the actions possible with the agent now.
 func (r *round) capabilities(c *examined) recovery.Capabilities {
 	if c.Declared == nil {
 		return recovery.PIVCapabilities()
 	}
 	s := c.Declared.Start
-	if c.body.stranger != "" { // beside a process that may be the agent after all, no other is started
+	if c.subject.stranger != "" { // no start beside a process that may be the agent
 		return recovery.Capabilities{Nudge: len(s.Nudge) > 0, Ask: r.canAsk(c)}
 	}
 	dead := c.evidence.Process.Life == diagnose.Dead
-	known := c.body.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
+	known := c.subject.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
 	return recovery.Capabilities{
 		Nudge: !dead && len(r.panes.nudge(c)) > 0, Ask: r.canAsk(c), Reached: len(r.incidents.policyOf(c.agent).Tiers) > 0, Ended: dead,
-		KillTool: known && !c.body.tool.IsZero(), Interrupt: known && !agentcli.Of(c.Kind).EndsOnSIGINT,
-		Resume:  len(s.Resume) > 0 && (c.body.session != "" || !wants(s.Resume, "session")),
+		KillTool: known && !c.subject.tool.IsZero(), Interrupt: known && !agentcli.Of(c.Kind).EndsOnSIGINT,
+		Resume:  len(s.Resume) > 0 && (c.subject.session != "" || !wants(s.Resume, "session")),
 		Restart: len(s.Cmd) > 0, Fresh: wants(s.Cmd, "text"),
 	}
 }
 
-// canAsk reports whether what the agent asks can be put to a human, and the answer to the agent: a button answers a
-// request for a permission, a reply is handed to the session, and a question can be answered at its own terminal as well.
+// canAsk reports whether the agent's question can be sent to a human and the answer to the agent: a button answers a
+// permission request, a reply goes to the session, and a question can be answered in its terminal.
 func (r *round) canAsk(c *examined) bool {
-	return c.verdict.Class == diagnose.WaitingQuestion || c.body.request != "" && len(r.incidents.policyOf(c.agent).Tiers) > 0
+	return c.verdict.Class == diagnose.WaitingQuestion || c.subject.request != "" && len(r.incidents.policyOf(c.agent).Tiers) > 0
 }
 
-// unwatched are the classes of agents that nobody wants to be told of.
+// unwatched are the classes of agents that are not reported.
 var unwatched = []diagnose.Class{diagnose.NotWatched, diagnose.Paused, diagnose.Complete}
 
 // waits are the classes of agents that wait for an answer.
 var waits = []diagnose.Class{diagnose.WaitingPermission, diagnose.WaitingQuestion}
 
-// endWaits ends the incidents of a declared agent that has waited for an answer, and is in other trouble now: nobody shall
-// answer what nobody asks any more. Neither shall anybody be reminded of a process that was replaced since, unless a human
-// has to see to what was wrong with it.
+// endWaits closes incidents about questions that the agent no longer asks because it is in other trouble now. It also
+// closes incidents about a process that was replaced, unless a human has to handle them.
 func (r *round) endWaits(ctx context.Context, c *examined) error {
 	if c.Declared == nil || c.verdict.Stall == diagnose.Blind {
 		return nil
@@ -168,36 +167,36 @@ func (r *round) endWaits(ctx context.Context, c *examined) error {
 	return nil
 }
 
-// shown are the classes that say that an agent does its work: only they end an incident, and count as recovered.
+// shown are the classes of working agents: only they close an incident, and count as recovered.
 var shown = []diagnose.Class{diagnose.Healthy, diagnose.AtWork, diagnose.Idle, diagnose.Done}
 
-// works reports whether the agent shows that it does its work. One that shows nothing but its process has done so when it
-// has lived for a while.
+// works reports whether the agent does its work. One that shows only its process is working once it has lived for a
+// while.
 func (c *examined) works() bool {
-	if c.sight.Stopped {
+	if c.agentState.Stopped {
 		return false
 	}
 	alone := c.Declared != nil && c.verdict.Class == diagnose.Unobserved && time.Duration(c.evidence.Process.Age) > c.recovery.Verify[recovery.Restart]
 	return alone || slices.Contains(shown, c.verdict.Class)
 }
 
-// well ends what is over: the agent works again, or nobody wants it to.
+// well closes what is over: the agent works again, or is no longer wanted.
 func (r *round) well(ctx context.Context, c *examined) error {
 	works := c.works()
 	if works {
-		if held(r.ledger.fleet, c.Key) { // by itself, or by what was done: the others may follow
+		if held(r.ledger.fleet, c.Key) { // the other agents of the mass may follow
 			r.ledger.fleet = r.ledger.fleet.Recovered(c.Key, r.now.Wall)
 		}
 		if err := r.ledger.prove(ctx, c); err != nil {
 			return err
 		}
 	}
-	if !works && !c.sight.Stopped && !slices.Contains(unwatched, c.verdict.Class) {
-		return nil // it has not shown anything yet
+	if !works && !c.agentState.Stopped && !slices.Contains(unwatched, c.verdict.Class) {
+		return nil // it has shown nothing yet
 	}
 	open := r.incidents.open(c.Key)
 	if works && r.ledger.unproved(c.Key) {
-		return nil // what it shows is older than what was done
+		return nil // its evidence is older than the action
 	}
 	for _, i := range open {
 		var ev incident.Event = incident.Gone{Why: c.verdict.Details}
@@ -210,31 +209,31 @@ func (r *round) well(ctx context.Context, c *examined) error {
 	}
 	if works && len(open) > 0 && c.Declared == nil && c.Entry.Status != piv.Running {
 		running := piv.Running
-		return r.book.change([]piv.Change{{Key: c.Key, Status: &running}}, r.now.Wall)
+		return r.registryStore.change([]piv.Change{{Key: c.Key, Status: &running}}, r.now.Wall)
 	}
 	return nil
 }
 
-// mendRegistry deals with a registry that cannot be used. A PIV registry is kept aside, and the last good copy takes its place,
-// since everybody writes into it; that of version 2 is its owner's to mend. A human is told once.
+// mendRegistry handles an unusable registry. A PIV registry is kept aside and replaced by the last good copy, since all
+// agents write into it; version 2 is left to its owner. A human is notified once.
 func (r *round) mendRegistry(ctx context.Context) error {
-	news := r.page.Lost != r.lost
-	r.lost = r.page.Lost
-	if r.page.Lost == "" {
+	news := r.snapshot.Lost != r.lost
+	r.lost = r.snapshot.Lost
+	if r.snapshot.Lost == "" {
 		return errors.Join(r.saveRegistry(ctx), r.incidents.closeRegistryIncident(ctx))
 	}
 	if news {
-		r.opts.Logger.Error("the registry cannot be used", slog.String("reason", r.opts.redact(r.page.Lost)))
+		r.opts.Logger.Error("the registry cannot be used", slog.String("reason", r.opts.redact(r.snapshot.Lost)))
 	}
 	taken := "the last good copy is used"
-	keep := r.page.Broken != nil && !r.page.declared()
+	keep := r.snapshot.Broken != nil && !r.snapshot.declared()
 	if keep {
-		aside, err := r.book.keepAside(r.page)
+		aside, err := r.registryStore.keepAside(r.snapshot)
 		if err != nil {
 			return fmt.Errorf("keep the broken registry aside: %w", err)
 		}
 		taken = "kept aside as " + aside
-		if r.book.last != nil {
+		if r.registryStore.last != nil {
 			taken += "; the last good copy takes its place"
 		}
 	}
@@ -243,33 +242,34 @@ func (r *round) mendRegistry(ctx context.Context) error {
 		return err
 	}
 	r.opts.checkpoint("told")
-	if !keep || r.book.last == nil {
+	if !keep || r.registryStore.last == nil {
 		return nil
 	}
 	return r.restoreRegistry(ctx)
 }
 
-// saveRegistry makes the registry the last good copy, unless it lacks somebody who was running: then a broken one may
-// have been taken for a good one by another writer.
+// saveRegistry makes the registry the last good copy, unless a running agent is missing: another writer may have started
+// from a broken file.
 func (r *round) saveRegistry(ctx context.Context) error {
-	if r.page.declared() {
-		return r.book.save(ctx)
+	if r.snapshot.declared() {
+		return r.registryStore.save(ctx)
 	}
 	there := map[string]bool{}
-	for _, a := range r.page.Agents {
+	for _, a := range r.snapshot.Agents {
 		there[a.Key] = true
 	}
-	for key, s := range r.sights.all {
+	for key, s := range r.agentStates.all {
 		if s.Entry.Status == piv.Running && !s.Declared && !there[key] {
 			return nil
 		}
 	}
-	return r.book.save(ctx)
+	return r.registryStore.save(ctx)
 }
 
-// tellStatuses lets the PIV registry say of whom a human was told. Whoever beats again says "running" itself.
+// tellStatuses sets the status of escalated agents in the PIV registry. An agent that sends heartbeats again sets
+// "running" itself.
 func (r *round) tellStatuses(ctx context.Context) error {
-	if r.page.Lost != "" || r.page.declared() || ctx.Err() != nil {
+	if r.snapshot.Lost != "" || r.snapshot.declared() || ctx.Err() != nil {
 		return nil
 	}
 	incidents, err := r.store.incidents(ctx, r.now.Wall)
@@ -277,7 +277,7 @@ func (r *round) tellStatuses(ctx context.Context) error {
 		return err
 	}
 	var changes []piv.Change
-	for _, a := range r.page.Agents {
+	for _, a := range r.snapshot.Agents {
 		list := opened(incidents, a.Key)
 		if len(list) == 0 || a.Entry.Status != piv.Running {
 			continue
@@ -288,5 +288,5 @@ func (r *round) tellStatuses(ctx context.Context) error {
 		}
 		changes = append(changes, piv.Change{Key: a.Key, Status: &status})
 	}
-	return r.book.change(changes, r.now.Wall)
+	return r.registryStore.change(changes, r.now.Wall)
 }

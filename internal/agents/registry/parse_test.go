@@ -48,7 +48,7 @@ func readTestdata(t *testing.T, name string) []byte {
 	return text
 }
 
-func parse(t *testing.T, text string) *Roster {
+func parse(t *testing.T, text string) *Registry {
 	t.Helper()
 	r, err := Parse("registry.yaml", []byte(text), Options{Home: "/home/you"})
 	if err != nil {
@@ -199,7 +199,7 @@ func TestWarnings(t *testing.T) {
 		{"open to the network", "version: 2\nlisten: :80", "others on the network"},
 		{"twins", "version: 2\nagents: {a: {kind: acp, path: /a}, b: {kind: acp, path: /a}}", "agents a and b have the same path and kind"},
 		{"PIV without a path", "projects: {a: {status: idle}}", "is left out"},
-		{"no time", "version: 2\nupdated: yesterday", "is no time"},
+		{"no time", "version: 2\nupdated: yesterday", "is not a time"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := parse(t, tc.text)
@@ -369,7 +369,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := Parse("r.yaml", text, Options{Home: "/home/you"})
 		if (r == nil) == (err == nil) {
-			t.Fatalf("roster %v, error %v", r, err)
+			t.Fatalf("registry %v, error %v", r, err)
 		}
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\x1b\x00\r") {

@@ -9,8 +9,8 @@ import (
 )
 
 // now reads the clocks.
-func now() Moment {
-	return Moment{Wall: time.Now(), Up: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC), Boot: process.BootID()}
+func now() Clocks {
+	return Clocks{Wall: time.Now(), Up: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC), Boot: process.BootID()}
 }
 
 func clock(which int32) time.Duration {

@@ -12,10 +12,10 @@ import (
 )
 
 // ErrEnded is returned to those who ask something of a host that is no more.
-var ErrEnded = errors.New("nothing is kept alive here any more")
+var ErrEnded = errors.New("outlive has shut down")
 
-// waiter is somebody who waits for the restart he asked for.
-type waiter struct {
+// restartWaiter is somebody who waits for the restart he asked for.
+type restartWaiter struct {
 	newest int // the newest process when he asked: those after it were started for him
 	tell   func(error)
 }
@@ -29,7 +29,7 @@ func (h *Host) Restart(ctx context.Context, source supervise.Source, reason stri
 			done <- nil
 			return
 		}
-		h.waiters = append(h.waiters, waiter{h.Backend.Newest(), func(err error) { done <- err }})
+		h.waiters = append(h.waiters, restartWaiter{h.Backend.Newest(), func(err error) { done <- err }})
 		h.Backend.Restart(time.Now(), source, reason)
 	})
 	select {

@@ -17,7 +17,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 )
 
-// The codes of SQLite for a database that cannot be written (sqlite.org/rescode.html).
+// SQLite's codes for a database that cannot be written (sqlite.org/rescode.html).
 const (
 	sqliteReadOnly = 8
 	sqliteIOErr    = 10
@@ -25,8 +25,8 @@ const (
 	sqliteCantOpen = 14
 )
 
-// unwritable reports whether an error says that the home cannot be written: above all, that its disk is full. Then
-// nothing is done, since what is done must be written down before.
+// unwritable reports whether an error says that the home cannot be written, mostly because its disk is full. Then no
+// action is possible, since actions must be recorded first.
 func unwritable(err error) bool {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -35,16 +35,16 @@ func unwritable(err error) bool {
 	return errors.Is(err, syscall.ENOSPC)
 }
 
-// unkept is what people were told while the home could not be written. Only the loop changes it.
+// unkept is the state of notifications while the home cannot be written. Only the loop changes it.
 type unkept struct {
 	since  time.Time       // zero: it can be written
-	agents map[string]bool // for whom something should be done, and they were named
-	owed   []string        // channels that a message has yet to reach
+	agents map[string]bool // agents in need of an action that were named in the message
+	owed   []string        // channels that still need the message
 	text   notify.Text     // that message
 }
 
-// mindDisk tells people by the channels themselves, past the outbox, when the home cannot be written and when it can be
-// again. Whoever carries the outbox's messages rests meanwhile: a channel is used by one goroutine at a time.
+// mindDisk notifies people directly by the channels, without the outbox, when the home cannot be written and when it can
+// be again. The outbox's senders are stopped meanwhile: one goroutine uses a channel at a time.
 func (m *Monitor) mindDisk(ctx context.Context, err error) {
 	u := &m.unkept
 	switch broken := unwritable(err); {
@@ -64,18 +64,18 @@ func (m *Monitor) mindDisk(ctx context.Context, err error) {
 		for _, a := range news {
 			u.agents[a] = true
 		}
-		u.owe(m.tellers.channels, m.opts.redact(diskText(m.opts.Home, err, news)))
+		u.owe(m.notifiers.channels, m.opts.redact(diskText(m.opts.Home, err, news)))
 	case !u.since.IsZero():
 		*u = unkept{}
 		m.opts.Logger.Info("the home can be written again")
-		u.owe(m.tellers.channels, "🟢 outlive monitor works again\n\n"+m.opts.Home+" can be written again.")
+		u.owe(m.notifiers.channels, "🟢 outlive monitor works again\n\n"+m.opts.Home+" can be written again.")
 	}
 	if len(u.owed) == 0 {
 		return
 	}
-	running := m.tellers.stop != nil
-	m.closeTellers()
-	u.owed = sendPast(ctx, m.tellers.channels, u.owed, u.text, m.opts.Logger)
+	running := m.notifiers.stop != nil
+	m.closeNotifiers()
+	u.owed = sendPast(ctx, m.notifiers.channels, u.owed, u.text, m.opts.Logger)
 	if running {
 		m.carry(ctx)
 	}
@@ -100,7 +100,7 @@ func diskText(home string, err error, agents []string) string {
 // pastTime is how long one such message may take.
 const pastTime = 10 * time.Second
 
-// sendPast sends a text and returns the channels that it has not reached.
+// sendPast sends a text and returns the channels that failed.
 func sendPast(ctx context.Context, channels map[string]notify.Channel, names []string, text notify.Text, log *slog.Logger) (left []string) {
 	for _, name := range names {
 		channel, known := channels[name]
@@ -111,15 +111,15 @@ func sendPast(ctx context.Context, channels map[string]notify.Channel, names []s
 		_, err := channel.Send(sending, notify.Message{Key: "home/" + newRun(), Text: text})
 		cancel()
 		if err != nil {
-			log.Warn("nobody is told by this channel now", slog.String("channel", name), slog.Any("error", err))
+			log.Warn("channel not available: its messages are not sent", slog.String("channel", name), slog.Any("error", err))
 			left = append(left, name)
 		}
 	}
 	return left
 }
 
-// Await opens a home as [Open] does, but waits until ctx ends for a home that cannot be written, and says so once: in the
-// log, and by opts.Channels.
+// Await opens a home as [Open] does, but waits until ctx ends for a home that cannot be written. It reports that once,
+// in the log and by opts.Channels.
 func Await(ctx context.Context, opts Options) (*Monitor, error) {
 	opts = opts.withDefaults()
 	owed := slices.Sorted(maps.Keys(opts.Channels))

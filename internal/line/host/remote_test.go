@@ -85,7 +85,7 @@ func TestASessionThatIsLostIsBegunAnew(t *testing.T) {
 	k.end()
 }
 
-// Requests that break off are no crash of a server elsewhere: its session goes on, reads are repeated, writes are not, and
+// Requests that break off are not crashes of a server elsewhere: its session goes on, reads are repeated, writes are not, and
 // however often a call is hit, it is not told to be the cause.
 func TestRequestsThatBreakOff(t *testing.T) {
 	f := &far{}

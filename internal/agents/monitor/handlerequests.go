@@ -17,7 +17,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// What people can wish, besides the verbs of the buttons.
+// User requests besides the verbs of the buttons.
 const (
 	verbStart  = "start"  // start an agent that does not run
 	verbSay    = "say"    // give the agent a text
@@ -25,7 +25,7 @@ const (
 	verbResume = "resume" // as the button
 )
 
-func putWish(ctx context.Context, tx *sql.Tx, w wish, now time.Time) error {
+func putWish(ctx context.Context, tx *sql.Tx, w userRequest, now time.Time) error {
 	data, err := json.Marshal(w)
 	if err != nil {
 		return err
@@ -36,10 +36,10 @@ func putWish(ctx context.Context, tx *sql.Tx, w wish, now time.Time) error {
 	return nil
 }
 
-// grant does what people have wished for since the last look. What was begun before a kill is in the ledger; the wish is
-// closed when that is written down, so it is done once.
-func (r *round) grant(ctx context.Context) error {
-	list, err := r.store.wishes(ctx)
+// handleRequests handles the user requests since the last look. A request is closed in the transaction that records its action,
+// so it is done once, even after a kill.
+func (r *round) handleRequests(ctx context.Context) error {
+	list, err := r.store.userRequests(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,17 +56,17 @@ func (r *round) grant(ctx context.Context) error {
 			answer = "failed: " + err.Error()
 		}
 		r.opts.checkpoint("granted")
-		r.opts.Logger.Info("a request was handled", slog.String("agent", w.Agent), slog.String("verb", w.Verb), slog.String("by", w.By), slog.String("outcome", answer))
+		r.opts.Logger.Info("user request handled", slog.String("agent", w.Agent), slog.String("verb", w.Verb), slog.String("by", w.By), slog.String("outcome", answer))
 		errs = append(errs, r.do(ctx, func(tx *sql.Tx) error {
-			return errors.Join(r.undelivered(ctx, tx, w, answer), closeWish(ctx, tx, w.ID, answer, r.now.Wall))
+			return errors.Join(r.undelivered(ctx, tx, w, answer), closeRequest(ctx, tx, w.ID, answer, r.now.Wall))
 		}))
 	}
 	return errors.Join(errs...)
 }
 
-// undelivered tells people where they have replied that the agent did not get what they said; who has written to it by its name
-// is told either way.
-func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w wish, answer string) error {
+// undelivered answers a reply whose text did not reach the agent; a text sent by the agent's name is answered either
+// way.
+func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w userRequest, answer string) error {
 	if w.Verb == verbSay && w.Channel != "" {
 		text := incident.Handed(w.Agent, r.opts.redact(answer), answer == said)
 		return r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", []string{w.Channel}, text, false)
@@ -82,35 +82,35 @@ func (r *round) undelivered(ctx context.Context, tx *sql.Tx, w wish, answer stri
 	return r.put(ctx, tx, incident.Incident{}, fmt.Sprintf("wish/%d", w.ID), "", i.Channels, text, false)
 }
 
-// said is the outcome of a word that the agent was given.
+// said is the outcome of a delivered text.
 const said = "the agent was given the text"
 
-func (r *round) grantOne(ctx context.Context, w wish) (answer string, err error) {
+func (r *round) grantOne(ctx context.Context, w userRequest) (answer string, err error) {
 	switch w.Verb {
 	case string(incident.Allow), string(incident.Deny):
 		return r.decideRequest(ctx, w)
 	case string(incident.Ack), string(incident.Snooze):
 		return r.incidents.acknowledge(ctx, w)
 	case verbReset:
-		s := r.sights.all[w.Agent]
+		s := r.agentStates.all[w.Agent]
 		s.Reset = r.now.Wall.Round(0)
-		return "all budgets are given back", r.sights.set(ctx, w.Agent, s)
+		return "all budgets are given back", r.agentStates.set(ctx, w.Agent, s)
 	}
 	for _, rec := range r.ledger.all[w.Agent] {
-		if rec.Wish == w.ID { // a kill came between, and reconcile has brought it to its end
+		if rec.UserRequest == w.ID { // after a kill, reconcile has completed it
 			return rec.answer(), nil
 		}
 	}
-	for _, a := range r.page.Agents {
+	for _, a := range r.snapshot.Agents {
 		if a.Key == w.Agent {
-			return r.grantAct(ctx, a, w)
+			return r.requestAction(ctx, a, w)
 		}
 	}
-	return "there is no such agent", nil
+	return "no such agent", nil
 }
 
-// grantAct is a wish that something is done to the agent now. Budgets and ladders are for machines.
-func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
+// requestAction performs a requested action at once: budgets and recovery steps are for automatic actions.
+func (r *round) requestAction(ctx context.Context, a agent, w userRequest) (string, error) {
 	if a.Declared == nil {
 		a.Entry.Status = piv.Running // whatever the registry calls it: what there is of it has to be found
 	}
@@ -122,24 +122,24 @@ func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
 	can := r.capabilities(c)
 	switch {
 	case !known:
-		return "nobody knows how to " + w.Verb, nil
+		return "no way is known to " + w.Verb, nil
 	case w.Verb == string(incident.Stop):
 		return r.stop(ctx, c, w)
-	case !can.Can(rung) && c.body.stranger != "":
+	case !can.Can(rung) && c.subject.stranger != "":
 		return fmt.Sprintf("nothing is done: %s; if it is the agent, end it yourself", c.evidence.Process.Detail), nil
 	case !can.Can(rung):
 		return fmt.Sprintf("%s cannot be done: the registry declares no command for it", rung), nil
 	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Alive:
-		return fmt.Sprintf("nothing is done: it runs already, PID %d; outlive agent restart ends it and starts it anew", c.body.runs()), nil
+		return fmt.Sprintf("nothing is done: it runs already, PID %d; outlive agent restart ends it and starts it anew", c.subject.runs()), nil
 	case w.Verb == verbStart && c.evidence.Process.Life == diagnose.Unsure:
 		return "nothing is done: it may run already: " + c.evidence.Process.Detail, nil
 	}
 	rec := &attempt{
 		Agent: c.Key, Step: begun, Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
-		Wish: w.ID, Verb: w.Verb, By: w.By, Text: w.Text, Run: newRun(),
+		UserRequest: w.ID, Verb: w.Verb, By: w.By, Text: w.Text, Run: newRun(),
 		Act: recovery.Act{
 			Agent: c.Key, At: r.now.Wall.Round(0), Rung: rung, Class: string(c.verdict.Class), Stall: string(c.verdict.Stall),
-			Phase: c.body.phase, Since: r.now.Wall, Sequence: c.sight.Sequence, Deadline: r.now.Wall.Add(c.recovery.Verify[rung]),
+			Phase: c.subject.phase, Since: r.now.Wall, Sequence: c.agentState.Sequence, Deadline: r.now.Wall.Add(c.recovery.Verify[rung]),
 		},
 	}
 	r.equip(c, rec)
@@ -152,7 +152,7 @@ func (r *round) grantAct(ctx context.Context, a agent, w wish) (string, error) {
 	return rec.answer(), nil
 }
 
-// answer is what became of a person's wish.
+// answer describes the result of a request.
 func (rec *attempt) answer() string {
 	if rec.Outcome != "" {
 		return rec.Outcome
@@ -161,18 +161,18 @@ func (rec *attempt) answer() string {
 }
 
 // stop ends the agent, and nothing is done about it until it works again.
-func (r *round) stop(ctx context.Context, c *examined, w wish) (string, error) {
-	if t := c.body.target; len(t.Leaders) == 0 && len(t.Runs) == 0 {
-		return "nothing is done: nobody knows its process", nil
+func (r *round) stop(ctx context.Context, c *examined, w userRequest) (string, error) {
+	if t := c.subject.target; len(t.Leaders) == 0 && len(t.Runs) == 0 {
+		return "nothing is done: its process is not known", nil
 	}
-	if err := r.opts.processes.Stop(ctx, c.body.target); err != nil {
+	if err := r.opts.processes.Stop(ctx, c.subject.target); err != nil {
 		return "", err
 	}
 	r.ledger.acted = true
 	r.opts.checkpoint("ended")
-	s := r.sights.all[c.Key]
+	s := r.agentStates.all[c.Key]
 	s.Stopped = true
-	errs := []error{r.sights.set(ctx, c.Key, s)}
+	errs := []error{r.agentStates.set(ctx, c.Key, s)}
 	for _, i := range r.incidents.open(c.Key) {
 		errs = append(errs, r.incidents.tell(ctx, c.agent, i, incident.Gone{Why: "stopped by " + w.By}, nil))
 	}
@@ -180,7 +180,7 @@ func (r *round) stop(ctx context.Context, c *examined, w wish) (string, error) {
 }
 
 // decideRequest answers a request for a permission.
-func (r *round) decideRequest(ctx context.Context, w wish) (string, error) {
+func (r *round) decideRequest(ctx context.Context, w userRequest) (string, error) {
 	id, nonce := w.Target, w.Text
 	requests, err := hooks.Requests(hooks.Dir(r.opts.Home))
 	for _, q := range requests {
@@ -200,9 +200,9 @@ func (r *round) decideRequest(ctx context.Context, w wish) (string, error) {
 		return "", err
 	}
 	// Its CLI does not say that it goes on before the tool has ended.
-	s := r.sights.all[w.Agent]
+	s := r.agentStates.all[w.Agent]
 	s.Asks = hookState{}
-	return w.Verb, r.sights.set(ctx, w.Agent, s)
+	return w.Verb, r.agentStates.set(ctx, w.Agent, s)
 }
 
 // newRun is a token that nobody else has.

@@ -11,8 +11,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// sight is what was seen of an agent before.
-type sight struct {
+// agentState is the stored state of an agent.
+type agentState struct {
 	Entry    piv.Project      `json:"entry"`
 	Declared bool             `json:"declared,omitempty"` // by a registry of version 2
 	Since    time.Time        `json:"since,omitzero"`     // when it was first looked at
@@ -20,8 +20,8 @@ type sight struct {
 	Alive    time.Time        `json:"alive,omitzero"`     // when it was first seen alive
 	Gone     time.Time        `json:"gone,omitzero"`      // when its end was first seen, or that of GoneOf
 	GoneOf   process.Identity `json:"gone_of,omitzero"`   // which that was
-	// Ahead is a heartbeat of the future, and AheadSince when it was first seen: it is fresh until it has not changed
-	// for as long as any other may be old.
+	// Ahead is a heartbeat of the future, and AheadSince when it was first seen. It becomes stale like any other if it
+	// does not change.
 	Ahead      string    `json:"ahead,omitempty"`
 	AheadSince time.Time `json:"ahead_since,omitzero"`
 	Blind      int       `json:"blind,omitempty"` // looks in a row that could not be judged
@@ -35,74 +35,74 @@ type sight struct {
 	Trouble trouble   `json:"trouble,omitzero"`
 	Reset   time.Time `json:"reset,omitzero"`    // when a person gave all budgets back
 	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it: nothing is done until it lives again
-	// RestSince is since when it had nothing to do when it was last seen alive. Zero: it had something to do.
+	// RestSince is since when it was idle when it was last seen alive. Zero: it was not idle.
 	RestSince time.Time `json:"rest_since,omitzero"`
 	Left      bool      `json:"left,omitempty"` // its CLI has said that a person has left it
 
-	// Worked says that it has worked, and nobody was told yet that it rests or has finished. DoneRun is the last run of which
-	// that was told, or not wanted.
+	// Worked says that it has worked since the last announcement. DoneRun is the last run that was announced, or needed
+	// no announcement.
 	Worked  bool             `json:"worked,omitempty"`
 	DoneRun process.Identity `json:"done_run,omitzero"`
 
-	// TypedAt is when a hook has last said that a prompt was given.
+	// TypedAt is when a hook last reported a prompt.
 	TypedAt time.Time `json:"typed_at,omitzero"`
-	// Asks is what a hook has said last of a permission, until the agent goes on.
+	// Asks is the last permission request reported by a hook, until the agent continues.
 	Asks hookState `json:"asks,omitzero"`
 	// CPU is what the descendants had used at a time.
 	CPU cpuMark `json:"cpu,omitzero"`
 }
 
-// trouble is what was wrong at the last look. Since it is the same, its beginning is.
+// trouble is what was wrong at the last look. While it is the same, its start time is kept.
 type trouble struct {
 	Class string    `json:"class,omitempty"`
 	Start int64     `json:"start,omitempty"` // the last start of ours before it
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Spared says that the record has said that it is left alone because of a person.
+	// Spared says that the record already notes that it is left alone because of a person.
 	Spared bool `json:"spared,omitempty"`
 }
 
-// hookState is a permission that an agent has asked for at its own dialog.
+// hookState is a permission request at the agent's own dialog.
 type hookState struct {
 	Tool string    `json:"tool,omitempty"`
 	Text string    `json:"text,omitempty"`
 	At   time.Time `json:"at,omitzero"`
-	// Unasked is why it is left to that dialog; "": nothing was in the way.
+	// Unasked is why it is left to that dialog; "": no reason.
 	Unasked string `json:"unasked,omitempty"`
 }
 
-// cpuMark is one reading of the processor time of an agent's descendants.
+// cpuMark is one CPU reading of an agent's descendants.
 type cpuMark struct {
 	Used   time.Duration `json:"used,omitempty"`
 	Share  float64       `json:"share,omitempty"` // of one core, between the last two readings
 	Known  bool          `json:"known,omitempty"`
-	Starts bool          `json:"starts,omitempty"` // something new was started in between
-	Kept   bool          `json:"kept,omitempty"`   // share and starts are the window's before
+	Starts bool          `json:"starts,omitempty"` // a new descendant was started in between
+	Kept   bool          `json:"kept,omitempty"`   // Share and Starts are of the previous window
 	Mono   time.Duration `json:"mono,omitempty"`   // the clock of the machine while it is awake, at the reading
 	Worked time.Duration `json:"worked,omitempty"` // the same at the last reading that showed work; 0: there was none
 }
 
-func (s *store) sights(ctx context.Context) (map[string]sight, error) {
+func (s *store) agentStates(ctx context.Context) (map[string]agentState, error) {
 	type named struct {
 		name string
-		sight
+		agentState
 	}
 	list, err := query(ctx, s.db, `SELECT project, data FROM sight`, func(r *sql.Rows) (n named, err error) {
 		var data string
 		if err := r.Scan(&n.name, &data); err != nil {
 			return n, err
 		}
-		return n, json.Unmarshal([]byte(data), &n.sight)
+		return n, json.Unmarshal([]byte(data), &n.agentState)
 	})
-	m := map[string]sight{}
+	m := map[string]agentState{}
 	for _, n := range list {
-		m[n.name] = n.sight
+		m[n.name] = n.agentState
 	}
 	return m, err
 }
 
-// setSights keeps what was seen of some agents, all or nothing.
-func (s *store) setSights(ctx context.Context, names []string, all map[string]sight) error {
+// setAgentStates keeps what was seen of some agents, all or nothing.
+func (s *store) setAgentStates(ctx context.Context, names []string, all map[string]agentState) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (s *store) setSights(ctx context.Context, names []string, all map[string]si
 	})
 }
 
-func putSight(ctx context.Context, tx *sql.Tx, name string, v sight) error {
+func putSight(ctx context.Context, tx *sql.Tx, name string, v agentState) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -133,16 +133,16 @@ func (s *store) dropSight(ctx context.Context, project string) error {
 	return err
 }
 
-// sightings owns what was seen of the agents, and knows what of that is not written down yet.
+// sightings owns the state of the agents, and knows what is not stored yet.
 type sightings struct {
 	store *store
 
-	all     map[string]sight // the monitor's, by agent
-	changed []string         // agents of whom something new is known, which is not written down yet
+	all     map[string]agentState // the monitor's, by agent
+	changed []string              // agents of whom something new is known, which is not written down yet
 }
 
-// note changes what is known of one agent; save keeps it.
-func (s *sightings) note(name string, v sight) {
+// note changes the state of one agent; save stores it.
+func (s *sightings) note(name string, v agentState) {
 	s.all[name] = v
 	s.changed = append(s.changed, name)
 }
@@ -151,13 +151,13 @@ func (s *sightings) note(name string, v sight) {
 func (s *sightings) save(ctx context.Context) error {
 	changed := s.changed
 	s.changed = nil
-	return s.store.setSights(ctx, changed, s.all)
+	return s.store.setAgentStates(ctx, changed, s.all)
 }
 
-// set changes what is known of one agent, and keeps it.
-func (s *sightings) set(ctx context.Context, name string, v sight) error {
+// set changes and stores the state of one agent.
+func (s *sightings) set(ctx context.Context, name string, v agentState) error {
 	s.all[name] = v
-	return s.store.setSights(ctx, []string{name}, s.all)
+	return s.store.setAgentStates(ctx, []string{name}, s.all)
 }
 
 // drop forgets an agent.

@@ -11,9 +11,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 )
 
-// elsewhere is a connection to a server that is no process of ours, as its backend sees it: it is started, says lines and
+// remoteServer is a connection to a server that is not a process of ours, as its backend sees it: it is started, says lines and
 // ends like one. Its methods belong to the loop's goroutine.
-type elsewhere struct {
+type remoteServer struct {
 	gen     int
 	conn    *remote.Connection
 	words   *logline.Kept             // what a process would have said on stderr
@@ -27,7 +27,7 @@ const heldLook = 20 * time.Millisecond
 
 // connect opens a connection in place of a process.
 func (h *Host) connect(gen int) backend.Server {
-	e := &elsewhere{gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), login: h.opts.Remote.OAuth.Waiting}
+	e := &remoteServer{gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), login: h.opts.Remote.OAuth.Waiting}
 	opts := *h.opts.Remote
 	opts.MaxMessage = h.opts.MaxToClient
 	opts.Log = func(line string) {
@@ -56,7 +56,7 @@ func (h *Host) connect(gen int) backend.Server {
 }
 
 // holdIfBehind stops reading from e for as long as the client does not take what is there.
-func (h *Host) holdIfBehind(e *elsewhere) {
+func (h *Host) holdIfBehind(e *remoteServer) {
 	behind := h.client.Behind()
 	if behind != e.held {
 		e.held = behind
@@ -68,8 +68,8 @@ func (h *Host) holdIfBehind(e *elsewhere) {
 }
 
 // disconnected brings the end of a connection to the backend.
-func (h *Host) disconnected(e *elsewhere, err error) {
-	h.connections = slices.DeleteFunc(h.connections, func(one *elsewhere) bool { return one == e })
+func (h *Host) disconnected(e *remoteServer, err error) {
+	h.connections = slices.DeleteFunc(h.connections, func(one *remoteServer) bool { return one == e })
 	exit := backend.Exit{Unread: e.conn.Pending(), Connection: true}
 	if err != nil {
 		exit.Code, exit.Why = 1, err.Error()
@@ -79,19 +79,19 @@ func (h *Host) disconnected(e *elsewhere, err error) {
 	h.Backend.ServerClosed(now, e.gen)
 }
 
-func (e *elsewhere) PID() int            { return 0 }
-func (e *elsewhere) Forward(line []byte) { e.conn.Send(line) }
-func (e *elsewhere) Send(line []byte)    { e.conn.Send(line) }
-func (e *elsewhere) Backlog() int        { return 0 }
-func (e *elsewhere) CloseInput()         { e.conn.Close() }
-func (e *elsewhere) Terminate()          { e.conn.Close() }
-func (e *elsewhere) Kill()               { e.conn.Kill() }
-func (e *elsewhere) Abandon()            {} // nothing comes after the end
-func (e *elsewhere) Continue()           {} // it cannot be stopped
+func (e *remoteServer) PID() int            { return 0 }
+func (e *remoteServer) Forward(line []byte) { e.conn.Send(line) }
+func (e *remoteServer) Send(line []byte)    { e.conn.Send(line) }
+func (e *remoteServer) Backlog() int        { return 0 }
+func (e *remoteServer) CloseInput()         { e.conn.Close() }
+func (e *remoteServer) Terminate()          { e.conn.Close() }
+func (e *remoteServer) Kill()               { e.conn.Kill() }
+func (e *remoteServer) Abandon()            {} // nothing comes after the end
+func (e *remoteServer) Continue()           {} // it cannot be stopped
 
-func (e *elsewhere) Unread() (int, bool) { return e.conn.Pending(), true }
+func (e *remoteServer) Unread() (int, bool) { return e.conn.Pending(), true }
 
-func (e *elsewhere) Vitals() backend.Vitals {
+func (e *remoteServer) Vitals() backend.Vitals {
 	v := backend.Vitals{Trouble: e.conn.Trouble(), Login: e.login()}
 	if at := e.spokeAt.Load(); at != nil {
 		v.HeardAt = *at
@@ -99,4 +99,4 @@ func (e *elsewhere) Vitals() backend.Vitals {
 	return v
 }
 
-func (e *elsewhere) LastStderr(lines int) []string { return e.words.Tail(lines) }
+func (e *remoteServer) LastStderr(lines int) []string { return e.words.Tail(lines) }

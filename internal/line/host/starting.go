@@ -8,10 +8,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 )
 
-// unborn is a process that is being started in the background. To start one takes milliseconds, which the client of the
+// starting is a process that is being started in the background. To start one takes milliseconds, which the client of the
 // process that serves meanwhile is not to wait for. What it is given before it exists is kept for it; that it is to end
 // stands in its server. All but the two channels belongs to the loop's goroutine.
-type unborn struct {
+type starting struct {
 	lines   [][]byte
 	outcome chan outcome  // gets one
 	joined  chan struct{} // closed when that is known to the loop: its end may be told
@@ -23,10 +23,10 @@ type outcome struct {
 	err     error
 }
 
-func (u *unborn) keep(line []byte) { u.lines = append(u.lines, bytes.Clone(line)) }
+func (u *starting) keep(line []byte) { u.lines = append(u.lines, bytes.Clone(line)) }
 
 // bytes is how much it was given, newlines included.
-func (u *unborn) bytes() int {
+func (u *starting) bytes() int {
 	n := 0
 	for _, line := range u.lines {
 		n += len(line) + 1
@@ -36,8 +36,8 @@ func (u *unborn) bytes() int {
 
 // startBeside starts a process in the background.
 func (h *Host) startBeside(s *server, spec child.Spec) {
-	u := &unborn{outcome: make(chan outcome, 1), joined: make(chan struct{})}
-	s.unborn = u
+	u := &starting{outcome: make(chan outcome, 1), joined: make(chan struct{})}
+	s.starting = u
 	go func() {
 		process, err := child.Start(spec, func(st child.Status) {
 			<-u.joined
@@ -48,15 +48,15 @@ func (h *Host) startBeside(s *server, spec child.Spec) {
 	}()
 }
 
-// finishStart makes an unborn process one like any other as soon as it exists, and does with it what was wished meanwhile.
+// finishStart completes a background start: the process gets what was sent to it meanwhile.
 // Of one that is born already it does nothing.
 func (h *Host) finishStart(s *server) {
-	u := s.unborn
+	u := s.starting
 	if u == nil {
 		return
 	}
 	got := <-u.outcome
-	s.unborn = nil
+	s.starting = nil
 	now := time.Now()
 	if got.err != nil {
 		h.unstarted(s)
