@@ -43,7 +43,7 @@ func TestCommandLineIsAFile(t *testing.T) {
 		})
 	}
 	if _, err := OfCommandLine(Given{Name: "one", URL: "https://x.example", Headers: []string{"X-A: ${UNSET}", "X A: b"}}, opts); err == nil ||
-		!strings.Contains(err.Error(), "the command line: the environment variable UNSET is not set") || !strings.Contains(err.Error(), `"X A" is no name of a header`) {
+		!strings.Contains(err.Error(), "the command line: the environment variable UNSET is not set") || !strings.Contains(err.Error(), `"X A" is not a header name`) {
 		t.Errorf("mistakes: %v", err)
 	}
 }
