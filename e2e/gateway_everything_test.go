@@ -17,26 +17,41 @@ func TestGatewayEverything(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)
-			g := everythingGateway(t, w)
-			s := w.join(t, gatewayClients()[name], g.url)
-			s.server = servers()["everything"]
-			s.checkEra(t, gatewayClients()[name])
-			s.checkTools(t, []string{"echo"}) // although the server says four times meanwhile that its list has changed
-			from := s.everythingFirst(t)
-			if !direct() {
-				s.everythingUnderFire(t)
-			}
-			for _, e := range s.seen(from) {
-				if e.Method == "notifications/tools/list_changed" {
-					t.Errorf("told of a change of tools over restarts that changed none")
-				}
-			}
-			s.do(t, step{"op": "unsubscribe", "uri": document})
-			s.depart(t)
-			if !direct() {
-				g.stop(t)
-			}
+			everythingOverHTTP(t, gatewayClients()[name], everythingGateway(t, w))
 		})
+	}
+}
+
+// TestGatewayOfOneServer: the same of a gateway that has no file, with its default settings.
+func TestGatewayOfOneServer(t *testing.T) {
+	needOutlive(t)
+	for _, name := range []string{"ts1", "py-legacy", "go-legacy"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			everythingOverHTTP(t, gatewayClients()[name], newWorkspace(t).listenOne(t, servers()["everything"]))
+		})
+	}
+}
+
+func everythingOverHTTP(t *testing.T, c client, g *gateway) {
+	t.Helper()
+	s := g.join(t, c, g.url)
+	s.server = servers()["everything"]
+	s.checkEra(t, c)
+	s.checkTools(t, []string{"echo"}) // although the server says four times meanwhile that its list has changed
+	from := s.everythingFirst(t)
+	if !direct() {
+		s.everythingUnderFire(t)
+	}
+	for _, e := range s.seen(from) {
+		if e.Method == "notifications/tools/list_changed" {
+			t.Errorf("told of a change of tools over restarts that changed none")
+		}
+	}
+	s.do(t, step{"op": "unsubscribe", "uri": document})
+	s.depart(t)
+	if !direct() {
+		g.stop(t)
 	}
 }
 
@@ -48,7 +63,14 @@ func everythingGateway(t *testing.T, w *workspace) *gateway {
 		return w.listen(t, w.gatewayConfig(t, []string{"names: never"}, backend{name: "everything", server: srv}))
 	}
 	address := freeAddress(t)
-	argv := append(srv.argv[:len(srv.argv)-1:len(srv.argv)-1], "streamableHttp")
+	return &gateway{workspace: w, url: "http://" + address + "/mcp", cmd: w.everythingServer(t, address, "streamableHttp")}
+}
+
+// everythingServer starts that server where it speaks HTTP itself.
+func (w *workspace) everythingServer(t *testing.T, address, transport string) *exec.Cmd {
+	t.Helper()
+	srv := servers()["everything"]
+	argv := append(srv.argv[:len(srv.argv)-1:len(srv.argv)-1], transport)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = append(w.env(), "PORT="+portOf(t, address)), w.dir
 	if err := cmd.Start(); err != nil {
@@ -59,5 +81,5 @@ func everythingGateway(t *testing.T, w *workspace) *gateway {
 		_ = cmd.Wait() // killed
 	})
 	awaitListener(t, address)
-	return &gateway{workspace: w, url: "http://" + address + "/mcp", cmd: cmd}
+	return cmd
 }

@@ -69,6 +69,36 @@ func TestGatewayStorm(t *testing.T) {
 	noZombies(t)
 }
 
+// TestGatewayOneStorm: the same of a gateway whose one server stands on the command line, but for the gap: the same few processes are
+// killed again and again, so that their next start is delayed.
+func TestGatewayOneStorm(t *testing.T) {
+	needOutlive(t)
+	lasts := stormTime(t)
+	w := newWorkspace(t)
+	orphansAreOurs(t)
+	g := w.listenOne(t, servers()["go"])
+	var callers []*caller
+	for i := range stormClients {
+		s := w.join(t, gatewayClients()[[]string{"go", "go-legacy"}[i%2]], g.url)
+		if names := s.toolNames(t); !slices.Contains(names, "bump") {
+			t.Fatalf("client %d: tools are %v", i, names)
+		}
+		callers = append(callers, &caller{session: s, number: i, backends: 1})
+	}
+	gaps := storm(t, callers, lasts, func(client, _ int) string {
+		if client%2 == 0 {
+			return "shared" // modern clients share one process
+		}
+		return fmt.Sprint(client)
+	}, func() {})
+	reportStorm(t, w, callers, gaps)
+	for _, c := range callers {
+		c.depart(t)
+	}
+	g.stop(t)
+	noZombies(t)
+}
+
 // startTime is how long a server takes from its start to the first call it has answered.
 func startTime(t *testing.T, w *workspace, srv server) time.Duration {
 	t.Helper()

@@ -77,7 +77,17 @@ var listening = regexp.MustCompile(`(?i)\[GATEWAY\] listening on (http://\S+)`)
 // listen starts a gateway on a free port and waits until it says where.
 func (w *workspace) listen(t *testing.T, config string, flags ...string) *gateway {
 	t.Helper()
-	argv := append(append(w.stdioGateway(config), "--listen", "127.0.0.1:0"), flags...)
+	return w.listenBy(t, append(append(w.stdioGateway(config), "--listen", "127.0.0.1:0"), flags...))
+}
+
+// listenOne starts a gateway of one server that stands on the command line.
+func (w *workspace) listenOne(t *testing.T, srv server) *gateway {
+	t.Helper()
+	return w.listenBy(t, append([]string{tools.outlive, "gateway", "--audit", w.path("audit.log"), "--listen", "127.0.0.1:0", "--"}, srv.argv...))
+}
+
+func (w *workspace) listenBy(t *testing.T, argv []string) *gateway {
+	t.Helper()
 	g := &gateway{workspace: w, cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	g.cmd.Env, g.cmd.Dir = w.env(), w.dir
 	log, err := os.OpenFile(w.path("stderr.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)

@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -228,13 +229,21 @@ type tally struct {
 type flakyUser struct {
 	t      *testing.T
 	target string
-	prefix string // of the tools' names
+	prefix string   // of the tools' names
+	by     []string // a command line in place of the target; then it never connects again
 	cs     *mcp.ClientSession
 }
 
 func (u *flakyUser) connect(ctx context.Context) error {
 	c := mcp.NewClient(&mcp.Implementation{Name: "flaky", Version: "1.0.0"}, nil)
-	cs, err := c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: u.target}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	var way mcp.Transport = &mcp.StreamableClientTransport{Endpoint: u.target}
+	if u.by != nil {
+		way = &mcp.CommandTransport{Command: exec.Command(u.by[0], u.by[1:]...)}
+	}
+	cs, err := c.Connect(ctx, way, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err == nil && u.by != nil {
+		_, err = cs.ListTools(ctx, nil) // as every client does: from then on outlive knows what only reads
+	}
 	if err == nil {
 		u.cs = cs
 	}
@@ -250,7 +259,7 @@ func (u *flakyUser) call(ctx context.Context, tool, value string) error {
 	}
 	r, err := u.cs.CallTool(ctx, &mcp.CallToolParams{Name: u.prefix + tool, Arguments: map[string]any{"value": value}})
 	if err != nil {
-		if u.prefix == "" { // straight: its session is lost
+		if u.prefix == "" && u.by == nil { // straight: its session is lost
 			_ = u.cs.Close()
 			u.cs = nil
 		}
@@ -358,6 +367,37 @@ func TestFlakyRemote(t *testing.T) {
 				}
 				if n := bytes.Count(log, []byte(`"server_crashed"`)); n > 0 {
 					t.Errorf("%d crashes of a server that ran all the time", n)
+				}
+			})
+		}
+	}
+}
+
+// The same with `outlive run URL`, for a client that speaks stdio only.
+func TestFlakyBehindRun(t *testing.T) {
+	needOutlive(t)
+	for name, kind := range map[string]fault{"reset": reset, "mixed": mixed} {
+		for _, era := range []string{"legacy", "dual"} {
+			t.Run(name+"/"+era, func(t *testing.T) {
+				const share, calls = 0.25, 48
+				_, _, straight := startFaults(t, era == "legacy", share, kind)
+				direct := (&flakyUser{t: t, target: straight}).run(calls)
+				j, _, target := startFaults(t, era == "legacy", share, kind)
+				w := newWorkspace(t)
+				env := append([]string{"env"}, w.env()...)
+				behind := (&flakyUser{t: t, by: append(env, tools.outlive, "run", target, "--audit", w.path("audit.log"))}).run(calls)
+				t.Logf("direct: %d errors, longest %s; behind run: %d errors, longest %s, reads at most %d times\n%s",
+					len(direct.errors), direct.longest, len(behind.errors), behind.longest, j.most("read"), strings.Join(behind.errors, "\n"))
+				if len(behind.errors) >= len(direct.errors) {
+					t.Errorf("%d errors behind outlive, %d without", len(behind.errors), len(direct.errors))
+				}
+				if j.most("write") > 1 || j.most("read") > 3 {
+					t.Errorf("a write was carried out %d times, a read %d times", j.most("write"), j.most("read"))
+				}
+				for _, e := range behind.errors {
+					if !strings.HasPrefix(e, "write ") {
+						t.Errorf("a call that only reads failed: %s", e)
+					}
 				}
 			})
 		}

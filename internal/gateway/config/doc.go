@@ -14,6 +14,8 @@
 // All mistakes are collected and returned together as [*fileerror.Problems], each with line, column, the line itself and a caret.
 // An unknown key is a mistake in outlive.yaml; in the file of a client, which has its own reasons, it is a warning.
 //
+// [OfCommandLine] begins at the second step: the one server that a command line names is the tree that a file would have been.
+//
 // What ${…} stands for is never shown: messages quote the file only.
 //
 // The package reads no environment and no flags, and no files but those that are named: what it needs comes in

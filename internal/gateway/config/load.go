@@ -54,9 +54,6 @@ func readConfig(path string) ([]byte, error) {
 // Parse reads a configuration that is in memory. name is what it is called in messages; its end and its folder
 // (.vscode, .cursor) also help to recognise it. Relative paths in it start at opts.Dir, or else at the folder of name.
 func Parse(name string, data []byte, opts Options) (*File, error) {
-	if opts.ReadFile == nil {
-		opts.ReadFile = atomicfile.Read
-	}
 	r := newReader(name, data, opts)
 	if r.dry = opts.Input != nil; r.readable() {
 		r.read()
@@ -67,12 +64,27 @@ func Parse(name string, data []byte, opts Options) (*File, error) {
 			r.read()
 		}
 	}
+	return r.result()
+}
+
+// result is the file that was read, or what is wrong with it.
+func (r *reader) result() (*File, error) {
 	if err := r.source.Problems(r.Problems); err != nil {
 		return nil, err
 	}
 	r.file.Warnings = fileerror.InOrder(r.Warnings)
 	r.file.source = r.source
 	return r.file, nil
+}
+
+// conceal keeps secrets out of what is told of the file.
+func (r *reader) conceal(known *secret.Known) {
+	r.source.Hide = func(text string) (parts [][2]int) {
+		for _, at := range known.Find(text) {
+			parts = append(parts, [2]int{at.Start, at.End})
+		}
+		return parts
+	}
 }
 
 // reader is one reading of one file.
@@ -95,6 +107,9 @@ type reader struct {
 }
 
 func newReader(name string, data []byte, opts Options) *reader {
+	if opts.ReadFile == nil {
+		opts.ReadFile = atomicfile.Read
+	}
 	r := &reader{opts: opts, source: fileerror.NewSource(name, data), dir: opts.Dir,
 		filled: map[*tree.Node]bool{}, inputs: map[string]*Input{}, answers: map[string]answer{}}
 	r.Manner, r.Habits, r.Fill = schema.Foreign, habits, r.fill
@@ -155,12 +170,7 @@ func (r *reader) read() {
 		return
 	}
 	var known secret.Known
-	r.source.Hide = func(text string) (parts [][2]int) {
-		for _, at := range known.Find(text) {
-			parts = append(parts, [2]int{at.Start, at.End})
-		}
-		return parts
-	}
+	r.conceal(&known)
 	syntax := syntaxOf(r.source)
 	root, problems := syntax.parse(r.source)
 	known = secretsOf(root)

@@ -187,3 +187,28 @@ func TestATrialEndsWhenAClientHasSeenTheServerWork(t *testing.T) {
 		t.Errorf("%d processes", n)
 	}
 }
+
+// What another client is shown meanwhile is no reason to refuse a tool that waits for its server's list.
+func TestAToolThatAnotherClientIsShown(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.plan("a", plan{mute: true})
+	server := named("a")
+	server.Legacy = true
+	w.serve(server)
+	early := w.legacy()
+	answer := early.call("1", "a_do")
+	first := w.of("a")[0]
+	w.plans["a"].mute = false
+	if diff := cmp.Diff([]string{"a_do"}, w.legacy().wake().tools()); diff != "" {
+		t.Error(diff)
+	}
+	w.pass(time.Second)
+	if len(answer.lines) > 0 {
+		t.Fatalf("before its own server is up: %s", answer.lines)
+	}
+	m, _ := first.last("initialize")
+	first.plan.mute = false
+	first.greet(m)
+	w.settle()
+	has(t, "call", answer, `"result"`)
+}

@@ -137,7 +137,7 @@ func (ls *listing) show(kind mcp.List, items []catalog.Item) {
 			next := *ls.all
 			next[kind] = items
 			ls.all = &next
-			ls.link.server.known.note(ls.link.scope.key(), ls.all)
+			ls.remember()
 			ls.link.scope.changed()
 		}
 	} else {
@@ -161,13 +161,24 @@ func (ls *listing) completed() {
 		all[kind] = ls.reads[kind].items
 	}
 	ls.all = &all
-	ls.link.server.known.note(ls.link.scope.key(), ls.all)
+	ls.remember()
 	ls.link.server.works()
 	if !ls.link.server.Lazy && !ls.link.server.Sleeps {
 		ls.listen()
 	}
 	ls.link.scope.changed()
 	ls.link.gw.endTrial(ls.link.server)
+}
+
+// remember notes what the server shows for every scope whose clients can do the same.
+func (ls *listing) remember() {
+	key := ls.link.scope.key()
+	ls.link.server.known.note(key, ls.all)
+	for sc := range ls.link.gw.scopes {
+		if sc.key() == key {
+			sc.stale = true
+		}
+	}
 }
 
 // changed reads a changed list again.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
@@ -109,7 +110,9 @@ func (r *Runner) Restart(ctx context.Context, server string, source supervise.So
 	}
 	var failed []error
 	for range all {
-		failed = append(failed, <-errs)
+		if err := <-errs; !errors.Is(err, host.ErrEnded) { // nobody needs it any more, such as one that was only tried out
+			failed = append(failed, err)
+		}
 	}
 	return errors.Join(failed...)
 }

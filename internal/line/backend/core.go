@@ -148,3 +148,11 @@ func (c *core) withResult(line, result []byte) []byte {
 	_ = c.env.Scan(line) // our own splice of two valid texts
 	return line
 }
+
+// login says how somebody can log in at a server elsewhere who is being asked to just now; "": nobody is.
+func (c *core) login() string {
+	if !c.opts.Remote || !c.process.up() {
+		return ""
+	}
+	return c.process.server.Vitals().Login
+}

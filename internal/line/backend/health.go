@@ -31,6 +31,7 @@ type Vitals struct {
 	HeardAt time.Time     // the last byte on its stderr
 	Held    bool          // its stdout is not read, because the client does not read
 	Trouble string        // of a remote server: why the last request failed in transit; "": it did not
+	Login   string        // of a remote server: how the user can log in, while the server waits for that; "": it does not
 }
 
 // healthDeadline is when the serving process must be checked.

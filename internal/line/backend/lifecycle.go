@@ -112,8 +112,13 @@ func (lc *lifecycle) step(ev supervise.Event) {
 	lc.stepping = false
 }
 
-// tick lets the machine decide what its own timers are for.
-func (lc *lifecycle) tick() { lc.act(lc.machine.Tick(lc.now, lc.runner.Rand())) }
+// tick lets the machine decide what its own timers are for. The time for a handshake does not count while a user logs in.
+func (lc *lifecycle) tick() {
+	if lc.machine.State() == supervise.Starting && lc.login() != "" {
+		lc.step(supervise.Handshake{Gen: lc.process.gen})
+	}
+	lc.act(lc.machine.Tick(lc.now, lc.runner.Rand()))
+}
 
 // act carries out what the machine decided when a timer expired.
 func (lc *lifecycle) act(actions []supervise.Action) {

@@ -155,6 +155,10 @@ func queueFull(c *call) refusal {
 func (f *flow) unavailable(c *call) refusal {
 	r := refusal{reason: reasonUnavailable, retry: true, after: 2 * time.Second}
 	snap := f.machine.Snapshot()
+	if login := f.login(); login != "" {
+		r.text = "server not usable: " + login + "; " + c.delivery() + ", it is safe to retry"
+		return r
+	}
 	if f.history.lastOut.why == "" {
 		r.text = "server starting: it did not become ready in time; " + c.delivery() + ", it is safe to retry"
 		if f.process.accepting() {

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/files/secret"
@@ -28,7 +29,7 @@ type Status struct {
 	NextTryAt       *time.Time `json:"next_try_at,omitempty"`
 	StdoutNoise     int        `json:"stdout_noise_lines"`
 	LastExit        *LastExit  `json:"last_exit,omitempty"`
-	Failing         string     `json:"failing,omitempty"` // of a server elsewhere: why the last request failed on its way
+	Failing         string     `json:"failing,omitempty"` // of a server elsewhere: why the last request failed on its way, or that somebody is to log in
 
 	Listen Listening `json:"listen,omitempty"` // silent: the server is not asked for streams, it answered nothing after one
 
@@ -91,7 +92,7 @@ func (b *Backend) Status(now time.Time) Status {
 		s.ServerPID = b.process.pid
 		s.UptimeMS = now.Sub(b.process.started).Milliseconds()
 		vitals := b.process.server.Vitals()
-		s.RSS, s.Failing = vitals.RSS, vitals.Trouble
+		s.RSS, s.Failing = vitals.RSS, cmp.Or(vitals.Login, vitals.Trouble)
 	}
 	if b.process.answered() {
 		at := b.history.readyAt

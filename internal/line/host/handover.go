@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -44,6 +45,9 @@ func (s *Saved) Descriptors() []int {
 // wordsSaved is how many lines of a server's stderr are remembered for error messages, as its process goes on.
 const wordsSaved = 200
 
+// ErrNoHandover is returned for a server elsewhere: its connection cannot be given to another image.
+var ErrNoHandover = errors.New("not possible for a server at a URL: restart the client instead")
+
 // busy is why there is no handover while anything moves.
 const busy = "it is busy"
 
@@ -51,6 +55,9 @@ const busy = "it is busy"
 // succeeds; if it fails, everything goes on as before. why is the reason if this is not the moment. quiet is asked whether
 // nothing has come in meanwhile. Loop goroutine.
 func (h *Host) HandOver(quiet func() bool, exec func(*Saved) error) (why string, err error) {
+	if h.opts.Remote != nil {
+		return "", ErrNoHandover
+	}
 	now := time.Now()
 	if why := h.Backend.PrepareHandover(now); why != "" {
 		return why, nil

@@ -18,6 +18,7 @@ type remoteServer struct {
 	conn    *remote.Connection
 	words   *logline.Kept             // what a process would have said on stderr
 	spokeAt atomic.Pointer[time.Time] // when that was last written to
+	login   func() string             // what the user is asked to do just now; "": nothing
 	held    bool                      // it is not being read, because the client is behind
 }
 
@@ -26,7 +27,7 @@ const heldLook = 20 * time.Millisecond
 
 // connect opens a connection in place of a process.
 func (h *Host) connect(gen int) backend.Server {
-	e := &remoteServer{gen: gen, words: logline.OpenKept("", logline.KeptOptions{})}
+	e := &remoteServer{gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), login: h.opts.Remote.OAuth.Waiting}
 	opts := *h.opts.Remote
 	opts.MaxMessage = h.opts.MaxToClient
 	opts.Log = func(line string) {
@@ -91,7 +92,7 @@ func (e *remoteServer) Continue()           {} // it cannot be stopped
 func (e *remoteServer) Unread() (int, bool) { return e.conn.Pending(), true }
 
 func (e *remoteServer) Vitals() backend.Vitals {
-	v := backend.Vitals{Trouble: e.conn.Trouble()}
+	v := backend.Vitals{Trouble: e.conn.Trouble(), Login: e.login()}
 	if at := e.spokeAt.Load(); at != nil {
 		v.HeardAt = *at
 	}

@@ -18,8 +18,15 @@ import (
 // redirectPath is the path of the redirect.
 const redirectPath = "/callback"
 
-// userGrant asks the user: the authorization code flow with PKCE, the answer coming to a loopback port (RFC 8252).
-func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scopes []string) (Grant, error) {
+// storeLook is how often it is looked whether the user has logged in by another process, while this one asks.
+const storeLook = 500 * time.Millisecond
+
+// errGrantedElsewhere is the end of the asking because another process has been granted what was asked for.
+var errGrantedElsewhere = errors.New("authorized by another process")
+
+// userGrant asks the user: the authorization code flow with PKCE, the answer coming to a loopback port (RFC 8252). Unless it is to be
+// anew, what another process is granted meanwhile will do.
+func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scopes []string, anew bool) (Grant, error) {
 	if !server.assumed && !slices.Contains(server.ChallengeMethods, "S256") {
 		return g, fmt.Errorf("%s does not say that it knows PKCE with S256, without which a code could be stolen", server.Issuer)
 	}
@@ -43,7 +50,8 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 	if slices.Contains(scopes, offline) {
 		more = append(more, oauth2.ApprovalForce) // otherwise OpenID providers give no refresh token
 	}
-	code, err := o.askUser(ctx, listener, client.AuthCodeURL(state, more...), redirectCheck{state: state, issuer: server.Issuer, told: server.TellsIssuer})
+	check := redirectCheck{state: state, issuer: server.Issuer, told: server.TellsIssuer}
+	code, err := o.askUser(ctx, listener, client.AuthCodeURL(state, more...), check, anew)
 	if err != nil {
 		return g, err
 	}
@@ -71,33 +79,14 @@ func (o *OAuth) listen(before string) (net.Listener, error) {
 }
 
 // askUser shows the page and waits for the redirect with the code.
-func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string, check redirectCheck) (string, error) {
+func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string, check redirectCheck, anew bool) (string, error) {
+	asked := ctx
 	ctx, cancel := context.WithTimeout(ctx, o.opts.Patience)
 	defer cancel()
-	type reply struct {
-		code string
-		err  error
-	}
-	came := make(chan reply, 1)
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+redirectPath, func(w http.ResponseWriter, r *http.Request) {
-		code, err := check.code(r.URL.Query())
-		if errors.Is(err, errForeignRedirect) {
-			http.Error(w, "This is not the page that was asked for.", http.StatusBadRequest)
-			return
-		}
-		text := "Authorized. You can close this page.\n"
-		if err != nil {
-			text = "Not authorized. The program you came from says why.\n"
-		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte(text)) // errors do not matter: the browser may be gone
-		select {
-		case came <- reply{code, err}:
-		default:
-		}
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	o.asking.Store(true)
+	defer o.asking.Store(false)
+	came := make(chan redirect, 1)
+	server := &http.Server{Handler: check.handler(came), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -111,15 +100,58 @@ func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string,
 			_ = server.Close()
 		}
 	}()
-	if err := o.opts.Authorize(ctx, page); err != nil {
+	if err := o.opts.Authorize(asked, page); err != nil {
 		return "", fmt.Errorf("show the user %s: %w", page, err)
 	}
-	select {
-	case r := <-came:
-		return r.code, r.err
-	case <-ctx.Done():
-		return "", fmt.Errorf("wait for the user's consent: %w", ctx.Err())
+	look := time.NewTicker(storeLook)
+	defer look.Stop()
+	for {
+		select {
+		case r := <-came:
+			return r.code, r.err
+		case <-look.C:
+			if !anew && o.grantedElsewhere() {
+				return "", errGrantedElsewhere
+			}
+		case <-ctx.Done():
+			return "", fmt.Errorf("wait for the user's consent: %w", ctx.Err())
+		}
 	}
+}
+
+// grantedElsewhere takes up what another process has been granted since, if there is something.
+func (o *OAuth) grantedElsewhere() bool {
+	before := o.grant.AccessToken
+	return o.reload() == nil && o.grant.better(before, time.Now()) // a store that cannot be read is told when it is needed
+}
+
+// redirect is what the browser comes back with.
+type redirect struct {
+	code string
+	err  error
+}
+
+// handler takes the browser's redirect, and shows the user how it went.
+func (r redirectCheck) handler(came chan<- redirect) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+redirectPath, func(w http.ResponseWriter, req *http.Request) {
+		code, err := r.code(req.URL.Query())
+		if errors.Is(err, errForeignRedirect) {
+			http.Error(w, "This is not the page that was asked for.", http.StatusBadRequest)
+			return
+		}
+		text := "Authorized. You can close this page.\n"
+		if err != nil {
+			text = "Not authorized. The program you came from says why.\n"
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(text)) // a browser that is gone need not be told
+		select {
+		case came <- redirect{code, err}:
+		default:
+		}
+	})
+	return mux
 }
 
 // redirectCheck is what a redirect must match before its content is used.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,8 +30,8 @@ type OAuthOptions struct {
 	// RedirectPort is the loopback port of the redirect, for servers that compare it. 0: any free one.
 	RedirectPort int
 
-	// Authorize shows the user a page, as by opening a browser. It returns at once; the answer comes to a loopback port. nil: not
-	// interactive, what needs the user is an error that names Login.
+	// Authorize shows the user a page, as by opening a browser. It returns at once; the answer comes to a loopback port. ctx ends when the
+	// authorization has succeeded or failed. nil: not interactive, what needs the user is an error that names Login.
 	Authorize func(ctx context.Context, url string) error
 	// Login is the command that does it interactively, for that error.
 	Login string
@@ -72,8 +73,8 @@ type GrantStore interface {
 }
 
 // OAuth holds the authorization at one server: it gets tokens, renews them and asks the user where that is configured. It is shared by
-// all connections to that server and may be used from any goroutine. It starts one while a user is being asked or a token renewed: a
-// renewal that has begun is finished even if nobody waits for it any more, because the old refresh token is used up by then.
+// all connections to that server and may be used from any goroutine. It starts one while a user is being asked or a token renewed:
+// both are finished even if nobody waits for them any more, because the old refresh token is used up by then, and the user has a page open.
 //
 // The MCP server names its authorization server, and that one its endpoints, so both may try to have us send requests to
 // addresses that they cannot reach themselves. Only https is used, and http on loopback if the MCP server is on loopback itself.
@@ -83,6 +84,7 @@ type OAuth struct {
 	opts     OAuthOptions
 	endpoint *url.URL
 	client   *http.Client
+	asking   atomic.Bool   // the user is being asked
 	turn     chan struct{} // holds one token: its holder owns what follows
 
 	grant  Grant
@@ -249,8 +251,40 @@ func (o *OAuth) answerChallenge(ctx context.Context, used string, resp *http.Res
 			return err
 		}
 	}
-	defer o.unlock()
-	return o.authorize(ctx, challengeOf(resp), false)
+	return o.finish(ctx, func(ctx context.Context) error { return o.authorize(ctx, challengeOf(resp), false) })
+}
+
+// finish does what is not to be broken off, and waits for it as long as ctx lets it. It is called with the turn and gives it back.
+func (o *OAuth) finish(ctx context.Context, do func(ctx context.Context) error) error {
+	came := make(chan error, 1)
+	go func() {
+		defer o.unlock()
+		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		came <- do(own)
+	}()
+	select {
+	case err := <-came:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Waiting says what the user is asked to do just now; "": nothing. Of nil, too.
+func (o *OAuth) Waiting() string {
+	if o == nil || !o.asking.Load() {
+		return ""
+	}
+	return o.wanted()
+}
+
+// wanted says that the user is needed, and what to do.
+func (o *OAuth) wanted() string {
+	if o.opts.Login == "" {
+		return "the server wants a login"
+	}
+	return "the server wants a login: run " + o.opts.Login
 }
 
 // authorize gets a grant from the beginning: who may give it, who we are to them, and what they say. With anew the
@@ -274,7 +308,11 @@ func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool) error
 		g.ClientID, g.ClientSecret, g.ClientAuth, g.RedirectURI = o.grant.ClientID, o.grant.ClientSecret, o.grant.ClientAuth, o.grant.RedirectURI
 		g.Scopes = o.grant.Scopes
 	}
-	if g, err = o.userGrant(ctx, g, d.server, o.scopes(d, asked, g.Scopes)); err != nil {
+	g, err = o.userGrant(ctx, g, d.server, o.scopes(d, asked, g.Scopes), anew)
+	if errors.Is(err, errGrantedElsewhere) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	return o.replace(ctx, g)
@@ -336,7 +374,7 @@ func (o *OAuth) notInteractive(ctx context.Context, asked challenge) error {
 	if o.opts.Login == "" {
 		return errors.New("the server wants a login, and there is no user to ask")
 	}
-	return fmt.Errorf("the server wants a login: run %s", o.opts.Login)
+	return errors.New(o.wanted())
 }
 
 // scopes are those to be asked for: what the configuration says, or what the server wants now, or what it knows; with what was granted

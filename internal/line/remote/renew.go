@@ -43,25 +43,19 @@ func (g Grant) better(used string, now time.Time) bool {
 // renewed gets another access token in place of used without the user; "" and no error: a new authorization is needed.
 // It is called with the turn and releases it, possibly after it returns.
 func (o *OAuth) renewed(ctx context.Context, used string) (string, error) {
-	type result struct {
-		token string
-		err   error
-	}
-	came := make(chan result, 1)
-	go func() {
-		defer o.unlock()
-		err := o.renew(context.WithoutCancel(ctx), used)
-		r := result{err: err}
+	came := make(chan string, 1)
+	err := o.finish(ctx, func(ctx context.Context) error {
+		err := o.renew(ctx, used)
 		if o.grant.better(used, time.Now()) {
-			r.token = o.grant.AccessToken
+			came <- o.grant.AccessToken
 		}
-		came <- r
-	}()
+		return err
+	})
 	select {
-	case r := <-came:
-		return r.token, r.err
-	case <-ctx.Done():
-		return "", ctx.Err()
+	case token := <-came:
+		return token, err
+	default:
+		return "", err
 	}
 }
 

@@ -119,7 +119,7 @@ func (f *doctorFlags) prepare(sys clients.System, file clients.File, s clients.S
 	switch {
 	case s.Odd != "":
 		r.State, r.Problem = "failed", s.Odd
-	case s.Remote():
+	case s.Remote(), !known && slices.ContainsFunc(s.Args, isURL):
 		r.State = "remote"
 	case s.Disabled:
 		r.State = "disabled"

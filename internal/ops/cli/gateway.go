@@ -27,6 +27,8 @@ import (
 const gatewayLong = `Keep many MCP servers alive behind one endpoint. Without --listen outlive speaks MCP on stdin and stdout, so a client
 starts "outlive gateway" as its only server; with it, it speaks Streamable HTTP at /mcp for many clients at once.
 
+With a command or a URL there is one server and no FILE: its tools keep their names, and all else is as it is with a FILE.
+
 FILE is an outlive.yaml, or a client's own file as it is: .mcp.json, .vscode/mcp.json, claude_desktop_config.json, Cursor's,
 Windsurf's, Zed's, Gemini's settings, Codex' config.toml. Tools are called <server>_<tool>. When the file changes, and on
 SIGHUP, servers that are configured differently are replaced; the others are not touched.
@@ -40,6 +42,8 @@ EXIT STATUS
 
 // gatewayFlags are the flags of `outlive gateway` as they were given.
 type gatewayFlags struct {
+	one       []string // command or URL of the only server; nil: there is a configuration
+	remote    remoteFlags
 	config    string
 	listen    string
 	name      string
@@ -53,16 +57,29 @@ type gatewayFlags struct {
 func newGateway(io streams) *cobra.Command {
 	var f gatewayFlags
 	cmd := &cobra.Command{
-		Use:         "gateway [flags]",
+		Use:         "gateway [flags] [-- CMD [ARG…] | URL]",
 		Annotations: map[string]string{keepsAlive: "yes"},
 		Short:       "Keep many MCP servers alive behind one endpoint",
 		Long:        gatewayLong,
 		Example: "  outlive gateway -c outlive.yaml                   # on stdin and stdout\n" +
-			"  outlive gateway -c .mcp.json --listen 127.0.0.1:8080",
-		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runGateway(cmd.Context(), io, f) },
+			"  outlive gateway -c .mcp.json --listen 127.0.0.1:8080\n" +
+			"  outlive gateway --listen 127.0.0.1:8080 -- npx -y @modelcontextprotocol/server-everything",
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() == 0 || len(args) == 1 && isURL(args[0]) {
+				return nil
+			}
+			return takes(0, 0)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.one = args
+			if err := f.check(cmd.Flags().Changed("name")); err != nil {
+				return err
+			}
+			return runGateway(cmd.Context(), io, f)
+		},
 	}
-	cmd.AddCommand(newGatewayLogin(io))
+	cmd.AddCommand(newLogin(io))
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.StringVarP(&f.config, "config", "c", "", configUsage)
@@ -73,7 +90,50 @@ func newGateway(io streams) *cobra.Command {
 	fl.StringVar(&f.logLevel, "log-level", "info", "minimum level logged to stderr: debug, info, warn or error")
 	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	fl.StringVar(&f.audit, "audit", "", "audit log (default: under the state directory); \"none\" for none")
+	f.remote.define(fl)
 	return cmd
+}
+
+// check finds what contradicts itself, and names a gateway of one server after it, unless it was given a name.
+func (f *gatewayFlags) check(named bool) error {
+	switch {
+	case len(f.one) == 0 && len(f.remote.words()) > 0:
+		return fail(exitUsage, "gateway: %s is for a URL on the command line; for a server of a configuration it stands there", f.remote.words()[0])
+	case len(f.one) == 0:
+	case f.config != "":
+		return fail(exitUsage, "gateway: -c and a server on the command line cannot go together: leave out one of them, or name the server in %s", f.config)
+	case f.listen == "":
+		return fail(exitUsage, "gateway: one server needs --listen, such as --listen 127.0.0.1:8080; on stdin and stdout it is: outlive run")
+	case !named:
+		f.name = nameOf(f.one)
+	}
+	if plainName(f.name) != f.name {
+		return fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
+	}
+	return nil
+}
+
+// load reads the configuration, or makes one of the command line; then path is "". passedOver says that there is one in this directory
+// that is not used.
+func (f *gatewayFlags) load() (file *config.File, path string, digest [sha256.Size]byte, passedOver bool, err error) {
+	if len(f.one) > 0 {
+		file, err = f.remote.load(f.name, f.one)
+		return file, "", digest, false, err
+	}
+	if path, passedOver, err = configFile(f.config); err == nil {
+		file, digest, err = loadConfig(path)
+	}
+	return file, path, digest, passedOver, err
+}
+
+// login is the command that logs in at a server.
+func (f *gatewayFlags) login(path string) func(server string) string {
+	if path == "" {
+		return func(string) string { return f.remote.loginCommand(f.one[0]) }
+	}
+	return func(server string) string {
+		return fmt.Sprintf("outlive gateway login %s -c %s", server, shellWord(path))
+	}
 }
 
 const configUsage = "configuration `FILE` (default: outlive.yaml in the configuration directory, ~/.config/outlive)"
@@ -89,7 +149,7 @@ const mostProcesses = 256
 type endpoint struct {
 	*gateway.Runner
 	flags gatewayFlags
-	path  string       // of the configuration
+	path  string       // of the configuration; "": it was made of the command line
 	begun *config.File // what it was started with
 
 	listener net.Listener // nil: it speaks stdio
@@ -109,14 +169,7 @@ type endpoint struct {
 
 // runGateway is `outlive gateway`.
 func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
-	if plainName(f.name) != f.name {
-		return fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
-	}
-	path, passedOver, err := configFile(f.config)
-	if err != nil {
-		return err
-	}
-	file, digest, err := loadConfig(path)
+	file, path, digest, passedOver, err := f.load()
 	if err != nil {
 		return err
 	}
@@ -128,7 +181,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, path, f.browser)}
+	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, f.login(path), f.browser)}
 	defer g.served.close()
 	servers, err := g.served.load(file)
 	if err != nil {
@@ -137,7 +190,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	if err := g.open(io, file); err != nil {
 		return err
 	}
-	k.say(event.ProxyStarted, fmt.Sprintf("Gateway starting (PID=%d): %s of %s", os.Getpid(), counted(len(servers), "server"), path))
+	k.say(event.ProxyStarted, fmt.Sprintf("Gateway starting (PID=%d): %s of %s", os.Getpid(), counted(len(servers), "server"), file.Name))
 	if g.byHand {
 		k.log.Raw([]byte("An MCP client is to speak here, on stdin and stdout. For clients that speak HTTP: outlive gateway --listen 127.0.0.1:8080\n"))
 	}

@@ -72,6 +72,11 @@ func inputFromEnv(in config.Input) (string, error) {
 
 // Reload reads the configuration again. If it has mistakes, what was there before goes on.
 func (g *endpoint) Reload() error {
+	if g.path == "" {
+		err := fmt.Errorf("there is nothing to read again: the only server stands on the command line; outlive restart %s restarts it", g.flags.name)
+		g.warn(err.Error())
+		return err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	file, digest, err := loadConfig(g.path)
@@ -127,7 +132,7 @@ func (g *endpoint) tellWarnings(file *config.File) {
 // warn reports an oddity of the configuration that is not a mistake.
 func (g *endpoint) warn(text string) {
 	g.sinks.Emit(event.Event{Type: event.ConfigLoaded, Time: time.Now(), Level: slog.LevelWarn, Message: text,
-		Attrs: []slog.Attr{slog.Any(event.KeyFiles, []string{g.path})}})
+		Attrs: []slog.Attr{slog.Any(event.KeyFiles, []string{g.begun.Name})}})
 }
 
 // changedForGood names the settings that are other ones now and are looked at at the start only.

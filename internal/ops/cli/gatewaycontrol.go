@@ -40,7 +40,9 @@ func (r reachableGateway) Status() control.Status {
 		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(),
 		URL: r.url, Lost: control.Lost{Stderr: r.sinks.log.Lost()},
 	}
-	s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory
+	if s.Config = r.begun.Name; r.path != "" {
+		s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory
+	}
 	servers, err := r.endpoint.Status(ctx)
 	if err != nil {
 		s.State = "ending"
@@ -76,8 +78,19 @@ func (r reachableGateway) whichServer(server string) error {
 	return fmt.Errorf("no server %q; must be one of %s", server, strings.Join(names, ", "))
 }
 
+// meant is the server that is meant by a name: the only one needs none.
+func (r reachableGateway) meant(server string) string {
+	if all := r.served.current(); server == "" && len(all) == 1 {
+		for only := range all {
+			return only
+		}
+	}
+	return server
+}
+
 // Restart implements control.Source.
 func (r reachableGateway) Restart(ctx context.Context, server, reason string) (control.Result, error) {
+	server = r.meant(server)
 	if _, known := r.served.current()[server]; !known {
 		return control.Result{}, r.whichServer(server)
 	}
@@ -118,7 +131,7 @@ func (r reachableGateway) Upgrade(context.Context) error {
 
 // Log implements control.Source.
 func (r reachableGateway) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
-	kept := r.served.keptOf(server)
+	kept := r.served.keptOf(r.meant(server))
 	if kept == nil {
 		return r.whichServer(server)
 	}

@@ -21,6 +21,9 @@ import (
 // listen opens the address of the endpoint.
 func (g *endpoint) listen(file *config.File, address string) (err error) {
 	if err := config.CheckListen(address, file.Auth != nil); err != nil {
+		if g.path == "" {
+			return fail(exitUsage, "listen: %w; for auth write an outlive.yaml", err)
+		}
 		return fail(exitUsage, "listen: %w", err)
 	}
 	if g.front, err = frontOptions(file); err != nil {

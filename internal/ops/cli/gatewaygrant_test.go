@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,9 +170,10 @@ func ownOutlive(t *testing.T, config string) string {
 	return dir
 }
 
-// gatewayUser is the client of a gateway process of its own.
+// gatewayUser is the client of an outlive process of its own.
 type gatewayUser struct {
 	t      *testing.T
+	tool   string // that it calls
 	client *mcptest.Client
 	stderr *transcript
 	next   int
@@ -180,7 +182,12 @@ type gatewayUser struct {
 // openGateway starts `outlive gateway` on stdio.
 func openGateway(t *testing.T, dir, name string) *gatewayUser {
 	t.Helper()
-	cmd := ownCommand(t, dir, "gateway", "-c", "outlive.yaml", "--name", name)
+	return openUser(t, ownCommand(t, dir, "gateway", "-c", "outlive.yaml", "--name", name), name, "far_secret")
+}
+
+// openUser starts a command as its client.
+func openUser(t *testing.T, cmd *exec.Cmd, name, tool string) *gatewayUser {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +196,7 @@ func openGateway(t *testing.T, dir, name string) *gatewayUser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &gatewayUser{t: t, stderr: &transcript{}, next: 1}
+	u := &gatewayUser{t: t, tool: tool, stderr: &transcript{}, next: 1}
 	cmd.Stderr = u.stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -204,7 +211,7 @@ func openGateway(t *testing.T, dir, name string) *gatewayUser {
 func (u *gatewayUser) ask() string {
 	id := fmt.Sprint(u.next)
 	u.next++
-	u.client.GoID(id, "tools/call", map[string]any{"name": "far_secret"})
+	u.client.GoID(id, "tools/call", map[string]any{"name": u.tool})
 	return id
 }
 

@@ -19,24 +19,24 @@ import (
 
 // loginFlags are the flags of `outlive gateway login` as they were given.
 type loginFlags struct {
-	config    string
-	noBrowser bool
-	patience  time.Duration
+	config   string
+	remote   remoteFlags
+	patience time.Duration
 }
 
-func newGatewayLogin(io streams) *cobra.Command {
+func newLogin(io streams) *cobra.Command {
 	var f loginFlags
 	cmd := &cobra.Command{
-		Use:   "login SERVER [flags]",
-		Short: "Authorize outlive at a remote server of the configuration",
-		Long: `Authorize outlive at the remote server SERVER of the configuration, in the browser (OAuth 2.1). What is granted is kept in
-the state directory, for you only; every gateway of yours uses and renews it. A gateway that runs takes it up by itself.
+		Use:   "login URL|SERVER [flags]",
+		Short: "Authorize outlive at a remote MCP server, in the browser",
+		Long: `Authorize outlive at the remote server at URL, or at SERVER of a configuration, in the browser (OAuth 2.1). What is granted is
+kept in the state directory, for you only; every outlive of yours uses and renews it. Those that run take it up by themselves.
 
 EXIT STATUS
   0  authorized
   1  it was not granted
   2  the command line or the configuration is wrong`,
-		Example: "  outlive gateway login linear -c outlive.yaml",
+		Example: "  outlive login https://mcp.linear.app/mcp\n  outlive login linear -c outlive.yaml",
 		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -46,25 +46,47 @@ EXIT STATUS
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
-	fl.StringVarP(&f.config, "config", "c", "", configUsage)
-	fl.BoolVar(&f.noBrowser, "no-browser", false, "only print the page's address")
+	fl.StringVarP(&f.config, "config", "c", "", "of SERVER: "+configUsage)
+	f.remote.defineOAuth(fl)
 	fl.DurationVar(&f.patience, "timeout", 5*time.Minute, "how long to wait for the browser")
 	return cmd
 }
 
-// login is `outlive gateway login`.
-func (f *loginFlags) login(ctx context.Context, io streams, name string) error {
+// server finds the server that is to be logged in to.
+func (f *loginFlags) server(name string) (config.Server, error) {
+	if isURL(name) {
+		if f.config != "" {
+			return config.Server{}, fail(exitUsage, "login: a URL needs no configuration: leave out -c, or name the server as %s does", f.config)
+		}
+		file, err := f.remote.load(nameOf([]string{name}), []string{name})
+		if err != nil {
+			return config.Server{}, err
+		}
+		return file.Servers[0], nil
+	}
+	if given := f.remote.words(); len(given) > 0 {
+		return config.Server{}, fail(exitUsage, "login: %s is for a URL; for a server of a configuration it stands there, under auth", given[0])
+	}
 	path, _, err := configFile(f.config)
 	if err != nil {
-		return err
+		return config.Server{}, err
 	}
 	file, _, err := loadConfig(path)
 	if err != nil {
-		return err
+		return config.Server{}, err
 	}
 	server, err := remoteServer(file, name)
 	if err != nil {
-		return fail(exitUsage, "login: %w", err)
+		return server, fail(exitUsage, "login: %w", err)
+	}
+	return server, nil
+}
+
+// login is `outlive login`.
+func (f *loginFlags) login(ctx context.Context, io streams, name string) error {
+	server, err := f.server(name)
+	if err != nil {
+		return err
 	}
 	opts := oauthOptions(server)
 	opts.Patience = f.patience
@@ -72,19 +94,19 @@ func (f *loginFlags) login(ctx context.Context, io streams, name string) error {
 		if _, err := fmt.Fprintf(io.out, "Open this page in a browser on this machine, if it does not open by itself:\n\n    %s\n\n", page); err != nil {
 			return err
 		}
-		if !f.noBrowser {
-			openPage(page)
+		if opener := pageOpener(page); opener != nil && !f.remote.noBrowser {
+			open(opener)
 		}
 		return nil
 	}
 	if err := remote.NewOAuth(opts).Login(ctx); err != nil {
-		return fail(exitFailure, "login %s: %w", name, err)
+		return fail(exitFailure, "login %s: %w", server.Name, err)
 	}
-	_, err = fmt.Fprintf(io.out, "%s: authorized\n", name)
+	_, err = fmt.Fprintf(io.out, "%s: authorized\n", server.Name)
 	return err
 }
 
-// remoteServer finds the server that is to be logged in to.
+// remoteServer finds a server of a configuration that can be logged in to.
 func remoteServer(file *config.File, name string) (config.Server, error) {
 	i := slices.IndexFunc(file.Servers, func(s config.Server) bool { return s.Name == name })
 	var there []string
@@ -109,13 +131,23 @@ func remoteServer(file *config.File, name string) (config.Server, error) {
 	return file.Servers[i], nil
 }
 
-// openPage shows a page in the user's browser: $BROWSER, or the desktop's. A failure is not an error: the address was
-// printed, or the following error says how to log in.
-func openPage(page string) {
+// pageOpener is the command that shows a page in the user's browser: $BROWSER, or the desktop's. nil: there is none here.
+func pageOpener(page string) []string {
 	opener := browserCommand(page)
 	if own := os.Getenv("BROWSER"); own != "" {
 		opener = []string{own, page}
 	}
+	if len(opener) == 0 {
+		return nil
+	}
+	if _, err := exec.LookPath(opener[0]); err != nil {
+		return nil
+	}
+	return opener
+}
+
+// open runs a command that shows a page. That it cannot be started is no error: what else can be done was told.
+func open(opener []string) {
 	cmd := exec.Command(opener[0], opener[1:]...)
 	if cmd.Start() == nil {
 		go func() { _ = cmd.Wait() }() // only so that it is not left unreaped

@@ -68,6 +68,9 @@ func serveGuarded(w http.ResponseWriter, r *http.Request) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
+		Params struct {
+			Name string `json:"name"`
+		} `json:"params"`
 	}
 	if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
 		http.Error(w, "POST only", http.StatusMethodNotAllowed)
@@ -83,6 +86,9 @@ func serveGuarded(w http.ResponseWriter, r *http.Request) {
 		"tools/call": `{"content":[{"type":"text","text":"the secret"}]}`,
 		"ping":       `{}`,
 	}[m.Method]
+	if m.Params.Name == "team" {
+		result = fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, r.Header.Get("X-Team"))
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if result == "" {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
@@ -186,7 +192,12 @@ func statusOf(t *testing.T, dir string) string {
 // login is `outlive gateway login far`, with this test as the browser.
 func login(t *testing.T, dir string) {
 	t.Helper()
-	cmd := ownCommand(t, dir, "gateway", "login", "far", "-c", "outlive.yaml", "--no-browser")
+	loginBy(t, dir, ownCommand(t, dir, "gateway", "login", "far", "-c", "outlive.yaml", "--no-browser"))
+}
+
+// loginBy is a command that logs in, with this test as the browser.
+func loginBy(t *testing.T, dir string, cmd *exec.Cmd) {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -200,15 +211,7 @@ func login(t *testing.T, dir string) {
 		if !strings.HasPrefix(page, "http") {
 			continue
 		}
-		resp, err := http.Get(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if !strings.Contains(string(body), "Authorized") {
-			t.Errorf("the browser shows %q", body)
-		}
+		browse(t, page)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("login: %v", err)
@@ -219,6 +222,20 @@ func login(t *testing.T, dir string) {
 	}
 	if st, err := os.Stat(files[0]); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("%s: %v, %v", files[0], st.Mode(), err)
+	}
+}
+
+// browse shows a page as a browser whose user consents.
+func browse(t *testing.T, page string) {
+	t.Helper()
+	resp, err := http.Get(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if !strings.Contains(string(body), "Authorized") {
+		t.Errorf("the browser shows %q", body)
 	}
 }
 

@@ -22,9 +22,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/remote"
 )
 
-// remoteOptions are the options for a remote server, and our identity there. configPath is that of the configuration,
-// for the login command.
-func remoteOptions(c config.Server, configPath string, openBrowser bool) *remote.Options {
+// remoteOptions are the options for a remote server, and our identity there; nil: it is no remote one.
+func (s *settings) remoteOptions(k *sinks) *remote.Options {
+	if s.remote == nil {
+		return nil
+	}
+	c := *s.remote
 	o := &remote.Options{URL: c.URL, Name: c.Name, Headers: c.Headers}
 	if c.Auth != nil && c.Auth.Bearer != "" {
 		o.Bearer = c.Auth.Bearer
@@ -36,13 +39,9 @@ func remoteOptions(c config.Server, configPath string, openBrowser bool) *remote
 		}
 	}
 	auth := oauthOptions(c)
-	if openBrowser {
-		auth.Authorize = func(_ context.Context, page string) error {
-			openPage(page)
-			return nil
-		}
+	if auth.Login = s.login; s.asks {
+		auth.Authorize = s.askToLogIn(k, grantPath(c.URL, auth))
 	}
-	auth.Login = fmt.Sprintf("outlive gateway login %s -c %s", c.Name, shellWord(configPath))
 	o.OAuth = remote.NewOAuth(auth)
 	return o
 }
@@ -56,17 +55,21 @@ func oauthOptions(c config.Server) remote.OAuthOptions {
 		o.ClientID, o.ClientSecret, o.Scopes, o.RedirectPort = a.ClientID, a.ClientSecret, a.Scopes, a.CallbackPort
 		o.Resource, o.Issuer = a.Resource, a.Issuer
 	}
-	o.Store = grantFile(grantPath(c.URL, o.ClientID))
+	o.Store = grantFile(grantPath(c.URL, o))
 	return o
 }
 
-// grantPath is where the grant for a server is kept. All gateways of the user share it: a refresh token is used once.
-func grantPath(endpoint, clientID string) string {
+// grantPath is where the grant for a server is kept. Every outlive of the user shares it: a refresh token is used once.
+func grantPath(endpoint string, o remote.OAuthOptions) string {
 	name := "server"
 	if u, err := url.Parse(endpoint); err == nil && u.Hostname() != "" {
 		name = plainName(u.Hostname())
 	}
-	sum := sha256.Sum256([]byte(endpoint + "\x00" + clientID))
+	key := endpoint + "\x00" + o.ClientID
+	if o.Resource != "" {
+		key += "\x00" + o.Resource
+	}
+	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(stateDir(), "oauth", name+"-"+hex.EncodeToString(sum[:6])+".json")
 }
 

@@ -71,16 +71,16 @@ type served struct {
 type servedSet struct {
 	sinks   *sinks
 	gateway string
-	config  string // path of the configuration
-	browser bool   // pages of servers that want authorization are opened
+	login   func(server string) string // the command that logs in at a server
+	browser bool                       // pages of servers that want authorization are opened
 
 	mu  sync.Mutex
 	now map[string]*served       // by name
 	log map[string]*logline.Kept // by name
 }
 
-func newServedSet(k *sinks, name, path string, openBrowser bool) *servedSet {
-	return &servedSet{sinks: k, gateway: name, config: path, browser: openBrowser, now: map[string]*served{}, log: map[string]*logline.Kept{}}
+func newServedSet(k *sinks, name string, login func(server string) string, openBrowser bool) *servedSet {
+	return &servedSet{sinks: k, gateway: name, login: login, browser: openBrowser, now: map[string]*served{}, log: map[string]*logline.Kept{}}
 }
 
 // load applies a configuration's servers, or returns its mistakes.
@@ -168,15 +168,11 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 		// until then.
 		s.executable, _ = child.Resolve(argv[0], dir)
 	} else {
-		s.backend.Elsewhere = true
-		waitForNetwork(&s.backend.Supervise.Backoff, fl.Changed)
+		s.elsewhere(c, fl.Changed)
+		s.login, s.asks = set.login(c.Name), set.browser
 	}
 	s.backend.Supervise.Exits.Endless = true // a server has no end of its own here
 	s.paths(set.gateway + "." + c.Name)
-	if c.Transport == config.HTTP {
-		s.known = knowledgeFile([]string{c.URL}, "", dir)
-		s.backend.Known = loadKnowledge(s.known)
-	}
 	return set.wire(s, c)
 }
 
@@ -230,9 +226,6 @@ func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
 	k := &sinks{log: set.sinks.log, kept: set.keep(c.Name, s.stderrLog), audit: set.sinks.audit, server: c.Name}
 	one.options = hostOptions(s, k)
 	one.options.Dir = c.Dir
-	if c.Transport == config.HTTP {
-		one.options.Remote = remoteOptions(c, set.config, set.browser)
-	}
 	if len(c.Env) > 0 {
 		one.options.Env = os.Environ()
 		for name, value := range c.Env {

@@ -17,7 +17,7 @@ import (
 // and `outlive reload` still do.
 func (g *endpoint) watchConfig() (stop func()) {
 	path, err := filepath.Abs(g.path)
-	if err != nil {
+	if err != nil || g.path == "" {
 		return func() {}
 	}
 	w, err := watch.New(watch.Options{Root: filepath.Dir(path), Globs: []string{filepath.Base(path)}}, func([]string) {

@@ -26,6 +26,9 @@ var (
 // nameOf makes a short name of a command: what a person would call the server.
 func nameOf(argv []string) string {
 	pick := argv[0]
+	if isURL(pick) {
+		pick = hostOf(pick)
+	}
 	if i := slices.Index(argv, "-c"); i > 0 && i+1 < len(argv) && shells[plainName(argv[0])] {
 		if words := strings.Fields(argv[i+1]); len(words) > 0 {
 			return nameOf(words)

@@ -9,6 +9,10 @@ import (
 const runLong = `Run CMD and keep it alive. outlive speaks for it on stdin and stdout: a client that starts "outlive run -- CMD"
 instead of CMD never loses its server.
 
+With a URL in place of a command the server is elsewhere: outlive reaches it by Streamable HTTP, or by the older HTTP+SSE, and
+keeps the connection alive. If the server wants a login, its page is opened in the browser; "outlive login URL" does that from
+another terminal. Behind a URL flags may follow.
+
 EXIT STATUS
   0      the server ended by itself with 0, or the client closed the connection, or SIGTERM/SIGINT
   1      outlive itself failed
@@ -27,21 +31,28 @@ version that is on disk now; neither client nor server notices.`
 
 func newRun(io streams) *cobra.Command {
 	f := newRunFlags()
+	var far remoteFlags
 	cmd := &cobra.Command{
-		Use:                   "run [flags] -- CMD [ARG…]",
-		Annotations:           map[string]string{keepsAlive: "yes"},
-		Short:                 "Keep one stdio MCP server alive behind my stdin and stdout",
-		Long:                  runLong,
-		Example:               "  outlive run -- npx -y @modelcontextprotocol/server-everything\n  outlive run --name db --audit audit.log -- python -m my_server",
+		Use:         "run [flags] -- CMD [ARG…] | URL",
+		Annotations: map[string]string{keepsAlive: "yes"},
+		Short:       "Keep one MCP server alive behind my stdin and stdout: a command, or a URL",
+		Long:        runLong,
+		Example: "  outlive run -- npx -y @modelcontextprotocol/server-everything\n  outlive run --name db --audit audit.log -- python -m my_server\n" +
+			"  outlive run https://mcp.linear.app/mcp\n  outlive run https://mcp.example/mcp --header 'Authorization: Bearer ${TOKEN}'",
 		DisableFlagsInUseLine: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("run: no command given; write: outlive run -- CMD [ARG…]")
+				return errors.New("run: no command given; write: outlive run -- CMD [ARG…], or: outlive run URL")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			settings, err := f.settings(args, cmd.Flags().Changed)
+			if isURL(args[0]) {
+				if err := parseBehindURL(cmd, args[1:]); err != nil {
+					return err
+				}
+			}
+			settings, err := f.settings(args, &far, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
@@ -57,5 +68,6 @@ func newRun(io streams) *cobra.Command {
 	fl := cmd.Flags()
 	fl.SetInterspersed(false) // flags after CMD are CMD's
 	f.define(fl)
+	far.define(fl)
 	return cmd
 }

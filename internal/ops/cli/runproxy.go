@@ -35,7 +35,7 @@ func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
 	k := &sinks{start: time.Now()}
 	k.log = logline.NewWriter(io.err, logline.Options{
 		Format: s.logFormat, Level: s.logLevel, Command: s.backend.Command, Executable: s.executable,
-		Dir: s.dir, PID: os.Getpid(), Inherit: inherit,
+		Dir: s.dir, PID: os.Getpid(), Inherit: inherit, Elsewhere: s.remote != nil,
 	})
 	k.kept = logline.OpenKept(s.stderrLog, logline.KeptOptions{
 		Pass: k.log.Raw, PassRoom: k.log.Room, OnFailure: k.lost("server log cannot be written"),
@@ -155,13 +155,16 @@ func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) 
 	}
 	prepareState(s, k)
 	k.say(event.ProxyStarted, "MCP Proxy starting")
+	for _, text := range s.warnings {
+		k.Emit(event.Event{Type: event.ConfigLoaded, Time: time.Now(), Level: slog.LevelWarn, Message: text})
+	}
 	return u, nil
 }
 
 // hostOptions are the settings of the server in the host's words.
 func hostOptions(s *settings, k *sinks) host.Options {
 	return host.Options{
-		Backend: s.backend, KillMode: s.killMode, MaxToClient: s.maxToClient,
+		Backend: s.backend, Remote: s.remoteOptions(k), KillMode: s.killMode, MaxToClient: s.maxToClient,
 		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
 		Remember: func(known backend.Knowledge) {
 			if err := saveKnowledge(s.known, known); err != nil {

@@ -21,7 +21,7 @@ func TestPolicyInWordsOfFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = newServedSet(&sinks{}, "g", "outlive.yaml", false).load(file)
+		_, err = newServedSet(&sinks{}, "g", func(string) string { return "" }, false).load(file)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %s", tc.policy, err, tc.want)
 		}

@@ -83,6 +83,9 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 		return err
 	}
 	for _, s := range all {
+		if s.Failing != "" {
+			fmt.Fprintf(w, "%s: failing: %s\n", logline.Printable(s.Name), strings.ReplaceAll(s.Failing, "\n", "\n  "))
+		}
 		printTrouble(w, logline.Printable(s.Name), s.Status, now)
 		for _, server := range s.Servers {
 			name := logline.Printable(s.Name + "/" + server.Name)
@@ -228,7 +231,7 @@ func printTrouble(w io.Writer, name string, s backend.Status, now time.Time) {
 		fmt.Fprintf(w, "%s: the last planned restart came to nothing, %s ago: %s\n", name, now.Sub(f.At).Round(time.Second),
 			strings.TrimSpace(f.Error+" "+f.Hint))
 	}
-	if e := s.LastExit; e != nil && s.ServerPID == 0 {
+	if e := s.LastExit; e != nil && s.ServerPID == 0 && s.ReadySince == nil {
 		fmt.Fprintf(w, "%s: %s\n", name, strings.Join(append([]string{e.Why}, e.Stderr...), "\n  "))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
+	"github.com/outlive-mcp/outlive/internal/gateway/config"
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/restart"
@@ -35,12 +36,20 @@ type settings struct {
 	audit       string // path; "" for none
 	stderrLog   string
 	known       string // path of the knowledge file
+
+	remote    *config.Server // a server elsewhere; nil: CMD is started
+	login     string         // the command that logs in at it
+	asks      bool           // the user is asked to log in when it wants that
+	noBrowser bool           // and no page is opened for that
+	warnings  []string       // of what the command line says of it
+
 	markerPath  string
 	serverState string // OUTLIVE_STATE_DIR
 }
 
-// settings checks the flags and finds the command. changed reports which flags were given.
-func (f *runFlags) settings(argv []string, changed func(string) bool) (*settings, error) {
+// settings checks the flags and finds the command. argv may be a URL in place of one, with flags of its own. changed reports which flags
+// were given.
+func (f *runFlags) settings(argv []string, far *remoteFlags, changed func(string) bool) (*settings, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, fail(exitFailure, "working directory: %w", err)
@@ -50,6 +59,22 @@ func (f *runFlags) settings(argv []string, changed func(string) bool) (*settings
 	} else if plainName(f.name) != f.name {
 		return nil, fail(exitUsage, "--name %q: use letters, digits, dot, dash and underscore", f.name)
 	}
+	var s *settings
+	if isURL(argv[0]) {
+		s, err = f.settingsOfURL(dir, argv[0], far, changed)
+	} else if err = far.check(argv); err == nil {
+		s, err = f.settingsOfCommand(dir, argv, changed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.paths(f.name)
+	s.audit = auditPath(f.audit, s.audit)
+	return s, nil
+}
+
+// settingsOfCommand are those of a run that starts its server.
+func (f *runFlags) settingsOfCommand(dir string, argv []string, changed func(string) bool) (*settings, error) {
 	s, err := f.check(dir, argv, changed)
 	if err != nil {
 		return nil, err
@@ -57,9 +82,36 @@ func (f *runFlags) settings(argv []string, changed func(string) bool) (*settings
 	if s.executable, err = child.Resolve(argv[0], ""); err != nil {
 		return nil, startError(err)
 	}
-	s.paths(f.name)
-	s.audit = auditPath(f.audit, s.audit)
 	return s, nil
+}
+
+// settingsOfURL are those of a run whose server is elsewhere. An agent cannot restart it, so it gets no tools for that.
+func (f *runFlags) settingsOfURL(dir, url string, far *remoteFlags, changed func(string) bool) (*settings, error) {
+	if f.mode == "inherit" {
+		return nil, fail(exitUsage, "--mode inherit: a server at a URL has nobody's stdin and stdout: leave it out")
+	}
+	file, err := far.load(f.name, []string{url})
+	if err != nil {
+		return nil, err
+	}
+	s, err := f.check(dir, []string{shownURL(file.Servers[0].URL)}, changed)
+	if err != nil {
+		return nil, err
+	}
+	s.elsewhere(file.Servers[0], changed)
+	s.login, s.asks, s.noBrowser, s.backend.NoTools = far.loginCommand(url), true, far.noBrowser, true
+	for _, w := range file.Warnings {
+		s.warnings = append(s.warnings, file.Render(w))
+	}
+	return s, nil
+}
+
+// elsewhere makes them those of a server that is no process of ours.
+func (s *settings) elsewhere(c config.Server, changed func(string) bool) {
+	s.remote = &c
+	s.backend.Elsewhere = true
+	s.backend.Supervise.Exits.Endless = true // a connection has no end of its own
+	waitForNetwork(&s.backend.Supervise.Backoff, changed)
 }
 
 // auditPath is where --audit wants the audit log: usual if it says nothing, "" for none.
@@ -321,7 +373,11 @@ func (s *settings) paths(name string) {
 	state := stateDir()
 	s.stderrLog = filepath.Join(state, "log", fmt.Sprintf("%s.%d%s", name, os.Getpid(), keptSuffix))
 	s.audit = filepath.Join(state, "audit", name+".jsonl")
-	s.known = knowledgeFile(s.backend.Command, s.executable, s.dir)
+	command := s.backend.Command
+	if s.remote != nil {
+		command = []string{s.remote.URL}
+	}
+	s.known = knowledgeFile(command, s.executable, s.dir)
 	s.backend.Known = loadKnowledge(s.known)
 	s.serverState = filepath.Join(state, "servers", name)
 }

@@ -38,6 +38,9 @@ func (n *narrator) tell(e event.Event) []line {
 	if n.opts.Gateway {
 		return []line{{gateway, marked(e)}}
 	}
+	if n.opts.Elsewhere {
+		return []line{{proxy, marked(e)}}
+	}
 	switch e.Type {
 	case event.ProxyStarted:
 		return n.started()

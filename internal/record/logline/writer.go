@@ -42,6 +42,7 @@ type Options struct {
 	Dir        string   // "CWD: …"
 	PID        int      // "PID: …": outlive's own
 	Inherit    bool     // the watchdog's mode: no [PROXY] line at the start
+	Elsewhere  bool     // the server is no process: the watchdog has no words for what happens to a connection
 	Gateway    bool     // events are of many servers: each is told as one [GATEWAY] line with its message
 }
 

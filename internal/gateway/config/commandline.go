@@ -1,0 +1,100 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/files/schema"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// Given is the one server that a command line names, for [OfCommandLine]: a command, or a URL. What is empty is not given.
+type Given struct {
+	Name    string
+	Command []string // taken as it is: a shell has filled in what was to be filled in
+
+	URL          string
+	Headers      []string // each "NAME: VALUE"
+	ClientID     string
+	ClientSecret string
+	Issuer       string
+	Resource     string
+	Scopes       []string
+	CallbackPort int
+}
+
+// OfCommandLine makes a configuration of one server, whose tools keep their names. The rules are those of outlive.yaml; ${NAME} is an
+// environment variable, too, since no other meaning is possible here.
+func OfCommandLine(g Given, opts Options) (*File, error) {
+	r := newReader("the command line", nil, opts)
+	r.Manner, r.refs = schema.Strict, references{strict: true, bare: true}
+	r.file.Format, r.file.Names = Outlive, NamesNever
+	root, command := g.tree()
+	for _, n := range command {
+		r.filled[n] = true
+	}
+	known := secretsOf(root)
+	r.conceal(&known)
+	form := serverShape(policyKeys(opts.Keys))
+	r.Check(root, form, "")
+	r.readServer(tree.Field{Key: g.Name, Value: root}, form, nil)
+	r.checkServers()
+	return r.result()
+}
+
+// tree is the server as a file would have it. command are the texts in which nothing is filled in.
+func (g Given) tree() (server *tree.Node, command []*tree.Node) {
+	server = &tree.Node{Kind: tree.Object}
+	if len(g.Command) > 0 {
+		args := textsNode(g.Command[1:])
+		program := textNode(g.Command[0])
+		add(server, "command", program)
+		add(server, "args", args)
+		return server, append(slices.Clone(args.Items), program)
+	}
+	add(server, "url", textNode(g.URL))
+	if len(g.Headers) > 0 {
+		headers := &tree.Node{Kind: tree.Object}
+		for _, h := range g.Headers {
+			name, value, _ := strings.Cut(h, ":")
+			add(headers, strings.TrimSpace(name), textNode(strings.TrimSpace(value)))
+		}
+		add(server, "headers", headers)
+	}
+	oauth := &tree.Node{Kind: tree.Object}
+	for _, one := range []struct{ key, value string }{
+		{"client_id", g.ClientID}, {"client_secret", g.ClientSecret}, {"issuer", g.Issuer}, {"resource", g.Resource},
+	} {
+		if one.value != "" {
+			add(oauth, one.key, textNode(one.value))
+		}
+	}
+	if len(g.Scopes) > 0 {
+		add(oauth, "scopes", textsNode(g.Scopes))
+	}
+	if g.CallbackPort != 0 {
+		port := strconv.Itoa(g.CallbackPort)
+		add(oauth, "callback_port", &tree.Node{Kind: tree.Number, Raw: port, Value: port})
+	}
+	if len(oauth.Fields) > 0 {
+		auth := &tree.Node{Kind: tree.Object}
+		add(auth, "oauth", oauth)
+		add(server, "auth", auth)
+	}
+	return server, nil
+}
+
+func add(to *tree.Node, key string, value *tree.Node) {
+	to.Fields = append(to.Fields, tree.Field{Key: key, Value: value})
+}
+
+func textNode(s string) *tree.Node { return &tree.Node{Kind: tree.Text, Raw: s, Value: s} }
+
+func textsNode(texts []string) *tree.Node {
+	n := &tree.Node{Kind: tree.List}
+	for _, s := range texts {
+		n.Items = append(n.Items, textNode(s))
+	}
+	return n
+}

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/outlive-mcp/outlive/internal/files/secret"
+	"github.com/outlive-mcp/outlive/internal/gateway/config"
+)
+
+// remoteFlags say how a server that is named by its URL is spoken to.
+type remoteFlags struct {
+	headers      []string
+	clientID     string
+	clientSecret string
+	issuer       string
+	resource     string
+	scopes       []string
+	callbackPort int
+	noBrowser    bool
+}
+
+func (f *remoteFlags) define(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.headers, "header", nil, "of a URL: header `'NAME: VALUE'` for each request, repeated for several; write secrets as ${NAME} (environment) or ${file:PATH}")
+	f.defineOAuth(fl)
+}
+
+// defineOAuth adds the flags that a login takes, too.
+func (f *remoteFlags) defineOAuth(fl *pflag.FlagSet) {
+	fl.StringVar(&f.clientID, "client-id", "", "of a URL: our id at its authorization server (default: registered, if that lets clients register)")
+	fl.StringVar(&f.clientSecret, "client-secret", "", "of a URL: the secret of --client-id, as ${NAME} or ${file:PATH}; wants --issuer")
+	fl.StringVar(&f.issuer, "issuer", "", "of a URL: the only authorization server to ask (default: the one that it names at the first login)")
+	fl.StringVar(&f.resource, "resource", "", "of a URL: what the login is to be good for (default: what it says of itself); each has a login of its own")
+	fl.StringSliceVar(&f.scopes, "scope", nil, "of a URL: scopes to ask for (default: those it asks for)")
+	fl.IntVar(&f.callbackPort, "callback-port", 0, "of a URL: loopback port that the browser comes back to after the login (default: any)")
+	fl.BoolVar(&f.noBrowser, "no-browser", false, "open no page for a login, only tell what to do")
+}
+
+// isURL reports whether a word in place of a command names a server elsewhere.
+func isURL(word string) bool {
+	scheme, rest, ok := strings.Cut(word, "://")
+	return ok && rest != "" && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// hostOf is the host of a URL, which is what people call a server there.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// load makes a configuration of the one server that a command line names: a command, or a URL with these flags.
+func (f *remoteFlags) load(name string, argv []string) (*config.File, error) {
+	if err := f.check(argv); err != nil {
+		return nil, err
+	}
+	g := config.Given{Name: name, Command: argv}
+	if isURL(argv[0]) {
+		g = config.Given{Name: name, URL: argv[0], Headers: f.headers, ClientID: f.clientID, ClientSecret: f.clientSecret, Issuer: f.issuer,
+			Resource: f.resource, Scopes: f.scopes, CallbackPort: f.callbackPort}
+	}
+	for _, h := range g.Headers {
+		if !strings.Contains(h, ":") {
+			return nil, fail(exitUsage, "--header has no colon: write it like 'NAME: VALUE'")
+		}
+	}
+	home, _ := os.UserHomeDir() // without one, ~ cannot be used, and the error says where
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, fail(exitFailure, "working directory: %w", err)
+	}
+	file, err := config.OfCommandLine(g, config.Options{Lookup: os.LookupEnv, Home: home, Dir: here})
+	if err != nil {
+		return nil, fail(exitUsage, "%w", err)
+	}
+	return file, nil
+}
+
+// check refuses the flags where a command is given, for which they mean nothing.
+func (f *remoteFlags) check(argv []string) error {
+	if given := f.words(); len(given) > 0 && !isURL(argv[0]) {
+		return fail(exitUsage, "%s is for a server that is named by its URL, and %s is a command", given[0], argv[0])
+	}
+	return nil
+}
+
+// words are the flags as they were given.
+func (f *remoteFlags) words() (given []string) {
+	for _, h := range f.headers {
+		given = append(given, "--header", h)
+	}
+	return append(given, f.loginWords()...)
+}
+
+// loginWords are those that a login takes, too.
+func (f *remoteFlags) loginWords() (given []string) {
+	port := ""
+	if f.callbackPort != 0 {
+		port = strconv.Itoa(f.callbackPort)
+	}
+	for _, one := range [][2]string{{"--client-id", f.clientID}, {"--client-secret", f.clientSecret}, {"--issuer", f.issuer}, {"--resource", f.resource},
+		{"--scope", strings.Join(f.scopes, ",")}, {"--callback-port", port}} {
+		if one[1] != "" {
+			given = append(given, one[0], one[1])
+		}
+	}
+	return given
+}
+
+// loginCommand is what a person runs to log in at a URL. Secrets that stand in it as they are are not shown.
+func (f *remoteFlags) loginCommand(url string) string {
+	words := secret.Words(append([]string{"outlive", "login", url}, f.loginWords()...))
+	for i := range words {
+		words[i] = shellWord(words[i])
+	}
+	return strings.Join(words, " ")
+}
+
+// ofMCPRemote says what to write for the flags of the npm package mcp-remote that there are not here.
+var ofMCPRemote = map[string]string{
+	"--transport":                    "leave it out: outlive finds out which transport the server speaks",
+	"--protocol":                     "leave it out: outlive translates where client and server speak different eras of the protocol",
+	"--allow-http":                   "leave it out: http:// may be used",
+	"--enable-proxy":                 "leave it out: HTTPS_PROXY and NO_PROXY count",
+	"--keep-alive":                   "leave it out: a server that is silent is asked whether it still works",
+	"--auth-timeout":                 "leave it out: a login may take 5 minutes",
+	"--host":                         "leave it out: the browser comes back to 127.0.0.1",
+	"--debug":                        "write --log-level debug",
+	"--silent":                       "write --log-level error",
+	"--header-file":                  "write --header 'NAME: ${file:PATH}', with the value only in the file",
+	"--static-oauth-client-info":     "write --client-id, and for a secret --client-secret and --issuer",
+	"--static-oauth-client-metadata": "write --scope",
+	"--ignore-tool":                  "name the server in an outlive.yaml, with deny, and start outlive gateway -c outlive.yaml in place of outlive run",
+}
+
+// parseBehindURL takes the flags that stand behind a URL: nothing there can be a server's own.
+func parseBehindURL(cmd *cobra.Command, words []string) error {
+	fl := cmd.Flags()
+	fl.SetInterspersed(true)
+	if err := fl.Parse(words); err != nil {
+		_, flag, _ := strings.Cut(err.Error(), ": ")
+		if instead := ofMCPRemote[flag]; instead != "" {
+			return fmt.Errorf("%s is a flag of mcp-remote: %s", flag, instead)
+		}
+		return flagError(cmd, err)
+	}
+	if fl.NArg() > 0 {
+		hint := ""
+		if _, err := strconv.Atoi(fl.Arg(0)); err == nil {
+			hint = "; for the port that the browser comes back to write --callback-port " + fl.Arg(0)
+		}
+		return fmt.Errorf("run: one argument too many behind the URL: %q%s", fl.Arg(0), hint)
+	}
+	if help, err := fl.GetBool("help"); err == nil && help {
+		return pflag.ErrHelp // which cobra obeys
+	}
+	return nil
+}
+
+// pageTurn is how often a process looks whether it is to open the page that another one has opened, which is gone now.
+const pageTurn = time.Second
+
+// askToLogIn shows the page of a server that wants a login, and tells what can be done instead. Of several processes that wait for
+// one login, one opens the page.
+func (s *settings) askToLogIn(k *sinks, grant string) func(ctx context.Context, page string) error {
+	return func(ctx context.Context, page string) error {
+		opener := pageOpener(page)
+		if s.noBrowser || opener == nil {
+			s.tellLogin(k, "no browser is opened here. In a terminal run: "+s.login+"  This goes on by itself then.")
+			return nil
+		}
+		s.tellLogin(k, "its page opens in the browser. Where none is seen, run in a terminal: "+s.login)
+		if err := os.MkdirAll(filepath.Dir(grant), 0o700); err != nil {
+			return fmt.Errorf("keep logins: %w", err)
+		}
+		lock := flock.New(grant+".page", flock.SetPermissions(0o600))
+		mine, err := lock.TryLock()
+		if err != nil {
+			return fmt.Errorf("keep logins: %w", err)
+		}
+		go func() {
+			defer func() { _ = lock.Close() }() // the system gives it back in any case
+			if !mine {
+				if _, err := lock.TryLockContext(ctx, pageTurn); err != nil {
+					return
+				}
+				select { // if the other one has been granted it, that is seen by then
+				case <-ctx.Done():
+					return
+				case <-time.After(pageTurn):
+				}
+			}
+			open(opener)
+			<-ctx.Done()
+		}()
+		return nil
+	}
+}
+
+// tellLogin says on the server's stderr that it wants a login: there is nobody else to tell while a client waits.
+func (s *settings) tellLogin(k *sinks, what string) {
+	_, _ = fmt.Fprintf(k.kept, "%s wants a login: %s\n", s.backend.Name, what) // a sink accounts its own losses
+}
