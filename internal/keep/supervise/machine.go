@@ -198,8 +198,11 @@ func (m *Machine) enter(now time.Time, to State, r Report) {
 // State returns where things stand.
 func (m *Machine) State() State { return m.state }
 
-// unasked reports whether a process runs and nobody has asked it to show that it is up.
-func (m *Machine) unasked() bool { return m.state == Starting && m.at.IsZero() }
+// Unasked reports whether a process runs and nobody has asked it to show that it is up.
+func (m *Machine) Unasked() bool { return m.state == Starting && m.at.IsZero() }
+
+// Reloading reports whether a planned restart beside the serving process is under way or waits for its time.
+func (m *Machine) Reloading() bool { return m.beside.reload != nil }
 
 // Newest is the highest generation so far, spares included; -1: there was none. What is started from now on has a higher
 // one.
