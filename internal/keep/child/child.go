@@ -57,9 +57,8 @@ type Process struct {
 
 	tree tree // what the operating system needs to reach all of it
 
-	mu       sync.Mutex // signals and reaping exclude each other, since a reaped PID may be reused
-	reported bool       // a part of the keeper's report of the end was read
-	reaped   bool
+	mu     sync.Mutex // signals and reaping exclude each other, since a reaped PID may be reused
+	reaped bool
 }
 
 // Start spawns the process. Errors wrap [ErrNotFound], [ErrNotExecutable] or [ErrBadDir] where these are the cause;

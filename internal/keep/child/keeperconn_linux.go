@@ -181,9 +181,18 @@ const endTime = 4 * lastGrace
 //
 // After a SIGKILL of outlive the keeper ends as a child of the next subreaper, or of the first process.
 func EndKeeper() {
+	endKeeper(keeperTries)
+}
+
+// RestKeeper is EndKeeper for a program that goes on, or is about to become another: the next [Start] starts the next keeper.
+// No process may be started nor waited for meanwhile.
+func RestKeeper() { endKeeper(0) }
+
+// endKeeper ends the keeper as if so many had been tried since.
+func endKeeper(tries int) {
 	keeping.mu.Lock()
 	l := keeping.now
-	keeping.now, keeping.tries = nil, keeperTries
+	keeping.now, keeping.tries = nil, tries
 	keeping.mu.Unlock()
 	if l != nil {
 		l.end()

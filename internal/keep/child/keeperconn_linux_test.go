@@ -3,6 +3,8 @@ package child
 import (
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A wait that was interrupted at its very end does not become one without end.
@@ -13,4 +15,28 @@ func TestPollTimeout(t *testing.T) {
 			t.Errorf("%v before the end: %d, want %d", before, got, want)
 		}
 	}
+}
+
+// TestTheKeeperIsReplacedAfterARest: RestKeeper leaves nothing, and a program that goes on can start processes as before.
+func TestTheKeeperIsReplacedAfterARest(t *testing.T) {
+	first := start(t, "ignore-term")
+	if first.tree.kept == nil {
+		t.Skip("no keeper is possible on this system")
+	}
+	keeper := first.tree.kept.line.proc.Pid
+	RestKeeper()
+	if s := first.wait(t); !s.Signalled {
+		t.Errorf("the keeper's process ended with %+v", s)
+	}
+	if err := unix.Kill(keeper, 0); err != unix.ESRCH {
+		t.Errorf("keeper %d: %v", keeper, err)
+	}
+	next := start(t, "ignore-term")
+	if next.tree.kept == nil || next.tree.kept.line.proc.Pid == keeper {
+		t.Error("the next process has no keeper of its own")
+	}
+	if err := next.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	next.wait(t)
 }

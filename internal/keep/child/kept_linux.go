@@ -98,19 +98,15 @@ func (p *Process) end() Status {
 	return status
 }
 
-// awaitReport reads the keeper's messages until the end of the process, and returns its status.
+// awaitReport reads the keeper's message about the end of the process, and returns its status.
 func (p *Process) awaitReport(k *kept) Status {
-	for {
-		m, err := p.report(k)
-		switch {
-		case err != nil:
-			status := k.lost(p.pid)
-			status.Uptime = time.Since(p.started)
-			return status
-		case m.kind == kindExited:
-			return m.status()
-		}
+	m, err := k.report()
+	if err != nil {
+		status := k.lost(p.pid)
+		status.Uptime = time.Since(p.started)
+		return status
 	}
+	return m.status()
 }
 
 // status is the exit status in a message of the keeper.
@@ -120,9 +116,8 @@ func (m message) status() Status {
 	return s
 }
 
-// report waits for the keeper's message about the end; an error says that the keeper is gone. While the process is held
-// it reads nothing.
-func (p *Process) report(k *kept) (message, error) {
+// report waits for the keeper's message about the end; an error says that the keeper is gone.
+func (k *kept) report() (message, error) {
 	rc, err := k.channel.SyscallConn()
 	if err != nil {
 		return message{}, err
@@ -130,10 +125,7 @@ func (p *Process) report(k *kept) (message, error) {
 	var m message
 	var readErr error
 	if err := rc.Read(func(fd uintptr) bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
 		m, readErr = readReport(int(fd))
-		p.reported = p.reported || !errors.Is(readErr, unix.EAGAIN)
 		return !errors.Is(readErr, unix.EAGAIN)
 	}); err != nil {
 		return message{}, err

@@ -37,10 +37,7 @@ func (o startRequest) encode() []byte {
 	b = appendStrings(b, []string{o.path, o.dir})
 	b = appendStrings(b, o.argv)
 	b = appendStrings(b, o.env)
-	if o.group != 0 { // optional: a keeper of an earlier version does not know it
-		b = binary.AppendUvarint(b, uint64(o.group))
-	}
-	return b
+	return binary.AppendUvarint(b, uint64(o.group))
 }
 
 func appendStrings(b []byte, list []string) []byte {
@@ -69,13 +66,11 @@ func decodeStart(b []byte) (o startRequest, err error) {
 			return startRequest{}, err
 		}
 	}
-	if len(b) > 0 {
-		group, n := binary.Uvarint(b)
-		if n != len(b) || group == 0 || group >= 1<<pidBits {
-			return startRequest{}, fmt.Errorf("start request: %w", errMalformed)
-		}
-		o.group = int(group)
+	group, n := binary.Uvarint(b)
+	if n != len(b) || n == 0 || group >= 1<<pidBits {
+		return startRequest{}, fmt.Errorf("start request: %w", errMalformed)
 	}
+	o.group = int(group)
 	if len(lists[0]) != 2 || len(lists[1]) == 0 {
 		return startRequest{}, fmt.Errorf("start request: %w", errMalformed)
 	}
@@ -102,8 +97,7 @@ func cutStrings(b []byte) (list []string, rest []byte, err error) {
 }
 
 // The messages on a process's channel. The keeper sends kindStarted with a pidfd, or kindFailed; later kindExited.
-// outlive sends kindSignal if it cannot signal the group itself. Unknown kinds are ignored, since an in-place upgrade
-// may leave a keeper of another version.
+// outlive sends kindSignal if it cannot signal the group itself.
 const (
 	kindStarted = 'S'
 	kindFailed  = 'F'

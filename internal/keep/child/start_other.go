@@ -24,3 +24,6 @@ func PrepareToInherit() {}
 
 // EndKeeper does nothing: there is no keeper here.
 func EndKeeper() {}
+
+// RestKeeper does nothing: there is no keeper here.
+func RestKeeper() {}

@@ -51,12 +51,3 @@ func (s *MarkerScanner) Scan(chunk []byte) int {
 	}
 	return found
 }
-
-// Matched returns how many bytes of a marker the stream ends with.
-func (s *MarkerScanner) Matched() int { return s.matched }
-
-// Resume goes on behind the first matched bytes of a marker.
-func (s *MarkerScanner) Resume(matched int) { s.matched = min(max(matched, 0), len(Marker)-1) }
-
-// Reset forgets the beginning of a marker: the stream has ended and another begins.
-func (s *MarkerScanner) Reset() { s.matched = 0 }

@@ -40,15 +40,6 @@ func TestMarkerScanner(t *testing.T) {
 	}
 }
 
-func TestMarkerScannerReset(t *testing.T) {
-	var s MarkerScanner
-	s.Scan([]byte("__MCP_REST"))
-	s.Reset()
-	if s.Scan([]byte("ART_REQUEST__")) != 0 {
-		t.Error("one stream's beginning and another's end are not markers")
-	}
-}
-
 func TestMarkerScannerFindsWhatASearchOfTheWholeFinds(t *testing.T) {
 	piece := rapid.SampledFrom([]string{Marker, "_", "__", "__MCP_", "RESTART", Marker[:10], Marker[10:], "x", "\n"})
 	rapid.Check(t, func(rt *rapid.T) {

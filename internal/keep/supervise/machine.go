@@ -198,8 +198,11 @@ func (m *Machine) enter(now time.Time, to State, r Report) {
 // State returns the present state.
 func (m *Machine) State() State { return m.state }
 
-// unasked reports whether a process runs that was not asked yet to show that it works.
-func (m *Machine) unasked() bool { return m.state == Starting && m.at.IsZero() }
+// Unasked reports whether a process runs that was not asked yet to show that it works.
+func (m *Machine) Unasked() bool { return m.state == Starting && m.at.IsZero() }
+
+// Reloading reports whether a planned restart beside the serving process is under way or scheduled.
+func (m *Machine) Reloading() bool { return m.beside.reload != nil }
 
 // Newest is the highest generation so far, spares included; -1: none. Later processes have a higher one.
 func (m *Machine) Newest() int { return m.last }

@@ -37,6 +37,10 @@ func (m *Machine) whileStarting(now time.Time, rnd float64, ev Event) {
 		m.at = now.Add(m.opts.StartTimeout)
 	case Ready:
 		m.serve(now, Report{})
+	case Sleep:
+		if m.Unasked() {
+			m.fallAsleep(now, ev)
+		}
 	case Refused:
 		m.why.because(StartFail, NoSource, cmp.Or(ev.Reason, "it refused the handshake"))
 		m.enter(now, Stopping, Report{})
@@ -109,7 +113,7 @@ func (m *Machine) whileRunning(now time.Time, ev Event) {
 	case Stop:
 		m.stop = true
 		m.why.because(Shutdown, NoSource, ev.Profile.why())
-		starting := m.state == Starting && !m.unasked() // an unasked process need not be waited for
+		starting := m.state == Starting && !m.Unasked() // an unasked process need not be waited for
 		m.enter(now, Stopping, Report{})
 		m.beginStop(now, ev.Profile, starting)
 	}

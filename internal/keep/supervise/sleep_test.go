@@ -155,12 +155,19 @@ func TestTheEndOfASleepingServer(t *testing.T) {
 	}
 }
 
+func TestAProcessThatNobodyHasAskedMaySleep(t *testing.T) {
+	s := begin(t, Options{}).idle().exit(0).expect(Stopped, 0)
+	if !s.Snapshot().Asleep || s.doing != "SIT" {
+		t.Errorf("did %q, asleep: %v", s.doing, s.Snapshot().Asleep)
+	}
+}
+
 func TestOnlyAProcessThatServesGoesToSleep(t *testing.T) {
 	for name, c := range map[string]struct {
 		s   *story
 		gen int
 	}{
-		"starting":             {begin(t, Options{}), 0},
+		"starting":             {begin(t, Options{}).tell(Handshake{0}), 0},
 		"dying":                {begin(t, Options{}).up().tell(Exited{Code: 1}), 0},
 		"a reload":             {begin(t, Options{}).up().tell(overlap), 0},
 		"a reload waits":       {begin(t, Options{}).up().tell(marked, SpareReady{1}, marked), 1},

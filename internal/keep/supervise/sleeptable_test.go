@@ -4,7 +4,7 @@ package supervise
 const sleepTable = `
 | row       | Marked                 | Sleep            |
 | stopped   | starting S             | .                |
-| starting  | stopping T 300ms       | .                |
+| starting  | stopping T 300ms       | stopping IT 2s   |
 | handshake | stopping T 300ms       | .                |
 | ready     | ready P 30s 1o         | stopping IT 2s   |
 | draining  | .                      | .                |

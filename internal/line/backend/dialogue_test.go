@@ -27,7 +27,7 @@ import (
 //	             own behalf is answered, with an empty list and with an empty DiscoverResult
 //	N< line      a line of the server's stdout that was handed on to stderr
 //	! word …     something happens: exit CODE, unread N, tick DURATION, restart, marker, eof, interrupt, stderr LINE,
-//	             as GENERATION
+//	             as GENERATION, busy WHY (there must be no upgrade now), upgrade
 //	= acts       what was done to processes since the last such line
 //	# comment
 //
@@ -222,6 +222,12 @@ func (d *dialogue) happen(words []string) {
 		d.w.tick(dur)
 	case "restart":
 		d.w.b.Restart(d.w.now, supervise.SourceControl, "asked")
+	case "busy":
+		if why := d.w.b.Busy(); !strings.Contains(why, words[1]) || why == "" {
+			d.fail("busy: %q", why)
+		}
+	case "upgrade":
+		d.w.upgrade(d.t)
 	case "marker":
 		d.w.b.MarkerSeen(d.w.now, d.w.gen)
 	case "eof":

@@ -12,7 +12,7 @@
 //
 //	Backend    backend.go  the clock and the ends of processes     client.go, server.go  lines of either side
 //	           batch.go  JSON-RPC batches   status.go  what status shows   options.go, world.go  settings, what it acts on
-//	           handover.go, handover_calls.go  what one program hands to the next at an upgrade
+//	           record.go  what must survive the program, and going on with it
 //	core       core.go  and its tables:
 //	           process.go, phase.go  one process, how far it has come     calls.go  every request in flight or waiting
 //	           questions.go  what outlive asks a server     asks.go  what servers ask the client

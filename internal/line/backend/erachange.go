@@ -109,7 +109,9 @@ func (e *eras) turnedBack(p *process, line []byte) bool {
 }
 
 // served notes that a process serves: client and server understand each other.
-func (e *eras) served() { e.history.eraMismatch, e.eraFlips = mcp.EraUnknown, 0 }
+func (e *eras) served() {
+	e.history.eraMismatch, e.eraFlips, e.resumed = mcp.EraUnknown, 0, false
+}
 
 // bridging is the present translation.
 func (e *eras) bridging() bridge.Mode {
@@ -145,6 +147,9 @@ func (e *eras) attachLate(mode bridge.Mode) {
 	said := e.takeBack()
 	past := e.session
 	e.session.Reset()
+	if e.resumed { // it was bridged before, and has read the lists as the server shows them
+		past.MoveLists(&e.session)
+	}
 	e.history.introduction = ""
 	e.spares.introduce()
 	e.attach(mode, said...)
@@ -206,7 +211,7 @@ func (e *eras) detach() {
 	mode, past, inner := s.bridge.Mode(), s.past, e.session
 	said := s.untranslated()
 	s.awaitAcks()
-	for _, one := range s.bridge.Streams() {
+	for _, one := range s.bridge.TakeStreams() {
 		said = append(said, one.Line)
 		if one.Granted != nil {
 			s.acked[string(one.ID)] = &session.Listen{ID: one.ID, Acked: one.Granted, Filter: one.Granted}
@@ -217,14 +222,10 @@ func (e *eras) detach() {
 	s.bridge, s.decided, s.inner, s.at, s.past, s.echo = nil, true, nil, time.Time{}, &inner, nil
 	e.session.Reset()
 	switch {
-	case mode == bridge.ModernClient && ok: // the next process is asked whether it speaks that era
-		e.session.Era = mcp.Modern
-		e.session.KeepMeta(told.Meta)
-	case mode == bridge.ModernClient:
-	case past != nil:
+	case mode == bridge.LegacyClient && past != nil:
 		e.session = *past
-	case ok:
-		e.session = sessionOf(told)
+	case ok: // of a modern client, the next process is asked whether it speaks that era
+		e.session = sessionOf(mode, told)
 	}
 	if e.session.Answered() {
 		s.tellLists(func(mcp.List) []byte { return nil }, func(mcp.List) bool { return true })
@@ -249,8 +250,13 @@ func (s *seam) untranslated() (said [][]byte) {
 	return append(said, s.bridge.Unsaid()...)
 }
 
-// sessionOf is the session of a legacy client that was bridged.
-func sessionOf(told bridge.Told) session.Session {
+// sessionOf is the session of a client that was bridged.
+func sessionOf(mode bridge.Mode, told bridge.Told) session.Session {
+	if mode == bridge.ModernClient {
+		s := session.Session{Era: mcp.Modern}
+		s.KeepMeta(told.Meta)
+		return s
+	}
 	s := session.Session{
 		Era: mcp.Legacy, InitParams: told.Params, Version: told.Version, InitResult: told.Result, Initialized: told.Initialized,
 	}

@@ -17,6 +17,7 @@ type eras struct {
 
 	seam     *seam // an adapter that may bridge the client; nil: not needed
 	eraFlips int   // how often the server has changed its era since a process of it has served
+	resumed  bool  // the session was recorded by an earlier backend, which bridged it, and no process has served it here
 
 	inside interface {
 		clientMessage(line []byte, group *batch)
@@ -180,40 +181,6 @@ func (e *eras) answerUnsaid() {
 	}
 	s.refuseAll([]byte(`{"code":-32603,"message":"` + text + `"}`))
 	s.inner, s.asked, s.at = nil, false, time.Time{}
-}
-
-// saveSeam returns the seam, nil if there is none.
-func (e *eras) saveSeam() *savedSeam {
-	s := e.seam
-	if s == nil {
-		return nil
-	}
-	out := &savedSeam{Decided: s.decided, Asked: s.asked, Client: s.client, Inner: s.inner, At: s.at}
-	if s.bridge != nil {
-		saved := s.bridge.Save()
-		out.Bridge, out.Key = &saved, e.opts.BridgeKey
-	}
-	return out
-}
-
-// restoreSeam restores a saved seam, with its key: clients hold data that was sealed with it.
-func (e *eras) restoreSeam(from *savedSeam) {
-	s := e.seam
-	switch {
-	case from == nil && s != nil:
-		e.client, e.seam = s.Client, nil
-		return
-	case from == nil:
-		return
-	case s == nil: // it is not wanted any more, but this client depends on it
-		s = &seam{Client: e.client, eras: e}
-		e.client, e.seam = s, s
-	}
-	s.decided, s.asked, s.client, s.inner, s.at = from.Decided, from.Asked, from.Client, from.Inner, from.At
-	if from.Bridge != nil {
-		e.opts.BridgeKey = from.Key
-		s.bridge = bridge.Restore(bridge.Options{Key: from.Key}, *from.Bridge)
-	}
 }
 
 // processesGone tells a bridge that no process is left that knows of earlier requests.

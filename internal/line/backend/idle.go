@@ -32,12 +32,18 @@ func (u *limits) checkIdle() {
 		u.watchIdle()
 		return
 	}
-	u.life.step(supervise.Sleep{Gen: u.process.gen, Reason: fmt.Sprintf("not used for %s (--idle-timeout)", u.opts.IdleFor.Round(time.Second))})
+	u.rest(fmt.Sprintf("not used for %s (--idle-timeout)", u.opts.IdleFor.Round(time.Second)))
 	if u.process.up() && u.machine.State() == supervise.Serving {
 		u.watchIdle() // not now: a reload is under way
-		return
 	}
-	u.eras.restSeam()
+}
+
+// rest lets the server sleep.
+func (u *limits) rest(reason string) {
+	u.life.step(supervise.Sleep{Gen: u.process.gen, Reason: reason})
+	if !u.process.up() || u.machine.State() != supervise.Serving {
+		u.eras.restSeam()
+	}
 }
 
 // awaited reports whether the client waits for messages of the server. A bridge's own subscription does not count.

@@ -52,19 +52,3 @@ func TestProgressThatCannotBeCountedOnIsLeftAlone(t *testing.T) {
 		}
 	}
 }
-
-// TestALongCallIsTheSameAfterAHandover: neither the time nor the value begins anew.
-func TestALongCallIsTheSameAfterAHandover(t *testing.T) {
-	w := readyWorld(Options{CallPatience: tenMinutes})
-	w.client(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"look","_meta":{"progressToken":"t"}}}`)
-	w.tick(10 * time.Second)
-	w.takesOver(t)
-	w.tick(5 * time.Second)
-	w.server(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
-	w.takeClient()
-	w.tick(5 * time.Second)
-	const want = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":-580,"message":"still running (20s)"}}`
-	if got := w.takeClient(); len(got) != 1 || got[0] != want {
-		t.Errorf("the client got %q, want %s", got, want)
-	}
-}

@@ -282,6 +282,9 @@ func (m *model) calmDown() {
 			s.behaves()
 		}
 		m.spawnFail = false
+		if m.b.Asleep() { // since a handover that came to nothing
+			m.b.Wake(m.now)
+		}
 		m.client.goesOn()
 		if len(m.client.open) == 0 && m.isUp() && m.quiet() {
 			break

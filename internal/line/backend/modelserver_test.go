@@ -116,7 +116,7 @@ func (m *model) running(yield func(*simServer) bool) {
 
 // main is the process that serves; nil before there was one.
 func (m *model) main() *simServer {
-	for _, s := range m.servers {
+	for _, s := range slices.Backward(m.servers) {
 		if s.gen == m.b.process.gen {
 			return s
 		}

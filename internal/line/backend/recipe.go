@@ -20,18 +20,19 @@ type Replay struct {
 // noteReplay stores a call of the client that will be repeated to new processes; ok says that it succeeded.
 func (rp *replay) noteReplay(c *call, result []byte) {
 	name, _ := jsonrpc.Unquote(c.tool.Of(c.line))
-	i := slices.IndexFunc(rp.opts.Replays, func(r Replay) bool { return r.Tool == name && r.Arguments == nil })
-	if i < 0 || string(jsonrpc.Find(result, "isError").Of(result)) == "true" {
+	wanted := slices.ContainsFunc(rp.opts.Replays, func(r Replay) bool { return r.Tool == name && r.Arguments == nil })
+	if !wanted || string(jsonrpc.Find(result, "isError").Of(result)) == "true" {
 		return
 	}
 	if rp.noted == nil {
-		rp.noted = make([][]byte, len(rp.opts.Replays))
+		rp.noted = map[string][]byte{}
 	}
 	params := c.param.Of(c.line)
-	rp.noted[i] = bytes.Clone(jsonrpc.Find(params, "arguments").Of(params))
-	if rp.noted[i] == nil {
-		rp.noted[i] = []byte("{}")
+	arguments := bytes.Clone(jsonrpc.Find(params, "arguments").Of(params))
+	if arguments == nil {
+		arguments = []byte("{}")
 	}
+	rp.noted[name] = arguments
 }
 
 // restored continues with a process that has the client's handshake and settings: the calls to be repeated follow, one
@@ -45,8 +46,8 @@ func (rp *replay) repeat(p *process, i int) {
 	for ; i < len(rp.opts.Replays); i++ {
 		r := rp.opts.Replays[i]
 		arguments := r.Arguments
-		if arguments == nil && rp.noted != nil {
-			arguments = rp.noted[i]
+		if arguments == nil {
+			arguments = rp.noted[r.Tool]
 		}
 		if arguments == nil {
 			continue // the client has not made that call yet

@@ -18,7 +18,7 @@ import (
 type replay struct {
 	*core
 
-	noted [][]byte // arguments of the last calls of the client, parallel to Options.Replays
+	noted map[string][]byte // arguments of the last calls of the client that are to be repeated, by tool
 
 	life interface {
 		closeInputWhenFlushed()

@@ -149,17 +149,6 @@ func (s *seam) tick() {
 	}
 }
 
-// savedSeam is a seam in a handover.
-type savedSeam struct {
-	Bridge  *bridge.Saved `json:",omitempty"`
-	Key     []byte        `json:",omitempty"`
-	Decided bool
-	Asked   bool
-	Client  [][]byte
-	Inner   [][]byte
-	At      time.Time
-}
-
 // needsNoEra handles messages that need no known era: an array, which the client's era does not have, and the
 // cancellation of a waiting request.
 func (s *seam) needsNoEra(line []byte) bool {

@@ -139,20 +139,6 @@ func TestTwoServersShareAMarkerFile(t *testing.T) {
 	wantText(t, "this one was never asked, later", strings.Join(r.takeClient(), "\n"), "server is ready, but it was started before that")
 }
 
-// TestARequestOutlastsAHandover: another image of outlive still knows what was asked, and who has been started since.
-func TestARequestOutlastsAHandover(t *testing.T) {
-	r := newRestartable(t)
-	since := r.now.Add(-time.Millisecond)
-	r.restart("before")
-	r.comesUp()
-	r.b.ServerExited(r.now, 0, Exit{})
-	r.b.ServerClosed(r.now, 0)
-	r.takesOver(t)
-	marker := restart.RequestedMarker(r.now.Add(time.Second), "B")
-	r.marker = &marker
-	wantText(t, "after the handover", r.verify(since), "(reason: before)")
-}
-
 // ordered is a fakeWorld that notes in which order restart_server does what it does.
 type ordered struct {
 	*fakeWorld

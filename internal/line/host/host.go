@@ -121,6 +121,12 @@ func (h *Host) Close() {
 	close(h.ended)
 }
 
+// Alone reports whether no process is left here, nor a connection. Loop goroutine.
+func (h *Host) Alone() bool { return len(h.servers)+len(h.connections) == 0 }
+
+// Quiet tells what has not been told yet. Loop goroutine.
+func (h *Host) Quiet() { h.news.tell() }
+
 // Ended is closed by [Host.Close].
 func (h *Host) Ended() <-chan struct{} { return h.ended }
 

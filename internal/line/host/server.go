@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -38,16 +37,12 @@ type server struct {
 	marker   restart.MarkerScanner     // the reader's of its stderr
 	silent   chan struct{}             // closed when its stderr has ended
 	left     chan struct{}             // closed when nothing of it is left
-	paused   chan struct{}             // the reader of its stderr says that it has stopped, see pauseStderr
-	resumed  chan struct{}             // and is told to go on
-	pausing  chan struct{}             // it is to stop
 }
 
 func (h *Host) newServer(gen int) *server {
 	return &server{
 		gen: gen, words: logline.OpenKept("", logline.KeptOptions{}), held: h.client.Behind,
-		silent: make(chan struct{}), left: make(chan struct{}), paused: make(chan struct{}), resumed: make(chan struct{}),
-		pausing: make(chan struct{}, 1),
+		silent: make(chan struct{}), left: make(chan struct{}),
 	}
 }
 
@@ -272,15 +267,7 @@ func (h *Host) readStderr(s *server) {
 				h.loop.Post(func() { h.Backend.MarkerSeen(h.loop.Now(), s.gen) })
 			}
 		}
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			s.paused <- struct{}{}
-			select {
-			case <-s.pausing:
-			default:
-			}
-			<-s.resumed
-		case err != nil:
+		if err != nil {
 			return
 		}
 	}
@@ -298,8 +285,6 @@ func (s *server) awaitRoom(to Stderr) {
 		select {
 		case <-full:
 		case <-s.left:
-			return
-		case <-s.pausing:
 			return
 		}
 	}

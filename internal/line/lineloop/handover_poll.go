@@ -8,7 +8,7 @@ import (
 )
 
 // HandsOver says that the descriptors of a [Loop] can be given to another image of the same program: nothing has been
-// read but what [Source.Save] tells.
+// read that was not handed out, but what [Source.Whole] tells of.
 const HandsOver = true
 
 // Reopen makes a descriptor a file again that another image of this program had in its loop. The runtime's own poller

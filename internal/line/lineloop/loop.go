@@ -70,6 +70,15 @@ func (l *Loop) Post(fn func()) {
 	l.mu.Unlock()
 }
 
+// Quiet writes what is still to be written of this callback, and reports whether no posted work waits. Loop goroutine
+// only.
+func (l *Loop) Quiet() bool {
+	l.Flush()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.posted) == 0
+}
+
 // Stop ends Run after the callback that calls it. Loop goroutine only.
 func (l *Loop) Stop() { l.stopped = true }
 

@@ -48,6 +48,9 @@ type chunk struct {
 	hold  *Hold
 }
 
+// FD is the descriptor that is written to.
+func (k *Sink) FD() int { return k.fd }
+
 // done gives back what the chunk lies in.
 func (c *chunk) done(k *Sink) {
 	if c.hold != nil {

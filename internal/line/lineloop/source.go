@@ -65,6 +65,12 @@ type oversize struct {
 	size int64
 }
 
+// Whole reports whether every byte that was read has been handed out, as part of a line.
+func (s *Source) Whole() bool { return s.r == s.w && s.over == nil }
+
+// FD is the descriptor that is read.
+func (s *Source) FD() int { return s.fd }
+
 // room returns where the next read may write.
 func (s *Source) room() []byte {
 	if s.hold == nil {

@@ -20,6 +20,9 @@ type pressure struct {
 
 // mayReadClient is asked before each wait.
 func (p *Proxy) mayReadClient() bool {
+	if p.handover.size >= serverBehind {
+		return false
+	}
 	refused, taken, running := p.host.Stalled()
 	if !running || refused < serverBehind {
 		p.pressure.held = false

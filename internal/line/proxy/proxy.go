@@ -44,6 +44,7 @@ type Proxy struct {
 	in         *lineloop.Source // the client's, too
 	begin      func(now time.Time)
 	pressure   pressure
+	handover   handover
 	code       int
 	clientGone bool      // it closed the end it reads from
 	lastWait   time.Time // until when the end waits for it to read
@@ -86,10 +87,14 @@ func (p *Proxy) Run() int {
 	})
 	p.in = p.loop.AddSource(p.opts.In, lineloop.SourceOptions{
 		Limit:      p.opts.MaxToServer,
-		OnLine:     func(line []byte, _ bool) { p.host.Backend.ClientLine(p.loop.Now(), line) },
+		OnLine:     func(line []byte, _ bool) { p.clientLine(line) },
 		OnOversize: func(head, tail []byte, n int64) { p.host.Backend.ClientOversize(p.loop.Now(), head, tail, n) },
-		OnEOF:      func(error) { p.host.Backend.ClientClosed(p.loop.Now()) },
-		Gate:       p.mayReadClient,
+		OnEOF: func(error) {
+			p.handover.holding = false
+			p.release()
+			p.host.Backend.ClientClosed(p.loop.Now())
+		},
+		Gate: p.mayReadClient,
 	})
 	p.begin(time.Now())
 	p.loop.Run()

@@ -101,11 +101,11 @@ func (r reachable) Reload() error {
 }
 
 // Upgrade implements control.Source.
-func (r reachable) Upgrade(ctx context.Context) error {
+func (r reachable) Upgrade(ctx context.Context, wait time.Duration) error {
 	if r.upgrader == nil {
 		return errNoUpgrade
 	}
-	return r.upgrader.Upgrade(ctx)
+	return r.upgrader.Upgrade(ctx, wait)
 }
 
 // Log implements control.Source.

@@ -125,7 +125,7 @@ func (r reachableGateway) links(ctx context.Context, server string) ([]gateway.L
 func awake(l gateway.LinkStatus) bool { return l.State != "stopped" && l.State != "asleep" }
 
 // Upgrade implements control.Source.
-func (r reachableGateway) Upgrade(context.Context) error {
+func (r reachableGateway) Upgrade(context.Context, time.Duration) error {
 	return errors.New("a gateway cannot be upgraded in place: start the new version, and let clients connect again")
 }
 

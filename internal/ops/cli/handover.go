@@ -17,13 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/line/proxy"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
-
-// handoverFormat is the number of the form in which one version of outlive leaves everything to the next. It must be
-// another one whenever a newer version would misunderstand what an older one has written: a field that has another
-// meaning or unit, other numbers for a state, a protocol or a timer, or another protocol between outlive and its keeper,
-// which stays the old version's. A field that is only added, and may be missing, keeps the number.
-const handoverFormat = 2
 
 // handoverVar is the environment variable that tells a new image the descriptor of what its predecessor left.
 const handoverVar = "OUTLIVE_HANDOVER"
@@ -33,7 +28,6 @@ const tryPatience = 5 * time.Second
 
 // legacy is what an image of this program leaves to the next one in the same process.
 type legacy struct {
-	Format   int
 	PID      int // of both
 	Version  string
 	Started  time.Time // the first image
@@ -61,7 +55,7 @@ func newHandoverAbility(io streams) *cobra.Command {
 		Hidden: true,
 		Args:   takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			return json.NewEncoder(io.out).Encode(ability{handoverFormat, version()})
+			return json.NewEncoder(io.out).Encode(ability{session.RecordVersion, version()})
 		},
 	}
 }
@@ -71,7 +65,7 @@ func asked(out io.Writer) (bool, error) {
 	if os.Getenv(askedVar) == "" {
 		return false, nil
 	}
-	return true, json.NewEncoder(out).Encode(ability{handoverFormat, version()})
+	return true, json.NewEncoder(out).Encode(ability{session.RecordVersion, version()})
 }
 
 // tryProgram asks the program at path whether it could take over from us, with our own command line args. First it must
@@ -91,9 +85,9 @@ func tryProgram(ctx context.Context, path string, args []string) error {
 		if err := json.Unmarshal(out.Bytes(), &a); err != nil {
 			return fmt.Errorf("%s does not say that it can take over: %w", path, err)
 		}
-		if a.Format != handoverFormat {
-			return fmt.Errorf("%s (outlive %s) takes over in format %d only, this one (%s) has format %d: restart the client instead",
-				path, a.Version, a.Format, version(), handoverFormat)
+		if a.Format != session.RecordVersion {
+			return fmt.Errorf("%s (outlive %s) takes over sessions of version %d only, this one (%s) has version %d: restart the client instead",
+				path, a.Version, a.Format, version(), session.RecordVersion)
 		}
 	}
 	return nil
@@ -170,8 +164,8 @@ func predecessor() (*legacy, error) {
 	if l.PID != os.Getpid() {
 		return nil, nil
 	}
-	if l.Format != handoverFormat || l.Proxy == nil {
-		return nil, fmt.Errorf("take over: format %d of outlive %s, want %d", l.Format, l.Version, handoverFormat)
+	if l.Proxy == nil || l.Proxy.Session.Format != session.RecordVersion {
+		return nil, fmt.Errorf("take over: outlive %s has left no session of version %d", l.Version, session.RecordVersion)
 	}
 	return &l, nil
 }

@@ -27,7 +27,7 @@ EXIT CODES OF THE SERVER
 
 The server may also print __MCP_RESTART_REQUEST__ on its stderr, the agent may call the tool restart_server, and a
 person may send SIGHUP or run "outlive restart NAME". SIGUSR2 or "outlive upgrade NAME" replaces outlive itself by the
-version that is on disk now; neither client nor server notices.`
+version that is on disk now, and restarts the server; the client does not notice.`
 
 func newRun(io streams) *cobra.Command {
 	f := newRunFlags()

@@ -199,6 +199,7 @@ func runProxy(io streams, s *settings) (err error) {
 	defer stop()
 	if from != nil {
 		admitSignals()
+		child.Prepare() // no sooner: whatever it starts would not hear those signals
 	}
 	unwatch, err := watchFiles(p.Proxy, s, k)
 	if err != nil {

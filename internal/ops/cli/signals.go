@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/record/event"
@@ -28,7 +29,7 @@ type reloadable interface {
 
 // upgradable is what can become another version of itself.
 type upgradable interface {
-	Upgrade(ctx context.Context) error
+	Upgrade(ctx context.Context, wait time.Duration) error
 }
 
 // keepsAlive in a command's annotations, with any value, says that it keeps something alive.
@@ -79,7 +80,7 @@ func handleSignal(p interruptible, k *sinks, sig os.Signal) {
 		}
 	case upgradeSignal:
 		if u, ok := p.(upgradable); ok {
-			go func() { _ = u.Upgrade(context.Background()) }() // its event tells why it was not possible
+			go func() { _ = u.Upgrade(context.Background(), momentPatience) }() // its event tells why it was not possible
 		}
 	}
 }

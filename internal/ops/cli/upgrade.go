@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/line/proxy"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// momentPatience is how long an upgrade waits for a moment when the server serves alone.
+// momentPatience is how long an upgrade waits for a quiet moment by default.
 const momentPatience = time.Minute
 
 // errUpgrading is returned to whoever wants an upgrade while one is under way.
@@ -27,8 +28,10 @@ func newUpgrade(io streams) *cobra.Command {
 		Use:   "upgrade NAME",
 		Short: "Let the outlive in front of one server become the version on disk",
 		Long: `Let the outlive in front of the server NAME become the version that is on disk now, where it was started from. Its
-process id, its client and its server stay, and no call is lost: a call may even be in flight. A new version that does not
-run, or does not understand the old one, changes nothing. SIGUSR2 does the same.
+process id and its client stay. The server is started anew, as at "outlive restart", and told what the client has told it.
+No call is lost or repeated: the upgrade waits until none is in flight, holding new ones back for at most 3 seconds at a
+time, and they are answered afterwards. If no such moment comes (--timeout), it says so and nothing has changed; neither
+does a new version that does not run, or does not understand the old one, change anything. SIGUSR2 does the same.
 Where several servers have one name, say NAME@PID with the PID of its outlive. Not on Windows.
 
 EXIT STATUS
@@ -42,9 +45,7 @@ EXIT STATUS
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
-			defer cancel()
-			s, err := instance.Upgrade(ctx)
+			s, err := instance.Upgrade(cmd.Context(), patience)
 			if err != nil {
 				return fail(exitFailure, "upgrade %s: %w", args[0], err)
 			}
@@ -52,7 +53,7 @@ EXIT STATUS
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&patience, "timeout", 2*time.Minute, "how long to wait for the new version")
+	cmd.Flags().DurationVar(&patience, "timeout", momentPatience, "how long to wait for a moment when no call is in flight")
 	return cmd
 }
 
@@ -65,50 +66,44 @@ type upgrader struct {
 	busy     atomic.Bool
 }
 
-// Upgrade returns only if the upgrade is not possible now; then everything goes on. Any goroutine.
-func (u *upgrader) Upgrade(ctx context.Context) error {
+// Upgrade waits for a quiet moment, no longer than wait. It returns only if the upgrade is not possible; then everything goes
+// on. Any goroutine.
+func (u *upgrader) Upgrade(ctx context.Context, wait time.Duration) error {
 	if !u.busy.CompareAndSwap(false, true) {
 		return errUpgrading
 	}
 	defer u.busy.Store(false)
 	begun := time.Now()
-	err := u.replace(ctx, begun)
+	err := u.replace(ctx, wait, begun)
 	u.sinks.Emit(event.Event{Type: event.UpgradeFailed, Time: time.Now(), Level: slog.LevelWarn,
 		Message: "Upgrade failed, this version goes on: " + err.Error(), Attrs: []slog.Attr{slog.String(event.KeyReason, err.Error())}})
 	return err
 }
 
-func (u *upgrader) replace(ctx context.Context, begun time.Time) error {
+func (u *upgrader) replace(ctx context.Context, wait time.Duration, begun time.Time) error {
 	if err := tryProgram(ctx, u.program, os.Args[1:]); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, momentPatience)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	u.sinks.flush() // a slow reader is waited for here, so that it need not be on the loop's goroutine
 	return u.HandOver(ctx, func(s *proxy.Saved) error {
 		u.sinks.flush()
+		child.RestKeeper()
 		return execute(u.program, &legacy{
-			Format: handoverFormat, PID: os.Getpid(), Version: version(), Started: u.sinks.start, Begun: begun,
+			PID: os.Getpid(), Version: version(), Started: u.sinks.start, Begun: begun,
 			Upgrades: u.upgrades + 1, Proxy: s,
 		})
 	})
 }
 
-// tellUpgraded says in the new program's first words how it came here. The log lines go on as if they had been written
-// by one program.
+// tellUpgraded says in the new program's first words how it came here.
 func (u *upgrader) tellUpgraded(from *legacy) {
-	gen, pid, restarts := from.Proxy.Backend.Process.Gen, from.Proxy.Server.Process.PID, from.Proxy.Backend.Machine.Restarts()
-	for _, known := range []event.Type{event.ServerStarting, event.ServerSpawned} {
-		u.sinks.log.Emit(event.Event{Type: known, Level: unsaid, Generation: gen, ServerPID: pid, RestartCount: restarts})
-	}
 	took := time.Since(from.Begun)
 	u.sinks.Emit(event.Event{
-		Type: event.Upgraded, Time: time.Now(), Level: slog.LevelInfo, Generation: gen, ServerPID: pid, RestartCount: restarts,
+		Type: event.Upgraded, Time: time.Now(), Level: slog.LevelInfo,
 		Message: fmt.Sprintf("Upgraded from outlive %s to %s in %dms", from.Version, version(), took.Milliseconds()),
 		Attrs: []slog.Attr{slog.String(event.KeyOldVersion, from.Version), slog.String(event.KeyNewVersion, version()),
 			slog.Int64(event.KeyTookMS, took.Milliseconds())},
 	})
 }
-
-// unsaid is below every level: such an event is noted and not shown.
-const unsaid = slog.LevelDebug - 100

@@ -173,12 +173,11 @@ func (r *relay) replaceProgram(content string) {
 	}
 }
 
-// TestUpgradesWhileCallsFlow: sixteen callers, many upgrades and a call that lasts longer than most of them. Every call
-// is carried out once and answered once, by the same server.
+// TestUpgradesWhileCallsFlow: sixteen callers that never pause, many upgrades, and a call that lasts longer than most. Every
+// call is carried out once and answered once, those included that come while an upgrade is under way.
 func TestUpgradesWhileCallsFlow(t *testing.T) {
 	const callers = 16
 	r := startRelay(t)
-	before := r.tool("pid", nil)
 	done := filepath.Join(r.dir, "done")
 	slow := r.Go("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{"ms": 2000}})
 
@@ -215,9 +214,6 @@ func TestUpgradesWhileCallsFlow(t *testing.T) {
 		textOfResult(t, raw)
 	}
 
-	if after := r.tool("pid", nil); after != before {
-		t.Errorf("the server was %s and is %s", before, after)
-	}
 	if err := r.Verify(); err != nil {
 		t.Error(err)
 	}
@@ -250,7 +246,7 @@ func carriedOut(t *testing.T, path string, calls []int) {
 	}
 }
 
-// TestAnUpgradeInTheMiddleOfALine: what has been read of a line that is still coming is not lost.
+// TestAnUpgradeInTheMiddleOfALine: the line is waited for.
 func TestAnUpgradeInTheMiddleOfALine(t *testing.T) {
 	r := startRelay(t)
 	line := `{"jsonrpc":"2.0","id":"torn","method":"tools/call","params":{"name":"echo","arguments":{"text":"` +
@@ -264,17 +260,78 @@ func TestAnUpgradeInTheMiddleOfALine(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.taken()
+	if out := r.upgradeByName(r.program, exitFailure, "--timeout", "100ms"); !strings.Contains(out, "in the middle of a line") {
+		t.Errorf("it says %s", out)
+	}
 	from := len(r.Lines())
-	r.upgrade()
-	r.upgrade()
+	if err := r.cmd.Process.Signal(unix.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := io.WriteString(r.in, line[half:]+"\n"); err != nil {
 		t.Fatal(err)
 	}
+	r.says(upgraded)
 	ctx, cancel := context.WithTimeout(t.Context(), dialoguePatience)
 	defer cancel()
 	got, err := r.WaitAfter(ctx, from, func(l string) bool { return strings.Contains(l, `"torn"`) })
 	if err != nil || !strings.Contains(got, strings.Repeat("both halves ", 20_000)) {
 		t.Errorf("the answer has %d bytes, %v", len(got), err)
+	}
+}
+
+// TestAnUpgradeThatFindsNoQuietMoment: a call does not end. It says so, nothing has changed, and calls go on meanwhile.
+func TestAnUpgradeThatFindsNoQuietMoment(t *testing.T) {
+	r := startRelay(t)
+	before := r.tool("pid", nil)
+	slow := r.Go("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{"ms": 4000}})
+	out := r.upgradeByName(r.program, exitFailure, "--timeout", "500ms")
+	if want := regexp.MustCompile(`no quiet moment within \d.*: a call of 'slow' is in flight; nothing has changed, try again later`); !want.MatchString(out) {
+		t.Errorf("it says %s", out)
+	}
+	if after := r.tool("pid", nil); after != before {
+		t.Errorf("the server was %s and is %s", before, after)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), dialoguePatience)
+	defer cancel()
+	if _, err := slow.Wait(ctx); err != nil {
+		t.Errorf("the call that was in flight: %v", err)
+	}
+	if out := r.upgradeByName(r.program, 0); !strings.Contains(out, "server PID ") {
+		t.Errorf("it says %s", out)
+	}
+	if err := r.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingIsLeftOverAfterUpgrades: each version has one keeper, and the servers of the versions before are gone.
+func TestNothingIsLeftOverAfterUpgrades(t *testing.T) {
+	r := startRelay(t, "--standby", "1")
+	gone := func(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
+	var servers []int
+	for range 4 {
+		r.says(regexp.MustCompile(`Spare server ready`))
+		pid, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(r.tool("pid", nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keeper := childNamed(t, r.cmd.Process.Pid, "outlive-keeper")
+		r.upgrade()
+		if !gone(pid) || !gone(keeper) {
+			t.Errorf("after an upgrade: server %d is gone: %v, keeper %d: %v", pid, gone(pid), keeper, gone(keeper))
+		}
+		servers = append(servers, pid)
+	}
+	r.tool("pid", nil)
+	keeper := childNamed(t, r.cmd.Process.Pid, "outlive-keeper")
+	if err := r.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, r.cmd.Process.Pid, func() {})
+	for _, pid := range append(servers, keeper) {
+		if !gone(pid) {
+			t.Errorf("process %d is left over", pid)
+		}
 	}
 }
 
@@ -298,7 +355,7 @@ func TestAProgramThatCannotTakeOverChangesNothing(t *testing.T) {
 		"not outlive":   {"#!/bin/sh\necho hello\n", "does not say that it can take over"},
 		"not a program": {"\x7fELF", "does not run"},
 		"other format": {"#!/bin/sh\necho '{\"handover_format\":999,\"version\":\"v9\"}'\n",
-			`\(outlive v9\) takes over in format 999 only`},
+			`\(outlive v9\) takes over sessions of version 999 only`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := startRelay(t)
@@ -318,11 +375,10 @@ func TestAProgramThatCannotTakeOverChangesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownSurvivesAnUpgrade: restarts are still counted, crashes noticed, spares brought up, and the server's end
-// is still outlive's.
-func TestWhatIsKnownSurvivesAnUpgrade(t *testing.T) {
+// TestAnUpgradedOutliveKeepsItsServerAlive: crashes are noticed, spares brought up, as before.
+func TestAnUpgradedOutliveKeepsItsServerAlive(t *testing.T) {
 	r := startRelay(t, "--standby", "1")
-	kill := func() string {
+	kill := func() {
 		r.t.Helper()
 		old := r.tool("pid", nil)
 		pid, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(old))
@@ -332,17 +388,13 @@ func TestWhatIsKnownSurvivesAnUpgrade(t *testing.T) {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		return old
 	}
-	old := kill()
+	kill()
 	r.says(regexp.MustCompile(`Restart completed`))
 	r.upgrade()
 	r.says(regexp.MustCompile(`Spare server ready`))
-	if now := r.tool("pid", nil); now == old {
-		t.Errorf("the server is still %s", now)
-	}
 	kill()
-	r.says(regexp.MustCompile(`Server crashed \(exit code 137\), restarting \(restart #2\)`))
+	r.says(regexp.MustCompile(`Server crashed \(exit code 137\), restarting \(restart #1\)`))
 	r.says(regexp.MustCompile(`Restart completed`))
 	r.tool("echo", map[string]any{"text": "x"})
 }
@@ -351,22 +403,30 @@ func TestWhatIsKnownSurvivesAnUpgrade(t *testing.T) {
 func TestTheServerEndsWithAnUpgradedOutlive(t *testing.T) {
 	r := startRelay(t)
 	r.upgrade()
-	m := regexp.MustCompile(`MCP server running \(PID: (\d+)\)`).FindStringSubmatch(r.stderr.text())
+	m := regexp.MustCompile(`\d+`).FindStringSubmatch(r.tool("pid", nil))
 	if m == nil {
 		t.Fatal("no server")
 	}
-	pid, err := strconv.Atoi(m[1])
+	pid, err := strconv.Atoi(m[0])
 	if err != nil {
 		t.Fatal(err)
 	}
+	awaitEnd(t, pid, func() {
+		if err := r.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// awaitEnd waits until a process that runs now has ended because of cause.
+func awaitEnd(t *testing.T, pid int, cause func()) {
+	t.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if err := r.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	cause()
 	var n int
 	for end := time.Now().Add(dialoguePatience); ; { // a signal, such as that outlive has ended, interrupts the wait
 		n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(max(0, time.Until(end).Milliseconds())))
@@ -375,24 +435,26 @@ func TestTheServerEndsWithAnUpgradedOutlive(t *testing.T) {
 		}
 	}
 	if n != 1 {
-		t.Errorf("the server still runs: %v", err)
+		t.Errorf("process %d still runs: %v", pid, err)
 	}
+}
+
+// upgradeByName runs outlive upgrade, which must end with status want, and returns what it says.
+func (r *relay) upgradeByName(program string, want int, flags ...string) string {
+	r.t.Helper()
+	cmd := exec.Command(program, append([]string{"upgrade", "up"}, flags...)...)
+	cmd.Env = r.env
+	out, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != want {
+		r.t.Errorf("exit status %d, want %d: %v\n%s", code, want, err, out)
+	}
+	return string(out)
 }
 
 func TestUpgradeByName(t *testing.T) {
 	r := startRelay(t)
-	run := func(program string, want int) string {
-		t.Helper()
-		cmd := exec.Command(program, "upgrade", "up")
-		cmd.Env = r.env
-		out, err := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != want {
-			t.Errorf("exit status %d, want %d: %v\n%s", code, want, err, out)
-		}
-		return string(out)
-	}
 	for range 2 {
-		if out := run(r.program, 0); !strings.Contains(out, fmt.Sprintf("(PID %d), server PID ", r.cmd.Process.Pid)) {
+		if out := r.upgradeByName(r.program, 0); !strings.Contains(out, fmt.Sprintf("(PID %d), server PID ", r.cmd.Process.Pid)) {
 			t.Errorf("it says %s", out)
 		}
 	}
@@ -401,7 +463,7 @@ func TestUpgradeByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.replaceProgram("#!/bin/sh\nexit 1\n")
-	if out := run(good, exitFailure); !strings.Contains(out, "does not run: exit status 1") {
+	if out := r.upgradeByName(good, exitFailure); !strings.Contains(out, "does not run: exit status 1") {
 		t.Errorf("it says %s", out)
 	}
 	r.tool("echo", map[string]any{"text": "x"})

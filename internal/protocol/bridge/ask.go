@@ -29,7 +29,7 @@ type question struct {
 
 // questions holds a legacy server's questions that belong to no call yet, and finds their calls.
 type questions struct {
-	*core `json:"-"`
+	*core
 	calls tasks // the side's
 	side  suspender
 

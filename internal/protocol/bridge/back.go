@@ -76,7 +76,7 @@ type Stream struct {
 	Granted []byte // raw filter that was acknowledged to the client; nil before that
 }
 
-// Streams returns the open ones; the bridge forgets them.
+// Streams returns the open ones.
 func (b *Bridge) Streams() (all []Stream) {
 	s, modern := b.side.(*modernSide)
 	if !modern {
@@ -89,6 +89,14 @@ func (b *Bridge) Streams() (all []Stream) {
 		}
 		all = append(all, one)
 	}
-	s.Listens.Open = nil
+	return all
+}
+
+// TakeStreams returns the open streams, which the bridge forgets.
+func (b *Bridge) TakeStreams() []Stream {
+	all := b.Streams()
+	if s, modern := b.side.(*modernSide); modern {
+		s.Listens.Open = nil
+	}
 	return all
 }

@@ -44,7 +44,7 @@ func TestBack(t *testing.T) {
 	}
 	listen := `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true},` + meta + `}}}`
 	modern.FromClient([]byte(listen), start)
-	streams := modern.Streams()
+	streams := modern.TakeStreams()
 	if len(streams) != 1 || string(streams[0].Line) != listen || string(streams[0].Granted) != `{"toolsListChanged":true}` {
 		t.Errorf("the streams are given back as %q", streams)
 	}

@@ -27,7 +27,7 @@ type Options struct {
 	// Mode is the direction; None is not allowed.
 	Mode Mode
 	// Key seals the state that a modern client carries between two rounds. It must be random, at least 32 bytes, one for
-	// each process that makes bridges, and the same again for a restored bridge.
+	// each process that makes bridges.
 	Key []byte
 	// Client distinguishes this client from others with the same key, so that none can use another one's state.
 	Client string
@@ -51,7 +51,7 @@ type Bridge struct {
 	core
 }
 
-// core is what both directions need; the exported fields are what a bridge remembers of it.
+// core is what both directions need.
 type core struct {
 	Last int // private id given out last
 

@@ -9,7 +9,7 @@ import (
 
 // cancelledCalls are cancelled calls that a shared server has not answered: its questions may belong to them.
 type cancelledCalls struct {
-	*core `json:"-"`
+	*core
 
 	Calls []cancelledCall
 }

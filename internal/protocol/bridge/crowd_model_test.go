@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -296,17 +295,6 @@ func (w *crowd) actions() map[string]func(*rapid.T) {
 		"time": func(t *rapid.T) {
 			w.pass(rapid.SampledFrom([]time.Duration{10 * time.Millisecond, 120 * time.Millisecond, 3 * time.Second, 31 * time.Second,
 				11 * time.Minute}).Draw(t, "passes"))
-		},
-		"another image": func(t *rapid.T) {
-			text, err := json.Marshal(w.b.Save())
-			if err != nil {
-				t.Fatal(err)
-			}
-			var s Saved
-			if err := json.Unmarshal(text, &s); err != nil {
-				t.Fatal(err)
-			}
-			w.b = Restore(Options{Key: make([]byte, 32)}, s)
 		},
 	}
 }

@@ -1,19 +1,14 @@
 package bridge
 
 import (
-	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // A dialogue is a script: "c" and "s" are lines of the client and the server, "C" and "S" what the bridge is to send to
 // them because of that, all of it and in this order; "t" lets time pass. $meta is
-// the _meta of every request to a modern server; $state the requestState the client was given last. After each step the
-// bridge is saved and restored, so each dialogue also goes on in another image of the program.
+// the _meta of every request to a modern server; $state the requestState the client was given last.
 func play(t *testing.T, mode Mode, script string) {
 	t.Helper()
 	playOn(t, Options{Mode: mode, Key: []byte(strings.Repeat("k", 32)), Client: "alice"}, script)
@@ -62,7 +57,6 @@ func playOn(t *testing.T, opts Options, script string) {
 			continue
 		}
 		done(i + 1)
-		b = restored(t, opts, b)
 		switch step[0] {
 		case 'c':
 			out = b.FromClient([]byte(text), now)
@@ -82,60 +76,4 @@ func playOn(t *testing.T, opts Options, script string) {
 		}
 	}
 	done(-1)
-}
-
-// restored is the bridge after a handover; it must be the same to the last field.
-func restored(t *testing.T, opts Options, b *Bridge) *Bridge {
-	t.Helper()
-	text := saved(t, b)
-	var s Saved
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
-	again := Restore(opts, s)
-	if diff := cmp.Diff(string(text), string(saved(t, again))); diff != "" {
-		t.Fatalf("saved and restored (-was +is):\n%s", diff)
-	}
-	return again
-}
-
-func saved(t *testing.T, b *Bridge) []byte {
-	t.Helper()
-	text, err := json.Marshal(b.Save())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// TestNothingIsLeftOutOfASave: each field of what is saved is exported, but the few that are made anew.
-func TestNothingIsLeftOutOfASave(t *testing.T) {
-	anew := map[string]bool{"core": true, "sealer": true, "group": true, "calls": true, "own": true, "side": true, "now": true, "env": true, "out": true, "Method": true}
-	seen := map[reflect.Type]bool{}
-	var walk func(reflect.Type)
-	walk = func(typ reflect.Type) {
-		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
-			typ = typ.Elem()
-		}
-		if typ.Kind() != reflect.Struct || seen[typ] || typ == reflect.TypeFor[time.Time]() {
-			return
-		}
-		seen[typ] = true
-		for i := range typ.NumField() {
-			f := typ.Field(i)
-			if anew[f.Name] {
-				continue
-			}
-			if !f.IsExported() || f.Tag.Get("json") == "-" {
-				t.Errorf("%s.%s is not saved", typ, f.Name)
-			}
-			walk(f.Type)
-		}
-	}
-	walk(reflect.TypeFor[legacySide]())
-	walk(reflect.TypeFor[modernSide]())
-	walk(reflect.TypeFor[core]())
-	if len(seen) < 10 {
-		t.Errorf("looked at %d types only", len(seen))
-	}
 }

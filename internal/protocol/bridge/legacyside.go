@@ -17,9 +17,9 @@ const (
 	ready                    // both sides know each other
 )
 
-// legacySide is a client of the legacy era before a modern server. Its state is exported for [Bridge.Save].
+// legacySide is a client of the legacy era before a modern server.
 type legacySide struct {
-	*core `json:"-"`
+	*core
 
 	Phase    phase
 	Hello    hello
@@ -52,14 +52,14 @@ type hello struct {
 
 // call is one request of the client on its way.
 type call struct {
-	ID       []byte     // raw, the client's
-	Wire     string     // raw, the server's
-	Method   mcp.Method `json:"-"` // its number is this program's; the name says it
-	Group    int        // batch, 0 for none
-	Params   []byte     // raw, as the server was given them, of requests that may take several rounds
-	Name     string     // of the method
-	Token    []byte     // raw progress token, nil for none
-	Progress []byte     // raw progress the client was last told
+	ID       []byte // raw, the client's
+	Wire     string // raw, the server's
+	Method   mcp.Method
+	Group    int    // batch, 0 for none
+	Params   []byte // raw, as the server was given them, of requests that may take several rounds
+	Name     string // of the method
+	Token    []byte // raw progress token, nil for none
+	Progress []byte // raw progress the client was last told
 	Rounds   int
 	Round    *round   // of questions to the client; nil while the server works
 	URLs     [][]byte // raw ids of elicitations by URL that have not been declared complete

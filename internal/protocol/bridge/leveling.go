@@ -15,8 +15,8 @@ const levelFor = time.Second
 
 // leveling owns the log level of a legacy server, and the lines that wait until it is confirmed.
 type leveling struct {
-	*core `json:"-"`
-	own   *ownRequests
+	*core
+	own *ownRequests
 
 	Level int       // that the server was told, -1 for none
 	ID    string    // raw id of the logging/setLevel that it has not answered, "" for none

@@ -34,8 +34,8 @@ var listMembers = []listMember{
 
 // listens are the open ones of a modern client.
 type listens struct {
-	*core `json:"-"`
-	own   *ownRequests
+	*core
+	own *ownRequests
 
 	Open []*listen
 }

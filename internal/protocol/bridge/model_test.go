@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -198,17 +197,6 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"time": func(t *rapid.T) {
 			w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 31 * time.Second, 11 * time.Minute}).Draw(t, "passes"))
 			w.take(w.b.Tick(w.now))
-		},
-		"another image": func(t *rapid.T) {
-			text, err := json.Marshal(w.b.Save())
-			if err != nil {
-				t.Fatal(err)
-			}
-			var s Saved
-			if err := json.Unmarshal(text, &s); err != nil {
-				t.Fatal(err)
-			}
-			w.b = Restore(w.b.opts, s)
 		},
 	}
 }

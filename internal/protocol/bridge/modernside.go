@@ -9,9 +9,9 @@ import (
 )
 
 // modernSide is a modern client in front of a legacy server. It owns the handshake, the requests that wait for it or for
-// their turn, and the answers of suspended calls; its parts own the rest. Its state is exported for [Bridge.Save].
+// their turn, and the answers of suspended calls; its parts own the rest.
 type modernSide struct {
-	*core  `json:"-"`
+	*core
 	sealer sealer
 
 	Phase   phase
@@ -37,7 +37,7 @@ func newModernSide(c *core, seal sealer) *modernSide {
 	return s
 }
 
-// join makes the parts, which may come from another image of the program, those of one side.
+// join makes the parts those of one side.
 func (s *modernSide) join(c *core, seal sealer) {
 	s.core, s.sealer = c, seal
 	s.Own.core = c

@@ -7,7 +7,7 @@ import (
 
 // ownRequests are the bridge's own unanswered requests to a legacy server, without its handshake.
 type ownRequests struct {
-	*core `json:"-"`
+	*core
 
 	Open map[string]asked // by raw id
 }

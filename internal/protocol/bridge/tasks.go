@@ -14,18 +14,18 @@ type tasks map[string]*task
 
 // task is one request of the client in flight.
 type task struct {
-	ID       []byte     // raw, the client's; nil while the call is suspended
-	Wire     string     // raw, the server's
-	Name     string     // of the method
-	Method   mcp.Method `json:"-"` // its number is this program's; the name says it
-	Open     bool       // it may be answered with questions
-	Private  bool       // id and progress token at the server are the bridge's
-	Can      abilities  // that the request declares
-	Params   []byte     // raw, as the server gets them
-	Meta     []byte     // raw, of the request that the client waits for
-	Token    []byte     // raw progress token of the client, nil for none
-	Level    int        // log level asked for, -1 for none
-	Number   uint64     // in handles, 0 before the first
+	ID       []byte // raw, the client's; nil while the call is suspended
+	Wire     string // raw, the server's
+	Name     string // of the method
+	Method   mcp.Method
+	Open     bool      // it may be answered with questions
+	Private  bool      // id and progress token at the server are the bridge's
+	Can      abilities // that the request declares
+	Params   []byte    // raw, as the server gets them
+	Meta     []byte    // raw, of the request that the client waits for
+	Token    []byte    // raw progress token of the client, nil for none
+	Level    int       // log level asked for, -1 for none
+	Number   uint64    // in handles, 0 before the first
 	Round    int
 	Asks     []*question // that the client has been shown
 	Next     []*question // that it will be shown in the next round

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -31,6 +32,18 @@ func (b *Bridge) Told() (told Told, ok bool) {
 	return Told{
 		Params: s.Params, Result: s.Result, Version: s.Version, Initialized: s.Watch.Wanted, Level: s.Level, URIs: s.Watch.URIs,
 	}, true
+}
+
+// Quiet reports whether nothing that client and server have begun is open: what lasts is what Told and Streams return.
+func (b *Bridge) Quiet() bool {
+	switch s := b.side.(type) {
+	case *legacySide:
+		return s.Phase == ready && len(s.Held)+len(s.Calls)+len(s.Asks)+len(s.Batches)+len(s.Watch.Waiting) == 0
+	case *modernSide:
+		opening := slices.ContainsFunc(s.Listens.Open, func(l *listen) bool { return !l.Acked })
+		return !s.waiting() && !opening && len(s.Calls)+len(s.Questions.Open) == 0
+	}
+	return false
 }
 
 // greeted answers the client's initialize from the server's DiscoverResult.

@@ -20,10 +20,11 @@ const (
 	ClientClosed Type = "client_closed"
 	// StraysSwept: processes that an earlier outlive had left behind were ended. Attr: KeyCount.
 	StraysSwept Type = "strays_swept"
-	// Upgraded: another version of outlive has taken this one's place, in the same process, with the same server.
+	// Upgraded: another version of outlive has taken this one's place, in the same process; its server is started next.
 	// Attrs: KeyOldVersion, KeyNewVersion, KeyTookMS.
 	Upgraded Type = "upgraded"
-	// UpgradeFailed: that was requested and is not possible; everything goes on as before. Attr: KeyReason.
+	// UpgradeFailed: that was requested and is not possible, or no quiet moment came in time; everything goes on.
+	// Attr: KeyReason.
 	UpgradeFailed Type = "upgrade_failed"
 	// FatalError: outlive itself cannot go on (WD-15 "FATAL ERROR"). Attr: KeyError.
 	FatalError Type = "fatal_error"

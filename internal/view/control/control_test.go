@@ -59,7 +59,7 @@ func (f *fake) means(server string) {
 func (f *fake) Reload() error { return f.fail }
 
 // Upgrade is an upgrade that succeeds if f is not to fail: the connection ends, and the next image shows itself.
-func (f *fake) Upgrade(context.Context) error {
+func (f *fake) Upgrade(context.Context, time.Duration) error {
 	if f.fail == nil {
 		f.upgrades.Add(1)
 		panic(http.ErrAbortHandler)
@@ -361,11 +361,11 @@ func TestUpgrade(t *testing.T) {
 	f := newFake("up")
 	listen(t, dir, "up", 1, f)
 	all := discover(t, dir)
-	if s, err := all[0].Upgrade(t.Context()); err != nil || s.Upgrades != 1 {
+	if s, err := all[0].Upgrade(t.Context(), time.Minute); err != nil || s.Upgrades != 1 {
 		t.Errorf("after the upgrade: %+v, %v", s, err)
 	}
 	f.fail = errors.New("no such program")
-	if _, err := all[0].Upgrade(t.Context()); err == nil || !strings.Contains(err.Error(), "no such program") {
+	if _, err := all[0].Upgrade(t.Context(), time.Minute); err == nil || !strings.Contains(err.Error(), "no such program") {
 		t.Errorf("a refused upgrade: %v", err)
 	}
 }

@@ -79,7 +79,11 @@ func routes(src Source) http.Handler {
 	})
 	mux.HandleFunc("POST /v1/restart", func(w http.ResponseWriter, r *http.Request) { restart(w, r, src) })
 	mux.HandleFunc("POST /v1/upgrade", func(w http.ResponseWriter, r *http.Request) {
-		if err := src.Upgrade(r.Context()); err != nil {
+		wait, err := time.ParseDuration(r.URL.Query().Get("wait"))
+		if err == nil {
+			err = src.Upgrade(r.Context(), wait)
+		}
+		if err != nil {
 			answer(w, http.StatusServiceUnavailable, failure{err.Error()})
 		}
 	})

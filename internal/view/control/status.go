@@ -70,8 +70,9 @@ type Source interface {
 	Restart(ctx context.Context, server, reason string) (Result, error)
 	// Reload has a gateway read its configuration again.
 	Reload() error
-	// Upgrade has the program on disk take this one's place. It returns only if that is not possible, and says why.
-	Upgrade(ctx context.Context) error
+	// Upgrade has the program on disk take this one's place. It waits for a quiet moment, no
+	// longer than wait, and returns only if that is not possible, and says why.
+	Upgrade(ctx context.Context, wait time.Duration) error
 	// Log writes what is kept of the server's stderr to w, and with follow goes on until ctx ends. server is one of a
 	// gateway's, "" otherwise.
 	Log(ctx context.Context, server string, w io.Writer, follow bool) error

@@ -10,8 +10,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// TestASavedSessionIsTheSame: to the last field, those included that a later change will add.
-func TestASavedSessionIsTheSame(t *testing.T) {
+// TestARecordedSessionIsTheSame: to the last field, those included that a later change will add.
+func TestARecordedSessionIsTheSame(t *testing.T) {
 	s := &Session{
 		Era: mcp.Legacy, InitParams: []byte(`{ "n": 9007199254740993, "t": "<\u00e9>" }`), Version: "2025-11-25", InitResult: []byte(`{ }`),
 		Initialized: true, Meta: []byte(`{"a":1}`),
@@ -26,15 +26,15 @@ func TestASavedSessionIsTheSame(t *testing.T) {
 	s.SawPage(&r, mcp.Prompts, true, []byte(`{"prompts":[]}`))
 	s.SawPage(&r, mcp.Resources, true, []byte(`{"resources":[{"uri":"x"}],"nextCursor":"c"}`))
 	for name, s := range map[string]*Session{"full": s, "empty": {}} {
-		text, err := json.Marshal(s.Save())
+		text, err := json.Marshal(s.Record())
 		if err != nil {
 			t.Fatal(err)
 		}
-		var saved Saved
-		if err := json.Unmarshal(text, &saved); err != nil {
+		var record Record
+		if err := json.Unmarshal(text, &record); err != nil {
 			t.Fatal(err)
 		}
-		got := Restore(saved)
+		got := record.Session()
 		if diff := cmp.Diff(s, &got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Errorf("%s (-was +is):\n%s", name, diff)
 		}

@@ -1,0 +1,126 @@
+package backend
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
+)
+
+// Busy returns what is under way that no record of the session can hold, "" if nothing is: then [Backend.Record] is all that
+// another backend must know to go on.
+func (b *Backend) Busy() string {
+	switch {
+	case b.closing || b.over || b.stopped:
+		return "it is ending"
+	case b.asleep() || b.machine.Unasked():
+	case b.machine.State() != supervise.Serving:
+		return "the server is " + b.machine.State().String()
+	case b.machine.Reloading():
+		return "a restart is under way"
+	}
+	for c := range b.calls.all {
+		l := b.session.ListenByID(c.id)
+		if c.method == mcp.Listen && (l != nil && l.Acked != nil || b.eras.own(c.id)) {
+			continue
+		}
+		return "a call of " + c.what() + " is in flight"
+	}
+	switch {
+	case len(b.asks.open) > 0:
+		return "the client has not answered a request of the server"
+	case b.handshake.beginning() || b.failedInit != nil:
+		return "the client's handshake is not over"
+	case b.eras.busy():
+		return "a call is being translated"
+	}
+	return ""
+}
+
+// Rest lets the server sleep, which needs nobody meanwhile; reason says why. What the client asks next wakes it.
+func (b *Backend) Rest(now time.Time, reason string) {
+	b.now = now
+	defer b.tellWake()
+	b.limits.rest(reason)
+}
+
+// Wake starts a server that sleeps.
+func (b *Backend) Wake(now time.Time) {
+	b.now = now
+	defer b.tellWake()
+	b.life.wake()
+}
+
+// Record returns the session's record, which shares memory with the backend. It is complete while [Backend.Busy] is "".
+func (b *Backend) Record() session.Record {
+	client, bridged := b.eras.sessionOfClient()
+	r := client.Record()
+	r.Translated = bridged
+	r.Repeats, r.States = b.replay.noted, b.states.row
+	for _, t := range b.tasks.open {
+		r.Tasks = append(r.Tasks, t.raw)
+	}
+	return r
+}
+
+// Resume is [Backend.Open] for a client whose session another backend has recorded. The process that it
+// starts is told what the client told the one before.
+func (b *Backend) Resume(now time.Time, r session.Record) {
+	b.now = now
+	defer b.tellWake()
+	b.session, b.replay.noted = r.Session(), r.Repeats
+	if b.unspoken() {
+		b.Open(now)
+		return
+	}
+	b.eras.resume(r.Translated)
+	const earlier = -1 // before every process of this backend
+	for _, digest := range r.States {
+		b.states.gave(digest, earlier)
+	}
+	for _, raw := range r.Tasks {
+		b.tasks.open = append(b.tasks.open, task{id: jsonrpc.Find(raw, "taskId").Of(raw), gen: earlier, raw: raw})
+	}
+	for _, l := range b.session.Listens() {
+		_ = b.env.Scan(l.Line) // it was scanned when it came
+		b.streams.holdStream(b.calls.add(&b.env, l.Line, mcp.Listen, b.client.Keep))
+	}
+	b.life.wake()
+}
+
+// busy reports whether what the client and its bridge have begun is not over, or the client is being moved to another era.
+func (e *eras) busy() bool {
+	s := e.seam
+	return e.unsaid() || s != nil && (s.changing() || s.bridge != nil && !s.bridge.Quiet())
+}
+
+// sessionOfClient is the session in the client's words, with what it has read of lists; bridged says that it read them through
+// a bridge.
+func (e *eras) sessionOfClient() (client session.Session, bridged bool) {
+	if e.bridging() == bridge.None {
+		return e.session, false
+	}
+	b, inner := e.seam.bridge, e.session
+	if told, ok := b.Told(); ok {
+		client = sessionOf(b.Mode(), told)
+	}
+	for _, one := range b.Streams() {
+		l := client.OpenListen(one.ID, one.Line, jsonrpc.Find(one.Line, "params").Of(one.Line))
+		l.Acked = bytes.Clone(one.Granted)
+	}
+	inner.MoveLists(&client)
+	return client, true
+}
+
+// resume begins with a session whose client's era is known. Whether a bridge is needed shows when the server is greeted.
+func (e *eras) resume(translated bool) {
+	e.resumed = translated
+	if e.seam != nil {
+		e.seam.decided = true
+		e.settle()
+	}
+}

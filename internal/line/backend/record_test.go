@@ -1,0 +1,88 @@
+package backend
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
+)
+
+// successor is a backend that goes on with the session of b, whose server has ended.
+func successor(b *Backend) (*Backend, session.Record, error) {
+	var r session.Record
+	text, err := json.Marshal(b.Record())
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	opts := b.opts
+	opts.Known = b.memory.known
+	return New(opts, b.life.runner.(World), b.sink), r, err
+}
+
+// handsOver works towards another Backend in the place of this one. Nobody may notice.
+func (m *model) handsOver() {
+	for range m.running {
+		if m.b.Busy() == "" && !m.b.Asleep() {
+			m.rt.Logf("rests")
+			m.b.Rest(m.now, "upgrade")
+		}
+		return
+	}
+	if m.b.Busy() != "" {
+		return
+	}
+	m.rt.Logf("handed over")
+	next, record, err := successor(m.b)
+	if err != nil {
+		m.rt.Fatal(err)
+	}
+	m.b, m.wakeAt = next, time.Time{}
+	m.b.Resume(m.now, record)
+}
+
+// upgrade puts another Backend in the place of w's and forgets the old one. The server obeys.
+func (w *fakeWorld) upgrade(t *testing.T) {
+	t.Helper()
+	if why := w.b.Busy(); why != "" {
+		t.Fatalf("no quiet moment: %s", why)
+	}
+	if !w.b.Asleep() {
+		w.b.Rest(w.now, "upgrade")
+		w.exit(0)
+	}
+	w.takeServer()
+	w.takeActs()
+	next, record, err := successor(w.b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.b = next
+	w.b.Resume(w.now, record)
+}
+
+// answerReplay answers the handshake that a new process is told.
+func answerReplay(w *fakeWorld) {
+	for _, line := range w.takeServer() {
+		var q struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal([]byte(line), &q) == nil && q.Method == "initialize" {
+			w.server(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}`, q.ID))
+		}
+	}
+}
+
+// readyWorld is a client and a server that have been through their handshake.
+func readyWorld(opts Options) *fakeWorld {
+	w := newWorld(opts)
+	w.b.Open(w.now)
+	w.client(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`)
+	w.server(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}`)
+	w.client(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	w.takeClient()
+	w.takeServer()
+	return w
+}
