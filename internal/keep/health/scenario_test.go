@@ -43,7 +43,7 @@ func TestSickServersAreCondemned(t *testing.T) {
 	}{
 		{"reads and never answers again", Options{}, habits{}, []step{
 			at(well, func(s *sim) { s.ignoresPing, s.ignoresLists = true, true }),
-		}, well, boundIdle, []string{"2 rounds of probes", "it uses no CPU time", "nothing heard for"}},
+		}, well, boundIdle, []string{"2 rounds of probes", "it uses no CPU time", "no message for"}},
 		{"does not read its stdin", Options{}, habits{}, []step{at(well, becomes(blocked))},
 			well, boundIdle, []string{"48 bytes of its stdin stay unread", "no CPU time"}},
 		{"did not read its stdin from the beginning", Options{}, habits{}, []step{at(0, becomes(blocked))},

@@ -14,8 +14,8 @@ func TestReadNightRefuses(t *testing.T) {
 	}
 	for _, tc := range []struct{ name, old, new, want string }{
 		{"an unknown section", `"watched"`, `"wached"`, "wached"},
-		{"an unknown demand", "never-kill shop", "never-bore shop", "no demand"},
-		{"a must without its time", "never-kill shop", "must-tell shop", "no demand"},
+		{"an unknown demand", "never-kill shop", "never-bore shop", "not a demand"},
+		{"a must without its time", "never-kill shop", "must-tell shop", "not a demand"},
 		{"an unknown part", "-- demands --", "-- wishes --", "no such part"},
 		{"a part without a name", "-- demands --", "-- --", "has a name"},
 		{"no want", `,"want":"no_evidence"`, ``, "want"},
