@@ -63,10 +63,14 @@ type upgrader struct {
 	program  string // where it is on disk
 	upgrades int    // how often that has happened in this process
 	busy     atomic.Bool
+	stays    error // why it cannot be done; nil: it can
 }
 
 // Upgrade returns only if the upgrade is not possible now; then everything goes on. Any goroutine.
 func (u *upgrader) Upgrade(ctx context.Context) error {
+	if u.stays != nil {
+		return u.stays
+	}
 	if !u.busy.CompareAndSwap(false, true) {
 		return errUpgrading
 	}
