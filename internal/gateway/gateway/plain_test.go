@@ -130,6 +130,7 @@ func TestPlainQuestionIsRefused(t *testing.T) {
 	first, second := one.call("1", "hang"), two.call("1", "hang")
 	p.ask(5)
 	p.ask(6)
+	p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`) // names no question
 	if m := p.answered(6); !strings.Contains(m, "error") {
 		t.Errorf("the last of two questions of two calls: %q", m)
 	}

@@ -310,7 +310,7 @@ func (l *Link) updated(line []byte) {
 func (l *Link) withdrew(line []byte) {
 	env := &l.gw.up
 	id := env.RequestID.Of(line)
-	if l.crowd.drop(bytes.Clone(id)) {
+	if len(id) > 0 && l.crowd.drop(bytes.Clone(id)) {
 		return
 	}
 	for _, a := range l.asks {
