@@ -39,6 +39,9 @@ type CLI struct {
 	Resume string
 	// Patience makes an unattended one wait for temporary failures. Zero: no change.
 	Patience Patience
+	// SessionVariables are environment variables that it gives its children and that differ between two of its sessions, and say nothing
+	// else. None: it has none, or they are not known.
+	SessionVariables []string
 	// Signs are how its terminal's title shows its state. Zero: it does not.
 	Signs Signs
 	// Hooks are its hooks. nil: it has none, or they are not known.
@@ -167,6 +170,14 @@ func DefaultPlaces(home string, env func(name string) string) Places {
 		}
 	}
 	return places
+}
+
+// SessionVariables are the environment variables that differ between two sessions of an agent CLI, and say nothing else.
+func SessionVariables() (names []string) {
+	for _, c := range table {
+		names = append(names, c.SessionVariables...)
+	}
+	return names
 }
 
 // Variables are the environment variables by which the places are moved.

@@ -31,8 +31,9 @@ var table = []CLI{
 		Resume: "claude -p --resume {session} {preamble}",
 		// It goes on asking an overloaded model (529) and one that is limited (429), where it gives up after ten retries
 		// otherwise and ends the turn (measured: 2.1.330).
-		Patience: Patience{Variable: "CLAUDE_CODE_RETRY_WATCHDOG", Value: "1", Unless: "CLAUDE_CODE_MAX_RETRIES"},
-		Signs:    Signs{Busy: "◐◓◑◒", Idle: "✳", Spins: true}, // "✳" also while it waits; Braille before 2.1
+		Patience:         Patience{Variable: "CLAUDE_CODE_RETRY_WATCHDOG", Value: "1", Unless: "CLAUDE_CODE_MAX_RETRIES"},
+		SessionVariables: []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT"},
+		Signs:            Signs{Busy: "◐◓◑◒", Idle: "✳", Spins: true}, // "✳" also while it waits; Braille before 2.1
 		Hooks: &Hooks{
 			Unit: time.Second, Off: []string{"disableAllHooks"}, OffValue: "true", File: "settings.json", Local: "settings.local.json",
 			Events: []Since{

@@ -55,6 +55,9 @@ func (a *ask) stream() Stream {
 // reply takes a client's answer to a server's request.
 func (s *Session) reply(line []byte) {
 	env := &s.gw.client
+	if s.tellRoots(env, line) {
+		return
+	}
 	a := s.asks[string(env.ID.Of(line))]
 	if a == nil {
 		return // cancelled meanwhile, or of a dead process

@@ -107,6 +107,10 @@ func (s *Session) request(line []byte, reply Stream) {
 	if !s.fits(e, line) {
 		return
 	}
+	if _, list := mcp.ListOf(m); s.gw.opts.Plain && (list || m == mcp.Listen) {
+		s.dispatch(e, line)
+		return
+	}
 	switch m {
 	case mcp.Initialize:
 		s.initialize(e, line)
@@ -198,7 +202,9 @@ func (s *Session) notification(line []byte) {
 			s.cancel(e, reason)
 		}
 	case mcp.NoteInitialized:
-		// each link has sent its own
+		if s.unplaced() { // each link has said it for itself
+			s.askRoots()
+		}
 	case mcp.NoteProgress:
 		s.progress(line)
 	default:
@@ -210,5 +216,6 @@ func (s *Session) notification(line []byte) {
 				s.gw.post(l, bytes.Clone(line))
 			}
 		}
+		s.tellPool(line)
 	}
 }

@@ -48,6 +48,9 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 // find looks up the server of a request.
 func (s *Session) find(e *exchange, line []byte) (target, bool) {
 	env := &s.gw.client
+	if s.gw.opts.Plain {
+		return target{server: s.gw.servers[0]}, true
+	}
 	view := s.scope().current()
 	named := func(look func(string) (int, string, bool), at jsonrpc.Span) (target, bool) {
 		name, _ := jsonrpc.Unquote(at.Of(line))
@@ -113,6 +116,16 @@ func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 
 // send forwards a request.
 func (s *Session) send(e *exchange, line []byte, t target) {
+	if s.unplaced() {
+		s.askRoots()
+		kept := bytes.Clone(line)
+		s.own.hold(e, func(*scope) bool { return !s.unplaced() }, func() {
+			if s.gw.client.Scan(kept) == nil { // it was a message before
+				s.send(e, kept, t)
+			}
+		})
+		return
+	}
 	env := &s.gw.client
 	l := s.gw.states.owner(env.RequestState.Of(line), t.server)
 	if l == nil {

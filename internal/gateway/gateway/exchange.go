@@ -19,11 +19,13 @@ type exchange struct {
 	stream  Stream
 	id      string // raw, the client's
 	method  mcp.Method
-	token   []byte // the client's raw progress token; nil: no progress wanted
-	logs    bool   // it asked for log messages (modern era)
-	uri     string // of resources/subscribe and unsubscribe; of a read whose URI differs here, the raw one here
-	ownURI  string // its URI at the server; "": the same
-	size    int    // of the client's line in bytes
+	token   []byte    // the client's raw progress token; nil: it wants no progress
+	target  string    // method and name of what it calls, where that matters
+	turnBy  time.Time // when it waits no longer for its turn; zero: it has not waited
+	logs    bool      // it asked for log messages (modern era)
+	uri     string    // of resources/subscribe and unsubscribe; of a read of a resource that has another URI here, the raw one here
+	ownURI  string    // the one it has at the server; "": the same
+	size    int       // of the client's line in bytes
 
 	link *Link
 	line []byte // until it is sent
@@ -81,6 +83,9 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also chang
 		// A client that asks for logs with every request also asks with its endless listen, for which nothing is logged.
 		e.logs = e.method != mcp.Listen && jsonrpc.Find(meta, mcp.MetaLogLevel).Present()
 	}
+	if l.crowdy() {
+		e.target = string(env.Method.Of(line)) + string(env.Name.Of(line))
+	}
 	out := changed(make([]byte, 0, len(line)+lineSlack), line, changes...)
 	// A line followed by its newline is written to the server in one piece.
 	e.line = append(out, '\n')[:len(out)]
@@ -91,7 +96,7 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also chang
 func (l *Link) give(e *exchange) {
 	e.link = l
 	switch {
-	case l.phase == ready && !l.level.pending() || l.phase == retired:
+	case l.phase == ready && !l.level.pending() && !l.awaitsTurn(e) || l.phase == retired:
 		e.send()
 	case l.phase == ready || l.phase == greeting && l.fails == 0:
 		l.waiting = append(l.waiting, e)
@@ -140,6 +145,7 @@ func (e *exchange) withdraw(reason string) {
 	case l == nil: // it waits for lists, and is dropped there
 	case l.calls[e.num] == e:
 		l.forget(e)
+		l.crowd.note(e)
 		l.gw.post(l, mcp.CancelledLine(rawID(e.num), reason))
 		l.endIfIdle()
 	default:

@@ -55,6 +55,11 @@ type Options struct {
 	NoTools  bool          // offer no tools of the gateway's own
 	ListWait time.Duration // how long lists wait for a server that has not shown its own, from its start (default 5 s)
 	Single   bool          // there is only one client, so that nothing is shared
+	// Plain shows the one server there is, which is shared, as it is: its own handshake, lists and notifications. Clients of the legacy era
+	// share a process if they can do the same, see [pooled].
+	Plain bool
+	// PoolIdle is how long with Plain a process goes on whose last client has left. 0: it ends at once.
+	PoolIdle time.Duration
 	// MaxProcesses limits the processes of sessions; shared ones are not counted. 0: no limit.
 	MaxProcesses int
 	Sink         event.Sink
@@ -73,12 +78,13 @@ type Gateway struct {
 	book    *catalog.Book
 
 	sessions     sessionList
-	modern       *scope // of all clients of the modern era
-	common       *scope // the shared processes of clients of the legacy era
-	trial        *scope // processes that test servers before there is a client; no client uses them
-	warm         bool   // servers run before a modern client has come
-	own          int    // processes of sessions
-	lastNum      uint64 // of an exchange
+	modern       *scope   // of all clients of the modern era
+	common       *scope   // the shared processes of clients of the legacy era
+	pools        []*scope // the same with Plain, in place of common: those that can do the same have one
+	trial        *scope   // processes that show whether servers work before there is a client; nobody uses them
+	warm         bool     // servers run before a client of the modern era has come
+	own          int      // processes of sessions
+	lastNum      uint64   // of an exchange
 	lastAsk      uint64
 	states       stateOwners
 	headerParams headerParams
@@ -114,13 +120,16 @@ type server struct {
 	known   memory // what processes of it have shown
 	about   string // its instructions
 
+	askers      map[string]bool // tools that have asked their client something, by method and name
+	rootsWanted bool            // it has asked for roots
+
 	standing standing
 	trouble  string    // why it is unusable
 	hopeFor  time.Time // until when it is waited for while untested; zero: not started yet
 }
 
 func newServer(s Server) *server {
-	one := &server{Server: s}
+	one := &server{Server: s, askers: map[string]bool{}}
 	if one.bridged = s.Legacy && s.Bridge; s.Legacy && !s.Bridge {
 		one.modern = refuses
 	}
@@ -212,6 +221,11 @@ func (g *Gateway) scopes(yield func(*scope) bool) {
 	if !yield(g.modern) || !yield(g.common) || !yield(g.trial) {
 		return
 	}
+	for _, sc := range g.pools {
+		if !yield(sc) {
+			return
+		}
+	}
 	for s := range g.sessions.all {
 		if s.own != nil && !yield(s.own) {
 			return
@@ -238,7 +252,9 @@ func (g *Gateway) Tick(now time.Time) {
 	}
 	for s := range g.sessions.all {
 		s.leaveIfIdle()
+		s.tickRoots()
 	}
+	g.dropIdlePools()
 	g.flush()
 }
 
@@ -296,6 +312,9 @@ func (g *Gateway) Close(now time.Time) {
 	}
 	g.modern.closeAll()
 	g.common.closeAll()
+	for _, sc := range g.pools {
+		sc.closeAll()
+	}
 	g.trial.closeAll()
 	g.flush()
 }

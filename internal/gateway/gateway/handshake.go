@@ -29,17 +29,21 @@ func (l *Link) greet() {
 		l.ask(mcp.Discover, func(id []byte) []byte { return mcp.DiscoverLine(id, l.meta()) }, l.greeted)
 		return
 	}
-	params := l.gw.introduction()
-	if o := l.scope.owner; o != nil {
-		params = o.initParams
-	}
+	params := l.scope.introduction()
 	l.ask(mcp.Initialize, func(id []byte) []byte { return mcp.InitializeLine(id, params, "") }, l.greeted)
 }
 
-// introduction is the gateway's initialize to a shared process, without capabilities.
-func (g *Gateway) introduction() []byte {
+// introduction is the raw initialize params of a scope's processes: its client's own; of one that many clients share the gateway's, which can
+// do nothing for it, or what all of them can do.
+func (sc *scope) introduction() []byte {
+	switch {
+	case sc.owner != nil:
+		return sc.owner.initParams
+	case sc.pool.params != nil:
+		return sc.pool.params
+	}
 	out := []byte(`{"protocolVersion":"` + mcp.LegacyVersions[len(mcp.LegacyVersions)-1] + `","capabilities":{},"clientInfo":`)
-	return append(append(out, g.info()...), '}')
+	return append(append(out, sc.gw.info()...), '}')
 }
 
 // greeted takes the answer to the handshake.
@@ -64,7 +68,7 @@ func (l *Link) greeted(result, err []byte) {
 		if o := l.scope.owner; o != nil {
 			l.level.set(o.level)
 		} else {
-			l.level.set(l.gw.mostVerbose())
+			l.level.set(l.scope.mostVerbose())
 		}
 		l.resubscribe()
 	}

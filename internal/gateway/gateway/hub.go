@@ -19,7 +19,12 @@ func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
 	}
 	v := &visitor{runner: h.runner, modern: peer.Era == mcp.Modern}
 	h.runner.loop.Post(func() {
-		v.session = h.runner.gw.Open(nil, nil)
+		var early Stream
+		if h.runner.gw.opts.Plain && !v.modern {
+			v.early = &unheard{}
+			early = v.early
+		}
+		v.session = h.runner.gw.Open(early, nil)
 		v.session.principal = peer.Subject
 	})
 	return v
@@ -30,6 +35,7 @@ type visitor struct {
 	runner  *Runner
 	modern  bool
 	session *Session
+	early   *unheard // what was said before it has opened its stream; nil: it has, or nothing is kept
 }
 
 // Message implements streamhttp.Session.
@@ -44,7 +50,15 @@ func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
 // Attach implements streamhttp.Session. Without a listener, messages are kept by the previous stream.
 func (v *visitor) Attach(general streamhttp.Stream) {
 	if general != nil {
-		v.runner.loop.Post(func() { v.session.Attach(general) })
+		v.runner.loop.Post(func() {
+			v.session.Attach(general)
+			if v.early != nil {
+				for _, line := range v.early.lines {
+					general.Send(line)
+				}
+				v.early = nil
+			}
+		})
 	}
 }
 

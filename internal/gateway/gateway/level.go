@@ -68,6 +68,10 @@ func (l *Link) sendWaiting() {
 	waiting := l.waiting
 	l.waiting = nil
 	for _, e := range waiting {
+		if l.awaitsTurn(e) {
+			l.waiting = append(l.waiting, e)
+			continue
+		}
 		e.send()
 	}
 }

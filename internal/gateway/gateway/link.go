@@ -3,6 +3,7 @@ package gateway
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -43,12 +44,13 @@ type Link struct {
 	calls   map[uint64]*exchange
 	busy    int         // calls among them that clients wait for
 	waiting []*exchange // until the handshake is over, and the log level confirmed
-	asks    []*ask      // unanswered questions to clients
+	asks    []*ask      // what clients have not answered the server yet
+	crowd   crowd
 }
 
 func newLink(sc *scope, s *server, needed bool) *Link {
 	l := &Link{gw: sc.gw, server: s, scope: sc, needed: needed, calls: map[uint64]*exchange{}}
-	l.lists.link, l.level.link = l, l
+	l.lists.link, l.level.link, l.crowd.link = l, l, l
 	l.hopeFor = l.gw.now.Add(l.gw.opts.ListWait)
 	if s.standing == untested { // all links that test a server share its deadline
 		if !l.gw.now.Before(s.hopeFor) {
@@ -88,12 +90,18 @@ func (l *Link) Needed() bool { return l.needed }
 // sharedModern reports whether requests of many modern clients go to the one process.
 func (l *Link) sharedModern() bool { return l.scope.era == mcp.Modern && !l.gw.opts.Single }
 
-// Client names the client of this process; "" if it is shared.
+// Client names the client whose own process this is, or with Plain those that share it; "" if many use it.
 func (l *Link) Client() string {
-	if l.scope.owner == nil {
-		return ""
+	if l.scope.owner != nil {
+		return l.scope.owner.name
 	}
-	return l.scope.owner.name
+	var names []string
+	for s := range l.scope.members {
+		if l.gw.opts.Plain && !slices.Contains(names, s.name) {
+			names = append(names, s.name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // Forward takes a line of the server that is valid during the call only; so does Send.
@@ -169,6 +177,8 @@ func (l *Link) abandon(err []byte) {
 		}
 	}
 	l.withdrawAsks("the server has ended")
+	l.crowd.drop(nil)
+	clear(l.crowd.ghosts)
 }
 
 // forget removes an exchange.
@@ -176,6 +186,9 @@ func (l *Link) forget(e *exchange) {
 	delete(l.calls, e.num)
 	if e.counts() {
 		l.busy--
+	}
+	if l.crowdy() && (len(l.crowd.open) > 0 || len(l.waiting) > 0) {
+		l.gw.at(l.gw.now)
 	}
 }
 
@@ -227,6 +240,7 @@ func (l *Link) sooner() {
 // tick retries what has failed, and ends what has waited long enough.
 func (l *Link) tick() {
 	l.level.tick()
+	l.crowd.tick()
 	switch {
 	case l.hopeFor.IsZero() || !l.unsettled():
 	case l.gw.now.Before(l.hopeFor):

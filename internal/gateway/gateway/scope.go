@@ -14,6 +14,7 @@ type scope struct {
 	gw    *Gateway
 	era   mcp.Era
 	owner *Session // nil: many use it
+	pool  pooled   // of those that many clients of the legacy era use
 	links map[*server][]*Link
 
 	view      *catalog.View
@@ -39,7 +40,7 @@ func newScope(g *Gateway, era mcp.Era, owner *Session) *scope {
 // link returns the link for a call to s, opened if needed; nil if s does not speak the scope's era.
 func (sc *scope) link(s *server) *Link {
 	if sc.owner != nil && s.Shared {
-		return sc.gw.common.link(s)
+		return sc.owner.pool.link(s)
 	}
 	if sc.era == mcp.Modern && s.modern == refuses {
 		return nil
@@ -57,7 +58,7 @@ func (sc *scope) link(s *server) *Link {
 // all returns the links of s that the scope has, open or not.
 func (sc *scope) all(s *server) []*Link {
 	if sc.owner != nil && s.Shared {
-		return sc.gw.common.links[s]
+		return sc.owner.pool.links[s]
 	}
 	return sc.links[s]
 }
@@ -84,7 +85,7 @@ func (sc *scope) openAll() {
 	for _, s := range sc.gw.servers {
 		switch {
 		case sc.owner != nil && s.Shared:
-			sc.gw.common.open(s)
+			sc.owner.pool.open(s)
 		case sc.era == mcp.Modern && s.modern == refuses:
 		default:
 			sc.open(s)
@@ -158,7 +159,7 @@ func (sc *scope) each(yield func(*Link) bool) {
 // unknown.
 func (sc *scope) lists(s *server) *catalog.Lists {
 	if sc.owner != nil && s.Shared {
-		sc = sc.gw.common
+		sc = sc.owner.pool
 	}
 	for _, l := range sc.links[s] {
 		if l.listed() {
@@ -176,7 +177,7 @@ func (sc *scope) key() string {
 	case sc.owner != nil:
 		return sc.owner.key
 	}
-	return capabilityKey(sc.gw.introduction())
+	return capabilityKey(sc.introduction())
 }
 
 // complete reports whether every server has shown its lists, or is not waited for.
@@ -229,12 +230,8 @@ func (sc *scope) changed() {
 		sc.gw.at(sc.changedAt)
 	}
 	sc.release()
-	if sc == sc.gw.common {
-		for s := range sc.gw.sessions.all {
-			if s.own != nil {
-				s.own.changed()
-			}
-		}
+	for s := range sc.members {
+		s.own.changed()
 	}
 }
 

@@ -15,6 +15,7 @@ type Session struct {
 	gw      *Gateway
 	era     mcp.Era
 	own     *scope // of a client of the legacy era, from its handshake on
+	pool    *scope // of such a client: what it shares with others
 	general Stream // for what belongs to no request
 
 	principal string // authenticated by the transport; "": none
@@ -26,7 +27,8 @@ type Session struct {
 	name       string               // what the client calls itself
 	calls      map[string]*exchange // by raw id
 	held       int                  // bytes of their lines
-	asks       map[string]*ask      // open questions of servers, by the raw id the client sees
+	roots      rooted
+	asks       map[string]*ask // what servers want to know of it, by the raw id it was told
 	seen       seen
 	level      []byte // raw params of the last logging/setLevel
 	severity   int    // of that
@@ -107,14 +109,12 @@ func (s *Session) end() {
 
 // leaveShared removes the session's subscriptions and log level from shared servers.
 func (s *Session) leaveShared() {
-	subs, level := s.subs, s.level
+	subs := s.subs
 	s.subs, s.level, s.severity = nil, nil, 0
 	for _, sub := range subs {
 		s.gw.unsubscribe(sub)
 	}
-	if level != nil {
-		s.gw.commonLevel()
-	}
+	s.leavePool()
 }
 
 // Gone says that the client of the stream has left for good without the answer.
@@ -170,8 +170,10 @@ func (s *Session) cancel(e *exchange, reason string) {
 	e.over()
 	switch e.method {
 	case mcp.Listen:
-		s.gw.modern.stopListen(e, reason)
-		return
+		if !s.gw.opts.Plain {
+			s.gw.modern.stopListen(e, reason)
+			return
+		}
 	case mcp.Subscribe:
 		if sub := s.unsubscribed(e.uri); sub != nil {
 			defer s.gw.unsubscribe(sub) // in any case
@@ -220,7 +222,12 @@ func (s *Session) initialize(e *exchange, line []byte) {
 	}
 	s.key = capabilityKey(s.initParams)
 	s.own = newScope(s.gw, mcp.Legacy, s)
-	if s.gw.opts.Single { // a single client will certainly use the gateway; others may only probe
+	s.pool = s.gw.poolFor(s)
+	if s.gw.opts.Plain {
+		s.pool.greetPlainly(e)
+		return
+	}
+	if s.gw.opts.Single { // whoever has started the gateway is going to use it; others may only have knocked
 		s.own.openAll()
 	}
 	e.answer(s.initializeResult())
@@ -237,7 +244,7 @@ func (s *Session) restart(but *exchange) {
 	}
 	s.leaveShared()
 	s.own.closeAll()
-	s.seen = seen{}
+	s.seen, s.roots = seen{}, rooted{}
 }
 
 // capabilities are the gateway's, independent of its servers, which come and go.
@@ -259,6 +266,10 @@ func (s *Session) discover(e *exchange) {
 	s.gw.modern.whenTried(e, func() {
 		if !s.gw.isModern(e.id) {
 			e.refuse(jsonrpc.MethodNotFound, "Method not found")
+			return
+		}
+		if s.gw.opts.Plain {
+			s.gw.modern.greetPlainly(e)
 			return
 		}
 		out := []byte(`{"resultType":"complete","supportedVersions":["` + mcp.ModernVersion + `"],` + capabilities + `,"ttlMs":0,"cacheScope":"private","_meta":{"` + mcp.MetaServerInfo + `":`)
@@ -284,7 +295,7 @@ func (g *Gateway) isModern(id string) bool {
 			return false
 		}
 	}
-	return native || !g.opts.Single || bridge.MayBePinned([]byte(id))
+	return native || !g.opts.Single && !g.opts.Plain || bridge.MayBePinned([]byte(id))
 }
 
 // setLevel takes logging/setLevel.
@@ -301,14 +312,14 @@ func (s *Session) setLevel(e *exchange, line []byte) {
 			l.level.set(s.level)
 		}
 	}
-	s.gw.commonLevel()
+	s.pool.levelAll()
 	e.answer([]byte("{}"))
 }
 
-// commonLevel sets shared servers to the most verbose level of any client.
-func (g *Gateway) commonLevel() {
-	level := g.mostVerbose()
-	for l := range g.common.each {
+// levelAll asks shared servers for the most that any of their clients wants.
+func (sc *scope) levelAll() {
+	level := sc.mostVerbose()
+	for l := range sc.each {
 		if l.phase == ready {
 			l.level.set(level)
 		}
@@ -316,9 +327,9 @@ func (g *Gateway) commonLevel() {
 }
 
 // mostVerbose are the raw params of the logging/setLevel that asks for the most; nil: no client has asked.
-func (g *Gateway) mostVerbose() []byte {
+func (sc *scope) mostVerbose() []byte {
 	var most *Session
-	for s := range g.sessions.all {
+	for s := range sc.members {
 		if s.level != nil && (most == nil || s.severity < most.severity) {
 			most = s
 		}

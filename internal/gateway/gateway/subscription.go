@@ -14,6 +14,7 @@ type subscription struct {
 	link    *Link // that was asked
 	uri     string
 	granted bool
+	moved   bool // its client uses the link since before that was ready
 }
 
 // subscription returns what the session has of a server's resource, nil for nothing.
@@ -41,7 +42,7 @@ func (s *Session) subscribe(e *exchange, l *Link) *Link {
 		if mine != nil && mine.link.phase == ready {
 			l = mine.link // with several instances, the subscribed one
 		}
-		if others, granted := s.gw.others(s, l.server, e.uri); granted != nil && e.method == mcp.Subscribe {
+		if others, granted := l.scope.others(s, l.server, e.uri); granted != nil && e.method == mcp.Subscribe {
 			s.subscribed(granted.link, e.uri)
 			e.answer([]byte("{}"))
 			return nil
@@ -56,9 +57,10 @@ func (s *Session) subscribe(e *exchange, l *Link) *Link {
 	return l
 }
 
-// others reports whether a client other than s has, or is requesting, a subscription, and returns one that is granted.
-func (g *Gateway) others(s *Session, server *server, uri string) (any bool, granted *subscription) {
-	for other := range g.sessions.all {
+// others reports whether another client than s of a shared scope has, or is about to have, a subscription, and one of those that a server has
+// granted.
+func (sc *scope) others(s *Session, server *server, uri string) (any bool, granted *subscription) {
+	for other := range sc.members {
 		if sub := other.subscription(server, uri); sub != nil && other != s {
 			any = true
 			if sub.granted {
@@ -110,7 +112,7 @@ func (g *Gateway) unsubscribe(sub *subscription) {
 	if l.scope.owner != nil || l.phase != ready {
 		return // its process ends, or starts without any
 	}
-	if others, _ := g.others(nil, l.server, sub.uri); others {
+	if others, _ := l.scope.others(nil, l.server, sub.uri); others {
 		return
 	}
 	l.askAbout(mcp.Unsubscribe, sub.uri, func(_, _ []byte) {})
@@ -123,14 +125,14 @@ func (l *Link) resubscribe() {
 		return
 	}
 	for s := range l.gw.sessions.all {
-		if o := l.scope.owner; o != nil && o != s {
+		if s != l.scope.owner && s.pool != l.scope {
 			continue
 		}
 		for _, sub := range s.subs {
-			if was := sub.link; was == l || was.Name() != l.Name() || was.phase == ready {
+			if was := sub.link; !sub.moved && (was == l || was.Name() != l.Name() || was.phase == ready) {
 				continue
 			}
-			sub.link = l
+			sub.link, sub.moved = l, false
 			lost[sub.uri] = append(lost[sub.uri], s)
 		}
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
@@ -29,8 +30,12 @@ func (l *Link) heard(line []byte) {
 func (l *Link) answered(line []byte) {
 	env := &l.gw.up
 	e := l.inFlight(env.ID.Of(line))
-	if e == nil {
-		return // of a request that was cancelled
+	if e == nil { // of a request that was cancelled
+		if num, err := strconv.ParseUint(string(env.ID.Of(line)), 10, 64); err == nil {
+			delete(l.crowd.ghosts, num)
+			l.gw.at(l.gw.now)
+		}
+		return
 	}
 	l.forget(e)
 	if e.then != nil {
@@ -124,6 +129,10 @@ func (l *Link) asked(line []byte) {
 		l.gw.post(l, jsonrpc.AppendResult(nil, id, []byte("{}")))
 		return
 	}
+	if l.crowdy() {
+		l.crowd.asked(line)
+		return
+	}
 	s, during := l.addressee()
 	if s == nil && l.onTrial() {
 		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "there is no client yet", nil))
@@ -134,6 +143,12 @@ func (l *Link) asked(line []byte) {
 			"the gateway cannot tell which of its clients this is for: configure the server without \"shared\"", nil))
 		return
 	}
+	l.pass(env, line, s, during)
+}
+
+// pass hands a request of the server, of which env is the envelope, to a client.
+func (l *Link) pass(env *jsonrpc.Envelope, line []byte, s *Session, during *exchange) {
+	id := env.ID.Of(line)
 	if len(l.asks) >= asksMost {
 		l.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.InternalError,
 			fmt.Sprintf("%d requests wait for the client's answers already: this one is not passed on", asksMost), nil))
@@ -194,17 +209,25 @@ func (l *Link) told(line []byte) {
 		l.progressed(line)
 	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged:
 		l.lists.changed(m)
+		if l.gw.opts.Plain {
+			l.tellChanged(line)
+		}
 	case mcp.NoteCancelled:
 		l.withdrew(line)
 	case mcp.NoteResourceUpdated:
 		l.updated(line)
 	case mcp.NoteAcknowledged:
-		// acknowledged by the gateway itself
+		// otherwise the gateway has acknowledged what it was asked itself
+		if l.gw.opts.Plain {
+			l.tellListener(line)
+		}
 	default:
 		if jsonrpc.EqualString(env.Method.Of(line), "notifications/message") {
 			l.logged(line)
 		} else if l.scope.owner != nil {
 			l.sayToOwner(line)
+		} else if s := l.scope.only(); s != nil && l.crowdy() && len(l.crowd.ghosts) == 0 {
+			s.general.Send(line)
 		}
 	}
 }
@@ -245,8 +268,8 @@ func (l *Link) logged(line []byte) {
 		return
 	}
 	level, _ := jsonrpc.Unquote(l.gw.up.Level.Of(line))
-	for s := range l.gw.sessions.all {
-		if s.own != nil && severity(level) >= s.severity {
+	for s := range l.scope.members {
+		if severity(level) >= s.severity {
 			s.general.Send(line)
 		}
 	}
@@ -268,13 +291,7 @@ func severity(level string) int {
 func (l *Link) updated(line []byte) {
 	env := &l.gw.up
 	if l.scope.era == mcp.Modern {
-		meta := env.Meta.Of(line)
-		at := jsonrpc.Find(meta, mcp.MetaSubscriptionID)
-		if e := l.inFlight(at.Of(meta)); e != nil && e.session != nil && e.method == mcp.Listen {
-			buf := changed(l.gw.buf[:0], line, change{within(env.Meta, at), []byte(e.id)})
-			e.stream.Send(buf)
-			l.gw.rest(buf)
-		}
+		l.tellListener(line)
 		return
 	}
 	if o := l.scope.owner; o != nil {
@@ -282,7 +299,7 @@ func (l *Link) updated(line []byte) {
 		return
 	}
 	uri, _ := jsonrpc.Unquote(env.URI.Of(line))
-	for s := range l.gw.sessions.all {
+	for s := range l.scope.members {
 		if s.subscription(l.server, uri) != nil {
 			s.general.Send(line)
 		}
@@ -293,6 +310,9 @@ func (l *Link) updated(line []byte) {
 func (l *Link) withdrew(line []byte) {
 	env := &l.gw.up
 	id := env.RequestID.Of(line)
+	if len(id) > 0 && l.crowd.drop(bytes.Clone(id)) {
+		return
+	}
 	for _, a := range l.asks {
 		if jsonrpc.SameID(a.id, id) {
 			stream := a.stream()

@@ -35,9 +35,6 @@ const (
 // ErrNoHandover wraps the reason why a proxy cannot be handed over.
 var ErrNoHandover = errors.New("no quiet moment")
 
-// ErrRemote is returned for a server at a URL: what this client may see of it is in no record.
-var ErrRemote = errors.New("not possible for a server at a URL: restart the client instead")
-
 // handover is an upgrade that waits for its moment.
 type handover struct {
 	holding bool      // new requests are held back
@@ -53,9 +50,6 @@ type handover struct {
 func (p *Proxy) HandOver(ctx context.Context, exec func(*Saved) error) error {
 	if !lineloop.HandsOver {
 		return errors.ErrUnsupported
-	}
-	if p.opts.Remote != nil {
-		return ErrRemote
 	}
 	began := time.Now()
 	defer p.loop.Post(p.goOn)

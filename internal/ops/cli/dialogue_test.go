@@ -47,6 +47,7 @@ type player struct {
 //	signal NAME      send TERM, INT, HUP or KILL to the command
 //	kill             send KILL to the server that runs now
 //	exit CODE TIME   the command ends within TIME with CODE
+//	start NAME COMMAND…  start another client's command; the steps of lines that begin with NAME are its
 //	do COMMAND…      run a shell command to its end; "do CODE COMMAND…" wants that exit status
 //	# comment
 //
@@ -55,19 +56,37 @@ func client(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: client FILE COMMAND…")
 	}
-	p := newPlayer(ts, args[1:])
-	defer p.finish()
+	first := newPlayer(ts, args[1:])
+	players, named := []*player{first}, map[string]*player{}
+	defer func() {
+		for _, p := range players {
+			p.finish()
+		}
+	}()
 	for i, line := range strings.Split(ts.ReadFile(args[0]), "\n") {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if word != "" && word != "#" {
+		p := first
+		if named[word] != nil {
+			p = named[word]
+			word, rest, _ = strings.Cut(rest, " ")
+		}
+		switch word {
+		case "", "#":
+		case "start":
+			words := strings.Fields(rest)
+			named[words[0]] = newPlayer(ts, words[1:])
+			players = append(players, named[words[0]])
+		default:
 			p.step(i+1, word, rest)
 		}
 	}
-	if !p.ended {
-		p.step(0, "close", "")
-		p.step(0, "exit", "0 5s")
+	for _, p := range players {
+		if !p.ended {
+			p.step(0, "close", "")
+			p.step(0, "exit", "0 5s")
+		}
+		p.check()
 	}
-	p.check()
 }
 
 func newPlayer(ts *testscript.TestScript, argv []string) *player {

@@ -99,12 +99,9 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 			one = was // all its connections share one authorization
 		}
 		now[c.Name] = one
-		servers = append(servers, gateway.Server{
-			Catalog: catalog.Server{Name: c.Name, Prefix: c.Prefix, Allow: c.Allow, Deny: c.Deny, Rename: c.Rename},
-			Shared:  c.Shared, Instances: c.Instances, Digest: one.digest,
-			Legacy: loadKnowledge(one.known).Era == mcp.Legacy, Bridge: one.options.Backend.Bridge == bridge.Auto,
-			Lazy: one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
-		})
+		server := one.server(catalog.Server{Name: c.Name, Prefix: c.Prefix, Allow: c.Allow, Deny: c.Deny, Rename: c.Rename})
+		server.Shared, server.Instances = c.Shared, c.Instances
+		servers = append(servers, server)
 	}
 	if err := file.Err(); err != nil {
 		return nil, fail(exitUsage, "%w", err)
@@ -113,6 +110,15 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 	set.now = now
 	set.mu.Unlock()
 	return servers, nil
+}
+
+// server is it in the words of the gateway.
+func (one *served) server(shown catalog.Server) gateway.Server {
+	return gateway.Server{
+		Catalog: shown, Digest: one.digest,
+		Legacy: loadKnowledge(one.known).Era == mcp.Legacy, Bridge: one.options.Backend.Bridge == bridge.Auto,
+		Lazy: one.options.Backend.Lazy, Sleeps: one.options.Backend.IdleFor > 0,
+	}
 }
 
 // digestOf differs if any part of the server's configuration differs, wherever it is in the file.

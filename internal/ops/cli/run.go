@@ -59,6 +59,11 @@ func newRun(io streams) *cobra.Command {
 			if only, err := asked(io.out); only {
 				return err
 			}
+			if f.shared {
+				if err := f.share(settings, cmd.Flags()); err != nil {
+					return err
+				}
+			}
 			if f.mode == "inherit" {
 				return runInherit(io, settings)
 			}

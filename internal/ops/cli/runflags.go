@@ -41,6 +41,7 @@ type runFlags struct {
 	maxAge       time.Duration
 	maxCalls     int
 
+	shared     bool
 	noTools    bool
 	surrogates string
 	lostCalls  string
@@ -79,6 +80,7 @@ func (f *runFlags) table() []runSetting {
 	return []runSetting{
 		{name: "name", to: &f.name, usage: "name in status and logs (default: made from CMD)", own: true, inherit: true},
 		{name: "mode", to: &f.mode, usage: "proxy, or inherit: CMD gets our descriptors, outlive copies nothing", words: []string{"proxy", "inherit"}, own: true, inherit: true},
+		{name: "shared", to: &f.shared, usage: "use one process together with all runs of this user that have the same CMD, directory, environment and flags", own: true},
 		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: []string{"debug", "info", "warn", "error"}, own: true, inherit: true},
 		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}, judged: true, own: true, inherit: true},
 		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none", own: true, inherit: true},

@@ -10,10 +10,12 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/line/proxy"
+	"github.com/outlive-mcp/outlive/internal/line/remote"
 	"github.com/outlive-mcp/outlive/internal/record/audit"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
@@ -181,7 +183,7 @@ func runProxy(io streams, s *settings) (err error) {
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	if from == nil {
+	if from == nil && s.share == nil { // of a shared run, the daemon has the keeper
 		child.Prepare()
 	}
 	k, err := openSinks(io, s, false)
@@ -191,22 +193,36 @@ func runProxy(io streams, s *settings) (err error) {
 	defer k.close()
 	defer tellFatal(k, &err)
 	opts := proxy.Options{MaxToServer: s.maxToServer, Options: hostOptions(s, k)}
+	var seat *sharing.Seat
+	if s.share != nil {
+		seat = takeSeat(s, k)
+		defer seat.Close()
+		opts.Remote = &remote.Options{URL: sharing.URL, Name: s.backend.Name, Transport: seat}
+	}
 	p, err := begin(io, s, k, opts, from)
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	stop := handleSignals(p, k)
+	var server runningServer = p
+	switch {
+	case seat != nil:
+		p.stays = errSharedStays
+		server = &sharedRun{p, seat}
+	case opts.Remote != nil:
+		p.stays = errRemoteStays
+	}
+	stop := handleSignals(server, k)
 	defer stop()
 	if from != nil {
 		admitSignals()
 		child.Prepare() // no sooner: whatever it starts would not hear those signals
 	}
-	unwatch, err := watchFiles(p.Proxy, s, k)
+	unwatch, err := watchFiles(p, s, k)
 	if err != nil {
 		return fail(exitUsage, "%w", err)
 	}
 	defer unwatch()
-	done := serveControl(reachable{p, s, k, p})
+	done := serveControl(reachable{server, s, k, p})
 	defer done()
 	code := p.Run()
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",

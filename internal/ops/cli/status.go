@@ -87,6 +87,7 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 			fmt.Fprintf(w, "%s: failing: %s\n", logline.Printable(s.Name), strings.ReplaceAll(s.Failing, "\n", "\n  "))
 		}
 		printTrouble(w, logline.Printable(s.Name), s.Status, now)
+		printShared(w, s)
 		for _, server := range s.Servers {
 			name := logline.Printable(s.Name + "/" + server.Name)
 			trouble := troubleOf(server.ServerStatus)

@@ -57,6 +57,9 @@ EXIT STATUS
 	return cmd
 }
 
+// errRemoteStays is why a run of a server at a URL is not upgraded in place.
+var errRemoteStays = errors.New("not possible for a server at a URL: restart the client instead")
+
 // upgrader lets the program on disk take our place.
 type upgrader struct {
 	*proxy.Proxy
@@ -64,11 +67,15 @@ type upgrader struct {
 	program  string // where it is on disk
 	upgrades int    // how often that has happened in this process
 	busy     atomic.Bool
+	stays    error // why it cannot be done; nil: it can
 }
 
 // Upgrade waits for a quiet moment, no longer than wait. It returns only if the upgrade is not possible; then everything goes
 // on. Any goroutine.
 func (u *upgrader) Upgrade(ctx context.Context, wait time.Duration) error {
+	if u.stays != nil {
+		return u.stays
+	}
 	if !u.busy.CompareAndSwap(false, true) {
 		return errUpgrading
 	}

@@ -9,12 +9,11 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/keep/watch"
-	"github.com/outlive-mcp/outlive/internal/line/proxy"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
 // watchFiles restarts the server when the files of --watch change. The returned function ends that.
-func watchFiles(p *proxy.Proxy, s *settings, k *sinks) (stop func(), err error) {
+func watchFiles(p restartable, s *settings, k *sinks) (stop func(), err error) {
 	if len(s.watch.Globs) == 0 && s.watch.Auto == nil {
 		return func() {}, nil
 	}

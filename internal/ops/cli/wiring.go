@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
+	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/keep/backoff"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/restart"
@@ -44,7 +45,8 @@ type settings struct {
 	warnings  []string       // of what the command line says of it
 
 	markerPath  string
-	serverState string // OUTLIVE_STATE_DIR
+	serverState string           // OUTLIVE_STATE_DIR
+	share       *sharing.Request // what the daemon is asked for; nil: the server is this run's own
 }
 
 // settings checks the flags and finds the command. argv may be a URL in place of one, with flags of its own. changed reports which flags

@@ -19,6 +19,7 @@ type wrapFlags struct {
 	clientFlags
 	command string
 	gateway bool
+	shared  bool
 	dryRun  bool
 	run     []string // flags for outlive run, behind the "--"
 }
@@ -46,12 +47,16 @@ EXIT STATUS
 				return fail(exitUsage, "wrap takes no arguments but flags of outlive run behind --; got %q", args[0])
 			}
 			f.run = args
+			if f.shared {
+				f.run = append([]string{"--shared"}, args...)
+			}
 			return f.wrap(io)
 		},
 	}
 	f.define(cmd.Flags(), "", "also the files of the project in this directory (default: none)")
 	cmd.Flags().StringVar(&f.command, "command", "", "what the client is to start (default: this outlive, by its name on PATH in a project's files)")
 	cmd.Flags().BoolVar(&f.gateway, "gateway", false, "move the servers behind one outlive gateway, which has them in an outlive.yaml")
+	cmd.Flags().BoolVar(&f.shared, "shared", false, "as -- --shared: clients use one process of each server together")
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would be done, and do nothing")
 	return cmd
 }
@@ -59,7 +64,7 @@ EXIT STATUS
 // check finds mistakes in the flags for outlive run before they stand in a client's file.
 func (f *wrapFlags) check() error {
 	if len(f.run) > 0 && f.gateway {
-		return fail(exitUsage, "flags behind -- are for outlive run; with --gateway they stand in the outlive.yaml")
+		return fail(exitUsage, "--shared and flags behind -- are for outlive run; with --gateway they stand in the outlive.yaml")
 	}
 	run := newRunFlags()
 	fl := pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -72,6 +77,9 @@ func (f *wrapFlags) check() error {
 	}
 	if _, err := run.check("", []string{"server"}, fl.Changed); err != nil {
 		return err
+	}
+	if err := sharingPossible(); run.shared && err != nil {
+		return fail(exitUsage, "--shared: %w", err)
 	}
 	return nil
 }

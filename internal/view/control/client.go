@@ -106,9 +106,12 @@ func (i Instance) alive(e fs.DirEntry) bool {
 }
 
 // dial connects to it, if it is an outlive of this user or root's.
-func (i Instance) dial(ctx context.Context) (net.Conn, error) {
+func (i Instance) dial(ctx context.Context) (net.Conn, error) { return Dial(ctx, i.Path) }
+
+// Dial connects to a socket at which this user or root listens. Anybody else's is an error that wraps [ErrForeign].
+func Dial(ctx context.Context, path string) (net.Conn, error) {
 	d := net.Dialer{Timeout: dialPatience}
-	conn, err := d.DialContext(ctx, "unix", i.Path)
+	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,12 @@ const (
 // socketPath returns where the socket of name and pid lives: in dir, or, when that path would be too long for the
 // system, in [fallbackDir]. Discover looks in both.
 func socketPath(dir, name string, pid int) string {
-	file := fileName(name) + "." + strconv.Itoa(pid) + suffix
+	return PathIn(dir, fileName(name)+"."+strconv.Itoa(pid)+suffix)
+}
+
+// PathIn returns where a socket called file lives that belongs into dir: there, or in a short directory that stands for dir when that path
+// would be too long for the system.
+func PathIn(dir, file string) string {
 	if path := filepath.Join(dir, file); len(path) <= pathLimit {
 		return path
 	}

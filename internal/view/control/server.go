@@ -31,20 +31,9 @@ type Server struct {
 // for it; [Server.Path] tells.
 func Listen(dir, name string, pid int, src Source) (*Server, error) {
 	path := socketPath(dir, name, pid)
-	if err := MakeDir(filepath.Dir(path)); err != nil {
-		return nil, fmt.Errorf("make socket directory: %w", err)
-	}
-	// Whatever has our own process id in its name is of a process that is no more.
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("replace old socket: %w", err)
-	}
-	l, err := net.Listen("unix", path)
+	l, err := ListenAt(path) // whatever has our own process id in its name is of a process that is no more
 	if err != nil {
-		return nil, fmt.Errorf("listen on control socket: %w", err)
-	}
-	if err := protect(path); err != nil {
-		_ = l.Close()
-		return nil, fmt.Errorf("protect control socket: %w", err)
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{path: path, cancel: cancel, served: make(chan struct{})}
@@ -57,6 +46,25 @@ func Listen(dir, name string, pid int, src Source) (*Server, error) {
 		_ = s.http.Serve(l) // it ends by Close
 	}()
 	return s, nil
+}
+
+// ListenAt makes a socket that is the user's alone, in a directory that is so, too. What is there already is taken for left over.
+func ListenAt(path string) (*net.UnixListener, error) {
+	if err := MakeDir(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("make socket directory: %w", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("replace old socket: %w", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	if err := protect(path); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("protect %s: %w", path, err)
+	}
+	return l, nil
 }
 
 // Close ends the service, for running requests within half a second, and removes the socket.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 )
 
@@ -23,16 +24,18 @@ type Status struct {
 
 	URL     string   `json:"url,omitempty"`     // of a gateway that listens
 	Config  string   `json:"config,omitempty"`  // of a gateway: its configuration; of nothing else
-	Servers []Member `json:"servers,omitempty"` // of a gateway
+	Servers []Member `json:"servers,omitempty"` // of a gateway, or of the daemon that has the servers which runs share
 }
 
 // Member is how one server behind a gateway stands.
 type Member struct {
 	gateway.ServerStatus
-	LogPath string `json:"log_path,omitempty"` // its stderr
+	LogPath string          `json:"log_path,omitempty"` // its stderr
+	Runs    []sharing.Run   `json:"runs,omitempty"`     // of a shared server: the runs that use it
+	Apart   []sharing.Apart `json:"apart,omitempty"`    // of a shared server: others of the same command, and why they are others
 }
 
-// Gateway reports whether it is a gateway that stands so.
+// Gateway reports whether it is a gateway with a configuration that stands so.
 func (s Status) Gateway() bool { return s.Config != "" }
 
 // ServerNames are the names of a gateway's servers, in the order of its configuration.

@@ -1,0 +1,226 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// What a process asks that many clients of the legacy era share names no client. What is certain is this: the call that asks was at the server
+// when the question came, and does not end before the question is answered. So a question has suspects, the calls at the server when it
+// came, and is held until the calls of one client are left; what stays unclear is refused. Calls of tools that have asked before go one at a
+// time, so that this is seldom needed. Package bridge does the same for clients of the modern era.
+
+const (
+	// askedFor is how long a question is held, and a call that was withdrawn counts as one that may have asked it, if its tool has
+	// asked before.
+	askedFor = 30 * time.Second
+	// crossFor is the same for a tool that has never asked: a cancellation and a question may be under way towards each other.
+	crossFor = 2 * time.Second
+	// turnFor is how long a call of a tool that asks waits for the one before.
+	turnFor = 25 * time.Second
+	// askersMost is how many tools are known to ask.
+	askersMost = 1024
+)
+
+// crowd is the part of a shared link that finds out whose the server's questions are.
+type crowd struct {
+	link   *Link
+	open   []*question
+	ghosts map[uint64]ghost // calls that were withdrawn, by number: the server may still work on them
+}
+
+// question is what the server asks, as long as it is not clear of whom.
+type question struct {
+	line     []byte
+	suspects []uint64 // numbers of exchanges
+	until    time.Time
+}
+
+// ghost is a call whose client does not wait for it any more.
+type ghost struct {
+	session *Session
+	until   time.Time
+}
+
+// crowdy reports whether the link is one that finds out whose a question is.
+func (l *Link) crowdy() bool {
+	return l.gw.opts.Plain && l.scope.owner == nil && l.scope.era == mcp.Legacy
+}
+
+// asked takes a request of the server, of which the gateway's scratch is the envelope.
+func (c *crowd) asked(line []byte) {
+	l := c.link
+	env := &l.gw.up
+	if jsonrpc.EqualString(env.Method.Of(line), rootsList) {
+		l.scope.rootsAsked(l, env.ID.Of(line))
+		return
+	}
+	if len(c.open) >= asksMost {
+		c.refuse(line, fmt.Sprintf("%d questions wait already: this one is not passed on", asksMost))
+		return
+	}
+	q := &question{line: bytes.Clone(line), until: l.gw.now.Add(askedFor)}
+	for _, e := range inOrder(l.calls) {
+		if e.counts() {
+			q.suspects = append(q.suspects, e.num)
+		}
+	}
+	q.suspects = append(q.suspects, slices.Sorted(maps.Keys(c.ghosts))...)
+	c.open = append(c.open, q)
+	l.gw.at(q.until)
+	c.rule()
+}
+
+// note remembers a call that was withdrawn.
+func (c *crowd) note(e *exchange) {
+	if !c.link.crowdy() || !e.counts() {
+		return
+	}
+	stays := crossFor
+	if c.link.server.askers[e.target] {
+		stays = askedFor
+	}
+	if c.ghosts == nil {
+		c.ghosts = map[uint64]ghost{}
+	}
+	c.ghosts[e.num] = ghost{e.session, c.link.gw.now.Add(stays)}
+	c.link.gw.at(c.link.gw.now.Add(stays))
+}
+
+// tick looks again whose the open questions are, and lets calls go whose turn it is.
+func (c *crowd) tick() {
+	l := c.link
+	for num, g := range c.ghosts {
+		if l.gw.now.Before(g.until) {
+			l.gw.at(g.until)
+			continue
+		}
+		delete(c.ghosts, num)
+	}
+	c.rule()
+	for _, q := range c.open {
+		l.gw.at(q.until)
+	}
+	if l.phase == ready && l.crowdy() && len(l.waiting) > 0 {
+		l.sendWaiting()
+	}
+}
+
+// whose are the clients, each once, whose calls may have asked q, and the latest of those calls that is still waited for. nil among the clients
+// stands for one that does not wait any more.
+func (c *crowd) whose(q *question) (clients []*Session, during *exchange) {
+	q.suspects = slices.DeleteFunc(q.suspects, func(num uint64) bool {
+		_, gone := c.ghosts[num]
+		return c.link.calls[num] == nil && !gone
+	})
+	for _, num := range q.suspects {
+		var s *Session
+		if e := c.link.calls[num]; e != nil {
+			s, during = e.session, e
+		}
+		if !slices.Contains(clients, s) {
+			clients = append(clients, s)
+		}
+	}
+	return clients, during
+}
+
+// rule gives questions to the clients they are for, as far as that is certain, and refuses what cannot become clear.
+func (c *crowd) rule() {
+	open := c.open
+	c.open = nil
+	for i, q := range open {
+		clients, during := c.whose(q)
+		switch {
+		case len(clients) == 1 && during != nil:
+			c.give(q, during)
+		case len(clients) == 1:
+			c.refuse(q.line, "the client does not wait for this any more")
+		case len(clients) == 0:
+			c.unbidden(q)
+		case !c.link.gw.now.Before(q.until), c.stuck(open[:i], q, len(q.suspects)):
+			c.refuse(q.line, "the client cannot be asked now: several calls wait, and which of them asks this is not clear")
+		default:
+			c.open = append(c.open, q)
+		}
+	}
+}
+
+// stuck reports whether, with q, as many questions wait as there are calls that may have asked them, so that none of those would ever end.
+func (c *crowd) stuck(earlier []*question, q *question, calls int) bool {
+	waiting := 1
+	for _, other := range earlier {
+		if slices.Contains(c.open, other) && !slices.ContainsFunc(other.suspects, func(n uint64) bool { return !slices.Contains(q.suspects, n) }) {
+			waiting++
+		}
+	}
+	return waiting >= calls
+}
+
+// give passes a question on to the client it is for.
+func (c *crowd) give(q *question, during *exchange) {
+	var env jsonrpc.Envelope // the scratch may be in use
+	if env.Scan(q.line) != nil {
+		return // it was a message before
+	}
+	if askers := c.link.server.askers; len(q.suspects) == 1 && len(askers) < askersMost {
+		askers[during.target] = true
+	}
+	c.link.pass(&env, q.line, during.session, during)
+}
+
+// unbidden takes a question that belongs to no call: it can be for the only client there is.
+func (c *crowd) unbidden(q *question) {
+	only := c.link.scope.only()
+	if only == nil {
+		c.refuse(q.line, "many clients share this server: they can be asked during their calls only")
+		return
+	}
+	var env jsonrpc.Envelope
+	if env.Scan(q.line) == nil {
+		c.link.pass(&env, q.line, only, nil)
+	}
+}
+
+func (c *crowd) refuse(line []byte, why string) {
+	var env jsonrpc.Envelope
+	if env.Scan(line) == nil {
+		c.link.gw.post(c.link, jsonrpc.AppendError(nil, env.ID.Of(line), jsonrpc.InternalError, why, nil))
+	}
+}
+
+// drop forgets what the server has asked: its process is no more, or does not want to know.
+func (c *crowd) drop(id []byte) bool {
+	before := len(c.open)
+	c.open = slices.DeleteFunc(c.open, func(q *question) bool {
+		var env jsonrpc.Envelope
+		return env.Scan(q.line) != nil || id == nil || jsonrpc.SameID(env.ID.Of(q.line), id)
+	})
+	return len(c.open) < before
+}
+
+// awaitsTurn reports whether a call is to wait because another client's call of a tool that asks is at the server.
+func (l *Link) awaitsTurn(e *exchange) bool {
+	if !l.crowdy() || !l.server.askers[e.target] || !e.counts() {
+		return false
+	}
+	if e.turnBy.IsZero() {
+		e.turnBy = l.gw.now.Add(turnFor)
+	}
+	if !l.gw.now.Before(e.turnBy) {
+		return false
+	}
+	for _, other := range l.calls {
+		if other.session != nil && other.session != e.session && l.server.askers[other.target] {
+			l.gw.at(e.turnBy)
+			return true
+		}
+	}
+	return false
+}

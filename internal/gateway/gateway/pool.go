@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// pooled are the processes that clients of the legacy era share: one scope for all of them, or where clients see the one server as it is
+// ([Options.Plain]) one for each that can do the same: such a process is told what its clients can do.
+type pooled struct {
+	params  []byte    // raw, of the initialize that its processes get; nil: the gateway's own
+	since   time.Time // when its last client left; zero: it has some
+	private bool      // it is for one client only, since what its server does cannot be kept apart
+
+	roots    []byte // raw result of roots/list that its processes get; nil: none has asked
+	rootsKey string // stands for that; "": none
+	rootAsks []*ask // questions for roots that wait until they are known
+}
+
+// poolFor returns the scope that a client of the legacy era shares with others.
+func (g *Gateway) poolFor(s *Session) *scope {
+	if !g.opts.Plain {
+		return g.common
+	}
+	i := slices.IndexFunc(g.pools, func(sc *scope) bool { return !sc.pool.private && sc.key() == s.key })
+	if i < 0 {
+		return g.newPool(s)
+	}
+	g.pools[i].pool.since = time.Time{}
+	return g.pools[i]
+}
+
+// newPool makes a scope for clients that can do what s can.
+func (g *Gateway) newPool(s *Session) *scope {
+	sc := newScope(g, mcp.Legacy, nil)
+	sc.pool.params = s.initParams
+	g.pools = append(g.pools, sc)
+	return sc
+}
+
+// members yields the clients that use a shared scope.
+func (sc *scope) members(yield func(*Session) bool) {
+	for s := range sc.gw.sessions.all {
+		if s.pool == sc && !yield(s) {
+			return
+		}
+	}
+}
+
+// only returns the one client that uses a shared scope; nil: there are none, or several.
+func (sc *scope) only() (one *Session) {
+	for s := range sc.members {
+		if one != nil {
+			return nil
+		}
+		one = s
+	}
+	return one
+}
+
+// leave takes a client out of the scope that it shares. One without clients ends after a while.
+func (s *Session) leavePool() {
+	sc := s.pool
+	if s.pool = nil; sc == nil {
+		return
+	}
+	sc.levelAll()
+	if next := sc.anybody(); next || !sc.gw.opts.Plain {
+		return
+	}
+	sc.pool.since = sc.gw.now
+	sc.gw.at(sc.gw.now.Add(sc.gw.opts.PoolIdle))
+}
+
+func (sc *scope) anybody() bool {
+	for range sc.members {
+		return true
+	}
+	return false
+}
+
+// dropIdlePools ends the processes of scopes that nobody has used for a while.
+func (g *Gateway) dropIdlePools() {
+	g.pools = slices.DeleteFunc(g.pools, func(sc *scope) bool {
+		due := sc.pool.since.Add(g.opts.PoolIdle)
+		switch {
+		case sc.pool.since.IsZero():
+			return false
+		case g.now.Before(due):
+			g.at(due)
+			return false
+		}
+		sc.closeAll()
+		return true
+	})
+}
+
+// greetPlainly answers initialize, or server/discover, with what the server itself says in the scope, once that is known.
+func (sc *scope) greetPlainly(e *exchange) {
+	server := sc.gw.servers[0]
+	sc.opened = true // it is going to be used
+	sc.link(server)
+	greeted := func(sc *scope) bool {
+		return !slices.ContainsFunc(sc.links[server], func(l *Link) bool { return l.phase == greeting && l.fails == 0 })
+	}
+	sc.hold(e, greeted, func() {
+		switch l := sc.link(server); {
+		case l == nil && sc.era == mcp.Modern:
+			e.refuse(jsonrpc.MethodNotFound, "Method not found")
+		case l == nil:
+			e.refuse(jsonrpc.InternalError, "outlive is ending")
+		case l.phase != ready:
+			e.answerError(l.unusable())
+		case sc.era == mcp.Legacy && !sc.pool.private && l.capability("tasks"): // whoever asks for tasks would see those of others
+			if sc.pool.private = sc.only() != nil; !sc.pool.private {
+				e.session.pool = sc.gw.newPool(e.session)
+				e.session.pool.pool.private = true
+				e.session.pool.greetPlainly(e)
+				return
+			}
+			e.answer(l.result)
+		default:
+			e.answer(l.result)
+		}
+	})
+}
+
+// tellChanged hands a notification that a list has changed to all who share the server that says so.
+func (l *Link) tellChanged(line []byte) {
+	if l.scope.era == mcp.Modern {
+		l.tellListener(line)
+		return
+	}
+	for s := range l.scope.members {
+		s.general.Send(line)
+	}
+}
+
+// tellListener hands what a server says to a subscriptions/listen of a client to that client, who knows it by its own id.
+func (l *Link) tellListener(line []byte) {
+	env := &l.gw.up
+	meta := env.Meta.Of(line)
+	at := jsonrpc.Find(meta, mcp.MetaSubscriptionID)
+	if e := l.inFlight(at.Of(meta)); e != nil && e.session != nil && e.method == mcp.Listen {
+		buf := changed(l.gw.buf[:0], line, change{within(env.Meta, at), []byte(e.id)})
+		e.stream.Send(buf)
+		l.gw.rest(buf)
+	}
+}
+
+// unheard keeps what a server says to a client that has not opened its stream yet.
+type unheard struct{ lines [][]byte }
+
+// unheardMost is how many messages wait for that.
+const unheardMost = 64
+
+// Send implements Stream.
+func (u *unheard) Send(line []byte) {
+	if len(u.lines) < unheardMost {
+		u.lines = append(u.lines, bytes.Clone(line))
+	}
+}

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// A server that many clients share may ask for roots. It is told those that all clients of its process have: once it has asked, each client is
+// asked for its own, and those with other roots get another process. Requests of a client wait until it is known which one is its.
+
+// rootsList is what a server asks for them by.
+const rootsList = "roots/list"
+
+// rootsFor is how long a client is given to tell its roots. One that does not shares with nobody.
+const rootsFor = 5 * time.Second
+
+// rooted is what is known of a session's roots.
+type rooted struct {
+	key   string    // "" until they are known
+	by    time.Time // when they are waited for no longer; zero: nobody has asked
+	shown string    // the id of the question under way; "": none is
+}
+
+// hasRoots reports whether a client with these raw initialize params can be asked for roots.
+func hasRoots(params []byte) bool { return jsonrpc.FindPath(params, "capabilities", "roots").Present() }
+
+// rootsAsked takes the question of a process for roots.
+func (sc *scope) rootsAsked(l *Link, id []byte) {
+	if !hasRoots(sc.pool.params) {
+		sc.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "Method not found", nil))
+		return
+	}
+	l.server.rootsWanted = true
+	if sc.pool.roots != nil {
+		sc.gw.post(l, jsonrpc.AppendResult(nil, id, sc.pool.roots))
+		return
+	}
+	sc.pool.rootAsks = append(sc.pool.rootAsks, &ask{link: l, id: bytes.Clone(id)})
+	for s := range sc.members {
+		s.askRoots()
+	}
+}
+
+// unplaced reports whether it is not known yet which process is the client's.
+func (s *Session) unplaced() bool {
+	return s.gw.opts.Plain && s.own != nil && s.gw.servers[0].rootsWanted && s.roots.key == "" && hasRoots(s.initParams)
+}
+
+// askRoots asks the client for its roots, unless it is being asked.
+func (s *Session) askRoots() {
+	if s.roots.shown != "" {
+		return
+	}
+	g := s.gw
+	g.lastAsk++
+	s.roots.shown = `"~g` + strconv.FormatUint(g.lastAsk, 10) + `"`
+	s.roots.by = g.now.Add(rootsFor)
+	g.at(s.roots.by)
+	s.general.Send(jsonrpc.AppendRequest(nil, []byte(s.roots.shown), rootsList, nil))
+}
+
+// tellRoots takes the client's answer, of which env is the envelope; false: it is not that.
+func (s *Session) tellRoots(env *jsonrpc.Envelope, line []byte) bool {
+	if s.roots.shown == "" || string(env.ID.Of(line)) != s.roots.shown {
+		return false
+	}
+	s.place(bytes.Clone(env.Result.Of(line)))
+	return true
+}
+
+// place gives the client the process that is told its roots; nil: they are not known.
+func (s *Session) place(roots []byte) {
+	s.roots = rooted{key: "of session " + strconv.FormatUint(s.gw.number(), 10)}
+	if jsonrpc.Find(roots, "roots").Present() {
+		sum := mcp.EntryDigest(roots)
+		s.roots.key = hex.EncodeToString(sum[:8])
+	} else {
+		roots = []byte(`{"roots":[]}`)
+	}
+	switch was := s.pool; {
+	case was.pool.rootsKey == s.roots.key:
+	case was.pool.rootsKey == "" && s.gw.rootedPool(s) == nil, was.only() == s && s.gw.rootedPool(s) == nil:
+		told := was.pool.rootsKey != ""
+		was.pool.rootsKey, was.pool.roots = s.roots.key, roots
+		if told { // it has other roots now
+			for l := range was.each {
+				if l.phase == ready {
+					s.gw.post(l, jsonrpc.AppendNotification(nil, rootsChanged, nil))
+				}
+			}
+		}
+		for _, a := range was.pool.rootAsks {
+			s.gw.post(a.link, jsonrpc.AppendResult(nil, a.id, roots))
+		}
+		was.pool.rootAsks = nil
+	default:
+		next := s.gw.rootedPool(s)
+		if next == nil {
+			next = s.gw.newPool(s)
+			next.pool.rootsKey, next.pool.roots = s.roots.key, roots
+		}
+		s.move(next)
+	}
+	s.own.release()
+}
+
+// rootsChanged is a client's notification that its roots are others now.
+const rootsChanged = "notifications/roots/list_changed"
+
+// rootedPool returns the scope of clients that can do the same as s and have the same roots; nil: there is none.
+func (g *Gateway) rootedPool(s *Session) *scope {
+	i := slices.IndexFunc(g.pools, func(sc *scope) bool { return sc.key() == s.key && sc.pool.rootsKey == s.roots.key })
+	if i < 0 {
+		return nil
+	}
+	return g.pools[i]
+}
+
+// move has the client use the processes of another scope from now on; those it used finish what they were asked.
+func (s *Session) move(to *scope) {
+	subs, level, severity := s.subs, s.level, s.severity
+	s.leaveShared()
+	s.subs, s.level, s.severity = subs, level, severity
+	s.pool, to.pool.since = to, time.Time{}
+	l := to.link(s.gw.servers[0])
+	to.levelAll()
+	for _, sub := range s.subs {
+		if l == nil {
+			continue
+		}
+		sub.link, sub.moved = l, l.phase != ready
+		if !sub.moved {
+			l.askAbout(mcp.Subscribe, sub.uri, func(_, _ []byte) {})
+		}
+	}
+}
+
+// tickRoots waits no longer for a client that does not tell its roots.
+func (s *Session) tickRoots() {
+	switch {
+	case s.roots.by.IsZero():
+	case s.gw.now.Before(s.roots.by):
+		s.gw.at(s.roots.by)
+	default:
+		s.place(nil)
+	}
+}
+
+// tellPool takes a notification of the client for the server that it shares: about its roots, or what else it says while it is the only
+// client.
+func (s *Session) tellPool(line []byte) {
+	env := &s.gw.client
+	switch {
+	case !s.gw.opts.Plain:
+	case jsonrpc.EqualString(env.Method.Of(line), rootsChanged):
+		if s.gw.servers[0].rootsWanted {
+			s.roots.shown = "" // what it was asked before is no longer true
+			s.askRoots()
+		}
+	case s.pool.only() == s:
+		for l := range s.pool.each {
+			if l.phase == ready {
+				s.gw.post(l, bytes.Clone(line))
+			}
+		}
+	}
+}

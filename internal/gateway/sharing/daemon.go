@@ -1,0 +1,320 @@
+package sharing
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+)
+
+// requestMost is the longest request for a seat, in bytes: environments are long.
+const requestMost = 4 << 20
+
+// Server is one server that runs share.
+type Server interface {
+	// Hub takes its clients.
+	Hub() streamhttp.Hub
+	// Renew replaces its processes and returns when that is done.
+	Renew(ctx context.Context, reason string) error
+	// End ends it.
+	End()
+}
+
+// Options are a daemon's settings.
+type Options struct {
+	// Open starts a server under a name that no other has; said takes what it writes to its stderr, from any goroutine.
+	Open func(name string, r Request, said func([]byte)) (Server, error)
+	// SessionVariable reports whether an environment variable is a client's own session variable.
+	SessionVariable func(name string) bool
+	// Idle is how long a server goes on without runs that use it.
+	Idle time.Duration
+}
+
+// Daemon has the servers. It may be used from any goroutine.
+type Daemon struct {
+	opts Options
+	mux  *http.ServeMux
+	done chan struct{} // closed when it is to end
+
+	mu     sync.Mutex
+	shares map[string]*share // by key
+	seats  map[string]*seat  // by name
+	ended  bool
+}
+
+// share is one server with those who use it. The daemon's lock guards it.
+type share struct {
+	key     string
+	name    string
+	request Request // of the first
+	server  Server
+	seats   map[string]*seat
+	idle    *time.Timer // nil: it has seats
+}
+
+// seat is a run's place at a server. Its name is nobody else's, not at another daemon either: what is sent to a daemon that has gone must not
+// reach another server at the next one.
+type seat struct {
+	name    string
+	request Request
+	share   *share
+	front   *streamhttp.Front
+	said    chan []byte
+}
+
+// saidMost is how many pieces of stderr wait for a run that does not read; what is more is dropped, since the server's log has it.
+const saidMost = 256
+
+// NewDaemon returns a daemon without servers. It ends when nobody has come within Options.Idle.
+func NewDaemon(opts Options) *Daemon {
+	d := &Daemon{opts: opts, mux: http.NewServeMux(), done: make(chan struct{}), shares: map[string]*share{}, seats: map[string]*seat{}}
+	d.mux.HandleFunc("POST /v1/seat", d.take)
+	d.mux.HandleFunc("POST /v1/seat/{seat}/restart", d.restart)
+	d.mux.HandleFunc("/v1/seat/{seat}/mcp", func(w http.ResponseWriter, r *http.Request) {
+		if s := d.seat(r); s != nil {
+			s.front.ServeHTTP(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	})
+	time.AfterFunc(opts.Idle, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.endIfUnused()
+	})
+	return d
+}
+
+// ServeHTTP implements http.Handler.
+func (d *Daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.mux.ServeHTTP(w, r) }
+
+// Done is closed when the daemon has no servers any more, and takes no runs.
+func (d *Daemon) Done() <-chan struct{} { return d.done }
+
+// seat is that of the request; nil: it is gone.
+func (d *Daemon) seat(r *http.Request) *seat {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.seats[r.PathValue("seat")]
+}
+
+// said is one line of the response to a request for a seat.
+type said struct {
+	Path   string `json:"path,omitempty"`   // of the seat, in the first line
+	Server string `json:"server,omitempty"` // what it is called, in the first line
+	Stderr []byte `json:"stderr,omitempty"` // what the server has written
+}
+
+// take gives a run a seat for as long as it stays connected.
+func (d *Daemon) take(w http.ResponseWriter, r *http.Request) {
+	var want Request
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, requestMost)).Decode(&want); err != nil || len(want.Command) == 0 {
+		http.Error(w, "no request for a server", http.StatusBadRequest)
+		return
+	}
+	s, err := d.sit(want)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	if s == nil {
+		http.Error(w, "the daemon is ending", http.StatusServiceUnavailable)
+		return
+	}
+	defer d.leave(s)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out, lines := http.NewResponseController(w), json.NewEncoder(w)
+	say := func(what said) bool { return lines.Encode(what) == nil && out.Flush() == nil }
+	if !say(said{Path: s.path(), Server: s.share.name}) {
+		return
+	}
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-d.done:
+			return
+		case text := <-s.said:
+			if !say(said{Stderr: text}) {
+				return
+			}
+		}
+	}
+}
+
+func (s *seat) path() string { return "/v1/seat/" + s.name + "/mcp" }
+
+// sit makes a seat, and the server if need be; nil: the daemon is ending.
+func (d *Daemon) sit(want Request) (*seat, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return nil, nil
+	}
+	key := want.Key(d.opts.SessionVariable)
+	sh := d.shares[key]
+	if sh == nil {
+		sh = &share{key: key, name: d.freeName(want.Name), request: want, seats: map[string]*seat{}}
+		server, err := d.opts.Open(sh.name, want, func(p []byte) { d.tell(sh, p) })
+		if err != nil {
+			d.endIfUnused()
+			return nil, err
+		}
+		sh.server = server
+		d.shares[key] = sh
+	}
+	if sh.idle != nil {
+		sh.idle.Stop()
+		sh.idle = nil
+	}
+	s := &seat{name: rand.Text(), request: want, share: sh, said: make(chan []byte, saidMost)}
+	s.front = streamhttp.New(sh.server.Hub(), streamhttp.Options{Path: s.path()})
+	sh.seats[s.name], d.seats[s.name] = s, s
+	return s, nil
+}
+
+// freeName is a name that no other server has.
+func (d *Daemon) freeName(name string) string {
+	taken := func(name string) bool {
+		for _, sh := range d.shares {
+			if sh.name == name {
+				return true
+			}
+		}
+		return false
+	}
+	free := name
+	for n := 2; taken(free); n++ {
+		free = name + "-" + strconv.Itoa(n)
+	}
+	return free
+}
+
+// tell hands what a server has written to its stderr to all who use it.
+func (d *Daemon) tell(sh *share, p []byte) {
+	text := slices.Clone(p)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range sh.seats {
+		select {
+		case s.said <- text:
+		default:
+		}
+	}
+}
+
+// leave takes back a seat, with all sessions of it.
+func (d *Daemon) leave(s *seat) {
+	s.front.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sh := s.share
+	delete(sh.seats, s.name)
+	delete(d.seats, s.name)
+	if len(sh.seats) > 0 || d.ended {
+		return
+	}
+	var idle *time.Timer
+	idle = time.AfterFunc(d.opts.Idle, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if sh.idle != idle {
+			return // somebody has come meanwhile
+		}
+		delete(d.shares, sh.key)
+		sh.server.End()
+		d.endIfUnused()
+	})
+	sh.idle = idle
+}
+
+// endIfUnused ends the daemon if it has no servers. The lock is held.
+func (d *Daemon) endIfUnused() {
+	if len(d.shares) == 0 && !d.ended {
+		d.ended = true
+		close(d.done)
+	}
+}
+
+// End ends every server, and the daemon.
+func (d *Daemon) End() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, sh := range d.shares {
+		delete(d.shares, key)
+		sh.server.End()
+	}
+	d.endIfUnused()
+}
+
+// order is the body of a request for a restart.
+type order struct {
+	Reason string `json:"reason"`
+}
+
+// restart replaces the processes of a seat's server.
+func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
+	s := d.seat(r)
+	if s == nil {
+		http.NotFound(w, r)
+		return
+	}
+	var o order
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, requestMost)).Decode(&o); err != nil {
+		http.Error(w, "no order to restart", http.StatusBadRequest)
+		return
+	}
+	if err := s.share.server.Renew(r.Context(), o.Reason); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// Shared is how one server is used.
+type Shared struct {
+	Name  string // of the server
+	Runs  []Run  // that use it, the oldest first
+	Apart []Apart
+}
+
+// Run is one that uses a server.
+type Run struct {
+	Name string `json:"name"`
+	PID  int    `json:"pid"`
+}
+
+// Apart is another server of the same command, and what keeps the two from being one.
+type Apart struct {
+	Server string   `json:"server"`
+	By     []string `json:"by"` // as "$NAME" of a variable, "--name" of a setting, "directory"
+}
+
+// Status tells who uses what, by name.
+func (d *Daemon) Status() (all []Shared) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, sh := range d.shares {
+		one := Shared{Name: sh.name}
+		for _, s := range sh.seats {
+			one.Runs = append(one.Runs, Run{s.request.Name, s.request.PID})
+		}
+		slices.SortFunc(one.Runs, func(a, b Run) int { return cmp.Compare(a.PID, b.PID) })
+		for _, other := range d.shares {
+			if by := sh.request.Differences(other.request, d.opts.SessionVariable); other != sh && len(by) > 0 {
+				one.Apart = append(one.Apart, Apart{other.name, by})
+			}
+		}
+		slices.SortFunc(one.Apart, func(a, b Apart) int { return cmp.Compare(a.Server, b.Server) })
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Shared) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}

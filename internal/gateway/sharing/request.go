@@ -1,0 +1,105 @@
+package sharing
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Request says which server a run wants.
+type Request struct {
+	Name    string   `json:"name"`    // of the run
+	PID     int      `json:"pid"`     // of the run
+	Command []string `json:"command"` // with its arguments
+	// Executable is what the command was resolved to. It says nothing of its own: the directory and PATH do.
+	Executable string    `json:"executable"`
+	Dir        string    `json:"dir"`      // absolute
+	Env        []string  `json:"env"`      // the server's whole environment, KEY=value
+	Settings   []Setting `json:"settings"` // of the server, those that were given
+}
+
+// Setting is one thing that was set about a server.
+type Setting struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// passing are variables that differ between two terminals of one user, or from one moment to the next, and say nothing of what a server is to
+// do: where the shell is, the terminal and its window, and the connection by which it came. Those that lead to keys, such as
+// SSH_AUTH_SOCK, are none of them: who may do something else does not share.
+var passing = map[string]bool{
+	"_": true, "PWD": true, "OLDPWD": true, "SHLVL": true, "COLUMNS": true, "LINES": true,
+	"TERM": true, "COLORTERM": true, "TERM_PROGRAM": true, "TERM_PROGRAM_VERSION": true, "TERM_SESSION_ID": true, "VTE_VERSION": true,
+	"LC_TERMINAL": true, "LC_TERMINAL_VERSION": true, "SHELL_SESSION_ID": true, "XDG_SESSION_ID": true, "GPG_TTY": true,
+	"SSH_CLIENT": true, "SSH_CONNECTION": true, "SSH_TTY": true,
+	"TMUX": true, "TMUX_PANE": true, "STY": true, "WINDOW": true, "WINDOWID": true, "ZELLIJ_PANE_ID": true, "ZELLIJ_SESSION_NAME": true,
+	"ITERM_SESSION_ID": true, "KITTY_WINDOW_ID": true, "KITTY_PID": true, "WEZTERM_PANE": true, "ALACRITTY_WINDOW_ID": true,
+	"KONSOLE_DBUS_SESSION": true, "KONSOLE_DBUS_WINDOW": true, "GNOME_TERMINAL_SCREEN": true, "WT_SESSION": true,
+}
+
+// environment is what of the variables makes a difference, by name. session reports whether one is a client's own session variable.
+func (r Request) environment(session func(name string) bool) map[string]string {
+	env := map[string]string{}
+	for _, kv := range r.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		if !passing[name] && !session(name) {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// Key is the same for two requests that are to get the same server. session reports whether a variable is a client's own session variable,
+// which makes no difference.
+func (r Request) Key(session func(name string) bool) string {
+	text, err := json.Marshal([]any{r.Command, r.Dir, r.Settings, r.environment(session)})
+	if err != nil {
+		return "" // strings always can be written as JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Differences say, for people, what keeps two requests of one command apart: names only, no values. nil: they are of different commands, or
+// nothing does.
+func (r Request) Differences(other Request, session func(name string) bool) (what []string) {
+	if !slices.Equal(r.Command, other.Command) {
+		return nil
+	}
+	if r.Dir != other.Dir {
+		what = append(what, "directory")
+	}
+	for _, name := range differing(r.settings(), other.settings()) {
+		what = append(what, "--"+name)
+	}
+	for _, name := range differing(r.environment(session), other.environment(session)) {
+		what = append(what, "$"+name)
+	}
+	return what
+}
+
+func (r Request) settings() map[string]string {
+	all := map[string]string{}
+	for _, s := range r.Settings {
+		all[s.Name] = strings.Join(s.Values, "\x00")
+	}
+	return all
+}
+
+// differing are the names whose values are not the same, in order.
+func differing(a, b map[string]string) (names []string) {
+	for name, value := range a {
+		if other, ok := b[name]; !ok || other != value {
+			names = append(names, name)
+		}
+	}
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

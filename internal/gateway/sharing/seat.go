@@ -1,0 +1,159 @@
+package sharing
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// URL is what the server of a [Seat] is called; where that is, the seat knows.
+const URL = "http://localhost/mcp"
+
+// SeatOptions are a seat's settings.
+type SeatOptions struct {
+	Request Request
+	// Dial connects to the daemon, and starts one if need be.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// Said takes what the server writes to its stderr. nil: nobody does.
+	Said func([]byte)
+}
+
+// Seat is a run's place at the user's daemon: an http.RoundTripper for requests to [URL]. It may be used from any goroutine.
+type Seat struct {
+	opts      SeatOptions
+	transport *http.Transport
+	ctx       context.Context
+	cancel    context.CancelFunc
+
+	mu    sync.Mutex
+	place *place // nil: there was none yet
+}
+
+// place is a seat at one daemon.
+type place struct {
+	path, server string
+	gone         chan struct{} // closed when the daemon has gone
+}
+
+// NewSeat returns a seat; nothing is asked before the first request.
+func NewSeat(opts SeatOptions) *Seat {
+	s := &Seat{opts: opts}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.transport = &http.Transport{
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return opts.Dial(ctx) },
+		MaxIdleConnsPerHost: 8, DisableCompression: true,
+	}
+	return s
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *Seat) RoundTrip(r *http.Request) (*http.Response, error) {
+	p, err := s.taken()
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.URL.Path = p.path
+	return s.transport.RoundTrip(r)
+}
+
+// Close gives the place back.
+func (s *Seat) Close() {
+	s.cancel()
+	s.transport.CloseIdleConnections()
+}
+
+// Server is what the daemon calls the server; "": there is no place.
+func (s *Seat) Server() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.place == nil {
+		return ""
+	}
+	return s.place.server
+}
+
+// Restart replaces the processes of the server, for all who share it, and returns when that is done.
+func (s *Seat) Restart(ctx context.Context, reason string) error {
+	p, err := s.taken()
+	if err != nil {
+		return err
+	}
+	resp, err := s.post(ctx, strings.TrimSuffix(p.path, "mcp")+"restart", order{reason})
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	return nil
+}
+
+// post sends v, and returns a response of status 2xx.
+func (s *Seat) post(ctx context.Context, path string, v any) (*http.Response, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("ask the daemon of shared servers: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("ask the daemon of shared servers: %w", err)
+	}
+	resp, err := s.transport.RoundTrip(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the daemon of shared servers: %w", err)
+	}
+	if resp.StatusCode > 299 {
+		defer resp.Body.Close()
+		why, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // what could be read is all there is to say
+		return nil, errors.New(strings.TrimSpace(string(why)))
+	}
+	return resp, nil
+}
+
+// taken returns the place, taking one if there is none at a living daemon.
+func (s *Seat) taken() (*place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.place != nil {
+		select {
+		case <-s.place.gone:
+		default:
+			return s.place, nil
+		}
+	}
+	resp, err := s.post(s.ctx, "/v1/seat", s.opts.Request)
+	if err != nil {
+		return nil, err
+	}
+	lines := json.NewDecoder(resp.Body)
+	var first said
+	if err := lines.Decode(&first); err != nil {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("ask the daemon of shared servers: %w", err)
+	}
+	p := &place{path: first.Path, server: first.Server, gone: make(chan struct{})}
+	go func() {
+		defer close(p.gone)
+		defer resp.Body.Close()
+		for {
+			var more said
+			if lines.Decode(&more) != nil {
+				return
+			}
+			if s.opts.Said != nil && len(more.Stderr) > 0 {
+				s.opts.Said(more.Stderr)
+			}
+		}
+	}()
+	s.place = p
+	return p, nil
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/pflag"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
+	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
+	"github.com/outlive-mcp/outlive/internal/keep/backoff"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+// errSharedStays is why a run of a shared server is not upgraded in place.
+var errSharedStays = errors.New("not possible with --shared yet: restart the client instead")
+
+// rejoin is the time between two tries to reach the daemon: each starts it if it is gone.
+const rejoin = 250 * time.Millisecond
+
+// share makes the settings those of a run whose server is the daemon's. What was set about the server is the daemon's business; here stays
+// what is about the client, and what becomes of calls when the daemon is gone.
+func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
+	if err := sharingPossible(); err != nil {
+		return fail(exitUsage, "--shared: %w", err)
+	}
+	if s.remote != nil {
+		return fail(exitUsage, "--shared is for a command that outlive starts: a server at a URL is shared already")
+	}
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return fail(exitFailure, "working directory: %w", err)
+	}
+	s.share = &sharing.Request{Name: f.name, PID: os.Getpid(), Command: s.backend.Command, Executable: s.executable, Dir: dir,
+		Env: withoutVars(os.Environ(), []string{handoverVar, sharedIdleVar}), Settings: f.given(fl.Changed)}
+	s.watch.Globs, s.watch.Auto = nil, nil
+	o := &s.backend
+	o.Elsewhere, o.NoTools, o.Bridge = true, true, bridge.Off
+	o.Lazy, o.IdleFor, o.Replays, o.Limits = false, 0, nil, backend.Limits{}
+	o.Supervise.Standby, o.Supervise.Exits.Endless, o.Health.CallTimeout = 0, true, 0
+	o.ProbeSilence, o.ProbePatience = backend.DefaultProbePatience+f.startTimeout, backend.DefaultProbePatience+f.startTimeout // the daemon finds it out
+	o.CallPatience = 0                                                                                                         // the daemon keeps the client's calls alive
+	p := &o.Supervise.Backoff
+	p.MaxRestarts, p.FirstAtOnce, p.Tiers, p.Jitter = 0, true, []backoff.Tier{{Delay: rejoin}}, 0
+	s.known = knowledgeFile(append([]string{"shared"}, o.Command...), s.executable, s.dir)
+	o.Known = loadKnowledge(s.known)
+	return nil
+}
+
+// given are the settings of the server that were given, in the order of the table.
+func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
+	for _, s := range f.table() {
+		if s.own && s.name != "no-tools" || !changed(string(s.name)) {
+			continue
+		}
+		var values []string
+		switch to := s.to.(type) {
+		case *string:
+			values = []string{*to}
+		case *bool:
+			values = []string{strconv.FormatBool(*to)}
+		case *int:
+			values = []string{strconv.Itoa(*to)}
+		case *time.Duration:
+			values = []string{to.String()}
+		case *[]string:
+			values = slices.Clone(*to)
+		}
+		all = append(all, sharing.Setting{Name: string(s.name), Values: values})
+	}
+	return all
+}
+
+// sessionVariable reports whether an environment variable is one by which an agent CLI tells its children of its session.
+func sessionVariable(name string) bool { return slices.Contains(agentcli.SessionVariables(), name) }
+
+// takeSeat returns the run's place at the daemon. What the shared server writes to its stderr is kept and passed on as if it were our own.
+func takeSeat(s *settings, k *sinks) *sharing.Seat {
+	return sharing.NewSeat(sharing.SeatOptions{
+		Request: *s.share, Dial: dialDaemon,
+		Said: func(p []byte) { _, _ = k.kept.Write(p) }, // a sink accounts its own losses
+	})
+}
+
+// runningServer is the server of a run, as signals and the control socket reach it.
+type runningServer interface {
+	keptAlive
+	interruptible
+	upgradable
+}
+
+// sharedRun is a run whose server is the daemon's: a restart is one of the server, for all who share it.
+type sharedRun struct {
+	*upgrader
+	seat *sharing.Seat
+}
+
+func (r *sharedRun) Restart(ctx context.Context, _ supervise.Source, reason string) error {
+	return r.seat.Restart(ctx, reason)
+}
+
+// sharedSocket is where the daemon of this user listens.
+func sharedSocket() string { return control.PathIn(filepath.Join(stateDir(), "shared"), "socket") }
+
+// daemonPatience is how long a daemon may take to start.
+const daemonPatience = 10 * time.Second
+
+// daemonLook is how often it is looked whether somebody else has finished starting the daemon.
+const daemonLook = 10 * time.Millisecond
+
+// dialDaemon connects to this user's daemon of shared servers, and starts it if there is none.
+func dialDaemon(ctx context.Context) (net.Conn, error) {
+	path := sharedSocket()
+	if conn, err := control.Dial(ctx, path); err == nil || errors.Is(err, control.ErrForeign) {
+		return conn, err
+	}
+	if err := control.MakeDir(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("start the daemon of shared servers: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, daemonPatience)
+	defer cancel()
+	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, daemonLook); err != nil {
+		return nil, fmt.Errorf("start the daemon of shared servers: %w", err)
+	}
+	defer func() { _ = lock.Close() }() // the system gives it back in any case
+	if conn, err := control.Dial(ctx, path); err == nil {
+		return conn, nil // somebody else has started it
+	}
+	if err := startDaemon(ctx); err != nil {
+		return nil, fmt.Errorf("start the daemon of shared servers: %w", err)
+	}
+	return control.Dial(ctx, path)
+}
+
+// printShared tells of each server that runs share who uses it, and what keeps others of the same command apart from it.
+func printShared(w io.Writer, s control.Status) {
+	for _, server := range s.Servers {
+		name := logline.Printable(s.Name + "/" + server.Name)
+		if len(server.Runs) > 0 {
+			var runs []string
+			for _, r := range server.Runs {
+				runs = append(runs, fmt.Sprintf("%s@%d", logline.Printable(r.Name), r.PID))
+			}
+			fmt.Fprintf(w, "%s: used by %s\n", name, strings.Join(runs, ", "))
+		}
+		for _, a := range server.Apart {
+			if a.Server > server.Name { // once for each two
+				fmt.Fprintf(w, "%s: not shared with %s, because they differ in %s\n", name, logline.Printable(s.Name+"/"+a.Server),
+					logline.Printable(strings.Join(a.By, ", ")))
+			}
+		}
+	}
+}

@@ -1,0 +1,386 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/outlive-mcp/outlive/internal/files/peer"
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
+	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/line/host"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+const (
+	// sharedVerb is the command by which a run starts the daemon.
+	sharedVerb = "shared-daemon"
+	// sharedName is what the daemon is called in status and logs.
+	sharedName = "shared"
+	// sharedIdle is how long a server, and the daemon, go on without runs that use them.
+	sharedIdle = 5 * time.Minute
+	// sharedIdleVar in the environment of whoever starts the daemon names another time.
+	sharedIdleVar = "OUTLIVE_SHARED_IDLE"
+	// readyWord is what the daemon says on stdout when it listens.
+	readyWord = "ready"
+)
+
+func newSharedDaemon(io streams) *cobra.Command {
+	var idle time.Duration
+	cmd := &cobra.Command{
+		Use:         sharedVerb,
+		Annotations: map[string]string{keepsAlive: "yes"},
+		Short:       "Keep the servers that runs with --shared use together (outlive run --shared starts this)",
+		Hidden:      true,
+		Args:        takes(0, 0),
+		RunE:        func(*cobra.Command, []string) error { return runSharedDaemon(io, idle) },
+	}
+	cmd.Flags().DurationVar(&idle, "idle", sharedIdle, "how long a server goes on without runs that use it")
+	return cmd
+}
+
+// startDaemon starts the daemon, and returns when it listens. The caller holds the lock.
+func startDaemon(ctx context.Context) error {
+	idle := sharedIdle
+	if text := os.Getenv(sharedIdleVar); text != "" {
+		var err error
+		if idle, err = time.ParseDuration(text); err != nil {
+			return fmt.Errorf("%s: %w", sharedIdleVar, err)
+		}
+	}
+	program, err := programPath()
+	if err != nil {
+		return err
+	}
+	logPath := filepath.Join(stateDir(), "log", sharedVerb+".log")
+	if err := os.MkdirAll(filepath.Dir(logPath), 0o700); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	hears, says, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer hears.Close()
+	cmd := exec.Command(program, sharedVerb, "--idle", idle.String())
+	cmd.Stdout, cmd.Stderr, cmd.Dir = says, log, stateDir()
+	cmd.Env = withoutVars(os.Environ(), []string{handoverVar, sharedIdleVar, "OUTLIVE_COOKIE", "OUTLIVE_AGENT", "OUTLIVE_AGENT_RUN"})
+	cmd.SysProcAttr = ofItsOwn()
+	err = cmd.Start()
+	_ = says.Close()
+	if err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // it goes on; if it has ended, the pipe tells
+	if at, ok := ctx.Deadline(); ok {
+		_ = hears.SetReadDeadline(at) // a pipe has one
+	}
+	word := make([]byte, len(readyWord))
+	if _, err := io.ReadFull(hears, word); err != nil || string(word) != readyWord {
+		return fmt.Errorf("it did not come up; see %s", logPath)
+	}
+	return nil
+}
+
+// sharedDaemon is the daemon: what runs ask, and the servers in the words of the gateway.
+type sharedDaemon struct {
+	*sharing.Daemon
+	sinks *sinks
+	set   *servedSet
+
+	mu      sync.Mutex
+	servers map[string]*sharedServer // by name
+	running sync.WaitGroup
+}
+
+// sharedServer is one server: a gateway that has no other.
+type sharedServer struct {
+	name   string
+	runner *gateway.Runner
+	kept   *logline.Kept
+}
+
+// runSharedDaemon is the hidden verb.
+func runSharedDaemon(io streams, idle time.Duration) (err error) {
+	child.CloseInheritedOnExec()
+	child.Prepare()
+	listener, err := control.ListenAt(sharedSocket())
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	listener.SetUnlinkOnClose(false) // by then it may be the next daemon's
+	k, err := openGatewaySinks(io, gatewayFlags{name: sharedName, logLevel: "info", logFormat: "text"})
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	defer tellFatal(k, &err)
+	d := &sharedDaemon{sinks: k, set: newServedSet(k, sharedName, nil, false), servers: map[string]*sharedServer{}}
+	d.Daemon = sharing.NewDaemon(sharing.Options{Open: d.open, SessionVariable: sessionVariable, Idle: idle})
+	k.say(event.ProxyStarted, fmt.Sprintf("Daemon of shared servers starting (PID=%d)", os.Getpid()))
+	closeControl := serveDaemonControl(d)
+	defer closeControl()
+	go func() { clearStrays(k) }()
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM, os.Interrupt)
+	defer signal.Stop(asked)
+	server := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ownUserListener{listener}) }()
+	_, _ = io.out.WriteString(readyWord) // whoever started it may have gone
+	_ = io.out.Close()
+	select {
+	case <-asked:
+		d.End()
+	case <-d.Done():
+	case err = <-served:
+		d.End()
+	}
+	_ = listener.Close() // whoever connects now starts the next one
+	_ = server.Close()
+	d.running.Wait()
+	k.say(event.ProxyStopped, "Daemon of shared servers stopped")
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return fail(exitFailure, "serve: %w", err)
+	}
+	return nil
+}
+
+// ownUserListener closes connections of other users at once.
+type ownUserListener struct{ *net.UnixListener }
+
+// Accept implements net.Listener.
+func (l ownUserListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if uid, err := peer.Unix(conn); err == nil && peer.OursOrRoots(uid) {
+			return conn, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+// open starts a server that runs have asked for.
+func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (sharing.Server, error) {
+	one, server, err := d.settingsOf(name, r, said)
+	if err != nil {
+		return nil, err
+	}
+	s := &sharedServer{name: name, kept: one.kept}
+	s.runner, err = gateway.NewRunner(gateway.RunnerOptions{
+		Gateway: gateway.Options{Version: version(), Names: catalog.Never, NoTools: true, Plain: true, PoolIdle: sharedIdle, ListWait: firstList, Sink: d.sinks},
+		Host: func(l *gateway.Link) host.Options {
+			opts := one.options
+			opts.Backend.Known, opts.Backend.Pinned = loadKnowledge(one.known), l.Needed()
+			return opts
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.runner.SetServers([]gateway.Server{server})
+	unwatch, err := watchFiles(s, &settings{watch: one.watch}, one.sinks)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	d.servers[name] = s
+	d.mu.Unlock()
+	d.running.Go(func() {
+		s.runner.Run()
+		unwatch()
+		_ = s.kept.Close() // it bounds its own wait
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.servers[name] == s {
+			delete(d.servers, name)
+		}
+	})
+	return s, nil
+}
+
+// sharedSettings are a server's in the words of the rooms that keep it.
+type sharedSettings struct {
+	served
+	sinks *sinks
+	kept  *logline.Kept
+}
+
+// settingsOf translates a request.
+func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]byte)) (*sharedSettings, gateway.Server, error) {
+	f := newRunFlags()
+	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	f.define(fl)
+	for _, s := range r.Settings {
+		for _, value := range s.Values {
+			if err := fl.Set(s.Name, value); err != nil {
+				return nil, gateway.Server{}, err
+			}
+		}
+	}
+	f.name = name
+	s, err := f.check(r.Dir, r.Command, fl.Changed)
+	if err != nil {
+		return nil, gateway.Server{}, err
+	}
+	s.executable = r.Executable
+	s.backend.Supervise.Exits.Endless = true // a server that many use has no end of its own
+	s.paths(sharedName + "." + name)
+	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
+		d.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
+	}
+	kept := logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: said, OnFailure: d.sinks.lost("server log of " + name + " cannot be written")})
+	one := &sharedSettings{kept: kept, sinks: &sinks{log: d.sinks.log, kept: kept, audit: d.sinks.audit, server: name}}
+	one.watch, one.known = s.watch, s.known
+	one.options = hostOptions(s, one.sinks)
+	one.options.Dir, one.options.Env = r.Dir, r.Env
+	server := one.server(catalog.Server{Name: name})
+	server.Shared = true
+	return one, server, nil
+}
+
+// Hub implements sharing.Server.
+func (s *sharedServer) Hub() streamhttp.Hub { return s.runner.Hub() }
+
+// End implements sharing.Server.
+func (s *sharedServer) End() { s.runner.Interrupt() }
+
+// Renew implements sharing.Server.
+func (s *sharedServer) Renew(ctx context.Context, reason string) error {
+	return s.Restart(ctx, supervise.SourceControl, reason)
+}
+
+// Restart replaces the processes and returns when that is done. What sleeps, or waits for its first call, begins afresh by itself.
+func (s *sharedServer) Restart(ctx context.Context, source supervise.Source, reason string) error {
+	all, err := s.runner.Status(ctx)
+	if err != nil || len(all) == 0 || !slices.ContainsFunc(all[0].Links, awake) {
+		return err
+	}
+	return s.runner.Restart(ctx, s.name, source, reason)
+}
+
+// reachableDaemon is the daemon as the control socket offers it.
+type reachableDaemon struct{ *sharedDaemon }
+
+// serveDaemonControl opens the control socket, and closes it when the returned function is called.
+func serveDaemonControl(d *sharedDaemon) (closeIt func()) {
+	srv, err := control.Listen(socketDir(), sharedName, os.Getpid(), reachableDaemon{d})
+	if err != nil {
+		d.sinks.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see the shared servers", err))
+		return func() {}
+	}
+	return func() { _ = srv.Close() } // the socket's file is looked after by the next discovery
+}
+
+// server returns the one of a name, or an error that says what there is.
+func (r reachableDaemon) server(name string) (*sharedServer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.servers[name]; s != nil {
+		return s, nil
+	}
+	names := slices.Sorted(maps.Keys(r.servers))
+	if name == "" {
+		return nil, fmt.Errorf("say which of the shared servers: %s", strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("there is no shared server %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// Status implements control.Source.
+func (r reachableDaemon) Status() control.Status {
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	s := control.Status{
+		Status: backend.Status{Name: sharedName, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(),
+		Lost: control.Lost{Stderr: r.sinks.log.Lost()},
+	}
+	for _, one := range r.Daemon.Status() {
+		server, err := r.server(one.Name)
+		if err != nil {
+			continue // it is ending
+		}
+		member := control.Member{LogPath: server.kept.Path(), Runs: one.Runs, Apart: one.Apart}
+		member.Name = one.Name
+		if all, err := server.runner.Status(ctx); err == nil && len(all) == 1 {
+			member.ServerStatus = all[0]
+		}
+		s.Servers = append(s.Servers, member)
+		s.Lost.Log += server.kept.Lost()
+		for _, l := range member.Links {
+			s.RestartCount += l.RestartCount
+			s.InFlight += l.InFlight
+			s.Queued += l.Queued
+		}
+	}
+	return s
+}
+
+// Restart implements control.Source.
+func (r reachableDaemon) Restart(ctx context.Context, server, reason string) (control.Result, error) {
+	s, err := r.server(server)
+	if err != nil {
+		return control.Result{}, err
+	}
+	begun := time.Now()
+	if err := s.Renew(ctx, reason); err != nil {
+		return control.Result{}, err
+	}
+	all, err := s.runner.Status(ctx)
+	result := control.Result{TookMS: time.Since(begun).Milliseconds()}
+	for _, one := range all {
+		result.Processes = len(one.Links)
+		for _, l := range one.Links {
+			result.Generation, result.ServerPID = l.Generation, l.ServerPID
+		}
+	}
+	return result, err
+}
+
+// Reload implements control.Source.
+func (r reachableDaemon) Reload() error {
+	return errors.New("there is nothing to reload: only a gateway has a configuration")
+}
+
+// Upgrade implements control.Source.
+func (r reachableDaemon) Upgrade(context.Context, time.Duration) error {
+	return fmt.Errorf("not possible: end the process %d instead (kill %d); the runs start the new version and go on", os.Getpid(), os.Getpid())
+}
+
+// Log implements control.Source.
+func (r reachableDaemon) Log(ctx context.Context, server string, w io.Writer, follow bool) error {
+	s, err := r.server(server)
+	if err != nil {
+		return err
+	}
+	return copyLog(ctx, w, s.kept, follow)
+}
