@@ -11,10 +11,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// readClient takes the file of a client apart. It was written for somebody else: what means nothing here is passed over,
-// and what cannot be understood is told as a warning where the client itself would go on.
+// readClient reads the configuration file of an AI client. Keys that outlive has no use for are ignored. What it does
+// not understand is a warning, not an error, where the client itself would accept it.
 func (r *reader) readClient(format Format, where *tree.Field, root *tree.Node) {
-	if filepath.Base(r.dir) == "User" { // VS Code's profile: no folder belongs to it
+	if filepath.Base(r.dir) == "User" { // the folder of VS Code's user profile, which is no project folder
 		r.workspace = ""
 	} else {
 		r.dir = r.workspace
@@ -50,7 +50,8 @@ func (r *reader) readClient(format Format, where *tree.Field, root *tree.Node) {
 	r.checkServers()
 }
 
-// isGemini finds the keys that only Gemini CLI has. It fills in $NAME, which others pass on.
+// isGemini reports whether the file is Gemini CLI's, by its folder or by keys that only Gemini CLI has. Gemini CLI
+// replaces $NAME by the variable's value; other clients leave it as it is.
 func (r *reader) isGemini(servers *tree.Node) bool {
 	if slices.Contains(strings.Split(filepath.ToSlash(r.source.Name), "/"), ".gemini") {
 		return true
@@ -60,7 +61,7 @@ func (r *reader) isGemini(servers *tree.Node) bool {
 	})
 }
 
-// pickValues makes VS Code's options, which may be pairs of label and value, plain values.
+// pickValues replaces VS Code's options of the form {label, value} by the value alone.
 func pickValues(n *tree.Node) {
 	options := n.Get("options")
 	if options == nil {
@@ -73,7 +74,7 @@ func pickValues(n *tree.Node) {
 	}
 }
 
-// clientShape is the table of one server's entry in a client's file.
+// clientShape is the schema of one server's entry in a client's file.
 func clientShape(format Format) *schema.Shape {
 	switch format {
 	case VSCode:
@@ -125,7 +126,7 @@ func (r *reader) readClientServer(format Format, f tree.Field, root *tree.Node) 
 	r.file.Servers = append(r.file.Servers, s)
 }
 
-// lifted takes Zed's older form, "command": {"path", "args", "env"}, for the newer one.
+// lifted converts Zed's older form, "command": {"path", "args", "env"}, to the newer one.
 func lifted(n *tree.Node) *tree.Node {
 	command := n.Get("command")
 	if command == nil || command.Kind != tree.Object {
@@ -154,7 +155,7 @@ func isOff(n *tree.Node) bool {
 	return disabled != nil && disabled.Value == "true" || enabled != nil && enabled.Value == "false"
 }
 
-// switchedOff looks at the lists that Gemini CLI has in "mcp".
+// switchedOff reports whether Gemini CLI's allowed and excluded lists, in "mcp", disable the server.
 func switchedOff(mcp *tree.Node, name string) bool {
 	if excluded := mcp.Good("excluded"); excluded != nil && slices.Contains(excluded.Texts(), name) {
 		return true
@@ -163,7 +164,7 @@ func switchedOff(mcp *tree.Node, name string) bool {
 	return allowed != nil && allowed.Kind == tree.List && len(allowed.Items) > 0 && !slices.Contains(allowed.Texts(), name)
 }
 
-// freeName makes a name that can be used here of one that can be anything in a client.
+// freeName converts a server's name in a client's file, where any text is allowed, to a valid name that is not taken.
 func (r *reader) freeName(name string) string {
 	clean := strings.TrimLeft(strings.Map(func(c rune) rune {
 		if strings.ContainsRune("-_.", c) || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
@@ -192,7 +193,7 @@ func free(name string, taken func(Server, string) bool, servers []Server) string
 	}
 }
 
-// clientTarget settles how a server is reached.
+// clientTarget reads how a server is reached: its command or its URL.
 func (r *reader) clientTarget(s *Server, f tree.Field, n *tree.Node, form *schema.Shape, told bool) {
 	var url *tree.Node
 	for _, k := range []string{"httpUrl", "url", "serverUrl"} {
@@ -236,7 +237,7 @@ func (r *reader) clientMisplaced(n *tree.Node, keys []string, belongs string) {
 	}
 }
 
-// clientTransport looks at what a client was told of the transport, under one of three names.
+// clientTransport reads the transport, which clients give under one of three keys.
 func (r *reader) clientTransport(s *Server, n *tree.Node) {
 	for _, k := range []string{"type", "transport", "transportType"} {
 		v := n.Good(k)

@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// clientEnv takes what a process gets besides its arguments.
+// clientEnv reads the environment and the working directory of a server's process.
 func (r *reader) clientEnv(s *Server, n *tree.Node, format Format) {
 	if s.Transport != Stdio {
 		return
@@ -47,7 +47,8 @@ func (r *reader) clientEnv(s *Server, n *tree.Node, format Format) {
 	}
 }
 
-// passedOn are the names in Codex' env_vars: texts, or objects with a name. Those of another machine are not ours.
+// passedOn returns the names in Codex' env_vars, whose items are texts or objects with a name. Variables that come
+// from another machine are left out.
 func passedOn(n *tree.Node) []string {
 	var names []string
 	if n == nil {
@@ -64,7 +65,7 @@ func passedOn(n *tree.Node) []string {
 	return names
 }
 
-// clientHeaders takes what a remote server is shown.
+// clientHeaders reads the HTTP headers for a remote server.
 func (r *reader) clientHeaders(s *Server, n *tree.Node) {
 	if s.Transport != HTTP {
 		return

@@ -9,10 +9,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// literal makes a glob that matches a name and nothing else.
+// literal escapes a name so that, used as a glob, it matches only itself.
 var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
-// toolFilter takes the tools that a client lets through. An empty list of such tools means none to every client.
+// toolFilter reads which tools a client allows and denies. In every client an empty list of allowed tools allows
+// none.
 func toolFilter(n *tree.Node) (allow, deny []string) {
 	for _, k := range []string{"includeTools", "enabledTools", "tools", "enabled_tools"} {
 		v := n.Good(k)
@@ -27,7 +28,7 @@ func toolFilter(n *tree.Node) (allow, deny []string) {
 			continue
 		}
 		for _, name := range names {
-			name, _, _ = strings.Cut(name, "(") // Gemini CLI: tool(first argument)
+			name, _, _ = strings.Cut(name, "(") // Gemini CLI writes tool(first argument)
 			allow = append(allow, literal.Replace(name))
 		}
 	}
@@ -39,11 +40,12 @@ func toolFilter(n *tree.Node) (allow, deny []string) {
 	return allow, deny
 }
 
-// mostSeconds divides timeouts in seconds from those in milliseconds: Cline and Roo Code have 1 to 3600 seconds, Gemini CLI
-// and Claude Code milliseconds, and nobody wants calls to end after less than four seconds.
+// mostSeconds is the largest timeout that is read as seconds; larger values are milliseconds. Cline and Roo Code
+// allow 1 to 3600 seconds; Gemini CLI and Claude Code use milliseconds, where timeouts below four seconds are not to
+// be expected.
 const mostSeconds = 3600
 
-// clientPolicy takes what a client says of time, and of files to watch.
+// clientPolicy reads a client's timeouts and its files to watch.
 func (r *reader) clientPolicy(own map[string]Setting, n *tree.Node) {
 	for _, t := range []struct{ key, flag string }{
 		{"startup_timeout_ms", "start-timeout"}, {"startup_timeout_sec", "start-timeout"},

@@ -4,11 +4,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 )
 
-// The tables of the clients' files, made when such a file is read. Keys without a doc are known and mean nothing here:
-// approvals, icons, the client's own bookkeeping. What is not in a table is told as a warning, because it may be a misspelt
-// key of the table.
+// The schemas of the clients' files, built when such a file is read. Keys without a description are known but have no
+// effect here: approvals, icons, the client's own records. A key that is in no schema is reported as a warning,
+// because it may be misspelt.
 
-// known makes keys that mean nothing here.
+// known makes keys that are accepted and have no effect here.
 func known(names ...string) []schema.Key {
 	keys := make([]schema.Key, len(names))
 	for i, n := range names {
@@ -31,7 +31,7 @@ var (
 	envOfClient = &schema.Shape{Kind: schema.Dict, Names: envName, Of: &schema.Shape{Kind: schema.Text, Form: noNUL, Loose: true}}
 )
 
-// processKeys are what every client has for a server that it starts.
+// processKeys are the keys that every client has for a server that it starts.
 var processKeys = []schema.Key{
 	{Name: "command", Shape: filledText, Doc: "program"},
 	{Name: "args", Shape: argsShape, Doc: "arguments"},
@@ -39,14 +39,14 @@ var processKeys = []schema.Key{
 	{Name: "cwd", Shape: pathShape, Doc: "folder"},
 }
 
-// remoteKeys are what most have for a server elsewhere.
+// remoteKeys are the keys that most clients have for a remote server.
 var remoteKeys = []schema.Key{
 	{Name: "url", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "URL"},
 	{Name: "headers", Shape: headersShape, Doc: "headers"},
 }
 
-// mcpServersShape is one entry of mcpServers, with the keys of all clients that have it: they copy from each other, and
-// users from one to the next.
+// mcpServersShape is one entry of mcpServers. It has the keys of all clients with that format, because clients adopt
+// each other's keys and users copy entries from one client to another.
 func mcpServersShape() *schema.Shape {
 	return with(processKeys, remoteKeys, []schema.Key{
 		{Name: "httpUrl", Shape: &schema.Shape{Kind: schema.Text, Form: urlForm}, Doc: "Gemini CLI: URL of Streamable HTTP"},
@@ -116,7 +116,8 @@ func codexShape() *schema.Shape {
 	}, known("name", "required", "supports_parallel_tool_calls", "default_tools_approval_mode", "experimental_environment", "tools"))
 }
 
-// oauthShape is what clients know of themselves at an authorization server. Endpoints are found out here.
+// oauthShape is a client's registration at an authorization server. Endpoints are not read from it: they are
+// discovered.
 func oauthShape() *schema.Shape {
 	return with([]schema.Key{
 		{Name: "clientId", Shape: filledText, Doc: "Claude Code, Gemini CLI, VS Code"},

@@ -9,10 +9,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// Given is the one server that a command line names, for [OfCommandLine]: a command, or a URL. What is empty is not given.
+// Given is the one server of a command line, for [OfCommandLine]: a command, or a URL. Empty members were not given.
 type Given struct {
 	Name    string
-	Command []string // taken as it is: a shell has filled in what was to be filled in
+	Command []string // used as it is: the shell has already expanded variables
 
 	URL          string
 	Headers      []string // each "NAME: VALUE"
@@ -24,8 +24,8 @@ type Given struct {
 	CallbackPort int
 }
 
-// OfCommandLine makes a configuration of one server, whose tools keep their names. The rules are those of outlive.yaml; ${NAME} is an
-// environment variable, too, since no other meaning is possible here.
+// OfCommandLine makes a configuration of one server, whose tools keep their names. The rules are those of
+// outlive.yaml, except that ${NAME} means an environment variable, too, because nothing else can be meant.
 func OfCommandLine(g Given, opts Options) (*File, error) {
 	r := newReader("the command line", nil, opts)
 	r.Manner, r.refs = schema.Strict, references{strict: true, bare: true}
@@ -43,7 +43,8 @@ func OfCommandLine(g Given, opts Options) (*File, error) {
 	return r.result()
 }
 
-// tree is the server as a file would have it. command are the texts in which nothing is filled in.
+// tree returns the server as a file would describe it. The nodes in command are those in which no references are
+// replaced.
 func (g Given) tree() (server *tree.Node, command []*tree.Node) {
 	server = &tree.Node{Kind: tree.Object}
 	if len(g.Command) > 0 {

@@ -2,8 +2,8 @@ package config
 
 import "strings"
 
-// parseDotenv reads an envFile the way VS Code and Cursor do: NAME=value, optionally behind export, with # for comments
-// and quotes around values. Lines that are nothing of this are passed over, as both do.
+// parseDotenv reads an envFile as VS Code and Cursor do: NAME=value, optionally after export, # for comments,
+// optional quotes around values. Other lines are ignored, as in both clients.
 func parseDotenv(data []byte) map[string]string {
 	env := map[string]string{}
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
@@ -18,7 +18,7 @@ func parseDotenv(data []byte) map[string]string {
 		}
 		value = strings.TrimSpace(value)
 		if q := quoteOf(value); q != 0 {
-			if end := strings.IndexByte(text, q); end >= 0 && strings.IndexByte(value[1:], q) < 0 { // over several lines
+			if end := strings.IndexByte(text, q); end >= 0 && strings.IndexByte(value[1:], q) < 0 { // several lines
 				value += "\n" + text[:end+1]
 				_, text, _ = strings.Cut(text[end+1:], "\n")
 			}
@@ -37,7 +37,7 @@ func dotenvName(name string) bool {
 	return name != "" && !strings.ContainsAny(name, " \t#\"'\x00")
 }
 
-// quoteOf is the quote that a value begins with, or 0.
+// quoteOf returns the quote that a value begins with, or 0.
 func quoteOf(value string) byte {
 	if value != "" && strings.IndexByte("\"'`", value[0]) >= 0 {
 		return value[0]

@@ -14,21 +14,21 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// references says what ${…} means in a format. Clients differ: what one fills in is plain text to the next.
+// references says which ${…} references a format has. Clients differ: a reference in one is plain text in another.
 type references struct {
-	none   bool // nothing is filled in
-	strict bool // outlive.yaml: ${ that means nothing is a mistake, $${ is a plain ${, and an unset variable is a mistake
+	none   bool // no reference is replaced
+	strict bool // outlive.yaml: an unknown ${…} and an unset variable are mistakes; $${ is a plain ${
 	bare   bool // ${NAME} and ${NAME:-default} are environment variables (Claude Code, Gemini)
-	dollar bool // so is $NAME (Gemini)
+	dollar bool // $NAME is an environment variable, too (Gemini)
 }
 
-// mostNested is how deep defaults may hold references: ${env:A:-${env:B:-…}}.
+// mostNested is how deep references may be nested in defaults: ${env:A:-${env:B:-…}}.
 const mostNested = 10
 
 var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// fill puts in what the ${…} of a text stand for, once. What was put in is never looked at again. It reports whether the value
-// is known now.
+// fill replaces the references in a text, once: inserted values are not searched for references. It reports whether
+// the value is known now.
 func (r *reader) fill(n *tree.Node) bool {
 	if r.quiet {
 		return n.Kind != tree.Text || !strings.Contains(n.Raw, "${")
@@ -41,7 +41,7 @@ func (r *reader) fill(n *tree.Node) bool {
 	return !r.dry || !strings.Contains(n.Raw, "${input:")
 }
 
-// replaced fills in a part of n's text. It is false if something was wrong, which has been told.
+// replaced replaces the references in s, a part of n's text. It returns false after reporting a problem.
 func (r *reader) replaced(n *tree.Node, s string, depth int) (string, bool) {
 	var out strings.Builder
 	good := true
@@ -82,7 +82,7 @@ func (r *reader) replaced(n *tree.Node, s string, depth int) (string, bool) {
 	}
 }
 
-// leadingName is the variable that follows a $.
+// leadingName returns the variable name that s begins with, or "". s is what follows a $.
 func leadingName(s string) string {
 	i := strings.IndexFunc(s, func(c rune) bool {
 		return c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9')
@@ -96,7 +96,7 @@ func leadingName(s string) string {
 	return s[:i]
 }
 
-// closing finds the } of the ${ that s begins with, past those inside it, or gives -1.
+// closing returns the index of the } that ends the ${ at the start of s, skipping nested ones, or -1.
 func closing(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -113,7 +113,7 @@ func closing(s string) int {
 	return -1
 }
 
-// within is the place of a part of n's text, as far as it stands in the file as it is.
+// within returns the position of part in the file, or that of n if part is not found literally on n's line.
 func (r *reader) within(n *tree.Node, part string) fileerror.Pos {
 	line := []rune(r.source.Line(n.Pos.Line))
 	if n.Pos.Column < 1 || n.Pos.Column > len(line) {
@@ -127,7 +127,7 @@ func (r *reader) within(n *tree.Node, part string) fileerror.Pos {
 	return n.Pos
 }
 
-// reference gives the value of one ${…}.
+// reference returns the value of one ${…}.
 func (r *reader) reference(n *tree.Node, ref string, depth int) (string, bool) {
 	if depth >= mostNested {
 		r.Problem(r.within(n, ref), "references are nested too deeply", "")
@@ -159,8 +159,8 @@ func (r *reader) reference(n *tree.Node, ref string, depth int) (string, bool) {
 	return r.unknownReference(n, ref, inner)
 }
 
-// variable gives the value of an environment variable. Where a client goes on without one, so do we, and say it: VS Code
-// and Cursor put in nothing for ${env:NAME}, Claude Code and Gemini leave ${NAME} as it stands.
+// variable returns the value of an environment variable. An unset one is only a warning where the client continues
+// without it: VS Code and Cursor replace ${env:NAME} by nothing, Claude Code and Gemini leave ${NAME} as it is.
 func (r *reader) variable(n *tree.Node, ref, name, fallback string, defaulted, asWritten bool, depth int) (string, bool) {
 	value, set := r.lookup(name)
 	switch {
@@ -186,7 +186,8 @@ func (r *reader) lookup(name string) (string, bool) {
 	return r.opts.Lookup(name)
 }
 
-// place gives the variables that name folders, as VS Code has them. It is empty if the folder is not known.
+// place returns the value of VS Code's variables for folders. known says that there is such a variable; value is ""
+// if its folder is not known.
 func (r *reader) place(name string) (value string, known bool) {
 	switch name {
 	case "workspaceFolder", "workspaceRoot":
@@ -206,7 +207,7 @@ func (r *reader) place(name string) (value string, known bool) {
 	return "", false
 }
 
-// unknownReference leaves to clients what they may know better, and what may be meant for a shell.
+// unknownReference handles a reference that is not known here: a client may know it, or it may be meant for a shell.
 func (r *reader) unknownReference(n *tree.Node, ref, inner string) (string, bool) {
 	at := r.within(n, ref)
 	kind, _, _ := strings.Cut(inner, ":")
@@ -224,10 +225,10 @@ func (r *reader) unknownReference(n *tree.Node, ref, inner string) (string, bool
 	return ref, true
 }
 
-// largestSecret is how much ${file:…} and an envFile may hold.
+// largestSecret is the maximum size of the files of ${file:…} and envFile, in bytes.
 const largestSecret = 64 << 10
 
-// content gives what a file holds, without the line break at its end that editors add.
+// content returns a file's content, without the line break at its end that editors add.
 func (r *reader) content(n *tree.Node, ref, path string) (string, bool) {
 	data, why := r.readSmall(r.absolute(path))
 	if why != "" {
@@ -237,7 +238,7 @@ func (r *reader) content(n *tree.Node, ref, path string) (string, bool) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), true
 }
 
-// readSmall reads a file of texts, or says why not.
+// readSmall reads a small text file, or says why it cannot.
 func (r *reader) readSmall(path string) (data []byte, why string) {
 	data, err := r.opts.ReadFile(path, largestSecret)
 	switch {
@@ -251,7 +252,7 @@ func (r *reader) readSmall(path string) (data []byte, why string) {
 	return data, ""
 }
 
-// input gives the value of ${input:id}. It is asked for once.
+// input returns the value of ${input:id}. The user is asked only once for each.
 func (r *reader) input(n *tree.Node, ref, id string) (string, bool) {
 	at := r.within(n, ref)
 	in := r.inputs[id]
@@ -279,7 +280,7 @@ func (r *reader) input(n *tree.Node, ref, id string) (string, bool) {
 	return a.value, a.good
 }
 
-// answer is what came of asking for an input; asking is set while its default is filled in.
+// answer is the answer for an input; asking is set while its default is filled in, to find cycles.
 type answer struct {
 	value        string
 	good, asking bool

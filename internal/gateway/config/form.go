@@ -14,9 +14,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 )
 
-// The forms that are only patterns.
+// Forms that are a pattern only.
 var (
-	// serverName goes into file names, log lines and, with dots replaced, tool names.
+	// serverName is used in file names, log lines and, with dots replaced, tool names.
 	serverName = schema.Matching(lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), "a server's name", "use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit")
 	prefixForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`), "is not a prefix", "use letters, digits, dash and underscore; for none, write names: never at the top")
 	inputID    = schema.Matching(lazyregexp.New(`^[^\s{}$:]+$`), "is not an input id", "use letters, digits, dash and underscore")

@@ -2,7 +2,7 @@ package config
 
 import "github.com/outlive-mcp/outlive/internal/files/fileerror"
 
-// habits are what people write who come from other programs.
+// habits maps words that people know from other programs to those used here.
 var habits = map[string]string{
 	"environment": "env", "arguments": "args", "argv": "args", "cmd": "command", "exec": "command", "program": "command",
 	"workdir": "cwd", "workingdir": "cwd", "workingdirectory": "cwd", "dir": "cwd", "directory": "cwd",
@@ -12,8 +12,8 @@ var habits = map[string]string{
 	"httpheaders": "headers", "alias": "rename",
 }
 
-// suggest finds the word that was probably meant, or gives "".
+// suggest returns the known word that was probably meant, or "".
 func suggest(word string, known []string) string { return fileerror.Suggest(word, known, habits) }
 
-// didYouMean is the hint for a word that is not known.
+// didYouMean returns the hint for an unknown word.
 func didYouMean(word string, known []string) string { return fileerror.DidYouMean(word, known, habits) }

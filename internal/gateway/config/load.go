@@ -18,11 +18,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// largest is how long a configuration may be, in bytes. A whole ~/.claude.json with its history has to fit.
+// largest is the maximum size of a configuration in bytes. A whole ~/.claude.json with its history has to fit.
 const largest = 16 << 20
 
-// Load reads a configuration. Mistakes in it are returned together as [*fileerror.Problems]; a file that cannot be read is an
-// error as os gives it.
+// Load reads a configuration. Mistakes in it are returned together as [*fileerror.Problems]; if the file cannot be
+// read, the error is that of package os.
 func Load(path string, opts Options) (*File, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -41,24 +41,25 @@ func Load(path string, opts Options) (*File, error) {
 	return Parse(path, data, opts)
 }
 
-// readConfig reads a configuration, which may come through a pipe of the shell, and no more of it than shows that it is too long.
+// readConfig reads a configuration file, which may be a shell's pipe. It reads just enough to notice that a file is
+// too long.
 func readConfig(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // only read from
+	defer func() { _ = f.Close() }() // nothing was written
 	return io.ReadAll(io.LimitReader(f, largest+1))
 }
 
-// Parse reads a configuration that is in memory. name is what it is called in messages; its end and its folder
-// (.vscode, .cursor) also help to recognise it. Relative paths in it start at opts.Dir, or else at the folder of name.
+// Parse reads a configuration from memory. name is its name in messages; its extension and its folder (.vscode,
+// .cursor) also help to recognise the format. Relative paths in it start at opts.Dir, or at the folder of name.
 func Parse(name string, data []byte, opts Options) (*File, error) {
 	r := newReader(name, data, opts)
 	if r.dry = opts.Input != nil; r.readable() {
 		r.read()
 	}
-	if r.dry && r.asked && len(r.Problems) == 0 { // nobody is asked for the sake of a file that is wrong
+	if r.dry && r.asked && len(r.Problems) == 0 { // the user is asked only if the file has no mistakes
 		r = newReader(name, data, opts)
 		if r.readable() {
 			r.read()
@@ -67,7 +68,7 @@ func Parse(name string, data []byte, opts Options) (*File, error) {
 	return r.result()
 }
 
-// result is the file that was read, or what is wrong with it.
+// result returns the file, or its mistakes.
 func (r *reader) result() (*File, error) {
 	if err := r.source.Problems(r.Problems); err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (r *reader) result() (*File, error) {
 	return r.file, nil
 }
 
-// conceal keeps secrets out of what is told of the file.
+// conceal hides secrets in quotes of the file.
 func (r *reader) conceal(known *secret.Known) {
 	r.source.Hide = func(text string) (parts [][2]int) {
 		for _, at := range known.Find(text) {
@@ -87,18 +88,18 @@ func (r *reader) conceal(known *secret.Known) {
 	}
 }
 
-// reader is one reading of one file.
+// reader is the state of reading one file.
 type reader struct {
 	schema.Walk
 	opts      Options
 	source    *fileerror.Source
-	dir       string // what relative paths start from; empty: unknown
-	workspace string // the folder that is open in the editor whose file this is
+	dir       string // base of relative paths; empty: unknown
+	workspace string // the editor's open folder, if it is an editor's file
 	file      *File
 
-	quiet  bool // nothing is filled in
-	dry    bool // nobody is asked for inputs: what needs one passes
-	asked  bool // somebody would have been asked
+	quiet  bool // ${…} references are not replaced
+	dry    bool // a check without questions: values that need an input are accepted
+	asked  bool // an input is needed, so the user has to be asked
 	refs   references
 	filled map[*tree.Node]bool
 
@@ -123,7 +124,7 @@ func newReader(name string, data []byte, opts Options) *reader {
 	return r
 }
 
-// workspaceOf is the folder that a client's own folder stands in: project/.vscode belongs to project.
+// workspaceOf returns the project's folder for a client's folder inside it: for project/.vscode it is project.
 func workspaceOf(dir string) string {
 	switch filepath.Base(dir) {
 	case ".vscode", ".cursor", ".gemini", ".codex", ".zed", ".roo", ".kiro", ".windsurf", ".codeium", ".github", ".claude":
@@ -132,7 +133,7 @@ func workspaceOf(dir string) string {
 	return dir
 }
 
-// readable looks at the bytes: what is no text is not parsed. A byte order mark, which Windows editors write, is taken off.
+// readable rejects content that is not text, and removes the byte order mark that Windows editors write.
 func (r *reader) readable() bool {
 	data := r.source.Text
 	switch {
@@ -163,7 +164,7 @@ func invalidUTF8(data []byte) int {
 	return -1
 }
 
-// read recognises the format and goes through the file.
+// read recognises the format and reads the file's content.
 func (r *reader) read() {
 	if len(bytes.TrimSpace(r.source.Text)) == 0 {
 		r.Problem(fileerror.Pos{Line: 1, Column: 1}, "the file is empty", "write servers: and below it a name with a command or a url")
@@ -194,7 +195,7 @@ func (r *reader) read() {
 	r.readClient(format, where, root)
 }
 
-// plainError is an error of the file system without the path, which stands beside it already.
+// plainError is the text of a file system error without the path, which the message has already.
 func plainError(err error) string {
 	var pe *fs.PathError
 	switch {
@@ -210,7 +211,7 @@ func plainError(err error) string {
 	return err.Error()
 }
 
-// absolute makes a path complete: ~/ is the user's folder, and the rest starts at the file's.
+// absolute makes a path absolute: ~/ is the user's home folder, other paths start at the file's folder.
 func (r *reader) absolute(path string) string {
 	if rest, ok := strings.CutPrefix(filepath.ToSlash(path), "~/"); ok && r.opts.Home != "" {
 		return filepath.Join(r.opts.Home, rest)

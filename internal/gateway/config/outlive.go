@@ -12,7 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// readOutlive takes outlive.yaml apart.
+// readOutlive reads outlive.yaml.
 func (r *reader) readOutlive(root *tree.Node) {
 	r.Manner = schema.Strict
 	r.refs = references{strict: true}
@@ -46,7 +46,7 @@ func (r *reader) readOutlive(root *tree.Node) {
 	r.checkServers()
 }
 
-// readInputs has to come first: everything else may refer to them.
+// readInputs reads the inputs. It has to be called first, because everything else may refer to them.
 func (r *reader) readInputs(n *tree.Node, s *schema.Shape) {
 	if n == nil || n.Bad {
 		return
@@ -55,7 +55,7 @@ func (r *reader) readInputs(n *tree.Node, s *schema.Shape) {
 		for i, item := range n.Items {
 			r.readInput(item, s.Of, fmt.Sprintf("inputs[%d]", i))
 		}
-		for i := range r.file.Inputs { // only now: the slice grew
+		for i := range r.file.Inputs { // not before: the slice may have been reallocated
 			in := &r.file.Inputs[i]
 			r.inputs[in.ID] = in
 		}
@@ -64,7 +64,7 @@ func (r *reader) readInputs(n *tree.Node, s *schema.Shape) {
 	r.Check(n, s, "inputs")
 }
 
-// readInput leaves the default as it is until somebody needs it.
+// readInput reads one input. References in its default are replaced when the default is needed.
 func (r *reader) readInput(n *tree.Node, s *schema.Shape, label string) {
 	fallback := n.Get("default")
 	r.quiet = true
@@ -93,7 +93,7 @@ func (r *reader) readInput(n *tree.Node, s *schema.Shape, label string) {
 	r.file.Inputs = append(r.file.Inputs, in)
 }
 
-// readEndpoint takes what is about our own HTTP endpoint.
+// readEndpoint reads the settings of our own HTTP endpoint.
 func (r *reader) readEndpoint(root *tree.Node) {
 	f := r.file
 	if names := root.TextOf("names"); names != "" {
@@ -116,7 +116,7 @@ func (r *reader) readEndpoint(root *tree.Node) {
 		f.Hosts = append(f.Hosts, strings.ToLower(host))
 	}
 	if n := root.Good("limits"); n != nil {
-		idle, _ := time.ParseDuration(n.TextOf("session_idle")) // its form was checked
+		idle, _ := time.ParseDuration(n.TextOf("session_idle")) // checked by its schema already
 		release, _ := time.ParseDuration(n.TextOf("session_release"))
 		f.Limits = Limits{SessionRelease: release, Processes: n.CountOf("processes"), Body: sizeOf(n.TextOf("body")), Sessions: n.CountOf("sessions"), SessionIdle: idle, Connections: n.CountOf("connections")}
 	}
@@ -144,7 +144,7 @@ func (r *reader) readAuth(n *tree.Node) {
 	}
 }
 
-// readServers takes the servers in the order of the file.
+// readServers reads the servers, in the order of the file.
 func (r *reader) readServers(n *tree.Node, s *schema.Shape, defaults map[string]Setting) {
 	if n.Bad {
 		return
@@ -227,7 +227,7 @@ func (r *reader) credentials(n *tree.Node) *Credentials {
 	return c
 }
 
-// prefixOf makes a prefix of a server's name: models' names of tools have no dots.
+// prefixOf makes a prefix of a server's name: language model APIs allow no dots in tool names.
 func prefixOf(name string) string {
 	out := strings.Map(func(c rune) rune {
 		if c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
@@ -238,7 +238,7 @@ func prefixOf(name string) string {
 	return out[:min(len(out), 64)]
 }
 
-// target settles how a server is reached, and tells keys that belong to the other way.
+// target reads how a server is reached, and reports keys that belong to the other transport.
 func (r *reader) target(server *Server, f tree.Field, s *schema.Shape) {
 	n := f.Value
 	command, url := n.Field("command"), n.Field("url")
@@ -256,7 +256,7 @@ func (r *reader) target(server *Server, f tree.Field, s *schema.Shape) {
 	}
 }
 
-// misspeltTarget finds a key that was meant to say how a server is reached, and is told as unknown.
+// misspeltTarget finds an unknown key that was probably meant as command or url.
 func misspeltTarget(n *tree.Node, s *schema.Shape) *tree.Field {
 	for i, f := range n.Fields {
 		if s.Key(f.Key) != nil {
@@ -278,7 +278,7 @@ func (r *reader) misplaced(n *tree.Node, keys []string, belongs string) {
 	}
 }
 
-// checkHeaders finds headers that are given twice: HTTP does not tell upper from lower case.
+// checkHeaders finds headers that are given twice: HTTP header names are case-insensitive.
 func (r *reader) checkHeaders(s *Server, n *tree.Node) {
 	headers := n.Good("headers")
 	if headers == nil {
@@ -297,7 +297,7 @@ func (r *reader) checkHeaders(s *Server, n *tree.Node) {
 	}
 }
 
-// checkRename finds tools that would get the same name.
+// checkRename finds tools that are renamed to the same name.
 func (r *reader) checkRename(n *tree.Node) {
 	renames := n.Good("rename")
 	if renames == nil {
@@ -320,7 +320,8 @@ func (r *reader) checkRename(n *tree.Node) {
 	}
 }
 
-// checkEncrypted warns of credentials that everybody on the way can read. It is not a mistake: some networks are trusted.
+// checkEncrypted warns of credentials that are sent unencrypted. It is not an error, because some networks are
+// trusted.
 func (r *reader) checkEncrypted(s *Server) {
 	u, err := url.Parse(s.URL)
 	if s.Transport != HTTP || err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {
@@ -336,12 +337,12 @@ func (r *reader) checkEncrypted(s *Server) {
 	}
 }
 
-// checkServers looks at all servers together.
+// checkServers checks what concerns several servers.
 func (r *reader) checkServers() {
 	names, prefixes, enabled := map[string]bool{}, map[string]string{}, 0
 	for i := range r.file.Servers {
 		s := &r.file.Servers[i]
-		folded := strings.ToLower(s.Name) // names become files, and some systems do not tell the cases apart
+		folded := strings.ToLower(s.Name) // names become file names, and some file systems are case-insensitive
 		if names[folded] {
 			r.Problem(s.Pos, fmt.Sprintf("there are two servers %q", s.Name), "give them names that differ in more than upper and lower case")
 		}

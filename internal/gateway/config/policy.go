@@ -8,7 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// settings collects what the policy keys of an object say, by flag.
+// settings reads the policy keys of an object, by flag.
 func (r *reader) settings(n *tree.Node) map[string]Setting {
 	found := map[string]Setting{}
 	for _, k := range r.opts.Keys {
@@ -21,7 +21,7 @@ func (r *reader) settings(n *tree.Node) map[string]Setting {
 	return found
 }
 
-// policy puts a server's own settings over the defaults, in the order of Options.Keys.
+// policy merges a server's own settings with the defaults, in the order of Options.Keys.
 func (r *reader) policy(defaults, own map[string]Setting) []Setting {
 	var all []Setting
 	for _, k := range r.opts.Keys {
@@ -34,7 +34,7 @@ func (r *reader) policy(defaults, own map[string]Setting) []Setting {
 	return all
 }
 
-// set adds a setting that a client says in its own words, if there is such a key.
+// set adds a setting that a client expresses in its own way, if there is such a policy key.
 func (r *reader) set(own map[string]Setting, flag string, at fileerror.Pos, values ...string) {
 	for _, k := range r.opts.Keys {
 		if k.Name == flag {
@@ -52,7 +52,8 @@ func settingOf(policy []Setting, flag string) *Setting {
 	return nil
 }
 
-// checkPolicy finds settings that contradict each other. What cannot run twice has neither spares nor instances.
+// checkPolicy finds settings that contradict each other. A server that cannot run twice has neither spares nor
+// instances.
 func (r *reader) checkPolicy(s *Server, instances fileerror.Pos) {
 	replace := ""
 	if v := settingOf(s.Policy, "compat"); v != nil && v.Values[0] == "watchdog" {

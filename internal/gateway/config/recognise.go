@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// Format is what a file was recognised as.
+// Format is the recognised format of a file.
 type Format string
 
 // The formats.
@@ -26,7 +26,7 @@ const (
 	Zed        Format = "zed"    // context_servers in settings.json
 )
 
-// syntax is a way to write a tree down.
+// syntax is a syntax that trees are parsed from.
 type syntax struct {
 	name  string
 	parse func(*fileerror.Source) (*tree.Node, []fileerror.Problem)
@@ -40,7 +40,7 @@ var (
 
 var tomlLine = lazyregexp.New(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=.*)\s*(#.*)?$`)
 
-// syntaxOf goes by the name's end, and without one that says something, by the first line that is not a comment.
+// syntaxOf decides by the file name's extension or, if that says nothing, by the first line that is not a comment.
 func syntaxOf(s *fileerror.Source) *syntax {
 	switch strings.ToLower(filepath.Ext(s.Name)) {
 	case ".yaml", ".yml":
@@ -65,13 +65,13 @@ func syntaxOf(s *fileerror.Source) *syntax {
 	return yamlSyntax
 }
 
-// ownKeys are what only outlive.yaml has beside servers.
+// ownKeys are the top-level keys besides servers that only outlive.yaml has.
 var ownKeys = []string{"names", "listen", "auth", "tls", "origins", "hosts", "limits", "defaults"}
 
-// recognise goes by the keys at the top. where is the object that holds the servers.
+// recognise decides by the top-level keys. where is the object that holds the servers.
 func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Field) {
 	if s == yamlSyntax && root.Kind == tree.Null {
-		return Outlive, nil // nothing but comments, or ---
+		return Outlive, nil // only comments, or ---
 	}
 	if root.Kind != tree.Object {
 		return Unknown, nil
@@ -96,7 +96,7 @@ func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Field) {
 	return Unknown, nil
 }
 
-// strangers are files that people pass by mistake, by keys that are all there.
+// strangers are other files that people pass by mistake, each recognised by keys that are all present.
 var strangers = []struct {
 	keys []string
 	what string
@@ -128,10 +128,10 @@ func looksLike(root *tree.Node) string {
 	return ""
 }
 
-// serverKeys are what the formats call their servers.
+// serverKeys are the formats' keys for the object with the servers.
 var serverKeys = []string{"servers", "mcpServers", "mcp_servers", "context_servers"}
 
-// refuse says what a file seems to be that is not a configuration.
+// refuse reports what kind of file it seems to be instead of a configuration.
 func (r *reader) refuse(root *tree.Node) {
 	const wanted = "want outlive.yaml, or the file of an AI client that names its MCP servers"
 	if root.Kind != tree.Object {

@@ -8,11 +8,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 )
 
-// schemaID is where the schema is published, for the comment that editors look for in the first line of a file.
+// schemaID is the URL where the schema is published, for the comment in a file's first line by which editors find it.
 const schemaID = "https://raw.githubusercontent.com/outlive-mcp/outlive/main/schema/outlive.schema.json"
 
-// Schema is the JSON Schema (draft 2020-12) of outlive.yaml, made from the table that the reader uses. Policy keys that
-// are called like a key of servers are an error: nobody could reach them.
+// Schema returns the JSON Schema (draft 2020-12) of outlive.yaml, made from the table that the reader uses. A policy
+// key with the name of a server's own key is an error, because it could not be set.
 func Schema(keys []PolicyKey) ([]byte, error) {
 	own := serverShape(nil)
 	for _, k := range keys {

@@ -9,19 +9,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// Secrets are the literal secrets of a file of any format that is read here, for who shows a part of it. Of a file that cannot be
-// read there are none but what [secret.Find] sees.
+// Secrets returns the literal secrets in a file of any format that this package reads, for code that shows parts of
+// the file. If the file cannot be parsed, it returns only what [secret.Find] sees.
 func Secrets(name string, text []byte) secret.Known {
 	s := fileerror.NewSource(name, bytes.TrimPrefix(text, []byte("\ufeff")))
 	root, _ := syntaxOf(s).parse(s)
 	return secretsOf(root)
 }
 
-// secretsOf are the values of a file that messages must not show: what stands under a name of a secret, or behind one in a
-// command line. What looks like a secret is found without.
+// secretsOf returns the values that messages must not show: those of keys whose name means a secret, and those that
+// follow such a name in a command line. Values that look like secrets are recognised without it.
 func secretsOf(root *tree.Node) secret.Known {
 	var known secret.Known
-	seen := map[*tree.Node]bool{} // aliases share nodes, and may lead back
+	seen := map[*tree.Node]bool{} // YAML aliases share nodes, and may be cyclic
 	var walk func(name string, n *tree.Node)
 	walk = func(name string, n *tree.Node) {
 		if n == nil || seen[n] {
@@ -41,7 +41,7 @@ func secretsOf(root *tree.Node) secret.Known {
 			return
 		}
 		known.Add(name, n.Raw)
-		known.Add(name, strings.TrimSuffix(fileerror.Shortened(n.Raw), "…")) // as messages quote it
+		known.Add(name, strings.TrimSuffix(fileerror.Shortened(n.Raw), "…")) // in the form in which messages quote it
 		for line := range strings.Lines(n.Raw) {
 			known.Add(name, strings.TrimSpace(line))
 		}

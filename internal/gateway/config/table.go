@@ -7,8 +7,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 )
 
-// The table of outlive.yaml. Whatever is added here is known to the reader and to the JSON Schema at once; outlive.go
-// takes it into the File.
+// The schema of outlive.yaml. A key that is added here is known to the reader and in the JSON Schema; outlive.go
+// copies its value into the File.
 
 // Shapes that are used more than once.
 var (
@@ -26,10 +26,10 @@ var (
 	headersShape  = &schema.Shape{Kind: schema.Dict, Names: headerName, Of: &schema.Shape{Kind: schema.Text, Form: oneLine}, Doc: "value of the header"}
 )
 
-// keyOf makes the YAML key of a flag's name.
+// keyOf returns the YAML key of a flag.
 func keyOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
-// shapeOf is the shape of a policy key's values.
+// shapeOf is the schema of a policy key's values.
 func shapeOf(k PolicyKey) *schema.Shape {
 	if len(k.Enum) > 0 {
 		return &schema.Shape{Kind: schema.Word, Words: k.Enum}
@@ -57,7 +57,7 @@ func policyKeys(keys []PolicyKey) []schema.Key {
 	return out
 }
 
-// rootShape is outlive.yaml as a whole.
+// rootShape is the schema of outlive.yaml.
 func rootShape(policy []PolicyKey) *schema.Shape {
 	own := policyKeys(policy)
 	return &schema.Shape{Kind: schema.Object, Open: "for anchors", Keys: []schema.Key{
@@ -91,7 +91,7 @@ var authShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 	}}},
 }}
 
-// tokenForm are tokens as RFC 6750 has them, so that no header can be broken and nothing empty opens.
+// tokenForm is the form of bearer tokens in RFC 6750. It prevents broken headers and empty tokens.
 var tokenForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9._~+/-]+=*$`), "is not a bearer token", "use letters, digits and . _ ~ + / - only")
 
 var tlsShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
@@ -99,7 +99,8 @@ var tlsShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 	{Name: "key", Shape: pathShape, Required: true, Doc: "PEM file of the private key"},
 }}
 
-// mostInstances is how many processes of one server may share requests: each is started with the gateway.
+// mostInstances is the maximum number of processes of one server that share requests: all are started with the
+// gateway.
 const mostInstances = 64
 
 var limitsShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
@@ -120,7 +121,8 @@ var inputShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 	{Name: "options", Shape: &schema.Shape{Kind: schema.List, Of: textShape, Doc: "value"}, Doc: "the only values"},
 }}
 
-// serverShape is one server. Its own keys stand before the policy, and win over a policy key of the same name.
+// serverShape is the schema of one server. Its own keys precede the policy, and win over a policy key of the same
+// name.
 func serverShape(policy []schema.Key) *schema.Shape {
 	keys := []schema.Key{
 		{Name: "command", Shape: &schema.Shape{Kind: schema.Text, Form: notEmpty}, Doc: "program to start"},
