@@ -8,46 +8,47 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Book holds the names given so far. A shown name once given to an entry of a server stays with it, also while the entry
-// is not listed, and also when a server comes later that would have had it first: what a language model has read of
-// stays true. Only another Prefix or Rename, and Forget, take a name back. So does a new Book.
+// Book holds the names that were assigned so far. An entry of a server keeps its shown name, also while it is not
+// listed, and also when a server is added that would have had the name first: names that a language model has read
+// stay valid. Only another Prefix or Rename, Forget, or a new Book releases a name.
 //
-// The order of tools and prompts is kept the same way: within a server they stand in the order in which they were first
-// seen, because a list that is only shuffled costs a client its prompt cache.
+// The order of tools and prompts is kept, too: within a server they are in the order in which they were first seen,
+// because a list in another order invalidates a client's prompt cache.
 //
-// A server that keeps inventing names is remembered up to a bound: see maxLabels.
+// The number of remembered names of a server is limited: see maxLabels.
 type Book struct {
 	names   Names
 	taken   [mcp.Lists]map[string]bool // shown names of tools and prompts
 	shelves map[string]*shelf          // by server
 	uris    map[string]bool            // shown URIs of user interfaces
-	seen    uint64                     // entries named so far
-	parts   uint64                     // parts made so far
+	seen    uint64                     // number of entries named so far
+	parts   uint64                     // number of parts made so far
 	views   map[string]weak.Pointer[View]
-	sweep   int // at how many views those nobody uses any more are let go
+	sweep   int // number of views at which unused ones are removed
 }
 
-// maxLabels is how many names of one list of one server are remembered, if it does not list more than half as many at
-// once. Beyond, those it does not list are forgotten: a program that runs for months must not grow for ever.
+// maxLabels is how many names of one list of one server are remembered, unless the server lists more than half as
+// many at once. Beyond that, names that are not listed are forgotten, so that the memory of a long-running gateway is
+// bounded.
 const maxLabels = 10_000
 
-// shelf is what the Book knows of one server.
+// shelf is the Book's data about one server.
 type shelf struct {
 	labels [mcp.Lists]map[string]*label // by the server's own name
-	uris   map[string]string            // shown ones of user interfaces, by the server's own
+	uris   map[string]string            // shown URIs of user interfaces, by the server's own URI
 	part   *part                        // the latest one
 }
 
-// label is the name one entry has.
+// label is the name of one entry.
 type label struct {
-	prefix, base string // what it was made of
-	begins       bool   // base begins with the prefix, and nothing else of the server is called what follows it
-	shown        string // "" while it is to be given
-	wanted       string // what the Names promise, if shown is something else
+	prefix, base string // what the name was made of
+	begins       bool   // base begins with the prefix, and no other entry of the server is called what follows it
+	shown        string // "" until it is assigned
+	wanted       string // the name that Names promises, if shown is another
 	first        uint64 // Book.seen when the entry was first seen
 }
 
-// NewBook returns a Book in which no name is given.
+// NewBook returns a Book without names.
 func NewBook(names Names) *Book {
 	return &Book{
 		names:   names,
@@ -58,7 +59,7 @@ func NewBook(names Names) *Book {
 	}
 }
 
-// Forget takes back the names of a server that is not in the configuration any more. Views made before still know them.
+// Forget releases the names of a server that was removed from the configuration. Views made before still have them.
 func (b *Book) Forget(server string) {
 	s := b.shelves[server]
 	if s == nil {
@@ -75,14 +76,14 @@ func (b *Book) Forget(server string) {
 	delete(b.shelves, server)
 }
 
-// Merge makes one of what the servers show: servers in the order of the configuration, lists[i] belonging to
-// servers[i], nil as long as nothing is known of it. Where each server shows what it showed at the latest Merge, a View
-// made of the same that is still in use is returned again.
+// Merge makes one View of what the servers list. servers are in the order of the configuration; lists[i] belongs to
+// servers[i], and is nil as long as nothing is known of it. If every server shows what it showed at the latest Merge
+// that had it, and a View of the same is still in use, that View is returned again.
 func (b *Book) Merge(servers []Server, lists []*Lists) *View {
 	parts := make([]*part, len(servers))
 	key := make([]byte, 0, len(servers)*binary.MaxVarintLen32)
 	for i, server := range servers {
-		var id uint64 // of no part: nothing is known
+		var id uint64 // 0: nothing is known
 		if lists[i] != nil {
 			parts[i] = b.part(server, lists[i])
 			id = parts[i].id
@@ -97,7 +98,7 @@ func (b *Book) Merge(servers []Server, lists []*Lists) *View {
 	return v
 }
 
-// remember keeps v findable for as long as somebody else keeps it alive.
+// remember lets later Merges find v for as long as it is referenced elsewhere.
 func (b *Book) remember(key string, v *View) {
 	if len(b.views) >= b.sweep {
 		for key, view := range b.views {
@@ -110,7 +111,7 @@ func (b *Book) remember(key string, v *View) {
 	b.views[key] = weak.Make(v)
 }
 
-// shelf returns a server's shelf, a new one if need be.
+// shelf returns a server's shelf, which it makes if necessary.
 func (b *Book) shelf(server string) *shelf {
 	s := b.shelves[server]
 	if s == nil {
@@ -120,8 +121,8 @@ func (b *Book) shelf(server string) *shelf {
 	return s
 }
 
-// name gives every item a label. First all names go back that are not wanted any more, so that two entries can swap
-// theirs.
+// name assigns a label to every item. Labels that have to change are released first, so that two entries can swap
+// names.
 func (b *Book) name(l mcp.List, server Server, labels map[string]*label, items []Item) []*label {
 	prefix := server.prefix()
 	named := make([]*label, len(items))
@@ -170,7 +171,7 @@ func (b *Book) forgetOthers(l mcp.List, labels map[string]*label, named []*label
 	}
 }
 
-// give finds a name that is free and takes it; wanted is "" if it is as good as promised.
+// give finds a free name and takes it; wanted is "" if the name is one that Names promises.
 func (b *Book) give(l mcp.List, server, own string, it *label) (shown, wanted string) {
 	taken := b.taken[l]
 	candidates, promised := b.names.candidates(it.prefix, it.base, it.begins)

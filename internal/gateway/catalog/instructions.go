@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// InstructionBytes is how long merged instructions are at most: clients put them into every conversation.
+// InstructionBytes is the maximum length of merged instructions: clients put them into every conversation.
 const InstructionBytes = 16 << 10
 
-// cut ends a text that is not there to its end.
+// cut marks the end of a shortened text.
 const cut = "…"
 
-// Instructions merges what servers say about themselves, texts[i] being servers[i]'s, under a heading for each that says
-// something. Where every name is prefixed the heading says so, because the text knows the server's own names only. What
-// is longer than InstructionBytes is cut, the longest texts first, so that no server silences the others; only where not
-// even the headings fit are the last servers left out. "" if none says anything.
+// Instructions merges the instructions of the servers, texts[i] being those of servers[i], each under a heading.
+// Where every name is prefixed the heading says so, because a server's text contains its own names without the
+// prefix. What exceeds InstructionBytes is cut, the longest texts first, so that every server keeps a part; only if
+// the headings alone do not fit are the last servers left out. "" if all texts are empty.
 func Instructions(names Names, servers []Server, texts []string) string {
 	var heads, bodies []string
-	used := 0 // by the headings, and by what is the least of each text
+	used := 0 // by the headings and the minimum length of each text
 	for i, text := range texts {
 		text = strings.TrimSpace(text)
 		if text == "" {
@@ -51,14 +51,14 @@ func heading(names Names, server Server) string {
 	return fmt.Sprintf("# %s\n\nThe names of its tools and prompts begin with %s_ here.\n\n", server.Name, clean(server.prefix()))
 }
 
-// share is the length to which every text may go if all together are to have at most room bytes.
+// share is the maximum length of each text if all together may have room bytes.
 func share(texts []string, room int) int {
 	lengths := make([]int, len(texts))
 	for i, text := range texts {
 		lengths[i] = len(text)
 	}
 	slices.Sort(lengths)
-	for i, length := range lengths { // those that need less than an equal share leave the rest to others
+	for i, length := range lengths { // what short texts do not need is available to the others
 		if each := room / (len(lengths) - i); length > each {
 			return each
 		}

@@ -7,30 +7,31 @@ import (
 	"strings"
 )
 
-// Names says when a tool's or prompt's name carries its server's prefix.
+// Names says when the name of a tool or prompt gets its server's prefix.
 type Names string
 
-// The modes. An empty or unknown one is Always.
+// The modes. An empty or unknown one means Always.
 const (
-	// Always: <prefix>_<name>, and <name> itself if it begins with <prefix>_ already. Whatever server comes later, names stay
-	// what they are.
+	// Always: <prefix>_<name>, or just <name> if it begins with <prefix>_ already. Names do not change when servers
+	// are added.
 	Always Names = "always"
-	// OnCollision: the name itself for the first server that has it, in the order of the configuration among those
-	// known at that moment; <prefix>_<name> for the others.
+	// OnCollision: the unprefixed name for the first server that has it, in the order of the configuration among
+	// those known at that moment; <prefix>_<name> for the others.
 	OnCollision Names = "on-collision"
-	// Never is like OnCollision, since nothing may be lost, but a prefix that was needed is a Collision of the View.
+	// Never is like OnCollision, because no entry may be lost, but each name that needed its prefix is reported as a
+	// Collision of the View.
 	Never Names = "never"
 )
 
-// MaxName is the length of the longest shown name in bytes; together with the letters A-Z a-z 0-9 _ - it is what the
-// APIs of language models take as a tool's name.
+// MaxName is the maximum length of a shown name in bytes. Language model APIs accept tool names of up to this length
+// made of A-Z a-z 0-9 _ -.
 const MaxName = 64
 
-// hashDigits is how many hexadecimal digits tell apart what would look the same.
+// hashDigits is the number of hexadecimal digits that are added to distinguish equal names.
 const hashDigits = 8
 
-// candidates are the names an entry may have, best first, and how many of them are as good as promised. One that begins with the
-// prefix by itself needs no other, as long as that is nobody else's name.
+// candidates are the names an entry may have, best first, and how many of them keep the mode's promise. A name that
+// begins with the prefix anyway is not prefixed, unless that would be another entry's name.
 func (n Names) candidates(prefix, base string, begins bool) (candidates []string, promised int) {
 	prefixed := prefix + "_" + base
 	switch n {
@@ -46,7 +47,7 @@ func (n Names) candidates(prefix, base string, begins bool) (candidates []string
 	}
 }
 
-// fit makes a valid name of a candidate: other characters become _, and what is too long, or empty, ends in a hash.
+// fit makes a candidate valid: other characters become _, and a name that is too long or empty ends in a hash.
 func fit(candidate, server, own string) string {
 	name := clean(candidate)
 	if name == "" || len(name) > MaxName {
@@ -67,11 +68,12 @@ func clean(candidate string) string {
 	}, candidate)
 }
 
-// hashed ends a clean name in a hash of what it stands for. attempt counts on when even that is taken.
+// hashed makes a name that ends in a hash of the server and the entry's own name. attempt is increased if the result
+// is taken.
 func hashed(name, server, own string, attempt int) string {
 	h := sha256.New()
 	for _, part := range []string{server, own, strconv.Itoa(attempt)} {
-		h.Write(strconv.AppendInt(nil, int64(len(part)), 10)) // so that ("a", "bc") is not ("ab", "c")
+		h.Write(strconv.AppendInt(nil, int64(len(part)), 10)) // ("a", "bc") must differ from ("ab", "c")
 		h.Write([]byte{':'})
 		h.Write([]byte(part))
 	}

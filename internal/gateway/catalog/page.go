@@ -11,30 +11,30 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// ErrCursor is what Page says of a cursor it did not make, or made when the list showed something else: the client has
-// to begin again.
+// ErrCursor is Page's error for a cursor that it did not make, or made for a list that has changed since: the client
+// has to begin again.
 var ErrCursor = errors.New("not a cursor of this list as it is now")
 
-// PageBytes is how many bytes of entries a page has at most, unless a single one is longer: clients built with the
-// TypeScript SDK close the connection at a line of 10 MiB.
+// PageBytes is the maximum size of the entries of a page in bytes, unless a single entry is longer: clients built
+// with the TypeScript SDK close the connection at a line of 10 MiB.
 const PageBytes = 8 << 20
 
-// pageFrame is enough for what stands around the entries of a page.
+// pageFrame is an upper bound for the bytes of a page around its entries.
 const pageFrame = 256
 
-// cursorDigest is how many bytes of the list's digest a cursor carries: enough to notice a change.
+// cursorDigest is how many bytes of the list's digest a cursor contains: enough to notice a change.
 const cursorDigest = 8
 
-// cursor is what a client gives back for the next page.
+// cursor identifies where the next page begins.
 type cursor struct {
 	List   string `json:"l"`
 	Offset int    `json:"o"`
 	Digest string `json:"d"`
 }
 
-// Page returns a whole list result, {"tools":[…],"nextCursor":"…"}: from the raw cursor on (nil or null: from the
-// beginning), at most size entries (0 or less: as many as fit into PageBytes). A cursor works with any View that shows
-// the same in the same order, with other sizes, too; any other is an ErrCursor.
+// Page returns a whole list result, {"tools":[…],"nextCursor":"…"}, that begins at the raw cursor (nil or null: at
+// the beginning) and has at most size entries (0 or less: as many as fit into PageBytes). A cursor is valid for any
+// View that shows the same entries in the same order, and with any size; otherwise the error is ErrCursor.
 func (v *View) Page(l mcp.List, raw []byte, size int) ([]byte, error) {
 	start, err := v.offset(l, raw)
 	if err != nil {
@@ -59,7 +59,7 @@ func (v *View) Page(l mcp.List, raw []byte, size int) ([]byte, error) {
 	return append(page, '}'), nil
 }
 
-// end is where the page ends that begins at start, and how many bytes its entries have with their commas.
+// end returns where the page that begins at start ends, and how many bytes its entries have with their commas.
 func (v *View) end(l mcp.List, start, size int) (end, length int) {
 	for end = start; end < len(v.shown[l]) && (size <= 0 || end-start < size); end++ {
 		longer := length + v.shown[l][end].length() + len(",")
@@ -79,7 +79,7 @@ func (v *View) cursor(l mcp.List, offset int) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// offset is where the page of a raw cursor begins.
+// offset returns where the page of a raw cursor begins.
 func (v *View) offset(l mcp.List, raw []byte) (int, error) {
 	if len(raw) == 0 || jsonrpc.IsNull(raw) {
 		return 0, nil

@@ -8,9 +8,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// part is what one server contributes to a View. It never changes, so whatever else comes and goes, it is made once.
+// part is what one server contributes to a View. It is immutable, and is not rebuilt when other servers change.
 type part struct {
-	id     uint64 // no two parts of a Book have the same; from 1 on
+	id     uint64 // unique in a Book; from 1 on
 	server Server
 	lists  *Lists
 	shown  [mcp.Lists][]*shown
@@ -19,18 +19,18 @@ type part struct {
 // shown is one entry as clients see it.
 type shown struct {
 	item     Item
-	name     string // what clients ask for it by
+	name     string // the name by which clients request it
 	wanted   string // the name it would have had without a collision, otherwise ""
 	digest   [sha256.Size]byte
-	template *template   // of a resource template
-	links    []shownLink // of a tool, to its user interface
-	edits    []edit      // what is changed in the item for clients, in order
+	template *template   // of a resource template; otherwise nil
+	links    []shownLink // a tool's links to its user interface
+	edits    []edit      // changes to the item for clients, in order
 }
 
-// named reports whether the entries of a list get a name from the Book.
+// named reports whether the entries of a list get their names from the Book.
 func named(l mcp.List) bool { return l == mcp.Tools || l == mcp.Prompts }
 
-// part returns what a server shows: the latest part again if nothing is different.
+// part returns what a server shows: the previous part if nothing has changed.
 func (b *Book) part(server Server, lists *Lists) *part {
 	shelf := b.shelf(server.Name)
 	if p := shelf.part; p != nil && p.server.equal(server) && p.lists.equal(lists) {
@@ -64,7 +64,7 @@ func (b *Book) part(server Server, lists *Lists) *part {
 	return p
 }
 
-// add shows tools or prompts under the names given to them, in the order in which they were first seen.
+// add adds tools or prompts under their assigned names, in the order in which they were first seen.
 func (p *part) add(b *Book, l mcp.List, items []Item, labels []*label, known map[Item]*shown) {
 	order := make([]int, len(items))
 	for i := range order {
@@ -77,7 +77,7 @@ func (p *part) add(b *Book, l mcp.List, items []Item, labels []*label, known map
 	}
 }
 
-// show makes the entry, out of what was found out about the same item before if that is known.
+// show makes the shown entry. It reuses known, what was computed before for the same item, if that is not nil.
 func (b *Book) show(l mcp.List, server string, item Item, name, wanted string, known *shown) *shown {
 	switch {
 	case known == nil:
@@ -100,7 +100,7 @@ func (b *Book) show(l mcp.List, server string, item Item, name, wanted string, k
 	}
 }
 
-// append appends the entry as JSON: the server's bytes, but for its edits.
+// append appends the entry as JSON: the server's bytes with the edits applied.
 func (s *shown) append(dst []byte) []byte {
 	raw, at := s.item.Raw(), 0
 	for _, e := range s.edits {

@@ -7,20 +7,21 @@ import (
 	"strings"
 )
 
-// Server is how one server's entries are shown. Allow, Deny and Rename go by the server's own names and concern tools
-// and prompts; resources are shown as they are, because their URIs stand in other places, too. A changed Server is
-// another value, never a change of one that Merge was given.
+// Server says how one server's entries are shown. Allow, Deny and Rename refer to the server's own names and apply to
+// tools and prompts; resources are shown as they are, because their URIs also occur in other texts. A Server must not
+// be changed after it was passed to Merge: a changed one is a new value.
 type Server struct {
 	// Name is the server's name in the configuration; no two have the same.
 	Name string
-	// Prefix stands before the names where the Names say so. "": Name.
+	// Prefix precedes the names as Names says. "": Name.
 	Prefix string
-	// Allow are globs (*, ?, [a-z], backslash) of what is shown. None: everything. Unlike in paths, * matches a slash.
+	// Allow are globs (*, ?, [a-z], backslash) of what is shown. None: everything. Unlike in paths, * also matches a
+	// slash.
 	Allow []string
-	// Deny are globs of what is not shown, even if Allow has it. A glob with a mistake matches nothing in Allow and
-	// everything in Deny: too little is noticed, too much is not.
+	// Deny are globs of what is hidden, even if Allow matches it. An invalid glob matches nothing in Allow and
+	// everything in Deny: showing too little is noticed, showing too much is not.
 	Deny []string
-	// Rename gives entries another name, to which the prefix is added as to any.
+	// Rename gives entries another name, to which the prefix is added as usual.
 	Rename map[string]string
 }
 
@@ -31,7 +32,7 @@ func (s Server) prefix() string {
 	return s.Prefix
 }
 
-// base is the name an entry is to have, before the prefix.
+// base is an entry's name before the prefix.
 func (s Server) base(own string) string {
 	if renamed, ok := s.Rename[own]; ok {
 		return renamed
@@ -39,7 +40,7 @@ func (s Server) base(own string) string {
 	return own
 }
 
-// shows reports whether a tool or prompt is shown at all.
+// shows reports whether a tool or prompt is shown.
 func (s Server) shows(own string) bool {
 	for _, glob := range s.Deny {
 		if matched, err := match(glob, own); matched || err != nil {
@@ -54,7 +55,7 @@ func (s Server) shows(own string) bool {
 	return len(s.Allow) == 0
 }
 
-// match is path.Match without the slash's special part: names of tools are not paths.
+// match is path.Match, except that a slash is an ordinary character: tool names are not paths.
 func match(glob, name string) (bool, error) {
 	const noSlash = "\x01"
 	return path.Match(strings.ReplaceAll(glob, "/", noSlash), strings.ReplaceAll(name, "/", noSlash))

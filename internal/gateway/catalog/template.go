@@ -5,27 +5,28 @@ import (
 	"strings"
 )
 
-// maxTemplate is the length in bytes from which on a template is not compiled: real ones are short, and a compiled one
-// is many times as long.
+// maxTemplate is the length in bytes from which on a template is not compiled: real templates are short, and a
+// compiled one needs many times its length.
 const maxTemplate = 2048
 
-// What a template, and a URI that is held against templates, may have: the time for that grows with each of them, and both
-// come from elsewhere. Real ones are far below. What is beyond is found only if a list has it literally.
+// Limits for templates and for URIs that are matched against them: both come from elsewhere, and the time for
+// matching grows with each. Real ones are far smaller. Beyond the limits a URI is found only if a list contains it
+// literally.
 const (
 	maxURI         = 8 << 10 // bytes
-	maxExpressions = 16      // in a template that is compiled
+	maxExpressions = 16      // in one compiled template
 	maxTemplates   = 1000    // of one server
 )
 
-// template is a URI template (RFC 6570), to be matched backwards: could this URI have been made of it?
+// template is a URI template (RFC 6570) for the reverse question: can this URI be an expansion of it?
 type template struct {
 	literals []string       // around and between the expressions: one more than there are expressions
-	literal  int            // bytes of all literals: the more, the more specific
-	exact    *regexp.Regexp // nil: no URI is known to be an expansion
+	literal  int            // bytes of all literals: a larger number is more specific
+	exact    *regexp.Regexp // nil: not compiled, or invalid
 }
 
-// expressions are what each operator of RFC 6570 may expand to, undefined variables included. The values themselves are
-// percent-encoded, so that nothing of what separates parts of a URI is in them.
+// expressions are patterns of what each operator of RFC 6570 may expand to, including undefined variables. Values are
+// percent-encoded, so they contain no separators of a URI.
 var expressions = map[byte]string{
 	'+': `.*`,
 	'#': `(?:#.*)?`,
@@ -36,11 +37,11 @@ var expressions = map[byte]string{
 	'&': `(?:&[^#]*)?`,
 }
 
-// plainExpression is {name}; {name*} is {+name} in all but the RFC: that is how the Python frameworks write the rest of
-// a path.
+// plainExpression is {name}. {name*} is treated like {+name}, unlike in the RFC: that is how the Python frameworks
+// write the rest of a path.
 const plainExpression = `[^/?#]*`
 
-// parseTemplate never fails: what is not a template is one without expressions and fits itself only.
+// parseTemplate never fails: an invalid template is one without expressions, which matches only itself.
 func parseTemplate(text string) *template {
 	t := &template{}
 	var pattern strings.Builder
@@ -62,7 +63,7 @@ func parseTemplate(text string) *template {
 	}
 	pattern.WriteString(`\z`)
 	if len(text) <= maxTemplate && len(t.literals) <= maxExpressions+1 {
-		t.exact, _ = regexp.Compile(pattern.String()) // fails for text that is not UTF-8 only, of which no URI is made
+		t.exact, _ = regexp.Compile(pattern.String()) // fails only for text that is not UTF-8, which no URI matches
 	}
 	return t
 }
@@ -80,7 +81,7 @@ func expression(inner string) string {
 // expandsTo reports whether uri is an expansion of the template.
 func (t *template) expandsTo(uri string) bool { return t.exact != nil && t.exact.MatchString(uri) }
 
-// resembles reports whether uri has the template's literals, in their order, with anything in between.
+// resembles reports whether uri contains the template's literals, in their order, with anything in between.
 func (t *template) resembles(uri string) bool {
 	last := len(t.literals) - 1
 	if last == 0 {

@@ -7,19 +7,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 )
 
-// uiScheme begins the URI of a resource that is a tool's user interface (MCP Apps).
+// uiScheme is the URI scheme of resources that are a tool's user interface (MCP Apps).
 const uiScheme = "ui://"
 
-// uiPaths are where a tool's _meta names its user interface: as MCP Apps has it, and as it was before.
+// uiPaths are where a tool's _meta names its user interface: the path of MCP Apps, and the older one.
 var uiPaths = [...][]string{{"_meta", "ui", "resourceUri"}, {"_meta", "ui/resourceUri"}}
 
-// link is a place in an entry that names a resource.
+// link is a place in an entry that refers to a resource.
 type link struct {
 	at  jsonrpc.Span // in the entry
 	uri string
 }
 
-// linksOf are the user interfaces that a raw tool names.
+// linksOf returns the user interfaces that a raw tool refers to.
 func linksOf(raw []byte) []link {
 	var links []link
 	for _, path := range uiPaths {
@@ -31,8 +31,9 @@ func linksOf(raw []byte) []link {
 	return links
 }
 
-// uri gives the URI by which clients ask for a server's user interface: its own, unless another server has that already;
-// then one with the server's name in it. Like a name it stays what it is. Other URIs are shown as they are.
+// uri returns the URI by which clients request a server's user interface: the server's own URI, or, if another server
+// has that already, one with the server's name in it. It stays the same, like a name. Other URIs are shown as they
+// are.
 func (b *Book) uri(server, own string) string {
 	s := b.shelf(server)
 	shown, known := s.uris[own]
@@ -61,7 +62,7 @@ type edit struct {
 	with string // raw
 }
 
-// edits are what must be changed in an item for clients: its name or URI, and the URIs of user interfaces; in order.
+// edits returns the changes to an item for clients, in order: its name or URI, and the URIs of user interfaces.
 func edits(item Item, name string, links []shownLink) []edit {
 	e := item.entry.Value()
 	var all []edit
@@ -77,13 +78,13 @@ func edits(item Item, name string, links []shownLink) []edit {
 	return all
 }
 
-// shownLink is a link with the URI that clients are given for it.
+// shownLink is a link with the URI that clients see for it.
 type shownLink struct {
 	link
 	shown string
 }
 
-// links gives the user interfaces of a server's tool the URIs that clients know.
+// links replaces the URIs of a tool's user interfaces by those that clients see.
 func (b *Book) links(server string, item Item) []shownLink {
 	var all []shownLink
 	for _, l := range linksOf([]byte(item.Raw())) {
@@ -92,8 +93,8 @@ func (b *Book) links(server string, item Item) []shownLink {
 	return all
 }
 
-// taskOnly reports whether a tool can be called as a task only. Through a gateway there are no tasks: such a call would always
-// fail, so the tool is not shown.
+// taskOnly reports whether a tool can be called only as a task. The gateway has no tasks, so that every call would
+// fail: such a tool is not shown.
 func taskOnly(item Item) bool {
 	raw := []byte(item.Raw())
 	return jsonrpc.EqualString(jsonrpc.FindPath(raw, "execution", "taskSupport").Of(raw), "required")

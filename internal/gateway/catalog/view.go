@@ -10,13 +10,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// View is what clients see of all servers together. It never changes. A server is named by its place in the slice that
-// Merge was given.
+// View is what clients see of all servers together. It is immutable. A server is identified by its index in the slice
+// that was passed to Merge.
 type View struct {
 	// Hidden counts the entries of each list that are left out because an earlier one has the same URI, or because
-	// their server lists them twice. What Allow and Deny leave out is not counted.
+	// their server lists them twice. It does not count those that Allow and Deny leave out.
 	Hidden [mcp.Lists]int
-	// Collisions are the tools and prompts whose name is not what the Names promise.
+	// Collisions are the tools and prompts whose name is not the one that Names promises.
 	Collisions []Collision
 
 	shown   [mcp.Lists][]*shown
@@ -24,30 +24,30 @@ type View struct {
 	places  [mcp.Lists]map[string]int
 	digests [mcp.Lists][sha256.Size]byte
 
-	links     map[string]owned // user interfaces that tools name, by the URI that clients know
+	links     map[string]owned // user interfaces that tools refer to, by the URI that clients see
 	templates []routed
-	schemes   map[string][]int // servers with a resource or template of the scheme, in order
+	schemes   map[string][]int // servers, in order, with a resource or template of the scheme
 }
 
-// owned is a resource at its server.
+// owned is a resource of a server.
 type owned struct {
 	server int
 	own    string
 }
 
-// routed is a template that leads to a server.
+// routed is a template and its server.
 type routed struct {
 	*template
 	server int
 }
 
-// Collision is a tool or prompt that could not have its name because another entry has it.
+// Collision is a tool or prompt that got another name because its own was taken.
 type Collision struct {
-	Server int      // whose entry it is
+	Server int      // index of its server
 	List   mcp.List // Tools or Prompts
-	Own    string   // its name there
+	Own    string   // its own name at the server
 	Wanted string   // the name it would have had
-	Shown  string   // the one it has
+	Shown  string   // the name it has
 }
 
 func newView(parts []*part) *View {
@@ -71,7 +71,7 @@ func newView(parts []*part) *View {
 			}
 		}
 	}
-	from := make([]int, len(parts)) // templates of each server
+	from := make([]int, len(parts)) // number of templates of each server
 	for i, s := range v.shown[mcp.Templates] {
 		server := v.owners[mcp.Templates][i]
 		if from[server]++; from[server] <= maxTemplates {
@@ -82,7 +82,7 @@ func newView(parts []*part) *View {
 	return v
 }
 
-// fill puts the servers' entries behind one another; the first of a name is the one that counts.
+// fill concatenates the servers' entries; of several with the same name the first is kept.
 func (v *View) fill(l mcp.List, parts []*part) {
 	total := 0
 	for _, p := range parts {
@@ -138,10 +138,10 @@ func scheme(uri string) string {
 	return strings.ToLower(name)
 }
 
-// Tool says which server a shown tool belongs to and what it is called there.
+// Tool returns the server of a shown tool, and the tool's own name there.
 func (v *View) Tool(shown string) (server int, own string, ok bool) { return v.named(mcp.Tools, shown) }
 
-// Prompt says which server a shown prompt belongs to and what it is called there.
+// Prompt returns the server of a shown prompt, and the prompt's own name there.
 func (v *View) Prompt(shown string) (server int, own string, ok bool) {
 	return v.named(mcp.Prompts, shown)
 }
@@ -154,7 +154,7 @@ func (v *View) named(l mcp.List, shown string) (server int, own string, ok bool)
 	return v.owners[l][place], v.shown[l][place].item.Own(), true
 }
 
-// Item is the tool or prompt that is shown under a name, as its server wrote it.
+// Item returns the tool or prompt that is shown under a name, as its server wrote it.
 func (v *View) Item(l mcp.List, shown string) (item Item, ok bool) {
 	place, ok := v.places[l][shown]
 	if !ok {
@@ -163,9 +163,10 @@ func (v *View) Item(l mcp.List, shown string) (item Item, ok bool) {
 	return v.shown[l][place].item, true
 }
 
-// Owner says which server a URI belongs to, and what it is there: the one that lists it as a resource or as a template, or
-// names it as a tool's user interface, or else the one with the template it could have been made of. Of several templates the one with the most literal text counts, and before
-// them those that RFC 6570 would have expanded to this URI, since servers are not strict about slashes in {path}.
+// Owner returns the server of a URI, and the URI at that server: the server that lists it as a resource or as a
+// template, or whose tool has it as its user interface; otherwise the one with a template that matches. Templates
+// that RFC 6570 would expand to this URI are preferred; the others only need the same literal text, because servers
+// are not strict about slashes in {path}. Among equals the template with the most literal text wins.
 func (v *View) Owner(uri string) (server int, own string, ok bool) {
 	for _, l := range []mcp.List{mcp.Resources, mcp.Templates} {
 		if place, ok := v.places[l][uri]; ok {
@@ -179,7 +180,7 @@ func (v *View) Owner(uri string) (server int, own string, ok bool) {
 		return 0, "", false
 	}
 	for _, t := range v.templates {
-		if !t.resembles(uri) { // then it is no expansion either, and this is the quicker look
+		if !t.resembles(uri) { // faster than the expression; without this it is no expansion either
 			continue
 		}
 		if t.expandsTo(uri) {
@@ -192,11 +193,11 @@ func (v *View) Owner(uri string) (server int, own string, ok bool) {
 	return server, uri, ok
 }
 
-// Candidates are the servers, in order, which have a resource or template of the URI's scheme: whom to ask for a URI
-// without an Owner. The slice is not to be changed.
+// Candidates are the servers, in order, that have a resource or template of the URI's scheme: they can be asked for a
+// URI without an Owner. The slice must not be changed.
 func (v *View) Candidates(uri string) []int { return v.schemes[scheme(uri)] }
 
-// All gives the entries of a list in order: the shown name, and the entry as its server wrote it.
+// All yields the entries of a list in order: the shown name, and the entry as its server wrote it.
 func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
 	return func(yield func(string, Item) bool) {
 		for _, s := range v.shown[l] {
@@ -207,13 +208,13 @@ func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
 	}
 }
 
-// Len is how many entries a list shows.
+// Len is the number of entries that a list shows.
 func (v *View) Len(l mcp.List) int { return len(v.shown[l]) }
 
-// Digest stands for what a list shows, in this order. Members in another order and other _meta make no difference.
+// Digest identifies what a list shows, in this order. The order of JSON members and _meta make no difference.
 func (v *View) Digest(l mcp.List) [sha256.Size]byte { return v.digests[l] }
 
-// Same reports whether a client would find the same entries in both, in whatever order: list_changed is for the others.
+// Same reports whether both Views show the same entries, in any order. If they do not, list_changed is sent.
 func (v *View) Same(l mcp.List, other *View) bool {
 	if v == other || v.digests[l] == other.digests[l] {
 		return true
