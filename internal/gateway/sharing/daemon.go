@@ -14,34 +14,35 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 )
 
-// requestMost is the longest request for a seat, in bytes: environments are long.
+// requestMost is the maximum size of a request for a seat, in bytes. Environments can be long.
 const requestMost = 4 << 20
 
-// Server is one server that runs share.
+// Server is one shared server.
 type Server interface {
-	// Hub takes its clients.
+	// Hub serves its clients.
 	Hub() streamhttp.Hub
-	// Renew replaces its processes and returns when that is done.
+	// Renew replaces its processes, and returns when that is done.
 	Renew(ctx context.Context, reason string) error
-	// End ends it.
+	// End ends the server.
 	End()
 }
 
 // Options are a daemon's settings.
 type Options struct {
-	// Open starts a server under a name that no other has; said takes what it writes to its stderr, from any goroutine.
+	// Open starts a server under a name that no other server has. said is called from any goroutine with what the
+	// server writes to its stderr.
 	Open func(name string, r Request, said func([]byte)) (Server, error)
 	// SessionVariable reports whether an environment variable is a client's own session variable.
 	SessionVariable func(name string) bool
-	// Idle is how long a server goes on without runs that use it.
+	// Idle is how long a server is kept without runs that use it.
 	Idle time.Duration
 }
 
-// Daemon has the servers. It may be used from any goroutine.
+// Daemon runs the shared servers of one user. It may be used from any goroutine.
 type Daemon struct {
 	opts Options
 	mux  *http.ServeMux
-	done chan struct{} // closed when it is to end
+	done chan struct{} // closed when the daemon is to end
 
 	mu     sync.Mutex
 	shares map[string]*share // by key
@@ -49,18 +50,18 @@ type Daemon struct {
 	ended  bool
 }
 
-// share is one server with those who use it. The daemon's lock guards it.
+// share is one server and the runs that use it. The daemon's lock guards it.
 type share struct {
 	key     string
 	name    string
-	request Request // of the first
+	request Request // of the first run
 	server  Server
 	seats   map[string]*seat
 	idle    *time.Timer // nil: it has seats
 }
 
-// seat is a run's place at a server. Its name is nobody else's, not at another daemon either: what is sent to a daemon that has gone must not
-// reach another server at the next one.
+// seat is a run's place at a server. Its name is unique among all daemons, because a request meant for a daemon that
+// has ended must not reach another server at its successor.
 type seat struct {
 	name    string
 	request Request
@@ -69,10 +70,11 @@ type seat struct {
 	said    chan []byte
 }
 
-// saidMost is how many pieces of stderr wait for a run that does not read; what is more is dropped, since the server's log has it.
+// saidMost is how many pieces of stderr are queued for a run that does not read. Further ones are dropped for that
+// run; the server's log has them.
 const saidMost = 256
 
-// NewDaemon returns a daemon without servers. It ends when nobody has come within Options.Idle.
+// NewDaemon returns a daemon without servers. It ends if no run connects within Options.Idle.
 func NewDaemon(opts Options) *Daemon {
 	d := &Daemon{opts: opts, mux: http.NewServeMux(), done: make(chan struct{}), shares: map[string]*share{}, seats: map[string]*seat{}}
 	d.mux.HandleFunc("POST /v1/seat", d.take)
@@ -95,10 +97,10 @@ func NewDaemon(opts Options) *Daemon {
 // ServeHTTP implements http.Handler.
 func (d *Daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.mux.ServeHTTP(w, r) }
 
-// Done is closed when the daemon has no servers any more, and takes no runs.
+// Done is closed when the daemon has no servers any more and accepts no runs.
 func (d *Daemon) Done() <-chan struct{} { return d.done }
 
-// seat is that of the request; nil: it is gone.
+// seat returns the seat in the request's path; nil: there is none any more.
 func (d *Daemon) seat(r *http.Request) *seat {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,9 +109,9 @@ func (d *Daemon) seat(r *http.Request) *seat {
 
 // said is one line of the response to a request for a seat.
 type said struct {
-	Path   string `json:"path,omitempty"`   // of the seat, in the first line
-	Server string `json:"server,omitempty"` // what it is called, in the first line
-	Stderr []byte `json:"stderr,omitempty"` // what the server has written
+	Path   string `json:"path,omitempty"`   // path of the seat, in the first line
+	Server string `json:"server,omitempty"` // the server's name, in the first line
+	Stderr []byte `json:"stderr,omitempty"` // output of the server
 }
 
 // take gives a run a seat for as long as it stays connected.
@@ -151,7 +153,7 @@ func (d *Daemon) take(w http.ResponseWriter, r *http.Request) {
 
 func (s *seat) path() string { return "/v1/seat/" + s.name + "/mcp" }
 
-// sit makes a seat, and the server if need be; nil: the daemon is ending.
+// sit makes a seat, and starts the server if necessary; nil: the daemon is ending.
 func (d *Daemon) sit(want Request) (*seat, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,7 +182,7 @@ func (d *Daemon) sit(want Request) (*seat, error) {
 	return s, nil
 }
 
-// freeName is a name that no other server has.
+// freeName returns a name that no other server has.
 func (d *Daemon) freeName(name string) string {
 	taken := func(name string) bool {
 		for _, sh := range d.shares {
@@ -197,7 +199,7 @@ func (d *Daemon) freeName(name string) string {
 	return free
 }
 
-// tell hands what a server has written to its stderr to all who use it.
+// tell passes a server's stderr on to all runs that use it.
 func (d *Daemon) tell(sh *share, p []byte) {
 	text := slices.Clone(p)
 	d.mu.Lock()
@@ -210,7 +212,7 @@ func (d *Daemon) tell(sh *share, p []byte) {
 	}
 }
 
-// leave takes back a seat, with all sessions of it.
+// leave removes a seat with all its sessions.
 func (d *Daemon) leave(s *seat) {
 	s.front.Close()
 	d.mu.Lock()
@@ -226,7 +228,7 @@ func (d *Daemon) leave(s *seat) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if sh.idle != idle {
-			return // somebody has come meanwhile
+			return // a run has taken a seat meanwhile
 		}
 		delete(d.shares, sh.key)
 		sh.server.End()
@@ -235,7 +237,7 @@ func (d *Daemon) leave(s *seat) {
 	sh.idle = idle
 }
 
-// endIfUnused ends the daemon if it has no servers. The lock is held.
+// endIfUnused ends the daemon if it has no servers. The caller holds the lock.
 func (d *Daemon) endIfUnused() {
 	if len(d.shares) == 0 && !d.ended {
 		d.ended = true
@@ -243,7 +245,7 @@ func (d *Daemon) endIfUnused() {
 	}
 }
 
-// End ends every server, and the daemon.
+// End ends all servers, and the daemon.
 func (d *Daemon) End() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -254,7 +256,7 @@ func (d *Daemon) End() {
 	d.endIfUnused()
 }
 
-// order is the body of a request for a restart.
+// order is the body of a restart request.
 type order struct {
 	Reason string `json:"reason"`
 }
@@ -278,26 +280,26 @@ func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// Shared is how one server is used.
+// Shared describes one server and its use.
 type Shared struct {
 	Name  string // of the server
 	Runs  []Run  // that use it, the oldest first
 	Apart []Apart
 }
 
-// Run is one that uses a server.
+// Run is a run that uses a server.
 type Run struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
 }
 
-// Apart is another server of the same command, and what keeps the two from being one.
+// Apart is another server of the same command, and the reasons why the two are separate.
 type Apart struct {
 	Server string   `json:"server"`
-	By     []string `json:"by"` // as "$NAME" of a variable, "--name" of a setting, "directory"
+	By     []string `json:"by"` // "$NAME" for a variable, "--name" for a setting, or "directory"
 }
 
-// Status tells who uses what, by name.
+// Status returns the servers with the runs that use them, by name.
 func (d *Daemon) Status() (all []Shared) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,23 +1,27 @@
-// Package sharing lets several runs of one user use one process of each server: the two ends of `outlive run --shared`.
+// Package sharing lets several runs of one user share one process of each server. It has both sides of `outlive run
+// --shared`.
 //
-// A [Seat] is the end of a run. It is an http.RoundTripper, so that to the run the server is one elsewhere (line/remote). It takes a place at
-// the user's daemon before the first request, and again whenever the daemon has gone: a new daemon knows no session, which the run
-// mends as it mends every lost session, by saying its handshake again.
+// A [Seat] is the run's side. It is an http.RoundTripper, so that the run treats the server as a remote one
+// (line/remote). It takes a seat at the user's daemon before the first request, and again whenever the daemon has
+// ended. A new daemon knows none of the old sessions; the run handles that like any lost session, by repeating its
+// handshake.
 //
-// A [Daemon] is the other end, an http.Handler on a Unix socket. A request for a seat says which server is wanted ([Request]); those that are
-// equal ([Request.Key]) get the same server, which is a gateway of its own with one server in it (gateway.Options.Plain), and each seat
-// is an HTTP front of that gateway, so that sessions of different runs are apart from the transport on. The response to a request for a seat
-// goes on until the run ends, which is how each end hears of the other's end, and carries what the server writes to its stderr.
+// A [Daemon] is the other side, an http.Handler on a Unix socket. A request for a seat names the wanted server
+// ([Request]); requests with equal keys ([Request.Key]) get the same server. Each server is a gateway with one server
+// in it (gateway.Options.Plain), and each seat is an HTTP front of that gateway, so that sessions of different runs
+// are separated by the transport. The response to a request for a seat lasts as long as the run: each side notices
+// the other's end by it. It also carries what the server writes to its stderr.
 //
 //	POST /v1/seat                takes a seat: a [Request]; JSON lines come back, the first says where the seat is
 //	POST /v1/seat/NAME/restart   restarts the server
 //	/v1/seat/NAME/mcp            Streamable HTTP
 //
-// A server without seats ends after [Options.Idle], and the daemon with the last one. Who may connect is decided by whoever makes the
-// listener: the socket is the user's alone.
+// A server without seats ends after [Options.Idle], and the daemon ends with the last server. Access is limited by
+// the listener, which its creator makes: the socket belongs to the user alone.
 //
 // # Goroutines
 //
-// A Daemon has those of net/http and a timer for each server without seats; [Daemon.Done] is closed when nothing is left. A Seat has one while it
-// has a place, which reads what the daemon says; it ends with the daemon or with [Seat.Close].
+// A Daemon has those of net/http and a timer for each server without seats; [Daemon.Done] is closed when nothing is
+// left. A Seat has one while it is connected, which reads the daemon's response; it ends with the daemon or with
+// [Seat.Close].
 package sharing

@@ -13,22 +13,23 @@ type Request struct {
 	Name    string   `json:"name"`    // of the run
 	PID     int      `json:"pid"`     // of the run
 	Command []string `json:"command"` // with its arguments
-	// Executable is what the command was resolved to. It says nothing of its own: the directory and PATH do.
+	// Executable is the path that the command was resolved to. It is not compared: the directory and PATH are.
 	Executable string    `json:"executable"`
 	Dir        string    `json:"dir"`      // absolute
 	Env        []string  `json:"env"`      // the server's whole environment, KEY=value
-	Settings   []Setting `json:"settings"` // of the server, those that were given
+	Settings   []Setting `json:"settings"` // settings that were given for the server
 }
 
-// Setting is one thing that was set about a server.
+// Setting is one setting of a server.
 type Setting struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`
 }
 
-// passing are variables that differ between two terminals of one user, or from one moment to the next, and say nothing of what a server is to
-// do: where the shell is, the terminal and its window, and the connection by which it came. Those that lead to keys, such as
-// SSH_AUTH_SOCK, are none of them: who may do something else does not share.
+// passing are variables that are ignored when environments are compared. They differ between terminals of one user,
+// or change over time, and do not affect a server: the shell's state, the terminal and its window, and the connection
+// it came by. Variables that give access to keys, such as SSH_AUTH_SOCK, are not among them: runs with different
+// rights do not share.
 var passing = map[string]bool{
 	"_": true, "PWD": true, "OLDPWD": true, "SHLVL": true, "COLUMNS": true, "LINES": true,
 	"TERM": true, "COLORTERM": true, "TERM_PROGRAM": true, "TERM_PROGRAM_VERSION": true, "TERM_SESSION_ID": true, "VTE_VERSION": true,
@@ -39,7 +40,8 @@ var passing = map[string]bool{
 	"KONSOLE_DBUS_SESSION": true, "KONSOLE_DBUS_WINDOW": true, "GNOME_TERMINAL_SCREEN": true, "WT_SESSION": true,
 }
 
-// environment is what of the variables makes a difference, by name. session reports whether one is a client's own session variable.
+// environment returns the variables that are compared, by name. session reports whether a variable is a client's own
+// session variable, which is left out.
 func (r Request) environment(session func(name string) bool) map[string]string {
 	env := map[string]string{}
 	for _, kv := range r.Env {
@@ -51,19 +53,19 @@ func (r Request) environment(session func(name string) bool) map[string]string {
 	return env
 }
 
-// Key is the same for two requests that are to get the same server. session reports whether a variable is a client's own session variable,
-// which makes no difference.
+// Key is the same for two requests that are to get the same server. session reports whether a variable is a client's
+// own session variable, which is ignored.
 func (r Request) Key(session func(name string) bool) string {
 	text, err := json.Marshal([]any{r.Command, r.Dir, r.Settings, r.environment(session)})
 	if err != nil {
-		return "" // strings always can be written as JSON
+		return "" // not reached: strings can always be encoded as JSON
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 
-// Differences say, for people, what keeps two requests of one command apart: names only, no values. nil: they are of different commands, or
-// nothing does.
+// Differences returns, for people to read, what keeps two requests with the same command apart: names only, no
+// values. nil: the commands differ, or nothing does.
 func (r Request) Differences(other Request, session func(name string) bool) (what []string) {
 	if !slices.Equal(r.Command, other.Command) {
 		return nil
@@ -88,7 +90,7 @@ func (r Request) settings() map[string]string {
 	return all
 }
 
-// differing are the names whose values are not the same, in order.
+// differing returns the names whose values differ, sorted.
 func differing(a, b map[string]string) (names []string) {
 	for name, value := range a {
 		if other, ok := b[name]; !ok || other != value {

@@ -13,15 +13,15 @@ import (
 	"sync"
 )
 
-// URL is what the server of a [Seat] is called; where that is, the seat knows.
+// URL is the server's URL in requests to a [Seat]. The seat replaces it by the real one.
 const URL = "http://localhost/mcp"
 
 // SeatOptions are a seat's settings.
 type SeatOptions struct {
 	Request Request
-	// Dial connects to the daemon, and starts one if need be.
+	// Dial connects to the daemon, and starts one if necessary.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Said takes what the server writes to its stderr. nil: nobody does.
+	// Said is called with what the server writes to its stderr. nil: that is dropped.
 	Said func([]byte)
 }
 
@@ -33,16 +33,16 @@ type Seat struct {
 	cancel    context.CancelFunc
 
 	mu    sync.Mutex
-	place *place // nil: there was none yet
+	place *place // nil: none has been taken yet
 }
 
 // place is a seat at one daemon.
 type place struct {
 	path, server string
-	gone         chan struct{} // closed when the daemon has gone
+	gone         chan struct{} // closed when the daemon has ended
 }
 
-// NewSeat returns a seat; nothing is asked before the first request.
+// NewSeat returns a seat. It does not connect before the first request.
 func NewSeat(opts SeatOptions) *Seat {
 	s := &Seat{opts: opts}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -67,13 +67,13 @@ func (s *Seat) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.transport.RoundTrip(r)
 }
 
-// Close gives the place back.
+// Close gives up the place.
 func (s *Seat) Close() {
 	s.cancel()
 	s.transport.CloseIdleConnections()
 }
 
-// Server is what the daemon calls the server; "": there is no place.
+// Server is the daemon's name for the server; "": there is no place.
 func (s *Seat) Server() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Seat) Server() string {
 	return s.place.server
 }
 
-// Restart replaces the processes of the server, for all who share it, and returns when that is done.
+// Restart replaces the server's processes, for all runs that share it, and returns when that is done.
 func (s *Seat) Restart(ctx context.Context, reason string) error {
 	p, err := s.taken()
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Seat) Restart(ctx context.Context, reason string) error {
 	return nil
 }
 
-// post sends v, and returns a response of status 2xx.
+// post sends v as JSON, and returns a response with a 2xx status. Any other status is an error.
 func (s *Seat) post(ctx context.Context, path string, v any) (*http.Response, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -113,13 +113,13 @@ func (s *Seat) post(ctx context.Context, path string, v any) (*http.Response, er
 	}
 	if resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		why, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // what could be read is all there is to say
+		why, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // a read error adds nothing: the part that was read is used
 		return nil, errors.New(strings.TrimSpace(string(why)))
 	}
 	return resp, nil
 }
 
-// taken returns the place, taking one if there is none at a living daemon.
+// taken returns the place. It takes a new one if there is none, or its daemon has ended.
 func (s *Seat) taken() (*place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
