@@ -11,49 +11,52 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// What a process asks that many clients of the legacy era share names no client. What is certain is this: the call that asks was at the server
-// when the question came, and does not end before the question is answered. So a question has suspects, the calls at the server when it
-// came, and is held until the calls of one client are left; what stays unclear is refused. Calls of tools that have asked before go one at a
-// time, so that this is seldom needed. Package bridge does the same for clients of the modern era.
+// Several clients of the legacy era may share a process, whose requests (here: questions) do not say which client
+// they are for. What is certain: the call during which the server asks had reached the server when the question came,
+// and does not end before the question is answered. So each question has suspects: the calls at the server when it
+// came. It is held until all remaining suspects belong to one client; if that does not happen in time, it is refused.
+// Calls of tools that have asked before are sent one at a time, so that this is seldom necessary. Package bridge does
+// the same for clients of the modern era.
 
 const (
-	// askedFor is how long a question is held, and a call that was withdrawn counts as one that may have asked it, if its tool has
+	// askedFor is how long a question is held. It is also how long a cancelled call remains a suspect if its tool has
 	// asked before.
 	askedFor = 30 * time.Second
-	// crossFor is the same for a tool that has never asked: a cancellation and a question may be under way towards each other.
+	// crossFor is how long a cancelled call remains a suspect if its tool has never asked: cancellation and question
+	// may cross on the way.
 	crossFor = 2 * time.Second
-	// turnFor is how long a call of a tool that asks waits for the one before.
+	// turnFor is how long a call of a tool that asks waits for the previous one.
 	turnFor = 25 * time.Second
-	// askersMost is how many tools are known to ask.
+	// askersMost is how many tools that ask are remembered.
 	askersMost = 1024
 )
 
-// crowd is the part of a shared link that finds out whose the server's questions are.
+// crowd is the part of a shared link that finds out which client a question of the server is for.
 type crowd struct {
 	link   *Link
 	open   []*question
-	ghosts map[uint64]ghost // calls that were withdrawn, by number: the server may still work on them
+	ghosts map[uint64]ghost // cancelled calls, by number, that the server may still work on
 }
 
-// question is what the server asks, as long as it is not clear of whom.
+// question is a request of the server that is held until its client is known.
 type question struct {
 	line     []byte
 	suspects []uint64 // numbers of exchanges
 	until    time.Time
 }
 
-// ghost is a call whose client does not wait for it any more.
+// ghost is a cancelled call.
 type ghost struct {
 	session *Session
 	until   time.Time
 }
 
-// crowdy reports whether the link is one that finds out whose a question is.
+// crowdy reports whether the link has to find out which client a question is for.
 func (l *Link) crowdy() bool {
 	return l.gw.opts.Plain && l.scope.owner == nil && l.scope.era == mcp.Legacy
 }
 
-// asked takes a request of the server, of which the gateway's scratch is the envelope.
+// asked handles a request of the server, whose envelope is in the gateway's scratch space.
 func (c *crowd) asked(line []byte) {
 	l := c.link
 	env := &l.gw.up
@@ -77,7 +80,7 @@ func (c *crowd) asked(line []byte) {
 	c.rule()
 }
 
-// note remembers a call that was withdrawn.
+// note remembers a cancelled call.
 func (c *crowd) note(e *exchange) {
 	if !c.link.crowdy() || !e.counts() {
 		return
@@ -93,7 +96,7 @@ func (c *crowd) note(e *exchange) {
 	c.link.gw.at(c.link.gw.now.Add(stays))
 }
 
-// tick looks again whose the open questions are, and lets calls go whose turn it is.
+// tick drops expired ghosts, decides about open questions again, and sends waiting calls whose turn it is.
 func (c *crowd) tick() {
 	l := c.link
 	for num, g := range c.ghosts {
@@ -112,8 +115,8 @@ func (c *crowd) tick() {
 	}
 }
 
-// whose are the clients, each once, whose calls may have asked q, and the latest of those calls that is still waited for. nil among the clients
-// stands for one that does not wait any more.
+// whose returns the clients, each once, whose calls may have asked q, and the latest of those calls that was not
+// cancelled. nil among the clients stands for cancelled calls.
 func (c *crowd) whose(q *question) (clients []*Session, during *exchange) {
 	q.suspects = slices.DeleteFunc(q.suspects, func(num uint64) bool {
 		_, gone := c.ghosts[num]
@@ -131,7 +134,7 @@ func (c *crowd) whose(q *question) (clients []*Session, during *exchange) {
 	return clients, during
 }
 
-// rule gives questions to the clients they are for, as far as that is certain, and refuses what cannot become clear.
+// rule passes each question on if its client is certain, and refuses it if that cannot become certain any more.
 func (c *crowd) rule() {
 	open := c.open
 	c.open = nil
@@ -152,7 +155,8 @@ func (c *crowd) rule() {
 	}
 }
 
-// stuck reports whether, with q, as many questions wait as there are calls that may have asked them, so that none of those would ever end.
+// stuck reports whether, with q, as many questions wait as there are suspects, so that none of these calls could ever
+// end.
 func (c *crowd) stuck(earlier []*question, q *question, calls int) bool {
 	waiting := 1
 	for _, other := range earlier {
@@ -163,11 +167,11 @@ func (c *crowd) stuck(earlier []*question, q *question, calls int) bool {
 	return waiting >= calls
 }
 
-// give passes a question on to the client it is for.
+// give passes a question on to its client.
 func (c *crowd) give(q *question, during *exchange) {
-	var env jsonrpc.Envelope // the scratch may be in use
+	var env jsonrpc.Envelope // the gateway's scratch space may be in use
 	if env.Scan(q.line) != nil {
-		return // it was a message before
+		return // does not happen: it was parsed when it came
 	}
 	if askers := c.link.server.askers; len(q.suspects) == 1 && len(askers) < askersMost {
 		askers[during.target] = true
@@ -175,7 +179,7 @@ func (c *crowd) give(q *question, during *exchange) {
 	c.link.pass(&env, q.line, during.session, during)
 }
 
-// unbidden takes a question that belongs to no call: it can be for the only client there is.
+// unbidden handles a question without suspects: it is passed on if there is only one client.
 func (c *crowd) unbidden(q *question) {
 	only := c.link.scope.only()
 	if only == nil {
@@ -195,7 +199,7 @@ func (c *crowd) refuse(line []byte, why string) {
 	}
 }
 
-// drop forgets what the server has asked: its process is no more, or does not want to know.
+// drop forgets a question: the server's process has ended, or has cancelled it.
 func (c *crowd) drop(id []byte) bool {
 	before := len(c.open)
 	c.open = slices.DeleteFunc(c.open, func(q *question) bool {
@@ -205,7 +209,7 @@ func (c *crowd) drop(id []byte) bool {
 	return len(c.open) < before
 }
 
-// awaitsTurn reports whether a call is to wait because another client's call of a tool that asks is at the server.
+// awaitsTurn reports whether a call has to wait because another client's call of a tool that asks is at the server.
 func (l *Link) awaitsTurn(e *exchange) bool {
 	if !l.crowdy() || !l.server.askers[e.target] || !e.counts() {
 		return false

@@ -9,19 +9,20 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// pooled are the processes that clients of the legacy era share: one scope for all of them, or where clients see the one server as it is
-// ([Options.Plain]) one for each that can do the same: such a process is told what its clients can do.
+// pooled is the part of a scope whose processes several clients of the legacy era share. There is one such scope for
+// all of them; with [Options.Plain], where clients see the one server directly, there is one for each set of client
+// capabilities, because a process is given its clients' capabilities.
 type pooled struct {
-	params  []byte    // raw, of the initialize that its processes get; nil: the gateway's own
-	since   time.Time // when its last client left; zero: it has some
-	private bool      // it is for one client only, since what its server does cannot be kept apart
+	params  []byte    // raw parameters of the initialize that its processes get; nil: the gateway's own
+	since   time.Time // when its last client left; zero: it has clients
+	private bool      // for one client only: the server has features that cannot be separated by client
 
 	roots    []byte // raw result of roots/list that its processes get; nil: none has asked
-	rootsKey string // stands for that; "": none
-	rootAsks []*ask // questions for roots that wait until they are known
+	rootsKey string // identifies the roots; "": none
+	rootAsks []*ask // requests for roots that wait until they are known
 }
 
-// poolFor returns the scope that a client of the legacy era shares with others.
+// poolFor returns the shared scope for a client of the legacy era.
 func (g *Gateway) poolFor(s *Session) *scope {
 	if !g.opts.Plain {
 		return g.common
@@ -34,7 +35,7 @@ func (g *Gateway) poolFor(s *Session) *scope {
 	return g.pools[i]
 }
 
-// newPool makes a scope for clients that can do what s can.
+// newPool makes a scope for clients with the same capabilities as s.
 func (g *Gateway) newPool(s *Session) *scope {
 	sc := newScope(g, mcp.Legacy, nil)
 	sc.pool.params = s.initParams
@@ -51,7 +52,7 @@ func (sc *scope) members(yield func(*Session) bool) {
 	}
 }
 
-// only returns the one client that uses a shared scope; nil: there are none, or several.
+// only returns the one client of a shared scope; nil: it has none, or several.
 func (sc *scope) only() (one *Session) {
 	for s := range sc.members {
 		if one != nil {
@@ -62,7 +63,7 @@ func (sc *scope) only() (one *Session) {
 	return one
 }
 
-// leave takes a client out of the scope that it shares. One without clients ends after a while.
+// leavePool removes a client from its shared scope. A scope without clients ends after Options.PoolIdle.
 func (s *Session) leavePool() {
 	sc := s.pool
 	if s.pool = nil; sc == nil {
@@ -83,7 +84,7 @@ func (sc *scope) anybody() bool {
 	return false
 }
 
-// dropIdlePools ends the processes of scopes that nobody has used for a while.
+// dropIdlePools ends the processes of scopes that have had no clients for Options.PoolIdle.
 func (g *Gateway) dropIdlePools() {
 	g.pools = slices.DeleteFunc(g.pools, func(sc *scope) bool {
 		due := sc.pool.since.Add(g.opts.PoolIdle)
@@ -99,10 +100,10 @@ func (g *Gateway) dropIdlePools() {
 	})
 }
 
-// greetPlainly answers initialize, or server/discover, with what the server itself says in the scope, once that is known.
+// greetPlainly answers initialize, or server/discover, with the server's own answer in the scope, once that is known.
 func (sc *scope) greetPlainly(e *exchange) {
 	server := sc.gw.servers[0]
-	sc.opened = true // it is going to be used
+	sc.opened = true // its processes are about to be used
 	sc.link(server)
 	greeted := func(sc *scope) bool {
 		return !slices.ContainsFunc(sc.links[server], func(l *Link) bool { return l.phase == greeting && l.fails == 0 })
@@ -115,7 +116,7 @@ func (sc *scope) greetPlainly(e *exchange) {
 			e.refuse(jsonrpc.InternalError, "outlive is ending")
 		case l.phase != ready:
 			e.answerError(l.unusable())
-		case sc.era == mcp.Legacy && !sc.pool.private && l.capability("tasks"): // whoever asks for tasks would see those of others
+		case sc.era == mcp.Legacy && !sc.pool.private && l.capability("tasks"): // tasks/list would show tasks of other clients
 			if sc.pool.private = sc.only() != nil; !sc.pool.private {
 				e.session.pool = sc.gw.newPool(e.session)
 				e.session.pool.pool.private = true
@@ -129,7 +130,7 @@ func (sc *scope) greetPlainly(e *exchange) {
 	})
 }
 
-// tellChanged hands a notification that a list has changed to all who share the server that says so.
+// tellChanged passes a list_changed notification on to all clients that share the server.
 func (l *Link) tellChanged(line []byte) {
 	if l.scope.era == mcp.Modern {
 		l.tellListener(line)
@@ -140,7 +141,8 @@ func (l *Link) tellChanged(line []byte) {
 	}
 }
 
-// tellListener hands what a server says to a subscriptions/listen of a client to that client, who knows it by its own id.
+// tellListener passes a server's message on a subscriptions/listen request on to its client, with the client's own
+// id.
 func (l *Link) tellListener(line []byte) {
 	env := &l.gw.up
 	meta := env.Meta.Of(line)
@@ -152,10 +154,10 @@ func (l *Link) tellListener(line []byte) {
 	}
 }
 
-// unheard keeps what a server says to a client that has not opened its stream yet.
+// unheard keeps the messages of a server for a client that has not opened its stream yet.
 type unheard struct{ lines [][]byte }
 
-// unheardMost is how many messages wait for that.
+// unheardMost is how many messages are kept for a client.
 const unheardMost = 64
 
 // Send implements Stream.

@@ -11,26 +11,28 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// A server that many clients share may ask for roots. It is told those that all clients of its process have: once it has asked, each client is
-// asked for its own, and those with other roots get another process. Requests of a client wait until it is known which one is its.
+// A server that several clients share may ask for roots. All clients of a process have the same roots: once the
+// server has asked, each client is asked for its own, and clients with other roots get another process. A client's
+// requests wait until its process is known.
 
-// rootsList is what a server asks for them by.
+// rootsList is the method by which a server asks for roots.
 const rootsList = "roots/list"
 
-// rootsFor is how long a client is given to tell its roots. One that does not shares with nobody.
+// rootsFor is how long to wait for a client's answer to roots/list. A client that does not answer gets a process of
+// its own.
 const rootsFor = 5 * time.Second
 
 // rooted is what is known of a session's roots.
 type rooted struct {
 	key   string    // "" until they are known
-	by    time.Time // when they are waited for no longer; zero: nobody has asked
-	shown string    // the id of the question under way; "": none is
+	by    time.Time // deadline for the client's answer; zero: it was not asked
+	shown string    // id of the open roots/list request; "": none
 }
 
-// hasRoots reports whether a client with these raw initialize params can be asked for roots.
+// hasRoots reports whether a client with these raw initialize parameters can be asked for roots.
 func hasRoots(params []byte) bool { return jsonrpc.FindPath(params, "capabilities", "roots").Present() }
 
-// rootsAsked takes the question of a process for roots.
+// rootsAsked handles a process's roots/list request.
 func (sc *scope) rootsAsked(l *Link, id []byte) {
 	if !hasRoots(sc.pool.params) {
 		sc.gw.post(l, jsonrpc.AppendError(nil, id, jsonrpc.MethodNotFound, "Method not found", nil))
@@ -47,12 +49,12 @@ func (sc *scope) rootsAsked(l *Link, id []byte) {
 	}
 }
 
-// unplaced reports whether it is not known yet which process is the client's.
+// unplaced reports whether the client's process is not known yet.
 func (s *Session) unplaced() bool {
 	return s.gw.opts.Plain && s.own != nil && s.gw.servers[0].rootsWanted && s.roots.key == "" && hasRoots(s.initParams)
 }
 
-// askRoots asks the client for its roots, unless it is being asked.
+// askRoots asks the client for its roots, unless a request is open already.
 func (s *Session) askRoots() {
 	if s.roots.shown != "" {
 		return
@@ -65,7 +67,7 @@ func (s *Session) askRoots() {
 	s.general.Send(jsonrpc.AppendRequest(nil, []byte(s.roots.shown), rootsList, nil))
 }
 
-// tellRoots takes the client's answer, of which env is the envelope; false: it is not that.
+// tellRoots handles the client's answer, whose envelope is env; false: line is another message.
 func (s *Session) tellRoots(env *jsonrpc.Envelope, line []byte) bool {
 	if s.roots.shown == "" || string(env.ID.Of(line)) != s.roots.shown {
 		return false
@@ -74,7 +76,7 @@ func (s *Session) tellRoots(env *jsonrpc.Envelope, line []byte) bool {
 	return true
 }
 
-// place gives the client the process that is told its roots; nil: they are not known.
+// place moves the client to the process with these roots; nil: they are not known.
 func (s *Session) place(roots []byte) {
 	s.roots = rooted{key: "of session " + strconv.FormatUint(s.gw.number(), 10)}
 	if jsonrpc.Find(roots, "roots").Present() {
@@ -88,7 +90,7 @@ func (s *Session) place(roots []byte) {
 	case was.pool.rootsKey == "" && s.gw.rootedPool(s) == nil, was.only() == s && s.gw.rootedPool(s) == nil:
 		told := was.pool.rootsKey != ""
 		was.pool.rootsKey, was.pool.roots = s.roots.key, roots
-		if told { // it has other roots now
+		if told { // the client has other roots now
 			for l := range was.each {
 				if l.phase == ready {
 					s.gw.post(l, jsonrpc.AppendNotification(nil, rootsChanged, nil))
@@ -110,10 +112,10 @@ func (s *Session) place(roots []byte) {
 	s.own.release()
 }
 
-// rootsChanged is a client's notification that its roots are others now.
+// rootsChanged is the client's notification that its roots have changed.
 const rootsChanged = "notifications/roots/list_changed"
 
-// rootedPool returns the scope of clients that can do the same as s and have the same roots; nil: there is none.
+// rootedPool returns the scope for clients with the same capabilities and roots as s; nil: there is none.
 func (g *Gateway) rootedPool(s *Session) *scope {
 	i := slices.IndexFunc(g.pools, func(sc *scope) bool { return sc.key() == s.key && sc.pool.rootsKey == s.roots.key })
 	if i < 0 {
@@ -122,7 +124,8 @@ func (g *Gateway) rootedPool(s *Session) *scope {
 	return g.pools[i]
 }
 
-// move has the client use the processes of another scope from now on; those it used finish what they were asked.
+// move makes the client use another scope from now on. Its open requests are finished by the processes of the old
+// one.
 func (s *Session) move(to *scope) {
 	subs, level, severity := s.subs, s.level, s.severity
 	s.leaveShared()
@@ -141,7 +144,7 @@ func (s *Session) move(to *scope) {
 	}
 }
 
-// tickRoots waits no longer for a client that does not tell its roots.
+// tickRoots stops waiting for a client that has not answered in time.
 func (s *Session) tickRoots() {
 	switch {
 	case s.roots.by.IsZero():
@@ -152,15 +155,15 @@ func (s *Session) tickRoots() {
 	}
 }
 
-// tellPool takes a notification of the client for the server that it shares: about its roots, or what else it says while it is the only
-// client.
+// tellPool passes the client's notification on to the server that it shares, if it concerns roots, or if it is the
+// only client.
 func (s *Session) tellPool(line []byte) {
 	env := &s.gw.client
 	switch {
 	case !s.gw.opts.Plain:
 	case jsonrpc.EqualString(env.Method.Of(line), rootsChanged):
 		if s.gw.servers[0].rootsWanted {
-			s.roots.shown = "" // what it was asked before is no longer true
+			s.roots.shown = "" // the answer to an earlier request would be outdated
 			s.askRoots()
 		}
 	case s.pool.only() == s:
