@@ -116,7 +116,7 @@ func (sc *scope) greetPlainly(e *exchange) {
 			e.refuse(jsonrpc.InternalError, "outlive is ending")
 		case l.phase != ready:
 			e.answerError(l.unusable())
-		case sc.era == mcp.Legacy && !sc.pool.private && l.capability("tasks"): // tasks/list would show tasks of other clients
+		case sc.era == mcp.Legacy && !sc.pool.private && l.capability("tasks"): // tasks/list would show others' tasks
 			if sc.pool.private = sc.only() != nil; !sc.pool.private {
 				e.session.pool = sc.gw.newPool(e.session)
 				e.session.pool.pool.private = true

@@ -113,7 +113,7 @@ func (s *Seat) post(ctx context.Context, path string, v any) (*http.Response, er
 	}
 	if resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		why, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // a read error adds nothing: the part that was read is used
+		why, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // the part that could be read is used
 		return nil, errors.New(strings.TrimSpace(string(why)))
 	}
 	return resp, nil
