@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// lineage is what is known of a living process.
+// lineage identifies a running process and its parent.
 type lineage struct {
 	pid    int
 	name   string // of its program
 	parent int
-	start  uint64 // in the system's own units: with pid it is this process and no later one
+	start  uint64 // in the system's own units; with the pid it identifies the process
 }
 
-// shells stand between a CLI and its hook.
+// shells are programs that may be between a CLI and its hook.
 var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "cmd", "powershell", "pwsh", "env", "timeout", "nice"}
 
-// maxShells bounds how far up is looked.
+// maxShells is how many parents are looked at.
 const maxShells = 6
 
-// agentAbove is the first process from parent upwards that is not a shell: the CLI that called the hook. Its pid is 0 when
-// there is none.
+// agentAbove returns the first process from parent upwards that is not a shell: the CLI that called the hook. Its pid
+// is 0 when there is none.
 func agentAbove(parent int) lineage { return firstNoShell(parent, look) }
 
 func firstNoShell(pid int, look func(int) (lineage, bool)) lineage {
@@ -39,7 +39,7 @@ func firstNoShell(pid int, look func(int) (lineage, bool)) lineage {
 	return lineage{}
 }
 
-// lives reports whether the process is still there; one that was not found is taken to be.
+// lives reports whether the process still exists. It is true if the process was never found.
 func (l lineage) lives() bool {
 	if l.pid == 0 {
 		return true

@@ -2,7 +2,7 @@ package hooks
 
 import "golang.org/x/sys/unix"
 
-// zombie is SZOMB of sys/proc.h: dead, and not yet waited for.
+// zombie is SZOMB of sys/proc.h: ended, but not yet waited for.
 const zombie = 5
 
 func look(pid int) (lineage, bool) {

@@ -16,7 +16,7 @@ func look(pid int) (l lineage, ok bool) {
 		return l, false
 	}
 	fields := bytes.Fields(text[to+1:])
-	if len(fields) < 20 || bytes.ContainsAny(fields[0], "ZX") { // dead, and not yet waited for
+	if len(fields) < 20 || bytes.ContainsAny(fields[0], "ZX") { // ended, but not yet waited for
 		return l, false
 	}
 	l = lineage{pid: pid, name: string(text[from+1 : to])}

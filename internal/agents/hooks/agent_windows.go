@@ -24,7 +24,7 @@ func look(pid int) (l lineage, ok bool) {
 	return l, false
 }
 
-// startOf is a process's start in 100 ns since 1601. 0: we may not know, or it is gone.
+// startOf returns a process's start in 100 ns since 1601. 0: access is denied, or it has ended.
 func startOf(pid int) uint64 {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 
 func answeringPath(dir string) string { return filepath.Join(dir, "answering.lock") }
 
-// Announce says that permission requests are answered here, until release is called or the process ends, however it
-// ends. Without it no hook waits. It fails when somebody else answers already, after a second: a hook that looks takes
-// the lock for an instant.
+// Announce declares that this process answers permission requests, until release is called or the process ends in any
+// way. Without it no hook waits. It fails after a second if another process answers already; it waits that long
+// because hooks that check take the lock for a moment.
 func Announce(ctx context.Context, dir string) (release func() error, err error) {
 	if _, err := Prepare(dir); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func Announce(ctx context.Context, dir string) (release func() error, err error)
 	return lock.Close, nil
 }
 
-// Attended reports whether somebody answers permission requests.
+// Attended reports whether a process answers permission requests.
 func Attended(dir string) bool {
 	if _, err := os.Lstat(answeringPath(dir)); err != nil {
 		return false

@@ -15,13 +15,13 @@ import (
 // Outcome is how a request ended.
 type Outcome string
 
-// The outcomes. The first two come from a person or the policy; all others leave the CLI's own dialog to decide.
+// The outcomes. The first two come from a person or the policy; with all others the CLI's own dialog decides.
 const (
 	Allowed    Outcome = "allow"
 	Denied     Outcome = "deny"
-	Expired    Outcome = "expired"    // nobody answered in time
-	Withdrawn  Outcome = "withdrawn"  // the CLI ended the hook: answered at its dialog, or ended itself
-	Unattended Outcome = "unattended" // the program that answers has gone
+	Expired    Outcome = "expired"    // no answer in time
+	Withdrawn  Outcome = "withdrawn"  // the CLI ended the hook: it was answered in the CLI's dialog, or the CLI ended
+	Unattended Outcome = "unattended" // the program that answers has ended
 	Abandoned  Outcome = "abandoned"  // the hook was killed
 )
 
@@ -34,25 +34,25 @@ type Settlement struct {
 	Nonce   string    `json:"nonce,omitempty"`
 }
 
-// Decision is what a person decides.
+// Decision is a person's answer.
 type Decision struct {
 	Allow bool
-	// Message tells the agent why it was denied. "": "Denied by" and who.
+	// Message tells the agent why it was denied. "": "Denied by" and the person's name.
 	Message string
 }
 
-// Why an answer was not taken.
+// The reasons why an answer is rejected.
 var (
 	// ErrUnknownRequest: there is no such request, or it ended more than a day ago.
 	ErrUnknownRequest = errors.New("no such request")
-	// ErrNonce: the answer is to another request than this one.
+	// ErrNonce: the answer belongs to another request.
 	ErrNonce = errors.New("the answer does not belong to this request")
 )
 
 // SettledError says that an answer came too late, and how the request had ended.
 type SettledError struct{ Settlement }
 
-// Error is what a person who pressed a button wants to know.
+// Error is worded for the person who pressed a button.
 func (e *SettledError) Error() string {
 	at := e.At.Local().Format("15:04:05")
 	switch e.Outcome {
@@ -69,8 +69,8 @@ func (e *SettledError) Error() string {
 	return "the agent's hook was killed before " + at
 }
 
-// Answer decides an open request, once. nonce is that of the [Request] as it was shown, by who decided. Who was too late
-// gets a [*SettledError].
+// Answer decides an open request, once. nonce is that of the [Request] as it was shown, and by names the person. An
+// answer that comes too late gets a [*SettledError].
 func Answer(dir, id, nonce string, d Decision, by string) error {
 	if !requestID.MatchString(id) {
 		return fmt.Errorf("answer a request: %w", ErrUnknownRequest)
@@ -108,7 +108,7 @@ func Answer(dir, id, nonce string, d Decision, by string) error {
 
 func sameNonce(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// lateness says how a request ended that is no longer open. Only who has its nonce is told.
+// lateness says how a request that is no longer open has ended, but only if nonce is the request's.
 func lateness(dir, id, nonce string) error {
 	s, err := settlement(dir, id)
 	switch {
@@ -127,8 +127,8 @@ func settlement(dir, id string) (s Settlement, err error) {
 	return s, err
 }
 
-// settle says how a request ended, unless that has been said: then the error is fs.ErrExist. A link, unlike a rename,
-// does not replace what is there, so one of all who try decides.
+// settle records how a request ended. If that is recorded already, the error is fs.ErrExist. It uses a link because,
+// unlike a rename, that does not replace an existing file: only the first caller succeeds.
 func settle(dir, id string, s Settlement) error {
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// lookEvery is the time between two looks at what no event tells of: the agent's end, the monitor's, and an answer on
-	// a file system without events.
+	// lookEvery is the interval of checks for what causes no event: the end of the agent or the monitor, and an
+	// answer on a file system without events.
 	lookEvery = time.Second
-	// awayGrace is how long the program that answers may be away: a restart of the monitor takes a few seconds.
+	// awayGrace is how long the program that answers may be absent: restarting the monitor takes a few seconds.
 	awayGrace = 30 * time.Second
 )
 
-// vigil is a wait for the end of a request.
+// vigil waits for the end of a request.
 type vigil struct {
-	// answered returns how the request was settled, if it was.
+	// answered returns how the request was settled, if it has been.
 	answered func() (Settlement, bool)
-	// attended and waited report whether somebody answers here, and whether the agent still waits.
+	// attended and waited report whether a process answers here, and whether the agent still waits.
 	attended, waited func() bool
-	news             <-chan fsnotify.Event // something appeared beside the answer
+	news             <-chan fsnotify.Event // events in the folder of answers
 	deadline         time.Time
 }
 
@@ -35,7 +35,7 @@ func (v *vigil) wait(ctx context.Context) Settlement {
 	defer deadline.Stop()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	seen := time.Now() // when somebody was last there to answer
+	seen := time.Now() // when a process was last there to answer
 	for {
 		if s, ok := v.answered(); ok {
 			return s
@@ -60,13 +60,13 @@ func (v *vigil) wait(ctx context.Context) Settlement {
 	}
 }
 
-// ask has a permission request answered and returns how it ended.
+// ask publishes a permission request, waits for its answer and returns how it ended.
 func ask(ctx context.Context, dir string, r *Request, waited func() bool) (s Settlement, err error) {
 	if _, err := Prepare(dir); err != nil {
 		return s, err
 	}
 	var news <-chan fsnotify.Event
-	if w, err := fsnotify.NewWatcher(); err == nil { // there may be too many already: then looking has to do
+	if w, err := fsnotify.NewWatcher(); err == nil { // the limit of watchers may be reached; polling is enough then
 		defer w.Close()
 		if w.Add(filepath.Join(dir, answersFolder)) == nil {
 			news = w.Events
@@ -100,7 +100,7 @@ func ask(ctx context.Context, dir string, r *Request, waited func() bool) (s Set
 	})
 }
 
-// end settles the request without an answer, unless one came in the last moment: then that one counts.
+// end settles the request without an answer. If an answer came at the last moment, that one is returned.
 func (r *Request) end(dir string, s Settlement) (Settlement, error) {
 	s.Nonce = r.Nonce
 	err := settle(dir, r.ID, s)

@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// describe writes a tool's input for a person to decide on: the command as it is, then every other member on a line of
-// its own, with the description last because it is only what the agent says about the command. Nothing is left out: a
-// member that switches the sandbox off matters more than the command. Characters that a screen does not show are escaped
-// by [Escape]. A text over maxLooked bytes is cut; nobody is asked about one that long.
+// describe formats a tool's input for the person who decides: the command as it is, then every other member on a line
+// of its own. The description is last, because it is only what the agent says about the command. Nothing is left out:
+// a member that disables the sandbox is more important than the command. Invisible characters are escaped by
+// [Escape]. A text over maxLooked bytes is cut; requests of that length are not passed on.
 func describe(input json.RawMessage) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(input, &members) != nil {
@@ -41,7 +41,7 @@ func describe(input json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// agentsWords is the member in which an agent says what a command is for.
+// agentsWords is the member in which the agent describes what a command is for.
 const agentsWords = "description"
 
 func stringOf(raw json.RawMessage) (string, bool) {
@@ -60,9 +60,9 @@ func compact(raw json.RawMessage) string {
 	return Escape(head(b.String(), maxLooked))
 }
 
-// Escape writes every character that a screen does not show, or that changes how others are shown, as \u{hex}: control
-// characters, which could wipe a line out, those that reverse or hide text, and blanks other than the space. A literal \u{
-// in s becomes \u{5c}u{, so that replacing every \u{hex} by its character gives s back.
+// Escape writes as \u{hex} every character that is invisible or changes how others are shown: control characters,
+// which could erase a line, characters that reverse or hide text, and blanks other than the space. A literal \u{ in s
+// becomes \u{5c}u{, so that replacing every \u{hex} by its character returns s.
 func Escape(s string) string {
 	if !strings.ContainsFunc(s, hidden) && !strings.Contains(s, escapeMark) {
 		return s
@@ -90,19 +90,19 @@ func hidden(r rune) bool {
 		return false
 	case r == utf8.RuneError, r == '\u2028', r == '\u2029':
 		return true
-	case r == '\u200d', r >= '\ufe00' && r <= '\ufe0f': // they make emoji
+	case r == '\u200d', r >= '\ufe00' && r <= '\ufe0f': // parts of emoji
 		return false
 	}
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zs, r) && r != ' ' || slices.Contains(blanks, r)
 }
 
-// blanks are letters and symbols that are drawn as nothing: Hangul fillers and the empty Braille pattern.
+// blanks are letters and symbols without a visible glyph: Hangul fillers and the empty Braille pattern.
 var blanks = []rune{'\u115f', '\u1160', '\u2800', '\u3164', '\uffa0'}
 
-// cutMark stands where text was cut off.
+// cutMark marks where text was cut off.
 const cutMark = "…"
 
-// head is the beginning of s in at most limit bytes, whole characters only.
+// head returns the beginning of s: at most limit bytes, whole characters only.
 func head(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -114,7 +114,7 @@ func head(s string, limit int) string {
 	return s[:n] + cutMark
 }
 
-// tail is the end of s.
+// tail returns the end of s: at most limit bytes, whole characters only.
 func tail(s string, limit int) string {
 	if len(s) <= limit {
 		return s

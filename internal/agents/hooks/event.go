@@ -10,16 +10,16 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/agentcli"
 )
 
-// Event is what a CLI told one of its hooks. What is a secret by its looks is taken out of all texts.
+// Event is what a CLI passed to one of its hooks. Texts that look like secrets are removed from it.
 type Event struct {
 	Time   time.Time `json:"time"`   // when the hook was called, by the wall clock
 	Vendor string    `json:"vendor"` // "claude", "codex", "gemini"
-	// Name of the event, as the vendor has it: "Stop", "PermissionRequest", "AfterAgent".
+	// Name is the event's name at the vendor: "Stop", "PermissionRequest", "AfterAgent".
 	Name    string `json:"name"`
 	Session string `json:"session"`
 	Dir     string `json:"dir"` // the agent's working directory
-	// PID of the process that called the hook: the CLI, or Codex' app server, a daemon that serves several sessions. 0: it
-	// could not be found.
+	// PID of the process that called the hook: the CLI, or Codex' app server, a daemon that serves several sessions.
+	// 0: it was not found.
 	PID        int    `json:"pid,omitempty"`
 	Transcript string `json:"transcript,omitempty"` // path of the session's transcript
 	Mode       string `json:"mode,omitempty"`       // permission mode: "default", "acceptEdits", "bypassPermissions" …
@@ -27,50 +27,49 @@ type Event struct {
 	Input      string `json:"input,omitempty"` // what the tool is to do, at most 2 KiB
 	// Notification is the kind of a notification: "permission_prompt", "idle_prompt", "ToolPermission" …
 	Notification string `json:"notification,omitempty"`
-	// Reason is why a session began or ended, or what a turn failed of: "resume", "logout", "rate_limit" …
+	// Reason is why a session began or ended, or why a turn failed: "resume", "logout", "rate_limit" …
 	Reason string `json:"reason,omitempty"`
-	// Text is the end of what the notification or the agent's last message says, at most 600 bytes.
+	// Text is the end of the notification's text or of the agent's last message, at most 600 bytes.
 	Text string `json:"text,omitempty"`
 	// Subagent is the id of the subagent that the event is about. "": the agent itself.
 	Subagent string `json:"subagent,omitempty"`
-	// Unasked says why a permission request is left to the CLI's own dialog although its input is known: somebody far away
-	// could not be shown all of it. "": nothing speaks against asking.
+	// Unasked says why a permission request is left to the CLI's own dialog although its input is known: it cannot be
+	// shown completely to a person elsewhere. "": it can.
 	Unasked string `json:"unasked,omitempty"`
 }
 
-// Bounds of what an event keeps, in bytes. Names, ids and paths are a few hundred at most; anything longer is no
-// such thing.
+// Maximum sizes of an event's members, in bytes. Real names, ids and paths have a few hundred at most; longer values
+// are dropped.
 const (
 	maxName  = 256
 	maxPath  = 4096
 	maxInput = 2 << 10
 	maxText  = 600
-	// maxLooked is the most in which secrets are looked for: a file to be written may have megabytes, and looking through
-	// one takes a second. It is more than anything keeps.
+	// maxLooked is the maximum length of a text in which secrets are searched: a file to be written may have
+	// megabytes, and searching those takes a second. It is more than any member keeps.
 	maxLooked = maxCommand + 4<<10
 )
 
-// MaxPayload is the most that is read from a CLI: the content of a file to be written comes along.
+// MaxPayload is the maximum size of a CLI's input that is read. It may contain a whole file to be written.
 const MaxPayload = 32 << 20
 
-// ErrPayload is wrapped by the errors about what a CLI said.
+// ErrPayload is wrapped by the errors about a CLI's input.
 var ErrPayload = errors.New("not a hook event")
 
-// call is an event with what is needed to ask for a permission.
+// call is an event, with what is needed to ask for a permission.
 type call struct {
 	Event
-	full string // all that the tool is to do, secrets included, as [describe] writes it; for showing whole or not at all
-	safe string // the same with secrets taken out, for records
+	full string // all that the tool is to do, secrets included, as [describe] formats it; shown completely or not at all
+	safe string // the same without secrets, for records
 }
 
-// Why a request is left to the CLI's own dialog.
+// The reasons why a request is left to the CLI's own dialog.
 const (
 	unaskedLong   = "its input is too long for one message"
 	unaskedSecret = "its input contains what looks like a secret, which is not sent"
 )
 
-// parse reads what the CLI said. Members are looked at one by one: one of an unexpected kind is no reason to lose the
-// others.
+// parse reads a CLI's input. Members are read one by one, so that one of an unexpected type does not lose the others.
 func parse(v *Vendor, payload []byte, redact func(string) string) (*call, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(bytes.TrimPrefix(payload, []byte(byteOrderMark)), &members); err != nil {
@@ -112,8 +111,8 @@ func parse(v *Vendor, payload []byte, redact func(string) string) (*call, error)
 	return c, nil
 }
 
-// unasked says why nobody far away can be shown all of an input; "": somebody can. What was shown in part must not be
-// allowed: the part that was left out would run, too.
+// unasked says why an input cannot be shown completely to a person elsewhere; "": it can. An input that is shown only
+// in part must not be allowed, because the hidden part would run, too.
 func unasked(full, safe string) string {
 	switch {
 	case len(full) > maxCommand:

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// openPlain opens a file to read it; a link in its place is an error. Making one takes a right that users do not have.
+// openPlain opens a file for reading. A symbolic link is an error; making one takes a right that users do not have.
 func openPlain(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -17,7 +17,7 @@ func openPlain(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// private checks that folder is one. That only its user can write there comes from the profile it stands in.
+// private checks that folder is a folder. Only its user can write there because it is in the user's profile.
 func private(folder string) error {
 	info, err := os.Lstat(folder)
 	if err != nil {

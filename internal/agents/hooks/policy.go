@@ -13,20 +13,20 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Policy is what the user has decided beforehand. The zero value asks nobody and allows nothing.
+// Policy is what the user has decided in advance. With the zero value no request is passed on or allowed.
 type Policy struct {
-	// Ask sends permission requests to the program that announced itself, as --ask does.
+	// Ask sends permission requests to the program that has called [Announce], like --ask.
 	Ask bool `json:"ask"`
-	// Allow names tools that need no answer, exactly as the CLI names them. Only those that read are taken: of
-	// Claude Code Glob, Grep, LS, NotebookRead and Read. They may still read what is secret.
+	// Allow names tools that are allowed without asking, exactly as the CLI names them. Only tools that read are
+	// accepted, for Claude Code Glob, Grep, LS, NotebookRead and Read. They may read secrets, too.
 	Allow []string `json:"allow"`
 }
 
-// PolicyPath is the user's policy: JSON, in which comments may stand.
+// PolicyPath is the user's policy: JSON with comments.
 func PolicyPath(dir string) string { return filepath.Join(dir, "policy.json") }
 
-// ReadPolicy reads the user's policy; no file is the zero one. One with anything wrong in it counts for nothing, and the
-// error says what is wrong.
+// ReadPolicy reads the user's policy; without a file it is the zero value. A file with any mistake is ignored as a
+// whole, and the error says what is wrong.
 func ReadPolicy(dir string) (Policy, error) {
 	text, err := readRegular(PolicyPath(dir), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,12 +61,12 @@ func parsePolicy(text []byte) (p Policy, err error) {
 	return p, nil
 }
 
-// allows reports whether the policy lets a tool run without an answer.
+// allows reports whether the policy allows a tool without asking.
 func (p Policy) allows(v *Vendor, tool string) bool {
 	return slices.Contains(p.Allow, tool) && slices.Contains(v.ReadOnly, tool)
 }
 
-// readOnlyTools are all tools that can be allowed beforehand, and whose they are.
+// readOnlyTools lists all tools that can be allowed in advance, with their CLIs.
 func readOnlyTools() string {
 	var all []string
 	for _, v := range Vendors() {
@@ -77,7 +77,7 @@ func readOnlyTools() string {
 	return strings.Join(all, "; ")
 }
 
-// questions are tools whose permission dialog is a question to the user: to allow it would be to answer it.
+// questions are tools whose permission dialog is itself a question to the user: allowing them would answer it.
 var questions = []string{"AskUserQuestion", "ExitPlanMode", "EnterPlanMode", "request_user_input"}
 
 // isQuestion reports whether a tool asks the user something other than whether it may run.

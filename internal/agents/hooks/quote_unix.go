@@ -4,7 +4,7 @@ package hooks
 
 import "strings"
 
-// quoteWord is a word for sh.
+// quoteWord quotes a word for sh.
 func quoteWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s

@@ -1,7 +1,7 @@
 package hooks
 
-// quoteWord is a word that cmd, PowerShell behind its call operator and Git's bash take alike: paths on Windows have no
-// quotation marks, and a backslash in double quotes stays one before a letter.
+// quoteWord quotes a word for cmd, PowerShell (after its call operator) and Git's bash alike: paths on Windows
+// contain no quotation marks, and a backslash before a letter is literal in double quotes.
 func quoteWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// maxRecords is the size in bytes at which decisions.jsonl becomes decisions.jsonl.1: some ten thousand decisions.
+// maxRecords is the size in bytes at which decisions.jsonl is renamed to decisions.jsonl.1: some ten thousand
+// decisions.
 const maxRecords = 4 << 20
 
-// Record is a line of decisions.jsonl: what was asked, and how it ended.
+// Record is a line of decisions.jsonl: a request, and how it ended.
 type Record struct {
 	Asked   time.Time `json:"asked"`
 	Ended   time.Time `json:"ended"`
@@ -22,17 +23,17 @@ type Record struct {
 	Session string    `json:"session"`
 	Dir     string    `json:"dir"`
 	Tool    string    `json:"tool"`
-	Command string    `json:"command"` // secrets taken out
+	Command string    `json:"command"` // without secrets
 	Outcome Outcome   `json:"outcome"`
-	By      string    `json:"by,omitempty"` // who; "policy" for the user's policy; "" for nobody
+	By      string    `json:"by,omitempty"` // the person; "policy" for the user's policy; "" for nobody
 	Message string    `json:"message,omitempty"`
 }
 
 // RecordsPath is the file of all decisions, the newest last.
 func RecordsPath(dir string) string { return filepath.Join(dir, "decisions.jsonl") }
 
-// record adds a line. It is one write in append mode, so that the lines of several hooks do not mix, and it is on the disk
-// before the CLI is told.
+// record appends a line. It is written at once in append mode, so that lines of several hooks do not mix, and it is
+// synced to disk before the CLI gets the answer.
 func record(dir string, r Record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -46,7 +47,7 @@ func record(dir string, r Record) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("record decision: %s is not a regular file", path)
 	case info.Size() > maxRecords:
-		_ = os.Rename(path, path+".1") // another hook may have done it just now
+		_ = os.Rename(path, path+".1") // another hook may have renamed it just now
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {

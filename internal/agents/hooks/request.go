@@ -18,38 +18,38 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Request is a permission that an agent waits for, while its hook waits for us.
+// Request is a permission request of an agent, while its hook waits for the answer.
 type Request struct {
 	ID string `json:"id"` // 12 characters, A to Z and 2 to 7
-	// Nonce must come back with the answer: it proves that who answers was shown this request. 16 characters.
+	// Nonce must be part of the answer. It proves that the person who answers was shown this request. 16 characters.
 	Nonce   string `json:"nonce"`
 	Vendor  string `json:"vendor"`
 	Session string `json:"session"`
 	Dir     string `json:"dir"` // the agent's working directory
 	Mode    string `json:"mode,omitempty"`
 	Tool    string `json:"tool"`
-	// Command is all of the tool's input, at most 2,500 bytes: the command, then every other member as a line "name: value",
-	// with the characters that a screen does not show escaped by [Escape]. Nothing is taken out: an input with a secret is
-	// not asked about.
+	// Command is the tool's whole input, at most 2,500 bytes: the command, then every other member as a line "name:
+	// value". Invisible characters are escaped by [Escape]. Nothing is removed: an input with a secret is not passed
+	// on.
 	Command string `json:"command"`
 	// Subagent is the id of the subagent that asks. "": the agent itself.
 	Subagent string `json:"subagent,omitempty"`
-	// PID is that of [Event].
+	// PID is that of the [Event].
 	PID      int       `json:"pid,omitempty"`
 	Asked    time.Time `json:"asked"`
-	Deadline time.Time `json:"deadline"` // when the CLI's own dialog takes over
+	Deadline time.Time `json:"deadline"` // from then on the CLI's own dialog decides
 }
 
-// maxCommand is the most that is asked about, in bytes. It has to stand whole in one message, and a message of Telegram has
-// 4096 UTF-16 code units; the rest of them is for who asks, since when and why.
+// maxCommand is the maximum size of a command that is passed on, in bytes. It has to fit into one message, and a
+// message of Telegram has 4096 UTF-16 code units; the rest is for who asks, since when and why.
 const maxCommand = 2500
 
-// settledKept is how long it is known how a request ended, for those who answer late.
+// settledKept is how long the outcome of a request is kept, for answers that come late.
 const settledKept = 24 * time.Hour
 
 var requestID = lazyregexp.New(`^[A-Z2-7]{12}$`)
 
-// newRequest gives a request its id and nonce.
+// newRequest returns a request with a new id and nonce.
 func newRequest(c *call, deadline time.Time) *Request {
 	return &Request{
 		ID: rand.Text()[:12], Nonce: rand.Text()[:16],
@@ -62,11 +62,11 @@ func requestPath(dir, id string) string { return filepath.Join(dir, requestsFold
 func lockPath(dir, id string) string    { return filepath.Join(dir, requestsFolder, id+".lock") }
 func answerPath(dir, id string) string  { return filepath.Join(dir, answersFolder, id+".json") }
 
-// open publishes the request. The hook holds its lock from before until it ends, however it ends: so others see that it
-// is still there.
+// open publishes the request. The hook takes its lock first and holds it until it ends in any way: that shows other
+// processes that it still waits.
 func (r *Request) open(dir string) (*flock.Flock, error) {
 	lock := flock.New(lockPath(dir, r.ID), flock.SetPermissions(0o600))
-	// Who sweeps may look at the lock in the moment before it is taken.
+	// A process that sweeps may hold the lock for a moment to check it.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil {
@@ -82,17 +82,17 @@ func (r *Request) open(dir string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// close takes the request away. How it ended has been settled before.
+// close removes the request, which has been settled before.
 func (r *Request) close(dir string, lock *flock.Flock) error {
 	err := errors.Join(os.Remove(requestPath(dir, r.ID)), lock.Close())
-	_ = os.Remove(lock.Path()) // not while somebody looks at it, on Windows: then [Requests] does it
+	_ = os.Remove(lock.Path()) // on Windows this fails while another process has it open; [Requests] removes it then
 	if err != nil {
 		return fmt.Errorf("close request: %w", err)
 	}
 	return nil
 }
 
-// hookLives reports whether the hook of a request is still there.
+// hookLives reports whether the hook of a request is still running.
 func hookLives(dir, id string) bool {
 	path := lockPath(dir, id)
 	if _, err := os.Lstat(path); err != nil {
@@ -104,8 +104,8 @@ func hookLives(dir, id string) bool {
 	return err == nil && !got
 }
 
-// Requests returns the open requests, the longest waiting first, and clears away what hooks that were killed have left.
-// Files that are not requests are named in the error, which does not keep the others back.
+// Requests returns the open requests, the oldest first, and removes files that killed hooks have left. Files that are
+// not requests are named in the error; the others are returned all the same.
 func Requests(dir string) ([]Request, error) {
 	folder := filepath.Join(dir, requestsFolder)
 	names, err := namesIn(folder)
@@ -139,8 +139,9 @@ func Requests(dir string) ([]Request, error) {
 	return open, odd
 }
 
-// Withdraw settles an open request whose agent waits no longer: its hook ends, and an answer from now on is late. Claude Code
-// shows its own dialog beside the hook, and does not end the hook when the user has answered there.
+// Withdraw settles an open request whose agent no longer waits: its hook ends, and an answer from now on is late. It
+// is needed for Claude Code, which shows its own dialog while the hook waits, and does not end the hook when the user
+// has answered there.
 func Withdraw(dir, id string) error {
 	if !requestID.MatchString(id) {
 		return fmt.Errorf("withdraw a request: %w", ErrUnknownRequest)
@@ -150,16 +151,17 @@ func Withdraw(dir, id string) error {
 	if err == nil {
 		err = settle(dir, id, Settlement{Outcome: Withdrawn, At: time.Now(), Nonce: r.Nonce})
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) { // it has ended otherwise
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) { // settled in the meantime
 		return fmt.Errorf("withdraw request %s: %w", id, err)
 	}
 	return nil
 }
 
-// turnIsOver are events after which an agent waits for no permission any more.
+// turnIsOver are events after which an agent no longer waits for a permission.
 var turnIsOver = []string{"Stop", "StopFailure", "UserPromptSubmit", "SessionEnd"}
 
-// withdrawSession withdraws what the agent of an event asked for earlier in its session. Its subagents go on.
+// withdrawSession withdraws the earlier requests of the event's agent in its session. Requests of its subagents are
+// kept.
 func withdrawSession(dir string, e Event) error {
 	if e.Session == "" || e.Subagent != "" || !slices.Contains(turnIsOver, e.Name) {
 		return nil
@@ -173,7 +175,7 @@ func withdrawSession(dir string, e Event) error {
 	return err
 }
 
-// sweepRequest removes a half written request, and a lock whose hook was killed before its request was there.
+// sweepRequest removes a partial request, or a lock whose hook was killed before it wrote its request.
 func sweepRequest(dir, name string) {
 	path := filepath.Join(dir, requestsFolder, name)
 	if id, isLock := strings.CutSuffix(name, ".lock"); isLock {
@@ -199,7 +201,7 @@ func abandon(dir string, r *Request) error {
 	return err
 }
 
-// clearSettled forgets how requests of yesterday ended.
+// clearSettled removes outcomes older than settledKept.
 func clearSettled(dir string) {
 	folder := filepath.Join(dir, answersFolder)
 	names, err := namesIn(folder)

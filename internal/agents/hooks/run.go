@@ -14,19 +14,19 @@ import (
 type Options struct {
 	Vendor *Vendor
 	Dir    string // see [Dir]
-	// Ask has permission requests answered here, as the user's policy can, too.
+	// Ask passes permission requests on, like Ask in the user's policy.
 	Ask bool
 	// Wait is how long a request waits. 0: [DefaultWait].
 	Wait time.Duration
-	// Now is the time of the call. Zero: the clock's.
+	// Now is the time of the call. Zero: [time.Now].
 	Now time.Time
-	// Parent is the process that started the hook: the CLI, or a shell of its. 0: nobody is looked for.
+	// Parent is the process that started the hook: the CLI, or a shell of it. 0: the CLI's process is not looked for.
 	Parent int
 }
 
-// Run is a hook. It leaves the event that payload is, and returns what to tell the CLI: nothing, or the decision on a
-// permission request. ctx ends when the CLI ends the hook. An error is for the CLI's log and goes with no decision:
-// what cannot be asked or recorded here is the dialog's to decide.
+// Run is a hook. It writes the event that payload describes, and returns the reply for the CLI: nothing, or the
+// decision on a permission request. ctx ends when the CLI ends the hook. An error is for the CLI's log and never
+// comes with a decision: what cannot be asked or recorded here is left to the CLI's dialog.
 func Run(ctx context.Context, o Options, payload []byte) (reply []byte, err error) {
 	now, wait := o.Now, o.Wait
 	if now.IsZero() {
@@ -62,7 +62,7 @@ func Run(ctx context.Context, o Options, payload []byte) (reply []byte, err erro
 	return replyFor(s), dropped
 }
 
-// allowByPolicy is the answer that the user has given beforehand.
+// allowByPolicy returns the reply for a tool that the policy allows, after recording it.
 func allowByPolicy(dir string, c *call) ([]byte, error) {
 	s := Settlement{Outcome: Allowed, By: "policy", At: time.Now()}
 	err := record(dir, Record{
@@ -75,7 +75,7 @@ func allowByPolicy(dir string, c *call) ([]byte, error) {
 	return replyFor(s), nil
 }
 
-// replyFor is what Claude Code and Codex understand; nothing leaves it to their dialog.
+// replyFor is the reply in the form of Claude Code and Codex; an empty one leaves the decision to their dialog.
 func replyFor(s Settlement) []byte {
 	if s.Outcome != Allowed && s.Outcome != Denied {
 		return nil
@@ -92,7 +92,7 @@ func replyFor(s Settlement) []byte {
 		"hookSpecificOutput": {agentcli.PermissionRequest, decision{string(s.Outcome), s.Message}},
 	})
 	if err != nil {
-		panic(err) // it is made of strings
+		panic(err) // not reached: it consists of strings
 	}
 	return append(text, '\n')
 }

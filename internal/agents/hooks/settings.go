@@ -13,19 +13,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// byteOrderMark begins files that Windows editors wrote.
+// byteOrderMark is at the beginning of files that Windows editors wrote.
 const byteOrderMark = "\ufeff"
 
-// ErrSettings is wrapped by the errors about a settings file that is not as its CLI writes it.
+// ErrSettings is wrapped by the errors about a settings file that does not have its CLI's format.
 var ErrSettings = errors.New("not the settings of this CLI")
 
-// ErrUnsafe is returned when undoing an edit would not give back what was there. It would be a mistake in this package;
-// the file is then better left alone.
+// ErrUnsafe is returned when undoing an edit would not restore the text exactly. It means a mistake in this package;
+// the file is then not changed.
 var ErrUnsafe = errors.New("the edit could not be undone exactly")
 
-// Install puts our hooks into the text of a settings file, behind those of others, in place of any that we have there.
-// Everything else stays byte for byte. The text returned is the one given when it has exactly these hooks already. A
-// text without anything but white space becomes a new one.
+// Install adds our hooks to the text of a settings file, after those of others, and replaces ours that are there.
+// Everything else is kept byte for byte. If the text has exactly these hooks already, it is returned unchanged. A
+// text of white space only is replaced by a new one.
 func (v *Vendor) Install(text []byte, entries []Entry) ([]byte, error) {
 	base, err := v.Remove(text)
 	if err != nil {
@@ -44,7 +44,7 @@ func (v *Vendor) Install(text []byte, entries []Entry) ([]byte, error) {
 	return edited, nil
 }
 
-// openSettings reads a text. Its hooks are nil when there are none, and so is everything for a text of white space only.
+// openSettings parses a text. events is nil when there are no hooks; both are nil for a text of white space only.
 func openSettings(text []byte) (d *edit.Doc, events *edit.Node, err error) {
 	d, err = edit.Open(edit.JSON, "settings", text)
 	switch {
@@ -62,7 +62,7 @@ func openSettings(text []byte) (d *edit.Doc, events *edit.Node, err error) {
 	return d, events, nil
 }
 
-// add puts in one hook.
+// add adds one hook.
 func (v *Vendor) add(text []byte, e Entry) ([]byte, error) {
 	d, events, err := openSettings(text)
 	if err != nil {
@@ -87,9 +87,9 @@ func (v *Vendor) add(text []byte, e Entry) ([]byte, error) {
 	return d.Text()
 }
 
-// Remove takes our hooks out of the text of a settings file, and what was made to hold them. Whatever else has been changed
-// since they were put in is kept; when nothing has been, the text is what it was, byte for byte. Nothing is returned
-// for a text that we had made from nothing.
+// Remove removes our hooks from the text of a settings file, with the containers that were made for them. All other
+// changes since then are kept; without any, the text is again what it was, byte for byte. If Install had made the
+// text from nothing, nothing is returned.
 func (v *Vendor) Remove(text []byte) ([]byte, error) {
 	d, events, err := openSettings(text)
 	if err == nil && events != nil {
@@ -107,7 +107,7 @@ func (v *Vendor) remove(d *edit.Doc, events *edit.Node, text []byte) ([]byte, er
 	all := func(n *edit.Node) bool {
 		return len(n.Kids) > 0 && !slices.ContainsFunc(n.Kids, func(k *edit.Node) bool { return !gone[k] })
 	}
-	// take takes out what goes of a container that stays.
+	// take removes those children of a container that goes selects.
 	take := func(n *edit.Node) { errs = append(errs, d.Remove(n, func(k *edit.Node) bool { return gone[k] })) }
 	for _, event := range events.Kids {
 		for _, handlers := range handlersOf(event) {
@@ -118,7 +118,7 @@ func (v *Vendor) remove(d *edit.Doc, events *edit.Node, text []byte) ([]byte, er
 				take(handlers)
 			}
 		}
-		if gone[event] = all(event) && d.Spaced(event); !gone[event] { // a container that we have made goes with what it holds
+		if gone[event] = all(event) && d.Spaced(event); !gone[event] { // a container that we made is removed, too
 			take(event)
 		}
 	}
@@ -135,7 +135,7 @@ func (v *Vendor) remove(d *edit.Doc, events *edit.Node, text []byte) ([]byte, er
 	return d.Text()
 }
 
-// handlersOf are the lists of hooks that an event has.
+// handlersOf returns an event's lists of hooks.
 func handlersOf(event *edit.Node) (lists []*edit.Node) {
 	for _, group := range event.Kids {
 		if h := group.Get("hooks"); h != nil && h.Kind == edit.List && event.Kind == edit.List {
@@ -150,7 +150,7 @@ func blank(text []byte) bool {
 	return len(bytes.TrimSpace(bytes.TrimPrefix(text, []byte(byteOrderMark)))) == 0
 }
 
-// ourCommand is a command that runs a hook of outlive, however the program is quoted.
+// ourCommand matches a command that runs a hook of outlive, with the program quoted in any way.
 var ourCommand = lazyregexp.New(`^\s*(?:'(?:[^']*[/\\])?outlive(?:\.exe)?'|"(?:[^"]*[/\\])?outlive(?:\.exe)?"|(?:[^\s'"]*[/\\])?outlive(?:\.exe)?)\s+hook\s+(\w+)(?:\s|$)`)
 
 func (v *Vendor) isOurs(handler *edit.Node) bool {
@@ -158,8 +158,8 @@ func (v *Vendor) isOurs(handler *edit.Node) bool {
 	return m != nil && m[1] == v.Name
 }
 
-// HookCommand is the command line that runs the hook of a vendor with this program and flags, for the shell that CLIs
-// give it to.
+// HookCommand is the command line that runs a vendor's hook with this program and flags, for the shell that the CLI
+// uses.
 func (v *Vendor) HookCommand(program string, flags ...string) string {
 	words := []string{quoteWord(program), "hook", v.Name}
 	for _, f := range flags {
@@ -170,14 +170,14 @@ func (v *Vendor) HookCommand(program string, flags ...string) string {
 
 var plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// Status is what a settings file has of hooks.
+// Status is what a settings file says about hooks.
 type Status struct {
 	Ours   []Entry
-	Others int  // hooks of other people
-	Off    bool // the file switches all hooks off
+	Others int  // hooks of other programs
+	Off    bool // the file disables all hooks
 }
 
-// Inspect reads which hooks a settings file has.
+// Inspect returns which hooks a settings file has.
 func (v *Vendor) Inspect(text []byte) (s Status, err error) {
 	d, events, err := openSettings(text)
 	if err != nil || d.Root == nil {

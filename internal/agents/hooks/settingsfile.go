@@ -13,13 +13,13 @@ import (
 // SettingsFile is a settings file as it was read.
 type SettingsFile struct {
 	Path string
-	Text []byte // nil: there is none
+	Text []byte // nil: the file does not exist
 }
 
-// maxSettings is the most bytes of a settings file that are read; people write a few kilobytes.
+// maxSettings is the maximum size in bytes of a settings file that is read; real ones have a few kilobytes.
 const maxSettings = 4 << 20
 
-// ReadSettings reads a settings file, which need not be there.
+// ReadSettings reads a settings file. It is no error if there is none.
 func ReadSettings(path string) (*SettingsFile, error) {
 	text, err := atomicfile.Read(path, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,8 +31,8 @@ func ReadSettings(path string) (*SettingsFile, error) {
 	return &SettingsFile{path, text}, nil
 }
 
-// Save puts text in the place of what was read, all at once; nil removes the file. Mode and links stay. When somebody else
-// has written meanwhile nothing is changed, and the error wraps [atomicfile.ErrChanged].
+// Save replaces what was read by text, atomically; nil removes the file. Mode and links are kept. If another program
+// has changed the file since, nothing is written, and the error wraps [atomicfile.ErrChanged].
 func (f *SettingsFile) Save(text []byte) error {
 	switch {
 	case text == nil:

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Folders below the one that [Dir] names.
+// The folders below the one that [Dir] returns.
 const (
 	eventsFolder   = "events"
 	requestsFolder = "requests"
@@ -23,21 +23,23 @@ const (
 )
 
 const (
-	// maxEvents is how many events wait for a monitor. A session makes some tens in an hour.
+	// maxEvents is how many events may wait for a monitor. A session makes some tens in an hour.
 	maxEvents = 1024
-	// room is how many of the oldest go when there are more, so that it is not done for each.
+	// room is how many events are removed in addition when there are too many, so that this is not necessary for each
+	// new event.
 	room = 128
-	// maxFile is the most of one of our own files that is read. JSON needs up to six bytes for one.
+	// maxFile is the maximum size of one of our own files that is read. JSON needs up to six bytes for one.
 	maxFile = 256 << 10
-	// halfLife is the age at which a hidden file belongs to nobody any more: it exists for less than a millisecond.
+	// halfLife is the age from which a hidden file is removed as left over; in use it exists for less than a
+	// millisecond.
 	halfLife = time.Minute
 )
 
 // Dir is the folder for hooks in a home.
 func Dir(home string) string { return filepath.Join(home, "hooks") }
 
-// Prepare makes the folders below dir, so that they can be watched, and returns those in which something appears:
-// events, and requests.
+// Prepare makes the folders below dir, so that they can be watched, and returns the two in which new files appear:
+// events and requests.
 func Prepare(dir string) (watched []string, err error) {
 	for _, name := range []string{eventsFolder, requestsFolder, answersFolder} {
 		path := filepath.Join(dir, name)
@@ -54,8 +56,8 @@ func Prepare(dir string) (watched []string, err error) {
 	return []string{filepath.Join(dir, eventsFolder), filepath.Join(dir, requestsFolder)}, nil
 }
 
-// Drop leaves an event for the monitor. It is not made durable: what happened just before the machine went down, went
-// down with it.
+// Drop writes an event for the monitor. It is not synced to disk: after a loss of power the latest events do not
+// matter.
 func Drop(dir string, e Event) error {
 	events := filepath.Join(dir, eventsFolder)
 	text, err := json.Marshal(e)
@@ -75,7 +77,7 @@ func Drop(dir string, e Event) error {
 	return bound(events)
 }
 
-// publish makes a file that is whole from its first moment. A file of this name is replaced.
+// publish creates a complete file at once. An existing file of this name is replaced.
 func publish(folder, name string, text []byte) error {
 	temp := filepath.Join(folder, "."+name)
 	if err := writeNew(temp, text); err != nil {
@@ -88,7 +90,7 @@ func publish(folder, name string, text []byte) error {
 	return nil
 }
 
-// writeNew makes a file that must not be there, a link included.
+// writeNew creates a file; it fails if the name exists, also as a link.
 func writeNew(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -101,13 +103,13 @@ func writeNew(path string, text []byte) error {
 	return err
 }
 
-// bound removes the oldest events when there are too many: what an agent does now matters more than what it did.
+// bound removes the oldest events when there are too many: the latest are more important.
 func bound(events string) error {
 	names, err := namesIn(events)
 	if err != nil || len(names) <= maxEvents {
 		return err
 	}
-	slices.Sort(names) // a hidden name is first, and if it is young its event is lost
+	slices.Sort(names) // hidden names are first, so that a young one's event may be removed
 	for _, name := range names[:len(names)-maxEvents+room] {
 		if err := os.Remove(filepath.Join(events, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove old events: %w", err)
@@ -125,9 +127,9 @@ func namesIn(folder string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-// Drain hands the events that were left to take, in the order of their times, and removes them when take returns nil: who
-// is killed in between gets them again. take is not called when there are none. Files that are not events are removed and
-// named in the error, which does not keep the others back.
+// Drain passes the waiting events to take, in the order of their times, and removes them if take returns nil: after a
+// kill in between they are passed again. take is not called without events. Files that are not events are removed and
+// named in the error; the others are passed all the same.
 func Drain(dir string, take func([]Event) error) error {
 	folder := filepath.Join(dir, eventsFolder)
 	names, err := namesIn(folder)
@@ -149,7 +151,7 @@ func Drain(dir string, take func([]Event) error) error {
 		}
 		var e Event
 		switch err := readJSON(path, &e); {
-		case errors.Is(err, fs.ErrNotExist): // a hook made room
+		case errors.Is(err, fs.ErrNotExist): // a hook has removed it to make room
 		case err != nil:
 			odd = errors.Join(odd, fmt.Errorf("event of a hook: %w", err), os.Remove(path))
 		default:
@@ -171,14 +173,14 @@ func Drain(dir string, take func([]Event) error) error {
 	return odd
 }
 
-// sweep removes what somebody who was killed has left.
+// sweep removes a file that a killed process has left.
 func sweep(path string) {
 	if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > halfLife {
 		_ = os.Remove(path)
 	}
 }
 
-// readJSON reads one of our own files. It follows no link and waits at no pipe.
+// readJSON reads one of our own files. It does not follow links and does not block on pipes.
 func readJSON(path string, into any) error {
 	text, err := readRegular(path, maxFile)
 	if err != nil {

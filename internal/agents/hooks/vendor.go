@@ -16,30 +16,30 @@ type Version = agentcli.Version
 
 var versionText = lazyregexp.New(`\b(\d{1,6})\.(\d{1,6})\.(\d{1,6})`)
 
-// ParseVersion finds the version in what a CLI prints for --version: "2.1.330 (Claude Code)", "codex-cli 0.169.0".
+// ParseVersion finds the version in a CLI's output for --version: "2.1.330 (Claude Code)", "codex-cli 0.169.0".
 func ParseVersion(text string) (v Version, ok bool) {
 	m := versionText.FindStringSubmatch(text)
 	if m == nil {
 		return v, false
 	}
 	for i := range v {
-		v[i], _ = strconv.Atoi(m[i+1]) // six digits always fit
+		v[i], _ = strconv.Atoi(m[i+1]) // not an error: the pattern has at most six digits
 	}
 	return v, true
 }
 
-// quickTimeout is how long a CLI waits for a hook that only leaves an event: a hundred times what it takes.
+// quickTimeout is the CLI's timeout for a hook that only writes an event: a hundred times what that takes.
 const quickTimeout = 10 * time.Second
 
-// TimeoutMargin is how much longer than our own wait the CLI's patience with the hook is: time to start, and to say that
-// nobody has answered.
+// TimeoutMargin is how much longer than our own wait the CLI's timeout for the hook is: time to start, and to report
+// that there was no answer.
 const TimeoutMargin = 30 * time.Second
 
-// DefaultWait is how long a permission request waits for its answer: with [TimeoutMargin] the 600 s that Claude Code and
-// Codex give a hook by default.
+// DefaultWait is how long a permission request waits for its answer. With [TimeoutMargin] it is the 600 s that Claude
+// Code and Codex give a hook by default.
 const DefaultWait = 570 * time.Second
 
-// Vendor is an agent CLI with hooks. Its name is what the command line calls it, and its command.
+// Vendor is an agent CLI with hooks. Its name is the one on the command line, and its command.
 type Vendor struct {
 	Name, Title string
 	place       agentcli.Place
@@ -57,7 +57,7 @@ func Vendors() []*Vendor {
 	return all
 }
 
-// VendorNamed returns the vendor of this name, nil when there is none.
+// VendorNamed returns the vendor with this name; nil: there is none.
 func VendorNamed(name string) *Vendor {
 	for _, v := range Vendors() {
 		if v.Name == name {
@@ -67,7 +67,7 @@ func VendorNamed(name string) *Vendor {
 	return nil
 }
 
-// CanAsk reports whether the CLI lets a hook decide on a permission.
+// CanAsk reports whether the CLI lets a hook decide on permissions.
 func (v *Vendor) CanAsk() bool {
 	for _, e := range v.Events {
 		if e.Name == agentcli.PermissionRequest {
@@ -77,14 +77,14 @@ func (v *Vendor) CanAsk() bool {
 	return false
 }
 
-// System is where settings are looked for.
+// System says where settings are.
 type System struct {
 	Home string                   // the user's home directory
 	Env  func(name string) string // the environment
 }
 
-// SettingsPath is the file that has the CLI's hooks: the user's, or with a project's directory the one there that is not
-// shared with others, where the CLI has such a one.
+// SettingsPath is the file with the CLI's hooks: the user's, or for a project's directory the one there that is not
+// shared with others, if the CLI has one.
 func (v *Vendor) SettingsPath(sys System, project string) string {
 	if project != "" {
 		return filepath.Join(project, v.place.Folder, cmp.Or(v.Local, v.File))
@@ -96,22 +96,22 @@ func (v *Vendor) SettingsPath(sys System, project string) string {
 type Entry struct {
 	Event   string
 	Command string
-	Timeout time.Duration // until the CLI gives up on the hook
+	Timeout time.Duration // the CLI's timeout for the hook
 }
 
-// EntryOptions say what [Vendor.Entries] is to make.
+// EntryOptions are options of [Vendor.Entries].
 type EntryOptions struct {
-	// Command runs the hook, as a shell takes it; see [Vendor.HookCommand].
+	// Command runs the hook, quoted for a shell; see [Vendor.HookCommand].
 	Command string
 	// AskFlags are appended to the command of PermissionRequest; "": nothing.
 	AskFlags string
 	// Wait is how long a permission request may wait. 0: [DefaultWait].
 	Wait time.Duration
-	// Any leaves the version out of account.
+	// Any ignores the version.
 	Any bool
 }
 
-// Entries are the hooks for a version of the CLI, and the events that it is too old for.
+// Entries returns the hooks for a version of the CLI, and the events that it is too old for.
 func (v *Vendor) Entries(version Version, o EntryOptions) (entries []Entry, tooOld []string) {
 	wait := o.Wait
 	if wait == 0 {
