@@ -1,14 +1,14 @@
-// Package heartbeat takes signs of life in the forms that agents and their wrappers give them:
+// Package heartbeat receives signs of life in the forms in which agents and their wrappers send them:
 //
 //   - files: hb/<agent>.json ([Write], [ReadFile]);
 //   - HTTP: pings of healthchecks ([Intake]);
 //   - datagrams of sd_notify ([Listen]; Linux only).
 //
-// Each becomes an [Observation], and nothing more: what it means is decided elsewhere. Nothing here makes up a sign of life,
-// and a sign that cannot be read is none: it never counts as silence, and never as a beat.
+// Each becomes an [Observation]; what it means is decided elsewhere. The package invents no sign of life. A sign that
+// cannot be read is an error: it counts neither as a beat nor as silence.
 //
 // # Goroutines
 //
-// A [Listener] has one, which [Listen] starts and [Listener.Close] ends and waits for. There is no other: [Intake] works on
-// the goroutines of its HTTP server.
+// A [Listener] has one, which [Listen] starts; [Listener.Close] ends it and waits for it. There is no other: [Intake]
+// works on the goroutines of its HTTP server.
 package heartbeat

@@ -14,11 +14,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
-// Suffix is behind an agent's name in the name of its file.
+// Suffix follows an agent's name in the name of its file.
 const Suffix = ".json"
 
-// ErrNoBeat is wrapped by the errors about a file or a text that is not a sign of life: half a file, or something else. It says
-// nothing about the agent.
+// ErrNoBeat is wrapped by the errors about a file or a text that is not a sign of life, because it is incomplete or
+// something else. It says nothing about the agent.
 var ErrNoBeat = errors.New("no heartbeat")
 
 // fileForm is hb/<agent>.json, version 1.
@@ -30,13 +30,13 @@ type fileForm struct {
 	Progress *Progress `json:"progress,omitempty"`
 	Note     string    `json:"note,omitempty"`
 	PID      int       `json:"pid,omitempty"`
-	Start    string    `json:"start,omitempty"` // a text: JavaScript would round the number
-	Next     string    `json:"next,omitempty"`  // a duration as Go writes it
+	Start    string    `json:"start,omitempty"` // a string, because JavaScript would round the number
+	Next     string    `json:"next,omitempty"`  // a duration in Go's format
 }
 
-// Write puts a sign of life into dir, which is made when it is not there (0700). A reader sees the sign before or this one,
-// never half of one. It is not made durable: after a loss of power an old sign says all there is to say. On Windows it may
-// fail while somebody reads the file; the next one replaces it.
+// Write writes a sign of life into dir, which is created if necessary (0700). It replaces the file atomically, so
+// that readers never see a partial one. It is not synced to disk: after a loss of power the previous sign is just as
+// good. On Windows it may fail while the file is being read; the next one replaces it.
 func Write(dir string, o Observation) error {
 	if err := ValidName(o.Agent); err != nil {
 		return fmt.Errorf("write heartbeat: %w", err)
@@ -64,8 +64,8 @@ func Write(dir string, o Observation) error {
 	return nil
 }
 
-// ReadFile reads the sign of life in a file; the agent is called like the file, without [Suffix]. A file
-// that is none, or is half written, is an error that wraps [ErrNoBeat]. Links and pipes are not followed.
+// ReadFile reads the sign of life in a file; the agent's name is the file's without [Suffix]. A file that is not one,
+// or is incomplete, is an error that wraps [ErrNoBeat]. Links are not followed, and pipes do not block.
 func ReadFile(path string) (Observation, error) {
 	f, err := openPlain(path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Scheme is how the sender of a sign over HTTP says who it is.
+// Scheme is how the sender of a ping identifies its agent.
 type Scheme string
 
 // The schemes.
@@ -20,39 +20,40 @@ const (
 	BySlug Scheme = "slug" // /ping/<Key>/<ID>
 )
 
-// Address is what a sender has said about whom it speaks for.
+// Address is how a ping identifies its agent.
 type Address struct {
 	Scheme Scheme
-	ID     string // for ByUUID in small letters
-	Key    string // what shows that the sender may; "" where the ID does
+	ID     string // for ByUUID in lower case
+	Key    string // authorises the sender; "" where the ID does
 }
 
-// ErrNotFound is what [Options.Lookup] answers for an agent that is not there, and for a wrong key.
+// ErrNotFound is the error of [Options.Lookup] for an unknown agent and for a wrong key.
 var ErrNotFound = errors.New("not found")
 
 // Options of an [Intake].
 type Options struct {
-	// Lookup finds the agent that an address belongs to. Any error is taken for [ErrNotFound]. It compares keys in constant
-	// time, since anybody who reaches the address may try.
+	// Lookup returns the agent of an address. Every error is treated as [ErrNotFound]. It must compare keys in
+	// constant time, because anybody who reaches the listener may try.
 	Lookup func(Address) (agent string, err error)
-	// Sink takes each observation before the sender is answered. With an error the sender is told 503, so that it tries again.
+	// Sink takes each observation before the sender is answered. If it returns an error, the answer is 503, so that
+	// the sender tries again.
 	Sink func(Observation) error
 	// Now is the clock; nil: [time.Now].
 	Now func() time.Time
 }
 
-// Intake takes signs of life over HTTP as healthchecks does, from its clients as they are:
+// Intake accepts signs of life over HTTP like healthchecks, from its unmodified clients:
 //
 //	GET, POST, HEAD  /ping/<uuid>[/start|/fail|/log|/<exit status>][?rid=<uuid>]
 //	                 /ping/<key>/<slug>[/…]
 //
-// The listener decides who can reach it. Everything else on the server is not found, or, where another monitor's
-// client was set up for it (Uptime Kuma's push, Gatus' external endpoint), gone, with what to use instead.
+// Access is limited by the listener. Every other path is answered with 404, or, if it is one of another monitor's
+// clients (Uptime Kuma's push, Gatus' external endpoint), with 410 and what to use instead.
 type Intake struct {
 	o Options
 }
 
-// NewIntake makes the handler.
+// NewIntake returns the handler.
 func NewIntake(o Options) *Intake {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -80,10 +81,10 @@ var (
 	slugText = lazyregexp.New(`^[A-Za-z0-9_-]{1,100}$`)
 )
 
-// useInstead answers the addresses of other monitors' clients.
+// useInstead is the answer for the paths of other monitors' clients.
 const useInstead = "signs of life are taken as pings only: request the address that 'outlive agent show NAME' prints, and the same with /fail behind it for a failure"
 
-// ping is healthchecks' way.
+// ping handles a ping in healthchecks' format.
 func (i *Intake) ping(w http.ResponseWriter, r *http.Request, parts []string) {
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	w.Header().Set("Ping-Body-Limit", strconv.Itoa(BodyLimit))
@@ -131,7 +132,7 @@ func (i *Intake) ping(w http.ResponseWriter, r *http.Request, parts []string) {
 	i.hand(w, o, func() { say(w, http.StatusOK, "OK") })
 }
 
-// action reads what stands behind the agent in a ping's path. The answer is 0 when it is good.
+// action reads what follows the agent in a ping's path. status is 0 if it is valid.
 func (o *Observation) action(rest []string) (status int, text string) {
 	if len(rest) == 0 {
 		return 0, ""
@@ -161,7 +162,7 @@ func (o *Observation) action(rest []string) (status int, text string) {
 	return 0, ""
 }
 
-// hand passes an observation on, and answers the sender.
+// hand passes an observation to the sink, and answers the sender.
 func (i *Intake) hand(w http.ResponseWriter, o Observation, done func()) {
 	o.Tier, o.Wall = SelfReport, i.o.Now()
 	if err := i.o.Sink(o); err != nil {
@@ -174,5 +175,5 @@ func (i *Intake) hand(w http.ResponseWriter, o Observation, done func()) {
 func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // a sender that does not wait for its answer has been heard all the same
+	_, _ = io.WriteString(w, text) // a sender that has closed the connection was received all the same
 }

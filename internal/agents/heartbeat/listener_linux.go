@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// longestSocket is what fits into a struct sockaddr_un beside the final NUL.
+// longestSocket is the longest path in a struct sockaddr_un, without the final NUL.
 const longestSocket = 107
 
-// Listener hears sd_notify on a socket of its own.
+// Listener receives sd_notify datagrams on a socket of its own.
 type Listener struct {
 	conn *net.UnixConn
 	path string
@@ -23,8 +23,8 @@ type Listener struct {
 	done chan struct{}
 }
 
-// Listen makes the socket, whose path the senders get as NOTIFY_SOCKET. It belongs into a directory that only the
-// user can enter. A socket that a killed listener has left behind is replaced; one that is heard by somebody is an error.
+// Listen creates the socket; senders get its path as NOTIFY_SOCKET. It should be in a directory that only the user
+// can enter. A socket that a killed listener has left is replaced; one that is in use is an error.
 func Listen(path string, o ListenOptions) (*Listener, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -35,7 +35,7 @@ func Listen(path string, o ListenOptions) (*Listener, error) {
 	if err := removeDead(path); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	// Senders are asked for before the socket has a name, so that no datagram comes without.
+	// Credentials are enabled before the socket is bound, so that every datagram has its sender.
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error
 		err := raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
@@ -53,11 +53,11 @@ func Listen(path string, o ListenOptions) (*Listener, error) {
 	return l, nil
 }
 
-// removeDead takes away a socket that nobody reads.
+// removeDead removes a socket that no process reads.
 func removeDead(path string) error {
 	st, err := os.Lstat(path)
 	if err != nil {
-		return nil // none, or Listen will say what is wrong
+		return nil // there is none, or Listen will report what is wrong
 	}
 	if st.Mode().Type() != os.ModeSocket {
 		return errors.New("the path exists and is not a socket")
@@ -79,7 +79,7 @@ func (l *Listener) run() {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			time.Sleep(errorPause) // the next datagram may do better, but a lasting error must not take a core
+			time.Sleep(errorPause) // the error may be over, but a lasting one must not use a whole CPU
 			continue
 		}
 		sender := openUp(control[:c])
@@ -90,10 +90,10 @@ func (l *Listener) run() {
 	}
 }
 
-// errorPause is between two attempts to read after one that failed.
+// errorPause is the pause before reading again after an error.
 const errorPause = 100 * time.Millisecond
 
-// maxDescriptors is how many Linux lets through in one message (SCM_MAX_FD).
+// maxDescriptors is Linux's limit of descriptors in one message (SCM_MAX_FD).
 const maxDescriptors = 253
 
 func (l *Listener) hear(text []byte, pid int) {
@@ -106,8 +106,8 @@ func (l *Listener) hear(text []byte, pid int) {
 	}
 }
 
-// openUp gives the sender of a message, nil when the system did not say, and closes descriptors that came along: they are
-// nothing of ours, and sd_notify_barrier waits for just that.
+// openUp returns the sender of a message, nil if the system did not provide it, and closes descriptors in the
+// message. They are not needed; sd_notify_barrier waits for them to be closed.
 func openUp(control []byte) *unix.Ucred {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
@@ -127,7 +127,7 @@ func openUp(control []byte) *unix.Ucred {
 	return sender
 }
 
-// Close ends the listener, waits for its goroutine, and takes the socket away.
+// Close ends the listener, waits for its goroutine, and removes the socket.
 func (l *Listener) Close() error {
 	err := l.conn.Close()
 	<-l.done

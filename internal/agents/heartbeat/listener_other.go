@@ -4,13 +4,13 @@ package heartbeat
 
 import "fmt"
 
-// Listener hears sd_notify. There is none on this system.
+// Listener is not available on this system.
 type Listener struct{}
 
-// Listen gives [ErrNotAvailable].
+// Listen returns [ErrNotAvailable].
 func Listen(path string, _ ListenOptions) (*Listener, error) {
 	return nil, fmt.Errorf("listen on %s: %w", path, ErrNotAvailable)
 }
 
-// Close does nothing: there is nothing to end.
+// Close does nothing.
 func (*Listener) Close() error { return nil }

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// ErrNotAvailable is the error of [Listen] where the system does not tell who has sent a datagram.
+// ErrNotAvailable is the error of [Listen] where the system does not identify the sender of a datagram.
 var ErrNotAvailable = errors.New("sd_notify is available on Linux only")
 
-// NotifyLimit is how long a datagram may be, in bytes; a longer one is left out.
+// NotifyLimit is the maximum size of a datagram in bytes; longer ones are ignored.
 const NotifyLimit = 8 * 1024
 
 // Notice is one datagram of sd_notify(3).
@@ -22,16 +22,16 @@ type Notice struct {
 	Reloading bool
 	Stopping  bool
 	Watchdog  bool          // WATCHDOG=1: alive
-	Trigger   bool          // WATCHDOG=trigger: the sender says itself that it hangs
+	Trigger   bool          // WATCHDOG=trigger: the sender reports that it hangs
 	Status    string        // one line
-	Extend    time.Duration // EXTEND_TIMEOUT_USEC: no sign is to be expected earlier
-	MainPID   int           // 0: not said
+	Extend    time.Duration // EXTEND_TIMEOUT_USEC: do not expect a sign earlier
+	MainPID   int           // 0: not given
 	Errno     int           // 0: none
 	Exit      *int          // EXIT_STATUS, as systemd's containers send it
 }
 
-// ParseNotice reads a datagram. Variables that are not known, or make no sense, are left out; without any that says
-// something the error wraps [ErrNoBeat]: FDSTORE and the like are no sign of life.
+// ParseNotice parses a datagram. Unknown and invalid variables are ignored. If nothing useful is left, as with
+// FDSTORE alone, the error wraps [ErrNoBeat].
 func ParseNotice(text []byte) (Notice, error) {
 	var n Notice
 	said := false
@@ -92,8 +92,9 @@ func (n *Notice) set(name, v string) bool {
 	return false
 }
 
-// Observation is what a notice says about an agent. pid is the sender's: it may be a helper that speaks for the agent.
-// An ERRNO is noted only, since systemd's own tools send one to every NOTIFY_SOCKET when they fail, also as an agent's tool.
+// Observation converts a notice for an agent. pid is the sender's, which may be a helper of the agent. An ERRNO only
+// becomes a note: systemd's own tools send one to every NOTIFY_SOCKET when they fail, also when an agent runs them as
+// its tool.
 func (n Notice) Observation(agent string, pid int, now time.Time) Observation {
 	o := Observation{Agent: agent, Source: FromNotify, Tier: SelfReport, Wall: now, Kind: Beat, Note: n.Status, PID: pid, Next: n.Extend, Exit: n.Exit}
 	switch {
@@ -114,9 +115,9 @@ func (n Notice) Observation(agent string, pid int, now time.Time) Observation {
 
 // ListenOptions of [Listen].
 type ListenOptions struct {
-	// Agent returns a sender's agent; senders without one are ignored.
+	// Agent returns the agent of a sender; senders without one are ignored.
 	Agent func(pid int) (name string, ok bool)
-	// Sink takes each notice, on the listener's goroutine.
+	// Sink is called with each notice, on the listener's goroutine.
 	Sink func(Observation, Notice)
 	// Now is the clock; nil: [time.Now].
 	Now func() time.Time

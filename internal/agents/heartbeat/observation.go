@@ -8,7 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Source is where an observation comes from.
+// Source is the form in which an observation came.
 type Source string
 
 // The sources.
@@ -18,78 +18,80 @@ const (
 	FromNotify       Source = "sd_notify"
 )
 
-// Tier is how good evidence is. What an agent says of itself is the best there is; the other tiers are other rooms'.
+// Tier is the quality of evidence. An agent's own report is the best; the other tiers are defined in other packages.
 type Tier string
 
-// SelfReport is the tier of everything here: the agent, or a program on its behalf, has spoken.
+// SelfReport is the tier of everything here: a report by the agent, or by a program on its behalf.
 const SelfReport Tier = "H"
 
 // Kind is what happened.
 type Kind string
 
-// The kinds.
+// The kinds of observations.
 const (
 	Beat    Kind = "beat"    // alive; State says in which state
 	Started Kind = "started" // a run has begun
-	Success Kind = "success" // a run has ended well, or a periodic job is well
-	Failure Kind = "failure" // a run has ended badly
-	Log     Kind = "log"     // something to note, which says nothing about life
+	Success Kind = "success" // a run has succeeded, or a periodic job is well
+	Failure Kind = "failure" // a run has failed
+	Log     Kind = "log"     // a note, which does not show that the agent is alive
 )
 
-// State is what an agent says that it is doing; "" when it did not say.
+// State is what an agent says that it is doing; "" if it did not say.
 type State string
 
-// The states of hb/<agent>.json. What pings and sd_notify say is turned into these.
+// The states of hb/<agent>.json. Those of pings and sd_notify are converted to these.
 const (
 	Working State = "working"
-	Waiting State = "waiting" // for a human's answer or permission
+	Waiting State = "waiting" // for a person's answer or permission
 	Idle    State = "idle"    // has nothing to do
-	Stuck   State = "stuck"   // cannot go on by itself
+	Stuck   State = "stuck"   // cannot continue by itself
 	Exiting State = "exiting" // is about to end on purpose
-	Done    State = "done"    // has finished what it was for
+	Done    State = "done"    // has finished its task
 )
 
-// Progress is how far a piece of work is; the zero Progress is none.
+// Progress is how much of a task is done; the zero Progress says nothing.
 type Progress struct {
 	Done  int `json:"done"`
 	Total int `json:"total"` // 0: not known
 }
 
-// Observation is one sign of life, whatever it came as.
+// Observation is one sign of life in any form.
 type Observation struct {
 	Agent    string    `json:"agent"`
 	Source   Source    `json:"source"`
 	Tier     Tier      `json:"tier"`
-	Wall     time.Time `json:"wall"` // by the giver's clock where it says, else by ours; may lie in the future
+	Wall     time.Time `json:"wall"` // the sender's clock if given, otherwise ours; may be in the future
 	Kind     Kind      `json:"kind"`
 	State    State     `json:"state,omitempty"`
 	Note     string    `json:"note,omitempty"` // one line, at most [NoteLimit] bytes
 	Body     string    `json:"body,omitempty"` // of a ping, at most [BodyLimit] bytes; not redacted
-	Run      string    `json:"run,omitempty"`  // healthchecks' rid: which run this belongs to
+	Run      string    `json:"run,omitempty"`  // healthchecks' rid: identifies the run
 	Phase    *int      `json:"phase,omitempty"`
 	Progress Progress  `json:"progress,omitzero"`
-	PID      int       `json:"pid,omitempty"`   // of the agent, or of the process that spoke for it; 0: not known
-	Start    uint64    `json:"start,omitempty"` // PID's start time, in the system's own units; 0: not known
-	// Next is a promise: no sign is to be expected earlier than this after Wall. At most [LongestPromise]; 0: none.
+	PID      int       `json:"pid,omitempty"`   // of the agent, or of the process that reported for it; 0: unknown
+	Start    uint64    `json:"start,omitempty"` // PID's start time, in the system's own units; 0: unknown
+	// Next means that no further sign is to be expected earlier than this after Wall. At most [LongestPromise]; 0:
+	// not given.
 	Next time.Duration `json:"next,omitempty"`
-	Exit *int          `json:"exit,omitempty"` // status of the run that has ended
+	Exit *int          `json:"exit,omitempty"` // exit status of the run that has ended
 }
 
 // Limits of what is kept.
 const (
 	NoteLimit = 500       // bytes of a note
 	BodyLimit = 10_000    // bytes of a ping's body (healthchecks: PING_BODY_LIMIT)
-	FileLimit = 64 * 1024 // bytes of a heartbeat file; a longer one is none
-	// LongestPromise is the most that Next can be: an agent that should be missed after a night must report within it.
+	FileLimit = 64 * 1024 // bytes of a heartbeat file; a longer one is invalid
+	// LongestPromise is the maximum of Next: the absence of an agent must be noticed within a night.
 	LongestPromise = 4 * time.Hour
 )
 
 var safeName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// reservedName are files that Windows takes for devices, whatever follows the first dot.
+// reservedName matches names that Windows reserves for devices, with any extension.
 var reservedName = lazyregexp.New(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 
-// ValidName says why an agent cannot be called so, or nil: its name is a file's name on every system.
+// ValidName says why an agent cannot have this name, or returns nil. A valid name is a valid file name on every
+// system.
 func ValidName(name string) error {
 	switch {
 	case !safeName.MatchString(name) || strings.HasSuffix(name, "."):
@@ -100,7 +102,7 @@ func ValidName(name string) error {
 	return nil
 }
 
-// oneLine makes a note of what somebody said: its first line, shortened, without what a terminal would obey.
+// oneLine makes a note of a text: its first line, shortened, without control characters for terminals.
 func oneLine(s string) string {
 	s = strings.TrimSpace(s)
 	s, _, _ = strings.Cut(s, "\n")

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// openPlain opens a file that anybody may have put there. Only administrators can put links there by default, and this
-// look before the open has a gap: good enough for a directory that belongs to the user.
+// openPlain opens a file that another program may have created. It checks for links before opening, which leaves a
+// race, but only administrators can create links by default: that is good enough in the user's own directory.
 func openPlain(path string) (*os.File, error) {
 	st, err := os.Lstat(path)
 	if err != nil {

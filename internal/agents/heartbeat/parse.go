@@ -13,8 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
 )
 
-// Parse reads the text of hb/<agent>.json. Only the time is indispensable: a member that makes no sense is as good as not
-// there, and unknown ones are the future's.
+// Parse parses the text of hb/<agent>.json. Only the time is required: invalid and unknown members are ignored.
 func Parse(agent string, text []byte) (Observation, error) {
 	if len(text) > FileLimit {
 		return Observation{}, fmt.Errorf("it has more than %d bytes: %w", FileLimit, ErrNoBeat)
@@ -37,7 +36,7 @@ func Parse(agent string, text []byte) (Observation, error) {
 	return o, nil
 }
 
-// members of a JSON object, each to be read by itself: one that makes no sense does not spoil the rest.
+// members are the members of a JSON object, each parsed separately so that an invalid one does not affect the others.
 type members map[string]json.RawMessage
 
 func (m members) read(o *Observation) (err error) {
@@ -76,18 +75,18 @@ func (m members) text(name string) string {
 	return s
 }
 
-// number reads a whole number from 0 to most, also one in quotes.
+// number parses a whole number from 0 to most, also one in quotes.
 func (m members) number(name string, most uint64) (uint64, bool) {
 	n, err := strconv.ParseUint(strings.Trim(string(m[name]), `"`), 10, 64)
 	return n, err == nil && n <= most
 }
 
-// time reads ISO 8601, or the seconds or milliseconds since 1970.
+// time parses ISO 8601, or seconds or milliseconds since 1970.
 func (m members) time(name string) (time.Time, error) {
 	raw := strings.Trim(string(m[name]), `"`)
 	t, err := piv.ParseTime(raw)
 	if seconds, bad := strconv.ParseFloat(raw, 64); bad == nil {
-		const firstMilliseconds = 1e11 // as seconds that is the year 5138
+		const firstMilliseconds = 1e11 // as seconds this is the year 5138
 		if seconds >= firstMilliseconds {
 			seconds /= 1000
 		}
@@ -96,7 +95,7 @@ func (m members) time(name string) (time.Time, error) {
 		}
 		t, err = time.UnixMicro(int64(seconds*1e6)), nil
 	}
-	// What is far away from every clock's time is some other number.
+	// A time this far from the present is another kind of number.
 	if err != nil || t.Year() < 2000 || t.Year() > 2200 {
 		return time.Time{}, fmt.Errorf("%s is not a time", name)
 	}
