@@ -2,7 +2,7 @@ package diagnose
 
 import "slices"
 
-// Later is the same evidence a while later, if nothing has happened since: every age has grown.
+// Later returns the evidence as it is d later if nothing has happened since: every age is increased.
 func (e Evidence) Later(d Span) Evidence {
 	if e.Beat.Has {
 		grow(&e.Beat.Age, d)

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// Trace is how a verdict has come about: every rule, in order.
+// Trace explains a verdict: the answer of every rule, in order.
 type Trace struct {
 	Verdict Verdict `json:"verdict"`
 	Steps   []Step  `json:"steps"`
 }
 
-// Step is one rule and what it has said.
+// Step is one rule and its answer.
 type Step struct {
 	Rule  string `json:"rule"`
 	Class Class  `json:"class"`
 	Tier  Tier   `json:"tier"`
 	Part  string `json:"part"` // gate: is there anything to judge; shown: what is seen; rest: no trouble was found
 	Held  bool   `json:"held"`
-	// Decided is true for the first rule that held. Others may hold after it, and would have decided without it.
+	// Decided is true for the first rule that held. Later rules may hold as well.
 	Decided bool   `json:"decided,omitempty"`
 	Why     string `json:"why"`
 }
 
-// Explain judges like [Classify], and asks every rule, also those after the one that decides.
+// Explain judges like [Classify], and also evaluates the rules after the one that decides.
 func Explain(e Evidence, p Policy) Trace {
 	p = p.filled()
 	var t Trace
@@ -43,7 +43,8 @@ func Explain(e Evidence, p Policy) Trace {
 
 func (b band) String() string { return [...]string{gate: "gate", shown: "shown", rest: "rest"}[b] }
 
-// String are the rules for a terminal, one a line, down to the one that decided (>): what each has said, and its names behind that.
+// String lists the rules for a terminal, one a line, up to the one that decided (>): each answer, followed by the
+// rule's names.
 func (t Trace) String() string {
 	var b strings.Builder
 	for _, s := range t.Steps {
@@ -59,7 +60,7 @@ func (t Trace) String() string {
 	return b.String()
 }
 
-// oneLine keeps what agents have written from ending a line, or from driving the terminal.
+// oneLine removes line breaks and terminal control characters from text that agents have written.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {

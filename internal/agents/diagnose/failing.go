@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// lifted is how long after a rate limit was lifted a session that has not ended may need to go on by itself.
+// lifted is how long after the end of a rate limit a session whose turn has not ended may take to continue by itself.
 const lifted = Span(120e9)
 
-// humanCategories are categories of failures that no restart cures, whether the agent lives or not (PIV-8).
+// humanCategories are categories of failures that a restart does not fix, whether or not the agent lives (PIV-8).
 var humanCategories = map[string]bool{"integration_auth": true}
 
-// pending is the failure to tell of: one that needs a human before others.
+// pending returns the failure to report: one that needs a human before others.
 func (e *Evidence) pending() *Failure {
 	var found *Failure
 	for i := range e.Manifest.Failures {
@@ -48,7 +48,7 @@ func humanRequired(e *Evidence, _ Policy) answer {
 	return yes(0, "%s; %s", f.text(), e.Process.text())
 }
 
-// manifestFailure: an agent that beats or works may be busy with the failure, and only a silent one has given up.
+// manifestFailure holds only for a silent agent: one that beats or works may be handling the failure.
 func manifestFailure(e *Evidence, p Policy) answer {
 	f := e.pending()
 	if f == nil {
@@ -63,7 +63,7 @@ func manifestFailure(e *Evidence, p Policy) answer {
 	return yes(0, "%s; %s", f.text(), e.Process.text())
 }
 
-// reportedFailure: nobody watches the process, and it has itself reported how it ended.
+// reportedFailure holds for a process that is not watched and has reported its own failure.
 func reportedFailure(e *Evidence, _ Policy) answer {
 	if e.Process.Life != Unknown || !e.Exit.Known || e.Exit.Code == 0 && e.Exit.Signal == "" {
 		return no("it has reported no failure")
@@ -71,7 +71,7 @@ func reportedFailure(e *Evidence, _ Policy) answer {
 	return yes(e.Process.Gone, "it has reported a failure: %s; %s", e.Exit.text(), e.beatText())
 }
 
-// failing is the first session whose last record is an error that fits.
+// failing returns the first session whose last record is an error for which fits is true.
 func (e *Evidence) failing(fits func(Session) bool) *Session {
 	for i := range e.Sessions {
 		if s := &e.Sessions[i]; s.Error.Kind != "" && fits(*s) {
@@ -97,7 +97,8 @@ func creditExhausted(e *Evidence, _ Policy) answer {
 	return yes(s.LastAge, "the account of %s has no credit left: %s", s.name(), s.Error.text())
 }
 
-// apiFailed: the errors of the model are transient, and the CLI does not try again any more. Somebody else has to.
+// apiFailed holds when the CLI has stopped retrying after errors of the model. They are temporary, so another
+// attempt, from outside, can help.
 func apiFailed(e *Evidence, _ Policy) answer {
 	s := e.failing(func(s Session) bool { return s.Error.Kind == APIError && (s.Ended || s.gaveUp()) })
 	if s == nil {
@@ -106,7 +107,8 @@ func apiFailed(e *Evidence, _ Policy) answer {
 	return yes(s.LastAge, "%s has given up on its model: %s", s.name(), s.Error.text())
 }
 
-// endedBy: the process has ended after an error of this kind, and that decides what can be done: not that it has ended.
+// endedBy holds for a process that ended after an error of this kind: the error, not the end, decides what can be
+// done.
 func endedBy(kind ErrorKind) func(*Evidence, Policy) answer {
 	return func(e *Evidence, _ Policy) answer {
 		if e.Process.Life != Dead || e.LastError.Kind != kind {
@@ -118,7 +120,8 @@ func endedBy(kind ErrorKind) func(*Evidence, Policy) answer {
 	}
 }
 
-// rateLimited holds after the reset, too, for a turn that the limit has ended: nothing goes on by itself then.
+// rateLimited also holds after the reset if the limit has ended the turn: the session does not continue by itself
+// then.
 func rateLimited(e *Evidence, _ Policy) answer {
 	s := e.failing(func(s Session) bool {
 		return s.Error.Kind == RateLimit && (s.Ended || s.gaveUp() || s.Error.ResetKnown && s.Error.ResetIn > -lifted)
@@ -140,13 +143,13 @@ func backingOff(e *Evidence, p Policy) answer {
 	return no("no session tries again by itself")
 }
 
-// backsOff: the latest attempt must be young, for one that is not made any more is not an attempt.
+// backsOff requires a recent attempt: otherwise the session does not retry any more.
 func (s Session) backsOff(p Policy) bool {
 	transient := s.Error.Kind == APIError || s.Error.Kind == RateLimit || s.Error.Kind == "" && s.Status == RetryingStatus
 	return transient && !s.Ended && s.LastAge <= p.ModelSilent
 }
 
-// gaveUp: the attempts are used up. The last of them counts only once it is over.
+// gaveUp reports whether all attempts are used. The last one counts only when it is over.
 func (s Session) gaveUp() bool {
 	return s.Error.Max > 0 && s.Error.Attempt >= s.Error.Max && s.Status != RetryingStatus && s.Status != BusyStatus
 }

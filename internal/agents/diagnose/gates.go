@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// later is how much younger than an end of a process a sign of life must be to contradict it: what was written last and
-// what was seen last are not ordered within it.
+// later is how much newer than the end of a process a sign of life must be to contradict it. Within that time the
+// order of the last write and the last look is not certain.
 const later = Span(10e9)
 
 func notWatched(e *Evidence, _ Policy) answer {
@@ -54,8 +54,8 @@ func lost(e *Evidence, p Policy) answer {
 	return yes(0, "%s; %s", e.Lost, e.heard())
 }
 
-// graceFirst is the grace where it comes before everything: no process is missed on a machine that was started only
-// just, and where beats decide, nothing but a dead process is believed.
+// graceFirst is the grace period where it precedes other rules: no process is missing on a machine that has only just
+// started, and where beats decide only a dead process counts.
 func graceFirst(e *Evidence, p Policy) answer {
 	switch {
 	case e.Grace == "":
@@ -68,7 +68,7 @@ func graceFirst(e *Evidence, p Policy) answer {
 	return yes(0, "%s", e.Grace)
 }
 
-// grace comes before every conclusion from silence.
+// grace precedes every conclusion from silence.
 func grace(e *Evidence, _ Policy) answer {
 	if e.Grace == "" {
 		return no("there is no grace: silence is evidence")
@@ -76,7 +76,7 @@ func grace(e *Evidence, _ Policy) answer {
 	return yes(0, "%s", e.Grace)
 }
 
-// unheard: nothing shows that this very process has come to life, although something would.
+// unheard reports whether this process has given no sign of life yet, although it should.
 func (e *Evidence) unheard() bool {
 	return e.Artefact.Expected && !e.Artefact.Seen && e.Process.AfterBeat && len(e.Sessions) == 0 && len(e.Hooks) == 0
 }
@@ -93,7 +93,7 @@ func starting(e *Evidence, p Policy) answer {
 	return yes(e.Process.Age, "%s", e.Process.text())
 }
 
-// startupBlocked: it lives, and something keeps it from beginning. Most often that is a dialog nobody sees.
+// startupBlocked holds for a process that lives but does not begin, most often because of a dialog that nobody sees.
 func startupBlocked(e *Evidence, p Policy) answer {
 	switch {
 	case p.BeatDecides:
@@ -108,7 +108,7 @@ func startupBlocked(e *Evidence, p Policy) answer {
 	return yes(e.Process.Age, "started %s and not one heartbeat or session since; %s%s", ago(e.Process.Age), e.Process.text(), e.onTitle())
 }
 
-// done: the work is done, by a mark, by its own word, or by what its owner has declared.
+// done holds when the work is done: by a mark, by the agent's own report, or by what its owner has declared.
 func done(e *Evidence, p Policy) answer {
 	mark := ""
 	exited := e.Exit.Known && e.Exit.Code == 0 && e.Exit.Signal == ""
@@ -133,8 +133,8 @@ func done(e *Evidence, p Policy) answer {
 	return yes(e.Process.Gone, "its work is done: %s", mark)
 }
 
-// contradiction: two sources say what cannot both be true. Believing the wrong one starts a second agent beside a living
-// one, or leaves a dead one for alive.
+// contradiction holds when two sources cannot both be right. Believing the wrong one would start a second agent next
+// to a living one, or treat a dead one as alive.
 func contradiction(e *Evidence, _ Policy) answer {
 	if e.Process.Life == Alive && e.Exit.Known {
 		return yes(0, "%s, and yet %s was reported of it", e.Process.text(), e.Exit.text())
@@ -197,7 +197,7 @@ func crashed(e *Evidence, _ Policy) answer {
 	return yes(e.Process.Gone, "%s", why)
 }
 
-// stopped: whatever it has shown before, it does nothing until somebody lets it go on.
+// stopped holds for a process that is stopped: it does nothing until it is continued, whatever else it has shown.
 func stopped(e *Evidence, _ Policy) answer {
 	if e.Process.Life != Alive || !e.Process.Stopped {
 		return no("its process is not stopped")
@@ -237,15 +237,15 @@ func (e *Evidence) blindFor() string {
 	return fmt.Sprintf(" (look %d in a row)", e.BlindTicks+1)
 }
 
-// heard is when it was heard last, and what is known of its process.
+// heard says when the agent last gave a sign, and what is known of its process.
 func (e *Evidence) heard() string {
 	if !e.Beat.Has && !e.Beat.Expected {
-		return e.Process.text() // nobody waits for a beat of it
+		return e.Process.text() // no beat is expected
 	}
 	return e.beatText() + "; " + e.Process.text()
 }
 
-// text is what is known of the process.
+// text describes what is known of the process.
 func (p Proc) text() string {
 	switch {
 	case p.Detail != "":

@@ -9,13 +9,14 @@ func (e *Evidence) silence() Span {
 		return e.Process.Age
 	case !e.Beat.Has:
 		return Never
-	case e.Beat.Age < 0: // a clock is wrong: ours says how long this beat has been there
+	case e.Beat.Age < 0: // the beat's time is in the future: our clock is used
 		return e.Beat.Seen
 	}
 	return e.Beat.Age
 }
 
-// fresh: a beat of exactly the threshold's age is not stale, one of the future is not either while it is new (PIV-3).
+// fresh: a beat whose age is exactly the threshold is not stale. One with a future time is fresh while it is new
+// (PIV-3).
 func fresh(e *Evidence, p Policy) answer {
 	limit := max(p.Stale, min(e.Beat.Next, p.Promise))
 	switch {
@@ -31,7 +32,7 @@ func fresh(e *Evidence, p Policy) answer {
 	return yes(e.silence(), "%s", e.beatText())
 }
 
-// beatIdle: it beats, and says that it has nothing to do.
+// beatIdle holds when the agent beats and reports that it has nothing to do.
 func beatIdle(e *Evidence, p Policy) answer {
 	if e.Beat.State != Idles {
 		return no("it does not call itself idle")
@@ -39,7 +40,7 @@ func beatIdle(e *Evidence, p Policy) answer {
 	return fresh(e, p)
 }
 
-// busy: the session is in a turn, as far as its files say.
+// busy reports whether the session is in a turn, according to its files.
 func (s Session) busy() bool {
 	return s.Status != IdleStatus && s.Status != WaitingStatus && !s.Ended
 }
@@ -48,13 +49,13 @@ func (e *Evidence) cpuBusy(p Policy) bool {
 	return e.CPU.Known && (e.CPU.Starts || e.CPU.Share >= p.CPUIdle)
 }
 
-// worked: what it has started works, or has not been idle for as long as a tool may be. A build that waits for a lock or a
-// download in between is one all the same.
+// worked reports whether the agent's descendants work, or have been idle for less than the limit for a tool: a build
+// may wait for a lock or a download in between.
 func (e *Evidence) worked(p Policy) bool {
 	return e.cpuBusy(p) || e.CPU.Known && e.CPU.Worked && e.CPU.Idle <= p.Tool
 }
 
-// text says what the descendants do.
+// text describes what the descendants do.
 func (c CPU) text() string {
 	if c.Starts {
 		return "starts new processes"
@@ -65,7 +66,7 @@ func (c CPU) text() string {
 	return fmt.Sprintf("uses %.0f %% of a core", 100*c.Share)
 }
 
-// atWork: the session waits for what is not overdue, or has just written something.
+// atWork reports whether the session waits for something that is not overdue, or has just written something.
 func (s Session) atWork(e *Evidence, p Policy) bool {
 	switch {
 	case !s.busy():
@@ -78,7 +79,7 @@ func (s Session) atWork(e *Evidence, p Policy) bool {
 	return (s.Status == BusyStatus || s.Status == RetryingStatus) && s.LastAge <= max(p.Stale, p.ModelSilent)
 }
 
-// sessionAtWork is a session at work other than the one of that index; nil: there is none.
+// sessionAtWork returns a session at work other than the one with index but; nil: there is none.
 func (e *Evidence) sessionAtWork(p Policy, but int) *Session {
 	for i := range e.Sessions {
 		if i != but && e.Sessions[i].atWork(e, p) {
@@ -99,7 +100,7 @@ func atWork(e *Evidence, p Policy) answer {
 		}
 		return yes(s.LastAge, "%s %s", s.name(), what)
 	}
-	if rest := idle(e, p); rest.held { // a terminal program writes at its prompt, too, and its helpers use some time
+	if rest := idle(e, p); rest.held { // a terminal program writes at its prompt, too, and its helpers use some CPU time
 		return no("%s", rest.why)
 	}
 	switch m := e.Manifest; {
@@ -113,7 +114,8 @@ func atWork(e *Evidence, p Policy) answer {
 	return no("nothing that it writes or has started is younger than %s", p.Stale)
 }
 
-// idle: rest is not silence, however long. Where beats decide it is, for they go on at rest.
+// idle: an agent at rest is not silent, however long it rests. Where beats decide it is, because beats continue at
+// rest.
 func idle(e *Evidence, p Policy) answer {
 	if p.BeatDecides {
 		return no("beats decide, and they go on at rest")
@@ -125,7 +127,7 @@ func idle(e *Evidence, p Policy) answer {
 		}
 		if s.Status == IdleStatus || s.Ended {
 			since := s.LastAge
-			if since == 0 && s.Status == IdleStatus { // it has written nothing yet, as after /clear
+			if since == 0 && s.Status == IdleStatus { // it has no record yet, as after /clear
 				since = s.StatusAge
 			}
 			found = yes(since, "%s is at its prompt", s.name())

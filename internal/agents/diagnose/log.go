@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// maxLine bounds one line of a log: far more than an agent with hundreds of sessions needs.
+// maxLine is the maximum length of a line of a log: far more than an agent with hundreds of sessions needs.
 const maxLine = 1 << 20
 
-// ErrLine is what a line of a log that cannot be used wraps. The lines after it can.
+// ErrLine is wrapped by the errors about lines of a log that cannot be used. Later lines can.
 var ErrLine = errors.New("not a line of an evidence log")
 
-// Line is one look at one agent, as a log keeps it: one JSON object for each line of the file.
+// Line is one look at one agent: one JSON object, on one line of the log.
 type Line struct {
 	At       time.Time `json:"at"`
 	Agent    string    `json:"agent"`
 	Evidence Evidence  `json:"evidence"`
 	Verdict  Verdict   `json:"verdict"`
-	// Action is what was done about it, in the words of its author. Kept unchanged, and not judged.
+	// Action is what was done about it, in the caller's own format. It is kept unchanged and not judged.
 	Action json.RawMessage `json:"action,omitempty"`
 }
 
-// WriteLine writes one line with one Write, so that a log appended to by a process that is killed has at most its last
-// line cut short.
+// WriteLine writes one line with one Write, so that after a kill at most the last line of an appended log is
+// incomplete.
 func WriteLine(w io.Writer, l Line) error {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -42,8 +42,8 @@ func WriteLine(w io.Writer, l Line) error {
 	return nil
 }
 
-// ReadLog reads the lines of a log in order, with their numbers. One that cannot be used is an error that wraps
-// [ErrLine], and the next one follows; any other error is of r, and the last thing that comes.
+// ReadLog yields the lines of a log in order, with their numbers. An unusable line yields an error that wraps
+// [ErrLine], and reading continues; any other error is from r and ends the sequence.
 func ReadLog(r io.Reader) iter.Seq2[Numbered, error] {
 	return func(yield func(Numbered, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
@@ -73,7 +73,7 @@ type Numbered struct {
 	Line
 }
 
-// nextLine is the next line without its end. What is longer than maxLine is passed over, and long says so.
+// nextLine returns the next line without its line break. If it is longer than maxLine it is skipped and long is true.
 func nextLine(in *bufio.Reader) (text []byte, long bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

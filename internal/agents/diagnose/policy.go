@@ -2,52 +2,54 @@ package diagnose
 
 import "time"
 
-// Policy is what is expected of one agent. The zero value of each number is its default; a negative one switches off
-// what it is for.
+// Policy is what is expected of one agent. The zero value of a number means its default; a negative number disables
+// its check.
 type Policy struct {
 	// Stale is the age at which a beat, or any other sign of work, is stale. 0: 6 min, three of PIV's beats.
 	Stale Span `json:"stale,omitzero"`
 	// Promise is the longest silence that a beat can promise. 0: 1 h.
 	Promise Span `json:"promise,omitzero"`
-	// Startup is how long a started process may take until it shows itself. 0: 3 min. Negative: for ever.
+	// Startup is how long a started process may take to show a first sign. 0: 3 min. Negative: no limit.
 	Startup Span `json:"startup,omitzero"`
 	// ModelSilent is how long a model call may take. 0: 8 min, more than the 361 s after which Claude Code (measured,
-	// 2.1.329) begins a silent call anew by itself. Negative: for ever.
+	// 2.1.329) restarts a silent call by itself. Negative: no limit.
 	ModelSilent Span `json:"model_silent,omitzero"`
-	// Tool is how long a tool may run while nothing that it has started works. 0: 30 min. Negative: for ever.
+	// Tool is how long a tool may run while its processes do no work. 0: 30 min. Negative: no limit.
 	Tool Span `json:"tool,omitzero"`
-	// Task is how long a background task that is gone may be waited for: its CLI tells the session of its end within seconds. 0:
-	// 5 min. Negative: for ever. Of what has no process of its own, such as a subagent, Tool is asked if that is longer.
+	// Task is how long a session may wait for a background task that is gone: its CLI reports a task's end to the
+	// session within seconds. 0: 5 min. Negative: no limit. For a task without a process of its own, such as a
+	// subagent, the larger of Task and Tool is used.
 	Task Span `json:"task,omitzero"`
-	// Waiting is how long a sign of waiting that is only concluded must last. 0: 2 min.
+	// Waiting is how long a sign of waiting that is only inferred must last. 0: 2 min.
 	Waiting Span `json:"waiting,omitzero"`
-	// Progress is how long a working agent may go without any. 0: 45 min. Negative: for ever.
+	// Progress is how long a working agent may go without any. 0: 45 min. Negative: no limit.
 	Progress Span `json:"progress,omitzero"`
 
-	// SameCall, SameError and Alternating are how many repetitions make a loop. 0: 4, 3 and 6. Negative: none does.
+	// SameCall, SameError and Alternating are how many repetitions make a loop. 0: 4, 3 and 6. Negative: no number
+	// does.
 	SameCall    int `json:"same_call,omitempty"`
 	SameError   int `json:"same_error,omitempty"`
 	Alternating int `json:"alternating,omitempty"`
 
-	// CPUIdle is the share of a core below which descendants do nothing. 0: 0.02.
+	// CPUIdle is the share of a core below which descendants count as idle. 0: 0.02.
 	CPUIdle float64 `json:"cpu_idle,omitempty"`
 
-	// MaxCostUSD, MaxTokens, MaxTurns and MaxRun bound what one process may use. 0: no bound.
+	// MaxCostUSD, MaxTokens, MaxTurns and MaxRun limit what one process may use. 0: no limit.
 	MaxCostUSD float64 `json:"max_cost_usd,omitempty"`
 	MaxTokens  int64   `json:"max_tokens,omitempty"`
 	MaxTurns   int     `json:"max_turns,omitempty"`
 	MaxRun     Span    `json:"max_run,omitzero"`
 
-	// Done says what counts as done besides a mark. Where both are set, both must hold; where neither is, a complete
-	// manifest is enough.
+	// Done says what counts as done besides a mark. If both members are set, both must hold; if neither is, a
+	// complete manifest is enough.
 	Done DoneWhen `json:"done,omitzero"`
-	// ErrorExits and LimitExits are exit codes with a meaning of their own for this kind of agent: an error that no
-	// restart cures (Gemini CLI: 42, bad input), and a limit of the agent's own (53, turns).
+	// ErrorExits and LimitExits are exit codes with a special meaning for this kind of agent: errors that a restart
+	// does not fix (Gemini CLI: 42, bad input), and a limit of the agent's own (53, turns).
 	ErrorExits []int `json:"error_exits,omitempty"`
 	LimitExits []int `json:"limit_exits,omitempty"`
 
-	// BeatDecides says that the agent shows nothing but its beats (PIV): a fresh one outweighs everything, a stale one
-	// is enough, and what can not be read of it is told before anything else.
+	// BeatDecides says that beats are the agent's only evidence (PIV): a fresh one outweighs everything, a stale one
+	// is sufficient, and unreadable sources are reported before anything else.
 	BeatDecides bool `json:"beat_decides,omitempty"`
 }
 
@@ -65,7 +67,7 @@ func PIV(stale time.Duration) Policy {
 	return Policy{BeatDecides: true, Stale: Span(stale), Startup: Span(stale)}.filled()
 }
 
-// Filled is the policy with the defaults in the place of zeros. What is negative is [Never] or out of reach.
+// filled returns the policy with zeros replaced by the defaults. Negative numbers become [Never] or outOfReach.
 func (p Policy) filled() Policy {
 	span(&p.Stale, 6*time.Minute)
 	span(&p.Promise, time.Hour)
@@ -93,7 +95,7 @@ func span(s *Span, otherwise time.Duration) {
 	}
 }
 
-// outOfReach is more than anybody counts to.
+// outOfReach is a count that is never reached.
 const outOfReach = 1<<31 - 1
 
 func count(n *int, otherwise int) {

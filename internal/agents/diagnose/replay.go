@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// listed bounds how many differences and unusable lines a report lists; all of them are counted.
+// listed is the maximum number of differences and unusable lines in a report; all of them are counted.
 const listed = 1000
 
-// Report is what judging a log again has shown.
+// Report is the result of judging a log again.
 type Report struct {
 	Judged      int          `json:"judged"`      // lines
-	Unchanged   int          `json:"unchanged"`   // of them, the same verdict as was recorded
-	Changed     int          `json:"changed"`     // of them, another one
-	Unusable    int          `json:"unusable"`    // lines that are none
+	Unchanged   int          `json:"unchanged"`   // lines with the verdict that was recorded
+	Changed     int          `json:"changed"`     // lines with another verdict
+	Unusable    int          `json:"unusable"`    // lines that cannot be used
 	Differences []Difference `json:"differences"` // the first thousand
 	Faults      []Fault      `json:"faults"`      // the first thousand
 }
 
-// Difference is a line that is judged otherwise than it was. Texts for people do not count.
+// Difference is a line whose verdict differs from the recorded one. Texts for people are not compared.
 type Difference struct {
 	Line     int       `json:"line"`
 	At       time.Time `json:"at"`
@@ -36,8 +36,8 @@ type Fault struct {
 	Fault string `json:"fault"`
 }
 
-// Replay judges every line of a log again, by the policy of its agent. The error is of r; what can be told until then is in
-// the report.
+// Replay judges every line of a log again, by the policy of its agent. The error is from r; the report then covers
+// the lines before it.
 func Replay(r io.Reader, policy func(agent string) Policy) (Report, error) {
 	var report Report
 	for l, err := range ReadLog(r) {
@@ -69,13 +69,13 @@ func (r *Report) judge(l Numbered, p Policy) {
 	}
 }
 
-// same: what an action is decided by is equal.
+// same reports whether two verdicts agree in everything that an action depends on.
 func (v Verdict) same(w Verdict) bool {
 	v.Details, v.Doubt, w.Details, w.Doubt = "", "", "", ""
 	return v == w
 }
 
-// String is the report for a terminal.
+// String formats the report for a terminal.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d looks judged again: %d unchanged, %d changed", r.Judged, r.Unchanged, r.Changed)

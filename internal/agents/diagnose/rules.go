@@ -13,7 +13,8 @@ type rule struct {
 	confidence Confidence
 	tier       Tier
 	band       band
-	// refuters are the sources that could show the rule to be wrong. While one of them is missing, it is a low verdict.
+	// refuters are the sources that could show the rule to be wrong. While one of them is missing, the rule's verdict
+	// has low confidence.
 	refuters []Source
 	ask      func(*Evidence, Policy) answer
 }
@@ -22,15 +23,15 @@ type rule struct {
 type band uint8
 
 const (
-	gate  band = iota // whether there is anything to judge
-	shown             // what is seen of a living agent: here the tiers only fall
+	gate  band = iota // is there anything to judge
+	shown             // what is seen of a living agent, ordered by descending tier
 	rest              // no trouble was found
 )
 
-// answer is what a rule says to one look.
+// answer is a rule's answer for one look.
 type answer struct {
 	held  bool
-	why   string // in words, also why it does not hold
+	why   string // in words, also if it does not hold
 	since Span
 	hold  Span
 	doubt string // lowers the confidence
@@ -42,21 +43,21 @@ func yes(since Span, format string, args ...any) answer {
 
 func no(format string, args ...any) answer { return answer{why: fmt.Sprintf(format, args...)} }
 
-// unless is the answer with a doubt, where there is one.
+// unless returns the answer with a doubt, if doubt is not empty.
 func (a answer) unless(doubt string) answer {
 	a.doubt = doubt
 	return a
 }
 
-// What refutes what: that a work was done and not cut short; and of a living agent everything, for each source may be the
-// one that shows it at work, at rest, or before a human.
+// The sources that can refute a rule: for an ended process, whether its work was done or interrupted; for a living
+// agent all of them, because each may show that it works, rests or waits for a human.
 var (
 	ofEnd    = []Source{FromBeat, FromExit, FromDone, FromManifest, FromSessions, FromProcess}
 	ofLiving = append([]Source{FromArtefact, FromHooks, FromTitle, FromOutput, FromCPU}, ofEnd...)
 )
 
-// rules is the table: the first that holds decides. Where beats decide (PIV), what cannot be read and what must wait
-// is asked before anything else of the living; the same is asked again where it stands for all others.
+// rules is the table: the first rule that holds decides. Where beats decide (PIV), the rules for unreadable sources
+// and for grace precede the others about living agents; for other agents they are at their usual place.
 var rules = []rule{
 	{"R0", Complete, NoStall, High, Hook, gate, nil, complete},
 	{"R0", Paused, NoStall, High, Hook, gate, nil, paused},
@@ -121,7 +122,7 @@ var rules = []rule{
 	{"OK", Unobserved, NoStall, Low, Guess, rest, nil, unobserved},
 }
 
-// Classify says what the evidence comes to. It is pure.
+// Classify judges the evidence. It is pure.
 func Classify(e Evidence, p Policy) Verdict {
 	p = p.filled()
 	for i := range rules {
@@ -132,7 +133,7 @@ func Classify(e Evidence, p Policy) Verdict {
 	panic("diagnose: the last rule always holds")
 }
 
-// verdict is what the rule says, with what makes it less sure.
+// verdict makes the verdict from a rule's answer, with lower confidence where there is a doubt.
 func (r *rule) verdict(e *Evidence, a answer) Verdict {
 	v := Verdict{
 		Rule: r.id, Class: r.class, Stall: r.stall, Confidence: r.confidence, Tier: r.tier,
@@ -149,7 +150,7 @@ func (r *rule) verdict(e *Evidence, a answer) Verdict {
 	return v
 }
 
-// whereBeatsDecide asks only of agents that show nothing but their beats.
+// whereBeatsDecide restricts a rule to agents whose only evidence is their beats.
 func whereBeatsDecide(ask func(*Evidence, Policy) answer) func(*Evidence, Policy) answer {
 	return func(e *Evidence, p Policy) answer {
 		if !p.BeatDecides {

@@ -1,13 +1,13 @@
 package diagnose
 
-// Session is one session of an agent CLI, as its own files show it, of the process that lives now.
+// Session is one session of an agent CLI that belongs to the living process, as its own files show it.
 type Session struct {
 	Kind string `json:"kind,omitempty"` // claude, codex, gemini, opencode
 	ID   string `json:"id,omitempty"`
 
 	Status     Status `json:"status,omitempty"`
 	WaitingFor Wait   `json:"waiting_for,omitempty"`
-	StatusAge  Span   `json:"status_age,omitzero"` // since it has this status
+	StatusAge  Span   `json:"status_age,omitzero"` // time since it has this status
 
 	Open     Open   `json:"open,omitempty"`
 	OpenAge  Span   `json:"open_age,omitzero"`
@@ -18,20 +18,20 @@ type Session struct {
 	EndedAsking bool   `json:"ended_asking,omitempty"` // with a question in its text
 	LastText    string `json:"last_text,omitempty"`
 
-	// Tasks go on in the background, as far as the session was told.
+	// Tasks run in the background, as far as the session knows.
 	Tasks []Task `json:"tasks,omitempty"`
 
-	Error   SessionError `json:"error,omitzero"` // the last thing that happened is this error
+	Error   SessionError `json:"error,omitzero"` // set if the last event is an error
 	Repeats Repeats      `json:"repeats,omitzero"`
 
 	Tokens  int64   `json:"tokens,omitempty"`
 	CostUSD float64 `json:"cost_usd,omitempty"`
 	Turns   int     `json:"turns,omitempty"`
 
-	LastAge       Span `json:"last_age,omitzero"` // since the last record that means something
+	LastAge       Span `json:"last_age,omitzero"` // time since the last relevant record
 	ProgressKnown bool `json:"progress_known,omitempty"`
-	// ProgressAge is the time since a file was edited, something was committed, a phase changed, or a call that had run
-	// for long came to its end.
+	// ProgressAge is the time since a file was edited, something was committed, a phase changed, or a long call
+	// ended.
 	ProgressAge Span `json:"progress_age,omitzero"`
 }
 
@@ -41,9 +41,9 @@ type Status string
 // The statuses. "" is unknown.
 const (
 	IdleStatus     Status = "idle"     // at its prompt
-	BusyStatus     Status = "busy"     // in a turn, also while it hangs
+	BusyStatus     Status = "busy"     // in a turn, even if it hangs
 	WaitingStatus  Status = "waiting"  // for a human
-	RetryingStatus Status = "retrying" // its model answers with errors, and it tries again
+	RetryingStatus Status = "retrying" // its model answers with errors, and it retries
 )
 
 // Wait is what a waiting session waits for.
@@ -59,13 +59,13 @@ const (
 // Open is what a transcript waits for.
 type Open string
 
-// What can be open. "" is nothing.
+// The values of Open. "" is nothing.
 const (
 	OpenModel      Open = "model"
 	OpenTool       Open = "tool"
 	OpenQuestion   Open = "question"
 	OpenPlan       Open = "plan"
-	OpenPermission Open = "permission" // a call that asks for more rights, and has no output
+	OpenPermission Open = "permission" // a call that asks for more rights and has no output yet
 )
 
 // ErrorKind is the kind of error that a session shows.
@@ -75,39 +75,39 @@ type ErrorKind string
 const (
 	APIError     ErrorKind = "api"        // overloaded, 5xx, network
 	RateLimit    ErrorKind = "rate_limit" // 429, usage limit
-	CreditError  ErrorKind = "credit"     // the account has nothing left to pay with
+	CreditError  ErrorKind = "credit"     // the account has no credit
 	AuthError    ErrorKind = "auth"       // 401, login expired
 	ContextError ErrorKind = "context"    // the conversation is too long
 	RunError     ErrorKind = "execution"  // anything else that ended the turn
 )
 
-// SessionError is an error that is the last thing that happened.
+// SessionError is an error that is a session's last event.
 type SessionError struct {
 	Kind       ErrorKind `json:"kind,omitempty"` // "": there is no error
 	Status     int       `json:"status,omitempty"`
 	Text       string    `json:"text,omitempty"`
 	Attempt    int       `json:"attempt,omitempty"`
-	Max        int       `json:"max,omitempty"` // attempts that there are; 0: unknown
+	Max        int       `json:"max,omitempty"` // maximum number of attempts; 0: unknown
 	ResetKnown bool      `json:"reset_known,omitempty"`
-	ResetIn    Span      `json:"reset_in,omitzero"` // until the limit is lifted; negative: since it was
+	ResetIn    Span      `json:"reset_in,omitzero"` // time until the limit ends; negative: time since its end
 }
 
-// Task is what a session has left running in the background, and of whose end it was not told.
+// Task is a background task of a session that was not told of its end.
 type Task struct {
-	Tool string `json:"tool,omitempty"` // that has started it
-	Text string `json:"text,omitempty"` // its command or errand, shortened
+	Tool string `json:"tool,omitempty"` // the tool that started it
+	Text string `json:"text,omitempty"` // its command or task text, shortened
 	Age  Span   `json:"age,omitzero"`   // since it was started
-	// Shell says that it is a process below the agent's. Anything else, such as a subagent, is a part of the CLI.
+	// Shell says that it is a process below the agent's. Other tasks, such as subagents, are part of the CLI.
 	Shell bool `json:"shell,omitempty"`
-	// Awaited says that the session does nothing until it has ended.
+	// Awaited says that the session does nothing until the task has ended.
 	Awaited bool `json:"awaited,omitempty"`
-	// Gone says that no process below the agent's is as young as the task: proven, by the system's table of processes.
+	// Gone says that no process below the agent's is as young as the task, proven by the system's process table.
 	Gone        bool `json:"gone,omitempty"`
 	SilentKnown bool `json:"silent_known,omitempty"`
-	Silent      Span `json:"silent,omitzero"` // since it last wrote something
+	Silent      Span `json:"silent,omitzero"` // time since its last output
 }
 
-// Repeats counts what a session does again and again, without anything else between.
+// Repeats counts what a session repeats without anything else in between.
 type Repeats struct {
 	SameCall    int `json:"same_call,omitempty"`   // the same tool, arguments and result
 	SameError   int `json:"same_error,omitempty"`  // the same error

@@ -2,7 +2,7 @@ package diagnose
 
 import "fmt"
 
-// mute is why silence of a process that is not known to live is not to be trusted.
+// mute says why the silence of a process that is not known to live cannot be trusted.
 func (e *Evidence) mute() string {
 	if e.Process.Life == Alive {
 		return ""
@@ -10,12 +10,12 @@ func (e *Evidence) mute() string {
 	return "it is not known whether its process lives"
 }
 
-// promised: it has itself announced a silence that is not over.
+// promised reports whether the agent has announced a silence that is not over yet.
 func (e *Evidence) promised(p Policy) bool {
 	return e.Beat.Has && !e.Process.AfterBeat && e.Beat.Next > 0 && e.silence() <= min(e.Beat.Next, p.Promise)
 }
 
-// modelSilent: from outside, a model call that hangs and one that thinks look alike; only the time tells them apart.
+// modelSilent: from outside, a model call that hangs looks like one that thinks; only the time distinguishes them.
 func modelSilent(e *Evidence, p Policy) answer {
 	if e.promised(p) {
 		return no("it has announced a silence of %s", e.Beat.Next)
@@ -24,7 +24,7 @@ func modelSilent(e *Evidence, p Policy) answer {
 		s := &e.Sessions[i]
 		since, doubt := s.OpenAge, e.mute()
 		switch {
-		case s.Status == IdleStatus && s.Open == OpenModel: // a prompt was taken, and no turn was begun
+		case s.Status == IdleStatus && s.Open == OpenModel: // a prompt was accepted, but no turn was begun
 			doubt = "its status calls it idle"
 		case !s.busy() || s.backsOff(p):
 			continue
@@ -48,7 +48,7 @@ func modelSilent(e *Evidence, p Policy) answer {
 	return no("no model has been silent for more than %s", p.ModelSilent)
 }
 
-// toolHung: a tool that runs for long is not trouble while what it has started works, or writes.
+// toolHung: a tool that runs for long is not trouble while its processes work, or it writes.
 func toolHung(e *Evidence, p Policy) answer {
 	if e.promised(p) {
 		return no("it has announced a silence of %s", e.Beat.Next)
@@ -96,7 +96,8 @@ func looping(e *Evidence, p Policy) answer {
 	return no("no session repeats itself")
 }
 
-// noProgress is a suspicion: thinking and reading are work, too. It is told, and never a reason to end anything.
+// noProgress is only a suspicion, because thinking and reading are work, too. It is reported, and never a reason to
+// end anything.
 func noProgress(e *Evidence, p Policy) answer {
 	for _, s := range e.Sessions {
 		spends := s.Tokens > 0 || s.CostUSD > 0
@@ -127,7 +128,7 @@ func overBudget(e *Evidence, p Policy) answer {
 	return no("no limit of cost, tokens, turns or time is exceeded")
 }
 
-// orphaned is heartbeat_lost of an agent that nobody owns any more.
+// orphaned is heartbeat_lost for an agent whose wrapper or terminal has ended.
 func orphaned(e *Evidence, _ Policy) answer {
 	switch {
 	case !e.Process.Orphaned:
@@ -138,7 +139,7 @@ func orphaned(e *Evidence, _ Policy) answer {
 	return yes(e.silence(), "what has started it has ended, and it is silent; %s", e.heard()).unless(e.mute())
 }
 
-// heartbeatLost comes after everything that shows an agent at work or at rest.
+// heartbeatLost comes after every rule about an agent at work or at rest.
 func heartbeatLost(e *Evidence, p Policy) answer {
 	if !e.Beat.Has && !p.BeatDecides {
 		return no("it has never beaten: its silence says nothing")

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Span is a length of time that reads well in JSON: "90s" is written "1m30s", an hour "1h". Read is whatever
-// [time.ParseDuration] reads.
+// Span is a length of time with a short form in JSON: 90 s is "1m30s", an hour "1h". It is parsed by
+// [time.ParseDuration].
 type Span time.Duration
 
-// Never is longer than everything that is compared with it.
+// Never is longer than every span that it is compared with.
 const Never = Span(1<<63 - 1)
 
-// String is the span without the zeros at its end.
+// String formats the span without trailing zero units.
 func (s Span) String() string {
 	if s == Never {
 		return "never"
@@ -28,10 +28,10 @@ func (s Span) String() string {
 	return text
 }
 
-// MarshalText writes what String says.
+// MarshalText returns the text of String.
 func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a duration, or "never".
+// UnmarshalText parses a duration, or "never".
 func (s *Span) UnmarshalText(text []byte) error {
 	if string(text) == "never" {
 		*s = Never
@@ -45,7 +45,7 @@ func (s *Span) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// plus adds without running over.
+// plus adds without overflow.
 func (s Span) plus(d Span) Span {
 	switch sum := s + d; {
 	case s == Never:
@@ -59,7 +59,7 @@ func (s Span) plus(d Span) Span {
 	}
 }
 
-// brief is the span to the second, for people.
+// brief formats the span for people, rounded to seconds.
 func (s Span) brief() string {
 	if s == Never {
 		return "never"

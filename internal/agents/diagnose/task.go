@@ -1,7 +1,8 @@
 package diagnose
 
-// taskDead: a session whose turn is over waits for what it has left running in the background, and for nothing else. Its CLI tells it
-// when that has ended; if it does not, it waits for ever. Only what is proven counts: every task is gone and silent.
+// taskDead holds for a session whose turn is over and that waits only for its background tasks, although they are
+// dead. The CLI reports a task's end to the session; if it does not, the session waits for ever. It requires proof:
+// every task is gone and silent.
 func taskDead(e *Evidence, p Policy) answer {
 	switch {
 	case e.Process.Life != Alive:
@@ -27,7 +28,7 @@ func taskDead(e *Evidence, p Policy) answer {
 	return no("no session waits for a background task that is dead")
 }
 
-// deadTask is the dead task that a session waits for, or why there is none.
+// deadTask returns the dead task that a session waits for, or says why there is none.
 func (s *Session) deadTask(p Policy) (dead *Task, why string) {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]

@@ -2,7 +2,7 @@ package diagnose
 
 import "slices"
 
-// Class is what an agent's trouble, or its health, is called.
+// Class names an agent's state: its trouble, or its health.
 type Class string
 
 // The classes without trouble.
@@ -12,15 +12,15 @@ const (
 	Complete   Class = "complete" // the registry says so
 	Done       Class = "done"     // it has ended, or is about to, and its work is done
 	Healthy    Class = "healthy"  // it beats
-	AtWork     Class = "working"  // it works, by what its files or its process show
+	AtWork     Class = "working"  // it works, according to its files or its process
 	Idle       Class = "idle"     // it lives and has nothing to do
 	Starting   Class = "starting"
 	Grace      Class = "grace"       // silence is not evidence now
-	Unobserved Class = "unobserved"  // it lives, and nothing else is known of it
-	APIBackoff Class = "api_backoff" // its model answers with errors, and it tries again by itself
+	Unobserved Class = "unobserved"  // it lives; nothing else is known
+	APIBackoff Class = "api_backoff" // its model answers with errors, and it retries by itself
 )
 
-// The classes of trouble, by the names under which people report them.
+// The classes of trouble, by the names under which they are reported.
 const (
 	Crashed           Class = "crashed"
 	ExitedUnfinished  Class = "exited_unfinished" // exit code 0, without a mark that the work is done
@@ -28,22 +28,22 @@ const (
 	Stopped           Class = "stopped" // by job control: SIGSTOP, Ctrl-Z
 	WaitingPermission Class = "waiting_permission"
 	WaitingQuestion   Class = "waiting_question"
-	WaitingOther      Class = "waiting_other" // a dialog, a blocking notification, an agent that calls itself stuck
+	WaitingOther      Class = "waiting_other" // a dialog, a blocking notification, or an agent that reports itself stuck
 	RateLimited       Class = "rate_limited"
-	APIFailed         Class = "api_failed" // its model could not be reached, or answered with errors, until its CLI gave up
+	APIFailed         Class = "api_failed" // its CLI gave up, because the model was unreachable or answered with errors
 	AuthExpired       Class = "auth_expired"
-	CreditExhausted   Class = "credit_exhausted" // its account has nothing left to pay with
-	HumanRequired     Class = "human_required"   // a failure that no restart cures
+	CreditExhausted   Class = "credit_exhausted" // its account has no credit
+	HumanRequired     Class = "human_required"   // a failure that a restart does not fix
 	ExecutionError    Class = "execution_error"
 	ContextExhausted  Class = "context_exhausted"
 	BudgetExceeded    Class = "budget_exceeded"
 	ModelSilent       Class = "model_silent"
 	ToolHung          Class = "tool_hung"
-	TaskDead          Class = "background_task_dead" // its session waits for it, and is not told
+	TaskDead          Class = "background_task_dead" // its session waits for the task, and is not told of its end
 	Loop              Class = "loop"
 	NoProgress        Class = "no_progress"
 	HeartbeatLost     Class = "heartbeat_lost"
-	Orphaned          Class = "orphaned" // silent, and what had started it has ended
+	Orphaned          Class = "orphaned" // silent, and the process that started it has ended
 )
 
 // The classes of evidence that cannot be judged. The stall of each is [Blind].
@@ -54,7 +54,7 @@ const (
 	UnsureProcess Class = "unsure"     // whose process it is
 	ManifestFault Class = "manifest"
 	Contradiction Class = "contradiction"
-	NoEvidence    Class = "no_evidence" // its process is not looked at, and what is shows nothing
+	NoEvidence    Class = "no_evidence" // its process is not watched, and the other sources show nothing
 )
 
 // Stall is PIV's coarse type of a stall (PIV-4). "" is none.
@@ -80,41 +80,41 @@ const (
 	Low    Confidence = "low"
 )
 
-// Tier is the kind of evidence that a rule rests on.
+// Tier is the kind of evidence that a rule is based on.
 type Tier string
 
-// The tiers, the surest first.
+// The tiers, the most reliable first.
 const (
-	Hook    Tier = "H" // what the agent, its hooks or its owner say
+	Hook    Tier = "H" // reports of the agent, its hooks or its owner
 	File    Tier = "T" // transcripts and state files of its CLI
-	Process Tier = "P" // what the system says of its process
-	Guess   Tier = "X" // concluded: from silence, from the form of a text
+	Process Tier = "P" // what the system reports about its process
+	Guess   Tier = "X" // inferred from silence or from the form of a text
 )
 
-// Verdict is what the evidence comes to.
+// Verdict is the result of judging the evidence.
 type Verdict struct {
-	Rule       string     `json:"rule"` // such as W1; several lines of the table may share one
+	Rule       string     `json:"rule"` // such as W1; several rules of the table may share one
 	Class      Class      `json:"class"`
 	Stall      Stall      `json:"stall,omitempty"`
 	Confidence Confidence `json:"confidence"`
 	Tier       Tier       `json:"tier"`
-	Since      Span       `json:"since,omitzero"` // how long it has been so, as far as the evidence tells; 0: unknown
-	// Hold is how long nothing helps: until a rate limit is lifted. 0: nothing is known to pass by itself.
+	Since      Span       `json:"since,omitzero"` // for how long, according to the evidence; 0: unknown
+	// Hold is the time during which no action helps: until a rate limit ends. 0: unknown.
 	Hold    Span   `json:"hold,omitzero"`
 	Details string `json:"details"`         // for people
-	Doubt   string `json:"doubt,omitempty"` // why the confidence is lower than this rule's usual one
+	Doubt   string `json:"doubt,omitempty"` // why the confidence is lower than usual for this rule
 }
 
-// cured are the classes that ending the agent, and starting or resuming it, may cure. That is leave, no order: remedy, and its
-// owner's policy, decide what is done.
+// cured are the classes for which ending the agent, and starting or resuming it, may help. It is a permission only:
+// the recovery, by its owner's policy, decides what is done.
 var cured = []Class{Crashed, ExitedUnfinished, StartupBlocked, Stopped, WaitingQuestion, ContextExhausted, ModelSilent, ToolHung, TaskDead, Loop, HeartbeatLost, Orphaned}
 
-// MayKill reports whether the verdict is a reason to end, start or resume anything: it names a trouble that this may
-// cure, and it is not a low one. Nothing else ever is. Whether that reason is followed remedy decides: of an orphan, say, a
-// human is told unless its owner wants more.
+// MayKill reports whether the verdict is a reason to end, start or resume anything: its class is one that this may
+// fix, and its confidence is not low. There is no other reason. The recovery decides whether to act: for an orphan,
+// for example, it only notifies a human unless the owner's policy allows more.
 func (v Verdict) MayKill() bool {
 	return v.Confidence != Low && slices.Contains(cured, v.Class)
 }
 
-// Well reports whether there is nothing wrong, as far as is known.
+// Well reports whether nothing is wrong, as far as is known.
 func (v Verdict) Well() bool { return v.Stall == NoStall && v.Class != APIBackoff }

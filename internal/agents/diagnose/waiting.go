@@ -19,7 +19,7 @@ func hookAsks(e *Evidence, _ Policy) answer {
 	return yes(oldest.Age, "%s", why)
 }
 
-// overtaken: a session of it was at work after its latest beat, so that what the beat says is over.
+// overtaken reports whether one of its sessions was at work after its latest beat, so that the beat is outdated.
 func (e *Evidence) overtaken() bool {
 	for _, s := range e.Sessions {
 		if s.busy() && s.LastAge.plus(later) < e.Beat.Age {
@@ -29,7 +29,7 @@ func (e *Evidence) overtaken() bool {
 	return false
 }
 
-// says: its latest beat says this of this very process, and nothing newer says otherwise.
+// says reports whether the latest beat is of this process and has this state, and nothing newer contradicts it.
 func (e *Evidence) says(s State) bool {
 	return e.Beat.Has && e.Beat.State == s && !e.Process.AfterBeat && !e.overtaken()
 }
@@ -86,8 +86,9 @@ func sessionAsks(e *Evidence, _ Policy) answer {
 	return no("no session waits for an answer")
 }
 
-// sessionDialog comes after every error that a session shows: a CLI asks for something else on top of it (measured: Claude Code
-// 2.1.330 offers another mode after its last retry). Where the turn is over, nothing waits behind the dialog.
+// sessionDialog comes after every error that a session shows, because a CLI may show a dialog on top of the error
+// (measured: Claude Code 2.1.330 offers another mode after its last retry). If the turn is over, nothing waits for
+// the dialog.
 func sessionDialog(e *Evidence, _ Policy) answer {
 	for _, s := range e.Sessions {
 		if s.Status == WaitingStatus && s.WaitingFor == ForDialog && !s.Ended {
@@ -97,7 +98,8 @@ func sessionDialog(e *Evidence, _ Policy) answer {
 	return no("no session shows a dialog")
 }
 
-// escalatedCall: the call that asks for more rights may also be running by now, so it must have been silent for a while.
+// escalatedCall: the call that asks for more rights may have been allowed and be running, so it must have been silent
+// for a while.
 func escalatedCall(e *Evidence, p Policy) answer {
 	for _, s := range e.Sessions {
 		if s.Open == OpenPermission && s.OpenAge > p.Waiting {
@@ -107,7 +109,7 @@ func escalatedCall(e *Evidence, p Policy) answer {
 	return no("no call for more rights is open for more than %s", p.Waiting)
 }
 
-// endedAsking: only the form of a text says that it is a question, and polite agents end with one.
+// endedAsking: that a text is a question is inferred from its form, and polite agents often end with one.
 func endedAsking(e *Evidence, p Policy) answer {
 	for _, s := range e.Sessions {
 		if s.Ended && s.EndedAsking && s.Status != BusyStatus && s.LastAge > p.Waiting {

@@ -1,7 +1,7 @@
 package diagnose
 
-// words say what a class means to the agent that is told of it. They are fixed texts: nothing that a tool, a model or a
-// file has said may stand in what an agent takes for its user's word.
+// words describe a class to the agent itself. They are fixed texts: an agent must not take the output of a tool, a
+// model or a file for its user's words.
 var words = map[Class]string{
 	Crashed:           "its process has ended",
 	ExitedUnfinished:  "its process has ended before the work was done",
@@ -26,7 +26,7 @@ var words = map[Class]string{
 	Orphaned:          "what has started it is gone",
 }
 
-// Words are the class in plain words, and never anything else than a fixed text.
+// Words returns a class's description for the agent, which is always a fixed text.
 func (c Class) Words() string {
 	if w, ok := words[c]; ok {
 		return w
