@@ -17,12 +17,13 @@ var ErrUnknown = errors.New("no such agent")
 // ErrExists is wrapped by the error about an agent that is declared already.
 var ErrExists = errors.New("is declared already")
 
-// Draft is a registry while [Edit] changes it, by steps of room edit: comments, order, blank lines and unknown keys stay.
+// Draft is a registry while [Edit] changes it. It is edited by package edit: comments, order, blank lines and unknown
+// keys are kept.
 type Draft struct {
 	text []byte
 }
 
-// Add declares an agent. More is said with [Draft.Set].
+// Add declares an agent. Its other keys are set with [Draft.Set].
 func (d *Draft) Add(name string, kind Kind, path string) error {
 	if err := heartbeat.ValidName(name); err != nil {
 		return fmt.Errorf("add agent: %w", err)
@@ -37,7 +38,7 @@ func (d *Draft) Add(name string, kind Kind, path string) error {
 	return d.set(entry, "agents", name)
 }
 
-// Remove takes an agent out, and the comment that stands directly above it.
+// Remove removes an agent, and the comment directly above it.
 func (d *Draft) Remove(name string) error {
 	if !d.has(name) {
 		return fmt.Errorf("remove %s: %w", name, ErrUnknown)
@@ -45,8 +46,9 @@ func (d *Draft) Remove(name string) error {
 	return d.set(nil, "agents", name)
 }
 
-// Set gives a key of an agent a value, such as Set("shop", true, "paused") or Set("shop", 6*time.Minute, "expect", "stale").
-// The value is a bool, an int, a float64, a string, a [time.Duration], a [Kind], a [Limit], a []string, or nil, which takes the key away.
+// Set sets a key of an agent, as in Set("shop", true, "paused") or Set("shop", 6*time.Minute, "expect", "stale"). The
+// value is a bool, an int, a float64, a string, a [time.Duration], a [Kind], a [Limit], a []string, or nil, which
+// removes the key.
 func (d *Draft) Set(agent string, v any, key ...string) error {
 	if !d.has(agent) {
 		return fmt.Errorf("set %s of %s: %w", strings.Join(key, "."), agent, ErrUnknown)
@@ -97,7 +99,7 @@ func (d *Draft) has(name string) bool {
 	return err == nil && doc.Root.At(written(doc.Root, []string{"agents", name})...) != nil
 }
 
-// written are the keys of a path as this registry writes them: each may have the name that PIV gives it.
+// written returns the keys of a path in this registry's spelling: each may have PIV's name for it.
 func written(n *edit.Node, path []string) []string {
 	path = slices.Clone(path)
 	for i, key := range path {

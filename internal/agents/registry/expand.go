@@ -9,8 +9,8 @@ import (
 
 var reference = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// Expand fills in the references ${NAME} of a channel's address or of the deadman's URL. lookup knows the values; a name
-// that it does not know is an error, which names it and shows no value.
+// Expand replaces the references ${NAME} in a channel's address or in the deadman's URL. lookup returns the values; a
+// name that it does not know is an error, which contains the name and no value.
 func Expand(text string, lookup func(name string) (string, bool)) (string, error) {
 	var missing []string
 	filled := reference.ReplaceAllStringFunc(text, func(match string) string {
@@ -27,7 +27,7 @@ func Expand(text string, lookup func(name string) (string, bool)) (string, error
 	return filled, nil
 }
 
-// checkReferences tells of a ${ that [Expand] would leave standing.
+// checkReferences reports a ${ that [Expand] would not replace.
 func checkReferences(text string) (message, hint string) {
 	if rest := reference.ReplaceAllString(text, ""); strings.Contains(rest, "${") {
 		return "has a reference that is none", "write ${NAME}, with letters, digits and underscores"
@@ -35,7 +35,7 @@ func checkReferences(text string) (message, hint string) {
 	return "", ""
 }
 
-// Variables are the names of the variables that channels and the deadman's URL refer to.
+// Variables returns the names of the variables that channels and the deadman's URL refer to.
 func (r *Registry) Variables() []string {
 	texts := []string{r.Deadman.URL}
 	for _, c := range r.Channels {

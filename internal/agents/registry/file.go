@@ -15,13 +15,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
-// BackupSuffix is behind the name of the last good copy, which is as new as the last [Edit].
+// BackupSuffix is appended to the registry's name for the last good copy, which [Edit] writes.
 const BackupSuffix = ".bak"
 
-// lockSuffix is behind the name of the lock that writers hold.
+// lockSuffix is appended to the registry's name for the lock that writers hold.
 const lockSuffix = ".lock"
 
-// LockWait is how long [Edit] waits for another writer: an edit takes milliseconds.
+// LockWait is how long [Edit] waits for another writer. An edit takes milliseconds.
 const LockWait = 5 * time.Second
 
 // ErrForeign is wrapped by the error about a PIV registry, which is not edited here.
@@ -30,8 +30,8 @@ var ErrForeign = errors.New("this is a PIV registry (version 1): its programs wo
 // ErrBusy is wrapped by the error about a lock that another writer has held for [LockWait].
 var ErrBusy = errors.New("another program is writing it")
 
-// Read reads a registry, and writes nothing. A file that is not there is an error that wraps [os.ErrNotExist]; one with
-// mistakes is [*fileerror.Problems].
+// Read reads a registry, and writes nothing. If the file does not exist the error wraps [os.ErrNotExist]; mistakes in
+// it are [*fileerror.Problems].
 func Read(path string, o Options) (*Registry, error) {
 	text, err := piv.ReadFile(path)
 	if err != nil {
@@ -40,9 +40,9 @@ func Read(path string, o Options) (*Registry, error) {
 	return Parse(path, text, o)
 }
 
-// Edit changes a registry, or makes a new one: change is called with what stands there, and what it leaves is checked and
-// put in the file's place at once. With mistakes in the file before or after, nothing is written. Two edits at once do not
-// lose each other's changes, and an edit that somebody's editor comes in between of is done again on the new text.
+// Edit changes a registry, or creates one: change gets the present content, its result is checked, and the file is
+// replaced at once. If the file has mistakes before or after, nothing is written. Concurrent edits do not lose each
+// other's changes; if another program, such as an editor, writes in between, the edit is repeated on the new text.
 func Edit(path string, o Options, now time.Time, change func(*Draft) error) (*Registry, error) {
 	lock := flock.New(path+lockSuffix, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), LockWait)
@@ -71,7 +71,7 @@ func editOnce(path string, o Options, now time.Time, change func(*Draft) error) 
 	case err != nil:
 		return nil, fmt.Errorf("edit registry: %w", err)
 	case len(was) == 0:
-		// PIV's writers cut the file off before they write it: what is empty now may be full in a moment.
+		// PIV's writers truncate the file before they write it, so that an empty file may have content in a moment.
 		return nil, fmt.Errorf("edit %s: it is empty: another program may be writing it; if not, remove it", path)
 	}
 	r, err := Parse(path, was, o)
@@ -107,7 +107,7 @@ func editOnce(path string, o Options, now time.Time, change func(*Draft) error) 
 	return r, nil
 }
 
-// stamp writes when the registry was changed, under the name that this one has for it.
+// stamp sets the time of the change, under the name that this registry has for it.
 func (d *Draft) stamp(now time.Time) error {
 	key := "updated"
 	if doc, err := d.open(); err == nil && doc.Root.At(written(doc.Root, []string{"last_updated"})...) != nil {

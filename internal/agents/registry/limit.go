@@ -9,18 +9,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Limit is how often something may be done: Count times in each Window, or in each phase. The zero Limit is none at all:
-// nobody said anything. A Limit that was parsed may have Count 0, which forbids it.
+// Limit is how often something may be done: Count times in each Window, or in each phase. The zero Limit was not
+// given. A parsed Limit may have Count 0, which forbids it.
 type Limit struct {
 	Count    int
 	Window   time.Duration // 0 when PerPhase
 	PerPhase bool
 }
 
-// limitText is as much of a limit as JSON Schema can check.
+// limitText is the form of a limit, as far as JSON Schema can check it.
 var limitText = lazyregexp.New(`^[0-9]{1,6}/(phase|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$`)
 
-// ParseLimit reads 5/1h or 2/phase.
+// ParseLimit parses 5/1h or 2/phase.
 func ParseLimit(s string) (Limit, error) {
 	if !limitText.MatchString(s) {
 		return Limit{}, fmt.Errorf("%.40q is not a limit: write it like 5/1h or 2/phase", s)
@@ -40,7 +40,7 @@ func ParseLimit(s string) (Limit, error) {
 	return Limit{Count: n, Window: window}, nil
 }
 
-// String writes a limit as [ParseLimit] reads it; the zero Limit is "".
+// String formats a limit for [ParseLimit]; the zero Limit is "".
 func (l Limit) String() string {
 	switch {
 	case l.PerPhase:
@@ -51,7 +51,7 @@ func (l Limit) String() string {
 	return strconv.Itoa(l.Count) + "/" + FormatDuration(l.Window)
 }
 
-// FormatDuration writes a duration as people do in a registry: 2m, not 2m0s.
+// FormatDuration formats a duration without zero units: 2m, not 2m0s.
 func FormatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

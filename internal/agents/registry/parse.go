@@ -11,46 +11,47 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 )
 
-// Registry is a registry that was read.
+// Registry is the content of a registry file.
 type Registry struct {
 	// Version is 2, 1 for a PIV registry, or 0 for an empty file.
 	Version  int
-	Updated  time.Time // as the last program that wrote the file has it; zero: it does not say
+	Updated  time.Time // written by the last program that changed the file; zero: not given
 	Agents   []Agent   // in the order of the file
 	Channels []Channel // in the order of the file
 	Digest   Digest
 	Deadman  Deadman
-	// Listen is where pings are taken, host:port; "": nowhere.
+	// Listen is the address at which pings are accepted, host:port; "": nowhere.
 	Listen string
-	// Zone is where quiet hours and the digest's hour are meant. Never nil; [time.Local] when the file has none.
+	// Zone is the time zone of quiet hours and of the digest. Never nil; [time.Local] if not given.
 	Zone *time.Location
-	// Warnings are what is odd but no mistake: unknown keys above all. [Roster.Render] shows them.
+	// Warnings are oddities that are no mistakes, mostly unknown keys. [Registry.Render] formats them.
 	Warnings []fileerror.Problem
 
 	source *fileerror.Source
 }
 
-// Channel is a way to tell somebody.
+// Channel is a way to notify people.
 type Channel struct {
 	Name string
-	// Address is "telegram", "exec:" and a command, or a service's URL. References such as ${NTFY_TOKEN} are still in it: see [Expand].
+	// Address is "telegram", "exec:" and a command, or a service's URL. It still contains references such as
+	// ${NTFY_TOKEN}: see [Expand].
 	Address string
-	Pos     fileerror.Pos // of the name
+	Pos     fileerror.Pos // position of its name
 }
 
-// Digest is a summary once a day.
+// Digest is a daily summary.
 type Digest struct {
 	At string   // "08:00"; "": no digest
-	To []string // names of channels; nil: wherever escalations go
+	To []string // names of channels; nil: the channels of escalations
 }
 
-// Deadman is what we ping, so that somebody notices when we are gone.
+// Deadman is a URL that is pinged regularly, so that the monitor's own end is noticed.
 type Deadman struct {
-	URL   string        // may hold references, see [Expand]; "": nobody
-	Every time.Duration // 0: not said
+	URL   string        // may contain references, see [Expand]; "": none
+	Every time.Duration // 0: not given
 }
 
-// Agent finds an agent by its name.
+// Agent returns the agent with this name.
 func (r *Registry) Agent(name string) (Agent, bool) {
 	i := slices.IndexFunc(r.Agents, func(a Agent) bool { return a.Name == name })
 	if i < 0 {
@@ -59,7 +60,7 @@ func (r *Registry) Agent(name string) (Agent, bool) {
 	return r.Agents[i], true
 }
 
-// Channel finds a channel by its name.
+// Channel returns the channel with this name.
 func (r *Registry) Channel(name string) (Channel, bool) {
 	i := slices.IndexFunc(r.Channels, func(c Channel) bool { return c.Name == name })
 	if i < 0 {
@@ -68,16 +69,17 @@ func (r *Registry) Channel(name string) (Channel, bool) {
 	return r.Channels[i], true
 }
 
-// Render shows a warning as mistakes are shown: file:line:column: message, the line, and a caret.
+// Render formats a warning like a mistake: file:line:column: message, the line, and a caret.
 func (r *Registry) Render(p fileerror.Problem) string { return r.source.Render(p) }
 
-// Options are what the file itself cannot say.
+// Options are what the file itself does not say.
 type Options struct {
-	// Home is what ~/ stands for in paths. "": such paths are a mistake.
+	// Home replaces ~/ in paths. "": such paths are a mistake.
 	Home string
 }
 
-// Parse reads a registry. name is what mistakes call the file; they are all told at once, as [*fileerror.Problems].
+// Parse parses a registry. name is the file's name in messages. All mistakes are returned together, as
+// [*fileerror.Problems].
 func Parse(name string, text []byte, o Options) (*Registry, error) {
 	s := fileerror.NewSource(name, text)
 	root, problems := treeOf(s)
@@ -92,10 +94,10 @@ func Parse(name string, text []byte, o Options) (*Registry, error) {
 	return r.result, nil
 }
 
-// declaration is how a registry of declared agents begins where it is not YAML that can be read whole.
+// declaration matches a key of a version 2 registry in a text that is not valid YAML.
 var declaration = lazyregexp.New(`(?m)^\s*["']?(version["']?:\s*["']?2\b|agents["']?:)`)
 
-// Declares reports whether a text is a registry of version 2, or was meant to be one. A PIV registry is none, and neither is an
+// Declares reports whether a text is a registry of version 2, or is meant to be one. A PIV registry is not, nor is an
 // empty file.
 func Declares(text []byte) bool {
 	var top map[string]yaml.Node

@@ -15,7 +15,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// reader walks a document and fills in a Registry.
+// reader reads a document into a Registry.
 type reader struct {
 	schema.Walk
 	home     string
@@ -23,7 +23,7 @@ type reader struct {
 	result   *Registry
 }
 
-// mention is a channel's name where somebody is to be told.
+// mention is a place that refers to a channel by its name.
 type mention struct {
 	*tree.Node
 	label string
@@ -50,7 +50,8 @@ func (r *reader) registry(root *tree.Node) {
 	r.checkTogether()
 }
 
-// rootKeys is the top of a registry. The defaults come before the agents, and the channels before their users.
+// rootKeys are the top-level keys. The defaults come before the agents, and the channels before the keys that refer
+// to them.
 func (r *reader) rootKeys() []schema.Key {
 	var defaults Agent
 	to := r.result
@@ -75,7 +76,7 @@ func version() *schema.Shape {
 	return &schema.Shape{Kind: schema.Text, Form: two, Amend: func(s *jsonschema.Schema) { *s = jsonschema.Schema{Enum: []any{2}} }}
 }
 
-// when reads a time; one that makes no sense is not worth a mistake.
+// when is a time; an invalid one is ignored.
 func (r *reader) when(to *time.Time) *schema.Shape {
 	return &schema.Shape{Kind: schema.Anything, Take: func(n *tree.Node, label string) {
 		t, err := time.Parse(time.RFC3339Nano, n.Raw)
@@ -100,7 +101,7 @@ func zone(to **time.Location) *schema.Shape {
 	return &schema.Shape{Kind: schema.Text, Form: form, Take: func(n *tree.Node, _ string) { *to, _ = time.LoadLocation(n.Raw) }}
 }
 
-// channels have addresses that are not shown: they may hold a token.
+// channels reads the channels. Their addresses are not shown in messages, because they may contain a token.
 func channels(to *[]Channel) *schema.Shape {
 	address := &schema.Shape{Kind: schema.Text, Form: addressForm, Secret: true}
 	return dict(channelForm, address, func(f tree.Field, _ string) {
@@ -125,7 +126,7 @@ func deadman(to *Deadman) *schema.Shape {
 	))
 }
 
-// agentName has the names that are files' names, too.
+// agentName is the form of agents' names, which are also file names.
 var agentName = &schema.Form{Pattern: lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), Judge: func(name string) (message, hint string) {
 	if err := heartbeat.ValidName(name); err != nil {
 		return strings.TrimPrefix(err.Error(), fmt.Sprintf("%.70q ", name)), ""
@@ -133,7 +134,7 @@ var agentName = &schema.Form{Pattern: lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]
 	return "", ""
 }}
 
-// agents reads agents that begin with the defaults.
+// agents reads the agents, each of which starts from the defaults.
 func (r *reader) agents(defaults *Agent) *schema.Shape {
 	anything := &schema.Shape{Kind: schema.Anything, Amend: func(s *jsonschema.Schema) { s.Ref = "#/$defs/agent" }}
 	return dict(agentName, anything, func(f tree.Field, label string) {
@@ -152,7 +153,7 @@ func (r *reader) agents(defaults *Agent) *schema.Shape {
 }
 
 func (r *reader) checkAgent(f tree.Field, label string, a Agent) {
-	switch { // what is given and wrong is told already
+	switch { // a given but invalid value is reported already
 	case a.Kind == "" && f.Value.Get("kind") == nil:
 		r.Problem(f.Pos, label+" has no kind", "write one of "+KindNames(", "))
 	case a.Path == "" && a.Kind != Command && f.Value.Get("path") == nil:
@@ -163,7 +164,7 @@ func (r *reader) checkAgent(f tree.Field, label string, a Agent) {
 	}
 }
 
-// checkTogether looks at what only the whole file shows.
+// checkTogether checks what concerns the whole file.
 func (r *reader) checkTogether() {
 	known := []string{}
 	for _, c := range r.result.Channels {
@@ -191,14 +192,14 @@ func (r *reader) checkTogether() {
 	}
 }
 
-// owner is what tells one agent's processes from another's.
+// owner is what distinguishes one agent's processes from another's.
 type owner struct {
 	path             string
 	kind             Kind
 	session, pidFile string
 }
 
-// warnOfTwins tells of two agents whose processes nobody could tell apart.
+// warnOfTwins warns of two agents whose processes cannot be distinguished.
 func (r *reader) warnOfTwins(a Agent, owners map[owner]string) {
 	if a.Path == "" {
 		return
@@ -210,7 +211,7 @@ func (r *reader) warnOfTwins(a Agent, owners map[owner]string) {
 	owners[key] = a.Name
 }
 
-// version1 reads a PIV registry. What is odd in it is PIV's business: nothing is a mistake.
+// version1 reads a PIV registry. It reports no mistakes, because PIV is responsible for the file.
 func (r *reader) version1(root *tree.Node) {
 	r.result.Version = 1
 	r.result.Updated, _ = time.Parse(time.RFC3339Nano, root.TextOf("lastUpdated"))

@@ -6,11 +6,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/schema"
 )
 
-// schemaID is where the schema is published, for the comment that editors look for in the first line of a file.
+// schemaID is the URL where the schema is published, for the comment in a file's first line by which editors find it.
 const schemaID = "https://raw.githubusercontent.com/outlive-mcp/outlive/main/schema/registry.schema.json"
 
-// Schema is the JSON Schema (draft 2020-12) of registry.yaml version 2, made from the table that the reader uses. It is
-// stricter about unknown keys than the reader, which only warns: an editor is where a slip is best shown.
+// Schema is the JSON Schema (draft 2020-12) of registry.yaml version 2, made from the table that the reader uses. It
+// rejects unknown keys, for which the reader only warns: in an editor, slips are best shown at once.
 func Schema() ([]byte, error) {
 	r := &reader{result: &Registry{}, home: "~"}
 	made := object(r.rootKeys()...).JSON(false)

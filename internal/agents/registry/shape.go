@@ -15,11 +15,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// The shapes of the registry's table take what they read to where it belongs, so that the table is its reader, too.
+// The shapes of the registry's schema store the values that they read, so that the schema is also the reader.
 
 const notes = "for anchors and notes"
 
-// object is a mapping with known keys, which PIV spells in its own way. Others are kept by [Edit], and warned of.
+// object is a mapping with known keys, each also in PIV's spelling. Unknown keys are a warning, and [Edit] keeps
+// them.
 func object(keys ...schema.Key) *schema.Shape {
 	for i := range keys {
 		if other := camel(keys[i].Name); other != keys[i].Name {
@@ -29,7 +30,7 @@ func object(keys ...schema.Key) *schema.Shape {
 	return &schema.Shape{Kind: schema.Object, Keys: keys, Open: notes}
 }
 
-// camel is how PIV writes a key: ack_timeout is ackTimeout.
+// camel is PIV's spelling of a key: ackTimeout for ack_timeout.
 func camel(name string) string {
 	words := strings.Split(name, "_")
 	for i := 1; i < len(words); i++ {
@@ -40,14 +41,14 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// shorthand is a group whose most important value may stand alone.
+// shorthand is a group that may be given as its most important value alone.
 func shorthand(alone, whole *schema.Shape) *schema.Shape {
 	whole.Alone = alone
 	whole.Amend = func(s *jsonschema.Schema) { s.AnyOf[1].Type, s.AnyOf[1].Types = "", []string{"object", "null"} }
 	return whole
 }
 
-// dict is a mapping whose keys are names. take gets what is good of it.
+// dict is a mapping whose keys are names. take is called for each valid entry.
 func dict(names *schema.Form, of *schema.Shape, take func(f tree.Field, label string)) *schema.Shape {
 	return &schema.Shape{Kind: schema.Dict, Open: notes, Names: names, Of: of,
 		Take: func(n *tree.Node, label string) {
@@ -60,24 +61,24 @@ func dict(names *schema.Form, of *schema.Shape, take func(f tree.Field, label st
 		Amend: func(s *jsonschema.Schema) { s.PropertyNames.Type = "string" }}
 }
 
-// text may be written without quotes, even if it is a port, a time of day, or yes.
+// text may be written without quotes, even if it looks like a port, a time of day, or yes.
 func text(to *string, form *schema.Form) *schema.Shape {
 	return &schema.Shape{Kind: schema.Text, Form: form, Take: func(n *tree.Node, _ string) { *to = n.Raw }}
 }
 
-// anyText is a text that the schema lets be written without quotes, too.
+// anyText is a text that may be written without quotes in the JSON Schema, too.
 func anyText(more ...string) *schema.Shape {
 	return &schema.Shape{Kind: schema.Text, Amend: func(s *jsonschema.Schema) {
 		s.Type, s.Types = "", append([]string{"string", "number", "boolean"}, more...)
 	}}
 }
 
-// list is a list of scalars; a single one may stand without brackets.
+// list is a list of scalars; a single one may be given without brackets.
 func list(to *[]string, of *schema.Shape) *schema.Shape {
 	return &schema.Shape{Kind: schema.ListOrText, Of: of, Take: func(n *tree.Node, _ string) { *to = texts(n) }}
 }
 
-// items are what a list has, or the one value that stands for it.
+// items returns a list's items, or the one value that is given instead of a list.
 func items(n *tree.Node) []*tree.Node {
 	if n.Kind == tree.List {
 		return n.Items
@@ -85,7 +86,7 @@ func items(n *tree.Node) []*tree.Node {
 	return []*tree.Node{n}
 }
 
-// texts are a list as it was written. An empty one is not nil: it has been given.
+// texts returns a list's texts. For an empty list it is not nil, because the list was given.
 func texts(n *tree.Node) []string {
 	list := []string{}
 	for _, item := range items(n) {
@@ -94,7 +95,7 @@ func texts(n *tree.Node) []string {
 	return list
 }
 
-// command is a list of arguments; a line of shell is a mistake that is better told than guessed at.
+// command is a list of arguments. A shell command line is reported as a mistake instead of being split.
 func (r *reader) command(to *[]string) *schema.Shape {
 	return &schema.Shape{Kind: schema.List, Of: anyText(), Instead: func(line string) string {
 		return fmt.Sprintf("want the program and its arguments: [%s]", strings.Join(strings.Fields(fileerror.Shortened(line)), ", "))
@@ -159,7 +160,7 @@ func amount(to *float64) *schema.Shape {
 	return &schema.Shape{Kind: schema.Amount, Above: true, Take: func(n *tree.Node, _ string) { *to, _ = strconv.ParseFloat(n.Raw, 64) }}
 }
 
-// given fills in what a pointer points to, and makes it when there is none.
+// given reads into *to, which it allocates if it is nil.
 func given[T any](to **T, of func(*T) *schema.Shape) *schema.Shape {
 	fresh := new(T)
 	s := of(fresh)
@@ -171,11 +172,11 @@ func given[T any](to **T, of func(*T) *schema.Shape) *schema.Shape {
 	return s
 }
 
-// perClass is a mapping from classes of stalls to something.
+// perClass is a mapping from classes of stalls to values.
 func perClass[T any](to *map[string]T, of func(*T) *schema.Shape) *schema.Shape {
 	var one T
 	entry := of(&one)
-	entry.Null = entry.Kind == schema.ListOrText // nothing is to be tried
+	entry.Null = entry.Kind == schema.ListOrText // null means that nothing is to be tried
 	s := dict(classes, entry, func(f tree.Field, label string) {
 		var none T
 		if one = none; f.Value.Kind != tree.Null {
@@ -190,7 +191,7 @@ func perClass[T any](to *map[string]T, of func(*T) *schema.Shape) *schema.Shape 
 	return s
 }
 
-// classes are the names that policy and budget may have.
+// classes are the valid keys of policy and budget.
 var classes = &schema.Form{Judge: func(s string) (message, hint string) {
 	if slices.Contains(Classes(), s) {
 		return "", ""

@@ -5,10 +5,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// SizeLimit is how long a registry may be, in bytes: it is written by hand.
+// SizeLimit is the maximum size of a registry in bytes. Registries are written by hand.
 const SizeLimit = 1 << 20
 
-// treeOf gives the top of the document; nil without a problem is an empty file.
+// treeOf parses the document. A nil node without problems means an empty file.
 func treeOf(s *fileerror.Source) (*tree.Node, []fileerror.Problem) {
 	if len(s.Text) > SizeLimit {
 		return nil, []fileerror.Problem{{Message: "the file is longer than 1 MiB", Hint: "a registry is written by hand"}}

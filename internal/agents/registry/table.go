@@ -15,7 +15,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// agentKeys is what an agent, or the defaults of all, may have.
+// agentKeys are the keys that an agent, and the defaults of all agents, may have.
 func (r *reader) agentKeys(a *Agent) []schema.Key {
 	e := &a.Expect
 	return []schema.Key{
@@ -73,7 +73,7 @@ func (r *reader) agentKeys(a *Agent) []schema.Key {
 	}
 }
 
-// keysOfAgent are all that an agent may have: some are not for the defaults.
+// keysOfAgent are all keys of an agent, including those that the defaults cannot have.
 func (r *reader) keysOfAgent(a *Agent) []schema.Key {
 	keys := []schema.Key{
 		{Name: "path", Shape: r.path(&a.Path), Doc: "its directory: absolute, or beginning with ~/"},
@@ -87,7 +87,7 @@ func (r *reader) keysOfAgent(a *Agent) []schema.Key {
 
 func rungs(to *[]string) *schema.Shape { return list(to, oneOf(Rungs())) }
 
-// channelNames are looked up once all channels are known.
+// channelNames reads names of channels, which are checked once all channels are known.
 func (r *reader) channelNames(to *[]string) *schema.Shape {
 	return &schema.Shape{Kind: schema.ListOrText, Of: &schema.Shape{Kind: schema.Text, Form: channelForm}, Take: func(n *tree.Node, label string) {
 		*to = texts(n)
@@ -124,7 +124,7 @@ func notEmpty(s string) (message, hint string) {
 	return "", ""
 }
 
-// environment may set variables to nothing.
+// environment reads variables. Their values may be empty.
 func environment(to *map[string]string) *schema.Shape {
 	value := anyText("null")
 	value.Null, value.Form = true, &schema.Form{Judge: noNUL}
@@ -163,7 +163,7 @@ func (r *reader) path(to *string) *schema.Shape {
 	}}
 }
 
-// checkListen lets every address pass that can be one; whether others can reach it is a warning's business.
+// checkListen accepts every valid address. Whether other machines can reach it is checked elsewhere, with a warning.
 func checkListen(s string) (message, hint string) {
 	_, port, err := net.SplitHostPort(s)
 	if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 0 || n > 65535 {
@@ -196,7 +196,7 @@ func checkURL(s string) (message, hint string) {
 
 var scheme = lazyregexp.New(`^[a-z][a-z0-9+.-]*://.`)
 
-// checkAddress never quotes more than the caller does: a channel's address may hold a token.
+// checkAddress quotes nothing of the address that its caller does not quote: it may contain a token.
 func checkAddress(s string) (message, hint string) {
 	program, isCommand := strings.CutPrefix(s, "exec:")
 	switch {
