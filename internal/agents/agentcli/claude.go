@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// claudeRecord is a line of a transcript of Claude Code (recorded: 2.1.330). The members of all types of lines stand
-// side by side; what a type does not have is empty.
+// claudeRecord is a line of a transcript of Claude Code (recorded: 2.1.330). It has the members of all types of
+// lines; those that a type does not have are empty.
 type claudeRecord struct {
 	Type        string `json:"type"`
 	Subtype     string `json:"subtype"`
@@ -18,7 +18,7 @@ type claudeRecord struct {
 	SessionID   string `json:"sessionId"`
 	Dir         string `json:"cwd"`
 	Version     string `json:"version"`
-	Sidechain   bool   `json:"isSidechain"` // a subagent's line, in old versions
+	Sidechain   bool   `json:"isSidechain"` // set for a subagent's line, in old versions
 	Meta        bool   `json:"isMeta"`      // not typed by a user
 	Compacted   bool   `json:"isCompactSummary"`
 	QuerySource string `json:"querySource"`
@@ -27,7 +27,7 @@ type claudeRecord struct {
 
 	APIError     bool            `json:"isApiErrorMessage"`
 	APIStatus    int             `json:"apiErrorStatus"`
-	Error        json.RawMessage `json:"error"` // a word of an assistant's line, an object of a system's
+	Error        json.RawMessage `json:"error"` // a string in an assistant's line, an object in a system's
 	ErrorDetails string          `json:"errorDetails"`
 	RetryIn      float64         `json:"retryInMs"`
 	RetryAttempt int             `json:"retryAttempt"`
@@ -35,14 +35,14 @@ type claudeRecord struct {
 
 	CostUSD float64 `json:"totalCostUSD"`
 
-	ToolUseResult json.RawMessage `json:"toolUseResult"` // of a user's line
-	Content       json.RawMessage `json:"content"`       // of a queue-operation's
+	ToolUseResult json.RawMessage `json:"toolUseResult"` // in a user's line
+	Content       json.RawMessage `json:"content"`       // in a queue-operation's line
 }
 
 type claudeMessage struct {
 	ID         string          `json:"id"`
 	StopReason string          `json:"stop_reason"`
-	Content    json.RawMessage `json:"content"` // a text, or blocks
+	Content    json.RawMessage `json:"content"` // a string, or blocks
 	Usage      struct {
 		Input      int64 `json:"input_tokens"`
 		CacheWrite int64 `json:"cache_creation_input_tokens"`
@@ -66,14 +66,14 @@ type claudeBlock struct {
 type claudeTranscript struct {
 	about
 	turn
-	counted string // the message whose tokens have been counted: each of its blocks repeats them
-	slash   bool   // the turn was begun by a slash command, and its model has not answered
-	asked   int    // requests since the model last said something
+	counted string // id of the message whose tokens were counted last: each of its blocks repeats them
+	slash   bool   // the turn was begun by a slash command, and the model has not answered
+	asked   int    // requests since the model's last answer
 }
 
 func (c *claudeTranscript) now() *turn { return &c.turn }
 
-// line takes one record; it reports whether the record matters.
+// line handles one record, and reports whether it is relevant.
 func (c *claudeTranscript) line(text []byte) bool {
 	var r claudeRecord
 	if !decode(text, &r) {
@@ -101,8 +101,8 @@ func (c *claudeTranscript) line(text []byte) bool {
 	return false
 }
 
-// request is a call of the model. A terminal session records its retries only so: several calls in a row without an
-// answer mean errors, or silence that the CLI has given up on.
+// request handles a call of the model. A terminal session records its retries only as calls: several in a row without
+// an answer mean errors, or silence after which the CLI has retried.
 func (c *claudeTranscript) request(r *claudeRecord) bool {
 	if s := r.QuerySource; s != "" && s != "sdk" && !strings.HasPrefix(s, "repl_main_thread") {
 		return false // a title, a summary, a suggestion: no turn waits for it
@@ -137,7 +137,7 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 		c.interrupted(at)
 	case returned:
 	case strings.HasPrefix(text, "Stop hook feedback"):
-		c.turn.request(at) // a hook has not let it stop
+		c.turn.request(at) // a hook has prevented the end of the turn
 	case r.Meta, r.Compacted:
 		return false
 	case strings.HasPrefix(text, notification):
@@ -147,16 +147,16 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 			break
 		}
 		c.touch(at)
-		c.typed() // somebody has resumed it without a prompt
+		c.typed() // it was resumed without a prompt
 	case strings.HasPrefix(strings.TrimSpace(text), "<command-message>"):
 		c.asked = 0
-		c.prompted(text, at) // its arguments stand there, too
+		c.prompted(text, at) // it contains its arguments, too
 		c.slash = true
 	case isLocal(text):
-		if c.slash && strings.HasPrefix(strings.TrimSpace(text), "<local-command-") { // that command has asked no model
+		if c.slash && strings.HasPrefix(strings.TrimSpace(text), "<local-command-") { // without the model
 			c.end(at)
 		}
-		c.slash = false // what comes next is of another command
+		c.slash = false // what follows belongs to another command
 		return false
 	case text == "" && len(blocks) == 0:
 		return false
@@ -168,8 +168,8 @@ func (c *claudeTranscript) user(r *claudeRecord) bool {
 	return true
 }
 
-// isLocal reports records of the CLI's own commands, which do not ask the model. A command that stands for a prompt is
-// preceded by its message (recorded), which begins a turn.
+// isLocal reports records of the CLI's own commands, which do not call the model. A command that stands for a prompt
+// is preceded by its message (recorded), which begins a turn.
 func isLocal(text string) bool {
 	return slices.ContainsFunc([]string{"<command-name>", "<local-command-", "<bash-input>", "<bash-stdout>", "<bash-stderr>"},
 		func(tag string) bool { return strings.HasPrefix(strings.TrimSpace(text), tag) })
@@ -224,7 +224,7 @@ func (c *claudeTranscript) system(r *claudeRecord) bool {
 		c.touch(r.Timestamp.Time)
 		return true
 	case "compact_boundary":
-		if c.running { // the model has summarised the conversation; the next request is another call
+		if c.running { // the model has summarised the conversation; the next request is a new call
 			c.answered(r.Timestamp.Time)
 		}
 		c.touch(r.Timestamp.Time)
@@ -241,7 +241,7 @@ func (c *claudeTranscript) system(r *claudeRecord) bool {
 	return false
 }
 
-// claudeRetry is an error of the API after which the CLI tries again by itself.
+// claudeRetry is an API error after which the CLI retries by itself.
 func claudeRetry(r *claudeRecord) Failure {
 	var e struct {
 		Status    int    `json:"status"`
@@ -270,7 +270,7 @@ func claudeFailure(r *claudeRecord, text string) Failure {
 	decode(r.Error, &word)
 	f := Failure{Kind: failureKind(r.APIStatus, text+" "+r.ErrorDetails), Status: r.APIStatus, Text: text, At: r.Timestamp.Time, Final: true}
 	switch word {
-	case "rate_limit": // also an empty purse, which does not pass by itself
+	case "rate_limit": // also used for missing credit, which does not pass by itself
 		if f.Kind != CreditEmpty {
 			f.Kind = RateLimited
 		}
@@ -309,7 +309,7 @@ func commits(command string) bool {
 	return strings.Contains(command, "git commit") || strings.Contains(command, "git push")
 }
 
-// claudeContent is the content of a message: a text, or blocks.
+// claudeContent is the content of a message: a string, or blocks.
 func claudeContent(content json.RawMessage) (string, []claudeBlock) {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
@@ -322,7 +322,7 @@ func claudeContent(content json.RawMessage) (string, []claudeBlock) {
 	return "", blocks
 }
 
-// contentText is the text of a result: a text, or blocks with texts.
+// contentText is the text of a result: a string, or blocks with texts.
 func contentText(content json.RawMessage) string {
 	text, blocks := claudeContent(content)
 	for _, b := range blocks {
@@ -331,17 +331,17 @@ func contentText(content json.RawMessage) string {
 	return text
 }
 
-// decode reads JSON as far as it fits: a member of another type than known is left empty, and the rest still counts.
+// decode parses JSON as far as possible: members of an unexpected type stay empty, the others are used.
 func decode(text []byte, into any) bool {
 	err := json.Unmarshal(text, into)
 	var other *json.UnmarshalTypeError
 	return err == nil || errors.As(err, &other)
 }
 
-// stamp is a time as JSON has it; anything else than RFC 3339 text is not a time.
+// stamp is a time in JSON; anything else than an RFC 3339 string is zero.
 type stamp struct{ time.Time }
 
-// UnmarshalJSON never fails: a broken time is no reason to lose a record.
+// UnmarshalJSON never fails, so that an invalid time does not lose the record.
 func (s *stamp) UnmarshalJSON(text []byte) error {
 	var word string
 	if json.Unmarshal(text, &word) != nil {
@@ -353,7 +353,7 @@ func (s *stamp) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// millis is a time in Unix milliseconds; zero for what cannot be one.
+// millis is a time in Unix milliseconds; zero for an invalid number.
 func millis(ms float64) time.Time {
 	if ms < 1e11 || ms > 1e14 {
 		return time.Time{}

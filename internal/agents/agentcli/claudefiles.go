@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	sessionFileSize = 64 << 10 // bytes of a session's file that are read
-	sessionFiles    = 1024     // session files that are looked at
-	transcriptsKept = 4        // latest transcripts of a folder that are followed
-	folderName      = 200      // characters of a project's folder name; longer ones are cut, and a digest added
+	sessionFileSize = 64 << 10 // maximum size of a session's file in bytes
+	sessionFiles    = 1024     // maximum number of session files
+	transcriptsKept = 4        // latest transcripts of a folder that are read
+	folderName      = 200      // characters of a project's folder name; longer ones are cut, and a digest is added
 )
 
-// claudeSession is what Claude Code (recorded: 2.1.330) writes of each session to sessions/<pid>.json. It is written
-// again when the status changes, stays when the process is killed, and is not a heartbeat.
+// claudeSession is the file sessions/<pid>.json of Claude Code (recorded: 2.1.330). It is written again when the
+// status changes, remains when the process is killed, and is not a heartbeat.
 type claudeSession struct {
 	PID        int     `json:"pid"`
 	ID         string  `json:"sessionId"`
@@ -33,7 +33,7 @@ type claudeSession struct {
 	WaitingFor string  `json:"waitingFor"`
 }
 
-// parseClaudeSession reads a session's file; ok is false for what is none.
+// parseClaudeSession parses a session's file; ok is false if it is not one.
 func parseClaudeSession(text []byte) (s claudeSession, ok bool) {
 	if !json.Valid(text) || !decode(text, &s) {
 		return claudeSession{}, false
@@ -41,7 +41,7 @@ func parseClaudeSession(text []byte) (s claudeSession, ok bool) {
 	return s, s.PID > 0 && filepath.IsAbs(s.Dir)
 }
 
-// claudeWaits are the words for what a session waits for, as far as they are known; any other is a dialog.
+// claudeWaits are the known words for what a session waits for; any other is a dialog.
 var claudeWaits = map[string]Wait{
 	"permission prompt": ForPermission,
 	"sandbox request":   ForPermission,
@@ -51,10 +51,10 @@ var claudeWaits = map[string]Wait{
 	"dialog open":       ForDialog,
 }
 
-// show fills in what the file says.
+// show copies the file's content into s.
 func (c *claudeSession) show(s *Session) {
 	s.PID, s.Namespace = c.PID, c.Namespace
-	s.Start, _ = strconv.ParseUint(c.ProcStart, 10, 64) // 0: another system's form
+	s.Start, _ = strconv.ParseUint(c.ProcStart, 10, 64) // 0: another system's format
 	if c.ID != "" {
 		s.ID = c.ID
 	}
@@ -90,19 +90,19 @@ type claudeFile struct {
 	ok      bool
 }
 
-// claudeFiles remembers Claude Code's files.
+// claudeFiles are Claude Code's files, and what is remembered of them.
 type claudeFiles struct {
 	source
 	known map[string]*claudeFile
-	dirs  map[string]string // which directory a project's folder is for
+	dirs  map[string]string // the directory of a project's folder
 }
 
 func newClaudeFiles(s source) files {
 	return &claudeFiles{source: s, known: map[string]*claudeFile{}, dirs: map[string]string{}}
 }
 
-// sessions are the sessions of Claude Code: first those with a file of their own, then those of which there is
-// only a transcript.
+// sessions returns the sessions of Claude Code: first those with a file of their own, then those with only a
+// transcript.
 func (r *claudeFiles) sessions(w *wanted) ([]Session, error) {
 	files, err := r.claudeOwnFiles()
 	errs := []error{err}
@@ -125,7 +125,7 @@ func (r *claudeFiles) sessions(w *wanted) ([]Session, error) {
 	return all, errors.Join(errs...)
 }
 
-// claudeOwnFiles are the session files. One that is just being written counts as it was before.
+// claudeOwnFiles returns the session files. For one that is being written, the previous content is used.
 func (r *claudeFiles) claudeOwnFiles() ([]claudeSession, error) {
 	dir := filepath.Join(r.place, "sessions")
 	f, err := r.list(dir)
@@ -154,13 +154,13 @@ func (r *claudeFiles) claudeOwnFiles() ([]claudeSession, error) {
 	return all, errors.Join(errs...)
 }
 
-// readClaudeFile reads a session's file if it has changed since.
+// readClaudeFile reads a session's file if it has changed.
 func readClaudeFile(path string, before *claudeFile) (*claudeFile, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
 	}
-	// Within a tick of the file system's clock it can change without a sign, as from busy to waiting.
+	// Within a tick of the file system's clock the content can change without a new time, as from busy to waiting.
 	if before != nil && os.SameFile(info, before.info) && info.Size() == before.info.Size() && info.ModTime().Equal(before.info.ModTime()) &&
 		time.Since(info.ModTime()) > settledAfter {
 		return before, nil
@@ -171,13 +171,13 @@ func readClaudeFile(path string, before *claudeFile) (*claudeFile, error) {
 	}
 	session, ok := parseClaudeSession(text)
 	if !ok && before != nil && !json.Valid(text) {
-		return before, nil // half written
+		return before, nil // partly written
 	}
 	return &claudeFile{info: info, session: session, ok: ok}, nil
 }
 
-// claudeNamed is the session of a session's file. The files of killed processes stay: their old transcripts are not
-// opened.
+// claudeNamed returns the session of a session's file. The files of killed processes remain: their old transcripts
+// are not opened.
 func (r *claudeFiles) claudeNamed(file claudeSession, w *wanted) (Session, error) {
 	var since time.Time
 	if !w.mayLive(Claude, file.PID) {
@@ -189,7 +189,7 @@ func (r *claudeFiles) claudeNamed(file claudeSession, w *wanted) (Session, error
 		var t *transcript
 		path := r.claudePath(file)
 		if t, err = r.transcript(path, since, newClaude); t != nil {
-			_, _ = r.list(filepath.Dir(path)) // so that it is followed; the transcript itself has been read
+			_, _ = r.list(filepath.Dir(path)) // only to have the folder followed; the transcript has been read
 			s = t.session(Claude)
 			r.lookAtSubagents(&s)
 			lookAtTasks(&s)
@@ -200,7 +200,7 @@ func (r *claudeFiles) claudeNamed(file claudeSession, w *wanted) (Session, error
 	return s, err
 }
 
-// claudePath is where the transcript of a session's file must be.
+// claudePath is the path of the transcript for a session's file.
 func (r *claudeFiles) claudePath(file claudeSession) string {
 	projects := filepath.Join(r.place, "projects")
 	folder := claudeFolder(file.Dir)
@@ -229,7 +229,7 @@ func exists(path string) bool {
 
 func newClaude() parser { return &claudeTranscript{} }
 
-// claudeFolder is the name of the folder in which the transcripts of a directory are.
+// claudeFolder is the name of the folder with a directory's transcripts.
 func claudeFolder(dir string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
@@ -239,7 +239,7 @@ func claudeFolder(dir string) string {
 	}, dir)
 }
 
-// claudeTranscripts are sessions in or below a directory of which there is no file but the transcript.
+// claudeTranscripts returns the sessions in or below a directory that have only a transcript.
 func (r *claudeFiles) claudeTranscripts(root string, w *wanted, named map[string]bool) ([]Session, error) {
 	projects := filepath.Join(r.place, "projects")
 	f, err := r.list(projects)
@@ -278,8 +278,8 @@ func (r *claudeFiles) claudeTranscripts(root string, w *wanted, named map[string
 	return all, errors.Join(errs...)
 }
 
-// claudeFolderIs says whether a folder is for a wanted directory: "a-b" is the folder of a/b and of a-b. Its transcripts
-// tell, and it stays so.
+// claudeFolderIs reports whether a folder belongs to a wanted directory: "a-b" is the folder of a/b and of a-b. Its
+// transcripts decide, and the answer is remembered.
 func (r *claudeFiles) claudeFolderIs(name, path string, w *wanted) bool {
 	dir, known := r.dirs[name]
 	if !known {
@@ -294,11 +294,11 @@ func (r *claudeFiles) claudeFolderIs(name, path string, w *wanted) bool {
 	return w.has(dir)
 }
 
-// subagentTools are the tools whose work subagents do. All of them write below the session's own folder.
+// subagentTools are the tools that run subagents. All of those write below the session's own folder.
 var subagentTools = []string{"Task", "Agent", "Workflow", "Skill", "TaskOutput", "AgentOutputTool"}
 
-// lookAtSubagents notes when a subagent last wrote, while the tool that runs them is open: the session itself is silent
-// then.
+// lookAtSubagents finds out when a subagent last wrote, while the tool that runs it is open: the session itself is
+// silent then.
 func (r *claudeFiles) lookAtSubagents(s *Session) {
 	if s.Turn.Open != Tool || !slices.Contains(subagentTools, s.Turn.Tool) {
 		return
@@ -306,7 +306,7 @@ func (r *claudeFiles) lookAtSubagents(s *Session) {
 	dir := filepath.Join(strings.TrimSuffix(s.File, ".jsonl"), "subagents")
 	f, err := r.list(dir)
 	if err != nil {
-		return // no sign of them is none of their silence
+		return // if they cannot be seen, that is no evidence of silence
 	}
 	for _, name := range f.names[:min(len(f.names), sessionFiles)] {
 		if filepath.Ext(name) != ".jsonl" {

@@ -12,32 +12,32 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// claudeLaunched is what Claude Code notes of a call that goes on in the background (2.1.330; recorded: Bash; read in its
+// claudeLaunched is the result of a call that continues in the background (2.1.330; recorded: Bash; read in its
 // program: the others).
 type claudeLaunched struct {
-	Shell     string `json:"backgroundTaskId"` // of Bash
-	Status    string `json:"status"`           // async_launched, of the others
+	Shell     string `json:"backgroundTaskId"` // for Bash
+	Status    string `json:"status"`           // async_launched, for the others
 	Agent     string `json:"agentId"`
-	Task      string `json:"taskId"` // of Workflow
+	Task      string `json:"taskId"` // for Workflow
 	Output    string `json:"outputFile"`
-	Directory string `json:"transcriptDir"` // of Workflow
+	Directory string `json:"transcriptDir"` // for Workflow
 }
 
 var (
-	// Nothing else in the record of a shell says where it writes.
+	// Nothing else in the record of a shell says where its output is.
 	writesTo  = lazyregexp.New(`Output is being written to: (\S+\.output)`)
 	taskNamed = lazyregexp.New(`<task-id>([^<]{1,64})</task-id>`)
 	taskOver  = lazyregexp.New(`<status>(completed|failed|killed|stopped)</status>`)
-	// What a resumed session is told of the tasks of the process before it (recorded: 2.1.330).
+	// The message to a resumed session about the tasks of the previous process (recorded: 2.1.330).
 	ofRunBefore = lazyregexp.New(`<(?:summary|note)>[^<]*\bprevious (?:session|Claude Code process)\b`)
-	// A person has stopped the task, in the CLI's list of them (recorded: 2.1.330).
+	// A person has stopped the task in the CLI's list of tasks (recorded: 2.1.330).
 	stoppedByUser = lazyregexp.New(`<summary>[^<]* was stopped by the user</summary>`)
 )
 
-// notification is how a message begins with which the CLI tells the model of a task. Nobody has typed it.
+// notification begins the CLI's message to the model about a task. It is not typed by a person.
 const notification = "<task-notification>"
 
-// launches notes a call that has come back at once because it goes on in the background.
+// launches records a call that returned at once because it continues in the background.
 func (c *claudeTranscript) launches(r *claudeRecord, b claudeBlock) {
 	var l claudeLaunched
 	if r.ToolUseResult == nil || b.IsError || !decode(r.ToolUseResult, &l) {
@@ -62,7 +62,7 @@ func (c *claudeTranscript) launches(r *claudeRecord, b claudeBlock) {
 	c.begun(task)
 }
 
-// asksAfter forgets a task that the model has ended, or of whose end it was told because it has asked.
+// asksAfter removes a task that the model has ended, or whose end it has learnt by asking.
 func (c *claudeTranscript) asksAfter(b claudeBlock) {
 	i := slices.IndexFunc(c.open, func(open call) bool { return open.id == b.ToolUseID })
 	if i < 0 || b.IsError {
@@ -74,12 +74,12 @@ func (c *claudeTranscript) asksAfter(b claudeBlock) {
 	}
 }
 
-// asksForTask reports a tool whose call waits for the output of a task.
+// asksForTask reports whether a tool waits for the output of a task.
 func asksForTask(tool string) bool {
 	return tool == "TaskOutput" || tool == "BashOutput" || tool == "AgentOutputTool"
 }
 
-// taskAsked is the task that a call asks for; otherwise where it names none.
+// taskAsked is the task that a call asks for; otherwise if it names none.
 func taskAsked(args json.RawMessage, otherwise string) string {
 	var named struct {
 		Task  string `json:"task_id"`
@@ -91,8 +91,9 @@ func taskAsked(args json.RawMessage, otherwise string) string {
 	return cmp.Or(named.Task, named.Bash, named.Shell, named.Agent, otherwise)
 }
 
-// notified takes the ends of tasks from what the CLI tells the model, and reports whether the model is asked about them. Of tasks that
-// the process before it has left behind, a resumed session is told, and its model is not asked until somebody types.
+// notified handles the CLI's message to the model about the ends of tasks, and reports whether the model is called
+// with it. About tasks of the previous process a resumed session is only informed: its model is not called until a
+// person types.
 func (c *claudeTranscript) notified(text string) (asked bool) {
 	left := ofRunBefore.MatchString(text)
 	for _, m := range taskNamed.FindAllStringSubmatch(text) {
@@ -105,8 +106,8 @@ func (c *claudeTranscript) notified(text string) (asked bool) {
 	return !left
 }
 
-// queued is what waits for the model: a notification is there before the model gets it. A process that is ended by a signal still
-// queues one of each task, and then nobody gets it.
+// queued handles the queue of messages for the model: a notification is there before the model gets it. A process
+// that is ended by a signal still queues one for each task, which the model never gets.
 func (c *claudeTranscript) queued(r *claudeRecord) {
 	var text string
 	if json.Unmarshal(r.Content, &text) != nil || !strings.HasPrefix(text, notification) {
@@ -121,7 +122,7 @@ func (c *claudeTranscript) queued(r *claudeRecord) {
 	}
 }
 
-// lookAtTasks notes when the tasks of a session last wrote something.
+// lookAtTasks finds out when the tasks of a session last wrote something.
 func lookAtTasks(s *Session) {
 	for i := range s.Turn.Tasks {
 		task := &s.Turn.Tasks[i]
@@ -138,7 +139,7 @@ func lookAtTasks(s *Session) {
 	}
 }
 
-// lastWritten is when a file was last written, or anything directly in a directory. Of a link, what it leads to counts.
+// lastWritten is when a file, or anything directly in a directory, was last written. Links are followed.
 func lastWritten(path string) (time.Time, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -16,7 +16,7 @@ type codexRecord struct {
 	Payload   codexPayload `json:"payload"`
 }
 
-// codexPayload holds the members of all types of payloads side by side.
+// codexPayload has the members of all types of payloads.
 type codexPayload struct {
 	Type string `json:"type"`
 
@@ -82,8 +82,8 @@ type codexError struct {
 type codexTranscript struct {
 	about
 	turn
-	askless bool      // nobody is asked: the policy forbids it, or a program answers
-	lifted  time.Time // when the limit that is used up is lifted
+	askless bool      // it never asks: the policy forbids it, or a program answers
+	lifted  time.Time // when the exhausted limit ends
 }
 
 func (c *codexTranscript) now() *turn { return &c.turn }
@@ -117,7 +117,7 @@ func (c *codexTranscript) line(text []byte) bool {
 	return true
 }
 
-// count notes the tokens of the whole thread.
+// count records the tokens of the whole thread.
 func (c *codexTranscript) count(u codexUsage) {
 	c.tokens = max(c.tokens, amount(u.Input)+amount(u.Output))
 }
@@ -147,11 +147,11 @@ func (c *codexTranscript) item(p *codexPayload, at time.Time) bool {
 	return true
 }
 
-// escalated are the arguments of a call that asks for more rights, in plain JSON or within the program of the "exec"
-// tool.
+// escalated matches the arguments of a call that asks for more rights, in plain JSON or within the program of the
+// "exec" tool.
 var escalated = lazyregexp.New(`sandbox_permissions\\*"?\s*:\s*\\*"require_escalated|with_escalated_permissions\\*"?\s*:\s*true`)
 
-// codexCommand is the command within the program of the "exec" tool.
+// codexCommand matches the command within the program of the "exec" tool.
 var codexCommand = lazyregexp.New(`"cmd"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
 func (c *codexTranscript) call(p *codexPayload, at time.Time) call {
@@ -181,7 +181,7 @@ func (c *codexTranscript) call(p *codexPayload, at time.Time) call {
 	return made
 }
 
-// codexOutput is the text of a result: a text, parts with texts, or an object with one.
+// codexOutput is the text of a result: a string, parts with texts, or an object with one.
 func codexOutput(output json.RawMessage) string {
 	var object struct {
 		Content string `json:"content"`
@@ -193,7 +193,7 @@ func codexOutput(output json.RawMessage) string {
 	return contentText(output)
 }
 
-// codexBad are the words by which a result tells that the call has failed.
+// codexBad matches the results of failed calls.
 var codexBad = lazyregexp.New(`(?m)^(?:Process exited with code [1-9]|Script failed|Script error:|Exit code: [1-9])|"exit_code":[1-9]|^failed in sandbox`)
 
 func codexFailed(output string) bool {
@@ -220,7 +220,7 @@ func (c *codexTranscript) event(p *codexPayload, at time.Time) bool {
 	case "stream_error":
 		f := c.failureOf(p.Message, p.ErrorInfo, at, false)
 		f.Kind = retried(f.Kind)
-		_, _ = fmt.Sscanf(p.Message, "Reconnecting... %d/%d", &f.Attempt, &f.Max) // without numbers it stays a retry
+		_, _ = fmt.Sscanf(p.Message, "Reconnecting... %d/%d", &f.Attempt, &f.Max) // without numbers it is still a retry
 		c.failed(f)
 	case "token_count":
 		c.count(p.Info.Total)
@@ -240,7 +240,7 @@ func (c *codexTranscript) event(p *codexPayload, at time.Time) bool {
 		c.ordered = c.ordered || ordersRepetition.MatchString(p.Message)
 		c.touch(at)
 	case "context_compacted":
-		if c.running { // the model has summed up the conversation; what it is asked next is another call
+		if c.running { // the model has summarised the conversation; the next request is a new call
 			c.answered(at)
 		}
 		c.touch(at)
@@ -252,7 +252,7 @@ func (c *codexTranscript) event(p *codexPayload, at time.Time) bool {
 	return true
 }
 
-// limits remembers when a used-up limit is lifted.
+// limits records when an exhausted limit ends.
 func (c *codexTranscript) limits(all ...codexLimit) {
 	c.lifted = time.Time{}
 	for _, l := range all {
@@ -262,8 +262,8 @@ func (c *codexTranscript) limits(all ...codexLimit) {
 	}
 }
 
-// failureOf is an error by its text and by what Codex calls it: a word, or an object with one member that may hold the
-// status.
+// failureOf classifies an error by its text and by Codex' code: a string, or an object with one member that may have
+// the status.
 func (c *codexTranscript) failureOf(text string, info json.RawMessage, at time.Time, final bool) Failure {
 	var word string
 	status := 0
@@ -272,7 +272,7 @@ func (c *codexTranscript) failureOf(text string, info json.RawMessage, at time.T
 			Status int `json:"http_status_code"`
 		}
 		decode(info, &object)
-		for name, detail := range object { // there is one
+		for name, detail := range object { // it has one member
 			word, status = name, detail.Status
 		}
 	}
@@ -282,7 +282,7 @@ func (c *codexTranscript) failureOf(text string, info json.RawMessage, at time.T
 		f.Kind = ContextFull
 	case "usage_limit_exceeded", "rate_limit_exceeded":
 		f.Kind = RateLimited
-		if creditEmpty(status, strings.ToLower(text)) { // Codex has no word of its own for an account that cannot pay
+		if creditEmpty(status, strings.ToLower(text)) { // Codex has no code of its own for missing credit
 			f.Kind = CreditEmpty
 		}
 	case "unauthorized":

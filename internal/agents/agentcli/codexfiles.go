@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	codexDays  = 7           // latest folders of days that are looked at
-	codexHeads = 4096        // rollouts of which it is remembered whose they are
-	askAgain   = time.Minute // after that it is asked anew what a process has open
+	codexDays  = 7           // latest folders of days that are read
+	codexHeads = 4096        // rollouts whose heads are remembered
+	askAgain   = time.Minute // after this time a process's open files are listed again
 	dayLength  = 24 * time.Hour
 )
 
@@ -19,11 +19,11 @@ const (
 type heldFiles struct {
 	paths  []string
 	asked  time.Time
-	newest string // the latest rollout of all then: a process may have begun another one since
+	newest string // the latest of all rollouts then: a process may have begun another one since
 	looked uint64
 }
 
-// codexFiles remembers Codex' files.
+// codexFiles are Codex' files, and what is remembered of them.
 type codexFiles struct {
 	source
 	held map[Process]*heldFiles
@@ -37,7 +37,7 @@ func isRollout(name string) bool {
 
 func newCodexFiles(s source) files { return &codexFiles{source: s, held: map[Process]*heldFiles{}} }
 
-// sessions are the sessions of Codex: first those whose file a process has open, then the latest of the wanted
+// sessions returns the sessions of Codex: first those whose file a process has open, then the latest of the wanted
 // directories.
 func (r *codexFiles) sessions(w *wanted) ([]Session, error) {
 	latest, err := r.codexLatest(w.Since)
@@ -63,7 +63,7 @@ func (r *codexFiles) sessions(w *wanted) ([]Session, error) {
 	return all, errors.Join(errs...)
 }
 
-// codexOpen are the sessions whose file a process has open. The files are noted in taken.
+// codexOpen returns the sessions whose file a process has open, and adds the files to taken.
 func (r *codexFiles) codexOpen(w *wanted, latest []string, taken map[string]bool) (all []Session, err error) {
 	var errs []error
 	for _, p := range w.Processes {
@@ -91,7 +91,7 @@ func (r *codexFiles) codexOpen(w *wanted, latest []string, taken map[string]bool
 	return all, errors.Join(errs...)
 }
 
-// codexLatest are the latest rollouts, the latest first.
+// codexLatest returns the latest rollouts, the latest first.
 func (r *codexFiles) codexLatest(since time.Time) ([]string, error) {
 	days, err := r.codexFolders(filepath.Join(r.place, "sessions"), 3, codexDays, nil)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *codexFiles) codexLatest(since time.Time) ([]string, error) {
 	var errs []error
 	for _, day := range days {
 		if before, err := time.Parse("2006/01/02", dayOf(day)); err != nil || before.Add(2*dayLength).Before(since) {
-			continue // the names are of the local day: a day more is enough for every zone
+			continue // names are local dates: one more day is enough for every time zone
 		}
 		found, err := r.newestFiles(day, isRollout)
 		errs = append(errs, err)
@@ -116,7 +116,7 @@ func dayOf(path string) string {
 	return strings.Join(parts[max(0, len(parts)-3):], "/")
 }
 
-// codexFolders are the latest folders some levels down, by their names, which are numbers of the same length.
+// codexFolders returns the latest folders some levels down. Their names are numbers of the same length.
 func (r *codexFiles) codexFolders(path string, levels, most int, into []string) ([]string, error) {
 	if levels == 0 {
 		return append(into, path), nil
@@ -139,15 +139,15 @@ func (r *codexFiles) codexFolders(path string, levels, most int, into []string) 
 	return into, nil
 }
 
-// codexHeld are the rollouts that a process has open. That is asked again when there is a new rollout somewhere, and
-// from time to time: a session may go on with an old one.
+// codexHeld returns the rollouts that a process has open. They are listed again when there is a new rollout, and from
+// time to time, because a session may continue an old one.
 func (r *codexFiles) codexHeld(p Process, latest []string) []string {
 	if r.options.OpenFiles == nil {
 		return nil
 	}
 	newest := ""
 	if len(latest) > 0 {
-		newest = slices.Max(latest) // the names begin with the time
+		newest = slices.Max(latest) // names begin with the time
 	}
 	key := Process{Kind: Codex, PID: p.PID, Start: p.Start}
 	held := r.held[key]
@@ -167,10 +167,10 @@ func (r *codexFiles) codexHeld(p Process, latest []string) []string {
 	return held.paths
 }
 
-// codexWanted says whether a rollout is of a wanted directory: its first line tells.
+// codexWanted reports whether a rollout belongs to a wanted directory, according to its first line.
 func (r *codexFiles) codexWanted(path string, w *wanted) bool {
 	if len(w.roots) == 0 && !slices.ContainsFunc(w.Processes, func(p Process) bool { return p.Kind == Codex }) {
-		return false // nobody would own it
+		return false // it could not be assigned to a directory
 	}
 	head := r.head(path, newCodex)
 	return head.dir != "" && w.has(head.dir)

@@ -10,13 +10,14 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// codexRetries is how often Codex begins an answer of its model anew, in place of 5 times within 7 seconds (measured: 0.169.0). The
-// pauses double from 0.2 s on, 7 minutes in all: it gives up before the monitor takes the model for silent.
+// codexRetries is how often Codex retries a call of its model, instead of 5 times within 7 seconds (measured:
+// 0.169.0). The pauses double from 0.2 s on, 7 minutes in all: it gives up before the monitor considers the model
+// silent.
 const codexRetries = 11
 
-// patientCodex is a command that starts Codex, with codexRetries for the provider that it asks; dir is where Codex' settings are. Codex
-// takes no such setting for the providers that it has built in, and refuses to start with one. Nothing is set either where the owner
-// has set it, or where the command chooses what is asked.
+// patientCodex returns a command that starts Codex with codexRetries for its provider; dir is where Codex' settings
+// are. Codex has no such setting for its built-in providers, and refuses to start with one. The command is also
+// unchanged if the owner has set the number, or if the command chooses the provider.
 func patientCodex(command []string, dir string) []string {
 	if len(command) == 0 || filepath.Base(command[0]) != "codex" || slices.ContainsFunc(command[1:], choosesCodexProvider) {
 		return command
@@ -42,7 +43,7 @@ func patientCodex(command []string, dir string) []string {
 	return slices.Insert(slices.Clone(command), 1, "-c", setting)
 }
 
-// choosesCodexProvider reports an argument of Codex that may choose another provider, or says how often it is asked.
+// choosesCodexProvider reports whether an argument of Codex may choose the provider, or sets the number of retries.
 func choosesCodexProvider(arg string) bool {
 	flag, _, _ := strings.Cut(arg, "=")
 	return slices.Contains([]string{"-p", "--profile", "--oss", "--local-provider"}, flag) ||

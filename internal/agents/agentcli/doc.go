@@ -1,24 +1,24 @@
-// Package agentcli has the agent CLIs: one table with all that is known of each, a row a [CLI], and what they show of themselves
-// in their own files, without their help. Other rooms read the row, and never ask which CLI it is.
+// Package agentcli describes the agent CLIs: a table with all that is known of each, one row a [CLI], and the state
+// of their sessions as their own files show it. Other packages use the row, and never ask which CLI it is.
 //
 //	files of a CLI ──tail──> records ──(one parser per vendor)──> turn ──> Session{Status, Turn}
 //
-// A [Reader] looks at them: [Reader.Sessions] gives the sessions in some directories as they are now. What matters of a
+// [Reader.Sessions] returns the present state of the sessions in some directories. The most important fact of a
 // transcript is what it waits for ([Turn.Open]): an answer of the model, a tool, a human. None of these formats is
-// promised to anybody, so every record is taken by its shape: what is missing, unknown or broken is not evidence and
-// never spoils what the rest of the file says.
+// documented as stable, so that every record is checked: missing, unknown or invalid members are not evidence, and do
+// not affect the rest of the file.
 //
-// [Recognise] tells from an argument list whether a process is such a CLI.
+// [Recognise] decides by a process's arguments whether it is such a CLI.
 //
 // # What it costs
 //
-// A look at files that have not changed is a stat of each. A transcript is read from where the last look stopped; at
-// first only its end is read, and never a line of more than 4 MiB. Old transcripts are not opened at all. Symbolic links
-// in the place of a file are not followed, so that nobody can make the reader open something else.
+// A look at files that have not changed is one stat for each. A transcript is read from where the last look stopped;
+// at first only its end is read. Lines of more than 4 MiB are skipped, and old transcripts are not opened. Symbolic
+// links in the place of a file are not followed, so that the reader cannot be made to open other files.
 //
 // # Goroutines
 //
 // [Reader.Watch] starts one, which turns file events into at most a few signals a second; [Reader.Close] ends it and
-// waits for it. Everything else runs in its caller's goroutine. A Reader belongs to one goroutine at a time, and keeps
-// nothing but its memory of the files: losing it costs a second reading.
+// waits for it. Everything else runs in its caller's goroutine. A Reader belongs to one goroutine at a time. It keeps
+// only what it remembers of the files: after losing that, they are read again.
 package agentcli

@@ -14,7 +14,7 @@ const (
 	inputKept = 400 // bytes of a call's arguments
 )
 
-// excerpt is the beginning of text, at most limit bytes of it, cut between characters.
+// excerpt returns the beginning of text: at most limit bytes, cut between characters.
 func excerpt(text string, limit int) string {
 	text = strings.ToValidUTF8(strings.TrimSpace(text), "�")
 	if len(text) <= limit {
@@ -27,7 +27,7 @@ func excerpt(text string, limit int) string {
 	return strings.Clone(text[:cut]) + "…"
 }
 
-// ending is the end of text: what an agent asks stands there.
+// ending returns the end of text, where an agent's question is.
 func ending(text string, limit int) string {
 	text = strings.ToValidUTF8(strings.TrimSpace(text), "�")
 	if len(text) <= limit {
@@ -40,20 +40,20 @@ func ending(text string, limit int) string {
 	return "…" + strings.Clone(text[cut:])
 }
 
-// answers are the answers that a question lists behind itself, as in "Go on? (y/n)".
+// answers matches the possible answers after a question, as in "Go on? (y/n)".
 var answers = lazyregexp.New(`[(\[（][^()\[\]（）\n]*[)\]）][.!]?$`)
 
-// lastSentence is the last sentence of a text that is none by a question mark.
+// lastSentence matches the last sentence of a text that has no question mark there.
 var lastSentence = lazyregexp.New(`(?:^|[.!?:;]\s+|\n\s*)([^.!?\n]+)[.!]*$`)
 
-// demands are the words of a sentence that wants an answer, and polite those of one that only takes its leave.
+// demands are words of a sentence that expects an answer, and polite those of a closing phrase.
 var (
 	demands = lazyregexp.New(`(?i)\b(?:let me know|tell me) (?:which|what|where|whether)\b|\bplease (?:confirm|choose|decide|specify|advise)\b`)
 	polite  = lazyregexp.New(`(?i)\bwhat (?:you think|else)\b|\bif (?:you|there|anything)\b`)
 )
 
-// asks says whether a text ends with a question, also with an emphasised one, one that lists its answers, and one without a question
-// mark, as in "Please let me know which one."
+// asks reports whether a text ends with a question. It may be emphasised, list its answers, or have no question mark,
+// as in "Please let me know which one."
 func asks(text string) bool {
 	text = unadorned(ending(text, textKept))
 	if m := lastSentence.FindStringSubmatch(text); m != nil && demands.MatchString(m[1]) && !polite.MatchString(m[1]) {

@@ -11,11 +11,11 @@ import (
 // lastStatus is Codex' "exceeded retry limit, last status: 429 Too Many Requests".
 var lastStatus = lazyregexp.New(`last status: (\d{3})\b`)
 
-// retryIn are the words by which an error says that it passes by itself.
+// retryIn are words of errors that pass by themselves.
 var retryIn = []string{"retry in ", "try again in "}
 
-// failureKind is the kind of an error by its HTTP status and what is said of it. A status says more than a text, except
-// that a full context, an account without credit and a used-up one come as all sorts of statuses.
+// failureKind classifies an error by its HTTP status and its text. The status is decisive, except for a full context,
+// missing credit and an exhausted account, which have various statuses.
 func failureKind(status int, text string) FailureKind {
 	text = strings.ToLower(text)
 	if m := lastStatus.FindStringSubmatch(text); m != nil && status == 0 {
@@ -40,25 +40,26 @@ func failureKind(status int, text string) FailureKind {
 	return ExecutionFailed
 }
 
-// unreachable are the words for a host that cannot be reached: those of Node, of Rust's reqwest and hyper, and of resolvers.
+// unreachable are words for a host that cannot be reached: those of Node, of Rust's reqwest and hyper, and of
+// resolvers.
 var unreachable = []string{
 	"unable to connect", "enotfound", "eai_again", "econnrefused", "econnreset", "econnaborted", "ehostunreach", "enetunreach", "enetdown",
 	"etimedout", "epipe", "getaddrinfo", "socket hang up", "dns error", "name resolution", "no such host", "error sending request", "tls handshake",
 }
 
-// creditEmpty reports an account that has nothing left to pay with. That does not pass by itself, as a limit does; the two
-// share words, and only a limit says when to try again.
+// creditEmpty reports an account without credit. Unlike a limit that does not pass by itself; the two share words,
+// and only a limit says when to try again.
 func creditEmpty(status int, text string) bool {
 	if containsAny(text, "credit balance", "out of credit", "insufficient credit", "enough credit", "credits ran out", "insufficient_quota", "billing_hard_limit") {
 		return true
 	}
 	if containsAny(text, "spend limit", "spend cap", "usage credits") && !strings.Contains(text, "resets ") && !containsAny(text, "try again ") {
-		return true // such a limit passes with the month, or with money
+		return true // such a limit ends with the month, or by payment
 	}
 	return (status == 402 || strings.Contains(text, "billing details")) && !containsAny(text, retryIn...)
 }
 
-// retried is the kind of an error after which the CLI tries again by itself: what the turn asked for cannot be wrong.
+// retried is the kind of an error after which the CLI retries by itself. The request itself cannot be its cause.
 func retried(kind FailureKind) FailureKind {
 	if kind == ExecutionFailed {
 		return APIFailure
@@ -78,8 +79,8 @@ func containsAny(text string, parts ...string) bool {
 var (
 	// resetEpoch is Claude Code's "…limit reached|1760000000".
 	resetEpoch = lazyregexp.New(`\|(\d{10})\b`)
-	// resetClock is Claude Code's "resets 3:30pm (Europe/Berlin)" and "will reset at 7pm", and Codex' "try again at Nov 25th, 2026
-	// 3:05 PM": with or without a zone, a day of the week or a date.
+	// resetClock is Claude Code's "resets 3:30pm (Europe/Berlin)" and "will reset at 7pm", and Codex' "try again at
+	// Nov 25th, 2026 3:05 PM": with or without a zone, a day of the week or a date.
 	resetClock = lazyregexp.New(`(?i)(?:resets?|try again) (?:at |on )?` +
 		`(?:(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? (?:at )?)?` +
 		`(?:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* (\d{1,2})(?:st|nd|rd|th)?(?:, (\d{4}))?,? (?:at )?)?` +
@@ -95,8 +96,8 @@ var (
 	resetShort = lazyregexp.New(`(?i)(?:try again|retry) in ((?:\d{1,6}(?:\.\d{1,9})?(?:ms|h|m|s))+)\b`)
 )
 
-// limitLifted is when a limit is lifted that was met at some time, by what the text says; zero: it does not. A clock without
-// a zone is one of here.
+// limitLifted returns when a limit that was reached at at ends, according to the text; zero: the text does not say. A
+// clock time without a zone is in here.
 func limitLifted(text string, at time.Time, here *time.Location) time.Time {
 	if m := resetEpoch.FindStringSubmatch(text); m != nil {
 		seconds, _ := strconv.ParseInt(m[1], 10, 64) // ten digits
@@ -131,7 +132,7 @@ func limitLifted(text string, at time.Time, here *time.Location) time.Time {
 	return time.Time{}
 }
 
-// liftedAfter adds what resetIn has found.
+// liftedAfter adds the duration in words, matched by resetIn.
 func liftedAfter(words string, at time.Time) time.Time {
 	units := map[string]time.Duration{"day": 24 * time.Hour, "hour": time.Hour, "minute": time.Minute, "second": time.Second}
 	var left time.Duration
@@ -145,7 +146,7 @@ func liftedAfter(words string, at time.Time) time.Time {
 	return at.Add(left)
 }
 
-// nextClock is the next time after at that a clock shows what resetClock has found.
+// nextClock returns the next time after at for the clock time in m, matched by resetClock.
 func nextClock(m []string, at time.Time, zone *time.Location) time.Time {
 	weekday, month, day, year, half, name := strings.ToLower(m[1]), m[2], m[3], m[4], m[7], m[8]
 	if name != "" {
@@ -183,7 +184,7 @@ func nextClock(m []string, at time.Time, zone *time.Location) time.Time {
 	case n != 0:
 		reset = reset.AddDate(n-local.Year(), 0, 0)
 	case reset.Before(at.AddDate(0, -6, 0)):
-		reset = reset.AddDate(1, 0, 0) // December speaks of January
+		reset = reset.AddDate(1, 0, 0) // in December, a date in January is in the next year
 	}
 	return reset.UTC()
 }

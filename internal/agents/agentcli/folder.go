@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	// newestKept is how many files of a folder are known as its latest.
+	// newestKept is how many of a folder's latest files are remembered.
 	newestKept = 64
-	// listedMost bounds how many entries of a folder are looked at.
+	// listedMost is how many entries of a folder are read.
 	listedMost = 20_000
-	// settledAfter is how old the last change of a folder must be for its listing to be complete: the clock of a file
-	// system is coarse, and a file may come within the same tick.
+	// settledAfter is how old a folder's last change must be for its listing to be complete: the clock of a file
+	// system is coarse, so that a file may be added within the same tick.
 	settledAfter = 2 * time.Second
 )
 
-// folder remembers what is in a folder, so that it is listed only when something was added or removed.
+// folder remembers the files in a folder, which is listed again only when something was added or removed.
 type folder struct {
 	info    fs.FileInfo
-	settled bool // nothing can have come since without changing info
+	settled bool // nothing can have been added since without changing info
 	names   []string
 	newest  []string // full paths of the files, the latest first
 	looked  uint64
 }
 
-// list is what is in a folder now. A folder that does not exist is empty.
+// list returns a folder's present content. A folder that does not exist is empty.
 func (r *Reader) list(path string) (*folder, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -48,7 +48,7 @@ func (r *Reader) list(path string) (*folder, error) {
 		return &folder{}, err
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(listedMost) // what could be listed before an error is still there
+	names, _ := dir.Readdirnames(listedMost) // entries that were listed before an error are returned
 	slices.Sort(names)
 	f = &folder{info: info, settled: time.Since(info.ModTime()) > settledAfter, names: names, looked: r.looks}
 	r.folders[path] = f
@@ -56,7 +56,7 @@ func (r *Reader) list(path string) (*folder, error) {
 	return f, nil
 }
 
-// await follows the nearest folder above one that does not exist yet: the first session of a CLI makes it.
+// await follows the nearest existing folder above one that does not exist: the first session of a CLI creates it.
 func (r *Reader) await(path string) {
 	if r.watch == nil {
 		return
@@ -65,7 +65,7 @@ func (r *Reader) await(path string) {
 		if info, err := os.Stat(parent); err == nil && info.IsDir() {
 			f := r.folders[parent]
 			if f == nil {
-				f = &folder{info: info} // not settled: it is listed once somebody wants to know
+				f = &folder{info: info} // not settled: it is listed when it is needed
 				r.folders[parent] = f
 			}
 			f.looked = r.looks
@@ -78,7 +78,7 @@ func (r *Reader) await(path string) {
 	}
 }
 
-// newestFiles are the latest files of a folder whose names match.
+// newestFiles returns the latest files of a folder whose names match.
 func (r *Reader) newestFiles(path string, match func(name string) bool) ([]string, error) {
 	f, err := r.list(path)
 	if err != nil || f.newest != nil || len(f.names) == 0 {

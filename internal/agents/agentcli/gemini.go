@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// geminiRecord is a line of a chat of Gemini CLI: its head, a change of it, or a message, which is written again when
-// its calls have ended.
+// geminiRecord is a line of a chat of Gemini CLI: its head, a change of the head, or a message, which is written
+// again when its calls have ended.
 type geminiRecord struct {
 	SessionID string `json:"sessionId"`
 	Kind      string `json:"kind"` // main or subagent
@@ -36,7 +36,7 @@ type geminiCall struct {
 	Result    json.RawMessage `json:"result"`
 }
 
-// call is what it means for the turn.
+// call converts a call for the turn.
 func (made *geminiCall) call(at time.Time) call {
 	c := call{id: made.ID, tool: made.Name, input: inputText(made.Args), asks: Tool, key: digest(made.Name, compact(made.Args)), at: at}
 	switch made.Name {
@@ -52,7 +52,7 @@ func (made *geminiCall) call(at time.Time) call {
 	return c
 }
 
-// geminiRemembered bounds how many calls and messages are known as counted.
+// geminiRemembered is how many calls and messages are remembered as counted.
 const geminiRemembered = 256
 
 // geminiTranscript reads the lines of one chat.
@@ -103,7 +103,8 @@ func (g *geminiTranscript) message(r *geminiRecord) bool {
 	return true
 }
 
-// user is what a human has said, or what the program says for one: results and the description of the surroundings.
+// user handles what a person has typed, or what the program sends in the same role: results and the description of
+// the environment.
 func (g *geminiTranscript) user(content json.RawMessage, at time.Time) bool {
 	var parts []struct {
 		Response json.RawMessage `json:"functionResponse"`
@@ -122,8 +123,8 @@ func (g *geminiTranscript) user(content json.RawMessage, at time.Time) bool {
 	return true
 }
 
-// gemini is an answer of the model. Its calls are only written when they have ended, so that an answer whose call still
-// runs looks like the end of the turn.
+// gemini handles an answer of the model. Calls are written only when they have ended, so that an answer with a
+// running call looks like the end of the turn.
 func (g *geminiTranscript) gemini(r *geminiRecord) {
 	at := r.Timestamp.Time
 	if text := geminiText(r.Content); text != "" {
@@ -159,7 +160,7 @@ func (g *geminiTranscript) toolCall(made geminiCall, at time.Time) {
 	}
 }
 
-// first says whether something is seen for the first time.
+// first reports whether an id is seen for the first time.
 func (g *geminiTranscript) first(what string) bool {
 	for _, known := range g.seen {
 		if known == what {
@@ -173,7 +174,7 @@ func (g *geminiTranscript) first(what string) bool {
 	return true
 }
 
-// geminiText is the text of a content: a text, a part, or parts.
+// geminiText is the text of a content: a string, a part, or parts.
 func geminiText(content json.RawMessage) string {
 	var one struct {
 		Text string `json:"text"`

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-const geminiProjects = 1 << 20 // bytes of the list of projects that are read
+const geminiProjects = 1 << 20 // maximum size of the list of projects in bytes
 
-// geminiFiles remembers Gemini CLI's list of projects: which folder is whose.
+// geminiFiles remembers Gemini CLI's list of projects, which says which folder belongs to which directory.
 type geminiFiles struct {
 	source
 	info   fs.FileInfo
@@ -29,7 +29,7 @@ func isChat(name string) bool {
 
 func newGeminiFiles(s source) files { return &geminiFiles{source: s} }
 
-// sessions are the sessions of Gemini CLI in the wanted directories.
+// sessions returns the sessions of Gemini CLI in the wanted directories.
 func (r *geminiFiles) sessions(w *wanted) ([]Session, error) {
 	var all []Session
 	errs := []error{r.geminiList()}
@@ -55,11 +55,11 @@ func (r *geminiFiles) sessions(w *wanted) ([]Session, error) {
 	return all, errors.Join(errs...)
 }
 
-// geminiPlace is the folder of a directory.
+// geminiPlace is a directory and its folder.
 type geminiPlace struct{ dir, folder string }
 
-// geminiPlaces are the folders of the wanted directories: by the list of projects and, of old versions, by the digest
-// of the directory's path.
+// geminiPlaces returns the folders of the wanted directories: by the list of projects and, for old versions, by the
+// digest of the directory's path.
 func (r *geminiFiles) geminiPlaces(w *wanted) []geminiPlace {
 	var places []geminiPlace
 	for dir, folder := range r.folder {
@@ -75,7 +75,7 @@ func (r *geminiFiles) geminiPlaces(w *wanted) []geminiPlace {
 	return places
 }
 
-// geminiList reads the list of projects if it has changed. One that cannot be understood leaves the last one.
+// geminiList reads the list of projects if it has changed. If it cannot be parsed, the previous one is kept.
 func (r *geminiFiles) geminiList() error {
 	path := filepath.Join(r.place, "projects.json")
 	info, err := os.Lstat(path)
@@ -101,7 +101,7 @@ func (r *geminiFiles) geminiList() error {
 	return nil
 }
 
-// parseGeminiProjects reads the list of projects: which folder each directory has.
+// parseGeminiProjects parses the list of projects: the folder of each directory.
 func parseGeminiProjects(text []byte) (map[string]string, bool) {
 	var list struct {
 		Projects map[string]string `json:"projects"`

@@ -8,19 +8,19 @@ import (
 	"os"
 )
 
-// headSizes are how much of a transcript's beginning is read for what only stands there: little, or more where that does
-// not do. Codex begins with a line that holds its instructions, some 25 KB.
+// headSizes are how much of a transcript's beginning is read: little at first, more if that is not enough. Codex
+// begins with a line that contains its instructions, some 25 KB.
 var headSizes = []int{8 << 10, 256 << 10}
 
-// head is whose a transcript is, by its beginning.
+// head is what a transcript's beginning says about its session.
 type head struct {
 	about
 	info   fs.FileInfo // when it was read
 	looked uint64
 }
 
-// head reads whose a transcript is. That is known for ever once it is there; until then it is looked for whenever the
-// file has changed.
+// head reads what a transcript's beginning says. Once found it is kept for ever; until then it is read again whenever
+// the file has changed.
 func (r *Reader) head(path string, fresh func() parser) about {
 	h := r.heads[path]
 	if h != nil {
@@ -43,7 +43,7 @@ func (r *Reader) head(path string, fresh func() parser) about {
 	return h.about
 }
 
-// learnHead lets a parser read the beginning of a file. The parser is used for nothing else.
+// learnHead lets a parser read the beginning of a file. The parser is not used for anything else.
 func learnHead(file io.ReaderAt, p parser) about {
 	for _, size := range headSizes {
 		text := make([]byte, size)

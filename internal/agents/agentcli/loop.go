@@ -6,34 +6,34 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// loop recognises work that repeats itself. It remembers digests, not texts.
+// loop recognises repeated work. It keeps digests, not texts.
 type loop struct {
-	last, before uint64 // the latest call with its result, and the one before
-	known        int    // how many of them there are: 0, 1 or 2
-	same         int    // times in a row that last was done
-	swaps        int    // times in a row that a call was the one before the last, and not the last
+	last, before uint64 // the latest call with its result, and the previous one
+	known        int    // how many of these two are set: 0, 1 or 2
+	same         int    // times in a row that last was repeated
+	swaps        int    // times in a row that a call equalled the one before the last, but not the last
 	lastError    uint64
-	errors       int // times in a row that calls ended with it
+	errors       int // times in a row that calls ended with this error
 	shown        map[uint64]struct{}
 }
 
-// shownMost is how many calls with their results are remembered. One that comes again later counts as new.
+// shownMost is how many calls with their results are remembered. A repetition after more than that counts as new.
 const shownMost = 512
 
-// passing are parts of results that differ although nothing else does: how long it took, and names given for once.
+// passing matches parts of results that differ in every run: durations, and names that are used once.
 var passing = lazyregexp.New(`(?mi)^(?:chunk id:.*|wall time:? .*|duration:? .*|process group pgid:.*|original token count:.*)$`)
 
-// ordersRepetition are the words of a prompt that orders one: then the same call again is what was wanted. "Until it works"
-// is none of them: an agent that never gets there repeats itself.
+// ordersRepetition matches prompts that ask for repetition: then repeating a call is intended. "Until it works" is
+// not included: an agent that never succeeds repeats itself.
 var ordersRepetition = lazyregexp.New(`(?i)\b(?:\d+ ?(?:x|times)|repeat(?:edly)?|again and again|poll(?:ing)?|keep (?:checking|polling)|every \d+ ?(?:s|secs?|seconds|m|mins?|minutes|h|hours))\b`)
 
-// waiting are commands that wait, or ask how something is doing that runs elsewhere: the same answer again is not a loop.
+// waiting matches commands that wait, or that check something running elsewhere: repeating these is not a loop.
 var waiting = lazyregexp.New(`(?:^|[;&|(\n]\s*|\b(?:do|then) )(?:sleep|wait|watch|tail -f|kubectl (?:get|wait|rollout status)|docker (?:ps|wait|inspect)|gh (?:run|workflow|pr (?:checks|view|status))|glab (?:ci|mr) |systemctl (?:status|is-active))\b|--watch\b`)
 
-// resultOf stands for what a call has come to.
+// resultOf returns the digest of a call's result.
 func resultOf(output string) uint64 { return digest(passing.ReplaceAllString(output, "")) }
 
-// shows reports whether a call has come to what it did not come to before in this turn.
+// shows reports whether a call has a result that it did not have before in this turn.
 func (l *loop) shows(key, result uint64) bool {
 	now := key*31 + result
 	if _, known := l.shown[now]; known {
@@ -46,7 +46,7 @@ func (l *loop) shows(key, result uint64) bool {
 	return true
 }
 
-// add is a call that has ended.
+// add records a call that has ended.
 func (l *loop) add(key, result uint64, failed bool) {
 	if !failed {
 		l.lastError, l.errors = 0, 0
@@ -69,7 +69,7 @@ func (l *loop) add(key, result uint64, failed bool) {
 	l.before, l.last, l.known = l.last, now, min(l.known+1, 2)
 }
 
-// repeats are the counts as they are told. Once is not a repetition.
+// repeats returns the counts. A single occurrence is not a repetition.
 func (l *loop) repeats() Repeats {
 	r := Repeats{SameCall: l.same, SameError: l.errors}
 	if l.swaps > 0 {
@@ -87,11 +87,11 @@ func (l *loop) repeats() Repeats {
 	return r
 }
 
-// digest stands for texts.
+// digest returns a digest of texts.
 func digest(texts ...string) uint64 {
 	h := fnv.New64a()
 	for _, text := range texts {
-		_, _ = h.Write([]byte(text)) // a hash does not fail
+		_, _ = h.Write([]byte(text)) // a hash never fails
 		_, _ = h.Write([]byte{0})
 	}
 	return h.Sum64()

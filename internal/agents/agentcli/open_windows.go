@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// openNoFollow opens a file that is not a link. Windows has no flag for it: between the look and the opening there is a
-// moment, in which only somebody who may write there already can change it.
+// openNoFollow opens a file unless it is a symbolic link. Windows has no flag for that: the file can be replaced
+// between the check and the opening, but only by a program that may write there anyway.
 func openNoFollow(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

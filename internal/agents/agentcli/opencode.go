@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	openCodeSessionsMost = 64              // latest sessions that are looked at
+	openCodeSessionsMost = 64              // latest sessions that are read
 	openCodeMessages     = 24              // latest messages of each
-	openCodePatience     = 2 * time.Second // for one look
+	openCodePatience     = 2 * time.Second // time limit for one look
 )
 
-// openCodeFiles are those of OpenCode.
+// openCodeFiles are OpenCode's files.
 type openCodeFiles struct {
 	source
 	last openCodeLook
@@ -29,19 +29,19 @@ type openCodeFiles struct {
 
 func newOpenCodeFiles(s source) files { return &openCodeFiles{source: s} }
 
-// openCodeDatabase has its sessions.
+// openCodeDatabase is the file with its sessions.
 const openCodeDatabase = "opencode.db"
 
-// openCodeLook remembers OpenCode's database: it is only asked when it has changed.
+// openCodeLook remembers OpenCode's database, which is queried only when it has changed.
 type openCodeLook struct {
-	db, wal  fs.FileInfo // at the last look; nil: not there
+	db, wal  fs.FileInfo // at the last look; nil: it did not exist
 	sessions []Session
-	dirs     string // for which the sessions were read
+	dirs     string // the directories for which the sessions were read
 	since    time.Time
 }
 
-// sessions are the sessions of OpenCode in the wanted directories. The database belongs to a program that
-// writes: it is opened for reading, for as long as a look takes, and never waited for.
+// sessions returns the sessions of OpenCode in the wanted directories. The database belongs to a program that writes
+// it: it is opened read-only, only during a look, and without waiting for locks.
 func (r *openCodeFiles) sessions(w *wanted) ([]Session, error) {
 	path := filepath.Join(r.place, openCodeDatabase)
 	db, err := os.Lstat(path)
@@ -52,12 +52,12 @@ func (r *openCodeFiles) sessions(w *wanted) ([]Session, error) {
 		}
 		return nil, err
 	}
-	if _, err := r.list(filepath.Dir(path)); err != nil { // so that it is followed
+	if _, err := r.list(filepath.Dir(path)); err != nil { // only to have the folder followed
 		return nil, err
 	}
 	wal, err := os.Lstat(path + "-wal")
 	if err != nil {
-		wal = nil // nobody has it open
+		wal = nil // no process has it open
 	}
 	before := &r.last
 	dirs := strings.Join(w.roots, "\x00")
@@ -72,7 +72,7 @@ func (r *openCodeFiles) sessions(w *wanted) ([]Session, error) {
 	return append([]Session(nil), sessions...), nil
 }
 
-// isForeign says whether an error comes from a database that is not OpenCode's, or no longer as it is known: no evidence.
+// isForeign reports an error of a database that is not OpenCode's, or has an unknown schema: it is no evidence.
 func isForeign(err error) bool {
 	return containsAny(err.Error(), "no such table", "no such column", "not a database")
 }
@@ -84,8 +84,8 @@ func sameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// readOpenCode asks the database. Without a write-ahead log nobody writes, and the file is read as it lies there:
-// opening it in any other way would create a log next to it.
+// readOpenCode queries the database. Without a write-ahead log there is no writer, and the file is opened as
+// immutable: any other way would create a log next to it.
 func readOpenCode(path string, live bool, w *wanted) ([]Session, error) {
 	options := url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "busy_timeout(200)"}}
 	if !live {
@@ -117,7 +117,7 @@ func readOpenCode(path string, live bool, w *wanted) ([]Session, error) {
 	return sessions, errors.Join(errs...)
 }
 
-// openCodeList are the latest sessions, without their turns.
+// openCodeList returns the latest sessions, without their turns.
 func openCodeList(ctx context.Context, db *sql.DB, w *wanted) ([]Session, error) {
 	var since int64
 	if !w.Since.IsZero() {
@@ -142,8 +142,8 @@ func openCodeList(ctx context.Context, db *sql.DB, w *wanted) ([]Session, error)
 	return found, rows.Err()
 }
 
-// openCodeRows are the latest messages of a session, each with its parts in their order. What is long is cut by the
-// database, so that it never comes into memory.
+// openCodeRows selects the latest messages of a session, each with its parts in order. Long values are cut by the
+// database, so that they are not loaded into memory.
 const openCodeRows = `
 SELECT m.id, m.time_created, m.time_updated,
 	coalesce(m.data ->> '$.role', ''), coalesce(m.data ->> '$.finish', ''),
@@ -161,7 +161,7 @@ FROM (SELECT id, time_created, time_updated, data FROM message WHERE session_id 
 LEFT JOIN part p ON p.message_id = m.id AND json_valid(p.data)
 ORDER BY m.time_created, m.id, p.id`
 
-// openCodeTotals are what a whole session has used.
+// openCodeTotals selects what a whole session has used.
 const openCodeTotals = `
 SELECT count(*) FILTER (WHERE data ->> '$.role' = 'user'), coalesce(sum(data ->> '$.cost'), 0),
 	coalesce(sum(coalesce(data ->> '$.tokens.input', 0) + coalesce(data ->> '$.tokens.output', 0) + coalesce(data ->> '$.tokens.reasoning', 0)
@@ -179,7 +179,7 @@ func openCodeTurn(ctx context.Context, db *sql.DB, s *Session) error {
 	for rows.Next() {
 		var r openCodeRow
 		if err := r.scan(rows); err != nil {
-			continue // a member of another type than known
+			continue // a member of an unexpected type
 		}
 		o.row(&r)
 		s.Turn.Sequence = max(s.Turn.Sequence, r.messageAt, r.partAt)

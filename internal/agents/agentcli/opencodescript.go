@@ -30,10 +30,10 @@ func (r *openCodeRow) scan(rows *sql.Rows) error {
 		&r.part, &r.partAt, &r.kind, &r.reason, &r.text, &r.tool, &r.call, &r.state, &r.input, &r.output, &r.start, &r.end, &r.attempt, &r.retryText)
 }
 
-// openCodeScript tells a turn what the rows of a session say, in their order.
+// openCodeScript passes the rows of a session to a turn, in their order.
 type openCodeScript struct {
 	turn turn
-	last openCodeRow // the last row of the message that is being told
+	last openCodeRow // the last row of the present message
 }
 
 func (o *openCodeScript) row(r *openCodeRow) {
@@ -53,7 +53,7 @@ func (o *openCodeScript) row(r *openCodeRow) {
 	o.last = *r
 }
 
-// part is a piece of an answer.
+// part handles a part of an answer.
 func (o *openCodeScript) part(r *openCodeRow) {
 	at := millis(float64(r.partAt))
 	switch r.kind {
@@ -104,7 +104,7 @@ func (o *openCodeScript) toolPart(r *openCodeRow, at time.Time) {
 	}
 }
 
-// close is the end of a message: what its own members say after its parts.
+// close handles the end of a message: its own members, which come after its parts.
 func (o *openCodeScript) close() {
 	r := &o.last
 	if r.role != "assistant" {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// qwenRecord is a line of a chat of Qwen Code (recorded: 0.15.10), a fork of Gemini CLI: its parts are Gemini's, what is
-// around them is nobody else's.
+// qwenRecord is a line of a chat of Qwen Code (recorded: 0.15.10), a fork of Gemini CLI: its parts are Gemini's, the
+// rest is its own format.
 type qwenRecord struct {
 	SessionID string `json:"sessionId"`
 	Dir       string `json:"cwd"`
 	Version   string `json:"version"`
 	Type      string `json:"type"`    // user, assistant, tool_result, system
-	Subtype   string `json:"subtype"` // of a user's: it is none of a person; of system: what it is
+	Subtype   string `json:"subtype"` // in a user's line: it is not from a person; in a system's line: its kind
 	Timestamp stamp  `json:"timestamp"`
 	Message   struct {
 		Parts []qwenPart `json:"parts"`
@@ -45,12 +45,12 @@ type qwenPart struct {
 	} `json:"functionResponse"`
 }
 
-// qwenTranscript reads the lines of one chat. A line is written when an answer is whole, and before its calls are run: a call
-// that waits for a permission looks like one that runs.
+// qwenTranscript reads the lines of one chat. A line is written when an answer is complete, and before its calls run:
+// a call that waits for a permission looks like one that runs.
 type qwenTranscript struct {
 	about
 	turn
-	refused int // errors of the model since it last answered
+	refused int // errors of the model since its last answer
 }
 
 func newQwen() parser { return &qwenTranscript{} }
@@ -69,7 +69,7 @@ func (q *qwenTranscript) line(text []byte) bool {
 		return q.system(&r)
 	case len(r.Message.Parts) == 0:
 		return false
-	case r.Type == "user" && r.Subtype != "": // a task in the background, or a clock
+	case r.Type == "user" && r.Subtype != "": // from a background task, or a timer
 		q.begin(at)
 	case r.Type == "user":
 		q.prompted(qwenText(r.Message.Parts), at)
@@ -107,8 +107,8 @@ func (q *qwenTranscript) assistant(r *qwenRecord) {
 	}
 }
 
-// system reads the errors of the model. Too many requests and the provider's own failures are tried again (recorded: 429);
-// that it has given up is written nowhere.
+// system handles the errors of the model. The CLI retries after too many requests and after the provider's own
+// failures (recorded: 429); it does not record that it has given up.
 func (q *qwenTranscript) system(r *qwenRecord) bool {
 	e := r.Payload.Event
 	if r.Subtype != "ui_telemetry" || e.Name != "qwen-code.api_error" {
@@ -126,7 +126,7 @@ func (q *qwenTranscript) system(r *qwenRecord) bool {
 	return true
 }
 
-// qwenText is what a person or the model says in parts, without the model's thoughts.
+// qwenText is the text of parts, without the model's thoughts.
 func qwenText(parts []qwenPart) string {
 	var text strings.Builder
 	for _, p := range parts {
@@ -142,7 +142,7 @@ type qwenFiles struct{ source }
 
 func newQwenFiles(s source) files { return &qwenFiles{s} }
 
-// sessions are the sessions of Qwen Code in or below the wanted directories, or in those of its processes.
+// sessions returns the sessions of Qwen Code in or below the wanted directories, or in those of its processes.
 func (r *qwenFiles) sessions(w *wanted) ([]Session, error) {
 	projects := filepath.Join(r.place, "projects")
 	f, err := r.list(projects)
@@ -161,7 +161,7 @@ func (r *qwenFiles) sessions(w *wanted) ([]Session, error) {
 		if !slices.ContainsFunc(roots, func(root string) bool {
 			return strings.HasPrefix(strings.ToLower(name), strings.ToLower(claudeFolder(root)))
 		}) {
-			continue // the folder's name is that of Claude Code's, in small letters on Windows
+			continue // folder names are like Claude Code's, in lower case on Windows
 		}
 		paths, err := r.newestFiles(filepath.Join(projects, name, "chats"), func(name string) bool { return filepath.Ext(name) == ".jsonl" })
 		errs = append(errs, err)

@@ -11,51 +11,51 @@ import (
 
 // Options say where the CLIs keep their files.
 type Options struct {
-	// Places are where they do. A CLI without one is not looked at.
+	// Places are their folders. A CLI without one is not read.
 	Places Places
 
-	// OpenFiles gives the paths of the files that a process has open; nil, or nothing: the system does not tell. Codex
-	// keeps its rollout open, and no file of it says which process writes it.
+	// OpenFiles returns the paths of the files that a process has open. nil, or no paths: the system does not say.
+	// Codex keeps its rollout open, and none of its files says which process writes it.
 	OpenFiles func(pid int) []string
 }
 
-// source is what the reader of one CLI's files has: the Reader's memory, and the CLI's place.
+// source is what every CLI's files need: the Reader, and the CLI's place.
 type source struct {
 	*Reader
 	place string
 }
 
-// files are those of one CLI.
+// files are the files of one CLI.
 type files interface {
-	// sessions are those of the wanted directories.
+	// sessions returns the sessions of the wanted directories.
 	sessions(w *wanted) ([]Session, error)
 }
 
 // Query says which sessions are wanted.
 type Query struct {
-	// Dirs are the directories in which, or below which, the sessions work. None: every session of a process that is
-	// known, wherever it works.
+	// Dirs are the directories in or below which the sessions work. None: every session with a known process, in any
+	// directory.
 	Dirs []string
-	// Since leaves out transcripts that were last written before, unless a living process is known for them.
-	// Zero: the newest are taken, however old.
+	// Since excludes transcripts last written before it, unless they have a known living process. Zero: the newest
+	// are read, however old.
 	Since time.Time
-	// Processes are the living processes of the CLIs, for those whose files do not say who writes them.
+	// Processes are the living processes of the CLIs. They are needed for CLIs whose files do not name the process.
 	Processes []Process
 }
 
-// Reader looks at the files of agent CLIs.
+// Reader reads the files of agent CLIs.
 type Reader struct {
 	options     Options
 	looks       uint64
 	transcripts map[string]*transcript
 	folders     map[string]*folder
 	heads       map[string]*head
-	real        map[string]string // directories without their links
+	real        map[string]string // directories with links resolved
 	files       []files           // of the CLIs that have a place, in the table's order
-	watch       *watch            // nil: nobody watches
+	watch       *watch            // nil: Watch was not called
 }
 
-// NewReader makes a reader. It opens nothing yet.
+// NewReader returns a reader. It opens nothing yet.
 func NewReader(o Options) *Reader {
 	r := &Reader{
 		options: o, transcripts: map[string]*transcript{}, folders: map[string]*folder{}, real: map[string]string{}, heads: map[string]*head{},
@@ -68,7 +68,7 @@ func NewReader(o Options) *Reader {
 	return r
 }
 
-// Close ends what [Reader.Watch] has started. A reader that nobody watches need not be closed.
+// Close ends what [Reader.Watch] has started. Without Watch it need not be called.
 func (r *Reader) Close() error {
 	if r.watch == nil {
 		return nil
@@ -78,12 +78,12 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// resolveEvery is at how many looks links in a directory's path are followed anew.
+// resolveEvery is after how many looks links in directories' paths are resolved again.
 const resolveEvery = 64
 
-// Sessions looks at the files, and gives the sessions that are wanted, the latest first. The error tells what could not
-// be read, such as a directory that is not ours to read; the sessions are still what the rest shows. Files that are
-// missing or make no sense are not errors.
+// Sessions reads the files and returns the wanted sessions, the latest first. The error says what could not be read,
+// such as a directory without access; the sessions that could be read are returned all the same. Missing and invalid
+// files are not errors.
 func (r *Reader) Sessions(q Query) ([]Session, error) {
 	r.looks++
 	if r.looks%resolveEvery == 0 {
@@ -108,7 +108,7 @@ func (r *Reader) Sessions(q Query) ([]Session, error) {
 	return all, errors.Join(errs...)
 }
 
-// forget drops what nobody has asked for at this look.
+// forget drops what this look has not used.
 func (r *Reader) forget() {
 	for path, t := range r.transcripts {
 		if t.looked != r.looks {
@@ -128,7 +128,7 @@ func (r *Reader) forget() {
 	r.watch.keep(r.folders)
 }
 
-// transcript reads what is new in a transcript. nil: there is none, or it is older than since.
+// transcript reads what is new in a transcript. nil: it does not exist, or is older than since.
 func (r *Reader) transcript(path string, since time.Time, fresh func() parser) (*transcript, error) {
 	t := r.transcripts[path]
 	if t == nil {
@@ -146,18 +146,18 @@ func (r *Reader) transcript(path string, since time.Time, fresh func() parser) (
 	return t, err
 }
 
-// wanted is a query that is being answered.
+// wanted is a query during a look.
 type wanted struct {
 	Query
-	roots []string // its directories, each also without links
+	roots []string // its directories, each also with links resolved
 }
 
-// has says whether sessions in a directory are wanted.
+// has reports whether sessions in a directory are wanted.
 func (w *wanted) has(dir string) bool {
 	return len(w.roots) == 0 || slices.ContainsFunc(w.roots, func(root string) bool { return within(dir, root) })
 }
 
-// mayLive says whether a process lives, for all that is known: where no process of a kind is handed in, all may.
+// mayLive reports whether a process may live: if no processes of its kind were given, any may.
 func (w *wanted) mayLive(kind Kind, pid int) bool {
 	none := true
 	for _, p := range w.Processes {
@@ -171,7 +171,8 @@ func (w *wanted) mayLive(kind Kind, pid int) bool {
 	return none
 }
 
-// roots are directories as they are given and, where that differs, without links: a process knows its own only so.
+// roots returns the directories, and where that differs also their paths with links resolved, which is how a process
+// knows its own directory.
 func (r *Reader) roots(dirs []string) []string {
 	var roots []string
 	for _, dir := range dirs {
@@ -187,7 +188,7 @@ func (r *Reader) roots(dirs []string) []string {
 	return roots
 }
 
-// realPath is a path without links, or itself where it does not exist.
+// realPath resolves links in a path. A path that does not exist is returned unchanged.
 func (r *Reader) realPath(path string) string {
 	real, known := r.real[path]
 	if !known {
@@ -200,7 +201,7 @@ func (r *Reader) realPath(path string) string {
 	return real
 }
 
-// within says whether dir is root or below it.
+// within reports whether dir is root or below it.
 func within(dir, root string) bool {
 	if dir == root {
 		return true
@@ -209,8 +210,8 @@ func within(dir, root string) bool {
 	return below && (rest[0] == filepath.Separator || root[len(root)-1] == filepath.Separator)
 }
 
-// assign gives sessions that no file names a process for the one that must be theirs: the only one of its kind in their
-// directory, if it has lived when the transcript was last written. The latest session is its.
+// assign finds the process of sessions whose file names none: the only process of its kind in their directory, if it
+// already lived when the transcript was last written. It gets the latest session.
 func assign(all []Session, processes []Process) {
 	owned := map[int]bool{}
 	for _, s := range all {

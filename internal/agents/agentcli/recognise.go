@@ -6,40 +6,40 @@ import (
 	"strings"
 )
 
-// program is how a CLI is found among processes.
+// program says how a CLI's processes are recognised.
 type program struct {
 	names    []string // of its executable or script
-	packages []string // of the registry, as npx and its kin are told
+	packages []string // in the package registry, as used with npx and similar runners
 	paths    []string // parts of the path of its script or executable, with slashes
-	// other are first words with which the program does something else than a session: servers, daemons, management.
+	// other are first words for anything but a session: servers, daemons, management.
 	other []string
-	// takes are options whose value is the next word, as far as they stand before a first word.
+	// takes are options before the first word whose value is the next argument.
 	takes []string
-	// flags are options that end at once or begin something else than a session.
+	// flags are options that end at once, or start anything but a session.
 	flags []string
-	// headlessFlags and headlessWords make a session end with its prompt: it has no terminal to go on at.
+	// headlessFlags and headlessWords make a session end with its prompt, without a terminal.
 	headlessFlags, headlessWords []string
 	// versioned says that its executable may be named after its version.
 	versioned bool
-	// goOn are first words that go on with an old session.
+	// goOn are first words that continue an old session.
 	goOn []string
 }
 
-// interpreters run a script that is their first word; those with a list of first words only behind one of them.
+// interpreters run a script that is their first word, or, where words are listed, that follows one of these.
 var interpreters = map[string][]string{
 	"node": nil, "nodejs": nil, "bun": nil, "deno": {"run"}, "tsx": nil,
 }
 
-// runners fetch a package and run it, some only behind a first word.
+// runners fetch a package and run it, some only after one of the listed words.
 var runners = map[string][]string{
 	"npx": nil, "bunx": nil, "pnpx": nil,
 	"npm": {"exec", "x"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx", "exec"}, "bun": {"x"},
 }
 
-// Recognise tells whether a process is an agent CLI that runs a session, by its arguments and, where it has taken its
-// own name away, by its executable ("": unknown). A package runner or a script's wrapper that waits for it is one too.
-// Not one are a vendor's servers and daemons, its management commands, MCP servers and hooks that are named after it, and
-// shells and editors that only mention it.
+// Recognise decides whether a process is an agent CLI that runs a session, by its arguments and, if the CLI has
+// changed its own process name, by its executable ("": unknown). Package runners and scripts that wait for the CLI
+// count, too. Excluded are a vendor's servers and daemons, its management commands, MCP servers and hooks that are
+// named after it, and shells and editors that only mention it.
 func Recognise(args []string, exe string) (Kind, bool) {
 	p, rest := locate(args, exe)
 	if p == nil || !p.runs(rest) {
@@ -48,14 +48,14 @@ func Recognise(args []string, exe string) (Kind, bool) {
 	return p.Kind, true
 }
 
-// Headless reports whether a command is an agent CLI that works on its prompt and ends, such as claude -p or codex exec:
-// its exit status says whether it was done.
+// Headless reports whether a command is an agent CLI that works on its prompt and ends, such as claude -p or codex
+// exec: its exit status then says whether it succeeded.
 func Headless(args []string) bool {
 	p, rest := locate(args, "")
 	if p == nil || !p.runs(rest) {
 		return false
 	}
-	word := false // whether the first one that is not an option was seen
+	word := false // the first word that is no option was seen
 	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
 		switch {
 		case slices.Contains(p.headlessFlags, rest[i]):
@@ -72,15 +72,16 @@ func Headless(args []string) bool {
 	return false
 }
 
-// Prompted reports whether a command gives its CLI something to do at once, so that its session has to show itself soon: a prompt,
-// or all that [Headless] says. Without one a CLI at a terminal waits for its first prompt, and some show no session until then.
+// Prompted reports whether a command gives its CLI something to do at once, so that its session must appear soon: a
+// prompt, or anything that [Headless] reports. Without one a CLI at a terminal waits for its first prompt, and some
+// show no session until then.
 func Prompted(args []string) bool {
 	p, rest := locate(args, "")
 	if p == nil {
 		return false
 	}
 	var words []string
-	named := 0 // words that say which session is gone on with
+	named := 0 // words that identify the session to continue
 	for i := 0; i < len(rest); i++ {
 		switch {
 		case rest[i] == "--":
@@ -100,7 +101,7 @@ func Prompted(args []string) bool {
 	return Headless(args) || len(words) > max(named, 0)
 }
 
-// locate finds the CLI that a command runs, and the words behind its name; nil: it runs none.
+// locate finds the CLI that a command runs, and the arguments after its name; nil: it runs none.
 func locate(args []string, exe string) (p *CLI, rest []string) {
 	if len(args) == 0 {
 		return nil, nil
@@ -109,7 +110,8 @@ func locate(args []string, exe string) (p *CLI, rest []string) {
 	if first == "" {
 		first = exe
 	}
-	// The name counts, not the executable: the CLIs start themselves under other names as a search tool or a sandbox.
+	// The name counts, not the executable: the CLIs also run themselves under other names, as a search tool or a
+	// sandbox.
 	name, rest := base(first), args[1:]
 	if p := programOf(name, first); p != nil {
 		return p, rest
@@ -123,7 +125,7 @@ func locate(args []string, exe string) (p *CLI, rest []string) {
 	return nil, nil
 }
 
-// base is the name of a program without its folder and what a system appends to it.
+// base is the name of a program without its folder and without a system's extension.
 func base(arg string) string {
 	name := path.Base(strings.ReplaceAll(arg, `\`, "/"))
 	for _, end := range []string{".exe", ".cmd", ".ps1"} {
@@ -134,7 +136,7 @@ func base(arg string) string {
 	return name
 }
 
-// programOf is the CLI that an executable or a script belongs to.
+// programOf returns the CLI of an executable or a script.
 func programOf(name, full string) *CLI {
 	full = strings.ReplaceAll(full, `\`, "/")
 	for i := range table {
@@ -151,7 +153,7 @@ func programOf(name, full string) *CLI {
 	return nil
 }
 
-// main says whether a file within a CLI's package is the CLI, and not a tool that it brings along, such as ripgrep.
+// main reports whether a file in a CLI's package is the CLI, and not a bundled tool such as ripgrep.
 func (p *program) main(name string) bool {
 	stem := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".js"), ".mjs"), ".cjs")
 	if stem == "cli" || stem == "cli-wrapper" || stem == "index" || slices.Contains(p.names, stem) || strings.HasPrefix(stem, p.names[0]+"-") {
@@ -160,7 +162,7 @@ func (p *program) main(name string) bool {
 	return p.versioned && stem != "" && strings.Trim(stem, "0123456789.") == "" // claude/versions/2.1.330
 }
 
-// interpreted is the CLI that a script belongs to.
+// interpreted returns the CLI of a script that an interpreter runs.
 func interpreted(only, args []string) (*CLI, []string) {
 	if len(only) > 0 {
 		if len(args) == 0 || !slices.Contains(only, args[0]) {
@@ -184,11 +186,12 @@ func interpreted(only, args []string) (*CLI, []string) {
 }
 
 var (
-	evaluates = []string{"-e", "--eval", "-p", "--print", "-"}            // options of an interpreter that run a text
-	loads     = []string{"-r", "--require", "--import", "--loader", "-C"} // and those whose value is the next word
+	evaluates = []string{"-e", "--eval", "-p", "--print", "-"}            // options of an interpreter that take code
+	loads     = []string{"-r", "--require", "--import", "--loader", "-C"} // options whose value is the next argument
 )
 
-// packageRun is the CLI that a package runner was told to run; decided is false when name is none, or runs a script here.
+// packageRun returns the CLI that a package runner runs; decided is false if name is no package runner, or runs a
+// local script.
 func packageRun(name string, args []string) (p *CLI, rest []string, decided bool) {
 	verbs, known := runners[name]
 	if !known {
@@ -196,20 +199,20 @@ func packageRun(name string, args []string) (p *CLI, rest []string, decided bool
 	}
 	if verbs != nil {
 		if len(args) == 0 || !slices.Contains(verbs, args[0]) {
-			return nil, nil, name != "bun" // bun runs scripts as well
+			return nil, nil, name != "bun" // bun also runs scripts
 		}
 		args = args[1:]
 	}
 	for i, arg := range args {
 		if strings.HasPrefix(arg, "-") || i > 0 && (args[i-1] == "-p" || args[i-1] == "--package") {
-			continue // what a package is taken from does not matter, the command in it does
+			continue // where the package comes from does not matter; the command follows
 		}
 		return packageOf(arg), args[i+1:], true
 	}
 	return nil, nil, true
 }
 
-// packageOf is the CLI of a package, with or without a version, or of the command that it installs.
+// packageOf returns the CLI of a package, with or without a version, or of the command that it installs.
 func packageOf(spec string) *CLI {
 	name := spec
 	if at := strings.LastIndex(spec, "@"); at > 0 {
@@ -223,7 +226,7 @@ func packageOf(spec string) *CLI {
 	return nil
 }
 
-// runs says by the words behind a CLI's name whether it runs a session.
+// runs reports by a CLI's arguments whether it runs a session.
 func (p *program) runs(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]

@@ -13,9 +13,9 @@ const (
 	Aider    Kind = "aider"
 )
 
-// table has all that is said of an agent CLI in the program, but for how its files are read. housecli_test.go sees to it.
-// The events of hooks are those that say what an agent waits for or how a turn ended. The ones at every tool call are left
-// out: transcripts show the calls already, and each would cost a process.
+// table has everything that the program knows about each agent CLI, except how its files are read. housecli_test.go
+// checks that. The events of hooks are those that show what an agent waits for or how a turn ended. Those of every
+// tool call are left out: transcripts show the calls already, and each event costs a process.
 var table = []CLI{
 	{
 		Kind: Claude, Title: "Claude Code",
@@ -29,8 +29,8 @@ var table = []CLI{
 		Place: Place{Variables: []string{"CLAUDE_CONFIG_DIR"}, Folder: ".claude"}, files: newClaudeFiles,
 		TellsStatus: true, EndsOnSIGINT: true, // measured: 2.1.330 exits with status 0
 		Resume: "claude -p --resume {session} {preamble}",
-		// It goes on asking an overloaded model (529) and one that is limited (429), where it gives up after ten retries
-		// otherwise and ends the turn (measured: 2.1.330).
+		// With it the CLI keeps retrying an overloaded model (529) and a rate limit (429); without it it gives up
+		// after ten retries and ends the turn (measured: 2.1.330).
 		Patience:         Patience{Variable: "CLAUDE_CODE_RETRY_WATCHDOG", Value: "1", Unless: "CLAUDE_CODE_MAX_RETRIES"},
 		SessionVariables: []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT"},
 		Signs:            Signs{Busy: "◐◓◑◒", Idle: "✳", Spins: true}, // "✳" also while it waits; Braille before 2.1
@@ -55,7 +55,7 @@ var table = []CLI{
 			goOn:          []string{"resume", "fork"},
 		},
 		Place: Place{Variables: []string{"CODEX_HOME"}, Folder: ".codex"}, files: newCodexFiles,
-		SilentUntilPrompted: true, EndsOnSIGINT: true, // recorded and measured: 0.169.0 dies of a SIGINT
+		SilentUntilPrompted: true, EndsOnSIGINT: true, // recorded and measured: SIGINT ends 0.169.0
 		Resume:   "codex exec resume {session} {preamble}",
 		Patience: Patience{Command: patientCodex},
 		Signs:    Signs{Spins: true, Alerts: []string{"[ ! ] Action Required", "[ . ] Action Required"}}, // it blinks
@@ -80,7 +80,7 @@ var table = []CLI{
 		Place: Place{BaseVariable: "GEMINI_CLI_HOME", Folder: ".gemini"}, files: newGeminiFiles,
 		ErrorExits: []int{42}, LimitExits: []int{53}, // its docs/cli/headless.md: 42 is bad input, 53 its limit of turns
 		Signs: Signs{Busy: "✦⏲", Idle: "◇", Waiting: "✋"},
-		Hooks: &Hooks{ // on by default since 0.26.0; its notification tells of a permission and cannot grant it
+		Hooks: &Hooks{ // on by default since 0.26.0; its notification reports a permission request but cannot grant it
 			Unit: time.Millisecond, Off: []string{"hooksConfig", "enabled"}, OffValue: "false", File: "settings.json",
 			Events: []Since{
 				{"SessionStart", Version{0, 26, 0}}, {"BeforeAgent", Version{0, 26, 0}}, {"Notification", Version{0, 26, 0}},
@@ -111,7 +111,7 @@ var table = []CLI{
 			headlessFlags: []string{"-p", "--prompt"},
 		},
 		Place: Place{Variables: []string{"QWEN_RUNTIME_DIR", "QWEN_HOME"}, Folder: ".qwen"}, files: newQwenFiles,
-		SilentUntilPrompted: true, EndsOnSIGINT: true, // measured: 0.15.10 dies of it
+		SilentUntilPrompted: true, EndsOnSIGINT: true, // measured: it ends 0.15.10
 		LimitExits: []int{53}, // its limit of turns (measured)
 		Resume:     "qwen --resume {session} -p {preamble}",
 	},

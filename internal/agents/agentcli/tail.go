@@ -10,11 +10,11 @@ import (
 	"os"
 )
 
-// longestLine is the longest line that is read; a longer one is passed over. Codex and Claude Code write results of some
+// longestLine is the longest line that is read; longer ones are skipped. Codex and Claude Code write results of some
 // 100 KB, and pictures of a few MB.
 const longestLine = 4 << 20
 
-// markSize is how much of what was read last is kept to see whether the file is still the same.
+// markSize is how many of the bytes read last are kept, to check whether the file is still the same.
 const markSize = 64
 
 // errNotRegular is the error for a file that is a link, a pipe or a directory.
@@ -23,19 +23,19 @@ var errNotRegular = errors.New("not a regular file")
 // tail reads the lines that were added to a file since the last look.
 type tail struct {
 	path   string
-	info   fs.FileInfo // of the file at the last look; nil: there was none
-	offset int64       // behind the last whole line
-	mark   []byte      // what stands before offset
-	base   int64       // the lengths of the files that stood here before, so that a sequence never goes back
-	midway bool        // offset may be within a line: up to the next line end nothing counts
+	info   fs.FileInfo // at the last look; nil: there was none
+	offset int64       // end of the last complete line
+	mark   []byte      // the bytes before offset
+	base   int64       // total length of the previous files at this path, so that a sequence never decreases
+	midway bool        // offset may be within a line: everything up to the next line end is skipped
 }
 
-// unchanged says whether the file is as it was at the last look.
+// unchanged reports whether the file is as it was at the last look.
 func (t *tail) unchanged(info fs.FileInfo) bool {
 	return t.info != nil && info.Size() == t.info.Size() && info.ModTime().Equal(t.info.ModTime()) && os.SameFile(info, t.info)
 }
 
-// continues says whether the file only grew: not replaced, truncated or written anew.
+// continues reports whether the file only grew: it was not replaced, truncated or rewritten.
 func (t *tail) continues(file *os.File, info fs.FileInfo) bool {
 	if t.info == nil || !os.SameFile(info, t.info) || info.Size() < t.offset {
 		return false
@@ -45,7 +45,7 @@ func (t *tail) continues(file *os.File, info fs.FileInfo) bool {
 	return err == nil && bytes.Equal(before, t.mark)
 }
 
-// replaced makes the sequence go on when another file has come in the place of the one that was read.
+// replaced keeps the sequence increasing when another file has replaced the one that was read.
 func (t *tail) replaced() {
 	if t.info != nil {
 		t.base += t.offset
@@ -58,8 +58,8 @@ func (t *tail) begin(offset int64) {
 	t.offset, t.midway = offset, offset > 0
 }
 
-// read gives each whole line from offset on, with the sequence of its end. A last line without an end is still being
-// written: it is read at the next look.
+// read passes each complete line from offset on to each, with the sequence of its end. A last line without line end
+// is still being written: it is read at the next look.
 func (t *tail) read(file *os.File, info fs.FileInfo, each func(line []byte, end int64)) error {
 	r := bufio.NewReaderSize(io.NewSectionReader(file, t.offset, info.Size()-t.offset), 64<<10)
 	var line []byte
@@ -91,7 +91,7 @@ func (t *tail) read(file *os.File, info fs.FileInfo, each func(line []byte, end 
 	}
 }
 
-// rest notes how far reading has come.
+// rest records how far the file was read.
 func (t *tail) rest(file *os.File, info fs.FileInfo) error {
 	mark := make([]byte, min(markSize, t.offset))
 	if _, err := file.ReadAt(mark, t.offset-int64(len(mark))); err != nil && !errors.Is(err, io.EOF) {
@@ -101,7 +101,7 @@ func (t *tail) rest(file *os.File, info fs.FileInfo) error {
 	return nil
 }
 
-// openRegular opens a regular file for reading, never a link to one.
+// openRegular opens a regular file for reading, and never follows a link.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	file, err := openNoFollow(path)
 	if err != nil {
@@ -118,7 +118,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// readSmall is the whole content of a regular file of at most limit bytes.
+// readSmall reads a regular file of at most limit bytes.
 func readSmall(path string, limit int64) ([]byte, error) {
 	file, info, err := openRegular(path)
 	if err != nil {

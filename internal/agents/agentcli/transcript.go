@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// parser is one vendor's understanding of a transcript.
+// parser parses one vendor's transcripts.
 type parser interface {
-	line(text []byte) bool // tells whether the line means something
+	line(text []byte) bool // reports whether the line is relevant
 	now() *turn
 	what() *about
 }
 
-// about is what a transcript says of its session.
+// about is what a transcript says about its session as a whole.
 type about struct {
 	id, dir, version string
 	subagent         bool
@@ -25,8 +25,8 @@ type about struct {
 
 func (a *about) what() *about { return a }
 
-// learn keeps what a session began with: Claude Code repeats it in every line, and the directory of a line is where the
-// agent has gone to since.
+// learn keeps the values with which a session began: Claude Code repeats them in every line, and a later line has the
+// directory to which the agent has changed.
 func (a *about) learn(id, dir, version string) {
 	if a.id == "" {
 		a.id = id
@@ -41,13 +41,13 @@ func (a *about) learn(id, dir, version string) {
 
 const (
 	firstLook  = 512 << 10 // bytes of a transcript's end that are read at first
-	deepestEnd = 16 << 20  // and at most, when nothing in them says what is open
+	deepestEnd = 16 << 20  // and at most, if they do not show what is open
 )
 
 // errOld is the error for a file that is too old to be opened.
 var errOld = errors.New("not written for long")
 
-// transcript is a file of records that is read on from look to look.
+// transcript is a file of records that is read incrementally.
 type transcript struct {
 	tail    tail
 	fresh   func() parser
@@ -55,15 +55,15 @@ type transcript struct {
 	seq     int64
 	partial bool
 	whole   bool   // it is one value that is rewritten, not lines
-	looked  uint64 // the look at which somebody last wanted it
+	looked  uint64 // the look that last used it
 }
 
 func newTranscript(path string, fresh func() parser) *transcript {
 	return &transcript{tail: tail{path: path}, fresh: fresh, parser: fresh(), whole: filepath.Ext(path) == ".json"}
 }
 
-// look reads what is new. A file that was not written for some time is not opened; a known one is read further. The
-// error is [errOld] then, and wraps [fs.ErrNotExist] when there is no such file.
+// look reads what is new. A new file that was last written before since is not opened: the error is [errOld]. A known
+// one is always read further. If there is no such file the error wraps [fs.ErrNotExist].
 func (t *transcript) look(since time.Time) error {
 	info, err := os.Lstat(t.tail.path)
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *transcript) look(since time.Time) error {
 	return t.begin(file, info)
 }
 
-// begin reads a file that is new, at its end, and further back until it is clear what is open.
+// begin reads the end of a new file, and further back until it is clear what is open.
 func (t *transcript) begin(file *os.File, info fs.FileInfo) error {
 	t.tail.replaced()
 	for window := int64(firstLook); ; window *= 4 {
@@ -108,7 +108,7 @@ func (t *transcript) begin(file *os.File, info fs.FileInfo) error {
 	}
 }
 
-// readWhole reads a file that is one value. One that is half written says nothing new.
+// readWhole reads a file that is one value. A partly written one is ignored.
 func (t *transcript) readWhole(file *os.File, info fs.FileInfo) error {
 	if info.Size() > deepestEnd {
 		return nil
@@ -140,7 +140,7 @@ func (t *transcript) session(kind Kind) Session {
 	return s
 }
 
-// missing is an error that means that there is nothing to be seen, not that it cannot be seen.
+// missing reports an error that means that the file does not exist, not that it cannot be read.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular) || errors.Is(err, errOld)
 }

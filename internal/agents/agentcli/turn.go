@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// longCall is how long a call takes whose good end counts as progress: a build or a test run.
+// longCall is how long a call must take for its success to count as progress: a build or a test run.
 const longCall = time.Minute
 
-// openCalls bounds the calls that may be open at once.
+// openCalls is the maximum number of calls that are open at once.
 const openCalls = 64
 
 // call is a tool call that a transcript shows.
@@ -16,33 +16,32 @@ type call struct {
 	id, tool, input string
 	asks            Open // Tool, Question, Plan or Permission
 	edits           bool // it changes files, or commits
-	polls           bool // it only waits for something that runs: the same answer again is not a loop
+	polls           bool // it only waits for something that runs: repeating it is not a loop
 	key             uint64
 	at              time.Time
 }
 
-// turn gathers what the records of a transcript come to. The parsers speak to it in these words, which are the same for
-// every vendor.
+// turn collects what the records of a transcript mean. Its methods are the same for the parsers of all vendors.
 type turn struct {
 	lastAt     time.Time
 	open       []call    // in the order in which they were made
-	model      time.Time // since when the model is waited for; zero: it is not
+	model      time.Time // since when the model's answer is awaited; zero: it is not
 	running    bool
 	ended      bool
-	halted     bool // a human has ended it
+	halted     bool // a human has interrupted it
 	text       string
 	failure    Failure
 	loop       loop
-	ordered    bool // its user wants something done again and again
+	ordered    bool // its user asked for repetition
 	tokens     int64
 	cost       float64
 	turns      int
 	progressAt time.Time
 	typedAt    time.Time
-	tasks      []Task // that go on in the background, as far as is known
+	tasks      []Task // background tasks, as far as is known
 }
 
-// when is at, or the time of the last record for one that has none.
+// when returns at, or the time of the last record if at is zero.
 func (t *turn) when(at time.Time) time.Time {
 	if at.IsZero() {
 		return t.lastAt
@@ -50,13 +49,14 @@ func (t *turn) when(at time.Time) time.Time {
 	return at
 }
 
-// touch notes a record that means something.
+// touch records the time of a relevant record.
 func (t *turn) touch(at time.Time) { t.lastAt = t.when(at) }
 
-// settled says whether enough has been read to know what is open: the beginning or the end of a turn.
+// settled reports whether enough was read to know what is open: the beginning or the end of a turn.
 func (t *turn) settled() bool { return t.turns > 0 || t.ended }
 
-// prompt begins a turn. Whether the agent still waits for what was left running is not known.
+// prompt begins a turn. The background tasks are dropped, because it is not known whether the agent still waits for
+// them.
 func (t *turn) prompt(at time.Time) {
 	t.begin(at)
 	t.ordered, t.tasks = false, nil
@@ -72,7 +72,7 @@ func (t *turn) begin(at time.Time) {
 	t.turns++
 }
 
-// typed is a word of a person. From then on it takes its time anew: nobody expects progress of a session that waits.
+// typed handles input of a person. Times for progress start again: a session that waits is not expected to make any.
 func (t *turn) typed() {
 	t.typedAt = t.lastAt
 	if !t.progressAt.IsZero() {
@@ -80,19 +80,19 @@ func (t *turn) typed() {
 	}
 }
 
-// prompted begins a turn with the words of its user.
+// prompted begins a turn with its user's text.
 func (t *turn) prompted(text string, at time.Time) {
 	t.prompt(at)
 	t.ordered = ordersRepetition.MatchString(text)
 }
 
-// resume is anything that shows that a turn goes on.
+// resume handles anything that shows that a turn continues.
 func (t *turn) resume(at time.Time) {
 	t.touch(at)
 	t.running, t.ended, t.halted = true, false, false
 }
 
-// request is a call of the model. Asked again, it is still the first one that has no answer.
+// request handles a call of the model. For a retry, the time of the first unanswered call is kept.
 func (t *turn) request(at time.Time) {
 	t.resume(at)
 	if t.model.IsZero() {
@@ -100,13 +100,13 @@ func (t *turn) request(at time.Time) {
 	}
 }
 
-// answered is a sign that the model is there. More is to come until a call or the end.
+// answered handles a sign of the model. More follows until a call or the end.
 func (t *turn) answered(at time.Time) {
 	t.resume(at)
 	t.model, t.failure = t.lastAt, Failure{}
 }
 
-// say is a text of the model.
+// say handles a text of the model.
 func (t *turn) say(text string, at time.Time) {
 	t.answered(at)
 	if strings.TrimSpace(text) != "" {
@@ -114,13 +114,13 @@ func (t *turn) say(text string, at time.Time) {
 	}
 }
 
-// called is a call of the model, whose result is awaited.
+// called handles a tool call of the model, whose result is awaited.
 func (t *turn) called(c call) {
 	t.answered(c.at)
 	t.model = time.Time{}
 	c.at = t.lastAt
 	for i, known := range t.open {
-		if known.id == c.id { // told again
+		if known.id == c.id { // reported again
 			c.at = known.at
 			t.open[i] = c
 			return
@@ -132,7 +132,7 @@ func (t *turn) called(c call) {
 	t.open = append(t.open, c)
 }
 
-// returned is the result of a call. One that nobody knows, because reading began after it, is a result all the same.
+// returned handles the result of a call, which is unknown if reading began after it.
 func (t *turn) returned(id, output string, failed bool, at time.Time) {
 	t.resume(at)
 	for i, c := range t.open {
@@ -141,7 +141,7 @@ func (t *turn) returned(id, output string, failed bool, at time.Time) {
 		}
 		t.open = append(t.open[:i:i], t.open[i+1:]...)
 		if c.asks == Question || c.asks == Plan {
-			t.typed() // somebody has answered
+			t.typed() // a person has answered
 		}
 		result := resultOf(output)
 		if !c.polls {
@@ -158,7 +158,7 @@ func (t *turn) returned(id, output string, failed bool, at time.Time) {
 	}
 }
 
-// failed is an error of the model or of the turn.
+// failed handles an error of the model or of the turn.
 func (t *turn) failed(f Failure) {
 	t.touch(f.At)
 	f.At, f.Text = t.lastAt, excerpt(f.Text, textKept)
@@ -176,8 +176,8 @@ func (t *turn) end(at time.Time) {
 	t.finish()
 }
 
-// interrupted is the end of a turn by a human. What the model had answered until then holds nobody up any more, unless it
-// had ended the turn itself.
+// interrupted handles the end of a turn by a human. Errors that the model had answered before are dropped, unless
+// they had ended the turn.
 func (t *turn) interrupted(at time.Time) {
 	if !t.failure.Final {
 		t.failure = Failure{}
@@ -191,10 +191,10 @@ func (t *turn) finish() {
 	t.open, t.model = nil, time.Time{}
 }
 
-// waits is the order in which open calls matter when there are several: a human is asked for before a machine.
+// waits is the order of importance of open calls: one that needs a human comes first.
 var waits = []Open{Permission, Question, Plan, Tool}
 
-// waitsFor is what is open, and the call where it is one.
+// waitsFor returns what is open, and the call if it is one.
 func (t *turn) waitsFor() (Open, call) {
 	for _, open := range waits {
 		for _, c := range t.open {
@@ -209,12 +209,12 @@ func (t *turn) waitsFor() (Open, call) {
 	return Nothing, call{}
 }
 
-// snapshot is the turn as it is told.
+// snapshot returns the turn for a Session.
 func (t *turn) snapshot() Turn {
 	open, c := t.waitsFor()
 	var repeats Repeats
 	if !t.ended && !t.ordered {
-		repeats = t.loop.repeats() // what is over goes round no more
+		repeats = t.loop.repeats() // a turn that is over does not repeat itself any more
 	}
 	return Turn{
 		LastAt: t.lastAt, Open: open, OpenAt: c.at, Tool: c.tool, ToolInput: c.input,
@@ -226,8 +226,8 @@ func (t *turn) snapshot() Turn {
 	}
 }
 
-// beganAt notes that the CLI calls the session busy since then. If that is after the end of the last turn, another has
-// begun, of which the transcript shows nothing yet.
+// beganAt uses the time since which the CLI says that the session is busy. If that is after the end of the last turn,
+// another has begun, which the transcript does not show yet.
 func (t *Turn) beganAt(at time.Time) {
 	if !t.Ended || !at.After(t.LastAt) {
 		return
@@ -235,8 +235,8 @@ func (t *Turn) beganAt(at time.Time) {
 	t.LastAt, t.Ended, t.EndedAsking, t.Interrupted, t.Error = at, false, false, false, Failure{}
 }
 
-// gaveUpAt notes that the CLI calls the session idle since then. If the model was asked before that and has not answered, a
-// person has interrupted the turn: Claude Code writes no record of it then (recorded: 2.1.330).
+// gaveUpAt uses the time since which the CLI says that the session is idle. If the model was called before that and
+// has not answered, a person has interrupted the turn: Claude Code writes no record of that (recorded: 2.1.330).
 func (t *Turn) gaveUpAt(at time.Time) {
 	if t.Open != Model || !at.After(t.LastAt) {
 		return
@@ -245,7 +245,7 @@ func (t *Turn) gaveUpAt(at time.Time) {
 	t.Open, t.OpenAt, t.Error, t.Repeats = Nothing, time.Time{}, Failure{}, Repeats{}
 }
 
-// amount is a number of tokens as a file has it; what cannot be one counts as none.
+// amount is a number of tokens; an invalid one is 0.
 func amount(n int64) int64 {
 	if n < 0 || n > 1<<40 {
 		return 0
@@ -253,7 +253,7 @@ func amount(n int64) int64 {
 	return n
 }
 
-// status is what the turn says of what the session does, for vendors that do not write it.
+// status derives the session's status from the turn, for vendors that do not write it.
 func (t *turn) status() (Status, time.Time) {
 	switch {
 	case t.ended:

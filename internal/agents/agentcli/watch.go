@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watchEvery is the least time between two signals: a session that writes all the time wakes nobody more often.
+// watchEvery is the minimum time between two signals, so that a session that writes all the time does not cause more.
 const watchEvery = 500 * time.Millisecond
 
 // watch turns file events into signals. Its goroutine ends when the watcher is closed.
@@ -20,13 +20,14 @@ type watch struct {
 	signal   chan struct{}
 	quit     chan struct{}
 	done     sync.WaitGroup
-	followed map[string]fs.FileInfo // only [Reader.Sessions] touches it
+	followed map[string]fs.FileInfo // used only by [Reader.Sessions]
 }
 
-// Watch gives a signal when something may have changed that the last look has seen, at most two a second, so that a
-// prompt is noticed at once and not at the next poll. It only follows folders that a look has come across since, and for
-// one that does not exist the nearest above it; where the system lets no more folders be followed, the poll remains. A second call gives
-// the same channel. [Reader.Close] ends it; the channel is not closed.
+// Watch returns a channel with a signal when something that the last look has seen may have changed, at most two a
+// second, so that a prompt is noticed at once and not at the next poll. It follows only folders that a look since
+// then has used, and for one that does not exist the nearest existing one above it. If the system's limit of followed
+// folders is reached, polling remains. Further calls return the same channel. [Reader.Close] ends it; the channel is
+// not closed.
 func (r *Reader) Watch() (<-chan struct{}, error) {
 	if r.watch != nil {
 		return r.watch.signal, nil
@@ -43,7 +44,7 @@ func (r *Reader) Watch() (<-chan struct{}, error) {
 
 // run passes events on until the watcher is closed.
 func (w *watch) run() {
-	var pause <-chan time.Time // not nil: a signal was given a moment ago
+	var pause <-chan time.Time // not nil: a signal was sent a moment ago
 	pending := false
 	for {
 		select {
@@ -66,7 +67,7 @@ func (w *watch) run() {
 			if !open {
 				return
 			}
-			w.tell() // events were lost: look
+			w.tell() // events were lost: send a signal
 		case <-pause:
 			pause = nil
 			if pending {
@@ -81,16 +82,16 @@ func (w *watch) run() {
 func (w *watch) tell() {
 	select {
 	case w.signal <- struct{}{}:
-	default: // one is still waiting
+	default: // the previous signal was not received yet
 	}
 }
 
-// isNews says whether an event may be news. SQLite's shared memory is touched by our own looks as well.
+// isNews reports whether an event may be relevant. SQLite's shared memory file is also changed by our own reading.
 func isNews(event fsnotify.Event) bool {
 	return event.Op&^fsnotify.Chmod != 0 && !strings.HasSuffix(event.Name, "-shm")
 }
 
-// follow watches a folder that a look has come across. Whether that works only decides how soon news are seen.
+// follow watches a folder that a look has used. An error only means that changes are noticed later.
 func (w *watch) follow(path string, f *folder) {
 	if w == nil || len(f.names) > followedEntries {
 		return
@@ -103,7 +104,7 @@ func (w *watch) follow(path string, f *folder) {
 	}
 }
 
-// keep stops watching what no look comes across any more.
+// keep stops watching folders that looks do not use any more.
 func (w *watch) keep(folders map[string]*folder) {
 	if w == nil {
 		return
@@ -111,7 +112,7 @@ func (w *watch) keep(folders map[string]*folder) {
 	for path := range w.followed {
 		if folders[path] == nil {
 			delete(w.followed, path)
-			_ = w.watcher.Remove(path) // it may be gone itself
+			_ = w.watcher.Remove(path) // it may have been removed
 		}
 	}
 }

@@ -2,5 +2,6 @@
 
 package agentcli
 
-// followedEntries is how large a folder may be that is followed: the system needs an open file for each of its entries.
+// followedEntries is the maximum number of entries of a folder that is followed: the system needs an open file for
+// each entry.
 const followedEntries = 64

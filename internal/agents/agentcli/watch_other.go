@@ -2,5 +2,5 @@
 
 package agentcli
 
-// followedEntries is how large a folder may be that is followed: as large as one that is listed.
+// followedEntries is the maximum number of entries of a folder that is followed: the same as for listing.
 const followedEntries = listedMost
