@@ -17,7 +17,7 @@ const (
 	Deny    Verb = "deny"
 )
 
-// Acts reports whether a verb does something to the agent. Its button works once.
+// Acts reports whether a verb acts on the agent. Its button works once.
 func (v Verb) Acts() bool {
 	return slices.Contains([]Verb{Restart, Resume, Stop, Allow, Deny}, v)
 }
@@ -28,21 +28,21 @@ var labels = map[Verb]string{
 	Allow: "Allow", Deny: "Deny",
 }
 
-// doing is the answer to a press that does something.
+// doing is the answer to the press of a button that acts on the agent.
 var doing = map[Verb]string{
 	Restart: "It is restarted", Resume: "It is resumed", Stop: "It is stopped", Allow: "Allowed", Deny: "Denied",
 }
 
-// Button is one that a message has.
+// Button is a button of a message.
 type Button struct {
 	Verb  Verb
 	Label string
-	Nonce string // one-time word; "": it works again and again
-	// NeedsExact says that the button requires a message that shows all of its Exact.
+	Nonce string // one-time nonce; "": it can be pressed repeatedly
+	// NeedsExact says that the button is shown only if the message shows all of its Exact.
 	NeedsExact bool
 }
 
-// buttons are those of an incident as it is now.
+// buttons returns the incident's present buttons.
 func (i *Incident) buttons(p Policy) []Button {
 	if i.State == Resolved || i.Facts.Unheard {
 		return nil
@@ -82,7 +82,7 @@ func (i *Incident) buttons(p Policy) []Button {
 	return list
 }
 
-// offers reports whether a verb makes sense for the incident, with or without a word for its button.
+// offers reports whether a verb makes sense for the incident, even if its button has no nonce.
 func (i *Incident) offers(v Verb) bool {
 	switch v {
 	case Allow:

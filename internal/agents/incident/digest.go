@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Tally is what was done about one agent in the time of a digest.
+// Tally is what was done about one agent in the period of a digest.
 type Tally struct {
 	Name       string
 	Acts       int // nudges, interrupts and starts
-	Starts     int // of these: processes that were started
+	Starts     int // of these: process starts
 	Recoveries int // acts that were followed by new evidence
 	Told       int // incidents
 }
@@ -19,14 +19,14 @@ type Tally struct {
 // Digest is the daily summary: minor events, and what was done.
 type Digest struct {
 	From, To  time.Time
-	Incidents []Incident // those that were open at some time in between; others are left out
+	Incidents []Incident // those open at some time in the period; others are ignored
 	Tallies   []Tally
 }
 
-// digestLimit is how many incidents a digest names.
+// digestLimit is how many incidents a digest lists.
 const digestLimit = 30
 
-// within are the incidents of its time, the first first.
+// within returns the incidents of its period, the oldest first.
 func (d Digest) within() []Incident {
 	var list []Incident
 	for _, i := range d.Incidents {
@@ -38,12 +38,12 @@ func (d Digest) within() []Incident {
 	return list
 }
 
-// Empty reports that there is nothing to tell.
+// Empty reports that there is nothing to report.
 func (d Digest) Empty() bool {
 	return len(d.within()) == 0 && !slices.ContainsFunc(d.Tallies, func(t Tally) bool { return t.Acts+t.Told > 0 })
 }
 
-// Message is the digest for people. Critical events were reported at once and are only counted.
+// Message formats the digest. Critical events were reported at once and are only counted.
 func (d Digest) Message(p Policy) Message {
 	list := d.within()
 	open, critical := 0, 0

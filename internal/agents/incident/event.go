@@ -5,17 +5,17 @@ import "time"
 // Event is something that happened to an incident.
 type Event interface{ event() }
 
-// Opened says that there is trouble: the incident begins, goes on, or returns.
+// Opened says that there is trouble: the incident begins, continues, or returns.
 type Opened struct {
 	Facts Facts
-	// Nonce is the random nonce of the buttons from now on. "": the present one, or none.
+	// Nonce is the nonce of the buttons from now on. "": the present one, or none.
 	Nonce string
 }
 
 // Changed says that there are new facts, or that something was done.
 type Changed struct {
 	Facts Facts
-	// Nonce as in [Opened]; without one, a new request for permission gets no buttons.
+	// Nonce is as in [Opened]; without one, a new permission request gets no buttons.
 	Nonce string
 }
 
@@ -28,9 +28,9 @@ type Failed struct{ Channel string }
 // Pressed says that a button was pressed. The caller checks the permission.
 type Pressed struct {
 	Verb  Verb
-	Nonce string // that the button carried
-	By    string // who, for people
-	// Next is the one-time word of the buttons after this press, if it uses up the present one.
+	Nonce string // that of the button
+	By    string // the person, for people to read
+	// Next is the one-time nonce of the buttons after this press, if it uses up the present one.
 	Next string
 }
 
@@ -52,12 +52,12 @@ func (Timer) event()     {}
 func (Recovered) event() {}
 func (Gone) event()      {}
 
-// Effect is something that the caller brings about.
+// Effect is something that the caller has to do.
 type Effect interface{ effect() }
 
 // Send sends a message, with a sound.
 type Send struct {
-	// Key identifies the message, also when it is repeated after a kill.
+	// Key identifies the message, also when it is sent again after a kill.
 	Key      string
 	Channels []string
 	Message  Message
@@ -72,7 +72,7 @@ type Edit struct {
 	InPlace bool
 }
 
-// Answer is the answer to a button press, in 200 characters at most.
+// Answer is the answer to a button press, at most 200 characters.
 type Answer struct{ Text string }
 
 // Do is the requested action. Request is the permission request that Allow and Deny answer.

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Clock is a time of day, in minutes since midnight by the clock on the wall.
+// Clock is a time of day, in minutes since midnight, local time.
 type Clock int
 
 // fullDay is midnight at the end of a day.
 const fullDay Clock = 24 * 60
 
-// ParseClock reads "07:30".
+// ParseClock parses "07:30".
 func ParseClock(s string) (Clock, error) {
 	hours, minutes, ok := strings.Cut(strings.TrimSpace(s), ":")
 	h, err := strconv.ParseUint(hours, 10, 8)
@@ -24,17 +24,17 @@ func ParseClock(s string) (Clock, error) {
 	return Clock(h*60 + m), nil
 }
 
-// String prints "07:30".
+// String formats "07:30".
 func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", c/60, c%60) }
 
 func clockOf(t time.Time) Clock { return Clock(t.Hour()*60 + t.Minute()) }
 
-// Quiet is a daily time in which only critical incidents are sent. It may include midnight.
+// Quiet is a daily period in which only critical incidents are sent. It may include midnight.
 type Quiet struct {
 	From, To Clock // To is the first minute after it
 }
 
-// ParseQuiet reads "23:00-07:00 critical-only"; the last word may be missing, for there is no other.
+// ParseQuiet parses "23:00-07:00 critical-only"; the last word may be omitted, because there is no other.
 func ParseQuiet(s string) (Quiet, error) {
 	fail := func(why error) (Quiet, error) {
 		return Quiet{}, fmt.Errorf("quiet hours %q: %w: want such as %q", s, why, "23:00-07:00 critical-only")
@@ -61,7 +61,7 @@ func ParseQuiet(s string) (Quiet, error) {
 	return q, nil
 }
 
-// String prints the form that [ParseQuiet] reads.
+// String returns the form that [ParseQuiet] parses.
 func (q Quiet) String() string { return fmt.Sprintf("%s-%s critical-only", q.From, q.To) }
 
 func (q Quiet) holds(c Clock) bool {
@@ -71,8 +71,8 @@ func (q Quiet) holds(c Clock) bool {
 	return c >= q.From || c < q.To
 }
 
-// At reports whether t is quiet in a place, and until when. It goes by the clock on the wall, also on the days on which
-// that is set forward or back.
+// At reports whether t is in the quiet period in loc, and until when. It uses local time, also on the days on which
+// the clocks change.
 func (q Quiet) At(t time.Time, loc *time.Location) (until time.Time, quiet bool) {
 	local := t.In(loc)
 	now := clockOf(local)
@@ -89,7 +89,7 @@ func (q Quiet) At(t time.Time, loc *time.Location) (until time.Time, quiet bool)
 			return end, true
 		}
 	}
-	end := minute // the clock is set in between, or it is always quiet: minute by minute
+	end := minute // the clocks change in between, or the period never ends: check minute by minute
 	for range 2 * fullDay {
 		if end = end.Add(time.Minute); !q.holds(clockOf(end)) {
 			break
@@ -104,8 +104,8 @@ func sameOffset(a, b time.Time) bool {
 	return x == y
 }
 
-// NextDigest is the first time after that at which the clock on the wall in a place shows at, or would show it on a day
-// on which it is set forward.
+// NextDigest returns the first time after after at which the local time in loc is at, or would be at on a day on
+// which the clocks go forward.
 func NextDigest(after time.Time, at Clock, loc *time.Location) time.Time {
 	y, m, d := after.In(loc).Date()
 	for day := d; ; day++ {

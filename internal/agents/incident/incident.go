@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// State is how far an incident has come.
+// State is the state of an incident.
 type State string
 
 // The states.
 const (
 	Open         State = "open"         // no notification was confirmed yet
 	Notified     State = "notified"     // a message has arrived
-	Acknowledged State = "acknowledged" // a user handles it, or wants silence, until AckedUntil
+	Acknowledged State = "acknowledged" // a user handles it, or has snoozed it, until AckedUntil
 	Resolved     State = "resolved"     // it is over
-	Expired      State = "expired"      // all reminders were sent, and nobody answered
+	Expired      State = "expired"      // all reminders were sent, without an answer
 )
 
-// Severity says whether quiet hours hold a message back.
+// Severity decides whether a message waits until quiet hours are over.
 type Severity string
 
 // The severities.
@@ -31,7 +31,8 @@ const (
 // Mass is the class of an incident of several agents; its Agent names what they share, such as "host:alpha".
 const Mass = "mass"
 
-// SeverityOf is the default severity of a class: critical is what has stopped, and stays so without a human.
+// SeverityOf is the default severity of a class: critical if the agent has stopped and cannot continue without a
+// human.
 func SeverityOf(class string) Severity {
 	switch class {
 	case "waiting_permission", "waiting_question", "waiting_other", "startup_blocked", "loop", "no_progress",
@@ -49,34 +50,34 @@ type Key struct {
 	Episode string `json:"episode,omitempty"`
 }
 
-// String is agent/class/phase/episode, for services that want a key against duplicates.
+// String is agent/class/phase/episode, for services that need a key against duplicates.
 func (k Key) String() string { return fmt.Sprintf("%s/%s/%s/%s", k.Agent, k.Class, k.Phase, k.Episode) }
 
 // Facts are what is reported. The caller has removed secrets.
 type Facts struct {
 	Name     string    `json:"name"`  // of the agent, for people
-	Phase    string    `json:"phase"` // the same; "": it has none
+	Phase    string    `json:"phase"` // of the agent; "": it has none
 	Stall    string    `json:"stall"` // PIV's type
 	Severity Severity  `json:"severity"`
 	Since    time.Time `json:"since,omitzero"`
 	Details  string    `json:"details"`
 	Action   string    `json:"action"` // what was done about it
-	Used     int       `json:"used"`   // of Max starts for this problem
+	Used     int       `json:"used"`   // starts used of Max for this problem
 	Max      int       `json:"max"`    // 0: starts are not counted
-	// Window is the time in which the starts are counted, PerPhase that only those in the same phase are.
+	// Window is the time in which starts are counted; PerPhase says that only those of the same phase are.
 	Window   time.Duration `json:"window,omitempty"`
 	PerPhase bool          `json:"per_phase,omitempty"`
-	// Body is longer, such as the last lines of the agent's terminal.
+	// Body is a longer text, such as the last lines of the agent's terminal.
 	Body string `json:"body,omitempty"`
 	// Request is the open permission request that Allow and Deny answer. "": none.
 	Request string `json:"request,omitempty"`
-	// Input is what runs when Request is allowed. It is shown in full, or there is no Allow.
+	// Input is what runs when Request is allowed. The message has no Allow button unless it shows all of it.
 	Input string `json:"input,omitempty"`
 	// Unasked is why permission cannot be given remotely. "": it can, or there is no request.
 	Unasked string `json:"unasked,omitempty"`
 	// Members are the agents of a mass incident.
 	Members []string `json:"members,omitempty"`
-	// Restart, Resume and Stop say what can be done remotely.
+	// Restart, Resume and Stop say which actions are possible remotely.
 	Restart bool `json:"restart,omitempty"`
 	Resume  bool `json:"resume,omitempty"`
 	Stop    bool `json:"stop,omitempty"`
@@ -86,34 +87,34 @@ type Facts struct {
 	Unheard bool `json:"unheard,omitempty"`
 }
 
-// asks reports whether a permission is asked for that can be given from afar.
+// asks reports whether there is a permission request that can be answered remotely.
 func (f *Facts) asks() bool { return f.Request != "" && f.Input != "" }
 
-// Incident is one reported trouble. It is plain data; only [Step] changes it.
+// Incident is one reported problem. It is plain data; only [Step] changes it.
 type Incident struct {
 	ID    string `json:"id"`
 	Key   Key    `json:"key"`
 	State State  `json:"state"`
 	Facts Facts  `json:"facts"`
 
-	Opened   time.Time `json:"opened,omitzero"`   // when it first was
-	Reopened int       `json:"reopened"`          // how often it came back
+	Opened   time.Time `json:"opened,omitzero"`   // when it was first opened
+	Reopened int       `json:"reopened"`          // how often it was reopened
 	Resolved time.Time `json:"resolved,omitzero"` // when it ended
-	Ending   string    `json:"ending,omitempty"`  // how
+	Ending   string    `json:"ending,omitempty"`  // how it ended
 	// Recovered says that it ended because the agent works again.
 	Recovered bool `json:"recovered,omitempty"`
 
 	Tier   int       `json:"tier"`             // the last tier that was notified
-	TierAt time.Time `json:"tier_at,omitzero"` // since when
+	TierAt time.Time `json:"tier_at,omitzero"` // when that was
 	Rang   time.Time `json:"rang,omitzero"`    // the last notification; zero: none
-	Rings  int       `json:"rings"`            // how often, in all
+	Rings  int       `json:"rings"`            // total number of notifications
 	Rung   string    `json:"rung,omitempty"`   // the permission request of that notification
 	// Repeats is the number of reminders since the last acknowledgement.
 	Repeats int `json:"repeats"`
-	// News says that those who were notified must be notified again at once.
+	// News says that the notified channels must be notified again at once.
 	News bool `json:"news,omitempty"`
-	// Closing is the number of notifications when its end was last reported: a flapping incident does not report each
-	// end.
+	// Closing is the value of Rings when its end was last reported: an incident that opens and closes repeatedly does
+	// not report each end.
 	Closing int `json:"closing"`
 	// Channels are those notified, in order; Failing are those of them that did not get the last message.
 	Channels   []string  `json:"channels,omitempty"`
@@ -128,25 +129,26 @@ type Incident struct {
 
 	// Nonce is the nonce of the buttons. "": none.
 	Nonce string `json:"nonce,omitempty"`
-	// Answered is the last request for permission that was answered.
+	// Answered is the last permission request that was answered.
 	Answered string `json:"answered,omitempty"`
-	// Done is the last press of such a button.
+	// Done is the last press of a button that acts.
 	Done Done `json:"done,omitzero"`
 }
 
-// Done is something that a press of a button has begun.
+// Done is an action that was requested by a button.
 type Done struct {
 	Verb  Verb      `json:"verb"`
 	By    string    `json:"by"`
 	At    time.Time `json:"at,omitzero"`
-	Nonce string    `json:"nonce"` // that it used up
+	Nonce string    `json:"nonce"` // the nonce that it used up
 }
 
-// New is an incident before its first [Opened]. id has at most 16 characters of [0-9A-Za-z], to fit into a button's
-// data.
+// New returns an incident before its first [Opened]. id has at most 16 characters of [0-9A-Za-z], to fit into a
+// button's data.
 func New(id string, key Key) Incident { return Incident{ID: id, Key: key, State: Open} }
 
-// Continues reports whether trouble with that key is this incident: it is open, or was so until only just.
+// Continues reports whether trouble with that key belongs to this incident: it is open, or was until a short time
+// ago.
 func (i Incident) Continues(k Key, p Policy, now time.Time) bool {
 	if i.Key.Agent != k.Agent || i.Key.Class != k.Class || i.Key.Phase != k.Phase {
 		return false
@@ -154,7 +156,7 @@ func (i Incident) Continues(k Key, p Policy, now time.Time) bool {
 	return i.State != Resolved || now.Sub(i.Resolved) < p.reopen()
 }
 
-// critical also holds while the severity is unknown.
+// critical is also true while the severity is unknown.
 func (i *Incident) critical() bool {
 	return i.Facts.Severity != Warning && i.Facts.Severity != Info
 }

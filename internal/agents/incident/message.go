@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Message is what a human is shown. A channel decides how: title and field names in bold, buttons as buttons.
+// Message is a message for people. Each channel formats it: title and field names in bold, buttons as buttons.
 type Message struct {
 	Title   string
 	Fields  []Field
 	Body    string
 	Buttons []Button
-	// Exact is the part of Body that wants a permission and must be shown whole. "": nothing does.
+	// Exact is the part of Body that must be shown completely, because a permission is asked for it. "": none.
 	Exact string
 }
 
 // Field is one line of a message.
 type Field struct{ Name, Value string }
 
-// Text is the message without any markup, in the form of PIV-11: the title, an empty line, the fields.
+// Text is the message without markup, in the form of PIV-11: the title, an empty line, the fields.
 func (m Message) Text() string {
 	var b strings.Builder
 	b.WriteString(m.Title)
@@ -35,19 +35,19 @@ func (m Message) Text() string {
 	return b.String()
 }
 
-// add appends a field that has a value.
+// add appends a field, unless its value is empty.
 func (m *Message) add(name, value string) {
 	if value != "" {
 		m.Fields = append(m.Fields, Field{name, value})
 	}
 }
 
-// How much of a text a message shows, in characters.
+// Maximum lengths of texts in a message, in characters.
 const (
-	detailsLimit  = 1500 // of the details (PIV's monitor: the rest is in the improvement log)
-	bodyLimit     = 600  // of the body, and
-	expandedLimit = 2000 // after Details was pressed
-	besideLimit   = 300  // of the details beside an input that must be shown whole
+	detailsLimit  = 1500 // the details (PIV's monitor: the rest is in the improvement log)
+	bodyLimit     = 600  // the body
+	expandedLimit = 2000 // the body after Details was pressed
+	besideLimit   = 300  // the details next to an input that must be shown completely
 )
 
 func shorten(s string, limit int) string {
@@ -60,7 +60,7 @@ func shorten(s string, limit int) string {
 	return s
 }
 
-// span prints a duration as people say it: 45s, 12m, 3h, 1h30m.
+// span formats a duration for people: 45s, 12m, 3h, 1h30m.
 func span(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
@@ -72,7 +72,7 @@ func span(d time.Duration) string {
 	return s
 }
 
-// at prints a time as the clock on the wall shows it, with the date if it is not of the same day.
+// at formats a time in local time, with the date if it is of another day.
 func (p Policy) at(t, now time.Time) string {
 	t = t.In(p.location())
 	if y, m, d := now.In(p.location()).Date(); t.Day() != d || t.Month() != m || t.Year() != y {
@@ -81,7 +81,7 @@ func (p Policy) at(t, now time.Time) string {
 	return t.Format("15:04")
 }
 
-// Compose is the message of an incident as it is now.
+// Compose returns the message of an incident in its present state.
 func Compose(i Incident, p Policy, now time.Time) Message {
 	f := i.Facts
 	if p.PIV {
@@ -93,10 +93,10 @@ func Compose(i Incident, p Policy, now time.Time) Message {
 		return m
 	}
 	m := Message{Title: i.mark() + " " + i.title(), Buttons: i.buttons(p)}
-	if i.State == Resolved && i.Recovered { // else the title still says it
+	if i.State == Resolved && i.Recovered { // otherwise the title contains it
 		m.add("Before", i.Trouble())
 	}
-	if status := i.status(p, now); status != plainOpen { // the message itself says as much
+	if status := i.status(p, now); status != plainOpen { // otherwise the message itself shows it
 		m.add("Status", status)
 	}
 	m.add("Phase", f.Phase)
@@ -120,7 +120,8 @@ func Compose(i Incident, p Policy, now time.Time) Message {
 	return m
 }
 
-// starts is how many starts of this agent are used, of which: other texts may name a number of all its starts. "": none are counted.
+// starts says how many starts are used, and that they are those of this agent, because other texts may count starts
+// differently. "": starts are not counted.
 func (f *Facts) starts() string {
 	if f.Max == 0 {
 		return ""
@@ -135,7 +136,7 @@ func (f *Facts) starts() string {
 	return text + ", for this problem"
 }
 
-// fill sets the body: an input that wants a permission whole, anything else as far as there is room for it.
+// fill sets the body: an input that needs a permission completely, anything else as far as it fits.
 func (i *Incident) fill(m *Message) {
 	f := i.Facts
 	if f.asks() {
@@ -163,7 +164,7 @@ func (i *Incident) mark() string {
 	return "🔵"
 }
 
-// title says how it is now: an incident that has ended is not trouble any more.
+// title describes the present state: an ended incident is no trouble any more.
 func (i *Incident) title() string {
 	switch {
 	case i.State != Resolved:
@@ -177,7 +178,7 @@ func (i *Incident) title() string {
 	return i.Facts.Name + " works again"
 }
 
-// Trouble is what is wrong, or was, in words.
+// Trouble says in words what is wrong, or was.
 func (i *Incident) Trouble() string {
 	if i.Key.Class == Mass {
 		shared, cause := i.shared()
@@ -186,8 +187,8 @@ func (i *Incident) Trouble() string {
 	return i.Facts.Name + " " + Words(i.Key.Class)
 }
 
-// shared is what the agents of a mass share, for people, and the cause of their trouble. The key is "host:" or "account:", a
-// name, and the cause behind another colon.
+// shared says what the agents of a mass incident share, and the cause of their trouble. The key is "host:" or
+// "account:", a name, and after another colon the cause.
 func (i *Incident) shared() (with, cause string) {
 	kind, name, _ := strings.Cut(i.Key.Agent, ":")
 	if at := strings.LastIndex(name, ":"); at >= 0 {
@@ -199,7 +200,7 @@ func (i *Incident) shared() (with, cause string) {
 	return " on " + name, cause
 }
 
-// since is when it began, and how long that is, unless that is nothing.
+// since says when it began and how long it has lasted, unless the time is zero.
 func (i *Incident) since(p Policy, now time.Time) string {
 	if i.Facts.Since.IsZero() {
 		return ""
@@ -218,10 +219,10 @@ func (i *Incident) end(now time.Time) time.Time {
 	return now
 }
 
-// plainOpen is the status of an incident of which there is nothing more to say.
+// plainOpen is the status of an incident without further information.
 const plainOpen = "open"
 
-// status is the line that says how far it is.
+// status is the line about the incident's state.
 func (i *Incident) status(p Policy, now time.Time) string {
 	var s string
 	switch i.State {
@@ -257,7 +258,7 @@ func (i *Incident) reminder(p Policy, now time.Time) Message {
 		m.Title = fmt.Sprintf("%s %s, another one", i.mark(), i.title())
 	}
 	if i.Facts.asks() {
-		i.fill(&m) // its buttons are here, too
+		i.fill(&m) // its buttons are shown here, too
 	} else {
 		m.add("Details", shorten(i.Facts.Details, bodyLimit))
 		m.add("To do", i.todo())
@@ -265,7 +266,7 @@ func (i *Incident) reminder(p Policy, now time.Time) Message {
 	return m
 }
 
-// ended is the short message that tells of the end.
+// ended is the short message about the incident's end.
 func (i *Incident) ended(p Policy, now time.Time) Message {
 	if p.PIV {
 		return PIVRecovered(i.Facts, i.Resolved.Sub(i.Opened))
@@ -276,7 +277,7 @@ func (i *Incident) ended(p Policy, now time.Time) Message {
 	return m
 }
 
-// PIVMessage is the template of an escalation (PIV-11).
+// PIVMessage is an escalation in PIV's template (PIV-11).
 func PIVMessage(f Facts) Message {
 	return Message{Title: "🔴 Supervisor Escalation", Fields: []Field{
 		{"Project", f.Name}, {"Phase", f.Phase}, {"Stall Type", f.Stall}, {"Details", shorten(f.Details, detailsLimit)},
@@ -284,7 +285,7 @@ func PIVMessage(f Facts) Message {
 	}}
 }
 
-// PIVRecovered tells in the same style that it is over.
+// PIVRecovered reports the end of the trouble in the same style.
 func PIVRecovered(f Facts, after time.Duration) Message {
 	return Message{Title: "🟢 Recovered", Fields: []Field{
 		{"Project", f.Name}, {"Stall Type", fmt.Sprintf("%s, after %s", f.Stall, after.Round(time.Second))},

@@ -2,27 +2,27 @@ package incident
 
 import "time"
 
-// Policy is what the owner has set. The zero value tells nobody; everything else has a default.
+// Policy is the owner's settings. With the zero value nobody is notified; everything else has a default.
 type Policy struct {
-	// Tiers are the channels to tell, first those of the first tier.
+	// Tiers are the channels to notify, those of the first tier first.
 	Tiers [][]string
-	// AckTimeout is how long a tier has until the next one is told too. 0: 15 minutes.
+	// AckTimeout is how long to wait for an acknowledgement before the next tier is notified, too. 0: 15 minutes.
 	AckTimeout time.Duration
-	// Repeat is how long until those who have been told are told again. 0: 30 minutes; negative: never.
+	// Repeat is the interval of reminders to those who were notified. 0: 30 minutes; negative: never.
 	Repeat time.Duration
-	// Max is how often that is done. 0: 3; negative: never.
+	// Max is the maximum number of reminders. 0: 3; negative: none.
 	Max int
-	// AckFor is how long an acknowledgement holds. 0: 4 hours.
+	// AckFor is how long an acknowledgement is valid. 0: 4 hours.
 	AckFor time.Duration
-	// Snooze is how long the button of that name holds. 0: 1 hour.
+	// Snooze is how long a press of Snooze is valid. 0: 1 hour.
 	Snooze time.Duration
-	// Reopen is how long after its end trouble is the same incident. 0: 10 minutes.
+	// Reopen is how long after its end an incident is reopened by the same trouble. 0: 10 minutes.
 	Reopen time.Duration
-	// Quiet are the hours in which only what is critical is told.
+	// Quiet are the periods in which only critical incidents are sent.
 	Quiet []Quiet
-	// Location is where the hours are those of the day. nil: UTC.
+	// Location is the time zone. nil: UTC.
 	Location *time.Location
-	// PIV writes messages in the words of PIV-11.
+	// PIV selects messages in the words of PIV-11.
 	PIV bool
 }
 
@@ -53,10 +53,10 @@ func (p Policy) location() *time.Location {
 	return p.Location
 }
 
-// quiet reports whether only what is critical may be told now, and until when.
+// quiet reports whether only critical incidents may be sent now, and until when.
 func (p Policy) quiet(now time.Time) (until time.Time, yes bool) {
 	until = now
-	for range maxQuiet { // one ends where the next begins
+	for range maxQuiet { // a period may end where the next begins
 		end, in := p.quietest(until)
 		if !in {
 			return until, until.After(now)
@@ -66,13 +66,13 @@ func (p Policy) quiet(now time.Time) (until time.Time, yes bool) {
 	return until, true
 }
 
-// Silent reports whether nothing but what is critical may be told now.
+// Silent reports whether only critical incidents may be sent now.
 func (p Policy) Silent(now time.Time) bool {
 	_, quiet := p.quiet(now)
 	return quiet
 }
 
-// quietest is the end of the period that holds longest at that time.
+// quietest returns the latest end of the periods that include a time.
 func (p Policy) quietest(at time.Time) (end time.Time, in bool) {
 	for _, q := range p.Quiet {
 		if e, ok := q.At(at, p.location()); ok && e.After(end) {
@@ -82,5 +82,5 @@ func (p Policy) quietest(at time.Time) (end time.Time, in bool) {
 	return end, in
 }
 
-// maxQuiet is how many periods may follow each other without a pause: nobody wants to be left alone for weeks.
+// maxQuiet is how many periods without a gap are followed. More would mean silence for days.
 const maxQuiet = 8

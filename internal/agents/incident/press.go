@@ -7,10 +7,10 @@ import (
 
 const (
 	answerLimit = 200 // characters of an answer to a press (Telegram's answerCallbackQuery)
-	nameLimit   = 64  // of them, for the user who pressed
+	nameLimit   = 64  // of these, for the name of the user who pressed
 )
 
-// press does what a button says, and always answers.
+// press handles a press of a button, and always answers.
 func (s *step) press(e Pressed) {
 	i := &s.i
 	e.By = shorten(e.By, nameLimit)
@@ -39,7 +39,7 @@ func (s *step) press(e Pressed) {
 	}
 }
 
-// act does what may be done once: the word on the button has to be the present one, and is used up.
+// act handles a button that may be pressed once: its nonce has to be the present one, and is used up.
 func (s *step) act(e Pressed) {
 	i := &s.i
 	if i.Nonce == "" || e.Nonce != i.Nonce {
@@ -54,7 +54,7 @@ func (s *step) act(e Pressed) {
 	if e.Verb == Allow || e.Verb == Deny {
 		i.Answered, i.Facts.Request, i.Facts.Input = i.Facts.Request, "", ""
 	}
-	// What was begun needs time to show an effect. If it has none, it goes on from here.
+	// The action needs time to take effect. If it has none, the incident continues from here.
 	s.acknowledge(e.By, s.p.ackTimeout(), false)
 	s.answer(doing[e.Verb])
 }

@@ -1,16 +1,16 @@
 package incident
 
-// Work says what is known of the work of an agent that does nothing any more.
+// Work says what is known about the work of an agent that has stopped working.
 type Work uint8
 
-// What can be known.
+// The values of Work.
 const (
-	WorkUnknown Work = iota // nothing says how done work looks
-	WorkLeft                // what would mark it as done is not there
+	WorkUnknown Work = iota // it is not configured how finished work is recognised
+	WorkLeft                // the mark of finished work is missing
 	WorkDone
 )
 
-// Rested is the message that an agent has finished, or rests. Nothing has to be done about it. last is what it wrote last.
+// Rested is the message that an agent has finished, or rests. It needs no action. last is the agent's last text.
 func Rested(name string, work Work, details, last string) Message {
 	titles := map[Work]string{WorkUnknown: "⏸ " + name + " rests", WorkLeft: "⏸ " + name + " rests with work left", WorkDone: "✅ " + name + " has finished"}
 	m := Message{Title: titles[work], Body: shorten(last, bodyLimit)}

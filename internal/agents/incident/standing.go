@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// Standing is how one agent is now, for people who ask.
+// Standing is the present state of one agent, for the answer to /status.
 type Standing struct {
 	Name     string
 	State    string    // in words, such as "works" or "waits for an answer"
 	Since    time.Time // zero: not known
 	Details  string    // what is wrong; "": nothing is
-	Waits    bool      // for a human, who was told of it
-	Terminal string    // who is at its terminal; "": nobody
+	Waits    bool      // for a human, who was notified
+	Terminal string    // the person at its terminal; "": nobody
 }
 
-// Limits of what is told of the agents, so that all of it is one message.
+// Limits of the answer, so that it fits into one message.
 const (
 	standingLimit = 40  // agents
-	aboutLimit    = 160 // characters about one
+	aboutLimit    = 160 // characters about one agent
 )
 
-// Status is the answer to /status: every agent, those that wait for a human first. lost says why the registry cannot be used.
+// Status is the answer to /status: every agent, those that wait for a human first. lost says why the registry cannot
+// be used.
 func Status(list []Standing, lost string, p Policy, now time.Time) Message {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Standing) int { return cmp.Compare(rank(a), rank(b)) })
@@ -86,7 +87,7 @@ func (s Standing) text(p Policy, now time.Time) string {
 	return text
 }
 
-// Help is what somebody is told who has written to the bot what it cannot make sense of.
+// Help is the answer to a message that the bot does not understand.
 func Help() Message {
 	return Message{Title: "I watch over your agents, and tell you when one needs you.", Body: `/status: how every agent is, and what waits for you
 /status NAME: the same of one
@@ -94,7 +95,7 @@ NAME: TEXT gives the agent NAME a text
 To answer an agent's question, reply to the message that told you of it. Its buttons do the rest.`}
 }
 
-// Handed tells what became of a text that somebody has written for an agent.
+// Handed reports the outcome of a text that a person has written for an agent.
 func Handed(name, outcome string, done bool) Message {
 	if done {
 		return Message{Title: name + " was given your text"}

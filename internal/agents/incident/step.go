@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Step is what an event makes of an incident, and what has to be done for it. It is pure, and changes nothing of i.
+// Step handles an event: it returns the new incident and the effects to perform. It is pure, and does not modify i.
 func Step(i Incident, e Event, p Policy, now time.Time) (Incident, []Effect) {
 	s := &step{i: i, p: p, now: now, before: i.Channels, due: i.Next(p, now)}
 	s.lapse()
@@ -27,19 +27,19 @@ func Step(i Incident, e Event, p Policy, now time.Time) (Incident, []Effect) {
 	return s.i, s.effects
 }
 
-// step is one step under way.
+// step is the state of one call of Step.
 type step struct {
 	i       Incident
 	p       Policy
 	now     time.Time
-	before  []string  // the channels that had been told
+	before  []string  // the channels that were notified before
 	due     time.Time // the timer that is set
-	changed bool      // the message that was sent is out of date
+	changed bool      // the message that was sent is outdated
 	effects []Effect
 	sends   []Effect
 }
 
-// apply does what the event says. Who is to be told of it, advance finds out.
+// apply updates the incident for the event. advance decides who is notified.
 func (s *step) apply(e Event) {
 	i := &s.i
 	if press, ok := e.(Pressed); ok {
@@ -88,12 +88,12 @@ func without(list []string, one string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == one })
 }
 
-// learn takes in new facts. A new request for permission, and trouble that has become critical, are news even to a user who
-// has acknowledged the old ones.
+// learn updates the facts. A new permission request, and trouble that has become critical, are news even to a user
+// who has acknowledged the old ones.
 func (s *step) learn(f Facts, nonce string) {
 	i := &s.i
 	if f.Request == i.Answered {
-		f.Request, f.Input = "", "" // the agent has not seen the answer yet
+		f.Request, f.Input = "", "" // the agent has not received the answer yet
 	}
 	asks := f.Request != "" && f.Request != i.Facts.Request
 	switch {
@@ -101,7 +101,7 @@ func (s *step) learn(f Facts, nonce string) {
 		s.changed = s.changed || nonce != i.Nonce
 		i.Nonce = nonce
 	case asks:
-		i.Nonce = "" // what is pressed must belong to what is shown
+		i.Nonce = "" // a button must belong to what is shown
 	}
 	was := i.critical()
 	s.changed = s.changed || !reflect.DeepEqual(i.Facts, f)
@@ -115,7 +115,7 @@ func (s *step) learn(f Facts, nonce string) {
 	}
 }
 
-// awake is the state in which nobody has acknowledged it.
+// awake is the state without an acknowledgement.
 func (s *step) awake() State {
 	if s.i.NotifiedAt.IsZero() {
 		return Open
@@ -123,8 +123,8 @@ func (s *step) awake() State {
 	return Notified
 }
 
-// reopen goes on with what was thought to be over. A user who has acknowledged it knows; others are told again when it is
-// time to repeat it, and the tiers begin from the first.
+// reopen continues an incident that had ended. A user who has acknowledged it is not notified again; others are at
+// the next repetition, beginning with the first tier.
 func (s *step) reopen(e Opened) {
 	i := &s.i
 	i.State, i.Resolved, i.Ending = s.awake(), time.Time{}, ""
@@ -143,11 +143,12 @@ func (s *step) resolve(how string) {
 	s.changed = true
 }
 
-// close tells those who were told that it is over, unless it is night, or they have heard so since they were told.
+// close reports the end to those who were notified, except in quiet hours, or if an end was reported since the last
+// notification.
 func (s *step) close() {
 	i := &s.i
 	if i.Done.Verb == Allow || i.Done.Verb == Deny {
-		return // the user who answered knows; the message says the rest
+		return // the user who answered knows; the edited message shows the rest
 	}
 	if _, quiet := s.p.quiet(s.now); i.Rings == i.Closing || quiet && !i.critical() {
 		return
@@ -158,7 +159,7 @@ func (s *step) close() {
 	})
 }
 
-// Next is when the incident wants a [Timer]. Zero: not by itself.
+// Next is when the incident needs a [Timer]. Zero: it does not need one.
 func (i Incident) Next(p Policy, now time.Time) time.Time {
 	due := i.nextRing(p)
 	if i.State == Acknowledged {
@@ -176,7 +177,7 @@ func (i Incident) Next(p Policy, now time.Time) time.Time {
 	return due
 }
 
-// nextRing is when somebody is to be told, or it expires, were there no quiet hours.
+// nextRing is when the next notification is due, or the incident expires, without regard to quiet hours.
 func (i *Incident) nextRing(p Policy) time.Time {
 	if i.Opened.IsZero() || i.State == Resolved || i.State == Acknowledged || i.Facts.Severity == Info || p.firstTier() < 0 {
 		return time.Time{}
@@ -189,7 +190,7 @@ func (i *Incident) nextRing(p Policy) time.Time {
 	}
 	more := p.tierAfter(i.Tier) > 0
 	if more && len(i.Failing) == len(i.Channels) {
-		return i.Rang // nobody was reached
+		return i.Rang // no message has arrived
 	}
 	var due time.Time
 	if more {
@@ -204,7 +205,7 @@ func (i *Incident) nextRing(p Policy) time.Time {
 	return due
 }
 
-// firstTier is the first that has channels, tierAfter the next one; -1: there is none.
+// firstTier is the first tier with channels, tierAfter the next one; -1: there is none.
 func (p Policy) firstTier() int { return p.tierAfter(-1) }
 
 func (p Policy) tierAfter(tier int) int {
@@ -216,7 +217,7 @@ func (p Policy) tierAfter(tier int) int {
 	return -1
 }
 
-// lapse ends an acknowledgement whose time is over: those who were told are told again.
+// lapse ends an expired acknowledgement: those who were notified are notified again.
 func (s *step) lapse() {
 	i := &s.i
 	if i.State == Acknowledged && !s.now.Before(i.AckedUntil) {
@@ -271,7 +272,7 @@ func (s *step) ring(tier int) {
 	s.rang(i.ID, fresh, Compose(*i, s.p, s.now))
 }
 
-// remind makes a sound at everybody who has the message.
+// remind notifies all channels that have the message again.
 func (s *step) remind() {
 	i := &s.i
 	if i.State == Expired {

@@ -2,7 +2,7 @@ package incident
 
 import "strings"
 
-// todoWords say what the reader of a message should do, by class. They name no button that may be missing.
+// todoWords say what the reader of a message should do, by class. They do not mention buttons, which may be missing.
 var todoWords = map[string]string{
 	"crashed":              "find out why it ends (outlive agent logs NAME), then start it again",
 	"exited_unfinished":    "look at what it left undone, then start it again, or leave it",
@@ -35,21 +35,21 @@ var todoWords = map[string]string{
 	"waiting_permission":   "allow or deny it, here if there are buttons for that, or at its terminal",
 }
 
-// joinWords say how one comes to a terminal that can be joined.
+// joinWords add how to join a terminal.
 var joinWords = strings.NewReplacer("its terminal", "its terminal (outlive agent attach NAME)", "its session", "its session (outlive agent attach NAME)")
 
-// elsewhere is what a text of a message says where there is no message.
+// elsewhere rewords texts of a message for other places.
 var elsewhere = strings.NewReplacer("a reply to this message", "a reply to the message that told you",
 	"here if there are buttons for that", "in the message that told you, if it has buttons for that")
 
-// ToDo is what is asked of a person about an agent in a class of trouble, for those who do not read it in a message. "": nothing is known.
+// ToDo says what a person should do about an agent in a class of trouble, for use outside of messages. "": unknown.
 func ToDo(class, agent string) string {
 	return strings.ReplaceAll(elsewhere.Replace(todoWords[class]), "NAME", agent)
 }
 
-// todo is what is asked of a person now. "": nothing.
+// todo says what a person should do now. "": nothing.
 func (i *Incident) todo() string {
-	if i.State == Resolved || i.Key.Class == "waiting_permission" && i.Facts.Unasked == "" { // its title and its buttons ask
+	if i.State == Resolved || i.Key.Class == "waiting_permission" && i.Facts.Unasked == "" { // title and buttons do
 		return ""
 	}
 	text := todoWords[i.Key.Class]

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// classWords are the classes for people; others are shown with spaces in place of underscores.
+// classWords are the classes for people; others are shown with spaces instead of underscores.
 var classWords = map[string]string{
 	"waiting_permission": "waits for a permission", "waiting_question": "waits for an answer",
 	"waiting_other": "waits for you at its terminal", "startup_blocked": "is stuck while starting", "stopped": "has a stopped process",
@@ -24,14 +24,14 @@ var classWords = map[string]string{
 	"monitor_blind": "cannot be judged",
 }
 
-// restWords are those of the classes in which nothing is wrong: nobody is sent a message about them.
+// restWords are the words for classes in which nothing is wrong. No messages are sent about them.
 var restWords = map[string]string{
 	"working": "works", "healthy": "works", "idle": "has nothing to do", "done": "has finished", "complete": "has finished",
 	"paused": "is paused", "not_watched": "is not watched", "starting": "is starting", "unobserved": "runs",
 	"grace": "is not judged now", "lost": "cannot be judged",
 }
 
-// Words are a class as people read it behind a name, such as "has crashed".
+// Words describes a class for people, to follow an agent's name, as in "has crashed".
 func Words(class string) string {
 	if w := cmp.Or(classWords[class], restWords[class]); w != "" {
 		return w
@@ -39,22 +39,22 @@ func Words(class string) string {
 	return strings.ReplaceAll(class, "_", " ")
 }
 
-// doneWords are what was done about an agent, by the ladder's rungs.
+// doneWords describe what was done about an agent, by the ladder's rungs.
 var doneWords = map[string]string{
 	"observe": "looked again", "hold": "waited", "nudge": "told to go on", "ask_phone": "asked you", "kill_tool": "its tool was ended",
 	"interrupt": "interrupted", "resume": "resumed", "restart": "restarted", "fresh": "a new session was begun",
 }
 
-// DoneWords are a rung of the ladder as people read it, such as "restarted".
+// DoneWords describes a rung of the ladder in the past tense, such as "restarted".
 func DoneWords(rung string) string { return cmp.Or(doneWords[rung], rung) }
 
-// doWords are the rungs as what is about to be done.
+// doWords describe the rungs as actions to come.
 var doWords = map[string]string{
 	"observe": "look again", "hold": "wait", "nudge": "tell it to go on", "ask_phone": "ask you", "kill_tool": "end its tool",
 	"interrupt": "interrupt it", "resume": "resume it", "restart": "restart it", "fresh": "begin a new session", "escalate": "tell you",
 	"wait": "nothing now", "skip": "nothing now", "restart_with_preamble": "restart it and tell it to ask nothing",
 }
 
-// DoWords are what is about to be done, a rung of the ladder or a word of the PIV supervisor's records, as people read it, such as
+// DoWords describes an action to come, a rung of the ladder or a word of the PIV supervisor's records, such as
 // "restart it".
 func DoWords(action string) string { return cmp.Or(doWords[action], action) }
