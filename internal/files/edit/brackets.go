@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// place gives what stands in brackets its places.
+// place sets the positions of what is in brackets.
 func (d *Doc) place(n *Node, g *group) {
 	if g == nil || n.Kind < List {
 		return
@@ -30,7 +30,7 @@ func (d *Doc) place(n *Node, g *group) {
 	}
 }
 
-// insertInBrackets puts values between others, in the style of a neighbour. Into empty brackets they go without white space.
+// insertInBrackets inserts values in the style of a neighbour. Into empty brackets they go without white space.
 func (d *Doc) insertInBrackets(n *Node, at int, key string, values []any) {
 	last, from := len(n.Kids)-1, n.start+1
 	switch {
@@ -48,7 +48,7 @@ func (d *Doc) insertInBrackets(n *Node, at int, key string, values []any) {
 		}
 		lead, st := d.lead(from, n.Kids[at].from)
 		text := d.entries(key, values, st)
-		if at > 0 && from > n.Kids[at-1].comma+1 && st.newline == "" { // the comment's line would not end
+		if at > 0 && from > n.Kids[at-1].comma+1 && st.newline == "" { // a comment needs its line end
 			from = n.Kids[at].gap
 		}
 		if from == n.Kids[at].from {
@@ -59,7 +59,7 @@ func (d *Doc) insertInBrackets(n *Node, at int, key string, values []any) {
 	}
 }
 
-// behindComment skips a comment that ends the line: it is about what stands before it.
+// behindComment skips a comment up to the line end, which belongs to what precedes it.
 func (d *Doc) behindComment(at int) int {
 	begin := at + len(d.text[at:d.lineEnd(at)]) - len(strings.TrimLeft(string(d.text[at:d.lineEnd(at)]), " \t"))
 	if begin < len(d.text) {
@@ -70,7 +70,7 @@ func (d *Doc) behindComment(at int) int {
 	return at
 }
 
-// lead is the white space before a new entry: one line down, or a blank.
+// lead is the white space before a new entry: a line break with indentation, or a space.
 func (d *Doc) lead(from, to int) (string, style) {
 	space := string(d.text[d.trimmed(from, to):to])
 	i := strings.LastIndexByte(space, '\n')
@@ -87,7 +87,7 @@ func (d *Doc) lead(from, to int) (string, style) {
 	return st.newline + st.indent, st
 }
 
-// step is what the text indents by: two blanks unless its first member shows something else.
+// step is the text's indentation: that of its first member, or two spaces.
 func (d *Doc) step() string {
 	if n := d.Root; n.form == brackets && len(n.Kids) > 0 {
 		space := string(d.text[n.start+1 : n.Kids[0].from])
@@ -98,9 +98,9 @@ func (d *Doc) step() string {
 	return "  "
 }
 
-// removeFromBrackets takes entries out, each with one comma and the white space before it. Comments stay.
+// removeFromBrackets removes entries, each with one comma and the white space before it. Comments are kept.
 func (d *Doc) removeFromBrackets(n *Node, gone []bool) {
-	left := len(gone) - 1 // the last that stays
+	left := len(gone) - 1 // the last remaining entry
 	for left >= 0 && gone[left] {
 		left--
 	}
@@ -120,18 +120,18 @@ func (d *Doc) removeFromBrackets(n *Node, gone []bool) {
 	}
 }
 
-// removeRun takes neighbours out. With something behind them each goes with its own comma; else the commas between them go, and one
-// behind the last stays for the entry before.
+// removeRun removes adjacent entries. If an entry follows, each is removed with its own comma; otherwise the commas
+// between them are removed, and one after the last is kept for the entry before.
 func (d *Doc) removeRun(run []*Node, between, whole bool) {
 	first, last := run[0], run[len(run)-1]
-	from, to := first.gap, last.comma+1 // the white space before the first, or that behind the last
+	from, to := first.gap, last.comma+1 // the white space before the first entry, or that after the last
 	rest := string(d.text[to:d.lineEnd(to)])
 	switch {
 	case whole:
 		from = first.from
 	case between && from == first.from && strings.HasPrefix(rest, " "):
 		to++
-	case between && d.text[from-1] == '\n' && strings.HasSuffix(rest, "\n") && strings.TrimSpace(rest) == "": // a comment ends before it
+	case between && d.text[from-1] == '\n' && strings.HasSuffix(rest, "\n") && strings.TrimSpace(rest) == "": // after a comment
 		from = d.trimmed(0, from)
 	case between && d.text[from-1] == '\n':
 		from, to = first.from, d.lineEnd(to)-len(strings.TrimLeft(rest, " \t"))

@@ -1,16 +1,17 @@
-// Package edit changes single values of YAML, JSON (with comments and trailing commas) and TOML. Everything else stays byte
-// for byte: comments, order, indentation, line ends, the byte order mark.
+// Package edit changes single values of YAML, JSON (with comments and trailing commas) and TOML. Everything else is
+// kept byte for byte: comments, order, indentation, line ends, the byte order mark.
 //
-// [Open] makes a tree of a text, in which every [Node] knows where it stands. Edits are splices in the text: [Doc.Set] and
-// [Doc.Delete] by path, [Doc.Replace], [Doc.Insert] and [Doc.Remove] by node. There are two ways in which entries stand together,
-// whatever the format: in brackets with commas (brackets.go), and on lines of their own (lines.go: blocks of YAML, tables of TOML).
+// [Open] parses a text into a tree in which every [Node] has its position. Edits are splices in the text: [Doc.Set]
+// and [Doc.Delete] by path, [Doc.Replace], [Doc.Insert] and [Doc.Remove] by node. In every format, entries are
+// arranged in one of two ways: in brackets with commas (brackets.go), or on lines of their own (lines.go: blocks of
+// YAML, tables of TOML).
 //
-// [Doc.Text] reads what an edit has made, and compares it with what was to come of it. What cannot be edited safely is refused with
-// its line and column, as a [fileerror.Problems]: values with an anchor or a tag, what an alias stands for, keys in a form that
-// people do not write.
+// [Doc.Text] parses the result of the edits, and compares it with the intended tree. What cannot be edited safely is
+// refused with its line and column, as a [fileerror.Problems]: values with an anchor or a tag, the targets of
+// aliases, and keys in unusual forms.
 //
-// A key that is given twice is here twice, an alias is an alias and << is a key like others: an edit must not change what stands
-// elsewhere. What a file means is told by room tree, which reads JSON and TOML with [Read].
+// A duplicate key is there twice, an alias is an alias, and << is an ordinary key, because an edit must not change
+// other parts of the text. Package tree resolves what a file means; it reads JSON and TOML with [Read].
 //
-// There is no goroutine, and a Doc belongs to whoever opened it.
+// There is no goroutine. A Doc is not synchronised; it belongs to the goroutine that opened it.
 package edit

@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
-// Format is how a text is written.
+// Format is the syntax of a text.
 type Format uint8
 
 // The formats.
@@ -20,26 +20,26 @@ const (
 	YAML
 )
 
-// byteOrderMark begins files that Windows editors wrote.
+// byteOrderMark is at the beginning of files that Windows editors wrote.
 const byteOrderMark = "\ufeff"
 
-// ErrUnsafe is wrapped by the error about an edit whose outcome would not be what it was meant to be.
+// ErrUnsafe is wrapped by the error about an edit whose result differs from what was intended.
 var ErrUnsafe = errors.New("the edit would change something else, too")
 
-// Doc is a text that is edited. Its edits count from the text as it was opened, and each container takes one of them;
-// [Doc.Set] and [Doc.Delete] carry out what they do at once.
+// Doc is a text that is edited. Edits refer to the text as it was opened, and each container accepts only one of
+// them; [Doc.Set] and [Doc.Delete] are applied at once.
 type Doc struct {
-	Root *Node // what the text will say; nil: nothing but white space and comments
+	Root *Node // nil: only white space and comments
 
-	scanner // text is that behind the byte order mark
+	scanner // its text begins after the byte order mark
 	mark    string
 	source  *fileerror.Source
 	splices []Splice
-	at      int // where the last edit is
+	at      int // position of the last edit
 }
 
-// Open reads a text. What the format does not allow is an error with its place, a [*fileerror.Problems]; name is what it calls
-// the file.
+// Open parses a text. Syntax errors have their position, as a [*fileerror.Problems]; name is the file's name in
+// messages.
 func Open(format Format, name string, text []byte) (*Doc, error) {
 	d := &Doc{scanner: scanner{text: text, format: format}}
 	if rest, ok := bytes.CutPrefix(text, []byte(byteOrderMark)); ok {
@@ -52,7 +52,7 @@ func Open(format Format, name string, text []byte) (*Doc, error) {
 	return d, d.failed(d.read())
 }
 
-// Read makes the tree of a text, which is not edited; a mark at its beginning is a mistake.
+// Read parses a text without editing it; a byte order mark at its beginning is a mistake.
 func Read(format Format, s *fileerror.Source) (*Node, []fileerror.Problem) {
 	d := &Doc{scanner: scanner{s.Text, format}, source: s}
 	problems := d.read()
@@ -78,12 +78,12 @@ func (d *Doc) read() []fileerror.Problem {
 	return d.readJSON()
 }
 
-// refuse is the error about what cannot be edited.
+// refuse returns the error for something that cannot be edited.
 func (d *Doc) refuse(at int, message, hint string) error {
 	return d.failed([]fileerror.Problem{{Pos: d.source.At(at), Message: message, Hint: hint}})
 }
 
-// failed is the error about problems, without the lines: others' settings have secrets in them.
+// failed returns the error for problems, without the lines, because other programs' settings may contain secrets.
 func (d *Doc) failed(problems []fileerror.Problem) error {
 	for i := range problems {
 		problems[i].Secret = true
@@ -91,7 +91,7 @@ func (d *Doc) failed(problems []fileerror.Problem) error {
 	return d.source.Problems(problems)
 }
 
-// byHand is what is left to do where nothing is safe.
+// byHand is the hint where no edit is safe.
 const byHand = "change it by hand"
 
 // cut replaces a part of the text.
@@ -100,14 +100,14 @@ func (d *Doc) cut(from, to int, now string) {
 	d.splices = append(d.splices, Splice{At: from + len(d.mark), Was: string(d.text[from:to]), Now: now})
 }
 
-// Splices are what the edits do to the text.
+// Splices returns the changes that the edits make to the text.
 func (d *Doc) Splices() []Splice { return d.splices }
 
-// Format is how the text is written.
+// Format returns the syntax of the text.
 func (d *Doc) Format() Format { return d.format }
 
-// Text is the text with all edits, and the one that was opened where there are none. It is read again: an error says that it would not
-// mean what it was to mean.
+// Text returns the text with all edits; without any, it is the text that was opened. The result is parsed again: an
+// error says that its meaning differs from what was intended.
 func (d *Doc) Text() ([]byte, error) {
 	if len(d.splices) == 0 {
 		return append([]byte(d.mark), d.text...), nil
@@ -131,7 +131,7 @@ func (d *Doc) outcome() ([]byte, *Doc, error) {
 	return text, again, nil
 }
 
-// commit carries out the edits and goes on with the outcome.
+// commit applies the edits and continues with the result.
 func (d *Doc) commit(err error) error {
 	if err != nil {
 		return err
@@ -143,8 +143,8 @@ func (d *Doc) commit(err error) error {
 	return err
 }
 
-// Set gives the member at the path a value; whatever is missing on the way is made. A value is a string, a bool, a number, nil,
-// a []string, a [Map], a []any, or [Raw].
+// Set sets the member at the path; missing objects on the way are created. A value is a string, a bool, a number,
+// nil, a []string, a [Map], a []any, or [Raw].
 func (d *Doc) Set(v any, path ...string) error { return d.commit(d.set(v, path)) }
 
 func (d *Doc) set(v any, path []string) error {
@@ -158,7 +158,7 @@ func (d *Doc) set(v any, path []string) error {
 	return d.Replace(kid, nest(rest, v))
 }
 
-// Delete takes the member at the path away, which need not be there.
+// Delete removes the member at the path, if it exists.
 func (d *Doc) Delete(path ...string) error { return d.commit(d.remove(path)) }
 
 func (d *Doc) remove(path []string) error {
@@ -169,7 +169,8 @@ func (d *Doc) remove(path []string) error {
 	return d.Remove(n, func(k *Node) bool { return k.Key == kid.Key })
 }
 
-// reach follows a path as far as there are members: kid is the last one in n, or nil, and rest what is left of the path.
+// reach follows a path as far as it exists: kid is the last member found in n, or nil, and rest is the rest of the
+// path.
 func (d *Doc) reach(path []string) (n, kid *Node, rest []string, err error) {
 	if d.Root == nil {
 		return nil, nil, nil, d.refuse(0, "there is nothing yet", "")
@@ -188,7 +189,7 @@ func (d *Doc) reach(path []string) (n, kid *Node, rest []string, err error) {
 	}
 }
 
-// Replace gives a node another value.
+// Replace replaces a node's value.
 func (d *Doc) Replace(n *Node, v any) error {
 	if err := d.Editable(n); err != nil {
 		return err
@@ -203,7 +204,7 @@ func (d *Doc) Replace(n *Node, v any) error {
 	if d.format == YAML && (n.start == n.end || n.form == block) {
 		lead = " "
 	}
-	if obj, ok := v.(Map); ok && n.start == n.end && n.up.form == block { // the first entries below a key
+	if obj, ok := v.(Map); ok && n.start == n.end && n.up.form == block { // the first entries of a key
 		d.insertAt(d.lineEnd(n.sep), d.lines(obj, strings.Repeat(" ", d.column(n.from)+2)))
 	} else {
 		d.cut(from, to, lead+d.render(v, style{quote: quote}))
@@ -213,7 +214,7 @@ func (d *Doc) Replace(n *Node, v any) error {
 	return nil
 }
 
-// Editable refuses a node that has no place, or none of its own.
+// Editable refuses a node without a position, or without one of its own.
 func (d *Doc) Editable(n *Node) error {
 	switch {
 	case n.up == nil || !n.placed || n.form == table, len(n.Kids) > 0 && n.form == leaf:
@@ -224,8 +225,8 @@ func (d *Doc) Editable(n *Node) error {
 	return nil
 }
 
-// Insert puts values into a container, before the entry with that index; -1 is where a new one fits. A member has a key, entries of a
-// list have "".
+// Insert inserts values into a container, before the entry with that index; -1 chooses a suitable place. A member has
+// a key; for entries of a list key is "".
 func (d *Doc) Insert(n *Node, at int, key string, values ...any) error {
 	ready := !slices.ContainsFunc(n.Kids, func(k *Node) bool { return !k.placed })
 	switch {
@@ -248,7 +249,7 @@ func (d *Doc) Insert(n *Node, at int, key string, values ...any) error {
 	return nil
 }
 
-// Remove takes entries out of a container, and the comment directly above lines that go.
+// Remove removes entries from a container, and for entries on lines of their own the comment directly above.
 func (d *Doc) Remove(n *Node, goes func(*Node) bool) error {
 	var left []*Node
 	gone := make([]bool, len(n.Kids))
@@ -275,7 +276,7 @@ func (d *Doc) Remove(n *Node, goes func(*Node) bool) error {
 		}
 	}
 	n.Kids = left
-	for up := n.up; up != nil && n.form == table && n.header == nil && len(n.Kids) == 0; n, up = up, up.up { // nothing says any more that it is there
+	for up := n.up; up != nil && n.form == table && n.header == nil && len(n.Kids) == 0; n, up = up, up.up { // it has no text left
 		up.Kids = slices.DeleteFunc(slices.Clone(up.Kids), func(k *Node) bool { return k == n })
 	}
 	return nil

@@ -11,9 +11,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// readJSON reads a document with comments and trailing commas, as VS Code, Zed and Cursor write it.
+// readJSON parses a document with comments and trailing commas, as VS Code, Zed and Cursor write it.
 func (d *Doc) readJSON() []fileerror.Problem {
-	value, err := hujson.Parse(append(bytes.Clone(d.text), '\n')) // a comment may end the file without a line end
+	value, err := hujson.Parse(append(bytes.Clone(d.text), '\n')) // a comment may end the file without a line break
 	if err != nil {
 		return []fileerror.Problem{jsonProblem(d.source, err)}
 	}
@@ -57,7 +57,7 @@ func jsonNode(v hujson.Value) *Node {
 
 var jsonPlace = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
 
-// jsonProblem says in our words what the parser did not like. Its columns are bytes.
+// jsonProblem converts the parser's error. Its columns are bytes.
 func jsonProblem(s *fileerror.Source, err error) fileerror.Problem {
 	message := err.Error()
 	var line, column int

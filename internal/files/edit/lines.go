@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// insertLines writes a new entry into a block: a short one behind the other short ones, everything else behind the last.
+// insertLines adds a new entry to a block: a short one after the other short ones, any other after the last.
 func (d *Doc) insertLines(n *Node, key string, values []any) {
 	first, at := n.Kids[0], n.Kids[len(n.Kids)-1].stop
 	if kind := nodeOf(values[0]).Kind; n.Kind == Object && (kind < List || kind == anything) && d.alone(first) {
@@ -26,7 +26,7 @@ func (d *Doc) insertLines(n *Node, key string, values []any) {
 	}
 }
 
-// insertAt puts lines behind a line, which may be the last and have no end.
+// insertAt inserts lines after a line, which may be the last one without a line break.
 func (d *Doc) insertAt(at int, lines string) {
 	if at > 0 && d.text[at-1] != '\n' {
 		lines = d.Newline() + lines
@@ -34,15 +34,15 @@ func (d *Doc) insertAt(at int, lines string) {
 	d.cut(at, at, lines)
 }
 
-// column is how far from the beginning of its line an offset is.
+// column is the distance of an offset from the beginning of its line.
 func (d *Doc) column(at int) int { return len([]rune(string(d.text[d.lineStart(at):at]))) }
 
-// alone reports whether nothing stands before an entry on its line.
+// alone reports whether an entry is the first on its line.
 func (d *Doc) alone(n *Node) bool {
 	return strings.Trim(string(d.text[d.lineStart(n.from):n.from]), " \t") == ""
 }
 
-// removeLines takes the lines of an entry out. In a block the comment directly above it goes, too.
+// removeLines removes the lines of an entry. In a block the comment directly above it is removed, too.
 func (d *Doc) removeLines(n, k *Node) error {
 	if n.form == table {
 		for _, p := range k.parts {
@@ -57,14 +57,14 @@ func (d *Doc) removeLines(n, k *Node) error {
 	before := string(d.text[d.lineStart(max(from-1, 0)):from])
 	after := string(d.text[to:d.lineEnd(to)])
 	if from > 0 && to < len(d.text) && strings.TrimSpace(before) == "" && strings.TrimSpace(after) == "" {
-		to += len(after) // of two blank lines one goes too
+		to += len(after) // of two adjacent blank lines one is removed
 	}
 	d.cut(from, to, "")
 	return nil
 }
 
-// above is where the comment begins that stands directly above an entry; for the first entry of a block only with a blank line
-// before, since it may be about all of them.
+// above returns where the comment directly above an entry begins. For the first entry of a block a blank line must
+// precede the comment, which could otherwise be about the whole block.
 func (d *Doc) above(k *Node, first bool) int {
 	from := d.lineStart(k.from)
 	at := from
@@ -83,7 +83,7 @@ func (d *Doc) above(k *Node, first bool) int {
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// insertLine writes a new key into a table: before another one, or behind the last that has a line of its own.
+// insertLine inserts a new key into a table: before another one, or after the last one with a line of its own.
 func (d *Doc) insertLine(n *Node, at int, key string, values []any) bool {
 	text := d.pair(key) + d.render(values[0], style{})
 	if at >= 0 && at < len(n.Kids) && n.Kids[at].placed {
@@ -97,7 +97,7 @@ func (d *Doc) insertLine(n *Node, at int, key string, values []any) bool {
 			return true
 		}
 	}
-	behind := 0 // of the top
+	behind := 0 // in the top-level table
 	if n.header != nil {
 		behind = d.lineEnd(n.header.Start)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is what a node is, in words that YAML, JSON and TOML share.
+// Kind is the type of a node, the same for YAML, JSON and TOML.
 type Kind uint8
 
 // The kinds.
@@ -13,22 +13,22 @@ const (
 	Null Kind = iota
 	Bool
 	Number
-	Text // also dates, which nothing here is
+	Text // also dates, which have no type of their own here
 	List
 	Object
 )
 
-// form is how the entries of a container stand together.
+// form is how the entries of a container are arranged.
 type form uint8
 
 const (
-	leaf     form = iota // none, or in a way that is not edited
-	brackets             // with commas between
-	block                // of YAML: lines of their own
-	table                // of TOML: keys and headers, also far from each other
+	leaf     form = iota // no container, or arranged in a way that is not edited
+	brackets             // separated by commas
+	block                // in YAML: on lines of their own
+	table                // in TOML: keys and headers, possibly in several places
 )
 
-// anything is the kind of a value that was given as [Raw].
+// anything is the kind of a value given as [Raw].
 const anything Kind = 255
 
 // Node is a value in a text.
@@ -36,28 +36,28 @@ type Node struct {
 	Key   string // of a member
 	Kind  Kind
 	Value string  // of a scalar, without quotes and escapes; an alias' name
-	Alias bool    // it stands for something elsewhere
-	Kids  []*Node // members or entries in the order of the text, also those that are given twice
+	Alias bool    // it refers to another node
+	Kids  []*Node // members or entries in the order of the text, including duplicates
 
 	up         *Node
 	form       form
-	placed     bool // the places below are known
-	property   bool // an anchor or a tag stands before the value
-	from       int  // where the entry begins: its key, its dash, or the value
-	name       int  // where a member's own key begins, behind what a dotted key has before it
-	sep        int  // behind the colon or the equals sign
-	start, end int  // the value; the same for one of YAML that is left out
-	gap        int  // in brackets: where the white space directly before the entry begins
-	comma      int  // in brackets: the comma behind it, or -1
-	stop       int  // in a block: behind its last line
+	placed     bool // the positions below are set
+	property   bool // an anchor or a tag precedes the value
+	from       int  // start of the entry: its key, its dash, or the value
+	name       int  // start of a member's own key, which in a dotted key follows others
+	sep        int  // after the colon or the equals sign
+	start, end int  // the value; equal for an omitted value in YAML
+	gap        int  // in brackets: start of the white space before the entry
+	comma      int  // in brackets: the comma after it, or -1
+	stop       int  // in a block: end of its last line
 	header     *Span
-	parts      []*Span // in a table: the lines that say it
+	parts      []*Span // in a table: the lines that define it
 }
 
 // Span is a range of bytes of a text.
 type Span struct{ Start, End int }
 
-// Get finds the last member with this key, which is the one that counts, or gives nil.
+// Get returns the last member with this key, which is the effective one, or nil.
 func (n *Node) Get(key string) *Node {
 	if n == nil || n.Kind != Object {
 		return nil
@@ -70,7 +70,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// At follows a path of keys, or gives nil.
+// At follows a path of keys; nil: it does not exist.
 func (n *Node) At(path ...string) *Node {
 	for _, key := range path {
 		n = n.Get(key)
@@ -78,7 +78,7 @@ func (n *Node) At(path ...string) *Node {
 	return n
 }
 
-// Text is the value of a member that is a text; "" for everything else.
+// Text is the value of a member that is a text; "" for anything else.
 func (n *Node) Text(key string) string {
 	if v := n.Get(key); v != nil && v.Kind == Text {
 		return v.Value
@@ -92,17 +92,17 @@ func (n *Node) KeyStart() int { return n.name }
 // Start is the offset of the value.
 func (n *Node) Start() int { return n.start }
 
-// Up is what the node stands in.
+// Up is the node's container.
 func (n *Node) Up() *Node { return n.up }
 
-// Index is the place of a node among those it stands with.
+// Index is the node's index in its container.
 func (n *Node) Index() int { return slices.Index(n.up.Kids, n) }
 
-// Raw is a node's value as it is written.
+// Raw is the text of a node's value.
 func (d *Doc) Raw(n *Node) string { return string(d.text[n.start:n.end]) }
 
-// Parts are the parts of the text that a node's entry has: one in brackets, also more in a table of TOML. Nil: it
-// has no place of its own.
+// Parts returns the ranges of the text that a node's entry has: one in brackets, possibly several in a table of TOML.
+// Nil: it has no range of its own.
 func (d *Doc) Parts(n *Node) (parts []Span) {
 	switch {
 	case n.up != nil && n.up.form == brackets && n.placed:
@@ -118,16 +118,17 @@ func (d *Doc) Parts(n *Node) (parts []Span) {
 	return parts
 }
 
-// Listed reports whether a node stands in brackets, between commas.
+// Listed reports whether a node is in brackets, between commas.
 func (n *Node) Listed() bool { return n.up != nil && n.up.form == brackets }
 
-// Part is what stands in a part of the text.
+// Part is the text of a range.
 func (d *Doc) Part(p Span) string { return string(d.text[p.Start-len(d.mark) : p.End-len(d.mark)]) }
 
-// Whole reports whether a node stands in one piece, or in tables of its own: not in TOML's keys that name what they belong to.
+// Whole reports whether a node is in one piece, or in tables of its own. It is not if it is defined by dotted keys in
+// TOML.
 func (n *Node) Whole() bool { return n.header != nil || n.placed && n.name == n.from }
 
-// Like writes a member as it would stand in the place of a node.
+// Like formats a member for the place of a node.
 func (d *Doc) Like(n *Node, key string, v any) string {
 	if n.Listed() {
 		_, st := d.lead(n.up.start+1, n.from)
@@ -139,7 +140,7 @@ func (d *Doc) Like(n *Node, key string, v any) string {
 // Lead is the white space before a node.
 func (d *Doc) Lead(n *Node) string { return string(d.text[d.trimmed(n.up.start+1, n.from):n.from]) }
 
-// Spaced reports whether white space stands behind the opening bracket of a container, and nobody's comment at its ends.
+// Spaced reports whether white space follows the opening bracket of a container, and there is no comment at its ends.
 func (d *Doc) Spaced(n *Node) bool {
 	if n.form != brackets || len(n.Kids) == 0 {
 		return false
@@ -153,7 +154,8 @@ func (d *Doc) Spaced(n *Node) bool {
 	return lead != "" && strings.TrimSpace(lead+tail) == ""
 }
 
-// same reports whether two trees say the same. The order of members says nothing, and neither does whether what is empty says so.
+// same reports whether two trees mean the same. The order of members does not matter, nor does whether an empty
+// container is written.
 func same(a, b *Node) bool {
 	if empty(a) && empty(b) {
 		return true

@@ -14,10 +14,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Raw is a value as the format writes it.
+// Raw is a value in the format's syntax.
 type Raw string
 
-// Map are members, in this order.
+// Map is a list of members, in order.
 type Map []Member
 
 // Member is a key and its value.
@@ -26,7 +26,7 @@ type Member struct {
 	Value any
 }
 
-// nest puts a value below the keys that lead to it.
+// nest wraps a value in objects for the keys of a path.
 func nest(path []string, v any) any {
 	for _, key := range slices.Backward(path) {
 		v = Map{{key, v}}
@@ -34,7 +34,7 @@ func nest(path []string, v any) any {
 	return v
 }
 
-// nodeOf is what a value says: the same as in JSON.
+// nodeOf converts a value to a node, as in JSON.
 func nodeOf(v any) *Node {
 	value, err := hujson.Parse([]byte((&Doc{}).render(v, style{})))
 	if _, raw := v.(Raw); raw || err != nil {
@@ -43,13 +43,14 @@ func nodeOf(v any) *Node {
 	return jsonNode(value)
 }
 
-// style is how the neighbours are written. Without a newline all goes on one line. Quote is what the text before it begins with.
+// style is the style of the neighbours. Without a newline everything is on one line. Quote is the quote that the
+// preceding text begins with.
 type style struct {
 	newline, indent, step string
 	quote                 byte
 }
 
-// entries writes what is new between brackets.
+// entries formats new entries between brackets.
 func (d *Doc) entries(key string, values []any, st style) string {
 	var texts []string
 	for _, v := range values {
@@ -60,7 +61,7 @@ func (d *Doc) entries(key string, values []any, st style) string {
 
 var bareKey = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
-// pair is a member's key, up to its value; nothing in a list.
+// pair is a member's key, up to its value; empty in a list.
 func (d *Doc) pair(key string) string {
 	switch {
 	case key == "":
@@ -75,8 +76,8 @@ func (d *Doc) pair(key string) string {
 	return Quote(key) + " = "
 }
 
-// render writes a value. A list of texts is one line, and so is everything in TOML and YAML. Behind the bracket of anything else there
-// is white space in JSON: that is how [Doc.Spaced] knows it again.
+// render formats a value. A list of texts is on one line, as is everything in TOML and YAML. In JSON, white space
+// follows the opening bracket of anything else: [Doc.Spaced] recognises it by that.
 func (d *Doc) render(v any, st style) string {
 	var kids []string
 	ends, before, after := "[]", " ", " "
@@ -117,7 +118,7 @@ func (d *Doc) render(v any, st style) string {
 	return ends[:1] + before + strings.Join(kids, ","+before) + after + ends[1:]
 }
 
-// lines writes a block of YAML.
+// lines formats a block of YAML.
 func (d *Doc) lines(v Map, indent string) string {
 	var b strings.Builder
 	for _, m := range v {
@@ -130,21 +131,21 @@ func (d *Doc) lines(v Map, indent string) string {
 	return b.String()
 }
 
-// NewJSON is a text of JSON that says v, on several lines.
+// NewJSON formats v as a JSON text, on several lines.
 func NewJSON(v Map) []byte {
 	return []byte((&Doc{}).render(v, style{newline: "\n", step: "  "}) + "\n")
 }
 
-// Quote writes a text in double quotes, as JSON, TOML and YAML read it.
+// Quote formats a text in double quotes, valid in JSON, TOML and YAML.
 func Quote(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // a person reads it
+	e.SetEscapeHTML(false) // for readability
 	_ = e.Encode(s)        // a string cannot fail
 	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
 }
 
-// plain writes a text of YAML, without quotes where that is the same.
+// plain formats a text of YAML, without quotes if that means the same.
 func plain(s string, quote byte) string {
 	var back []any
 	switch {

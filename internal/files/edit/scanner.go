@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// scanner finds where things end. It is asked about texts that a parser has approved.
+// scanner finds the ends of syntactic elements in a text that was parsed without errors.
 type scanner struct {
 	text   []byte
 	format Format
@@ -13,19 +13,20 @@ type scanner struct {
 
 const whiteSpace = " \t\r\n"
 
-// group is what stands in a pair of brackets.
+// group is the content of a pair of brackets.
 type group struct {
 	open, end int
 	items     []item
 }
 
-// item is what stands between two commas, without white space and comments around it.
+// item is the text between two commas, without white space and comments around it.
 type item struct {
 	start, end, gap, comma int
-	inner                  *group // the last one in it
+	inner                  *group // the last group in it
 }
 
-// comment gives the end of a comment that begins at an offset, with its line end; the offset where there is none.
+// comment returns the end of a comment that begins at an offset, including its line break, or the offset if there is
+// none.
 func (s scanner) comment(at int) int {
 	rest := s.text[at:]
 	switch {
@@ -57,7 +58,7 @@ func (s scanner) blank(at int) (end, gap int) {
 	return at, gap
 }
 
-// group reads what stands in brackets, or gives nil when they are not closed.
+// group reads the content of brackets; nil: they are not closed.
 func (s scanner) group(open int) *group {
 	g := &group{open: open}
 	for at := open + 1; at < len(s.text); at++ {
@@ -91,7 +92,7 @@ func (s scanner) group(open int) *group {
 	return nil
 }
 
-// token skips a text, a group, a comment or a single character; solid are those that mean something.
+// token skips a text, a group, a comment or a single character; solid is false for white space and comments.
 func (s scanner) token(at int) (next int, solid bool, inner *group) {
 	c := s.text[at]
 	switch {
@@ -111,18 +112,18 @@ func (s scanner) token(at int) (next int, solid bool, inner *group) {
 	return at + 1, true, nil
 }
 
-// quoted reports whether a text in quotes begins here.
+// quoted reports whether a quoted text begins here.
 func (s scanner) quoted(at int) bool {
 	switch c := s.text[at]; {
 	case c != '"' && (c != '\'' || s.format == JSON):
 		return false
-	case s.format == YAML: // within a plain text a quote is a letter
+	case s.format == YAML: // within a plain text a quote is an ordinary character
 		return at == 0 || strings.IndexByte(whiteSpace+",[]{}:", s.text[at-1]) >= 0
 	}
 	return true
 }
 
-// quoteEnd is behind the quote that ends a text.
+// quoteEnd is the offset after the closing quote.
 func (s scanner) quoteEnd(at int) int {
 	quote := s.text[at : at+1]
 	if three := bytes.Repeat(quote, 3); s.format == TOML && bytes.HasPrefix(s.text[at:], three) {
@@ -154,7 +155,8 @@ func (s scanner) quoteEnd(at int) int {
 	return len(s.text)
 }
 
-// separator finds the colon or equals sign of a member, and gives what is behind it and where the value begins; -1: there is none.
+// separator finds the colon or equals sign of a member, and returns the offset after it and that of the value; -1:
+// there is none.
 func (s scanner) separator(from, end int) (sep, value int) {
 	mark := byte(':')
 	if s.format == TOML {
@@ -175,7 +177,7 @@ func (s scanner) separator(from, end int) (sep, value int) {
 
 func (s scanner) lineStart(at int) int { return bytes.LastIndexByte(s.text[:at], '\n') + 1 }
 
-// lineEnd is behind the newline that ends the line.
+// lineEnd is the offset after the line's newline.
 func (s scanner) lineEnd(at int) int {
 	if i := bytes.IndexByte(s.text[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -183,7 +185,7 @@ func (s scanner) lineEnd(at int) int {
 	return len(s.text)
 }
 
-// Newline is how the lines of the text end.
+// Newline is the line break of the text.
 func (s scanner) Newline() string {
 	if i := bytes.IndexByte(s.text, '\n'); i > 0 && s.text[i-1] == '\r' {
 		return "\r\n"
@@ -191,16 +193,16 @@ func (s scanner) Newline() string {
 	return "\n"
 }
 
-// trimmed is where the text up to end ends without its last white space.
+// trimmed is the end of the text without trailing white space.
 func (s scanner) trimmed(from, end int) int {
 	return from + len(bytes.TrimRight(s.text[from:end], whiteSpace))
 }
 
-// Deepest is how deep a file may be nested: ours need six levels, and parsers that call themselves need a bound.
+// Deepest is how deep a file may be nested: ours need six levels, and recursive parsers need a limit.
 const Deepest = 100
 
-// tooDeep gives the offset at which JSON or TOML is nested deeper than that, or -1. Strings are skipped, comments are
-// not: brackets in them that nobody closes have to be a hundred to matter.
+// tooDeep returns the offset at which JSON or TOML is nested deeper than that, or -1. It skips strings but not
+// comments: unclosed brackets in those matter only if there are a hundred.
 func tooDeep(data []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(data); i++ {

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Splice replaces the text Was, which stands at byte offset At, with Now.
+// Splice replaces the text Was at byte offset At by Now.
 type Splice struct {
 	At  int    `json:"at"`
 	Was string `json:"was"`
 	Now string `json:"now"`
 }
 
-// Apply carries out splices that do not overlap, in any order.
+// Apply applies splices that do not overlap, in any order.
 func Apply(text []byte, splices []Splice) ([]byte, error) {
 	var out []byte
 	at := 0

@@ -10,10 +10,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
-// readTOML puts tables together that TOML lets stand apart.
+// readTOML parses a document, and joins tables that TOML allows in several places.
 func (d *Doc) readTOML() []fileerror.Problem {
 	d.Root = &Node{Kind: Object, form: table}
-	at, lines := d.Root, (*Span)(nil) // the table that is read
+	at, lines := d.Root, (*Span)(nil) // the present table
 	var parser unstable.Parser
 	parser.Reset(d.text)
 	for parser.NextExpression() {
@@ -35,13 +35,13 @@ func (d *Doc) readTOML() []fileerror.Problem {
 	if err == nil {
 		return nil
 	}
-	if problems := d.strictTOML(); len(problems) > 0 { // with its place
+	if problems := d.strictTOML(); len(problems) > 0 { // the decoder's error has a position
 		return problems
 	}
 	return []fileerror.Problem{tomlProblem(d.source, err)}
 }
 
-// strictTOML asks the decoder, which knows what may not be defined twice.
+// strictTOML runs the decoder, which checks for duplicate definitions.
 func (d *Doc) strictTOML() []fileerror.Problem {
 	var decoded map[string]any
 	if err := toml.Unmarshal(d.text, &decoded); err != nil {
@@ -64,7 +64,7 @@ func tomlProblem(s *fileerror.Source, err error) fileerror.Problem {
 	return fileerror.Problem{Pos: s.AtBytes(line, column), Message: "TOML: " + message}
 }
 
-// keyEnds are where the first and the last part of a key begin.
+// keyEnds returns where the first and the last part of a key begin.
 func keyEnds(e *unstable.Node) (first, last int) {
 	first = -1
 	for keys := e.Key(); keys.Next(); {
@@ -75,8 +75,8 @@ func keyEnds(e *unstable.Node) (first, last int) {
 	return first, last
 }
 
-// way finds or makes the table that a header names, and notes for everything on the way that it is said here. Of arrays
-// of tables that is the last one.
+// way finds or makes the table that a header names, and records on the way that the header defines these tables. Of
+// an array of tables it is the last one.
 func (n *Node) way(e *unstable.Node, here *Span) *Node {
 	for keys := e.Key(); keys.Next(); {
 		n = n.child(keys.Node())
@@ -104,7 +104,7 @@ func (n *Node) child(key *unstable.Node) *Node {
 	return v
 }
 
-// pairOf adds key = value, where a.b.c = value makes the tables on the way. Without a line it stands within braces.
+// pairOf adds key = value, where a.b.c = value makes the tables on the way. line is nil for a pair within braces.
 func (d *Doc) pairOf(n *Node, e *unstable.Node, line *Span) {
 	first, last := keyEnds(e)
 	for keys := e.Key(); keys.Next(); {

@@ -19,7 +19,7 @@ func (d *Doc) readYAML() []fileerror.Problem {
 	if len(document.Content) == 0 || isNull(document.Content[0]) {
 		return nil
 	}
-	// Lines are counted by the line ends that other formats have, too.
+	// Lines are separated by the same line breaks as in the other formats.
 	plain := strings.NewReplacer("\r\n", "\n").Replace(string(d.text))
 	if at := strings.IndexAny(plain, "\r\u0085\u2028\u2029"); at >= 0 {
 		return []fileerror.Problem{{Pos: d.source.At(strings.IndexAny(string(d.text), "\r\u0085\u2028\u2029")), Message: "a line end that only YAML takes for one", Hint: byHand}}
@@ -31,7 +31,7 @@ func (d *Doc) readYAML() []fileerror.Problem {
 
 func isNull(y *yaml.Node) bool { return y.Kind == yaml.ScalarNode && y.Tag == "!!null" }
 
-// yamlNode is what a node says, without places.
+// yamlNode converts a node, without positions.
 func (d *Doc) yamlNode(y *yaml.Node) *Node {
 	n := &Node{Value: y.Value}
 	switch y.Kind {
@@ -57,7 +57,7 @@ func (d *Doc) yamlNode(y *yaml.Node) *Node {
 	return n
 }
 
-// placeYAML gives what a container has its places.
+// placeYAML sets the positions of a container's entries.
 func (d *Doc) placeYAML(n *Node, y *yaml.Node) {
 	n.start = d.offset(y)
 	switch {
@@ -128,7 +128,8 @@ func (d *Doc) placeValue(k *Node, y *yaml.Node) {
 	}
 }
 
-// entryStop is behind the last line of an entry that begins at from; a list may stand no further in than its key.
+// entryStop is the end of the last line of an entry that begins at from; a list may have the same indentation as its
+// key.
 func (d *Doc) entryStop(from int, list bool) int {
 	indent, stop := d.column(from), d.lineEnd(from)
 	for at := stop; at < len(d.text); at = d.lineEnd(at) {
@@ -145,7 +146,7 @@ func (d *Doc) entryStop(from int, list bool) int {
 	return stop
 }
 
-// KindOfTag is what a scalar with this tag is.
+// KindOfTag is the kind of a scalar with this tag.
 func KindOfTag(tag string) Kind {
 	switch tag {
 	case "!!null":
