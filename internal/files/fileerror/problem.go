@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Pos is a place in a file. Line and Column count from 1; columns are characters. The zero Pos is the file as a whole.
+// Pos is a position in a file. Line and Column count from 1; columns are characters. The zero Pos is the file as a
+// whole.
 type Pos struct{ Line, Column int }
 
 // Problem is one mistake, or one warning.
@@ -17,16 +18,16 @@ type Problem struct {
 	Pos     Pos
 	Message string // what is wrong
 	Hint    string // what to do about it; may be empty
-	Secret  bool   // the line is not shown: it holds what is nobody else's business, such as an address with its token
+	Secret  bool   // the line is not shown, because it contains a secret, such as an address with its token
 }
 
-// Problems are all mistakes of a file, in the order of the file: an error. [Source.Problems] makes one.
+// Problems are all mistakes of a file, in the order of the file, as an error. [Source.Problems] makes one.
 type Problems struct {
 	List   []Problem
 	source *Source
 }
 
-// mostShown is how many mistakes [Problems.Error] spells out: a file that was never meant to be one has thousands.
+// mostShown is how many mistakes [Problems.Error] lists: a file of another kind has thousands.
 const mostShown = 100
 
 // Error lists the mistakes as file:line:column: message, with the line and a caret below; of very many only the first 100.
@@ -42,7 +43,7 @@ func (p *Problems) Error() string {
 	return strings.Join(parts, "\n")
 }
 
-// Problems makes the error [*Problems] of a list, or nil of an empty one.
+// Problems makes a [*Problems] error of a list; nil if the list is empty.
 func (s *Source) Problems(list []Problem) error {
 	if len(list) == 0 {
 		return nil
@@ -50,7 +51,7 @@ func (s *Source) Problems(list []Problem) error {
 	return &Problems{List: InOrder(list), source: s}
 }
 
-// InOrder sorts by position and drops what is said twice: what stands behind a YAML alias is looked at for each of its uses.
+// InOrder sorts by position and removes duplicates: the target of a YAML alias is checked for each of its uses.
 func InOrder(list []Problem) []Problem {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Problem) int {
@@ -59,7 +60,8 @@ func InOrder(list []Problem) []Problem {
 	return slices.Compact(list)
 }
 
-// Render shows a problem: file:line:column: message: hint, and below it the line and a caret, unless the line is empty or secret.
+// Render formats a problem: file:line:column: message: hint, and below it the line and a caret, unless the line is
+// empty or secret.
 func (s *Source) Render(p Problem) string {
 	text, _ := s.hidden(p.Message, 0)
 	if p.Hint != "" {
@@ -78,11 +80,11 @@ func (s *Source) Render(p Problem) string {
 	return text + "\n    " + shown + "\n    " + caret
 }
 
-// concealed stands where something is not shown.
+// concealed replaces text that is not shown.
 const concealed = "[redacted]"
 
-// hidden is a text without what is not shown, and where its column, in characters, is now. A column within such a part is at its
-// beginning.
+// hidden replaces the parts of a text that are not shown, and returns the column, in characters, in the new text. A
+// column within such a part is moved to its beginning.
 func (s *Source) hidden(text string, column int) (shown string, at int) {
 	if s.Hide == nil {
 		return text, column
@@ -105,10 +107,10 @@ func (s *Source) hidden(text string, column int) (shown string, at int) {
 	return b.String(), at
 }
 
-// widest is how many characters of a line are shown: minified files are one line.
+// widest is how many characters of a line are shown: a minified file is one line.
 const widest = 100
 
-// excerpt gives a line, and a second one with a caret below the column. Both are empty for an empty line.
+// excerpt returns a line, and a second one with a caret below the column. Both are empty for an empty line.
 func excerpt(text string, column int) (shown, caret string) {
 	if strings.TrimSpace(text) == "" {
 		return "", ""
@@ -124,7 +126,7 @@ func excerpt(text string, column int) (shown, caret string) {
 	}
 	var under strings.Builder
 	for _, c := range before + string(line[:column]) {
-		if c != '\t' { // a tab below a tab is as wide as it
+		if c != '\t' { // a tab is kept, so that the caret is aligned
 			c = ' '
 		}
 		under.WriteRune(c)
@@ -132,7 +134,8 @@ func excerpt(text string, column int) (shown, caret string) {
 	return before + strings.TrimRight(printable(string(line)), " \t") + after, under.String() + "^"
 }
 
-// printable takes out what would move a terminal's cursor, or turn its text around. Tabs stay: the caret counts on them.
+// printable removes characters that move a terminal's cursor or reverse text. Tabs are kept, because the caret's
+// position depends on them.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '\t' || unicode.IsPrint(c) {

@@ -6,22 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// Source is a file's text, in which offsets become lines and columns.
+// Source is a file's text. It converts offsets to lines and columns.
 type Source struct {
-	Name string // what messages call the file
+	Name string // the file's name in messages
 	Text []byte
 
-	// Hide returns the parts of a text, in bytes and in order, that are not shown in messages and lines: secrets. nil: none.
+	// Hide returns the parts of a text, in bytes and in order, that are not shown in messages and lines: secrets.
+	// nil: none.
 	Hide func(text string) [][2]int
 
 	starts []int // offsets of the lines
 
-	// The last place that was looked up. Parsers ask in the order of the file, and a minified file is one long line.
+	// The last position that was looked up. Parsers report positions in the order of the file, and a minified file is
+	// one long line.
 	lastOffset, lastColumn int
 	lastLine, lastWidth    int // the last line that was measured
 }
 
-// NewSource looks where the lines of a text begin. The text belongs to the Source from now on.
+// NewSource finds the lines of a text, which must not be changed afterwards.
 func NewSource(name string, text []byte) *Source {
 	s := &Source{Name: name, Text: text, starts: []int{0}, lastColumn: 1}
 	for i, c := range text {
@@ -32,7 +34,7 @@ func NewSource(name string, text []byte) *Source {
 	return s
 }
 
-// Line gives line n, counted from 1, without its end, which is LF or CRLF; "" where there is none.
+// Line returns line n, counted from 1, without its line break, LF or CRLF; "" if there is none.
 func (s *Source) Line(n int) string {
 	if n < 1 || n > len(s.starts) {
 		return ""
@@ -44,7 +46,7 @@ func (s *Source) Line(n int) string {
 	return string(bytes.TrimSuffix(rest, []byte{'\r'}))
 }
 
-// At turns an offset in bytes into a Pos.
+// At converts an offset in bytes to a Pos.
 func (s *Source) At(offset int) Pos {
 	offset = min(max(offset, 0), len(s.Text))
 	n, exact := slices.BinarySearch(s.starts, offset)
@@ -60,7 +62,7 @@ func (s *Source) At(offset int) Pos {
 	return Pos{n + 1, column}
 }
 
-// Offset turns a Pos into an offset in bytes, which is within its line.
+// Offset converts a Pos to an offset in bytes, which is within its line.
 func (s *Source) Offset(pos Pos) int {
 	pos = s.Inside(pos)
 	line := s.Line(pos.Line)
@@ -72,7 +74,7 @@ func (s *Source) Offset(pos Pos) int {
 	return s.starts[pos.Line-1] + len(line)
 }
 
-// AtBytes is a Pos from a parser that counts columns in bytes.
+// AtBytes converts the position of a parser that counts columns in bytes.
 func (s *Source) AtBytes(line, column int) Pos {
 	if line < 1 || line > len(s.starts) {
 		return s.Inside(Pos{line, column})
@@ -80,10 +82,10 @@ func (s *Source) AtBytes(line, column int) Pos {
 	return s.Inside(s.At(s.starts[line-1] + min(max(column-1, 0), len(s.Line(line)))))
 }
 
-// Inside moves a Pos into the file: parsers put the end of the input behind the last line.
+// Inside moves a Pos into the file: parsers report the end of the input after the last line.
 func (s *Source) Inside(pos Pos) Pos {
 	last := len(s.starts)
-	if last > 1 && s.starts[last-1] == len(s.Text) { // behind the last line's end
+	if last > 1 && s.starts[last-1] == len(s.Text) { // after the last line break
 		last--
 	}
 	if pos.Line > last {
@@ -93,7 +95,7 @@ func (s *Source) Inside(pos Pos) Pos {
 	return Pos{pos.Line, min(max(pos.Column, 1), s.width(pos.Line)+1)}
 }
 
-// width is how many characters line n has.
+// width is the number of characters of line n.
 func (s *Source) width(n int) int {
 	if n != s.lastLine {
 		s.lastLine, s.lastWidth = n, utf8.RuneCountInString(s.Line(n))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Suggest finds the word that was probably meant, or gives "". habits are what people write who come from other programs,
-// [Folded], and what it is called here; nil: there are none.
+// Suggest returns the known word that was probably meant, or "". habits maps words that people know from other
+// programs, [Folded], to those used here; nil: none.
 func Suggest(word string, known []string, habits map[string]string) string {
 	plain := Folded(word)
 	for _, k := range known {
@@ -21,7 +21,7 @@ func Suggest(word string, known []string, habits map[string]string) string {
 	}
 	best, nearest := "", 1+len(plain)/3
 	if len(plain) < 3 || len(plain) > longestWord {
-		nearest = 0 // too short to tell, too long to be one
+		nearest = 0 // too short or too long for a comparison
 	}
 	for _, h := range slices.Sorted(maps.Keys(habits)) {
 		if d := distance(plain, h); d < nearest && d <= len(plain)/4 && slices.Contains(known, habits[h]) {
@@ -38,12 +38,12 @@ func Suggest(word string, known []string, habits map[string]string) string {
 
 const longestWord = 40
 
-// Folded makes maxRestarts, max-restarts and max_restarts the same.
+// Folded makes maxRestarts, max-restarts and max_restarts equal.
 func Folded(word string) string { return unseparated.Replace(strings.ToLower(word)) }
 
 var unseparated = strings.NewReplacer("_", "", "-", "", " ", "")
 
-// distance counts the letters that were added, left out, changed, or exchanged with their neighbour.
+// distance counts inserted, omitted, changed and swapped letters.
 func distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
@@ -67,11 +67,11 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// fewEnough words are listed when none resembles what was written.
+// fewEnough is up to how many words are listed when none resembles what was written.
 const fewEnough = 12
 
-// DidYouMean is the hint for a word that is not known: the one that was probably meant (see [Suggest]), or else all of them if
-// they are few, or else "".
+// DidYouMean is the hint for an unknown word: the one that was probably meant (see [Suggest]), otherwise all known
+// words if they are few, otherwise "".
 func DidYouMean(word string, known []string, habits map[string]string) string {
 	if k := Suggest(word, known, habits); k != "" {
 		return fmt.Sprintf("did you mean %q?", k)
@@ -94,7 +94,7 @@ func Alternatives(words []string) string {
 	}
 }
 
-// Shortened keeps messages readable: the first line of a text, and of that at most 60 characters.
+// Shortened keeps messages readable: it returns at most 60 characters of a text's first line.
 func Shortened(s string) string {
 	const most = 60
 	s, _, cut := strings.Cut(s, "\n")

@@ -8,12 +8,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Empty reports whether err is how the YAML parser speaks of a file with nothing in it.
+// Empty reports whether err is the YAML parser's error for an empty file.
 func Empty(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "no documents in stream")
 }
 
-// YAML says in words that people can use what the parser did not like.
+// YAML rewords an error of the YAML parser.
 func YAML(s *Source, err error) Problem {
 	var le *yaml.LoadError
 	if !errors.As(err, &le) {
@@ -44,7 +44,8 @@ func YAML(s *Source, err error) Problem {
 	return Problem{Pos: pos, Message: "YAML: " + message}
 }
 
-// advice turns the parser's words into what a person can do. atContext points to where the unfinished thing began.
+// advice maps the parser's words to what a person can do. atContext selects the position where the unfinished element
+// began.
 var advice = []struct {
 	says, message, hint string
 	atContext           bool

@@ -8,14 +8,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Reference is what [Shape.JSON] refers to where a reference may stand for a number, a word, or true and false. A document with
-// references has it among its definitions.
+// Reference is the definition that [Shape.JSON] refers to where a reference may be given instead of a number, a word,
+// or true and false. A document with references has to define it.
 const Reference = "#/$defs/reference"
 
-// ReferencePattern is what texts with a reference in them match.
+// ReferencePattern matches texts that contain a reference.
 const ReferencePattern = `\$\{`
 
-// JSON is the JSON Schema of a shape. references says that ${…} may stand in every scalar.
+// JSON is the JSON Schema of a shape. references says that every scalar may contain ${…}.
 func (s *Shape) JSON(references bool) *jsonschema.Schema {
 	made := s.json(references)
 	if s.Alone != nil {
@@ -125,7 +125,7 @@ func (s *Shape) objectJSON(references bool) *jsonschema.Schema {
 	return o
 }
 
-// Enum is the JSON Schema of a few words.
+// Enum is the JSON Schema of a list of words.
 func Enum(words []string) *jsonschema.Schema {
 	enum := make([]any, len(words))
 	for i, w := range words {

@@ -8,24 +8,24 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// Kind is what a value may be.
+// Kind is the type of a value.
 type Kind uint8
 
-// The kinds. From List on they are groups, which may be empty.
+// The kinds. Those from List on are groups, which may be empty.
 const (
 	Text       Kind = iota
 	Word            // one of Words
 	Bool            // true or false
 	Count           // a whole number of at least Least
 	Amount          // a number that is not negative
-	List            // of Of
-	ListOrText      // the same, or a single one without brackets
-	Dict            // names of any kind (Names), each with an Of
+	List            // its entries have the shape Of
+	ListOrText      // like List, or a single entry without brackets
+	Dict            // any names (Names), each with a value of the shape Of
 	Object          // the keys of Keys
-	Anything        // not looked at
+	Anything        // not checked
 )
 
-// Shape is what a value has to look like. The shapes of a file are its table.
+// Shape describes a valid value. The shapes of a file are its table.
 type Shape struct {
 	Kind  Kind
 	Keys  []Key  // of an object, in the order that documentation shows them in
@@ -38,24 +38,25 @@ type Shape struct {
 	Form  *Form
 	// Loose texts may be written as numbers: env: {PORT: 8080}, max_rss: 1000000.
 	Loose bool
-	// Open says what keys are for that begin with x-, such as anchors, and that are passed over. "": there are none.
+	// Open is the purpose of keys that begin with x-, such as anchors, which are ignored. "": such keys are unknown.
 	Open string
-	// Ordered objects are gone through in the order of Keys, since some need what others have said. Otherwise in the file's.
+	// Ordered objects are walked in the order of Keys, because some need the values of others. Otherwise the order is
+	// the file's.
 	Ordered bool
-	// Alone is what may stand for a whole object: its most important value. nil: nothing.
+	// Alone is the shape of a value that may be given instead of the whole object: its most important one. nil: none.
 	Alone *Shape
-	// Null means something: it is taken as any other value.
+	// Null says that null is a valid value, and is passed to Take.
 	Null bool
 	// Secret texts and their lines are not shown.
 	Secret bool
-	// Instead is the hint for a text where a list is wanted. nil: the text in brackets.
+	// Instead is the hint for a text where a list is required. nil: the text in brackets.
 	Instead func(text string) string
 	Doc     string // of a list's or dict's entries
 
-	// Take gets a value that was given and is right; of a group, after its members. label is what the value is called in
-	// messages. nil: the value is looked for in the tree later.
+	// Take is called with each valid value that was given; for a group, after its members. label is the value's name
+	// in messages. nil: the value is read from the tree later.
 	Take func(n *tree.Node, label string)
-	// Amend changes what is made of the shape, where JSON Schema can say more, or has to say it in another way.
+	// Amend changes the shape's JSON Schema, where that can express more, or must express it in another way.
 	Amend func(*jsonschema.Schema)
 }
 
@@ -65,10 +66,10 @@ type Key struct {
 	Also     string // another spelling of the name; "": there is none
 	Shape    *Shape
 	Required bool
-	Doc      string // one line; empty for keys that are known but mean nothing here
+	Doc      string // one line; empty for keys that are accepted but have no effect
 }
 
-// KeyNames are an object's keys, in their order.
+// KeyNames returns an object's keys, in order.
 func (s *Shape) KeyNames() []string {
 	var names []string
 	for _, k := range s.Keys {
@@ -77,7 +78,7 @@ func (s *Shape) KeyNames() []string {
 	return names
 }
 
-// Key finds a key of an object by either of its spellings, or gives nil.
+// Key returns a key of an object by either of its spellings, or nil.
 func (s *Shape) Key(name string) *Key {
 	if i := s.index(name); i >= 0 {
 		return &s.Keys[i]

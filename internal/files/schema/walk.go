@@ -13,33 +13,33 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// Manner is how a file is judged, by whose it is.
+// Manner is how strictly a file is checked.
 type Manner uint8
 
 // The manners.
 const (
-	Strict  Manner = iota // unknown keys are mistakes, and so are keys without a value
-	Lenient               // unknown keys are kept, and only warned of
-	Foreign               // another program's file: it may have keys that mean nothing here, and null for what is not given
+	Strict  Manner = iota // unknown keys and keys without a value are mistakes
+	Lenient               // unknown keys are warnings, and are kept
+	Foreign               // another program's file: keys without effect here are allowed, and null means not given
 )
 
-// Walk is one reading of one file. The zero Walk is strict.
+// Walk is the check of one file. The zero Walk is strict.
 type Walk struct {
 	Manner Manner
-	// Habits are what people write who come from other programs; see [fileerror.Suggest].
+	// Habits maps words that people know from other programs to those of the file; see [fileerror.Suggest].
 	Habits map[string]string
-	// Unquoted says that quotes tell nothing: a number and true are texts, too, and a text may be a number.
+	// Unquoted says that quotes do not matter: a number and true are texts, too, and a text may be a number.
 	Unquoted bool
-	// Off is set while a part is read whose mistakes stop nobody: they are warnings.
+	// Off is set while a part without effect is read: its mistakes are only warnings.
 	Off bool
-	// Fill puts in what stands for the references of a scalar, and reports whether its value is known now; otherwise nothing
-	// more is said of it. nil: there are no references.
+	// Fill replaces the references in a scalar, and reports whether its value is known now; if not, the value is not
+	// checked. nil: there are no references.
 	Fill func(n *tree.Node) bool
 
 	Problems, Warnings []fileerror.Problem
 }
 
-// Problem tells a mistake.
+// Problem reports a mistake.
 func (w *Walk) Problem(at fileerror.Pos, message, hint string) {
 	if w.Off {
 		w.Warn(at, message, hint)
@@ -48,19 +48,19 @@ func (w *Walk) Problem(at fileerror.Pos, message, hint string) {
 	w.Problems = append(w.Problems, fileerror.Problem{Pos: at, Message: message, Hint: hint})
 }
 
-// Warn tells what is odd, but no mistake.
+// Warn reports something unusual that is not a mistake.
 func (w *Walk) Warn(at fileerror.Pos, message, hint string) {
 	w.Warnings = append(w.Warnings, fileerror.Problem{Pos: at, Message: message, Hint: hint})
 }
 
-// Wrong tells a problem about a node, which then is taken as not given.
+// Wrong reports a problem with a node, which is then treated as not given.
 func (w *Walk) Wrong(n *tree.Node, message, hint string) {
 	n.Bad = true
 	w.Problem(n.Pos, message, hint)
 }
 
-// Check walks n and its shape together: it tells what is wrong, marks it as bad, fills in references, and hands over what is good.
-// label is what n is called in messages.
+// Check walks n and its shape together: it reports mistakes, marks bad nodes, replaces references, and passes valid
+// values to Take. label is n's name in messages.
 func (w *Walk) Check(n *tree.Node, s *Shape, label string) {
 	switch {
 	case n.Bad:
@@ -84,7 +84,8 @@ func (w *Walk) Check(n *tree.Node, s *Shape, label string) {
 	}
 }
 
-// null takes a key without a value as not given, where that can be meant: an empty list or group, or a client's null.
+// null treats a key without a value as not given where that is plausible: for an empty list or group, or in a
+// client's file.
 func (w *Walk) null(n *tree.Node, s *Shape, label string) {
 	n.Bad = true
 	if w.Manner != Foreign && s.Kind < List {
@@ -132,7 +133,7 @@ func (w *Walk) dict(n *tree.Node, s *Shape, label string) {
 	}
 }
 
-// passes reports a key that is there for an anchor or a note.
+// passes reports whether a key is one of those that begin with x-, for anchors and notes.
 func (s *Shape) passes(key string) bool { return s.Open != "" && strings.HasPrefix(key, "x-") }
 
 func (w *Walk) object(n *tree.Node, s *Shape, label string) {
@@ -173,7 +174,7 @@ func joined(label, name string) string {
 	return label + "." + name
 }
 
-// Unknown tells of a key that an object does not have.
+// Unknown reports an unknown key.
 func (w *Walk) Unknown(f tree.Field, s *Shape, label string) {
 	if s.passes(f.Key) {
 		return
@@ -184,7 +185,7 @@ func (w *Walk) Unknown(f tree.Field, s *Shape, label string) {
 	}
 	hint := fileerror.DidYouMean(f.Key, s.KeyNames(), w.Habits)
 	if w.Manner == Foreign && fileerror.Suggest(f.Key, s.KeyNames(), w.Habits) == "" {
-		hint = "" // most keys are none of ours
+		hint = "" // most keys are not meant for us
 	}
 	if w.Manner == Strict {
 		w.Problem(f.Pos, message, hint)
@@ -193,7 +194,7 @@ func (w *Walk) Unknown(f tree.Field, s *Shape, label string) {
 	w.Warn(f.Pos, message, hint)
 }
 
-// scalar takes texts for numbers and words only where they hold a reference, which has no type of its own.
+// scalar accepts texts for numbers and words only if they contain a reference, which has no type.
 func (w *Walk) scalar(n *tree.Node, s *Shape, label string) {
 	if n.Kind == tree.List || n.Kind == tree.Object {
 		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), "want "+s.wants())
@@ -219,7 +220,7 @@ func (w *Walk) scalar(n *tree.Node, s *Shape, label string) {
 	}
 }
 
-// Quoted shows a value as the file has it, so that nothing that was filled in is seen.
+// Quoted returns a value as in the file, so that no filled-in value is shown.
 func Quoted(n *tree.Node) string {
 	if n.Kind == tree.Number {
 		return n.Raw
@@ -227,7 +228,7 @@ func Quoted(n *tree.Node) string {
 	return fmt.Sprintf("%q", fileerror.Shortened(n.Raw))
 }
 
-// wants says what a scalar has to be.
+// wants describes the required scalar.
 func (s *Shape) wants() string {
 	switch s.Kind {
 	case Word:
@@ -250,12 +251,12 @@ func (s *Shape) wants() string {
 
 var wholeNumber = lazyregexp.New(`^[0-9]{1,10}$`)
 
-// mostCount is the bound of a count that has none of its own.
+// mostCount is the maximum of a count without one of its own.
 const mostCount = 999_999_999
 
-// unlike says what a scalar should be if it is not that, and "" if it is.
+// unlike describes what a scalar should be, or returns "" if it is valid.
 func (w *Walk) unlike(n *tree.Node, s *Shape) string {
-	refers := w.Fill != nil && n.Kind == tree.Text && strings.Contains(n.Raw, "${") // what it stands for has no type
+	refers := w.Fill != nil && n.Kind == tree.Text && strings.Contains(n.Raw, "${") // a reference has no type
 	good := true
 	switch s.Kind {
 	case Text:

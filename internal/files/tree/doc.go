@@ -1,11 +1,11 @@
-// Package tree is a file that people write, as a tree of values that know their places.
+// Package tree parses files that people write into trees of values with their positions.
 //
-// [YAML], [JSON] (with comments) and [TOML] make the same kind of [Node], so a reader of one reads all. Each
-// tells every mistake that it can as a [fileerror.Problem]: what the parser did not like in words that people can use, keys
-// that are given twice, an alias that contains itself. Aliases share nodes, so a tree is as small as its file.
+// [YAML], [JSON] (with comments) and [TOML] make the same kind of [Node], so that one reader works for all three.
+// Each reports every mistake that it can find as a [fileerror.Problem]: syntax errors in plain words, duplicate keys,
+// an alias that contains itself. Aliases share nodes, so that a tree is as small as its file.
 //
-// What a value means is told by a table: room schema checks a tree against one. What the walk finds stays in the node: a
-// bad one is taken as not given.
+// What values are valid is defined by a table: package schema checks a tree against one. The result of the check is
+// kept in the nodes: a bad node is treated as not given.
 //
-// There is no goroutine, and a tree belongs to its creator.
+// There is no goroutine. A tree is not synchronised; it belongs to the goroutine that made it.
 package tree

@@ -5,13 +5,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
-// JSON makes the tree of a JSON document with comments and trailing commas, as VS Code, Zed and Cursor write it.
+// JSON parses a JSON document with comments and trailing commas, as VS Code, Zed and Cursor write it.
 func JSON(s *fileerror.Source) (*Node, []fileerror.Problem) { return written(edit.JSON, s) }
 
-// TOML makes the tree of a TOML document.
+// TOML parses a TOML document.
 func TOML(s *fileerror.Source) (*Node, []fileerror.Problem) { return written(edit.TOML, s) }
 
-// written makes the tree of what stands in a text, where nothing stands for anything else.
+// written parses a text in a format without aliases.
 func written(format edit.Format, s *fileerror.Source) (*Node, []fileerror.Problem) {
 	root, problems := edit.Read(format, s)
 	if root == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
-// Kind is what a node is, in words that YAML, JSON and TOML share.
+// Kind is the type of a node, the same for YAML, JSON and TOML.
 type Kind = edit.Kind
 
 // The kinds.
@@ -17,24 +17,24 @@ const (
 	Null   = edit.Null
 	Bool   = edit.Bool
 	Number = edit.Number
-	Text   = edit.Text // also dates, which nothing here is
+	Text   = edit.Text // also dates, which have no type of their own here
 	List   = edit.List
 	Object = edit.Object
 )
 
-// Node is a value of a file, whatever it was written in. YAML aliases share nodes, so that a node may be met more than once.
+// Node is a value of a file in any format. YAML aliases share nodes, so that a walk may visit a node more than once.
 type Node struct {
 	Kind Kind
 	Pos  fileerror.Pos
-	// Raw is a scalar as the file has it, without quotes and escapes. Messages quote it, and nothing else.
+	// Raw is a scalar as in the file, without quotes and escapes. Messages quote it, and never Value.
 	Raw string
-	// Value is Raw, with true and false in lower case, and with every reference filled in by the walker.
+	// Value is Raw, with true and false in lower case, and with references replaced by the walk.
 	Value string
 	// Bad is a node with a reported problem: readers treat it as absent.
 	Bad    bool
 	Items  []*Node        // of a list
 	Fields []Field        // of an object, in the order of the file
-	index  map[string]int // of Fields, once there are many
+	index  map[string]int // index into Fields, once there are many
 }
 
 // Field is a member of an object.
@@ -44,7 +44,7 @@ type Field struct {
 	Value *Node
 }
 
-// Get finds a member, or gives nil.
+// Get returns the value of a member, or nil.
 func (n *Node) Get(key string) *Node {
 	if f := n.Field(key); f != nil {
 		return f.Value
@@ -52,10 +52,10 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// fewFields are looked through faster than a map is made.
+// fewFields are searched faster than a map is built.
 const fewFields = 16
 
-// Field finds a member with its key, or gives nil.
+// Field returns the member with this key, or nil.
 func (n *Node) Field(key string) *Field {
 	if n == nil {
 		return nil
@@ -71,7 +71,7 @@ func (n *Node) Field(key string) *Field {
 	if n.index == nil {
 		n.index = map[string]int{}
 	}
-	for i := len(n.index); i < len(n.Fields); i++ { // keys are unique, so that both have the same length
+	for i := len(n.index); i < len(n.Fields); i++ { // keys are unique: both get the same length
 		n.index[n.Fields[i].Key] = i
 	}
 	if i, ok := n.index[key]; ok {
@@ -80,16 +80,16 @@ func (n *Node) Field(key string) *Field {
 	return nil
 }
 
-// Has reports whether a member was given that is not null.
+// Has reports whether a member is given and not null.
 func (n *Node) Has(key string) bool {
 	v := n.Get(key)
 	return v != nil && v.Kind != Null
 }
 
-// Given reports whether one of the members has a value, right or wrong.
+// Given reports whether one of the members has a value, valid or not.
 func (n *Node) Given(keys ...string) bool { return slices.ContainsFunc(keys, n.Has) }
 
-// Good gives a member that was given and is right, or nil.
+// Good returns the value of a member that is given and valid, or nil.
 func (n *Node) Good(key string) *Node {
 	if n == nil || n.Bad {
 		return nil
@@ -100,7 +100,7 @@ func (n *Node) Good(key string) *Node {
 	return nil
 }
 
-// TextOf gives the value of a member, or "" for one that is missing or bad.
+// TextOf returns the value of a member, or "" if it is missing or bad.
 func (n *Node) TextOf(key string) string {
 	if v := n.Good(key); v != nil {
 		return v.Value
@@ -108,16 +108,16 @@ func (n *Node) TextOf(key string) string {
 	return ""
 }
 
-// IsTrue reports a member that is true.
+// IsTrue reports whether a member is true.
 func (n *Node) IsTrue(key string) bool { return n.TextOf(key) == "true" }
 
-// CountOf gives a member that is a number and was checked, or 0.
+// CountOf returns the value of a number that was checked, or 0.
 func (n *Node) CountOf(key string) int {
 	count, _ := strconv.Atoi(n.TextOf(key))
 	return max(0, count)
 }
 
-// Texts gives the good entries of a list, or the one text that stands for a list.
+// Texts returns the valid entries of a list, or the one text that is given instead of a list.
 func (n *Node) Texts() []string {
 	if n == nil || n.Bad {
 		return nil
@@ -134,7 +134,7 @@ func (n *Node) Texts() []string {
 	return out
 }
 
-// Dict gives the good entries of an object, or nil for an empty one.
+// Dict returns the valid entries of an object, or nil for an empty one.
 func (n *Node) Dict() map[string]string {
 	if n == nil || n.Bad || len(n.Fields) == 0 {
 		return nil
@@ -148,7 +148,7 @@ func (n *Node) Dict() map[string]string {
 	return out
 }
 
-// Is describes a node to somebody who wrote something else than was wanted.
+// Is describes a node, for a message about a wrong type.
 func (n *Node) Is() string {
 	switch n.Kind {
 	case Null:

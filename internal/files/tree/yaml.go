@@ -11,7 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/fileerror"
 )
 
-// YAML makes the tree of a YAML document. A nil tree without a problem is an empty file.
+// YAML parses a YAML document. A nil tree without a problem means an empty file.
 func YAML(s *fileerror.Source) (*Node, []fileerror.Problem) {
 	var document yaml.Node
 	if err := yaml.Load(s.Text, &document); err != nil {
@@ -28,16 +28,16 @@ func YAML(s *fileerror.Source) (*Node, []fileerror.Problem) {
 	return root, y.problems
 }
 
-// yamlTree turns yaml.Nodes into ours. An anchored node becomes one node however often it is used, so a file full of
-// aliases stays as small as it is written.
+// yamlTree converts yaml.Nodes. An anchored node becomes one node, however often it is used, so that a file full of
+// aliases does not grow.
 type yamlTree struct {
 	source   *fileerror.Source
 	done     map[*yaml.Node]*Node
-	merged   int // members that << was asked for
+	merged   int // number of members added by <<
 	problems []fileerror.Problem
 }
 
-// mostMerged is how many members << may bring to all groups of a file together: groups that merge groups would multiply.
+// mostMerged is how many members << may add in a file in total: groups that merge groups would multiply.
 const mostMerged = 1 << 18
 
 func (y *yamlTree) problem(at *yaml.Node, message, hint string) *Node {
@@ -53,7 +53,7 @@ func (y *yamlTree) node(from *yaml.Node, depth int) *Node {
 	if depth > edit.Deepest {
 		return y.problem(from, "nested too deeply", "")
 	}
-	y.done[from] = nil // begun: an alias of it in here would never end
+	y.done[from] = nil // an alias to it within itself would be endless
 	n := y.fresh(from, depth)
 	y.done[from] = n
 	return n
@@ -83,14 +83,14 @@ func (y *yamlTree) fresh(from *yaml.Node, depth int) *Node {
 		if n.Kind == Bool {
 			n.Value = strings.ToLower(from.Value) // True, TRUE
 		}
-		if !utf8.ValidString(from.Value) { // "\xff" in double quotes
+		if !utf8.ValidString(from.Value) { // as "\xff" in double quotes
 			return y.problem(from, "this text is not UTF-8", `write characters as they are, or as \u…`)
 		}
 	}
 	return n
 }
 
-// members fills in a mapping. What << brings stands behind what the mapping has itself, and never replaces it.
+// members converts a mapping. What << adds comes after the mapping's own members, and never replaces them.
 func (y *yamlTree) members(n *Node, from *yaml.Node, depth int) {
 	var merged []*Node
 	for i := 0; i+1 < len(from.Content); i += 2 {
@@ -135,7 +135,7 @@ func (y *yamlTree) members(n *Node, from *yaml.Node, depth int) {
 	}
 }
 
-// add appends a member, or tells that it is there already: the first one stays.
+// add appends a member, or reports a duplicate key: the first one is kept.
 func (n *Node) add(key string, at fileerror.Pos, value *Node, problems []fileerror.Problem) []fileerror.Problem {
 	if first := n.Field(key); first != nil {
 		return append(problems, fileerror.Problem{Pos: at, Message: fmt.Sprintf("%q is given twice", fileerror.Shortened(key)), Hint: fmt.Sprintf("it is already in line %d", first.Pos.Line)})
