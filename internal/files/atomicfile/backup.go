@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// backupMark stands in the names of back-ups, before the time.
+// backupMark is in the names of back-ups, before the time.
 const backupMark = ".outlive-backup-"
 
-// Backup keeps text, which is what the file held when it was read, beside the file, with its mode and owner, and returns the
-// copy's path. A back-up with this content that is there already is taken instead. nil stands for no file: there is nothing
-// to keep, and the path is "".
+// Backup writes text, which is what the file contained when it was read, to a copy next to the file, with its mode
+// and owner, and returns the copy's path. An existing back-up with this content is used instead. A nil text means
+// that there was no file: nothing is copied, and the path is "".
 func Backup(path string, text []byte, now time.Time) (string, error) {
 	if text == nil {
 		return "", nil
@@ -31,7 +31,7 @@ func Backup(path string, text []byte, now time.Time) (string, error) {
 	}
 	stem := path + backupMark + now.UTC().Format("20060102T150405Z")
 	name := stem
-	for i := 2; ; i++ { // two edits in one second
+	for i := 2; ; i++ { // if there were two edits in one second
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil {
 			err = fill(f, model, text, true)
@@ -46,8 +46,8 @@ func Backup(path string, text []byte, now time.Time) (string, error) {
 	}
 }
 
-// DropBackups removes the back-ups of a file whose content is text: once the file has it again they say nothing new. It
-// returns the paths of those it has removed.
+// DropBackups removes the back-ups of a file whose content is text: once the file has that content again they are not
+// needed. It returns the paths of the removed ones.
 func DropBackups(path string, text []byte) ([]string, error) {
 	var dropped []string
 	if text == nil {
@@ -62,7 +62,7 @@ func DropBackups(path string, text []byte) ([]string, error) {
 	return dropped, nil
 }
 
-// backups are the copies of a file that have this content.
+// backups returns the back-ups of a file that have this content.
 func backups(path string, text []byte) []string {
 	folder, base := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(folder))

@@ -4,5 +4,5 @@ package atomicfile
 
 import "syscall"
 
-// withoutWaiting opens a pipe at once, whether or not somebody writes into it.
+// withoutWaiting opens a pipe at once, even if no process writes into it.
 const withoutWaiting = syscall.O_NONBLOCK

@@ -1,4 +1,4 @@
 package atomicfile
 
-// withoutWaiting is nothing: there are no named pipes among files here.
+// withoutWaiting is 0: there are no named pipes among files on Windows.
 const withoutWaiting = 0

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a new file the owner of the one it replaces, which is another one only for root.
+// keepOwner gives a new file the owner of the one it replaces. Only for root can that be another user.
 func keepOwner(file *os.File, model fs.FileInfo) error {
 	want, ok := model.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -24,7 +24,7 @@ func keepOwner(file *os.File, model fs.FileInfo) error {
 	}
 	err = file.Chown(int(want.Uid), int(want.Gid))
 	if ok && have.Uid == want.Uid {
-		return nil // a group one is not a member of cannot be given, and one's own file stays readable to oneself
+		return nil // a user can set only groups that it belongs to; its own file stays readable to it
 	}
 	return err
 }

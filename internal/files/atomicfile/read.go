@@ -7,16 +7,16 @@ import (
 	"os"
 )
 
-// ErrIrregular is wrapped by the error of [Read] about what is not a regular file, such as a pipe or a folder.
+// ErrIrregular is wrapped by the errors about what is not a regular file, such as a pipe or a folder.
 var ErrIrregular = errors.New("not a regular file")
 
-// ErrTooLong is wrapped by the error of [Read] about a file that is longer than its reader wants.
+// ErrTooLong is wrapped by the error of [Read] about a file over the limit.
 var ErrTooLong = errors.New("too long")
 
-// Open opens an ordinary file for reading; links are followed. Anything else is an error that wraps [ErrIrregular]: to open a
-// pipe that somebody has put in a file's place would wait for a writer, perhaps for ever.
+// Open opens a regular file for reading; links are followed. Anything else is an error that wraps [ErrIrregular]:
+// opening a pipe in a file's place could block for ever.
 func Open(path string) (*os.File, error) {
-	st, err := os.Stat(path) // not to open a device, which may notice
+	st, err := os.Stat(path) // a device must not be opened: that may have an effect
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func Open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st, err = f.Stat(); err == nil && !st.Mode().IsRegular() { // it has just taken the file's place
+	if st, err = f.Stat(); err == nil && !st.Mode().IsRegular() { // the file may have been replaced since
 		err = fmt.Errorf("read %s: %w", path, ErrIrregular)
 	}
 	if err != nil {
@@ -37,7 +37,7 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Read reads a file of at most limit bytes, which [Open] opens. The text of an empty file is not nil.
+// Read reads a file of at most limit bytes, opened by [Open]. The result for an empty file is not nil.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {

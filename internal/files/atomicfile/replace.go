@@ -9,18 +9,18 @@ import (
 	"path/filepath"
 )
 
-// ErrChanged is wrapped by the errors of [Replace] and [Remove] when somebody else has written the file meanwhile.
+// ErrChanged is wrapped by the errors of [Replace] and [Remove] when another program has changed the file in between.
 var ErrChanged = errors.New("the file has changed meanwhile")
 
-// Replace puts text in the place of was, all at once and durably. Mode and owner stay, and a link stays one: what it leads to is
-// written. When the file no longer holds was it stays as it is, and the error wraps [ErrChanged]; an empty was stands for an
-// empty file or none, and a new one can be read by its owner only. Between the last look and the change there are some
-// microseconds in which a writer that knows no locks can still be overwritten.
+// Replace replaces the content was by text, atomically and durably. Mode and owner are kept; of a link the target is
+// written. If the file's content is no longer was, the file is not changed, and the error wraps [ErrChanged]. An
+// empty was means an empty file or none; a new file is readable by its owner only. Between the last check and the
+// change there are some microseconds in which the write of a program without locks may be overwritten.
 func Replace(path string, was, text []byte) error {
 	path = target(path)
 	model, err := os.Stat(path)
 	if err != nil {
-		model = nil // unchanged tells whether it should be there
+		model = nil // unchanged has checked whether it should exist
 	}
 	temp, err := beside(path, model, text, true)
 	if err != nil {
@@ -37,7 +37,8 @@ func Replace(path string, was, text []byte) error {
 	return nil
 }
 
-// Remove removes a file that still holds was; of a link, the link. Otherwise it stays, and the error wraps [ErrChanged].
+// Remove removes a file whose content is still was; for a link, the link itself. Otherwise nothing is removed, and
+// the error wraps [ErrChanged].
 func Remove(path string, was []byte) error {
 	err := unchanged(path, was)
 	if err == nil {
@@ -49,7 +50,7 @@ func Remove(path string, was []byte) error {
 	return nil
 }
 
-// unchanged looks whether a file still holds was.
+// unchanged checks that a file's content is still was.
 func unchanged(path string, was []byte) error {
 	now, err := Read(path, int64(len(was)))
 	switch {
@@ -65,7 +66,7 @@ func unchanged(path string, was []byte) error {
 	return nil
 }
 
-// target is the file itself, where a link leads to it.
+// target resolves a link to the file itself.
 func target(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// halfWrittenFor is how old a hidden file beside another must be until nobody can be writing it any more.
+// halfWrittenFor is the age from which a hidden file next to another is considered abandoned.
 const halfWrittenFor = time.Hour
 
-// Sweep removes the hidden files that writers of path have left behind when they were killed. What is not named as they
-// name theirs, or is younger than an hour, stays.
+// Sweep removes the hidden files that killed writers of path have left. Files with other names, or younger than an
+// hour, are kept.
 func Sweep(path string, now time.Time) error {
 	prefix := "." + filepath.Base(path) + "."
 	entries, err := os.ReadDir(filepath.Dir(path))

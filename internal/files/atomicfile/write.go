@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Write puts a file in its place, for its owner's eyes only (0600). It is not made durable, which costs milliseconds: after a loss
-// of power the file may be the one before, or empty.
+// Write writes a file atomically, with mode 0600. It is not synced to disk, which would cost milliseconds: after a
+// loss of power the file may be empty or have its previous content.
 func Write(path string, text []byte) error {
 	temp, err := beside(path, nil, text, false)
 	if err == nil {
@@ -21,7 +21,7 @@ func Write(path string, text []byte) error {
 	return nil
 }
 
-// WriteDurably is [Write] for what has to survive a loss of power.
+// WriteDurably is [Write] for files that have to survive a loss of power.
 func WriteDurably(path string, text []byte) error {
 	temp, err := beside(path, nil, text, true)
 	if err == nil {
@@ -46,10 +46,10 @@ func beside(path string, model fs.FileInfo, text []byte, durable bool) (name str
 	return f.Name(), nil
 }
 
-// fill writes and closes a new file, which is gone if it cannot be written whole.
+// fill writes and closes a new file. On an error the file is removed.
 func fill(f *os.File, model fs.FileInfo, text []byte, durable bool) error {
 	_, err := f.Write(text)
-	if err == nil && model != nil { // the owner first: giving a file away may take bits from its mode
+	if err == nil && model != nil { // the owner first: changing it may clear bits of the mode
 		if err = keepOwner(f, model); err == nil {
 			err = f.Chmod(model.Mode().Perm())
 		}
@@ -71,7 +71,7 @@ func putInPlace(temp, path string) error {
 	return err
 }
 
-// syncFolder makes a rename durable. Not every system can, and the file itself is whole in any case.
+// syncFolder makes a rename durable. Errors are ignored: not every system can do it, and the file itself is complete.
 func syncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The messages of sock_diag(7), which asks the kernel for one socket by its addresses.
+// Constants of sock_diag(7), which asks the kernel for one socket by its addresses.
 const (
 	sockDiagByFamily = 20
 	inetDiagNoCookie = ^uint32(0)
-	tcpListen        = 10 // a state
+	tcpListen        = 10 // a TCP state
 )
 
 // diagID is struct inet_diag_sockid: ports and addresses in network order.
@@ -44,14 +44,14 @@ type diagAnswer struct {
 
 var errNoDiag = errors.New("sock_diag does not answer")
 
-// askDiag asks for the socket that is bound to near and connected to far. An error says that there is no answer: the kernel has no
-// such socket, or does not take the question.
+// askDiag asks for the socket that is bound to near and connected to far. An error means that there is no answer: the
+// kernel has no such socket, or does not support the request.
 func askDiag(near, far netip.AddrPort) (owner, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return owner{}, fmt.Errorf("open sock_diag: %w", err)
 	}
-	defer func() { _ = unix.Close(fd) }() // nothing is left in it
+	defer func() { _ = unix.Close(fd) }() // no data is lost
 	// The kernel answers before Sendto returns; the limit is for one that does not.
 	limit := unix.NsecToTimeval(time.Second.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
@@ -84,7 +84,7 @@ func askDiag(near, far netip.AddrPort) (owner, error) {
 		return owner{}, errNoDiag
 	}
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&answer)), unsafe.Sizeof(answer)), buf)
-	// Without a connection the kernel names who listens at near.
+	// Without a connection the kernel returns the socket that listens at near.
 	if answer.header.Type != sockDiagByFamily || answer.state == tcpListen || answer.id.near != request.id.near || answer.id.far != request.id.far {
 		return owner{}, errNoDiag
 	}

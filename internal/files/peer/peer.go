@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// ErrUnknown is returned where the system does not say whose the other end is.
+// ErrUnknown is returned if the system does not say which user has the other end.
 var ErrUnknown = errors.New("the system does not say which user the other end belongs to")
 
 // OursOrRoots reports whether uid is the user of this process, or root, who may do everything anyway.

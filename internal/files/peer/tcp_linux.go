@@ -11,15 +11,15 @@ import (
 	"strconv"
 )
 
-// tables have a line for each TCP socket of our network namespace. A program that connects to an IPv4 address through an IPv6
-// socket has its line in the second one.
+// tables have a line for each TCP socket of our network namespace. An IPv4 connection through an IPv6 socket is in
+// the second one.
 var tables = []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"}
 
-// looks is how often the tables are read until a connection counts as not found: a table that changes while it is read may
-// leave out a line.
+// looks is how often the tables are read before a connection counts as not found: if a table changes while it is
+// read, a line may be missing.
 const looks = 3
 
-// TellsTCP reports whether this system says whose a TCP connection is.
+// TellsTCP reports whether this system says which user has the other end of a TCP connection.
 func TellsTCP() bool {
 	f, err := os.Open(tables[0])
 	if err != nil {
@@ -39,8 +39,8 @@ func TCP(local, remote netip.AddrPort) (uid int, err error) {
 	return fromTables(remote, local)
 }
 
-// owner is whose an end of a connection is, as the system lists it. The inode is that of the open socket: when nobody has it open
-// any more it is 0, and the user is 0 whoever had it, which is nobody's right.
+// owner is the owner of one end of a connection, as the system lists it. The inode is that of the open socket. It is
+// 0 once no process has the socket open; the user is then 0, too, whoever it was, and proves nothing.
 type owner struct{ uid, inode uint32 }
 
 func (o owner) user(near, far netip.AddrPort) (uid int, err error) {
@@ -50,14 +50,14 @@ func (o owner) user(near, far netip.AddrPort) (uid int, err error) {
 	return int(o.uid), nil
 }
 
-// fromTables looks for the socket that is bound to near and connected to far where every system lists it. That takes milliseconds:
-// the kernel goes through all its sockets.
+// fromTables looks for the socket that is bound to near and connected to far in the tables, which every system has.
+// That takes milliseconds, because the kernel goes through all its sockets.
 func fromTables(near, far netip.AddrPort) (uid int, err error) {
 	for range looks {
 		for _, table := range tables {
 			f, err := os.Open(table)
 			if err != nil {
-				continue // without IPv6 there is only one
+				continue // without IPv6 there is only one table
 			}
 			found, ok := ownerIn(f, near, far)
 			_ = f.Close() // only read from
@@ -69,7 +69,7 @@ func fromTables(near, far netip.AddrPort) (uid int, err error) {
 	return owner{}.user(near, far)
 }
 
-// ownerIn looks through a table. Of several lines that of an open socket counts.
+// ownerIn searches a table. Of several lines, that of an open socket is used.
 func ownerIn(table io.Reader, near, far netip.AddrPort) (found owner, ok bool) {
 	var ends [2][]byte // as IPv4 and as IPv6
 	for i, wide := range []bool{false, true} {
@@ -95,7 +95,8 @@ func ownerIn(table io.Reader, near, far netip.AddrPort) (found owner, ok bool) {
 	return owner{}, false
 }
 
-// listed is an address as the tables write it: words of 32 bits as this processor reads them, in hexadecimal, and the port.
+// listed formats an address as in the tables: 32-bit words in this processor's byte order, in hexadecimal, and the
+// port.
 func listed(at netip.AddrPort, wide bool) string {
 	sixteen := at.Addr().As16()
 	raw := sixteen[:]

@@ -5,8 +5,8 @@ import (
 	"net"
 )
 
-// Unix returns the user id of the other end of a Unix socket: for a client, of the process that listens. The error is
-// [ErrUnknown] on Windows.
+// Unix returns the user id of the other end of a Unix socket; for a client it is the user of the listening process.
+// The error is [ErrUnknown] on Windows.
 func Unix(conn *net.UnixConn) (uid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

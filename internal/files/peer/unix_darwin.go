@@ -2,7 +2,7 @@ package peer
 
 import "golang.org/x/sys/unix"
 
-// userOf asks the system whose the other end of the Unix socket fd is.
+// userOf asks the system for the user of the other end of the Unix socket fd.
 func userOf(fd int) (uid int, err error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// secretWords are words of a name whose value is a secret, keyWords those that make a key secret.
+// secretWords are words of a name whose value is a secret; keyWords are those before "key" that have the same effect.
 var (
 	secretWords = []string{"password", "passwd", "passphrase", "passcode", "pass", "pwd", "secret", "token", "apikey", "credential", "credentials", "cookie", "authorization", "bearer"}
-	endings     = []string{"password", "passwd", "passphrase", "secret", "token", "apikey"} // of words written as one: PGPASSWORD
+	endings     = []string{"password", "passwd", "passphrase", "secret", "token", "apikey"} // PGPASSWORD
 	keyWords    = []string{"api", "access", "private", "secret", "signing", "encryption", "auth", "license", "master", "service", "account", "client"}
-	// aboutWords at the end of a name say that its value is something about a secret.
+	// aboutWords at the end of a name mean that the value is not the secret itself but something about it.
 	aboutWords = []string{"file", "path", "dir", "url", "uri", "endpoint", "id", "name", "type", "limit", "count", "size", "ttl", "timeout", "expiry", "expires", "method", "env", "port", "host", "format", "length", "store", "helper"}
 )
 
-// Named reports whether a value of this name is a secret: GITHUB_TOKEN, apiKey, X-Api-Key, --password. max_tokens and token_file
-// are none.
+// Named reports whether a value of this name is a secret: GITHUB_TOKEN, apiKey, X-Api-Key, --password. max_tokens and
+// token_file are not.
 func Named(name string) bool {
 	words := wordsOf(name)
 	if len(words) == 0 || slices.Contains(aboutWords, words[len(words)-1]) {
@@ -33,7 +33,7 @@ func Named(name string) bool {
 	return false
 }
 
-// wordsOf cuts a name where its words end, in lower case: at separators, and where a capital follows a small letter.
+// wordsOf splits a name into words in lower case: at separators, and between a small letter and a capital.
 func wordsOf(name string) []string {
 	var b strings.Builder
 	small := false
@@ -50,8 +50,8 @@ func wordsOf(name string) []string {
 	return strings.Fields(b.String())
 }
 
-// Words is a command line without secrets: what looks like one, and the values behind names and flags of such, as NAME=VALUE,
-// --flag=VALUE or --flag VALUE.
+// Words returns a command line without secrets: it hides what looks like one, and the values that follow secret names
+// and flags, as NAME=VALUE, --flag=VALUE or --flag VALUE.
 func Words(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, word := range argv {
@@ -68,18 +68,18 @@ func Words(argv []string) []string {
 	return out
 }
 
-// ordinary says without a regular expression that a word has no form of a secret, as most words of most commands have none: a
-// program that only shows a command at its start need not compile all forms.
+// ordinary reports, without a regular expression, that a word cannot have the form of a secret. It is true for most
+// words of most commands, so that a program that shows only a command need not compile all forms.
 func ordinary(word string) bool {
-	const shortest = 13 // of those forms that are one word of letters, digits and dashes
+	const shortest = 13 // of the forms that are one word of letters, digits and dashes
 	return !strings.ContainsAny(word, "=: \n\t") && (len(word) < shortest || !strings.ContainsAny(word, "0123456789"))
 }
 
 // Line is [Words] as one text.
 func Line(argv []string) string { return strings.Join(Words(argv), " ") }
 
-// valueIn is where the value of a secret name begins in a word of a command line, -1 if there is none; before is the word in
-// front of it.
+// valueIn returns where the value of a secret name begins in a word of a command line, or -1; before is the preceding
+// word.
 func valueIn(before, word string) int {
 	at := 0
 	if name, _, assigned := strings.Cut(word, "="); assigned && plainName(name) && Named(name) {
@@ -100,17 +100,16 @@ func plainName(name string) bool {
 	})
 }
 
-// Known are texts that are secrets because of where they stand.
+// Known is a list of texts that are known to be secrets.
 type Known []string
 
-// leastKnown is the length from which on a text is known again wherever it stands.
+// leastKnown is the minimum length of a text that is searched for everywhere.
 const leastKnown = 3
 
-// notSecret is what a value under a secret's name may have beside it: references to where it comes from, and the scheme of a
-// header.
+// notSecret matches the parts of a secret's value that are not secret: references, and the scheme of a header.
 var notSecret = lazyregexp.New(`\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*|(?i:^(?:bearer|basic|token|digest)\s+)`)
 
-// Add notes a value under a name.
+// Add adds the value of a name, if the name means a secret.
 func (k *Known) Add(name, value string) {
 	if !Named(name) {
 		return
@@ -122,7 +121,7 @@ func (k *Known) Add(name, value string) {
 	}
 }
 
-// AddWords notes the values of a command line.
+// AddWords adds the secret values in a command line.
 func (k *Known) AddWords(argv []string) {
 	for i := 1; i < len(argv); i++ {
 		if at := valueIn(argv[i-1], argv[i]); at >= 0 && len(argv[i])-at >= leastKnown {
@@ -131,7 +130,7 @@ func (k *Known) AddWords(argv []string) {
 	}
 }
 
-// Find is [Find] with what is known.
+// Find is [Find], and also finds the known secrets.
 func (k Known) Find(text string) []Span {
 	found := Find(text)
 	for _, one := range k {
@@ -149,7 +148,7 @@ func (k Known) Find(text string) []Span {
 	return apart(found)
 }
 
-// within reports whether a part of a text begins or ends within a word: it is there by chance then.
+// within reports whether a part of a text begins or ends within a word: it is a coincidence then.
 func within(text string, start, end int) bool {
 	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	first, _ := utf8.DecodeRuneInString(text[start:])
@@ -159,7 +158,7 @@ func within(text string, start, end int) bool {
 	return inWord(before) && inWord(first) || inWord(last) && inWord(after)
 }
 
-// Redact is [Redact] with what is known.
+// Redact is [Redact], and also hides the known secrets.
 func (k Known) Redact(text string) string {
 	if found := k.Find(text); len(found) > 0 {
 		text = hide(text, found)

@@ -8,23 +8,23 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Hidden stands where a secret was.
+// Hidden replaces a secret.
 const Hidden = "[redacted]"
 
-// Span is a part of a text, in bytes.
+// Span is a range of a text, in bytes.
 type Span struct{ Start, End int }
 
-// look is one form that secrets have.
+// look is one form of secrets.
 type look struct {
 	form *lazyregexp.Pattern
-	// group is the part of a match that is hidden; the rest says what it was. 0: all of it.
+	// group is the number of the group that is hidden; the rest of the match says what it was. 0: the whole match.
 	group int
-	// sure looks at the hidden part when the form alone also fits what is none. nil: it is one.
+	// sure checks the hidden part if the form also matches other texts. nil: every match is a secret.
 	sure func(value string) bool
 }
 
-// secrets are the forms that are known. Where a vendor gives its tokens a prefix, that is enough; everything else is
-// known by the name it is assigned to.
+// looks are the known forms. A vendor's token prefix is sufficient; other secrets are recognised by the name they are
+// assigned to.
 var looks = []look{
 	{form: lazyregexp.New(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\z)`)},
 	{form: lazyregexp.New(`\b(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}`), sure: random},                           // OpenAI, Anthropic, Stripe
@@ -43,19 +43,19 @@ var looks = []look{
 	{form: lazyregexp.New(`(?i)--(?:token|api[_-]?key|[a-z-]*-key)[ \t]+(` + value + `)`), group: 1, sure: random},
 }
 
-// value is what stands behind a name: in quotes, or up to the next white space or separator.
+// value matches what follows a name: a quoted text, or everything up to white space or a separator.
 const value = `"(?:[^"\\\n]|\\.)+"|'[^'\n]+'|[^\s"',;&)}\]]+`
 
-// reference are values that stand for others: ${NAME}, $NAME.
+// reference matches values that refer to others: ${NAME}, $NAME.
 var reference = lazyregexp.New(`^\$(?:\{[^}]*\}?|[A-Za-z_][A-Za-z0-9_]*)$`)
 
-// shown says that the value is one, has not been hidden already, and does not only say where it comes from.
+// shown reports that a value has not been hidden already, and is not a reference.
 func shown(value string) bool {
 	return !reference.MatchString(strings.Trim(value, `"'[({`)) && !strings.Contains(value, strings.TrimSuffix(Hidden, "]")) && strings.Trim(value, `"'*`) != ""
 }
 
-// random says that the value looks like chance rather than a word or a count: "token: expired" and "max_token=4096" are
-// worth reading.
+// random reports that a value looks random rather than like a word or a count: "token: expired" and "max_token=4096"
+// are worth showing.
 func random(value string) bool {
 	if !shown(value) {
 		return false
@@ -72,7 +72,7 @@ func random(value string) bool {
 	return len(value) >= 20 || len(value) >= 6 && digits > 0 && letters > 0
 }
 
-// Find returns where secrets are, in order, without overlaps.
+// Find returns the positions of secrets, in order, without overlaps.
 func Find(text string) []Span {
 	var found []Span
 	for _, k := range looks {
@@ -86,7 +86,7 @@ func Find(text string) []Span {
 	return apart(found)
 }
 
-// apart sorts spans and makes one of those that overlap.
+// apart sorts spans and joins those that overlap.
 func apart(found []Span) []Span {
 	slices.SortFunc(found, func(a, b Span) int { return a.Start - b.Start })
 	var out []Span
@@ -100,11 +100,11 @@ func apart(found []Span) []Span {
 	return out
 }
 
-// passes is how often a text is gone through: what was hidden may bring a name and a value together.
+// passes is how often a text is searched: hiding one secret may bring another name and its value together.
 const passes = 8
 
-// Redact replaces what looks like a secret by [Hidden]: API keys, passwords, private keys. It errs on the side of hiding, and what
-// it has returned it leaves alone.
+// Redact replaces what looks like a secret by [Hidden]: API keys, passwords, private keys. In doubt it hides. Applied
+// to its own result it changes nothing.
 func Redact(text string) string {
 	for range passes {
 		found := Find(text)
