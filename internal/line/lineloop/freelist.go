@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// freeList keeps a few buffers for reuse, so that a busy loop makes no garbage.
+// freeList keeps a few buffers for reuse, so that a busy loop does not allocate.
 type freeList struct {
 	free  []*Hold
-	most  int    // buffers kept
-	moved func() // if set, called whenever a buffer is taken or put back
+	most  int    // maximum number of buffers kept
+	moved func() // called whenever a buffer is taken or put back; may be nil
 }
 
 const (
-	restingMost = 3 // resting buffers kept
-	longMost    = 2 // buffers of long lines kept: a request and its answer
+	restingMost = 3 // number of resting buffers kept
+	longMost    = 2 // number of buffers of long lines kept: a request and its answer
 )
 
-// keepLong is how long the buffers of long lines are kept unused: at least that long, and less than twice that.
+// keepLong is the minimum time for which unused buffers of long lines are kept; the maximum is twice that.
 const keepLong = 10 * time.Second
 
-// take returns a buffer of at least size bytes, the smallest that is there, with one owner.
+// take returns a buffer of at least size bytes, the smallest available, with one owner.
 func (s *freeList) take(size int) *Hold {
 	best := -1
 	for i, h := range s.free {
@@ -39,7 +39,7 @@ func (s *freeList) take(size int) *Hold {
 	return h
 }
 
-// put keeps h, or the largest ones if there are too many.
+// put keeps h. If there are too many buffers, the largest ones are kept.
 func (s *freeList) put(h *Hold) {
 	s.tell()
 	if len(s.free) < s.most {
@@ -67,7 +67,7 @@ func (l *Loop) bigger(size int) *Hold {
 	return l.long.take(size)
 }
 
-// longMoved notes that long lines come, and has it looked later whether they still do.
+// longMoved records that there are long lines, and schedules fade.
 func (l *Loop) longMoved() {
 	l.longSeen = true
 	if l.fading == nil {
@@ -75,7 +75,7 @@ func (l *Loop) longMoved() {
 	}
 }
 
-// fade gives the buffers of long lines back to the system when none has come since it was called last.
+// fade returns the buffers of long lines to the system if there was no long line since its last call.
 func (l *Loop) fade() {
 	if l.longSeen {
 		l.longSeen = false
@@ -83,5 +83,5 @@ func (l *Loop) fade() {
 		return
 	}
 	l.fading, l.long.free = nil, nil
-	go debug.FreeOSMemory() // a collection takes milliseconds
+	go debug.FreeOSMemory() // it takes milliseconds
 }

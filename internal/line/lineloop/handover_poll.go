@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// HandsOver says that the descriptors of a [Loop] can be given to another image of the same program: nothing has been
-// read that was not handed out, but what [Source.Whole] tells of.
+// HandsOver says that the descriptors of a [Loop] can be passed to another image of the same program: everything that
+// was read has been passed on, except for what [Source.Whole] reports.
 const HandsOver = true
 
-// Reopen makes a descriptor a file again that another image of this program had in its loop. The runtime's own poller
-// must not know it, so it is a blocking one until the loop takes it.
+// Reopen makes an os.File of a descriptor that another image of this program had in its loop. The descriptor is made
+// blocking until the loop takes it, so that the runtime does not add it to its own poller.
 func Reopen(fd int, name string) *os.File {
-	_ = syscall.SetNonblock(fd, false) // what cannot be set has never been otherwise
+	_ = syscall.SetNonblock(fd, false) // if it fails, the descriptor was blocking
 	return os.NewFile(uintptr(fd), name)
 }

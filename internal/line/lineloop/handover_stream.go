@@ -4,8 +4,9 @@ package lineloop
 
 import "os"
 
-// HandsOver says that descriptors cannot be handed to another image of this program: goroutines read ahead of the loop.
+// HandsOver says that descriptors cannot be passed to another image of this program: goroutines read ahead of the
+// loop.
 const HandsOver = false
 
-// Reopen makes a descriptor a file again.
+// Reopen makes an os.File of a descriptor.
 func Reopen(fd int, name string) *os.File { return os.NewFile(uintptr(fd), name) }

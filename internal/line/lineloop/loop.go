@@ -8,7 +8,7 @@ import (
 
 // Loop waits for descriptors, timers and posted work, and runs every callback on the goroutine that calls [Loop.Run].
 type Loop struct {
-	// Deadline returns when OnTick wants to be called next; the zero time means never. Asked before each wait.
+	// Deadline returns when OnTick is to be called next; the zero time means never. It is called before each wait.
 	Deadline func() time.Time
 	// OnTick is called when the deadline has passed.
 	OnTick func(now time.Time)
@@ -17,15 +17,15 @@ type Loop struct {
 
 	now     time.Time // when the loop last woke up
 	alarm   *time.Timer
-	alarmAt time.Time // when the alarm is set for; zero: it has rung
+	alarmAt time.Time // when the alarm is set for; zero: it has fired
 	pieces  pieces
-	current *Source // whose batch is being dispatched
+	current *Source // the source whose lines are being passed on
 	dirty   []*Sink // sinks with an unwritten batch
 	stopped bool
 
-	resting  freeList // of sources between two lines
-	long     freeList // of long lines
-	longSeen bool     // there was one since fade was called last
+	resting  freeList // resting buffers
+	long     freeList // buffers of long lines
+	longSeen bool     // there was a long line since the last call of fade
 	fading   *time.Timer
 	keepLong time.Duration
 
@@ -58,8 +58,8 @@ func (l *Loop) AddSink(f *os.File, opts SinkOptions) *Sink {
 	return k
 }
 
-// Post runs fn on the loop's goroutine, soon. It may be called from any goroutine, also before and after Run;
-// what is posted after the loop has ended is never run.
+// Post runs fn on the loop's goroutine, soon. It may be called from any goroutine, also before and after Run; after
+// the loop has ended fn is never run.
 func (l *Loop) Post(fn func()) {
 	l.mu.Lock()
 	l.posted = append(l.posted, fn)
@@ -70,8 +70,7 @@ func (l *Loop) Post(fn func()) {
 	l.mu.Unlock()
 }
 
-// Quiet writes what is still to be written of this callback, and reports whether no posted work waits. Loop goroutine
-// only.
+// Quiet writes the output of this callback, and reports whether no posted work waits. Loop goroutine only.
 func (l *Loop) Quiet() bool {
 	l.Flush()
 	l.mu.Lock()
@@ -82,11 +81,11 @@ func (l *Loop) Quiet() bool {
 // Stop ends Run after the callback that calls it. Loop goroutine only.
 func (l *Loop) Stop() { l.stopped = true }
 
-// Now is when the loop last woke up: good enough for every deadline, and free.
+// Now is when the loop last woke up. It is precise enough for every deadline, and costs nothing.
 func (l *Loop) Now() time.Time { return l.now }
 
-// Keep makes line outlast its callback, and returns the buffer that it is in: the one that it was read into, unless that
-// is much larger than the line, or another line; then it returns a copy. The caller releases it.
+// Keep makes line outlast its callback, and returns the buffer that it is in. That is the buffer that it was read
+// into, or a copy if that buffer is much larger than the line, or line is not in it. The caller releases it.
 func (l *Loop) Keep(line []byte) (*Hold, []byte) {
 	if s := l.current; s != nil && s.hold != nil && len(line) > len(s.hold.Bytes)/growth && within(line, s.hold.Bytes) {
 		return s.hold.Retain(), line
@@ -113,13 +112,13 @@ func (l *Loop) Run() {
 	}
 }
 
-// doWhatIsDue ticks, and sets the alarm for the next time if that is another one than before. A sleep gets no timeout of
-// its own: finding the next deadline anew for every message would cost more than the message's own handling.
+// doWhatIsDue calls OnTick if it is due, and sets the alarm if the next deadline has changed. A sleep has no timeout
+// of its own, because computing the next deadline for every message would cost more than handling the message.
 func (l *Loop) doWhatIsDue() {
 	for l.Deadline != nil && !l.stopped {
 		at := l.Deadline()
 		if at.IsZero() {
-			return // an alarm that still comes finds nothing to do
+			return // an alarm that still fires has no effect
 		}
 		if l.now.Before(at) {
 			if !at.Equal(l.alarmAt) {
@@ -134,8 +133,8 @@ func (l *Loop) doWhatIsDue() {
 	}
 }
 
-// rang notes that the alarm is not set any more. It may have come with other posted work, to a loop that woke up before the
-// alarm's time: then the deadline is still to come for it, and the alarm has to be set again.
+// rang records that the alarm is no longer set. It may have come with other posted work, to a loop that woke up
+// before the alarm's time: then the deadline is still in the future, and the alarm has to be set again.
 func (l *Loop) rang() { l.alarmAt = time.Time{} }
 
 func (l *Loop) runPosted() {
@@ -152,8 +151,8 @@ func (l *Loop) runPosted() {
 	}
 }
 
-// Flush writes what has been put into the sinks. The loop does so after each callback; a callback that takes its time
-// does it first. Loop goroutine only.
+// Flush writes what was put into the sinks. The loop does so after each callback; a callback that takes long calls it
+// before. Loop goroutine only.
 func (l *Loop) Flush() {
 	for len(l.dirty) > 0 {
 		k := l.dirty[len(l.dirty)-1]

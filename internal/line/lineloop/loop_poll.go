@@ -14,21 +14,21 @@ import (
 
 // driver is the part of a loop that talks to the kernel: poll(2) over raw descriptors.
 type driver struct {
-	wakeR, wakeW int           // raw: the runtime's own poller must not wake for them too
+	wakeR, wakeW int           // raw descriptors: the runtime's own poller must not wake up for them
 	fds          []unix.PollFd // fds[0] is wakeR
 	owners       []owner       // parallel to fds
 	unseen       bool          // see sleep
-	bound        unix.Timespec // of one sleep
-	sleepMost    time.Duration // sleepMost, less in tests
-	busyUntil    time.Time     // traffic was seen lately
-	enlarged     int           // pipes made bigger so far
-	gone         bool          // a descriptor left fds during the walk
+	bound        unix.Timespec // timeout of one sleep
+	sleepMost    time.Duration // sleepMost, or less in tests
+	busyUntil    time.Time     // traffic was seen until shortly before this time
+	enlarged     int           // number of pipes enlarged so far
+	gone         bool          // an entry of fds was freed during the walk
 }
 
-// sleepMost bounds a sleep in which nothing happens. The collector of Go 1.26.8 now and then misses a goroutine that is just
-// entering a system call (the runtime looks for a collection before it marks the goroutine as waiting, and not after it). It then
-// waits for that call to return, and all other goroutines wait with it, alarms and news of a server's end included. Such a call is
-// this sleep: so it returns, whether or not there is something to do.
+// sleepMost limits a sleep. The garbage collector of Go 1.26.8 sometimes misses a goroutine that is just entering a
+// system call (the runtime checks for a collection before it marks the goroutine as waiting, and not after). It then
+// waits until that call returns, and all other goroutines wait, too, including timers and the news of a server's end.
+// This sleep is such a call, so it has to return even if there is nothing to do.
 const sleepMost = 10 * time.Second
 
 // owner is what a poll entry belongs to; both nil: free.
@@ -49,9 +49,9 @@ func (l *Loop) initDriver() error {
 	return nil
 }
 
-// rawDescriptor returns f's descriptor in the mode the loop needs: non-blocking where it is ours alone. A terminal or a
-// file is shared with the shell that started us, which would be surprised; they are ready whenever poll says so.
-// private reports that it is: a pipe or a socket.
+// rawDescriptor returns f's descriptor in the mode the loop needs: non-blocking if it is ours alone. A terminal or a
+// file is shared with the shell that started us and is left blocking, because the shell does not expect the change;
+// it is ready whenever poll says so. private reports that the descriptor is ours alone: a pipe or a socket.
 func rawDescriptor(f *os.File) (fd int, private bool) {
 	if rc, err := f.SyscallConn(); err == nil {
 		_ = rc.Control(func(p uintptr) { fd = int(p) })
@@ -87,7 +87,7 @@ func (l *Loop) enter(fd int, o owner) int {
 func (l *Loop) removeSource(s *Source) { l.leave(s.pos, s.file) }
 func (l *Loop) removeSink(k *Sink)     { l.leave(k.pos, k.file) }
 
-// leave takes an entry out. During a walk the slice must not move, so the place is only marked free.
+// leave removes an entry. During a walk the slice must not move, so the entry is only marked as free.
 func (l *Loop) leave(pos int, f *os.File) {
 	l.fds[pos].Fd = -1
 	l.owners[pos] = owner{}
@@ -122,7 +122,7 @@ func (l *Loop) wake() {
 	_, _ = unix.Write(l.wakeW, newline)
 }
 
-// wait sleeps until a descriptor is ready and serves what is. It reports whether work was posted.
+// wait sleeps until a descriptor is ready, and serves those that are. It reports whether work was posted.
 func (l *Loop) wait() (posted bool) {
 	l.compact()
 	for i := 1; i < len(l.fds); i++ {
@@ -152,8 +152,8 @@ func (l *Loop) drainWakePipe() {
 	_, _ = unix.Read(l.wakeR, buf[:])
 }
 
-// prepare says what an entry waits for. A source that is held back and a sink with nothing to write wait for nothing,
-// not even for errors: the next read or write tells those.
+// prepare sets what an entry waits for. A source that is held back and a sink with nothing to write wait for nothing,
+// not even for errors: the next read or write reports those.
 func (o owner) prepare(p *unix.PollFd) {
 	p.Fd = -1
 	switch {
@@ -184,13 +184,13 @@ func (l *Loop) read(s *Source) {
 		s.finish(nil)
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ECONNRESET):
-		s.finish(nil) // a terminal or a socket whose other end is gone
+		s.finish(nil) // a terminal or a socket whose other end was closed
 	default:
 		s.finish(err)
 	}
 }
 
-// write hands batch to the kernel and returns how many bytes it took; 0 and nil means "not now".
+// write writes batch and returns how many bytes were accepted; 0 and nil means that none can be written now.
 func (l *Loop) write(k *Sink, batch [][]byte) (int, error) {
 	for {
 		var n int
@@ -225,7 +225,7 @@ func (l *Loop) closeDriver() {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.awake = true // nobody reads the pipe any more, nobody may write to it
+	l.awake = true // this pipe is not read and must not be written to any more
 	_ = unix.Close(l.wakeR)
 	_ = unix.Close(l.wakeW)
 }

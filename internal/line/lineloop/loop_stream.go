@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// driver is the part of a loop that talks to the system where descriptors cannot be polled: a goroutine per source
-// reads ahead of the loop by one buffer, a goroutine per sink writes behind it by one.
+// driver is the part of a loop that talks to the system where descriptors cannot be polled: one goroutine per source
+// reads ahead of the loop by one buffer, one per sink writes behind it by one.
 type driver struct {
-	arrivals chan func() // what the goroutines bring
+	arrivals chan func() // work from the goroutines
 	bell     chan struct{}
 	sources  []*Source
 	sinks    []*Sink
@@ -21,7 +21,7 @@ type driver struct {
 	quit     chan struct{}
 }
 
-// gateRetry is how soon a held-back source is looked at again.
+// gateRetry is the interval at which the gate of a held-back source is checked.
 const gateRetry = 2 * time.Millisecond
 
 func (l *Loop) initDriver() error {
@@ -53,7 +53,7 @@ func (l *Loop) wait() (posted bool) {
 	return posted
 }
 
-// bring hands fn to the loop and reports whether the loop still runs.
+// bring passes fn to the loop and reports whether the loop still runs.
 func (l *Loop) bring(fn func()) bool {
 	select {
 	case l.arrivals <- fn:
@@ -98,7 +98,7 @@ func (l *Loop) readAll(s *Source) {
 	}
 }
 
-// digest gives the source what was read, as soon as it may be read.
+// digest passes what was read to the source, as soon as its gate is open.
 func (l *Loop) digest(s *Source, p []byte, digested chan<- struct{}) {
 	if s.done {
 		close(digested)
@@ -131,7 +131,7 @@ func (l *Loop) writeAll(k *Sink, work <-chan []byte) {
 		l.bring(func() {
 			delete(l.taken, k)
 			if long {
-				l.longMoved() // the copy was memory, too
+				l.longMoved() // the copy was allocated, too
 			}
 			switch {
 			case k.done:
@@ -145,7 +145,7 @@ func (l *Loop) writeAll(k *Sink, work <-chan []byte) {
 	_ = k.file.Close()
 }
 
-// write gives the sink's goroutine one piece if it is idle; otherwise the piece waits in the sink's queue.
+// write passes one piece to the sink's goroutine if that is idle; otherwise the piece waits in the sink's queue.
 func (l *Loop) write(k *Sink, batch [][]byte) (int, error) {
 	if l.taken[k] || len(batch) == 0 {
 		return 0, nil

@@ -5,14 +5,15 @@ package lineloop
 import "golang.org/x/sys/unix"
 
 const (
-	// bigPipe is the size asked for once lines over the resting buffer were seen. One user may have 64 MiB in pipes;
-	// beyond that every new pipe of that user, in any program, is tiny. A quarter of the usual megabyte is modest.
+	// bigPipe is the pipe size that is requested once there were lines longer than the resting buffer. One user may
+	// have 64 MiB in pipes; beyond that every new pipe of that user, in any program, is tiny. So it is a quarter of
+	// the usual maximum of 1 MiB.
 	bigPipe = 256 << 10
-	// bigPipesMax bounds how many pipes one loop enlarges.
+	// bigPipesMax is how many pipes one loop enlarges.
 	bigPipesMax = 4
 )
 
-// enlargePipes makes the pipes of a source with long lines, and of the sinks, bigger. A refusal does no harm.
+// enlargePipes enlarges the pipes of a source with long lines, and of the sinks. Errors are ignored.
 func (l *Loop) enlargePipes(s *Source) {
 	if l.enlarged >= bigPipesMax {
 		return

@@ -5,22 +5,23 @@ import (
 	"os"
 )
 
-// copyLimit is the largest rest of a short write, in bytes, that is copied; a longer one keeps its source's buffer.
+// copyLimit is the largest rest of a short write, in bytes, that is copied; for a longer one its source's buffer is
+// kept.
 const copyLimit = 64 << 10
 
-// ErrSinkClosed is given to OnError when the other side closed its end while nothing was being written.
+// ErrSinkClosed is passed to OnError when the other side closed its end while nothing was being written.
 var ErrSinkClosed = errors.New("reader closed its end")
 
-// SinkOptions say what the owner of a sink wants to know. All callbacks run on the loop's goroutine.
+// SinkOptions are the callbacks of a sink. They run on the loop's goroutine.
 type SinkOptions struct {
-	// OnDrain is called when everything that had to wait was written.
+	// OnDrain is called when the queue has been written.
 	OnDrain func()
-	// OnError is called once when nothing can be written any more. What was not written stays in Pending.
+	// OnError is called once when writing has failed for good. What was not written remains counted in Pending.
 	OnError func(err error)
 }
 
-// Sink writes lines to one descriptor of a [Loop] and never blocks: what the other side does not take is queued.
-// Lines of one batch go out in one write. The queue is not bounded here: its feeder checks Pending.
+// Sink writes lines to one descriptor of a [Loop] and never blocks: what the other side does not accept is queued.
+// Lines of one batch are written with one write. The queue has no limit here: its user checks Pending.
 type Sink struct {
 	loop    *Loop
 	opts    SinkOptions
@@ -29,29 +30,29 @@ type Sink struct {
 	private bool // the descriptor is non-blocking: a raw system call on it returns at once
 	pos     int  // index in the loop's poll set
 
-	batch   [][]byte // of the running dispatch, not yet written
-	own     []byte   // bytes of batch that were sent, not forwarded
+	batch   [][]byte // of the present dispatch, not yet written
+	own     []byte   // the bytes of batch that Send copied
 	one     [1][]byte
-	queue   []chunk // refused by the kernel so far
+	queue   []chunk // not accepted by the kernel so far
 	pending int     // bytes in queue
-	written uint64  // bytes the kernel took
+	written uint64  // bytes the kernel has accepted
 	dirty   bool    // in the loop's flush list
 	dead    bool
-	closing bool // close once the queue is empty
+	closing bool // closed once the queue is empty
 	done    bool
 }
 
-// chunk is a piece of the queue; hold, if set, is the buffer it lies in.
+// chunk is a piece of the queue; hold, if set, is the buffer with its data.
 type chunk struct {
 	data  []byte
-	whole []byte // data from its beginning, when it is ours
+	whole []byte // data from its beginning, if the chunk owns it
 	hold  *Hold
 }
 
 // FD is the descriptor that is written to.
 func (k *Sink) FD() int { return k.fd }
 
-// done gives back what the chunk lies in.
+// done releases the chunk's buffer.
 func (c *chunk) done(k *Sink) {
 	if c.hold != nil {
 		c.hold.Release()
@@ -60,7 +61,7 @@ func (c *chunk) done(k *Sink) {
 	}
 }
 
-// pieces keeps the buffers of finished chunks for the next ones.
+// pieces keeps the buffers of finished chunks for reuse.
 type pieces struct{ free [][]byte }
 
 // piecesMost is how many buffers of copyLimit bytes are kept.
@@ -83,8 +84,8 @@ func (s *pieces) put(b []byte) {
 
 var newline = []byte{'\n'}
 
-// Forward queues a line of the source that is being dispatched, with its newline, without copying it. A line that came
-// alone is written at once, so that what its owner has to note about it costs nobody time.
+// Forward queues a line of the source that is being dispatched, with its newline, without copying it. A single line
+// is written at once, so that the other side need not wait for what the caller does afterwards.
 func (k *Sink) Forward(line []byte) {
 	if cap(line) > len(line) && line[:len(line)+1][len(line)] == '\n' {
 		line = line[:len(line)+1]
@@ -99,15 +100,15 @@ func (k *Sink) Forward(line []byte) {
 func (k *Sink) Send(line []byte) {
 	start := len(k.own)
 	if need := start + len(line) + 1; need > cap(k.own) && start > 0 {
-		// Growing would move bytes the batch points at; they stay where they are, a new buffer begins.
+		// Growing would move bytes that the batch refers to, so a new buffer is begun.
 		k.own, start = make([]byte, 0, max(2*cap(k.own), need)), 0
 	}
 	k.own = append(append(k.own, line...), '\n')
 	k.put(k.own[start:len(k.own):len(k.own)])
 }
 
-// writeAlone writes line if nothing stands before it and nothing follows it, and returns how many bytes were taken. An
-// error is left to the flush, where nobody is in the middle of anything.
+// writeAlone writes line if no other line precedes or follows it, and returns how many bytes were accepted. An error
+// is left to the flush, because the caller is in the middle of a callback.
 func (k *Sink) writeAlone(line []byte) int {
 	src := k.loop.current
 	if k.dead || len(k.queue) > 0 || len(k.batch) > 0 || len(line) > copyLimit || src == nil || src.r < src.w {
@@ -122,7 +123,7 @@ func (k *Sink) writeAlone(line []byte) int {
 	return n
 }
 
-// put adds p to the batch, as part of the last piece where they touch in memory.
+// put adds p to the batch. If it follows the last piece in memory, that one is extended.
 func (k *Sink) put(p []byte) {
 	if k.done || len(p) == 0 {
 		return
@@ -146,7 +147,7 @@ func (k *Sink) mark() {
 	}
 }
 
-// Pending returns how many bytes are queued and not yet taken by the kernel.
+// Pending returns how many bytes are queued and not yet accepted by the kernel.
 func (k *Sink) Pending() int {
 	n := k.pending
 	for _, p := range k.batch {
@@ -155,13 +156,14 @@ func (k *Sink) Pending() int {
 	return n
 }
 
-// Written returns how many bytes the kernel has taken so far: whether the other side reads.
+// Written returns how many bytes the kernel has accepted so far: it grows while the other side reads.
 func (k *Sink) Written() uint64 { return k.written }
 
-// Refused returns how many bytes the kernel has refused so far; unlike Pending without those of the running batch.
+// Refused returns how many bytes the kernel has not accepted so far; unlike Pending it does not count the present
+// batch.
 func (k *Sink) Refused() int { return k.pending }
 
-// flush writes the batch, or queues it behind what waits already.
+// flush writes the batch, or appends it to the queue.
 func (k *Sink) flush() {
 	k.dirty = false
 	batch := k.batch
@@ -182,7 +184,7 @@ func (k *Sink) flush() {
 	}
 }
 
-// writeBatch writes as much as the descriptor takes and returns the rest.
+// writeBatch writes as much as the descriptor accepts and returns the rest.
 func (k *Sink) writeBatch(batch [][]byte) [][]byte {
 	for len(batch) > 0 {
 		n, err := k.loop.write(k, batch)
@@ -212,11 +214,11 @@ func skip(batch [][]byte, n int) [][]byte {
 	return batch
 }
 
-// enqueue keeps p: short pieces as a copy, a long one by taking over the buffer of the source it came from.
+// enqueue keeps p: a short piece as a copy, a long one by keeping the buffer of its source.
 func (k *Sink) enqueue(p []byte) {
 	k.pending += len(p)
 	if k.dead {
-		return // only counted: nobody will ever read it
+		return // counted only: it can never be written
 	}
 	src := k.loop.current
 	if len(p) <= copyLimit || src == nil || src.hold == nil || !within(p, src.hold.Bytes) {
@@ -226,7 +228,7 @@ func (k *Sink) enqueue(p []byte) {
 	k.queue = append(k.queue, chunk{data: p, hold: src.hold.Retain()})
 }
 
-// copyToQueue appends p to the last chunk if that is ours and has room.
+// copyToQueue appends p to the last chunk if the chunk owns its data and has room.
 func (k *Sink) copyToQueue(p []byte) {
 	if n := len(k.queue); n > 0 {
 		if last := &k.queue[n-1]; last.hold == nil && cap(last.data)-len(last.data) >= len(p) {
@@ -247,13 +249,13 @@ func within(p, buf []byte) bool {
 	return &p[:cap(p)][cap(p)-1] == &buf[:cap(buf)][cap(buf)-1]
 }
 
-// drain writes the queue on; the loop calls it when the descriptor takes bytes again.
+// drain writes the queue; the loop calls it when the descriptor is writable again.
 func (k *Sink) drain() {
 	for len(k.queue) > 0 {
 		c := &k.queue[0]
 		k.one[0] = c.data
 		n, err := k.loop.write(k, k.one[:])
-		k.one[0] = nil // or it would keep the buffer of a long line
+		k.one[0] = nil // so that the buffer of a long line is not kept
 		c.data = c.data[n:]
 		k.pending -= n
 		k.written += uint64(n)
@@ -281,7 +283,7 @@ func (k *Sink) drain() {
 	}
 }
 
-// fail ends writing. The queue is dropped but stays counted, so that the owner knows what was never delivered.
+// fail ends writing. The queue is dropped but remains counted, so that the owner knows what was not delivered.
 func (k *Sink) fail(err error) {
 	if k.dead {
 		return
@@ -300,7 +302,7 @@ func (k *Sink) dropQueue() {
 	k.queue = nil
 }
 
-// CloseWhenDrained closes the descriptor as soon as everything queued is written (at once if nothing is).
+// CloseWhenDrained closes the descriptor as soon as the queue is empty (at once if it is).
 func (k *Sink) CloseWhenDrained() {
 	k.closing = true
 	if len(k.queue) == 0 && !k.dirty {
@@ -308,7 +310,7 @@ func (k *Sink) CloseWhenDrained() {
 	}
 }
 
-// Close closes the descriptor; what is queued is lost.
+// Close closes the descriptor; the queue is lost.
 func (k *Sink) Close() {
 	k.dropQueue()
 	k.shut()

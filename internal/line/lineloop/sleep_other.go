@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 
 const unseenFor = 0
 
-// mayBeUnseen: there is one way to sleep here.
+// mayBeUnseen is false: there is only one way to sleep here.
 func mayBeUnseen() bool { return false }
 
 // sleep waits for a descriptor; it returns how many are ready, 0 or less for an interruption.

@@ -6,36 +6,36 @@ import (
 )
 
 const (
-	// readBuffer is the size of a source's resting buffer, in bytes. Untouched pages of it cost nothing.
+	// readBuffer is the size of a source's resting buffer, in bytes. Pages of it that are not used cost nothing.
 	readBuffer = 256 << 10
 	// tailKept is how much of the end of an over-long line is kept, in bytes: enough for the members that follow
 	// the last big value (TypeScript servers write the id last).
 	tailKept = 4 << 10
-	// longLine is the length, in bytes, from which on lines deserve bigger pipes.
+	// longLine is the length in bytes from which on lines are worth enlarging the pipes.
 	longLine = 32 << 10
-	// growth is how many times larger the next buffer is when a line does not fit, up to fastGrowth bytes; then it is
-	// twice as large. A second step goes to the largest size at once if that is directGrowth bytes at most.
+	// growth is the factor by which the buffer grows when a line does not fit, up to fastGrowth bytes; then the
+	// factor is two. The second step is to the largest size at once if that is directGrowth bytes at most.
 	growth       = 8
 	fastGrowth   = 16 << 20
 	directGrowth = 64 << 20
-	// headKept is how much of its beginning is kept, in bytes.
+	// headKept is how much of the beginning of an over-long line is kept, in bytes.
 	headKept = 64 << 10
 )
 
-// SourceOptions say what happens with what a descriptor delivers. All callbacks run on the loop's goroutine.
+// SourceOptions are the callbacks of a source, and its limit. All callbacks run on the loop's goroutine.
 type SourceOptions struct {
 	// Limit is the longest line in bytes without its newline; 0 means no limit.
 	Limit int
-	// OnLine gets one line without its newline. The bytes are valid until the callback returns, and, for a sink's
-	// Forward, until the loop has flushed. whole is false for a last line that was ended by EOF.
+	// OnLine is called with one line without its newline. The bytes are valid until the callback returns, and, for a
+	// sink's Forward, until the loop has flushed. whole is false for a last line that was ended by EOF.
 	OnLine func(line []byte, whole bool)
-	// OnOversize gets the first and last bytes of a line over the limit, and its length, once its end was seen.
+	// OnOversize is called with the first and last bytes of a line over the limit, and its length, at its end.
 	OnOversize func(head, tail []byte, size int64)
-	// OnBatch is called after the lines of one read were handed out, before the sinks are flushed.
+	// OnBatch is called after the lines of one read were passed on, before the sinks are flushed.
 	OnBatch func()
-	// OnEOF is called once: nothing will come any more. err is nil for a plain end of file.
+	// OnEOF is called once, at the end of the input. err is nil for a plain end of file.
 	OnEOF func(err error)
-	// Gate, when set, is asked before each wait; false leaves the bytes in the kernel (back-pressure).
+	// Gate, if set, is called before each wait; false leaves the bytes in the kernel (back-pressure).
 	Gate func() bool
 }
 
@@ -53,19 +53,19 @@ type Source struct {
 	scanned int // no newline before this index
 
 	over     *oversize
-	enlarged bool // the pipes of this source were made bigger, or could not be
+	enlarged bool // the pipes of this source were enlarged, or could not be
 
 	done bool
 }
 
-// oversize collects the two ends of a line that is too long to keep.
+// oversize collects the beginning and the end of a line that is too long to keep.
 type oversize struct {
 	head []byte
 	tail []byte
 	size int64
 }
 
-// Whole reports whether every byte that was read has been handed out, as part of a line.
+// Whole reports whether every byte that was read has been passed on, as part of a line.
 func (s *Source) Whole() bool { return s.r == s.w && s.over == nil }
 
 // FD is the descriptor that is read.
@@ -79,7 +79,7 @@ func (s *Source) room() []byte {
 	return s.hold.Bytes[s.w:]
 }
 
-// took accounts n bytes read into room and hands out the lines they complete.
+// took handles n bytes that were read into room: it passes on the lines that they complete.
 func (s *Source) took(n int) {
 	s.w += n
 	s.begin()
@@ -91,8 +91,8 @@ func (s *Source) took(n int) {
 
 func (s *Source) begin() { s.loop.current = s }
 
-// end flushes the sinks that the callbacks of one read have filled. Until then the sinks may hold slices of our
-// buffer, so a source that is closed on the way keeps it to the end.
+// end flushes the sinks that the callbacks of one read have filled. Until then the sinks may refer to our buffer, so
+// a source that is closed in between keeps it.
 func (s *Source) end() {
 	if s.opts.OnBatch != nil && !s.done {
 		s.opts.OnBatch()
@@ -105,7 +105,7 @@ func (s *Source) end() {
 	}
 }
 
-// nextLine hands out one line and reports whether there may be another.
+// nextLine passes on one line and reports whether there may be another.
 func (s *Source) nextLine() bool {
 	buf := s.hold.Bytes
 	i := bytes.IndexByte(buf[s.scanned:s.w], '\n')
@@ -204,8 +204,8 @@ func (s *Source) makeRoom() {
 	s.move(s.larger(size)).Release()
 }
 
-// larger is the size of the next buffer when one of size bytes is full. It is at once what the longest line needs, unless
-// that is far more: memory that is not touched costs nothing, and each step on the way would be kept beside it.
+// larger is the size of the next buffer when one of size bytes is full. It is the size for the longest line at once,
+// unless that is far more: unused memory costs nothing, while each step in between would leave another buffer.
 func (s *Source) larger(size int) int {
 	next := 2 * size
 	if size < fastGrowth {
@@ -218,7 +218,7 @@ func (s *Source) larger(size int) int {
 	return next
 }
 
-// move takes a buffer of at least size bytes, with the unread bytes, in the place of the one before, and returns that.
+// move replaces the buffer by one of at least size bytes, copies the unread bytes, and returns the old one.
 func (s *Source) move(size int) *Hold {
 	old := s.hold
 	s.hold = s.loop.bigger(size)
@@ -235,10 +235,10 @@ func withRoom(n int) int {
 	return n + readBuffer
 }
 
-// detach leaves the buffer to others, who have parts of it to write or to keep; unread bytes move to a new one.
+// detach replaces the buffer if others still write or keep parts of it; unread bytes move to the new one.
 func (s *Source) detach() { s.move(withRoom(s.w - s.r)).Release() }
 
-// finish hands out a last line without newline and tells the end.
+// finish passes on a last line without newline and calls OnEOF.
 func (s *Source) finish(err error) {
 	if s.done {
 		return
