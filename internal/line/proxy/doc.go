@@ -1,7 +1,8 @@
-// Package proxy is `outlive run`: one client on two descriptors, one server behind them.
+// Package proxy is `outlive run`: one client on two descriptors, and one server.
 //
-// A [Proxy] joins a lineloop.Loop, which moves the lines, with a host.Host, which keeps the server. The goroutine that calls
-// [Proxy.Run] owns both; the goroutines beside it are the host's. [Proxy.HandOver] gives the client's session to another image of
-// the program, executed in the same process, which goes on by [Resume]. Other goroutines use [Proxy.Restart], [Proxy.Status] and
-// [Proxy.Interrupt]. In inherit mode there are no lines to move: [Inherited] has a goroutine and a channel.
+// A [Proxy] joins a lineloop.Loop, which moves the lines, with a host.Host, which runs the server. The goroutine that
+// calls [Proxy.Run] owns both; the other goroutines are the host's. [Proxy.HandOver] passes the client's session to
+// another image of the program, executed in the same process, which continues with [Resume]. Other goroutines use
+// [Proxy.Restart], [Proxy.Status] and [Proxy.Interrupt]. In inherit mode there are no lines to move: [Inherited] has
+// a goroutine and a channel.
 package proxy

@@ -13,21 +13,21 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
-// Saved is what survives of a proxy in another image of this program, executed in place of this one, in a form that can be
-// kept as JSON: the client's session, and its two descriptors.
+// Saved is the state of a proxy that is passed to another image of this program, executed in place of this one: the
+// client's session, and its two descriptors. It can be encoded as JSON.
 type Saved struct {
 	Session session.Record
 	In, Out int      // descriptors
-	Held    [][]byte // lines of the client that came while the upgrade waited
+	Held    [][]byte // lines of the client that were held back during the upgrade
 }
 
 // Descriptors are those that the next image needs: they must be made inheritable.
 func (s *Saved) Descriptors() []int { return []int{s.In, s.Out} }
 
 const (
-	// handoverRetry is how soon a handover is tried again that was not possible.
+	// handoverRetry is the interval of attempts at a handover.
 	handoverRetry = 5 * time.Millisecond
-	// holdFor is how long new requests are held back so that those in flight can finish. Then they go on for as long,
+	// holdFor is how long new requests are held back so that those in flight can finish. Then they pass for as long,
 	// before the next try. While the server ends, it is twice as long.
 	holdFor = 3 * time.Second
 )
@@ -35,18 +35,18 @@ const (
 // ErrNoHandover wraps the reason why a proxy cannot be handed over.
 var ErrNoHandover = errors.New("no quiet moment")
 
-// handover is an upgrade that waits for its moment.
+// handover is the state of a requested upgrade.
 type handover struct {
 	holding bool      // new requests are held back
-	until   time.Time // when that begins or ends
-	resting bool      // the server was told to sleep
-	lines   [][]byte  // held back
+	until   time.Time // when the present phase of holding back, or of passing, ends
+	resting bool      // the server was asked to end
+	lines   [][]byte  // the lines that are held back
 	size    int       // bytes of lines
 }
 
-// HandOver waits for a quiet moment, in which nothing is in flight in either direction, has the server end, and gives what must
-// survive to exec, on the loop's goroutine. exec does not return if it succeeds. If it fails, or ctx ends before there was such
-// a moment, everything goes on. Any goroutine, one at a time.
+// HandOver waits for a moment in which nothing is in flight in either direction, ends the server, and passes the
+// saved state to exec, on the loop's goroutine. exec does not return if it succeeds. If it fails, or ctx ends first,
+// the proxy continues. Any goroutine, one at a time.
 func (p *Proxy) HandOver(ctx context.Context, exec func(*Saved) error) error {
 	if !lineloop.HandsOver {
 		return errors.ErrUnsupported
@@ -88,14 +88,14 @@ func (p *Proxy) onLoop(fn func()) error {
 	}
 }
 
-// tryHandOver goes one step towards a handover, or hands over if that is possible now. It says why it was not.
+// tryHandOver takes one step towards a handover, or hands over if that is possible now. It says why it was not.
 func (p *Proxy) tryHandOver(exec func(*Saved) error) (why string, err error) {
 	b, h, now := p.host.Backend, &p.handover, time.Now()
 	if why := p.busy(); why != "" {
 		switch {
 		case h.resting && now.Before(h.until):
 			h.holding = true
-		case b.Restarting(): // holding back does not help
+		case b.Restarting(): // holding back does not help then
 			h.holding = false
 		case !now.Before(h.until):
 			h.holding, h.until = !h.holding, now.Add(holdFor)
@@ -116,7 +116,7 @@ func (p *Proxy) tryHandOver(exec func(*Saved) error) (why string, err error) {
 	return "", exec(&Saved{Session: b.Record(), In: p.in.FD(), Out: p.client.FD(), Held: h.lines})
 }
 
-// busy says what is under way, "" if nothing is.
+// busy says what is in progress, or "".
 func (p *Proxy) busy() string {
 	switch quiet := p.loop.Quiet(); {
 	case !p.in.Whole():
@@ -129,7 +129,7 @@ func (p *Proxy) busy() string {
 	return p.host.Backend.Busy()
 }
 
-// goOn takes back what a handover that has failed has done.
+// goOn undoes the steps of a handover that has failed.
 func (p *Proxy) goOn() {
 	resting := p.handover.resting
 	p.handover.holding = false
@@ -140,7 +140,7 @@ func (p *Proxy) goOn() {
 	}
 }
 
-// clientLine takes a line of the client.
+// clientLine handles a line of the client.
 func (p *Proxy) clientLine(line []byte) {
 	if p.handover.holding && p.handover.holds(line) {
 		return
@@ -148,7 +148,7 @@ func (p *Proxy) clientLine(line []byte) {
 	p.host.Backend.ClientLine(p.loop.Now(), line)
 }
 
-// release lets what was held back go on, unless it is to be held.
+// release sends the lines that were held back, unless new ones are still to be held.
 func (p *Proxy) release() {
 	if p.handover.holding {
 		return
@@ -160,8 +160,8 @@ func (p *Proxy) release() {
 	}
 }
 
-// holds keeps a line that begins something, and what follows on it, and reports whether it did. What calls in flight need
-// to come to their end goes on: answers, progress, and cancellations, which are repeated behind what is held.
+// holds keeps a line that begins something, and lines that belong to it, and reports whether it did. What calls in
+// flight need to finish passes: answers, progress, and cancellations, which are also repeated after the held lines.
 func (h *handover) holds(line []byte) bool {
 	var env jsonrpc.Envelope
 	begins := true
@@ -180,8 +180,8 @@ func (h *handover) holds(line []byte) bool {
 	return begins
 }
 
-// Resume prepares a proxy that goes on where the one that was saved stood, in the same process. opts.In and opts.Out are
-// not used. Nothing moves before [Proxy.Run].
+// Resume prepares a proxy that continues from a saved state, in the same process. opts.In and opts.Out are not used.
+// Nothing is read or written before [Proxy.Run].
 func Resume(opts Options, saved *Saved) (*Proxy, error) {
 	opts.In, opts.Out = lineloop.Reopen(saved.In, "stdin"), lineloop.Reopen(saved.Out, "stdout")
 	p, err := New(opts)

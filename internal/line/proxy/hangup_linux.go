@@ -3,6 +3,6 @@ package proxy
 import "golang.org/x/sys/unix"
 
 const (
-	hungUp  = unix.POLLRDHUP // a socket of which the other end only writes no more
-	pending = unix.TIOCINQ   // asks how many bytes are unread
+	hungUp  = unix.POLLRDHUP // also set for a socket whose other end has only stopped writing
+	pending = unix.TIOCINQ   // ioctl for the number of unread bytes
 )

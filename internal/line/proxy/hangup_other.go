@@ -3,6 +3,6 @@
 package proxy
 
 const (
-	hungUp  = 0          // POLLHUP comes unasked
-	pending = 0x4004667f // FIONREAD: asks how many bytes are unread
+	hungUp  = 0          // POLLHUP is always reported
+	pending = 0x4004667f // FIONREAD: ioctl for the number of unread bytes
 )

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookAgain is how soon a stdin is looked at again that has ended and still holds something unread.
+// lookAgain is the interval of checks of a stdin that has ended but has unread bytes.
 const lookAgain = 100 * time.Millisecond
 
-// awaitHangup waits until nobody can write to f any more and all of it was read, without reading from it itself. It returns
-// false once quit can be read, or if f is nothing that ends in this way, such as a file.
+// awaitHangup waits until no process can write to f any more and everything was read from it. It does not read from f
+// itself. It returns false once quit can be read, or if f does not end in this way, such as a file.
 func awaitHangup(f, quit *os.File) bool {
 	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: hungUp}, {Fd: int32(quit.Fd()), Events: unix.POLLIN}}
 	for {

@@ -21,13 +21,13 @@ type InheritOptions struct {
 	Command   []string
 	Name      string
 	StateDir  string
-	KillMode  child.KillMode // what ends with the program (default its whole tree)
+	KillMode  child.KillMode // what is ended with the program (default its whole process tree)
 	Supervise supervise.Options
 	Sink      event.Sink
 }
 
-// Inherited keeps a program alive that has our own three descriptors (the watchdog, to the letter: WD-7): nothing is copied, and
-// nothing of MCP is known. The goroutine of [Inherited.Run] owns it.
+// Inherited keeps a program alive that has our own three descriptors (the watchdog, WD-7): nothing is copied, and MCP
+// is not interpreted. The goroutine of [Inherited.Run] owns it.
 type Inherited struct {
 	opts    InheritOptions
 	machine *supervise.Machine
@@ -38,9 +38,9 @@ type Inherited struct {
 	code    int
 	over    bool
 	running bool
-	since   time.Time     // the program runs since then
-	exitAt  time.Time     // when the last one ended
-	waiters []waiter      // for the next one to run
+	since   time.Time     // when the program was started
+	exitAt  time.Time     // when the previous one ended
+	waiters []waiter      // for the next start
 	ended   chan struct{} // closed when Run returns
 }
 
@@ -49,16 +49,16 @@ func NewInherited(opts InheritOptions) *Inherited {
 	return &Inherited{opts: opts, machine: supervise.New(opts.Supervise), news: make(chan func()), ended: make(chan struct{})}
 }
 
-// clientGrace is how long the program may go on by itself once nobody can write to its stdin any more and it has read all
-// of that. Whether it still works for its client cannot be known here, so it gets more time than in the usual mode.
+// clientGrace is how long the program may continue once no process can write to its stdin any more and it has read
+// everything. Whether it still works for its client cannot be known here, so it gets more time than in the usual
+// mode.
 const clientGrace = 3 * time.Second
 
-// watchClient ends the program when its client has left and it goes on nevertheless. The returned function ends the
-// goroutine.
+// watchClient ends the program if it continues after its client has left. The returned function ends the goroutine.
 func (h *Inherited) watchClient() (stop func()) {
 	quit, end, err := os.Pipe()
 	if err != nil {
-		return func() {} // it ends with its client by itself, as it would without outlive
+		return func() {} // the program has to notice the end itself, as without outlive
 	}
 	done := make(chan struct{})
 	go func() {
@@ -79,8 +79,8 @@ func (h *Inherited) watchClient() (stop func()) {
 	}
 }
 
-// Run keeps the program alive until it exits 0, its client leaves or [Inherited.Interrupt], and returns outlive's exit
-// status.
+// Run keeps the program alive until it exits 0, its client leaves or [Inherited.Interrupt] is called, and returns
+// outlive's exit status.
 func (h *Inherited) Run() int {
 	defer h.watchClient()()
 	defer close(h.ended)
@@ -103,13 +103,13 @@ func (h *Inherited) Run() int {
 // Interrupt ends the program and then Run. Any goroutine.
 func (h *Inherited) Interrupt() { go h.tell(supervise.Stop{Profile: supervise.Signal}) }
 
-// waiter waits for a program that is newer than the generation.
+// waiter waits for a program newer than generation.
 type waiter struct {
 	after int
 	done  chan error // buffered
 }
 
-// tellWaiters tells those who wait that a program runs, or why it does not.
+// tellWaiters reports to the waiters that a program runs, or why it does not.
 func (h *Inherited) tellWaiters(err error) {
 	h.waiters = slices.DeleteFunc(h.waiters, func(w waiter) bool {
 		if h.gen <= w.after {
@@ -140,7 +140,7 @@ func (h *Inherited) Restart(ctx context.Context, source supervise.Source, reason
 	}
 }
 
-// Status tells how the program stands. What passes between it and its client is not known. Any goroutine.
+// Status returns the program's state. What passes between it and its client is not known. Any goroutine.
 func (h *Inherited) Status(ctx context.Context) (s backend.Status, err error) {
 	err = h.ask(ctx, func() { s = h.status(time.Now()) })
 	return s, err
@@ -179,7 +179,7 @@ func (h *Inherited) ask(ctx context.Context, fn func()) error {
 	}
 }
 
-// tell brings an event to Run; after the end nobody listens, and it is dropped.
+// tell passes an event to Run; after Run has ended it is dropped.
 func (h *Inherited) tell(ev supervise.Event) {
 	select {
 	case h.news <- func() { h.step(ev) }:
@@ -198,9 +198,9 @@ func (h *Inherited) carryOut(actions []supervise.Action) {
 		case supervise.Spawn:
 			next = append(next, h.spawn(a))
 		case supervise.BeginDrain:
-			next = append(next, supervise.Drained(a)) // what is in flight, nobody knows
+			next = append(next, supervise.Drained(a)) // what is in flight is not known
 		case supervise.Terminate:
-			_ = h.process.Terminate() // an error means that it is gone
+			_ = h.process.Terminate() // an error means that it has ended
 		case supervise.Kill:
 			_ = h.process.Kill() // likewise
 		case supervise.Report:
@@ -214,7 +214,7 @@ func (h *Inherited) carryOut(actions []supervise.Action) {
 	}
 }
 
-// spawn starts the program and returns how that went. It is up once it runs.
+// spawn starts the program and returns the resulting event. It counts as up once it runs.
 func (h *Inherited) spawn(a supervise.Spawn) supervise.Event {
 	h.gen = a.Gen
 	h.emit(event.ServerStarting, slog.LevelInfo, fmt.Sprintf("Starting server (restart #%d)", h.machine.Restarts()))
@@ -237,7 +237,7 @@ func (h *Inherited) spawn(a supervise.Spawn) supervise.Event {
 	return supervise.Ready{Gen: a.Gen}
 }
 
-// exited brings an exit to Run; it is called from the process's own goroutine.
+// exited passes an exit to Run; it is called on the process's own goroutine.
 func (h *Inherited) exited(gen int, s child.Status) {
 	h.news <- func() {
 		h.exit, h.exitAt = s, time.Now()

@@ -17,22 +17,22 @@ import (
 const DefaultMaxToServer = 16 << 20
 
 const (
-	// clientBehind is how many bytes may wait for a client that does not read before its server is not read either.
+	// clientBehind is how many bytes may wait for a client that does not read before its server is not read any more.
 	clientBehind = 256 << 10
-	// lastWaitFor is how long the end waits for a client that does not read the last answers.
+	// lastWaitFor is how long the proxy waits at its end for a client that does not read the last answers.
 	lastWaitFor = time.Second
 )
 
-// ErrEnded is returned to those who ask something of a proxy that is no more.
+// ErrEnded is returned by the methods of a proxy that has ended.
 var ErrEnded = host.ErrEnded
 
 // Options are a proxy's settings.
 type Options struct {
 	In, Out *os.File // the client; the proxy closes them
 
-	host.Options // of the server; Finish is the proxy's own
+	host.Options // of the server; Finish is set by the proxy
 
-	MaxToServer int // longest line of the client in bytes, default [DefaultMaxToServer]
+	MaxToServer int // longest line of the client in bytes; default [DefaultMaxToServer]
 }
 
 // Proxy keeps one server alive behind one client.
@@ -41,13 +41,13 @@ type Proxy struct {
 	loop       *lineloop.Loop
 	host       *host.Host
 	client     *lineloop.Sink
-	in         *lineloop.Source // the client's, too
+	in         *lineloop.Source // reads the client
 	begin      func(now time.Time)
 	pressure   pressure
 	handover   handover
 	code       int
-	clientGone bool      // it closed the end it reads from
-	lastWait   time.Time // until when the end waits for it to read
+	clientGone bool      // it has closed the end it reads from
+	lastWait   time.Time // until when the proxy waits at its end for the client to read
 }
 
 // New prepares a proxy; nothing is started yet.
@@ -68,7 +68,7 @@ func New(opts Options) (*Proxy, error) {
 	return p, nil
 }
 
-// client is the client's end as the host sees it.
+// client is the client's side for the host.
 type client Proxy
 
 func (c *client) Forward(line []byte) { c.client.Forward(line) }
@@ -77,7 +77,7 @@ func (c *client) Behind() bool        { return c.client.Pending() >= clientBehin
 
 // Run serves until the client or the server ends it, and returns outlive's exit status.
 func (p *Proxy) Run() int {
-	runtime.LockOSThread() // the loop sleeps in the kernel; a thread of its own spares every wake-up a hand-over
+	runtime.LockOSThread() // the loop sleeps in the kernel; with its own thread it wakes up faster
 	defer runtime.UnlockOSThread()
 	p.client = p.loop.AddSink(p.opts.Out, lineloop.SinkOptions{
 		OnError: func(error) {
@@ -102,7 +102,7 @@ func (p *Proxy) Run() int {
 	return p.code
 }
 
-// finish ends the loop as soon as the client has taken everything, or lets us wait too long for it.
+// finish ends the loop as soon as the client has read everything, or after lastWaitFor.
 func (p *Proxy) finish(code int) {
 	p.code = code
 	p.lastWait = time.Now().Add(lastWaitFor)
@@ -117,7 +117,7 @@ func (p *Proxy) stopWhenWritten() {
 	time.AfterFunc(time.Millisecond, func() { p.loop.Post(p.stopWhenWritten) })
 }
 
-// Interrupt ends the proxy as SIGTERM and SIGINT do. Any goroutine.
+// Interrupt ends the proxy like SIGTERM and SIGINT. Any goroutine.
 func (p *Proxy) Interrupt() {
 	p.loop.Post(func() { p.host.Backend.Interrupted(time.Now()) })
 }
@@ -127,8 +127,8 @@ func (p *Proxy) Restart(ctx context.Context, source supervise.Source, reason str
 	return p.host.Restart(ctx, source, reason)
 }
 
-// Status tells how the server stands. Any goroutine.
+// Status returns the server's state. Any goroutine.
 func (p *Proxy) Status(ctx context.Context) (backend.Status, error) { return p.host.Status(ctx) }
 
-// Restarts is how often the server was restarted. After Run has returned, or on its goroutine.
+// Restarts is how often the server was restarted. Call it after Run has returned, or on its goroutine.
 func (p *Proxy) Restarts() int { return p.host.Backend.Status(time.Now()).RestartCount }
