@@ -6,27 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// Command is what a launcher started in the end. It can be kept as JSON; it then holds the variables that the launcher
-// set, which may include a password from the launcher's own configuration, so the file is for its owner's eyes only.
+// Command is the real command that a launcher started. It can be encoded as JSON, which then contains the variables
+// that the launcher set. These may include a password from the launcher's own configuration, so the file should be
+// readable by its owner only.
 type Command struct {
 	Kind    Kind     `json:"kind"`
-	Asked   []string `json:"asked"`   // the launcher's command line, as it was given
+	Asked   []string `json:"asked"`   // the launcher's command line, as given
 	Version Version  `json:"version"` // whether the launcher itself would start the same version again
 
 	Argv []string    `json:"argv"` // Argv[0] is the absolute path to start, which leads to Exe
-	Exe  string      `json:"exe"`  // the executable file, symbolic links followed
+	Exe  string      `json:"exe"`  // the executable file, with symbolic links resolved
 	Dir  string      `json:"dir"`  // working directory
 	Env  Environment `json:"env"`  // what the launcher changed
 
-	Stamps []FileStamp `json:"stamps"` // the files that tell which version it is
+	Stamps []FileStamp `json:"stamps"` // the files that determine the version
 }
 
-// Fresh tells whether the command may be started in place of its launcher: see [Command.Stale].
+// Fresh reports whether the command may be started instead of its launcher: see [Command.Stale].
 func (c Command) Fresh() bool { return c.Stale() == "" }
 
-// Stale says why the launcher has to be asked again, "" if it has not. It asks the file system only, some twenty times.
-// A command of version [Latest] is not stale, since a server that died is wanted back as it was; a caller that wants the
-// newest, as at the beginning of a run, looks at Version.
+// Stale says why the launcher has to be used again, or returns "". It checks only the file system, some twenty times.
+// A command of version [Latest] is not stale, because a server that crashed should be restarted unchanged; a caller
+// that wants the newest version, as at the beginning of a run, checks Version.
 func (c Command) Stale() string {
 	if len(c.Argv) == 0 {
 		return "no command is known"
@@ -52,7 +53,7 @@ func (c Command) Stale() string {
 	return ""
 }
 
-// usable refuses what JSON could not keep byte for byte.
+// usable rejects text that JSON cannot represent byte for byte.
 func (c Command) usable() error {
 	for _, list := range [][]string{c.Asked, c.Argv, c.Env.Set, c.Env.Unset, c.Env.Before, {c.Exe, c.Dir}} {
 		for _, s := range list {

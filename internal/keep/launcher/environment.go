@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// Environment is what a launcher changed in the environment it was given. Values it left alone are not in it, so a
-// secret that was handed to the launcher is not kept here a second time.
+// Environment is what a launcher changed in the environment it was given. Unchanged values are not in it, so that a
+// secret that was passed to the launcher is not stored a second time.
 type Environment struct {
 	Set    []string `json:"set,omitempty"`    // NAME=value, sorted
 	Unset  []string `json:"unset,omitempty"`  // names, sorted
-	Before []string `json:"before,omitempty"` // NAME=text that was put before the value, separator included, as in PATH; sorted
+	Before []string `json:"before,omitempty"` // NAME=text that was prepended with its separator, as in PATH; sorted
 }
 
-// Apply returns base with the changes made. base is NAME=value, of equal names the last counts; it is left as it is.
+// Apply returns base with the changes made. base is NAME=value, where the last of equal names counts; it is not
+// modified.
 func (e Environment) Apply(base []string) []string {
 	set := map[string]string{}
 	for _, kv := range e.Set {
@@ -43,10 +44,10 @@ func (e Environment) Apply(base []string) []string {
 	return append(out, e.Set...)
 }
 
-// ours begins the names of outlive's own variables, which each start sets anew.
+// ours is the prefix of outlive's own variables, which are set at each start.
 const ours = "OUTLIVE_"
 
-// changes compares what the launcher was given with what the server got.
+// changes compares the launcher's environment with the server's.
 func changes(given, got []string) Environment {
 	var e Environment
 	old, now := asMap(given), asMap(got)
@@ -71,7 +72,7 @@ func changes(given, got []string) Environment {
 	return e
 }
 
-// asMap gives the values by name; what has no name is left out.
+// asMap returns the values by name; entries without a name are left out.
 func asMap(env []string) map[string]*string {
 	m := make(map[string]*string, len(env))
 	for _, kv := range env {

@@ -8,10 +8,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Kind is a launcher, in the words of its command line: "npx", "uv tool run".
+// Kind is a launcher, as in its command line: "npx", "uv tool run".
 type Kind string
 
-// The launchers that are known.
+// The known launchers.
 const (
 	Npx       Kind = "npx"
 	NpmExec   Kind = "npm exec"
@@ -24,18 +24,18 @@ const (
 	YarnDlx   Kind = "yarn dlx"
 )
 
-// Is tells whether argv starts a server through a launcher, and which. A launcher behind `env NAME=value`, behind
-// `sh -c "exec …"`, or started as a script of node or Python counts. One that is given a script of its own (npx -c) or a
-// file of variables (uv run --env-file) does not: what it does cannot be read off the process that comes out.
+// Is reports whether argv starts a server through a launcher, and through which. A launcher after `env NAME=value`,
+// in `sh -c "exec …"`, or started as a script of node or Python counts. One with a script of its own (npx -c) or a
+// file of variables (uv run --env-file) does not: its effect cannot be seen on the resulting process.
 func Is(argv []string) (Kind, bool) {
 	o := parse(argv)
 	return o.kind, o.kind != "" && !o.opaque
 }
 
-// nested is how deep a launcher may stand behind others: sh -c "exec env A=b npx".
+// nested is how many commands may precede the launcher: sh -c "exec env A=b npx".
 const nested = 4
 
-// parse reads a launcher's command line. The order's kind is empty when it is none.
+// parse parses a launcher's command line. The order's kind is empty if it is not one.
 func parse(argv []string) order {
 	for range nested {
 		if len(argv) == 0 {
@@ -55,13 +55,12 @@ func parse(argv []string) order {
 	return order{}
 }
 
-// form is one way to write a launcher: the program's names and the words that must follow.
+// form is one form of a launcher's command line: the program's names and the words that must follow.
 type form struct {
 	kind     Kind
 	programs []string
 	words    []string
-	// before are options that may stand between program and words; the ones with a value of their own are in
-	// valuesBefore.
+	// before are options that may come between program and words; valuesBefore are those with a value of their own.
 	before, valuesBefore []string
 }
 
@@ -89,7 +88,8 @@ var (
 	uvValues = []string{"--directory", "--project", "--cache-dir", "--config-file", "--color", "--allow-insecure-host"}
 )
 
-// match returns what follows the launcher's own words, with the options that stood before them, or ok false.
+// match returns what follows the launcher's own words, with the options before them; ok is false if argv does not
+// have this form.
 func (f form) match(argv []string) (rest []string, ok bool) {
 	if !slices.Contains(f.programs, program(argv[0])) {
 		return nil, false
@@ -117,7 +117,7 @@ func (f form) match(argv []string) (rest []string, ok bool) {
 	return append(rest, argv[at:]...), true
 }
 
-// program is the name a program goes by: without folder, and without the suffixes Windows and npm's native binaries have.
+// program is a program's name without its folder and without the suffixes of Windows and npm's native binaries.
 func program(word string) string {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(word, `\`, "/")))
 	for _, suffix := range []string{".exe", ".cmd", ".bat", ".ps1"} {
@@ -128,12 +128,12 @@ func program(word string) string {
 
 var python = lazyregexp.New(`^(python|pypy)[0-9.]*w?$`)
 
-// isInterpreter tells programs that run the script their first argument names.
+// isInterpreter reports whether a program runs the script in its first argument.
 func isInterpreter(name string) bool {
 	return name == "node" || name == "nodejs" || name == "bun" || name == "deno" || name == "corepack" || python.MatchString(name)
 }
 
-// behind returns the command that argv is a mere cover of.
+// behind returns the command that argv, as a wrapper, runs.
 func behind(argv []string) (inner []string, ok bool) {
 	name := program(argv[0])
 	switch {
@@ -168,7 +168,7 @@ func behindEnv(words []string) ([]string, bool) {
 	return nil, false
 }
 
-// title tells a launcher that has written a title over its argv, as npm does: "npm exec some-package".
+// title recognises a launcher that has overwritten its argv with a title, as npm does: "npm exec some-package".
 func title(argv []string) bool {
 	if len(argv) == 0 {
 		return false

@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// lookLimit bounds the walk: behind a launcher there are a handful of processes.
+// lookLimit limits the number of processes: a launcher has only a few below it.
 const lookLimit = 512
 
-// look returns the leader and its living descendants, parents first. What ends meanwhile, or may not be read, is left
-// out, except the leader.
+// look returns the leader and its living descendants, parents first. Processes that end meanwhile or cannot be read
+// are left out, except for the leader.
 func look(leader int, stdin, stdout *os.File) ([]process, error) {
 	in, err := pipeName(stdin)
 	if err != nil {
@@ -44,7 +44,7 @@ func look(leader int, stdin, stdout *os.File) ([]process, error) {
 	return tree, nil
 }
 
-// pipeName is what /proc calls the pipe that f is an end of; both ends have the same name.
+// pipeName is the name in /proc of the pipe that f is an end of; both ends have the same name.
 func pipeName(f *os.File) (string, error) {
 	if f == nil {
 		return "", fmt.Errorf("no pipe: %w", os.ErrInvalid)
@@ -82,7 +82,7 @@ func (p *process) read(in, out string) error {
 	return nil
 }
 
-// holds tells whether the process can read from the pipe in and write to the pipe out.
+// holds reports whether the process can read from the pipe in and write to the pipe out.
 func holds(dir, in, out string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -95,7 +95,7 @@ func holds(dir, in, out string) bool {
 		if err != nil || name != in && name != out {
 			continue
 		}
-		info, err := os.Lstat(path) // the link's own permissions tell how the file was opened
+		info, err := os.Lstat(path) // the link's own permissions show how the file was opened
 		if err != nil {
 			continue
 		}
@@ -124,11 +124,11 @@ func childrenOf(pid int) (all []int) {
 	return all
 }
 
-// splitCmdline reads /proc/PID/cmdline. A title that a process has written over its argv is filled up with zeros, which
+// splitCmdline parses /proc/PID/cmdline. A title that a process has written over its argv is padded with zeros, which
 // look like empty words.
 func splitCmdline(b []byte) (argv []string, titled bool) {
 	if len(b) > 0 && b[len(b)-1] != 0 {
-		return splitZero(b), true // the kernel shows a title like this when it went beyond argv's end
+		return splitZero(b), true // the kernel returns a title in this form when it is longer than argv
 	}
 	argv = splitZero(b)
 	n := len(argv)

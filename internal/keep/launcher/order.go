@@ -8,34 +8,34 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// Version says how sure it is that the launcher would start the same version again.
+// Version says whether the launcher would start the same version again.
 type Version string
 
 const (
-	// Pinned is a version that does not change: an exact number, or what a project's lock file says.
+	// Pinned is a version that does not change: an exact number, or one from a project's lock file.
 	Pinned Version = "pinned"
-	// Latest has no exact number. npx (npm 10 and later), bunx and pnpm dlx would take a newer version if there is one,
-	// npx at every start, the others once a day; uvx and pipx run keep what they have.
+	// Latest has no exact number. npx (npm 10 and later), bunx and pnpm dlx would use a newer version if there is
+	// one, npx at every start, the others once a day; uvx and pipx run keep the installed one.
 	Latest Version = "latest"
-	// Moving is what must be looked up at each start because the user said so (@latest, --refresh), or what can change
-	// behind its name: a branch, a folder, a URL.
+	// Moving has to be looked up at each start because the user asked for it (@latest, --refresh), or because its
+	// content may change: a branch, a folder, a URL.
 	Moving Version = "moving"
 )
 
-// order is what a launcher was told.
+// order is the parsed command line of a launcher.
 type order struct {
 	kind    Kind
 	version Version
-	command string   // the word that names command or package, "" when an option does
+	command string   // the word that names command or package; "" if an option does
 	project string   // uv's --project or --directory
 	specs   []string // the packages
 	named   bool     // an option names the package, the command does not
-	// opaque: what the launcher does cannot be read off the process that comes out.
+	// opaque says that the launcher's effect cannot be seen on the resulting process.
 	opaque bool
 }
 
-// values are the options of each launcher that have a value as the next word. A forgotten one would make its value the
-// package's name, and the package a word of the server's.
+// values are the options of each launcher whose value is the next word. If one is missing here, its value is taken
+// for the package's name, and the package for an argument of the server.
 var values = map[Kind][]string{
 	Npx:     npmValues,
 	NpmExec: npmValues,
@@ -58,13 +58,13 @@ var (
 		"--torch-backend", "--allow-insecure-host"}, uvValues...)
 	// packageOptions name a package.
 	packageOptions = []string{"-p", "--package", "--from", "--spec", "--with", "-w"}
-	// movingOptions ask for a look-up at every start.
+	// movingOptions require a look-up at every start.
 	movingOptions = []string{"--refresh", "-U", "--upgrade", "--reinstall", "--no-cache", "-n", "-P", "--upgrade-package",
 		"--upgrade-group", "--reinstall-package", "--refresh-package", "--with-editable", "--prefer-online", "--force", "--ignore-existing"}
 	opaqueOptions = []string{"-c", "--call", "--shell-mode", "--env-file"}
 )
 
-// parseOrder reads the options in words up to the package's or command's name; what follows is the server's.
+// parseOrder parses the options in words up to the package's or command's name; what follows belongs to the server.
 func parseOrder(kind Kind, words []string) order {
 	o := order{kind: kind}
 	for i := 0; i < len(words); i++ {
@@ -96,7 +96,8 @@ func parseOrder(kind Kind, words []string) order {
 	return o
 }
 
-// option takes one option of the launcher's, with its value, if it has one. last: it names a module, which is the command.
+// option handles one option of the launcher, with its value, if it has one. last is true if it names a module, which
+// is the command.
 func (o *order) option(name, value string) (last bool) {
 	python := strings.HasPrefix(string(o.kind), "uv") || o.kind == PipxRun
 	switch {
@@ -116,7 +117,8 @@ func (o *order) option(name, value string) (last bool) {
 	return false
 }
 
-// versionOf is the loosest of the specs' versions. What uv run starts is the project's own, which its lock file holds.
+// versionOf is the least certain of the specs' versions. What uv run starts is the project's own, pinned by its lock
+// file.
 func versionOf(kind Kind, specs []string, command string) Version {
 	python := kind == Uvx || kind == UvToolRun || kind == UvRun || kind == PipxRun
 	v := Pinned
@@ -145,7 +147,7 @@ var (
 	pyRange   = lazyregexp.New(`^[A-Za-z0-9._-]+(\[[^\]]*\])?\s*([<>=!~][^@]*)?$`)
 )
 
-// npmVersion reads an npm spec: name, name@version, name@range, name@tag; everything else is a place.
+// npmVersion parses an npm spec: name, name@version, name@range, name@tag; everything else is a location.
 func npmVersion(spec string) Version {
 	name, version, _ := strings.Cut(strings.TrimPrefix(spec, "@"), "@")
 	scoped := strings.HasPrefix(spec, "@")
@@ -162,8 +164,8 @@ func npmVersion(spec string) Version {
 	return Moving
 }
 
-// pythonVersion reads a requirement: name, name==version, uv's name@version, name>=range; everything else is a place or
-// a tag.
+// pythonVersion parses a requirement: name, name==version, uv's name@version, name>=range; everything else is a
+// location or a tag.
 func pythonVersion(spec string) Version {
 	switch {
 	case strings.ContainsAny(spec, "/:\\") || strings.HasPrefix(spec, "."):

@@ -10,36 +10,36 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 )
 
-// Errors of [Resolve] that a caller may want to tell apart. All of them mean: go on with the launcher.
+// Errors of [Resolve] that a caller may want to distinguish. All of them mean: keep using the launcher.
 var (
-	// ErrUnsupported: this system does not show what other processes hold. It is [errors.ErrUnsupported] itself.
+	// ErrUnsupported: this system does not show what other processes have open. It is [errors.ErrUnsupported] itself.
 	ErrUnsupported = errors.ErrUnsupported
-	// ErrNotLauncher: [Is] does not know the command line.
+	// ErrNotLauncher: [Is] does not recognise the command line.
 	ErrNotLauncher = errors.New("not a launcher")
 	// ErrNoServer: no process below the launcher holds both our pipes; perhaps it has ended.
 	ErrNoServer = errors.New("no process behind the launcher holds our pipes")
-	// ErrSeveral: more than one process holds both, so that one of them does something for the other.
+	// ErrSeveral: more than one process holds both, so that the server cannot be determined.
 	ErrSeveral = errors.New("several processes behind the launcher hold our pipes")
-	// ErrUnusable: the server's command cannot be read, because it has renamed itself, or what it runs is deleted or in an
-	// archive, as with yarn dlx, which unpacks nothing and removes its folder when it ends.
+	// ErrUnusable: the server's command cannot be read, because it has renamed itself, or its program was deleted or
+	// is in an archive, as with yarn dlx, which unpacks nothing and removes its folder when it ends.
 	ErrUnusable = errors.New("the command cannot be started again")
 )
 
-// Request is what [Resolve] has to know of a server that runs behind a launcher and is ready.
+// Request describes, for [Resolve], a server that runs behind a launcher and is ready.
 type Request struct {
-	Leader int      // process id of what was started. It must not have been reaped, or the number may be a stranger's.
+	Leader int      // process id of what was started. It must not have been reaped, because the number could be reused.
 	Asked  []string // the command line it was started with
-	// Env is the environment it was started with. nil: that of the process Leader, which is another when the launcher
-	// has replaced itself by something else (exec), as pipx does.
+	// Env is the environment it was started with. nil: that of the process Leader, which differs if the launcher has
+	// replaced itself with another program (exec), as pipx does.
 	Env []string
 	// Stdin and Stdout are our ends of the server's pipes.
 	Stdin, Stdout *os.File
 }
 
 // Resolve finds the real command of a server behind a launcher: that of the one process among Leader and its
-// descendants that holds both pipes and is neither a launcher nor a shell that waits for one simple command. Servers may
-// hold the pipes under any number: those of the official Python SDK move them away from 0 and 1. It takes a few
-// milliseconds and reads files only.
+// descendants that holds both pipes and is neither a launcher nor a shell that waits for one simple command. A server
+// may hold the pipes under any descriptor: the official Python SDK moves them away from 0 and 1. It takes a few
+// milliseconds and only reads files.
 func Resolve(r Request) (Command, error) {
 	if _, ok := Is(r.Asked); !ok {
 		return Command{}, fmt.Errorf("resolve %q: %w", secret.Line(r.Asked), ErrNotLauncher)
@@ -71,17 +71,17 @@ func Resolve(r Request) (Command, error) {
 	return c, nil
 }
 
-// process is one of the launcher's tree as it was seen.
+// process is one process below the launcher, as it was seen.
 type process struct {
 	pid, parent int
 	argv        []string
-	titled      bool // argv is a title that the process has given itself
+	titled      bool // argv is a title that the process has set
 	exe, dir    string
 	env         []string
-	holds       bool // both our pipes
+	holds       bool // it holds both our pipes
 }
 
-// choose finds the server. tree begins with the leader, and parents stand before their children.
+// choose finds the server. tree begins with the leader, and parents precede their children.
 func choose(tree []process) (process, error) {
 	wraps := map[int]bool{}
 	var found []process
@@ -108,8 +108,8 @@ func choose(tree []process) (process, error) {
 	return process{}, fmt.Errorf("%w: %s", ErrSeveral, strings.Join(names, ", "))
 }
 
-// startable returns argv with a first word that can be started from anywhere and leads to the executable. It fails for a
-// process that has renamed itself: what stands in its argv is not a command line any more.
+// startable returns argv with a first word that can be started from any directory and leads to the executable. It
+// fails for a process that has renamed itself, because its argv is no command line any more.
 func (p process) startable() ([]string, error) {
 	if len(p.argv) == 0 || p.titled {
 		return nil, fmt.Errorf("process %d has renamed itself: %w", p.pid, ErrUnusable)
@@ -135,8 +135,8 @@ func (p process) startable() ([]string, error) {
 	return append([]string{p.exe}, p.argv[1:]...), nil
 }
 
-// candidates are the paths that the first word of argv can stand for. The path is kept where it is right: Python finds
-// its virtual environment by the name it was called by.
+// candidates are the paths that the first word of argv may mean. A correct path is kept unresolved: Python finds its
+// virtual environment by it.
 func (p process) candidates() []string {
 	if strings.ContainsRune(p.argv[0], filepath.Separator) {
 		return []string{inDir(p.dir, p.argv[0])}

@@ -2,7 +2,7 @@ package launcher
 
 import "strings"
 
-// isShell tells a program that runs commands given with -c.
+// isShell reports whether a program runs commands given with -c.
 func isShell(name string) bool {
 	switch name {
 	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "busybox":
@@ -11,8 +11,8 @@ func isShell(name string) bool {
 	return false
 }
 
-// isCover tells a shell that was asked for one simple command and waits for it. It adds nothing to the command that is
-// not seen on the command's own process.
+// isCover recognises a shell that runs one simple command and waits for it. Everything it adds can be seen on the
+// command's own process.
 func isCover(argv []string) bool {
 	if len(argv) < 3 || !isShell(program(argv[0])) || argv[1] != "-c" {
 		return false
@@ -21,8 +21,8 @@ func isCover(argv []string) bool {
 	return ok && len(words) > 0
 }
 
-// splitSimple splits a shell's script that is one simple command: words, quotes and backslashes, nothing that the shell
-// would have to work out. ok is false for every other script.
+// splitSimple splits a shell script that is one simple command of words, quotes and backslashes, without expansions.
+// ok is false for every other script.
 func splitSimple(script string) (words []string, ok bool) {
 	var word strings.Builder
 	inWord := false

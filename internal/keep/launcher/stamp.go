@@ -10,12 +10,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
 )
 
-// FileStamp is what a file was like. A file that was not there is worth a stamp, too, where its coming would make the
-// launcher choose otherwise.
+// FileStamp is a file's size and time. A file that does not exist is stamped, too, if the launcher would act
+// differently once it exists.
 type FileStamp struct {
 	Path string `json:"path"`
-	Size int64  `json:"size"`           // bytes; -1: there was no such file
-	Time int64  `json:"time,omitempty"` // of the last change of its content, Unix time in ns; symbolic links followed
+	Size int64  `json:"size"`           // bytes; -1: the file did not exist
+	Time int64  `json:"time,omitempty"` // last change of its content, Unix time in ns; symbolic links followed
 }
 
 func stamp(path string) FileStamp {
@@ -32,7 +32,7 @@ type evidence struct {
 	seen   map[string]bool
 }
 
-// add stamps the file, there or not.
+// add stamps the file, whether or not it exists.
 func (e *evidence) add(path string) {
 	if e.seen[path] {
 		return
@@ -53,8 +53,8 @@ func (e *evidence) addFound(dir string, names ...string) {
 	}
 }
 
-// stampsOf finds the files that tell which version o has started as argv: the executable, the script, and what
-// the package manager wrote down beside it.
+// stampsOf stamps the files that determine which version o has started as argv: the executable, the script, and the
+// package manager's records next to it.
 func stampsOf(o order, dir, exe string, argv []string) []FileStamp {
 	var e evidence
 	e.add(exe)
@@ -73,7 +73,7 @@ func stampsOf(o order, dir, exe string, argv []string) []FileStamp {
 			e.add(file + ".lock")
 		}
 	case Npx, NpmExec, PnpmDlx, Bunx, YarnDlx:
-		// A package that the project itself has goes first, so its coming counts.
+		// A package of the project itself has priority, so it matters when one is added.
 		e.add(filepath.Join(dir, "package.json"))
 		e.add(filepath.Join(dir, "node_modules", ".package-lock.json"))
 	}
@@ -87,9 +87,9 @@ func inDir(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// script finds the file that an interpreter runs: the first word that is an existing file and no option. Later words are
-// the server's own: it may write to the files they name. It is "" when there is none, and ok is false when the words
-// name one that does not exist.
+// script finds the file that an interpreter runs: the first word that is an existing file and no option. Later words
+// belong to the server, which may write to the files they name. path is "" if there is none, and ok is false if the
+// words name one that does not exist.
 func script(dir string, argv []string) (path string, ok bool) {
 	if !isInterpreter(program(argv[0])) && !isShell(program(argv[0])) {
 		return "", true
@@ -124,7 +124,7 @@ func (e *evidence) nodePackage(script string) {
 				break
 			}
 		}
-		// The first of several node_modules on the way is the one that was installed as a whole.
+		// The first of several node_modules in the path is the one that was installed as a whole.
 		const modules = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
 		if i := strings.Index(path, modules); i >= 0 {
 			e.addFound(path[:i], "package.json", "package-lock.json", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "yarn.lock")
@@ -140,8 +140,8 @@ func followed(path string) string {
 	return path
 }
 
-// pythonPackage stamps the virtual environment of the interpreter and the record of the package that the script or the
-// module belongs to.
+// pythonPackage stamps the interpreter's virtual environment and the record of the package with the script or the
+// module.
 func (e *evidence) pythonPackage(argv []string, script string) {
 	root := filepath.Dir(filepath.Dir(argv[0]))
 	if stamp(filepath.Join(root, "pyvenv.cfg")).Size < 0 {
