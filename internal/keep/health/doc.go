@@ -1,17 +1,16 @@
-// Package health decides whether a server that runs still works: when to look at it, when to ask it something, and when
-// its silence means that it hangs.
+// Package health decides whether a running server still works: when to look at it, when to send it a request (a
+// probe), and when its silence means that it hangs.
 //
-// A health check that kills healthy servers is worse than none. So silence alone never condemns: a [Watch] asks only
-// while nobody waits for a call, confirms in another way what got no answer, and then wants a passive sign too, such as
-// a stdin that nobody reads or a process that has used no CPU time at all. What explains the silence otherwise (a call,
-// a debugger, a stopped process, a busy disk, a loaded machine, a suspend, a client that does not take the server's
-// output, outlive itself not having run) begins the waiting anew or makes it longer.
+// A health check that kills healthy servers is worse than none. So silence alone is never sufficient: a [Watch] sends
+// probes only while no call is waiting for its answer, confirms an unanswered probe in another way, and also requires
+// a passive sign, such as a stdin that is not read or a process that has used no CPU time. If the silence has another
+// explanation (a call, a debugger, a stopped process, a busy disk, a loaded machine, a suspend, a client that does
+// not read the server's output, outlive itself not having run), the waiting starts again or takes longer.
 //
-// A healthy server may be deaf and mute, with nothing in flight, for 20 s at the default settings when it uses no CPU
-// time, for 3 min when it keeps one core busy, and for 15 min when it uses some CPU time; then it is hung as far as
-// anyone can tell.
+// At the default settings a server with nothing in flight that neither reads nor answers counts as hung after 20 s if
+// it uses no CPU time, after 3 min if it keeps one core busy, and after 15 min if it uses some CPU time.
 //
-// The room is pure: no clock and no I/O. The owner looks ([View]), calls [Watch.Tick] when [Watch.Deadline] has come, and
-// carries out the actions at once or not at all: they hold for the moment of the look. It starts no goroutine. A Watch
-// belongs to one goroutine and to one process, from the moment that this process serves.
+// The package is pure: no clock and no I/O. The owner takes a [View], calls [Watch.Tick] at [Watch.Deadline], and
+// carries out the actions at once or not at all: they are valid only for the moment of the View. It starts no
+// goroutine. A Watch belongs to one goroutine and to one process, from the moment that this process serves.
 package health

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// How many times Options.Rounds must fail, one after the other, with the same sign. Work that keeps a core busy for
-// minutes is common (an index is built); so is a server that gets little of a loaded machine.
+// By these factors of Options.Rounds, rounds must fail in a row with the same sign. Work that keeps a core busy for
+// minutes is common (such as building an index); so is a server that gets little CPU time on a loaded machine.
 const (
 	fullFactor    = 3
 	blockedFactor = 10
@@ -16,29 +16,29 @@ const (
 // evidence is what the looks of one round have shown.
 type evidence struct {
 	span    time.Duration // between the first look and the last
-	cpu     time.Duration // used meanwhile
-	known   bool          // cpu is
+	cpu     time.Duration // used in that time
+	known   bool          // cpu is valid
 	unread  int           // bytes in stdin, at the last look
 	blocked bool          // stdin had unread bytes at every look, never fewer than before
-	working bool          // stdin was read from, and more was left: it works through a backlog
+	working bool          // stdin was read from, but not empty: it works through a backlog
 	disk    bool          // seen waiting for a disk
-	runs    bool          // seen wanting to run
+	runs    bool          // seen runnable
 }
 
 func gather(first Look) evidence {
 	return evidence{known: first.Known, unread: first.Unread, blocked: true}
 }
 
-// use takes note of what was used between two looks.
+// use records what was used between two looks.
 func (e *evidence) use(before, after Look, span time.Duration) {
 	used := after.CPU - before.CPU
-	// The sum shrinks when a descendant's share is lost with it; then it says nothing.
+	// The sum decreases when a descendant's share is lost with it; then it is useless.
 	e.known = e.known && before.Known && after.Known && used >= 0
 	e.span += span
 	e.cpu += used
 }
 
-// see takes note of a look by itself.
+// see records a single look.
 func (e *evidence) see(l Look) {
 	e.blocked = e.blocked && l.Unread > 0 && l.Unread >= e.unread
 	e.working = e.working || l.Unread > 0 && l.Unread < e.unread
@@ -47,15 +47,16 @@ func (e *evidence) see(l Look) {
 	e.unread = l.Unread
 }
 
-// flat says that no CPU time was used. One tick of the usual clock, 10 ms, is let pass in ten seconds.
+// flat says that no CPU time was used. One tick of the usual clock, 10 ms, is tolerated in ten seconds.
 func (e *evidence) flat() bool { return e.known && e.cpu <= e.span/1000 }
 
-// full says that one core was kept busy. More than one core is parallel work and not a loop without end.
+// full says that one core was kept busy. More than one core is parallel work and not an endless loop.
 func (e *evidence) full() bool {
 	return e.known && e.cpu >= e.span*9/10 && e.cpu <= e.span*11/10
 }
 
-// excused says that the silence may be the machine's fault: it waits for a disk, or wants to run and is not let.
+// excused says that the machine may cause the silence: the server waits for a disk, or is runnable and gets no CPU
+// time.
 func (e *evidence) excused() bool { return e.disk || e.working || e.runs && e.flat() }
 
 func (e *evidence) String() string {
@@ -73,11 +74,11 @@ func (e *evidence) String() string {
 	return strings.Join(s, ", ")
 }
 
-// tally counts failed rounds in a row that had the same sign.
+// tally counts failed rounds in a row with the same sign.
 type tally struct{ flat, full, blocked int }
 
-// count takes note of a failed round. proven says that the server has answered probes before: the silence of one that
-// never did means nothing as long as it reads its stdin.
+// count records a failed round. proven says that the server has answered probes before: the silence of one that never
+// did means nothing as long as it reads its stdin.
 func (t *tally) count(e *evidence, proven bool) {
 	guilty := (e.blocked || proven) && !e.excused()
 	t.flat = countIf(t.flat, guilty && e.flat())
@@ -92,10 +93,10 @@ func countIf(n int, also bool) int {
 	return n + 1
 }
 
-// any says that something but time speaks against the server.
+// any says that there is a sign against the server besides time.
 func (t *tally) any() bool { return t.flat+t.full+t.blocked > 0 }
 
-// enough says that it is a verdict.
+// enough says that the signs suffice for a verdict.
 func (t *tally) enough(rounds int) bool {
 	return t.flat >= rounds || t.full >= fullFactor*rounds || t.blocked >= blockedFactor*rounds
 }

@@ -4,22 +4,22 @@ import "time"
 
 // Options of a [Watch]. The zero value works.
 type Options struct {
-	// Every is the time without a sign of life after which an idle server is asked, and the least time between two
-	// pings. A server that always answers is asked less and less often, down to once a minute. 0: 15 s.
+	// Every is the time without a sign of life after which an idle server is probed, and the minimum time between two
+	// pings. A server that always answers is probed less and less often, down to once a minute. 0: 15 s.
 	Every time.Duration
-	// Patience is how long an answer to one probe may take. 0: 5 s.
+	// Patience is how long to wait for the answer to one probe. 0: 5 s.
 	Patience time.Duration
 	// Rounds is how many rounds of probes must fail while the server uses no CPU time. Three times as many are needed
 	// if it keeps a core busy, ten times as many if it uses some CPU time but does not read its stdin. 0: 2.
 	Rounds int
-	// CallTimeout is how long a call may go without a sign of progress. 0: for ever; its client ends it.
+	// CallTimeout is how long a call may go without a sign of progress. 0: no limit; its client ends it.
 	CallTimeout time.Duration
-	// Afterwork is how long a server that has said nothing since a call was sent may go on with it after the client gave
-	// it up: many cannot be interrupted, and answer nothing until they are done. 0: 1 min.
+	// Afterwork is how long a server that has sent nothing since a call may continue with it after the client has
+	// cancelled it: many servers cannot be interrupted, and answer nothing until they are done. 0: 1 min.
 	Afterwork time.Duration
-	// NoPing says from the start that this server has no ping: its era has none (2026-07-28), or it is known not to answer.
+	// NoPing says that this server has no ping: its era has none (2026-07-28), or it is known not to answer.
 	NoPing bool
-	// Off: there is no watching, and never an action.
+	// Off disables watching: there is never an action.
 	Off bool
 }
 

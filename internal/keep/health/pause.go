@@ -6,29 +6,29 @@ import (
 )
 
 const (
-	// leap is how far the two clocks may go apart between two Ticks, and how late a Tick may be, before that means a
-	// suspend, a clock that was set, or that outlive did not run. A loaded machine is late by less.
+	// leap is by how much the two clocks may differ between two Ticks, and how late a Tick may be. More than that
+	// means a suspend, a clock that was set, or that outlive did not run. On a loaded machine the delay is smaller.
 	leap = 2 * time.Second
-	// stopLooks is how many looks in a row find the process stopped, and tell it to go on, before it is given up.
+	// stopLooks is how many looks in a row may find the process stopped, and continue it, before it is given up.
 	stopLooks = 5
 	// stopEvery is the time between two of them.
 	stopEvery = 2 * time.Second
 )
 
-// reading is one moment on both clocks. Linux and macOS stop the monotonic one while the machine sleeps.
+// reading is one moment on both clocks. On Linux and macOS the monotonic clock stops while the machine sleeps.
 type reading struct{ mono, wall time.Time }
 
-// read splits a time: without a monotonic reading in it both clocks are the wall clock.
+// read splits a time. If it has no monotonic reading, both clocks are the wall clock.
 func read(now time.Time) reading { return reading{now, now.Round(0)} }
 
-// interrupted says that time passed in which nobody could answer, or outlive could not hear it.
+// interrupted reports time in which the server could not answer, or outlive could not receive it.
 func (w *Watch) interrupted(at reading) bool {
 	apart := at.wall.Sub(w.last.wall) - at.mono.Sub(w.last.mono)
 	return apart.Abs() > leap || at.mono.Sub(w.deadline) > leap
 }
 
-// afresh forgets what spoke against the server and gives everything its whole time again. A probe that is on its way
-// stays there: another would not be answered sooner.
+// afresh drops the signs against the server and restarts all waiting times. A probe that is on its way is kept:
+// another would not be answered earlier.
 func (w *Watch) afresh(now time.Time) {
 	w.tally, w.rounds, w.waited = tally{}, 0, 0
 	w.since, w.roundAt, w.fresh, w.interval = now, now, now, w.opts.Every
@@ -44,12 +44,12 @@ func (w *Watch) afresh(now time.Time) {
 	}
 }
 
-// halted deals with a process that is not running because somebody halted it.
+// halted handles a process that is stopped or traced.
 func (w *Watch) halted(now time.Time, v View) ([]Action, bool) {
 	switch v.State {
 	case 'T':
 		return w.stopped(now, v), true
-	case 't', 'Z', 'X': // a debugger's, which may take all day; dead, which the owner is about to hear
+	case 't', 'Z', 'X': // t: a debugger, which may take long; others: it has ended, which the owner is about to learn
 		w.stops = 0
 		w.close()
 		w.afresh(now)
@@ -62,7 +62,7 @@ func (w *Watch) halted(now time.Time, v View) ([]Action, bool) {
 	return nil, false
 }
 
-// stopped lets a stopped process go on. While somebody waits for a call it is not given up, however often it stops.
+// stopped continues a stopped process. While a call is waiting it is not given up, however often it stops.
 func (w *Watch) stopped(now time.Time, v View) []Action {
 	w.stops++
 	if w.stops == 1 {

@@ -2,8 +2,8 @@ package health
 
 import "time"
 
-// lookEvery is the time between two looks while an answer is awaited. A short one shows an interruption of outlive, and
-// a process that was stopped, in time; a server that is silent for long is looked at less.
+// lookEvery is the time between two looks while an answer is awaited. A short one shows an interruption of outlive,
+// and a stopped process, in time; a server that has been silent for long is looked at less often.
 func (w *Watch) lookEvery() time.Duration {
 	if w.rounds < w.opts.Rounds {
 		return max(w.opts.Patience/5, time.Millisecond)
@@ -11,7 +11,7 @@ func (w *Watch) lookEvery() time.Duration {
 	return w.opts.Patience
 }
 
-// rest waits until the server is to be asked.
+// rest waits until the next probe is due.
 func (w *Watch) rest(now time.Time, v View) []Action {
 	if due := w.due(now, v); due.After(now) {
 		w.deadline = due
@@ -20,7 +20,7 @@ func (w *Watch) rest(now time.Time, v View) []Action {
 	return w.ask(now, v)
 }
 
-// due is when the server is to be asked next, if nothing is heard from it by then.
+// due is when the next probe is due if the server gives no sign until then.
 func (w *Watch) due(now time.Time, v View) time.Time {
 	at := later(w.signed, v.Heard).Add(w.interval)
 	switch {
@@ -38,8 +38,8 @@ func (w *Watch) due(now time.Time, v View) time.Time {
 	return later(at, later(w.fresh, w.pinged).Add(w.opts.Every))
 }
 
-// spacing is the time from one round's beginning to the next's. After the rounds that suffice against a server that
-// does nothing at all there is no hurry.
+// spacing is the time between the beginnings of two rounds. It is longer after the rounds that suffice for a server
+// that uses no CPU time.
 func (w *Watch) spacing() time.Duration {
 	d := w.opts.Every
 	for n := w.opts.Rounds; n <= w.rounds && d < slowest; n++ {
@@ -59,7 +59,7 @@ func (w *Watch) ask(now time.Time, v View) []Action {
 	w.waited, w.lists = 0, 0
 	w.deadline = now.Add(w.lookEvery())
 	switch {
-	case !first && v.Unread > 0: // the last round's probes are still there: more of them would fill the pipe
+	case !first && v.Unread > 0: // the last round's probes are still unread: more of them would fill the pipe
 		return nil
 	case w.noPing:
 		return []Action{Send{Lists}}
@@ -68,7 +68,7 @@ func (w *Watch) ask(now time.Time, v View) []Action {
 	return []Action{Send{Ping}}
 }
 
-// wait gives a probe its time, then tries another way, then ends the round.
+// wait waits for the answer to a probe, then sends the other probe, then ends the round.
 func (w *Watch) wait(now time.Time, v View) []Action {
 	patience := w.opts.Patience
 	var acts []Action
@@ -76,7 +76,7 @@ func (w *Watch) wait(now time.Time, v View) []Action {
 	case w.lists > 0 && w.waited >= w.lists+patience, w.lists == 0 && w.waited >= 2*patience:
 		return w.fail(now, v)
 	case w.lists == 0 && w.ping && w.waited >= patience && v.Unread == 0:
-		// It has read the ping and does not answer: some servers do not know ping, and are not to die for it.
+		// It has read the ping and does not answer. Some servers do not know ping, and must not be killed for that.
 		w.lists = w.waited
 		acts = []Action{Send{Lists}}
 	}
@@ -88,7 +88,7 @@ func (w *Watch) wait(now time.Time, v View) []Action {
 	return acts
 }
 
-// fail ends a round that got no answer.
+// fail ends a round without an answer.
 func (w *Watch) fail(now time.Time, v View) []Action {
 	w.rounds++
 	w.phase = resting

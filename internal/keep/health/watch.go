@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// phase is where a Watch is between two Ticks.
+// phase is the state of a Watch between two Ticks.
 type phase uint8
 
 const (
-	resting phase = iota // nothing is asked; a look when the interval has passed
-	waiting              // for an answer to a probe
-	over                 // condemned, or off
+	resting phase = iota // no probe is open; a look when the interval has passed
+	waiting              // for the answer to a probe
+	over                 // condemned, or disabled
 )
 
-// Watch watches one process that serves. Use [New].
+// Watch watches one serving process. Use [New].
 type Watch struct {
 	opts     Options
 	phase    phase
@@ -22,30 +22,30 @@ type Watch struct {
 	last     reading // the last Tick
 	look     Look    // at that Tick
 
-	noPing    bool          // asked by Lists only
+	noPing    bool          // probes are sent by Lists only
 	proven    bool          // it has answered a probe
 	interval  time.Duration // between looks while all is well
-	signed    time.Time     // it began, or answered a probe
-	heard     time.Time     // of the last View
-	pinged    time.Time     // the last probe that began a round
+	signed    time.Time     // when it began, or last answered a probe
+	heard     time.Time     // Heard of the last View
+	pinged    time.Time     // when the last round began
 	suspected bool
 
-	uncounted bool      // what passes until the next Tick is no waiting: a call is in flight, or there was an interruption
-	called    time.Time // the last call that is known of was sent
-	exceeded  bool      // a call was ended by CallTimeout, and nothing heard since
-	grace     time.Time // until when it may work on what its client gave up; zero: nothing of that
-	fresh     time.Time // no call's time counts from before
+	uncounted bool      // the time until the next Tick is not waiting: a call is in flight, or after an interruption
+	called    time.Time // when the last known call was sent
+	exceeded  bool      // a call was ended by CallTimeout, without a sign since
+	grace     time.Time // until when it may work on a cancelled call; zero: there is none
+	fresh     time.Time // the time of calls is counted from here at the earliest
 	stops     int       // looks in a row that found it stopped
 	stoppedAt time.Time
 
-	// A series is rounds of probes without any sign of life between them.
+	// A series is consecutive rounds of probes without any sign of life in between.
 	open     bool
-	since    time.Time     // its first probe
-	rounds   int           // failed
-	roundAt  time.Time     // the round's beginning
+	since    time.Time     // when its first probe was sent
+	rounds   int           // number of failed ones
+	roundAt  time.Time     // when the round began
 	waited   time.Duration // in this round, with outlive running and no call in flight
-	ping     bool          // a Ping of this series has no answer
-	lists    time.Duration // waited when this round's Lists was sent; 0: not sent
+	ping     bool          // a Ping of this series is unanswered
+	lists    time.Duration // value of waited when this round's Lists was sent; 0: not sent
 	evidence evidence
 	tally    tally
 }
@@ -69,10 +69,10 @@ func (w *Watch) Deadline() time.Time {
 	return w.deadline
 }
 
-// NoPing says that this server answers other questions, but no ping: worth remembering for [Options.NoPing].
+// NoPing reports that this server answers other requests, but not ping: worth remembering for [Options.NoPing].
 func (w *Watch) NoPing() bool { return w.noPing }
 
-// Called takes note that a request was sent to the server, so that a call is watched although the last Deadline was far
+// Called records that a request was sent to the server, so that a call is watched although the last Deadline was far
 // away. It costs two comparisons.
 func (w *Watch) Called(now time.Time) {
 	w.uncounted, w.called = true, now
@@ -83,8 +83,8 @@ func (w *Watch) Called(now time.Time) {
 	w.deadline = earlier(w.deadline, due)
 }
 
-// ProbeAnswered takes note of any answer, an error too, to a probe however old; the owner may also tell of an answer to
-// the same question that somebody else asked.
+// ProbeAnswered records any answer, also an error, to a probe however old. The owner may also report an answer to the
+// same request of a client.
 func (w *Watch) ProbeAnswered(now time.Time, p Probe) []Action {
 	if w.phase == over {
 		return nil
@@ -92,21 +92,21 @@ func (w *Watch) ProbeAnswered(now time.Time, p Probe) []Action {
 	w.proven = true
 	switch {
 	case p == Ping:
-		w.noPing = w.opts.NoPing // an answer that only came late
+		w.noPing = w.opts.NoPing // the answer was only late
 	case w.ping && w.lists > 0:
 		w.noPing = true
 	}
 	next := w.opts.doubled(w.interval)
 	acts := w.alive()
 	w.signed, w.interval = now, next
-	if !w.uncounted { // else the deadline is for a call, too
+	if !w.uncounted { // otherwise the deadline is also for a call
 		w.deadline = now.Add(next)
 	}
 	return acts
 }
 
-// Tick takes a look and says what is to be done. It may also come before its Deadline, such as when a call has ended.
-// One that comes much later than that means that outlive did not run.
+// Tick evaluates a View and returns what has to be done. It may also be called before its Deadline, for example when
+// a call has ended. If it is called much later than that, outlive did not run.
 func (w *Watch) Tick(now time.Time, v View) []Action { return w.tick(read(now), v) }
 
 func (w *Watch) tick(at reading, v View) []Action {
@@ -145,12 +145,12 @@ func (w *Watch) tick(at reading, v View) []Action {
 	return append(acts, w.rest(now, v)...)
 }
 
-// hear ends every suspicion if something came from the server.
+// hear ends every suspicion if the server has sent something.
 func (w *Watch) hear(v View) []Action {
 	if v.Heard.After(w.called) {
 		w.grace, w.exceeded = time.Time{}, false
 	}
-	// The answer to a probe is heard, too, but is no activity.
+	// The answer to a probe counts as a sign of life, too, but not as activity.
 	if v.Heard.After(w.heard) && v.Heard.After(w.signed.Add(time.Second)) {
 		w.interval = w.opts.Every
 	}
@@ -161,7 +161,7 @@ func (w *Watch) hear(v View) []Action {
 	return nil
 }
 
-// overdue ends the calls that have had their time.
+// overdue ends the calls whose time is over.
 func (w *Watch) overdue(now time.Time, v View) []Action {
 	if w.opts.CallTimeout == 0 {
 		return nil
@@ -197,7 +197,7 @@ func (w *Watch) condemn(reason string) []Action {
 	return []Action{Condemn{Reason: reason}}
 }
 
-// reason says what speaks against the server.
+// reason says what the signs against the server are.
 func (w *Watch) reason(now time.Time, v View) string {
 	silence := "it has never said anything"
 	if !v.Heard.IsZero() {
