@@ -26,8 +26,8 @@ type InheritOptions struct {
 	Sink      event.Sink
 }
 
-// Inherited keeps a program alive that has our own three descriptors (the watchdog, WD-7): nothing is copied, and MCP
-// is not interpreted. The goroutine of [Inherited.Run] owns it.
+// Inherited keeps a program alive that has our own three descriptors (the watchdog, exactly as in WD-7): nothing is
+// copied, and MCP is not interpreted. The goroutine of [Inherited.Run] owns it.
 type Inherited struct {
 	opts    InheritOptions
 	machine *supervise.Machine

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// questions are the requests a server may send its client, by the tool ask's argument kind.
+// questions are the requests that a server may send to its client, by the argument kind of the tool ask.
 var questions = map[string]struct {
 	method string
 	params any
@@ -21,8 +21,8 @@ var questions = map[string]struct {
 	"ping":  {"ping", nil},
 }
 
-// ask sends the client a request in the middle of the call; its result is the call's answer. In the modern era the
-// call is answered with input_required instead, and the retry with the client's input.
+// ask sends the client a request during the call; its result is the call's answer. In the modern era the call is
+// answered with input_required instead, and the retry with the client's input.
 func (s *server) ask(c *call, a arguments) (any, error) {
 	q, ok := questions[a.Kind]
 	if !ok {
@@ -72,8 +72,8 @@ func (s *server) forget(id json.RawMessage) {
 	delete(s.asked, string(id))
 }
 
-// inputRequired asks in the modern era. Its requestState means something to this process only, as SDK servers with
-// a key of their own behave: after a restart a retry fails with -32602.
+// inputRequired asks in the modern era. Its requestState is valid in this process only, as for SDK servers with a key
+// of their own: after a restart a retry fails with -32602.
 func (s *server) inputRequired(c *call, kind string) (any, error) {
 	var p struct {
 		State     string                     `json:"requestState"`

@@ -13,16 +13,16 @@ import (
 	"sync"
 )
 
-// ErrClosed is the answer of requests that were open when the stream ended.
+// ErrClosed is the error of requests that were open when the stream ended.
 var ErrClosed = errors.New("connection closed")
 
-// ErrNoAnswer is what a [Handler] returns to leave the request open; [Client.Answer] may close it later.
+// ErrNoAnswer is returned by a [Handler] to leave the request open; [Client.Answer] may answer it later.
 var ErrNoAnswer = errors.New("leave the request open")
 
-// Handler answers one request of the server. An *[RPCError] goes out as it is, any other error as -32603.
+// Handler answers one request of the server. An *[RPCError] is sent as it is, any other error as -32603.
 type Handler func(params json.RawMessage) (any, error)
 
-// Message is one line received that was not an answer: a notification, or a request of the server when ID is set.
+// Message is a received line that was not an answer: a notification, or a request of the server if ID is set.
 type Message struct {
 	// ID holds the raw bytes of a request's id; nil for notifications.
 	ID     json.RawMessage
@@ -32,18 +32,18 @@ type Message struct {
 	Line string
 }
 
-// Client is a raw-line MCP client. Its methods may be called from any goroutine. Every request must get exactly
-// one answer with exactly the bytes of its id: [Client.Verify] tells whether that was so.
+// Client is a raw-line MCP client. Its methods may be called from any goroutine. Every request must get exactly one
+// answer with exactly the bytes of its id: [Client.Verify] checks that.
 type Client struct {
 	rw io.ReadWriteCloser
 	// Modern makes Call, Go and GoID add the _meta of a 2026-07-28 client to params. Set it before the first request.
 	Modern bool
-	// LogLevel is the log level such requests ask for; empty: none. Set it before the first request.
+	// LogLevel is the log level in these requests' _meta; empty: none. Set it before the first request.
 	LogLevel string
 
 	write sync.Mutex
 	done  chan struct{}
-	// handling counts handlers still at work.
+	// handling counts running handlers.
 	handling sync.WaitGroup
 
 	mu       sync.Mutex
@@ -58,7 +58,7 @@ type Client struct {
 	closed   bool
 }
 
-// NewClient starts reading. The caller ends it with [Client.Close], or by ending the stream's read side.
+// NewClient starts reading. It ends with [Client.Close], or when the stream's read side ends.
 func NewClient(rw io.ReadWriteCloser) *Client {
 	c := &Client{
 		rw: rw, done: make(chan struct{}), changed: make(chan struct{}),
@@ -84,7 +84,7 @@ func (c *Client) read() {
 	}
 }
 
-// end answers what is still open.
+// end answers all open requests with ErrClosed.
 func (c *Client) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *Client) end() {
 	c.wake()
 }
 
-// wake needs mu.
+// wake requires mu.
 func (c *Client) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -128,12 +128,12 @@ func (c *Client) receive(line []byte, whole bool) {
 	}
 }
 
-// problem needs mu.
+// problem requires mu.
 func (c *Client) problem(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// receiveAnswer needs mu.
+// receiveAnswer requires mu.
 func (c *Client) receiveAnswer(m *message) {
 	id := string(m.ID)
 	open := c.pending[id]
@@ -163,7 +163,7 @@ func (c *Client) receiveAnswer(m *message) {
 	p.finish(nil, e)
 }
 
-// handle needs mu; the handler runs without it.
+// handle requires mu; the handler runs without it.
 func (c *Client) handle(m *message) {
 	h, ok := c.handlers[m.Method]
 	c.handling.Add(1)
@@ -184,7 +184,7 @@ func (c *Client) handle(m *message) {
 	}()
 }
 
-// Handle sets what answers the server's requests of method. Without a handler ping is answered {}, everything
+// Handle sets the handler of the server's requests of method. Without a handler ping is answered with {}, everything
 // else with -32601.
 func (c *Client) Handle(method string, h Handler) {
 	c.mu.Lock()
@@ -202,7 +202,7 @@ func (c *Client) AnswerError(id json.RawMessage, e *RPCError) error {
 	return c.Send(string(join(`{"jsonrpc":"2.0","id":`, id, `,"error":`, encode(e), `}`)))
 }
 
-// Send writes one line as it is and adds the newline.
+// Send writes one line unchanged and adds the newline.
 func (c *Client) Send(line string) error {
 	c.write.Lock()
 	defer c.write.Unlock()
@@ -212,12 +212,12 @@ func (c *Client) Send(line string) error {
 	return nil
 }
 
-// Notify sends a notification; params of nil are left out.
+// Notify sends a notification; nil params are left out.
 func (c *Client) Notify(method string, params any) error {
 	return c.Send(string(requestLine(nil, method, params)))
 }
 
-// Close closes the stream, waits for the reader and the handlers, and returns what closing the stream returned.
+// Close closes the stream, waits for the reader and the handlers, and returns the error of closing the stream.
 func (c *Client) Close() error {
 	err := c.rw.Close()
 	<-c.done
@@ -225,7 +225,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// CloseWrite ends what the server reads, if the stream has a CloseWrite, and leaves the other direction open.
+// CloseWrite ends the server's input, if the stream has a CloseWrite, and leaves the other direction open.
 func (c *Client) CloseWrite() error {
 	w, ok := c.rw.(interface{ CloseWrite() error })
 	if !ok {
@@ -237,20 +237,20 @@ func (c *Client) CloseWrite() error {
 // Done is closed when the server's side has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Lines gives every line received so far, without newlines.
+// Lines returns every line received so far, without newlines.
 func (c *Client) Lines() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.lines)
 }
 
-// WaitFor returns the first line received, before or after this call, that match takes. It fails when ctx is done
-// or the stream ends first.
+// WaitFor returns the first line received, before or after this call, for which match is true. It fails when ctx is
+// done or the stream ends first.
 func (c *Client) WaitFor(ctx context.Context, match func(line string) bool) (string, error) {
 	return c.WaitAfter(ctx, 0, match)
 }
 
-// WaitAfter is WaitFor without the first skip lines: give len(Lines()) to look only at what comes from now on.
+// WaitAfter is WaitFor without the first skip lines: pass len(Lines()) to look only at later ones.
 func (c *Client) WaitAfter(ctx context.Context, skip int, match func(line string) bool) (string, error) {
 	for {
 		c.mu.Lock()
@@ -272,10 +272,10 @@ func (c *Client) WaitAfter(ctx context.Context, skip int, match func(line string
 	}
 }
 
-// Notifications gives the notifications of method received so far, in order; all of them if method is empty.
+// Notifications returns the notifications of method received so far, in order; all of them if method is empty.
 func (c *Client) Notifications(method string) []Message { return c.received(method, false) }
 
-// Requests gives the server's requests of method received so far, in order; all of them if method is empty.
+// Requests returns the server's requests of method received so far, in order; all of them if method is empty.
 func (c *Client) Requests(method string) []Message { return c.received(method, true) }
 
 func (c *Client) received(method string, requests bool) []Message {
@@ -290,7 +290,7 @@ func (c *Client) received(method string, requests bool) []Message {
 	return found
 }
 
-// newID gives the next number as an id.
+// newID returns the next number as an id.
 func (c *Client) newID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// startFailed is the exit status of a start that was to fail.
+// startFailed is the exit status of a start that the flags made fail.
 const startFailed = 3
 
-// start does what the flags want before the first line is read. An error is a start that was to fail.
+// start does what the flags say before the first line is read. An error means that they made the start fail.
 func (s *server) start() error {
 	if err := s.refuseStart(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *server) refuseStart() error {
 	return nil
 }
 
-// startHolder starts the grandchild that keeps our stdout open after we are gone.
+// startHolder starts the grandchild that keeps our stdout open after our end.
 func (s *server) startHolder() error {
 	if s.o.hold == 0 {
 		return nil
@@ -78,7 +78,7 @@ func (s *server) flood() {
 	}
 }
 
-// ignoreSignals makes the process deaf to SIGTERM and SIGINT while the server runs.
+// ignoreSignals makes the process ignore SIGTERM and SIGINT while the server runs.
 func (s *server) ignoreSignals() (stop func()) {
 	if !s.o.ignoreTerm {
 		return func() {}
@@ -102,14 +102,14 @@ func (s *server) ignoreSignals() (stop func()) {
 	}
 }
 
-// crashNow decides whether the nth request is the last this process sees.
+// crashNow decides whether the process crashes at the nth request.
 func (s *server) crashNow(n int, method string) bool {
 	due := (s.o.crashAfter > 0 && n >= s.o.crashAfter) || (s.o.crashOn != "" && s.o.crashOn == method)
 	return due && (s.o.crashOnce == "" || createdFile(s.o.crashOnce))
 }
 
-// crash leaves what -last-line says of c's answer on stdout and kills the process, from inside and at once.
-// The answer is that of echo: nothing ran.
+// crash writes to stdout what -last-line says of c's answer, and kills the process at once, from inside. The answer
+// is that of echo: no tool ran.
 func (s *server) crash(c *call) {
 	meta, enveloped := requestMeta(c.Params)
 	c.modern = enveloped && meta != nil
@@ -125,7 +125,7 @@ func (s *server) crash(c *call) {
 	die()
 }
 
-// die ends the process as SIGKILL does; nothing after it runs.
+// die ends the process like SIGKILL.
 func die() {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Kill()
@@ -133,7 +133,7 @@ func die() {
 	select {}
 }
 
-// createdFile reports whether this call made the file: true once over all processes.
+// createdFile reports whether this call created the file: true only once for all processes.
 func createdFile(path string) bool {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -142,7 +142,7 @@ func createdFile(path string) bool {
 	return f.Close() == nil
 }
 
-// appendFile adds b in one write at the end of the file, which is made if need be.
+// appendFile appends b to the file with one write. The file is created if necessary.
 func appendFile(path string, b []byte) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// legacyVersions begin with initialize, oldest first.
+// legacyVersions are the protocol versions that begin with initialize, oldest first.
 var legacyVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
-// initialize negotiates: the version asked for if the server speaks it, else its newest.
+// initialize negotiates the version: the requested one if the server supports it, otherwise its newest.
 func (s *server) initialize(c *call) (any, error) {
 	var p struct {
 		ProtocolVersion string          `json:"protocolVersion"`
@@ -62,7 +62,7 @@ func (s *server) capabilities() object {
 	return caps
 }
 
-// checkLegacy refuses requests before the handshake; with -strict also before notifications/initialized.
+// checkLegacy rejects requests before the handshake; with -strict also before notifications/initialized.
 func (s *server) checkLegacy(method string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *server) subscribe(c *call) (any, error) {
 	return object{}, nil
 }
 
-// logMessage sends notifications/message to clients that asked for this level: the session in the legacy era, the
+// logMessage sends notifications/message if the client asked for this level: in the session in the legacy era, in the
 // request c in the modern one. It reports whether it did.
 func (s *server) logMessage(c *call, level, text string) bool {
 	wanted := c.logLevel

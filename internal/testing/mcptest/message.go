@@ -33,7 +33,7 @@ func parseMessage(line []byte) (*message, error) {
 func (m *message) request() bool { return m.Method != "" && m.ID != nil }
 func (m *message) answer() bool  { return m.Method == "" }
 
-// oddID reports an id that strict servers do not survive: neither string nor integer.
+// oddID reports an id at which strict servers end: neither string nor integer.
 func oddID(id json.RawMessage) bool {
 	if len(id) > 0 && id[0] == '"' {
 		return false
@@ -41,8 +41,8 @@ func oddID(id json.RawMessage) bool {
 	return len(id) == 0 || bytes.ContainsAny(id, ".eE{[nft")
 }
 
-// encode is json.Marshal without its HTML escapes, so that what passes through stays byte for byte.
-// The values are this package's own and always encode.
+// encode is json.Marshal without its HTML escapes, so that raw values keep their bytes. The values are this package's
+// own and can always be encoded.
 func encode(v any) json.RawMessage {
 	if raw, ok := v.(json.RawMessage); ok {
 		return raw

@@ -32,7 +32,7 @@ type filter struct {
 	URIs      []string `json:"resourceSubscriptions,omitempty"`
 }
 
-// requestMeta gives the request's _meta and whether it says a protocol version, which makes it a modern request.
+// requestMeta returns the request's _meta, and whether it has a protocol version, which makes it a modern request.
 func requestMeta(params json.RawMessage) (map[string]json.RawMessage, bool) {
 	var p struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
@@ -49,7 +49,7 @@ func versionError(requested string, supported []string) error {
 		Data: encode(object{"supported": supported, "requested": requested})}
 }
 
-// enterModern checks the request's envelope and notes the era.
+// enterModern checks the request's envelope and sets the era.
 func (s *server) enterModern(c *call, meta map[string]json.RawMessage) error {
 	var version string
 	_ = json.Unmarshal(meta[metaVersion], &version)
@@ -97,7 +97,7 @@ func (s *server) discover() any {
 	return result
 }
 
-// modernResult adds what each result of the modern era carries.
+// modernResult adds the members of every result in the modern era.
 func (s *server) modernResult(result any) any {
 	r, ok := result.(object)
 	if !ok {
@@ -113,7 +113,8 @@ func (s *server) modernResult(result any) any {
 	return r
 }
 
-// listen opens a stream: the acknowledgement is its first message, its answer comes when the server ends it.
+// listen opens a stream: the acknowledgement is its first message; the request is answered when the server ends the
+// stream.
 func (s *server) listen(c *call) (any, error) {
 	var p struct {
 		Notifications *filter `json:"notifications"`
@@ -132,12 +133,12 @@ func (s *server) listen(c *call) (any, error) {
 	return nil, errDrop
 }
 
-// endListen forgets a stream that the client cancelled. It needs mu.
+// endListen removes a stream that the client cancelled. It requires mu.
 func (s *server) endListen(id json.RawMessage) {
 	s.listens = slices.DeleteFunc(s.listens, func(l listen) bool { return string(l.id) == string(id) })
 }
 
-// endListens ends every stream from the server's side.
+// endListens ends every stream on the server's side.
 func (s *server) endListens() int {
 	s.mu.Lock()
 	ended := s.listens
@@ -150,7 +151,8 @@ func (s *server) endListens() int {
 	return len(ended)
 }
 
-// changed tells the client of method, in the legacy era if legacy says so, on each stream for which want is true.
+// changed sends a notification: in the legacy era if legacy is set, in the modern one on each stream for which want
+// is true.
 func (s *server) changed(method string, params object, legacy bool, want func(filter) bool) {
 	s.mu.Lock()
 	legacy = legacy && s.session.Era == "legacy"

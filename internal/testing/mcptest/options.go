@@ -91,7 +91,7 @@ func outputFlags(fs *flag.FlagSet, o *options) {
 	fs.BoolVar(&o.batchOut, "batch-out", false, "wrap each answer into an array of one")
 }
 
-// parseOptions reads the flags; what is wrong with them is printed to stderr and returned.
+// parseOptions parses the flags; an error is printed to stderr and returned.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	o := &options{}
 	fs := flagSet(o, stderr)

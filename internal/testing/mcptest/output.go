@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// output is the server's stdout: one message a line, in the shapes the flags ask for.
+// output is the server's stdout: one message a line, in the form that the flags select.
 type output struct {
 	o  *options
 	mu sync.Mutex
 	w  io.Writer
-	// begun says that the byte order mark, if any, is out.
+	// begun says that the byte order mark, if any, was written.
 	begun bool
 	// noise counts the messages of -garbage, to vary it.
 	noise int
 }
 
-// answer gives the line that answers id, without newline. key is "result" or "error".
+// answer returns the line that answers id, without newline. key is "result" or "error".
 func (p *output) answer(id json.RawMessage, key string, body any) []byte {
 	raw := encode(body)
 	line := join(`{"jsonrpc":"2.0","id":`, id, `,"`, key, `":`, raw, `}`)
@@ -38,7 +38,7 @@ func (p *output) answer(id json.RawMessage, key string, body any) []byte {
 	return line
 }
 
-// line writes one message. A stdout that nobody reads any more is no concern of a test server.
+// line writes one message. Errors are ignored: it does not matter if stdout is no longer read.
 func (p *output) line(line []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,14 +50,14 @@ func (p *output) line(line []byte) {
 	p.write(append(bytes.Clone(line), end...))
 }
 
-// fragment writes bytes as they are: what a crash leaves behind.
+// fragment writes bytes unchanged: the rest of a line that a crash leaves.
 func (p *output) fragment(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.write(b)
 }
 
-// write needs mu.
+// write requires mu.
 func (p *output) write(b []byte) {
 	if len(b) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Pending is one request on its way.
+// Pending is a request that was sent.
 type Pending struct {
 	// ID holds the raw bytes of the request's id.
 	ID string
@@ -31,7 +31,7 @@ func (p *Pending) finish(result json.RawMessage, err error) {
 	close(p.done)
 }
 
-// Done is closed when the answer is there, or the stream has ended.
+// Done is closed when the answer has come, or the stream has ended.
 func (p *Pending) Done() <-chan struct{} { return p.done }
 
 // Wait returns the answer: the raw result, an *[RPCError], [ErrClosed], or the context's error.
@@ -49,8 +49,8 @@ func (c *Client) Go(method string, params any) *Pending {
 	return c.GoID(c.newID(), method, params)
 }
 
-// GoID sends a request whose id is the raw JSON given, whatever it is, and does not wait. An id that is still open
-// is sent all the same; answers to it then go to the oldest open request first.
+// GoID sends a request with the given raw JSON as its id, valid or not, and does not wait. If a request with that id
+// is open, it is sent all the same; answers then belong to the oldest open request first.
 func (c *Client) GoID(rawID, method string, params any) *Pending {
 	p := &Pending{ID: rawID, done: make(chan struct{})}
 	line := requestLine(json.RawMessage(rawID), method, c.withMeta(params))
@@ -77,7 +77,7 @@ func (c *Client) Call(ctx context.Context, method string, params any) (json.RawM
 	return c.CallID(ctx, c.newID(), method, params)
 }
 
-// CallID is Call with the raw JSON of the id given.
+// CallID is Call with the given raw JSON as the id.
 func (c *Client) CallID(ctx context.Context, rawID, method string, params any) (json.RawMessage, error) {
 	p := c.GoID(rawID, method, params)
 	result, err := p.Wait(ctx)
@@ -87,7 +87,7 @@ func (c *Client) CallID(ctx context.Context, rawID, method string, params any) (
 	return result, err
 }
 
-// Cancel sends notifications/cancelled for p; no answer is expected any more, one is allowed.
+// Cancel sends notifications/cancelled for p; after that an answer is allowed but not required.
 func (c *Client) Cancel(p *Pending) error {
 	c.mu.Lock()
 	p.abandoned = true
@@ -95,7 +95,7 @@ func (c *Client) Cancel(p *Pending) error {
 	return c.Notify("notifications/cancelled", object{"requestId": json.RawMessage(p.ID), "reason": "test"})
 }
 
-// withMeta adds a modern client's _meta to params that are an object or nil; members it already has stay.
+// withMeta adds a modern client's _meta to params that are an object or nil; existing members are kept.
 func (c *Client) withMeta(params any) any {
 	if !c.Modern {
 		return params
@@ -123,7 +123,7 @@ func (c *Client) withMeta(params any) any {
 	return members
 }
 
-// Problems lists everything received that no client should ever see, in order: what is not a JSON-RPC message, an
+// Problems lists everything received that a client should never get, in order: what is not a JSON-RPC message, an
 // answer to an unknown id, a second answer.
 func (c *Client) Problems() []string {
 	c.mu.Lock()
@@ -131,7 +131,7 @@ func (c *Client) Problems() []string {
 	return slices.Clone(c.problems)
 }
 
-// Unanswered lists the raw ids still waiting for their answer, cancelled ones left out, sorted.
+// Unanswered lists the raw ids of open requests, without cancelled ones, sorted.
 func (c *Client) Unanswered() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

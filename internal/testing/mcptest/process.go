@@ -16,7 +16,7 @@ type Process struct {
 	*Client
 	cmd    *exec.Cmd
 	exited chan struct{}
-	// stderr is our end of the process's; copied is closed when it is all passed on.
+	// stderr is our end of the process's stderr; copied is closed when all of it was copied.
 	stderr *os.File
 	copied chan struct{}
 }
@@ -24,8 +24,8 @@ type Process struct {
 // stderrGrace is how long ExitCode waits for the rest of stderr, which a grandchild may hold open.
 const stderrGrace = time.Second
 
-// Spawn starts argv with env added to this process's environment, and its stderr going to stderr (nil: nowhere).
-// The caller ends it with [Process.Stop] or [Process.Close].
+// Spawn starts argv with env added to this process's environment. Its stderr is copied to stderr (nil: dropped). The
+// caller ends it with [Process.Stop] or [Process.Close].
 func Spawn(argv, env []string, stderr io.Writer) (*Process, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("start: empty command")
@@ -53,13 +53,13 @@ func Spawn(argv, env []string, stderr io.Writer) (*Process, error) {
 	}()
 	go func() {
 		defer close(p.exited)
-		_ = cmd.Wait() // the state is kept in cmd
+		_ = cmd.Wait() // cmd keeps the state
 	}()
 	return p, nil
 }
 
-// processPipes makes pipes of our own: those of exec are closed by its Wait, which loses what is not read yet.
-// theirs are the child's ends, to be closed here once it runs.
+// processPipes makes our own pipes: those of exec are closed by its Wait, so that unread data would be lost. theirs
+// are the child's ends, to be closed here once it runs.
 func processPipes(cmd *exec.Cmd) (rw *ends, stderr *os.File, theirs []*os.File, err error) {
 	var f [6]*os.File
 	for i := 0; i < len(f); i += 2 {
@@ -100,7 +100,7 @@ func (e *ends) CloseWrite() error {
 // Close closes both sides.
 func (e *ends) Close() error { return errors.Join(e.CloseWrite(), e.r.Close()) }
 
-// PID of the process.
+// PID is the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Kill sends SIGKILL to the process alone, not to its children.
@@ -109,11 +109,11 @@ func (p *Process) Kill() error { return p.cmd.Process.Kill() }
 // Signal sends sig to the process alone.
 func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// Exited is closed when the process is gone and reaped.
+// Exited is closed when the process has ended and was reaped.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// ExitCode waits for the end and gives the exit status: -1 for a death by signal. What the process said on stderr is
-// passed on by then.
+// ExitCode waits for the end and returns the exit status: -1 if a signal ended it. The process's stderr has been
+// copied by then.
 func (p *Process) ExitCode(ctx context.Context) (int, error) {
 	select {
 	case <-p.exited:
@@ -130,8 +130,8 @@ func (p *Process) ExitCode(ctx context.Context) (int, error) {
 	return p.cmd.ProcessState.ExitCode(), nil
 }
 
-// Stop ends the process as clients do: stdin closed, its output read to the end, its exit awaited. It returns the
-// exit status. When ctx is done first, the process is killed.
+// Stop ends the process as clients do: it closes stdin, reads the output to its end, waits for the exit and returns
+// the exit status. When ctx is done first, the process is killed.
 func (p *Process) Stop(ctx context.Context) (int, error) {
 	_ = p.CloseWrite()
 	code, err := p.ExitCode(ctx)
@@ -148,7 +148,7 @@ func (p *Process) Stop(ctx context.Context) (int, error) {
 	return code, err
 }
 
-// Close kills the process if it still runs, and waits for it and for every goroutine here.
+// Close kills the process if it still runs, and waits for it and for all goroutines.
 func (p *Process) Close() error {
 	_ = p.cmd.Process.Kill()
 	<-p.exited

@@ -7,15 +7,15 @@ import (
 	"fmt"
 )
 
-// call is one request on its way to its answer.
+// call is one request until its answer.
 type call struct {
 	*message
 	modern bool
-	// logLevel of the request in the modern era; empty: it wants no log messages.
+	// logLevel of the request in the modern era; empty: no log messages.
 	logLevel string
-	// later is set by a handler that needs time: it runs in a goroutine of its own and its result is the answer.
+	// later is set by a handler that needs time: it runs in a goroutine of its own, and its result is the answer.
 	later func(ctx context.Context) (any, error)
-	// after runs when the answer is out.
+	// after runs when the answer was written.
 	after func()
 }
 
@@ -59,7 +59,7 @@ func (s *server) request(m *message) error {
 	return nil
 }
 
-// fatalError ends the server as -strict asks.
+// fatalError ends a server with -strict.
 type fatalError struct{ why string }
 
 func (e *fatalError) Error() string { return "strict: " + e.why }
@@ -86,7 +86,7 @@ func (s *server) answerLine(c *call, result any, err error) []byte {
 	return s.out.answer(c.ID, "result", result)
 }
 
-// dispatch decides the era of the request, then its method.
+// dispatch determines the era of the request, then its method.
 func (s *server) dispatch(c *call) (any, error) {
 	if c.Method == "initialize" {
 		return s.initialize(c)
@@ -116,7 +116,7 @@ func (s *server) era() string {
 	return s.session.Era
 }
 
-// method runs what both eras share and what only one of them has.
+// method handles the methods of both eras, and those of one era only.
 func (s *server) method(c *call) (any, error) {
 	if c.modern {
 		switch c.Method {
@@ -148,7 +148,7 @@ func (s *server) method(c *call) (any, error) {
 	return nil, rpcError(codeNoMethod, "Method not found: %s", c.Method)
 }
 
-// probe is what happens to server/discover before initialize in a server that may not know it.
+// probe answers server/discover before initialize, as a server that may not know it.
 func (s *server) probe() (any, error) {
 	switch s.o.probe {
 	case "ok":
@@ -163,7 +163,7 @@ func (s *server) probe() (any, error) {
 	return nil, rpcError(codeNoMethod, "Method not found: server/discover")
 }
 
-// param reads one member of an object's params into v; a missing one leaves v as it is.
+// param decodes one member of an object's params into v; without the member v is not changed.
 func param(raw json.RawMessage, v any) error {
 	if len(raw) == 0 {
 		return nil

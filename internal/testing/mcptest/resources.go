@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// resourceURIs are the resources every server has; the template adds test://item/ID for any ID.
+// resourceURIs are the resources of every server; the template adds test://item/ID for any ID.
 var resourceURIs = []string{"test://counter", "test://static"}
 
 func uriParam(params json.RawMessage) (string, error) {

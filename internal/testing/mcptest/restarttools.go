@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// markerFile is where the restart tools leave their record, in the current directory.
+// markerFile is the file in the current directory in which the restart tools leave their record.
 const markerFile = ".mcp_restart_marker"
 
-// restartTools are the two of RT-1 and RT-5, as a server that was written for a supervisor has them itself.
+// restartTools are the two tools of RT-1 and RT-5, as implemented by a server that was written for a supervisor.
 func restartTools() []tool {
 	return []tool{
 		{define("restart_server", "Restart MCP server to reload code changes.", nil), (*server).restartServer},

@@ -12,7 +12,7 @@ var (
 	clientCapabilities = object{"roots": object{"listChanged": true}, "sampling": object{}, "elicitation": object{}}
 )
 
-// ToolResult is what a tools/call came to.
+// ToolResult is the result of a tools/call.
 type ToolResult struct {
 	// Text joins the text contents with newlines.
 	Text    string
@@ -21,8 +21,8 @@ type ToolResult struct {
 	Raw json.RawMessage
 }
 
-// Initialize does the legacy handshake: initialize with the version asked for, then notifications/initialized.
-// It returns the raw InitializeResult.
+// Initialize does the legacy handshake: initialize with the given version, then notifications/initialized. It returns
+// the raw InitializeResult.
 func (c *Client) Initialize(ctx context.Context, version string) (json.RawMessage, error) {
 	result, err := c.Call(ctx, "initialize", object{
 		"protocolVersion": version, "capabilities": clientCapabilities, "clientInfo": clientInfo})
@@ -32,7 +32,7 @@ func (c *Client) Initialize(ctx context.Context, version string) (json.RawMessag
 	return result, c.Notify("notifications/initialized", nil)
 }
 
-// Tool calls a tool; args of nil are sent as {}.
+// Tool calls a tool; nil args are sent as {}.
 func (c *Client) Tool(ctx context.Context, name string, args any) (ToolResult, error) {
 	raw, err := c.Call(ctx, "tools/call", ToolParams(name, args))
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Client) Tool(ctx context.Context, name string, args any) (ToolResult, e
 	return ParseToolResult(raw)
 }
 
-// ToolParams gives the params of a tools/call; args of nil become {}.
+// ToolParams returns the params of a tools/call; nil args become {}.
 func ToolParams(name string, args any) any {
 	if args == nil {
 		args = object{}
@@ -49,7 +49,7 @@ func ToolParams(name string, args any) any {
 	return object{"name": name, "arguments": args}
 }
 
-// ParseToolResult reads the result of a tools/call.
+// ParseToolResult decodes the result of a tools/call.
 func ParseToolResult(raw json.RawMessage) (ToolResult, error) {
 	var r struct {
 		Content []struct {
@@ -76,7 +76,7 @@ func (c *Client) Identity(ctx context.Context) (Identity, error) {
 	return id, c.toolJSON(ctx, "read", &id)
 }
 
-// State asks the server what it was told.
+// State asks the server what this client has sent it.
 func (c *Client) State(ctx context.Context) (State, error) {
 	var s State
 	return s, c.toolJSON(ctx, "state", &s)
@@ -93,7 +93,7 @@ func (c *Client) toolJSON(ctx context.Context, name string, v any) error {
 	return nil
 }
 
-// Tools walks all pages of tools/list and returns the names in order.
+// Tools reads all pages of tools/list and returns the names in order.
 func (c *Client) Tools(ctx context.Context) ([]string, error) {
 	var names []string
 	var cursor string

@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// server is one process life of the scripted server. The reading goroutine dispatches; mu guards what calls that
-// take time share with it.
+// server is one process of the scripted server. The reading goroutine dispatches; mu guards what it shares with calls
+// that take time.
 type server struct {
 	o      *options
 	out    *output
 	stdin  io.Reader
 	stderr io.Writer
 	calls  sync.WaitGroup
-	// quit carries the exit status of whatever ends the server before EOF.
+	// quit receives the exit status of what ends the server before EOF.
 	quit chan int
 
 	mu       sync.Mutex
@@ -29,13 +29,13 @@ type server struct {
 	running  map[string]context.CancelFunc // by raw id
 	asked    map[string]chan *message      // requests to the client, by raw id
 	nextAsk  int
-	parked   map[string]string // requestState -> kind, of asks in the modern era
+	parked   map[string]string // requestState -> kind, for open questions in the modern era
 	listens  []listen
 	versions map[string]int // of resources, by URI
 	requests int
 }
 
-// session is what the client has told this process.
+// session is what the client has sent to this process.
 type session struct {
 	Era           string          `json:"era"`
 	Protocol      string          `json:"protocolVersion"`
@@ -48,7 +48,7 @@ type session struct {
 
 var errDrop = errors.New("no answer")
 
-// newServer starts the server, or gives the status of a start that was to fail.
+// newServer starts the server, or returns the status of a start that the flags made fail.
 func newServer(o *options, stdin io.Reader, stdout, stderr io.Writer) (*server, int) {
 	s := &server{
 		o: o, out: &output{o: o, w: stdout}, stdin: stdin, stderr: stderr,
@@ -89,7 +89,7 @@ func (s *server) run() int {
 	}
 }
 
-// finalCode prefers the status of a fault that came together with EOF.
+// finalCode prefers the status of a fault that came at the same time as EOF.
 func (s *server) finalCode() int {
 	select {
 	case code := <-s.quit:
@@ -106,7 +106,7 @@ func (s *server) exit(code int) {
 	}
 }
 
-// readLines dispatches lines until EOF (nil) or, with -strict, until one that such servers do not survive.
+// readLines dispatches lines until EOF (nil) or, with -strict, until one at which such servers end.
 func (s *server) readLines() error {
 	r := bufio.NewReaderSize(s.stdin, 64<<10)
 	for {
@@ -123,7 +123,7 @@ func (s *server) readLines() error {
 	}
 }
 
-// eof lets waiting calls go: nobody will answer them any more.
+// eof cancels waiting calls: they will not be answered any more.
 func (s *server) eof(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *server) eof(err error) error {
 	return fmt.Errorf("read stdin: %w", err)
 }
 
-// log appends in one write, so that lines of several processes do not mix.
+// log appends with one write, so that lines of several processes do not mix.
 func (s *server) log(line []byte) {
 	if s.o.logPath == "" {
 		return
@@ -156,7 +156,7 @@ func (s *server) handleLine(line []byte) error {
 	}
 	m, err := parseMessage(bytes.TrimSpace(line))
 	switch {
-	case err != nil: // as SDK servers do: what is not a message is dropped in silence
+	case err != nil: // like SDK servers: what is not a message is ignored
 		return nil
 	case m.answer():
 		s.answered(m)
@@ -168,7 +168,7 @@ func (s *server) handleLine(line []byte) error {
 	return nil
 }
 
-// strictLine names what servers built on a strict SDK exit on.
+// strictLine returns an error for a line at which servers built on a strict SDK exit.
 func strictLine(line []byte) error {
 	if !bytes.Equal(bytes.TrimSpace(line), line) {
 		return fmt.Errorf("strict: blank around the line %.80q", line)

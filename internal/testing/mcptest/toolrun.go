@@ -14,7 +14,7 @@ import (
 // RestartMarker on stderr asks a supervisor for a restart (TP-1).
 const RestartMarker = "__MCP_RESTART_REQUEST__"
 
-// Identity is what the tools read and pid answer with, as JSON text.
+// Identity is the answer of the tools read and pid, as JSON text.
 type Identity struct {
 	// PID of the server process.
 	PID int `json:"pid"`
@@ -112,14 +112,14 @@ func (s *server) logTool(c *call, a arguments) (any, error) {
 	return text("not wanted"), nil
 }
 
-// State is what the tool state answers with, as JSON text: what the client told this one process.
+// State is the answer of the tool state, as JSON text: what the client has sent to this process.
 type State struct {
 	Identity
-	// Era is "", "legacy" or "modern": what the first request decided.
+	// Era is "", "legacy" or "modern", decided by the first request.
 	Era string `json:"era"`
 	// ProtocolVersion is the negotiated one, or that of the last modern request.
 	ProtocolVersion string `json:"protocolVersion"`
-	// Initialized: notifications/initialized arrived.
+	// Initialized says that notifications/initialized was received.
 	Initialized bool `json:"initialized"`
 	// Level is the last logging/setLevel; empty without one.
 	Level string `json:"level"`

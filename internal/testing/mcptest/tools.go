@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// tool is one entry of tools/list together with what a call does. run has the arguments checked for JSON only.
+// tool is one entry of tools/list, with what a call does. The arguments passed to run are valid JSON, but not checked
+// otherwise.
 type tool struct {
 	definition object
 	run        func(*server, *call, arguments) (any, error)
@@ -42,7 +43,7 @@ type arguments struct {
 
 	// MS delays the answer by milliseconds, after the work is done.
 	MS int `json:"ms"`
-	// Die kills the process: "before" or "after" the work is done; it never answers.
+	// Die kills the process "before" or "after" the work is done; the call is never answered.
 	Die string `json:"die"`
 	// DieOnce limits Die (default "after") to the first process that can create this path.
 	DieOnce string `json:"die_once"`
@@ -70,7 +71,7 @@ func toolError(s string) object {
 	return r
 }
 
-// builtin lists the tools every server has.
+// builtin returns the tools of every server.
 func builtin() []tool {
 	readOnly := object{"readOnlyHint": true}
 	return []tool{
@@ -95,7 +96,7 @@ func builtin() []tool {
 	}
 }
 
-// loadTools gives the built-in tools, or what -tools-file lists of them and beside them.
+// loadTools returns the built-in tools, or those that -tools-file lists, which may be others, too.
 func (s *server) loadTools() ([]tool, error) {
 	known := builtin()
 	if s.o.restartTools {
@@ -123,7 +124,7 @@ func (s *server) loadTools() ([]tool, error) {
 	return tools, nil
 }
 
-// fileTool reads one entry: a built-in's name, or a definition that runs as the built-in of its name or as echo.
+// fileTool parses one entry: a built-in's name, or a definition that runs as the built-in of its name or as echo.
 func fileTool(known []tool, entry json.RawMessage) (tool, error) {
 	var name string
 	definition := object{}
@@ -182,7 +183,7 @@ func (s *server) listTools(params json.RawMessage) (any, error) {
 	return result, nil
 }
 
-// cacheable adds what lists carry in the modern era; it needs mu.
+// cacheable adds the members of lists in the modern era; it requires mu.
 func (s *server) cacheable(result object) object {
 	if s.session.Era == "modern" {
 		result["ttlMs"], result["cacheScope"] = 0, "private"
@@ -226,7 +227,7 @@ func (s *server) callTool(c *call) (any, error) {
 	return delayed(c, args, result, err)
 }
 
-// delayed puts off the answer of a finished call, and turns it into a tool error if asked to.
+// delayed delays the answer of a finished call, and turns it into a tool error if the arguments say so.
 func delayed(c *call, args arguments, result any, err error) (any, error) {
 	if args.Fail && err == nil {
 		result = toolError("failed as asked")
