@@ -8,7 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
-// System is the machine as far as places depend on it.
+// System describes the machine, as far as places depend on it.
 type System struct {
 	OS   string // "linux", "darwin" or "windows", as in runtime.GOOS
 	Home string // the user's home directory
@@ -28,11 +28,11 @@ type Place struct {
 
 // Client is one AI client.
 type Client struct {
-	Name  string // as in --client: "claude-code"
-	Title string // as people know it: "Claude Code"
+	Name  string // as used with --client: "claude-code"
+	Title string // its product name: "Claude Code"
 
-	format edit.Format // JSON has comments and trailing commas where the client bears them
-	// objects are the paths of the objects that hold servers by name; "*" stands for any one member.
+	format edit.Format // JSON may have comments and trailing commas if the client accepts them
+	// objects are the paths of the objects that hold servers by name; "*" matches any one member.
 	objects [][]string
 	syntax  syntax
 	user    func(System) []string // user files; those with a "*" are patterns
@@ -41,8 +41,8 @@ type Client struct {
 
 // all is the table of clients. Sources, as of November 2026: the clients' documentation, for Zed (crates/paths) and
 // Gemini CLI (core/config/storage.ts) their code. Not verified on a machine: the profiles of VS Code, Windsurf's
-// "next" channel, and ~/.claude/.claude.json without CLAUDE_CONFIG_DIR, which only issue reports name. A file
-// that does not exist costs nothing.
+// "next" channel, and ~/.claude/.claude.json without CLAUDE_CONFIG_DIR, which only issue reports mention. A place
+// without a file costs nothing.
 var all = []*Client{
 	{Name: "claude-code", Title: "Claude Code", syntax: shellSyntax,
 		objects: [][]string{{"mcpServers"}, {"projects", "*", "mcpServers"}},
@@ -57,7 +57,7 @@ var all = []*Client{
 		objects: [][]string{{"mcpServers"}},
 		user: func(s System) []string {
 			files := []string{s.join(s.appData(), "Claude", "claude_desktop_config.json")}
-			if s.OS == "windows" { // the packaged app (MSIX, since 2026) sees a roaming directory of its own
+			if s.OS == "windows" { // the packaged app (MSIX, since 2026) has a roaming directory of its own
 				files = append(files, s.join(s.localAppData(), "Packages", "Claude_*", "LocalCache", "Roaming", "Claude", "claude_desktop_config.json"))
 			}
 			return files
@@ -118,10 +118,10 @@ var all = []*Client{
 		project: []string{".zed/settings.json"}},
 }
 
-// All returns the clients in the order in which they are shown.
+// All returns the clients in display order.
 func All() []*Client { return slices.Clone(all) }
 
-// Named returns the client of that name, nil if there is none.
+// Named returns the client with this name; nil if there is none.
 func Named(name string) *Client {
 	for _, c := range all {
 		if c.Name == name {
@@ -132,7 +132,7 @@ func Named(name string) *Client {
 }
 
 // Places returns where the client's files may be on s: those of the user, then those of the project in directory
-// project. With project "" there are none of a project.
+// project. If project is "", only the user's.
 func (c *Client) Places(s System, project string) []Place {
 	var places []Place
 	for _, path := range c.user(s) {
@@ -147,7 +147,7 @@ func (c *Client) Places(s System, project string) []Place {
 	return places
 }
 
-// join joins names as s does, which need not be the system this program runs on.
+// join joins path elements in the style of s, which may be another system than this one.
 func (s System) join(names ...string) string {
 	if s.OS == "windows" {
 		for i, name := range names {
@@ -158,7 +158,7 @@ func (s System) join(names ...string) string {
 	return filepath.ToSlash(filepath.Join(names...))
 }
 
-// appData is where applications keep what follows the user.
+// appData is the directory for the applications' settings of the user.
 func (s System) appData() string {
 	switch s.OS {
 	case "windows":

@@ -12,11 +12,11 @@ type document struct {
 	entries []entry
 }
 
-// entry is a server and its places in the text.
+// entry is a server and its positions in the text.
 type entry struct {
 	Server
-	node    *edit.Node // the whole
-	holder  *edit.Node // the object that has the command
+	node    *edit.Node // the whole entry
+	holder  *edit.Node // the object that contains the command
 	command *edit.Node
 	args    *edit.Node // nil: there are none
 }
@@ -34,7 +34,7 @@ func (c *Client) parse(text []byte) (*document, error) {
 	return doc, nil
 }
 
-// walk goes down rest from n, which stands at path done, and reads the servers there.
+// walk follows rest from n, which is at path done, and reads the servers there.
 func (d *document) walk(n *edit.Node, done, rest []string) {
 	if n == nil || n.Kind != edit.Object {
 		return
@@ -53,7 +53,7 @@ func (d *document) walk(n *edit.Node, done, rest []string) {
 	}
 }
 
-// read fills in what an entry says, and tells why it cannot be read as a server.
+// read fills in the entry's values, and says why it cannot be read as a server.
 func (d *document) read(e *entry) (odd string) {
 	n := e.node
 	if n.Kind != edit.Object {
@@ -118,14 +118,14 @@ func environment(n *edit.Node) map[string]string {
 	}
 	env := map[string]string{}
 	for _, m := range v.Kids {
-		if m.Kind != edit.Null { // null takes a variable away in VS Code
+		if m.Kind != edit.Null { // in VS Code, null removes a variable
 			env[m.Key] = m.Value
 		}
 	}
 	return env
 }
 
-// Servers returns the servers that a file of the client names, in their order. Entries that are no server have Odd set.
+// Servers returns the servers in a file of the client, in order. Entries that are not servers have Odd set.
 func (c *Client) Servers(text []byte) ([]Server, error) {
 	doc, err := c.parse(text)
 	if err != nil {

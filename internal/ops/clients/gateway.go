@@ -14,10 +14,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
-// GatewayName is the name under which the gateway stands in a client's file.
+// GatewayName is the gateway's name in a client's file.
 const GatewayName = "outlive"
 
-// Record is what [Client.Gather] did to a file, so that [Client.Scatter] can undo it.
+// Record describes what [Client.Gather] did to a file, so that [Client.Scatter] can undo it.
 type Record struct {
 	Client string        `json:"client"`
 	Path   string        `json:"path"`  // the client's file
@@ -26,15 +26,15 @@ type Record struct {
 	Groups []Group       `json:"groups"`
 }
 
-// Group is one object of servers that stands behind one gateway.
+// Group is one object of servers that was moved behind one gateway.
 type Group struct {
 	Scope  []string `json:"scope"`
 	Config string   `json:"config"`  // the outlive.yaml made for it
-	Digest string   `json:"digest"`  // SHA-256 of it as it was made
-	Moved  []Moving `json:"entries"` // in their order
+	Digest string   `json:"digest"`  // SHA-256 of its original content
+	Moved  []Moving `json:"entries"` // in order
 }
 
-// Moving is one entry that was moved, as it stood in the client's file.
+// Moving is one moved entry, as it was in the client's file.
 type Moving struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
@@ -42,29 +42,29 @@ type Moving struct {
 
 // GatherOptions of [Client.Gather].
 type GatherOptions struct {
-	// Outlive is the command that starts outlive, as the client is to find it. "": "outlive".
+	// Outlive is the command with which the client starts outlive. "": "outlive".
 	Outlive string
 	// Config returns the path of the outlive.yaml for the servers of one object.
 	Config func(scope []string) string
-	// Label makes a server's name fit for outlive.yaml. nil: the name as it is.
+	// Label converts a server's name for outlive.yaml. nil: unchanged.
 	Label func(name string) string
-	// Only picks the servers to move. nil: all.
+	// Only selects the servers to move. nil: all.
 	Only func(Server) bool
 }
 
-// Gathered is what [Client.Gather] made.
+// Gathered is the result of [Client.Gather].
 type Gathered struct {
-	Text     []byte            // the client's file; the one given when nothing was moved
+	Text     []byte            // the client's file; unchanged when nothing was moved
 	Configs  map[string][]byte // the files outlive.yaml by path
 	Record   *Record           // nil when nothing was moved
 	Outcomes []Outcome
 }
 
-// Gather moves the stdio servers of a file of the client, which stands at path, behind one gateway for each object that
-// holds servers. A server stays where it is when the client alone can start it: reached over the network (the client
-// holds the login), disabled, in want of something only the client knows, or with a command or directory that is
-// relative, because the outlive.yaml stands elsewhere. A wrapped server moves without outlive run: the gateway does
-// what that did.
+// Gather moves the stdio servers in a file of the client, whose path is path, behind one gateway for each object that
+// holds servers. A server that only the client can start is not moved: one reached over the network (the client has
+// the login), disabled, dependent on something that only the client knows, or with a relative command or directory,
+// because the outlive.yaml is in another directory. A wrapped server is moved without outlive run: the gateway has
+// the same function.
 func (c *Client) Gather(text []byte, path string, o GatherOptions) (*Gathered, error) {
 	doc, err := c.parse(text)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *Client) Gather(text []byte, path string, o GatherOptions) (*Gathered, e
 	return g, nil
 }
 
-// movable returns which entries of an object move behind its gateway, and what becomes of each that only picks.
+// movable returns which entries of an object are moved behind its gateway, and the outcome of each that only selects.
 func (c *Client) movable(doc *document, group []entry, only func(Server) bool) (moving []int, outcomes []Outcome) {
 	taken := slices.ContainsFunc(group, func(e entry) bool { return e.Name == GatewayName })
 	for i, e := range group {
@@ -140,7 +140,7 @@ func byObject(entries []entry) [][]entry {
 	return groups
 }
 
-// immovable says why only the client can start a server, "" when the gateway can.
+// immovable says why only the client can start a server; "" if the gateway can.
 func (c *Client) immovable(e entry) string {
 	if why := e.obstacle(); why != "" {
 		return why
@@ -180,7 +180,7 @@ func relative(command string) bool {
 	return strings.ContainsAny(command, `/\`) && relativeDir(command)
 }
 
-// relativeDir judges paths of any system, and those that begin with a variable as absolute.
+// relativeDir accepts paths of any system; those that begin with a variable count as absolute.
 func relativeDir(dir string) bool {
 	drive := len(dir) > 2 && dir[1] == ':' && (dir[2] == '\\' || dir[2] == '/')
 	return !strings.HasPrefix(dir, "/") && !strings.HasPrefix(dir, `\\`) && !strings.HasPrefix(dir, "$") && !drive
@@ -218,7 +218,7 @@ func (c *Client) gather(doc *document, group []entry, moving []int, o GatherOpti
 	return append(splices, doc.Splices()[before:]...), err
 }
 
-// gateway writes the gateway's entry in the place and in the style of another.
+// gateway formats the gateway's entry in the style of the entry that it replaces.
 func (d *document) gateway(like entry, outlive, config string) string {
 	args := []string{"gateway", "-c", config}
 	if !d.isTable(like) {
@@ -229,14 +229,14 @@ func (d *document) gateway(like entry, outlive, config string) string {
 	return strings.ReplaceAll(lines, "\n", d.Newline())
 }
 
-// yaml writes the outlive.yaml for the servers moved.
+// yaml formats the outlive.yaml for the moved servers.
 func (c *Client) yaml(group []entry, moving []int, path string, label func(string) string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Made by outlive wrap --gateway from %s (%s).\n", filepath.Base(path), c.Title)
 	b.WriteString("# outlive unwrap puts these servers back to where they were.\nservers:\n")
 	portable := func(text string) string {
 		text, _ = c.syntax.portable(text)
-		return edit.Quote(text) // also a string of YAML
+		return edit.Quote(text) // is also valid in YAML
 	}
 	for _, i := range moving {
 		e := group[i]
@@ -271,5 +271,5 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Made reports whether a group's outlive.yaml is still as it was made.
+// Made reports whether a group's outlive.yaml is unchanged.
 func (g Group) Made(config []byte) bool { return digest(config) == g.Digest }

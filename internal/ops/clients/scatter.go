@@ -9,13 +9,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
-// ErrNoGateway is returned by [Client.Scatter] when the entry of the gateway is not in the file any more.
+// ErrNoGateway is returned by [Client.Scatter] when the gateway's entry is no longer in the file.
 var ErrNoGateway = errors.New("there is no entry of the gateway in the file any more")
 
 // Scatter undoes [Client.Gather] in a file of the client. If nothing else was changed since, the result is byte for
-// byte what it was before; otherwise the moved entries are put back as they were written, in the place of the
-// gateway's, and all else stays. An entry that has meanwhile been written anew under the same name stays as well, and
-// is told as [Left].
+// byte the previous file; otherwise the moved entries replace the gateway's, in their original form, and all other
+// content is kept. A new entry with the name of a moved one is kept as well, and reported as [Left].
 func (c *Client) Scatter(text []byte, r *Record) ([]byte, []Outcome, error) {
 	if digest(text) == r.After {
 		restored, err := edit.Apply(text, r.Undo)
@@ -49,7 +48,7 @@ func (c *Client) Scatter(text []byte, r *Record) ([]byte, []Outcome, error) {
 	return text, outcomes, nil
 }
 
-// outcomes tells that the moved entries are back.
+// outcomes reports the moved entries that are back.
 func (r *Record) outcomes(servers []Server) []Outcome {
 	var outcomes []Outcome
 	for _, g := range r.Groups {
@@ -64,7 +63,7 @@ func (r *Record) outcomes(servers []Server) []Outcome {
 	return outcomes
 }
 
-// scatter puts the entries of one group in the place of the gateway's.
+// scatter replaces the gateway's entry by the entries of one group.
 func (g Group) scatter(doc *document) ([]edit.Splice, []Outcome, error) {
 	at := slices.IndexFunc(doc.entries, func(e entry) bool {
 		return e.Gateway() && slices.Equal(e.Scope, g.Scope) && slices.Contains(e.Args, g.Config)
@@ -81,7 +80,7 @@ func (g Group) scatter(doc *document) ([]edit.Splice, []Outcome, error) {
 			out.Action, out.Why = Left, "there is a new entry of that name"
 		} else {
 			if !gateway.node.Listed() && !strings.HasSuffix(m.Text, "\n") {
-				m.Text += "\n" // it was the end of the file
+				m.Text += "\n" // it was at the end of the file
 			}
 			texts = append(texts, m.Text)
 		}

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Server is one server as a client's file has it.
+// Server is one server in a client's file.
 type Server struct {
-	// Scope is the path of the object that holds it: ["mcpServers"], or ["projects", "/src/shop", "mcpServers"].
+	// Scope is the path of the object that contains it: ["mcpServers"], or ["projects", "/src/shop", "mcpServers"].
 	Scope []string
 	Name  string
 
 	Command string   // "" when the client does not start it
 	Args    []string // as written: variables are not expanded
 	Env     map[string]string
-	Dir     string // its working directory, "" when the file does not say
+	Dir     string // its working directory; "" if not given
 	URL     string // of a remote server
 
-	Disabled bool // the client does not start it for now
-	// Needs names keys of the entry that change what the server sees and that only the client knows how to follow,
-	// such as envFile of VS Code.
+	Disabled bool // the client does not start it at present
+	// Needs are keys of the entry that change what the server gets and that only the client can interpret, such as
+	// envFile of VS Code.
 	Needs []string
-	// Odd says why the entry cannot be read as a server, "" when it can.
+	// Odd says why the entry cannot be read as a server; "" if it can.
 	Odd string
 }
 
-// Project is the directory of the project that the entry is for, "" when it is for none or for the file's own.
+// Project is the directory of the project that the entry is for; "" if it is for none, or for the file's own.
 func (s Server) Project() string {
 	if len(s.Scope) == 3 && s.Scope[0] == "projects" {
 		return s.Scope[1]
@@ -52,8 +52,8 @@ func (s Server) Wrapped() bool {
 	return IsOutlive(argv[0]) && len(argv) > 1 && argv[1] == "run"
 }
 
-// ByWrap reports whether the entry starts outlive run as [Client.Wrap] writes it, in every version: with --name and the server's name
-// in front of everything else. label is that of [Options].
+// ByWrap reports whether the entry starts outlive run in the form that [Client.Wrap] writes, in every version: with
+// --name and the server's name before everything else. label is that of [Options].
 func (s Server) ByWrap(label func(name string) string) bool {
 	name := s.Name
 	if label != nil {
@@ -62,8 +62,8 @@ func (s Server) ByWrap(label func(name string) string) bool {
 	return IsOutlive(s.Command) && len(s.Args) > 4 && slices.Equal(s.Args[:3], []string{"run", "--name", name}) && slices.Contains(s.Args, "--")
 }
 
-// Inner returns the command line that outlive starts when the entry is wrapped, otherwise the entry's own. ok is false
-// when it is wrapped without a "--", so that only outlive knows where the command begins.
+// Inner returns the command line that outlive starts if the entry is wrapped, otherwise the entry's own. ok is false
+// if it is wrapped without a "--", because then only outlive can tell where the command begins.
 func (s Server) Inner() (argv []string, ok bool) {
 	argv = s.Argv()
 	if !s.Wrapped() {
@@ -75,7 +75,7 @@ func (s Server) Inner() (argv []string, ok bool) {
 	return argv, false
 }
 
-// behindShell returns the command line without cmd /c, through which Windows clients start npx and its like.
+// behindShell returns the command line without cmd /c, which clients on Windows need for npx and similar programs.
 func behindShell(argv []string) []string {
 	if len(argv) > 2 && strings.EqualFold(baseName(argv[0]), "cmd") && strings.EqualFold(argv[1], "/c") {
 		return argv[2:]
@@ -83,10 +83,10 @@ func behindShell(argv []string) []string {
 	return argv
 }
 
-// IsOutlive reports whether a command is outlive, which is known by its name, without directory and .exe.
+// IsOutlive reports whether a command is outlive, by its name without directory and .exe.
 func IsOutlive(command string) bool { return strings.EqualFold(baseName(command), "outlive") }
 
-// baseName is the name of a program without directory and .exe, whatever system wrote it.
+// baseName is the name of a program without directory and .exe, in the path syntax of any system.
 func baseName(command string) string {
 	name := path.Base(strings.ReplaceAll(command, `\`, "/"))
 	if ext := path.Ext(name); strings.EqualFold(ext, ".exe") {

@@ -7,11 +7,11 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/lazyregexp"
 )
 
-// syntax is how a client writes that a value comes from elsewhere.
+// syntax is a client's syntax for variables in values.
 type syntax uint8
 
 const (
-	noSyntax     syntax = iota // values are meant as they stand
+	noSyntax     syntax = iota // there are no variables
 	shellSyntax                // ${VAR}, ${VAR:-default}: Claude Code
 	dollarSyntax               // $VAR, ${VAR}: Gemini CLI
 	editorSyntax               // ${env:VAR}, ${userHome}, ${workspaceFolder}, ${input:id}: VS Code, Cursor, Windsurf
@@ -22,9 +22,9 @@ var (
 	bare   = lazyregexp.New(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
 )
 
-// Expand returns the server as the client starts it: with variables replaced by their values. An error names what only
-// the client knows, such as the answer to a question it asked. project is the directory of the project that is open,
-// "" when none is.
+// Expand returns the server as the client starts it: with variables replaced by their values. An error names what
+// only the client knows, such as the user's answer to a question. project is the directory of the open project; "" if
+// there is none.
 func (c *Client) Expand(s Server, sys System, project string) (Server, error) {
 	var unknown []string
 	expand := func(text string) string {
@@ -63,8 +63,8 @@ func (c *Client) Expand(s Server, sys System, project string) (Server, error) {
 	return out, nil
 }
 
-// portable returns text with the client's variables written as outlive.yaml has them, ${env:VAR}. ok is false when
-// there is something that cannot be written there.
+// portable converts the client's variables to the syntax of outlive.yaml, ${env:VAR}. ok is false if that is not
+// possible for one of them.
 func (s syntax) portable(text string) (_ string, ok bool) {
 	if s == noSyntax {
 		return text, !strings.Contains(text, "${")
@@ -78,13 +78,13 @@ func (s syntax) portable(text string) (_ string, ok bool) {
 		return "${env:" + variable + "}"
 	})
 	if ok && strings.Contains(strings.ReplaceAll(out, "${env:", ""), "${") {
-		ok = false // it was meant as it stands, and would not be there
+		ok = false // it is literal text, and would be read as a variable there
 	}
 	return out, ok
 }
 
-// replace calls with for each variable of text. variable is the environment variable it names, "" for anything else;
-// otherwise is its default.
+// replace calls with for each variable of text. variable is the environment variable it refers to, "" for anything
+// else; otherwise is its default.
 func (s syntax) replace(text string, with func(word, variable, otherwise string) string) string {
 	switch s {
 	case shellSyntax:

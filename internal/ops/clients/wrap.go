@@ -11,18 +11,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/edit"
 )
 
-// Action is what became of a server.
+// Action is what was done with a server.
 type Action uint8
 
 // The actions.
 const (
-	Left    Action = iota // not touched; Why says the reason
-	Already               // not touched: it is as it was to become
+	Left    Action = iota // not changed; Why has the reason
+	Already               // not changed: it already had the intended form
 	Edited                // wrapped, or unwrapped
-	Moved                 // behind the gateway, or back
+	Moved                 // moved behind the gateway, or back
 )
 
-// Outcome says what became of one server.
+// Outcome is the result for one server.
 type Outcome struct {
 	Server Server
 	Action Action
@@ -31,28 +31,28 @@ type Outcome struct {
 
 // Options of [Wrap].
 type Options struct {
-	// Outlive is the command that starts outlive, as the client is to find it. "": "outlive".
+	// Outlive is the command with which the client starts outlive. "": "outlive".
 	Outlive string
-	// Flags are further flags for outlive run.
+	// Flags are additional flags for outlive run.
 	Flags []string
-	// Label makes a server's name fit for --name. nil: the name as it is.
+	// Label converts a server's name for --name. nil: unchanged.
 	Label func(name string) string
-	// Only picks the servers to edit. nil: all.
+	// Only selects the servers to edit. nil: all.
 	Only func(Server) bool
 }
 
-// ErrUnsafe is returned when undoing an edit would not give back what was there. It would be a mistake in this package;
-// the file is then better left alone.
+// ErrUnsafe is returned when undoing an edit would not restore the text exactly. It means a mistake in this package;
+// the file is then not changed.
 var ErrUnsafe = errors.New("the edit could not be undone exactly")
 
-// Wrap puts outlive in front of the stdio servers of a file of the client: command X with arguments A becomes outlive
-// with "run", "--name", the server's name, "--", X and A. Everything else stays byte for byte. cmd /c stays in front
-// of what it starts. Servers that are wrapped, or reached over the network, are left. The text returned is the one
-// given when nothing was edited.
+// Wrap puts outlive in front of the stdio servers in a file of the client: command X with arguments A becomes outlive
+// with "run", "--name", the server's name, "--", X and A. Everything else is kept byte for byte. cmd /c remains in
+// front of outlive. Servers that are wrapped already, or reached over the network, are not changed. If nothing was
+// edited, the given text is returned.
 //
-// Where the arguments began is kept in the white space: new ones are put behind the bracket, with a copy of the white
-// space that was there; a list that was made for them has a blank at both ends. After a client has formatted its
-// file anew, [Unwrap] gives back the same meaning, though not the same bytes.
+// The white space records where the original arguments began: new arguments are inserted after the bracket, followed
+// by a copy of the original white space; a list that was made for them has a space at both ends. If a client has
+// reformatted its file since, [Unwrap] restores the same meaning, but not the same bytes.
 func (c *Client) Wrap(text []byte, o Options) ([]byte, []Outcome, error) {
 	doc, err := c.parse(text)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Client) Wrap(text []byte, o Options) ([]byte, []Outcome, error) {
 	return edited, outcomes, nil
 }
 
-// obstacle says why outlive cannot start the server, "" when it can.
+// obstacle says why outlive cannot start the server; "" if it can.
 func (e *entry) obstacle() string {
 	switch {
 	case e.Odd != "":
@@ -98,7 +98,7 @@ func (e *entry) obstacle() string {
 	return ""
 }
 
-// wrap puts outlive in front.
+// wrap puts outlive in front of the server.
 func (d *document) wrap(e *entry, o Options) error {
 	outlive, name := cmp.Or(o.Outlive, "outlive"), e.Name
 	if o.Label != nil {
@@ -117,14 +117,15 @@ func (d *document) wrap(e *entry, o Options) error {
 	}
 	at := e.command.Index()
 	if d.Format() == edit.JSON {
-		at++ // in TOML before the command, because a comment may follow it on its line
+		at++ // in TOML before the command, which a comment may follow on its line
 	}
 	return errors.Join(err, d.Insert(e.holder, at, "args", edit.Raw(list)+inner+" ]"))
 }
 
-// Unwrap takes outlive away from the servers of a file of the client that only picks, and gives back what [Wrap] found, whatever
-// else has been changed meanwhile; [Server.ByWrap] tells which entries are its. nil: all servers. Entries that run outlive without a "--" are left, as are those of the gateway. The text
-// returned is the one given when nothing was edited.
+// Unwrap removes outlive from the servers of a file of the client that only selects, and restores what [Wrap] found,
+// whatever else has been changed since; [Server.ByWrap] reports which entries Wrap has made. nil: all servers.
+// Entries that run outlive without a "--" are not changed, nor are those of the gateway. If nothing was edited, the
+// given text is returned.
 func (c *Client) Unwrap(text []byte, only func(Server) bool) ([]byte, []Outcome, error) {
 	doc, err := c.parse(text)
 	if err != nil {
@@ -152,7 +153,7 @@ func (c *Client) Unwrap(text []byte, only func(Server) bool) ([]byte, []Outcome,
 	return edited, outcomes, nil
 }
 
-// fixed says why outlive cannot be taken away, "" when it can.
+// fixed says why outlive cannot be removed; "" if it can.
 func (e *entry) fixed() string {
 	dashes := slices.Index(e.Args, "--")
 	switch {
@@ -164,7 +165,7 @@ func (e *entry) fixed() string {
 	return ""
 }
 
-// unwrap takes outlive away.
+// unwrap removes outlive.
 func (d *document) unwrap(e *entry) error {
 	last := slices.Index(e.Args, "--") + 1
 	err := d.Replace(e.command, edit.Raw(d.Raw(e.args.Kids[last])))
@@ -175,7 +176,7 @@ func (d *document) unwrap(e *entry) error {
 	return errors.Join(err, d.Remove(e.args, func(k *edit.Node) bool { return slices.Contains(ours, k) }))
 }
 
-// checkUndo unwraps what has just been wrapped and compares.
+// checkUndo unwraps the result of wrapping, and compares.
 func (c *Client) checkUndo(before, after []byte, outcomes []Outcome) error {
 	undone, _, err := c.Unwrap(after, func(s Server) bool {
 		return slices.ContainsFunc(outcomes, func(o Outcome) bool {
