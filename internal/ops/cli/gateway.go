@@ -42,7 +42,7 @@ EXIT STATUS
 
 // gatewayFlags are the flags of `outlive gateway` as they were given.
 type gatewayFlags struct {
-	one       []string // command or URL of the only server; nil: there is a configuration
+	one       []string // command or URL of the only server; nil: a configuration is used
 	remote    remoteFlags
 	config    string
 	listen    string
@@ -94,7 +94,7 @@ func newGateway(io streams) *cobra.Command {
 	return cmd
 }
 
-// check finds what contradicts itself, and names a gateway of one server after it, unless it was given a name.
+// check rejects contradictory flags, and names a gateway of one server after the server, unless it was given a name.
 func (f *gatewayFlags) check(named bool) error {
 	switch {
 	case len(f.one) == 0 && len(f.remote.words()) > 0:
@@ -113,8 +113,8 @@ func (f *gatewayFlags) check(named bool) error {
 	return nil
 }
 
-// load reads the configuration, or makes one of the command line; then path is "". passedOver says that there is one in this directory
-// that is not used.
+// load reads the configuration, or makes one from the command line; then path is "". passedOver says that this
+// directory has a configuration that is not used.
 func (f *gatewayFlags) load() (file *config.File, path string, digest [sha256.Size]byte, passedOver bool, err error) {
 	if len(f.one) > 0 {
 		file, err = f.remote.load(f.name, f.one)
@@ -126,7 +126,7 @@ func (f *gatewayFlags) load() (file *config.File, path string, digest [sha256.Si
 	return file, path, digest, passedOver, err
 }
 
-// login is the command that logs in at a server.
+// login returns the command for logging in to a server.
 func (f *gatewayFlags) login(path string) func(server string) string {
 	if path == "" {
 		return func(string) string { return f.remote.loginCommand(f.one[0]) }
@@ -138,31 +138,31 @@ func (f *gatewayFlags) login(path string) func(server string) string {
 
 const configUsage = "configuration `FILE` (default: outlive.yaml in the configuration directory, ~/.config/outlive)"
 
-// firstList is how long a client's first list waits for servers that are starting: a launcher that downloads takes its time, many
-// clients ask once only, and give up after 30 s. Servers that have failed are not waited for.
+// firstList is how long a client's first list waits for servers that are starting. A launcher that downloads takes
+// time, but many clients ask only once, and give up after 30 s. Failed servers are not waited for.
 const firstList = 15 * time.Second
 
-// mostProcesses is the default limit of processes of sessions.
+// mostProcesses is the default limit of processes of all sessions.
 const mostProcesses = 256
 
 // endpoint is a running `outlive gateway`.
 type endpoint struct {
 	*gateway.Runner
 	flags gatewayFlags
-	path  string       // of the configuration; "": it was made of the command line
-	begun *config.File // what it was started with
+	path  string       // of the configuration; "": it was made from the command line
+	begun *config.File // the configuration at the start
 
-	listener net.Listener // nil: it speaks stdio
+	listener net.Listener // nil: stdio
 	front    streamhttp.Options
 	url      string // of the endpoint; "" on stdio
 	byHand   bool   // stdin is a terminal
 
-	tokenFile string // holds the token that local clients need; "": none was made
+	tokenFile string // file with the token for local clients; "": there is none
 
 	sinks  *sinks
 	served *servedSet
 
-	mu      sync.Mutex        // one reading of the configuration at a time
+	mu      sync.Mutex        // guards reading the configuration
 	read    [sha256.Size]byte // digest of its last content
 	watched map[string]watched
 }
@@ -220,7 +220,7 @@ func (g *endpoint) clearAway() {
 	clearStrays(g.sinks)
 }
 
-// open makes the runner, on the client's descriptors unless it is to listen.
+// open makes the runner: for the client's descriptors, or for an endpoint if it is to listen.
 func (g *endpoint) open(io streams, file *config.File) (err error) {
 	address := g.flags.listen
 	if address == "" {
@@ -249,7 +249,7 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	return nil
 }
 
-// codeOf is the exit status that an error stands for.
+// codeOf is the exit status for an error.
 func codeOf(err error) int {
 	var withCode *exitError
 	switch {

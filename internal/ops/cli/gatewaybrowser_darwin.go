@@ -1,4 +1,4 @@
 package cli
 
-// browserCommand shows a page in the browser of the desktop.
+// browserCommand is the command that opens a page in the desktop's browser.
 func browserCommand(page string) []string { return []string{"open", page} }

@@ -2,7 +2,7 @@ package cli
 
 import "os"
 
-// browserCommand shows a page in the browser of the desktop; nil without a desktop.
+// browserCommand is the command that opens a page in the desktop's browser; nil without a desktop.
 func browserCommand(page string) []string {
 	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 		return nil

@@ -1,6 +1,7 @@
 package cli
 
-// browserCommand shows a page in the browser of the desktop. No shell sees the address.
+// browserCommand is the command that opens a page in the desktop's browser. The address is not passed through a
+// shell.
 func browserCommand(page string) []string {
 	return []string{"rundll32", "url.dll,FileProtocolHandler", page}
 }

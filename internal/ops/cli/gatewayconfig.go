@@ -19,8 +19,9 @@ import (
 // configName is the configuration file that people write.
 const configName = "outlive.yaml"
 
-// configFile finds the configuration: the named one, or the user's own. One in the working directory is used only when
-// it is named: it may have come with a repository, and its commands would run unread. passedOver says that there is one.
+// configFile finds the configuration: the named one, or the user's own. One in the working directory is used only if
+// it is named, because it may come from a repository, and its commands would run without the user having read them.
+// passedOver says that there is one.
 func configFile(named string) (path string, passedOver bool, err error) {
 	if named != "" {
 		return named, false, nil
@@ -37,9 +38,9 @@ func configFile(named string) (path string, passedOver bool, err error) {
 	return "", false, fail(exitUsage, "gateway: no configuration: there is no %s; name one with -c, such as -c .mcp.json", path)
 }
 
-// loadConfig reads a configuration; mistakes are reported with their places. The digest is of its text.
+// loadConfig reads a configuration; mistakes are reported with their positions. The digest is that of its text.
 func loadConfig(path string) (file *config.File, digest [sha256.Size]byte, err error) {
-	home, _ := os.UserHomeDir() // without a home, ~ is an error in the file
+	home, _ := os.UserHomeDir() // without a home directory, ~ is an error in the file
 	opts := config.Options{Keys: policyKeys(), Lookup: os.LookupEnv, Input: inputFromEnv, Home: home}
 	opts.Seen = func(text []byte) { digest = sha256.Sum256(text) }
 	if file, err = config.Load(path, opts); err != nil {
@@ -48,7 +49,7 @@ func loadConfig(path string) (file *config.File, digest [sha256.Size]byte, err e
 	return file, digest, nil
 }
 
-// inputVariable is the environment variable that an input is taken from.
+// inputVariable is the environment variable with the value of an input.
 func inputVariable(id string) string {
 	return "OUTLIVE_INPUT_" + strings.Map(func(r rune) rune {
 		switch {
@@ -61,7 +62,7 @@ func inputVariable(id string) string {
 	}, id)
 }
 
-// inputFromEnv is the value of ${input:ID}: no user can be asked while a client speaks on stdin.
+// inputFromEnv returns the value of ${input:ID}: the user cannot be asked, because a client uses stdin.
 func inputFromEnv(in config.Input) (string, error) {
 	name := inputVariable(in.ID)
 	if value := os.Getenv(name); value != "" || in.Default != "" {
@@ -70,7 +71,7 @@ func inputFromEnv(in config.Input) (string, error) {
 	return "", errors.New("set " + name + " to its value")
 }
 
-// Reload reads the configuration again. If it has mistakes, what was there before goes on.
+// Reload reads the configuration again. If it has mistakes, the previous one stays in use.
 func (g *endpoint) Reload() error {
 	if g.path == "" {
 		err := fmt.Errorf("there is nothing to read again: the only server stands on the command line; outlive restart %s restarts it", g.flags.name)
@@ -100,7 +101,7 @@ func (g *endpoint) Reload() error {
 	return nil
 }
 
-// tellRejected reports the mistakes of a configuration with their places.
+// tellRejected reports the mistakes of a configuration with their positions.
 func (g *endpoint) tellRejected(err error) {
 	text := "The configuration is not used, what was there before goes on"
 	e := event.Event{Type: event.ConfigRejected, Time: time.Now(), Level: slog.LevelError, Message: text + ": " + err.Error(),
@@ -112,7 +113,7 @@ func (g *endpoint) tellRejected(err error) {
 		g.sinks.log.Emit(e)
 		return
 	}
-	// One line of the log is one line: the excerpts and carets follow as they are.
+	// A log entry is one line: the excerpts and carets follow unchanged.
 	e.Message = text + ":"
 	g.sinks.log.Emit(e)
 	g.sinks.log.Raw([]byte(err.Error() + "\n"))
@@ -135,7 +136,7 @@ func (g *endpoint) warn(text string) {
 		Attrs: []slog.Attr{slog.Any(event.KeyFiles, []string{g.begun.Name})}})
 }
 
-// changedForGood names the settings that are other ones now and are looked at at the start only.
+// changedForGood names the changed settings that are used only at the start.
 func changedForGood(was, is *config.File) (names []string) {
 	for _, s := range []struct {
 		name    string
@@ -153,7 +154,7 @@ func changedForGood(was, is *config.File) (names []string) {
 	return names
 }
 
-// filesOf is a certificate without its place in the configuration.
+// filesOf returns the files of a certificate, without the position in the configuration.
 func filesOf(t *config.TLS) (files [2]string) {
 	if t != nil {
 		files = [2]string{t.Cert, t.Key}
@@ -161,7 +162,7 @@ func filesOf(t *config.TLS) (files [2]string) {
 	return files
 }
 
-// counted is "1 server" or "2 servers".
+// counted formats a number: "1 server" or "2 servers".
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -19,7 +19,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
-// reachableGateway is a running gateway as the control socket offers it.
+// reachableGateway implements control.Source for a running gateway.
 type reachableGateway struct{ *endpoint }
 
 // serveGatewayControl opens the control socket, and closes it when the returned function is called.
@@ -29,7 +29,7 @@ func serveGatewayControl(g *endpoint) (closeIt func()) {
 		g.sinks.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see this gateway", err))
 		return func() {}
 	}
-	return func() { _ = srv.Close() } // the socket's file is looked after by the next discovery
+	return func() { _ = srv.Close() } // its file is removed by the next discovery
 }
 
 // Status implements control.Source.
@@ -66,7 +66,7 @@ func (r reachableGateway) Status() control.Status {
 	return s
 }
 
-// whichServer is the answer to those who name no server, or one that is not there.
+// whichServer is the error for a missing or unknown server name.
 func (r reachableGateway) whichServer(server string) error {
 	names := slices.Sorted(maps.Keys(r.served.current()))
 	for i := range names {
@@ -78,7 +78,7 @@ func (r reachableGateway) whichServer(server string) error {
 	return fmt.Errorf("no server %q; must be one of %s", server, strings.Join(names, ", "))
 }
 
-// meant is the server that is meant by a name: the only one needs none.
+// meant returns the server for a name, which may be omitted if there is only one.
 func (r reachableGateway) meant(server string) string {
 	if all := r.served.current(); server == "" && len(all) == 1 {
 		for only := range all {
@@ -94,7 +94,7 @@ func (r reachableGateway) Restart(ctx context.Context, server, reason string) (c
 	if _, known := r.served.current()[server]; !known {
 		return control.Result{}, r.whichServer(server)
 	}
-	// What sleeps, or waits for its first call, begins afresh by itself.
+	// Processes that sleep, or wait for their first call, are started anew anyway.
 	if links, err := r.links(ctx, server); err != nil || !slices.ContainsFunc(links, awake) {
 		return control.Result{}, err
 	}
@@ -110,7 +110,7 @@ func (r reachableGateway) Restart(ctx context.Context, server, reason string) (c
 	return result, err
 }
 
-// links are the processes of a server.
+// links returns the processes of a server.
 func (r reachableGateway) links(ctx context.Context, server string) ([]gateway.LinkStatus, error) {
 	all, err := r.endpoint.Status(ctx)
 	for _, s := range all {

@@ -45,7 +45,7 @@ func (g *endpoint) listen(file *config.File, address string) (err error) {
 	return nil
 }
 
-// reachableAt is an address usable in a URL on this machine, in place of one that stands for all addresses.
+// reachableAt replaces an address that means all addresses by one that can be used in a URL on this machine.
 func reachableAt(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
@@ -54,7 +54,7 @@ func reachableAt(address string) string {
 	return address
 }
 
-// whoListens names the gateway that uses an address already, "" if it is none of ours.
+// whoListens names the gateway that uses an address already; "" if it is another program.
 func whoListens(address string) string {
 	all, err := askAll(context.Background())
 	if err != nil {
@@ -77,7 +77,7 @@ func (r rawLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// frontLog logs the progress of each request over HTTP, with --log-level debug. These are not events: they only help to
+// frontLog logs the progress of each HTTP request, with --log-level debug. These are not events: they only help to
 // find unanswered requests. nil: not logged.
 func (g *endpoint) frontLog() *slog.Logger {
 	opts := slog.HandlerOptions{Level: slog.LevelDebug}
@@ -113,7 +113,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() {
 		err := front.Serve(serving, g.listener)
-		g.Interrupt() // a front that cannot go on is the end of the gateway, too
+		g.Interrupt() // without the front the gateway ends, too
 		served <- err
 	}()
 	g.Run()
@@ -125,7 +125,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 	return nil
 }
 
-// frontOptions are the settings of the endpoint in its own words.
+// frontOptions converts the settings of the endpoint.
 func frontOptions(file *config.File) (streamhttp.Options, error) {
 	o := streamhttp.Options{
 		Hosts: file.Hosts, Origins: file.Origins,
@@ -149,8 +149,8 @@ func frontOptions(file *config.File) (streamhttp.Options, error) {
 	return o, nil
 }
 
-// health answers 200 while the gateway itself works, with each server's state: a broken server is no reason to restart
-// all of them.
+// health answers 200 while the gateway itself works, with each server's state: one broken server is no reason to
+// restart all of them.
 func (g *endpoint) health() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askPatience)
@@ -169,6 +169,6 @@ func (g *endpoint) health() http.Handler {
 			text += "\n"
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = fmt.Fprint(w, text) // the client may be gone
+		_, _ = fmt.Fprint(w, text) // the client may have disconnected
 	})
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 )
 
-// admitLocal says which users of this machine an endpoint without auth lets in: a client has the servers' rights,
-// with the files and logins of the user they run as. tokenFile is where the token is that it wants, "" if it wants none.
+// admitLocal sets which users of this machine may use an endpoint without auth: a client gets the servers' rights,
+// with the files and logins of the user they run as. tokenFile is the file with the required token, "" if none is
+// required.
 func admitLocal(o *streamhttp.Options, file *config.File, name string) (tokenFile string, err error) {
 	users := file.LocalUsers
 	if users == "" {
@@ -46,7 +47,7 @@ func admitLocal(o *streamhttp.Options, file *config.File, name string) (tokenFil
 	return tokenFile, nil
 }
 
-// ownUserOnly lets this user and root in.
+// ownUserOnly admits this user and root.
 func ownUserOnly(local, remote net.Addr) error {
 	here, err := netip.ParseAddrPort(local.String())
 	if err != nil {
@@ -59,7 +60,7 @@ func ownUserOnly(local, remote net.Addr) error {
 	return ownUser(peer.TCP(here, there))
 }
 
-// ownUser says what is wrong with a connection of uid, or of whom the system cannot name.
+// ownUser returns an error for a connection of another user, or of one that the system cannot identify.
 func ownUser(uid int, err error) error {
 	whose := fmt.Sprintf("this connection is of user %d", uid)
 	switch {
@@ -72,11 +73,11 @@ func ownUser(uid int, err error) error {
 		"set auth in its configuration (a token for each client) or local_users: any", os.Getuid(), whose)
 }
 
-// tokenText are the tokens that [localToken] makes.
+// tokenText is the form of the tokens that [localToken] makes.
 const tokenText = `^[A-Z2-7]{26}\n?$`
 
-// localToken returns the token in a file that only this user can read, and makes both if need be. A gateway that starts again
-// has the same token as before, since clients have it in their configuration.
+// localToken returns the token in a file that only this user can read, and creates both if necessary. A gateway that
+// starts again has the same token, because clients have it in their configuration.
 func localToken(path string) (string, error) {
 	text, err := atomicfile.Read(path, 64)
 	switch {

@@ -52,7 +52,7 @@ EXIT STATUS
 	return cmd
 }
 
-// server finds the server that is to be logged in to.
+// server returns the server to log in to.
 func (f *loginFlags) server(name string) (config.Server, error) {
 	if isURL(name) {
 		if f.config != "" {
@@ -106,7 +106,7 @@ func (f *loginFlags) login(ctx context.Context, io streams, name string) error {
 	return err
 }
 
-// remoteServer finds a server of a configuration that can be logged in to.
+// remoteServer returns a server of a configuration that has a login.
 func remoteServer(file *config.File, name string) (config.Server, error) {
 	i := slices.IndexFunc(file.Servers, func(s config.Server) bool { return s.Name == name })
 	var there []string
@@ -131,7 +131,7 @@ func remoteServer(file *config.File, name string) (config.Server, error) {
 	return file.Servers[i], nil
 }
 
-// pageOpener is the command that shows a page in the user's browser: $BROWSER, or the desktop's. nil: there is none here.
+// pageOpener is the command that opens a page in the user's browser: $BROWSER, or the desktop's. nil: there is none.
 func pageOpener(page string) []string {
 	opener := browserCommand(page)
 	if own := os.Getenv("BROWSER"); own != "" {
@@ -146,10 +146,10 @@ func pageOpener(page string) []string {
 	return opener
 }
 
-// open runs a command that shows a page. That it cannot be started is no error: what else can be done was told.
+// open runs a command that opens a page. Errors are ignored: the user has been told the alternatives.
 func open(opener []string) {
 	cmd := exec.Command(opener[0], opener[1:]...)
 	if cmd.Start() == nil {
-		go func() { _ = cmd.Wait() }() // only so that it is not left unreaped
+		go func() { _ = cmd.Wait() }() // only to reap it
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 )
 
-// expositionFormat is the text format of Prometheus, which a scraper is told as the content's type.
+// expositionFormat is the content type of Prometheus' text format.
 const expositionFormat = "text/plain; version=0.0.4; charset=utf-8"
 
-// metrics serves what Prometheus scrapes: how the servers stand at the moment of a scrape.
+// metrics serves the servers' present state to Prometheus.
 func (g *endpoint) metrics() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askPatience)
@@ -26,11 +26,11 @@ func (g *endpoint) metrics() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", expositionFormat)
-		_, _ = w.Write(exposition(all)) // the client may be gone
+		_, _ = w.Write(exposition(all)) // the client may have disconnected
 	})
 }
 
-// gauges are what is told of each server, in the order of their names.
+// gauges are the metrics of each server, in the order of their names.
 var gauges = [...]struct {
 	name, help string
 	of         func(gateway.ServerStatus) int64
@@ -48,7 +48,7 @@ var gauges = [...]struct {
 	{"outlive_server_up", "Processes of the server that answer.", linksIn("ready")},
 }
 
-// sumOf adds up a number of every link.
+// sumOf adds up a number over all links.
 func sumOf(number func(gateway.LinkStatus) int64) func(gateway.ServerStatus) int64 {
 	return func(s gateway.ServerStatus) (sum int64) {
 		for _, l := range s.Links {
@@ -58,7 +58,8 @@ func sumOf(number func(gateway.LinkStatus) int64) func(gateway.ServerStatus) int
 	}
 }
 
-// failedLinks counts the links whose handshake failed; a server that never answers has none, and cannot be used either.
+// failedLinks counts the links whose handshake failed. A server that never answers has none, but cannot be used
+// either.
 func failedLinks(s gateway.ServerStatus) int64 {
 	failed := linksIn("failed")(s)
 	if s.Standing == "unusable" {
@@ -77,11 +78,11 @@ func linksIn(phase string) func(gateway.ServerStatus) int64 {
 	})
 }
 
-// exposition is the servers as Prometheus reads them. Each gauge is a set of its own, with its text before it: the library's own
-// HELP lines say nothing.
+// exposition formats the servers for Prometheus. Each gauge is written separately, after our own HELP line, because
+// the library's HELP lines have no text.
 func exposition(all []gateway.ServerStatus) []byte {
 	if len(all) == 0 {
-		return nil // there is nothing that a name could be explained for
+		return nil // no servers, no metrics
 	}
 	var text bytes.Buffer
 	for _, g := range gauges {
@@ -95,7 +96,7 @@ func exposition(all []gateway.ServerStatus) []byte {
 	return text.Bytes()
 }
 
-// labelValue writes a text as the value of a label: valid UTF-8, with these three escaped and nothing else.
+// labelValue formats the value of a label: valid UTF-8, with these three characters escaped and no others.
 func labelValue(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(strings.ToValidUTF8(s, "\uFFFD"))
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/remote"
 )
 
-// remoteOptions are the options for a remote server, and our identity there; nil: it is no remote one.
+// remoteOptions returns the options for a remote server, with our identity there; nil: it is not a remote server.
 func (s *settings) remoteOptions(k *sinks) *remote.Options {
 	if s.remote == nil {
 		return nil
@@ -46,8 +46,8 @@ func (s *settings) remoteOptions(k *sinks) *remote.Options {
 	return o
 }
 
-// oauthOptions are the configured authorization of a server, and where its grant is stored. Any server may require
-// authorization, even without such configuration.
+// oauthOptions returns the configured authorization of a server. Any server may require authorization, even without
+// such configuration.
 func oauthOptions(c config.Server) remote.OAuthOptions {
 	o := remote.OAuthOptions{Endpoint: c.URL}
 	if c.Auth != nil && c.Auth.OAuth != nil {
@@ -59,7 +59,8 @@ func oauthOptions(c config.Server) remote.OAuthOptions {
 	return o
 }
 
-// grantPath is where the grant for a server is kept. Every outlive of the user shares it: a refresh token is used once.
+// grantPath is the file with the grant for a server. All outlive processes of the user share it, because a refresh
+// token can be used only once.
 func grantPath(endpoint string, o remote.OAuthOptions) string {
 	name := "server"
 	if u, err := url.Parse(endpoint); err == nil && u.Hostname() != "" {
@@ -81,7 +82,7 @@ func (f grantFile) Load() (remote.Grant, error) {
 	var g remote.Grant
 	raw, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return g, nil // most servers want no authorization
+		return g, nil // most servers require no authorization
 	}
 	if err != nil {
 		return g, err
@@ -92,7 +93,7 @@ func (f grantFile) Load() (remote.Grant, error) {
 	return g, nil
 }
 
-// Save implements remote.GrantStore. Others read the old file or the new one, never half of one.
+// Save implements remote.GrantStore. The file is replaced atomically.
 func (f grantFile) Save(g remote.Grant) error {
 	raw, err := json.MarshalIndent(g, "", "  ")
 	if err != nil {
@@ -108,10 +109,11 @@ func (f grantFile) Save(g remote.Grant) error {
 	return atomicfile.WriteDurably(string(f), append(raw, '\n'))
 }
 
-// lockLook is how often it is looked whether another process has given a grant back.
+// lockLook is the interval of attempts to lock a grant.
 const lockLook = 10 * time.Millisecond
 
-// Lock implements remote.GrantStore. The lock is a file of its own, since the grant's file is replaced; it goes with the process.
+// Lock implements remote.GrantStore. The lock is a file of its own, because the grant's file is replaced. It is
+// released when the process ends.
 func (f grantFile) Lock(ctx context.Context) (func(), error) {
 	if err := os.MkdirAll(filepath.Dir(string(f)), 0o700); err != nil {
 		return nil, err
@@ -120,10 +122,10 @@ func (f grantFile) Lock(ctx context.Context) (func(), error) {
 	if _, err := lock.TryLockContext(ctx, lockLook); err != nil {
 		return nil, fmt.Errorf("%s is held by another process: %w", lock.Path(), err)
 	}
-	return func() { _ = lock.Close() }, nil // the system gives it back in any case
+	return func() { _ = lock.Close() }, nil // the system releases it in any case
 }
 
-// shellWord is a word as a person can paste it into a shell.
+// shellWord quotes a word for pasting into a shell.
 func shellWord(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n\"'\\$`&|;<>()*?[]#~!{}") {
 		return word

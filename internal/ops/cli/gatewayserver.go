@@ -41,7 +41,7 @@ func policyKeys() []config.PolicyKey {
 	return keys
 }
 
-// kind is the form of a setting's values in a configuration.
+// kind is the type of a setting's values in a configuration.
 func (s *runSetting) kind() config.Kind {
 	switch s.to.(type) {
 	case *bool:
@@ -59,20 +59,21 @@ func (s *runSetting) kind() config.Kind {
 	return config.String
 }
 
-// served is one configured server in the words of the rooms that keep it.
+// served is one configured server with its options for the packages that run it.
 type served struct {
 	options host.Options
 	watch   watch.Options
 	known   string // path of the knowledge file
-	digest  string // differs whenever anything is configured differently
+	digest  string // differs if anything in its configuration differs
 }
 
-// servedSet is every server there was, by name and digest: processes of an earlier configuration go on for a while.
+// servedSet has all servers so far, by name and digest: processes of an earlier configuration may still run for a
+// while.
 type servedSet struct {
 	sinks   *sinks
 	gateway string
-	login   func(server string) string // the command that logs in at a server
-	browser bool                       // pages of servers that want authorization are opened
+	login   func(server string) string // returns the command for logging in to a server
+	browser bool                       // login pages are opened in a browser
 
 	mu  sync.Mutex
 	now map[string]*served       // by name
@@ -93,7 +94,7 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 		}
 		one, err := set.serve(file, c)
 		if err != nil {
-			continue // it was noted with its place
+			continue // recorded with its position already
 		}
 		if was := set.current()[c.Name]; was != nil && was.digest == one.digest {
 			one = was // all its connections share one authorization
@@ -112,7 +113,7 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 	return servers, nil
 }
 
-// server is it in the words of the gateway.
+// server converts it for the gateway.
 func (one *served) server(shown catalog.Server) gateway.Server {
 	return gateway.Server{
 		Catalog: shown, Digest: one.digest,
@@ -121,7 +122,7 @@ func (one *served) server(shown catalog.Server) gateway.Server {
 	}
 }
 
-// digestOf differs if any part of the server's configuration differs, wherever it is in the file.
+// digestOf is a digest of the server's configuration, regardless of its position in the file.
 func digestOf(c config.Server) (string, error) {
 	c.Pos, c.TargetPos = fileerror.Pos{}, fileerror.Pos{}
 	c.Policy = slices.Clone(c.Policy)
@@ -136,12 +137,12 @@ func digestOf(c config.Server) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// serve translates one server. Mistakes are recorded in the file, with their places.
+// serve converts one server. Mistakes are recorded in the file, with their positions.
 func (set *servedSet) serve(file *config.File, c config.Server) (*served, error) {
 	f := newRunFlags()
 	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
 	f.define(fl)
-	f.noTools = true // the gateway has tools for all of them
+	f.noTools = true // the gateway has these tools for all servers
 	for _, p := range c.Policy {
 		for _, value := range p.Values {
 			if err := fl.Set(p.Key, value); err != nil {
@@ -170,24 +171,24 @@ func (set *servedSet) serve(file *config.File, c config.Server) (*served, error)
 		return nil, err
 	}
 	if c.Transport == config.Stdio {
-		// A missing command is not a mistake in the configuration: it may be installed later, and calls get the error
-		// until then.
+		// A missing command is not a mistake in the configuration: it may be installed later, and calls are answered
+		// with the error until then.
 		s.executable, _ = child.Resolve(argv[0], dir)
 	} else {
 		s.elsewhere(c, fl.Changed)
 		s.login, s.asks = set.login(c.Name), set.browser
 	}
-	s.backend.Supervise.Exits.Endless = true // a server has no end of its own here
+	s.backend.Supervise.Exits.Endless = true // its server does not end the gateway
 	s.paths(set.gateway + "." + c.Name)
 	return set.wire(s, c)
 }
 
-// remoteWait is the longest time between two tries to reach a server elsewhere, before jitter: several fit into the time that a
-// request waits for a server.
+// remoteWait is the longest time between two attempts to reach a remote server, before jitter. Several attempts fit
+// into the time that a request waits for a server.
 const remoteWait = 5 * time.Second
 
-// waitForNetwork changes a policy for processes into one for connections, unless configured: a returning network should
-// be noticed soon, and trying costs little, so there is no giving up.
+// waitForNetwork adapts a policy for processes to connections, unless configured: a returning network should be
+// noticed soon, and attempts are cheap, so that they never end.
 func waitForNetwork(p *backoff.Policy, changed func(string) bool) {
 	if !changed("max-restarts") {
 		p.MaxRestarts = 0
@@ -197,7 +198,7 @@ func waitForNetwork(p *backoff.Policy, changed func(string) bool) {
 	}
 }
 
-// shownURL is a URL as logs and status may show it: without passwords and queries, which often are keys.
+// shownURL is a URL for logs and status: without passwords and queries, which are often keys.
 func shownURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -207,7 +208,8 @@ func shownURL(text string) string {
 	return u.Redacted()
 }
 
-// inWordsOfFile is a mistake in a server's policy, in the terms of its file and at the place of the first key it names.
+// inWordsOfFile rewords a mistake in a server's policy in the terms of its file, with the position of the first key
+// it names.
 func inWordsOfFile(c config.Server, err error) (fileerror.Pos, string) {
 	var wrong *settingError
 	if !errors.As(err, &wrong) {
@@ -222,7 +224,7 @@ func inWordsOfFile(c config.Server, err error) (fileerror.Pos, string) {
 	return at, c.Name + ": " + wrong.spelt(settingName.key)
 }
 
-// wire joins a server's settings with where it is told.
+// wire combines a server's settings with its sinks.
 func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
 	digest, err := digestOf(c)
 	if err != nil {
@@ -241,7 +243,7 @@ func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
 	return one, nil
 }
 
-// keep opens the file that keeps a server's stderr, once for each name.
+// keep opens the file for a server's stderr, once for each name.
 func (set *servedSet) keep(name, path string) *logline.Kept {
 	set.mu.Lock()
 	defer set.mu.Unlock()
@@ -257,7 +259,7 @@ func (set *servedSet) keep(name, path string) *logline.Kept {
 	return set.log[name]
 }
 
-// host says how a link's server is kept.
+// host returns the host options for a link's server.
 func (set *servedSet) host(l *gateway.Link) host.Options {
 	set.mu.Lock()
 	defer set.mu.Unlock()
@@ -271,21 +273,21 @@ func (set *servedSet) host(l *gateway.Link) host.Options {
 	return opts
 }
 
-// current are the servers of the configuration, by name.
+// current returns the servers of the configuration, by name.
 func (set *servedSet) current() map[string]*served {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	return set.now
 }
 
-// keptOf is what is kept of a server's stderr; nil if there was no such server.
+// keptOf returns a server's kept stderr; nil if there was no such server.
 func (set *servedSet) keptOf(name string) *logline.Kept {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	return set.log[name]
 }
 
-// logPaths are the files that keep servers' stderr.
+// logPaths are the files with the servers' stderr.
 func (set *servedSet) logPaths() (paths []string) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
@@ -299,18 +301,18 @@ func (set *servedSet) close() {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	for _, kept := range set.log {
-		_ = kept.Close() // it bounds its own wait, and there is nobody left to tell
+		_ = kept.Close() // its wait is limited, and an error could not be reported any more
 	}
 }
 
-// labeller puts a server's name before each line of its stderr. A server may have several processes, each with a goroutine
-// that writes here.
+// labeller prefixes each line of a server's stderr with the server's name. A server may have several processes, each
+// with a goroutine that writes here.
 type labeller struct {
 	label []byte
 	out   func([]byte)
 
 	mu  sync.Mutex
-	mid bool // the last line was not ended
+	mid bool // the last line is incomplete
 }
 
 func (l *labeller) pass(p []byte) {

@@ -13,8 +13,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// watchConfig reads the configuration again when its file changes, until the returned function is called. Without it, SIGHUP
-// and `outlive reload` still do.
+// watchConfig reads the configuration again when its file changes, until the returned function is called. If the file
+// cannot be watched, SIGHUP and `outlive reload` still work.
 func (g *endpoint) watchConfig() (stop func()) {
 	path, err := filepath.Abs(g.path)
 	if err != nil || g.path == "" {
@@ -22,7 +22,7 @@ func (g *endpoint) watchConfig() (stop func()) {
 	}
 	w, err := watch.New(watch.Options{Root: filepath.Dir(path), Globs: []string{filepath.Base(path)}}, func([]string) {
 		if g.differs() {
-			_ = g.Reload() // its event tells how it went
+			_ = g.Reload() // the result is reported as an event
 		}
 	})
 	if err != nil {
@@ -32,7 +32,7 @@ func (g *endpoint) watchConfig() (stop func()) {
 	return w.Close
 }
 
-// differs reports whether the configuration is not what was read last: it may have been read on request already.
+// differs reports whether the configuration has changed since it was last read, possibly by a reload on request.
 func (g *endpoint) differs() bool {
 	text, err := os.ReadFile(g.path)
 	g.mu.Lock()
@@ -40,7 +40,7 @@ func (g *endpoint) differs() bool {
 	return err != nil || sha256.Sum256(text) != g.read
 }
 
-// watchServer restarts a server when the files of its "watch" change. The returned function ends that.
+// watchServer restarts a server when the files of its "watch" change, until the returned function is called.
 func (g *endpoint) watchServer(name string, opts watch.Options) (stop func()) {
 	if len(opts.Globs) == 0 && opts.Auto == nil {
 		return func() {}
@@ -50,7 +50,7 @@ func (g *endpoint) watchServer(name string, opts watch.Options) (stop func()) {
 		what := changedText(paths)
 		g.sinks.Emit(event.Event{Type: event.FilesChanged, Time: time.Now(), Level: slog.LevelInfo, Message: name + ": Files changed: " + what,
 			Attrs: []slog.Attr{slog.Any(event.KeyFiles, paths), slog.String(event.KeyServer, name)}})
-		go func() { _ = g.Restart(ctx, name, supervise.SourceWatch, what+" changed") }() // its events tell how it went
+		go func() { _ = g.Restart(ctx, name, supervise.SourceWatch, what+" changed") }() // it emits events
 	})
 	if err != nil {
 		cancel()
@@ -69,7 +69,8 @@ type watched struct {
 	stop   func()
 }
 
-// rewatch watches the files of the servers that are configured now. The caller holds g.mu, or nobody else is there yet.
+// rewatch watches the files of the present configuration's servers. The caller holds g.mu, or no other goroutine uses
+// g yet.
 func (g *endpoint) rewatch() {
 	next := map[string]watched{}
 	for name, one := range g.served.current() {

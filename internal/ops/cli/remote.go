@@ -18,7 +18,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
 )
 
-// remoteFlags say how a server that is named by its URL is spoken to.
+// remoteFlags are the flags for a server that is given by its URL.
 type remoteFlags struct {
 	headers      []string
 	clientID     string
@@ -35,7 +35,7 @@ func (f *remoteFlags) define(fl *pflag.FlagSet) {
 	f.defineOAuth(fl)
 }
 
-// defineOAuth adds the flags that a login takes, too.
+// defineOAuth adds the flags that login has, too.
 func (f *remoteFlags) defineOAuth(fl *pflag.FlagSet) {
 	fl.StringVar(&f.clientID, "client-id", "", "of a URL: our id at its authorization server (default: registered, if that lets clients register)")
 	fl.StringVar(&f.clientSecret, "client-secret", "", "of a URL: the secret of --client-id, as ${NAME} or ${file:PATH}; wants --issuer")
@@ -46,13 +46,13 @@ func (f *remoteFlags) defineOAuth(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.noBrowser, "no-browser", false, "open no page for a login, only tell what to do")
 }
 
-// isURL reports whether a word in place of a command names a server elsewhere.
+// isURL reports whether an argument in the place of a command is the URL of a remote server.
 func isURL(word string) bool {
 	scheme, rest, ok := strings.Cut(word, "://")
 	return ok && rest != "" && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// hostOf is the host of a URL, which is what people call a server there.
+// hostOf is the host of a URL, which is used as the server's name.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -61,7 +61,7 @@ func hostOf(text string) string {
 	return u.Hostname()
 }
 
-// load makes a configuration of the one server that a command line names: a command, or a URL with these flags.
+// load makes a configuration of the one server on the command line: a command, or a URL with these flags.
 func (f *remoteFlags) load(name string, argv []string) (*config.File, error) {
 	if err := f.check(argv); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (f *remoteFlags) load(name string, argv []string) (*config.File, error) {
 			return nil, fail(exitUsage, "--header has no colon: write it like 'NAME: VALUE'")
 		}
 	}
-	home, _ := os.UserHomeDir() // without one, ~ cannot be used, and the error says where
+	home, _ := os.UserHomeDir() // without one, ~ cannot be used, and the error says where it is used
 	here, err := os.Getwd()
 	if err != nil {
 		return nil, fail(exitFailure, "working directory: %w", err)
@@ -88,7 +88,7 @@ func (f *remoteFlags) load(name string, argv []string) (*config.File, error) {
 	return file, nil
 }
 
-// check refuses the flags where a command is given, for which they mean nothing.
+// check rejects the flags together with a command, where they have no effect.
 func (f *remoteFlags) check(argv []string) error {
 	if given := f.words(); len(given) > 0 && !isURL(argv[0]) {
 		return fail(exitUsage, "%s is for a server that is named by its URL, and %s is a command", given[0], argv[0])
@@ -96,7 +96,7 @@ func (f *remoteFlags) check(argv []string) error {
 	return nil
 }
 
-// words are the flags as they were given.
+// words returns the flags as they were given.
 func (f *remoteFlags) words() (given []string) {
 	for _, h := range f.headers {
 		given = append(given, "--header", h)
@@ -104,7 +104,7 @@ func (f *remoteFlags) words() (given []string) {
 	return append(given, f.loginWords()...)
 }
 
-// loginWords are those that a login takes, too.
+// loginWords returns those of them that login has, too.
 func (f *remoteFlags) loginWords() (given []string) {
 	port := ""
 	if f.callbackPort != 0 {
@@ -119,7 +119,7 @@ func (f *remoteFlags) loginWords() (given []string) {
 	return given
 }
 
-// loginCommand is what a person runs to log in at a URL. Secrets that stand in it as they are are not shown.
+// loginCommand is the command for logging in at a URL. Literal secrets in it are not shown.
 func (f *remoteFlags) loginCommand(url string) string {
 	words := secret.Words(append([]string{"outlive", "login", url}, f.loginWords()...))
 	for i := range words {
@@ -128,7 +128,7 @@ func (f *remoteFlags) loginCommand(url string) string {
 	return strings.Join(words, " ")
 }
 
-// ofMCPRemote says what to write for the flags of the npm package mcp-remote that there are not here.
+// ofMCPRemote maps flags of the npm package mcp-remote that outlive does not have to the corresponding ones.
 var ofMCPRemote = map[string]string{
 	"--transport":                    "leave it out: outlive finds out which transport the server speaks",
 	"--protocol":                     "leave it out: outlive translates where client and server speak different eras of the protocol",
@@ -145,7 +145,7 @@ var ofMCPRemote = map[string]string{
 	"--ignore-tool":                  "name the server in an outlive.yaml, with deny, and start outlive gateway -c outlive.yaml in place of outlive run",
 }
 
-// parseBehindURL takes the flags that stand behind a URL: nothing there can be a server's own.
+// parseBehindURL parses the flags after a URL: they cannot be a server's own there.
 func parseBehindURL(cmd *cobra.Command, words []string) error {
 	fl := cmd.Flags()
 	fl.SetInterspersed(true)
@@ -164,16 +164,17 @@ func parseBehindURL(cmd *cobra.Command, words []string) error {
 		return fmt.Errorf("run: one argument too many behind the URL: %q%s", fl.Arg(0), hint)
 	}
 	if help, err := fl.GetBool("help"); err == nil && help {
-		return pflag.ErrHelp // which cobra obeys
+		return pflag.ErrHelp // cobra handles it
 	}
 	return nil
 }
 
-// pageTurn is how often a process looks whether it is to open the page that another one has opened, which is gone now.
+// pageTurn is how often a process checks whether it has to open the page because the process that had opened it has
+// ended.
 const pageTurn = time.Second
 
-// askToLogIn shows the page of a server that wants a login, and tells what can be done instead. Of several processes that wait for
-// one login, one opens the page.
+// askToLogIn opens the page of a server that requires a login, and says what can be done instead. Of several
+// processes that wait for the same login, one opens the page.
 func (s *settings) askToLogIn(k *sinks, grant string) func(ctx context.Context, page string) error {
 	return func(ctx context.Context, page string) error {
 		opener := pageOpener(page)
@@ -191,12 +192,12 @@ func (s *settings) askToLogIn(k *sinks, grant string) func(ctx context.Context, 
 			return fmt.Errorf("keep logins: %w", err)
 		}
 		go func() {
-			defer func() { _ = lock.Close() }() // the system gives it back in any case
+			defer func() { _ = lock.Close() }() // the system releases it in any case
 			if !mine {
 				if _, err := lock.TryLockContext(ctx, pageTurn); err != nil {
 					return
 				}
-				select { // if the other one has been granted it, that is seen by then
+				select { // if the other process has got the grant, that is noticed first
 				case <-ctx.Done():
 					return
 				case <-time.After(pageTurn):
@@ -209,7 +210,7 @@ func (s *settings) askToLogIn(k *sinks, grant string) func(ctx context.Context, 
 	}
 }
 
-// tellLogin says on the server's stderr that it wants a login: there is nobody else to tell while a client waits.
+// tellLogin writes to the server's stderr that it requires a login: while a client uses stdin there is no other way.
 func (s *settings) tellLogin(k *sinks, what string) {
-	_, _ = fmt.Fprintf(k.kept, "%s wants a login: %s\n", s.backend.Name, what) // a sink accounts its own losses
+	_, _ = fmt.Fprintf(k.kept, "%s wants a login: %s\n", s.backend.Name, what) // a sink counts its own losses
 }

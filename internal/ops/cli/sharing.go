@@ -26,14 +26,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
-// errSharedStays is why a run of a shared server is not upgraded in place.
+// errSharedStays is why a run with a shared server cannot be upgraded in place.
 var errSharedStays = errors.New("not possible with --shared yet: restart the client instead")
 
-// rejoin is the time between two tries to reach the daemon: each starts it if it is gone.
+// rejoin is the time between two attempts to reach the daemon. Each attempt starts the daemon if it has ended.
 const rejoin = 250 * time.Millisecond
 
-// share makes the settings those of a run whose server is the daemon's. What was set about the server is the daemon's business; here stays
-// what is about the client, and what becomes of calls when the daemon is gone.
+// share adapts the settings for a run whose server belongs to the daemon. The settings of the server go to the
+// daemon; those of the client, and of calls when the daemon has ended, are used here.
 func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 	if err := sharingPossible(); err != nil {
 		return fail(exitUsage, "--shared: %w", err)
@@ -52,7 +52,7 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 	o.Elsewhere, o.NoTools, o.Bridge = true, true, bridge.Off
 	o.Lazy, o.IdleFor, o.Replays, o.Limits = false, 0, nil, backend.Limits{}
 	o.Supervise.Standby, o.Supervise.Exits.Endless, o.Health.CallTimeout = 0, true, 0
-	o.ProbeSilence, o.ProbePatience = backend.DefaultProbePatience+f.startTimeout, backend.DefaultProbePatience+f.startTimeout // the daemon finds it out
+	o.ProbeSilence, o.ProbePatience = backend.DefaultProbePatience+f.startTimeout, backend.DefaultProbePatience+f.startTimeout // the daemon determines it
 	o.CallPatience = 0                                                                                                         // the daemon keeps the client's calls alive
 	p := &o.Supervise.Backoff
 	p.MaxRestarts, p.FirstAtOnce, p.Tiers, p.Jitter = 0, true, []backoff.Tier{{Delay: rejoin}}, 0
@@ -61,7 +61,7 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 	return nil
 }
 
-// given are the settings of the server that were given, in the order of the table.
+// given returns the server's settings that were given, in the order of the table.
 func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
 	for _, s := range f.table() {
 		if s.own && s.name != "no-tools" || !changed(string(s.name)) {
@@ -85,25 +85,27 @@ func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
 	return all
 }
 
-// sessionVariable reports whether an environment variable is one by which an agent CLI tells its children of its session.
+// sessionVariable reports whether an agent CLI passes an environment variable to its children to identify its
+// session.
 func sessionVariable(name string) bool { return slices.Contains(agentcli.SessionVariables(), name) }
 
-// takeSeat returns the run's place at the daemon. What the shared server writes to its stderr is kept and passed on as if it were our own.
+// takeSeat returns the run's place at the daemon. The shared server's stderr is kept and passed on like that of a
+// server of our own.
 func takeSeat(s *settings, k *sinks) *sharing.Seat {
 	return sharing.NewSeat(sharing.SeatOptions{
 		Request: *s.share, Dial: dialDaemon,
-		Said: func(p []byte) { _, _ = k.kept.Write(p) }, // a sink accounts its own losses
+		Said: func(p []byte) { _, _ = k.kept.Write(p) }, // a sink counts its own losses
 	})
 }
 
-// runningServer is the server of a run, as signals and the control socket reach it.
+// runningServer is the server of a run, as used by signals and the control socket.
 type runningServer interface {
 	keptAlive
 	interruptible
 	upgradable
 }
 
-// sharedRun is a run whose server is the daemon's: a restart is one of the server, for all who share it.
+// sharedRun is a run whose server belongs to the daemon: a restart replaces the server for all runs that share it.
 type sharedRun struct {
 	*upgrader
 	seat *sharing.Seat
@@ -119,7 +121,7 @@ func sharedSocket() string { return control.PathIn(filepath.Join(stateDir(), "sh
 // daemonPatience is how long a daemon may take to start.
 const daemonPatience = 10 * time.Second
 
-// daemonLook is how often it is looked whether somebody else has finished starting the daemon.
+// daemonLook is how often to check whether another process has finished starting the daemon.
 const daemonLook = 10 * time.Millisecond
 
 // dialDaemon connects to this user's daemon of shared servers, and starts it if there is none.
@@ -137,9 +139,9 @@ func dialDaemon(ctx context.Context) (net.Conn, error) {
 	if _, err := lock.TryLockContext(ctx, daemonLook); err != nil {
 		return nil, fmt.Errorf("start the daemon of shared servers: %w", err)
 	}
-	defer func() { _ = lock.Close() }() // the system gives it back in any case
+	defer func() { _ = lock.Close() }() // the system releases it in any case
 	if conn, err := control.Dial(ctx, path); err == nil {
-		return conn, nil // somebody else has started it
+		return conn, nil // another process has started it
 	}
 	if err := startDaemon(ctx); err != nil {
 		return nil, fmt.Errorf("start the daemon of shared servers: %w", err)
@@ -147,7 +149,8 @@ func dialDaemon(ctx context.Context) (net.Conn, error) {
 	return control.Dial(ctx, path)
 }
 
-// printShared tells of each server that runs share who uses it, and what keeps others of the same command apart from it.
+// printShared prints, for each shared server, the runs that use it, and the reasons why other servers of the same
+// command are separate.
 func printShared(w io.Writer, s control.Status) {
 	for _, server := range s.Servers {
 		name := logline.Printable(s.Name + "/" + server.Name)
@@ -159,7 +162,7 @@ func printShared(w io.Writer, s control.Status) {
 			fmt.Fprintf(w, "%s: used by %s\n", name, strings.Join(runs, ", "))
 		}
 		for _, a := range server.Apart {
-			if a.Server > server.Name { // once for each two
+			if a.Server > server.Name { // once for each pair
 				fmt.Fprintf(w, "%s: not shared with %s, because they differ in %s\n", name, logline.Printable(s.Name+"/"+a.Server),
 					logline.Printable(strings.Join(a.By, ", ")))
 			}

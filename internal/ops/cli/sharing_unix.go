@@ -4,8 +4,8 @@ package cli
 
 import "syscall"
 
-// sharingPossible says why runs cannot share a server here.
+// sharingPossible says why runs cannot share a server on this system.
 func sharingPossible() error { return nil }
 
-// ofItsOwn has a process outlive whoever starts it, and its terminal.
+// ofItsOwn makes a process independent of its parent and of its parent's terminal.
 func ofItsOwn() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

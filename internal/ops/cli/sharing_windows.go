@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// sharingPossible says why runs cannot share a server here.
+// sharingPossible says why runs cannot share a server on this system.
 func sharingPossible() error {
 	return errors.New("not supported on Windows yet, which does not tell whose the other end of a socket is: leave it out")
 }
 
-// ofItsOwn has a process outlive whoever starts it.
+// ofItsOwn makes a process independent of its parent.
 func ofItsOwn() *syscall.SysProcAttr { return nil }

@@ -38,13 +38,13 @@ import (
 const (
 	// sharedVerb is the command by which a run starts the daemon.
 	sharedVerb = "shared-daemon"
-	// sharedName is what the daemon is called in status and logs.
+	// sharedName is the daemon's name in status and logs.
 	sharedName = "shared"
-	// sharedIdle is how long a server, and the daemon, go on without runs that use them.
+	// sharedIdle is how long a server, and the daemon, continue without runs that use them.
 	sharedIdle = 5 * time.Minute
-	// sharedIdleVar in the environment of whoever starts the daemon names another time.
+	// sharedIdleVar is the environment variable with another time, set for the process that starts the daemon.
 	sharedIdleVar = "OUTLIVE_SHARED_IDLE"
-	// readyWord is what the daemon says on stdout when it listens.
+	// readyWord is what the daemon writes to stdout when it listens.
 	readyWord = "ready"
 )
 
@@ -98,7 +98,7 @@ func startDaemon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // it goes on; if it has ended, the pipe tells
+	go func() { _ = cmd.Wait() }() // it continues; if it has ended, the pipe shows that
 	if at, ok := ctx.Deadline(); ok {
 		_ = hears.SetReadDeadline(at) // a pipe has one
 	}
@@ -109,7 +109,7 @@ func startDaemon(ctx context.Context) error {
 	return nil
 }
 
-// sharedDaemon is the daemon: what runs ask, and the servers in the words of the gateway.
+// sharedDaemon is the daemon: the handler for runs, and the servers' options.
 type sharedDaemon struct {
 	*sharing.Daemon
 	sinks *sinks
@@ -120,7 +120,7 @@ type sharedDaemon struct {
 	running sync.WaitGroup
 }
 
-// sharedServer is one server: a gateway that has no other.
+// sharedServer is one server: a gateway with this server only.
 type sharedServer struct {
 	name   string
 	runner *gateway.Runner
@@ -135,7 +135,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	listener.SetUnlinkOnClose(false) // by then it may be the next daemon's
+	listener.SetUnlinkOnClose(false) // by then it may belong to the next daemon
 	k, err := openGatewaySinks(io, gatewayFlags{name: sharedName, logLevel: "info", logFormat: "text"})
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	server := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ownUserListener{listener}) }()
-	_, _ = io.out.WriteString(readyWord) // whoever started it may have gone
+	_, _ = io.out.WriteString(readyWord) // the process that started it may have ended
 	_ = io.out.Close()
 	select {
 	case <-asked:
@@ -163,7 +163,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	case err = <-served:
 		d.End()
 	}
-	_ = listener.Close() // whoever connects now starts the next one
+	_ = listener.Close() // a run that connects now starts the next one
 	_ = server.Close()
 	d.running.Wait()
 	k.say(event.ProxyStopped, "Daemon of shared servers stopped")
@@ -190,7 +190,7 @@ func (l ownUserListener) Accept() (net.Conn, error) {
 	}
 }
 
-// open starts a server that runs have asked for.
+// open starts a server that a run has requested.
 func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (sharing.Server, error) {
 	one, server, err := d.settingsOf(name, r, said)
 	if err != nil {
@@ -219,7 +219,7 @@ func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (
 	d.running.Go(func() {
 		s.runner.Run()
 		unwatch()
-		_ = s.kept.Close() // it bounds its own wait
+		_ = s.kept.Close() // its wait is limited
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.servers[name] == s {
@@ -229,14 +229,14 @@ func (d *sharedDaemon) open(name string, r sharing.Request, said func([]byte)) (
 	return s, nil
 }
 
-// sharedSettings are a server's in the words of the rooms that keep it.
+// sharedSettings are a server's options for the packages that run it.
 type sharedSettings struct {
 	served
 	sinks *sinks
 	kept  *logline.Kept
 }
 
-// settingsOf translates a request.
+// settingsOf converts a request.
 func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]byte)) (*sharedSettings, gateway.Server, error) {
 	f := newRunFlags()
 	fl := pflag.NewFlagSet("server", pflag.ContinueOnError)
@@ -254,7 +254,7 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 		return nil, gateway.Server{}, err
 	}
 	s.executable = r.Executable
-	s.backend.Supervise.Exits.Endless = true // a server that many use has no end of its own
+	s.backend.Supervise.Exits.Endless = true // the server's end does not end the daemon
 	s.paths(sharedName + "." + name)
 	if err := os.MkdirAll(s.serverState, 0o700); err != nil {
 		d.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
@@ -280,7 +280,8 @@ func (s *sharedServer) Renew(ctx context.Context, reason string) error {
 	return s.Restart(ctx, supervise.SourceControl, reason)
 }
 
-// Restart replaces the processes and returns when that is done. What sleeps, or waits for its first call, begins afresh by itself.
+// Restart replaces the processes and returns when that is done. Those that sleep, or wait for their first call, are
+// started anew anyway.
 func (s *sharedServer) Restart(ctx context.Context, source supervise.Source, reason string) error {
 	all, err := s.runner.Status(ctx)
 	if err != nil || len(all) == 0 || !slices.ContainsFunc(all[0].Links, awake) {
@@ -289,7 +290,7 @@ func (s *sharedServer) Restart(ctx context.Context, source supervise.Source, rea
 	return s.runner.Restart(ctx, s.name, source, reason)
 }
 
-// reachableDaemon is the daemon as the control socket offers it.
+// reachableDaemon implements control.Source for the daemon.
 type reachableDaemon struct{ *sharedDaemon }
 
 // serveDaemonControl opens the control socket, and closes it when the returned function is called.
@@ -299,10 +300,10 @@ func serveDaemonControl(d *sharedDaemon) (closeIt func()) {
 		d.sinks.say(event.ServerLogLost, fmt.Sprintf("control socket: %v; outlive status cannot see the shared servers", err))
 		return func() {}
 	}
-	return func() { _ = srv.Close() } // the socket's file is looked after by the next discovery
+	return func() { _ = srv.Close() } // its file is removed by the next discovery
 }
 
-// server returns the one of a name, or an error that says what there is.
+// server returns the server with this name, or an error that lists the servers.
 func (r reachableDaemon) server(name string) (*sharedServer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
