@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// The error codes of JSON-RPC 2.0. No other is ever made here: the range -32000 to -32099 means something different to
-// each client.
+// The error codes of JSON-RPC 2.0. No others are used here, because clients interpret the range -32000 to -32099 in
+// different ways.
 const (
 	ParseError     = -32700
 	InvalidRequest = -32600
@@ -75,11 +75,11 @@ func appendCall(dst []byte, method string, params []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendQuoted appends s as a JSON string. Only what must be escaped is: <, >, & and everything beyond ASCII stay as
-// they are. Bytes that are not UTF-8 become U+FFFD.
+// AppendQuoted appends s as a JSON string. It escapes only what must be escaped: <, >, & and everything beyond ASCII
+// are kept. Bytes that are not UTF-8 become U+FFFD.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	done := 0 // s[:done] is in dst
+	done := 0 // s[:done] has been appended
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
@@ -100,7 +100,7 @@ func AppendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendEscaped appends a byte that cannot stand in a JSON string as it is.
+// appendEscaped appends a byte that must be escaped in a JSON string.
 func appendEscaped(dst []byte, c byte) []byte {
 	const hex = "0123456789abcdef"
 	switch c {
@@ -123,8 +123,8 @@ func appendEscaped(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
-// Indented is v as JSON that people and models read: indented, with <, > and & as they are. It is the error's text if v is
-// nothing that JSON can say.
+// Indented formats v as JSON for people and models: indented, with <, > and & unescaped. If v cannot be encoded it is
+// the error's text.
 func Indented(v any) string {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)

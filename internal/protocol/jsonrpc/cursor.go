@@ -1,19 +1,19 @@
 package jsonrpc
 
-// cursor walks the members of one object or the elements of one array, validating as it goes. Opened with openCursor;
-// member or element then step to the next value, whose start is at; the caller must move at behind the value, with
-// skip or by itself, before the next step.
+// cursor walks the members of one object or the elements of one array, and validates them. It is opened with
+// openCursor; member or element then moves to the next value, which starts at at. Before the next step the caller
+// must move at to the end of the value, with skip or directly.
 type cursor struct {
 	b     []byte
 	at    int
-	key   Span // of the current member, with its quotes
-	val   Span // set by skip
-	open  int  // levels open, this container included
+	key   Span // key of the current member, with its quotes
+	val   Span // value, set by skip
+	open  int  // number of open levels, this container included
 	f     flags
 	keyF  flags
-	inner bool // past the first value
-	ended bool // the closing bracket was read: at is behind it
-	bad   bool // no JSON: nothing more comes
+	inner bool // after the first value
+	ended bool // the closing bracket was read: at is after it
+	bad   bool // not JSON: there are no further values
 }
 
 // openCursor starts at the opening bracket at offset i; open is the number of levels around it.
@@ -21,8 +21,8 @@ func openCursor(b []byte, i, open int) cursor {
 	return cursor{b: b, at: i + 1, open: open + 1}
 }
 
-// member steps to the next member of an object: key is set and at is where its value starts. False at the end and at
-// an error.
+// member moves to the next member of an object: it sets key, and at to the start of the value. It returns false at
+// the end and at an error.
 func (c *cursor) member() bool {
 	if !c.next('}') {
 		return false
@@ -45,10 +45,10 @@ func (c *cursor) member() bool {
 	return true
 }
 
-// element steps to the next element of an array.
+// element moves to the next element of an array.
 func (c *cursor) element() bool { return c.next(']') }
 
-// next steps over the white space and the comma before a member or element.
+// next skips the white space and the comma before a member or element.
 func (c *cursor) next(closing byte) bool {
 	i := skipSpace(c.b, c.at)
 	if c.bad || c.ended || i >= len(c.b) {
@@ -69,7 +69,7 @@ func (c *cursor) next(closing byte) bool {
 	return true
 }
 
-// skip validates the value at at, notes it in val and moves behind it.
+// skip validates the value at at, stores its span in val and moves to its end.
 func (c *cursor) skip() bool {
 	end, f := skipValue(c.b, c.at, c.open)
 	if end < 0 {
@@ -86,7 +86,7 @@ func (c *cursor) fail() bool {
 	return false
 }
 
-// keyIs reports whether the current member has this name, however it is escaped.
+// keyIs reports whether the current member has this name, in any escaping.
 func (c *cursor) keyIs(name string) bool {
 	if c.keyF == 0 {
 		raw := c.b[c.key.Start+1 : c.key.End-1]

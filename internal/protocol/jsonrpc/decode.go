@@ -2,13 +2,13 @@ package jsonrpc
 
 import "unicode/utf8"
 
-// maxName is longer than every member name the envelope looks for, so that a longer one need not be decoded to its end.
+// maxName is longer than all member names that the envelope looks for: longer names need not be decoded completely.
 const maxName = 16
 
-// escapeMost is how many bytes may stand for one byte of a value.
+// escapeMost is the maximum number of bytes that encode one byte of a value.
 const escapeMost = len(`\u0069`)
 
-// decoder gives the value of a string piece by piece, without allocating. in is what stands between the quotes, known
+// decoder returns the value of a string piece by piece, without allocating. in is the text between the quotes, known
 // to be valid. Like encoding/json it reads a lone surrogate, and each byte that is not UTF-8, as U+FFFD.
 type decoder struct {
 	in  []byte
@@ -33,7 +33,7 @@ func (d *decoder) next() []byte {
 	return d.buf[:utf8.EncodeRune(d.buf[:], r)]
 }
 
-// plainRun measures what stands at the start of b without any escape or byte that is not UTF-8.
+// plainRun returns the length of the text at the start of b without escapes and bytes that are not UTF-8.
 func plainRun(b []byte) int {
 	i := 0
 	for i < len(b) && b[i] != '\\' {
@@ -50,7 +50,7 @@ func plainRun(b []byte) int {
 	return i
 }
 
-// decodeEscape reads the valid escape at the start of b and says how long it is.
+// decodeEscape decodes the valid escape at the start of b and returns its length.
 func decodeEscape(b []byte) (rune, int) {
 	n, lone := scanEscape(b, 0)
 	switch {
@@ -77,7 +77,7 @@ func decodeEscape(b []byte) (rune, int) {
 	}
 }
 
-// inside returns what stands between the quotes of a raw string, and what is special about it.
+// inside returns the text between the quotes of a raw string, and its flags.
 func inside(raw []byte) (text []byte, f flags, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return nil, 0, false
@@ -146,8 +146,8 @@ func equalText(a, b []byte) bool {
 	}
 }
 
-// name returns the current member's name; only one with escapes is decoded, into plain, and only as far as a name of
-// the envelope could go.
+// name returns the current member's name. A name with escapes is decoded into plain, but only up to the length that
+// the envelope's names can have.
 func (c *cursor) name(plain []byte) []byte {
 	text := c.b[c.key.Start+1 : c.key.End-1]
 	switch {

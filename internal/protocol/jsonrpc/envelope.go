@@ -2,7 +2,7 @@ package jsonrpc
 
 import "errors"
 
-// What Scan says about a line that is not a message.
+// Scan's errors for lines that are not messages.
 var (
 	ErrSyntax       = errors.New("not valid JSON")
 	ErrNotObject    = errors.New("neither an object nor an array")
@@ -10,18 +10,18 @@ var (
 	ErrNoMessage    = errors.New("neither a request, a notification nor a response")
 )
 
-// Kind is what a line is, judged by its top-level members alone.
+// Kind is the kind of a line, determined by its top-level members alone.
 type Kind uint8
 
-// The kinds of line. A member "method" decides before "result" and "error"; a line with both "result" and "error" is
-// an ErrorResponse unless its error is null.
+// The kinds of line. A member "method" takes precedence over "result" and "error"; a line with both "result" and
+// "error" is an ErrorResponse unless its error is null.
 const (
 	Invalid       Kind = iota // no message; also every line for which Scan returned an error
 	Request                   // method and id
 	Notification              // method without id
 	Response                  // result and id
-	ErrorResponse             // error and id; the id may be null, as in an answer to a line nobody could read
-	Batch                     // an array, possibly empty; Elements gives its messages
+	ErrorResponse             // error and id; the id may be null, as in an answer to an unreadable line
+	Batch                     // an array, possibly empty; Elements returns its messages
 )
 
 var kindNames = [...]string{"invalid", "request", "notification", "response", "error response", "batch"}
@@ -34,11 +34,11 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Envelope is what one line says at its top level, found in one pass without allocating. The spans are ranges of the
-// line given to Scan; all are raw JSON, strings with their quotes.
+// Envelope is the top level of one line, found in one pass without allocating. The spans are ranges of the line
+// passed to Scan; all are raw JSON, strings with their quotes.
 type Envelope struct {
 	Kind     Kind
-	Version2 bool // "jsonrpc":"2.0" was there
+	Version2 bool // "jsonrpc":"2.0" was present
 
 	ID, Method, Params, Result, Error Span
 
@@ -48,7 +48,7 @@ type Envelope struct {
 	Meta           Span // _meta
 	Level          Span // level
 	RequestID      Span // requestId
-	ProgressToken  Span // progressToken, as in notifications/progress; a request's own stands in _meta
+	ProgressToken  Span // progressToken, as in notifications/progress; a request's own is in _meta
 	Progress       Span // progress
 	Cursor         Span // cursor
 	RequestState   Span // requestState
@@ -58,27 +58,27 @@ type Envelope struct {
 	// ResultType is the member resultType of result, when that is an object.
 	ResultType Span
 
-	Surrogate bool // a surrogate escape without its other half (\ud800) stands in some string or key
+	Surrogate bool // some string or key has a surrogate escape without its other half (\ud800)
 	BadUTF8   bool // some string or key has raw bytes that are not UTF-8
 }
 
-// level says which object's members are being read.
+// level is the object whose members are being read.
 type level uint8
 
 const (
 	top level = iota
 	inParams
 	inResult
-	inVersion // no object: the value of jsonrpc is wanted
+	inVersion // no object: the value of jsonrpc is needed
 )
 
-// Scan reads one complete line without its newline; see Trim for what may stand around a message. It validates the
-// whole text as JSON (RFC 8259, at most 10,000 levels deep), except that raw bytes which are not UTF-8 and lone
-// surrogates are only reported. A missing "jsonrpc" is not an error: see Version2.
+// Scan reads one complete line without its newline; see Trim for what may surround a message. It validates the whole
+// text as JSON (RFC 8259, at most 10,000 levels deep), except that raw bytes which are not UTF-8 and lone surrogates
+// are only reported. A missing "jsonrpc" is not an error: see Version2.
 //
 // It returns nil or one of ErrSyntax, ErrNotObject, ErrDuplicateKey (id, method, params, result or error twice; the
-// first one is kept) and ErrNoMessage (also a method that is not a string, and a request whose id is null). With an error
-// Kind is Invalid, and the spans found so far are kept, so that an id can be answered.
+// first one is kept) and ErrNoMessage (also for a method that is not a string, and a request whose id is null). After
+// an error Kind is Invalid, and the spans found so far are kept, so that an id can be answered.
 func (e *Envelope) Scan(line []byte) error {
 	*e = Envelope{}
 	i := skipSpace(line, 0)
@@ -107,8 +107,8 @@ func (e *Envelope) Scan(line []byte) error {
 	return e.classify(line)
 }
 
-// members reads the object at offset i and keeps what the envelope wants of it. It returns the offset after the object
-// or broken. Below the top level it runs once for params and once for result, never deeper.
+// members reads the object at offset i and stores what the envelope needs. It returns the offset after the object, or
+// broken. Below the top level it is called once for params and once for result, never for deeper levels.
 func (e *Envelope) members(line []byte, i int, at level) (end int, dup bool) {
 	open := 0
 	if at != top {
@@ -124,7 +124,7 @@ func (e *Envelope) members(line []byte, i int, at level) (end int, dup bool) {
 			dup = dup || twice
 			continue
 		}
-		field := e.innerField(&c, at) // before skip: the key may be far behind after it
+		field := e.innerField(&c, at) // before skip: after it the key may be far back
 		if !c.skip() {
 			break
 		}
@@ -171,13 +171,13 @@ func (e *Envelope) topMember(c *cursor) (dup, ok bool) {
 	return false, true
 }
 
-// isVersion2 reports whether raw is the string 2.0, without looking at anything longer than that can be.
+// isVersion2 reports whether raw is the string 2.0. Longer texts than its longest encoding are not decoded.
 func isVersion2(raw []byte) bool {
 	return string(raw) == `"2.0"` || len(raw) <= len(`""`)+len("2.0")*escapeMost && EqualString(raw, "2.0")
 }
 
-// topField returns where the current member of the message belongs, nil for nowhere, and what of its value is wanted
-// beyond that, top for nothing.
+// topField returns where to store the current member of the message, nil for nowhere, and which level of its value
+// has to be read, top for none.
 func (e *Envelope) topField(c *cursor) (*Span, level) {
 	var plain [maxName]byte
 	switch string(c.name(plain[:0])) {
@@ -197,7 +197,7 @@ func (e *Envelope) topField(c *cursor) (*Span, level) {
 	return nil, top
 }
 
-// innerField returns where the current member of params or result belongs, nil for nowhere.
+// innerField returns where to store the current member of params or result, nil for nowhere.
 func (e *Envelope) innerField(c *cursor, at level) *Span {
 	var plain [maxName]byte
 	name := c.name(plain[:0])
@@ -239,7 +239,7 @@ func (e *Envelope) note(f flags) {
 	e.BadUTF8 = e.BadUTF8 || f&hasBadUTF8 != 0
 }
 
-// classify decides the kind by the members found.
+// classify determines the kind by the members found.
 func (e *Envelope) classify(line []byte) error {
 	switch {
 	case e.Method.Present():

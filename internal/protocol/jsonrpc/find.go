@@ -2,8 +2,8 @@ package jsonrpc
 
 import "iter"
 
-// Find returns the value of the member named key, as a range of object. It is absent when there is none, or when
-// object is not a valid JSON object from end to end.
+// Find returns the value of the member named key, as a range of object. It is absent if there is none, or if object
+// is not one complete valid JSON object.
 func Find(object []byte, key string) Span {
 	var found Span
 	c, ok := openWhole(object, '{')
@@ -21,9 +21,8 @@ func Find(object []byte, key string) Span {
 	return found
 }
 
-// FindPath goes down through objects, one key of path after the other, and returns the value there as a range of doc.
-// It is absent when a step is missing or is not an object, or when doc is not valid. Without any path it is the whole
-// value.
+// FindPath follows the keys of path through nested objects and returns the value there as a range of doc. It is
+// absent if a step is missing or is not an object, or if doc is not valid. With an empty path it is the whole value.
 func FindPath(doc []byte, path ...string) Span {
 	at := wholeValue(doc)
 	for _, key := range path {
@@ -38,8 +37,8 @@ func FindPath(doc []byte, path ...string) Span {
 	return at
 }
 
-// Members goes through an object: key (with its quotes) and value of each member, as ranges of object, in the order
-// they stand there. It yields nothing when object is not a valid JSON object from end to end.
+// Members yields the key (with its quotes) and the value of each member, as ranges of object, in their order. It
+// yields nothing if object is not one complete valid JSON object.
 func Members(object []byte) iter.Seq2[Span, Span] {
 	return func(yield func(Span, Span) bool) {
 		if !wholeValue(object).Present() {
@@ -51,8 +50,8 @@ func Members(object []byte) iter.Seq2[Span, Span] {
 	}
 }
 
-// Elements goes through an array: each element as a range of array. It yields nothing when array is not a valid JSON
-// array from end to end.
+// Elements yields each element of an array as a range of array. It yields nothing if array is not one complete valid
+// JSON array.
 func Elements(array []byte) iter.Seq[Span] {
 	return func(yield func(Span) bool) {
 		if !wholeValue(array).Present() {
@@ -64,13 +63,13 @@ func Elements(array []byte) iter.Seq[Span] {
 	}
 }
 
-// Within reports whether doc is one valid JSON value with at most depth objects and arrays within one another.
+// Within reports whether doc is one valid JSON value with at most depth nested objects and arrays.
 func Within(doc []byte, depth int) bool {
 	end, _ := skipValue(doc, skipSpace(doc, 0), maxDepth-depth)
 	return end >= 0 && skipSpace(doc, end) == len(doc)
 }
 
-// wholeValue returns the range of the one valid JSON value that doc is, without the white space around it.
+// wholeValue returns the range of the one valid JSON value in doc, without the white space around it.
 func wholeValue(doc []byte) Span {
 	i := skipSpace(doc, 0)
 	end, _ := skipValue(doc, i, 0)
@@ -80,7 +79,7 @@ func wholeValue(doc []byte) Span {
 	return Span{i, end}
 }
 
-// openWhole opens a cursor on text, which has to start with the bracket.
+// openWhole opens a cursor on text, which must start with the bracket.
 func openWhole(text []byte, bracket byte) (cursor, bool) {
 	i := skipSpace(text, 0)
 	if i >= len(text) || text[i] != bracket {
@@ -89,7 +88,7 @@ func openWhole(text []byte, bracket byte) (cursor, bool) {
 	return openCursor(text, i, 0), true
 }
 
-// whole reports whether the cursor has read its container to the end and nothing follows it.
+// whole reports whether the cursor has read its container to the end, and nothing follows it.
 func (c *cursor) whole() bool {
 	return c.ended && skipSpace(c.b, c.at) == len(c.b)
 }

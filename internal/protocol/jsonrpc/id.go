@@ -5,20 +5,20 @@ import (
 	"hash/maphash"
 )
 
-// IDClass says how far an id can be trusted to come back unchanged from any server.
+// IDClass says how reliably an id is returned unchanged by servers.
 type IDClass uint8
 
 // The classes of id.
 const (
-	IDInteger IDClass = iota // a whole number of at most ±2^53, however it is written (1, 1.0, 1e3)
+	IDInteger IDClass = iota // a whole number of at most ±2^53, in any notation (1, 1.0, 1e3)
 	IDString                 // a string
-	IDOdd                    // anything else: a fraction, a bigger number, true, null, an object, an array, no JSON at all
+	IDOdd                    // anything else: a fraction, a larger number, true, null, an object, an array, invalid JSON
 )
 
-// maxSafe is the largest integer every JSON parser keeps exactly.
+// maxSafe is the largest integer that every JSON parser represents exactly.
 const maxSafe = 1 << 53
 
-// ClassifyID says of which class a raw id is.
+// ClassifyID returns the class of a raw id.
 func ClassifyID(raw []byte) IDClass {
 	if len(raw) > 0 && raw[0] == '"' {
 		if _, _, ok := inside(raw); ok {
@@ -32,11 +32,11 @@ func ClassifyID(raw []byte) IDClass {
 	return IDOdd
 }
 
-// idSeed makes HashID differ from process to process, so that nobody can choose ids that collide.
+// idSeed makes HashID differ between processes, so that colliding ids cannot be chosen.
 var idSeed = maphash.MakeSeed()
 
-// HashID returns a hash that is equal for ids which SameID calls equal. It is good for this process only. It does not
-// allocate.
+// HashID returns a hash that is equal for ids that are equal for SameID. It is valid in this process only. It does
+// not allocate.
 func HashID(raw []byte) uint64 {
 	if len(raw) > 0 && raw[0] == '"' {
 		return hashText(raw)
@@ -47,7 +47,7 @@ func HashID(raw []byte) uint64 {
 	return maphash.Bytes(idSeed, raw)
 }
 
-// hashText hashes the value of a raw string, with a quote before it so that it is apart from the other types.
+// hashText hashes the value of a raw string, after a quote that distinguishes it from other types.
 func hashText(raw []byte) uint64 {
 	text, f, ok := inside(raw)
 	switch {
@@ -65,9 +65,9 @@ func hashText(raw []byte) uint64 {
 	return h.Sum64()
 }
 
-// SameID reports whether two raw ids are the same id: strings by their value ("\u00e9" is "é"), whole numbers that fit an
-// int64 by theirs (1, 1.0 and 1e0 are the same, so that a server which echoes another spelling is understood), never a
-// string and a number; anything else byte for byte. It does not allocate.
+// SameID reports whether two raw ids are the same id: strings are compared by their value ("\u00e9" is "é"), whole
+// numbers that fit an int64 by theirs (1, 1.0 and 1e0 are the same, so that a server may echo another notation),
+// anything else byte for byte. A string never equals a number. It does not allocate.
 func SameID(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return len(a) > 0

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// shortDigits is how many digits any number may have that fits an int64.
+// shortDigits is the number of digits with which every number fits an int64.
 const shortDigits = 18
 
-// parseInteger reads a JSON number that is whole, however it is written (1, 1.0, 1e0), and whose digits and value fit an
-// int64. False for every other number, and for what is not a number.
+// parseInteger parses a JSON number that is whole, in any notation (1, 1.0, 1e0), and whose digits and value fit an
+// int64. It returns false for every other number, and for what is not a number.
 func parseInteger(raw []byte) (n int64, ok bool) {
 	if n, ok = parseShort(raw); ok {
 		return n, true
@@ -32,10 +32,10 @@ func parseInteger(raw []byte) (n int64, ok bool) {
 	return n, ok
 }
 
-// parseDigits reads a valid JSON number as n times ten to the power of tens, its sign left out. False if one of the two
-// is too large.
+// parseDigits parses a valid JSON number, without its sign, as n times ten to the power of tens. It returns false if
+// one of the two is too large.
 func parseDigits(raw []byte) (n int64, tens int, ok bool) {
-	fraction := 0 // 1 behind the point
+	fraction := 0 // 1 after the point
 	for i, c := range raw {
 		switch {
 		case c == '-':
@@ -54,7 +54,7 @@ func parseDigits(raw []byte) (n int64, tens int, ok bool) {
 	return n, tens, true
 }
 
-// parseShort reads the plain integers that nearly all ids are.
+// parseShort parses plain integers, which nearly all ids are.
 func parseShort(raw []byte) (int64, bool) {
 	digits, sign := raw, int64(1)
 	if len(raw) > 0 && raw[0] == '-' {

@@ -2,15 +2,15 @@ package jsonrpc
 
 import "bytes"
 
-// RecoverID finds the id of a line that is broken or too long to be held: head are its first bytes, tail its last; they
-// may overlap, and for a short line both are the whole of it. The id is a part of head or tail.
+// RecoverID finds the id of a line that is invalid or too long to be kept: head are its first bytes, tail its last;
+// they may overlap, and for a short line both are the whole line. The id is a part of head or tail.
 //
-// It is taken from head when it stands there at the top level, before the place where the text stops making sense.
-// Otherwise, when head is a sound beginning and not yet the whole line, it is taken from the last members before the
-// brace that ends tail, which is exact for valid JSON however much is missing between head and tail. An id inside a
-// nested object or a string is never returned, nor is null, nor one that is cut off or is itself an object or array.
+// It is taken from head if it is there at the top level, before the first invalid text. Otherwise, if head is valid
+// but incomplete, it is taken from the last members before the brace that ends tail. For valid JSON that is exact,
+// however much is missing between head and tail. It never returns an id inside a nested object or a string, nor null,
+// nor one that is cut off or is an object or array.
 func RecoverID(head, tail []byte) ([]byte, bool) {
-	// White space at the end of head stays: it shows that the number before it is whole.
+	// White space at the end of head is kept: it shows that the number before it is complete.
 	h := headReader{text: trimBOM(head)}
 	id, end := h.read()
 	switch {
@@ -23,27 +23,28 @@ func RecoverID(head, tail []byte) ([]byte, bool) {
 	return id, id != nil
 }
 
-// ending is how reading a head ended.
+// ending says how reading a head ended.
 type ending uint8
 
 const (
-	endCut    ending = iota // sound as far as it goes
+	endCut    ending = iota // valid up to the end
 	endClosed               // the message was complete
-	endBroken               // its depth can no longer be trusted, or the id is none that can be answered
+	endBroken               // its depth is not reliable any more, or the id cannot be answered
 )
 
-// headReader reads a beginning of a line more patiently than skip does: what stands for a value may be any word (NaN),
-// strings may hold anything. It is strict where a slip would make it mistake the depth: brackets must match, and a
-// string must stand where strings stand, so that a stray quote ends the reading instead of turning text inside out.
+// headReader reads the beginning of a line and is less strict than skip: a value may be any word (NaN), and strings
+// may contain anything. It is strict where an error would make it lose track of the depth: brackets must match, and
+// strings must be where JSON allows them, so that a stray quote ends the reading instead of exchanging text inside
+// and outside of strings.
 type headReader struct {
 	text  []byte
 	kinds [spillWords]uint64 // one bit for each open level, 1 for an object
 	depth int
-	prev  byte // what came before: a structural byte, bareword or quote
+	prev  byte // the previous token: a structural byte, bareword or quote
 	isID  bool // the member being read is the top level's id
 }
 
-// What can come before, besides the structural bytes themselves.
+// Values of prev besides the structural bytes themselves.
 const (
 	bareword = 'w'
 	quote    = '"'
@@ -51,9 +52,9 @@ const (
 
 const cutOff = -2 // the text ends in the middle of a string or word
 
-// read returns the id when it finds one, else how the text ended.
+// read returns the id if it finds one, otherwise how the text ended.
 func (h *headReader) read() ([]byte, ending) {
-	h.prev = ':' // the message itself is a value
+	h.prev = ':' // the message itself is at the place of a value
 	for i := skipSpace(h.text, 0); i < len(h.text); i = skipSpace(h.text, i) {
 		c, sound := h.text[i], true
 		switch c {
@@ -93,7 +94,7 @@ func (h *headReader) read() ([]byte, ending) {
 	return nil, endCut
 }
 
-// push opens a level; a container may only stand where a value may.
+// push opens a level; a container is allowed only in the place of a value.
 func (h *headReader) push(c byte) bool {
 	if h.isID || !h.valueMayCome() || h.depth == maxDepth || h.depth == 0 && c != '{' {
 		return false
@@ -136,7 +137,7 @@ func (h *headReader) scalar(i int) int {
 	case end == i || !h.valueMayCome():
 		return broken
 	case end == len(h.text):
-		return cutOff // it may go on beyond the cut
+		return cutOff // it may continue after the cut
 	}
 	return end
 }
@@ -160,7 +161,7 @@ func (h *headReader) quoted(i int) int {
 	return broken
 }
 
-// key notes whether the string just read is the key of the top level's id.
+// key records whether the string just read is the key of the top level's id.
 func (h *headReader) key(start, end int) {
 	if h.prev != ':' {
 		h.isID = h.depth == 1 && h.inObject() && EqualString(h.text[start:end], "id")

@@ -2,10 +2,10 @@ package jsonrpc
 
 import "unicode/utf8"
 
-// Sanitize appends line to dst in a form every peer can read: raw bytes that are not UTF-8 become U+FFFD, one for each
-// maximal ill-formed part (as the Unicode standard recommends and as browsers, Node and Python decode), and lone
-// surrogate escapes become \ufffd. Everything else stays byte for byte. Where the bytes stand does not matter: a line
-// that is not JSON is cleaned the same way.
+// Sanitize appends line to dst in a form that every peer can read: raw bytes that are not UTF-8 become U+FFFD, one
+// for each maximal ill-formed part (as the Unicode standard recommends and as browsers, Node and Python decode), and
+// lone surrogate escapes become \ufffd. Everything else is kept byte for byte. The bytes are replaced at any place: a
+// line that is not JSON is treated the same way.
 func Sanitize(dst, line []byte) []byte {
 	for len(line) > 0 {
 		n := plainRun(line)
@@ -22,7 +22,7 @@ func Sanitize(dst, line []byte) []byte {
 		if lone {
 			dst = append(dst, `\ufffd`...)
 		} else {
-			n = max(n, 1) // a backslash that starts no escape stays alone: what follows it is looked at by itself
+			n = max(n, 1) // after a backslash that starts no escape, the next byte is checked by itself
 			dst = append(dst, line[:n]...)
 		}
 		line = line[n:]
@@ -30,10 +30,10 @@ func Sanitize(dst, line []byte) []byte {
 	return dst
 }
 
-// illFormed measures the maximal ill-formed part at the start of b: the longest start of a well-formed sequence, or
-// one byte.
+// illFormed returns the length of the maximal ill-formed part at the start of b: the longest start of a well-formed
+// sequence, or one byte.
 func illFormed(b []byte) int {
-	// second is the range of second bytes that the first byte allows, more how many bytes follow that one.
+	// second is the range of second bytes that the first byte allows, more is how many bytes follow the second.
 	second, more := [2]byte{0x80, 0xbf}, 0
 	switch c := b[0]; {
 	case c == 0xe0:

@@ -4,7 +4,7 @@ package jsonrpc
 // this package starts and ends at offset 0.
 type Span struct{ Start, End int }
 
-// Present reports whether the span stands for a value.
+// Present reports whether the span is a value.
 func (s Span) Present() bool { return s.End > s.Start }
 
 // Of returns the bytes of the span in line, nil when it is absent. line must be the one the span was found in.
@@ -19,8 +19,8 @@ func (s Span) shift(by int) Span { return Span{s.Start + by, s.End + by} }
 
 const bom = "\xef\xbb\xbf"
 
-// Trim cuts what may stand around a message on its line without belonging to it: a UTF-8 byte order mark at the very
-// start, and JSON white space (carriage returns among it) at both ends.
+// Trim removes what may surround a message on its line without belonging to it: a UTF-8 byte order mark at the start,
+// and JSON white space (including carriage returns) at both ends.
 func Trim(line []byte) []byte { return trimSpace(trimBOM(line)) }
 
 func trimBOM(line []byte) []byte {
@@ -43,7 +43,8 @@ func trimSpace(b []byte) []byte {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// skipSpace returns the first offset from i on that is not JSON white space. An offset outside b stays as it is.
+// skipSpace returns the first offset from i on that is not JSON white space. An offset outside b is returned
+// unchanged.
 func skipSpace(b []byte, i int) int {
 	for uint(i) < uint(len(b)) && b[i] <= ' ' && isSpace(b[i]) {
 		i++

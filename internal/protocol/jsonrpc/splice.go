@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ErrNoPlace is what Set says when the document, or a parent on the path, is no valid JSON object.
+// ErrNoPlace is the error of Set if the document, or a parent on the path, is not a valid JSON object.
 var ErrNoPlace = errors.New("not a JSON object: cannot set a member")
 
 // Replace appends line to dst with the bytes of at replaced by value.
@@ -16,9 +16,9 @@ func Replace(dst, line []byte, at Span, value []byte) []byte {
 	return append(dst, line[at.End:]...)
 }
 
-// Set appends object to dst with the member at path set to value, which must be valid JSON. A member that is there is
-// replaced; one that is not becomes the last of its object, and so do missing parents. All other bytes stay as they
-// are. An empty path replaces the whole value. With an error, which is ErrNoPlace, dst comes back unchanged.
+// Set appends object to dst with the member at path set to value, which must be valid JSON. An existing member is
+// replaced; a new one is added at the end of its object, as are missing parents. All other bytes are kept. An empty
+// path replaces the whole value. The only error is ErrNoPlace; dst is then returned unchanged.
 func Set(dst, object, value []byte, path ...string) ([]byte, error) {
 	at := wholeValue(object)
 	if !at.Present() {
@@ -37,8 +37,8 @@ func Set(dst, object, value []byte, path ...string) ([]byte, error) {
 	return Replace(dst, object, at, value), nil
 }
 
-// insert adds a last member to the valid object whose brace stands at start: path[0], holding as many new objects as
-// path has further keys, the innermost with value.
+// insert adds a member at the end of the valid object whose brace is at start: path[0], with as many new nested
+// objects as path has further keys, the innermost with value.
 func insert(dst, doc []byte, start int, value []byte, path []string) []byte {
 	place := start + 1
 	c := openCursor(doc, start, 0)
@@ -63,21 +63,21 @@ func insert(dst, doc []byte, start int, value []byte, path []string) []byte {
 	return append(dst, doc[place:]...)
 }
 
-// Delete appends object to dst without the member named key (without each of them, if it stands there more than once).
-// When there is none, or object is not a valid JSON object, all bytes stay as they are.
+// Delete appends object to dst without the member named key (if there are several, without all of them). If there is
+// none, or object is not a valid JSON object, all bytes are kept.
 func Delete(dst, object []byte, key string) []byte {
 	if !Find(object, key).Present() {
 		return append(dst, object...)
 	}
 	c, _ := openWhole(object, '{')
-	done, kept := 0, false // object[:done] is dealt with
+	done, kept := 0, false // object[:done] was handled
 	for c.member() && c.skip() {
 		if done == 0 {
 			dst = append(dst, object[:c.key.Start]...)
 			done = c.key.Start
 		}
 		if !c.keyIs(key) {
-			if !kept { // the first that stays does not want the comma before it
+			if !kept { // the first remaining member must not have a comma before it
 				done = c.key.Start
 			}
 			dst = append(dst, object[done:c.val.End]...)
@@ -88,8 +88,8 @@ func Delete(dst, object []byte, key string) []byte {
 	return append(dst, object[done:]...)
 }
 
-// AppendElements appends array to dst with elements, each valid JSON, added at its end. When array is not a valid JSON
-// array, all bytes stay as they are.
+// AppendElements appends array to dst with elements, each valid JSON, added at its end. If array is not a valid JSON
+// array, all bytes are kept.
 func AppendElements(dst, array []byte, elements ...[]byte) []byte {
 	c, ok := openWhole(array, '[')
 	place := c.at

@@ -5,7 +5,7 @@ import "bytes"
 // tailID reads the members before the closing brace of a valid message backwards, as long as their values are strings
 // or words, and returns the id if it is among them, else nil. In valid JSON the last brace closes the top level, a
 // quote with an even number of backslashes before it is a string's end, and the next such quote to the left is its
-// beginning; so what is found is at the top level and in no string, without having seen the rest.
+// beginning. So what is found is at the top level and not in a string, although the rest was not read.
 func tailID(tail []byte) []byte {
 	at := len(tail) - 1
 	if at < 0 || tail[at] != '}' {
@@ -38,8 +38,8 @@ func tailID(tail []byte) []byte {
 	}
 }
 
-// scalarBefore returns the string or word that ends before offset at, absent when there is none or its beginning is
-// not in b.
+// scalarBefore returns the string or word that ends before offset at; it is absent if there is none or its beginning
+// is not in b.
 func scalarBefore(b []byte, at int) Span {
 	end := spaceBefore(b, at)
 	if end == 0 {
@@ -65,7 +65,7 @@ func scalarBefore(b []byte, at int) Span {
 	return Span{start, end}
 }
 
-// spaceBefore returns the offset after the last byte before at that is no white space.
+// spaceBefore returns the offset after the last byte before at that is not white space.
 func spaceBefore(b []byte, at int) int {
 	for at > 0 && isSpace(b[at-1]) {
 		at--
@@ -73,8 +73,8 @@ func spaceBefore(b []byte, at int) int {
 	return at
 }
 
-// quoteAt reports whether b has an unescaped quote at i: the number of backslashes before it decides. It is false when
-// that cannot be seen because they may go on before the start of b.
+// quoteAt reports whether b has an unescaped quote at i, by the number of backslashes before it. It is false if that
+// is unknown because there may be more backslashes before the start of b.
 func quoteAt(b []byte, i int) bool {
 	if b[i] != '"' {
 		return false

@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// flags is what a string, or all strings of a value, had in them.
+// flags are properties of a string, or of all strings of a value.
 type flags uint8
 
 const (
 	hasSurrogate flags = 1 << iota // a surrogate escape without its other half
 	hasBadUTF8                     // raw bytes that are not UTF-8
-	hasEscape                      // any escape: the raw bytes are not the value
+	hasEscape                      // any escape: the raw bytes differ from the value
 )
 
 const (
@@ -20,20 +20,21 @@ const (
 )
 
 // special marks, with the high bit of each byte of x, the bytes that end a run of plain string text: quote, backslash
-// and control characters. Bytes over 0x7f are plain. Only the lowest mark is exact, since a borrow may run on from it;
-// that no mark means no such byte is exact. One subtraction finds both quotes and control characters, because flipping
-// bit 1 puts the quote right behind them and moves the blank and ! out of the way.
+// and control characters. Bytes over 0x7f are plain. Only the lowest mark is exact, because a borrow may continue
+// from it; the absence of marks is exact, too. One subtraction finds both quotes and control characters, because
+// flipping bit 1 puts the quote directly after them, and the space and ! elsewhere.
 func special(x uint64) uint64 {
 	return (((x ^ 0x02*ones) - 0x21*ones) | ((x ^ '\\'*ones) - ones)) &^ x & highs
 }
 
-// simpleEscape has the bytes that make an escape of two.
+// simpleEscape has the bytes that follow the backslash in an escape of two bytes.
 var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
-// scanString reads a JSON string from the byte after its opening quote and returns the offset after its closing quote,
-// or broken when the text is not a JSON string. Raw bytes that are not UTF-8 and lone surrogates are reported, not refused.
+// scanString reads a JSON string from the byte after its opening quote and returns the offset after its closing
+// quote, or broken if the text is not a JSON string. Raw bytes that are not UTF-8 and lone surrogates are reported,
+// not rejected.
 func scanString(b []byte, i int) (int, flags) {
-	if i+8 <= len(b) { // most keys end within eight bytes and have nothing special
+	if i+8 <= len(b) { // most keys end within eight bytes and contain nothing special
 		x := binary.LittleEndian.Uint64(b[i:])
 		if h := special(x); h != 0 && x&(h-1)&^h&highs == 0 {
 			if end := i + bits.TrailingZeros64(h)>>3; b[end] == '"' {
@@ -80,8 +81,8 @@ func scanText(b []byte, i int) (int, flags) {
 	}
 }
 
-// plainText returns the offset of the next quote, backslash or control character from i on, len(b) when there is none.
-// The high bits of high tell whether there was anything but ASCII on the way, or in the few bytes read beyond it.
+// plainText returns the offset of the next quote, backslash or control character from i on, len(b) if there is none.
+// The high bits of high show whether there was anything but ASCII up to there, or in the few bytes read after it.
 func plainText(b []byte, i int, high uint64) (int, uint64) {
 	for i+16 <= len(b) {
 		p := b[i : i+16 : i+16]
@@ -103,8 +104,8 @@ func plainText(b []byte, i int, high uint64) (int, uint64) {
 	return i, high
 }
 
-// scanEscape measures the escape whose backslash stands at i: a surrogate pair is one escape of 12 bytes. n is 0 when
-// it is not a JSON escape; lone says that it is one half of a surrogate pair without the other.
+// scanEscape returns the length of the escape whose backslash is at i: a surrogate pair is one escape of 12 bytes. n
+// is 0 if it is not a JSON escape; lone says that it is one half of a surrogate pair without the other.
 func scanEscape(b []byte, i int) (n int, lone bool) {
 	if i+1 >= len(b) {
 		return 0, false
@@ -135,7 +136,7 @@ func isLowSurrogate(b []byte, i int) bool {
 	return r >= 0xdc00 && r <= 0xdfff
 }
 
-// hex4 reads four hexadecimal digits at i, -1 when they are not there.
+// hex4 parses four hexadecimal digits at i; -1 if there are none.
 func hex4(b []byte, i int) rune {
 	if i+4 > len(b) {
 		return -1

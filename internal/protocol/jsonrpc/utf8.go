@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// What the low bytes of a word must be for a character of three bytes, or of two, to stand there.
+// Masks and values of the low bytes of a word that begin a character of three bytes, or of two.
 const (
 	mask3, lead3 = 0xc0c0f0, 0x8080e0
 	mask2, lead2 = 0xc0e0, 0x80c0
 )
 
-// validUTF8 is utf8.Valid, faster where most characters are of three bytes (Chinese, Japanese, Korean).
+// validUTF8 is utf8.Valid, but faster if most characters have three bytes (Chinese, Japanese, Korean).
 func validUTF8(b []byte) bool {
 	for len(b) >= 8 {
 		x := binary.LittleEndian.Uint64(b)

@@ -1,14 +1,15 @@
 package jsonrpc
 
-// maxDepth is how many objects and arrays may be open at once in one text; encoding/json has the same limit.
+// maxDepth is how many objects and arrays may be open at once in a text; encoding/json has the same limit.
 const maxDepth = 10_000
 
-// spillWords holds one bit for each level that no longer fits into the word skip keeps in a register.
+// spillWords is the number of words with one bit for each level that does not fit into the word that skip keeps in a
+// register.
 const spillWords = maxDepth/64 + 1
 
 const (
 	broken    = -1 // the text is not JSON
-	needSpill = -2 // nested deeper than skip can remember without spill
+	needSpill = -2 // nested deeper than skip can record without spill
 )
 
 // skipValue validates the JSON value that starts at i (no white space before it) and returns the offset after it, or
@@ -29,8 +30,8 @@ func skipDeep(b []byte, i, room int) (int, flags) {
 	return skip(b, i, room, &spill)
 }
 
-// skip is the grammar without recursion. nest holds one bit for each open container, 1 for an object, the innermost in
-// the lowest bit; every 64 levels the word moves to spill.
+// skip parses the grammar without recursion. nest has one bit for each open container, 1 for an object, the innermost
+// in the lowest bit; every 64 levels the word is moved to spill.
 func skip(b []byte, i, room int, spill *[spillWords]uint64) (int, flags) {
 	var all, f flags
 	var nest uint64
@@ -47,7 +48,7 @@ value:
 			}
 			nest = nest<<1 | uint64(c>>5&1) // '{' is 0x7b, '[' is 0x5b
 			i = skipSpace(b, i+1)
-			if byteAt(b, i) == c+2 { // closed at once: '{'+2 is '}', '['+2 is ']'
+			if byteAt(b, i) == c+2 { // an empty container: '{'+2 is '}', '['+2 is ']'
 				break
 			}
 			i, f = skipKey(b, i, nest)
@@ -75,7 +76,7 @@ value:
 	return broken, all
 }
 
-// byteAt is the byte at i, 0 behind the end, which no JSON has outside of a string.
+// byteAt is the byte at i, or 0 after the end; JSON has no 0 outside of strings.
 func byteAt(b []byte, i int) byte {
 	if uint(i) < uint(len(b)) {
 		return b[i]
@@ -83,7 +84,7 @@ func byteAt(b []byte, i int) byte {
 	return 0
 }
 
-// skipKey goes on to the value of the member that begins at i in an object; in an array the value itself begins there.
+// skipKey moves to the value of the member that begins at i in an object; in an array the value itself begins there.
 func skipKey(b []byte, i int, nest uint64) (int, flags) {
 	if nest&1 == 0 {
 		return i, 0
@@ -91,7 +92,7 @@ func skipKey(b []byte, i int, nest uint64) (int, flags) {
 	return scanKey(b, i)
 }
 
-// keep moves the word of the levels above to spill, if there is one.
+// keep moves the word of the outer levels to spill, if there is one.
 func keep(nest uint64, depth int, spill *[spillWords]uint64) bool {
 	if spill != nil {
 		spill[depth>>6] = nest
@@ -99,7 +100,7 @@ func keep(nest uint64, depth int, spill *[spillWords]uint64) bool {
 	return spill != nil
 }
 
-// tooDeep says why a text can be nested no deeper.
+// tooDeep returns broken if the depth limit is exceeded, otherwise needSpill.
 func tooDeep(depth, room int) int {
 	if depth > room {
 		return broken
@@ -114,8 +115,8 @@ func pop(nest uint64, depth int, spill *[spillWords]uint64) (uint64, int) {
 	return nest, depth - 1
 }
 
-// scanKey reads a member's key from its opening quote, the colon and the white space around it, and returns where the
-// value starts, or broken.
+// scanKey reads a member's key from its opening quote, the colon and the white space around it, and returns the
+// offset of the value, or broken.
 func scanKey(b []byte, i int) (int, flags) {
 	if i >= len(b) || b[i] != '"' {
 		return broken, 0
