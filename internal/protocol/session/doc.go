@@ -1,8 +1,8 @@
-// Package session remembers what one client has told its server, as far as a new process must be told it again, and
-// what the client was shown, as far as a difference must be announced.
+// Package session stores what one client has sent to its server, as far as a new process needs it, and what lists the
+// client has read, as far as changes must be announced.
 //
-// A [Record] is a session as it survives the program: all that another one must know to go on with the client.
+// A [Record] is a session in a form that another program can continue from.
 //
-// A [Session] belongs to the driver of the client's connection; it starts no goroutine and locks nothing. It keeps
-// raw JSON as the client sent it: what is replayed is what was said.
+// A [Session] belongs to the driver of the client's connection; it starts no goroutine and has no lock. It keeps raw
+// JSON as the client sent it, so that it is replayed unchanged.
 package session

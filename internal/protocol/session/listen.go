@@ -8,7 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// OpenListen remembers a subscriptions/listen request that was sent on.
+// OpenListen stores a subscriptions/listen request that was forwarded.
 func (s *Session) OpenListen(id, line, params []byte) *Listen {
 	l := &Listen{
 		ID:     bytes.Clone(id),
@@ -19,7 +19,7 @@ func (s *Session) OpenListen(id, line, params []byte) *Listen {
 	return l
 }
 
-// Listens returns the open ones in the order they were opened.
+// Listens returns the open listen requests in the order in which they were opened.
 func (s *Session) Listens() []*Listen { return s.listens }
 
 // ListenByID returns the open listen request with this raw id, nil if there is none.
@@ -32,12 +32,12 @@ func (s *Session) ListenByID(id []byte) *Listen {
 	return nil
 }
 
-// CloseListen forgets a listen request that has ended.
+// CloseListen removes a listen request that has ended.
 func (s *Session) CloseListen(id []byte) {
 	s.listens = slices.DeleteFunc(s.listens, func(l *Listen) bool { return jsonrpc.SameID(l.ID, id) })
 }
 
-// Wants reports whether the request asked to be told when the list changes.
+// Wants reports whether the request asks for notifications about changes of the list.
 func (l *Listen) Wants(list mcp.List) bool {
 	member := map[mcp.Method]string{
 		mcp.NoteToolsChanged:     "toolsListChanged",
@@ -47,7 +47,7 @@ func (l *Listen) Wants(list mcp.List) bool {
 	return string(jsonrpc.Find(l.Filter, member).Of(l.Filter)) == "true"
 }
 
-// Lists is the raw filter of what the request asked to hear of lists.
+// Lists is the part of the request's raw filter that is about lists.
 func (l *Listen) Lists() []byte {
 	out := []byte("{}")
 	for _, member := range []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"} {
@@ -58,8 +58,8 @@ func (l *Listen) Lists() []byte {
 	return out
 }
 
-// Covers reports whether acked, the raw filter a new process acknowledged, grants all that the client was granted
-// before.
+// Covers reports whether acked, the raw filter that a new process acknowledged, grants everything that the client was
+// granted before.
 func (l *Listen) Covers(acked []byte) bool {
 	for key, value := range jsonrpc.Members(l.Acked) {
 		name, _ := jsonrpc.Unquote(key.Of(l.Acked))

@@ -4,13 +4,13 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// RecordVersion is the version of [Record]. It must be another one whenever a newer program would misunderstand what an
-// older one has written. A field that is only added, and may be missing, keeps it.
+// RecordVersion is the version of [Record]. It must change whenever a newer program would misinterpret what an older
+// one has written. Adding a field that may be missing does not change it.
 const RecordVersion = 3
 
-// Record is all of a session that must survive the program that serves it, in a form that can be kept as JSON: with it another
-// program brings a new server to where the client believes its server is. What the client said is kept byte for byte. It
-// is complete only while no request is in flight in either direction.
+// Record is everything of a session that must survive the program that serves it; it can be encoded as JSON. With it
+// another program brings a new server to the state that the client expects. What the client sent is kept byte for
+// byte. It is complete only while no request is in flight in either direction.
 type Record struct {
 	Format int `json:"format"` // RecordVersion
 
@@ -25,17 +25,17 @@ type Record struct {
 	Subscribed [][]byte  `json:"subscribed,omitempty"` // raw params of each resources/subscribe
 	Listens    []*Listen `json:"listens,omitempty"`    // open streams
 
-	Reading [mcp.Lists]mcp.Catalog `json:"reading"` // pages of lists, by digest, that the client has read so far
-	Seen    [mcp.Lists]mcp.Catalog `json:"seen"`    // each list as the client last read it to the end
-	// Translated: Reading and Seen are of what the server said, in its own era.
+	Reading [mcp.Lists]mcp.Catalog `json:"reading"` // digests of list pages that the client has read so far
+	Seen    [mcp.Lists]mcp.Catalog `json:"seen"`    // each list as the client last read it completely
+	// Translated says that Reading and Seen are in the server's own era, before translation.
 	Translated bool `json:"translated,omitempty"`
 
-	Repeats map[string][]byte `json:"repeats,omitempty"` // by tool: raw arguments of the call that is repeated to new processes
-	States  []uint64          `json:"states,omitempty"`  // digests of request states that servers have given out
+	Repeats map[string][]byte `json:"repeats,omitempty"` // by tool: arguments of the call repeated for new processes
+	States  []uint64          `json:"states,omitempty"`  // digests of request states that servers have issued
 	Tasks   [][]byte          `json:"tasks,omitempty"`   // raw task objects that servers have announced
 }
 
-// Record returns what s knows. It shares memory with s.
+// Record returns the content of s. It shares memory with s.
 func (s *Session) Record() Record {
 	out := Record{
 		Format: RecordVersion, Era: s.Era, InitParams: s.InitParams, Version: s.Version, InitResult: s.InitResult,
@@ -65,7 +65,7 @@ func (r Record) Session() Session {
 	return s
 }
 
-// MoveLists makes what the client has read of lists what the client of another session has read.
+// MoveLists transfers what the client has read of lists to another session.
 func (s *Session) MoveLists(to *Session) {
 	to.walks, s.walks = s.walks, [mcp.Lists]walk{}
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Session is the state of one client's connection that outlives its servers.
+// Session is the state of a client's connection that outlives its servers.
 type Session struct {
-	Era mcp.Era // what the client's last deciding message was
+	Era mcp.Era // era of the client's last message that determines it
 
 	InitParams  []byte // raw params of initialize; nil before it
-	Version     string // the protocol version both sides settled on; "" before the answer
-	InitResult  []byte // raw result of initialize as the server gave it; nil before the answer
+	Version     string // the negotiated protocol version; "" before the answer
+	InitResult  []byte // raw result of initialize from the server; nil before the answer
 	Initialized bool   // the client has sent notifications/initialized
 
 	Meta []byte // modern: raw _meta of a request, without its progress token
 
 	logLevel []byte         // raw params of the last logging/setLevel that succeeded
-	subs     []subscription // in the order they were made
+	subs     []subscription // in the order in which they were made
 	listens  []*Listen
 	walks    [mcp.Lists]walk
 }
@@ -32,25 +32,25 @@ type subscription struct {
 // Listen is one open subscriptions/listen request of a modern client.
 type Listen struct {
 	ID     []byte // raw
-	Line   []byte // the request as it came
-	Filter []byte // raw params.notifications: what the client asked to hear of
-	Acked  []byte // raw notifications of the acknowledgement the client was given; nil before it
-	Cuts   int    // how often a server ended it since the client last heard
+	Line   []byte // the request as it was received
+	Filter []byte // raw params.notifications: what the client asked for
+	Acked  []byte // raw notifications of the acknowledgement that the client got; nil before it
+	Cuts   int    // how often a server has ended it since the client last received anything
 }
 
-// walk is one reading of a list, page by page.
+// walk is the reading of a list, page by page.
 type walk struct {
-	reading mcp.Catalog // pages so far
+	reading mcp.Catalog // pages read so far
 	seen    mcp.Catalog // the last complete reading; nil if there was none
 }
 
-// Reset forgets everything: the client begins anew with another initialize.
+// Reset removes everything: the client has sent another initialize.
 func (s *Session) Reset() { *s = Session{} }
 
-// Answered reports whether the client has been through the handshake of the legacy era.
+// Answered reports whether the client has completed the handshake of the legacy era.
 func (s *Session) Answered() bool { return s.InitResult != nil }
 
-// ClientName returns the name and version the client gave itself; empty if it gave none.
+// ClientName returns the name and version in the client's clientInfo; empty if there are none.
 func (s *Session) ClientName() (name, version string) {
 	info := jsonrpc.Find(s.InitParams, "clientInfo").Of(s.InitParams)
 	if info == nil {
@@ -61,7 +61,7 @@ func (s *Session) ClientName() (name, version string) {
 	return name, version
 }
 
-// KeepMeta remembers the _meta of a modern request for the questions outlive asks itself.
+// KeepMeta stores the _meta of a modern request, for requests that outlive sends itself.
 func (s *Session) KeepMeta(meta []byte) {
 	if s.Meta != nil || !jsonrpc.Find(meta, mcp.MetaProtocolVersion).Present() {
 		return
@@ -69,10 +69,10 @@ func (s *Session) KeepMeta(meta []byte) {
 	s.Meta = jsonrpc.Delete(nil, meta, "progressToken")
 }
 
-// SetLogLevel remembers the params of a logging/setLevel that succeeded.
+// SetLogLevel stores the params of a logging/setLevel that succeeded.
 func (s *Session) SetLogLevel(params []byte) { s.logLevel = bytes.Clone(params) }
 
-// Subscribe remembers the params of a resources/subscribe that succeeded.
+// Subscribe stores the params of a resources/subscribe that succeeded.
 func (s *Session) Subscribe(params []byte) {
 	uri, ok := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params))
 	if !ok {
@@ -82,7 +82,7 @@ func (s *Session) Subscribe(params []byte) {
 	s.subs = append(s.subs, subscription{uri: uri, params: bytes.Clone(params)})
 }
 
-// Unsubscribe forgets the subscription that the params name.
+// Unsubscribe removes the subscription named in the params.
 func (s *Session) Unsubscribe(params []byte) {
 	uri, _ := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params))
 	for i := range s.subs {
@@ -93,7 +93,7 @@ func (s *Session) Unsubscribe(params []byte) {
 	}
 }
 
-// Subscribed returns the raw JSON string of each URI subscribed to, in order.
+// Subscribed returns the raw JSON string of each subscribed URI, in order.
 func (s *Session) Subscribed() [][]byte {
 	out := make([][]byte, len(s.subs))
 	for i, sub := range s.subs {
@@ -108,7 +108,7 @@ type Setting struct {
 	Params []byte
 }
 
-// Settings returns what a new process of the legacy era must be asked after its handshake, in this order: the log
+// Settings returns the requests for a new process of the legacy era after its handshake, in this order: the log
 // level, then the subscriptions.
 func (s *Session) Settings() []Setting {
 	var out []Setting

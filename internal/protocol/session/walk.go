@@ -2,13 +2,13 @@ package session
 
 import "github.com/outlive-mcp/outlive/internal/protocol/mcp"
 
-// SawPage notes one page of a list that the client was given, read by r; first says that the request had no cursor. It
-// returns the catalogue when the walk is complete, nil before.
+// SawPage records one page of a list that the client has received, parsed by r; first says that the request had no
+// cursor. It returns the catalogue when the last page was read, nil before.
 func (s *Session) SawPage(r *mcp.Reader, l mcp.List, first bool, result []byte) mcp.Catalog {
 	w := &s.walks[l]
 	if first || w.reading == nil {
 		if !first {
-			return nil // the middle of a walk whose beginning we did not see says nothing
+			return nil // without its beginning, the rest of a walk is useless
 		}
 		w.reading = mcp.Catalog{}
 	}
@@ -19,8 +19,8 @@ func (s *Session) SawPage(r *mcp.Reader, l mcp.List, first bool, result []byte) 
 	return w.seen
 }
 
-// Seen returns the list as the client last read it to the end; nil if it never did.
+// Seen returns the list as the client last read it completely; nil if it never did.
 func (s *Session) Seen(l mcp.List) mcp.Catalog { return s.walks[l].seen }
 
-// Told replaces what the client has seen: it was told that the list changed, and to what.
+// Told replaces what the client has seen, after it was notified of the change.
 func (s *Session) Told(l mcp.List, now mcp.Catalog) { s.walks[l].seen = now }
