@@ -11,7 +11,7 @@ import (
 	"github.com/DeRuina/timberjack"
 )
 
-// ErrFull is the failure when the file is twice its limit and cannot be rotated.
+// ErrFull is the error when the file has reached twice its limit and cannot be rotated.
 var ErrFull = errors.New("file is full and cannot be rotated")
 
 // file is the shared file: opened when needed, appended to under its lock, rotated by the process that finds it full.
@@ -28,7 +28,7 @@ func (f *file) close() {
 	}
 }
 
-// append writes one whole line, or nothing.
+// append writes one complete line, or nothing.
 func (f *file) append(line []byte) error {
 	locked, err := f.acquire()
 	if err != nil {
@@ -57,7 +57,7 @@ func (f *file) append(line []byte) error {
 	}
 	n, err := f.f.Write(line)
 	if err != nil && n > 0 && locked {
-		// Half a line would break every reader of the file. Under the lock nobody has written after it.
+		// A partial line would break every reader of the file. Under the lock no other process has written after it.
 		if st, statErr := f.f.Stat(); statErr == nil {
 			_ = f.f.Truncate(st.Size() - int64(n))
 		}
@@ -65,8 +65,8 @@ func (f *file) append(line []byte) error {
 	return err
 }
 
-// acquire makes f.f the file that the path names now, and locks it. locked is false if the holder of the lock does not
-// let go in time: appending is still safe then, rotating is not.
+// acquire makes f.f the file that the path names now, and locks it. locked is false if the holder of the lock does
+// not release it in time: appending is still safe then, rotating is not.
 func (f *file) acquire() (locked bool, err error) {
 	for range 8 {
 		if f.f == nil {
@@ -84,7 +84,7 @@ func (f *file) acquire() (locked bool, err error) {
 		if err == nil && os.SameFile(ours, theirs) {
 			return locked, nil
 		}
-		f.close() // rotated or removed under us; closing lets the lock go
+		f.close() // rotated or removed by another process; closing releases the lock
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
@@ -106,8 +106,8 @@ func (f *file) open() error {
 	return nil
 }
 
-// rotate renames the full file, removes the oldest and leaves f closed. The lock of the renamed file is held until the
-// new one exists. A process that opens the path for the first time between the two may lose its first line.
+// rotate renames the full file, removes the oldest and leaves f closed. The lock of the renamed file is held until
+// the new one exists. A process that opens the path for the first time in between may lose its first line.
 func (f *file) rotate() error {
 	old := f.f
 	f.f = nil
@@ -130,7 +130,7 @@ func (f *file) rotate() error {
 	return err
 }
 
-// lockSoon tries for a moment; a process stopped while it holds the lock must not stop us.
+// lockSoon tries for a short time, because another process may have been stopped while it holds the lock.
 func lockSoon(f *os.File) bool {
 	for range 20 {
 		if tryLock(f) {

@@ -15,13 +15,13 @@ import (
 // timeLayout is UTC with three fraction digits (TP-8).
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// logger is the proxy's name of itself (TP-8).
+// logger is the proxy's name in every line (TP-8).
 const logger = "mcp_proxy"
 
-// stringLimit cuts one string attribute, in bytes, so that no line grows without bound.
+// stringLimit is the maximum length of one string attribute, in bytes; longer ones are cut.
 const stringLimit = 4 << 10
 
-// reserved are the keys that every line has; an attribute cannot take their place.
+// reserved are the keys of every line; attributes cannot have these names.
 var reserved = map[string]bool{
 	"timestamp": true, "level": true, "logger": true, "message": true, "event_type": true,
 	"proxy_pid": true, "server_pid": true, "restart_count": true, "generation": true,
@@ -60,7 +60,7 @@ func appendLine(dst []byte, e event.Event, proxyPID int) []byte {
 	return append(dst, "}\n"...)
 }
 
-// levelName is Python's name of the level (TP-8).
+// levelName is Python's name for the level (TP-8).
 func levelName(l slog.Level) string {
 	switch {
 	case l < slog.LevelInfo:
@@ -88,7 +88,7 @@ func appendValue(dst []byte, v slog.Value) []byte {
 	case slog.KindString:
 		return appendString(dst, v.String())
 	case slog.KindFloat64, slog.KindAny:
-		if err, ok := v.Any().(error); ok { // most errors have no exported field to marshal
+		if err, ok := v.Any().(error); ok { // most error types have no exported fields to encode
 			return appendString(dst, err.Error())
 		}
 		if b, err := marshal(v.Any()); err == nil && len(b) <= stringLimit {
@@ -109,12 +109,12 @@ func appendString(dst []byte, s string) []byte {
 	}
 	b, err := marshal(strings.ToValidUTF8(s, "\uFFFD"))
 	if err != nil {
-		return append(dst, `""`...) // a string always marshals
+		return append(dst, `""`...) // a string can always be encoded
 	}
 	return append(dst, b...)
 }
 
-// marshal is json.Marshal without the escapes that are for HTML.
+// marshal is json.Marshal without the escapes for HTML.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closeBeforeRename tells whether an open file can be renamed.
+// closeBeforeRename says that a file must be closed before it can be renamed.
 const closeBeforeRename = false
 
 func tryLock(f *os.File) bool {

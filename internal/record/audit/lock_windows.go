@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// closeBeforeRename tells whether an open file can be renamed. While another process has the file open too the rename
-// fails; the file then grows up to twice its limit until that process is gone.
+// closeBeforeRename says that a file must be closed before it can be renamed. If another process also has it open,
+// the rename fails; the file then grows up to twice its limit until that process has ended.
 const closeBeforeRename = true
 
-// lockAt is far beyond the data: locks are mandatory here, and readers must not be shut out.
+// lockAt is far beyond the data: locks are mandatory on Windows, and readers must not be blocked.
 const lockAt = 0x7fff_ffff
 
 func tryLock(f *os.File) bool {

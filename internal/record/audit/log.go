@@ -11,27 +11,27 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// Options tune a [Log]. The zero value is what the documentation promises: 10 MiB a file, 5 old files, 14 days.
+// Options are settings of a [Log]. The zero value means the documented defaults: 10 MiB a file, 5 old files, 14 days.
 type Options struct {
 	ProxyPID   int // "proxy_pid" of every line; 0: this process
 	MaxSizeMiB int // size at which the file is rotated; 0: 10
 	MaxBackups int // rotated files kept; 0: 5
 	MaxAgeDays int // age at which a rotated file is removed, at the next rotation; 0: 14
-	// OnFailure is called once for each run of failures, from the log's goroutine: the path cannot be written, the disk
-	// is full. The log goes on trying. It may be nil.
+	// OnFailure is called once for each series of failures, on the log's goroutine, for example when the path cannot
+	// be written or the disk is full. The log keeps trying. It may be nil.
 	OnFailure func(error)
 }
 
 const (
-	queueLines    = 1024                   // lines that may wait for the disk
+	queueLines    = 1024                   // maximum number of queued lines
 	flushPatience = time.Second            // how long Close waits
-	shortPatience = 200 * time.Millisecond // how long Flush does
-	flushLook     = 200 * time.Microsecond // how often it looks
+	shortPatience = 200 * time.Millisecond // how long Flush waits
+	flushLook     = 200 * time.Microsecond // its polling interval
 	retryPause    = time.Second            // between attempts to open a path that failed
 	lineLimit     = 64 << 10               // longest line, in bytes
 )
 
-// ErrUnflushed is returned by [Log.Close] when the disk did not take everything in time.
+// ErrUnflushed is returned by [Log.Close] if not everything was written in time.
 var ErrUnflushed = errors.New("audit log not flushed in time")
 
 // Log is the audit log. It implements [event.Sink].
@@ -41,16 +41,16 @@ type Log struct {
 	lines chan []byte
 	done  chan struct{}
 	lost  atomic.Int64
-	open  atomic.Int64 // lines queued and not dealt with
+	open  atomic.Int64 // lines that are queued and not handled yet
 
-	mu     sync.RWMutex // Emit and the closing of lines exclude each other
+	mu     sync.RWMutex // guards lines: Emit must not send when it is closed
 	closed bool
 }
 
 var _ event.Sink = (*Log)(nil)
 
-// Open returns the log that appends to path. The file and its directory are made when the first event comes; that they
-// cannot be is told to OnFailure, not here. An error means that path or opts make no sense.
+// Open returns the log that appends to path. The file and its directory are created at the first event; an error of
+// that is passed to OnFailure. Open's own error means that path or opts are invalid.
 func Open(path string, opts Options) (*Log, error) {
 	if path == "" {
 		return nil, errors.New("open audit log: empty path")
@@ -133,10 +133,10 @@ func (l *Log) write() {
 	}
 }
 
-// trouble is what the log's goroutine knows of a path that cannot be written.
+// trouble is the state of the log's goroutine while the path cannot be written.
 type trouble struct {
 	failing   bool
-	notBefore time.Time // of the next attempt
+	notBefore time.Time // time of the next attempt
 }
 
 func (l *Log) writeLine(line []byte, t *trouble) {

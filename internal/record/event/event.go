@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Type names one kind of happening. The names of TP-9 are kept to the letter.
+// Type is a kind of event. The names are exactly those of TP-9.
 type Type string
 
-// The life of outlive itself.
+// Events of outlive itself.
 const (
-	// ProxyStarted: outlive is up, nothing is spawned yet (TP-9).
+	// ProxyStarted: outlive has started, no process is spawned yet (TP-9).
 	ProxyStarted Type = "proxy_started"
 	// ProxyStopped: the last event of a run (TP-9). Attr: KeyExitCode.
 	ProxyStopped Type = "proxy_stopped"
@@ -18,19 +18,19 @@ const (
 	Interrupted Type = "interrupted"
 	// ClientClosed: the client closed our stdin.
 	ClientClosed Type = "client_closed"
-	// StraysSwept: processes that an earlier outlive had left behind were ended. Attr: KeyCount.
+	// StraysSwept: processes that an earlier outlive had left were ended. Attr: KeyCount.
 	StraysSwept Type = "strays_swept"
-	// Upgraded: another version of outlive has taken this one's place, in the same process; its server is started next.
+	// Upgraded: another version of outlive has replaced this one, in the same process; its server is started next.
 	// Attrs: KeyOldVersion, KeyNewVersion, KeyTookMS.
 	Upgraded Type = "upgraded"
-	// UpgradeFailed: that was requested and is not possible, or no quiet moment came in time; everything goes on.
-	// Attr: KeyReason.
+	// UpgradeFailed: an upgrade was requested and is not possible, or there was no moment without requests in time;
+	// everything continues. Attr: KeyReason.
 	UpgradeFailed Type = "upgrade_failed"
-	// FatalError: outlive itself cannot go on (WD-15 "FATAL ERROR"). Attr: KeyError.
+	// FatalError: outlive itself cannot continue (WD-15 "FATAL ERROR"). Attr: KeyError.
 	FatalError Type = "fatal_error"
 )
 
-// The life of one server process.
+// Events of one server process.
 const (
 	// ServerStarting: a process is about to be spawned (WD-15 "Starting MCP server").
 	ServerStarting Type = "server_starting"
@@ -38,27 +38,27 @@ const (
 	ServerSpawned Type = "server_spawned"
 	// SpawnFailed: the process could not be started. Attr: KeyError.
 	SpawnFailed Type = "spawn_failed"
-	// ServerReady: the handshake is answered (TP-9). Attr: KeyStartupMS.
+	// ServerReady: the server has answered the handshake (TP-9). Attr: KeyStartupMS.
 	ServerReady Type = "server_ready"
 	// StartTimeout: the process lives but did not answer the handshake in time, or refused it. Attr: KeyReason.
 	StartTimeout Type = "start_timeout"
-	// ServerSuspect: a running server gives no answers. Attr: KeyReason.
+	// ServerSuspect: a running server does not answer. Attr: KeyReason.
 	ServerSuspect Type = "server_suspect"
 	// ServerCleared: a suspected server answers again.
 	ServerCleared Type = "server_cleared"
-	// ServerUnhealthy: the process no longer works, or takes too much, and is ended. Attrs: KeyReason, KeyCause.
+	// ServerUnhealthy: the process no longer works, or uses too much, and is ended. Attrs: KeyReason, KeyCause.
 	ServerUnhealthy Type = "server_unhealthy"
-	// LimitReached: the process has taken what it may; another one takes its place. Attr: KeyReason.
+	// LimitReached: the process has reached a limit of its use; another one replaces it. Attr: KeyReason.
 	LimitReached Type = "limit_reached"
-	// ServerExited: the process is gone (WD-15 "MCP server exited"). Attrs: KeyExitCode, KeySignal,
-	// KeyUptimeMS, KeyMaxRSS, KeyCPUMS.
+	// ServerExited: the process has ended (WD-15 "MCP server exited"). Attrs: KeyExitCode, KeySignal, KeyUptimeMS,
+	// KeyMaxRSS, KeyCPUMS.
 	ServerExited Type = "server_exited"
 	// ServerCrashed: the exit was unexpected (WD-15 "Server crashed").
 	// Attrs: KeyExitCode, KeyReason, KeyRestarting.
 	ServerCrashed Type = "server_crashed"
 	// CleanShutdown: the server exited 0 by itself (WD-15 "Clean shutdown requested").
 	CleanShutdown Type = "clean_shutdown"
-	// ServerSlept: the process was ended because nobody needed it; the next call starts it. Attr: KeyReason.
+	// ServerSlept: the process was ended because it was not needed; the next call starts it. Attr: KeyReason.
 	ServerSlept Type = "server_slept"
 )
 
@@ -74,48 +74,51 @@ const (
 	LauncherKept Type = "launcher_kept"
 	// FilesChanged: watched files changed. Attr: KeyFiles.
 	FilesChanged Type = "files_changed"
-	// RestartInitiated: a new process will take the place of one that is gone (TP-9). Attrs: KeyCause, KeySource, KeyReason.
+	// RestartInitiated: a new process will replace one that has ended (TP-9). Attrs: KeyCause, KeySource, KeyReason.
 	RestartInitiated Type = "restart_initiated"
-	// RestartThrottled: a requested restart waits for the one-a-second floor (WD-11). Attr: KeyDelayMS.
+	// RestartThrottled: a requested restart is delayed to keep one second between restarts (WD-11). Attr: KeyDelayMS.
 	RestartThrottled Type = "restart_throttled"
 	// RestartDelayed: a crashed server waits for its backoff (WD-15 "Crash recovery delay"). Attr: KeyDelayMS.
 	RestartDelayed Type = "restart_delayed"
 	// RestartCompleted: the new process answers (TP-9). Attrs: KeyRestartMS, KeyCause.
 	RestartCompleted Type = "restart_completed"
-	// SpareReady: a process beside the serving one could take over now. Attr: KeyStartupMS.
+	// SpareReady: a spare process is ready to take over. Attr: KeyStartupMS.
 	SpareReady Type = "standby_ready"
-	// ReloadFailed: the new process of a planned restart did not come up; the old one goes on serving.
-	// Attrs: KeyReason and KeySource of the restart, KeyError, KeyStderr, KeyHint.
+	// ReloadFailed: the new process of a planned restart did not come up; the old one continues. Attrs: KeyReason and
+	// KeySource of the restart, KeyError, KeyStderr, KeyHint.
 	ReloadFailed Type = "reload_failed"
-	// BreakerOpened: the restart budget is spent. Attrs: KeyDelayMS until the next try (0: none), KeyReason.
+	// BreakerOpened: the restart budget is used up. Attrs: KeyDelayMS until the next attempt (0: none), KeyReason.
 	BreakerOpened Type = "breaker_opened"
 	// BreakerClosed: the server came up again after BreakerOpened.
 	BreakerClosed Type = "breaker_closed"
 )
 
-// What the protocol carried.
+// Events of the protocol.
 const (
 	// InitializeCaptured: the client's handshake is known (TP-9). Attr: KeyProtocol.
 	InitializeCaptured Type = "initialize_captured"
-	// InitializeReplayed: a new process was told the handshake (TP-9). Attr: KeyProtocol.
+	// InitializeReplayed: the handshake was repeated for a new process (TP-9). Attr: KeyProtocol.
 	InitializeReplayed Type = "initialize_replayed"
-	// CallReplayed: a tool call was repeated to a new process before it serves. Attrs: KeyTool, KeyError.
+	// CallReplayed: a tool call was repeated for a new process before it serves. Attrs: KeyTool, KeyError.
 	CallReplayed Type = "call_replayed"
 	// ProbeAnswered: a server/discover probe was answered on the server's behalf. Attr: KeyReason.
 	ProbeAnswered Type = "probe_answered"
-	// BridgeEngaged: client and server speak different eras of the protocol, and are translated. Attr: KeyReason.
+	// BridgeEngaged: client and server use different eras of the protocol, and messages are translated. Attr:
+	// KeyReason.
 	BridgeEngaged Type = "bridge_engaged"
-	// BridgeReleased: the server speaks its client's era again, and nothing is translated any more. Attr: KeyReason.
+	// BridgeReleased: the server uses its client's era again, and messages are no longer translated. Attr: KeyReason.
 	BridgeReleased Type = "bridge_released"
-	// AnsweredFromMemory: the client was told what an earlier run of the command has shown. Attr: KeyMethod.
+	// AnsweredFromMemory: the client was answered with what an earlier run of the command has shown. Attr: KeyMethod.
 	AnsweredFromMemory Type = "answered_from_memory"
-	// ValidationBlocked: a client line never reached the server (TP-9). Attrs: KeyRawLine, KeyReason, KeyRequestID.
+	// ValidationBlocked: a line of the client was not forwarded to the server (TP-9). Attrs: KeyRawLine, KeyReason,
+	// KeyRequestID.
 	ValidationBlocked Type = "validation_blocked"
 	// StdoutNoise: the server wrote something to stdout that is not a message. Attrs: KeyRawLine, KeyCount.
 	StdoutNoise Type = "stdout_noise"
-	// TextRepaired: invalid UTF-8 or a lone surrogate of the server was replaced by U+FFFD.
+	// TextRepaired: invalid UTF-8 or a lone surrogate in the server's output was replaced by U+FFFD.
 	TextRepaired Type = "text_repaired"
-	// MessageDropped: a message had nobody to go to (a late, double or unknown answer). Attrs: KeyReason, KeyRequestID.
+	// MessageDropped: a message had no recipient (a late, duplicate or unknown answer). Attrs: KeyReason,
+	// KeyRequestID.
 	MessageDropped Type = "message_dropped"
 	// MessageTooLarge: a line was over the limit and was answered with an error. Attrs: KeyDirection, KeyRequestID.
 	MessageTooLarge Type = "message_too_large"
@@ -125,32 +128,33 @@ const (
 	RequestLost Type = "request_lost"
 	// CallTimedOut: a call was ended by its time limit. Attrs: KeyMethod, KeyRequestID.
 	CallTimedOut Type = "call_timed_out"
-	// RequestRefused: a request was answered with an error without having reached a server.
-	// Attrs: KeyMethod, KeyRequestID, KeyReason.
+	// RequestRefused: a request was answered with an error without reaching a server. Attrs: KeyMethod, KeyRequestID,
+	// KeyReason.
 	RequestRefused Type = "request_refused"
-	// ListenGivenUp: the server answered nothing any more after subscriptions/listen and is not asked for that again.
+	// ListenGivenUp: the server stopped answering after subscriptions/listen and does not get that request any more.
 	// Attr: KeyReason.
 	ListenGivenUp Type = "listen_given_up"
 	// DriftDetected: the new process differs from what the client knows. Attrs: KeyKind, KeyNotified.
 	DriftDetected Type = "drift_detected"
 )
 
-// What the gateway does.
+// Events of the gateway.
 const (
-	// GatewayListening: the endpoint can be reached. Attr: KeyURL.
+	// GatewayListening: the endpoint is ready. Attr: KeyURL.
 	GatewayListening Type = "gateway_listening"
-	// ServerUnusable: the handshake with a server failed; it is tried again. Attrs: KeyServer, KeyError, KeyDelayMS.
+	// ServerUnusable: the handshake with a server failed; it will be tried again. Attrs: KeyServer, KeyError,
+	// KeyDelayMS.
 	ServerUnusable Type = "server_unusable"
 	// ConfigLoaded: the configuration was read again. Attrs: KeyFiles, KeyCount.
 	ConfigLoaded Type = "config_loaded"
-	// ConfigRejected: it has mistakes; what was there before goes on. Attrs: KeyFiles, KeyError.
+	// ConfigRejected: the configuration has mistakes; the previous one stays in use. Attrs: KeyFiles, KeyError.
 	ConfigRejected Type = "config_rejected"
 )
 
-// ServerLogLost: stderr or audit output could not be kept (full disk, slow reader); the message says what.
+// ServerLogLost: stderr or audit output could not be kept (full disk, slow reader); the message has the details.
 const ServerLogLost Type = "log_lost"
 
-// Types is the whole vocabulary, in the order of a run's life.
+// Types returns all types, in the order of a run.
 func Types() []Type {
 	return []Type{
 		ProxyStarted, ProxyStopped, Interrupted, ClientClosed, Upgraded, UpgradeFailed, StraysSwept, FatalError,
@@ -190,7 +194,7 @@ const (
 	KeyCount      = "count"               // int
 	KeyRestarting = "restarting"          // bool: a restart follows
 	KeyKind       = "kind"                // string: tools, prompts, resources, serverInfo, …
-	KeyNotified   = "notified"            // bool: the client was told
+	KeyNotified   = "notified"            // bool: the client was notified
 	KeyDirection  = "direction"           // string: "client_to_server" or "server_to_client"
 	KeyMarkerPath = "marker_path"         // string
 	KeyOldVersion = "old_version"         // string: of outlive
@@ -200,16 +204,16 @@ const (
 	KeyURL        = "url"                 // string
 )
 
-// Event is one happening.
+// Event is one thing that has happened.
 type Event struct {
 	Type    Type
 	Time    time.Time // wall clock
 	Level   slog.Level
-	Message string // one line for people, in the contract's wording where it has one
+	Message string // one line for people, in the contract's wording if there is one
 
 	Generation   int // of the server process this is about: 0, 1, …
 	ServerPID    int // 0: none runs
-	RestartCount int // restarts of any cause since outlive started
+	RestartCount int // restarts for any cause since outlive started
 
 	Attrs []slog.Attr // keys of this package only
 }
@@ -224,12 +228,12 @@ func (e Event) Attr(key string) (slog.Value, bool) {
 	return slog.Value{}, false
 }
 
-// Sink takes events. It must return at once and must not keep e.Attrs' backing array.
+// Sink receives events. It must return at once and must not keep e.Attrs' backing array.
 type Sink interface {
 	Emit(e Event)
 }
 
-// Tee hands each event to every sink in order.
+// Tee passes each event to every sink in order.
 type Tee []Sink
 
 // Emit implements [Sink].

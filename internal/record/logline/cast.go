@@ -1,29 +1,30 @@
 package logline
 
-// part is what a process is to the one that serves.
+// part is the role of a process.
 type part uint8
 
 const (
-	lead  part = iota // it serves, or is to serve next because none does
-	next              // it is to take over in a planned restart
-	spare             // it stands by
-	old               // it has served, or was to, and is no longer wanted
+	lead  part = iota // it serves, or will serve next because no process does
+	next              // it will take over in a planned restart
+	spare             // it is a spare
+	old               // it has served, or was to, and is no longer needed
 )
 
-// cast is who plays which part, as far as the events show it. Only the generation tells processes apart.
+// cast is the roles of all processes, as far as events show them. Processes are distinguished by their generation
+// only.
 type cast struct {
-	leads  int          // the generation that serves, or was the last to do so
+	leads  int          // the generation that serves, or served last
 	coming part         // of the process that is being spawned
-	runs   map[int]part // what each process that runs was spawned for
+	runs   map[int]part // the role for which each running process was spawned
 }
 
-// running reports whether the server runs, whatever runs beside it.
+// running reports whether the server runs, regardless of other processes.
 func (c *cast) running() bool {
 	_, ok := c.runs[c.leads]
 	return ok
 }
 
-// starts notes that a process is about to be spawned, because a restart was requested or not.
+// starts records that a process is about to be spawned, and whether a restart was requested.
 func (c *cast) starts(requested bool) part {
 	switch {
 	case !c.running():
@@ -36,7 +37,7 @@ func (c *cast) starts(requested bool) part {
 	return c.coming
 }
 
-// spawned notes that a process runs.
+// spawned records that a process runs.
 func (c *cast) spawned(gen int) part {
 	if c.runs == nil {
 		c.runs = map[int]part{}
@@ -48,7 +49,7 @@ func (c *cast) spawned(gen int) part {
 	return c.coming
 }
 
-// exited notes that a process is gone.
+// exited records that a process has ended.
 func (c *cast) exited(gen int) part {
 	p := c.runs[gen]
 	delete(c.runs, gen)
@@ -61,5 +62,5 @@ func (c *cast) exited(gen int) part {
 	return p
 }
 
-// serves notes which process serves from now on.
+// serves records which process serves from now on.
 func (c *cast) serves(gen int) { c.leads = gen }

@@ -3,13 +3,13 @@ package logline
 import "time"
 
 const (
-	// flushLook is how often a queue that is being flushed is looked at.
+	// flushLook is how often a queue is checked while it is being flushed.
 	flushLook = 200 * time.Microsecond
-	// flushLimit bounds every wait for a destination that takes what it is given, but slowly.
+	// flushLimit is the longest wait for a destination that accepts data slowly.
 	flushLimit = 2 * time.Second
 )
 
-// flush waits until everything queued so far is written. It gives up when the destination takes nothing for as long as
+// flush waits until everything queued so far is written. It gives up when the destination accepts nothing for
 // patience, at the latest after flushLimit. It reports whether all was written.
 func (q *queue) flush(patience time.Duration) bool { return q.await(patience, q.idle) }
 
@@ -39,8 +39,8 @@ func (q *queue) idle() bool {
 	return len(q.waiting) == 0 && !q.writing
 }
 
-// Flush writes what is queued, an unfinished line of the server included. It gives up when nothing is taken for 200 ms,
-// at the latest after 2 s.
+// Flush writes what is queued, including an incomplete line of the server. It gives up when nothing is accepted for
+// 200 ms, at the latest after 2 s.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	w.release(nil)

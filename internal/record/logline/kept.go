@@ -12,30 +12,31 @@ import (
 	"github.com/DeRuina/timberjack"
 )
 
-// KeptOptions tune a [Kept]. The zero value keeps 10 MiB a file, 5 old files, 14 days.
+// KeptOptions are settings of a [Kept]. The zero value keeps 10 MiB a file, 5 old files, 14 days.
 type KeptOptions struct {
 	MaxSizeMiB int // size at which the file is rotated; 0: 10
 	MaxBackups int // rotated files kept; 0: 5
 	MaxAgeDays int // age at which rotated files are removed; 0: 14
-	// Pass gets every chunk too, before it is queued: [Writer.Raw]. It must not block nor keep p. It may be nil.
+	// Pass is also called with every chunk, before it is queued: [Writer.Raw]. It must not block or keep p. It may be
+	// nil.
 	Pass func(p []byte)
-	// PassRoom tells when Pass has room for more: [Writer.Room]. nil: always.
+	// PassRoom says when Pass has room for more: [Writer.Room]. nil: always.
 	PassRoom func() <-chan struct{}
-	// OnFailure is called once for each run of failures, from Kept's goroutine. It may be nil.
+	// OnFailure is called once for each series of failures, on Kept's goroutine. It may be nil.
 	OnFailure func(error)
 }
 
 const (
-	tailLimit    = 64 << 10 // bytes of the last output kept in memory
+	tailLimit    = 64 << 10 // bytes of output kept in memory
 	tailLine     = 1000     // longest line [Kept.Tail] returns, in bytes
 	keptPatience = time.Second
 )
 
-// Kept keeps a server's stderr: all of it in a rotated file, the last of it in memory. Its methods may be called from
-// any goroutine and never block.
+// Kept keeps a server's stderr: all of it in a rotated file, its end in memory. Its methods may be called from any
+// goroutine and never block.
 //
-// One process writes one file: lines of two copies of a server would be of no use in one. [Prune] bounds what dead
-// copies leave behind.
+// A file is written by one process only, because mixed lines of two copies of a server would be useless. [Prune]
+// limits what ended copies leave.
 type Kept struct {
 	path  string
 	opts  KeptOptions
@@ -46,8 +47,8 @@ type Kept struct {
 	tail []byte
 }
 
-// OpenKept returns a Kept that appends to path; with an empty path it only remembers. The file is made when the first
-// output comes. That it cannot be written is told to opts.OnFailure and counted.
+// OpenKept returns a Kept that appends to path; with an empty path it keeps output only in memory. The file is
+// created at the first output. If it cannot be written, opts.OnFailure is called, and the loss is counted.
 func OpenKept(path string, opts KeptOptions) *Kept {
 	k := &Kept{path: path, opts: opts}
 	if path == "" {
@@ -76,17 +77,17 @@ func orDefault(n, def int) int {
 // Path returns the file's path; "" when there is none.
 func (k *Kept) Path() string { return k.path }
 
-// Older returns the paths of the files that this run has rotated away and still has, the oldest first.
+// Older returns the paths of the files that this run has rotated and that still exist, the oldest first.
 func (k *Kept) Older() []string { return Older(k.path) }
 
-// Older returns the paths of the files that were rotated away from a kept file and are still there, the oldest first. "": none.
+// Older returns the paths of a kept file's rotated files that still exist, the oldest first. "": none.
 func Older(path string) []string {
 	if path == "" {
 		return nil
 	}
 	dir, name := filepath.Split(path)
 	end := filepath.Ext(name)
-	begin := strings.TrimSuffix(name, end) + "-" // the time of the rotation follows, so names have the order of time
+	begin := strings.TrimSuffix(name, end) + "-" // the time of the rotation follows, so names sort by time
 	entries, err := os.ReadDir(filepath.Clean(dir))
 	if err != nil {
 		return nil
@@ -100,8 +101,8 @@ func Older(path string) []string {
 	return paths
 }
 
-// Room returns nil if there is room for more. Otherwise the channel is closed when there may be, see [Writer.Room]; ask
-// again then.
+// Room returns nil if there is room for more. Otherwise the channel is closed when there may be room, see
+// [Writer.Room]; call it again then.
 func (k *Kept) Room() <-chan struct{} {
 	if k.queue != nil {
 		if full := k.queue.room(); full != nil {
@@ -114,7 +115,8 @@ func (k *Kept) Room() <-chan struct{} {
 	return nil
 }
 
-// Write keeps p. It never fails nor waits: what cannot be kept is counted. Who can wait asks for [Kept.Room] first.
+// Write keeps p. It never fails or waits: what cannot be kept is counted. A caller that can wait calls [Kept.Room]
+// first.
 func (k *Kept) Write(p []byte) (int, error) {
 	if k.opts.Pass != nil {
 		k.opts.Pass(p)
@@ -141,7 +143,7 @@ func (k *Kept) Tail(n int) []string {
 	k.mu.Unlock()
 	lines := strings.Split(strings.TrimRight(last, "\r\n"), "\n")
 	if cut && len(lines) > 1 {
-		lines = lines[1:] // its beginning is gone
+		lines = lines[1:] // its beginning was overwritten
 	}
 	if len(lines) == 1 && lines[0] == "" || n <= 0 {
 		return nil
@@ -165,7 +167,7 @@ func (k *Kept) Lost() int {
 	return k.queue.lostLines()
 }
 
-// Close writes what is queued, for as long as that goes on and 2 s at most, and closes the file.
+// Close writes what is queued, as long as data is accepted but at most 2 s, and closes the file.
 func (k *Kept) Close() error {
 	if k.queue == nil {
 		return nil
@@ -176,11 +178,12 @@ func (k *Kept) Close() error {
 	return k.file.log.Close()
 }
 
-// rotated is the file as the queue's goroutine sees it: chunks of any size, failures told once.
+// rotated is the file for the queue's goroutine: it accepts chunks of any size, and reports a series of failures
+// once.
 type rotated struct {
 	log       *timberjack.Logger
 	onFailure func(error)
-	made      bool // the directory, private: stderr may hold secrets
+	made      bool // the directory was created, private because stderr may contain secrets
 	failing   bool
 }
 

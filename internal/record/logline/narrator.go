@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// The voices on stderr: the watchdog, the proxy, and the gateway.
+// The tags on stderr: the watchdog, the proxy, and the gateway.
 const (
 	supervisor = "SUPERVISOR"
 	proxy      = "PROXY"
@@ -22,15 +22,16 @@ type line struct {
 	tag, text string
 }
 
-// narrator turns events into lines. It remembers just enough to keep the watchdog's order and numbers whatever order a restart's
-// events come in: a restart by marker or tool is initiated before the old process exits, one by exit code after it.
+// narrator turns events into lines. It remembers what is necessary to keep the watchdog's order and numbers in every
+// order of a restart's events: a restart by marker or tool is initiated before the old process exits, one by exit
+// code after it.
 type narrator struct {
 	opts      Options
 	cast      cast
 	starts    int  // ServerStarting events so far
 	restarts  int  // RestartCount of the last ServerStarting
-	requested bool // "Restart requested" is still to be said
-	noisy     bool // it was said that the server writes to stdout what is not a message
+	requested bool // the line "Restart requested" was not written yet
+	noisy     bool // the line about invalid messages on stdout was written
 }
 
 // tell returns the lines for e, in order; the texts are those of WD-15.
@@ -82,7 +83,7 @@ func (n *narrator) tell(e event.Event) []line {
 	return []line{{proxy, marked(e)}}
 }
 
-// crashed tells of a crash; that a restart follows is said only where one does.
+// crashed returns the lines about a crash; they mention a restart only if one follows.
 func (n *narrator) crashed(e event.Event) []line {
 	if v, ok := e.Attr(event.KeyRestarting); ok && v.Kind() == slog.KindBool && !v.Bool() {
 		return say("ERROR: Server crashed (exit code %s)", number(e, event.KeyExitCode))
@@ -111,7 +112,7 @@ func (n *narrator) started() []line {
 	return lines
 }
 
-// isPython tells a Python interpreter by its file name, of any system: python, python3.12, pythonw.exe, pypy3.
+// isPython recognises a Python interpreter by its file name, on any system: python, python3.12, pythonw.exe, pypy3.
 func isPython(path string) bool {
 	name := strings.ToLower(path[strings.LastIndexAny(path, `/\`)+1:])
 	name = strings.TrimSuffix(name, ".exe")
@@ -122,8 +123,8 @@ func isPython(path string) bool {
 	return false
 }
 
-// starting tells of a start. One beside the server that runs is the watchdog's next server if a restart was requested, else a
-// spare, which the watchdog does not know.
+// starting returns the lines about a start. A start while the server runs is the watchdog's next server if a restart
+// was requested, otherwise a spare, which the watchdog does not have.
 func (n *narrator) starting(e event.Event) []line {
 	if n.cast.starts(n.requested) == spare {
 		return []line{{proxy, "Starting spare server"}}
@@ -145,7 +146,7 @@ func (n *narrator) spawned(e event.Event) []line {
 	return say("MCP server running (PID: %d)", e.ServerPID)
 }
 
-// exited tells of an exit; readers of the watchdog's line assume that the server has gone.
+// exited returns the lines about an exit; readers of the watchdog's line assume that the server has ended.
 func (n *narrator) exited(e event.Event) []line {
 	code := number(e, event.KeyExitCode)
 	switch n.cast.exited(e.Generation) {
@@ -159,7 +160,8 @@ func (n *narrator) exited(e event.Event) []line {
 	return say("MCP server exited (code: %s)", code)
 }
 
-// serves tells which process serves now. If a restart was requested and nothing was started for it, a spare took over.
+// serves returns the lines about which process serves now. If a restart was requested and nothing was started for it,
+// a spare took over.
 func (n *narrator) serves(e event.Event) []line {
 	var lines []line
 	if n.requested && n.cast.running() && e.Generation != n.cast.leads {
@@ -170,11 +172,11 @@ func (n *narrator) serves(e event.Event) []line {
 	return append(lines, line{proxy, marked(e)})
 }
 
-// brief reports whether what says nothing new to people is left out: the watchdog's log has none of it, and clients show every
-// line. Programs that read JSON get all.
+// brief reports whether lines that are not useful to people are omitted: the watchdog's log has none of them, and
+// clients show every line. JSON, which programs read, has all.
 func (n *narrator) brief() bool { return n.opts.Format != JSON && n.opts.Level > slog.LevelDebug }
 
-// noise tells of lines on stdout that are not messages, once: each of them is shown as it came.
+// noise reports, once, lines on stdout that are not messages; the lines themselves are passed on.
 func (n *narrator) noise(e event.Event) []line {
 	if !n.brief() {
 		return []line{{proxy, marked(e)}}
@@ -187,7 +189,7 @@ func (n *narrator) noise(e event.Event) []line {
 	return []line{{proxy, marked(e)}}
 }
 
-// reloadFailed tells of it in one line: the last words of the new server have gone to stderr already, as they came.
+// reloadFailed returns one line: the new server's last output has been written to stderr already.
 func reloadFailed(e event.Event) []line {
 	e.Message, _, _ = strings.Cut(e.Message, "\n")
 	lines := []line{{proxy, marked(e)}}
@@ -197,12 +199,12 @@ func reloadFailed(e event.Event) []line {
 	return lines
 }
 
-// initiated says that a restart was requested, once the old process is gone; a throttle's warning comes before it.
+// initiated reports that a restart was requested, once the old process has ended; a throttle's warning precedes it.
 func (n *narrator) initiated(e event.Event) []line {
 	switch causeOf(e) {
 	case "requested":
 	case "crash", "start_failed", "misconfigured", "unhealthy", "memory":
-		return nil // "Server crashed, restarting" has said it, and WD-15 has nothing between that and the delay
+		return nil // "Server crashed, restarting" was written, and WD-15 has no line between that and the delay
 	default:
 		return []line{{proxy, marked(e)}}
 	}
@@ -214,7 +216,7 @@ func (n *narrator) initiated(e event.Event) []line {
 	return say("Restart requested, spawning new server (restart #%d)", n.next(e))
 }
 
-// next is the number of the restart that follows, whether or not the event counts it already.
+// next is the number of the following restart, whether or not the event already counts it.
 func (n *narrator) next(e event.Event) int {
 	if n.starts == 0 {
 		return e.RestartCount
@@ -222,7 +224,7 @@ func (n *narrator) next(e event.Event) int {
 	return max(e.RestartCount, n.restarts+1)
 }
 
-// causeOf is the event's supervise.Cause; "" when it carries none.
+// causeOf is the event's supervise.Cause; "" if it has none.
 func causeOf(e event.Event) string {
 	v, ok := e.Attr(event.KeyCause)
 	if !ok {
@@ -231,8 +233,8 @@ func causeOf(e event.Event) string {
 	return v.String()
 }
 
-// delayed says how long the server waits after a crash; a wait of nothing is not a wait, and the pause of a requested
-// restart is not told (WD-15).
+// delayed reports how long the server waits after a crash. A delay of zero is omitted, as is the pause of a requested
+// restart (WD-15).
 func delayed(e event.Event) []line {
 	if causeOf(e) == "requested" {
 		return nil
@@ -245,7 +247,7 @@ func delayed(e event.Event) []line {
 	return say("Crash recovery delay: %ss", pythonFloat(float64(ms)/1000))
 }
 
-// pythonFloat is str(float) of Python for the sizes a delay has.
+// pythonFloat is Python's str(float), for values in the range of delays.
 func pythonFloat(f float64) string {
 	s := strconv.FormatFloat(f, 'f', -1, 64)
 	if !strings.Contains(s, ".") {
@@ -266,7 +268,7 @@ func interrupted(e event.Event) []line {
 	}
 }
 
-// marked is the event's message, with the watchdog's word in front when it is a warning or an error.
+// marked is the event's message, prefixed with the watchdog's word if it is a warning or an error.
 func marked(e event.Event) string {
 	text := e.Message
 	if text == "" {
@@ -284,7 +286,7 @@ func marked(e event.Event) string {
 	return text
 }
 
-// textOf is the attribute, or else the message.
+// textOf is the attribute, or the message if there is none.
 func textOf(e event.Event, key string) string {
 	if v, ok := e.Attr(key); ok && v.String() != "" {
 		return v.String()
@@ -292,7 +294,7 @@ func textOf(e event.Event, key string) string {
 	return e.Message
 }
 
-// number is the attribute as digits; "?" when the event does not carry it.
+// number is the attribute as digits; "?" if the event does not have it.
 func number(e event.Event, key string) string {
 	v, ok := e.Attr(key)
 	if !ok {

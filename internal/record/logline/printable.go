@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable is a text as one line of a log or one cell of a table can show it: what would end the line, drive a terminal or turn
-// the text around is escaped as in Go, and bytes that are not UTF-8 are U+FFFD.
+// Printable formats a text for one line of a log or one cell of a table: what would end the line, control a terminal
+// or reverse text is escaped as in Go, and bytes that are not UTF-8 become U+FFFD.
 func Printable(text string) string { return string(appendPrintable(nil, text)) }
 
 func appendPrintable(dst []byte, s string) []byte {
@@ -33,14 +33,15 @@ func appendRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// screen passes text of several lines on to a terminal.
+// screen passes text of several lines to a terminal.
 type screen struct {
 	to   io.Writer
-	rest []byte // the beginning of a character, or a carriage return that a line feed may follow
+	rest []byte // the beginning of a character, or a carriage return before a possible line feed
 }
 
-// NewScreen returns a writer that passes text on to a terminal without what would drive it: as [Printable] does, but lines and
-// tabs stay. It is for one goroutine, and keeps the last three bytes at most to itself until more comes.
+// NewScreen returns a writer that passes text to a terminal and escapes what would control it, like [Printable], but
+// keeps line breaks and tabs. It is for one goroutine, and holds back at most the last three bytes until more is
+// written.
 func NewScreen(to io.Writer) io.Writer { return &screen{to: to} }
 
 // Write implements io.Writer.
@@ -58,7 +59,7 @@ func (s *screen) Write(p []byte) (int, error) {
 			out = append(out, "\uFFFD"...)
 		case r == '\n' || r == '\t':
 			out = append(out, byte(r))
-		case r == '\r' && next[0] == '\n': // the end of a line, as some systems write it
+		case r == '\r' && next[0] == '\n': // a line break of some systems
 		default:
 			out = appendRune(out, r)
 		}

@@ -17,8 +17,8 @@ const (
 	PruneAge   = 14 * 24 * time.Hour // since the last write
 )
 
-// Prune removes log files (*.log) of dir that were last written more than age before now, and then the ones written
-// least recently until at most total bytes are left. A file named in keep is never removed.
+// Prune removes log files (*.log) in dir that were last written more than age before now, and then the ones written
+// least recently until at most total bytes are left. Files named in keep are never removed.
 func Prune(dir string, now time.Time, total int64, age time.Duration, keep ...string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

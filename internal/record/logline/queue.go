@@ -8,40 +8,40 @@ import (
 )
 
 const (
-	// roomy is how many bytes may wait for a slow reader while there is room for more: see queue.room.
+	// roomy is how many bytes may be queued while there is still room for more: see queue.room.
 	roomy = 256 << 10
-	// most is how many may wait at all: not everybody can be made to wait.
+	// most is how many may be queued at all, because not all callers can wait.
 	most = 2 << 20
-	// pieceSize is how much is written at once, in bytes. Every piece that is taken shows that somebody reads, so it is
-	// as small as what a pipe takes whole.
+	// pieceSize is how many bytes are written at once. Each accepted piece shows that the destination is read, so a
+	// piece is not larger than what a pipe accepts at once.
 	pieceSize = 4 << 10
-	// stalledAfter is how long a destination may take nothing until nobody waits for it any more.
+	// stalledAfter is after how long a destination that accepts nothing is no longer waited for.
 	stalledAfter = 2 * time.Second
 )
 
-// gap is what is missing in the output at one place.
+// gap is the amount of output that is missing at one place.
 type gap struct{ lines, bytes int }
 
 // queue holds bytes for one goroutine that writes them.
 //
-// Who can wait does so while too much is queued (room), so that a destination that takes its time gets everything. If it
-// takes nothing at all for stalledAfter, nobody waits any more and what does not fit is dropped, until it has caught up;
-// how much is missing is then written in its place.
+// Callers that can wait do so while too much is queued (room), so that a slow destination gets everything. If it
+// accepts nothing at all for stalledAfter, callers do not wait any more and what does not fit is dropped, until it
+// has caught up; the size of the gap is then written in its place.
 type queue struct {
 	out     io.Writer
-	onError func(error)      // called from the goroutine, may be nil
-	tellGap func(gap) []byte // what is written where something is missing, called from the goroutine, may be nil
+	onError func(error)      // called on the goroutine, may be nil
+	tellGap func(gap) []byte // returns what is written in place of a gap; called on the goroutine, may be nil
 
 	mu      sync.Mutex
 	waiting []byte
 	lines   int           // in waiting
 	lost    int           // lines
-	missing gap           // behind what is waiting; not told yet
-	full    bool          // something was dropped: so is all that follows, until there is room
-	stalled bool          // the destination took nothing for too long and has not caught up since
-	taken   int           // pieces that the destination has taken
-	vacant  chan struct{} // closed when there is room again; nil: nobody waits for that
-	writing bool          // the goroutine is at it
+	missing gap           // after what is waiting; not written yet
+	full    bool          // something was dropped: everything that follows is dropped, too, until there is room
+	stalled bool          // the destination accepted nothing for too long and has not caught up since
+	taken   int           // pieces that the destination has accepted
+	vacant  chan struct{} // closed when there is room again; nil: no caller waits
+	writing bool          // the goroutine is writing
 	closed  bool
 
 	wake chan struct{}
@@ -75,15 +75,15 @@ func (q *queue) put(p []byte, lines int) {
 	}
 }
 
-// miss notes that something is lost. The caller holds mu.
+// miss records a loss. The caller holds mu.
 func (q *queue) miss(g gap) {
 	q.lost += g.lines
 	q.missing.lines += g.lines
 	q.missing.bytes += g.bytes
 }
 
-// room returns nil if there is room for more, otherwise a channel that is closed when there is, or when the destination
-// is given up.
+// room returns nil if there is room for more, otherwise a channel that is closed when there is, or when the
+// destination is given up.
 func (q *queue) room() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -97,7 +97,7 @@ func (q *queue) room() <-chan struct{} {
 	return q.vacant
 }
 
-// watch gives the destination up if it takes nothing while somebody waits for it. The caller holds mu.
+// watch gives the destination up if it accepts nothing while a caller waits for room. The caller holds mu.
 func (q *queue) watch(waitedFor chan struct{}) {
 	before := q.taken
 	time.AfterFunc(stalledAfter, func() {
@@ -114,7 +114,7 @@ func (q *queue) watch(waitedFor chan struct{}) {
 	})
 }
 
-// vacate lets those go on that wait for room. The caller holds mu.
+// vacate wakes the callers that wait for room. The caller holds mu.
 func (q *queue) vacate() {
 	if q.vacant != nil {
 		close(q.vacant)
@@ -128,7 +128,7 @@ func (q *queue) lostLines() int {
 	return q.lost
 }
 
-// run is the queue's goroutine. Two buffers take turns, so that nothing is allocated once they have grown.
+// run is the queue's goroutine. It alternates between two buffers, so that nothing is allocated once they have grown.
 func (q *queue) run() {
 	defer close(q.done)
 	var batch []byte
@@ -157,7 +157,7 @@ func (q *queue) run() {
 	}
 }
 
-// write writes a batch, and how much is missing behind it.
+// write writes a batch, and the size of the gap after it.
 func (q *queue) write(batch []byte, missing gap) {
 	n, err := q.pieces(batch)
 	if err == nil && missing != (gap{}) && q.tellGap != nil {
@@ -176,7 +176,7 @@ func (q *queue) write(batch []byte, missing gap) {
 	}
 	q.mu.Lock()
 	q.miss(gap{lines, len(rest)})
-	if err != nil && q.tellGap != nil { // told with the next batch
+	if err != nil && q.tellGap != nil { // repeated with the next batch
 		q.missing.lines += missing.lines
 		q.missing.bytes += missing.bytes
 	}
@@ -189,7 +189,7 @@ func (q *queue) write(batch []byte, missing gap) {
 
 var newline = []byte{'\n'}
 
-// pieces writes p in pieces that end with a line where that is possible, and returns how much of it was taken.
+// pieces writes p in pieces that end at line ends if possible, and returns how much was accepted.
 func (q *queue) pieces(p []byte) (n int, err error) {
 	for n < len(p) {
 		piece := p[n:min(len(p), n+pieceSize)]
@@ -208,8 +208,8 @@ func (q *queue) pieces(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// close refuses further lines and waits until the queued ones are written, or gives up as [queue.flush] does. It reports
-// whether all were.
+// close rejects further lines and waits until the queued ones are written, or gives up like [queue.flush]. It reports
+// whether all were written.
 func (q *queue) close(patience time.Duration) bool {
 	q.mu.Lock()
 	if !q.closed {

@@ -14,8 +14,8 @@ import (
 // timeLayout is UTC, always six fraction digits (WD-14), so that every parser of WD-16 matches every line.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// appendText appends "[time] [TAG] text\n" (WD-14). Control characters in the text are escaped: what a server or a
-// client wrote can neither forge a line nor play with a terminal.
+// appendText appends "[time] [TAG] text\n" (WD-14). Control characters in the text are escaped, so that the output of
+// a server or a client can neither forge a line nor control a terminal.
 func appendText(dst []byte, at time.Time, l line) []byte {
 	dst = append(dst, '[')
 	dst = at.UTC().AppendFormat(dst, timeLayout)
@@ -59,7 +59,7 @@ func appendJSON(dst []byte, e event.Event, l line) []byte {
 	return append(dst, "}\n"...)
 }
 
-// plain is the value as JSON should show it.
+// plain converts a value for JSON.
 func plain(v slog.Value) any {
 	switch v.Kind() {
 	case slog.KindDuration:

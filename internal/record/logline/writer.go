@@ -12,7 +12,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// Format is how the lines look.
+// Format is the format of the lines.
 type Format string
 
 // The formats of --log-format.
@@ -21,7 +21,7 @@ const (
 	JSON Format = "json" // one object a line: time, level, tag, msg, event and the event's attributes
 )
 
-// ParseFormat returns the format called name; "" is [Text]. The error lists the names there are.
+// ParseFormat returns the format called name; "" is [Text]. The error lists the valid names.
 func ParseFormat(name string) (Format, error) {
 	switch f := Format(name); f {
 	case "", Text:
@@ -32,26 +32,27 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("unknown log format %q: want text or json", name)
 }
 
-// Options tune a [Writer]. What the watchdog's first lines tell comes from here, because no event carries it.
+// Options are settings of a [Writer]. They include what the watchdog's first lines show, because no event has it.
 type Options struct {
 	Format Format     // default Text
-	Level  slog.Level // events below it are not told; default Info
+	Level  slog.Level // minimum level of reported events; default Info
 
 	Command    []string // "Command: …", unless Executable is a Python interpreter
-	Executable string   // what Command[0] resolved to, not following links; "Python: …" (WD-15)
+	Executable string   // what Command[0] resolved to, without following links; "Python: …" (WD-15)
 	Dir        string   // "CWD: …"
 	PID        int      // "PID: …": outlive's own
 	Inherit    bool     // the watchdog's mode: no [PROXY] line at the start
-	Elsewhere  bool     // the server is no process: the watchdog has no words for what happens to a connection
-	Gateway    bool     // events are of many servers: each is told as one [GATEWAY] line with its message
+	Elsewhere  bool     // the server is not a process: the watchdog has no lines for connections
+	Gateway    bool     // events are of many servers: each is reported as one [GATEWAY] line with its message
 }
 
 const (
-	// closePatience is how long Close and Flush wait for somebody to read on.
+	// closePatience is how long Close and Flush wait for the destination to accept more.
 	closePatience = 200 * time.Millisecond
-	// linePatience is how long an unfinished line of the server is held back so that none of ours comes into its middle.
+	// linePatience is how long an incomplete line of the server is held back, so that none of our lines is written
+	// into it.
 	linePatience = 200 * time.Millisecond
-	// heldLimit is how long, in bytes, such a line may grow.
+	// heldLimit is the maximum length of such a line in bytes.
 	heldLimit = 64 << 10
 )
 
@@ -63,19 +64,19 @@ var ErrUnflushed = errors.New("log not flushed in time")
 type Writer struct {
 	queue *queue
 
-	mu     sync.Mutex // one order for lines and raw bytes
+	mu     sync.Mutex // keeps lines and raw bytes in one order
 	opts   Options
 	tells  narrator
 	buf    []byte
-	held   []byte      // the server's unfinished line
-	timer  *time.Timer // lets held go
-	inLine bool        // what was queued last did not end its line
+	held   []byte      // the server's incomplete line
+	timer  *time.Timer // releases held
+	inLine bool        // what was queued last does not end with a line break
 	closed bool
 }
 
 var _ event.Sink = (*Writer)(nil)
 
-// NewWriter returns a writer to out, which only its goroutine touches from here on.
+// NewWriter returns a writer to out, which from now on only its goroutine uses.
 func NewWriter(out io.Writer, opts Options) *Writer {
 	if opts.Format == "" {
 		opts.Format = Text
@@ -85,7 +86,7 @@ func NewWriter(out io.Writer, opts Options) *Writer {
 	return w
 }
 
-// tellGap is the line that says how much is missing. It is told whatever the level is.
+// tellGap is the line about the size of a gap. It is written regardless of the level.
 func (w *Writer) tellGap(g gap) []byte {
 	e := event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
 		Message: fmt.Sprintf("%d lines (%d bytes) are missing here: nobody read them in time", g.lines, g.bytes)}
@@ -103,7 +104,7 @@ func (w *Writer) tellGap(g gap) []byte {
 func (w *Writer) Emit(e event.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	lines := w.tells.tell(e) // also when nothing is written: it keeps the order
+	lines := w.tells.tell(e) // also if nothing is written: it keeps track of the order
 	if e.Level < w.opts.Level {
 		return
 	}
@@ -122,8 +123,8 @@ func (w *Writer) Emit(e event.Event) {
 	}
 }
 
-// Raw passes bytes of the server's stderr through unchanged. A line is held until it is whole, so that none of ours
-// comes into its middle; one that stays unfinished for 200 ms is passed on as it is.
+// Raw passes bytes of the server's stderr through unchanged. A line is held back until it is complete, so that none
+// of our lines is written into it; one that stays incomplete for 200 ms is passed on as it is.
 func (w *Writer) Raw(p []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,7 +148,7 @@ func (w *Writer) letGo() {
 	w.release(nil)
 }
 
-// release queues what is held and then p.
+// release queues the held line and then p.
 func (w *Writer) release(p []byte) {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -168,15 +169,15 @@ func (w *Writer) release(p []byte) {
 	w.queue.put(p, lines)
 }
 
-// Room returns nil if there is room for more of the server's stderr. Otherwise too much waits to be read already, and the
-// channel is closed when there is room again, or when nothing was read for 2 s. A caller that can wait loses nothing
-// to a reader that takes its time.
+// Room returns nil if there is room for more of the server's stderr. Otherwise too much is queued, and the channel is
+// closed when there is room again, or when nothing was read for 2 s. A caller that can wait does not lose output when
+// the reader is slow.
 func (w *Writer) Room() <-chan struct{} { return w.queue.room() }
 
-// Lost returns how many lines nobody took in time.
+// Lost returns how many lines were dropped.
 func (w *Writer) Lost() int { return w.queue.lostLines() }
 
-// Close writes what is queued, as [Writer.Flush] does, and ends the goroutine. What comes later is counted as lost.
+// Close writes what is queued, like [Writer.Flush], and ends the goroutine. Later lines are counted as lost.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	w.release(nil)
