@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// What a model has read of keeps its name, whoever comes, goes and returns.
+// A name that a model has read is kept, whichever servers are added, removed and added again.
 func TestNamesStay(t *testing.T) {
 	servers := plain("a", "b")
 	book := NewBook(OnCollision)
@@ -70,7 +70,7 @@ func TestAnotherConfigurationTakesNamesBack(t *testing.T) {
 	}
 }
 
-// A name that was a makeshift may become what is wanted.
+// A name that was a substitute may become the wanted one.
 func TestCollisionEndsWithTheConfigurationThatMadeIt(t *testing.T) {
 	book := NewBook(Never)
 	lists := []*Lists{tools("read"), tools("read")}

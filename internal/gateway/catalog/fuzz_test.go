@@ -9,7 +9,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Whatever a server sends as a list, what is shown is JSON, reads back as what was read, and every name leads home.
+// Whatever a server sends as a list, the result is JSON with the same content, and every name leads back to its
+// server.
 func FuzzItems(f *testing.F) {
 	for _, seed := range []string{
 		`{"tools":[{"name":"a","inputSchema":{"name":"b"}},{"name":"a"},{"name":"\u00e9\ud800"}],"nextCursor":"x"}`,
@@ -60,7 +61,7 @@ func FuzzItems(f *testing.F) {
 	})
 }
 
-// Whatever a client sends as a cursor gets a page or ErrCursor.
+// Every cursor of a client gets a page or ErrCursor.
 func FuzzCursor(f *testing.F) {
 	v := NewBook(Never).Merge(plain("a"), []*Lists{tools("1", "2", "3")})
 	f.Add([]byte(nil), 0)

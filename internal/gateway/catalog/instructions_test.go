@@ -30,10 +30,10 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// However long the texts are, the whole is bounded and valid, nobody's short text suffers from another's long one, and
-// the room is used.
+// However long the texts are, the result is limited and valid, a long text does not shorten another short one, and
+// the space is used.
 func TestInstructionsAreBounded(t *testing.T) {
-	all := strings.Repeat("é", 100_000) // one for everybody: 3000 of their own are 600 MB
+	all := strings.Repeat("é", 100_000) // shared by all: 3000 copies would be 600 MB
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 2, 7, 100, 3000}).Draw(t, "servers")
 		servers, texts, total := make([]Server, n), make([]string, n), 0

@@ -17,14 +17,15 @@ import (
 
 var shownName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// identity is an entry as a user would tell it from others.
+// identity is what identifies an entry for a user.
 type identity struct {
 	list        mcp.List
 	server, own string
 }
 
-// model drives two Books with the same lists, coming, changing and going, and knows what was shown before. The second
-// Book reads everything anew and says the same: nothing hangs on what is shared, cached or iterated by chance.
+// model drives two Books with the same changing lists, and records what was shown before. The second Book starts from
+// nothing each time and must give the same result: nothing may depend on what is shared or cached, or on the order of
+// iteration.
 type model struct {
 	servers []Server
 	names   Names
@@ -56,7 +57,7 @@ var poolNames = []string{"", "c", "b_c", "b_b_c", "x.y", "x/y", "x_y", "secret",
 
 var poolURIs = []string{"x:1", "x:2", "y:1", "y:{n}", "x:{n}", "none"}
 
-// change gives one server other lists, or none.
+// change changes the lists of one server, or removes them.
 func (m *model) change(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.servers)-1).Draw(t, "server")
 	if rapid.IntRange(0, 4).Draw(t, "gone") == 0 {
@@ -175,7 +176,7 @@ func (m *model) checkName(t *rapid.T, v *View, id identity, name string) {
 	}
 }
 
-// wanted is what is to be shown, with the entry's text: worked out from the raw results by encoding/json.
+// wanted is what should be shown, with the entry's text, determined from the raw results by encoding/json.
 func (m *model) wanted(l mcp.List) map[identity]string {
 	wanted, uris := map[identity]string{}, map[string]bool{}
 	for i, texts := range m.texts {

@@ -2,5 +2,5 @@
 
 package catalog
 
-// modelChecks is how many cases each random test draws, unless told.
+// modelChecks is the default number of cases of each random test.
 const modelChecks = "100"

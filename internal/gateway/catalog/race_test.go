@@ -2,5 +2,6 @@
 
 package catalog
 
-// modelChecks is how many cases each random test draws, unless told. The detector makes each several times as slow.
+// modelChecks is the default number of cases of each random test. With the race detector each takes several times as
+// long.
 const modelChecks = "30"

@@ -188,7 +188,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// A hostile template and a long URI do not keep everybody waiting: what is too much is not matched.
+// A hostile template and a long URI cost limited time: what exceeds the limits is not matched.
 func TestOwnerHasAnEnd(t *testing.T) {
 	var hostile, many []string
 	for i := range 20 {

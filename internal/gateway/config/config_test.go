@@ -93,7 +93,7 @@ func inDir(dir string) Options {
 	}
 }
 
-// optionsFor puts files of a client's folder into such a folder.
+// optionsFor puts files of a client's folder into a folder of that name.
 func optionsFor(name string) Options {
 	if folder := filepath.Base(filepath.Dir(name)); strings.HasPrefix(folder, ".") {
 		return inDir("/srv/app/" + folder)
@@ -132,7 +132,7 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// Every mistake is told with its place and what to do; nothing that was filled in is shown.
+// Every mistake is reported with its position and what to do; values of references are not shown.
 func TestBroken(t *testing.T) {
 	names := corpusFiles(t, "broken")
 	if len(names) < 40 {
@@ -157,7 +157,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// Every client's file gives the servers that the client would start.
+// Every client's file yields the servers that the client would start.
 func TestGood(t *testing.T) {
 	for _, name := range corpusFiles(t, "good") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// normalised is a File as JSON without positions and without what is not set, followed by its warnings.
+// normalised is a File as JSON without positions and unset members, followed by its warnings.
 func normalised(t *testing.T, f *File) string {
 	t.Helper()
 	text, err := json.Marshal(f)

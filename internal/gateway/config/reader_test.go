@@ -116,7 +116,7 @@ func TestLoadFromDisk(t *testing.T) {
 	}
 }
 
-// What is found later is told the same way, in the order of the file.
+// Problems found later are reported in the same form, in the order of the file.
 func TestFurtherProblems(t *testing.T) {
 	f, err := Parse("outlive.yaml", []byte("servers:\n  a: {command: npx}\n  b: {command: nope}\n"), Options{})
 	if err != nil {
@@ -183,7 +183,7 @@ servers:
 	}
 }
 
-// What a client has for itself is passed over without a word, whatever its value.
+// Keys for the client's own purposes cause no warning, whatever their value.
 func TestKeysOfClientsAreSilent(t *testing.T) {
 	for format, frame := range map[Format]string{
 		MCPServers: `{"mcpServers": {"a": {"command": "x"%s}}}`,
@@ -223,7 +223,7 @@ func TestTimeoutsOfClients(t *testing.T) {
 	}
 }
 
-// A disabled server of a client stops nobody: its mistakes are warnings.
+// Mistakes in a disabled server of a client are only warnings.
 func TestDisabledServersOfClients(t *testing.T) {
 	f, err := Parse("mcp.json", []byte(`{"mcpServers": {
 		"a": {"command": "x"},

@@ -99,8 +99,8 @@ func TestSchemaAcceptsGoodFiles(t *testing.T) {
 	}
 }
 
-// The schema finds every mistake of structure and of form; these are beyond it: what the syntax forbids, what is given
-// twice, what two places say together, and what only the environment shows.
+// The schema finds every mistake of structure and of form. It cannot find these: syntax errors, duplicates, conflicts
+// between two places, and what depends on the environment.
 func TestSchemaRefusesBrokenFiles(t *testing.T) {
 	beyond := []string{
 		"inputs-unanswered.yaml", "inputs.yaml", "secret-not-shown.yaml", "contradictions.yaml", "rename.yaml", "names.yaml",
