@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// sane is what holds for every turn, whatever a file says.
+// sane checks what must hold for every turn, whatever the file contains.
 func sane(t *testing.T, turn Turn) {
 	t.Helper()
 	if turn.Ended && turn.Open != Nothing {

@@ -45,8 +45,8 @@ func reading(t Turn) string {
 	return strings.Join(words, " ")
 }
 
-// readings cuts a transcript behind each of its records and tells what a reader would have said then; the same thing
-// twice in a row is told once.
+// readings cuts a transcript after each of its records and returns what a reader would have reported then, without
+// immediate repetitions.
 func readings(t *testing.T, path string, p parser) []string {
 	t.Helper()
 	var all []string
@@ -69,8 +69,8 @@ func loops(call string) []string {
 	return append(all, "model repeats 6/0/0", "ended")
 }
 
-// retries is a model that is asked again and again, with what each error is called. How often depends on how long the
-// recording goes on: the first three count.
+// retries is a model that is called repeatedly, with the kind of each error. The number depends on the length of the
+// recording: the first three are compared.
 func retries(kind string, limit int) []string {
 	all := []string{"nothing", "model"}
 	for n := 1; n <= 3; n++ {
@@ -79,8 +79,8 @@ func retries(kind string, limit int) []string {
 	return all
 }
 
-// What real CLIs wrote, read record by record. Each list is what was true of the session meanwhile, as the recordings'
-// README tells it.
+// Transcripts of real CLIs, read record by record. Each list is the state of the session at that time, as the
+// recordings' README describes it.
 func TestReadingsOfRecordings(t *testing.T) {
 	t.Parallel()
 	answer := []string{"nothing", "model", "ended"}
@@ -172,7 +172,7 @@ func TestReadingsOfRecordings(t *testing.T) {
 		"codex/exec-529":              {"nothing", "model", "ended [api 503 try 0/0]"},
 		"codex/exec-answer":           answer,
 		"codex/exec-hang":             silent,
-		"codex/exec-permission":       with("tool exec(touch approved.txt)"), // nobody is asked: it is refused
+		"codex/exec-permission":       with("tool exec(touch approved.txt)"), // it is refused without a question
 		"codex/exec-tool":             with("tool exec(sh check.sh 4)"),
 		"codex/hang":                  silent,
 		"codex/loop":                  loops("tool exec(sh check.sh 0)"),
@@ -213,8 +213,8 @@ func TestReadingsOfRecordings(t *testing.T) {
 	}
 }
 
-// A recording told as it happened: state file and transcript change in the recorded order, with a look after each
-// change. What a permission prompt looks like from outside is the whole point.
+// A recording replayed in order: state file and transcript change as recorded, with a look after each change. Its
+// purpose is to show what a permission prompt looks like from outside.
 func TestClaudeStateFileWithTranscript(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -252,7 +252,7 @@ func TestClaudeStateFileWithTranscript(t *testing.T) {
 	}
 }
 
-// replayClaude plays a recording into a configuration directory, and tells what a reader says after each change.
+// replayClaude replays a recording in a configuration directory, and returns what a reader reports after each change.
 func replayClaude(t *testing.T, recording string) []string {
 	t.Helper()
 	home := t.TempDir()

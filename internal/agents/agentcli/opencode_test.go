@@ -15,7 +15,7 @@ CREATE TABLE session (id text PRIMARY KEY, parent_id text, directory text NOT NU
 CREATE TABLE message (id text PRIMARY KEY, session_id text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);
 CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);`
 
-// openCode is a database that somebody has open for writing, as OpenCode does.
+// openCode is a database that another process has open for writing, as OpenCode does.
 type openCode struct {
 	t    testing.TB
 	path string
@@ -58,7 +58,7 @@ func (o *openCode) session(id, dir string) {
 	o.exec(`INSERT INTO session VALUES (?, NULL, ?, '1.4.0', ?, ?, NULL)`, id, dir, o.at, o.at)
 }
 
-// message adds a message with its parts, or writes it anew.
+// message adds a message with its parts, or replaces it.
 func (o *openCode) message(session, id, data string, parts ...string) {
 	o.t.Helper()
 	o.at += 1000
@@ -150,7 +150,7 @@ func TestOpenCodeIsNotDisturbed(t *testing.T) {
 	o.session("s", shop)
 	r := NewReader(w.options)
 	q := Query{Dirs: []string{shop}}
-	if _, err := o.db.Exec(`BEGIN IMMEDIATE`); err != nil { // somebody is writing
+	if _, err := o.db.Exec(`BEGIN IMMEDIATE`); err != nil { // another process is writing
 		t.Fatal(err)
 	}
 	began := time.Now()

@@ -20,7 +20,7 @@ type world struct {
 	home    string
 	options Options
 	open    map[int][]string // the files that processes have open
-	asked   int              // times that somebody wanted to know
+	asked   int              // number of calls
 }
 
 func newWorld(t testing.TB) *world {
@@ -62,7 +62,7 @@ func (w *world) gemini(folder, id string) string {
 
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
-// found are the sessions as words: the CLI, the id, the process and what is open.
+// found formats the sessions: the CLI, the id, the process and what is open.
 func (w *world) found(r *Reader, q Query) []string {
 	w.t.Helper()
 	sessions, err := r.Sessions(q)
@@ -145,7 +145,7 @@ func TestNewFilesAreSeen(t *testing.T) {
 	same(t, "only recent ones", w.found(NewReader(w.options), Query{Dirs: []string{shop}, Since: time.Now().Add(time.Hour)}))
 }
 
-// The state files of killed processes stay for ever: nobody reads their old transcripts.
+// The state files of killed processes are never removed: their old transcripts are not read.
 func TestStateFilesOfTheDead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -268,7 +268,7 @@ func subagentOf(t *testing.T, tool string) {
 	}
 }
 
-// What cannot be read is told, and hides nothing else.
+// What cannot be read is reported, and everything else is returned.
 func TestWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -329,8 +329,8 @@ func TestDefaultPlaces(t *testing.T) {
 	}
 }
 
-// A poll of 200 agents that do nothing, each with its state file, its transcript and 50 old ones beside it. At a poll
-// every 5 s, 1 % of a core is 50 ms.
+// A poll of 200 idle agents, each with a state file, a transcript and 50 old ones. At a poll every 5 s, 1 % of a core
+// is 50 ms.
 func BenchmarkIdleAgents(b *testing.B) {
 	w := newWorld(b)
 	var dirs []string

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// told is what a parser says after some records; each gets a time a minute after the one before, from 13:00 on.
+// told is a parser's turn after some records; each is a minute later than the previous one, from 13:00 on.
 func told(p parser, records ...string) Turn {
 	for i, record := range records {
 		at := time.Date(2026, 11, 21, 13, i, 0, 0, time.UTC).Format(time.RFC3339)
@@ -85,8 +85,8 @@ func TestClaudeRecords(t *testing.T) {
 	}
 }
 
-// A session that is resumed is told of the tasks that its process before has left behind, and its model is not asked: it goes on when
-// somebody types, and only then is the task not waited for any more.
+// A resumed session is informed of the tasks that its previous process has left, and its model is not called: it
+// continues when a person types, and only then is the task no longer waited for.
 func TestTasksOfTheRunBefore(t *testing.T) {
 	t.Parallel()
 	const (

@@ -125,7 +125,7 @@ func TestOldTranscriptsAreNotOpened(t *testing.T) {
 	}
 }
 
-// Of a large transcript only the end is read, but enough of it to know what is open, and whose it is.
+// Of a large transcript only the end is read, but enough of it to know what is open and which session it is.
 func TestLargeTranscriptIsReadAtItsEnd(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "t.jsonl")
@@ -136,7 +136,7 @@ func TestLargeTranscriptIsReadAtItsEnd(t *testing.T) {
 		b.WriteString(filler)
 	}
 	b.WriteString(`{"type":"user","timestamp":"2026-11-21T13:05:00Z","message":{"content":"second"}}` + "\n")
-	for b.Len() < 4400_000 { // the last prompt lies before what is read at first
+	for b.Len() < 4400_000 { // the last prompt is before the part that is read at first
 		b.WriteString(filler)
 	}
 	writeFile(t, path, b.String())
@@ -153,7 +153,7 @@ func TestLargeTranscriptIsReadAtItsEnd(t *testing.T) {
 	}
 }
 
-// Whatever a writer does between the looks, a reader that has followed knows the same as one that begins now.
+// Whatever a writer does between the looks, a reader that has followed has the same result as one that begins now.
 func TestTailIsTheSameAsReadingAnew(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "t.jsonl")

@@ -60,7 +60,7 @@ func TestWatchSeesAPrompt(t *testing.T) {
 	w.found(r, q) // still reads
 }
 
-// The first session of a CLI makes its folders: nobody has to wait for the poll to see it.
+// The first session of a CLI creates its folders, which is noticed before the next poll.
 func TestWatchWaitsForFolders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

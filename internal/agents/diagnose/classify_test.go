@@ -14,7 +14,7 @@ const (
 	hour   = Span(time.Hour)
 )
 
-// heard is an agent of a PIV registry that was heard last so long ago, and nothing but its beat and its process is known.
+// heard is an agent of a PIV registry with a beat of that age, of which only the beat and the process are known.
 func heard(age Span, life Life) Evidence {
 	return Evidence{
 		Status: "running", Watched: true, Beat: Beat{Has: true, Age: age},
@@ -273,7 +273,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// What one session shows is seen in the light of the others, and of its status.
+// The evidence of one session is judged together with the others, and with its status.
 func TestSessions(t *testing.T) {
 	silent := Session{Status: BusyStatus, Open: OpenModel, OpenAge: hour, LastAge: hour}
 	atWork := Session{Status: BusyStatus, Open: OpenTool, OpenAge: minute, LastAge: minute}
@@ -315,7 +315,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// endings are what a process can have ended of, by the last error of its session.
+// endings are the reasons for which a process can have ended, by the last error of its session.
 var endings = []struct {
 	kind  ErrorKind
 	class Class

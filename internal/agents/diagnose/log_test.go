@@ -26,7 +26,7 @@ func line(t testing.TB, agent string, e Evidence, v Verdict) string {
 // always judges every agent by one policy.
 func always(p Policy) func(string) Policy { return func(string) Policy { return p } }
 
-// A log that was cut short by a kill, or damaged, tells of everything else.
+// All other lines of a log that was truncated by a kill, or damaged, are used.
 func TestReplay(t *testing.T) {
 	e := heard(hour, Dead)
 	was := Classify(e, PIV(0))
@@ -183,7 +183,7 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// FuzzReplay reads logs that anybody may have damaged.
+// FuzzReplay reads damaged logs.
 func FuzzReplay(f *testing.F) {
 	e := heard(hour, Dead)
 	f.Add([]byte(line(f, "shop", e, Classify(e, Policy{}))))

@@ -38,7 +38,7 @@ func nights(t testing.TB) map[string]agenttest.Night {
 	return all
 }
 
-// What a verdict allows is judged here; what is then done, and how often, is the business of the rooms above.
+// This checks what a verdict allows; what is then done, and how often, is decided in other packages.
 func TestNights(t *testing.T) {
 	for name, n := range nights(t) {
 		t.Run(name, func(t *testing.T) {

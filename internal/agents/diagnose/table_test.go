@@ -52,7 +52,7 @@ var examples = []struct {
 	{"H5", HeartbeatLost, Guess, func(e *Evidence) { e.Beat = Beat{Has: true, Age: hour} }},
 }
 
-// parked is a session whose turn is over, and which waits for tasks.
+// parked is a session whose turn is over and that waits for tasks.
 func parked(tasks ...Task) Session {
 	for i := range tasks {
 		tasks[i].Awaited = true
@@ -100,7 +100,7 @@ var excluded = map[[2]Class]string{
 	{StartupBlocked, NoProgress}:      "there is a session: it has begun",
 }
 
-// Whatever two things are seen of an agent at once, the verdict rests on the stronger.
+// If two signs are seen at once, the verdict is based on the stronger one.
 func TestWeakerNeverPreempts(t *testing.T) {
 	for _, a := range examples {
 		for _, b := range examples {
@@ -156,7 +156,7 @@ func anyEvidence(t *rapid.T) Evidence {
 	e := pivEvidence(t)
 	yes := rapid.Bool()
 	e.Fault, e.Watched = "", true
-	if yes.Draw(t, "clean") { // or most of what is drawn ends at the first rules
+	if yes.Draw(t, "clean") { // otherwise most cases end at the first rules
 		e.Lost, e.Vanished, e.Grace = "", false, ""
 		e.Manifest.Fault, e.Manifest.Failures, e.Manifest.Blocking = "", nil, nil
 	}

@@ -66,7 +66,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Whatever stands in a file, only what makes sense is taken from it.
+// Of any file, only valid values are used.
 func TestParse(t *testing.T) {
 	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	own := Observation{Agent: "a", Source: FromFile, Tier: SelfReport, Kind: Beat, Wall: at}
@@ -184,7 +184,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkBounds is true of every observation, whoever sent it.
+// checkBounds checks what must hold for every observation.
 func checkBounds(t *testing.T, o Observation) {
 	t.Helper()
 	if len(o.Note) > NoteLimit || len(o.Body) > 3*BodyLimit || strings.ContainsAny(o.Note, "\n\x1b\x00") {

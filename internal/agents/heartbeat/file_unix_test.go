@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What an agent puts in its file's place cannot make the monitor read something else, or hold it up.
+// An agent cannot make the monitor read another file, or block, by what it puts in its file's place.
 func TestNoLinksAndPipes(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(t.TempDir(), "secret")

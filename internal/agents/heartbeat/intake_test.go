@@ -29,7 +29,7 @@ func lookup(a Address) (string, error) {
 	return "", ErrNotFound
 }
 
-// intake is one whose clock goes on by a second with each sign.
+// intake returns an Intake whose clock advances by a second with each sign.
 func intake(t *testing.T) (*Intake, *[]Observation) {
 	t.Helper()
 	var heard []Observation

@@ -50,7 +50,7 @@ func TestListener(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What says nothing and what is too long is left out; what comes behind is heard.
+	// Empty and overlong datagrams are ignored; later ones are received.
 	if o := <-heard; o.Agent != "shop" || o.PID != os.Getpid() || o.State != Working || o.Note != "up" || o.Wall.IsZero() {
 		t.Errorf("heard %+v", o)
 	}
@@ -97,7 +97,7 @@ func TestListenerClosesDescriptors(t *testing.T) {
 
 func TestListenerTakesOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
-	// A listener that was killed leaves its socket behind.
+	// A killed listener leaves its socket.
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// How long a wait lasts, in a time that stands still unless all wait.
+// How long a wait lasts, in a synctest bubble.
 func TestVigil(t *testing.T) {
 	tests := map[string]struct {
 		answerAt  time.Duration // 0: never

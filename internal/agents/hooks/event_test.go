@@ -90,7 +90,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// unescape is the inverse of Escape, as anybody could write it from its description.
+// unescape is the inverse of Escape, written from its description.
 func unescape(s string) string {
 	return regexp.MustCompile(`\\u\{([0-9a-f]+)\}`).ReplaceAllStringFunc(s, func(one string) string {
 		n, _ := strconv.ParseUint(one[3:len(one)-1], 16, 32)
@@ -103,7 +103,7 @@ var nasty = rapid.SampledFrom([]string{
 	"ls", " ", "\n", "\t", "\r", "\x1b[2K", "\u202e", "\u200b", "\u3164", "\u00a0", `\`, `\u{`, `\u{5c}`, "}", "💥", "é", "\u200d", ": ", "description: ", "\x00",
 })
 
-// What is shown of an input can be turned back into every byte of it, and nothing that a screen hides is left in it.
+// The shown text of an input can be converted back to every byte of it, and contains nothing invisible.
 func TestEverythingOfAnInputIsShown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := map[string]string{}
@@ -166,7 +166,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A file of megabytes that is to be written costs a hook no time, and nobody is asked about it.
+// A file of megabytes that is to be written does not slow down a hook, and the request is not passed on.
 func TestLargeInputIsCutBeforeItIsLookedThrough(t *testing.T) {
 	looked := 0
 	redact := func(s string) string {

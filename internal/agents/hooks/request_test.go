@@ -17,7 +17,7 @@ import (
 const askPayload = `{"session_id":"s1","cwd":"/shop","permission_mode":"default","hook_event_name":"PermissionRequest",
 	"tool_name":"Bash","tool_input":{"command":"touch a; make","description":"Make it"}}`
 
-// announced is a home in which somebody answers.
+// announced is a home in which requests are answered.
 func announced(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "hooks")
@@ -29,7 +29,7 @@ func announced(t *testing.T) string {
 	return dir
 }
 
-// hookRun is a hook that runs beside the test.
+// hookRun is a hook that runs in parallel to the test.
 type hookRun struct {
 	reply chan string
 	err   chan error
@@ -56,7 +56,7 @@ func startHook(t *testing.T, dir, vendor, payload string, o Options) *hookRun {
 	return h
 }
 
-// end waits for the hook and returns what it told the CLI.
+// end waits for the hook and returns its reply to the CLI.
 func (h *hookRun) end(t *testing.T) string {
 	t.Helper()
 	select {
@@ -164,7 +164,7 @@ func TestWithoutAnAnswerTheDialogDecides(t *testing.T) {
 	tests := map[string]struct {
 		payload string
 		options Options
-		alone   bool // nobody answers here
+		alone   bool // requests are not answered here
 	}{
 		"not switched on":          {payload: askPayload},
 		"nobody answers here":      {payload: askPayload, options: Options{Ask: true}, alone: true},
@@ -295,7 +295,7 @@ func TestPolicy(t *testing.T) {
 	})
 }
 
-// Of all who answer at once, one decides, and that is what the agent is told.
+// Of several simultaneous answers one decides, and the agent gets that one.
 func TestOneOfManyAnswersCounts(t *testing.T) {
 	dir := announced(t)
 	h := startHook(t, dir, "claude", askPayload, Options{Ask: true})

@@ -123,7 +123,7 @@ func TestRemoveGivesBackEveryByte(t *testing.T) {
 	}
 }
 
-// checkMeaning compares as the CLI reads it: what was there is there, and our hooks beside it.
+// checkMeaning compares as the CLI reads it: the old content and our hooks are both there.
 func checkMeaning(t *testing.T, v *Vendor, before, after string) {
 	t.Helper()
 	s, err := v.Inspect([]byte(after))
@@ -167,7 +167,7 @@ func TestFileFromNothingGoesAgain(t *testing.T) {
 	}
 }
 
-// Whatever the user has done since, removing takes out ours and nothing else.
+// Whatever the user has changed since, removing removes our hooks and nothing else.
 func TestRemoveKeepsWhatCameLater(t *testing.T) {
 	v := VendorNamed("claude")
 	command := `{"type": "command", "command": "/opt/outlive hook claude", "timeout": 10}`

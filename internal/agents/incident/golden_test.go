@@ -90,7 +90,7 @@ func night(b *strings.Builder, key Key, f Facts, over Event) {
 	sent("resolved", at, effects)
 }
 
-// Everything that people are sent, in one file that can be read from its beginning to its end. -update writes it anew.
+// All messages to people, in one readable file. -update writes it again.
 func TestEveryMessage(t *testing.T) {
 	var b strings.Builder
 	seen := map[string]bool{Mass: true}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // the days on which clocks are set differ by place; a test machine may have no list of its own
+	_ "time/tzdata" // the days on which clocks change differ by place; a test machine may have no time zone database
 
 	"pgregory.net/rapid"
 )
@@ -89,7 +89,7 @@ func TestQuietHours(t *testing.T) {
 	}
 }
 
-// The end of a quiet time is the first minute that is not quiet, whatever the place and the day.
+// A quiet period ends at the first minute that is not quiet, in every place and on every day.
 func TestQuietEndsWhenItDoes(t *testing.T) {
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"}
 	rapid.Check(t, func(t *rapid.T) {

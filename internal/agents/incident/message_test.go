@@ -79,7 +79,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Whatever else is to be said, a message with an Allow button has all that would run.
+// Whatever other text there is, a message with an Allow button shows everything that would run.
 func TestAllowOnlyBelowTheWholeInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := facts()
@@ -131,7 +131,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// The morning's digest: what was held back in full, what was told as a number.
+// The morning's digest: what was held back is listed, what was sent is only counted.
 func TestDigest(t *testing.T) {
 	one := func(name, class string, severity Severity, opened int, over int) Incident {
 		p := Policy{Tiers: [][]string{{"a"}}}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPolicy is any that tells somebody.
+// drawPolicy draws a policy that notifies someone.
 func drawPolicy(t *rapid.T) Policy {
 	p := Policy{
 		AckTimeout: time.Duration(rapid.IntRange(1, 40).Draw(t, "ack timeout")) * time.Minute,
@@ -27,8 +27,8 @@ func drawPolicy(t *rapid.T) Policy {
 	return p
 }
 
-// Something critical that nobody acknowledges always reaches the last tier, whatever the channels do, whatever else is
-// learnt of it, at any hour; and it ends by itself.
+// A critical incident without an acknowledgement always reaches the last tier, whatever the channels do, whatever
+// else is learnt, at any hour; and it ends by itself.
 func TestUnansweredReachesTheLastTier(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)
@@ -80,8 +80,8 @@ func TestUnansweredReachesTheLastTier(t *testing.T) {
 	})
 }
 
-// Whatever happens: nothing but what is critical makes a sound in quiet hours, after the end there is nothing but
-// answers, every press is answered, no word works twice, and nothing is told that was not to be.
+// In every case: in quiet hours only critical incidents make a sound, after the end there are only answers, every
+// press is answered, no nonce works twice, and nothing is sent that must not be.
 func TestWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)

@@ -76,7 +76,7 @@ func TestEditKeepsTheRest(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		change     func(*Draft) error
-		gone, come []string // lines, beside updated
+		gone, come []string // lines, except for updated
 	}{
 		{"pause", func(d *Draft) error { return d.Set("shop", true, "paused") }, nil, []string{"    paused: true"}},
 		{"pause in braces", func(d *Draft) error { return d.Set("docs", true, "paused") },
@@ -109,7 +109,7 @@ func TestEditKeepsTheRest(t *testing.T) {
 	}
 }
 
-// lineDiff gives the lines that are only in the one or only in the other, in order.
+// lineDiff returns the lines that are only in one of the two texts, in order.
 func lineDiff(a, b string) (gone, come []string) {
 	count := map[string]int{}
 	for line := range strings.Lines(b) {
@@ -201,7 +201,7 @@ func TestEditRefuses(t *testing.T) {
 	}
 }
 
-// After a slip of somebody's editor the last good copy still says what was wanted, a pause included.
+// After a mistake in an editor the last good copy still has the previous content, including a pause.
 func TestLastGoodCopy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.yaml")
 	if err := os.WriteFile(path, []byte(small), 0o600); err != nil {
@@ -301,7 +301,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// Whatever a registry looks like, an edit does what it says, keeps every other agent and every comment, and can be taken back.
+// For any registry, an edit has its effect, keeps every other agent and every comment, and can be undone.
 func TestEditModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := randomRegistry(rt)

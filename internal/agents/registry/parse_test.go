@@ -114,7 +114,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Every mistake is told at once, with its place.
+// All mistakes are reported together, with their positions.
 func TestMistakes(t *testing.T) {
 	_, err := Parse("registry.yaml", readTestdata(t, "mistakes.yaml"), Options{Home: "/home/you"})
 	var problems *fileerror.Problems
@@ -165,7 +165,7 @@ func mergeBomb() string {
 	return b.String()
 }
 
-// Thousands of mistakes are not told one by one.
+// Of thousands of mistakes only the first are listed.
 func TestManyMistakes(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("version: 2\nagents:\n")
@@ -210,7 +210,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// A PIV registry is read as it is, whatever its writers were doing to it.
+// A PIV registry is read in every state in which its writers may leave it.
 func TestPIV(t *testing.T) {
 	r := parse(t, "projects:\n  my shop:\n    name: Shop\n    path: /home/you/shop\n    status: running\n    heartbeat: '2026-11-21T02:00:00.000Z'\n    orchestratorPid: null\nlastUpdated: '2026-11-21T02:00:00.000Z'\n")
 	want := []Agent{{Name: "my shop", Path: "/home/you/shop", Kind: PIV, Pos: fileerror.Pos{Line: 2, Column: 3}}}
@@ -227,7 +227,7 @@ func TestPIV(t *testing.T) {
 	}
 }
 
-// A channel's address and the deadman's URL may hold a token: what is wrong with them is told without the text.
+// A channel's address and the deadman's URL may contain a token: mistakes in them are reported without the text.
 func TestAddressesAreNotShown(t *testing.T) {
 	_, err := Parse("registry.yaml", []byte("version: 2\nchannels:\n  me: s3cret-token\n  you: exec:s3cret ${\ndeadman: s3cret\n"), Options{})
 	if err == nil || strings.Contains(err.Error(), "s3cret") || strings.Count(err.Error(), "\n") != 2 {
