@@ -25,7 +25,7 @@ func content(t *testing.T, path string) string {
 	return string(text)
 }
 
-// names are all files of the folder, hidden ones included: what was left behind would be among them.
+// names lists all files of the folder, including hidden ones that may have been left.
 func names(t *testing.T, folder string) string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -39,7 +39,7 @@ func names(t *testing.T, folder string) string {
 	return strings.Join(all, " ")
 }
 
-// What somebody else wrote after it was read is not written over, and not removed.
+// What another program wrote after the reading is not overwritten or removed.
 func TestOnlyWhatWasReadIsChanged(t *testing.T) {
 	for _, tc := range []struct {
 		name, now, was string
@@ -115,7 +115,7 @@ func TestReplaceIsAtomic(t *testing.T) {
 	reader.Wait()
 }
 
-// Replacing through a link writes its target, and its back-up stands beside the target; the mode stays.
+// Replacing through a link writes its target, and the back-up is next to the target; the mode is kept.
 func TestThroughALink(t *testing.T) {
 	folder := t.TempDir()
 	file, link := filepath.Join(folder, "real.json"), filepath.Join(folder, "mcp.json")
@@ -146,7 +146,7 @@ func TestThroughALink(t *testing.T) {
 	}
 }
 
-// What is written is whole, for its owner only, and nothing is left beside it, also when it cannot be written.
+// A file is written completely, for its owner only, and no other file is left, also when it cannot be written.
 func TestWrite(t *testing.T) {
 	for name, write := range map[string]func(string, []byte) error{"fleeting": Write, "durable": WriteDurably} {
 		t.Run(name, func(t *testing.T) {

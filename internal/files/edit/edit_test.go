@@ -18,7 +18,7 @@ import (
 
 var paths = []string{"a", "a.b", "b.c", "n.m", "a.c", "c", "b", "d.e"}
 
-// decode reads a text as a program does that knows nothing of edits.
+// decode parses a text with the usual library.
 func decode(format Format, text []byte) (any, error) {
 	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	var v any
@@ -80,7 +80,7 @@ func apply(root any, path []string, v any, gone bool) any {
 	return m
 }
 
-// tidy takes out what says nothing.
+// tidy removes empty values.
 func tidy(v any) any {
 	switch v := v.(type) {
 	case nil:
@@ -113,8 +113,8 @@ func tidy(v any) any {
 	return fmt.Sprint(v)
 }
 
-// FuzzEdit: what an edit makes means what the text meant with that one change, everything outside of the splices is as it was, and the
-// splices undo. What is not edited is refused.
+// FuzzEdit: the result of an edit has the meaning of the text with that one change, everything outside of the splices
+// is unchanged, and the splices can be undone. What is not edited is refused.
 func FuzzEdit(f *testing.F) {
 	for format, texts := range seeds {
 		for _, text := range texts {

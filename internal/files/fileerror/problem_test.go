@@ -63,7 +63,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Thousands of mistakes are not told one by one.
+// Of thousands of mistakes only the first are listed.
 func TestManyProblems(t *testing.T) {
 	var list []Problem
 	for i := range 1234 {
@@ -75,8 +75,8 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, and wherever a parser points to: the place is inside the file, and what is shown has no more lines than
-// it should, and nothing that a terminal would obey.
+// Whatever a file contains, and whatever position a parser reports: the position is inside the file, and the output
+// has no more lines than it should, and no terminal control characters.
 func FuzzRender(f *testing.F) {
 	f.Add("a: 1\n\tb\r\n", 2, 1, 3, "wrong")
 	f.Add("\x1b[2J", 1, 99, -1, "a\nb")

@@ -42,8 +42,8 @@ func ends(c net.Conn) (local, remote netip.AddrPort) {
 	return c.LocalAddr().(*net.TCPAddr).AddrPort(), c.RemoteAddr().(*net.TCPAddr).AddrPort()
 }
 
-// The real tables know a connection of ours while its other end is open, and whose it is. Once that is closed it is nobody's,
-// though the system writes the user 0.
+// The system's tables have the owner of a connection of ours while its other end is open. Once that is closed there
+// is no owner, although the system shows the user 0.
 func TestTCP(t *testing.T) {
 	if !TellsTCP() {
 		t.Fatal("Linux does not say whose connections are")

@@ -13,7 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/tree"
 )
 
-// table has a key of every kind, and takes what is good into taken.
+// table has a key of every kind, and stores valid values in taken.
 func table(taken *[]string) *Shape {
 	take := func(n *tree.Node, label string) { *taken = append(*taken, label+" "+n.Value) }
 	lower := Matching(lazyregexp.New(`^[a-z]+$`), "is not in lower case", "use small letters")
@@ -104,7 +104,7 @@ func walk(t *testing.T, w *Walk, text string, s *Shape) *fileerror.Source {
 	return source
 }
 
-// Whose a file is decides what is a mistake.
+// The manner decides what is a mistake.
 func TestManners(t *testing.T) {
 	for _, tc := range []struct {
 		name               string
@@ -134,7 +134,7 @@ func TestManners(t *testing.T) {
 	}
 }
 
-// What was filled in is checked, and never shown; what is secret is not shown at all.
+// Filled-in values are checked, and never shown; secret ones are not shown at all.
 func TestReferencesAndSecrets(t *testing.T) {
 	var taken []string
 	w := &Walk{Fill: func(n *tree.Node) bool {

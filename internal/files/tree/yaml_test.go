@@ -18,7 +18,7 @@ func yamlOf(t *testing.T, text string) (*Node, string) {
 	return root, ""
 }
 
-// What << brings stands behind what a group has itself, and never replaces it.
+// Members added by << come after a group's own, and never replace them.
 func TestMerge(t *testing.T) {
 	root, wrong := yamlOf(t, "a: &a {x: 1, y: 2}\nb: &b {y: 3, z: 4}\nc: {<<: [*a, *b], x: 5}\n")
 	c := root.Get("c")
@@ -48,7 +48,7 @@ func TestMergesWithoutEnd(t *testing.T) {
 	}
 }
 
-// An alias may not stand inside what it is an alias of, and shares the node of what it is one of.
+// An alias must not be inside its own target, and shares the target's node.
 func TestAliases(t *testing.T) {
 	if _, wrong := yamlOf(t, "a: &a\n  b: *a\n"); !strings.HasPrefix(wrong, "f:2:6: this contains itself") {
 		t.Errorf("got %s", wrong)
