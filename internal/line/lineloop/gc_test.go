@@ -55,9 +55,9 @@ func TestCollectorRunsBesideASleepingLoop(t *testing.T) {
 	r.out.Close()
 }
 
-// TestNobodyInterruptsTheLoop: the runtime's signals may be switched off (GODEBUG=asyncpreemptoff=1, which a go:debug line
-// sets as well) or be blocked by whoever started us; the collector still gets its turn. A process of its own: in one that
-// hangs no timeout of the test would ring.
+// TestNobodyInterruptsTheLoop: the runtime's signals may be disabled (GODEBUG=asyncpreemptoff=1, which a go:debug
+// line sets as well) or blocked by the parent process; the garbage collector still runs. It uses a process of its
+// own: in one that hangs no timeout of the test would fire.
 func TestNobodyInterruptsTheLoop(t *testing.T) {
 	for name, env := range map[string]string{"switched off": "GODEBUG=asyncpreemptoff=1", "blocked": deafVar + "=1"} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func inUse() int {
 	return int(m.HeapInuse)
 }
 
-// within30s waits until what is true, which takes some time.
+// within30s waits until is returns true.
 func within30s(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
@@ -63,7 +63,7 @@ func TestMemoryOfALongLine(t *testing.T) {
 	r.out.Close()
 }
 
-// Whoever keeps a long line keeps the buffer that it was read into, and nothing writes into that meanwhile.
+// A long line is kept in the buffer that it was read into, and nothing is written into that meanwhile.
 func TestKeptLinesStayAsTheyWere(t *testing.T) {
 	r := newRelay(t, 16<<20)
 	onLine := r.source.opts.OnLine

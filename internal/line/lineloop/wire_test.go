@@ -245,7 +245,7 @@ func BenchmarkRelay(b *testing.B) {
 	}
 }
 
-// What the callback of one descriptor puts into a sink is written before the loop sleeps again, whatever the callback is.
+// What a callback puts into a sink is written before the loop sleeps again, for every kind of callback.
 func TestWhatACallbackSendsIsWritten(t *testing.T) {
 	for _, from := range []string{"OnDrain", "OnEOF", "OnError"} {
 		t.Run(from, func(t *testing.T) {

@@ -35,7 +35,7 @@ type fates struct {
 	unlogged             int // unknown, and the server had read it without yet having noted it
 }
 
-// chaos is 64 callers at one proxy whose server is killed again and again.
+// chaos is 64 callers of one proxy whose server is killed repeatedly.
 type chaos struct {
 	*run
 	t          *testing.T
@@ -49,7 +49,7 @@ type chaos struct {
 
 // TestChaos kills the server with SIGKILL at random moments under 64 concurrent calls. Each call gets exactly one
 // answer under its id, byte for byte; none that must not be repeated runs twice; none that is answered is lost; and
-// what is called unknown had really been handed over.
+// each that is answered as of unknown outcome had really been sent to the server.
 func TestChaos(t *testing.T) {
 	c := &chaos{t: t, dir: t.TempDir(), stop: make(chan struct{}), ended: map[string]string{}, kinds: map[string]string{}}
 	argv, _ := mcptest.Command("-log", filepath.Join(c.dir, "log"), "-starts", filepath.Join(c.dir, "starts"))
@@ -100,7 +100,7 @@ func nameOfCall(n, i int) (line, id string) {
 		fmt.Sprintf(`"\u00e9 %s"`, line), fmt.Sprintf(`"~p1.%d"`, n<<20+i)}[i%5]
 }
 
-// calls is one caller: one call after the other, each with an id of a shape of its own.
+// calls is one caller: one call after the other, with ids of various forms.
 func (c *chaos) calls(ctx context.Context, n int) {
 	for i := 0; ; i++ {
 		select {
@@ -147,7 +147,7 @@ func fate(result json.RawMessage, err error) string {
 	return "ok"
 }
 
-// judge compares what the callers were told with what the servers did.
+// judge compares the callers' answers with what the servers did.
 func (c *chaos) judge() {
 	c.t.Helper()
 	noted := map[string]bool{}

@@ -16,8 +16,8 @@ import (
 
 var errExec = errors.New("exec format error")
 
-// TestAFailedHandoverChangesNothing: calls that came meanwhile are answered, by a server that is told what the one before was
-// told, and whose end is noticed.
+// TestAFailedHandoverChangesNothing: calls that came meanwhile are answered, by a server that got the same handshake
+// as the previous one, and whose end is noticed.
 func TestAFailedHandoverChangesNothing(t *testing.T) {
 	argv, _ := mcptest.Command()
 	r := start(t, argv)
@@ -62,8 +62,8 @@ func TestAFailedHandoverChangesNothing(t *testing.T) {
 	r.end(t)
 }
 
-// TestCallsWaitForAHandoverNotForEver: new calls are held back while one is in flight, and go on when that takes too long.
-// Its answers and cancellations are not held.
+// TestCallsWaitForAHandoverNotForEver: new calls are held back while one is in flight, and pass when that takes too
+// long. The answers and cancellations of the one in flight are not held back.
 func TestCallsWaitForAHandoverNotForEver(t *testing.T) {
 	argv, _ := mcptest.Command()
 	r := start(t, argv)

@@ -15,7 +15,7 @@ const tiny = `while read -r l; do case $l in
 *'"initialize"'*) id=${l#*'"id":'}; id=${id%%,*}; echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-11-25","capabilities":{}}}' ;;
 esac; done`
 
-// footprint is what a restart may leave behind.
+// footprint is what a restart must not increase.
 type footprint struct {
 	goroutines, descriptors int
 	heap                    uint64 // bytes
@@ -28,7 +28,7 @@ func measure(t *testing.T) footprint {
 		t.Fatal(err)
 	}
 	runtime.GC()
-	runtime.GC() // what a finalizer of the first held
+	runtime.GC() // objects that a finalizer of the first run has released
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return footprint{runtime.NumGoroutine(), len(fds), m.HeapAlloc}

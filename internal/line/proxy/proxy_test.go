@@ -62,7 +62,7 @@ type run struct {
 	code   chan int
 }
 
-// start runs argv behind a proxy that restarts at once, as often as it takes.
+// start runs argv behind a proxy that restarts at once, without a limit.
 func start(t *testing.T, argv []string) *run {
 	t.Helper()
 	inR, inW, err := os.Pipe()

@@ -30,7 +30,7 @@ type span struct {
 	ended      time.Time
 }
 
-// reloads is 64 callers at one proxy whose server is replaced again and again.
+// reloads is 64 callers of one proxy whose server is replaced repeatedly.
 type reloads struct {
 	*run
 	t      *testing.T
@@ -92,7 +92,7 @@ func (r *reloads) reload(ctx context.Context, i, gen int) int {
 	return r.waitReady(r.t, gen)
 }
 
-// calls is one caller: one call after the other, each with an id of a shape of its own.
+// calls is one caller: one call after the other, with ids of various forms.
 func (r *reloads) calls(ctx context.Context, n int) {
 	for i := 0; ; i++ {
 		select {
@@ -124,7 +124,7 @@ func (r *reloads) calls(ctx context.Context, n int) {
 	}
 }
 
-// judge: no call failed, each was carried out once, and only the wished processes ran.
+// judge: no call failed, each was carried out once, and only the expected processes ran.
 func (r *reloads) judge() {
 	r.t.Helper()
 	for i, f := range r.failed {
@@ -156,8 +156,8 @@ func (r *reloads) judge() {
 	}
 }
 
-// compare tells how long calls took that a reload fell into, and the others. The bound is the benchmark's to check: here
-// the client shares its process with the proxy.
+// compare prints how long calls took during a reload, and the others. The limit is checked by the benchmark, because
+// here the client shares its process with the proxy.
 func (r *reloads) compare(busy [][2]time.Time) {
 	var during, apart []time.Duration
 	for _, s := range r.spans {

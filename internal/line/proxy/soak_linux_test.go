@@ -36,7 +36,7 @@ const (
 	soakArg     = "outlive-soak-proxy"
 )
 
-// A proxy in a process of its own, so that what it holds is not mixed up with what the test holds.
+// A proxy in a process of its own, so that its resources can be measured separately from the test's.
 func init() {
 	if len(os.Args) > 2 && os.Args[1] == soakArg {
 		if child.RunKeeperIfAsked() {
@@ -94,7 +94,7 @@ type soakEvents struct{}
 
 func (soakEvents) Emit(e event.Event) { fmt.Fprintln(os.Stderr, "event", e.Type) }
 
-// soak is 16 callers at one proxy with a standby, whose servers and keeper are killed, stopped and replaced.
+// soak is 16 callers of one proxy with a standby, whose servers and keeper are killed, stopped and replaced.
 type soak struct {
 	t      *testing.T
 	dir    string
@@ -121,9 +121,9 @@ func (s *soak) lines() []string {
 	return strings.Split(s.said.String(), "\n")
 }
 
-// TestSoak: whatever happens to servers, standbys and the keeper, in any order and at any moment, each call gets exactly
-// one answer under its id, byte for byte; what must not be repeated is done once at most; what is answered was done; at
-// the end nobody is left; and the proxy holds no more than before.
+// TestSoak: whatever happens to servers, standbys and the keeper, in any order and at any moment, each call gets
+// exactly one answer under its id, byte for byte; what must not be repeated is done at most once; what is answered
+// was done; at the end no process is left; and the proxy uses no more resources than before.
 func TestSoak(t *testing.T) {
 	s := &soak{t: t, dir: t.TempDir(), stop: make(chan struct{}), ended: map[string]string{}, kinds: map[string]string{}, events: map[string]int{}}
 	self, err := os.Executable()
@@ -148,9 +148,9 @@ func TestSoak(t *testing.T) {
 	for n := range soakCallers {
 		all.Go(func() { s.calls(ctx, n) })
 	}
-	s.harm(*soakTime / 4) // what is made once is there after that
+	s.harm(*soakTime / 4) // what is allocated once exists after that
 	before := s.footprint()
-	for range 3 { // what was killed last may be held for a moment more
+	for range 3 { // what was killed last may still be open for a moment
 		if now := s.footprint(); now.descriptors < before.descriptors {
 			before = now
 		}
@@ -173,7 +173,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// calls is one caller: one call after the other, each with an id of a shape of its own. Some are given up.
+// calls is one caller: one call after the other, with ids of various forms. Some are cancelled.
 func (s *soak) calls(ctx context.Context, n int) {
 	for i := 0; ; i++ {
 		select {
@@ -320,7 +320,8 @@ func (s *soak) reading() soakHolds {
 	return soakHolds{}
 }
 
-// grown tells what a proxy holds more of than before, beyond what calls under way and the reading itself need.
+// grown lists the resources of which a proxy uses more than before, beyond the needs of calls in flight and of the
+// measurement.
 func (before soakHolds) grown(after soakHolds) []string {
 	var list []string
 	for _, f := range []struct {
@@ -339,7 +340,7 @@ func (before soakHolds) grown(after soakHolds) []string {
 	return list
 }
 
-// leave ends the proxy as a client does. Nobody is left then, the keeper neither.
+// leave ends the proxy as a client does. No process is left then, not even the keeper.
 func (s *soak) leave(ctx context.Context) {
 	s.t.Helper()
 	keepers := childrenNamed(s.proxy.PID(), "outlive-keeper")
@@ -356,13 +357,13 @@ func (s *soak) leave(ctx context.Context) {
 			left = append(left, fmt.Sprint("server ", pid))
 		}
 		for _, pid := range keepers {
-			if u, err := child.TreeUsage(pid); err == nil && u.State != 'Z' { // dead, and waiting for whoever adopted it
+			if u, err := child.TreeUsage(pid); err == nil && u.State != 'Z' { // ended, but not yet reaped
 				left = append(left, fmt.Sprint("keeper ", pid))
 			}
 		}
 		return left
 	}
-	// The keeper notices its outlive's end, and whoever adopts it its own.
+	// The keeper notices the end of its outlive, and the process that adopted the keeper notices the keeper's.
 	for end := time.Now().Add(5 * time.Second); len(strays()) > 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
@@ -372,7 +373,7 @@ func (s *soak) leave(ctx context.Context) {
 	}
 }
 
-// judge compares what the callers were told with what the servers did.
+// judge compares the callers' answers with what the servers did.
 func (s *soak) judge() {
 	s.t.Helper()
 	total := map[string]map[string]int{}
