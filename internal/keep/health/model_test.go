@@ -96,7 +96,7 @@ var befalls = map[string]func(*life){
 	},
 }
 
-// share draws a use of CPU time that is neither none nor one core.
+// share draws a use of CPU time that is neither zero nor one core.
 func (l *life) share() float64 {
 	return rapid.SampledFrom([]float64{0.01, 0.2, 0.7, 1.5, 6}).Draw(l.rt, "share")
 }
@@ -171,13 +171,13 @@ func TestEverySickServerIsCondemned(t *testing.T) {
 		if l.unknown || l.ignoresPing && l.ignoresLists && kind == "silent" {
 			rt.Skip("nothing tells this server from a healthy one")
 		}
-		// What is still on its way must not arrive afterwards, and no call may be in flight.
+		// What is still on its way must not arrive later, and no call may be in flight.
 		l.noise = 0
 		l.add(time.Hour, kinds[kind].falls)
 		sick := l.now
 		bound := kinds[kind].bound
 		if l.ignoresPing && l.ignoresLists || l.delay > slowest/4 {
-			bound += 3 * slowest // it was being asked in vain already, and that slowly
+			bound += 3 * slowest // it was being probed without an answer already, at long intervals
 		}
 		s := simulate(rt, l.opts, l.habits, l.script...)
 		s.run(sick + time.Nanosecond)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The longest times to a verdict at the default settings, from when nobody waits for a call any more. An idle server is
+// The longest times to a verdict at the default settings, from when no call is waiting any more. An idle server is
 // looked at once a minute at least.
 const (
 	boundIdle    = slowest + 25*time.Second + 2*time.Second
@@ -214,7 +214,7 @@ func TestHealthyServersLive(t *testing.T) {
 	}
 }
 
-// A sum that shrinks, because a descendant has taken its share with it, tells nothing; a backlog that does, much.
+// A decreasing sum, from which a descendant's share was lost, is no evidence; a decreasing backlog is.
 func TestEvidence(t *testing.T) {
 	e := gather(Look{CPU: time.Hour, Known: true})
 	e.use(Look{CPU: time.Hour, Known: true}, Look{CPU: time.Minute, Known: true}, 10*time.Second)

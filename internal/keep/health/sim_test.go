@@ -28,7 +28,7 @@ type habits struct {
 
 type call struct {
 	sign, ends time.Time
-	answers    bool          // at the end; else the client gives it up
+	answers    bool          // at the end; otherwise the client cancels the call
 	progress   time.Duration // between two signs; 0: none
 }
 
@@ -284,7 +284,7 @@ func calls(lasts time.Duration, answers bool, progress time.Duration) func(*sim)
 	}
 }
 
-// suspend lets the machine sleep: the monotonic clock stands.
+// suspend makes the machine sleep: the monotonic clock stops.
 func suspend(d time.Duration) func(*sim) { return func(s *sim) { s.slept += d } }
 
 // freeze keeps outlive alone from running.

@@ -44,7 +44,7 @@ dependencies = ["mcp-server-time"]
 `
 	for _, tc := range []struct {
 		line    string
-		ratio   float64 // of a direct start to one through the launcher, at most; 0: whatever it is
+		ratio   float64 // maximum ratio of a direct start to one through the launcher; 0: no limit
 		project bool
 	}{
 		{"npx -y " + everything, 0.4, false},

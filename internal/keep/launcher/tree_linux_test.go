@@ -120,7 +120,7 @@ type started struct {
 	lines       *bufio.Reader
 }
 
-// start runs argv as outlive does: with pipes of its own and in a group that dies with the test.
+// start runs argv as outlive does: with its own pipes, and in a process group that ends with the test.
 func start(t *testing.T, dir string, env, argv []string) *started {
 	t.Helper()
 	theirIn, in, err := os.Pipe()
@@ -192,11 +192,11 @@ func stage(t *testing.T, chain string) (dir string, env []string) {
 	return dir, []string{"PATH=" + os.Getenv("PATH"), "SECRET=s3cret", "GONE=1", chainVar + "=" + chain}
 }
 
-// A server started by the resolved command sees the same as behind its launcher.
+// A server started by the resolved command gets the same environment as through its launcher.
 func TestResolvedCommandStartsTheSameServer(t *testing.T) {
 	for _, tc := range []struct {
 		chain string
-		env   bool // the environment must be told
+		env   bool // the environment must be passed
 	}{
 		{"launch,serve", false},
 		{"launch,launch,serve", false},
