@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// scripted puts a client before a peer that answers each line with what reply says, raw.
+// scripted connects a client to a peer that answers each line with the raw text of reply.
 func scripted(t *testing.T, reply func(line string) string) *Client {
 	t.Helper()
 	inR, inW := io.Pipe()

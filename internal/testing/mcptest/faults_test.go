@@ -74,7 +74,7 @@ func TestStartsThatFail(t *testing.T) {
 	}
 }
 
-// killed is the exit status of a process that was killed, as os/exec tells it.
+// killed is the exit status of a killed process in os/exec.
 func killed() int {
 	if runtime.GOOS == "windows" {
 		return 1
@@ -210,7 +210,7 @@ func TestStrictExits(t *testing.T) {
 	}
 }
 
-// A held stdout outlasts the process; the flood is all there.
+// A held stdout remains open after the process's end; the flood is complete.
 func TestHoldAndFlood(t *testing.T) {
 	p, stderr := spawn(t, "-hold-stdout", "1s", "-stderr-flood", "200000")
 	handshake(t, p.Client)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// raw runs the server over one ping and gives its whole stdout.
+// raw runs the server with one ping and returns its whole stdout.
 func raw(t *testing.T, flags ...string) string {
 	t.Helper()
 	var out, stderr bytes.Buffer
@@ -103,7 +103,7 @@ func TestMarkerIsOnStderrBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// The server's own restart tools: answer first, then exit 42, and the next life can tell (RT-7).
+// The server's own restart tools: answer first, then exit 42, and the next process can report it (RT-7).
 func TestOwnRestartTools(t *testing.T) {
 	t.Chdir(t.TempDir())
 	since := time.Now().UTC().Add(-time.Second).Format(time.RFC3339)
