@@ -21,8 +21,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
-// rotating is an MCP server with its authorization server, which gives out a refresh token for one use only. Whoever
-// uses one twice loses the login: every token that came of it is revoked, as RFC 9700 (4.14.2) advises.
+// rotating is an MCP server with its authorization server, whose refresh tokens can be used only once. A second use
+// ends the login: all tokens derived from it are revoked, as RFC 9700 (4.14.2) advises.
 type rotating struct {
 	*httptest.Server
 
@@ -170,7 +170,7 @@ func ownOutlive(t *testing.T, config string) string {
 	return dir
 }
 
-// gatewayUser is the client of an outlive process of its own.
+// gatewayUser is the client of an outlive process.
 type gatewayUser struct {
 	t      *testing.T
 	tool   string // that it calls
@@ -240,8 +240,8 @@ func (u *gatewayUser) good(id string) {
 	}
 }
 
-// Gateways that share one login renew it as one: a refresh token is used once, however many processes want a new token
-// at the same moment, and however short tokens live.
+// Gateways that share one login renew it together: a refresh token is used once, however many processes need a new
+// token at the same moment, and however short tokens live.
 func TestGatewaysShareOneLogin(t *testing.T) {
 	a := newRotating(t, 3)
 	dir := ownOutlive(t, "servers:\n  far: {url: \""+a.URL+"/mcp\"}\n")
@@ -271,8 +271,8 @@ func TestGatewaysShareOneLogin(t *testing.T) {
 	}
 }
 
-// What an authorization server says when it cannot just now is no reason to forget the login; and a login that is gone
-// is taken up again by every running gateway as soon as somebody has logged in, however short its tokens live.
+// A temporary error of an authorization server does not end the login; and after a login has ended, every running
+// gateway uses the new one as soon as the user has logged in, however short its tokens live.
 func TestALoginIsKeptAndTakenUp(t *testing.T) {
 	a := newRotating(t, 2)
 	dir := ownOutlive(t, "servers:\n  far: {url: \""+a.URL+"/mcp\"}\n")

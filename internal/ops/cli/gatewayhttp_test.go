@@ -13,8 +13,8 @@ import (
 )
 
 // requestMain is the program "request": request GATEWAY PATH [HEADER: VALUE]… [BODY] sends a request to a running
-// gateway and prints the status, the headers of the answer that MCP knows, and the body. With a body it is a POST of what MCP
-// wants, unless the headers say something else.
+// gateway and prints the status, the headers of the answer that MCP defines, and the body. With a body it is a POST
+// with the headers that MCP requires, unless the given headers differ.
 func requestMain() int {
 	ctx, cancel := context.WithTimeout(context.Background(), dialoguePatience)
 	defer cancel()

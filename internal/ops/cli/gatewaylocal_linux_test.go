@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The gateway's own user and root come in; whoever else comes is told what to do, and so is whom the system cannot name.
+// The gateway's own user and root are admitted; other users, and connections that the system cannot identify, get an
+// error that says what to do.
 func TestOwnUser(t *testing.T) {
 	for _, uid := range []int{0, os.Getuid()} {
 		if err := ownUser(uid, nil); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/testing/mcptest"
 )
 
-// guarded is an MCP server that wants a token, and the authorization server that gives it.
+// guarded is an MCP server that requires a token, and its authorization server.
 func guarded(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -97,7 +97,7 @@ func serveGuarded(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// ownCommand is `outlive ARG…` by this test binary, in directories of its own.
+// ownCommand is `outlive ARG…` by this test binary, with its own directories.
 func ownCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(dir, "bin", "outlive"), args...)
@@ -115,7 +115,8 @@ func ownCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// A remote server that wants authorization says which command gets it; after that command the gateway that runs uses it.
+// A remote server that requires authorization reports the command for it; after that command the running gateway uses
+// the server.
 func TestGatewayLogin(t *testing.T) {
 	srv, dir := guarded(t), t.TempDir()
 	self, err := os.Executable()
@@ -225,7 +226,7 @@ func loginBy(t *testing.T, dir string, cmd *exec.Cmd) {
 	}
 }
 
-// browse shows a page as a browser whose user consents.
+// browse opens a page like a browser whose user consents.
 func browse(t *testing.T, page string) {
 	t.Helper()
 	resp, err := http.Get(page)
@@ -239,7 +240,7 @@ func browse(t *testing.T, page string) {
 	}
 }
 
-// A server that nobody can log in to says why.
+// A server without a possible login says why.
 func TestLoginWhere(t *testing.T) {
 	file := &config.File{Name: "outlive.yaml", Servers: []config.Server{
 		{Name: "a", Transport: config.Stdio}, {Name: "b", Transport: config.HTTP}, {Name: "off", Transport: config.HTTP, Disabled: true},

@@ -39,8 +39,8 @@ func (u *gatewayUser) waitFor(what string) {
 	}
 }
 
-// Where no browser can be opened, `outlive run URL` says what to run, and goes on by itself when that was done in another terminal. The
-// time for the handshake does not count meanwhile.
+// Where no browser can be opened, `outlive run URL` says what to run, and continues by itself when that was done in
+// another terminal. The time limit of the handshake does not count meanwhile.
 func TestRunWaitsForALoginElsewhere(t *testing.T) {
 	srv, dir := guarded(t), ownOutlive(t, "")
 	url := srv.URL + "/mcp"
@@ -54,7 +54,7 @@ func TestRunWaitsForALoginElsewhere(t *testing.T) {
 		t.Errorf("the handshake: %s", line)
 	}
 	u.call()
-	// It is looked every half second whether somebody has logged in, which is longer than the time for the handshake.
+	// The login is checked every half second, which is longer than the time limit of the handshake.
 	log := u.stderr.text()
 	_, since, _ := strings.Cut(log, "wants a login")
 	if strings.Contains(since, "did not take the handshake") || strings.Contains(since, "wants a login") {
@@ -73,8 +73,9 @@ func TestRunWaitsForALoginElsewhere(t *testing.T) {
 	}
 }
 
-// Of several that want the same login, one opens the page, also if its client begins with a question that the server may not know; and all
-// go on when the user has consented. If that one goes away, the next opens it.
+// Of several processes that need the same login, one opens the page, also if its client begins with a probe that the
+// server may not know; and all continue when the user has consented. If that process ends, the next one opens the
+// page.
 func TestRunOpensOnePage(t *testing.T) {
 	srv, dir := guarded(t), ownOutlive(t, "")
 	pages := filepath.Join(dir, "pages")
@@ -120,8 +121,8 @@ func TestRunOpensOnePage(t *testing.T) {
 	}
 }
 
-// A client of the newer era asks first whether the server speaks it. The answer comes before the user has logged in, and the page stays
-// the one that was opened.
+// A client of the newer era first asks whether the server supports it. The answer comes before the user has logged
+// in, and the page that was opened remains valid.
 func TestRunKeepsThePageOfAProbe(t *testing.T) {
 	srv, dir := guarded(t), ownOutlive(t, "")
 	cmd := withoutBrowser(ownCommand(t, dir, "run", srv.URL+"/mcp"))

@@ -95,7 +95,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading and editing it ends, and an edit can be undone.
+// For every file, reading and editing it ends, and an edit can be undone.
 func FuzzClients(f *testing.F) {
 	f.Add([]byte(`{"mcpServers": {"a": {"command": "a", /* x */ "args": ["1",]}}} // y`), []byte("[mcp_servers.a]\ncommand = \"a\"\nargs = [ # x\n'1']\n"))
 	f.Add([]byte("\ufeff{}"), []byte("mcp_servers.a.b = 1\nmcp_servers = {a = {command = 'x'}}\n[[mcp_servers.z]]\ncommand=''"))

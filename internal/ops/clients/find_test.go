@@ -19,7 +19,7 @@ func found(t *testing.T, path, text string) File {
 	return files[0]
 }
 
-// Patterns find what is there, files that are not there are no error, and what is no file is told.
+// Patterns find existing files, missing files are no error, and what is not a file is reported.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} {

@@ -64,7 +64,7 @@ func drawTOML(t *rapid.T) []byte {
 	return []byte(strings.TrimSuffix(b.String(), rapid.SampledFrom([]string{"\n", ""}).Draw(t, "end")))
 }
 
-// As for JSON: undoing is exact, in whatever form the servers are written.
+// As for JSON: undoing is exact, in every form in which servers can be written.
 func TestTOMLUndo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawTOML(t)

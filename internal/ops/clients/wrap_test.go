@@ -13,7 +13,7 @@ import (
 
 var inFront = Options{Outlive: "/usr/local/bin/outlive"}
 
-// Each client's file before and after. What is not shown as changed must not change.
+// Each client's file before and after. Everything else must not change.
 func TestWrap(t *testing.T) {
 	for _, tc := range []struct {
 		name, client, before, after string
@@ -78,7 +78,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// What is left is told with its reason.
+// What is not changed is reported with its reason.
 func TestWrapLeaves(t *testing.T) {
 	text := `{"mcpServers": {
 		"remote": {"url": "https://x"}, "line": {"command": "npx -y a"}, "number": {"command": 1}, "list": [],
@@ -106,7 +106,7 @@ func TestWrapLeaves(t *testing.T) {
 	}
 }
 
-// What the user changed after wrapping stays, and what a client has formatted anew keeps its meaning.
+// The user's changes after wrapping are kept, and a file that a client has reformatted keeps its meaning.
 func TestUnwrapAfterChanges(t *testing.T) {
 	for _, tc := range []struct{ name, before, after string }{
 		{"a new argument and a new server",
@@ -137,7 +137,7 @@ func TestUnwrapAfterChanges(t *testing.T) {
 	}
 }
 
-// extra draws what may stand between two tokens of JSON with comments.
+// extra draws text that is allowed between two tokens of JSON with comments.
 func extra(t *rapid.T) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{" ", "\n", "\t", "\r\n", "/*,[]{}*/", "// \"command\",\n", "  "}), 0, 3).Draw(t, "extra"), "")
 }
@@ -191,7 +191,7 @@ func drawFile(t *rapid.T) []byte {
 	return []byte(extra(t) + object(t, members) + extra(t))
 }
 
-// Unwrapping what was wrapped gives the file back byte for byte, however it is written.
+// Unwrapping a wrapped file restores it byte for byte, in any formatting.
 func TestUnwrapUndoesWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawFile(t)
