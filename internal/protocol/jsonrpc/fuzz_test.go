@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzScan holds Scan against encoding/json, which knows nothing of how Scan works: what is JSON, which members stand
-// there, and, for the flags, whether decoding had to replace something.
+// FuzzScan compares Scan with encoding/json, which is independent of it: what is JSON, which members there are, and,
+// for the flags, whether decoding had to replace something.
 func FuzzScan(f *testing.F) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[1,-2.5e3,true,false,null]}}}`,

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Long strings are read eight bytes at a time: a special byte must be found wherever it stands, and
-// escapes must be passed wherever they begin.
+// Long strings are read eight bytes at a time: a special byte must be found at every offset, and escapes must be
+// skipped at every offset.
 func TestLongStringsAreReadRightEverywhere(t *testing.T) {
 	for _, length := range []int{1, 15, 31, 32, 33, 63, 64, 65, 95, 96, 97, 130, 200} {
 		plain := append(bytes.Repeat([]byte{'a'}, length), '"')
