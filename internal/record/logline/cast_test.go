@@ -10,7 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// of is an event about one generation, whose PID is 100 more.
+// of is an event of one generation, whose PID is 100 more.
 func of(gen int, typ event.Type, restarts int, attrs ...slog.Attr) event.Event {
 	e := ev(typ, restarts, attrs...)
 	e.Generation, e.ServerPID, e.Message = gen, 100+gen, strings.ReplaceAll(string(typ), "_", " ")
@@ -22,8 +22,8 @@ func begun(gen, restarts int) []event.Event {
 	return []event.Event{of(gen, event.ServerStarting, restarts), of(gen, event.ServerSpawned, restarts)}
 }
 
-// Processes beside the one that serves: the watchdog's lines are about the server alone, whoever reads them must not think it had
-// gone.
+// With processes besides the serving one, the watchdog's lines are about the server alone, because their readers must
+// not take it for ended.
 func TestProcessesBesideTheServer(t *testing.T) {
 	serving := append(begun(0, 0), of(0, event.ServerReady, 0))
 	standing := append(append(serving[:3:3], begun(1, 0)...), of(1, event.SpareReady, 0))

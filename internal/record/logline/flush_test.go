@@ -41,7 +41,7 @@ func TestFlush(t *testing.T) {
 }
 
 func TestFlushGivesUp(t *testing.T) {
-	r, stuck := io.Pipe() // nobody reads
+	r, stuck := io.Pipe() // it is never read
 	w := NewWriter(stuck, Options{})
 	w.Raw([]byte("x\n"))
 	if err := w.Flush(); !errors.Is(err, ErrUnflushed) {

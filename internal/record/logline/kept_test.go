@@ -60,8 +60,8 @@ func TestTailIsBoundedAndStartsWithAWholeLine(t *testing.T) {
 	}
 }
 
-// Within a bubble no time passes while the disk is at work, however long that takes: nobody gives it up. The old files are told apart
-// by the millisecond of their rotation.
+// In a synctest bubble no time passes during disk access, however long that takes, so that the disk is never given
+// up. The old files are distinguished by the millisecond of their rotation.
 func TestKeptRotates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "server.log")
 	synctest.Test(t, func(t *testing.T) {

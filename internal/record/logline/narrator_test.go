@@ -154,7 +154,7 @@ func TestPythonFloat(t *testing.T) {
 	}
 }
 
-// Every event is told, as its own line of WD-15 or by its message.
+// Every event is reported, by its own line of WD-15 or by its message.
 func TestEveryEventIsTold(t *testing.T) {
 	fixed := map[event.Type]string{
 		event.ProxyStarted:     "SUPERVISOR === Watchdog Supervisor Starting ===",
@@ -208,7 +208,7 @@ func TestEveryEventIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOut: what says nothing new to people is told at the level debug, and to programs.
+// TestWhatIsLeftOut: what is not useful to people is reported at the level debug, and in JSON.
 func TestWhatIsLeftOut(t *testing.T) {
 	noise := event.Event{Type: event.StdoutNoise, Level: slog.LevelWarn, Message: "Server stdout (no MCP message): boo"}
 	events := []event.Event{

@@ -130,7 +130,7 @@ func TestUnfinishedServerLine(t *testing.T) {
 	c.waitFor(t, "Password: ") // after a moment it is passed on
 	w.Emit(message("ours"))
 	w.Raw([]byte("rest"))
-	if err := w.Close(); err != nil { // what is still held is written
+	if err := w.Close(); err != nil { // what is held back is written
 		t.Fatal(err)
 	}
 	want := "Password: \n[2026-01-13T22:30:00.000000Z] [PROXY] ours\nrest"
@@ -171,7 +171,7 @@ func TestNobodyReads(t *testing.T) {
 	}
 }
 
-// TestSlowReaderGetsEverything: whoever waits for room loses nothing to a reader that takes its time.
+// TestSlowReaderGetsEverything: a caller that waits for room loses nothing to a slow reader.
 func TestSlowReaderGetsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, out := io.Pipe()
@@ -190,7 +190,7 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 			want.WriteString(line)
 			w.Raw([]byte(line))
 		}
-		for w.Flush() != nil { // which gives up sooner
+		for w.Flush() != nil { // it gives up earlier
 			synctest.Wait()
 		}
 		if err := w.Close(); err != nil {
@@ -214,8 +214,8 @@ func (s slow) Write(p []byte) (int, error) {
 	return s.to.Write(p)
 }
 
-// TestStalledReader: nobody waits for a reader that takes nothing for two seconds, not even later, and when it reads again
-// it is told how much is missing, at the place.
+// TestStalledReader: a reader that accepts nothing for two seconds is not waited for, also not later, and when it
+// reads again it gets the size of the gap, at its place.
 func TestStalledReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, out := io.Pipe()
