@@ -12,7 +12,7 @@ type Kind string
 
 // CLI describes an agent CLI: a row of the table. The zero value of each field is explained in its comment.
 type CLI struct {
-	// Kind is its name in registries, in hooks and for people who type; it is that of the program.
+	// Kind is its name in registries, in hooks and on the command line; it is the program's name.
 	Kind Kind
 	// Title is what people call it.
 	Title string
@@ -39,8 +39,8 @@ type CLI struct {
 	Resume string
 	// Patience makes an unattended one wait for temporary failures. Zero: no change.
 	Patience Patience
-	// SessionVariables are environment variables that it gives its children and that differ between two of its sessions, and say nothing
-	// else. None: it has none, or they are not known.
+	// SessionVariables are environment variables that it sets for its children, whose values differ between two of
+	// its sessions and have no other meaning. None: it has none, or they are not known.
 	SessionVariables []string
 	// Signs are how its terminal's title shows its state. Zero: it does not.
 	Signs Signs
@@ -52,7 +52,8 @@ type CLI struct {
 type Place struct {
 	// Variables name the whole folder in the environment, the first that is set. None: nothing moves it.
 	Variables []string
-	// Base is what the folder stands in, below the user's home; "": the home itself. BaseVariable names another one; "": nothing does.
+	// Base is the folder that contains it, below the user's home; "": the home itself. BaseVariable is a variable
+	// that names another one; "": none.
 	Base, BaseVariable string
 	// Folder is its name.
 	Folder string
@@ -79,15 +80,17 @@ type Patience struct {
 	Variable, Value string
 	// Unless is a variable by which its owner has chosen otherwise.
 	Unless string
-	// Command gives a command that starts it the arguments that do; place is where its files are. nil: no arguments do.
+	// Command adds the arguments with that effect to a command that starts it; place is where its files are. nil:
+	// there are no such arguments.
 	Command func(command []string, place string) []string
 }
 
 // Signs are what the title of a CLI's terminal begins with.
 type Signs struct {
-	// Busy, Idle and Waiting are single characters, alone or with a space behind.
+	// Busy, Idle and Waiting are single characters, alone or followed by a space.
 	Busy, Idle, Waiting string
-	// Spins says that a Braille pattern stands there while it is busy, and behind that the title that it has at rest.
+	// Spins says that the title begins with a Braille pattern while it is busy, followed by the title that it has at
+	// rest.
 	Spins bool
 	// Alerts are whole beginnings of a title that asks for a human.
 	Alerts []string

@@ -191,7 +191,8 @@ func TestStateFileThatIsJustBeingWritten(t *testing.T) {
 	}
 }
 
-// daysAgo is the folder of a day, as Codex names it. Folders that are too old are not looked into, so no fixed day will do.
+// daysAgo is the folder of a day, as Codex names it. Folders that are too old are not looked into, so no fixed day
+// will do.
 func daysAgo(n int) string { return time.Now().AddDate(0, 0, -n).Format("2006/01/02") }
 
 func TestCodexProcesses(t *testing.T) {
@@ -295,7 +296,8 @@ func TestLongDirectories(t *testing.T) {
 	same(t, "a cut name", w.found(NewReader(w.options), Query{Dirs: []string{dir}}), "claude a 70 model")
 }
 
-// Sessions of Qwen Code are found by their directory, though the names of folders are not one to one, and without one by its processes.
+// Sessions of Qwen Code are found by their directory, though the names of folders are not one to one, and without one
+// by its processes.
 func TestQwenSessions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

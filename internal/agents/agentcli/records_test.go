@@ -153,7 +153,8 @@ func TestClaudeFigures(t *testing.T) {
 	}
 }
 
-// What an agent finds out is progress, too: the same call with the same result again is not, unless its user has ordered that.
+// What an agent finds out is progress, too: the same call with the same result again is not, unless its user has
+// ordered that.
 func TestWhatIsNewIsProgress(t *testing.T) {
 	t.Parallel()
 	call := func(minute int, command, result string) []string {

@@ -214,7 +214,7 @@ func (t *turn) snapshot() Turn {
 	open, c := t.waitsFor()
 	var repeats Repeats
 	if !t.ended && !t.ordered {
-		repeats = t.loop.repeats() // a turn that is over does not repeat itself any more
+		repeats = t.loop.repeats() // a turn that is over is no loop
 	}
 	return Turn{
 		LastAt: t.lastAt, Open: open, OpenAt: c.at, Tool: c.tool, ToolInput: c.input,

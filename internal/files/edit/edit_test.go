@@ -241,8 +241,8 @@ func whereIs(d *Doc, path []string) spot {
 	return s
 }
 
-// allows reports whether an edit may take this away: nothing when something is new, a value when it gets another, and with an entry
-// its comma, white space, and in a block the comment above it.
+// allows reports whether an edit may take this away: nothing when something is new, a value when it gets another, and
+// with an entry its comma, white space, and in a block the comment above it.
 func (s spot) allows(was string, gone bool) bool {
 	bare := strings.TrimSpace(was)
 	switch {

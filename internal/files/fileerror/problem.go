@@ -30,7 +30,8 @@ type Problems struct {
 // mostShown is how many mistakes [Problems.Error] lists: a file of another kind has thousands.
 const mostShown = 100
 
-// Error lists the mistakes as file:line:column: message, with the line and a caret below; of very many only the first 100.
+// Error lists the mistakes as file:line:column: message, with the line and a caret below; of very many only the first
+// 100.
 func (p *Problems) Error() string {
 	var parts []string
 	for i, one := range p.List {

@@ -29,8 +29,8 @@ func TellsTCP() bool {
 	return true
 }
 
-// TCP returns the user id of the other end of a TCP connection within this machine. local is our end. The
-// error wraps [ErrUnknown] if the system does not list the connection, or lists it without an owner because the other end was
+// TCP returns the user id of the other end of a TCP connection within this machine. local is our end. The error wraps
+// [ErrUnknown] if the system does not list the connection, or lists it without an owner because the other end was
 // closed.
 func TCP(local, remote netip.AddrPort) (uid int, err error) {
 	if owner, err := askDiag(remote, local); err == nil {

@@ -2,7 +2,7 @@
 //
 // The table of a file is a [Shape]. It has three uses, which therefore always agree:
 //
-//   - [Walk.Check] walks a tree of package tree and its shape together. It reports unknown keys, wrong types, bad values and
+//   - [Walk.Check] walks a tree and its shape together. It reports unknown keys, wrong types, bad values and
 //     missing keys, each with its position and with the word that was probably meant;
 //   - [Shape.JSON] is its JSON Schema, and [Document] writes one as a file, for editors;
 //   - a shape may store the valid values ([Shape.Take]), so that a table is also the reader of its file.

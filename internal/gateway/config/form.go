@@ -160,8 +160,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// CheckListen says why an address, such as that of --listen, cannot be used, or nil. authorized tells whether clients have to
-// show a token: without one, anybody who reaches the address could call every tool, so that only loopback is allowed.
+// CheckListen says why an address, such as that of --listen, cannot be used, or nil. authorized tells whether clients
+// have to show a token: without one, anybody who reaches the address could call every tool, so that only loopback is
+// allowed.
 func CheckListen(address string, authorized bool) error {
 	if message, hint := listenForm.Check(address); message != "" {
 		return fmt.Errorf("%q %s: %s", address, message, hint)

@@ -25,7 +25,8 @@ type SeatOptions struct {
 	Said func([]byte)
 }
 
-// Seat is a run's place at the user's daemon: an http.RoundTripper for requests to [URL]. It may be used from any goroutine.
+// Seat is a run's place at the user's daemon: an http.RoundTripper for requests to [URL]. It may be used from any
+// goroutine.
 type Seat struct {
 	opts      SeatOptions
 	transport *http.Transport

@@ -16,12 +16,12 @@ import (
 // deafVar makes TestCollectorRunsBesideASleepingLoop block the signal by which the runtime interrupts a thread.
 const deafVar = "OUTLIVE_TEST_DEAF"
 
-// collections is how often the collector is seen to get its turn.
+// collections is how many collections have to be in time.
 const collections = 20
 
-// While traffic flows the loop sleeps without telling the Go scheduler; the collector must still get its turn. A collection that ends
-// before the loop may have gone to its ordinary sleep has been let in. One that takes longer proves nothing: the machine may have been busy
-// with other programs, or the loop does not yield, and then each is so.
+// While there is traffic the loop sleeps without notifying the Go scheduler; the garbage collector must still run. A
+// collection counts if it ends before the loop can have changed to its ordinary sleep. A longer one proves nothing: the
+// machine may be busy with other programs, or the loop does not yield, but then every collection is longer.
 func TestCollectorRunsBesideASleepingLoop(t *testing.T) {
 	r := newRelay(t, 0)
 	if os.Getenv(deafVar) != "" {

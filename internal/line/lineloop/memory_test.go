@@ -16,8 +16,8 @@ func resident() int {
 	return int(m.Sys - m.HeapReleased)
 }
 
-// inUse is how much of the heap is occupied. Unlike resident it does not depend on the free pages that the runtime still has
-// from earlier tests: debug.FreeOSMemory leaves up to 8 MB of them, and a line may be read into those.
+// inUse is how much of the heap is occupied. Unlike resident it does not depend on the free pages that the runtime
+// still has from earlier tests: debug.FreeOSMemory leaves up to 8 MB of them, and a line may be read into those.
 func inUse() int {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

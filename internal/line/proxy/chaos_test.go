@@ -93,7 +93,8 @@ func (c *chaos) kill(ctx context.Context) {
 	}
 }
 
-// nameOfCall is what the i-th call of caller n is known by, and its id: each of a shape that a careless relay would change.
+// nameOfCall is what the i-th call of caller n is known by, and its id: each of a shape that a careless relay would
+// change.
 func nameOfCall(n, i int) (line, id string) {
 	line = fmt.Sprintf("c%d-%d", n, i)
 	return line, []string{fmt.Sprintf(`"%s"`, line), fmt.Sprintf("%d", n<<20+i), fmt.Sprintf("%d.50", n<<20+i),

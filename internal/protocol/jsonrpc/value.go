@@ -22,7 +22,7 @@ func skipValue(b []byte, i, open int) (int, flags) {
 	return end, f
 }
 
-// skipDeep stands apart so that only a text nested more than 64 levels pays for clearing the spill.
+// skipDeep is a separate function so that only a text nested more than 64 levels pays for clearing the spill.
 //
 //go:noinline
 func skipDeep(b []byte, i, room int) (int, flags) {
