@@ -33,6 +33,8 @@ type Record struct {
 	Repeats map[string][]byte `json:"repeats,omitempty"` // by tool: raw arguments of the call that is repeated to new processes
 	States  []uint64          `json:"states,omitempty"`  // digests of request states that servers have given out
 	Tasks   [][]byte          `json:"tasks,omitempty"`   // raw task objects that servers have announced
+	// Withdrawn are the raw ids of requests to the client whose server has ended: a late answer to one is for nobody.
+	Withdrawn [][]byte `json:"withdrawn,omitempty"`
 }
 
 // Record returns what s knows. It shares memory with s.
