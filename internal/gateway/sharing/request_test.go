@@ -18,7 +18,9 @@ func TestKey(t *testing.T) {
 		change(&r)
 		return r
 	}
-	env := func(kv ...string) Request { return with(func(r *Request) { r.Env = append(r.Env[:len(r.Env):len(r.Env)], kv...) }) }
+	env := func(kv ...string) Request {
+		return with(func(r *Request) { r.Env = append(r.Env[:len(r.Env):len(r.Env)], kv...) })
+	}
 	for _, c := range []struct {
 		name string
 		r    Request

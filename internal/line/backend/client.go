@@ -23,6 +23,7 @@ func (b *Backend) ClientLine(now time.Time, line []byte) {
 		b.eras.seam.said(line)
 	default:
 		b.clientMessage(line, nil)
+		b.eras.settle() // the line may have restarted the server, which may need a bridge
 	}
 }
 

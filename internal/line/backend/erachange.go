@@ -184,7 +184,7 @@ func (s *seam) streamsMoved() {
 }
 
 // takeBack removes all calls that no server has got from the table, and returns their lines. Calls in flight at another
-// process are given up, since their answers would be of the other era.
+// process are given up, since their answers would be of the other era, and elements of an array are refused.
 func (e *eras) takeBack() (lines [][]byte) {
 	for c := range e.calls.all {
 		if c.state == sent {
@@ -192,11 +192,13 @@ func (e *eras) takeBack() (lines [][]byte) {
 				" was running. "+mcp.OutcomeUnknown)
 			continue
 		}
+		if c.batch != nil { // its other elements may be answered already, and all answers belong into one array
+			e.flow.refuse(c, refusal{reason: reasonRestarted, retry: true,
+				text: "the server speaks another era of the protocol now: " + c.delivery() + ", it is safe to retry"})
+			continue
+		}
 		if c.method != mcp.NoteInitialized {
 			lines = append(lines, bytes.Clone(c.line))
-		}
-		if c.batch != nil {
-			e.flow.closeBatch(c.batch)
 		}
 		e.flow.finish(c)
 	}

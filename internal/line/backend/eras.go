@@ -24,8 +24,8 @@ type eras struct {
 	}
 	flow interface {
 		answerUnknown(c *call, reason, text string)
-		closeBatch(g *batch)
 		finish(c *call)
+		refuse(c *call, r refusal)
 		saidSoFar(initialized bool) [][]byte
 	}
 	life interface {

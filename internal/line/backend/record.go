@@ -46,6 +46,7 @@ func (b *Backend) Rest(now time.Time, reason string) {
 	b.now = now
 	defer b.tellWake()
 	b.limits.rest(reason)
+	b.eras.settle() // a bridge ends its streams before the server says more on them
 }
 
 // Wake starts a server that sleeps.
@@ -53,6 +54,7 @@ func (b *Backend) Wake(now time.Time) {
 	b.now = now
 	defer b.tellWake()
 	b.life.wake()
+	b.eras.settle()
 }
 
 // Record returns the session's record, which shares memory with the backend. It is complete while [Backend.Busy] is "".
@@ -60,7 +62,7 @@ func (b *Backend) Record() session.Record {
 	client, bridged := b.eras.sessionOfClient()
 	r := client.Record()
 	r.Translated = bridged
-	r.Repeats, r.States = b.replay.noted, b.states.row
+	r.Repeats, r.States, r.Withdrawn = b.replay.noted, b.states.row, b.asks.deadRow
 	for _, t := range b.tasks.open {
 		r.Tasks = append(r.Tasks, t.raw)
 	}
@@ -73,6 +75,9 @@ func (b *Backend) Resume(now time.Time, r session.Record) {
 	b.now = now
 	defer b.tellWake()
 	b.session, b.replay.noted = r.Session(), r.Repeats
+	for _, id := range r.Withdrawn {
+		b.asks.tombstone(id)
+	}
 	if b.unspoken() {
 		b.Open(now)
 		return

@@ -86,3 +86,24 @@ func readyWorld(opts Options) *fakeWorld {
 	w.takeServer()
 	return w
 }
+
+// A client may answer the request of a server that has ended after an upgrade: no later server, which may use the same id,
+// gets that answer.
+func TestALateAnswerAfterAnUpgrade(t *testing.T) {
+	w := readyWorld(Options{})
+	w.server(`{"jsonrpc":"2.0","id":7,"method":"ping"}`)
+	if got := w.takeClient(); len(got) != 1 {
+		t.Fatalf("the client was asked %q", got)
+	}
+	w.exit(1)
+	answerReplay(w)
+	w.takeServer()
+	w.upgrade(t)
+	answerReplay(w)
+	w.takeServer()
+	w.server(`{"jsonrpc":"2.0","id":7,"method":"ping"}`)
+	w.client(`{"jsonrpc":"2.0","id":7,"result":{}}`)
+	if got := w.takeServer(); len(got) > 0 {
+		t.Errorf("another server got the answer: %q", got)
+	}
+}

@@ -77,17 +77,21 @@ func (f *flow) refuse(c *call, r refusal) {
 	f.answer(c, jsonrpc.AppendError(nil, c.id, r.code, r.text, data.raw()))
 }
 
-// delivered tells whether a process may have begun a waiting call: only one that was sent again.
+// maybeBegun reports whether a process may have begun a waiting call: only one that was sent again. The backend's own question for
+// the era counts as not begun, because its answer is given to the requests that wait for it.
+func (c *call) maybeBegun() bool { return c.resent > 0 && string(c.id) != eraQuestion }
+
+// delivered is the same in the words of an outcome.
 func (c *call) delivered() string {
-	if c.resent > 0 {
+	if c.maybeBegun() {
 		return "unknown"
 	}
 	return "no"
 }
 
-// delivery is the same in words.
+// delivery is the same for people.
 func (c *call) delivery() string {
-	if c.resent > 0 {
+	if c.maybeBegun() {
 		return "the request may be repeated, but an earlier process may have carried it out"
 	}
 	return "the request was not delivered"

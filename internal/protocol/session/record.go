@@ -33,6 +33,8 @@ type Record struct {
 	Repeats map[string][]byte `json:"repeats,omitempty"` // by tool: arguments of the call repeated for new processes
 	States  []uint64          `json:"states,omitempty"`  // digests of request states that servers have issued
 	Tasks   [][]byte          `json:"tasks,omitempty"`   // raw task objects that servers have announced
+	// Withdrawn are the raw ids of requests to the client whose server has ended: a late answer to one is for nobody.
+	Withdrawn [][]byte `json:"withdrawn,omitempty"`
 }
 
 // Record returns the content of s. It shares memory with s.
