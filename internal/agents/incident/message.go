@@ -200,7 +200,7 @@ func (i *Incident) shared() (with, cause string) {
 	return " on " + name, cause
 }
 
-// since says when it began and how long it has lasted, unless the time is zero.
+// since says when it began and, from a minute on, how long it has lasted; "" if the beginning is unknown.
 func (i *Incident) since(p Policy, now time.Time) string {
 	if i.Facts.Since.IsZero() {
 		return ""

@@ -143,8 +143,8 @@ func (s *step) resolve(how string) {
 	s.changed = true
 }
 
-// close reports the end to those who were notified, except in quiet hours, or if an end was reported since the last
-// notification.
+// close reports the end to those who were notified, except in quiet hours if it is not critical, or if an end was
+// reported since the last notification.
 func (s *step) close() {
 	i := &s.i
 	if i.Done.Verb == Allow || i.Done.Verb == Deny {

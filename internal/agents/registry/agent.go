@@ -68,7 +68,7 @@ type Agent struct {
 	Escalate Escalate
 	// NotifyDone says that a human is notified once when it has finished, or rests.
 	NotifyDone bool
-	Paused     bool          // declared, but not watched
+	Paused     bool          // declared, but nothing is done about it
 	Pos        fileerror.Pos // position of its name in the file
 }
 

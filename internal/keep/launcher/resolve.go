@@ -18,7 +18,7 @@ var (
 	ErrNotLauncher = errors.New("not a launcher")
 	// ErrNoServer: no process below the launcher holds both our pipes; perhaps it has ended.
 	ErrNoServer = errors.New("no process behind the launcher holds our pipes")
-	// ErrSeveral: more than one process holds both, so that the server cannot be determined.
+	// ErrSeveral: more than one process holds both, so that one of them does something for the other.
 	ErrSeveral = errors.New("several processes behind the launcher hold our pipes")
 	// ErrUnusable: the server's command cannot be read, because it has renamed itself, or its program was deleted or
 	// is in an archive, as with yarn dlx, which unpacks nothing and removes its folder when it ends.

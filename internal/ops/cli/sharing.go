@@ -52,8 +52,9 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 	o.Elsewhere, o.NoTools, o.Bridge = true, true, bridge.Off
 	o.Lazy, o.IdleFor, o.Replays, o.Limits = false, 0, nil, backend.Limits{}
 	o.Supervise.Standby, o.Supervise.Exits.Endless, o.Health.CallTimeout = 0, true, 0
-	o.ProbeSilence, o.ProbePatience = backend.DefaultProbePatience+f.startTimeout, backend.DefaultProbePatience+f.startTimeout // the daemon determines it
-	o.CallPatience = 0                                                                                                         // the daemon keeps the client's calls alive
+	// The daemon determines the server's era, and keeps the client's calls alive.
+	o.ProbeSilence, o.ProbePatience = backend.DefaultProbePatience+f.startTimeout, backend.DefaultProbePatience+f.startTimeout
+	o.CallPatience = 0
 	p := &o.Supervise.Backoff
 	p.MaxRestarts, p.FirstAtOnce, p.Tiers, p.Jitter = 0, true, []backoff.Tier{{Delay: rejoin}}, 0
 	s.known = knowledgeFile(append([]string{"shared"}, o.Command...), s.executable, s.dir)

@@ -47,8 +47,8 @@ var ErrUnsafe = errors.New("the edit could not be undone exactly")
 
 // Wrap puts outlive in front of the stdio servers in a file of the client: command X with arguments A becomes outlive
 // with "run", "--name", the server's name, "--", X and A. Everything else is kept byte for byte. cmd /c remains in
-// front of outlive. Servers that are wrapped already, or reached over the network, are not changed. If nothing was
-// edited, the given text is returned.
+// front of the program that it starts. Servers that are wrapped already, or reached over the network, are not
+// changed. If nothing was edited, the given text is returned.
 //
 // The white space records where the original arguments began: new arguments are inserted after the bracket, followed
 // by a copy of the original white space; a list that was made for them has a space at both ends. If a client has

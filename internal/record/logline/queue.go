@@ -176,7 +176,7 @@ func (q *queue) write(batch []byte, missing gap) {
 	}
 	q.mu.Lock()
 	q.miss(gap{lines, len(rest)})
-	if err != nil && q.tellGap != nil { // repeated with the next batch
+	if err != nil && q.tellGap != nil { // reported with the next batch
 		q.missing.lines += missing.lines
 		q.missing.bytes += missing.bytes
 	}
