@@ -58,11 +58,15 @@ func TestSharedRun(t *testing.T) {
 			}
 			p.asking().alone(t)
 			p.told(t)
+			before := p.s[0].mark()
 			for _, pid := range w.daemons() {
 				killed(t, pid)
 			}
 			for _, s := range p.s {
 				s.call(t, "roots", nil)
+			}
+			if p.s[0].modern() { // its stream is open again a second later, and what it may have missed is announced
+				p.s[0].awaitEvent(t, before, "change that may have been missed", notification("notifications/resources/updated", item))
 			}
 			p.asking().alone(t)
 			p.told(t)
