@@ -57,7 +57,10 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 // join connects the parts with each other and with the world.
 func (b *Backend) join(w World) {
 	c, calls, life, beside := b.core, &b.flow, &b.life, &b.spares
-	b.flow = flow{core: c, life: life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, shield: &b.shield, health: &b.health, limits: &b.limits}
+	b.flow = flow{
+		core: c, life: life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, shield: &b.shield, health: &b.health,
+		limits: &b.limits, eras: &b.eras,
+	}
 	b.handshake = handshake{core: c, flow: calls, refuses: calls, life: life, replay: &b.replay, spares: beside, shield: &b.shield, eras: &b.eras}
 	b.replay = replay{
 		core: c, life: life, flow: calls, handshake: &b.handshake, other: &b.eras, eras: &b.eras, spares: beside,

@@ -28,6 +28,7 @@ type flow struct {
 	shield  interface{ probeSent(c *call) }
 	health  interface{ called() }
 	limits  interface{ countCall(c *call) }
+	eras    interface{ sayBare(line []byte) }
 }
 
 const (
