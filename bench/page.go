@@ -51,7 +51,7 @@ func section(r *results) string {
 	var out strings.Builder
 	out.WriteString("![Added latency and restart gap](benchmarks.svg)\n\n")
 	fmt.Fprintf(&out, "Measured on %s, in %s.\n\n", r.Machine, r.Took.Round(time.Second))
-	out.WriteString("`direct` is not a relay; `floor` is `bench/floor`, one thread that copies bytes and knows nothing of messages (a ratio below 1 says that outlive added less than it); " +
+	out.WriteString("`direct` has no relay in between; `floor` is `bench/floor`, one thread that copies bytes and knows nothing of messages (a ratio below 1 says that outlive added less than it); " +
 		"`outlive` is `outlive run` with everything on. All three take turns in one run, against the same server (`bench/echo`), " +
 		"with new processes in each round; figures are means over the middle half of the blocks. " +
 		"On another machine the figures differ; the ratios are what should stay.\n\n")
