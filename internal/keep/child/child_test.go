@@ -219,6 +219,13 @@ func stopped(pid int) bool {
 }
 
 func TestOnExitOnceWithoutDescriptorOrGoroutineGrowth(t *testing.T) {
+	gone := make(chan Status, 1)
+	first, err := Start(Spec{Argv: []string{"/bin/true"}}, func(s Status) { gone <- s }) // the first start also starts the keeper
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-gone
+	closeAll(first.ours)
 	before, goroutines := openDescriptors(), runtime.NumGoroutine()
 	var worst time.Duration
 	var total time.Duration
