@@ -21,7 +21,7 @@ func TestPollTimeout(t *testing.T) {
 func TestTheKeeperIsReplacedAfterARest(t *testing.T) {
 	first := start(t, "ignore-term")
 	if first.tree.kept == nil {
-		t.Skip("no keeper is possible on this system")
+		t.Skip("there is no keeper to replace: the kernel or container has no pidfds or refuses subreapers")
 	}
 	keeper := first.tree.kept.line.proc.Pid
 	RestKeeper()

@@ -3,7 +3,6 @@ package backend
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -16,17 +15,18 @@ import (
 
 // simClient is the simulated client and its memory of everything it asked.
 type simClient struct {
-	m      *model
-	era    mcp.Era
-	ready  bool // initialize is answered
-	said   bool // it has sent notifications/initialized
-	keys   int
-	all    map[string]*simCall // by key
-	open   []*simCall          // not answered, not cancelled
-	asked  []*simAsk           // requests of servers that it may answer
-	parked []*simCall          // the server wants to know something before it goes on with them
-	tools  string              // the list as last shown or announced; "" before
-	owes   bool                // a list_changed came that no list followed
+	m        *model
+	era      mcp.Era
+	ready    bool // initialize is answered
+	said     bool // it has sent notifications/initialized
+	keys     int
+	all      map[string]*simCall // by key
+	open     []*simCall          // not answered, not cancelled
+	asked    []*simAsk           // requests of servers that it may answer
+	parked   []*simCall          // the server wants to know something before it goes on with them
+	tools    string              // the list as last shown or announced; "" before
+	doubtful bool                // it came within an array
+	owes     bool                // a list_changed came that no list followed
 }
 
 // simCall is one request of the client.
@@ -318,7 +318,7 @@ func (c *simClient) getsAnswer(msg wireMessage, line string, array bool) *simCal
 		c.ready = msg.Result != nil
 	case "tools/list":
 		if msg.Result != nil {
-			c.tools, c.owes = string(msg.Result), false
+			c.tools, c.owes, c.doubtful = string(msg.Result), false, array
 		}
 	}
 	return k
@@ -371,12 +371,10 @@ func (c *simClient) getsNotification(msg wireMessage, line string) {
 
 func (c *simClient) showsExtra() bool { return strings.Contains(c.tools, `"extra"`) }
 
-// heldBack reports whether a list has been, or will be, shown in an array. An array waits for its last answer, so the list in it
-// may be older than one that came before: the client has not seen the lists in the order in which they were answered.
+// heldBack reports whether the list that the client has may be older than what was answered last: an array waits for its last
+// answer, so the list in it may come after a newer one. A list that comes by itself later ends the doubt.
 func (c *simClient) heldBack() bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(c.all)), func(k *simCall) bool {
-		return k.method == "tools/list" && k.batch != nil
-	})
+	return c.doubtful || slices.ContainsFunc(c.open, func(k *simCall) bool { return k.method == "tools/list" && k.batch != nil })
 }
 
 // upToDate checks that a client which has read the list knows of every difference.
