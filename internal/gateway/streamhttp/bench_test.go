@@ -23,11 +23,12 @@ func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 // mirrorHub answers at once and notes nothing.
 type mirrorHub struct{}
 
-func (mirrorHub) Open(Peer) Session { return mirrorHub{} }
-func (mirrorHub) Attach(Stream)     {}
-func (mirrorHub) Gone(Stream)       {}
-func (mirrorHub) Release()          {}
-func (mirrorHub) Close()            {}
+func (mirrorHub) Open(Peer) Session                   { return mirrorHub{} }
+func (mirrorHub) Resume(Peer, []byte) (Session, bool) { return mirrorHub{}, true }
+func (mirrorHub) Attach(Stream)                       {}
+func (mirrorHub) Gone(Stream)                         {}
+func (mirrorHub) Release()                            {}
+func (mirrorHub) Close()                              {}
 func (mirrorHub) Message(line []byte, reply Stream) {
 	var e jsonrpc.Envelope
 	if e.Scan(line) == nil && e.Kind == jsonrpc.Request {

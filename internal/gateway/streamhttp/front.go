@@ -13,6 +13,7 @@ type Front struct {
 	gate    gate
 	guard   guard
 	table   table
+	writer  writer
 	drain   chan struct{} // closed when endless streams must end
 	stop    chan struct{} // closed when every request must end
 	drained sync.Once
@@ -30,7 +31,8 @@ func New(hub Hub, opts Options) *Front {
 	f.params, _ = hub.(ParamHeaders)
 	f.gate = newGate(opts.Hosts, opts.Origins)
 	f.guard = newGuard(opts.Bearer, opts.OAuth)
-	f.table.sessions = make(map[string]*session)
+	f.table.sessions, f.table.waking = make(map[string]*session), make(map[string]chan struct{})
+	f.writer.front = f
 	return f
 }
 
@@ -113,8 +115,8 @@ func (f *Front) leave() {
 // endStreams ends the endless streams: GET streams and subscriptions/listen.
 func (f *Front) endStreams() { f.drained.Do(func() { close(f.drain) }) }
 
-// Close ends all sessions and streams, and returns when no request is in progress. Later requests get 503. A second call
-// does nothing.
+// Close ends all sessions and streams, and returns when no request is in progress and everything is stored. Stored
+// sessions go on with the next Front. Later requests get 503. A second call does nothing.
 func (f *Front) Close() {
 	f.endStreams()
 	f.mu.Lock()
@@ -129,13 +131,15 @@ func (f *Front) Close() {
 		close(f.idle)
 	}
 	f.mu.Unlock()
-	f.endAll()
+	f.leaveAll()
 	<-f.idle
-	f.endAll() // those that were being opened
+	f.leaveAll() // those that were being opened
+	f.writer.wait()
 }
 
-func (f *Front) endAll() {
+// leaveAll ends all sessions here. What is stored of them stays.
+func (f *Front) leaveAll() {
 	for _, s := range f.table.all() {
-		f.end(s)
+		f.leaveTo(s)
 	}
 }

@@ -89,7 +89,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (Claims, bool) {
 		return Claims{}, false
 	}
 	if n := g.static(token); n > 0 {
-		return Claims{Subject: staticSubject + strconv.Itoa(n)}, true
+		return Claims{Subject: staticSubject + strconv.Itoa(n), whole: staticSubject + token}, true
 	}
 	if g.oauth == nil {
 		g.challenge(w, http.StatusUnauthorized, "invalid_token", "the token is not valid")
@@ -105,6 +105,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (Claims, bool) {
 		g.challenge(w, http.StatusForbidden, "insufficient_scope", "the token lacks a scope")
 	default:
 		claims.Subject = tokenSubject + claims.Subject
+		claims.whole = claims.Subject + " of " + g.oauth.Issuer
 		return claims, true
 	}
 	return Claims{}, false

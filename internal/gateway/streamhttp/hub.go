@@ -7,6 +7,9 @@ type Hub interface {
 	// Open makes a session for an accepted client. It is called from any goroutine and must not block for long. nil: not
 	// now; the client is answered 503 and told to come back.
 	Open(Peer) Session
+	// Resume makes a session that goes on from what Peer.Keep was last given, perhaps in another process. ok is false if
+	// the record cannot be used: the session has ended, as far as the client is concerned. Otherwise it is like Open.
+	Resume(peer Peer, record []byte) (s Session, ok bool)
 }
 
 // Peer describes the client of a session.
@@ -20,6 +23,10 @@ type Peer struct {
 	Subject string
 	// Scopes are those of the token. nil for static tokens.
 	Scopes []string
+	// Keep takes what another process needs to go on with the session, one JSON value, in place of what it was given
+	// before. It does not block, and what is kept when the answer to initialize is sent is stored before the client gets
+	// that. nil: the session ends with this front.
+	Keep func(record []byte)
 }
 
 // Session takes the messages of one client. Its methods are called from any goroutine, several at once, and must not

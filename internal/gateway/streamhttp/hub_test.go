@@ -49,6 +49,18 @@ func (h *testHub) Open(p Peer) Session {
 	return s
 }
 
+// Resume refuses the record "unreadable".
+func (h *testHub) Resume(p Peer, record []byte) (Session, bool) {
+	if string(record) == `"unreadable"` {
+		return nil, false
+	}
+	s := h.Open(p)
+	if s != nil {
+		s.(*testSession).resumed = string(record)
+	}
+	return s, true
+}
+
 func (h *testHub) ParamHeaders(tool string) []ParamHeader { return h.params[tool] }
 
 func (h *testHub) session(i int) *testSession {
@@ -64,9 +76,10 @@ func (h *testHub) opened() int {
 }
 
 type testSession struct {
-	hub    *testHub
-	peer   Peer
-	events chan string // "message …", "attach", "detach", "gone", "close"
+	hub     *testHub
+	peer    Peer
+	resumed string      // the record it goes on from
+	events  chan string // "message …", "attach", "detach", "gone", "close"
 
 	mu      sync.Mutex
 	general Stream

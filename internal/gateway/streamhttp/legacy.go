@@ -58,7 +58,7 @@ func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who Claims, l
 	if s == nil {
 		return
 	}
-	defer s.leave()
+	defer f.left(s)
 	switch e.Kind {
 	case jsonrpc.Request:
 		f.ask(w, r, s, []incoming{{line, true}}, reply{id: id})
@@ -75,12 +75,12 @@ func unsupportedVersion(version string) string {
 
 // greet opens a session with its first message.
 func (f *Front) greet(w http.ResponseWriter, r *http.Request, who Claims, line, id []byte) {
-	s := f.open(peer(r, who, mcp.Legacy))
+	s := f.open(peer(r, who, mcp.Legacy), who)
 	if s == nil {
 		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "no room for another session now", retry: true})
 		return
 	}
-	defer s.leave()
+	defer f.left(s)
 	f.ask(w, r, s, []incoming{{line, true}}, reply{id: id, opened: true})
 	if s.protocol() == "" {
 		f.end(s) // it was refused, or the client has left without the session id
@@ -95,7 +95,14 @@ func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who Claims, id 
 		return nil
 	}
 	s := f.find(sessionID, who.Subject)
+	busy := false
 	if s == nil {
+		s, busy = f.wake(sessionID, peer(r, who, mcp.Legacy), who)
+	}
+	switch {
+	case busy:
+		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "no room for this session now", retry: true})
+	case s == nil:
 		refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: "session not found"})
 	}
 	return s
@@ -111,7 +118,7 @@ type incoming struct {
 func (f *Front) tell(w http.ResponseWriter, s *session, messages []incoming) {
 	for _, m := range messages {
 		if !s.message(m.line, nil) {
-			refuse(w, http.StatusNotFound, nil, refusal{code: codeInvalidRequest, text: "session not found"})
+			f.refuseOver(w, s, nil, "session not found")
 			return
 		}
 	}
@@ -194,7 +201,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who Claims) {
 	if s == nil {
 		return
 	}
-	defer s.leave()
+	defer f.left(s)
 	p := reply{front: f, w: w, r: r, session: s, events: true, over: s.over}
 	last := r.Header.Get(headerLastEvent)
 	id, number, ok := parseEventID(last)
@@ -231,7 +238,7 @@ func (f *Front) delete(w http.ResponseWriter, r *http.Request, who Claims) {
 		return
 	}
 	f.end(s)
-	s.leave()
+	f.left(s)
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -110,7 +110,7 @@ func TestRunningCallKeepsASession(t *testing.T) {
 			if f.find(strings.TrimPrefix(session, "Mcp-Session-Id: "), "") == nil {
 				t.Fatal("the session has expired while its call runs")
 			}
-			f.table.all()[0].leave()
+			f.left(f.table.all()[0])
 			if answered {
 				s.reply(1).Send([]byte(result(1)))
 				time.Sleep(2*time.Hour + time.Minute)

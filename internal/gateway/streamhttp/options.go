@@ -66,6 +66,10 @@ type Options struct {
 	// Grace is how long running requests may go on once Serve's context is done. 0: 5 s.
 	Grace time.Duration
 
+	// Store keeps the legacy sessions beyond the Front's life: until they end, or have been unused for SessionIdle. nil:
+	// they end with it.
+	Store Store
+
 	// Log gets refused clients (at debug) and errors of net/http (at warn). nil: none.
 	Log *slog.Logger
 }
@@ -92,7 +96,9 @@ type TokenVerifier interface {
 // Claims are what is taken from an access token.
 type Claims struct {
 	Subject string // never "" in an accepted token
-	Scopes  []string
+	// whole identifies who it is, also to another process with other tokens. It may be a secret.
+	whole  string
+	Scopes []string
 	// Expires is when the token ends; endless streams end with it. Zero: never.
 	Expires time.Time
 }

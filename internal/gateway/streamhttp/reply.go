@@ -79,17 +79,23 @@ func (p *reply) runSingle() (done bool) {
 			p.front.guard.challenge(p.w, http.StatusUnauthorized, "invalid_token", "the token has ended")
 			return true
 		case <-p.over:
-			p.refuse(http.StatusNotFound, "the session has ended")
+			p.overWith()
 			return true
 		}
 	}
 }
 
 func (p *reply) refuse(status int, text string) {
-	if p.session == nil { // a modern request is over only because the server stops
-		status, text = http.StatusServiceUnavailable, "shutting down"
-	}
 	refuse(p.w, status, p.id, refusal{code: codeInternal, text: text, retry: status == http.StatusServiceUnavailable})
+}
+
+// overWith answers a request whose session has ended here, or a modern one when the server stops.
+func (p *reply) overWith() {
+	if p.session == nil {
+		p.refuse(http.StatusServiceUnavailable, "shutting down")
+		return
+	}
+	p.front.refuseOver(p.w, p.session, p.id, "the session has ended")
 }
 
 // single writes the one message that is the answer.
@@ -115,6 +121,7 @@ func (p *reply) settle(line []byte) {
 	}
 	if version := negotiated(line); version != "" {
 		p.session.settled(version)
+		p.front.writer.write(p.session) // no client has the id of a session that is not stored
 		p.w.Header().Set(headerSession, p.session.id)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // session is one client of the legacy era.
 type session struct {
 	id      string
-	owner   string // Peer.Subject
+	peer    Peer
+	record  recorded
 	hub     Session
 	version atomic.Pointer[string] // the protocol version that was settled on
 	over    chan struct{}          // closed when it has ended
@@ -36,27 +37,43 @@ type session struct {
 type table struct {
 	mu       sync.RWMutex
 	sessions map[string]*session
-	opening  int // places reserved for sessions that the hub is making
+	opening  int                      // places reserved for sessions that the hub is making
+	waking   map[string]chan struct{} // stored sessions that are being made; closed when they are
 }
 
 // open makes a session for a client, unless there are too many or the hub refuses. The caller's request is counted until
-// leave.
-func (f *Front) open(peer Peer) *session {
-	s := &session{id: rand.Text(), owner: peer.Subject, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
-	s.shelf.maxQueue, s.shelf.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
+// left.
+func (f *Front) open(peer Peer, who Claims) *session {
+	s := f.newSession(rand.Text(), peer, who)
 	if !f.table.reserve(f.opts.MaxSessions) {
 		return nil
 	}
-	s.hub = f.hub.Open(peer)
+	s.hub = f.hub.Open(s.peer)
 	f.table.settle(s)
 	if s.hub == nil {
 		return nil
 	}
+	f.begin(s)
+	return s
+}
+
+// newSession makes a session without a hub's.
+func (f *Front) newSession(id string, peer Peer, who Claims) *session {
+	s := &session{id: id, peer: peer, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
+	s.shelf.maxQueue, s.shelf.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
+	if f.opts.Store != nil {
+		s.record.owner = ownerOf(id, who)
+		s.peer.Keep = func(record []byte) { f.keep(s, record) }
+	}
+	return s
+}
+
+// begin starts the clock of a session that the hub has made.
+func (f *Front) begin(s *session) {
 	s.clock.Lock()
+	defer s.clock.Unlock()
 	s.since = time.Now()
 	s.expiry = time.AfterFunc(s.idle, func() { f.check(s) })
-	s.clock.Unlock()
-	return s
 }
 
 // reserve reserves a place for a session, if there is one.
@@ -88,12 +105,12 @@ func keyOf(id string) string {
 	return string(sum[:])
 }
 
-// find returns the session with an id and this owner, and counts the caller's request until leave.
+// find returns the session with an id and this owner, and counts the caller's request until left.
 func (f *Front) find(id, owner string) *session {
 	f.table.mu.RLock()
 	s := f.table.sessions[keyOf(id)]
 	f.table.mu.RUnlock()
-	if s == nil || subtle.ConstantTimeCompare([]byte(s.owner), []byte(owner)) != 1 || !s.visit() {
+	if s == nil || subtle.ConstantTimeCompare([]byte(s.peer.Subject), []byte(owner)) != 1 || !s.visit() {
 		return nil
 	}
 	return s
@@ -128,8 +145,9 @@ func (s *session) visit() bool {
 	return true
 }
 
-// leave ends what visit began.
-func (s *session) leave() {
+// left ends what find began.
+func (f *Front) left(s *session) {
+	f.touch(s)
 	s.clock.Lock()
 	defer s.clock.Unlock()
 	s.present--
@@ -145,14 +163,17 @@ func (f *Front) check(s *session) {
 	s.clock.Lock()
 	alone := time.Since(s.since)
 	wait := s.patience(alone, running)
-	away := s.present == 0 && alone >= s.release
+	present := s.present > 0
+	away := !present && alone >= s.release
 	if wait > 0 {
 		next := wait
 		switch {
-		case s.present == 0 && !away:
+		case !present && !away:
 			next = min(wait, s.release-alone)
 		case running: // there is something that must stay
 			next = min(wait, s.release)
+		case present && f.opts.Store != nil:
+			next = min(wait, f.touchEvery())
 		}
 		s.expiry.Reset(next)
 	}
@@ -160,8 +181,12 @@ func (f *Front) check(s *session) {
 	switch {
 	case wait <= 0:
 		f.end(s)
+		return
 	case away:
 		s.letGo()
+	}
+	if present {
+		f.touch(s)
 	}
 }
 
@@ -191,8 +216,14 @@ func (s *session) patience(alone time.Duration, running bool) time.Duration {
 	return 0
 }
 
-// end ends a session. Only the first call has an effect.
+// end ends a session for good. Only the first call has an effect.
 func (f *Front) end(s *session) {
+	f.drop(s) // first, or a request might find the record and go on with it
+	f.leaveTo(s)
+}
+
+// leaveTo ends a session here: it goes on with the next front, if it is stored. Only the first call has an effect.
+func (f *Front) leaveTo(s *session) {
 	f.table.remove(s)
 	s.calls.Lock()
 	defer s.calls.Unlock()

@@ -14,7 +14,8 @@ type shelf struct {
 	kept     []*stream
 	size     int // bytes of the kept streams
 	lastID   uint64
-	unended  int // requests that have no answer yet
+	before   uint64 // numbers up to this one were used by another process
+	unended  int    // requests that have no answer yet
 }
 
 // maxKept limits the resumable streams of a session: even an empty one costs memory.
@@ -69,7 +70,7 @@ func (sh *shelf) newStream(due int) (*stream, *reader) {
 
 // newEndless makes a stream without answers; it has no reader yet, and its messages are kept.
 func (sh *shelf) newEndless() *stream {
-	s := &stream{shelf: sh, endless: true, first: 1, next: 1}
+	s := &stream{shelf: sh, endless: true, first: sh.before + 1, next: sh.before + 1}
 	sh.mu.Lock()
 	s.preserve(0)
 	sh.mu.Unlock()

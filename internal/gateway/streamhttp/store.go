@@ -1,0 +1,261 @@
+package streamhttp
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// Store keeps the records of sessions. Its methods are called from any goroutine, but never two at once for one key, and may
+// block: no message waits for them but initialize, the first one of a session that another process has opened, and
+// DELETE. A failed Save or Drop is the store's to tell; the session goes on.
+type Store interface {
+	// Load returns the record under a key. An error that wraps fs.ErrNotExist says that there is none; after any other the
+	// client is told to come back.
+	Load(key string) ([]byte, error)
+	// Save stores a record, one JSON value, in place of an earlier one. It counts until a time.
+	Save(key string, record []byte, until time.Time) error
+	// Drop removes the record of a session that has ended.
+	Drop(key string) error
+}
+
+// storedFormat is the version of stored.
+const storedFormat = 1
+
+// stored is the record of a session. It has neither the session's id nor anything of a token: only who has both can make the
+// owner's code again.
+type stored struct {
+	Format  int             `json:"format"`
+	Owner   []byte          `json:"owner"`            // see ownerOf
+	Version string          `json:"protocol_version"` // that was settled on
+	Hub     json.RawMessage `json:"session"`          // what Peer.Keep was given
+}
+
+// recorded is what is to be stored of a session.
+type recorded struct {
+	owner []byte // see ownerOf
+
+	order sync.Mutex // held while the store is called
+	mu    sync.Mutex // leaf
+	hub   []byte     // what Peer.Keep was given; nil: nothing is stored
+	over  bool       // the session has ended, and with it the record
+	saved time.Time  // when it was last stored
+}
+
+// ownerOf identifies the principal of a session to later processes.
+func ownerOf(id string, who Claims) []byte {
+	h := hmac.New(sha256.New, []byte(id))
+	_, _ = h.Write([]byte(who.whole)) // it never fails
+	return h.Sum(nil)
+}
+
+// storeKey is the key of a session in the store.
+func storeKey(id string) string { return hex.EncodeToString([]byte(keyOf(id))) }
+
+// keep takes what the hub wants to be stored.
+func (f *Front) keep(s *session, record []byte) {
+	s.record.mu.Lock()
+	s.record.hub = record
+	s.record.mu.Unlock()
+	if s.protocol() != "" { // otherwise the answer to initialize is still to be written
+		f.writer.later(s)
+	}
+}
+
+// drop removes what is stored of a session that has ended.
+func (f *Front) drop(s *session) {
+	if f.opts.Store == nil {
+		return
+	}
+	s.record.mu.Lock()
+	s.record.over = true
+	s.record.mu.Unlock()
+	f.writer.write(s)
+}
+
+// touchEvery is how often the record of a session in use is stored anew, so that it does not count as unused.
+func (f *Front) touchEvery() time.Duration { return f.opts.SessionIdle / 4 }
+
+// touch notes that a session is in use.
+func (f *Front) touch(s *session) {
+	if f.opts.Store == nil {
+		return
+	}
+	s.record.mu.Lock()
+	due := s.record.hub != nil && !s.record.saved.IsZero() && time.Since(s.record.saved) >= f.touchEvery()
+	s.record.mu.Unlock()
+	if due {
+		f.writer.later(s)
+	}
+}
+
+// writer stores what has changed, on a goroutine that lives as long as there is anything.
+type writer struct {
+	front *Front
+
+	mu      sync.Mutex
+	dirty   map[*session]bool
+	running chan struct{} // closed when the goroutine has ended; nil: there is none
+}
+
+// later stores a session soon. It does not block.
+func (w *writer) later(s *session) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dirty == nil {
+		w.dirty = map[*session]bool{}
+	}
+	w.dirty[s] = true
+	if w.running == nil {
+		w.running = make(chan struct{})
+		go w.run()
+	}
+}
+
+func (w *writer) run() {
+	for {
+		w.mu.Lock()
+		batch := w.dirty
+		w.dirty = nil
+		if len(batch) == 0 {
+			close(w.running)
+			w.running = nil
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+		for s := range batch {
+			w.write(s)
+		}
+	}
+}
+
+// wait returns when nothing is left to be stored.
+func (w *writer) wait() {
+	w.mu.Lock()
+	running := w.running
+	w.mu.Unlock()
+	if running != nil {
+		<-running
+	}
+}
+
+// write stores a session now.
+func (w *writer) write(s *session) {
+	store, r := w.front.opts.Store, &s.record
+	if store == nil {
+		return
+	}
+	r.order.Lock()
+	defer r.order.Unlock()
+	now := time.Now()
+	r.mu.Lock()
+	record := stored{Format: storedFormat, Owner: r.owner, Version: s.protocol(), Hub: r.hub}
+	over, first := r.over, r.saved.IsZero()
+	if record.Hub != nil {
+		r.saved = now
+	}
+	r.mu.Unlock()
+	switch {
+	case over && !first:
+		_ = store.Drop(storeKey(s.id)) // the store tells
+	case over || record.Hub == nil || record.Version == "":
+	default:
+		// It was used up to a quarter of the time after it was last stored.
+		text, err := json.Marshal(record)
+		if err == nil { // it fails only if the hub's part is no JSON
+			_ = store.Save(storeKey(s.id), text, now.Add(s.idle+w.front.touchEvery())) // the store tells
+		}
+	}
+}
+
+// wake makes a session that another process has opened, if its record is stored and it belongs to the caller. The caller's
+// request is counted until left. busy: it may be there, but not now.
+func (f *Front) wake(id string, peer Peer, who Claims) (s *session, busy bool) {
+	if f.opts.Store == nil {
+		return nil, false
+	}
+	done, first := f.table.wakes(keyOf(id))
+	for !first {
+		<-done
+		if s = f.find(id, who.Subject); s != nil {
+			return s, false
+		}
+		done, first = f.table.wakes(keyOf(id))
+	}
+	defer f.table.woken(keyOf(id), done)
+	if s = f.find(id, who.Subject); s != nil { // it was made meanwhile
+		return s, false
+	}
+	text, err := f.opts.Store.Load(storeKey(id))
+	if err != nil {
+		return nil, !errors.Is(err, fs.ErrNotExist)
+	}
+	var record stored
+	if json.Unmarshal(text, &record) != nil || record.Format != storedFormat || !mcp.IsLegacy(record.Version) ||
+		!hmac.Equal(record.Owner, ownerOf(id, who)) {
+		return nil, false
+	}
+	return f.resume(id, peer, who, record)
+}
+
+// wakes returns the channel that is closed when the session with this key has been made; first: the caller makes it.
+func (t *table) wakes(key string) (done chan struct{}, first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if done, ok := t.waking[key]; ok {
+		return done, false
+	}
+	done = make(chan struct{})
+	t.waking[key] = done
+	return done, true
+}
+
+func (t *table) woken(key string, done chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.waking, key)
+	close(done)
+}
+
+// resume makes a session from its record.
+func (f *Front) resume(id string, peer Peer, who Claims, record stored) (s *session, busy bool) {
+	s = f.newSession(id, peer, who)
+	s.record.hub, s.record.saved = record.Hub, time.Now()
+	// Streams and events have numbers that no earlier process can have used: there are fewer than one each microsecond.
+	s.shelf.before = uint64(time.Now().UnixMicro())
+	s.shelf.lastID = s.shelf.before
+	s.settled(record.Version)
+	if !f.table.reserve(f.opts.MaxSessions) {
+		return nil, true
+	}
+	hub, ok := f.hub.Resume(s.peer, record.Hub)
+	s.hub = hub
+	f.table.settle(s)
+	if s.hub == nil {
+		return nil, ok
+	}
+	f.begin(s)
+	f.writer.later(s) // its time begins anew
+	return s, false
+}
+
+// refuseOver answers a request for a session that has ended here.
+func (f *Front) refuseOver(w http.ResponseWriter, s *session, id []byte, text string) {
+	s.record.mu.Lock()
+	goesOn := s.record.hub != nil && !s.record.over
+	s.record.mu.Unlock()
+	if goesOn {
+		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "shutting down; the session goes on", retry: true})
+		return
+	}
+	refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: text})
+}
