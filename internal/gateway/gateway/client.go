@@ -164,6 +164,7 @@ func (s *Session) fits(e *exchange, line []byte) bool {
 func (s *Session) list(e *exchange, cursor []byte) {
 	kind, _ := mcp.ListOf(e.method)
 	sc := s.scope()
+	sc.noLongerPresume()
 	if len(cursor) > 0 && jsonrpc.IsNull(cursor) {
 		cursor = nil
 	}
@@ -174,7 +175,10 @@ func (s *Session) list(e *exchange, cursor []byte) {
 			e.refuse(jsonrpc.InvalidParams, "the list has changed since this cursor was given: begin again")
 			return
 		}
-		s.seen[kind] = view
+		if s.seen[kind] != view {
+			s.seen[kind], s.before[kind] = view, nil
+			s.remember()
+		}
 		if kind == mcp.Tools && cursor == nil {
 			result = s.gw.withTools(result, view)
 		}

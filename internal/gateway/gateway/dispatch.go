@@ -32,17 +32,32 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 		return
 	}
 	kept := bytes.Clone(line)
-	s.scope().whenListed(e, func() {
-		if s.gw.client.Scan(kept) != nil {
-			return // it was a message before
-		}
-		if t, ok := s.find(e, kept); ok {
-			s.send(e, kept, t)
-			return
-		}
+	refuse := func() {
 		code, text := s.unknown(e, kept)
 		e.refuse(code, text)
-	})
+	}
+	if sc := s.scope(); sc.presumes {
+		sc.hold(e, (*scope).presumed, s.retry(e, kept, func() {
+			sc.noLongerPresume()
+			sc.whenListed(e, s.retry(e, kept, refuse))
+		}))
+		return
+	}
+	s.scope().whenListed(e, s.retry(e, kept, refuse))
+}
+
+// retry returns what sends a request once its server is known, and calls otherwise if it is not.
+func (s *Session) retry(e *exchange, line []byte, otherwise func()) func() {
+	return func() {
+		if s.gw.client.Scan(line) != nil {
+			return // it was a message before
+		}
+		if t, ok := s.find(e, line); ok {
+			s.send(e, line, t)
+			return
+		}
+		otherwise()
+	}
 }
 
 // find looks up the server of a request.

@@ -101,6 +101,7 @@ func (l *Link) refused(err []byte) {
 		l.failed(bytes.Clone(err))
 	}
 	l.scope.changed()
+	l.gw.tellPresuming()
 }
 
 // failed records a failed handshake, with the raw error, and when it is retried.

@@ -12,6 +12,26 @@ type hub struct{ runner *Runner }
 
 // Open implements streamhttp.Hub.
 func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
+	if v := h.open(peer, nil); v != nil {
+		return v
+	}
+	return nil
+}
+
+// Resume implements streamhttp.Hub.
+func (h hub) Resume(peer streamhttp.Peer, text []byte) (streamhttp.Session, bool) {
+	r, ok := readRecord(text)
+	if !ok {
+		return nil, false
+	}
+	if v := h.open(peer, &r); v != nil {
+		return v, true
+	}
+	return nil, true
+}
+
+// open makes a session, which goes on from the record if there is one; nil: the runner has ended.
+func (h hub) open(peer streamhttp.Peer, from *record) *visitor {
 	select {
 	case <-h.runner.ended:
 		return nil
@@ -20,12 +40,15 @@ func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
 	v := &visitor{runner: h.runner, modern: peer.Era == mcp.Modern}
 	h.runner.loop.Post(func() {
 		var early Stream
-		if h.runner.gw.opts.Plain && !v.modern {
+		if h.runner.gw.opts.Plain && !v.modern || from != nil {
 			v.early = &unheard{}
 			early = v.early
 		}
 		v.session = h.runner.gw.Open(early, nil)
-		v.session.principal = peer.Subject
+		v.session.principal, v.session.keep = peer.Subject, peer.Keep
+		if from != nil {
+			v.session.resume(h.runner.Now(), *from)
+		}
 	})
 	return v
 }

@@ -167,6 +167,7 @@ func (ls *listing) completed() {
 		ls.listen()
 	}
 	ls.link.scope.changed()
+	ls.link.gw.tellPresuming()
 	ls.link.gw.endTrial(ls.link.server)
 }
 
@@ -175,7 +176,7 @@ func (ls *listing) remember() {
 	key := ls.link.scope.key()
 	ls.link.server.known.note(key, ls.all)
 	for sc := range ls.link.gw.scopes {
-		if sc.key() == key {
+		if sc.key() == key || sc.presumes {
 			sc.stale = true
 		}
 	}

@@ -21,6 +21,7 @@ type scope struct {
 	stale     bool
 	opened    bool      // all servers are needed
 	probed    bool      // the servers' eras were asked for
+	presumes  bool      // of a session that goes on from a record, see [scope.presumed]
 	held      []held    // requests waiting for the servers' lists
 	changedAt time.Time // when clients are notified of changes; zero: none
 	listens   []*listen
@@ -158,6 +159,15 @@ func (sc *scope) each(yield func(*Link) bool) {
 // lists returns the lists of s in this scope, or those last shown to a client with the same capabilities; nil if
 // unknown.
 func (sc *scope) lists(s *server) *catalog.Lists {
+	lists := sc.shownLists(s)
+	if lists == nil && sc.presumes {
+		return s.known.latest()
+	}
+	return lists
+}
+
+// shownLists is lists without what is presumed.
+func (sc *scope) shownLists(s *server) *catalog.Lists {
 	if sc.owner != nil && s.Shared {
 		sc = sc.owner.pool
 	}
@@ -182,6 +192,9 @@ func (sc *scope) key() string {
 
 // complete reports whether every server has shown its lists, or is not waited for.
 func (sc *scope) complete() bool {
+	if sc.presumes && !sc.presumed() {
+		return false
+	}
 	for _, s := range sc.gw.servers {
 		if sc.lists(s) != nil {
 			continue
@@ -305,11 +318,15 @@ func (sc *scope) tellChanges() {
 	view := sc.current()
 	if sc.owner != nil {
 		told := map[mcp.Method]bool{}
+		was := sc.owner.seen
 		for l := range mcp.Lists {
-			if sc.owner.seen.differs(l, view) && !told[l.Changed()] {
+			if sc.owner.hasChanged(l, view) && !told[l.Changed()] {
 				told[l.Changed()] = true
 				sc.owner.general.Send(mcp.ChangedLine(l, nil))
 			}
+		}
+		if sc.owner.seen != was {
+			sc.owner.remember()
 		}
 	}
 	for _, l := range slices.Clone(sc.listens) {

@@ -30,8 +30,10 @@ type Session struct {
 	roots      rooted
 	asks       map[string]*ask // what servers want to know of it, by the raw id it was told
 	seen       seen
-	level      []byte // raw params of the last logging/setLevel
-	severity   int    // of that
+	before     [mcp.Lists][]byte // digests of lists that the client has read from another gateway, until they are compared; nil: none
+	keep       func([]byte)      // takes the session's record; nil: it ends with the gateway
+	level      []byte            // raw params of the last logging/setLevel
+	severity   int               // of that
 	subs       []*subscription
 	ended      bool
 	leaveBy    time.Time
@@ -211,18 +213,14 @@ func (s *Session) initialize(e *exchange, line []byte) {
 	if s.own != nil {
 		s.restart(e)
 	}
-	s.era = mcp.Legacy
-	s.initParams = bytes.Clone(params)
-	info := jsonrpc.Find(params, "clientInfo").Of(params)
-	s.name, _ = jsonrpc.Unquote(jsonrpc.Find(info, "name").Of(info))
-	asked, _ := jsonrpc.Unquote(jsonrpc.Find(params, "protocolVersion").Of(params))
-	if s.version = asked; !mcp.IsLegacy(asked) {
-		s.version = mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
-		s.initParams, _ = jsonrpc.Set(nil, s.initParams, jsonrpc.AppendQuoted(nil, s.version), "protocolVersion")
+	params = bytes.Clone(params)
+	version, _ := jsonrpc.Unquote(jsonrpc.Find(params, "protocolVersion").Of(params))
+	if !mcp.IsLegacy(version) {
+		version = mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
+		params, _ = jsonrpc.Set(nil, params, jsonrpc.AppendQuoted(nil, version), "protocolVersion")
 	}
-	s.key = capabilityKey(s.initParams)
-	s.own = newScope(s.gw, mcp.Legacy, s)
-	s.pool = s.gw.poolFor(s)
+	s.introduce(params, version)
+	s.remember()
 	if s.gw.opts.Plain {
 		s.pool.greetPlainly(e)
 		return
@@ -231,6 +229,18 @@ func (s *Session) initialize(e *exchange, line []byte) {
 		s.own.openAll()
 	}
 	e.answer(s.initializeResult())
+}
+
+// introduce takes what a client of the legacy era has said of itself, its raw params of initialize, and the version that was
+// settled on.
+func (s *Session) introduce(params []byte, version string) {
+	s.era = mcp.Legacy
+	s.initParams, s.version = params, version
+	info := jsonrpc.Find(params, "clientInfo").Of(params)
+	s.name, _ = jsonrpc.Unquote(jsonrpc.Find(info, "name").Of(info))
+	s.key = capabilityKey(params)
+	s.own = newScope(s.gw, mcp.Legacy, s)
+	s.pool = s.gw.poolFor(s)
 }
 
 // restart forgets an earlier handshake.
@@ -244,7 +254,7 @@ func (s *Session) restart(but *exchange) {
 	}
 	s.leaveShared()
 	s.own.closeAll()
-	s.seen, s.roots = seen{}, rooted{}
+	s.seen, s.roots, s.before = seen{}, rooted{}, [mcp.Lists][]byte{}
 }
 
 // capabilities are the gateway's, independent of its servers, which come and go.
@@ -313,6 +323,7 @@ func (s *Session) setLevel(e *exchange, line []byte) {
 		}
 	}
 	s.pool.levelAll()
+	s.remember()
 	e.answer([]byte("{}"))
 }
 

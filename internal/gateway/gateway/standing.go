@@ -39,6 +39,7 @@ func (l *Link) waitedEnough() {
 	l.server.fails(why)
 	l.gw.emit(event.ServerUnusable, slog.LevelWarn, l.Name(), "cannot be used: "+why+"; clients are not kept waiting for it",
 		slog.String(event.KeyError, why))
+	l.gw.tellPresuming()
 }
 
 // tryOut tests whether a legacy server works before a client needs it: status and metrics show the result, and no client

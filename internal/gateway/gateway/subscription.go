@@ -79,6 +79,7 @@ func (s *Session) subscribed(l *Link, uri string) {
 		s.subs = append(s.subs, sub)
 	}
 	sub.granted = true
+	s.remember()
 }
 
 // unsubscribed removes a subscription and returns it, nil if there was none.
@@ -89,6 +90,9 @@ func (s *Session) unsubscribed(uri string) *subscription {
 	}
 	sub := s.subs[i]
 	s.subs = slices.Delete(s.subs, i, i+1)
+	if sub.granted {
+		s.remember()
+	}
 	return sub
 }
 
@@ -139,12 +143,7 @@ func (l *Link) resubscribe() {
 	for _, uri := range sortedKeys(lost) {
 		l.askAbout(mcp.Subscribe, uri, func(result, _ []byte) {
 			for _, s := range lost[uri] {
-				switch sub := s.subscription(l.server, uri); {
-				case result == nil:
-					s.unsubscribed(uri)
-				case sub != nil && sub.granted:
-					s.general.Send(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
-				}
+				s.renewed(l.server, uri, result != nil)
 			}
 		})
 	}

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/session"
+)
+
+// record is what another gateway needs to go on with a session of the legacy era.
+type record struct {
+	session.Record
+	Servers []string          `json:"subscribed_at,omitempty"` // of each of Subscribed: the server's name
+	Read    [mcp.Lists][]byte `json:"read"`                    // digest of each list as the client has read it; nil: it has not
+}
+
+// readRecord reads a record; false: it cannot be used.
+func readRecord(text []byte) (r record, ok bool) {
+	err := json.Unmarshal(text, &r)
+	return r, err == nil && r.Format == session.RecordVersion && jsonrpc.IsObject(r.InitParams) && mcp.IsLegacy(r.Version) &&
+		len(r.Servers) == len(r.Subscribed)
+}
+
+// remember has the session's record stored. It is called when the record has changed, which no plain request does.
+func (s *Session) remember() {
+	if s.keep == nil || s.own == nil || s.ended {
+		return
+	}
+	r := record{Record: session.Record{
+		Format: session.RecordVersion, Era: mcp.Legacy, InitParams: s.initParams, Version: s.version, LogLevel: s.level,
+	}}
+	for _, sub := range s.subs {
+		if sub.granted {
+			r.Subscribed = append(r.Subscribed, append(jsonrpc.AppendQuoted([]byte(`{"uri":`), sub.uri), '}'))
+			r.Servers = append(r.Servers, sub.link.Name())
+		}
+	}
+	for l := range mcp.Lists {
+		r.Read[l] = s.before[l]
+		if view := s.seen[l]; view != nil {
+			digest := view.Digest(l)
+			r.Read[l] = digest[:]
+		}
+	}
+	text, err := json.Marshal(r)
+	if err == nil { // there is nothing in it that could fail
+		s.keep(text)
+	}
+}
+
+// resume goes on from a record, in a session that is new here. Processes are started for subscriptions only; others when a
+// request needs them.
+func (s *Session) resume(now time.Time, r record) {
+	s.gw.now = now
+	s.introduce(r.InitParams, r.Version)
+	s.own.presumes = true
+	s.before = r.Read
+	if r.LogLevel != nil {
+		level, _ := jsonrpc.Unquote(jsonrpc.Find(r.LogLevel, "level").Of(r.LogLevel))
+		s.level, s.severity = r.LogLevel, severity(level)
+		s.pool.levelAll()
+	}
+	for i, params := range r.Subscribed {
+		if uri, ok := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params)); ok {
+			s.subscribeAgain(r.Servers[i], uri)
+		}
+	}
+	s.own.changed() // the lists may have
+	s.gw.flush()
+}
+
+// subscribeAgain renews a subscription that the client has had at another gateway, if the server is still there.
+func (s *Session) subscribeAgain(name, uri string) {
+	for _, server := range s.gw.servers {
+		if server.Catalog.Name != name {
+			continue
+		}
+		l := s.own.link(server)
+		if l == nil {
+			return
+		}
+		sub := &subscription{link: l, uri: uri, granted: true, moved: l.phase != ready}
+		s.subs = append(s.subs, sub)
+		if !sub.moved { // other clients use the process already
+			l.askAbout(mcp.Subscribe, uri, func(result, _ []byte) { s.renewed(sub.link.server, uri, result != nil) })
+		}
+	}
+}
+
+// renewed notes that a new process has granted a subscription, or not.
+func (s *Session) renewed(server *server, uri string, granted bool) {
+	switch sub := s.subscription(server, uri); {
+	case !granted:
+		s.unsubscribed(uri)
+	case sub != nil && sub.granted: // changes may have been missed
+		s.general.Send(mcp.UpdatedLine(jsonrpc.AppendQuoted(nil, uri)))
+	}
+}
+
+// hasChanged reports whether a list that the client has read shows something else now, and counts it as told.
+func (s *Session) hasChanged(l mcp.List, now *catalog.View) bool {
+	was := s.before[l]
+	switch {
+	case was == nil:
+		return s.seen.differs(l, now)
+	case !s.own.certain():
+		return false
+	}
+	digest := now.Digest(l)
+	s.before[l], s.seen[l] = nil, now
+	return !bytes.Equal(was, digest[:])
+}
+
+// A session that goes on from a record knows no lists, and reading them would start every server. So until its client reads
+// a list, its scope presumes that servers show what they have shown to any client, or in their trial.
+
+// presumed reports whether this much is known of every server, or will not be soon.
+func (sc *scope) presumed() bool {
+	for _, s := range sc.gw.servers {
+		if sc.lists(s) == nil && sc.gw.isTested(s) {
+			return false
+		}
+	}
+	return true
+}
+
+// isTested reports whether processes that show what the server has are about to.
+func (g *Gateway) isTested(s *server) bool {
+	for _, sc := range []*scope{g.modern, g.common, g.trial} {
+		for _, l := range sc.links[s] {
+			if l.hopeful() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// certain reports whether the lists of every server are known as the scope's client is shown them. Servers may show other
+// lists to clients that can do something.
+func (sc *scope) certain() bool {
+	can := jsonrpc.Find(sc.owner.initParams, "capabilities").Of(sc.owner.initParams)
+	simple := true
+	for range jsonrpc.Members(can) {
+		simple = false
+	}
+	for _, s := range sc.gw.servers {
+		if !sc.excluded(s) && (sc.lists(s) == nil || !simple && sc.shownLists(s) == nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// noLongerPresume has the lists read as for any other client.
+func (sc *scope) noLongerPresume() {
+	if sc.presumes {
+		sc.presumes, sc.stale = false, true
+	}
+}
+
+// tellPresuming says that more is known of a server than before.
+func (g *Gateway) tellPresuming() {
+	for sc := range g.scopes {
+		if sc.presumes {
+			sc.changed()
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// recorded is a client of the legacy era whose record is kept.
+func (w *world) recorded(capabilities string) (c *client, kept *[]byte) {
+	c = w.client()
+	kept = new([]byte)
+	c.keep = func(record []byte) { *kept = record }
+	c.ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":` + capabilities + `,"clientInfo":{"name":"c"}}}`)
+	c.ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c, kept
+}
+
+// resumed is the client of a record.
+func (w *world) resumed(kept *[]byte) *client {
+	w.t.Helper()
+	r, ok := readRecord(*kept)
+	if !ok {
+		w.t.Fatalf("not readable: %s", *kept)
+	}
+	c := w.client()
+	c.keep = func(record []byte) { *kept = record }
+	c.resume(w.now, r)
+	w.settle()
+	return c
+}
+
+// warmed is a world that has tried its servers a and b out.
+func warmed(t *testing.T, servers ...Server) *world {
+	w := newWorld(t, Options{})
+	if servers == nil {
+		servers = []Server{named("a"), named("b")}
+	}
+	w.serve(servers...)
+	w.gw.Warm(w.now)
+	w.settle()
+	return w
+}
+
+// A gateway that starts again knows the session: a call starts the process it needs, with the settings that the client has
+// made, and no other.
+func TestASessionGoesOnAtTheNextGateway(t *testing.T) {
+	c, kept := warmed(t).recorded("{}")
+	c.tools()
+	c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"error"}}`)
+
+	w := warmed(t)
+	c = w.resumed(kept)
+	if n := len(w.of("a")) + len(w.of("b")); n != 0 {
+		t.Errorf("%d processes run for a session that wants nothing", n)
+	}
+	has(t, "ping", c.ask(`{"jsonrpc":"2.0","id":2,"method":"ping"}`), `"result"`)
+	has(t, "call", c.call("3", "b_do"), `"text":"b"`)
+	if a, b := len(w.of("a")), w.of("b"); a != 0 || len(b) != 1 {
+		t.Fatalf("%d and %d processes", a, len(b))
+	}
+	p := w.of("b")[0]
+	if m, _ := p.last("initialize"); !strings.Contains(m.Raw, "2025-06-18") || !strings.Contains(m.Raw, `"name":"c"`) {
+		t.Errorf("the process was told %s", m.Raw)
+	}
+	if m, _ := p.last("logging/setLevel"); m.Params.Level != "error" {
+		t.Errorf("level %q", m.Params.Level)
+	}
+	w.pass(time.Minute)
+	want(t, "nothing has changed", c.general)
+	has(t, "an unknown tool", c.call("4", "b_never"), "Unknown tool")
+	if tools := c.tools(); len(tools) != 2 {
+		t.Errorf("tools %q", tools)
+	}
+}
+
+// While servers are being tried out, a call waits for what they show.
+func TestACallThatComesWithTheGateway(t *testing.T) {
+	c, kept := warmed(t).recorded("{}")
+	c.tools()
+	w := newWorld(t, Options{})
+	w.plan("b", plan{slow: true})
+	w.plan("down", plan{refuse: 1000})
+	w.serve(named("a"), named("b"), named("down"))
+	w.gw.Warm(w.now)
+	c = w.client()
+	c.resume(w.now, must(readRecord(*kept)))
+	in := c.call("1", "b_do")
+	want(t, "too early", in)
+	trial := w.of("b")[0]
+	trial.listTools(trial.open[0])
+	w.plans["b"].slow = false
+	w.settle()
+	has(t, "call", in, `"text":"b"`)
+	if n := len(w.of("a")); n != 0 {
+		t.Errorf("%d processes of a", n)
+	}
+}
+
+func must(r record, _ bool) record { return r }
+
+// Subscriptions are renewed at once, and the client told, since it may have missed something.
+func TestSubscriptionsGoOn(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprint("shared ", shared), func(t *testing.T) {
+			s := named("a")
+			s.Shared = shared
+			serve := func() *world {
+				w := newWorld(t, Options{})
+				w.plan("a", plan{uris: []string{"file:///1", "file:///2"}})
+				w.serve(s, named("b"))
+				w.gw.Warm(w.now)
+				w.settle()
+				return w
+			}
+			c, kept := serve().recorded("{}")
+			c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
+			for i, what := range []string{"subscribe|1", "subscribe|2", "unsubscribe|2"} {
+				method, n, _ := strings.Cut(what, "|")
+				has(t, what, c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/%s","params":{"uri":"file:///%s"}}`, i+2, method, n)), `"result"`)
+			}
+			w := serve()
+			c = w.resumed(kept)
+			p := w.of("a")[len(w.of("a"))-1]
+			if m, ok := p.last("resources/subscribe"); !ok || m.Params.URI != "file:///1" || p.count("resources/subscribe") != 1 {
+				t.Errorf("subscribed to %s", m.Raw)
+			}
+			has(t, "told", c.general, `"uri":"file:///1"`)
+			if n := len(w.of("b")); n != 0 {
+				t.Errorf("%d processes of b", n)
+			}
+			p.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///1"}}`)
+			has(t, "updated", c.general, `"uri":"file:///1"`)
+			if again := w.resumed(kept); len(again.subs) != 1 {
+				t.Errorf("%d subscriptions in the next record", len(again.subs))
+			}
+		})
+	}
+}
+
+// A client that has read its tools is told if the next gateway has others, and only then.
+func TestListsThatChangedWithTheGateway(t *testing.T) {
+	for _, test := range []struct {
+		name, can string
+		servers   []Server
+		read      bool
+		changes   int
+	}{
+		{"the same", "{}", []Server{named("a"), named("b")}, true, 0},
+		{"one less", "{}", []Server{named("a")}, true, 1},
+		{"one more", "{}", []Server{named("a"), named("b"), named("c")}, true, 1},
+		{"never read", "{}", []Server{named("a")}, false, 0},
+		// What its servers show to such a client is not known yet.
+		{"one less, capable", `{"sampling":{}}`, []Server{named("a")}, true, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, kept := warmed(t).recorded(test.can)
+			if test.read {
+				c.tools()
+			}
+			w := warmed(t, test.servers...)
+			c = w.resumed(kept)
+			w.pass(time.Second)
+			if n := c.general.changes(); n != test.changes {
+				t.Errorf("told %d times, want %d", n, test.changes)
+			}
+			has(t, "call", c.call("1", "a_do"), `"text":"a"`)
+			w.pass(time.Second)
+			capable := 0
+			if test.can != "{}" {
+				capable = 1 // now it is
+			}
+			if n := c.general.changes(); n != test.changes+capable {
+				t.Errorf("told %d times in the end, want %d", n, test.changes+capable)
+			}
+			kept2 := *kept
+			again := w.resumed(&kept2)
+			w.pass(time.Second)
+			if n := again.general.changes(); n != 0 && test.can == "{}" {
+				t.Errorf("told %d times by the gateway after that", n)
+			}
+		})
+	}
+}
+
+// A record is made when something of the session has changed, never for a call.
+func TestWhenARecordIsMade(t *testing.T) {
+	w := warmed(t)
+	c, _ := w.recorded("{}")
+	records := 0
+	c.keep = func([]byte) { records++ }
+	for n, want := range map[string]int{
+		`"method":"ping"`:       0,
+		`"method":"tools/list"`: 1,
+		`"method":"logging/setLevel","params":{"level":"info"}`: 1,
+		`"method":"tools/call","params":{"name":"a_do"}`:        0,
+	} {
+		c.tools()
+		records = 0
+		if n == `"method":"tools/list"` {
+			c.seen = seen{}
+		}
+		has(t, n, c.ask(`{"jsonrpc":"2.0","id":1,`+n+`}`), `"result"`)
+		if records != want {
+			t.Errorf("%s: %d records, want %d", n, records, want)
+		}
+	}
+	records = 0
+	c.Close(w.now)
+	if records != 0 {
+		t.Error("a session that ends makes a record")
+	}
+}
