@@ -18,6 +18,15 @@ const (
 	NamesNever       Names = "never"        // unchanged
 )
 
+// Sessions says where the sessions of HTTP clients are kept.
+type Sessions string
+
+// The values of Sessions.
+const (
+	SessionsOnDisk   Sessions = "disk"   // they go on with the next gateway at the address
+	SessionsInMemory Sessions = "memory" // they end with the gateway
+)
+
 // LocalUsers says which users of this machine may use an HTTP endpoint on loopback.
 type LocalUsers string
 
@@ -41,6 +50,7 @@ type File struct {
 	// LocalUsers says who may use our HTTP endpoint when Auth is nil; it is then on loopback. "": LocalOwn where the
 	// system can tell users apart, otherwise LocalToken.
 	LocalUsers LocalUsers
+	Sessions   Sessions // where those of HTTP clients are kept; "": SessionsOnDisk
 	// Origins are allowed besides the endpoint's own, as scheme://host[:port], in lower case.
 	Origins []string
 	// Hosts are Host headers that are allowed besides loopback, as host or host:port, in lower case.

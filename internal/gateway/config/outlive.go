@@ -106,6 +106,9 @@ func (r *reader) readEndpoint(root *tree.Node) {
 			r.Problem(n.Pos, "local_users and auth contradict each other", "with auth only tokens count: remove one")
 		}
 	}
+	if n := root.Good("sessions"); n != nil {
+		f.Sessions = Sessions(n.Value)
+	}
 	if n := root.Good("tls"); n != nil {
 		f.TLS = &TLS{Cert: r.absolute(n.TextOf("cert")), Key: r.absolute(n.TextOf("key")), Pos: root.Field("tls").Pos}
 	}

@@ -66,7 +66,7 @@ func syntaxOf(s *fileerror.Source) *syntax {
 }
 
 // ownKeys are the top-level keys besides servers that only outlive.yaml has.
-var ownKeys = []string{"names", "listen", "auth", "tls", "origins", "hosts", "limits", "defaults"}
+var ownKeys = []string{"names", "listen", "auth", "tls", "origins", "hosts", "sessions", "limits", "defaults"}
 
 // recognise decides by the top-level keys. where is the object that holds the servers.
 func recognise(s *syntax, root *tree.Node) (f Format, where *tree.Field) {

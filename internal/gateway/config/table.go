@@ -72,6 +72,8 @@ func rootShape(policy []PolicyKey) *schema.Shape {
 			Doc: "origins of web pages that may use the HTTP endpoint, besides its own"},
 		{Name: "hosts", Shape: &schema.Shape{Kind: schema.ListOrText, Of: &schema.Shape{Kind: schema.Text, Form: hostForm}, Doc: "host, or host:port"},
 			Doc: "Host headers that are accepted, besides loopback"},
+		{Name: "sessions", Shape: &schema.Shape{Kind: schema.Word, Words: []string{string(SessionsOnDisk), string(SessionsInMemory)}},
+			Doc: "where the sessions of HTTP clients are kept: disk (the default): they go on when the gateway was killed or started again; memory: they end with it"},
 		{Name: "limits", Shape: limitsShape, Doc: "limits of the HTTP endpoint"},
 		{Name: "inputs", Shape: &schema.Shape{Kind: schema.List, Of: inputShape, Doc: "value that is asked for"},
 			Doc: "values that are asked for when ${input:ID} needs them, as in VS Code"},

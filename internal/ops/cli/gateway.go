@@ -154,6 +154,7 @@ type endpoint struct {
 
 	listener net.Listener // nil: stdio
 	front    streamhttp.Options
+	sessions keptSessions
 	url      string // of the endpoint; "" on stdio
 	byHand   bool   // stdin is a terminal
 
@@ -183,6 +184,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer tellFatal(k, &err)
 	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, f.login(path), f.browser)}
 	defer g.served.close()
+	defer g.sessions.close()
 	servers, err := g.served.load(file)
 	if err != nil {
 		return err

@@ -145,7 +145,7 @@ func changedForGood(was, is *config.File) (names []string) {
 		{"names", was.Names, is.Names}, {"listen", was.Listen, is.Listen}, {"auth", was.Auth, is.Auth},
 		{"local_users", was.LocalUsers, is.LocalUsers},
 		{"tls", filesOf(was.TLS), filesOf(is.TLS)}, {"origins", was.Origins, is.Origins}, {"hosts", was.Hosts, is.Hosts},
-		{"limits", was.Limits, is.Limits},
+		{"sessions", was.Sessions, is.Sessions}, {"limits", was.Limits, is.Limits},
 	} {
 		if !reflect.DeepEqual(s.was, s.is) {
 			names = append(names, s.name)

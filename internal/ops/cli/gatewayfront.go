@@ -37,6 +37,7 @@ func (g *endpoint) listen(file *config.File, address string) (err error) {
 	if g.listener, err = net.Listen("tcp", address); err != nil {
 		return fail(exitFailure, "%w%s", err, whoListens(address))
 	}
+	g.keepSessions(file, address)
 	scheme := "http"
 	if g.front.TLS != nil {
 		scheme = "https"

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/config"
+	"github.com/outlive-mcp/outlive/internal/gateway/sessionstore"
+	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+)
+
+// mostSessions is the default limit of sessions, that of package streamhttp.
+const mostSessions = 256
+
+// storedSessions is how many times that many records are kept: after a restart, those of clients that have left meanwhile
+// stay for a while.
+const storedSessions = 4
+
+// keptSessions is where the sessions of an endpoint's clients are kept.
+type keptSessions struct {
+	streamhttp.Store
+	file   *sessionstore.File   // nil: not on disk
+	memory *sessionstore.Memory // nil: on disk
+	warn   func(string)
+	broken atomic.Bool // the latest Save or Drop has failed
+}
+
+// keepSessions opens the store of the endpoint at an address. A gateway without one works; only a restart ends its
+// sessions.
+func (g *endpoint) keepSessions(file *config.File, address string) {
+	k := &g.sessions
+	k.warn = g.warn
+	if _, port, err := net.SplitHostPort(address); err == nil && port != "0" && file.Sessions != config.SessionsInMemory {
+		path := filepath.Join(stateDir(), "gateway", "sessions", strings.Map(inFileName, address)+".log")
+		if k.file, err = sessionstore.Open(path, storedSessions*cmp.Or(file.Limits.Sessions, mostSessions)); err != nil {
+			g.warn(err.Error() + "; sessions end with this gateway")
+		}
+	}
+	if k.file != nil {
+		k.Store = k.file
+	} else { // the next client would look for its session at another port, or the user wants no file
+		k.memory = &sessionstore.Memory{}
+		k.Store = k.memory
+	}
+	g.front.Store = k
+}
+
+// Save implements streamhttp.Store.
+func (k *keptSessions) Save(key string, record []byte, until time.Time) error {
+	return k.tell(k.Store.Save(key, record, until))
+}
+
+// Drop implements streamhttp.Store.
+func (k *keptSessions) Drop(key string) error { return k.tell(k.Store.Drop(key)) }
+
+// Load implements streamhttp.Store.
+func (k *keptSessions) Load(key string) ([]byte, error) {
+	record, err := k.Store.Load(key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return record, k.tell(err)
+}
+
+// tell reports the first of several errors in a row.
+func (k *keptSessions) tell(err error) error {
+	if failed := err != nil; k.broken.Swap(failed) != failed && failed {
+		k.warn(err.Error() + "; until that works again, a restart of the gateway ends sessions, or takes back what they have set since")
+	}
+	return err
+}
+
+// close closes the store, if there is one.
+func (k *keptSessions) close() {
+	if k.file != nil {
+		_ = k.file.Close() // everything was written
+	}
+}
+
+// inFileName replaces what may not stand in the name of a file.
+func inFileName(r rune) rune {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '-':
+		return r
+	}
+	return '_'
+}
