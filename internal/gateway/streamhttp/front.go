@@ -3,20 +3,22 @@ package streamhttp
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // Front is the HTTP front of a Hub: an http.Handler for the MCP endpoint, the OAuth metadata and the extra handlers.
 type Front struct {
-	hub     Hub
-	params  ParamHeaders // nil: the hub has none
-	opts    Options
-	gate    gate
-	guard   guard
-	table   table
-	writer  writer
-	drain   chan struct{} // closed when endless streams must end
-	stop    chan struct{} // closed when every request must end
-	drained sync.Once
+	hub      Hub
+	params   ParamHeaders // nil: the hub has none
+	opts     Options
+	gate     gate
+	guard    guard
+	table    table
+	writer   writer
+	drain    ending                   // of endless streams
+	endless  atomic.Int64             // endless streams in progress
+	stop     chan struct{}            // closed when every request must end
+	visitors atomic.Pointer[visitors] // of Serve's listener
 
 	mu      sync.Mutex
 	running int           // requests in progress
@@ -27,7 +29,7 @@ type Front struct {
 // New makes a front. The caller ends it with Close, or by the context given to Serve.
 func New(hub Hub, opts Options) *Front {
 	opts = opts.withDefaults()
-	f := &Front{hub: hub, opts: opts, drain: make(chan struct{}), stop: make(chan struct{}), idle: make(chan struct{})}
+	f := &Front{hub: hub, opts: opts, drain: ending{ch: make(chan struct{})}, stop: make(chan struct{}), idle: make(chan struct{})}
 	f.params, _ = hub.(ParamHeaders)
 	f.gate = newGate(opts.Hosts, opts.Origins)
 	f.guard = newGuard(opts.Bearer, opts.OAuth)
@@ -113,7 +115,7 @@ func (f *Front) leave() {
 }
 
 // endStreams ends the endless streams: GET streams and subscriptions/listen.
-func (f *Front) endStreams() { f.drained.Do(func() { close(f.drain) }) }
+func (f *Front) endStreams() { f.drain.begin() }
 
 // Close ends all sessions and streams, and returns when no request is in progress and everything is stored. Stored
 // sessions go on with the next Front. Later requests get 503. A second call does nothing.

@@ -223,7 +223,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who Claims) {
 	}
 	p.stream, p.reader = s.listen(number, last != "")
 	p.prime = last == "" && s.protocol() >= primedFrom
-	p.drain, p.ends = f.drain, who.Expires
+	p.drain, p.ends = f.drain.done(), who.Expires
 	p.run()
 	s.unlisten(p.reader)
 }

@@ -61,7 +61,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who Claims, l
 	p := reply{front: f, w: w, r: r, id: id, over: f.stop}
 	p.stream, p.reader = alone.newStream(1)
 	if mcp.Lookup(e.Method.Of(line)) == mcp.Listen {
-		p.drain, p.ends = f.drain, who.Expires
+		p.drain, p.ends = f.drain.done(), who.Expires
 	}
 	p.tell("request read")
 	session.Message(line, p.stream)

@@ -35,6 +35,10 @@ func (p *reply) tell(what string) {
 
 // run waits and writes. It returns when everything is written, the client has left or nothing more will come.
 func (p *reply) run() {
+	if p.drain != nil {
+		p.front.endless.Add(1)
+		defer p.front.endless.Add(-1)
+	}
 	if p.drain != nil && !p.ends.IsZero() {
 		end := time.NewTimer(time.Until(p.ends))
 		defer end.Stop()

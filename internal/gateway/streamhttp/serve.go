@@ -27,8 +27,15 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(f.opts.Log.Handler(), slog.LevelWarn),
 	}
 	unused := &unusedConnections{open: map[net.Conn]bool{}}
-	server.ConnState = unused.note
-	listener = newVisitors(listener, f.opts.MaxConnections)
+	all := newVisitors(listener, f.opts.MaxConnections)
+	f.visitors.Store(all)
+	listener = all
+	server.ConnState = func(c net.Conn, state http.ConnState) {
+		unused.note(c, state)
+		if c := visitorBelow(c); c != nil {
+			c.note(state)
+		}
+	}
 	server.ConnContext = introduce
 	served := make(chan struct{})
 	stopped := make(chan struct{})
@@ -56,6 +63,9 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 
 // shutdown ends endless streams, waits for the rest, and cuts what takes longer.
 func (f *Front) shutdown(server *http.Server, unused *unusedConnections) {
+	if v := f.visitors.Load(); v != nil {
+		v.release()
+	}
 	f.endStreams()
 	unused.close()
 	patience, cancel := context.WithTimeout(context.Background(), f.opts.Grace)

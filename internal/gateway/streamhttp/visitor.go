@@ -23,18 +23,22 @@ type visitors struct {
 	net.Listener
 	most int
 
-	mu       sync.Mutex
-	open     int
-	strange  *list.List         // *visitor, the oldest first: without an authorized request
-	byOrigin map[netip.Addr]int // how many of them each address has
-	room     chan struct{}      // holds a token once a connection has been closed
-	closed   chan struct{}
-	once     sync.Once
+	mu        sync.Mutex
+	open      int
+	all       map[*visitor]bool
+	accepting bool               // a connection is being accepted
+	strange   *list.List         // *visitor, the oldest first: without an authorized request
+	byOrigin  map[netip.Addr]int // how many of them each address has
+	room      chan struct{}      // holds a token once a connection has been closed
+	closed    chan struct{}
+	once      sync.Once
+
+	held atomic.Pointer[chan struct{}] // closed when connections may be accepted and read again; nil: they may
 }
 
 func newVisitors(l net.Listener, most int) *visitors {
 	return &visitors{
-		Listener: l, most: most, strange: list.New(), byOrigin: map[netip.Addr]int{},
+		Listener: l, most: most, strange: list.New(), byOrigin: map[netip.Addr]int{}, all: map[*visitor]bool{},
 		room: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
@@ -51,14 +55,19 @@ type visitor struct {
 	asked sync.Once
 	whose error       // the result of Options.Peer
 	known atomic.Bool // it has had an authorized request
+
+	reads   sync.Mutex // leaf
+	begun   bool       // some of a request was read, whose answer is not written yet
+	reading bool       // the first byte of a request may be read now
 }
 
 // Accept implements net.Listener.
 func (v *visitors) Accept() (net.Conn, error) {
-	conn, err := v.Listener.Accept()
+	conn, err := v.accept()
 	if err != nil {
 		return nil, err
 	}
+	defer v.accepted()
 	one := &visitor{Conn: conn, all: v, since: time.Now()}
 	if remote, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
 		one.origin = remote.Addr().Unmap().WithZone("")
@@ -93,6 +102,7 @@ func (v *visitors) enter(one *visitor, now time.Time) (in bool, displaced *visit
 	defer v.mu.Unlock()
 	if v.open < v.most {
 		v.open++
+		v.all[one] = true
 		v.byOrigin[one.origin]++
 		one.place = v.strange.PushBack(one)
 		return true, nil, 0
@@ -144,6 +154,7 @@ func (c *visitor) Close() error {
 	}
 	c.gone = true
 	v.open--
+	delete(v.all, c)
 	select {
 	case v.room <- struct{}{}:
 	default:
@@ -165,10 +176,16 @@ type visitorKey struct{}
 
 // introduce lets the requests of a connection find it.
 func introduce(ctx context.Context, conn net.Conn) context.Context {
-	if outer, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+	return context.WithValue(ctx, visitorKey{}, visitorBelow(conn))
+}
+
+// visitorBelow is the connection below TLS, or conn itself.
+func visitorBelow(conn net.Conn) *visitor {
+	if outer, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = outer.NetConn()
 	}
-	return context.WithValue(ctx, visitorKey{}, conn)
+	c, _ := conn.(*visitor)
+	return c
 }
 
 // visitorOf is the connection a request came in on; nil where Serve does not serve it.

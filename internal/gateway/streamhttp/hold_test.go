@@ -1,0 +1,200 @@
+package streamhttp
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/sessionstore"
+)
+
+// given is a listener that first accepts what another process has left.
+type given struct {
+	net.Listener
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (g *given) Accept() (net.Conn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.conns) > 0 {
+		c := g.conns[0]
+		g.conns = g.conns[1:]
+		return c, nil
+	}
+	return g.Listener.Accept()
+}
+
+// serving is a front that serves a listener until the end of the test.
+func serving(t *testing.T, hub *testHub, opts Options, l net.Listener) *Front {
+	t.Helper()
+	f := New(hub, opts)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- f.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	for f.visitors.Load() == nil {
+		time.Sleep(time.Millisecond) // Serve has not begun yet
+	}
+	return f
+}
+
+func rawPost(body, session string) string {
+	return fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n%s\r\nContent-Length: %d\r\n\r\n%s", session, len(body), body)
+}
+
+// Requests that come while another process takes over wait, on connections that are open as on new ones, and it answers them. Those
+// that were in progress are answered before.
+func TestConnectionsAreHandedOn(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := Options{Store: &sessionstore.Memory{}}
+	hub := &testHub{answer: func(s *testSession, line []byte, reply Stream) {
+		if !strings.Contains(string(line), `"id":1,`) {
+			keeping(s, line, reply)
+		}
+	}}
+	f := serving(t, hub, opts, l)
+	open, waiting, stream := dialled(t, l.Addr().String()), dialled(t, l.Addr().String()), dialled(t, l.Addr().String())
+	_, _, _, err = askOn(open, rawPost(initializeLine("2025-11-25"), "X-Y: z"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := "Mcp-Session-Id: " + f.table.all()[0].id
+	inProgress := make(chan error, 1)
+	go func() {
+		status, body, _, err := askOn(waiting, rawPost(call(1), session))
+		if err == nil && (status != 200 || !strings.Contains(body, "late")) {
+			err = fmt.Errorf("%d %s", status, body)
+		}
+		inProgress <- err
+	}()
+	hub.session(0).await(t, "message "+call(1))
+	if _, err := io.WriteString(stream, "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"+session+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	hub.session(0).await(t, "attach")
+
+	held := make(chan error, 1)
+	go func() { held <- f.Hold(t.Context(), func() string { return "" }) }()
+	for f.visitors.Load().held.Load() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	answers := make(chan error, 2)
+	ask := func(c net.Conn) {
+		status, body, _, err := askOn(c, rawPost(call(2), session))
+		if err == nil && status != 200 {
+			err = fmt.Errorf("%d %s", status, body)
+		}
+		answers <- err
+	}
+	go ask(open)
+	go ask(dialled(t, l.Addr().String()))
+	select {
+	case err := <-held:
+		t.Fatalf("a call is in progress, and it does not wait: %v", err)
+	case err := <-answers:
+		t.Fatalf("a call that is to wait was answered: %v", err)
+	case <-time.After(100 * time.Millisecond): // nothing is to happen
+	}
+	hub.session(0).reply(1).Send([]byte(`{"jsonrpc":"2.0","id":1,"result":{"late":true}}`))
+	if err := <-inProgress; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-held; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, firstBody(t, stream)); err != nil {
+		t.Errorf("the stream has not ended well: %v", err)
+	}
+	files, err := f.Connections()
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%d connections, %v", len(files), err)
+	}
+	copied, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := &given{}
+	for _, file := range files {
+		c, err := net.FileConn(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Close()
+		next.conns = append(next.conns, c)
+	}
+	if next.Listener, err = net.FileListener(copied); err != nil {
+		t.Fatal(err)
+	}
+	copied.Close()
+	taken := &testHub{answer: keeping}
+	serving(t, taken, opts, next)
+	for range 2 {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+	if taken.opened() != 1 || hub.opened() != 1 {
+		t.Errorf("%d and %d sessions", hub.opened(), taken.opened())
+	}
+}
+
+// firstBody reads the header of a response.
+func firstBody(t *testing.T, c net.Conn) io.Reader {
+	t.Helper()
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.Body
+}
+
+// Without a quiet moment everything goes on as before, and what has waited is answered.
+func TestNoQuietMoment(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := serving(t, &testHub{}, Options{}, l)
+	c := dialled(t, l.Addr().String())
+	if status, _, _, err := askOn(c, rawPost(initializeLine("2025-11-25"), "X-Y: z")); err != nil || status != 200 {
+		t.Fatal(status, err)
+	}
+	session := "Mcp-Session-Id: " + f.table.all()[0].id
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	held := make(chan error, 1)
+	go func() { held <- f.Hold(ctx, func() string { return "something goes on" }) }()
+	for f.visitors.Load().held.Load() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if status, _, _, err := askOn(c, rawPost(call(2), session)); err != nil || status != 200 {
+		t.Error(status, err)
+	}
+	if err := <-held; !errors.Is(err, ErrNotQuiet) || !strings.Contains(err.Error(), "something goes on") {
+		t.Error(err)
+	}
+	if status, _, _, err := askOn(dialled(t, l.Addr().String()), rawPost(call(3), session)); err != nil || status != 200 {
+		t.Error(status, err)
+	}
+}
