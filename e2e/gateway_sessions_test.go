@@ -5,9 +5,11 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -46,13 +48,17 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 				}
 				s.do(t, step{"op": "subscribe", "uri": item})
 				s.do(t, step{"op": "level", "level": "error"})
-				for _, how := range []string{"SIGKILL", "SIGTERM", "SIGKILL"} {
-					if how == "SIGKILL" {
+				for _, how := range []string{"SIGKILL", "SIGTERM", "an upgrade", "SIGKILL"} {
+					switch how {
+					case "SIGKILL":
 						g.killed(t)
-					} else {
+						g = g.listenAgain(t)
+					case "SIGTERM":
 						g.stop2(t)
+						g = g.listenAgain(t)
+					default:
+						g.upgrade(t)
 					}
-					g = g.listenAgain(t)
 					text := "after " + how
 					if !eventually(func() bool { // the client may still wait for an answer on its old connection
 						_, ch := s.begin(step{"op": "call", "tool": "used_echo", "args": map[string]any{"text": text}})
@@ -93,6 +99,59 @@ func (g *gateway) stop2(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the gateway does not end on SIGTERM")
 	}
+}
+
+// upgrade has the gateway become the program on disk.
+func (g *gateway) upgrade(t *testing.T) {
+	t.Helper()
+	cmd := exec.Command(tools.outlive, "upgrade", "gateway")
+	cmd.Env = g.env()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("upgrade: %v %s", err, out)
+	}
+}
+
+// TestUpgradeOfAGatewayUnderLoad: clients call all the time, on connections that stay open and on new ones, while the gateway
+// becomes another process image several times. Each call is answered once, and none is refused.
+func TestUpgradeOfAGatewayUnderLoad(t *testing.T) {
+	needOutlive(t)
+	w := newWorkspace(t)
+	g := w.listenBy(t, append(w.stdioGateway(w.gatewayConfig(t, []string{"names: never"}, backend{name: "s", server: servers()["go-legacy"], keys: []string{"shared: true"}})),
+		"--listen", freeAddress(t)))
+	stop := make(chan struct{})
+	var done sync.WaitGroup
+	var calls atomic.Int64
+	var slowest atomic.Int64
+	for n := range 8 {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: n%2 == 0}, Timeout: patience}
+		s := &rawSession{client: client, url: g.url}
+		s.mustHave(t, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, `"protocolVersion"`)
+		done.Go(func() {
+			for {
+				select {
+				case <-stop:
+					client.CloseIdleConnections()
+					return
+				default:
+				}
+				text, begun := fmt.Sprintf("client %d call %d", n, calls.Add(1)), time.Now()
+				s.mustHave(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`, text), text)
+				slowest.Store(max(slowest.Load(), int64(time.Since(begun))))
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	for range 5 {
+		before := calls.Load()
+		g.upgrade(t)
+		if !eventually(func() bool { return calls.Load() > before+50 }) {
+			t.Error("the clients do not go on")
+		}
+	}
+	close(stop)
+	done.Wait()
+	t.Logf("%d calls, the longest took %v", calls.Load(), time.Duration(slowest.Load()))
+	g.stop(t)
 }
 
 // rawSession is one client of the legacy era over plain HTTP.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
@@ -169,5 +170,37 @@ func (g *Gateway) tellPresuming() {
 		if sc.presumes {
 			sc.changed()
 		}
+	}
+}
+
+// busy says what is in progress that would be lost if the gateway ended now; "": nothing.
+func (g *Gateway) busy() string {
+	calls, questions := 0, 0
+	for s := range g.sessions.all {
+		questions += len(s.asks)
+		for _, e := range s.calls {
+			if e.method != mcp.Listen {
+				calls++
+			}
+		}
+	}
+	switch {
+	case calls > 0:
+		return fmt.Sprintf("%d calls are in flight", calls)
+	case questions > 0:
+		return fmt.Sprintf("%d questions of servers wait for their clients", questions)
+	}
+	return ""
+}
+
+// Busy says what is in progress that would be lost if the gateway ended now; "": nothing. Any goroutine.
+func (r *Runner) Busy() string {
+	told := make(chan string, 1)
+	r.loop.Post(func() { told <- r.gw.busy() })
+	select {
+	case why := <-told:
+		return why
+	case <-r.ended:
+		return "the gateway is ending"
 	}
 }

@@ -163,6 +163,10 @@ type endpoint struct {
 	sinks  *sinks
 	served *servedSet
 
+	from    *legacy // what the image before this one has left; nil: this is the first
+	program string  // where ours is on disk
+	replace replacing
+
 	mu      sync.Mutex        // guards reading the configuration
 	read    [sha256.Size]byte // digest of its last content
 	watched map[string]watched
@@ -174,15 +178,24 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if only, err := asked(io.out); only {
+		return err
+	}
 	child.CloseInheritedOnExec()
-	child.Prepare()
+	from, err := predecessor()
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	if from == nil {
+		child.Prepare()
+	}
 	k, err := openGatewaySinks(io, f)
 	if err != nil {
 		return err
 	}
 	defer k.close()
 	defer tellFatal(k, &err)
-	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, f.login(path), f.browser)}
+	g := &endpoint{flags: f, path: path, begun: file, read: digest, sinks: k, served: newServedSet(k, f.name, f.login(path), f.browser), from: from}
 	defer g.served.close()
 	defer g.sessions.close()
 	servers, err := g.served.load(file)
@@ -191,6 +204,9 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	}
 	if err := g.open(io, file); err != nil {
 		return err
+	}
+	if g.program, err = programPath(); err != nil {
+		return fail(exitFailure, "%w", err)
 	}
 	k.say(event.ProxyStarted, fmt.Sprintf("Gateway starting (PID=%d): %s of %s", os.Getpid(), counted(len(servers), "server"), file.Name))
 	if g.byHand {
@@ -206,6 +222,11 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer g.unwatch()
 	stop := handleSignals(g, k)
 	defer stop()
+	if from != nil {
+		admitSignals()
+		child.Prepare() // no sooner: whatever it starts would not hear those signals
+		k.tellUpgraded(from)
+	}
 	unwatch := g.watchConfig()
 	defer unwatch()
 	closeControl := serveGatewayControl(g)

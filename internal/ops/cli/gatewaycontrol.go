@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -38,7 +37,7 @@ func (r reachableGateway) Status() control.Status {
 	defer cancel()
 	s := control.Status{
 		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(),
-		URL: r.url, Lost: control.Lost{Stderr: r.sinks.log.Lost()},
+		URL: r.url, Upgrades: r.upgrades(), Lost: control.Lost{Stderr: r.sinks.log.Lost()},
 	}
 	if s.Config = r.begun.Name; r.path != "" {
 		s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory
@@ -123,11 +122,6 @@ func (r reachableGateway) links(ctx context.Context, server string) ([]gateway.L
 
 // awake reports whether a process runs, or is about to.
 func awake(l gateway.LinkStatus) bool { return l.State != "stopped" && l.State != "asleep" }
-
-// Upgrade implements control.Source.
-func (r reachableGateway) Upgrade(context.Context, time.Duration) error {
-	return errors.New("a gateway cannot be upgraded in place: start the new version, and let clients connect again")
-}
 
 // Log implements control.Source.
 func (r reachableGateway) Log(ctx context.Context, server string, w io.Writer, follow bool) error {

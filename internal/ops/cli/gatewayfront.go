@@ -34,9 +34,13 @@ func (g *endpoint) listen(file *config.File, address string) (err error) {
 			return err
 		}
 	}
-	if g.listener, err = net.Listen("tcp", address); err != nil {
+	if g.listener, err = g.inherit(address); err == nil && g.listener == nil {
+		g.listener, err = net.Listen("tcp", address)
+	}
+	if err != nil {
 		return fail(exitFailure, "%w%s", err, whoListens(address))
 	}
+	g.replace.address = address
 	g.keepSessions(file, address)
 	scheme := "http"
 	if g.front.TLS != nil {
@@ -108,6 +112,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 		what += "; clients need the header Authorization: Bearer TOKEN, with the token in " + g.tokenFile
 	}
 	g.sinks.say(event.GatewayListening, what, slog.String(event.KeyURL, g.url))
+	g.replace.front.Store(front)
 	g.Warm()
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -118,6 +123,9 @@ func (g *endpoint) serve(ctx context.Context) error {
 		served <- err
 	}()
 	g.Run()
+	if g.replace.ready.Load() {
+		return g.become(front)
+	}
 	stop()
 	front.Close()
 	if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {

@@ -46,6 +46,9 @@ func (g *endpoint) keepSessions(file *config.File, address string) {
 		k.Store = k.file
 	} else { // the next client would look for its session at another port, or the user wants no file
 		k.memory = &sessionstore.Memory{}
+		for _, e := range g.left().Sessions {
+			_ = k.memory.Save(e.Key, e.Record, e.Until) // it does not fail
+		}
 		k.Store = k.memory
 	}
 	g.front.Store = k

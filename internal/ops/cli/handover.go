@@ -30,10 +30,19 @@ const tryPatience = 5 * time.Second
 type legacy struct {
 	PID      int // of both
 	Version  string
-	Started  time.Time // the first image
-	Begun    time.Time // the upgrade
-	Upgrades int       // including this one
-	Proxy    *proxy.Saved
+	Started  time.Time     // the first image
+	Begun    time.Time     // the upgrade
+	Upgrades int           // including this one
+	Proxy    *proxy.Saved  // of `outlive run`
+	Gateway  *savedGateway // of `outlive gateway`
+}
+
+// descriptors are those that the next image needs.
+func (l *legacy) descriptors() []int {
+	if l.Gateway != nil {
+		return l.Gateway.descriptors()
+	}
+	return l.Proxy.Descriptors()
 }
 
 // ability is what a program answers that is asked whether it could take over.
@@ -42,7 +51,7 @@ type ability struct {
 	Version string `json:"version"`
 }
 
-// askedVar in the environment makes `outlive run …` check its command line, print its ability and end.
+// askedVar in the environment makes `outlive run …` and `outlive gateway …` check its command line, print its ability and end.
 const askedVar = "OUTLIVE_HANDOVER_ASKED"
 
 // handoverVerb asks a program whether it knows what askedVar means.
@@ -139,7 +148,7 @@ func execute(path string, l *legacy) error {
 	fd := int(f.Fd())
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, handoverVar+"=") })
 	env = append(env, fmt.Sprintf("%s=%d", handoverVar, fd))
-	return replaceImage(path, env, append(l.Proxy.Descriptors(), fd))
+	return replaceImage(path, env, append(l.descriptors(), fd))
 }
 
 // predecessor returns what an earlier image in this process has left, nil if this is the first. It is nobody else's: the
@@ -164,7 +173,7 @@ func predecessor() (*legacy, error) {
 	if l.PID != os.Getpid() {
 		return nil, nil
 	}
-	if l.Proxy == nil || l.Proxy.Session.Format != session.RecordVersion {
+	if l.Gateway == nil && (l.Proxy == nil || l.Proxy.Session.Format != session.RecordVersion) {
 		return nil, fmt.Errorf("take over: outlive %s has left no session of version %d", l.Version, session.RecordVersion)
 	}
 	return &l, nil

@@ -19,9 +19,12 @@ func newRestart(io streams) *cobra.Command {
 	var patience time.Duration
 	cmd := &cobra.Command{
 		Use:   "restart NAME | --all | --failed",
-		Short: "Restart servers; return when the new ones are ready",
+		Short: "Restart servers, or a gateway; return when the new ones are ready",
 		Long: `Restart the server NAME and return when the new process is ready. The client behind it notices nothing.
 A server behind a gateway is GATEWAY/SERVER, or just SERVER where nothing else is called so; all its processes are replaced.
+GATEWAY alone, if it speaks HTTP, is the gateway itself: it reads its whole configuration and starts its servers anew, in the
+same process and with the same address; sessions go on, as at "outlive upgrade". One that was started with a command and no file
+is called like its only server, and that is restarted.
 Where several servers have one name, say NAME@PID with the PID of its outlive.
 
 --all restarts every server that outlive keeps alive for this user on this machine, behind gateways, too, all at once. --failed
@@ -43,6 +46,9 @@ EXIT STATUS
 			if err != nil {
 				return err
 			}
+			if s, err := instance.Status(ctx); err == nil && instance.Server == "" && startsAnew(s) {
+				return restartGateway(ctx, io, instance, patience)
+			}
 			result, err := instance.Restart(ctx, reason)
 			if err != nil {
 				return fail(exitFailure, "restart %s: %w", args[0], err)
@@ -61,6 +67,22 @@ EXIT STATUS
 	cmd.Flags().StringVar(&reason, "reason", "outlive restart", "why, for the audit log")
 	cmd.Flags().DurationVar(&patience, "timeout", 3*time.Minute, "how long to wait for the new process")
 	return cmd
+}
+
+// startsAnew reports whether restarting what has this status means the gateway itself: it has a configuration that it reads
+// when it starts, and an address that stays. One that is called like its only server is asked to restart that.
+func startsAnew(s control.Status) bool {
+	return s.Gateway() && s.URL != "" && !slices.Contains(s.ServerNames(), s.Name)
+}
+
+// restartGateway has a gateway start anew in its process, as at an upgrade.
+func restartGateway(ctx context.Context, io streams, i control.Instance, patience time.Duration) error {
+	s, err := i.Upgrade(ctx, patience)
+	if err != nil {
+		return fail(exitFailure, "restart %s: %w", i.Name, err)
+	}
+	_, err = fmt.Fprintf(io.out, "%s: started anew with %s (PID %d)\n", i.Name, s.Config, s.PID)
+	return err
 }
 
 // restartSet says that many servers are meant.

@@ -146,7 +146,7 @@ func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) 
 		if u.Proxy, err = proxy.Resume(opts, from.Proxy); err != nil {
 			return nil, err
 		}
-		u.tellUpgraded(from)
+		k.tellUpgraded(from)
 		return u, nil
 	}
 	if opts.In, opts.Out, err = takeStreams(io); err != nil {

@@ -26,12 +26,17 @@ func newUpgrade(io streams) *cobra.Command {
 	var patience time.Duration
 	cmd := &cobra.Command{
 		Use:   "upgrade NAME",
-		Short: "Let the outlive in front of one server become the version on disk",
+		Short: "Let a running outlive become the version on disk",
 		Long: `Let the outlive in front of the server NAME become the version that is on disk now, where it was started from. Its
 process id and its client stay. The server is started anew, as at "outlive restart", and told what the client has told it.
 No call is lost or repeated: the upgrade waits until none is in flight, holding new ones back for at most 3 seconds at a
 time, and they are answered afterwards. If no such moment comes (--timeout), it says so and nothing has changed; neither
 does a new version that does not run, or does not understand the old one, change anything. SIGUSR2 does the same.
+
+A gateway that speaks HTTP becomes the new version in the same way: its address stays open, requests in flight are answered
+first, those that come meanwhile wait, sessions go on, and streams end for their clients to open them again. All its
+servers are started anew.
+
 Where several servers have one name, say NAME@PID with the PID of its outlive. Not on Windows.
 
 EXIT STATUS
@@ -45,11 +50,18 @@ EXIT STATUS
 			if err != nil {
 				return err
 			}
+			if instance.Server != "" {
+				return fail(exitUsage, "upgrade %s: it is the gateway that has versions of outlive: outlive upgrade %s", args[0], instance.Name)
+			}
 			s, err := instance.Upgrade(cmd.Context(), patience)
 			if err != nil {
 				return fail(exitFailure, "upgrade %s: %w", args[0], err)
 			}
-			_, err = fmt.Fprintf(io.out, "%s: outlive %s (PID %d), server PID %d\n", instance.Name, s.Version, s.PID, s.ServerPID)
+			text := fmt.Sprintf("%s: outlive %s (PID %d)", instance.Name, s.Version, s.PID)
+			if !s.Gateway() {
+				text += fmt.Sprintf(", server PID %d", s.ServerPID)
+			}
+			_, err = fmt.Fprintln(io.out, text)
 			return err
 		},
 	}
@@ -82,9 +94,13 @@ func (u *upgrader) Upgrade(ctx context.Context, wait time.Duration) error {
 	defer u.busy.Store(false)
 	begun := time.Now()
 	err := u.replace(ctx, wait, begun)
-	u.sinks.Emit(event.Event{Type: event.UpgradeFailed, Time: time.Now(), Level: slog.LevelWarn,
-		Message: "Upgrade failed, this version goes on: " + err.Error(), Attrs: []slog.Attr{slog.String(event.KeyReason, err.Error())}})
+	u.sinks.tellUpgradeFailed(err)
 	return err
+}
+
+func (k *sinks) tellUpgradeFailed(err error) {
+	k.Emit(event.Event{Type: event.UpgradeFailed, Time: time.Now(), Level: slog.LevelWarn,
+		Message: "Upgrade failed, this version goes on: " + err.Error(), Attrs: []slog.Attr{slog.String(event.KeyReason, err.Error())}})
 }
 
 func (u *upgrader) replace(ctx context.Context, wait time.Duration, begun time.Time) error {
@@ -105,9 +121,9 @@ func (u *upgrader) replace(ctx context.Context, wait time.Duration, begun time.T
 }
 
 // tellUpgraded says in the new program's first words how it came here.
-func (u *upgrader) tellUpgraded(from *legacy) {
+func (k *sinks) tellUpgraded(from *legacy) {
 	took := time.Since(from.Begun)
-	u.sinks.Emit(event.Event{
+	k.Emit(event.Event{
 		Type: event.Upgraded, Time: time.Now(), Level: slog.LevelInfo,
 		Message: fmt.Sprintf("Upgraded from outlive %s to %s in %dms", from.Version, version(), took.Milliseconds()),
 		Attrs: []slog.Attr{slog.String(event.KeyOldVersion, from.Version), slog.String(event.KeyNewVersion, version()),

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/sessionstore"
+	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+	"github.com/outlive-mcp/outlive/internal/keep/child"
+)
+
+// savedGateway is what a gateway leaves to the next image in its process, beside the sessions on disk.
+type savedGateway struct {
+	Address     string // that it was to listen at
+	Listener    int    // descriptor
+	Connections []int  // descriptors of its clients' connections
+	Sessions    []sessionstore.Entry
+}
+
+func (s *savedGateway) descriptors() []int { return append([]int{s.Listener}, s.Connections...) }
+
+// replacing is the part of an endpoint that becomes another image.
+type replacing struct {
+	address string
+	front   atomic.Pointer[streamhttp.Front] // nil until it serves
+	busy    atomic.Bool
+	begun   time.Time
+	ready   atomic.Bool // requests are held back, and the runner is ending for the next image
+}
+
+// errStdioStays is why a gateway on stdin and stdout is not upgraded in place.
+var errStdioStays = errors.New("not possible for a gateway on stdin and stdout: restart its client instead")
+
+// left is what the image before this one has left of its gateway.
+func (g *endpoint) left() *savedGateway {
+	if g.from == nil || g.from.Gateway == nil {
+		return &savedGateway{}
+	}
+	return g.from.Gateway
+}
+
+func (g *endpoint) upgrades() int {
+	if g.from == nil {
+		return 0
+	}
+	return g.from.Upgrades
+}
+
+// Upgrade lets the program on disk take our place. It waits for a moment without requests in flight, no longer than wait, and
+// returns only if the upgrade is not possible; then everything goes on. Any goroutine.
+func (g *endpoint) Upgrade(ctx context.Context, wait time.Duration) error {
+	if !g.replace.busy.CompareAndSwap(false, true) {
+		return errUpgrading
+	}
+	begun := time.Now()
+	err := g.prepare(ctx, wait)
+	if err != nil {
+		g.replace.busy.Store(false)
+		g.sinks.tellUpgradeFailed(err)
+		return err
+	}
+	g.replace.begun = begun
+	g.replace.ready.Store(true)
+	g.Interrupt() // the servers end; then serve goes on with become
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// prepare holds requests back, once none is in flight.
+func (g *endpoint) prepare(ctx context.Context, wait time.Duration) error {
+	front := g.replace.front.Load()
+	switch {
+	case g.listener == nil:
+		return errStdioStays
+	case front == nil:
+		return errors.New("it is starting")
+	}
+	if err := tryProgram(ctx, g.program, os.Args[1:]); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return front.Hold(ctx, g.Busy)
+}
+
+// become executes the program on disk in our place, with the address and the connections of clients.
+func (g *endpoint) become(front *streamhttp.Front) error {
+	saved := &savedGateway{Address: g.replace.address}
+	if g.sessions.memory != nil {
+		saved.Sessions = g.sessions.memory.Entries()
+	}
+	files, err := front.Connections()
+	if err != nil {
+		g.warn(err.Error() + "; its client has to connect again")
+	}
+	for _, f := range files {
+		saved.Connections = append(saved.Connections, int(f.Fd()))
+	}
+	socket, ok := g.listener.(interface{ File() (*os.File, error) })
+	if !ok {
+		return fail(exitFailure, "hand over %s: it is no socket", g.replace.address)
+	}
+	listener, err := socket.File()
+	if err != nil {
+		return fail(exitFailure, "hand over %s: %w", g.replace.address, err)
+	}
+	saved.Listener = int(listener.Fd())
+	g.sinks.flush()
+	child.RestKeeper()
+	err = execute(g.program, &legacy{
+		PID: os.Getpid(), Version: version(), Started: g.sinks.start, Begun: g.replace.begun, Upgrades: g.upgrades() + 1, Gateway: saved,
+	})
+	runtime.KeepAlive(files) // or their descriptors might be closed
+	runtime.KeepAlive(listener)
+	return fail(exitFailure, "upgrade: %w", err) // the servers have ended: whoever starts the gateway again has its sessions
+}
+
+// inherit returns the listener that the image before this one has left, nil if there is none for this address.
+func (g *endpoint) inherit(address string) (net.Listener, error) {
+	left := g.left()
+	if left.Address == "" {
+		return nil, nil
+	}
+	var conns []net.Conn
+	for _, fd := range left.Connections {
+		f := os.NewFile(uintptr(fd), "connection")
+		if c, err := net.FileConn(f); err == nil { // otherwise its client has left
+			conns = append(conns, c)
+		}
+		_ = f.Close() // it was copied
+	}
+	f := os.NewFile(uintptr(left.Listener), "listener")
+	defer f.Close()
+	if left.Address != address { // the configuration says another one now
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		return nil, nil
+	}
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("take over %s: %w", address, err)
+	}
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
+		return nil, fmt.Errorf("take over %s: it is a %T", address, l)
+	}
+	return &inheritedListener{TCPListener: tcp, conns: conns}, nil
+}
+
+// inheritedListener is a listener that first accepts the connections which the image before this one had.
+type inheritedListener struct {
+	*net.TCPListener
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// Accept implements net.Listener.
+func (l *inheritedListener) Accept() (net.Conn, error) {
+	l.mu.Lock()
+	if len(l.conns) > 0 {
+		defer l.mu.Unlock()
+		c := l.conns[0]
+		l.conns = l.conns[1:]
+		return c, nil
+	}
+	l.mu.Unlock()
+	return l.TCPListener.Accept()
+}
