@@ -82,6 +82,11 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 					}
 				}
 				s.do(t, step{"op": "close"})
+				select {
+				case <-s.driver.exited():
+				case <-time.After(patience):
+					t.Error("the client does not end")
+				}
 				g.stop(t)
 			})
 		}
@@ -249,7 +254,9 @@ func TestAThousandSessionsOutliveTheGateway(t *testing.T) {
 	if first > 2*time.Second {
 		t.Errorf("the first answer came %v after the start", first)
 	}
-	if !eventually(func() bool { return len(w.serverPIDs(shared.server)) == 1 && w.onlyOf(own.server) == ownProcess+modernOne }) {
+	if !eventually(func() bool {
+		return len(w.serverPIDs(shared.server)) == 1 && w.onlyOf(own.server) == ownProcess+modernOne
+	}) {
 		t.Errorf("processes of the shared server: %d, of the other one: %d; want 1 and %d", len(w.serverPIDs(shared.server)), w.onlyOf(own.server), ownProcess+modernOne)
 	}
 	if entries, err := os.ReadDir(w.path("state/outlive/gateway/sessions")); err != nil || len(entries) != 1 {

@@ -109,7 +109,10 @@ func (w *workspace) listenBy(t *testing.T, argv []string) *gateway {
 			line, err := lines.ReadString('\n')
 			_, _ = io.WriteString(log, line)
 			if m := listening.FindStringSubmatch(line); m != nil {
-				url <- m[1]
+				select {
+				case url <- m[1]:
+				default: // it was upgraded
+				}
 			}
 			if err != nil {
 				break

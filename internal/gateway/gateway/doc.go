@@ -21,6 +21,8 @@
 // Server.Shared it uses a shared one. Modern requests carry all their state and share one process for each server, or
 // Server.Instances of them.
 //
+// Over HTTP a session of the legacy era can go on at another gateway, from its record (record.go).
+//
 // Messages to servers go to an outbox first and are sent when the present message is handled: a backend may answer at
 // once, and its calls must not nest.
 package gateway

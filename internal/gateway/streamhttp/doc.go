@@ -12,6 +12,13 @@
 // that is answered, or when the client has left. The era of a POST is given by its _meta, then by its
 // MCP-Protocol-Version header; initialize without the _meta of the modern era is always legacy.
 //
+// # Sessions that outlive the front
+//
+// With Options.Store a legacy session is stored when it begins and when what the Hub keeps of it changes, never for other
+// messages. A request with a session id that is not known here looks there: if the record belongs to the caller, the Hub resumes
+// the session. A front that ends leaves its sessions to the next one. [Front.Hold] prepares a front for a successor in the
+// same process: it ends what is in progress and leaves further requests unread in their connections.
+//
 // # Answers
 //
 // If the first message to a reply stream is the last (a response), it is sent as one JSON body with a length; anything
@@ -31,8 +38,8 @@
 //
 // A message costs no goroutine beside net/http's own, which reads the body, calls the Session, waits for the Stream's
 // messages and writes them. Serve starts one goroutine that waits for its context and then shuts down; Serve returns
-// when that and every request has ended. A session has one timer, which ends it when idle; Front.Close ends all. Neither
-// outlives Close.
+// when that and every request has ended. A session has one timer, which ends it when idle; Front.Close ends all. One
+// goroutine writes to the Store while there is something to write. None of them outlives Close.
 //
 // A session's streams share one lock, under which nothing is called. The Session and everything behind it belong to the
 // Hub, which owns the lines it gets. Streams may be used from any goroutine at any time: after their end they drop

@@ -208,14 +208,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	if g.program, err = programPath(); err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	k.say(event.ProxyStarted, fmt.Sprintf("Gateway starting (PID=%d): %s of %s", os.Getpid(), counted(len(servers), "server"), file.Name))
-	if g.byHand {
-		k.log.Raw([]byte("An MCP client is to speak here, on stdin and stdout. For clients that speak HTTP: outlive gateway --listen 127.0.0.1:8080\n"))
-	}
-	if passedOver {
-		g.warn("The " + configName + " of this directory is not used; to use it: -c " + configName)
-	}
-	g.tellWarnings(file)
+	g.tellStarting(len(servers), passedOver)
 	go g.clearAway()
 	g.SetServers(servers)
 	g.rewatch()
@@ -234,6 +227,18 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	err = g.serve(ctx)
 	k.say(event.ProxyStopped, "Gateway stopped", slog.Int(event.KeyExitCode, codeOf(err)))
 	return err
+}
+
+// tellStarting reports the start with so many servers.
+func (g *endpoint) tellStarting(servers int, passedOver bool) {
+	g.sinks.say(event.ProxyStarted, fmt.Sprintf("Gateway starting (PID=%d): %s of %s", os.Getpid(), counted(servers, "server"), g.begun.Name))
+	if g.byHand {
+		g.sinks.log.Raw([]byte("An MCP client is to speak here, on stdin and stdout. For clients that speak HTTP: outlive gateway --listen 127.0.0.1:8080\n"))
+	}
+	if passedOver {
+		g.warn("The " + configName + " of this directory is not used; to use it: -c " + configName)
+	}
+	g.tellWarnings(g.begun)
 }
 
 // clearAway removes old logs and leftover processes of earlier runs.
