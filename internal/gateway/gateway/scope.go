@@ -126,12 +126,12 @@ func (sc *scope) serversChanged(gone []*server) {
 	}
 	sc.changed()
 	for _, e := range homeless {
-		sc.rehouse(e)
+		sc.resend(e)
 	}
 }
 
-// rehouse moves an unsent request to its server's successor.
-func (sc *scope) rehouse(e *exchange) {
+// resend moves an unsent request to its server's successor.
+func (sc *scope) resend(e *exchange) {
 	for _, s := range sc.gw.servers {
 		if s.Catalog.Name != e.link.Name() {
 			continue

@@ -193,11 +193,11 @@ func runProxy(io streams, s *settings) (err error) {
 	defer k.close()
 	defer tellFatal(k, &err)
 	opts := proxy.Options{MaxToServer: s.maxToServer, Options: hostOptions(s, k)}
-	var seat *sharing.Seat
+	var member *sharing.Member
 	if s.share != nil {
-		seat = takeSeat(s, k)
-		defer seat.Close()
-		opts.Remote = &remote.Options{URL: sharing.URL, Name: s.backend.Name, Transport: seat}
+		member = joinShared(s, k)
+		defer member.Close()
+		opts.Remote = &remote.Options{URL: sharing.URL, Name: s.backend.Name, Transport: member}
 	}
 	p, err := begin(io, s, k, opts, from)
 	if err != nil {
@@ -205,9 +205,9 @@ func runProxy(io streams, s *settings) (err error) {
 	}
 	var server runningServer = p
 	switch {
-	case seat != nil:
+	case member != nil:
 		p.stays = errSharedStays
-		server = &sharedRun{p, seat}
+		server = &sharedRun{p, member}
 	case opts.Remote != nil:
 		p.stays = errRemoteStays
 	}

@@ -22,20 +22,20 @@ type line struct {
 	tag, text string
 }
 
-// narrator turns events into lines. It remembers what is necessary to keep the watchdog's order and numbers in every
+// formatter turns events into lines. It remembers what is necessary to keep the watchdog's order and numbers in every
 // order of a restart's events: a restart by marker or tool is initiated before the old process exits, one by exit
 // code after it.
-type narrator struct {
-	opts      Options
-	cast      cast
-	starts    int  // ServerStarting events so far
-	restarts  int  // RestartCount of the last ServerStarting
-	requested bool // the line "Restart requested" was not written yet
-	noisy     bool // the line about invalid messages on stdout was written
+type formatter struct {
+	opts         Options
+	processTable processTable
+	starts       int  // ServerStarting events so far
+	restarts     int  // RestartCount of the last ServerStarting
+	requested    bool // the line "Restart requested" was not written yet
+	noisy        bool // the line about invalid messages on stdout was written
 }
 
 // tell returns the lines for e, in order; the texts are those of WD-15.
-func (n *narrator) tell(e event.Event) []line {
+func (n *formatter) tell(e event.Event) []line {
 	if n.opts.Gateway {
 		return []line{{gateway, marked(e)}}
 	}
@@ -84,7 +84,7 @@ func (n *narrator) tell(e event.Event) []line {
 }
 
 // crashed returns the lines about a crash; they mention a restart only if one follows.
-func (n *narrator) crashed(e event.Event) []line {
+func (n *formatter) crashed(e event.Event) []line {
 	if v, ok := e.Attr(event.KeyRestarting); ok && v.Kind() == slog.KindBool && !v.Bool() {
 		return say("ERROR: Server crashed (exit code %s)", number(e, event.KeyExitCode))
 	}
@@ -95,7 +95,7 @@ func say(format string, args ...any) []line {
 	return []line{{supervisor, fmt.Sprintf(format, args...)}}
 }
 
-func (n *narrator) started() []line {
+func (n *formatter) started() []line {
 	lines := say("=== Watchdog Supervisor Starting ===")
 	switch {
 	case isPython(n.opts.Executable):
@@ -125,8 +125,8 @@ func isPython(path string) bool {
 
 // starting returns the lines about a start. A start while the server runs is the watchdog's next server if a restart
 // was requested, otherwise a spare, which the watchdog does not have.
-func (n *narrator) starting(e event.Event) []line {
-	if n.cast.starts(n.requested) == spare {
+func (n *formatter) starting(e event.Event) []line {
+	if n.processTable.starts(n.requested) == spare {
 		return []line{{proxy, "Starting spare server"}}
 	}
 	var lines []line
@@ -139,17 +139,17 @@ func (n *narrator) starting(e event.Event) []line {
 	return append(lines, say("Starting MCP server (restart #%d)", e.RestartCount)...)
 }
 
-func (n *narrator) spawned(e event.Event) []line {
-	if n.cast.spawned(e.Generation) == spare {
+func (n *formatter) spawned(e event.Event) []line {
+	if n.processTable.spawned(e.Generation) == spare {
 		return []line{{proxy, fmt.Sprintf("Spare server running (PID: %d)", e.ServerPID)}}
 	}
 	return say("MCP server running (PID: %d)", e.ServerPID)
 }
 
 // exited returns the lines about an exit; readers of the watchdog's line assume that the server has ended.
-func (n *narrator) exited(e event.Event) []line {
+func (n *formatter) exited(e event.Event) []line {
 	code := number(e, event.KeyExitCode)
-	switch n.cast.exited(e.Generation) {
+	switch n.processTable.exited(e.Generation) {
 	case old:
 		return []line{{proxy, fmt.Sprintf("Old server exited (PID: %d, code: %s)", e.ServerPID, code)}}
 	case next:
@@ -162,22 +162,22 @@ func (n *narrator) exited(e event.Event) []line {
 
 // serves returns the lines about which process serves now. If a restart was requested and nothing was started for it,
 // a spare took over.
-func (n *narrator) serves(e event.Event) []line {
+func (n *formatter) serves(e event.Event) []line {
 	var lines []line
-	if n.requested && n.cast.running() && e.Generation != n.cast.leads {
+	if n.requested && n.processTable.running() && e.Generation != n.processTable.leads {
 		n.requested = false
 		lines = say("Restart requested, spawning new server (restart #%d)", n.next(e))
 	}
-	n.cast.serves(e.Generation)
+	n.processTable.serves(e.Generation)
 	return append(lines, line{proxy, marked(e)})
 }
 
 // brief reports whether lines that are not useful to people are omitted: the watchdog's log has none of them, and
 // clients show every line. JSON, which programs read, has all.
-func (n *narrator) brief() bool { return n.opts.Format != JSON && n.opts.Level > slog.LevelDebug }
+func (n *formatter) brief() bool { return n.opts.Format != JSON && n.opts.Level > slog.LevelDebug }
 
 // noise reports, once, lines on stdout that are not messages; the lines themselves are passed on.
-func (n *narrator) noise(e event.Event) []line {
+func (n *formatter) noise(e event.Event) []line {
 	if !n.brief() {
 		return []line{{proxy, marked(e)}}
 	}
@@ -200,7 +200,7 @@ func reloadFailed(e event.Event) []line {
 }
 
 // initiated reports that a restart was requested, once the old process has ended; a throttle's warning precedes it.
-func (n *narrator) initiated(e event.Event) []line {
+func (n *formatter) initiated(e event.Event) []line {
 	switch causeOf(e) {
 	case "requested":
 	case "crash", "start_failed", "misconfigured", "unhealthy", "memory":
@@ -208,7 +208,7 @@ func (n *narrator) initiated(e event.Event) []line {
 	default:
 		return []line{{proxy, marked(e)}}
 	}
-	if n.cast.running() {
+	if n.processTable.running() {
 		n.requested = true
 		return nil
 	}
@@ -217,7 +217,7 @@ func (n *narrator) initiated(e event.Event) []line {
 }
 
 // next is the number of the following restart, whether or not the event already counts it.
-func (n *narrator) next(e event.Event) int {
+func (n *formatter) next(e event.Event) int {
 	if n.starts == 0 {
 		return e.RestartCount
 	}

@@ -119,8 +119,8 @@ func (t told) text() (all string) {
 	return all
 }
 
-// TestBridgeCrowd: clients without sessions, before a legacy server that they share and that asks without saying whom.
-func TestBridgeCrowd(t *testing.T) {
+// TestBridgeManyClients: clients without sessions, before a legacy server that they share and that asks without saying whom.
+func TestBridgeManyClients(t *testing.T) {
 	needOutlive(t)
 	for _, key := range []string{"ts", "go-legacy"} {
 		t.Run(key, func(t *testing.T) {
@@ -138,11 +138,11 @@ func TestBridgeCrowd(t *testing.T) {
 				}
 			}
 			t.Run("held", func(t *testing.T) {
-				crowdHeld(t, slow("a", 1500), ask("b"), begun, func(what string) bool { return w.count(what) > 0 })
+				manyHeld(t, slow("a", 1500), ask("b"), begun, func(what string) bool { return w.count(what) > 0 })
 			})
-			t.Run("withdrawn", func(t *testing.T) { crowdWithdrawn(t, slow("c", 800), ask("d"), ask("e"), begun) })
+			t.Run("withdrawn", func(t *testing.T) { manyWithdrawn(t, slow("c", 800), ask("d"), ask("e"), begun) })
 			t.Run("killed", func(t *testing.T) {
-				crowdKilled(t, ask("f"), slow("g", 2000), ask("h"), begun, func() {
+				manyKilled(t, ask("f"), slow("g", 2000), ask("h"), begun, func() {
 					for _, pid := range w.serverPIDs(srv) {
 						killed(t, pid)
 					}
@@ -154,8 +154,8 @@ func TestBridgeCrowd(t *testing.T) {
 	}
 }
 
-// crowdHeld: a question that two calls may have asked is held until one has ended.
-func crowdHeld(t *testing.T, works, asks oneCall, begun func(string), ended func(string) bool) {
+// manyHeld: a question that two calls may have asked is held until one has ended.
+func manyHeld(t *testing.T, works, asks oneCall, begun func(string), ended func(string) bool) {
 	one := works.send(t.Context(), nil)
 	begun("slow " + works.name)
 	r := get(t, asks.send(t.Context(), nil))
@@ -173,8 +173,8 @@ func crowdHeld(t *testing.T, works, asks oneCall, begun func(string), ended func
 	}
 }
 
-// crowdWithdrawn: a client that leaves while its question is held has it refused, and nobody else sees it.
-func crowdWithdrawn(t *testing.T, works, leaves, later oneCall, begun func(string)) {
+// manyWithdrawn: a client that leaves while its question is held has it refused, and nobody else sees it.
+func manyWithdrawn(t *testing.T, works, leaves, later oneCall, begun func(string)) {
 	one := works.send(t.Context(), nil)
 	begun("slow " + works.name)
 	ctx, leave := context.WithCancel(t.Context())
@@ -199,9 +199,9 @@ func crowdWithdrawn(t *testing.T, works, leaves, later oneCall, begun func(strin
 	}
 }
 
-// crowdKilled: the server dies while one call waits for its client, one works, and the question of a third is held. Each
+// manyKilled: the server dies while one call waits for its client, one works, and the question of a third is held. Each
 // is answered once, and the tool that only reads is called again.
-func crowdKilled(t *testing.T, waits, works, asks oneCall, begun func(string), kill func()) {
+func manyKilled(t *testing.T, waits, works, asks oneCall, begun func(string), kill func()) {
 	parked := get(t, waits.send(t.Context(), nil))
 	if parked.question() != "for "+waits.name {
 		t.Fatalf("%s was asked %q: %s", waits.name, parked.question(), parked.all)

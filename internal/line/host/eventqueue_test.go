@@ -22,18 +22,18 @@ func TestNewsIsToldAfterTheCallback(t *testing.T) {
 	var j journal
 	h := New(loop, near{}, Options{Stderr: mute{}, Sink: &j, Finish: func(int) {}})
 	loop.Post(func() {
-		h.news.Emit(event.Event{Type: event.ServerExited})
-		h.news.Emit(event.Event{Type: event.ServerReady})
+		h.events.Emit(event.Event{Type: event.ServerExited})
+		h.events.Emit(event.Event{Type: event.ServerReady})
 		if len(j.told) > 0 {
 			t.Errorf("told %v while the callback ran", j.told)
 		}
-		loop.Post(func() { // behind the promise
+		loop.Post(func() { // behind the flush
 			if want := []event.Type{event.ServerExited, event.ServerReady}; !slices.Equal(j.told, want) {
 				t.Errorf("told %v after the callback, want %v", j.told, want)
 			}
-			h.news.Emit(event.Event{Type: event.RestartCompleted})
+			h.events.Emit(event.Event{Type: event.RestartCompleted})
 			(*world)(h).Finish(0)
-			h.news.Emit(event.Event{Type: event.ClientClosed})
+			h.events.Emit(event.Event{Type: event.ClientClosed})
 			loop.Stop()
 		})
 	})

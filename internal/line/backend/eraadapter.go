@@ -11,18 +11,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 )
 
-// seam stands between the client and the rest of a Backend until both sides are known to speak one era, and for good if
+// eraAdapter stands between the client and the rest of a Backend until both sides are known to speak one era, and for good if
 // they do not: then a bridge translates, and the rest of the Backend sees a client of the server's era. It implements
 // the backend's World, so that no other part knows of it. There is none where both sides speak the same era.
 //
 // Whether a bridge is needed is known from earlier runs, or learned: a server refuses initialize because it is modern,
-// or a probe shows a legacy server. For a modern client that does not probe, the seam probes.
-type seam struct {
+// or a probe shows a legacy server. For a modern client that does not probe, the adapter probes.
+type eraAdapter struct {
 	Client
 	eras    *eras
 	env     jsonrpc.Envelope // scratch of the line being looked at
 	bridge  *bridge.Bridge   // nil: not needed so far
-	decided bool             // without a bridge it is not needed: the seam goes
+	decided bool             // without a bridge it is not needed: the adapter goes
 
 	asked  bool     // the server is being asked for its era
 	client [][]byte // lines of the client not yet handled
@@ -43,7 +43,7 @@ const eraQuestion = `"b~0"`
 const codeNoMethod = "-32601"
 
 // said takes a line of the client, which is not kept.
-func (s *seam) said(line []byte) {
+func (s *eraAdapter) said(line []byte) {
 	if s.asked && s.needsNoEra(line) {
 		return
 	}
@@ -52,7 +52,7 @@ func (s *seam) said(line []byte) {
 }
 
 // take handles a line of the client. A line that is not a message is refused without translation.
-func (s *seam) take(line []byte) {
+func (s *eraAdapter) take(line []byte) {
 	err := s.env.Scan(line)
 	if err == nil && s.changing() && s.env.Kind == jsonrpc.Notification && s.env.RequestID.Present() {
 		s.streamEnded(string(s.env.RequestID.Of(line)))
@@ -76,13 +76,13 @@ func (s *seam) take(line []byte) {
 }
 
 // leaves reports whether a modern client gives up its era, for example after waiting too long for its probe.
-func (s *seam) leaves(line []byte) bool {
+func (s *eraAdapter) leaves(line []byte) bool {
 	return s.bridge.Mode() == bridge.ModernClient && s.env.Kind == jsonrpc.Request &&
 		mcp.Lookup(s.env.Method.Of(line)) == mcp.Initialize && s.version(line) == nil
 }
 
 // leave removes the bridge of a client that has given up its era, with the bridge's requests.
-func (s *seam) leave() {
+func (s *eraAdapter) leave() {
 	s.give(s.bridge.Close("the client began a new session", s.eras.now))
 	s.bridge, s.decided, s.inner, s.at = nil, true, nil, time.Time{}
 	for c := range s.eras.calls.all {
@@ -91,7 +91,7 @@ func (s *seam) leave() {
 }
 
 // give sends a bridge's output: to the client now, to the server once the present message is handled.
-func (s *seam) give(out bridge.Output) {
+func (s *eraAdapter) give(out bridge.Output) {
 	for _, line := range out.ToServer {
 		s.inner = append(s.inner, bytes.Clone(line))
 	}
@@ -104,12 +104,12 @@ func (s *seam) give(out bridge.Output) {
 }
 
 // ForwardToClient implements World.
-func (s *seam) ForwardToClient(line []byte) { s.tell(line, s.Client.ForwardToClient) }
+func (s *eraAdapter) ForwardToClient(line []byte) { s.tell(line, s.Client.ForwardToClient) }
 
 // SendToClient implements World.
-func (s *seam) SendToClient(line []byte) { s.tell(line, s.Client.SendToClient) }
+func (s *eraAdapter) SendToClient(line []byte) { s.tell(line, s.Client.SendToClient) }
 
-func (s *seam) tell(line []byte, as func([]byte)) {
+func (s *eraAdapter) tell(line []byte, as func([]byte)) {
 	switch {
 	case s.bare:
 		as(line)
@@ -122,7 +122,7 @@ func (s *seam) tell(line []byte, as func([]byte)) {
 }
 
 // deadline is when the bridge must be called: at once while something waits to be handled.
-func (s *seam) deadline() time.Time {
+func (s *eraAdapter) deadline() time.Time {
 	if len(s.inner) > 0 || len(s.client) > 0 && !s.asked {
 		return s.eras.now
 	}
@@ -130,20 +130,20 @@ func (s *seam) deadline() time.Time {
 }
 
 // over tells the bridge that the server has answered a cancelled request.
-func (s *seam) over(id []byte) {
+func (s *eraAdapter) over(id []byte) {
 	if s.bridge != nil {
 		s.give(s.bridge.Over(id, s.eras.now))
 	}
 }
 
 // processesGone tells the bridge that no process is left that knows of earlier requests.
-func (s *seam) processesGone() {
+func (s *eraAdapter) processesGone() {
 	if s.bridge != nil {
 		s.give(s.bridge.Reborn(s.eras.now))
 	}
 }
 
-func (s *seam) tick() {
+func (s *eraAdapter) tick() {
 	if s.bridge != nil && !s.at.IsZero() && !s.eras.now.Before(s.at) {
 		s.give(s.bridge.Tick(s.eras.now))
 	}
@@ -151,7 +151,7 @@ func (s *seam) tick() {
 
 // needsNoEra handles messages that need no known era: an array, which the client's era does not have, and the
 // cancellation of a waiting request.
-func (s *seam) needsNoEra(line []byte) bool {
+func (s *eraAdapter) needsNoEra(line []byte) bool {
 	switch err := s.env.Scan(line); {
 	case err == nil && s.env.Kind == jsonrpc.Batch:
 		s.eras.inside.clientMessage(line, nil)
@@ -171,13 +171,13 @@ func (s *seam) needsNoEra(line []byte) bool {
 }
 
 // version is the raw protocol version in a request's _meta, as modern requests have; s.env was scanned.
-func (s *seam) version(line []byte) []byte {
+func (s *eraAdapter) version(line []byte) []byte {
 	meta := s.env.Meta.Of(line)
 	return jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
 }
 
 // look decides by a line of the client whether a bridge is needed; s.env was scanned from it.
-func (s *seam) look(line []byte) {
+func (s *eraAdapter) look(line []byte) {
 	m := mcp.Lookup(s.env.Method.Of(line))
 	switch {
 	case s.decided || s.env.Kind != jsonrpc.Request:
@@ -188,7 +188,7 @@ func (s *seam) look(line []byte) {
 		}
 		s.decided = true // a refusal will show it
 	case m == mcp.Discover || s.version(line) == nil:
-		// The probe shield decides, or it cannot be decided yet.
+		// The prober decides, or it cannot be decided yet.
 	case bridge.Need(s.eras.opts.Bridge, mcp.Modern, s.eras.memory.known.speaks()) == bridge.ModernClient:
 		s.eras.attach(bridge.ModernClient, line)
 		return
@@ -202,16 +202,16 @@ func (s *seam) look(line []byte) {
 }
 
 // ask probes the server's era on behalf of a client that is about to use it.
-func (s *seam) ask(line []byte) {
+func (s *eraAdapter) ask(line []byte) {
 	meta := jsonrpc.Delete(nil, s.env.Meta.Of(line), "progressToken")
 	s.asked = true
 	s.client = append([][]byte{line}, s.client...)
 	s.eras.inside.clientMessage(mcp.DiscoverLine([]byte(eraQuestion), meta), nil)
 }
 
-// answered takes the answer to the seam's own probe. An answer, or a demand for another version, shows a modern server.
+// answered takes the answer to the adapter's own probe. An answer, or a demand for another version, shows a modern server.
 // Any other error says that it could not be asked; the client would get the same error.
-func (s *seam) answered(line []byte) bool {
+func (s *eraAdapter) answered(line []byte) bool {
 	if !s.asked || s.env.Scan(line) != nil || string(s.env.ID.Of(line)) != eraQuestion {
 		return false
 	}
@@ -226,7 +226,7 @@ func (s *seam) answered(line []byte) bool {
 }
 
 // refuseAll answers all unhandled requests of the client with a raw error.
-func (s *seam) refuseAll(err []byte) {
+func (s *eraAdapter) refuseAll(err []byte) {
 	waiting := s.client
 	s.client = nil
 	for len(waiting) > 0 {

@@ -17,19 +17,19 @@ import (
 	"github.com/outlive-mcp/outlive/internal/testing/agenttest"
 )
 
-func nights(t testing.TB) map[string]agenttest.Night {
+func scenarios(t testing.TB) map[string]agenttest.Scenario {
 	t.Helper()
-	files, err := filepath.Glob("testdata/nights/*.txtar")
+	files, err := filepath.Glob("testdata/scenarios/*.txtar")
 	if err != nil || len(files) < 40 {
-		t.Fatalf("%d nights (%v), wanted at least 40", len(files), err)
+		t.Fatalf("%d scenarios (%v), wanted at least 40", len(files), err)
 	}
-	all := map[string]agenttest.Night{}
+	all := map[string]agenttest.Scenario{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := agenttest.ReadNight(text)
+		n, err := agenttest.ReadScenario(text)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -38,20 +38,20 @@ func nights(t testing.TB) map[string]agenttest.Night {
 	return all
 }
 
-// This checks what a verdict allows; what is then done, and how often, is decided in other packages.
-func TestNights(t *testing.T) {
-	for name, n := range nights(t) {
+// This checks what a diagnosis allows; what is then done, and how often, is decided in other packages.
+func TestScenarios(t *testing.T) {
+	for name, n := range scenarios(t) {
 		t.Run(name, func(t *testing.T) {
-			var verdicts []diagnose.Verdict
+			var diagnoses []diagnose.Diagnosis
 			for _, l := range n.Looks {
 				v := diagnose.Classify(l.Evidence, n.Policy)
-				verdicts = append(verdicts, v)
+				diagnoses = append(diagnoses, v)
 				if v.Class != l.Want {
 					t.Errorf("%s %s: want %s, got %s of rule %s: %s", l.At, l.Agent, l.Want, v.Class, v.Rule, v.Details)
 				}
 			}
 			for _, d := range n.Demands {
-				if why := violates(n, d, verdicts); why != "" {
+				if why := violates(n, d, diagnoses); why != "" {
 					t.Errorf("%s %s: %s", d.Kind, d.Agent, why)
 				}
 			}
@@ -59,14 +59,14 @@ func TestNights(t *testing.T) {
 	}
 }
 
-func violates(n agenttest.Night, d agenttest.Demand, verdicts []diagnose.Verdict) string {
+func violates(n agenttest.Scenario, d agenttest.Demand, diagnoses []diagnose.Diagnosis) string {
 	met, seen := false, false
 	for i, l := range n.Looks {
 		if l.Agent != d.Agent {
 			continue
 		}
 		seen = true
-		v := verdicts[i]
+		v := diagnoses[i]
 		switch {
 		case d.Kind == agenttest.NeverKill && v.MayKill(), d.Kind == agenttest.NeverTell && v.Stall != diagnose.NoStall:
 			return fmt.Sprintf("at %s it is %s (%s)", l.At, v.Class, v.Details)
@@ -84,15 +84,15 @@ func violates(n agenttest.Night, d agenttest.Demand, verdicts []diagnose.Verdict
 	return ""
 }
 
-// A night goes through a log and comes back as it was.
-func TestNightsReplayed(t *testing.T) {
-	for name, n := range nights(t) {
+// A scenario goes through a log and comes back as it was.
+func TestScenariosReplayed(t *testing.T) {
+	for name, n := range scenarios(t) {
 		var log bytes.Buffer
 		var wrote []diagnose.Line
 		for _, l := range n.Looks {
 			line := diagnose.Line{
 				At: time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC).Add(time.Duration(l.At)), Agent: l.Agent,
-				Evidence: l.Evidence, Verdict: diagnose.Classify(l.Evidence, n.Policy), Action: json.RawMessage(`{"rung":"observe"}`),
+				Evidence: l.Evidence, Diagnosis: diagnose.Classify(l.Evidence, n.Policy), Action: json.RawMessage(`{"rung":"observe"}`),
 			}
 			if err := diagnose.WriteLine(&log, line); err != nil {
 				t.Fatal(err)
@@ -123,14 +123,14 @@ func TestNightsReplayed(t *testing.T) {
 	}
 }
 
-// Every line of the table decides something: a night, an example, or a case of the PIV registry's.
+// Every line of the table decides something: a scenario, an example, or a case of the PIV registry's.
 func TestEveryRuleDecides(t *testing.T) {
 	decided := map[int]bool{}
 	note := func(e diagnose.Evidence, p diagnose.Policy) {
 		i := slices.IndexFunc(diagnose.Explain(e, p).Steps, func(s diagnose.Step) bool { return s.Decided })
 		decided[i] = true
 	}
-	for _, n := range nights(t) {
+	for _, n := range scenarios(t) {
 		for _, l := range n.Looks {
 			note(l.Evidence, n.Policy)
 		}

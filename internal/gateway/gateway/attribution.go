@@ -31,11 +31,11 @@ const (
 	askersMost = 1024
 )
 
-// crowd is the part of a shared link that finds out which client a question of the server is for.
-type crowd struct {
-	link   *Link
-	open   []*question
-	ghosts map[uint64]ghost // cancelled calls, by number, that the server may still work on
+// attribution is the part of a shared link that finds out which client a question of the server is for.
+type attribution struct {
+	link      *Link
+	open      []*question
+	cancelled map[uint64]cancelledCall // cancelled calls, by number, that the server may still work on
 }
 
 // question is a request of the server that is held until its client is known.
@@ -45,19 +45,19 @@ type question struct {
 	until    time.Time
 }
 
-// ghost is a cancelled call.
-type ghost struct {
+// cancelledCall is a cancelled call.
+type cancelledCall struct {
 	session *Session
 	until   time.Time
 }
 
-// crowdy reports whether the link has to find out which client a question is for.
-func (l *Link) crowdy() bool {
+// mustAttribute reports whether the link has to find out which client a question is for.
+func (l *Link) mustAttribute() bool {
 	return l.gw.opts.Plain && l.scope.owner == nil && l.scope.era == mcp.Legacy
 }
 
 // asked handles a request of the server, whose envelope is in the gateway's scratch space.
-func (c *crowd) asked(line []byte) {
+func (c *attribution) asked(line []byte) {
 	l := c.link
 	env := &l.gw.up
 	if jsonrpc.EqualString(env.Method.Of(line), rootsList) {
@@ -74,52 +74,52 @@ func (c *crowd) asked(line []byte) {
 			q.suspects = append(q.suspects, e.num)
 		}
 	}
-	q.suspects = append(q.suspects, slices.Sorted(maps.Keys(c.ghosts))...)
+	q.suspects = append(q.suspects, slices.Sorted(maps.Keys(c.cancelled))...)
 	c.open = append(c.open, q)
 	l.gw.at(q.until)
 	c.rule()
 }
 
 // note remembers a cancelled call.
-func (c *crowd) note(e *exchange) {
-	if !c.link.crowdy() || !e.counts() {
+func (c *attribution) note(e *exchange) {
+	if !c.link.mustAttribute() || !e.counts() {
 		return
 	}
 	stays := crossFor
 	if c.link.server.askers[e.target] {
 		stays = askedFor
 	}
-	if c.ghosts == nil {
-		c.ghosts = map[uint64]ghost{}
+	if c.cancelled == nil {
+		c.cancelled = map[uint64]cancelledCall{}
 	}
-	c.ghosts[e.num] = ghost{e.session, c.link.gw.now.Add(stays)}
+	c.cancelled[e.num] = cancelledCall{e.session, c.link.gw.now.Add(stays)}
 	c.link.gw.at(c.link.gw.now.Add(stays))
 }
 
-// tick drops expired ghosts, decides about open questions again, and sends waiting calls whose turn it is.
-func (c *crowd) tick() {
+// tick drops expired cancelled calls, decides about open questions again, and sends waiting calls whose turn it is.
+func (c *attribution) tick() {
 	l := c.link
-	for num, g := range c.ghosts {
+	for num, g := range c.cancelled {
 		if l.gw.now.Before(g.until) {
 			l.gw.at(g.until)
 			continue
 		}
-		delete(c.ghosts, num)
+		delete(c.cancelled, num)
 	}
 	c.rule()
 	for _, q := range c.open {
 		l.gw.at(q.until)
 	}
-	if l.phase == ready && l.crowdy() && len(l.waiting) > 0 {
+	if l.phase == ready && l.mustAttribute() && len(l.waiting) > 0 {
 		l.sendWaiting()
 	}
 }
 
 // whose returns the clients, each once, whose calls may have asked q, and the latest of those calls that was not
 // cancelled. nil among the clients stands for cancelled calls.
-func (c *crowd) whose(q *question) (clients []*Session, during *exchange) {
+func (c *attribution) whose(q *question) (clients []*Session, during *exchange) {
 	q.suspects = slices.DeleteFunc(q.suspects, func(num uint64) bool {
-		_, gone := c.ghosts[num]
+		_, gone := c.cancelled[num]
 		return c.link.calls[num] == nil && !gone
 	})
 	for _, num := range q.suspects {
@@ -135,7 +135,7 @@ func (c *crowd) whose(q *question) (clients []*Session, during *exchange) {
 }
 
 // rule passes each question on if its client is certain, and refuses it if that cannot become certain any more.
-func (c *crowd) rule() {
+func (c *attribution) rule() {
 	open := c.open
 	c.open = nil
 	for i, q := range open {
@@ -146,7 +146,7 @@ func (c *crowd) rule() {
 		case len(clients) == 1:
 			c.refuse(q.line, "the client does not wait for this any more")
 		case len(clients) == 0:
-			c.unbidden(q)
+			c.unasked(q)
 		case !c.link.gw.now.Before(q.until), c.stuck(open[:i], q, len(q.suspects)):
 			c.refuse(q.line, "the client cannot be asked now: several calls wait, and which of them asks this is not clear")
 		default:
@@ -157,7 +157,7 @@ func (c *crowd) rule() {
 
 // stuck reports whether, with q, as many questions wait as there are suspects, so that none of these calls could ever
 // end.
-func (c *crowd) stuck(earlier []*question, q *question, calls int) bool {
+func (c *attribution) stuck(earlier []*question, q *question, calls int) bool {
 	waiting := 1
 	for _, other := range earlier {
 		if slices.Contains(c.open, other) && !slices.ContainsFunc(other.suspects, func(n uint64) bool { return !slices.Contains(q.suspects, n) }) {
@@ -168,7 +168,7 @@ func (c *crowd) stuck(earlier []*question, q *question, calls int) bool {
 }
 
 // give passes a question on to its client.
-func (c *crowd) give(q *question, during *exchange) {
+func (c *attribution) give(q *question, during *exchange) {
 	var env jsonrpc.Envelope // the gateway's scratch space may be in use
 	if env.Scan(q.line) != nil {
 		return // does not happen: it was parsed when it came
@@ -179,8 +179,8 @@ func (c *crowd) give(q *question, during *exchange) {
 	c.link.pass(&env, q.line, during.session, during)
 }
 
-// unbidden handles a question without suspects: it is passed on if there is only one client.
-func (c *crowd) unbidden(q *question) {
+// unasked handles a question without suspects: it is passed on if there is only one client.
+func (c *attribution) unasked(q *question) {
 	only := c.link.scope.only()
 	if only == nil {
 		c.refuse(q.line, "many clients share this server: they can be asked during their calls only")
@@ -192,7 +192,7 @@ func (c *crowd) unbidden(q *question) {
 	}
 }
 
-func (c *crowd) refuse(line []byte, why string) {
+func (c *attribution) refuse(line []byte, why string) {
 	var env jsonrpc.Envelope
 	if env.Scan(line) == nil {
 		c.link.gw.post(c.link, jsonrpc.AppendError(nil, env.ID.Of(line), jsonrpc.InternalError, why, nil))
@@ -200,7 +200,7 @@ func (c *crowd) refuse(line []byte, why string) {
 }
 
 // drop forgets a question: the server's process has ended, or has cancelled it.
-func (c *crowd) drop(id []byte) bool {
+func (c *attribution) drop(id []byte) bool {
 	before := len(c.open)
 	c.open = slices.DeleteFunc(c.open, func(q *question) bool {
 		var env jsonrpc.Envelope
@@ -211,7 +211,7 @@ func (c *crowd) drop(id []byte) bool {
 
 // awaitsTurn reports whether a call has to wait because another client's call of a tool that asks is at the server.
 func (l *Link) awaitsTurn(e *exchange) bool {
-	if !l.crowdy() || !l.server.askers[e.target] || !e.counts() {
+	if !l.mustAttribute() || !l.server.askers[e.target] || !e.counts() {
 		return false
 	}
 	if e.turnBy.IsZero() {

@@ -17,27 +17,27 @@ import (
 	"github.com/outlive-mcp/outlive/internal/ops/service"
 )
 
-// monitorCare keeps the monitor itself watched, and accepts agents' pings.
-type monitorCare struct {
+// monitorWatchdog keeps the monitor itself watched, and accepts agents' pings.
+type monitorWatchdog struct {
 	logger   *slog.Logger
 	notifier *service.Notifier // nil: systemd has not started us
 	deadman  *service.Deadman  // nil: no dead man's switch
 	trim     sync.Once         // memory is given back after the first look, which learns everything and needs the most
 }
 
-// newMonitorCare reads the service manager's environment.
-func newMonitorCare(logger *slog.Logger) (*monitorCare, error) {
+// newMonitorWatchdog reads the service manager's environment.
+func newMonitorWatchdog(logger *slog.Logger) (*monitorWatchdog, error) {
 	n, err := service.NewNotifier(service.NotifierOptions{
 		Socket: os.Getenv("NOTIFY_SOCKET"), WatchdogUsec: os.Getenv("WATCHDOG_USEC"), WatchdogPID: os.Getenv("WATCHDOG_PID"), PID: os.Getpid(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &monitorCare{logger: logger, notifier: n}, nil
+	return &monitorWatchdog{logger: logger, notifier: n}, nil
 }
 
 // looked is told of each look. A failed look is a sign of life, too; the dead man's ping reports the failure.
-func (c *monitorCare) looked(err error) {
+func (c *monitorWatchdog) looked(err error) {
 	c.trim.Do(debug.FreeOSMemory)
 	c.complain(c.notifier.Alive(time.Now()))
 	if c.deadman != nil {
@@ -49,14 +49,14 @@ func (c *monitorCare) looked(err error) {
 	}
 }
 
-func (c *monitorCare) complain(err error) {
+func (c *monitorWatchdog) complain(err error) {
 	if err != nil {
 		c.logger.Warn("the service manager does not receive notifications", slog.Any("error", err))
 	}
 }
 
 // run runs the monitor, accepts pings for its agents, and reports that it is alive.
-func (c *monitorCare) run(ctx context.Context, m *monitor.Monitor) error {
+func (c *monitorWatchdog) run(ctx context.Context, m *monitor.Monitor) error {
 	stop, err := c.listen(ctx, m)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *monitorCare) run(ctx context.Context, m *monitor.Monitor) error {
 }
 
 // startDeadman pings the address of the registry, if it names one.
-func (c *monitorCare) startDeadman(ctx context.Context, m *monitor.Monitor) error {
+func (c *monitorWatchdog) startDeadman(ctx context.Context, m *monitor.Monitor) error {
 	r := m.Registry()
 	if r == nil || r.Deadman.URL == "" {
 		return nil
@@ -98,7 +98,7 @@ const (
 )
 
 // listen accepts pings at the registry's address.
-func (c *monitorCare) listen(ctx context.Context, m *monitor.Monitor) (stop func(), err error) {
+func (c *monitorWatchdog) listen(ctx context.Context, m *monitor.Monitor) (stop func(), err error) {
 	r := m.Registry()
 	if r == nil || r.Listen == "" {
 		return func() {}, nil

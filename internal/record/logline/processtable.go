@@ -10,22 +10,22 @@ const (
 	old               // it has served, or was to, and is no longer needed
 )
 
-// cast is the roles of all processes, as far as events show them. Processes are distinguished by their generation
+// processTable is the roles of all processes, as far as events show them. Processes are distinguished by their generation
 // only.
-type cast struct {
+type processTable struct {
 	leads  int          // the generation that serves, or served last
 	coming part         // of the process that is being spawned
 	runs   map[int]part // the role for which each running process was spawned
 }
 
 // running reports whether the server runs, regardless of other processes.
-func (c *cast) running() bool {
+func (c *processTable) running() bool {
 	_, ok := c.runs[c.leads]
 	return ok
 }
 
 // starts records that a process is about to be spawned, and whether a restart was requested.
-func (c *cast) starts(requested bool) part {
+func (c *processTable) starts(requested bool) part {
 	switch {
 	case !c.running():
 		c.coming = lead
@@ -38,7 +38,7 @@ func (c *cast) starts(requested bool) part {
 }
 
 // spawned records that a process runs.
-func (c *cast) spawned(gen int) part {
+func (c *processTable) spawned(gen int) part {
 	if c.runs == nil {
 		c.runs = map[int]part{}
 	}
@@ -50,7 +50,7 @@ func (c *cast) spawned(gen int) part {
 }
 
 // exited records that a process has ended.
-func (c *cast) exited(gen int) part {
+func (c *processTable) exited(gen int) part {
 	p := c.runs[gen]
 	delete(c.runs, gen)
 	switch {
@@ -63,4 +63,4 @@ func (c *cast) exited(gen int) part {
 }
 
 // serves records which process serves from now on.
-func (c *cast) serves(gen int) { c.leads = gen }
+func (c *processTable) serves(gen int) { c.leads = gen }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func TestReadNightRefuses(t *testing.T) {
+func TestReadScenarioRefuses(t *testing.T) {
 	const good = "A story.\n-- looks --\n{\"at\":\"1m\",\"agent\":\"shop\",\"evidence\":{\"watched\":true},\"want\":\"no_evidence\"}\n-- demands --\nnever-kill shop\n"
-	if _, err := ReadNight([]byte(good)); err != nil {
+	if _, err := ReadScenario([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ name, old, new, want string }{
@@ -24,7 +24,7 @@ func TestReadNightRefuses(t *testing.T) {
 		{"time that runs back", "\n-- demands", "\n{\"at\":\"1s\",\"agent\":\"shop\",\"want\":\"x\"}\n-- demands", "not before"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := ReadNight([]byte(strings.Replace(good, tc.old, tc.new, 1)))
+			_, err := ReadScenario([]byte(strings.Replace(good, tc.old, tc.new, 1)))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, want something of %q", err, tc.want)
 			}
@@ -32,9 +32,9 @@ func TestReadNightRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadNight reads scripts.
-func FuzzReadNight(f *testing.F) {
-	files, err := filepath.Glob("../../agents/diagnose/testdata/nights/*.txtar")
+// FuzzReadScenario reads scripts.
+func FuzzReadScenario(f *testing.F) {
+	files, err := filepath.Glob("../../agents/diagnose/testdata/scenarios/*.txtar")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func FuzzReadNight(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		n, err := ReadNight(text)
+		n, err := ReadScenario(text)
 		if err != nil {
 			return
 		}

@@ -13,11 +13,11 @@ import (
 	"sync"
 )
 
-// URL is the server's URL in requests to a [Seat]. The seat replaces it by the real one.
+// URL is the server's URL in requests to a [Member]. The member replaces it by the real one.
 const URL = "http://localhost/mcp"
 
-// SeatOptions are a seat's settings.
-type SeatOptions struct {
+// MemberOptions are a member's settings.
+type MemberOptions struct {
 	Request Request
 	// Dial connects to the daemon, and starts one if necessary.
 	Dial func(ctx context.Context) (net.Conn, error)
@@ -25,10 +25,10 @@ type SeatOptions struct {
 	Said func([]byte)
 }
 
-// Seat is a run's place at the user's daemon: an http.RoundTripper for requests to [URL]. It may be used from any
+// Member is a run's place at the user's daemon: an http.RoundTripper for requests to [URL]. It may be used from any
 // goroutine.
-type Seat struct {
-	opts      SeatOptions
+type Member struct {
+	opts      MemberOptions
 	transport *http.Transport
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -37,15 +37,15 @@ type Seat struct {
 	place *place // nil: none has been taken yet
 }
 
-// place is a seat at one daemon.
+// place is a member at one daemon.
 type place struct {
 	path, server string
 	gone         chan struct{} // closed when the daemon has ended
 }
 
-// NewSeat returns a seat. It does not connect before the first request.
-func NewSeat(opts SeatOptions) *Seat {
-	s := &Seat{opts: opts}
+// NewMember returns a member. It does not connect before the first request.
+func NewMember(opts MemberOptions) *Member {
+	s := &Member{opts: opts}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.transport = &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return opts.Dial(ctx) },
@@ -55,7 +55,7 @@ func NewSeat(opts SeatOptions) *Seat {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (s *Seat) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *Member) RoundTrip(r *http.Request) (*http.Response, error) {
 	p, err := s.taken()
 	if err != nil {
 		if r.Body != nil {
@@ -69,13 +69,13 @@ func (s *Seat) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Close gives up the place.
-func (s *Seat) Close() {
+func (s *Member) Close() {
 	s.cancel()
 	s.transport.CloseIdleConnections()
 }
 
 // Server is the daemon's name for the server; "": there is no place.
-func (s *Seat) Server() string {
+func (s *Member) Server() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.place == nil {
@@ -85,7 +85,7 @@ func (s *Seat) Server() string {
 }
 
 // Restart replaces the server's processes, for all runs that share it, and returns when that is done.
-func (s *Seat) Restart(ctx context.Context, reason string) error {
+func (s *Member) Restart(ctx context.Context, reason string) error {
 	p, err := s.taken()
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *Seat) Restart(ctx context.Context, reason string) error {
 }
 
 // post sends v as JSON, and returns a response with a 2xx status. Any other status is an error.
-func (s *Seat) post(ctx context.Context, path string, v any) (*http.Response, error) {
+func (s *Member) post(ctx context.Context, path string, v any) (*http.Response, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("ask the daemon of shared servers: %w", err)
@@ -121,7 +121,7 @@ func (s *Seat) post(ctx context.Context, path string, v any) (*http.Response, er
 }
 
 // taken returns the place. It takes a new one if there is none, or its daemon has ended.
-func (s *Seat) taken() (*place, error) {
+func (s *Member) taken() (*place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.place != nil {

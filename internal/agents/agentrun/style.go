@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// look is how a character is drawn: the parameters of SGR that make it so. The zero look is the terminal's own.
-type look struct {
+// style is how a character is drawn: the parameters of SGR that make it so. The zero style is the terminal's own.
+type style struct {
 	fore, back, under string // colours, such as "31" or "38;5;208"; "": the terminal's own
 	styles            uint16 // a bit for each of SGR 1 to 9
 }
 
 // change takes the parameters of an SGR sequence.
-func (l *look) change(parameters string) {
+func (l *style) change(parameters string) {
 	list := strings.Split(parameters, ";")
 	for len(list) > 0 {
 		word := list[0]
@@ -21,7 +21,7 @@ func (l *look) change(parameters string) {
 		list = list[1:]
 		switch {
 		case word == "":
-			*l = look{}
+			*l = style{}
 		case whole == "4" && sub == "0":
 			l.styles &^= 1 << 4
 		case whole == "4" && sub != "":
@@ -61,10 +61,10 @@ func extended(word string, list []string) (colour string, rest []string) {
 }
 
 // simple takes a parameter that stands by itself.
-func (l *look) simple(n int, word string) {
+func (l *style) simple(n int, word string) {
 	switch {
 	case n == 0:
-		*l = look{}
+		*l = style{}
 	case n <= 9:
 		l.styles |= 1 << n
 	case n == 21:
@@ -87,7 +87,7 @@ func (l *look) simple(n int, word string) {
 }
 
 // sequence is what makes a terminal draw so.
-func (l look) sequence() string {
+func (l style) sequence() string {
 	words := []string{"0"}
 	for n := 1; n <= 9; n++ {
 		if l.styles&(1<<n) != 0 {
@@ -102,17 +102,17 @@ func (l look) sequence() string {
 	return "\x1b[" + strings.Join(words, ";") + "m"
 }
 
-// paletteLimit is how many looks a screen tells apart: a program that draws with more has the rest in the terminal's own look.
+// paletteLimit is how many styles a screen tells apart: a program that draws with more has the rest in the terminal's own style.
 const paletteLimit = 4096
 
-// palette numbers the looks of a screen. 0 is the terminal's own.
+// palette numbers the styles of a screen. 0 is the terminal's own.
 type palette struct {
-	list    []look
-	numbers map[look]uint16
+	list    []style
+	numbers map[style]uint16
 }
 
-func (p *palette) number(l look) uint16 {
-	if l == (look{}) {
+func (p *palette) number(l style) uint16 {
+	if l == (style{}) {
 		return 0
 	}
 	if n, known := p.numbers[l]; known {
@@ -122,16 +122,16 @@ func (p *palette) number(l look) uint16 {
 		return 0
 	}
 	if p.numbers == nil {
-		p.numbers = map[look]uint16{}
+		p.numbers = map[style]uint16{}
 	}
 	p.list = append(p.list, l)
 	p.numbers[l] = uint16(len(p.list))
 	return uint16(len(p.list))
 }
 
-func (p *palette) of(n uint16) look {
+func (p *palette) of(n uint16) style {
 	if n == 0 {
-		return look{}
+		return style{}
 	}
 	return p.list[n-1]
 }

@@ -16,33 +16,33 @@ import (
 // another one if there is no room.
 const greeting = time.Second
 
-// visitors limits the connections of a listener. If there is no room for another one, a connection without an authorized
+// anonymousConns limits the connections of a listener. If there is no room for another one, a connection without an authorized
 // request within the time greeting is closed: the oldest of the address that has most of them. If there is none, the new
 // one waits. So unauthorized clients cannot keep others out.
-type visitors struct {
+type anonymousConns struct {
 	net.Listener
 	most int
 
 	mu       sync.Mutex
 	open     int
-	strange  *list.List         // *visitor, the oldest first: without an authorized request
+	strange  *list.List         // *anonymousConn, the oldest first: without an authorized request
 	byOrigin map[netip.Addr]int // how many of them each address has
 	room     chan struct{}      // holds a token once a connection has been closed
 	closed   chan struct{}
 	once     sync.Once
 }
 
-func newVisitors(l net.Listener, most int) *visitors {
-	return &visitors{
+func newAnonymousConns(l net.Listener, most int) *anonymousConns {
+	return &anonymousConns{
 		Listener: l, most: most, strange: list.New(), byOrigin: map[netip.Addr]int{},
 		room: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
 
-// visitor is one connection.
-type visitor struct {
+// anonymousConn is one connection.
+type anonymousConn struct {
 	net.Conn
-	all    *visitors
+	all    *anonymousConns
 	origin netip.Addr
 	since  time.Time
 	place  *list.Element // among the strange, guarded by all.mu; nil: authorized or closed
@@ -54,12 +54,12 @@ type visitor struct {
 }
 
 // Accept implements net.Listener.
-func (v *visitors) Accept() (net.Conn, error) {
+func (v *anonymousConns) Accept() (net.Conn, error) {
 	conn, err := v.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	one := &visitor{Conn: conn, all: v, since: time.Now()}
+	one := &anonymousConn{Conn: conn, all: v, since: time.Now()}
 	if remote, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
 		one.origin = remote.Addr().Unmap().WithZone("")
 	}
@@ -88,7 +88,7 @@ func (v *visitors) Accept() (net.Conn, error) {
 }
 
 // enter gives a connection its place, or returns the one to be closed first, or how long that one is still safe.
-func (v *visitors) enter(one *visitor, now time.Time) (in bool, displaced *visitor, wait time.Duration) {
+func (v *anonymousConns) enter(one *anonymousConn, now time.Time) (in bool, displaced *anonymousConn, wait time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.open < v.most {
@@ -97,13 +97,13 @@ func (v *visitors) enter(one *visitor, now time.Time) (in bool, displaced *visit
 		one.place = v.strange.PushBack(one)
 		return true, nil, 0
 	}
-	crowd := 0
+	largest := 0
 	for _, n := range v.byOrigin {
-		crowd = max(crowd, n)
+		largest = max(largest, n)
 	}
 	for e := v.strange.Front(); e != nil; e = e.Next() {
-		other := e.Value.(*visitor)
-		if v.byOrigin[other.origin] < crowd {
+		other := e.Value.(*anonymousConn)
+		if v.byOrigin[other.origin] < largest {
 			continue
 		}
 		if age := now.Sub(other.since); age < greeting {
@@ -115,7 +115,7 @@ func (v *visitors) enter(one *visitor, now time.Time) (in bool, displaced *visit
 }
 
 // forget removes a connection from the strange. The lock is held.
-func (v *visitors) forget(one *visitor) {
+func (v *anonymousConns) forget(one *anonymousConn) {
 	if one.place == nil {
 		return
 	}
@@ -127,13 +127,13 @@ func (v *visitors) forget(one *visitor) {
 }
 
 // Close implements net.Listener.
-func (v *visitors) Close() error {
+func (v *anonymousConns) Close() error {
 	v.once.Do(func() { close(v.closed) })
 	return v.Listener.Close()
 }
 
 // Close implements net.Conn, and releases the place.
-func (c *visitor) Close() error {
+func (c *anonymousConn) Close() error {
 	err := c.Conn.Close()
 	v := c.all
 	v.mu.Lock()
@@ -152,7 +152,7 @@ func (c *visitor) Close() error {
 }
 
 // welcome records an authorized request on the connection.
-func (c *visitor) welcome() {
+func (c *anonymousConn) welcome() {
 	if c.known.Swap(true) {
 		return
 	}
@@ -161,19 +161,19 @@ func (c *visitor) welcome() {
 	c.all.forget(c)
 }
 
-type visitorKey struct{}
+type connKey struct{}
 
-// introduce lets the requests of a connection find it.
-func introduce(ctx context.Context, conn net.Conn) context.Context {
+// rememberConn lets the requests of a connection find it.
+func rememberConn(ctx context.Context, conn net.Conn) context.Context {
 	if outer, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = outer.NetConn()
 	}
-	return context.WithValue(ctx, visitorKey{}, conn)
+	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// visitorOf is the connection a request came in on; nil where Serve does not serve it.
-func visitorOf(r *http.Request) *visitor {
-	c, _ := r.Context().Value(visitorKey{}).(*visitor)
+// connOf is the connection a request came in on; nil where Serve does not serve it.
+func connOf(r *http.Request) *anonymousConn {
+	c, _ := r.Context().Value(connKey{}).(*anonymousConn)
 	return c
 }
 
@@ -182,7 +182,7 @@ var errNotServed = errors.New("the connection's user is not known")
 
 // checkPeer returns why the other end of a request's connection is refused, if it is. Each connection is checked once.
 func (f *Front) checkPeer(r *http.Request) error {
-	c := visitorOf(r)
+	c := connOf(r)
 	switch {
 	case f.opts.Peer == nil:
 		return nil
@@ -195,14 +195,14 @@ func (f *Front) checkPeer(r *http.Request) error {
 
 // stranger closes the connection with the answer, unless it was authorized.
 func stranger(w http.ResponseWriter, r *http.Request) {
-	if c := visitorOf(r); c != nil && !c.known.Load() {
+	if c := connOf(r); c != nil && !c.known.Load() {
 		w.Header().Set("Connection", "close")
 	}
 }
 
 // welcome keeps the connection of a request open for further ones.
 func welcome(w http.ResponseWriter, r *http.Request) {
-	if c := visitorOf(r); c != nil && !c.known.Load() {
+	if c := connOf(r); c != nil && !c.known.Load() {
 		c.welcome()
 		w.Header().Del("Connection")
 	}

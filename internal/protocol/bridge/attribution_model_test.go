@@ -15,26 +15,26 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// crowd is many clients and a server, which do whatever they may, with one bridge between them. What the server says of a
+// manyClients is the model of many clients and a server, which do whatever they may, with one bridge between them. What the server says of a
 // call names it, so that nothing can reach the wrong client unseen.
-type crowd struct {
+type manyClients struct {
 	t     *rapid.T
 	b     *Bridge
 	now   time.Time
 	until time.Time // when the bridge wants to be called
 	next  int
 
-	calls  []*crowdCall
-	waits  map[string]*crowdCall // the clients' requests without an answer, by id
-	parked map[string]*crowdCall // what clients may go on with, by raw state
-	works  map[string]*crowdCall // what the server works on, by id
-	asks   map[string]*crowdCall // questions the server waits for, by raw id
-	others []string              // requests of the bridge's own
-	shown  int                   // questions that clients were shown
+	calls  []*manyCall
+	waits  map[string]*manyCall // the clients' requests without an answer, by id
+	parked map[string]*manyCall // what clients may go on with, by raw state
+	works  map[string]*manyCall // what the server works on, by id
+	asks   map[string]*manyCall // questions the server waits for, by raw id
+	others []string             // requests of the bridge's own
+	shown  int                  // questions that clients were shown
 }
 
-// crowdCall is one call of a client, in as many rounds as it takes.
-type crowdCall struct {
+// manyCall is one call of a client, in as many rounds as it takes.
+type manyCall struct {
 	name      string
 	tool      string
 	who       party
@@ -43,23 +43,23 @@ type crowdCall struct {
 	withdrawn time.Time // when its client gave it up, zero: it has not
 }
 
-var crowdParties = []party{
+var manyParties = []party{
 	{"alice", `{"name":"a"}`}, {"bob", `{"name":"b"}`}, {"", `{"name":"a"}`}, {"", `{"name":"b"}`}, {"alice", ""},
 }
 
-func newCrowdWorld(t *rapid.T) *crowd {
-	w := &crowd{t: t, now: start, waits: map[string]*crowdCall{}, parked: map[string]*crowdCall{}, works: map[string]*crowdCall{},
-		asks: map[string]*crowdCall{}}
+func newWorldOfMany(t *rapid.T) *manyClients {
+	w := &manyClients{t: t, now: start, waits: map[string]*manyCall{}, parked: map[string]*manyCall{}, works: map[string]*manyCall{},
+		asks: map[string]*manyCall{}}
 	w.b = New(Options{Mode: ModernClient, Key: make([]byte, 32), Shared: true})
 	w.call(party{}, false, false)
 	return w
 }
 
-func (w *crowd) client(line string) { w.take(w.b.FromClient([]byte(line), w.now)) }
-func (w *crowd) server(line string) { w.take(w.b.FromServer([]byte(line), w.now)) }
+func (w *manyClients) client(line string) { w.take(w.b.FromClient([]byte(line), w.now)) }
+func (w *manyClients) server(line string) { w.take(w.b.FromServer([]byte(line), w.now)) }
 
 // take looks at what the bridge says.
-func (w *crowd) take(out Output) {
+func (w *manyClients) take(out Output) {
 	w.until = out.Deadline
 	for _, line := range out.ToClient {
 		w.toClient(line)
@@ -74,7 +74,7 @@ func (w *crowd) take(out Output) {
 	}
 }
 
-func (w *crowd) toClient(line []byte) {
+func (w *manyClients) toClient(line []byte) {
 	var env jsonrpc.Envelope
 	if err := env.Scan(line); err != nil {
 		w.t.Fatalf("to a client: %q", line)
@@ -103,7 +103,7 @@ func (w *crowd) toClient(line []byte) {
 
 // reaches fails if what the server says for one call must not reach another one's client. A call that was withdrawn may be
 // mixed up with another one of the same client: at once if it was authenticated, after some time if it only has its name.
-func (w *crowd) reaches(of, who *crowdCall) {
+func (w *manyClients) reaches(of, who *manyCall) {
 	forgotten := !of.withdrawn.IsZero() && of.who.alike(who.who) && (of.who.Principal != "" || w.now.Sub(of.withdrawn) >= crossFor)
 	if !who.can || of != who && !forgotten {
 		w.t.Fatalf("what is said to %v of %s has reached %v of %s", of.who, of.name, who.who, who.name)
@@ -111,9 +111,9 @@ func (w *crowd) reaches(of, who *crowdCall) {
 }
 
 // overheard takes a log message: the gateway hands it on if one request only asks for any.
-func (w *crowd) overheard(line []byte) {
+func (w *manyClients) overheard(line []byte) {
 	name, _ := jsonrpc.Unquote(member(line, "params", "data"))
-	var hears []*crowdCall
+	var hears []*manyCall
 	for _, c := range w.waits {
 		if c.logs {
 			hears = append(hears, c)
@@ -128,7 +128,7 @@ func (w *crowd) overheard(line []byte) {
 	}
 }
 
-func (w *crowd) named(name string) *crowdCall {
+func (w *manyClients) named(name string) *manyCall {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "t"))
 	if err != nil {
 		w.t.Fatalf("who is %q?", name)
@@ -136,7 +136,7 @@ func (w *crowd) named(name string) *crowdCall {
 	return w.calls[n]
 }
 
-func (w *crowd) toServer(line []byte) {
+func (w *manyClients) toServer(line []byte) {
 	var env jsonrpc.Envelope
 	if err := env.Scan(line); err != nil {
 		w.t.Fatalf("to the server: %q", line)
@@ -165,7 +165,7 @@ func (w *crowd) toServer(line []byte) {
 	}
 }
 
-func (w *crowd) send(c *crowdCall, who party, more string) string {
+func (w *manyClients) send(c *manyCall, who party, more string) string {
 	w.next++
 	id := strconv.Itoa(w.next)
 	w.waits[id] = c
@@ -185,33 +185,33 @@ func (w *crowd) send(c *crowdCall, who party, more string) string {
 	return id
 }
 
-func (w *crowd) call(who party, can, logs bool) {
-	c := &crowdCall{name: fmt.Sprint("t", len(w.calls)), tool: fmt.Sprint("tool", len(w.calls)%3), who: who, can: can, logs: logs}
+func (w *manyClients) call(who party, can, logs bool) {
+	c := &manyCall{name: fmt.Sprint("t", len(w.calls)), tool: fmt.Sprint("tool", len(w.calls)%3), who: who, can: can, logs: logs}
 	w.calls = append(w.calls, c)
 	w.send(c, who, "")
 }
 
 // goOn takes a call's next round for who.
-func (w *crowd) goOn(state string, who party) string {
+func (w *manyClients) goOn(state string, who party) string {
 	return w.send(w.parked[state], who, `"requestState":`+state+`,"inputResponses":{"ask1":{"action":"accept"},"ask2":{"action":"accept"}},`)
 }
 
 // idle are the calls that the server works on and that wait for no answer.
-func (w *crowd) idle() []string {
+func (w *manyClients) idle() []string {
 	busy := slices.Collect(maps.Values(w.asks))
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.works)), func(id string) bool {
 		c := w.works[id]
-		return slices.Contains(busy, c) || !c.withdrawn.IsZero() && !w.haunts(id)
+		return slices.Contains(busy, c) || !c.withdrawn.IsZero() && !w.mayStillAsk(id)
 	})
 }
 
-// haunts reports whether the bridge still reckons with a call that was withdrawn. What asks later is beyond what can be told.
-func (w *crowd) haunts(id string) bool {
+// mayStillAsk reports whether the bridge still reckons with a call that was withdrawn. What asks later is beyond what can be told.
+func (w *manyClients) mayStillAsk(id string) bool {
 	return slices.ContainsFunc(w.b.side.(*modernSide).Questions.Cancelled.Calls, func(g cancelledCall) bool { return g.Wire == id && w.now.Before(g.Until) })
 }
 
 // finish has the server answer a call. The answer to one that was withdrawn is no line for the bridge.
-func (w *crowd) finish(id string) {
+func (w *manyClients) finish(id string) {
 	c := w.works[id]
 	delete(w.works, id)
 	if !c.withdrawn.IsZero() {
@@ -221,13 +221,13 @@ func (w *crowd) finish(id string) {
 	w.server(`{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}`)
 }
 
-func (w *crowd) withdraw(q string) {
+func (w *manyClients) withdraw(q string) {
 	delete(w.asks, q)
 	w.server(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + q + `}}`)
 }
 
 // pass lets time pass.
-func (w *crowd) pass(d time.Duration) {
+func (w *manyClients) pass(d time.Duration) {
 	end := w.now.Add(d)
 	for n := 0; !w.until.IsZero() && !w.until.After(end); n++ {
 		if n > 10_000 {
@@ -247,10 +247,10 @@ func anyOf[T any](t *rapid.T, of []T, then func(T)) {
 	}
 }
 
-func (w *crowd) actions() map[string]func(*rapid.T) {
+func (w *manyClients) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"call": func(t *rapid.T) {
-			w.call(rapid.SampledFrom(crowdParties).Draw(t, "who"), rapid.IntRange(0, 3).Draw(t, "can") > 0, rapid.Bool().Draw(t, "logs"))
+			w.call(rapid.SampledFrom(manyParties).Draw(t, "who"), rapid.IntRange(0, 3).Draw(t, "can") > 0, rapid.Bool().Draw(t, "logs"))
 		},
 		"go on": func(t *rapid.T) {
 			anyOf(t, slices.Sorted(maps.Keys(w.parked)), func(state string) {
@@ -261,7 +261,7 @@ func (w *crowd) actions() map[string]func(*rapid.T) {
 		},
 		"steal": func(t *rapid.T) {
 			anyOf(t, slices.Sorted(maps.Keys(w.parked)), func(state string) {
-				thief := rapid.SampledFrom(crowdParties).Draw(t, "thief")
+				thief := rapid.SampledFrom(manyParties).Draw(t, "thief")
 				if was := len(w.asks); w.parked[state].who != thief {
 					if id := w.goOn(state, thief); w.waits[id] != nil || len(w.asks) != was {
 						t.Fatalf("%v went on with what %v was given", thief, w.parked[state].who)
@@ -300,7 +300,7 @@ func (w *crowd) actions() map[string]func(*rapid.T) {
 }
 
 // ask has a call that waits for nothing ask one or two things at once.
-func (w *crowd) ask(t *rapid.T) {
+func (w *manyClients) ask(t *rapid.T) {
 	anyOf(t, w.idle(), func(id string) {
 		for range rapid.IntRange(1, 2).Draw(t, "at once") {
 			w.next++
@@ -312,11 +312,11 @@ func (w *crowd) ask(t *rapid.T) {
 }
 
 // die is the death of the server, as its keeper tells of it: some calls are begun anew in another process, others lost.
-func (w *crowd) die(t *rapid.T) {
+func (w *manyClients) die(t *rapid.T) {
 	for _, q := range slices.Sorted(maps.Keys(w.asks)) {
 		w.withdraw(q)
 	}
-	maps.DeleteFunc(w.works, func(_ string, c *crowdCall) bool { return !c.withdrawn.IsZero() })
+	maps.DeleteFunc(w.works, func(_ string, c *manyCall) bool { return !c.withdrawn.IsZero() })
 	w.take(w.b.Reborn(w.now))
 	for _, id := range slices.Sorted(maps.Keys(w.works)) {
 		if rapid.Bool().Draw(t, "lost") {
@@ -326,7 +326,7 @@ func (w *crowd) die(t *rapid.T) {
 }
 
 // end lets everybody finish what was begun: no request may be left without its answer, and no question.
-func (w *crowd) end() {
+func (w *manyClients) end() {
 	for range 100 {
 		for _, id := range w.idle() {
 			w.finish(id)
@@ -348,7 +348,7 @@ func (w *crowd) end() {
 func TestNobodyHearsWhatIsAnotherOnes(t *testing.T) {
 	shown := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newCrowdWorld(rt)
+		w := newWorldOfMany(rt)
 		rt.Repeat(w.actions())
 		w.end()
 		shown += w.shown

@@ -8,18 +8,18 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// Book holds the names that were assigned so far. An entry of a server keeps its shown name, also while it is not
+// Catalog holds the names that were assigned so far. An entry of a server keeps its shown name, also while it is not
 // listed, and also when a server is added that would have had the name first: names that a language model has read
-// stay valid. Only another Prefix or Rename, Forget, or a new Book releases a name.
+// stay valid. Only another Prefix or Rename, Forget, or a new Catalog releases a name.
 //
 // The order of tools and prompts is kept, too: within a server they are in the order in which they were first seen,
 // because a list in another order invalidates a client's prompt cache.
 //
 // The number of remembered names of a server is limited: see maxLabels.
-type Book struct {
+type Catalog struct {
 	names   Names
 	taken   [mcp.Lists]map[string]bool // shown names of tools and prompts
-	shelves map[string]*shelf          // by server
+	servers map[string]*serverLabels   // by server
 	uris    map[string]bool            // shown URIs of user interfaces
 	seen    uint64                     // number of entries named so far
 	parts   uint64                     // number of parts made so far
@@ -32,8 +32,8 @@ type Book struct {
 // bounded.
 const maxLabels = 10_000
 
-// shelf is the Book's data about one server.
-type shelf struct {
+// serverLabels is the catalog's data about one server.
+type serverLabels struct {
 	labels [mcp.Lists]map[string]*label // by the server's own name
 	uris   map[string]string            // shown URIs of user interfaces, by the server's own URI
 	part   *part                        // the latest one
@@ -45,23 +45,23 @@ type label struct {
 	begins       bool   // base begins with the prefix, and no other entry of the server is called what follows it
 	shown        string // "" until it is assigned
 	wanted       string // the name that Names promises, if shown is another
-	first        uint64 // Book.seen when the entry was first seen
+	first        uint64 // Catalog.seen when the entry was first seen
 }
 
-// NewBook returns a Book without names.
-func NewBook(names Names) *Book {
-	return &Book{
+// New returns a Catalog without names.
+func New(names Names) *Catalog {
+	return &Catalog{
 		names:   names,
 		taken:   [mcp.Lists]map[string]bool{mcp.Tools: {}, mcp.Prompts: {}},
 		uris:    map[string]bool{},
-		shelves: map[string]*shelf{},
+		servers: map[string]*serverLabels{},
 		views:   map[string]weak.Pointer[View]{},
 	}
 }
 
 // Forget releases the names of a server that was removed from the configuration. Views made before still have them.
-func (b *Book) Forget(server string) {
-	s := b.shelves[server]
+func (b *Catalog) Forget(server string) {
+	s := b.servers[server]
 	if s == nil {
 		return
 	}
@@ -73,13 +73,13 @@ func (b *Book) Forget(server string) {
 	for _, shown := range s.uris {
 		delete(b.uris, shown)
 	}
-	delete(b.shelves, server)
+	delete(b.servers, server)
 }
 
 // Merge makes one View of what the servers list. servers are in the order of the configuration; lists[i] belongs to
 // servers[i], and is nil as long as nothing is known of it. If every server shows what it showed at the latest Merge
 // that had it, and a View of the same is still in use, that View is returned again.
-func (b *Book) Merge(servers []Server, lists []*Lists) *View {
+func (b *Catalog) Merge(servers []Server, lists []*Lists) *View {
 	parts := make([]*part, len(servers))
 	key := make([]byte, 0, len(servers)*binary.MaxVarintLen32)
 	for i, server := range servers {
@@ -99,7 +99,7 @@ func (b *Book) Merge(servers []Server, lists []*Lists) *View {
 }
 
 // remember lets later Merges find v for as long as it is referenced elsewhere.
-func (b *Book) remember(key string, v *View) {
+func (b *Catalog) remember(key string, v *View) {
 	if len(b.views) >= b.sweep {
 		for key, view := range b.views {
 			if view.Value() == nil {
@@ -111,19 +111,19 @@ func (b *Book) remember(key string, v *View) {
 	b.views[key] = weak.Make(v)
 }
 
-// shelf returns a server's shelf, which it makes if necessary.
-func (b *Book) shelf(server string) *shelf {
-	s := b.shelves[server]
+// serverLabels returns a server's labels, which it makes if necessary.
+func (b *Catalog) serverLabels(server string) *serverLabels {
+	s := b.servers[server]
 	if s == nil {
-		s = &shelf{labels: [mcp.Lists]map[string]*label{mcp.Tools: {}, mcp.Prompts: {}}, uris: map[string]string{}}
-		b.shelves[server] = s
+		s = &serverLabels{labels: [mcp.Lists]map[string]*label{mcp.Tools: {}, mcp.Prompts: {}}, uris: map[string]string{}}
+		b.servers[server] = s
 	}
 	return s
 }
 
 // name assigns a label to every item. Labels that have to change are released first, so that two entries can swap
 // names.
-func (b *Book) name(l mcp.List, server Server, labels map[string]*label, items []Item) []*label {
+func (b *Catalog) name(l mcp.List, server Server, labels map[string]*label, items []Item) []*label {
 	prefix := server.prefix()
 	named := make([]*label, len(items))
 	bases := make(map[string]bool, len(items))
@@ -158,7 +158,7 @@ func (b *Book) name(l mcp.List, server Server, labels map[string]*label, items [
 	return named
 }
 
-func (b *Book) forgetOthers(l mcp.List, labels map[string]*label, named []*label) {
+func (b *Catalog) forgetOthers(l mcp.List, labels map[string]*label, named []*label) {
 	listed := make(map[*label]bool, len(named))
 	for _, it := range named {
 		listed[it] = true
@@ -172,7 +172,7 @@ func (b *Book) forgetOthers(l mcp.List, labels map[string]*label, named []*label
 }
 
 // give finds a free name and takes it; wanted is "" if the name is one that Names promises.
-func (b *Book) give(l mcp.List, server, own string, it *label) (shown, wanted string) {
+func (b *Catalog) give(l mcp.List, server, own string, it *label) (shown, wanted string) {
 	taken := b.taken[l]
 	candidates, promised := b.names.candidates(it.prefix, it.base, it.begins)
 	first := fit(candidates[0], server, own)

@@ -18,10 +18,10 @@ import (
 	"github.com/outlive-mcp/outlive/internal/testing/agenttest"
 )
 
-// night is one of agenttest's nights, lived through by the engine: what the script shows is its evidence, and what it does
+// scenario is one of agenttest's scenarios, lived through by the engine: what the script shows is its evidence, and what it does
 // is done to the world's processes.
-type night struct {
-	agenttest.Night
+type scenario struct {
+	agenttest.Scenario
 	*world
 	begin time.Time
 	done  map[string][]time.Time // agent: when its process was ended, interrupted or started
@@ -31,7 +31,7 @@ type night struct {
 }
 
 // Send implements [notify.Channel].
-func (n *night) Send(_ context.Context, m notify.Message) (string, error) {
+func (n *scenario) Send(_ context.Context, m notify.Message) (string, error) {
 	for agent := range n.done {
 		if strings.Contains(m.Text.Body, agent) {
 			n.told[agent] = append(n.told[agent], n.wall)
@@ -41,25 +41,25 @@ func (n *night) Send(_ context.Context, m notify.Message) (string, error) {
 }
 
 // Update implements [notify.Editor]: a message that changes tells of whoever it names now.
-func (n *night) Update(ctx context.Context, _ string, m notify.Message) error {
+func (n *scenario) Update(ctx context.Context, _ string, m notify.Message) error {
 	_, err := n.Send(ctx, m)
 	return err
 }
 
 // Stop, Interrupt and Start do what the world does, and take down whom it was done to.
-func (n *night) Stop(ctx context.Context, t process.Target) error {
+func (n *scenario) Stop(ctx context.Context, t process.Target) error {
 	for _, l := range t.Leaders {
 		n.note(n.living[l.PID].Dir)
 	}
 	return n.world.Stop(ctx, t)
 }
 
-func (n *night) Interrupt(id process.Identity) error {
+func (n *scenario) Interrupt(id process.Identity) error {
 	n.note(n.living[id.PID].Dir)
 	return n.world.Interrupt(id)
 }
 
-func (n *night) Start(l process.Launch) (process.Identity, error) {
+func (n *scenario) Start(l process.Launch) (process.Identity, error) {
 	for _, p := range n.living {
 		if p.Dir == l.Dir {
 			n.twice = append(n.twice, filepath.Base(l.Dir))
@@ -69,10 +69,10 @@ func (n *night) Start(l process.Launch) (process.Identity, error) {
 	return n.world.Start(l)
 }
 
-// note takes down what is done to an agent. Two things harm nobody, and are not what is meant by a night in which nothing
+// note takes down what is done to an agent. Two things harm nobody, and are not what is meant by a scenario in which nothing
 // may be ended: a turn that costs more than it may is broken off, and where a limit, or a model that cannot be reached, has ended
 // it, it is gone on with.
-func (n *night) note(dir string) {
+func (n *scenario) note(dir string) {
 	agent := filepath.Base(dir)
 	if l, e := n.latest(agent); dir == "" || l.Want == diagnose.BudgetExceeded || goneOnWith(l.Want) && e.Sessions[0].Ended {
 		return
@@ -83,7 +83,7 @@ func (n *night) note(dir string) {
 func goneOnWith(c diagnose.Class) bool { return c == diagnose.RateLimited || c == diagnose.APIFailed }
 
 // latest is the look at an agent that the script had last, and its evidence as it is now.
-func (n *night) latest(agent string) (look agenttest.Look, e diagnose.Evidence) {
+func (n *scenario) latest(agent string) (look agenttest.Look, e diagnose.Evidence) {
 	now := diagnose.Span(n.wall.Sub(n.begin))
 	for _, l := range n.Looks {
 		if l.Agent == agent && l.At <= now {
@@ -94,7 +94,7 @@ func (n *night) latest(agent string) (look agenttest.Look, e diagnose.Evidence) 
 }
 
 // shows is the evidence of an agent now, and whom an act would be for.
-func (n *night) shows(a *agent) (diagnose.Evidence, finding) {
+func (n *scenario) shows(a *agent) (diagnose.Evidence, finding) {
 	a.expect = n.Policy
 	f := finding{phase: -1}
 	last, e := n.latest(a.Key)
@@ -118,9 +118,9 @@ func (n *night) shows(a *agent) (diagnose.Evidence, finding) {
 	return e, f
 }
 
-// lives goes through the night, looking as often as the script and every 30 seconds for some minutes after each of its
+// lives goes through the scenario, looking as often as the script and every 30 seconds for some minutes after each of its
 // looks, as long as what was seen then still means the same; and then for half an hour, in which everything stays as it was.
-func (n *night) lives() {
+func (n *scenario) lives() {
 	n.t.Helper()
 	m, err := Open(n.t.Context(), n.opts)
 	if err != nil {
@@ -157,14 +157,14 @@ func (n *night) lives() {
 }
 
 // How long the gentler steps of a ladder may take before something is ended, and all of them before a human is told: the
-// times of a night are those at which there is a reason.
+// times of a scenario are those at which there is a reason.
 const (
 	helped = 5 * time.Minute
 	asked  = 30 * time.Minute
 )
 
 // violates says what of a demand was not met.
-func (n *night) violates(d agenttest.Demand) string {
+func (n *scenario) violates(d agenttest.Demand) string {
 	end := n.begin.Add(time.Duration(n.Looks[len(n.Looks)-1].At))
 	before := func(list []time.Time, limit time.Time) bool {
 		return slices.ContainsFunc(list, func(t time.Time) bool { return !t.After(limit) })
@@ -189,22 +189,22 @@ func (n *night) violates(d agenttest.Demand) string {
 	return fmt.Sprintf("done %v, told %v", n.after(n.done[d.Agent]), n.after(n.told[d.Agent]))
 }
 
-func (n *night) after(times []time.Time) (list []time.Duration) {
+func (n *scenario) after(times []time.Time) (list []time.Duration) {
 	for _, t := range times {
 		list = append(list, t.Sub(n.begin))
 	}
 	return list
 }
 
-// The nights of package diagnose, with everything that follows from a verdict: nobody healthy is ended or started anew,
+// The scenarios of package diagnose, with everything that follows from a diagnosis: nobody healthy is ended or started anew,
 // nobody is woken for nothing, whoever needs help gets it in time, and no agent ever runs twice.
-func TestNights(t *testing.T) {
+func TestScenarios(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../diagnose/testdata/nights/*.txtar")
+	files, err := filepath.Glob("../diagnose/testdata/scenarios/*.txtar")
 	if err != nil || len(files) < 40 {
-		t.Fatalf("%d nights, %v", len(files), err)
+		t.Fatalf("%d scenarios, %v", len(files), err)
 	}
-	for n := 0; n < len(files); n += nightStride {
+	for n := 0; n < len(files); n += scenarioStride {
 		file := files[n]
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
@@ -212,12 +212,12 @@ func TestNights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			script, err := agenttest.ReadNight(text)
+			script, err := agenttest.ReadScenario(text)
 			if err != nil {
 				t.Fatal(err)
 			}
 			w := newWorld(t)
-			n := &night{Night: script, world: w, begin: w.wall, done: map[string][]time.Time{}, told: map[string][]time.Time{}, held: map[string]bool{}}
+			n := &scenario{Scenario: script, world: w, begin: w.wall, done: map[string][]time.Time{}, told: map[string][]time.Time{}, held: map[string]bool{}}
 			var agents []string
 			for i, l := range script.Looks {
 				if _, there := n.done[l.Agent]; !there {

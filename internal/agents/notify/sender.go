@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lastWords is how long a message may still take when the postmen are asked to end.
-const lastWords = 3 * time.Second
+// lastSend is how long a message may still take when the senders are asked to end.
+const lastSend = 3 * time.Second
 
 // Run sends the outbox's messages until ctx ends, and returns when the last request is over, within three seconds. Each
 // channel has its own goroutine.
@@ -16,7 +16,7 @@ func (o *Outbox) Run(ctx context.Context) {
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(lastWords, cancel)
+		timer := time.AfterFunc(lastSend, cancel)
 		context.AfterFunc(sending, func() { timer.Stop() })
 	})
 	defer stop()

@@ -138,7 +138,7 @@ func (r *round) standing(c *examined) incident.Standing {
 			s.Waits = true
 		}
 	}
-	v := c.verdict
+	v := c.diagnosis
 	if v.Since > 0 && v.Since < diagnose.Never {
 		s.Since = r.now.Wall.Add(-time.Duration(v.Since))
 	}
@@ -156,7 +156,7 @@ func (r *round) standing(c *examined) incident.Standing {
 
 // stateWords is a state in words, with the reason if the agent is not watched.
 func stateWords(c *examined) string {
-	if c.verdict.Class == diagnose.NotWatched {
+	if c.diagnosis.Class == diagnose.NotWatched {
 		if c.agentState.Stopped {
 			return "was stopped by a person"
 		}
@@ -164,5 +164,5 @@ func stateWords(c *examined) string {
 			return "is not watched: " + c.evidence.Status
 		}
 	}
-	return incident.Words(string(c.verdict.Class))
+	return incident.Words(string(c.diagnosis.Class))
 }

@@ -49,8 +49,8 @@ type party struct {
 // alike reports whether two calls may be of one client.
 func (p party) alike(other party) bool { return p == other && p.Info != "" }
 
-// newCrowd returns the side of many clients.
-func newCrowd(c *core, seal sealer) *modernSide {
+// newShared returns the side of many clients.
+func newShared(c *core, seal sealer) *modernSide {
 	s := newModernSide(c, seal)
 	s.Can = everyAbility
 	s.Questions.Shared, s.Questions.Known = true, map[string]bool{}

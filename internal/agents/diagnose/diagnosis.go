@@ -70,7 +70,7 @@ const (
 	Blind   Stall = "monitor_blind"
 )
 
-// Confidence says how sure a verdict is.
+// Confidence says how sure a diagnosis is.
 type Confidence string
 
 // The levels of PIV's classification.
@@ -91,8 +91,8 @@ const (
 	Guess   Tier = "X" // inferred from silence or from the form of a text
 )
 
-// Verdict is the result of judging the evidence.
-type Verdict struct {
+// Diagnosis is the result of judging the evidence.
+type Diagnosis struct {
 	Rule       string     `json:"rule"` // such as W1; several rules of the table may share one
 	Class      Class      `json:"class"`
 	Stall      Stall      `json:"stall,omitempty"`
@@ -109,12 +109,12 @@ type Verdict struct {
 // the recovery, by its owner's policy, decides what is done.
 var cured = []Class{Crashed, ExitedUnfinished, StartupBlocked, Stopped, WaitingQuestion, ContextExhausted, ModelSilent, ToolHung, TaskDead, Loop, HeartbeatLost, Orphaned}
 
-// MayKill reports whether the verdict is a reason to end, start or resume anything: its class is one that this may
+// MayKill reports whether the diagnosis is a reason to end, start or resume anything: its class is one that this may
 // fix, and its confidence is not low. There is no other reason. The recovery decides whether to act: for an orphan,
 // for example, it only notifies a human unless the owner's policy allows more.
-func (v Verdict) MayKill() bool {
+func (v Diagnosis) MayKill() bool {
 	return v.Confidence != Low && slices.Contains(cured, v.Class)
 }
 
 // Well reports whether nothing is wrong, as far as is known.
-func (v Verdict) Well() bool { return v.Stall == NoStall && v.Class != APIBackoff }
+func (v Diagnosis) Well() bool { return v.Stall == NoStall && v.Class != APIBackoff }

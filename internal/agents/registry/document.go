@@ -17,14 +17,14 @@ var ErrUnknown = errors.New("no such agent")
 // ErrExists is wrapped by the error about an agent that is declared already.
 var ErrExists = errors.New("is declared already")
 
-// Draft is a registry while [Edit] changes it. It is edited by package edit: comments, order, blank lines and unknown
+// Document is a registry while [Edit] changes it. It is edited by package edit: comments, order, blank lines and unknown
 // keys are kept.
-type Draft struct {
+type Document struct {
 	text []byte
 }
 
-// Add declares an agent. Its other keys are set with [Draft.Set].
-func (d *Draft) Add(name string, kind Kind, path string) error {
+// Add declares an agent. Its other keys are set with [Document.Set].
+func (d *Document) Add(name string, kind Kind, path string) error {
 	if err := heartbeat.ValidName(name); err != nil {
 		return fmt.Errorf("add agent: %w", err)
 	}
@@ -39,7 +39,7 @@ func (d *Draft) Add(name string, kind Kind, path string) error {
 }
 
 // Remove removes an agent, and the comment directly above it.
-func (d *Draft) Remove(name string) error {
+func (d *Document) Remove(name string) error {
 	if !d.has(name) {
 		return fmt.Errorf("remove %s: %w", name, ErrUnknown)
 	}
@@ -49,14 +49,14 @@ func (d *Draft) Remove(name string) error {
 // Set sets a key of an agent, as in Set("shop", true, "paused") or Set("shop", 6*time.Minute, "expect", "stale"). The
 // value is a bool, an int, a float64, a string, a [time.Duration], a [Kind], a [Limit], a []string, or nil, which
 // removes the key.
-func (d *Draft) Set(agent string, v any, key ...string) error {
+func (d *Document) Set(agent string, v any, key ...string) error {
 	if !d.has(agent) {
 		return fmt.Errorf("set %s of %s: %w", strings.Join(key, "."), agent, ErrUnknown)
 	}
 	return d.set(v, append([]string{"agents", agent}, key...)...)
 }
 
-func (d *Draft) set(v any, path ...string) error {
+func (d *Document) set(v any, path ...string) error {
 	doc, err := d.open()
 	if err == nil {
 		path = written(doc.Root, path)
@@ -72,7 +72,7 @@ func (d *Draft) set(v any, path ...string) error {
 		case bool, int, float64, string, []string, edit.Map, edit.Raw:
 			err = doc.Set(value, path...)
 		default:
-			err = fmt.Errorf("a %T is no value of a registry", v)
+			err = fmt.Errorf("a registry cannot hold a %T", v)
 		}
 	}
 	if err == nil {
@@ -84,7 +84,7 @@ func (d *Draft) set(v any, path ...string) error {
 	return nil
 }
 
-func (d *Draft) open() (*edit.Doc, error) {
+func (d *Document) open() (*edit.Doc, error) {
 	doc, err := edit.Open(edit.YAML, "registry", d.text)
 	if err == nil && doc.Root == nil {
 		d.text = append(slices.Clip(d.text), "version: 2\n"...)
@@ -94,7 +94,7 @@ func (d *Draft) open() (*edit.Doc, error) {
 }
 
 // has reports whether an agent is declared.
-func (d *Draft) has(name string) bool {
+func (d *Document) has(name string) bool {
 	doc, err := d.open()
 	return err == nil && doc.Root.At(written(doc.Root, []string{"agents", name})...) != nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 )
 
-// Night is a script of looks at one or more agents: what was seen at which time, what it must be called, and what must
-// and must not be done until the morning. The nights in diagnose/testdata/nights are made from what people have reported.
-type Night struct {
+// Scenario is a script of looks at one or more agents: what was seen at which time, what it must be called, and what must
+// and must not be done until the morning. The scenarios in diagnose/testdata/scenarios are made from what people have reported.
+type Scenario struct {
 	Story   string // what happened, and why it is hard
 	Policy  diagnose.Policy
 	Looks   []Look // in order of time
@@ -23,17 +23,17 @@ type Night struct {
 
 // Look is one look at one agent.
 type Look struct {
-	At       diagnose.Span // since the night began
+	At       diagnose.Span // since the scenario began
 	Agent    string
 	Evidence diagnose.Evidence
 	Want     diagnose.Class // what it must be called
 }
 
-// DemandKind is a kind of demand on a night.
+// DemandKind is a kind of demand on a scenario.
 type DemandKind string
 
 // The demands. diagnose's tests ask whether there is a reason for each; what is then done about it remedy decides, and the
-// monitor's tests live through the same nights to see that.
+// monitor's tests live through the same scenarios to see that.
 const (
 	NeverKill   DemandKind = "never-kill"   // nothing of the agent's may be ended or started
 	NeverTell   DemandKind = "never-tell"   // nobody may be woken
@@ -42,14 +42,14 @@ const (
 	MustRestart DemandKind = "must-restart" // it must have been ended, started or resumed by a time
 )
 
-// Demand is what must, or must not, come of a night for one agent.
+// Demand is what must, or must not, come of a scenario for one agent.
 type Demand struct {
 	Kind  DemandKind
 	Agent string
 	By    diagnose.Span // of the musts
 }
 
-// script is one line of a night's looks. The evidence replaces the sections that it names; null empties one. What it
+// script is one line of a scenario's looks. The evidence replaces the sections that it names; null empties one. What it
 // does not name goes on ageing. With until, the same is looked at again and again, every so often.
 type script struct {
 	At       diagnose.Span              `json:"at"`
@@ -63,21 +63,21 @@ type script struct {
 // maxLooks bounds what a script can unfold to.
 const maxLooks = 10_000
 
-// ReadNight reads a night: a txtar archive whose comment is the story, with the files
+// ReadScenario reads a scenario: a txtar archive whose comment is the story, with the files
 //
 //	policy   one JSON object (optional): [diagnose.Policy], or "piv" for [diagnose.PIV] with its defaults
 //	looks    JSON lines: at, until, every, agent, evidence, want
 //	demands  lines: never-kill AGENT, never-tell AGENT, and with "by SPAN" must-tell, must-wait, must-restart AGENT
 //
-// Unknown members are errors, so that a mistake does not make a night easy.
-func ReadNight(text []byte) (Night, error) {
+// Unknown members are errors, so that a mistake does not make a scenario easy.
+func ReadScenario(text []byte) (Scenario, error) {
 	for line := range bytes.Lines(text) {
 		if string(bytes.TrimRight(line, "\r\n")) == "-- --" { // txtar panics at it
-			return Night{}, fmt.Errorf("a part of a night has a name")
+			return Scenario{}, fmt.Errorf("a part of a scenario has a name")
 		}
 	}
 	archive := txtar.Parse(text)
-	n := Night{Story: strings.TrimSpace(string(archive.Comment))}
+	n := Scenario{Story: strings.TrimSpace(string(archive.Comment))}
 	for _, f := range archive.Files {
 		var err error
 		switch f.Name {
@@ -88,14 +88,14 @@ func ReadNight(text []byte) (Night, error) {
 		case "demands":
 			n.Demands, err = readDemands(f.Data)
 		default:
-			err = fmt.Errorf("no such part of a night")
+			err = fmt.Errorf("no such part of a scenario")
 		}
 		if err != nil {
-			return Night{}, fmt.Errorf("%s: %w", f.Name, err)
+			return Scenario{}, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
 	if n.Story == "" || len(n.Looks) == 0 || len(n.Demands) == 0 {
-		return Night{}, fmt.Errorf("a night has a story, looks and demands")
+		return Scenario{}, fmt.Errorf("a scenario has a story, looks and demands")
 	}
 	return n, nil
 }
