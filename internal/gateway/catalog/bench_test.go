@@ -23,7 +23,7 @@ func benchResult(server int, word string) []byte {
 func benchLists(word string) ([]Server, []*Lists) {
 	servers, lists := make([]Server, benchServers), make([]*Lists, benchServers)
 	for i := range servers {
-		servers[i] = Server{Name: fmt.Sprintf("server%d", i), Deny: []string{"secret_*"}}
+		servers[i] = Server{Name: fmt.Sprintf("server%d", i), Filter: Filter{Deny: []string{"secret_*"}}}
 		items, _ := Items(mcp.Tools, benchResult(i, word))
 		lists[i] = &Lists{mcp.Tools: items}
 	}
@@ -44,16 +44,16 @@ func BenchmarkMerge(b *testing.B) {
 	b.Run("all new", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			New(Always).Merge(servers, lists)
+			New(Always).Merge(servers, lists, nil)
 		}
 	})
 	b.Run("nothing changed", func(b *testing.B) {
 		book := New(Always)
-		v := book.Merge(servers, lists)
+		v := book.Merge(servers, lists, nil)
 		_, again := benchLists("First") // another session's processes
 		b.ReportAllocs()
 		for b.Loop() {
-			if book.Merge(servers, again) != v {
+			if book.Merge(servers, again, nil) != v {
 				b.Fatal("another View")
 			}
 		}
@@ -65,7 +65,7 @@ func BenchmarkMerge(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			at := i % benchServers
 			lists[at], others[at] = others[at], lists[at]
-			book.Merge(servers, lists)
+			book.Merge(servers, lists, nil)
 		}
 	})
 }
@@ -76,10 +76,10 @@ func BenchmarkView(b *testing.B) {
 		lists[i][mcp.Templates] = entries(mcp.Templates, fmt.Sprintf("s%d://{owner}/{name}", i))
 	}
 	book := New(Always)
-	v := book.Merge(servers, lists)
+	v := book.Merge(servers, lists, nil)
 	last, _ := Items(mcp.Tools, benchResult(benchServers-1, "Second"))
 	lists[benchServers-1] = &Lists{mcp.Tools: last}
-	other := book.Merge(servers, lists)
+	other := book.Merge(servers, lists, nil)
 	b.Run("tool", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -77,21 +77,28 @@ func (b *Catalog) Forget(server string) {
 }
 
 // Merge makes one View of what the servers list. servers are in the order of the configuration; lists[i] belongs to
-// servers[i], and is nil as long as nothing is known of it. If every server shows what it showed at the latest Merge
-// that had it, and a View of the same is still in use, that View is returned again.
-func (b *Catalog) Merge(servers []Server, lists []*Lists) *View {
+// servers[i], and is nil as long as nothing is known of it. The View has what sel selects of it, nil: everything; names
+// do not depend on that. If every server shows what it showed at the latest Merge that had it, and a View of the same
+// is still in use, that View is returned again.
+func (b *Catalog) Merge(servers []Server, lists []*Lists, sel *Selection) *View {
 	parts := make([]*part, len(servers))
 	key := make([]byte, 0, len(servers)*binary.MaxVarintLen32)
 	for i, server := range servers {
-		var id uint64 // 0: nothing is known
+		var id uint64 // 0: nothing is known, or it is not selected
 		if lists[i] != nil {
-			parts[i] = b.part(server, lists[i])
+			parts[i] = b.part(server, lists[i]) // even if it is not selected: names are given out in the servers' order
+		}
+		if parts[i] = sel.within(parts[i]); parts[i] != nil {
 			id = parts[i].id
 		}
 		key = binary.AppendUvarint(key, id)
 	}
+	key = append(key, sel.key()...)
 	if v := b.views[string(key)].Value(); v != nil {
 		return v
+	}
+	for i := range parts {
+		parts[i] = sel.of(parts[i])
 	}
 	v := newView(parts)
 	b.remember(string(key), v)

@@ -2,7 +2,7 @@
 // shown, in which order, on which pages, and which server a shown name or a URI belongs to.
 //
 // Items reads one raw page of a server's list; the pages together make a Lists; Catalog.Merge merges the Lists of all
-// servers into a View, which answers everything a client asks about lists.
+// servers, or what a Selection has of them, into a View, which answers everything a client asks about lists.
 //
 // The package is pure: no goroutine, no clock, no I/O. A Catalog belongs to one goroutine at a time, for as long as
 // names must be kept: in a gateway the loop, for its whole life. Server, Item, Lists and View are immutable once they

@@ -40,10 +40,10 @@ func newModel(t *rapid.T) *model {
 	m := &model{
 		names: rapid.SampledFrom([]Names{Always, OnCollision, Never}).Draw(t, "names"),
 		servers: []Server{
-			{Name: "a", Deny: []string{"secret*"}},
+			{Name: "a", Filter: Filter{Deny: []string{"secret*"}}},
 			{Name: "b", Prefix: "a"}, // every name collides
 			{Name: "a_b", Rename: map[string]string{"c": "b_c", "x.y": "c"}},
-			{Name: strings.Repeat("long", 20), Allow: []string{"?*"}},
+			{Name: strings.Repeat("long", 20), Filter: Filter{Allow: []string{"?*"}}},
 		},
 		given: map[identity]string{},
 	}
@@ -95,15 +95,15 @@ func (m *model) read(server int) *Lists {
 }
 
 func (m *model) check(t *rapid.T) {
-	v := m.books[0].Merge(m.servers, m.lists)
+	v := m.books[0].Merge(m.servers, m.lists, nil)
 	anew := make([]*Lists, len(m.servers))
 	for i := range anew {
 		anew[i] = m.read(i)
 	}
-	if m.books[0].Merge(m.servers, anew) != v {
+	if m.books[0].Merge(m.servers, anew, nil) != v {
 		t.Fatal("the same lists, read again, are another View")
 	}
-	other := m.books[1].Merge(m.servers, anew)
+	other := m.books[1].Merge(m.servers, anew, nil)
 	size := rapid.IntRange(1, 9).Draw(t, "size")
 	for l := range mcp.Lists {
 		whole := walk(t, v, l, 0)

@@ -18,6 +18,7 @@ import (
 var (
 	// serverName is used in file names, log lines and, with dots replaced, tool names.
 	serverName = schema.Matching(lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), "a server's name", "use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit")
+	viewName   = schema.Matching(serverName.Pattern, "cannot be a view's name", serverName.Hint)
 	prefixForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`), "is not a prefix", "use letters, digits, dash and underscore; for none, write names: never at the top")
 	inputID    = schema.Matching(lazyregexp.New(`^[^\s{}$:]+$`), "is not an input id", "use letters, digits, dash and underscore")
 	envName    = schema.Matching(lazyregexp.New(`^[^=\x00\s]+$`), "is not a variable name", "use letters, digits and underscore")

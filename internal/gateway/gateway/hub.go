@@ -25,7 +25,7 @@ func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
 			early = v.early
 		}
 		v.session = h.runner.gw.Open(early, nil)
-		v.session.principal = peer.Subject
+		v.session.principal, v.session.view = peer.Subject, peer.View
 	})
 	return v
 }

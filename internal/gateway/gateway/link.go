@@ -104,6 +104,14 @@ func (l *Link) Client() string {
 	return strings.Join(names, ", ")
 }
 
+// view is what the client whose own process this is sees; "" is everything, or that many use it.
+func (l *Link) view() string {
+	if l.scope.owner == nil {
+		return ""
+	}
+	return l.scope.owner.view
+}
+
 // Forward takes a line of the server that is valid during the call only; so does Send.
 func (l *Link) Forward(line []byte) { l.heard(line) }
 

@@ -269,7 +269,7 @@ func (l *Link) logged(line []byte) {
 	}
 	level, _ := jsonrpc.Unquote(l.gw.up.Level.Of(line))
 	for s := range l.scope.members {
-		if severity(level) >= s.severity {
+		if severity(level) >= s.severity && s.has(l.server) {
 			s.general.Send(line)
 		}
 	}

@@ -70,6 +70,9 @@ type member struct {
 	said    chan []byte
 }
 
+// noSuchMember is the status for requests to a member of another daemon. Nothing else answers with it, a front in particular.
+const noSuchMember = http.StatusMisdirectedRequest
+
 // saidMost is how many pieces of stderr are queued for a run that does not read. Further ones are dropped for that
 // run; the server's log has them.
 const saidMost = 256
@@ -84,7 +87,7 @@ func NewDaemon(opts Options) *Daemon {
 			s.front.ServeHTTP(w, r)
 			return
 		}
-		http.NotFound(w, r)
+		http.Error(w, "no such member", noSuchMember)
 	})
 	time.AfterFunc(opts.Idle, func() {
 		d.mu.Lock()
@@ -265,7 +268,7 @@ type order struct {
 func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
 	s := d.member(r)
 	if s == nil {
-		http.NotFound(w, r)
+		http.Error(w, "no such member", noSuchMember)
 		return
 	}
 	var o order

@@ -54,18 +54,40 @@ func NewMember(opts MemberOptions) *Member {
 	return s
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. A daemon that does not know the place has taken the old one's socket, before
+// the end of the old one was noticed: then a new place is taken, and the request is sent there.
 func (s *Member) RoundTrip(r *http.Request) (*http.Response, error) {
-	p, err := s.taken()
-	if err != nil {
-		if r.Body != nil {
-			_ = r.Body.Close()
+	for r = r.Clone(r.Context()); ; {
+		p, err := s.taken()
+		if err != nil {
+			if r.Body != nil {
+				_ = r.Body.Close()
+			}
+			return nil, err
 		}
-		return nil, err
+		r.URL.Path = p.path
+		resp, err := s.transport.RoundTrip(r)
+		if err != nil || resp.StatusCode != noSuchMember {
+			return resp, err
+		}
+		_ = resp.Body.Close()
+		s.forget(p)
+		if r.GetBody == nil {
+			return nil, errors.New("the daemon of shared servers has ended")
+		}
+		if r.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
 	}
-	r = r.Clone(r.Context())
-	r.URL.Path = p.path
-	return s.transport.RoundTrip(r)
+}
+
+// forget gives up a place that its daemon does not know.
+func (s *Member) forget(p *place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.place == p {
+		s.place = nil
+	}
 }
 
 // Close gives up the place.

@@ -13,6 +13,7 @@ import (
 type session struct {
 	id          string
 	owner       string // Peer.Subject
+	view        string // Peer.View
 	hub         Session
 	version     atomic.Pointer[string] // the protocol version that was settled on
 	over        chan struct{}          // closed when it has ended
@@ -42,7 +43,7 @@ type table struct {
 // open makes a session for a client, unless there are too many or the hub refuses. The caller's request is counted until
 // leave.
 func (f *Front) open(peer Peer) *session {
-	s := &session{id: rand.Text(), owner: peer.Subject, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
+	s := &session{id: rand.Text(), owner: peer.Subject, view: peer.View, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
 	s.streamStore.maxQueue, s.streamStore.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
 	if !f.table.reserve(f.opts.MaxSessions) {
 		return nil
@@ -56,6 +57,10 @@ func (f *Front) open(peer Peer) *session {
 	s.since = time.Now()
 	s.expiry = time.AfterFunc(s.idle, func() { f.check(s) })
 	s.clock.Unlock()
+	if !f.guard.rights.Load().allows(s.owner, s.view) { // they have changed just now
+		f.end(s)
+		return nil
+	}
 	return s
 }
 
@@ -88,12 +93,12 @@ func keyOf(id string) string {
 	return string(sum[:])
 }
 
-// find returns the session with an id and this owner, and counts the caller's request until leave.
-func (f *Front) find(id, owner string) *session {
+// find returns the session with an id, this owner and this view, and counts the caller's request until leave.
+func (f *Front) find(id, owner, view string) *session {
 	f.table.mu.RLock()
 	s := f.table.sessions[keyOf(id)]
 	f.table.mu.RUnlock()
-	if s == nil || subtle.ConstantTimeCompare([]byte(s.owner), []byte(owner)) != 1 || !s.visit() {
+	if s == nil || subtle.ConstantTimeCompare([]byte(s.owner), []byte(owner)) != 1 || s.view != view || !s.visit() {
 		return nil
 	}
 	return s

@@ -47,6 +47,7 @@ type gatewayFlags struct {
 	config    string
 	listen    string
 	name      string
+	view      string // what the client on stdin sees; "": everything
 	noTools   bool
 	browser   bool
 	logLevel  string
@@ -85,6 +86,7 @@ func newGateway(io streams) *cobra.Command {
 	fl.StringVarP(&f.config, "config", "c", "", configUsage)
 	fl.StringVar(&f.listen, "listen", "", "speak Streamable HTTP at this address, such as 127.0.0.1:8080, instead of stdio")
 	fl.StringVar(&f.name, "name", "gateway", "name in status and logs")
+	fl.StringVar(&f.view, "view", "", "on stdin and stdout, serve only this view of the configuration; over HTTP it is at /mcp/VIEW")
 	fl.BoolVar(&f.noTools, "no-tools", false, "do not offer outlive_server_status and outlive_restart_server")
 	fl.BoolVar(&f.browser, "open-browser", false, "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait")
 	fl.StringVar(&f.logLevel, "log-level", "info", "minimum level logged to stderr: debug, info, warn or error")
@@ -152,10 +154,11 @@ type endpoint struct {
 	path  string       // of the configuration; "": it was made from the command line
 	begun *config.File // the configuration at the start
 
-	listener net.Listener // nil: stdio
-	front    streamhttp.Options
-	url      string // of the endpoint; "" on stdio
-	byHand   bool   // stdin is a terminal
+	listener net.Listener       // nil: stdio
+	front    streamhttp.Options // Views guarded by mu
+	serving  *streamhttp.Front  // guarded by mu; nil: not yet, or stdio
+	url      string             // of the endpoint; "" on stdio
+	byHand   bool               // stdin is a terminal
 
 	tokenFile string // file with the token for local clients; "": there is none
 
@@ -199,7 +202,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	}
 	g.tellWarnings(file)
 	go g.clearAway()
-	g.SetServers(servers)
+	g.apply(servers, file.Views)
 	g.rewatch()
 	defer g.unwatch()
 	stop := handleSignals(g, k)
@@ -226,6 +229,9 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	if address == "" {
 		address = file.Listen
 	}
+	if err := g.checkView(file, address); err != nil {
+		return err
+	}
 	if address != "" {
 		if err := g.listen(file, address); err != nil {
 			return err
@@ -234,7 +240,7 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	opts := gateway.RunnerOptions{
 		Gateway: gateway.Options{Version: version(), Names: catalog.Names(file.Names), NoTools: g.flags.noTools, ListWait: firstList, Sink: g.sinks,
 			MaxProcesses: cmp.Or(file.Limits.Processes, mostProcesses)},
-		Host: g.served.host,
+		Host: g.served.host, View: g.flags.view,
 	}
 	if address == "" {
 		st, err := io.in.Stat()

@@ -98,7 +98,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 	}
 	g.front.Extra = map[string]http.Handler{"/healthz": g.health(), "/metrics": g.metrics()}
 	g.front.Log = g.frontLog()
-	front := streamhttp.New(g.Hub(), g.front)
+	front := g.openFront()
 	what := "Listening on " + g.url
 	if addr, ok := g.listener.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
 		what += ", and at every other address of this machine"
@@ -131,6 +131,7 @@ func frontOptions(file *config.File) (streamhttp.Options, error) {
 		Hosts: file.Hosts, Origins: file.Origins,
 		MaxBody: file.Limits.Body, MaxSessions: file.Limits.Sessions, SessionIdle: file.Limits.SessionIdle,
 		MaxConnections: file.Limits.Connections, SessionRelease: file.Limits.SessionRelease,
+		Views: frontViews(file.Views),
 	}
 	if a := file.Auth; a != nil {
 		o.Bearer = a.Bearer

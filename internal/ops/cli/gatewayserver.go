@@ -100,7 +100,7 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 			one = was // all its connections share one authorization
 		}
 		now[c.Name] = one
-		server := one.server(catalog.Server{Name: c.Name, Prefix: c.Prefix, Allow: c.Allow, Deny: c.Deny, Rename: c.Rename})
+		server := one.server(catalog.Server{Name: c.Name, Prefix: c.Prefix, Filter: catalog.Filter{Allow: c.Allow, Deny: c.Deny}, Rename: c.Rename})
 		server.Shared, server.Instances = c.Shared, c.Instances
 		servers = append(servers, server)
 	}
