@@ -2,7 +2,7 @@
 // step goes out on stdout (in the order in which they end, with the step's number), and everything else the client
 // sees is an event line: notifications, errors, the end of the connection.
 //
-//   step    {"n":1,"op":"call","tool":"echo","args":{…},"meta":{…},"progress":true,"timeout":ms,"reset":true}
+//   step    {"n":1,"op":"call","tool":"echo","args":{…},"meta":{…},"progress":true,"timeout":ms or "default","reset":true}
 //   result  {"n":1,"result":{…},"progress":[…]}  or  {"n":1,"error":{"code":…,"message":…}}
 //   event   {"event":"notification","method":…,"params":…} | {"event":"error","message":…} | {"event":"closed"}
 import { appendFileSync } from 'node:fs';
@@ -102,7 +102,7 @@ export async function drive(answers, connect) {
         const abort = new AbortController();
         running.set(step.n, abort);
         const progress = [];
-        const options = { signal: abort.signal, timeout: step.timeout ?? 30_000, resetTimeoutOnProgress: step.reset ?? false };
+        const options = { signal: abort.signal, timeout: step.timeout === 'default' ? undefined : step.timeout ?? 30_000, resetTimeoutOnProgress: step.reset ?? false };
         if (step.progress) {
             options.onprogress = p => {
                 if (p.message?.startsWith('Fulfilling input required')) return; // the SDK's own words, once for each round of questions

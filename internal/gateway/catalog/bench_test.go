@@ -44,11 +44,11 @@ func BenchmarkMerge(b *testing.B) {
 	b.Run("all new", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			NewBook(Always).Merge(servers, lists, nil)
+			New(Always).Merge(servers, lists, nil)
 		}
 	})
 	b.Run("nothing changed", func(b *testing.B) {
-		book := NewBook(Always)
+		book := New(Always)
 		v := book.Merge(servers, lists, nil)
 		_, again := benchLists("First") // another session's processes
 		b.ReportAllocs()
@@ -60,7 +60,7 @@ func BenchmarkMerge(b *testing.B) {
 	})
 	b.Run("one server changed", func(b *testing.B) {
 		_, others := benchLists("Second")
-		book := NewBook(Always)
+		book := New(Always)
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			at := i % benchServers
@@ -75,7 +75,7 @@ func BenchmarkView(b *testing.B) {
 	for i := range lists {
 		lists[i][mcp.Templates] = entries(mcp.Templates, fmt.Sprintf("s%d://{owner}/{name}", i))
 	}
-	book := NewBook(Always)
+	book := New(Always)
 	v := book.Merge(servers, lists, nil)
 	last, _ := Items(mcp.Tools, benchResult(benchServers-1, "Second"))
 	lists[benchServers-1] = &Lists{mcp.Tools: last}

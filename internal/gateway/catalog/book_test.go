@@ -13,7 +13,7 @@ import (
 // A name that a model has read is kept, whichever servers are added, removed and added again.
 func TestNamesStay(t *testing.T) {
 	servers := plain("a", "b")
-	book := NewBook(OnCollision)
+	book := New(OnCollision)
 	for _, step := range []struct {
 		a, b *Lists
 		want []string
@@ -32,7 +32,7 @@ func TestNamesStay(t *testing.T) {
 }
 
 func TestToolsKeepTheirOrderAndResourcesTheServers(t *testing.T) {
-	servers, book := plain("a"), NewBook(Never)
+	servers, book := plain("a"), New(Never)
 	first := &Lists{mcp.Tools: entries(mcp.Tools, "x", "y", "z"), mcp.Resources: entries(mcp.Resources, "r:1", "r:2")}
 	before := book.Merge(servers, []*Lists{first}, nil)
 	shuffled := &Lists{mcp.Tools: entries(mcp.Tools, "z", "new", "x", "y"), mcp.Resources: entries(mcp.Resources, "r:2", "r:1")}
@@ -49,7 +49,7 @@ func TestToolsKeepTheirOrderAndResourcesTheServers(t *testing.T) {
 }
 
 func TestAnotherConfigurationTakesNamesBack(t *testing.T) {
-	book := NewBook(Never)
+	book := New(Never)
 	lists := []*Lists{tools("x", "y")}
 	rename := func(to map[string]string, prefix string) []string {
 		return seen(t, book.Merge([]Server{{Name: "a", Prefix: prefix, Rename: to}}, lists, nil), mcp.Tools)
@@ -72,7 +72,7 @@ func TestAnotherConfigurationTakesNamesBack(t *testing.T) {
 
 // A name that was a substitute may become the wanted one.
 func TestCollisionEndsWithTheConfigurationThatMadeIt(t *testing.T) {
-	book := NewBook(Never)
+	book := New(Never)
 	lists := []*Lists{tools("read"), tools("read")}
 	servers := plain("a", "b")
 	if v := book.Merge(servers, lists, nil); len(v.Collisions) != 1 {
@@ -89,7 +89,7 @@ func TestCollisionEndsWithTheConfigurationThatMadeIt(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
-	book := NewBook(Never)
+	book := New(Never)
 	old := book.Merge(plain("old"), []*Lists{tools("read")}, nil)
 	book.Forget("old")
 	book.Forget("never known")
@@ -102,9 +102,9 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A server that invents names for ever does not make the Book grow for ever.
+// A server that invents names for ever does not make the Catalog grow for ever.
 func TestInventedNamesAreForgotten(t *testing.T) {
-	book := NewBook(Never)
+	book := New(Never)
 	servers := plain("a")
 	const each = 1000
 	for round := range 2 * maxLabels / each {
@@ -118,13 +118,13 @@ func TestInventedNamesAreForgotten(t *testing.T) {
 			t.Fatalf("%s is first", got)
 		}
 	}
-	if labels, taken := len(book.shelves["a"].labels[mcp.Tools]), len(book.taken[mcp.Tools]); labels > maxLabels || taken != labels {
+	if labels, taken := len(book.servers["a"].labels[mcp.Tools]), len(book.taken[mcp.Tools]); labels > maxLabels || taken != labels {
 		t.Errorf("%d labels and %d names are remembered", labels, taken)
 	}
 }
 
 func TestWhatIsEqualIsHeldOnce(t *testing.T) {
-	servers, book := plain("a", "b"), NewBook(Always)
+	servers, book := plain("a", "b"), New(Always)
 	lists := func(more ...string) []*Lists {
 		return []*Lists{tools("x", "y"), {mcp.Tools: entries(mcp.Tools, "z"), mcp.Resources: entries(mcp.Resources, more...)}}
 	}

@@ -33,7 +33,7 @@ func (s *Selection) Has(server string) bool {
 	return ok
 }
 
-// key identifies the selection in a Book.
+// key identifies the selection in a Catalog.
 func (s *Selection) key() string {
 	if s == nil {
 		return ""

@@ -37,12 +37,12 @@ func TestSelection(t *testing.T) {
 		"both":             {map[string]Filter{"a": {Allow: []string{"write"}}, "b": {Allow: []string{"read"}}}, shown{[]string{"write", "b_read"}, nil, []string{"f:1", "g:1", "h:1"}, []string{"f:{n}"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := NewBook(OnCollision).Merge(servers, lists, Select(tc.sel))
+			v := New(OnCollision).Merge(servers, lists, Select(tc.sel))
 			got := shown{seen(t, v, mcp.Tools), seen(t, v, mcp.Prompts), seen(t, v, mcp.Resources), seen(t, v, mcp.Templates)}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
-			all := NewBook(OnCollision).Merge(servers, lists, nil)
+			all := New(OnCollision).Merge(servers, lists, nil)
 			for _, tool := range seen(t, all, mcp.Tools) {
 				if _, _, found := v.Tool(tool); found != slices.Contains(got.Tools, tool) {
 					t.Errorf("%s is found: %v", tool, found)
@@ -67,7 +67,7 @@ func TestSelection(t *testing.T) {
 func TestSelectionOfInterfaces(t *testing.T) {
 	items, _ := Items(mcp.Tools, []byte(`{"tools":[{"name":"draw","_meta":{"ui":{"resourceUri":"ui://x/1"}}},{"name":"read"}]}`))
 	for glob, want := range map[string]bool{"draw": true, "read": false} {
-		v := NewBook(Always).Merge(plain("a"), []*Lists{{mcp.Tools: items}}, Select(map[string]Filter{"a": {Allow: []string{glob}}}))
+		v := New(Always).Merge(plain("a"), []*Lists{{mcp.Tools: items}}, Select(map[string]Filter{"a": {Allow: []string{glob}}}))
 		if _, _, found := v.Owner("ui://x/1"); found != want {
 			t.Errorf("with %s: found %v", glob, found)
 		}
@@ -76,7 +76,7 @@ func TestSelectionOfInterfaces(t *testing.T) {
 
 // Whoever sees the same gets the same View; another selection is another View, and going back finds the first.
 func TestSelectionsAreRemembered(t *testing.T) {
-	book, servers := NewBook(Always), plain("a", "b")
+	book, servers := New(Always), plain("a", "b")
 	lists := []*Lists{tools("x", "y"), tools("z")}
 	one := book.Merge(servers, lists, Select(map[string]Filter{"a": {}}))
 	if book.Merge(servers, []*Lists{tools("x", "y"), tools("z", "new")}, Select(map[string]Filter{"a": {}})) != one {

@@ -178,5 +178,5 @@ func openListen(address string, authorized bool) (message, hint string) {
 	if host, _, _ := net.SplitHostPort(address); authorized || isLoopback(host) {
 		return "", ""
 	}
-	return "lets everybody on the network call every tool", "add auth with a bearer token or oauth, or listen on 127.0.0.1"
+	return "lets any host on the network call every tool", "add auth with a bearer token or oauth, or listen on 127.0.0.1"
 }

@@ -337,7 +337,7 @@ func (r *reader) checkEncrypted(s *Server) {
 	}
 	if shown {
 		r.Warn(s.TargetPos, fmt.Sprintf("the credentials of %s are sent to %s without encryption", s.Name, u.Host),
-			"everybody on the way can read them: use https")
+			"any host on the way can read them: use https")
 	}
 }
 

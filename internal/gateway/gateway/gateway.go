@@ -76,7 +76,7 @@ type Gateway struct {
 	now     time.Time // of what is being handled
 	servers []*server // in configuration order
 	views   map[string]view
-	book    *catalog.Book
+	catalog *catalog.Catalog
 
 	sessions     sessionList
 	modern       *scope   // of all clients of the modern era
@@ -96,8 +96,8 @@ type Gateway struct {
 	buf    []byte           // scratch of the line that is being made
 	name   []byte           // scratch of a name that is put into a line
 
-	outbox   []parcel
-	emptied  []parcel // the outbox before, for reuse
+	outbox   []queuedLine
+	emptied  []queuedLine // the outbox before, for reuse
 	emptying bool
 	wake     time.Time // when Tick must be called; zero: not needed
 	closing  bool
@@ -146,8 +146,8 @@ const (
 	refuses
 )
 
-// parcel is a message to a server; without a line it ends the server after earlier messages.
-type parcel struct {
+// queuedLine is a message to a server; without a line it ends the server after earlier messages.
+type queuedLine struct {
 	link *Link
 	line []byte
 }
@@ -157,7 +157,7 @@ func New(opts Options, w World) *Gateway {
 	if opts.ListWait == 0 {
 		opts.ListWait = 5 * time.Second
 	}
-	g := &Gateway{opts: opts, world: w, book: catalog.NewBook(opts.Names)}
+	g := &Gateway{opts: opts, world: w, catalog: catalog.New(opts.Names)}
 	g.modern = newScope(g, mcp.Modern, nil)
 	g.common = newScope(g, mcp.Legacy, nil)
 	g.trial = newScope(g, mcp.Legacy, nil)
@@ -191,7 +191,7 @@ func (g *Gateway) SetServers(now time.Time, servers []Server, views ...View) {
 		}
 		gone = append(gone, old)
 		if !slices.ContainsFunc(servers, func(s Server) bool { return s.Catalog.Name == old.Catalog.Name }) {
-			g.book.Forget(old.Catalog.Name)
+			g.catalog.Forget(old.Catalog.Name)
 		}
 	}
 	for sc := range g.scopes {
@@ -269,7 +269,7 @@ func (g *Gateway) idled(s *Session) {
 
 // post puts a message for a server into the outbox, which then owns the line.
 func (g *Gateway) post(l *Link, line []byte) {
-	g.outbox = append(g.outbox, parcel{l, line})
+	g.outbox = append(g.outbox, queuedLine{l, line})
 }
 
 // postEnd ends a link's server after the messages before it.

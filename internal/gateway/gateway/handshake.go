@@ -134,7 +134,7 @@ func (l *Link) seenBridged() {
 		l.gw.tryOut(l.server)
 	}
 	for _, e := range waiting {
-		l.scope.rehouse(e)
+		l.scope.resend(e)
 	}
 }
 

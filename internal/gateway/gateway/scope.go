@@ -140,12 +140,12 @@ func (sc *scope) serversChanged(gone []*server) {
 	}
 	sc.changed()
 	for _, e := range homeless {
-		sc.rehouse(e)
+		sc.resend(e)
 	}
 }
 
-// rehouse moves an unsent request to its server's successor.
-func (sc *scope) rehouse(e *exchange) {
+// resend moves an unsent request to its server's successor.
+func (sc *scope) resend(e *exchange) {
 	for _, s := range sc.gw.servers {
 		if s.Catalog.Name != e.link.Name() || !e.session.has(s) {
 			continue
@@ -222,7 +222,7 @@ func (sc *scope) current(view string) *catalog.View {
 				lists[i] = sc.lists(s)
 			}
 		}
-		sh.view, sh.stale = sc.gw.book.Merge(servers, lists, sc.gw.viewOf(view).selection), false
+		sh.view, sh.stale = sc.gw.catalog.Merge(servers, lists, sc.gw.viewOf(view).selection), false
 		if sc == sc.gw.modern {
 			sc.gw.headerParams.note(view, sh.view)
 		}

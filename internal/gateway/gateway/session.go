@@ -41,10 +41,10 @@ type Session struct {
 	prev, next *Session // in the sessionList
 }
 
-// nowhere drops general messages while no client listens.
-type nowhere struct{}
+// discard drops general messages while no client listens.
+type discard struct{}
 
-func (nowhere) Send([]byte) {}
+func (discard) Send([]byte) {}
 
 // Open begins a session. general takes messages that belong to no request, nil if the client has no place for them;
 // behind says whether the client reads so slowly that its servers must not be read, nil: never.
@@ -58,7 +58,7 @@ func (g *Gateway) Open(general Stream, behind func() bool) *Session {
 // Attach sets the stream for messages that belong to no request.
 func (s *Session) Attach(general Stream) {
 	if s.general = general; general == nil {
-		s.general = nowhere{}
+		s.general = discard{}
 	}
 }
 

@@ -127,7 +127,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 		}
 	}
 	p.front, p.w, p.r, p.session, p.over = f, w, r, s, s.over
-	p.stream, p.reader = s.shelf.newStream(due)
+	p.stream, p.reader = s.streamStore.newStream(due)
 	version := s.protocol()
 	if p.opened {
 		first := messages[0].line
@@ -203,7 +203,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who caller) {
 		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "Last-Event-ID is not one of ours"})
 		return
 	case last != "" && id != 0:
-		p.stream = s.shelf.find(id)
+		p.stream = s.streamStore.find(id)
 		if p.stream == nil {
 			// 404 would tell the client that its session is gone.
 			refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "that stream is no longer kept"})

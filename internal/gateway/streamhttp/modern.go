@@ -57,7 +57,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, l
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	alone := &shelf{maxQueue: f.opts.QueueBytes}
+	alone := &streamStore{maxQueue: f.opts.QueueBytes}
 	p := reply{front: f, w: w, r: r, id: id, over: f.stop}
 	p.stream, p.reader = alone.newStream(1)
 	if mcp.Lookup(e.Method.Of(line)) == mcp.Listen {

@@ -11,13 +11,13 @@ import (
 
 // session is one client of the legacy era.
 type session struct {
-	id      string
-	owner   string // Peer.Subject
-	view    string // Peer.View
-	hub     Session
-	version atomic.Pointer[string] // the protocol version that was settled on
-	over    chan struct{}          // closed when it has ended
-	shelf   shelf
+	id          string
+	owner       string // Peer.Subject
+	view        string // Peer.View
+	hub         Session
+	version     atomic.Pointer[string] // the protocol version that was settled on
+	over        chan struct{}          // closed when it has ended
+	streamStore streamStore
 
 	calls sync.RWMutex // held for reading while the hub is called, for writing by Close
 	ended bool         // guarded by calls
@@ -44,7 +44,7 @@ type table struct {
 // leave.
 func (f *Front) open(peer Peer) *session {
 	s := &session{id: rand.Text(), owner: peer.Subject, view: peer.View, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
-	s.shelf.maxQueue, s.shelf.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
+	s.streamStore.maxQueue, s.streamStore.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
 	if !f.table.reserve(f.opts.MaxSessions) {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (s *session) leave() {
 
 // check ends or releases an idle session, or comes back later.
 func (f *Front) check(s *session) {
-	running := s.shelf.running()
+	running := s.streamStore.running()
 	s.clock.Lock()
 	alone := time.Since(s.since)
 	wait := s.patience(alone, running)
@@ -210,7 +210,7 @@ func (f *Front) end(s *session) {
 		s.expiry.Stop()
 	}
 	s.clock.Unlock()
-	s.shelf.end()
+	s.streamStore.end()
 	close(s.over)
 	s.hub.Close()
 }
@@ -241,7 +241,7 @@ func (s *session) listen(after uint64, resumed bool) (general *stream, r *reader
 	s.calls.RLock()
 	defer s.calls.RUnlock()
 	if s.general == nil {
-		s.general = s.shelf.newEndless()
+		s.general = s.streamStore.newEndless()
 	}
 	if resumed {
 		r = s.general.from(after)

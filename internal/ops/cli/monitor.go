@@ -24,7 +24,7 @@ import (
 )
 
 func monitorLong() string {
-	return `Watch agents that nobody watches, tell a stalled one from a working one, help it, and ask a human when that does not
+	return `Watch unattended agents, tell a stalled one from a working one, help it, and ask a human when that does not
 help. It goes on until SIGINT or SIGTERM; one cycle's result is one line on stdout.
 
 A home holds registry.yaml, improvement-log.md and monitor.db, where everything that must outlast a run is. A registry
@@ -111,11 +111,11 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(monitorGC)
 	}
-	care, err := newMonitorCare(o.Logger)
+	watchdog, err := newMonitorWatchdog(o.Logger)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	o.Looked = care.looked
+	o.Looked = watchdog.looked
 	open := monitor.Await
 	if f.once { // a single look should not wait
 		open = monitor.Open
@@ -130,7 +130,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	if f.once {
 		_, err = m.Once(ctx)
 	} else {
-		err = care.run(ctx, m)
+		err = watchdog.run(ctx, m)
 	}
 	if err = errors.Join(err, m.Close()); err != nil {
 		return &exitError{exitFailure, err}

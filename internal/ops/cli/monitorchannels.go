@@ -192,6 +192,6 @@ func checkChannels(ctx context.Context, io streams, o monitor.Options, view moni
 		}
 	}
 	if len(o.Channels) == 0 && (view.Registry == nil || len(view.Registry.Channels) == 0) {
-		fmt.Fprintln(io.out, "Telegram: not configured, nobody would be told")
+		fmt.Fprintln(io.out, "Telegram: not configured: no message would be sent")
 	}
 }
