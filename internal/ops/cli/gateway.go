@@ -47,6 +47,7 @@ type gatewayFlags struct {
 	config    string
 	listen    string
 	name      string
+	tokenFile string // with the tokens of clients; "": none is needed, or a configuration says so
 	view      string // what the client on stdin sees; "": everything
 	noTools   bool
 	browser   bool
@@ -85,6 +86,7 @@ func newGateway(io streams) *cobra.Command {
 	fl.SortFlags = false
 	fl.StringVarP(&f.config, "config", "c", "", configUsage)
 	fl.StringVar(&f.listen, "listen", "", "speak Streamable HTTP at this address, such as 127.0.0.1:8080, instead of stdio")
+	fl.StringVar(&f.tokenFile, "token-file", "", "`FILE` with a token in each line, one of which clients have to send; with a command or a URL")
 	fl.StringVar(&f.name, "name", "gateway", "name in status and logs")
 	fl.StringVar(&f.view, "view", "", "on stdin and stdout, serve only this view of the configuration; over HTTP it is at /mcp/VIEW")
 	fl.BoolVar(&f.noTools, "no-tools", false, "do not offer outlive_server_status and outlive_restart_server")
@@ -99,6 +101,8 @@ func newGateway(io streams) *cobra.Command {
 // check rejects contradictory flags, and names a gateway of one server after the server, unless it was given a name.
 func (f *gatewayFlags) check(named bool) error {
 	switch {
+	case len(f.one) == 0 && f.tokenFile != "":
+		return fail(exitUsage, "gateway: --token-file is for a server on the command line; in a configuration write auth: {bearer: \"${file:%s}\"}", f.tokenFile)
 	case len(f.one) == 0 && len(f.remote.words()) > 0:
 		return fail(exitUsage, "gateway: %s is for a URL on the command line; for a server of a configuration it stands there", f.remote.words()[0])
 	case len(f.one) == 0:
@@ -119,7 +123,9 @@ func (f *gatewayFlags) check(named bool) error {
 // directory has a configuration that is not used.
 func (f *gatewayFlags) load() (file *config.File, path string, digest [sha256.Size]byte, passedOver bool, err error) {
 	if len(f.one) > 0 {
-		file, err = f.remote.load(f.name, f.one)
+		if file, err = f.remote.load(f.name, f.one); err == nil && f.tokenFile != "" {
+			file.Auth, err = readTokens(f.tokenFile)
+		}
 		return file, "", digest, false, err
 	}
 	if path, passedOver, err = configFile(f.config); err == nil {
