@@ -33,7 +33,7 @@ const (
 
 // begun notes that request c, which wants progress, has come.
 func (l *longCalls) begun(c *call) {
-	c.begun, c.told = l.now, l.now
+	c.told = l.now
 	if l.timers[timerLong].IsZero() && l.opts.CallPatience > 0 {
 		l.arm(timerLong, proveAfter)
 	}

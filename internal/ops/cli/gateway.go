@@ -154,8 +154,9 @@ type endpoint struct {
 
 	listener net.Listener // nil: stdio
 	front    streamhttp.Options
-	url      string // of the endpoint; "" on stdio
-	byHand   bool   // stdin is a terminal
+	url      string        // of the endpoint; "" on stdio
+	byHand   bool          // stdin is a terminal
+	client   clientProcess // on stdio; the zero value for an endpoint
 
 	tokenFile string // file with the token for local clients; "": there is none
 
@@ -239,6 +240,7 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	if address == "" {
 		st, err := io.in.Stat()
 		g.byHand = err == nil && st.Mode()&os.ModeCharDevice != 0
+		g.client = ourClient()
 		if opts.In, opts.Out, err = takeStreams(io); err != nil {
 			return fail(exitFailure, "take over stdin and stdout: %w", err)
 		}

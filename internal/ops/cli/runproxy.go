@@ -222,7 +222,7 @@ func runProxy(io streams, s *settings) (err error) {
 		return fail(exitUsage, "%w", err)
 	}
 	defer unwatch()
-	done := serveControl(reachable{server, s, k, p})
+	done := serveControl(reachable{server, s, k, p, ourClient()})
 	defer done()
 	code := p.Run()
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
