@@ -31,13 +31,13 @@ func (h hub) Resume(peer streamhttp.Peer, text []byte) (streamhttp.Session, bool
 }
 
 // open makes a session, which goes on from the record if there is one; nil: the runner has ended.
-func (h hub) open(peer streamhttp.Peer, from *record) *visitor {
+func (h hub) open(peer streamhttp.Peer, from *record) *httpSession {
 	select {
 	case <-h.runner.ended:
 		return nil
 	default:
 	}
-	v := &visitor{runner: h.runner, modern: peer.Era == mcp.Modern}
+	v := &httpSession{runner: h.runner, modern: peer.Era == mcp.Modern}
 	h.runner.loop.Post(func() {
 		var early Stream
 		if h.runner.gw.opts.Plain && !v.modern || from != nil {
@@ -45,7 +45,7 @@ func (h hub) open(peer streamhttp.Peer, from *record) *visitor {
 			early = v.early
 		}
 		v.session = h.runner.gw.Open(early, nil)
-		v.session.principal, v.session.keep = peer.Subject, peer.Keep
+		v.session.principal, v.session.view, v.session.keep = peer.Subject, peer.View, peer.Keep
 		if from != nil {
 			v.session.resume(h.runner.Now(), *from)
 		}
@@ -53,8 +53,8 @@ func (h hub) open(peer streamhttp.Peer, from *record) *visitor {
 	return v
 }
 
-// visitor is a client of the HTTP front. session belongs to the loop's goroutine.
-type visitor struct {
+// httpSession is a client of the HTTP front. session belongs to the loop's goroutine.
+type httpSession struct {
 	runner  *Runner
 	modern  bool
 	session *Session
@@ -62,8 +62,8 @@ type visitor struct {
 }
 
 // Message implements streamhttp.Session.
-func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
-	var stream Stream = nowhere{}
+func (v *httpSession) Message(line []byte, reply streamhttp.Stream) {
+	var stream Stream = discard{}
 	if reply != nil {
 		stream = reply
 	}
@@ -71,7 +71,7 @@ func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
 }
 
 // Attach implements streamhttp.Session. Without a listener, messages are kept by the previous stream.
-func (v *visitor) Attach(general streamhttp.Stream) {
+func (v *httpSession) Attach(general streamhttp.Stream) {
 	if general != nil {
 		v.runner.loop.Post(func() {
 			v.session.Attach(general)
@@ -86,14 +86,14 @@ func (v *visitor) Attach(general streamhttp.Stream) {
 }
 
 // Gone implements streamhttp.Session. A legacy client may come back for its answer.
-func (v *visitor) Gone(reply streamhttp.Stream) {
+func (v *httpSession) Gone(reply streamhttp.Stream) {
 	if v.modern {
 		v.runner.loop.Post(func() { v.session.Gone(v.runner.Now(), reply) })
 	}
 }
 
 // Release implements streamhttp.Session.
-func (v *visitor) Release() { v.runner.loop.Post(func() { v.session.Release(v.runner.Now()) }) }
+func (v *httpSession) Release() { v.runner.loop.Post(func() { v.session.Release(v.runner.Now()) }) }
 
 // Close implements streamhttp.Session.
-func (v *visitor) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }
+func (v *httpSession) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }

@@ -77,7 +77,7 @@ func (s *Session) resume(now time.Time, r record) {
 // subscribeAgain renews a subscription that the client has had at another gateway, if the server is still there.
 func (s *Session) subscribeAgain(name, uri string) {
 	for _, server := range s.gw.servers {
-		if server.Catalog.Name != name {
+		if server.Catalog.Name != name || !s.has(server) {
 			continue
 		}
 		l := s.own.link(server)
@@ -122,7 +122,7 @@ func (s *Session) hasChanged(l mcp.List, now *catalog.View) bool {
 // presumed reports whether this much is known of every server, or will not be soon.
 func (sc *scope) presumed() bool {
 	for _, s := range sc.gw.servers {
-		if sc.lists(s) == nil && sc.gw.isTested(s) {
+		if sc.owner.has(s) && sc.lists(s) == nil && sc.gw.isTested(s) {
 			return false
 		}
 	}
@@ -150,7 +150,7 @@ func (sc *scope) certain() bool {
 		simple = false
 	}
 	for _, s := range sc.gw.servers {
-		if !sc.excluded(s) && (sc.lists(s) == nil || !simple && sc.shownLists(s) == nil) {
+		if sc.owner.has(s) && !sc.excluded(s) && (sc.lists(s) == nil || !simple && sc.shownLists(s) == nil) {
 			return false
 		}
 	}
@@ -160,7 +160,8 @@ func (sc *scope) certain() bool {
 // noLongerPresume has the lists read as for any other client.
 func (sc *scope) noLongerPresume() {
 	if sc.presumes {
-		sc.presumes, sc.stale = false, true
+		sc.presumes = false
+		sc.outdated()
 	}
 }
 

@@ -19,6 +19,11 @@
 // the session. A front that ends leaves its sessions to the next one. [Front.Hold] prepares a front for a successor in the
 // same process: it ends what is in progress and leaves further requests unread in their connections.
 //
+// # Views
+//
+// A client sees everything, or one view: the one that its token or subject is bound to, or the one whose path below
+// Options.Path it has chosen. The front finds out which; the Hub shows it no more than that.
+//
 // # Answers
 //
 // If the first message to a reply stream is the last (a response), it is sent as one JSON body with a length; anything

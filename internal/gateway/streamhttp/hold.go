@@ -27,7 +27,7 @@ var ErrNotQuiet = errors.New("no quiet moment")
 // connections can then be given to another process, which reads those requests; everything is stored. If ctx ends first, everything goes
 // on. Serve must have been called.
 func (f *Front) Hold(ctx context.Context, quiet func() (why string)) error {
-	v := f.visitors.Load()
+	v := f.conns.Load()
 	if v == nil {
 		return errNotServed
 	}
@@ -51,7 +51,7 @@ func (f *Front) Hold(ctx context.Context, quiet func() (why string)) error {
 }
 
 // untilQuiet waits for the end of the requests in progress, and says why it has given up; "": it has not.
-func (f *Front) untilQuiet(ctx context.Context, v *visitors, quiet func() string) (why string) {
+func (f *Front) untilQuiet(ctx context.Context, v *anonymousConns, quiet func() string) (why string) {
 	late := time.After(holdFor)
 	for {
 		switch requests, streams := v.busy(), int(f.endless.Load()); {
@@ -85,7 +85,7 @@ func (f *Front) untilQuiet(ctx context.Context, v *visitors, quiet func() string
 // Release lets requests and streams pass again.
 func (f *Front) Release() {
 	f.drain.renew()
-	if v := f.visitors.Load(); v != nil {
+	if v := f.conns.Load(); v != nil {
 		v.release()
 	}
 }
@@ -93,7 +93,7 @@ func (f *Front) Release() {
 // Connections returns copies of the connections of a front that holds requests back, for another process. Those of TLS
 // cannot be handed on. The caller closes them.
 func (f *Front) Connections() (all []*os.File, err error) {
-	v := f.visitors.Load()
+	v := f.conns.Load()
 	if v == nil || f.opts.TLS != nil {
 		return nil, nil
 	}
@@ -146,7 +146,7 @@ func (e *ending) renew() {
 }
 
 // hold keeps every connection without a request in progress from reading, and new ones from being accepted.
-func (v *visitors) hold() {
+func (v *anonymousConns) hold() {
 	released := make(chan struct{})
 	v.held.Store(&released)
 	v.kick(v.Listener)
@@ -164,14 +164,14 @@ func (v *visitors) hold() {
 var longAgo = time.Unix(1, 0)
 
 // kick ends an Accept in progress.
-func (v *visitors) kick(l net.Listener) {
+func (v *anonymousConns) kick(l net.Listener) {
 	if l, ok := l.(interface{ SetDeadline(time.Time) error }); ok {
 		_ = l.SetDeadline(longAgo)
 	}
 }
 
 // release lets all go on.
-func (v *visitors) release() {
+func (v *anonymousConns) release() {
 	if l, ok := v.Listener.(interface{ SetDeadline(time.Time) error }); ok {
 		_ = l.SetDeadline(time.Time{})
 	}
@@ -181,7 +181,7 @@ func (v *visitors) release() {
 }
 
 // busy is how many connections have a request in progress, or may have one in a moment; -1: one is being accepted.
-func (v *visitors) busy() (n int) {
+func (v *anonymousConns) busy() (n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.accepting {
@@ -198,7 +198,7 @@ func (v *visitors) busy() (n int) {
 }
 
 // accept is Accept of the listener, unless connections are held back.
-func (v *visitors) accept() (net.Conn, error) {
+func (v *anonymousConns) accept() (net.Conn, error) {
 	for {
 		v.mu.Lock()
 		held := v.held.Load()
@@ -224,14 +224,14 @@ func (v *visitors) accept() (net.Conn, error) {
 }
 
 // accepted says that what was accepted has its place, or is closed.
-func (v *visitors) accepted() {
+func (v *anonymousConns) accepted() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.accepting = false
 }
 
 // Read implements net.Conn. Between two requests it waits while they are held back.
-func (c *visitor) Read(p []byte) (int, error) {
+func (c *anonymousConn) Read(p []byte) (int, error) {
 	for {
 		c.reads.Lock()
 		held := c.all.held.Load()
@@ -255,7 +255,7 @@ func (c *visitor) Read(p []byte) (int, error) {
 }
 
 // note records a change of the connection's state.
-func (c *visitor) note(state http.ConnState) {
+func (c *anonymousConn) note(state http.ConnState) {
 	if state == http.StateIdle {
 		c.reads.Lock()
 		c.begun = false

@@ -47,7 +47,7 @@ func serving(t *testing.T, hub *testHub, opts Options, l net.Listener) *Front {
 			t.Error(err)
 		}
 	})
-	for f.visitors.Load() == nil {
+	for f.conns.Load() == nil {
 		time.Sleep(time.Millisecond) // Serve has not begun yet
 	}
 	return f
@@ -93,7 +93,7 @@ func TestConnectionsAreHandedOn(t *testing.T) {
 
 	held := make(chan error, 1)
 	go func() { held <- f.Hold(t.Context(), func() string { return "" }) }()
-	for f.visitors.Load().held.Load() == nil {
+	for f.conns.Load().held.Load() == nil {
 		time.Sleep(time.Millisecond)
 	}
 	answers := make(chan error, 2)
@@ -185,7 +185,7 @@ func TestNoQuietMoment(t *testing.T) {
 	defer cancel()
 	held := make(chan error, 1)
 	go func() { held <- f.Hold(ctx, func() string { return "something goes on" }) }()
-	for f.visitors.Load().held.Load() == nil {
+	for f.conns.Load().held.Load() == nil {
 		time.Sleep(time.Millisecond)
 	}
 	if status, _, _, err := askOn(c, rawPost(call(2), session)); err != nil || status != 200 {

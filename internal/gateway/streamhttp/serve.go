@@ -27,16 +27,16 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(f.opts.Log.Handler(), slog.LevelWarn),
 	}
 	unused := &unusedConnections{open: map[net.Conn]bool{}}
-	all := newVisitors(listener, f.opts.MaxConnections)
-	f.visitors.Store(all)
+	all := newAnonymousConns(listener, f.opts.MaxConnections)
+	f.conns.Store(all)
 	listener = all
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		unused.note(c, state)
-		if c := visitorBelow(c); c != nil {
+		if c := connBelow(c); c != nil {
 			c.note(state)
 		}
 	}
-	server.ConnContext = introduce
+	server.ConnContext = rememberConn
 	served := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {
@@ -63,7 +63,7 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 
 // shutdown ends endless streams, waits for the rest, and cuts what takes longer.
 func (f *Front) shutdown(server *http.Server, unused *unusedConnections) {
-	if v := f.visitors.Load(); v != nil {
+	if v := f.conns.Load(); v != nil {
 		v.release()
 	}
 	f.endStreams()

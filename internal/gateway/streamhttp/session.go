@@ -11,13 +11,15 @@ import (
 
 // session is one client of the legacy era.
 type session struct {
-	id      string
-	peer    Peer
-	record  recorded
-	hub     Session
-	version atomic.Pointer[string] // the protocol version that was settled on
-	over    chan struct{}          // closed when it has ended
-	shelf   shelf
+	id          string
+	owner       string // Peer.Subject
+	view        string // Peer.View
+	peer        Peer
+	record      recorded
+	hub         Session
+	version     atomic.Pointer[string] // the protocol version that was settled on
+	over        chan struct{}          // closed when it has ended
+	streamStore streamStore
 
 	calls sync.RWMutex // held for reading while the hub is called, for writing by Close
 	ended bool         // guarded by calls
@@ -43,7 +45,7 @@ type table struct {
 
 // open makes a session for a client, unless there are too many or the hub refuses. The caller's request is counted until
 // left.
-func (f *Front) open(peer Peer, who Claims) *session {
+func (f *Front) open(peer Peer, who caller) *session {
 	s := f.newSession(rand.Text(), peer, who)
 	if !f.table.reserve(f.opts.MaxSessions) {
 		return nil
@@ -53,14 +55,16 @@ func (f *Front) open(peer Peer, who Claims) *session {
 	if s.hub == nil {
 		return nil
 	}
-	f.begin(s)
+	if !f.begin(s) {
+		return nil
+	}
 	return s
 }
 
 // newSession makes a session without a hub's.
-func (f *Front) newSession(id string, peer Peer, who Claims) *session {
-	s := &session{id: id, peer: peer, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
-	s.shelf.maxQueue, s.shelf.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
+func (f *Front) newSession(id string, peer Peer, who caller) *session {
+	s := &session{id: id, owner: peer.Subject, view: peer.View, peer: peer, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
+	s.streamStore.maxQueue, s.streamStore.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
 	if f.opts.Store != nil {
 		s.record.owner = ownerOf(id, who)
 		s.peer.Keep = func(record []byte) { f.keep(s, record) }
@@ -68,12 +72,18 @@ func (f *Front) newSession(id string, peer Peer, who Claims) *session {
 	return s
 }
 
-// begin starts the clock of a session that the hub has made.
-func (f *Front) begin(s *session) {
+// begin starts the clock of a session that the hub has made. false: the session has ended, because its owner's rights have
+// changed just now.
+func (f *Front) begin(s *session) bool {
 	s.clock.Lock()
-	defer s.clock.Unlock()
 	s.since = time.Now()
 	s.expiry = time.AfterFunc(s.idle, func() { f.check(s) })
+	s.clock.Unlock()
+	if !f.guard.rights.Load().allows(s.owner, s.view) {
+		f.end(s)
+		return false
+	}
+	return true
 }
 
 // reserve reserves a place for a session, if there is one.
@@ -105,12 +115,12 @@ func keyOf(id string) string {
 	return string(sum[:])
 }
 
-// find returns the session with an id and this owner, and counts the caller's request until left.
-func (f *Front) find(id, owner string) *session {
+// find returns the session with an id, this owner and this view, and counts the caller's request until left.
+func (f *Front) find(id, owner, view string) *session {
 	f.table.mu.RLock()
 	s := f.table.sessions[keyOf(id)]
 	f.table.mu.RUnlock()
-	if s == nil || subtle.ConstantTimeCompare([]byte(s.peer.Subject), []byte(owner)) != 1 || !s.visit() {
+	if s == nil || subtle.ConstantTimeCompare([]byte(s.owner), []byte(owner)) != 1 || s.view != view || !s.visit() {
 		return nil
 	}
 	return s
@@ -159,7 +169,7 @@ func (f *Front) left(s *session) {
 
 // check ends or releases an idle session, or comes back later.
 func (f *Front) check(s *session) {
-	running := s.shelf.running()
+	running := s.streamStore.running()
 	s.clock.Lock()
 	alone := time.Since(s.since)
 	wait := s.patience(alone, running)
@@ -236,7 +246,7 @@ func (f *Front) leaveTo(s *session) {
 		s.expiry.Stop()
 	}
 	s.clock.Unlock()
-	s.shelf.end()
+	s.streamStore.end()
 	close(s.over)
 	s.hub.Close()
 }
@@ -267,7 +277,7 @@ func (s *session) listen(after uint64, resumed bool) (general *stream, r *reader
 	s.calls.RLock()
 	defer s.calls.RUnlock()
 	if s.general == nil {
-		s.general = s.shelf.newEndless()
+		s.general = s.streamStore.newEndless()
 	}
 	if resumed {
 		r = s.general.from(after)

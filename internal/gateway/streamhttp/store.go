@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"sync"
@@ -50,10 +51,10 @@ type recorded struct {
 	saved time.Time  // when it was last stored
 }
 
-// ownerOf identifies the principal of a session to later processes.
-func ownerOf(id string, who Claims) []byte {
+// ownerOf identifies the principal of a session, and the view that it sees, to later processes.
+func ownerOf(id string, who caller) []byte {
 	h := hmac.New(sha256.New, []byte(id))
-	_, _ = h.Write([]byte(who.whole)) // it never fails
+	_, _ = fmt.Fprintf(h, "%q sees %q", who.whole, who.view) // it never fails
 	return h.Sum(nil)
 }
 
@@ -179,20 +180,20 @@ func (w *writer) write(s *session) {
 
 // wake makes a session that another process has opened, if its record is stored and it belongs to the caller. The caller's
 // request is counted until left. busy: it may be there, but not now.
-func (f *Front) wake(id string, peer Peer, who Claims) (s *session, busy bool) {
+func (f *Front) wake(id string, peer Peer, who caller) (s *session, busy bool) {
 	if f.opts.Store == nil {
 		return nil, false
 	}
 	done, first := f.table.wakes(keyOf(id))
 	for !first {
 		<-done
-		if s = f.find(id, who.Subject); s != nil {
+		if s = f.find(id, who.Subject, who.view); s != nil {
 			return s, false
 		}
 		done, first = f.table.wakes(keyOf(id))
 	}
 	defer f.table.woken(keyOf(id), done)
-	if s = f.find(id, who.Subject); s != nil { // it was made meanwhile
+	if s = f.find(id, who.Subject, who.view); s != nil { // it was made meanwhile
 		return s, false
 	}
 	text, err := f.opts.Store.Load(storeKey(id))
@@ -227,12 +228,12 @@ func (t *table) woken(key string, done chan struct{}) {
 }
 
 // resume makes a session from its record.
-func (f *Front) resume(id string, peer Peer, who Claims, record stored) (s *session, busy bool) {
+func (f *Front) resume(id string, peer Peer, who caller, record stored) (s *session, busy bool) {
 	s = f.newSession(id, peer, who)
 	s.record.hub, s.record.saved = record.Hub, time.Now()
 	// Streams and events have numbers that no earlier process can have used: there are fewer than one each microsecond.
-	s.shelf.before = uint64(time.Now().UnixMicro())
-	s.shelf.lastID = s.shelf.before
+	s.streamStore.before = uint64(time.Now().UnixMicro())
+	s.streamStore.lastID = s.streamStore.before
 	s.settled(record.Version)
 	if !f.table.reserve(f.opts.MaxSessions) {
 		return nil, true
@@ -243,7 +244,9 @@ func (f *Front) resume(id string, peer Peer, who Claims, record stored) (s *sess
 	if s.hub == nil {
 		return nil, ok
 	}
-	f.begin(s)
+	if !f.begin(s) {
+		return nil, false
+	}
 	f.writer.later(s) // its time begins anew
 	return s, false
 }
