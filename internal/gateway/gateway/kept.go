@@ -78,6 +78,9 @@ func (k *kept) Close() {
 
 func (k *kept) finished() {
 	delete(k.runner.kept, k.link)
+	past := k.runner.past[k.link.Name()]
+	past.Merge(k.host.Backend.Status(k.runner.Now()).Counters)
+	k.runner.past[k.link.Name()] = past
 	k.runner.gate.leave(k)
 	k.host.Close()
 	k.link.Finished(k.runner.Now())

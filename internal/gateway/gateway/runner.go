@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 )
@@ -41,6 +42,7 @@ type Runner struct {
 	loop    *lineloop.Loop
 	gw      *Gateway
 	kept    map[*Link]*kept
+	past    map[string]backend.Counters // by server: of those that are not kept any more
 	gate    gate
 	due     due
 	flushes bool // a flush is posted
@@ -59,7 +61,7 @@ func NewRunner(opts RunnerOptions) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make event loop: %w", err)
 	}
-	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, ended: make(chan struct{})}
+	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, past: map[string]backend.Counters{}, ended: make(chan struct{})}
 	opts.Gateway.Single = opts.In != nil
 	r.gw = New(opts.Gateway, r)
 	r.gate.init()

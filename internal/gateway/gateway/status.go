@@ -23,6 +23,17 @@ type ServerStatus struct {
 	Standing string       `json:"standing"`
 	Trouble  string       `json:"trouble,omitempty"`
 	Links    []LinkStatus `json:"links"` // one for each process that is kept alive
+	// Past is what was counted of processes that are not kept any more.
+	Past backend.Counters `json:"past,omitzero"`
+}
+
+// Counted is everything that was counted of the server.
+func (s ServerStatus) Counted() backend.Counters {
+	sum := s.Past
+	for _, l := range s.Links {
+		sum.Merge(l.Counters)
+	}
+	return sum
 }
 
 // LinkStatus is the state of one kept server.
@@ -60,6 +71,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 	all := make([]ServerStatus, len(r.gw.servers))
 	for i, s := range r.gw.servers {
 		all[i] = ServerStatus{Name: s.Catalog.Name, Modern: s.modern == speaks && !s.bridged, Links: []LinkStatus{}}
+		all[i].Past = r.past[s.Catalog.Name]
 		all[i].Standing, all[i].Trouble, all[i].Tools = s.standing.String(), s.trouble, s.tools()
 	}
 	for l, k := range r.kept {

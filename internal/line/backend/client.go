@@ -157,7 +157,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 		b.handshake.noteEra(m, meta)
 	}
 	c := b.calls.add(env, line, m, b.client.Keep)
-	c.batch = group
+	c.batch, c.came = group, b.now
 	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || ours(id) {
 		c.wire = append(c.wire[:0], b.questions.newID("~p", b.process.gen)...)
 	}
@@ -288,6 +288,7 @@ func (b *Backend) clientCancelled(line []byte) {
 	if c.batch != nil {
 		b.flow.closeBatch(c.batch)
 	}
+	b.tally.ended(c, doneCancelled, b.now)
 	b.flow.finish(c)
 }
 

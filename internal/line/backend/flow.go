@@ -199,6 +199,7 @@ func (f *flow) answer(c *call, line []byte) {
 	} else {
 		f.client.SendToClient(line)
 	}
+	f.tally.ended(c, c.done, f.now)
 	if c.method == mcp.Listen {
 		f.session.CloseListen(c.id) // also one that is refused
 	}
@@ -228,7 +229,12 @@ func (f *flow) busyBefore(p *process, end uint64) bool {
 
 // deliver forwards the server's answer under the client's id.
 func (f *flow) deliver(c *call, line []byte) {
-	raw := f.env.ID.Of(line)
+	raw, end := f.env.ID.Of(line), doneWell
+	if f.env.Kind == jsonrpc.ErrorResponse {
+		end = doneError
+	} else if string(f.env.IsError.Of(line)) == "true" {
+		end = doneToolError
+	}
 	switch {
 	case c.batch != nil:
 		f.collect(c, jsonrpc.Replace(nil, line, f.env.ID, c.id))
@@ -237,6 +243,7 @@ func (f *flow) deliver(c *call, line []byte) {
 	default:
 		f.client.SendToClient(jsonrpc.Replace(nil, line, f.env.ID, c.id))
 	}
+	f.tally.ended(c, end, f.now)
 	f.finish(c)
 }
 

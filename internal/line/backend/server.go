@@ -236,6 +236,7 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	}
 	text := fmt.Sprintf("the server's answer of %d bytes is over the limit of outlive (see --max-message)", size)
 	data := outcome{Reason: reasonTooLarge, Delivered: "yes", Generation: gen}
+	c.done = doneError
 	b.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
 	b.eras.settle()
 }

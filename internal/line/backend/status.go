@@ -36,6 +36,8 @@ type Status struct {
 	Reload       string         `json:"reload"` // how planned restarts go: a [Reload]
 	Beside       []Beside       `json:"beside,omitempty"`
 	ReloadFailed *ReloadTrouble `json:"reload_failed,omitempty"` // the last planned restart, if it came to nothing
+
+	Counters
 }
 
 // Beside is a process beside the serving one.
@@ -72,6 +74,7 @@ func (b *Backend) Status(now time.Time) Status {
 		Generation: b.process.gen, RestartCount: b.machine.Restarts(), Era: b.session.Era.String(),
 		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
 		Listen: b.memory.known.Listen, StdoutNoise: b.noiseLog.total, Reload: string(b.opts.Reload), Beside: b.besideStatus(),
+		Counters: b.tally.snapshot(),
 	}
 	s.ServerEra = b.process.era.String()
 	if b.eras.adapter != nil && b.eras.adapter.bridge != nil {

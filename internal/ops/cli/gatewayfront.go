@@ -16,6 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 // listen opens the address of the endpoint.
@@ -163,8 +164,8 @@ func (g *endpoint) health() http.Handler {
 		}
 		text := ""
 		for _, s := range all {
-			text += s.Name + " " + stateOf(s)
-			if trouble := cmp.Or(troubleOf(s), failingOf(s)); trouble != "" {
+			text += s.Name + " " + overview.StateOf(s)
+			if trouble := cmp.Or(overview.TroubleOf(s), overview.FailingOf(s)); trouble != "" {
 				text += ": " + logline.Printable(strings.ReplaceAll(trouble, "\n", " "))
 			}
 			text += "\n"

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 func newRestart(io streams) *cobra.Command {
@@ -88,7 +89,7 @@ func (w *restartSet) restart(ctx context.Context, io streams, reason string) err
 			meant = append(meant, r.Instance)
 		}
 		for _, s := range r.status.Servers {
-			if w.all || down(stateOf(s.ServerStatus)) {
+			if w.all || down(overview.StateOf(s.ServerStatus)) {
 				meant = append(meant, r.of(s.Name))
 			}
 		}

@@ -32,10 +32,11 @@ type fake struct {
 	upgrades atomic.Int32
 	log      chan string // pieces; closed at the end
 	gone     chan struct{}
+	feed     *Feed
 }
 
 func newFake(name string) *fake {
-	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{})}
+	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{}), feed: NewFeed()}
 }
 
 func (f *fake) Status() Status {
@@ -55,6 +56,8 @@ func (f *fake) means(server string) {
 		f.servers <- server
 	}
 }
+
+func (f *fake) Feed() *Feed { return f.feed }
 
 func (f *fake) Reload() error { return f.fail }
 

@@ -68,6 +68,8 @@ type Result struct {
 type Source interface {
 	// Status returns a snapshot.
 	Status() Status
+	// Feed is where its events go.
+	Feed() *Feed
 	// Restart returns when the new process is ready, or with why it is not. ctx ends when the client has gone;
 	// the restart goes on then. server is one of a gateway's, "" otherwise.
 	Restart(ctx context.Context, server, reason string) (Result, error)
