@@ -161,6 +161,14 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
+// CheckToken says why a text cannot be a bearer token, or returns nil. The error does not show the text.
+func CheckToken(text string) error {
+	if message, hint := tokenForm.Check(text); message != "" {
+		return fmt.Errorf("%s: %s", message, hint)
+	}
+	return nil
+}
+
 // CheckListen says why an address, such as that of --listen, cannot be used, or nil. authorized tells whether clients
 // have to show a token: without one, anybody who reaches the address could call every tool, so that only loopback is
 // allowed.

@@ -104,7 +104,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request, rights *rights, vi
 		return Claims{}, false
 	}
 	if known, ok := rights.static(token); ok {
-		return Claims{Subject: known.subject()}, true
+		return Claims{Subject: known.subject}, true
 	}
 	if g.oauth == nil {
 		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid")

@@ -1,7 +1,6 @@
 package streamhttp
 
 import (
-	"crypto/sha256"
 	"net/http"
 	"strings"
 	"testing"
@@ -124,7 +123,7 @@ func TestStaticTokens(t *testing.T) {
 			t.Errorf("%q: %+v", tc.headers, a)
 		}
 	}
-	if hub.opened() != 1 || hub.session(0).peer.Subject != (staticToken{sum: sha256.Sum256([]byte("two"))}).subject() {
+	if hub.opened() != 1 || hub.session(0).peer.Subject != newStaticToken("two", "").subject {
 		t.Errorf("%d sessions, of %q", hub.opened(), hub.session(0).peer.Subject)
 	}
 	for _, method := range []string{"GET", "DELETE", "PUT"} {

@@ -31,21 +31,24 @@ type rights struct {
 
 // staticToken is a configured token.
 type staticToken struct {
-	sum  [sha256.Size]byte // for comparisons in constant time
-	view string            // all that it sees; "": everything
+	sum     [sha256.Size]byte // for comparisons in constant time
+	subject string            // identifies it; the same after a restart, whatever the order of the tokens is
+	view    string            // all that it sees; "": everything
 }
 
-// subject identifies the token; it is the same after a restart, whatever the order of the tokens is.
-func (t staticToken) subject() string { return staticSubject + hex.EncodeToString(t.sum[:8]) }
+func newStaticToken(token, view string) staticToken {
+	sum := sha256.Sum256([]byte(token))
+	return staticToken{sum, staticSubject + hex.EncodeToString(sum[:8]), view}
+}
 
 func newRights(bearer []string, views []View) *rights {
 	r := &rights{views: views, replaced: make(chan struct{})}
 	for _, token := range bearer {
-		r.tokens = append(r.tokens, staticToken{sum: sha256.Sum256([]byte(token))})
+		r.tokens = append(r.tokens, newStaticToken(token, ""))
 	}
 	for _, v := range views {
 		for _, token := range v.Bearer {
-			r.tokens = append(r.tokens, staticToken{sha256.Sum256([]byte(token)), v.Name})
+			r.tokens = append(r.tokens, newStaticToken(token, v.Name))
 		}
 	}
 	return r
@@ -69,7 +72,7 @@ func (r *rights) static(token string) (staticToken, bool) {
 // is a token that does not count any more.
 func (r *rights) bound(subject string) (view string, ok bool) {
 	if strings.HasPrefix(subject, staticSubject) {
-		i := slices.IndexFunc(r.tokens, func(t staticToken) bool { return t.subject() == subject })
+		i := slices.IndexFunc(r.tokens, func(t staticToken) bool { return t.subject == subject })
 		if i < 0 {
 			return "", false
 		}

@@ -47,6 +47,7 @@ type gatewayFlags struct {
 	config    string
 	listen    string
 	name      string
+	tokenFile string // with the tokens of clients; "": none is needed, or a configuration says so
 	view      string // what the client on stdin sees; "": everything
 	noTools   bool
 	browser   bool
@@ -65,6 +66,7 @@ func (f *gatewayFlags) table() []setting {
 	return append([]setting{
 		{name: "config", short: "c", to: &f.config, usage: configUsage},
 		{name: "listen", to: &f.listen, usage: "speak Streamable HTTP at this address, such as 127.0.0.1:8080, instead of stdio"},
+		{name: "token-file", to: &f.tokenFile, usage: "`FILE` with a token in each line, one of which clients have to send; with a command or a URL"},
 		{name: "name", to: &f.name, usage: "name in status and logs"},
 		{name: "view", to: &f.view, usage: "on stdin and stdout, serve only this view of the configuration; over HTTP it is at /mcp/VIEW"},
 		{name: "no-tools", to: &f.noTools, usage: "do not offer outlive_server_status and outlive_restart_server"},
@@ -111,6 +113,8 @@ func (f *gatewayFlags) check(named bool) error {
 		return fail(exitUsage, "%w", err)
 	}
 	switch {
+	case len(f.one) == 0 && f.tokenFile != "":
+		return fail(exitUsage, "gateway: --token-file is for a server on the command line; in a configuration write auth: {bearer: \"${file:%s}\"}", f.tokenFile)
 	case len(f.one) == 0 && len(f.remote.words()) > 0:
 		return fail(exitUsage, "gateway: %s is for a URL on the command line; for a server of a configuration it stands there", f.remote.words()[0])
 	case len(f.one) == 0:
@@ -131,7 +135,9 @@ func (f *gatewayFlags) check(named bool) error {
 // directory has a configuration that is not used.
 func (f *gatewayFlags) load() (file *config.File, path string, digest [sha256.Size]byte, passedOver bool, err error) {
 	if len(f.one) > 0 {
-		file, err = f.remote.load(f.name, f.one)
+		if file, err = f.remote.load(f.name, f.one); err == nil && f.tokenFile != "" {
+			file.Auth, err = readTokens(f.tokenFile)
+		}
 		return file, "", digest, false, err
 	}
 	if path, passedOver, err = configFile(f.config); err == nil {
@@ -171,6 +177,7 @@ type endpoint struct {
 	serving  *streamhttp.Front  // guarded by mu; nil: not yet, or stdio
 	url      string             // of the endpoint; "" on stdio
 	byHand   bool               // stdin is a terminal
+	client   clientProcess      // on stdio; the zero value for an endpoint
 
 	tokenFile string // file with the token for local clients; "": there is none
 
@@ -257,6 +264,7 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	if address == "" {
 		st, err := io.in.Stat()
 		g.byHand = err == nil && st.Mode()&os.ModeCharDevice != 0
+		g.client = ourClient()
 		if opts.In, opts.Out, err = takeStreams(io); err != nil {
 			return fail(exitFailure, "take over stdin and stdout: %w", err)
 		}

@@ -23,7 +23,7 @@ import (
 func (g *endpoint) listen(file *config.File, address string) (err error) {
 	if err := config.CheckListen(address, file.Auth != nil); err != nil {
 		if g.path == "" {
-			return fail(exitUsage, "listen: %w; for auth write an outlive.yaml", err)
+			return fail(exitUsage, "listen: %w; here the token stands in a file: --token-file FILE", err)
 		}
 		return fail(exitUsage, "listen: %w", err)
 	}
