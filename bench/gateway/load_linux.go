@@ -42,11 +42,7 @@ func (b *bench) loads(connections int) []load {
 					continue
 				}
 				b.say("load of %d: round %d of %d, block %d of %d: %s", connections, round+1, b.plan.Rounds, block+1, b.plan.Blocks, f.name)
-				err := f.block(&rows[f.at], b.plan.Block)
-				if err == nil && block == 0 { // one block of the second client beside all of the first
-					err = f.checkBlock(&rows[f.at], b.plan.Block)
-				}
-				if err != nil {
+				if err := f.blocks(&rows[f.at], b.plan.Block, block == 0); err != nil {
 					b.fail("load of %d connections: %s: %v", connections, f.name, err)
 					out[f.at] = true
 				}
@@ -64,6 +60,14 @@ func (b *bench) loads(connections int) []load {
 		}
 	}
 	return kept
+}
+
+// blocks adds one block to a row, and with check one of the second client, beside all of the first.
+func (f *fleet) blocks(row *load, length time.Duration, check bool) error {
+	if err := f.block(row, length); err != nil || !check {
+		return err
+	}
+	return f.checkBlock(row, length)
 }
 
 // block adds one block to a row.

@@ -196,11 +196,9 @@ func (v *Vendor) Inspect(text []byte) (s Status, err error) {
 					s.Others++
 					continue
 				}
-				timeout := 0.0
-				if n := h.Get("timeout"); n != nil && n.Kind != edit.Null {
-					if timeout, err = strconv.ParseFloat(n.Value, 64); err != nil || n.Kind != edit.Number {
-						return s, fmt.Errorf("hook of %s: %w: timeout must be a number", event.Key, ErrSettings)
-					}
+				timeout, err := timeoutOf(h)
+				if err != nil {
+					return s, fmt.Errorf("hook of %s: %w", event.Key, err)
 				}
 				s.Ours = append(s.Ours, Entry{event.Key, h.Text("command"), time.Duration(timeout * float64(v.Unit))})
 			}
@@ -208,4 +206,17 @@ func (v *Vendor) Inspect(text []byte) (s Status, err error) {
 	}
 	slices.SortStableFunc(s.Ours, func(a, b Entry) int { return strings.Compare(a.Event, b.Event) })
 	return s, nil
+}
+
+// timeoutOf is a hook's timeout in the vendor's unit; 0: none is given.
+func timeoutOf(hook *edit.Node) (float64, error) {
+	n := hook.Get("timeout")
+	if n == nil || n.Kind == edit.Null {
+		return 0, nil
+	}
+	timeout, err := strconv.ParseFloat(n.Value, 64)
+	if err != nil || n.Kind != edit.Number {
+		return 0, fmt.Errorf("%w: timeout must be a number", ErrSettings)
+	}
+	return timeout, nil
 }

@@ -96,6 +96,11 @@ func (d *document) read(e *entry) (odd string) {
 	if d.Editable(e.command) != nil || e.args != nil && d.Editable(e.args) != nil {
 		return "it is written in a way that cannot be edited"
 	}
+	return e.readArgs()
+}
+
+// readArgs fills in the arguments, and says why they cannot be read.
+func (e *entry) readArgs() (odd string) {
 	if e.args == nil {
 		return ""
 	}
