@@ -3,7 +3,7 @@
 //
 // One look (a round) always has these steps:
 //
-//	registry, files, processes ──gather──> diagnose.Evidence ──Classify──> Verdict ──recovery.Decide──> Decision ──> act, incident
+//	registry, files, processes ──gather──> diagnose.Evidence ──Classify──> Diagnosis ──recovery.Decide──> Decision ──> act, incident
 //	      (project.go, gather*.go)                                                            (handle.go)  (act.go, executor.go, incidents.go)
 //
 // Decisions are pure and made in other packages: diagnose judges the evidence, recovery decides what to do, incident
@@ -18,7 +18,7 @@
 // the agent. A server that is paused, cannot start or wants a login for a minute, while its client lives, is an incident of its
 // own, told by the agent's channels (servertrouble.go).
 //
-// Each part of a round owns its results: sightings what was seen of each agent (agentstate.go), ledger what was done and what
+// Each part of a round owns its results: stateCache what was seen of each agent (agentstate.go), ledger what was done and what
 // all agents share (ledger.go), executor the steps of running recoveries (executor.go, nonrestart.go), incidents the
 // notifications of humans (incidents.go; the database steps: incident.go), panes what herdr shows (herdr.go). They live
 // for one look. The database and the Monitor keep what must last.

@@ -28,7 +28,7 @@ type round struct {
 	fault    error // which of the agents' signs cannot be read
 	stalled  int   // agents
 
-	agentStates sightings
+	agentStates stateCache
 	ledger      ledger
 	incidents   incidents
 	panes       panes
@@ -218,14 +218,14 @@ func (r *round) known(a agent) known {
 	return k
 }
 
-// examined is one agent with its evidence and verdict.
+// examined is one agent with its evidence and diagnosis.
 type examined struct {
 	agent
 	known
-	evidence diagnose.Evidence
-	verdict  diagnose.Verdict
-	subject  finding
-	problem  recovery.Problem
+	evidence  diagnose.Evidence
+	diagnosis diagnose.Diagnosis
+	subject   finding
+	problem   recovery.Problem
 }
 
 // finding is what an action needs besides the evidence.
@@ -282,7 +282,7 @@ func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 	return cases
 }
 
-// gather collects the evidence of an agent and judges it. Secrets are removed from the verdict here, before it is stored
+// gather collects the evidence of an agent and judges it. Secrets are removed from the diagnosis here, before it is stored
 // or sent.
 func (r *round) gather(c *examined) {
 	switch {
@@ -297,8 +297,8 @@ func (r *round) gather(c *examined) {
 	if c.Declared != nil {
 		c.Entry.Phase = c.subject.phase
 	}
-	c.verdict = diagnose.Classify(c.evidence, c.expect)
-	c.verdict.Details, c.verdict.Doubt = r.opts.redact(c.verdict.Details), r.opts.redact(c.verdict.Doubt)
+	c.diagnosis = diagnose.Classify(c.evidence, c.expect)
+	c.diagnosis.Details, c.diagnosis.Doubt = r.opts.redact(c.diagnosis.Details), r.opts.redact(c.diagnosis.Doubt)
 }
 
 func problems(cases []*examined) []recovery.Problem {
@@ -320,7 +320,7 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	} else if r.snapshot.Lost == "" && !c.vanished {
 		r.setting.rememberProject(c, &s)
 	}
-	if c.verdict.Stall == diagnose.Blind {
+	if c.diagnosis.Stall == diagnose.Blind {
 		s.Blind = min(s.Blind+1, c.recovery.BlindFor)
 	} else {
 		s.Blind = 0
@@ -337,10 +337,10 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	return false, nil
 }
 
-// problem translates the verdict for recovery.
+// problem translates the diagnosis for recovery.
 func (r *round) problem(c *examined) recovery.Problem {
 	p := recovery.Problem{Agent: c.Key, Phase: c.subject.phase, Sequence: c.agentState.Sequence}
-	v := c.verdict
+	v := c.diagnosis
 	if c.agentState.Stopped || v.Well() && v.Class != diagnose.APIBackoff {
 		return p
 	}
@@ -361,7 +361,7 @@ func (r *round) dropVanished(ctx context.Context, a agent) error {
 			return err
 		}
 	}
-	return r.store.dropSight(ctx, a.Key)
+	return r.store.dropState(ctx, a.Key)
 }
 
 // do runs f in one transaction.

@@ -39,7 +39,7 @@ type Monitor struct {
 	told   string            // the last error that was logged, to log it once
 	lost   string            // the same of the registry
 	swept  time.Time         // when old data was removed last
-	judged map[string]string // agent: its last verdict that was recorded
+	judged map[string]string // agent: its last diagnosis that was recorded
 	undone []string          // agents that needed an action at the last look, while the home could not be written
 	unkept unkept
 }
@@ -121,7 +121,7 @@ func (m *Monitor) Close() error {
 // seconds, and whenever an event asks for it, and logs only changes. Errors of cycles are logged and retried, never
 // returned.
 func (m *Monitor) Run(ctx context.Context) error {
-	if !m.opts.deaf {
+	if !m.opts.clockOnly {
 		m.openAlarms()
 	}
 	m.carry(ctx)

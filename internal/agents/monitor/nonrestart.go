@@ -129,7 +129,7 @@ func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
 		if err != nil {
 			return err.Error()
 		}
-		v, found := c.verdict, c.subject
+		v, found := c.diagnosis, c.subject
 		switch {
 		case string(v.Class) != rec.Act.Class:
 			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)

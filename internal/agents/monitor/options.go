@@ -88,7 +88,7 @@ type Options struct {
 	Servers Servers
 	// Answer says that permission requests are answered here, so that hooks wait for it.
 	Answer bool
-	// Record is a file that the evidence of declared agents is appended to whenever a verdict changes. "": nowhere.
+	// Record is a file that the evidence of declared agents is appended to whenever a diagnosis changes. "": nowhere.
 	Record string
 	// Looked is called after each look, as the monitor's own sign of life. nil: not called.
 	Looked func(error)
@@ -102,7 +102,7 @@ type Options struct {
 	clock      func() Clocks
 	processes  processes
 	checkpoint func(step string)
-	deaf       bool // looks only by the clock, not on events
+	clockOnly  bool // looks only by the clock, not on events
 	evidence   func(*agent) (diagnose.Evidence, finding)
 }
 

@@ -80,12 +80,12 @@ func TestTheServerIsRestartedAndNotTheAgent(t *testing.T) {
 	t.Parallel()
 	w, c, k := payWorld(t)
 	w.spends(9*time.Minute, 15*time.Second)
-	if v := w.verdict(); v.Class != diagnose.AtWork || len(k.restarted) > 0 {
+	if v := w.diagnosis(); v.Class != diagnose.AtWork || len(k.restarted) > 0 {
 		t.Fatalf("within its time it is called %s (%s), restarts: %v", v.Class, v.Details, k.restarted)
 	}
 	w.spends(3*time.Minute, 15*time.Second)
 	if len(k.restarted) != 1 || k.restarted[0] != "till@1100" {
-		t.Fatalf("restarted: %v; the agent is called %+v", k.restarted, w.verdict())
+		t.Fatalf("restarted: %v; the agent is called %+v", k.restarted, w.diagnosis())
 	}
 	c.writes(`"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"outcome unknown"}]}`)
 	c.ends("I have looked again.")
@@ -197,7 +197,7 @@ func TestPeopleAreToldOfServers(t *testing.T) {
 		w, _, k := payWorld(t)
 		login(k)
 		w.spends(20*time.Second, 5*time.Second)
-		if v := w.verdict(); v.Class != diagnose.WaitingServer {
+		if v := w.diagnosis(); v.Class != diagnose.WaitingServer {
 			t.Errorf("it is called %s: %s", v.Class, v.Details)
 		}
 		if len(w.said) != 1 || !strings.Contains(w.said[0], "🔴 The MCP server till of shop wants a login") || !strings.Contains(w.said[0], "for pay of the MCP server till") {

@@ -100,7 +100,7 @@ func (r *round) tellOfServers(ctx context.Context, cases []*examined) error {
 		c := r.userOf(s, cases)
 		key := serverIncident(s, c, t.Class)
 		open := slices.ContainsFunc(r.incidents.list, func(i incident.Incident) bool { return i.Key == key && i.State != incident.Resolved })
-		waits := c != nil && c.verdict.Class == diagnose.WaitingServer
+		waits := c != nil && c.diagnosis.Class == diagnose.WaitingServer
 		if wanted[key] = true; open || waits || r.now.Wall.Sub(t.Since) >= patienceWith(t.Class) {
 			errs = append(errs, r.raiseServer(ctx, s, c, key, t))
 		}
@@ -162,9 +162,9 @@ func (r *round) raiseServer(ctx context.Context, s *Server, user *examined, key 
 	case user != nil:
 		f.Name += " of " + user.Name
 		a, project = user.agent, user.Name
-		if user.verdict.Class == diagnose.WaitingServer {
+		if user.diagnosis.Class == diagnose.WaitingServer {
 			f.Severity = incident.Critical
-			f.Details += "; " + user.verdict.Details
+			f.Details += "; " + user.diagnosis.Details
 		}
 	case s.Client.PID != 0:
 		f.Severity = incident.Info

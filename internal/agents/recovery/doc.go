@@ -13,7 +13,7 @@
 //   - starts that follow each other too fast open the [Breaker]; after a cooldown that doubles, one try is allowed;
 //   - only some agents of a host, and of an account, start at once, in the order in which they asked ([Fleet]);
 //   - agents that fail together are one [Mass]: one is tried first, the others wait;
-//   - a verdict of low confidence, or of a monitor that sees nothing, never touches a process.
+//   - a diagnosis of low confidence, or of a monitor that sees nothing, never touches a process.
 //
 // # How it is used
 //

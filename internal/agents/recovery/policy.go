@@ -143,7 +143,7 @@ type Policy struct {
 	Fleet FleetPolicy
 	// Coarse counts and looks up by PIV's types instead of the classes.
 	Coarse bool
-	// ActOnLow lets a verdict of low confidence touch processes like any other (PIV knows no difference).
+	// ActOnLow lets a diagnosis of low confidence touch processes like any other (PIV knows no difference).
 	ActOnLow bool
 }
 
@@ -267,7 +267,7 @@ func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftO
 		}
 		why := can.lacks(r)
 		if why == "" && unsure && r.Touches() {
-			why = fmt.Sprintf("%s was left out: the verdict is of low confidence", r)
+			why = fmt.Sprintf("%s was left out: the diagnosis is of low confidence", r)
 		}
 		if why != "" && !told[r] {
 			told[r] = true

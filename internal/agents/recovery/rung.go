@@ -44,7 +44,7 @@ var rungs = []Rung{Observe, Hold, Nudge, AskPhone, RestartServer, KillTool, Inte
 func (r Rung) Starts() bool { return r == Resume || r == Restart || r == Fresh }
 
 // Touches reports a rung that does something to a process. These share the limit of all agents, and are never for a
-// verdict of low confidence.
+// diagnosis of low confidence.
 func (r Rung) Touches() bool {
 	return r.Starts() || r == Interrupt || r == KillTool || r == RestartServer
 }

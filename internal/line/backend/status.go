@@ -43,6 +43,8 @@ type Status struct {
 	Reload       string         `json:"reload"` // how planned restarts go: a [Reload]
 	Beside       []Beside       `json:"beside,omitempty"`
 	ReloadFailed *ReloadTrouble `json:"reload_failed,omitempty"` // the last planned restart, if it came to nothing
+
+	Counters
 }
 
 // Beside is a process beside the serving one.
@@ -102,15 +104,16 @@ func (b *Backend) Status(now time.Time) Status {
 		Name: b.opts.Name, Command: secret.Words(b.opts.Command), State: snap.State.String(),
 		Generation: b.process.gen, RestartCount: b.machine.Restarts(), Era: b.session.Era.String(),
 		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
-		HealthOff: b.opts.Health.Off, Remote: b.opts.Remote, Listen: b.memory.known.Listen, StdoutNoise: b.babble.total, Reload: string(b.opts.Reload), Beside: b.besideStatus(),
+		HealthOff: b.opts.Health.Off, Remote: b.opts.Remote, Listen: b.memory.known.Listen, StdoutNoise: b.noiseLog.total,
+		Reload: string(b.opts.Reload), Beside: b.besideStatus(), Counters: b.tally.snapshot(),
 	}
 	s.ServerEra = b.process.era.String()
-	if b.eras.seam != nil && b.eras.seam.bridge != nil {
-		mode := b.eras.seam.bridge.Mode()
+	if b.eras.adapter != nil && b.eras.adapter.bridge != nil {
+		mode := b.eras.adapter.bridge.Mode()
 		s.Bridge, s.Era, s.ServerEra = mode.String(), mode.ClientEra().String(), mode.ServerEra().String()
-		s.ProtocolVersion = b.eras.seam.bridge.ClientVersion()
+		s.ProtocolVersion = b.eras.adapter.bridge.ClientVersion()
 	}
-	if f := b.history.misfortune; !f.at.IsZero() {
+	if f := b.history.lastReloadFailure; !f.at.IsZero() {
 		s.ReloadFailed = &ReloadTrouble{At: f.at, Error: f.why, Stderr: f.stderr, Hint: f.hint()}
 	}
 	if snap.Asleep {
@@ -160,7 +163,7 @@ func (t *calls) status() (list []Call) {
 		if !c.isRequest() || c.method == mcp.Listen || c.state != waiting && c.state != sent {
 			continue
 		}
-		one := Call{Method: c.methodName(), Since: c.begun}
+		one := Call{Method: c.methodName(), Since: c.came}
 		if name, ok := jsonrpc.Unquote(c.tool.Of(c.line)); ok && c.method == mcp.ToolsCall {
 			one.Tool = name
 		}

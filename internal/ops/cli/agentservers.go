@@ -13,6 +13,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/remote"
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 // keptServers shows the monitor every server that outlive keeps alive for this user.
@@ -133,7 +134,7 @@ func gatewayServer(r running, m control.Member) monitor.Server {
 			tellTrouble(&s, l.Status, r.of(m.Name).Label())
 		}
 	}
-	if trouble := troubleOf(m.ServerStatus); trouble != "" && (s.Trouble == "" || m.Standing == "unusable") {
+	if trouble := overview.TroubleOf(m.ServerStatus); trouble != "" && (s.Trouble == "" || m.Standing == "unusable") {
 		s.Ready, s.Trouble, s.Why = false, diagnose.ServerFailed, trouble
 		if _, login, wants := strings.Cut(trouble, remote.WantsLogin); wants {
 			s.Trouble, s.ToDo = diagnose.ServerLogin, loginToDo(login)

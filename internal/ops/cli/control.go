@@ -104,6 +104,9 @@ func (r reachable) Status() control.Status {
 	return s
 }
 
+// Feed implements control.Source.
+func (r reachable) Feed() *control.Feed { return r.sinks.feed }
+
 // Restart implements control.Source.
 func (r reachable) Restart(ctx context.Context, o control.Order) (control.Result, error) {
 	begun := time.Now()

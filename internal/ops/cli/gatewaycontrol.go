@@ -65,6 +65,9 @@ func (r reachableGateway) Status() control.Status {
 	return s
 }
 
+// Feed implements control.Source.
+func (r reachableGateway) Feed() *control.Feed { return r.sinks.feed }
+
 // whichServer is the error for a missing or unknown server name.
 func (r reachableGateway) whichServer(server string) error {
 	names := slices.Sorted(maps.Keys(r.served.current()))

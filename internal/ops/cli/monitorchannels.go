@@ -100,11 +100,6 @@ func addChannels(o *monitor.Options, answers string) error {
 	}
 	o.OpenChannel = func(address string) (notify.Channel, error) { return openChannel(t, o.Environ, address) }
 	native := !isSupervisors(o)
-	switch answers {
-	case "on", "off", "auto":
-	default:
-		return fmt.Errorf("--answers %q: on, off or auto", answers)
-	}
 	if t.complete() && (answers == "on" || answers == "auto" && native) {
 		o.Listen = t.listen(o)
 	}
@@ -193,6 +188,6 @@ func checkChannels(ctx context.Context, io streams, o monitor.Options, view moni
 		}
 	}
 	if len(o.Channels) == 0 && (view.Registry == nil || len(view.Registry.Channels) == 0) {
-		fmt.Fprintln(io.out, "Telegram: not configured, nobody would be told")
+		fmt.Fprintln(io.out, "Telegram: not configured: no message would be sent")
 	}
 }

@@ -136,7 +136,9 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 		return fail(exitFailure, "%w", err)
 	}
 	listener.SetUnlinkOnClose(false) // by then it may belong to the next daemon
-	k, err := openGatewaySinks(io, gatewayFlags{name: sharedName, logLevel: "info", logFormat: "text"})
+	f := newGatewayFlags()
+	f.name = sharedName
+	k, err := openGatewaySinks(io, f)
 	if err != nil {
 		return err
 	}
@@ -260,7 +262,7 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 		d.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
 	}
 	kept := logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: said, OnFailure: d.sinks.lost("server log of " + name + " cannot be written")})
-	one := &sharedSettings{kept: kept, sinks: &sinks{log: d.sinks.log, kept: kept, audit: d.sinks.audit, server: name}}
+	one := &sharedSettings{kept: kept, sinks: &sinks{log: d.sinks.log, kept: kept, audit: d.sinks.audit, feed: d.sinks.feed, server: name}}
 	one.watch, one.known = s.watch, s.known
 	one.options = hostOptions(s, one.sinks)
 	one.options.Dir, one.options.Env = r.Dir, r.Env
@@ -338,8 +340,14 @@ func (r reachableDaemon) Status() control.Status {
 			s.Queued += l.Queued
 		}
 	}
+	if r.sinks.audit != nil {
+		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
+	}
 	return s
 }
+
+// Feed implements control.Source.
+func (r reachableDaemon) Feed() *control.Feed { return r.sinks.feed }
 
 // Restart implements control.Source.
 func (r reachableDaemon) Restart(ctx context.Context, o control.Order) (control.Result, error) {

@@ -212,6 +212,11 @@ func (i Instance) ask(ctx context.Context, method, path string, body, into any) 
 
 // do sends a request over a connection of its own. The caller calls done after reading the body.
 func (i Instance) do(ctx context.Context, method, path string, body any) (resp *http.Response, done func(), err error) {
+	return i.doAfter(ctx, method, path, "", body)
+}
+
+// doAfter is do, which resumes a stream of events after the one with that id; "": it does not.
+func (i Instance) doAfter(ctx context.Context, method, path, after string, body any) (resp *http.Response, done func(), err error) {
 	var content []byte
 	if body != nil {
 		if content, err = json.Marshal(body); err != nil {
@@ -221,6 +226,9 @@ func (i Instance) do(ctx context.Context, method, path string, body any) (resp *
 	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, bytes.NewReader(content))
 	if err != nil {
 		return nil, nil, fmt.Errorf("request to %s: %w", i.Name, err)
+	}
+	if after != "" {
+		req.Header.Set("Last-Event-ID", after)
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return i.dial(ctx)

@@ -33,10 +33,11 @@ type fake struct {
 	stalled  atomic.Bool // the last restart was because of calls that do not go on
 	log      chan string // pieces; closed at the end
 	gone     chan struct{}
+	feed     *Feed
 }
 
 func newFake(name string) *fake {
-	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{})}
+	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{}), feed: NewFeed()}
 }
 
 func (f *fake) Status() Status {
@@ -57,6 +58,8 @@ func (f *fake) means(server string) {
 		f.servers <- server
 	}
 }
+
+func (f *fake) Feed() *Feed { return f.feed }
 
 func (f *fake) Reload() error { return f.fail }
 

@@ -85,6 +85,7 @@ func routes(src Source) http.Handler {
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, src.Status())
 	})
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { src.Feed().serve(w, r) })
 	mux.HandleFunc("POST /v1/restart", func(w http.ResponseWriter, r *http.Request) { restart(w, r, src) })
 	mux.HandleFunc("POST /v1/upgrade", func(w http.ResponseWriter, r *http.Request) {
 		wait, err := time.ParseDuration(r.URL.Query().Get("wait"))

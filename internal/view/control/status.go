@@ -86,6 +86,8 @@ type Result struct {
 type Source interface {
 	// Status returns a snapshot.
 	Status() Status
+	// Feed is where its events go.
+	Feed() *Feed
 	// Restart returns when the new process is ready, or with why it is not. ctx ends when the client has gone;
 	// the restart goes on then.
 	Restart(ctx context.Context, o Order) (Result, error)
