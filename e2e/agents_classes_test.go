@@ -68,6 +68,9 @@ var classes = map[string]live{
 	"budget_exceeded":    {claude: "TestMonitorCountsTheCost", why: "Codex 0.169.0 writes no cost"},
 	"model_silent":       detected("hang"),
 	"tool_hung":          both("tool"),
+	"server_hung":        {claude: "TestMonitorRestartsTheServer", why: "what shows it is the server's outlive, not the CLI"},
+	"waiting_server": {why: "a call at a server that wants a login, or is paused, is answered within --queue-timeout, so no CLI waits for it: " +
+		"TestMonitorTellsOfAServersLogin shows what people are told"},
 	// While it lives, Claude Code 2.1.330 tells its session of each task's end (TestMonitorLeavesBackgroundTasksAlone).
 	"background_task_dead": {claude: "TestMonitorDetectsTroubles/claude/task-before", why: "Codex 0.169.0 has no such tasks"},
 	"loop":                 both("loop"),

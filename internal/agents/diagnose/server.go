@@ -5,8 +5,8 @@ import "fmt"
 // ServerCall is a call of the agent that an MCP server has not answered. outlive keeps the server alive, and tells so.
 type ServerCall struct {
 	Server string `json:"server"`
-	Tool   string `json:"tool,omitempty"` // or the method, for anything but a tool call
-	Age    Span   `json:"age,omitzero"`   // since it came
+	Tool   string `json:"tool,omitempty"`
+	Age    Span   `json:"age,omitzero"` // since it came
 	// Still is the time since the server got the call or last reported progress of it.
 	Still   Span          `json:"still,omitzero"`
 	Trouble ServerTrouble `json:"trouble,omitempty"`

@@ -41,14 +41,14 @@ type Server struct {
 	Restartable bool
 }
 
-// ServerCall is a request that a server has not answered.
+// ServerCall is a tool call that a server has not answered.
 type ServerCall struct {
-	Tool  string    // or the method, for anything but a tool call
+	Tool  string
 	Since time.Time // when it came
 	Moved time.Time // when the server got it or last reported progress; before that, when it came
 }
 
-// askServersEvery is how often servers are asked how they stand while nothing waits for one. Asking wakes every one of
+// askServersEvery is how often servers are asked how they stand while all are ready and nothing waits for one. Asking wakes every one of
 // them.
 const askServersEvery = 15 * time.Second
 
@@ -74,12 +74,12 @@ type work struct {
 	At   time.Time     `json:"at"`   // when they were last seen working
 }
 
-// refresh asks the servers how they stand, if it is time for that or somebody waits for one of them.
+// refresh asks the servers how they stand, if it is time for that, one is not ready, or somebody waits for one.
 func (k *kept) refresh(ctx context.Context, to *store, s *sources, now time.Time) error {
 	if k.from == nil {
 		return nil
 	}
-	waited := slices.ContainsFunc(k.all, func(s Server) bool { return len(s.Calls) > 0 })
+	waited := len(k.state.Trouble) > 0 || slices.ContainsFunc(k.all, func(s Server) bool { return len(s.Calls) > 0 })
 	if age := now.Sub(k.asked); !waited && age >= 0 && age < askServersEvery {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
@@ -153,11 +154,7 @@ func TestPeopleAreToldOfServers(t *testing.T) {
 		k.server.Calls = nil
 		c.ends("done")
 		login(k)
-		w.spends(45*time.Second, 5*time.Second)
-		if len(w.said) > 0 {
-			t.Fatalf("told at once: %q", w.said)
-		}
-		w.spends(2*time.Minute, 5*time.Second)
+		w.spends(30*time.Second, 5*time.Second)
 		if len(w.said) != 1 {
 			t.Fatalf("told: %q", w.said)
 		}
@@ -174,6 +171,25 @@ func TestPeopleAreToldOfServers(t *testing.T) {
 		w.spends(20*time.Minute, time.Minute)
 		if len(w.said) != 2 || len(w.stopped)+len(w.started)+len(k.restarted) > 0 {
 			t.Errorf("told %q, stopped %v, started %v, restarted %v", w.said, w.stopped, w.started, k.restarted)
+		}
+	})
+	t.Run("a login, and its client gives up", func(t *testing.T) {
+		t.Parallel()
+		w, c, k := payWorld(t)
+		k.server.Calls = nil
+		c.ends("done")
+		login(k)
+		w.spends(30*time.Second, 5*time.Second)
+		k.gone = true
+		w.spends(5*time.Minute, 30*time.Second)
+		view, err := Inspect(t.Context(), w.opts)
+		if err != nil || len(w.said) != 1 || len(view.Incidents) != 1 {
+			t.Fatalf("told %q; incidents %+v, %v", w.said, view.Incidents, err)
+		}
+		delete(w.living, 1001)
+		w.spends(time.Minute, 30*time.Second)
+		if view, err := Inspect(t.Context(), w.opts); err != nil || slices.ContainsFunc(view.Incidents, func(i incident.Incident) bool { return incident.AboutServer(i.Key.Class) }) {
+			t.Errorf("the agent has ended; incidents %+v, %v", view.Incidents, err)
 		}
 	})
 	t.Run("a login that the agent waits for", func(t *testing.T) {

@@ -17,8 +17,11 @@ import (
 
 // A person is told of a server that does not mend itself, not of each failure.
 const (
-	// troubleFor is how long a server must be paused, failed or without a login.
+	// troubleFor is how long a server must be paused or failed.
 	troubleFor = time.Minute
+	// loginFor is how long one must want a login. That does not mend itself, and Claude Code 2.1.330 ends a server whose
+	// handshake takes 30 s.
+	loginFor = 5 * time.Second
 	// startingFor is how long one may be started again and again, or not come up, without being called paused or failed.
 	startingFor = 5 * time.Minute
 )
@@ -98,16 +101,24 @@ func (r *round) tellOfServers(ctx context.Context, cases []*examined) error {
 		key := serverIncident(s, c, t.Class)
 		open := slices.ContainsFunc(r.incidents.list, func(i incident.Incident) bool { return i.Key == key && i.State != incident.Resolved })
 		waits := c != nil && c.diagnosis.Class == diagnose.WaitingServer
-		if wanted[key] = true; open || waits || r.now.Wall.Sub(t.Since) >= troubleFor {
+		if wanted[key] = true; open || waits || r.now.Wall.Sub(t.Since) >= patienceWith(t.Class) {
 			errs = append(errs, r.raiseServer(ctx, s, c, key, t))
 		}
 	}
 	for _, i := range r.incidents.list {
-		if _, is := aboutServer(i); is && i.State != incident.Resolved && !wanted[i.Key] {
+		if _, is := aboutServer(i); is && i.State != incident.Resolved && !wanted[i.Key] && !r.stillMissed(i, cases) {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, r.endOfServer(i, cases), nil))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// patienceWith is how long a server must be in the trouble of that class until people are told.
+func patienceWith(class string) time.Duration {
+	if class == classOf(diagnose.ServerLogin) {
+		return loginFor
+	}
+	return troubleFor
 }
 
 // clientGone reports whether the client of a server has ended: then nobody needs it.
@@ -164,6 +175,20 @@ func (r *round) raiseServer(ctx context.Context, s *Server, user *examined, key 
 		Details: fmt.Sprintf("[%s] server %s: %s", key.Class, s.Name, f.Details),
 	}
 	return r.incidents.raise(ctx, a, key, f, entry, nil)
+}
+
+// stillMissed reports whether an agent has given up its server, which wanted a login, and goes on without it: a person must
+// log in all the same.
+func (r *round) stillMissed(i incident.Incident, cases []*examined) bool {
+	agent, _ := aboutServer(i)
+	if i.Key.Class != classOf(diagnose.ServerLogin) || agent == "" {
+		return false
+	}
+	there := func(s Server) bool { return serverIncident(&s, r.userOf(&s, cases), i.Key.Class) == i.Key }
+	lives := func(c *examined) bool {
+		return c.Key == agent && c.evidence.Watched && c.evidence.Process.Life == diagnose.Alive
+	}
+	return !slices.ContainsFunc(r.kept.all, there) && slices.ContainsFunc(cases, lives)
 }
 
 // endOfServer is why an incident about a server is over: it works again, or nobody needs it any more.

@@ -41,6 +41,7 @@ type agentRecord struct {
 	Joined     []joinedRecord   `json:"attached,omitempty"` // who has
 	Herdr      *paneRecord      `json:"herdr,omitempty"`    // where it runs
 	LastSign   *signRecord      `json:"last_sign,omitempty"`
+	Waits      []string         `json:"waits_for,omitempty"` // tool calls of MCP servers that outlive keeps alive
 	Incidents  []incidentRecord `json:"incidents"`
 }
 
@@ -140,7 +141,7 @@ func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
 	r := agentRecord{
 		Name: f.Name, Key: f.Key, Kind: string(f.Kind), Path: f.Path, State: string(v.Class), Stall: string(v.Stall), Rule: v.Rule,
 		Confidence: string(v.Confidence), Details: v.Details, Paused: f.Evidence.Paused, Stopped: f.Stopped, PID: f.Process.PID,
-		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Herdr: paneRecordOf(f.Pane), Incidents: []incidentRecord{},
+		Process: string(f.Evidence.Process.Life), Session: f.Session, Terminal: f.Joinable, Herdr: paneRecordOf(f.Pane), Waits: f.Evidence.Waits(), Incidents: []incidentRecord{},
 	}
 	for _, j := range f.Joined {
 		r.Joined = append(r.Joined, joinedRecord(j))
@@ -229,8 +230,16 @@ func printAgents(w io.Writer, o monitor.Options, view monitor.View) error {
 		if f.Pane != nil && f.Diagnosis.Well() { // else it stands with the trouble
 			fmt.Fprintf(&last, "%s: in %s\n", logline.Printable(f.Key), logline.Printable(f.Pane.String()))
 		}
+		if waits := f.Evidence.Waits(); len(waits) > 0 && f.Diagnosis.Well() { // else it stands with the trouble
+			fmt.Fprintf(&last, "%s: waits for %s\n", logline.Printable(f.Key), logline.Printable(strings.Join(waits, "; ")))
+		}
 		if text := joinedText(f, view.At); text != "" {
 			fmt.Fprintf(&last, "%s: at its terminal: %s\n", logline.Printable(f.Key), logline.Printable(text))
+		}
+	}
+	for _, i := range view.Incidents {
+		if incident.AboutServer(i.Key.Class) {
+			fmt.Fprintf(&last, "%s: %s\n", logline.Printable(i.Trouble()), logline.Printable(cmp.Or(i.Facts.ToDo, i.Facts.Details)))
 		}
 	}
 	if view.Running == 0 {

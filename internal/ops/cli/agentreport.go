@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -203,7 +204,7 @@ func printWaits(w io.Writer, o monitor.Options, view monitor.View) error {
 		if at := slices.IndexFunc(view.Findings, func(f monitor.Finding) bool { return f.Key == i.Key.Agent }); at >= 0 {
 			list = append(list, askedOf(o, view, view.Findings[at], i.Key.Class)...)
 		} else if i.State != incident.Acknowledged {
-			list = append(list, aspect{"agents", strings.Join(i.Facts.Members, ", ")}, aspect{"to do", askedOfMany(view, i)}, aspect{"next", ackCommand(o, i)})
+			list = append(list, aspect{"agents", strings.Join(i.Facts.Members, ", ")}, aspect{"to do", cmp.Or(i.Facts.ToDo, askedOfMany(view, i))}, aspect{"next", ackCommand(o, i)})
 		}
 		list = slices.DeleteFunc(list, func(a aspect) bool { return a.text == "" })
 		if err := printAspects(w, list); err != nil {

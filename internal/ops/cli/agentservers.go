@@ -183,10 +183,14 @@ func isReady(state string) bool {
 	return false
 }
 
-// callsOf are the calls that a server has not answered.
+// callsOf are the tool calls that a server has not answered. While a client waits for anything else, such as the handshake, its
+// agent mostly goes on with its work.
 func callsOf(st backend.Status) (list []monitor.ServerCall) {
 	for _, c := range st.Calls {
-		one := monitor.ServerCall{Tool: cmp.Or(c.Tool, c.Method), Since: c.Since, Moved: c.Since}
+		if c.Tool == "" {
+			continue
+		}
+		one := monitor.ServerCall{Tool: c.Tool, Since: c.Since, Moved: c.Since}
 		if c.MovedAt != nil {
 			one.Moved = *c.MovedAt
 		}

@@ -271,6 +271,9 @@ func evidenceLines(e diagnose.Evidence) []string {
 	for _, s := range e.Sessions {
 		lines = append(lines, sessionLine(s))
 	}
+	for _, call := range e.Waits() {
+		lines = append(lines, "waits for: "+call)
+	}
 	for _, h := range e.Hooks {
 		add(true, "permission asked %s ago: %s %s", briefly(time.Duration(h.Age)), h.Tool, h.Text)
 	}

@@ -106,7 +106,7 @@ func nextCommands(o monitor.Options, view monitor.View, f monitor.Finding, again
 // ackCommand acknowledges an incident: all of its agent, or one of many agents.
 func ackCommand(o monitor.Options, i incident.Incident) string {
 	name := quoted(i.Key.Agent)
-	if i.Key.Class == incident.Mass {
+	if i.Key.Class == incident.Mass || incident.AboutServer(i.Key.Class) {
 		name = i.ID
 	}
 	return "outlive ack " + name + homeFlag(o.Home) + "   # no reminders for four hours"
