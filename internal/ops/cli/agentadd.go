@@ -145,14 +145,14 @@ func (f *addFlags) run(ctx context.Context, io streams, name string, start []str
 	return tellDeclared(ctx, io.out, o, r, a)
 }
 
-// setting is one key of the declaration.
-type setting struct {
+// agentSetting is one key of the declaration.
+type agentSetting struct {
 	key   []string
 	value any
 }
 
 // settings are what --env, --done and --limit say.
-func (f *addFlags) settings() (list []setting, err error) {
+func (f *addFlags) settings() (list []agentSetting, err error) {
 	for _, given := range f.env {
 		name, value, ok := strings.Cut(given, "=")
 		if !ok {
@@ -161,14 +161,14 @@ func (f *addFlags) settings() (list []setting, err error) {
 		if err := registry.ValidVariable(name); err != nil {
 			return nil, fmt.Errorf("--env %s: %w", given, err)
 		}
-		list = append(list, setting{[]string{"start", "env", name}, value})
+		list = append(list, agentSetting{[]string{"start", "env", name}, value})
 	}
 	switch f.done {
 	case "":
 	case "exit:0":
-		list = append(list, setting{[]string{"expect", "done", "exit"}, 0})
+		list = append(list, agentSetting{[]string{"expect", "done", "exit"}, 0})
 	case "manifest":
-		list = append(list, setting{[]string{"expect", "done", "manifest"}, "complete"})
+		list = append(list, agentSetting{[]string{"expect", "done", "manifest"}, "complete"})
 	default:
 		return nil, fmt.Errorf("--done %s: want exit:0 (it ends with status 0) or manifest (every phase of its manifest is complete)", f.done)
 	}
@@ -184,7 +184,7 @@ func (f *addFlags) settings() (list []setting, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("--limit %s: %w", given, err)
 		}
-		list = append(list, setting{[]string{"budget", "per_class", class}, limit})
+		list = append(list, agentSetting{[]string{"budget", "per_class", class}, limit})
 	}
 	return list, nil
 }

@@ -56,8 +56,29 @@ type gatewayFlags struct {
 	audit     string
 }
 
+// newGatewayFlags have the defaults.
+func newGatewayFlags() gatewayFlags {
+	return gatewayFlags{name: "gateway", logLevel: "info", logFormat: "text"}
+}
+
+// table is what can be set, in the order that help shows it in. The defaults are those of f.
+func (f *gatewayFlags) table() []setting {
+	return append([]setting{
+		{name: "config", short: "c", to: &f.config, usage: configUsage},
+		{name: "listen", to: &f.listen, usage: "speak Streamable HTTP at this address, such as 127.0.0.1:8080, instead of stdio"},
+		{name: "token-file", to: &f.tokenFile, usage: "`FILE` with a token in each line, one of which clients have to send; with a command or a URL"},
+		{name: "name", to: &f.name, usage: "name in status and logs"},
+		{name: "view", to: &f.view, usage: "on stdin and stdout, serve only this view of the configuration; over HTTP it is at /mcp/VIEW"},
+		{name: "no-tools", to: &f.noTools, usage: "do not offer outlive_server_status and outlive_restart_server"},
+		{name: "open-browser", to: &f.browser, usage: "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait"},
+		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels},
+		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}},
+		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none"},
+	}, f.remote.table()...)
+}
+
 func newGateway(io streams) *cobra.Command {
-	var f gatewayFlags
+	f := newGatewayFlags()
 	cmd := &cobra.Command{
 		Use:         "gateway [flags] [-- CMD [ARG…] | URL]",
 		Annotations: map[string]string{keepsAlive: "yes"},
@@ -82,24 +103,15 @@ func newGateway(io streams) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(newLogin(io))
-	fl := cmd.Flags()
-	fl.SortFlags = false
-	fl.StringVarP(&f.config, "config", "c", "", configUsage)
-	fl.StringVar(&f.listen, "listen", "", "speak Streamable HTTP at this address, such as 127.0.0.1:8080, instead of stdio")
-	fl.StringVar(&f.tokenFile, "token-file", "", "`FILE` with a token in each line, one of which clients have to send; with a command or a URL")
-	fl.StringVar(&f.name, "name", "gateway", "name in status and logs")
-	fl.StringVar(&f.view, "view", "", "on stdin and stdout, serve only this view of the configuration; over HTTP it is at /mcp/VIEW")
-	fl.BoolVar(&f.noTools, "no-tools", false, "do not offer outlive_server_status and outlive_restart_server")
-	fl.BoolVar(&f.browser, "open-browser", false, "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait")
-	fl.StringVar(&f.logLevel, "log-level", "info", "minimum level logged to stderr: debug, info, warn or error")
-	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
-	fl.StringVar(&f.audit, "audit", "", "audit log (default: under the state directory); \"none\" for none")
-	f.remote.define(fl)
+	define(cmd.Flags(), f.table())
 	return cmd
 }
 
 // check rejects contradictory flags, and names a gateway of one server after the server, unless it was given a name.
 func (f *gatewayFlags) check(named bool) error {
+	if err := checkEach(f.table()); err != nil {
+		return fail(exitUsage, "%w", err)
+	}
 	switch {
 	case len(f.one) == 0 && f.tokenFile != "":
 		return fail(exitUsage, "gateway: --token-file is for a server on the command line; in a configuration write auth: {bearer: \"${file:%s}\"}", f.tokenFile)

@@ -43,7 +43,7 @@ func policyKeys() []config.PolicyKey {
 }
 
 // kind is the type of a setting's values in a configuration.
-func (s *runSetting) kind() config.Kind {
+func (s *setting) kind() config.Kind {
 	switch s.to.(type) {
 	case *bool:
 		return config.Bool

@@ -99,11 +99,6 @@ func addChannels(o *monitor.Options, answers string) error {
 	}
 	o.OpenChannel = func(address string) (notify.Channel, error) { return openChannel(t, o.Environ, address) }
 	native := !isSupervisors(o)
-	switch answers {
-	case "on", "off", "auto":
-	default:
-		return fmt.Errorf("--answers %q: on, off or auto", answers)
-	}
 	if t.complete() && (answers == "on" || answers == "auto" && native) {
 		o.Listen = t.listen(o)
 	}

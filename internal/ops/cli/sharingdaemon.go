@@ -136,7 +136,9 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 		return fail(exitFailure, "%w", err)
 	}
 	listener.SetUnlinkOnClose(false) // by then it may belong to the next daemon
-	k, err := openGatewaySinks(io, gatewayFlags{name: sharedName, logLevel: "info", logFormat: "text"})
+	f := newGatewayFlags()
+	f.name = sharedName
+	k, err := openGatewaySinks(io, f)
 	if err != nil {
 		return err
 	}

@@ -172,22 +172,10 @@ func startError(err error) error {
 	return &exitError{code: code, err: err}
 }
 
-// flagWords are the words that a flag can be; nil: it is not one of a few.
-func flagWords(flag string) []string {
-	for _, s := range newRunFlags().table() {
-		if string(s.name) == flag {
-			return s.words
-		}
-	}
-	return nil
-}
-
 // checkEach looks at each setting by itself, and takes those that are one of a few words.
 func (f *runFlags) checkEach(s *settings) error {
-	for _, one := range f.table() {
-		if err := one.check(); err != nil {
-			return err
-		}
+	if err := checkEach(f.table()); err != nil {
+		return err
 	}
 	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return wrongSetting("%s: %v", settingName("log-level"), err)

@@ -83,7 +83,7 @@ S {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}
 }
 
 const (
-	hiCrowd = `
+	hiShared = `
 c {"jsonrpc":"2.0","id":0,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"outlive"},"io.modelcontextprotocol/clientCapabilities":{}}}}
 S {"jsonrpc":"2.0","id":"b~1","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"outlive"}}}
 s {"jsonrpc":"2.0","id":"b~1","result":` + initialized + `}
@@ -101,9 +101,9 @@ C {"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","ttlMs":0,"cacheScop
 	three    = `"b~3"`
 )
 
-func playCrowd(t *testing.T, script string) {
+func playShared(t *testing.T, script string) {
 	t.Helper()
-	playOn(t, Options{Mode: ModernClient, Key: []byte(strings.Repeat("k", 32)), Shared: true}, hiCrowd+script)
+	playOn(t, Options{Mode: ModernClient, Key: []byte(strings.Repeat("k", 32)), Shared: true}, hiShared+script)
 }
 
 func TestASharedServerAsks(t *testing.T) {
@@ -146,7 +146,7 @@ s {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q1"
 t 10m
 S {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b~2","reason":"the client did not answer in time"}}` + declined(1, -32603, hasLeft),
 	} {
-		t.Run(name, func(t *testing.T) { playCrowd(t, script) })
+		t.Run(name, func(t *testing.T) { playShared(t, script) })
 	}
 }
 
@@ -176,7 +176,7 @@ func TestASharedServerAsksForACallThatWasWithdrawn(t *testing.T) {
 		"and when it must have heard": called(1, two, by("", "a", canBeAsked, "")) + called(2, three, by("", "a", canBeAsked, "")) +
 			cancelled(1, two) + "\nt 2s" + asksFor(1) + soon + put(2, 1),
 	} {
-		t.Run(name, func(t *testing.T) { playCrowd(t, script) })
+		t.Run(name, func(t *testing.T) { playShared(t, script) })
 	}
 }
 
@@ -186,18 +186,20 @@ func TestOneAtATime(t *testing.T) {
 	known := called(1, two, alice) + asksFor(1) + soon + put(1, 1) + back(2, 1, alice, given(1)) + ended(two, 2) +
 		sent(3, 1, alice) + passed(three, 1) + sent(4, 1, bob)
 	for name, script := range map[string]string{
-		"the first one asks":           known + asksFor(2) + soon + put(3, 2) + passed(four, 1) + asksFor(3) + soon + put(4, 3),
-		"it ends":                      known + ended(three, 3) + passed(four, 1),
-		"it is withdrawn":              known + cancelled(3, three) + passed(four, 1),
-		"it only works":                known + "\nt 24900ms\nt 100ms" + passed(four, 1),
-		"nobody waits longer":          known + "\nt 20s" + sent(5, 1, alice) + "\nt 5s" + passed(four, 1) + "\nt 20s" + passed(five, 1),
-		"the second one is withdrawn":  known + "\n" + `c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}` + "\nt 25s",
-		"other tools do not wait":      known + called(5, four, bob) + ended(three, 3) + passed(five, 1),
-		"nor who cannot be asked":      known + sent(5, 1, deaf) + passed("5", 1) + ended(three, 3) + ended("5", 5) + passed(four, 1),
-		"a third one waits for both":   known + sent(5, 1, alice) + ended(three, 3) + passed(four, 1) + ended(four, 4) + passed(five, 1),
+		"the first one asks":          known + asksFor(2) + soon + put(3, 2) + passed(four, 1) + asksFor(3) + soon + put(4, 3),
+		"it ends":                     known + ended(three, 3) + passed(four, 1),
+		"it is withdrawn":             known + cancelled(3, three) + passed(four, 1),
+		"it only works":               known + "\nt 24900ms\nt 100ms" + passed(four, 1),
+		"nobody waits longer":         known + "\nt 20s" + sent(5, 1, alice) + "\nt 5s" + passed(four, 1) + "\nt 20s" + passed(five, 1),
+		"the second one is withdrawn": known + "\n" + `c {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}` + "\nt 25s",
+		"other tools do not wait":     known + called(5, four, bob) + ended(three, 3) + passed(five, 1),
+		"nor who cannot be asked":     known + sent(5, 1, deaf) + passed("5", 1) + ended(three, 3) + ended("5", 5) + passed(four, 1),
+		"a third one waits for both":  known + sent(5, 1, alice) + ended(three, 3) + passed(four, 1) + ended(four, 4) + passed(five, 1),
+		"a tool beside whose call another one asks does not wait": called(1, two, alice) + called(2, three, bob) + asksFor(1) + soon + ended(two, 1) +
+			put(2, 1) + back(3, 2, bob, given(1)) + ended(three, 3) + sent(4, 1, alice) + passed(four, 1) + sent(5, 1, bob) + passed(five, 1),
 		"an answer waits for its turn": known + asksFor(2) + soon + put(3, 2) + passed(four, 1) + back(5, 1, alice, "") + ended(four, 4) + given(2),
 	} {
-		t.Run(name, func(t *testing.T) { playCrowd(t, script) })
+		t.Run(name, func(t *testing.T) { playShared(t, script) })
 	}
 }
 
@@ -251,6 +253,6 @@ S {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t1"}}`
 		"and one that was withdrawn": called(2, two, bob) + cancelled(2, two) + strings.ReplaceAll(begin, two, three) + logs +
 			"\no " + two + logs + heard,
 	} {
-		t.Run(name, func(t *testing.T) { playCrowd(t, script) })
+		t.Run(name, func(t *testing.T) { playShared(t, script) })
 	}
 }

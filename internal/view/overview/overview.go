@@ -77,6 +77,7 @@ type Server struct {
 	State    string // a word
 	Why      string // "": nothing is wrong
 	Since    time.Time
+	Next     time.Time // when it is started again; zero: not known, or it runs
 
 	Restarts  int
 	Causes    []Count // restarts by cause
@@ -201,7 +202,10 @@ func (i Incident) Open() bool { return i.Resolved.IsZero() }
 func (i Incident) Waits() bool { return i.Open() && i.State != "acknowledged" }
 
 // Button is something that can be done about an incident.
-type Button struct{ Verb, Label string }
+type Button struct {
+	Verb, Label string
+	Target      string // what exactly is answered, such as a permission request; "": the incident
+}
 
 // Of makes the overview.
 func Of(in Input) State {

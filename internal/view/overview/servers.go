@@ -61,6 +61,7 @@ func serverOf(i Instance, events []Event, now time.Time) Server {
 		one.Clients = []string{client}
 	}
 	one.Health, one.Why = healthOf(s.Status)
+	one.await(s.Status)
 	one.addProcesses(s.Status, "")
 	one.count(s.Counters)
 	one.past(s.StartedAt, events, now)
@@ -92,6 +93,7 @@ func memberOf(i Instance, m control.Member, events []Event, now time.Time) Serve
 		if era := Eras(l.Status); !strings.Contains(one.Era, era) {
 			one.Era = strings.TrimPrefix(one.Era+", "+era, ", ")
 		}
+		one.await(l.Status)
 		one.addProcesses(l.Status, l.Client)
 	}
 	if trouble := TroubleOf(m.ServerStatus); trouble != "" {
@@ -127,6 +129,13 @@ func healthOf(s backend.Status) (h Health, why string) {
 		return Warn, last
 	}
 	return Busy, s.Failing
+}
+
+// await notes when the next start is.
+func (s *Server) await(of backend.Status) {
+	if of.NextTryAt != nil && (s.Next.IsZero() || of.NextTryAt.Before(s.Next)) {
+		s.Next = *of.NextTryAt
+	}
 }
 
 func (s *Server) addProcesses(of backend.Status, client string) {
