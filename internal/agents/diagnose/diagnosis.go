@@ -28,7 +28,8 @@ const (
 	Stopped           Class = "stopped" // by job control: SIGSTOP, Ctrl-Z
 	WaitingPermission Class = "waiting_permission"
 	WaitingQuestion   Class = "waiting_question"
-	WaitingOther      Class = "waiting_other" // a dialog, a blocking notification, or an agent that reports itself stuck
+	WaitingOther      Class = "waiting_other"  // a dialog, a blocking notification, or an agent that reports itself stuck
+	WaitingServer     Class = "waiting_server" // of MCP, which only a person can mend
 	RateLimited       Class = "rate_limited"
 	APIFailed         Class = "api_failed" // its CLI gave up, because the model was unreachable or answered with errors
 	AuthExpired       Class = "auth_expired"
@@ -39,6 +40,7 @@ const (
 	BudgetExceeded    Class = "budget_exceeded"
 	ModelSilent       Class = "model_silent"
 	ToolHung          Class = "tool_hung"
+	ServerHung        Class = "server_hung"          // of MCP, that outlive keeps alive: it does not work on the agent's call
 	TaskDead          Class = "background_task_dead" // its session waits for the task, and is not told of its end
 	Loop              Class = "loop"
 	NoProgress        Class = "no_progress"
@@ -86,7 +88,7 @@ type Tier string
 // The tiers, the most reliable first.
 const (
 	Hook    Tier = "H" // reports of the agent, its hooks or its owner
-	File    Tier = "T" // transcripts and state files of its CLI
+	File    Tier = "T" // transcripts and state files of its CLI, and what outlive says of its MCP servers
 	Process Tier = "P" // what the system reports about its process
 	Guess   Tier = "X" // inferred from silence or from the form of a text
 )
@@ -107,7 +109,7 @@ type Diagnosis struct {
 
 // cured are the classes for which ending the agent, and starting or resuming it, may help. It is a permission only:
 // the recovery, by its owner's policy, decides what is done.
-var cured = []Class{Crashed, ExitedUnfinished, StartupBlocked, Stopped, WaitingQuestion, ContextExhausted, ModelSilent, ToolHung, TaskDead, Loop, HeartbeatLost, Orphaned}
+var cured = []Class{Crashed, ExitedUnfinished, StartupBlocked, Stopped, WaitingQuestion, ContextExhausted, ModelSilent, ToolHung, ServerHung, TaskDead, Loop, HeartbeatLost, Orphaned}
 
 // MayKill reports whether the diagnosis is a reason to end, start or resume anything: its class is one that this may
 // fix, and its confidence is not low. There is no other reason. The recovery decides whether to act: for an orphan,

@@ -22,6 +22,14 @@
 // source is missing, no living agent is ended. An agent of which nothing is known is called blind or unobserved, not
 // hung. Where two sources contradict each other, neither is used.
 //
+// # Servers
+//
+// An agent may wait for a call of an MCP server that outlive keeps alive ([Evidence.Servers]). The server's outlive knows
+// more of it than the agent's files show: since when the call is there, whether the server has reported progress, and
+// whether it works at all. A server that a person must mend (paused, cannot start, wants a login) makes waiting_server,
+// which is no reason to end anything. A call that has neither gone on nor kept the server's processes busy for longer
+// than a tool may take makes server_hung: the server is to be restarted, not the agent.
+//
 // # Goroutines
 //
 // Starts no goroutine, reads no clock and no file, keeps no state: everything is an argument and belongs to the

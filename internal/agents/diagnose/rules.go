@@ -104,6 +104,8 @@ var rules = []rule{
 	{"H3", Loop, Hung, Medium, File, shown, ofLiving, looping},
 	{"L1", APIBackoff, NoStall, High, File, shown, nil, backingOff},
 	{"G", Grace, NoStall, Low, File, gate, nil, grace},
+	{"W6", WaitingServer, Waiting, High, File, shown, nil, waitingServer},
+	{"H8", ServerHung, Hung, Medium, File, shown, ofLiving, serverHung},
 	{"H7", TaskDead, Hung, Medium, File, shown, ofLiving, taskDead},
 	{"H1", ModelSilent, Hung, Medium, File, shown, ofLiving, modelSilent},
 	{"H2", ToolHung, Hung, Medium, File, shown, ofLiving, toolHung},

@@ -60,6 +60,8 @@ func (r *round) equip(c *examined, rec *attempt) {
 		rec.Command, rec.Environ = fill(r.panes.nudge(c), c.values(rec)), c.environ()
 	case rung == recovery.Interrupt:
 		rec.Target.Leaders = []process.Identity{c.subject.process}
+	case rung == recovery.RestartServer:
+		rec.Server = c.stalledServer()
 	case rung == recovery.KillTool:
 		rec.Target.Leaders = r.sources.toolOf(c.subject, r.now.Wall)
 	}

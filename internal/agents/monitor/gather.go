@@ -31,6 +31,7 @@ func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 	g.hooks()
 	g.manifest()
 	g.cpu()
+	g.servers()
 	g.lookForPerson()
 	g.conclude()
 	return e, f

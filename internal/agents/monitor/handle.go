@@ -90,6 +90,7 @@ func (c *examined) underWay() bool {
 func (r *round) history(c *examined) recovery.History {
 	h := recovery.History{Acts: awake(acts(r.ledger.all[c.Key]), r.sleeps), Blind: c.agentState.Blind, Reset: c.agentState.Reset}
 	key := c.incidentKey()
+	h.Open = c.diagnosis.Class == diagnose.WaitingServer && r.serverTold(c)
 	for _, i := range r.incidents.open(c.Key) {
 		h.Open = h.Open || i.Key.Class == key.Class && i.Key.Phase == key.Phase
 		h.Held = h.Held || recovery.NeedsHuman(i.Key.Class, i.Facts.Stall)
@@ -125,7 +126,7 @@ func (r *round) capabilities(c *examined) recovery.Capabilities {
 	known := c.subject.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
 	return recovery.Capabilities{
 		Nudge: !dead && len(r.panes.nudge(c)) > 0, Ask: r.canAsk(c), Reached: len(r.incidents.policyOf(c.agent).Tiers) > 0, Ended: dead,
-		KillTool: known && !c.subject.tool.IsZero(), Interrupt: known && !agentcli.Of(c.Kind).EndsOnSIGINT,
+		RestartServer: known && r.mayRestartServer(c), KillTool: known && !c.subject.tool.IsZero(), Interrupt: known && !agentcli.Of(c.Kind).EndsOnSIGINT,
 		Resume:  len(s.Resume) > 0 && (c.subject.session != "" || !wants(s.Resume, "session")),
 		Restart: len(s.Cmd) > 0, Fresh: wants(s.Cmd, "text"),
 	}

@@ -129,8 +129,11 @@ func policyOf(d registry.Agent, all *registry.Registry, o Options) incident.Poli
 
 // escalate notifies a human once, and again as the policy says.
 func (r *round) escalate(ctx context.Context, c *examined, d recovery.Decision) error {
-	if d.Mass != "" {
+	switch {
+	case d.Mass != "":
 		return r.escalateMass(ctx, c, d)
+	case c.diagnosis.Class == diagnose.WaitingServer:
+		return nil // the incident of the server, which tellOfServers opens, is the one that tells of it
 	}
 	return r.incidents.raise(ctx, c.agent, c.incidentKey(), r.facts(c, d), c.entryOf(r.now.Wall, d), nil)
 }

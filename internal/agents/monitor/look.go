@@ -57,6 +57,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", c.agent.Key, err))
 		}
 	}
+	errs = append(errs, r.tellOfServers(ctx, cases))
 	errs = append(errs, r.incidents.followMasses(ctx, r.ledger.fleet.Masses), r.ledger.saveFleet(ctx, before), r.incidents.deliveries(ctx), r.incidents.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), r.tellStanding(ctx, cases), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
 	m.watch(cases)
 	m.wakeSenders()
@@ -95,7 +96,7 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	}
 	m.doubtful = false
 	r.setting = setting{
-		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, sources: m.sources,
+		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, sources: m.sources, kept: &m.kept,
 	}
 	if !r.snapshot.declared() {
 		r.setting.lost = r.snapshot.Lost
@@ -142,7 +143,8 @@ func (r *round) refresh(ctx context.Context) error {
 	if !r.snapshot.declared() || r.opts.evidence != nil {
 		return nil
 	}
-	return r.sources.refresh(ctx, r.store, r.now.Wall, r.snapshot.Agents, r.agentStates.all)
+	err := r.sources.refresh(ctx, r.store, r.now.Wall, r.snapshot.Agents, r.agentStates.all)
+	return errors.Join(err, r.kept.refresh(ctx, r.store, r.sources, r.now.Wall))
 }
 
 // passTime detects a sleep of the machine, or a clock change, since the last look.
@@ -240,6 +242,7 @@ type finding struct {
 	request  string    // the open request for a permission
 	input    string    // what would run if it were allowed, in full
 	unasked  string    // why such a request is left to the agent's own dialog
+	servers  []string  // keys of the MCP servers in the evidence, in the same order
 	signs    string    // the latest signs of life in one word; "": there are none
 	// stranger says why the process may not be the agent's: it is only observed, neither ended nor replaced.
 	stranger string

@@ -22,6 +22,7 @@ type Monitor struct {
 	store         *store
 	registryStore *registryStore
 	sources       *sources
+	kept          kept
 	notifiers     notifiers
 	alarms        alarms
 	seen          atomic.Pointer[snapshot] // the last registry snapshot, for other goroutines
@@ -57,7 +58,7 @@ func Open(ctx context.Context, opts Options) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{opts: opts, lock: l, judged: map[string]string{}}
+	m := &Monitor{opts: opts, lock: l, judged: map[string]string{}, kept: kept{from: opts.Servers}}
 	for _, path := range []string{opts.Registry, opts.PIDFile} {
 		if err := atomicfile.Sweep(path, time.Now()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			opts.Logger.Warn("what a killed writer has left stays", slog.Any("error", err))

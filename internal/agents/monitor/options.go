@@ -84,6 +84,8 @@ type Options struct {
 	Places agentcli.Places
 	// Herdr is the herdr program, in whose panes agents may run. "": not used.
 	Herdr string
+	// Servers are the MCP servers that outlive keeps alive on this machine. nil: they are not looked at.
+	Servers Servers
 	// Answer says that permission requests are answered here, so that hooks wait for it.
 	Answer bool
 	// Record is a file that the evidence of declared agents is appended to whenever a diagnosis changes. "": nowhere.

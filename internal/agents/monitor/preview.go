@@ -89,7 +89,7 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 		}
 	}
 	opts.Record, opts.OpenChannel = "", nil
-	m := &Monitor{opts: opts, judged: map[string]string{}}
+	m := &Monitor{opts: opts, judged: map[string]string{}, kept: kept{from: opts.Servers}}
 	if err := m.load(ctx, copied); err != nil {
 		return View{}, err
 	}

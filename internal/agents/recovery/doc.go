@@ -1,6 +1,6 @@
 // Package recovery says what is done about a stalled agent: how high on the ladder of recovery one goes, and whether now.
 //
-//	observe → nudge → interrupt → resume → restart → fresh session → tell a human
+//	restart its MCP server → observe → nudge → interrupt → resume → restart → fresh session → tell a human
 //
 // [Decide] is given a [Problem] (what is wrong, in the caller's words), the [History] of what was done
 // before, the owner's [Policy], what the agent [Capabilities] allow, and the [Fleet] of all agents, and answers with a

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 )
 
 // requestMost is the maximum size of a request for a member, in bytes. Environments can be long.
@@ -21,8 +22,8 @@ const requestMost = 4 << 20
 type Server interface {
 	// Hub serves its clients.
 	Hub() streamhttp.Hub
-	// Renew replaces its processes, and returns when that is done.
-	Renew(ctx context.Context, reason string) error
+	// Restart replaces its processes, and returns when that is done.
+	Restart(ctx context.Context, source supervise.Source, reason string) error
 	// End ends the server.
 	End()
 }
@@ -261,7 +262,8 @@ func (d *Daemon) End() {
 
 // order is the body of a restart request.
 type order struct {
-	Reason string `json:"reason"`
+	Reason  string `json:"reason"`
+	Stalled bool   `json:"stalled,omitempty"` // calls that it has do not go on
 }
 
 // restart replaces the processes of a member's server.
@@ -276,7 +278,11 @@ func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no order to restart", http.StatusBadRequest)
 		return
 	}
-	if err := s.share.server.Renew(r.Context(), o.Reason); err != nil {
+	source := supervise.SourceControl
+	if o.Stalled {
+		source = supervise.SourceMonitor
+	}
+	if err := s.share.server.Restart(r.Context(), source, o.Reason); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

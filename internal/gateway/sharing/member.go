@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 )
 
 // URL is the server's URL in requests to a [Member]. The member replaces it by the real one.
@@ -106,13 +108,14 @@ func (s *Member) Server() string {
 	return s.place.server
 }
 
-// Restart replaces the server's processes, for all runs that share it, and returns when that is done.
-func (s *Member) Restart(ctx context.Context, reason string) error {
+// Restart replaces the server's processes, for all runs that share it, and returns when that is done. Of the sources, the
+// daemon is told only whether it is the monitor.
+func (s *Member) Restart(ctx context.Context, source supervise.Source, reason string) error {
 	p, err := s.taken()
 	if err != nil {
 		return err
 	}
-	resp, err := s.post(ctx, strings.TrimSuffix(p.path, "mcp")+"restart", order{reason})
+	resp, err := s.post(ctx, strings.TrimSuffix(p.path, "mcp")+"restart", order{reason, source == supervise.SourceMonitor})
 	if err != nil {
 		return err
 	}

@@ -169,7 +169,7 @@ func TestAReloadIsPutOffOnceAtMost(t *testing.T) {
 }
 
 // requests are the sources of a restart that somebody asks for.
-var requests = []Source{SourceExit, SourceMarker, SourceTool, SourceSignal, SourceControl, SourceWatch}
+var requests = []Source{SourceExit, SourceMarker, SourceTool, SourceSignal, SourceControl, SourceWatch, SourceMonitor}
 
 // TestEveryReloadWaitsForTheFloor: whoever asks, one process a second is started; the requests that wait share one.
 func TestEveryReloadWaitsForTheFloor(t *testing.T) {

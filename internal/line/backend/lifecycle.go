@@ -264,7 +264,11 @@ func (lc *lifecycle) restarting() bool {
 	return lc.machine.Reloading() || lc.machine.State() != supervise.Serving
 }
 
-// restart requests a planned restart; source and reason are recorded.
+// restart requests a planned restart; source and reason are recorded. The monitor requests it because of calls that do
+// not go on, so the old process is not given the usual time to finish them.
 func (lc *lifecycle) restart(source supervise.Source, reason string) {
+	if source == supervise.SourceMonitor {
+		lc.process.stalled = true
+	}
 	lc.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason, Overlap: lc.overlap.mayOverlap()})
 }

@@ -107,6 +107,7 @@ type process struct {
 	retirement     *supervise.Retirement // of a retired one
 
 	heard          time.Time // the last line on its stdout
+	stalled        bool      // the monitor says that calls which it has do not go on
 	livenessProbes int       // probes of its liveness without an answer so far
 	settingsBy     time.Time // deadline of the replayed settings
 	drainBy        time.Time // deadline of its output after the exit

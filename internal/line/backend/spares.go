@@ -183,12 +183,19 @@ func (s *spares) takeOver(a supervise.TakeOver) {
 	}
 }
 
+// stalledFor is how long a replaced process may finish its requests if one of them is known not to go on.
+const stalledFor = 5 * time.Second
+
 // retire lets a process finish its requests and then ends it.
 func (s *spares) retire(p *process) {
 	p.role = retired
 	p.mark(mustDrain)
 	p.trial = trial{}
-	p.retirement = supervise.NewRetirement(p.gen, s.opts.Supervise, s.now, s.flow.busy(p))
+	opts := s.opts.Supervise
+	if p.stalled && (opts.RetireFor == 0 || opts.RetireFor > stalledFor) {
+		opts.RetireFor = stalledFor
+	}
+	p.retirement = supervise.NewRetirement(p.gen, opts, s.now, s.flow.busy(p))
 	s.carryOutFor(p, p.retirement.Begin())
 }
 
@@ -227,6 +234,7 @@ func (s *spares) carryOutFor(p *process, actions []supervise.Action) {
 
 // reloadFailed reports that the new process failed to start; the old one continues.
 func (s *spares) reloadFailed(a supervise.ReloadFailed) {
+	s.process.stalled = false
 	s.history.begun = time.Time{}
 	s.history.lastReloadFailure = reloadFailure{at: s.now, why: a.Why, stderr: s.stderrOf(a.Gen)}
 	attrs := []slog.Attr{slog.String(event.KeyReason, a.Reason), slog.String(event.KeyError, a.Why),

@@ -189,7 +189,7 @@ func sureText(v diagnose.Diagnosis) string {
 
 // leftOutWords are steps of the ladder as the subject of a sentence.
 var leftOutWords = map[string]string{
-	"nudge": "telling it to go on", "ask_phone": "asking you", "kill_tool": "ending its tool", "interrupt": "interrupting it",
+	"nudge": "telling it to go on", "ask_phone": "asking you", "kill_tool": "ending its tool", "restart_server": "restarting its MCP server", "interrupt": "interrupting it",
 	"resume": "resuming it", "restart": "restarting it", "fresh": "a new session", "escalate": "telling you",
 }
 

@@ -177,6 +177,7 @@ type endpoint struct {
 	serving  *streamhttp.Front  // guarded by mu; nil: not yet, or stdio
 	url      string             // of the endpoint; "" on stdio
 	byHand   bool               // stdin is a terminal
+	client   clientProcess      // on stdio; the zero value for an endpoint
 
 	tokenFile string // file with the token for local clients; "": there is none
 
@@ -263,6 +264,7 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	if address == "" {
 		st, err := io.in.Stat()
 		g.byHand = err == nil && st.Mode()&os.ModeCharDevice != 0
+		g.client = ourClient()
 		if opts.In, opts.Out, err = takeStreams(io); err != nil {
 			return fail(exitFailure, "take over stdin and stdout: %w", err)
 		}

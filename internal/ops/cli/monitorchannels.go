@@ -28,6 +28,7 @@ func agentsOptions(home string) monitor.Options {
 		PIDFile: os.Getenv("PIV_SUPERVISOR_PID_PATH"), UserHome: user,
 	}
 	o.Herdr, _ = exec.LookPath("herdr") // it need not be there
+	o.Servers = &keptServers{}
 	o.Places = agentcli.DefaultPlaces(user, os.Getenv)
 	if program, err := os.Executable(); err == nil {
 		o.Wrapper = []string{program, "agent", "run", "--home", home, "--keep"}

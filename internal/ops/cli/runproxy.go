@@ -227,7 +227,7 @@ func runProxy(io streams, s *settings) (err error) {
 		return fail(exitUsage, "%w", err)
 	}
 	defer unwatch()
-	done := serveControl(reachable{server, s, k, p})
+	done := serveControl(reachable{server, s, k, p, ourClient()})
 	defer done()
 	time.AfterFunc(3*time.Second, debug.FreeOSMemory)
 	code := p.Run()

@@ -112,8 +112,8 @@ type sharedRun struct {
 	member *sharing.Member
 }
 
-func (r *sharedRun) Restart(ctx context.Context, _ supervise.Source, reason string) error {
-	return r.member.Restart(ctx, reason)
+func (r *sharedRun) Restart(ctx context.Context, source supervise.Source, reason string) error {
+	return r.member.Restart(ctx, source, reason)
 }
 
 // sharedSocket is where the daemon of this user listens.

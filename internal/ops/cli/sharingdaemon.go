@@ -277,12 +277,7 @@ func (s *sharedServer) Hub() streamhttp.Hub { return s.runner.Hub() }
 // End implements sharing.Server.
 func (s *sharedServer) End() { s.runner.Interrupt() }
 
-// Renew implements sharing.Server.
-func (s *sharedServer) Renew(ctx context.Context, reason string) error {
-	return s.Restart(ctx, supervise.SourceControl, reason)
-}
-
-// Restart replaces the processes and returns when that is done. Those that sleep, or wait for their first call, are
+// Restart implements sharing.Server: it replaces the processes and returns when that is done. Those that sleep, or wait for their first call, are
 // started anew anyway.
 func (s *sharedServer) Restart(ctx context.Context, source supervise.Source, reason string) error {
 	all, err := s.runner.Status(ctx)
@@ -355,13 +350,13 @@ func (r reachableDaemon) Status() control.Status {
 func (r reachableDaemon) Feed() *control.Feed { return r.sinks.feed }
 
 // Restart implements control.Source.
-func (r reachableDaemon) Restart(ctx context.Context, server, reason string) (control.Result, error) {
-	s, err := r.server(server)
+func (r reachableDaemon) Restart(ctx context.Context, o control.Order) (control.Result, error) {
+	s, err := r.server(o.Server)
 	if err != nil {
 		return control.Result{}, err
 	}
 	begun := time.Now()
-	if err := s.Renew(ctx, reason); err != nil {
+	if err := s.Restart(ctx, sourceOf(o), o.Reason); err != nil {
 		return control.Result{}, err
 	}
 	all, err := s.runner.Status(ctx)

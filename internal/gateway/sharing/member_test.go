@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 )
 
 // noHub is a server whose clients are not let in: what matters here is which daemon they ask.
@@ -19,9 +20,9 @@ type noHub struct{ streamhttp.Hub }
 
 type noServer struct{}
 
-func (noServer) Hub() streamhttp.Hub                 { return noHub{} }
-func (noServer) Renew(context.Context, string) error { return nil }
-func (noServer) End()                                {}
+func (noServer) Hub() streamhttp.Hub                                     { return noHub{} }
+func (noServer) Restart(context.Context, supervise.Source, string) error { return nil }
+func (noServer) End()                                                    {}
 
 // daemonOn serves a daemon on a socket of its own.
 func daemonOn(t *testing.T) (socket string, d *Daemon) {
