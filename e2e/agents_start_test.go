@@ -59,6 +59,7 @@ type agentSetup struct {
 	env      []string
 	model    string   // of Codex. "": codexModel
 	server   []string // the command line of its one MCP server, whose tools it may call, or its URL
+	token    string   // that it sends there, from its environment; "": none
 
 	offer          bool // Claude proposes its automatic mode after the first turn
 	newModel       bool // Codex proposes a newer model at its start
@@ -253,6 +254,9 @@ func (a *agent) claude(setup agentSetup) (argv, env []string) {
 		entry := map[string]any{"command": setup.server[0], "args": setup.server[1:], "env": a.serverEnv()}
 		if setup.elsewhere() {
 			entry = map[string]any{"type": "http", "url": setup.server[0]}
+			if setup.token != "" {
+				entry["headers"] = map[string]any{"Authorization": "Bearer ${OUTLIVE_TOKEN}"}
+			}
 		}
 		state["mcpServers"] = map[string]any{serverName: entry}
 	}
@@ -302,6 +306,9 @@ enabled = false
 	switch {
 	case setup.elsewhere():
 		settings += fmt.Sprintf("\n[mcp_servers.%s]\nurl = %q\n", serverName, setup.server[0])
+		if setup.token != "" {
+			settings += "bearer_token_env_var = \"OUTLIVE_TOKEN\"\n"
+		}
 	case setup.server != nil:
 		settings += fmt.Sprintf("\n[mcp_servers.%s]\ncommand = %q\nargs = [%s]\n", serverName, setup.server[0], tomlList(setup.server[1:]))
 		settings += fmt.Sprintf("\n[mcp_servers.%s.env]\n", serverName)

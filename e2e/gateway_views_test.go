@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/outlive-mcp/outlive/e2e/mockmodel"
 )
 
 // TestGatewayViews: two tokens, two views of one gateway, with the client of each SDK: each sees its own tools, prompts and
@@ -84,6 +87,29 @@ func TestGatewayViews(t *testing.T) {
 			reader.depart(t)
 			writer.depart(t)
 			g.stop(t)
+		})
+	}
+}
+
+// TestAgentsSendAToken: Claude Code and Codex, configured as docs/CLIENTS.md says, take their token from the environment,
+// and so see their view.
+func TestAgentsSendAToken(t *testing.T) {
+	needOutlive(t)
+	for _, kind := range []string{"claude", "codex"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkspace(t)
+			views := []string{"names: never", "views: {reader: {servers: {one: {allow: [look]}}, bearer: t-reader}}"}
+			g := w.listen(t, w.gatewayConfig(t, views, backend{name: "one", server: servers()["go"]}))
+			setup := agentSetup{headless: true, noHooks: true, server: []string{g.url}, token: "t-reader", env: []string{"OUTLIVE_TOKEN=t-reader"}}
+			x := &exchange{t: t, u: usage{kind: kind, headless: true}, a: startAgent(t, kind, mockmodel.Told, setup)}
+			x.greet() // a call of what it sees
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			result, err := x.a.model.Call(ctx, mockmodel.Call{Server: serverName, Tool: "slow", Args: map[string]any{"value": "x", "steps": 1, "ms": 1}})
+			if err == nil && strings.Contains(result.Text, "slow x") {
+				t.Errorf("%s has called what it does not see: %s", kind, result.Text)
+			}
 		})
 	}
 }

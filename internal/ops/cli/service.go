@@ -21,7 +21,8 @@ const serviceLong = `Have the system start outlive monitor or outlive gateway at
 agent for launchd, or a task for Windows' Task Scheduler. What is behind -- are the verb's flags.
 
 The service gets the PATH of the installing user, since agents and servers are found by it, and what --env names. Under
-systemd it also reads ~/.config/outlive/NAME.env, if it is there: lines of NAME=value, the place for tokens.`
+systemd it also reads ~/.config/outlive/NAME.env, if it is there: lines of NAME=value, the place for tokens. A task of Windows
+has its user's environment.`
 
 // services are the verbs that can be a service.
 var services = map[string]service.Service{
@@ -167,6 +168,9 @@ func (f *serviceFlags) text(name string, flags []string) ([]byte, error) {
 		return nil, err
 	}
 	s.Command = append([]string{program, name}, flags...)
+	if service.Kind(f.kind) == service.ForWindows && len(f.environ) > 0 {
+		return nil, fail(exitUsage, "--env: a task of Windows has the environment of its user: set the variable there, such as with setx NAME VALUE")
+	}
 	if s.Environ, err = f.environment(); err != nil {
 		return nil, err
 	}
