@@ -137,8 +137,9 @@ type Renewal struct {
 // Home is what a monitor's home shows.
 type Home struct {
 	Path      string
-	Monitor   int    // PID; 0: none runs
-	Trouble   string // why the registry cannot be used
+	Monitor   int       // PID; 0: none runs
+	Since     time.Time // when it has started; zero: not known
+	Trouble   string    // why the registry cannot be used
 	At        time.Time
 	Agents    []Agent
 	Incidents []Incident

@@ -158,7 +158,7 @@ func TestEventsOfTheDay(t *testing.T) {
 }
 
 func TestAgentsAndIncidents(t *testing.T) {
-	h := &Home{Path: "/h", Monitor: 9, At: noon, Agents: []Agent{
+	h := &Home{Path: "/h", Monitor: 9, Since: ago(20 * time.Hour), At: noon, Agents: []Agent{
 		{Key: "a", Health: Good, Acts: []Act{{At: ago(5 * time.Hour), Helped: ago(4 * time.Hour)}}},
 		{Key: "b", Health: Bad, Since: ago(time.Hour)},
 	}, Incidents: []Incident{
@@ -174,7 +174,7 @@ func TestAgentsAndIncidents(t *testing.T) {
 	for _, span := range s.Agents[0].Strip {
 		healths = append(healths, span.Health)
 	}
-	if d := cmp.Diff([]Health{Good, Bad, Good, Warn, Warn, Good}, healths); d != "" {
+	if d := cmp.Diff([]Health{Unknown, Good, Bad, Good, Warn, Warn, Good}, healths); d != "" {
 		t.Errorf("strip of a (-want +got):\n%s", d)
 	}
 }
