@@ -32,7 +32,8 @@ type RunnerOptions struct {
 	Host func(l *Link) host.Options
 	// In and Out are the client of a gateway that speaks stdio; the runner closes them. nil: there is none.
 	In, Out     *os.File
-	MaxToServer int // longest line of that client in bytes, default [DefaultMaxToServer]
+	View        string // what that client sees; "": everything
+	MaxToServer int    // longest line of that client in bytes, default [DefaultMaxToServer]
 }
 
 // Runner is the world of a [Gateway]: a loop with everything on it.
@@ -93,6 +94,7 @@ func (r *Runner) serveStdio() {
 	}})
 	behind := func() bool { return r.out.Pending() >= clientBehind }
 	session = r.gw.Open(r.out, behind)
+	session.view = r.opts.View
 	r.loop.AddSource(r.opts.In, lineloop.SourceOptions{
 		Limit:  r.opts.MaxToServer,
 		OnLine: func(line []byte, _ bool) { session.Message(r.Now(), line, r.out) },
@@ -112,8 +114,8 @@ func (r *Runner) Now() time.Time {
 }
 
 // SetServers applies a configuration. Any goroutine, also before Run.
-func (r *Runner) SetServers(servers []Server) {
-	r.loop.Post(func() { r.gw.SetServers(time.Now(), servers) })
+func (r *Runner) SetServers(servers []Server, views ...View) {
+	r.loop.Post(func() { r.gw.SetServers(time.Now(), servers, views...) })
 }
 
 // Warm starts every server that is not lazy. Any goroutine.

@@ -39,6 +39,7 @@ func (s ServerStatus) Counted() backend.Counters {
 // LinkStatus is the state of one kept server.
 type LinkStatus struct {
 	Client  string `json:"for,omitempty"`     // whose own process it is; empty: many use it
+	View    string `json:"view,omitempty"`    // all that this client sees; empty: everything
 	Phase   string `json:"phase"`             // greeting, ready, failed, foreign (it does not speak the client's era), retired, ended
 	Trouble string `json:"trouble,omitempty"` // why its last handshake failed
 	backend.Status
@@ -81,7 +82,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 		if l.lists.all != nil {
 			all[i].Tools = len(l.lists.all[mcp.Tools])
 		}
-		one := LinkStatus{Client: l.Client(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
+		one := LinkStatus{Client: l.Client(), View: l.view(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
 		if l.trouble != nil && l.phase <= unsupported {
 			one.Trouble = messageOf(l.trouble)
 		}

@@ -46,8 +46,7 @@ type call struct {
 
 	came     time.Time  // when the request came; zero: outlive asks for it by itself
 	done     conclusion // how it ends, where outlive answers it
-	begun    time.Time  // when the request came; set only with a token, as told
-	told     time.Time  // when the client last heard of it
+	told     time.Time  // when the client last heard of it; set only with a token
 	token    []byte     // raw progress token; empty without
 	again    bool       // another call already had this token
 	progress []byte     // raw progress value the client saw last

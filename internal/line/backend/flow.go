@@ -25,7 +25,7 @@ type flow struct {
 	}
 	replay  interface{ beginWithout() }
 	streams interface{ holdStream(c *call) }
-	shield  interface{ probeSent(c *call) }
+	prober  interface{ probeSent(c *call) }
 	health  interface{ called() }
 	limits  interface{ countCall(c *call) }
 	eras    interface{ sayBare(line []byte) }
@@ -97,7 +97,7 @@ func (f *flow) handed(c *call) {
 	if p := f.process; p.phase == fresh {
 		p.mark(wasAsked)
 	}
-	f.shield.probeSent(c)
+	f.prober.probeSent(c)
 	f.calls.hand(c, f.now, f.process.gen, f.process.sent-1)
 	f.health.called()
 	f.limits.countCall(c)

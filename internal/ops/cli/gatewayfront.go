@@ -23,7 +23,7 @@ import (
 func (g *endpoint) listen(file *config.File, address string) (err error) {
 	if err := config.CheckListen(address, file.Auth != nil); err != nil {
 		if g.path == "" {
-			return fail(exitUsage, "listen: %w; for auth write an outlive.yaml", err)
+			return fail(exitUsage, "listen: %w; here the token stands in a file: --token-file FILE", err)
 		}
 		return fail(exitUsage, "listen: %w", err)
 	}
@@ -99,7 +99,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 	}
 	g.front.Extra = map[string]http.Handler{"/healthz": g.health(), "/metrics": g.metrics()}
 	g.front.Log = g.frontLog()
-	front := streamhttp.New(g.Hub(), g.front)
+	front := g.openFront()
 	what := "Listening on " + g.url
 	if addr, ok := g.listener.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
 		what += ", and at every other address of this machine"
@@ -132,6 +132,7 @@ func frontOptions(file *config.File) (streamhttp.Options, error) {
 		Hosts: file.Hosts, Origins: file.Origins,
 		MaxBody: file.Limits.Body, MaxSessions: file.Limits.Sessions, SessionIdle: file.Limits.SessionIdle,
 		MaxConnections: file.Limits.Connections, SessionRelease: file.Limits.SessionRelease,
+		Views: frontViews(file.Views),
 	}
 	if a := file.Auth; a != nil {
 		o.Bearer = a.Bearer

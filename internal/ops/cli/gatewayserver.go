@@ -43,7 +43,7 @@ func policyKeys() []config.PolicyKey {
 }
 
 // kind is the type of a setting's values in a configuration.
-func (s *runSetting) kind() config.Kind {
+func (s *setting) kind() config.Kind {
 	switch s.to.(type) {
 	case *bool:
 		return config.Bool
@@ -101,7 +101,7 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 			one = was // all its connections share one authorization
 		}
 		now[c.Name] = one
-		server := one.server(catalog.Server{Name: c.Name, Prefix: c.Prefix, Allow: c.Allow, Deny: c.Deny, Rename: c.Rename})
+		server := one.server(catalog.Server{Name: c.Name, Prefix: c.Prefix, Filter: catalog.Filter{Allow: c.Allow, Deny: c.Deny}, Rename: c.Rename})
 		server.Shared, server.Instances = c.Shared, c.Instances
 		servers = append(servers, server)
 	}

@@ -56,14 +56,14 @@ func homeOf(o monitor.Options, view monitor.View) *overview.Home {
 
 func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview.Agent {
 	a := overview.Agent{
-		Key: f.Key, Name: f.Name, Kind: string(f.Kind), Dir: f.Path, Class: string(f.Verdict.Class), State: stateWord(f), Health: agentHealth(view, f),
-		Why: f.Verdict.Details, PID: f.Process.PID, Session: f.Session, LastSign: signText(f.Evidence), Evidence: evidenceLines(f.Evidence),
+		Key: f.Key, Name: f.Name, Kind: string(f.Kind), Dir: f.Path, Class: string(f.Diagnosis.Class), State: stateWord(f), Health: agentHealth(view, f),
+		Why: f.Diagnosis.Details, PID: f.Process.PID, Session: f.Session, LastSign: signText(f.Evidence), Evidence: evidenceLines(f.Evidence),
 	}
-	if since := f.Verdict.Since; since > 0 && since < diagnose.Never {
+	if since := f.Diagnosis.Since; since > 0 && since < diagnose.Never {
 		a.Since = view.At.Add(-time.Duration(since))
 	}
-	a.Aspects = []overview.Aspect{{Name: "sure", Text: sureText(f.Verdict)}}
-	if !f.Verdict.Well() {
+	a.Aspects = []overview.Aspect{{Name: "sure", Text: sureText(f.Diagnosis)}}
+	if !f.Diagnosis.Well() {
 		for _, t := range troubleAspects(o, view, f) {
 			a.Aspects = append(a.Aspects, overview.Aspect{Name: t.name, Text: t.text})
 		}
@@ -91,9 +91,9 @@ func fileThere(path string) bool {
 // agentHealth is how an agent stands, at a glance.
 func agentHealth(view monitor.View, f monitor.Finding) overview.Health {
 	switch {
-	case f.Verdict.Class == diagnose.NotWatched, f.Stopped, f.Evidence.Paused:
+	case f.Diagnosis.Class == diagnose.NotWatched, f.Stopped, f.Evidence.Paused:
 		return overview.Idle
-	case f.Verdict.Well():
+	case f.Diagnosis.Well():
 		return overview.Good
 	case humansTurn(view, f):
 		return overview.Bad

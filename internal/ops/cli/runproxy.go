@@ -198,11 +198,11 @@ func runProxy(io streams, s *settings) (err error) {
 	defer k.close()
 	defer tellFatal(k, &err)
 	opts := proxy.Options{MaxToServer: s.maxToServer, Options: hostOptions(s, k)}
-	var seat *sharing.Seat
+	var member *sharing.Member
 	if s.share != nil {
-		seat = takeSeat(s, k)
-		defer seat.Close()
-		opts.Remote = &remote.Options{URL: sharing.URL, Name: s.backend.Name, Transport: seat}
+		member = joinShared(s, k)
+		defer member.Close()
+		opts.Remote = &remote.Options{URL: sharing.URL, Name: s.backend.Name, Transport: member}
 	}
 	p, err := begin(io, s, k, opts, from)
 	if err != nil {
@@ -210,9 +210,9 @@ func runProxy(io streams, s *settings) (err error) {
 	}
 	var server runningServer = p
 	switch {
-	case seat != nil:
+	case member != nil:
 		p.stays = errSharedStays
-		server = &sharedRun{p, seat}
+		server = &sharedRun{p, member}
 	case opts.Remote != nil:
 		p.stays = errRemoteStays
 	}
@@ -227,8 +227,9 @@ func runProxy(io streams, s *settings) (err error) {
 		return fail(exitUsage, "%w", err)
 	}
 	defer unwatch()
-	done := serveControl(reachable{server, s, k, p})
+	done := serveControl(reachable{server, s, k, p, ourClient()})
 	defer done()
+	time.AfterFunc(3*time.Second, debug.FreeOSMemory)
 	code := p.Run()
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
 		RestartCount: p.Restarts(), Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
@@ -115,8 +116,8 @@ func printServer(t io.Writer, gatewayName string, s control.Member) {
 		if l.ServerPID != 0 {
 			pids = append(pids, fmt.Sprint(l.ServerPID))
 		}
-		if l.Client != "" && !slices.Contains(clients, l.Client) {
-			clients = append(clients, l.Client)
+		if client := clientOf(l); client != "" && !slices.Contains(clients, client) {
+			clients = append(clients, client)
 		}
 		if era := overview.Eras(l.Status); era != "" && !slices.Contains(spoken, era) {
 			spoken = append(spoken, era)
@@ -128,6 +129,14 @@ func printServer(t io.Writer, gatewayName string, s control.Member) {
 	}
 	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", gatewayName, s.Name, overview.StateOf(s.ServerStatus), cmp.Or(someOf(pids), "-"),
 		restarts, upFor(up), inFlight, queued, strings.Join(spoken, ", "), logline.Printable(strings.Join(clients, ", ")))
+}
+
+// clientOf names the client whose own process it is, with what it sees if that is not everything.
+func clientOf(l gateway.LinkStatus) string {
+	if l.View == "" {
+		return l.Client
+	}
+	return strings.TrimSpace(l.Client + " (" + l.View + ")")
 }
 
 // someOf are the first few of many numbers, and how many more there are: a row is to stay readable.

@@ -30,6 +30,7 @@ type fake struct {
 	servers  chan string // which was meant, if one was
 	fail     error
 	upgrades atomic.Int32
+	stalled  atomic.Bool // the last restart was because of calls that do not go on
 	log      chan string // pieces; closed at the end
 	gone     chan struct{}
 	feed     *Feed
@@ -45,9 +46,10 @@ func (f *fake) Status() Status {
 	return s
 }
 
-func (f *fake) Restart(_ context.Context, server, reason string) (Result, error) {
-	f.means(server)
-	f.reasons <- reason
+func (f *fake) Restart(_ context.Context, o Order) (Result, error) {
+	f.means(o.Server)
+	f.stalled.Store(o.Stalled)
+	f.reasons <- o.Reason
 	return Result{Generation: 2, ServerPID: 77, TookMS: 12}, f.fail
 }
 

@@ -6,7 +6,7 @@
 // system who listens at a socket before it says anything. The process id in the name keeps two copies of one command apart.
 //
 //	GET  /v1/status                         Status
-//	POST /v1/restart  {"reason", "server"}  Result, once the new process is ready; 503 with {"error"} if it does not come up
+//	POST /v1/restart  Order                 Result, once the new process is ready; 503 with {"error"} if it does not come up
 //	POST /v1/reload                         503 with {"error"} if the configuration has mistakes, or there is none
 //	POST /v1/upgrade?wait=DURATION          503 with {"error"} if it is not possible; otherwise the connection ends with the program
 //	GET  /v1/events                         server-sent events: the lines of the audit log as they happen; Last-Event-ID resumes

@@ -114,25 +114,19 @@ func routes(src Source) http.Handler {
 	return mux
 }
 
-// order is the body of a restart request.
-type order struct {
-	Reason string `json:"reason"`
-	Server string `json:"server,omitempty"`
-}
-
 // failure is the body of an answer that is an error.
 type failure struct {
 	Error string `json:"error"`
 }
 
 func restart(w http.ResponseWriter, r *http.Request, src Source) {
-	var o order
+	var o Order
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&o)
 	if err != nil && !errors.Is(err, io.EOF) {
 		answer(w, http.StatusBadRequest, failure{"bad restart request: " + err.Error()})
 		return
 	}
-	result, err := src.Restart(r.Context(), o.Server, o.Reason)
+	result, err := src.Restart(r.Context(), o)
 	if err != nil {
 		answer(w, http.StatusServiceUnavailable, failure{err.Error()})
 		return
