@@ -129,6 +129,7 @@ type Renewal struct {
 	At     time.Time
 	Took   time.Duration // until the new process answered; 0: not known yet
 	Done   bool
+	Failed bool   // another one followed before it answered
 	Cause  string // a supervise.Cause
 	Source string // who asked; a supervise.Source
 	Reason string

@@ -123,6 +123,7 @@ func TestStripOfADay(t *testing.T) {
 
 func TestRestartsWithCauseGapAndAsker(t *testing.T) {
 	events := []Event{
+		{At: ago(4 * time.Hour), Type: event.RestartInitiated, PID: 1, Cause: "crash", Reason: "exit 3"},
 		{At: ago(3 * time.Hour), Type: event.RestartInitiated, PID: 1, Cause: "crash", Reason: "exit 3"},
 		{At: ago(3 * time.Hour), Type: event.RestartCompleted, PID: 1, Cause: "crash", Took: 80 * time.Millisecond},
 		{At: ago(time.Hour), Type: event.RestartInitiated, PID: 1, Cause: "requested", Source: "tool", Reason: "new code"},
@@ -131,6 +132,7 @@ func TestRestartsWithCauseGapAndAsker(t *testing.T) {
 	want := []Renewal{
 		{At: ago(time.Hour), Cause: "requested", Source: "tool", Reason: "new code"},
 		{At: ago(3 * time.Hour), Took: 80 * time.Millisecond, Done: true, Cause: "crash", Reason: "exit 3"},
+		{At: ago(4 * time.Hour), Failed: true, Cause: "crash", Reason: "exit 3"},
 	}
 	if d := cmp.Diff(want, s.Servers[0].Renewals); d != "" {
 		t.Errorf("restarts (-want +got):\n%s", d)
