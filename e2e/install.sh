@@ -16,12 +16,18 @@ need python3 "install Python 3.11 or newer, with venv"
 need bash "install bash"
 need cargo "install Rust 1.88 or newer, from https://rustup.rs"
 
-if ! command -v jq >/dev/null; then
-	echo "== installing jq"
+# chromium is the browser that looks at the dashboard.
+missing=""
+for program in jq chromium; do
+	command -v "$program" >/dev/null || missing="$missing $program"
+done
+if [ -n "$missing" ]; then
+	echo "== installing$missing"
 	sudo=""
 	[ "$(id -u)" = 0 ] || sudo=sudo
 	$sudo apt-get update -qq </dev/null
-	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq jq </dev/null
+	# shellcheck disable=SC2086 # one word for each
+	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq $missing </dev/null
 fi
 
 # A stamp keeps the hash of what was installed, so that a second run installs nothing.

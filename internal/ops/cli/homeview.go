@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ func homeLooker(given string) func(context.Context) (*overview.Home, error) {
 // homeOf is a home in the words of an overview.
 func homeOf(o monitor.Options, view monitor.View) *overview.Home {
 	h := &overview.Home{Path: o.Home, Monitor: view.Running, Trouble: view.Lost, At: view.At}
+	if st, err := os.Stat(filepath.Join(o.Home, "supervisor.pid")); err == nil && view.Running != 0 {
+		h.Since = st.ModTime()
+	}
 	for _, f := range view.Findings {
 		h.Agents = append(h.Agents, seenAgent(o, view, f))
 	}

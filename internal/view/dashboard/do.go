@@ -75,7 +75,7 @@ func (d *Dashboard) answerTo(r *http.Request) *answer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, a := range d.answers {
-		if a.id == id {
+		if a.ID == id {
 			return &a
 		}
 	}

@@ -260,8 +260,8 @@ func word(state string) string {
 
 // sourceWord is who asked for a restart.
 func sourceWord(r overview.Renewal) string {
-	if r.Source == "" {
-		return "outlive, by itself"
+	if unplanned(r) {
+		return "nobody"
 	}
 	return r.Source
 }

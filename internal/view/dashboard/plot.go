@@ -101,7 +101,7 @@ func axisSVG(list []overview.Renewal, now time.Time) template.HTML {
 }
 
 // unplanned reports a restart that nobody asked for.
-func unplanned(r overview.Renewal) bool { return r.Source == "" }
+func unplanned(r overview.Renewal) bool { return r.Source == "" || r.Source == "none" }
 
 func renewalText(r overview.Renewal) string {
 	text := r.At.Local().Format("15:04:05") + ": " + r.Cause

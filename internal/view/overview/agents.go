@@ -12,18 +12,17 @@ import (
 func agentsOf(h *Home, now time.Time) []Agent {
 	list := slices.Clone(h.Agents)
 	for n := range list {
-		list[n].Strip = agentStrip(list[n], h.Incidents, now)
+		list[n].Strip = agentStrip(list[n], h, now)
 	}
 	return list
 }
 
 // agentStrip is how an agent stood, as far as it was written down: while an incident was open, and while something that was done
-// had not helped yet.
-func agentStrip(a Agent, incidents []Incident, now time.Time) []Span {
-	from := now.Add(-Day)
-	list := []stretch{{from, now, Good}}
-	if a.Health == Idle {
-		list[0].health = Idle
+// had not helped yet. While the monitor has run, all else was well; nothing is known of the time before.
+func agentStrip(a Agent, h *Home, now time.Time) []Span {
+	var list []stretch
+	if !h.Since.IsZero() {
+		list = append(list, stretch{h.Since, now, min(a.Health, Good)})
 	}
 	var acted []time.Time
 	for _, act := range a.Acts {
@@ -31,7 +30,7 @@ func agentStrip(a Agent, incidents []Incident, now time.Time) []Span {
 		until := cmp.Or(act.Helped, act.At)
 		list = append(list, stretch{act.At, until, Warn})
 	}
-	for _, i := range incidents {
+	for _, i := range h.Incidents {
 		if i.Agent == a.Key {
 			list = append(list, stretch{i.Opened, orNow(i.Resolved, now), Bad})
 		}

@@ -129,6 +129,7 @@ type Renewal struct {
 	At     time.Time
 	Took   time.Duration // until the new process answered; 0: not known yet
 	Done   bool
+	Failed bool   // another one followed before it answered
 	Cause  string // a supervise.Cause
 	Source string // who asked; a supervise.Source
 	Reason string
@@ -137,8 +138,9 @@ type Renewal struct {
 // Home is what a monitor's home shows.
 type Home struct {
 	Path      string
-	Monitor   int    // PID; 0: none runs
-	Trouble   string // why the registry cannot be used
+	Monitor   int       // PID; 0: none runs
+	Since     time.Time // when it has started; zero: not known
+	Trouble   string    // why the registry cannot be used
 	At        time.Time
 	Agents    []Agent
 	Incidents []Incident

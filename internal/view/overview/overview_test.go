@@ -123,6 +123,7 @@ func TestStripOfADay(t *testing.T) {
 
 func TestRestartsWithCauseGapAndAsker(t *testing.T) {
 	events := []Event{
+		{At: ago(4 * time.Hour), Type: event.RestartInitiated, PID: 1, Cause: "crash", Reason: "exit 3"},
 		{At: ago(3 * time.Hour), Type: event.RestartInitiated, PID: 1, Cause: "crash", Reason: "exit 3"},
 		{At: ago(3 * time.Hour), Type: event.RestartCompleted, PID: 1, Cause: "crash", Took: 80 * time.Millisecond},
 		{At: ago(time.Hour), Type: event.RestartInitiated, PID: 1, Cause: "requested", Source: "tool", Reason: "new code"},
@@ -131,6 +132,7 @@ func TestRestartsWithCauseGapAndAsker(t *testing.T) {
 	want := []Renewal{
 		{At: ago(time.Hour), Cause: "requested", Source: "tool", Reason: "new code"},
 		{At: ago(3 * time.Hour), Took: 80 * time.Millisecond, Done: true, Cause: "crash", Reason: "exit 3"},
+		{At: ago(4 * time.Hour), Failed: true, Cause: "crash", Reason: "exit 3"},
 	}
 	if d := cmp.Diff(want, s.Servers[0].Renewals); d != "" {
 		t.Errorf("restarts (-want +got):\n%s", d)
@@ -158,7 +160,7 @@ func TestEventsOfTheDay(t *testing.T) {
 }
 
 func TestAgentsAndIncidents(t *testing.T) {
-	h := &Home{Path: "/h", Monitor: 9, At: noon, Agents: []Agent{
+	h := &Home{Path: "/h", Monitor: 9, Since: ago(20 * time.Hour), At: noon, Agents: []Agent{
 		{Key: "a", Health: Good, Acts: []Act{{At: ago(5 * time.Hour), Helped: ago(4 * time.Hour)}}},
 		{Key: "b", Health: Bad, Since: ago(time.Hour)},
 	}, Incidents: []Incident{
@@ -174,7 +176,7 @@ func TestAgentsAndIncidents(t *testing.T) {
 	for _, span := range s.Agents[0].Strip {
 		healths = append(healths, span.Health)
 	}
-	if d := cmp.Diff([]Health{Good, Bad, Good, Warn, Warn, Good}, healths); d != "" {
+	if d := cmp.Diff([]Health{Unknown, Good, Bad, Good, Warn, Warn, Good}, healths); d != "" {
 		t.Errorf("strip of a (-want +got):\n%s", d)
 	}
 }

@@ -176,13 +176,16 @@ func renewalsOf(events []Event) (list []Renewal) {
 		case event.RestartInitiated:
 			list = append(list, Renewal{At: e.At, Cause: e.Cause, Source: e.Source, Reason: e.Reason})
 		case event.RestartCompleted:
-			for n := range list { // the oldest of that cause that is not over
+			for n := range slices.Backward(list) { // the last try of that cause
 				if r := &list[n]; !r.Done && (r.Cause == e.Cause || e.Cause == "") {
 					r.Done, r.Took = true, e.Took
 					break
 				}
 			}
 		}
+	}
+	for n := range list {
+		list[n].Failed = !list[n].Done && n < len(list)-1 // the next try has followed
 	}
 	slices.Reverse(list)
 	return list

@@ -1,0 +1,150 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scripted is a running outlive.
+type scripted struct {
+	feed  *control.Feed
+	state atomic.Value // string
+}
+
+func (s *scripted) Status() control.Status {
+	return control.Status{PID: os.Getpid(), StartedAt: time.Now(), Status: backend.Status{Name: "x", Command: []string{"x"}, State: s.state.Load().(string)}}
+}
+func (s *scripted) Feed() *control.Feed { return s.feed }
+func (s *scripted) Restart(context.Context, string, string) (control.Result, error) {
+	return control.Result{}, errors.ErrUnsupported
+}
+func (s *scripted) Reload() error                                      { return errors.ErrUnsupported }
+func (s *scripted) Upgrade(context.Context, time.Duration) error       { return errors.ErrUnsupported }
+func (s *scripted) Log(context.Context, string, io.Writer, bool) error { return errors.ErrUnsupported }
+func (s *scripted) say(kind event.Type, text string) {
+	s.feed.Emit(event.Event{Type: kind, Time: time.Now(), Message: text})
+}
+
+func start(t *testing.T, dir string) (*scripted, *control.Server) {
+	t.Helper()
+	s := &scripted{feed: control.NewFeed()}
+	s.state.Store("ready")
+	server, err := control.Listen(dir, "x", os.Getpid(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	return s, server
+}
+
+func socketDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "col")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "run")
+}
+
+// await looks until the overview is as wanted.
+func await(t *testing.T, c *Collector, what string, ok func(overview.State) bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(c.State()); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: %+v", what, c.State())
+		}
+	}
+}
+
+func TestChangesAreSeenAtOnce(t *testing.T) {
+	dir := socketDir(t)
+	s, _ := start(t, dir)
+	s.say(event.ServerReady, "before")
+	c := New(Options{Dirs: []string{dir}, History: true, Every: time.Minute, Seldom: time.Minute})
+	defer c.Close()
+	if got := c.State(); len(got.Servers) != 1 || got.Servers[0].State != "ready" {
+		t.Fatalf("at first: %+v", got)
+	}
+	news, stop := c.Listen()
+	defer stop()
+	s.state.Store("backoff")
+	s.say(event.ServerCrashed, "crashed") // the event, and no clock, makes it look
+	<-news
+	await(t, c, "after a crash", func(o overview.State) bool {
+		return o.Servers[0].State == "backoff" && len(o.Events) == 2 && o.Events[0].Instance == fmt.Sprintf("x@%d", os.Getpid())
+	})
+}
+
+func TestARunThatEndsIsGone(t *testing.T) {
+	dir := socketDir(t)
+	_, server := start(t, dir)
+	c := New(Options{Dirs: []string{dir}, Every: 10 * time.Millisecond})
+	defer c.Close()
+	_ = server.Close()
+	await(t, c, "after its end", func(o overview.State) bool { return len(o.Servers) == 0 })
+}
+
+func TestEventsOfLaterRunsAndOfTheMonitor(t *testing.T) {
+	dir := socketDir(t)
+	heard := make(chan overview.Event, 16)
+	var class atomic.Value
+	class.Store("working")
+	c := New(Options{
+		Dirs: []string{dir}, Every: 10 * time.Millisecond, HomeEvery: 10 * time.Millisecond,
+		Home: func(context.Context) (*overview.Home, error) {
+			return &overview.Home{At: time.Now(), Agents: []overview.Agent{{Key: "a", Class: class.Load().(string)}}}, nil
+		},
+		OnEvent: func(e overview.Event, _ []byte) { heard <- e },
+	})
+	defer c.Close()
+	c.State()
+	s, _ := start(t, dir)
+	s.say(event.ServerReady, "its start") // also what was before it was found
+	c.LookSoon()
+	if e := <-heard; e.Message != "its start" {
+		t.Errorf("heard: %+v", e)
+	}
+	class.Store("crashed")
+	c.State()
+	if e := <-heard; e.Type != event.AgentChanged || e.Agent != "a" {
+		t.Errorf("heard of the agent: %+v", e)
+	}
+}
+
+// What stands in the audit log and comes from the running outlive, too, is one event.
+func TestAuditLogIsReadOnce(t *testing.T) {
+	dir := socketDir(t)
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	line := func(when time.Time, text string) string {
+		return fmt.Sprintf(`{"timestamp":%q,"level":"INFO","message":%q,"event_type":"server_ready","proxy_pid":%d}`, when.Format("2006-01-02T15:04:05.000Z"), text, os.Getpid()) + "\n"
+	}
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	if err := os.WriteFile(path, []byte(line(at.Add(-48*time.Hour), "old")+"half a line\n"+line(at.Add(-time.Hour), "earlier")+line(at, "both")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := start(t, dir)
+	s.feed.Emit(event.Event{Type: event.ServerReady, Time: at, Message: "both"})
+	s.feed.Emit(event.Event{Type: event.ServerReady, Time: at, Message: "live"})
+	c := New(Options{Dirs: []string{dir}, History: true, Every: 10 * time.Millisecond, Audit: func() []string { return []string{path, path + ".none"} }})
+	defer c.Close()
+	await(t, c, "events", func(o overview.State) bool {
+		return len(o.Events) == 3 && o.Events[0].Message == "live" && o.Events[1].Message == "both" && o.Events[2].Message == "earlier"
+	})
+}

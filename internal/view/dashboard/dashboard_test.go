@@ -1,0 +1,293 @@
+package dashboard
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/html"
+
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.Local)
+
+// fixed is a source that a test changes.
+type fixed struct {
+	mu    sync.Mutex
+	state overview.State
+	news  chan struct{}
+}
+
+func (f *fixed) State() overview.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+func (f *fixed) Listen() (<-chan struct{}, func()) { return f.news, func() {} }
+
+func (f *fixed) change(how func(s *overview.State)) {
+	f.mu.Lock()
+	how(&f.state)
+	f.mu.Unlock()
+	f.news <- struct{}{}
+}
+
+// pressed are the buttons that were pressed.
+type pressed []string
+
+func (p *pressed) Restart(_ context.Context, s overview.Server) (string, error) {
+	*p = append(*p, "restart "+s.Key)
+	return "it was restarted", nil
+}
+
+func (p *pressed) Press(_ context.Context, id string, b overview.Button) (string, error) {
+	*p = append(*p, b.Verb+" "+id+" "+b.Target)
+	return "", errors.New("<no>")
+}
+
+func example() overview.State {
+	strip := []overview.Span{{From: noon.Add(-overview.Day), To: noon.Add(-time.Hour), Health: overview.Good}, {From: noon.Add(-time.Hour), To: noon, Health: overview.Bad, Restarts: 2}}
+	return overview.State{At: noon, Wrong: 1, Waiting: 1, Monitor: 1,
+		Servers: []overview.Server{
+			{Key: "sick@7", Name: "sick", Health: overview.Bad, State: "failed", Why: `no key <script>alert(1)</script>`, Since: noon.Add(-time.Hour), Strip: strip,
+				Renewals: []overview.Renewal{{At: noon.Add(-time.Hour), Cause: "crash", Source: "none", Reason: "exit 3"}, {At: noon.Add(-2 * time.Hour), Cause: "requested", Source: "tool", Done: true, Took: 80 * time.Millisecond}},
+				Calls:    []backend.Calls{{Method: "tools/call", Tool: "sum", OK: 3, Unknown: 1}}},
+			{Key: "g@8/well", Name: "well", Health: overview.Good, State: "ready", Strip: strip[:1]},
+		},
+		Agents:    []overview.Agent{{Key: "a/b", Name: "a/b", Health: overview.Bad, State: "waits", Why: "asks", Acts: []overview.Act{{At: noon, Text: "told it to go on"}}, Evidence: []string{"process: PID 7"}, Strip: strip}},
+		Incidents: []overview.Incident{{ID: "I1", Agent: "a/b", Title: "a/b waits", State: "notified", Opened: noon, Buttons: []overview.Button{{Verb: "allow", Label: "Allow: rm -r x", Target: "R1"}}}},
+		Events:    []overview.Event{{At: noon, Level: "INFO", Type: "server_ready", Message: "Server ready", Instance: "sick@7"}},
+	}
+}
+
+// open serves a dashboard and returns a browser that is in, and the address.
+func open(t *testing.T, o Options) (*http.Client, string, *Dashboard) {
+	t.Helper()
+	d := New(o)
+	s := httptest.NewServer(d)
+	t.Cleanup(s.Close)
+	jar := &oneJar{}
+	c := &http.Client{Jar: jar, Transport: &http.Transport{}}
+	t.Cleanup(c.CloseIdleConnections)
+	if code, _ := get(t, c, s.URL+"/?token="+d.Token()); code != 200 {
+		t.Fatalf("the link leads to %d", code)
+	}
+	return c, s.URL, d
+}
+
+// oneJar keeps the cookies of one host.
+type oneJar struct{ cookies []*http.Cookie }
+
+func (j *oneJar) SetCookies(_ *url.URL, c []*http.Cookie) { j.cookies = append(j.cookies, c...) }
+func (j *oneJar) Cookies(*url.URL) []*http.Cookie         { return j.cookies }
+
+func get(t *testing.T, c *http.Client, at string) (int, string) {
+	t.Helper()
+	resp, err := c.Get(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// parsed is a page's text as a person reads it, its ids and its links.
+func parsed(t *testing.T, page string) (text string, ids map[string]int, links []string) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	ids = map[string]int{}
+	for n := range root.Descendants() {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data + " ")
+		}
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "id":
+				ids[a.Val]++
+			case "href", "src":
+				links = append(links, a.Val)
+			}
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " "), ids, links
+}
+
+func TestPagesSayWhatIsSo(t *testing.T) {
+	c, at, _ := open(t, Options{Source: &fixed{state: example()}})
+	for path, want := range map[string][]string{
+		"/":                {"(2!) Overview", "✖ sick : given up", "alert(1)", "since 11:00:00", "restarted it 2 × in the last day", "a/b waits", "● ready", "read-only"},
+		"/server/sick@7":   {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "11:00 to 12:00: broken, restarted 2 ×"},
+		"/server/g@8/well": {"● ready", "None in the last 24 hours", "None yet"},
+		"/agent/a/b":       {"✖ waits", "told it to go on", "not seen", "process: PID 7"},
+		"/incidents":       {"a/b waits", "notified"},
+		"/events":          {"Server ready", "sick@7"},
+	} {
+		code, page := get(t, c, at+path)
+		text, ids, links := parsed(t, page)
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s does not say %q:\n%s", path, w, text)
+			}
+		}
+		if code != 200 || strings.Contains(page, "<script>alert") || strings.Contains(page, "<button") {
+			t.Errorf("%s: %d, with somebody's script or with buttons:\n%s", path, code, page)
+		}
+		for id, n := range ids {
+			if n > 1 {
+				t.Errorf("%s: %d elements have the id %s", path, n, id)
+			}
+		}
+		for _, link := range links {
+			if !strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "#") && link != "data:," {
+				t.Errorf("%s asks %s", path, link)
+			}
+		}
+	}
+	if code, page := get(t, c, at+"/server/none@1"); code != 404 || !strings.Contains(page, "not there any more") {
+		t.Errorf("a server that has gone: %d\n%s", code, page)
+	}
+}
+
+func TestButtons(t *testing.T) {
+	var p pressed
+	c, at, d := open(t, Options{Source: &fixed{state: example()}, Control: &p})
+	post := func(v url.Values) (int, string) {
+		resp, err := c.PostForm(at+"/do", v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(text)
+	}
+	form := d.door.form
+	if code, _ := post(url.Values{"server": {"sick@7"}}); code != 403 || p != nil {
+		t.Errorf("a form without its token: %d, %v", code, p)
+	}
+	if code, text := post(url.Values{"csrf": {form}, "server": {"sick@7"}, "back": {"//evil.example/x"}}); code != 404 && !strings.Contains(text, "it was restarted") {
+		t.Errorf("restart: %d\n%s", code, text)
+	}
+	if _, text := post(url.Values{"csrf": {form}, "incident": {"I1"}, "verb": {"allow"}, "target": {"R1"}, "back": {"/incidents"}}); !strings.Contains(text, "Not done: &lt;no&gt;") {
+		t.Errorf("a button that fails:\n%s", text)
+	}
+	// What is asked has changed since the page was made.
+	post(url.Values{"csrf": {form}, "incident": {"I1"}, "verb": {"allow"}, "target": {"R0"}, "back": {"/"}})
+	post(url.Values{"csrf": {form}, "incident": {"I1"}, "verb": {"stop"}, "back": {"/"}})
+	if got := fmt.Sprint(p); got != "[restart sick@7 allow I1 R1]" {
+		t.Errorf("done: %s", got)
+	}
+}
+
+func TestOnlyTheUserComesIn(t *testing.T) {
+	f := &fixed{state: example()}
+	_, at, d := open(t, Options{Source: f, Port: "1"})
+	_, closedAt, d2 := func() (*http.Client, string, *Dashboard) {
+		d := New(Options{Source: f, Peer: func(net.Addr, net.Addr) error { return errors.New("user 7") }})
+		s := httptest.NewServer(d)
+		t.Cleanup(s.Close)
+		return nil, s.URL, d
+	}()
+	c := &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	t.Cleanup(c.CloseIdleConnections)
+	for _, tt := range []struct {
+		what, at, host, origin string
+		want                   int
+	}{
+		{"without the token", at + "/", "", "", 401},
+		{"with another", at + "/?token=x", "", "", 401},
+		{"a stream", at + "/stream?path=/", "", "", 401},
+		{"the style, too", at + "/app.css", "", "", 401},
+		{"the link", at + "/?token=" + d.Token(), "", "", 303},
+		{"by another name", at + "/?token=" + d.Token(), "evil.example", "", 403},
+		{"for another page", at + "/?token=" + d.Token(), "", "http://evil.example", 403},
+		{"another user", closedAt + "/?token=" + d2.Token(), "", "", 403},
+	} {
+		r, err := http.NewRequest(http.MethodGet, tt.at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.host != "" {
+			r.Host = tt.host
+		}
+		if tt.origin != "" {
+			r.Header.Set("Origin", tt.origin)
+		}
+		resp, err := c.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != tt.want {
+			t.Errorf("%s: %d, want %d", tt.what, resp.StatusCode, tt.want)
+		}
+	}
+}
+
+func TestStreamSendsWhatChanges(t *testing.T) {
+	f := &fixed{state: example(), news: make(chan struct{})}
+	c, at, _ := open(t, Options{Source: f})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"/stream?path=/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	next := func(kind string) string {
+		for lines.Scan() {
+			if lines.Text() == "event: "+kind && lines.Scan() {
+				return lines.Text()
+			}
+		}
+		t.Fatalf("no %s came: %v", kind, lines.Err())
+		return ""
+	}
+	if first := next("parts"); !strings.Contains(first, `"id":"attention"`) || !strings.Contains(first, `"id":"servers"`) {
+		t.Errorf("first: %s", first)
+	}
+	if tick := next("tick"); !strings.Contains(tick, `"title":"(2!) Overview`) {
+		t.Errorf("tick: %s", tick)
+	}
+	f.change(func(s *overview.State) {
+		s.Servers = append([]overview.Server(nil), s.Servers...)
+		s.Servers[1].Restarts = 41
+	})
+	row := next("parts")
+	if !strings.Contains(row, `"id":"`+idOf("server-row", "g@8/well")) || !strings.Contains(row, "41") || strings.Contains(row, `"id":"servers"`) || strings.Contains(row, "sick") {
+		t.Errorf("one server has changed, and sent is %s", row)
+	}
+	f.change(func(s *overview.State) { s.Servers = s.Servers[1:] })
+	if whole := next("parts"); !strings.Contains(whole, `"id":"servers"`) {
+		t.Errorf("a server has gone, and sent is %s", whole)
+	}
+}
