@@ -77,12 +77,12 @@ func (d *dist) imageOf(p program) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	home := entry{name: "home/nonroot", mode: 0o700, uid: nonroot, gid: nonroot}
+	home := entry{name: "var/lib/outlive", mode: 0o700, uid: nonroot, gid: nonroot}
 	entries := []entry{
-		{name: "etc", mode: 0o755}, file("etc/passwd", fmt.Appendf(nil, "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/home/nonroot:/sbin/nologin\n", nonroot, nonroot)),
+		{name: "etc", mode: 0o755}, file("etc/passwd", fmt.Appendf(nil, "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/var/lib/outlive:/sbin/nologin\n", nonroot, nonroot)),
 		file("etc/group", fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", nonroot)),
 		{name: "etc/ssl", mode: 0o755}, {name: "etc/ssl/certs", mode: 0o755}, file("etc/ssl/certs/ca-certificates.crt", roots()),
-		{name: "home", mode: 0o755}, home, {name: "tmp", mode: 0o777 | fs.ModeSticky},
+		{name: "var", mode: 0o755}, {name: "var/lib", mode: 0o755}, home, {name: "tmp", mode: 0o777 | fs.ModeSticky},
 		{name: "usr", mode: 0o755}, {name: "usr/bin", mode: 0o755}, {name: "usr/bin/outlive", text: text, mode: 0o755},
 		{name: "usr/share", mode: 0o755}, {name: "usr/share/doc", mode: 0o755}, {name: "usr/share/doc/outlive", mode: 0o755},
 	}
@@ -106,8 +106,8 @@ func (d *dist) imageOf(p program) (v1.Image, error) {
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = p.os, p.arch, v1.Time{Time: d.date}
 	config.Config = v1.Config{
-		User: fmt.Sprintf("%d:%d", nonroot, nonroot), WorkingDir: "/home/nonroot", Entrypoint: []string{"/usr/bin/outlive"},
-		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/nonroot"},
+		User: fmt.Sprintf("%d:%d", nonroot, nonroot), WorkingDir: "/var/lib/outlive", Entrypoint: []string{"/usr/bin/outlive"},
+		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/var/lib/outlive"},
 		Labels: map[string]string{
 			"org.opencontainers.image.title": "outlive", "org.opencontainers.image.description": summary, "org.opencontainers.image.source": homepage,
 			"org.opencontainers.image.version": d.text, "org.opencontainers.image.revision": d.commit, "org.opencontainers.image.licenses": "Apache-2.0",
