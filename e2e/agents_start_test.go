@@ -58,7 +58,7 @@ type agentSetup struct {
 	args     []string         // more arguments, before the prompt
 	env      []string
 	model    string   // of Codex. "": codexModel
-	server   []string // the command line of its one MCP server, whose tools it may call
+	server   []string // the command line of its one MCP server, whose tools it may call, or its URL
 
 	offer          bool // Claude proposes its automatic mode after the first turn
 	newModel       bool // Codex proposes a newer model at its start
@@ -66,6 +66,11 @@ type agentSetup struct {
 
 	prepare func(a *agent) // called when everything is written, before the agent is started
 	wrapped bool           // run by outlive agent run
+}
+
+// elsewhere reports whether its server is reached by HTTP.
+func (s agentSetup) elsewhere() bool {
+	return len(s.server) > 0 && strings.HasPrefix(s.server[0], "http")
 }
 
 // agent is one real agent CLI against a mock model.
@@ -245,7 +250,11 @@ func (a *agent) claude(setup agentSetup) (argv, env []string) {
 		state["projects"] = map[string]any{a.project: map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}
 	}
 	if setup.server != nil {
-		state["mcpServers"] = map[string]any{serverName: map[string]any{"command": setup.server[0], "args": setup.server[1:], "env": a.serverEnv()}}
+		entry := map[string]any{"command": setup.server[0], "args": setup.server[1:], "env": a.serverEnv()}
+		if setup.elsewhere() {
+			entry = map[string]any{"type": "http", "url": setup.server[0]}
+		}
+		state["mcpServers"] = map[string]any{serverName: entry}
 	}
 	a.writeJSON(filepath.Join(a.config, ".claude.json"), state)
 	env = []string{
@@ -290,7 +299,10 @@ enabled = false
 	if !setup.fresh && !setup.newModel {
 		settings += fmt.Sprintf("\n[notice.model_migrations]\n%q = %q\n", codexClassic, codexModel)
 	}
-	if setup.server != nil {
+	switch {
+	case setup.elsewhere():
+		settings += fmt.Sprintf("\n[mcp_servers.%s]\nurl = %q\n", serverName, setup.server[0])
+	case setup.server != nil:
 		settings += fmt.Sprintf("\n[mcp_servers.%s]\ncommand = %q\nargs = [%s]\n", serverName, setup.server[0], tomlList(setup.server[1:]))
 		settings += fmt.Sprintf("\n[mcp_servers.%s.env]\n", serverName)
 		for name, value := range a.serverEnv() {

@@ -137,6 +137,10 @@ func (d *goDriver) onProgress(_ context.Context, r *mcp.ProgressNotificationClie
 func (d *goDriver) send(s step, done func(reply)) {
 	n := s["n"].(int)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	if s["timeout"] == defaultLimit {
+		cancel()
+		ctx, cancel = context.WithCancel(context.Background())
+	}
 	d.mu.Lock()
 	d.cancels[n] = cancel
 	d.mu.Unlock()

@@ -19,6 +19,15 @@ const (
 	callLimit = 30 * time.Second
 )
 
+// wait is a call, and how long its client is told to wait for it.
+type wait struct {
+	takes time.Duration
+	limit time.Duration // 0: the client's own
+}
+
+// defaultLimit is a step's timeout that leaves the limit to the client.
+const defaultLimit = "default"
+
 // patient is a client that is told how long a call may take, and what becomes of a silent call that takes longer behind outlive.
 type patient struct {
 	name, version string
@@ -43,12 +52,14 @@ const givenUp = "given up"
 func patients(t *testing.T) []patient {
 	ts1, ts2 := packaged(t, "node_modules/@modelcontextprotocol/sdk"), packaged(t, "node_modules/@modelcontextprotocol/client")
 	py := pinned(t, "requirements.txt", "mcp==")
+	long := wait{longCall, callLimit}
+	sdkWaits := func(name string, reset bool) func(*testing.T, lane) string { return sdkWaits(name, reset, long) }
 	agent := func(kind, limit string, extends bool, setup agentSetup) patient {
 		return patient{agentTitles[kind], packaged(t, "node_modules/"+agentPackages[kind]), limit, extends, func(t *testing.T, l lane) string {
 			if l == ourHTTP {
 				return none
 			}
-			return agentWaits(t, kind, setup, l)
+			return agentWaits(t, kind, setup, l, long)
 		}}
 	}
 	return []patient{
@@ -102,7 +113,7 @@ func TestLongCalls(t *testing.T) {
 }
 
 // sdkWaits has an SDK's client make the long call.
-func sdkWaits(name string, reset bool) func(t *testing.T, l lane) string {
+func sdkWaits(name string, reset bool, c wait) func(t *testing.T, l lane) string {
 	return func(t *testing.T, l lane) string {
 		s := &session{workspace: newWorkspace(t), client: name, server: servers()["go"]}
 		target, tool := s.server.argv, "look"
@@ -116,19 +127,23 @@ func sdkWaits(name string, reset bool) func(t *testing.T, l lane) string {
 		if s.driver, hello = gatewayClients()[name].start(s, target); hello.Error != nil {
 			return hello.String()
 		}
-		_, answer := s.begin(step{
-			"op": "call", "tool": tool, "args": map[string]any{"value": "long", "ms": longCall.Milliseconds()},
-			"timeout": callLimit.Milliseconds(), "progress": true, "reset": reset,
-		})
+		order := step{
+			"op": "call", "tool": tool, "args": map[string]any{"value": "long", "ms": c.takes.Milliseconds()},
+			"timeout": c.limit.Milliseconds(), "progress": true, "reset": reset,
+		}
+		if c.limit == 0 {
+			order["timeout"] = defaultLimit
+		}
+		_, answer := s.begin(order)
 		began := time.Now()
 		select {
 		case r := <-answer:
 			if l != nothing {
 				checkProgress(t, name, r.Progress)
 			}
-			return wordOf(r.text(), r.String(), time.Since(began))
-		case <-time.After(longCall + patience):
-			return noAnswer(longCall + patience)
+			return c.wordOf(r.text(), r.String(), time.Since(began))
+		case <-time.After(c.takes + patience):
+			return noAnswer(c.takes + patience)
 		}
 	}
 }
@@ -147,30 +162,36 @@ func checkProgress(t *testing.T, name string, values []float64) {
 }
 
 // agentWaits has an agent make the long call.
-func agentWaits(t *testing.T, kind string, setup agentSetup, l lane) string {
+func agentWaits(t *testing.T, kind string, setup agentSetup, l lane, c wait) string {
 	setup.headless, setup.noHooks, setup.server = true, true, []string{tools.goserver}
-	if l == ourRun {
+	switch l {
+	case ourRun:
 		setup.server = []string{tools.outlive, "run", "--", tools.goserver}
+	case ourHTTP:
+		setup.server = []string{newWorkspace(t).listenOne(t, servers()["go"]).url}
 	}
 	x := &exchange{t: t, u: usage{kind: kind, headless: true, behind: l == ourRun}, a: startAgent(t, kind, mockmodel.Told, setup)}
 	x.greet()
-	ctx, cancel := context.WithTimeout(t.Context(), longCall+patience)
+	ctx, cancel := context.WithTimeout(t.Context(), c.takes+patience)
 	defer cancel()
 	began := time.Now()
-	result, err := x.a.model.Call(ctx, mockmodel.Call{Server: serverName, Tool: "look", Args: map[string]any{"value": "long", "ms": longCall.Milliseconds()}})
+	result, err := x.a.model.Call(ctx, mockmodel.Call{Server: serverName, Tool: "look", Args: map[string]any{"value": "long", "ms": c.takes.Milliseconds()}})
 	if err != nil {
 		return err.Error()
 	}
-	return wordOf(result.Text, result.Text, time.Since(began))
+	return c.wordOf(result.Text, result.Text, time.Since(began))
 }
 
 // wordOf is what a long call came to.
-func wordOf(text, whole string, took time.Duration) string {
+func (c wait) wordOf(text, whole string, took time.Duration) string {
 	if words(text, "look long") == answered {
 		return answered
 	}
-	if lower := strings.ToLower(whole); took >= callLimit-time.Second && took < longCall &&
+	if lower := strings.ToLower(whole); took >= c.limit-time.Second && took < c.takes &&
 		(strings.Contains(lower, "timed out") || strings.Contains(lower, "deadline") || strings.Contains(lower, "aborting")) {
+		if c.limit == 0 {
+			return fmt.Sprintf("%s after %.0f s", givenUp, took.Seconds())
+		}
 		return givenUp
 	}
 	return fmt.Sprintf("%.200s after %v", whole, took.Round(time.Second))

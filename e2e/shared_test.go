@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -117,8 +119,13 @@ func (p couple) inTurn(t *testing.T) {
 	}
 }
 
-// TestSharedStorm: clients of three SDKs and both eras on one server while its daemon is killed again and again. Each answer has the text of
-// its call, nothing runs twice, and no client sees an error but the unknown outcome of a call that was running.
+// sharedPatience is how long a call of TestSharedStorm may take: after the daemon's death its server starts anew, in Python, maybe twice. A run
+// that has waited too long says so after 25 s, which the test counts as an error.
+const sharedPatience = 40 * time.Second
+
+// TestSharedStorm: clients of three SDKs and both eras on one server while its processes and its daemon are killed again and again, and other
+// clients come, call and are killed in the middle of a call. Each answer has the text of its call, nothing runs twice, and no client sees an
+// error but the unknown outcome of a call that was running.
 func TestSharedStorm(t *testing.T) {
 	needOutlive(t)
 	lasts := stormTime(t)
@@ -128,24 +135,45 @@ func TestSharedStorm(t *testing.T) {
 	for i, name := range []string{"ts1", "py-legacy", "go-legacy", "ts2-modern", "ts1", "go-legacy"} {
 		s := w.join(t, clients()[name], sharedRun(srv, "--name", fmt.Sprint("storm", i))...)
 		s.toolNames(t) // from here on outlive knows what may be repeated
-		callers = append(callers, &caller{session: s, number: i, backends: 1})
+		callers = append(callers, &caller{session: s, number: i, backends: 1, patience: sharedPatience})
 	}
-	seconds, kills := 0, 0
+	over := make(chan struct{})
+	var guests []*guest
+	var visits sync.WaitGroup
+	for i := range 2 {
+		g := &guest{w: w, srv: srv, name: fmt.Sprint("guest", i)}
+		guests = append(guests, g)
+		visits.Go(func() { g.comeAndGo(over) })
+	}
+	kills, wait, answers := 0, 4, make([]int64, len(callers))
 	gaps := storm(t, callers, lasts, func(int, int) string { return "all" }, func() {
-		if seconds++; seconds%9 != 3 { // a call that may be repeated is, twice at most
-			return
+		// A call that may be repeated is, twice at most: so the next daemon is killed only when everybody has had answers of this one.
+		wait--
+		for i, c := range callers {
+			if wait > 0 || c.answers.Load() < answers[i]+3 {
+				return
+			}
 		}
 		for _, pid := range w.daemons() {
 			if syscall.Kill(pid, syscall.SIGKILL) == nil {
 				kills++
 			}
 		}
+		for i, c := range callers {
+			answers[i] = c.answers.Load()
+		}
+		wait = 5 + rand.N(8)
 	})
+	close(over)
+	visits.Wait()
 	t.Logf("the daemon was killed %d times", kills)
-	if kills < int(lasts/(15*time.Second)) {
+	if kills < int(lasts/(45*time.Second)) || kills == 0 {
 		t.Errorf("the daemon was killed %d times only", kills)
 	}
-	reportStorm(t, w, callers, gaps)
+	reportStorm(t, w, callers, gaps, kills)
+	for _, g := range guests {
+		g.report(t)
+	}
 	for _, c := range callers {
 		c.depart(t)
 	}
@@ -153,4 +181,69 @@ func TestSharedStorm(t *testing.T) {
 		t.Error("the daemon goes on without clients")
 	}
 	w.noneLeft(t)
+}
+
+// guest is a client that shares the server for some calls, and whose outlive is killed during the next one.
+type guest struct {
+	w        *workspace
+	srv      server
+	name     string
+	visits   int
+	bumped   []string // calls with an effect
+	problems []string
+}
+
+// comeAndGo visits until the channel is closed.
+func (g *guest) comeAndGo(over <-chan struct{}) {
+	for {
+		select {
+		case <-over:
+			return
+		default:
+		}
+		g.visits++
+		s := &session{workspace: g.w, client: g.name, server: g.srv}
+		var hello reply
+		if s.driver, hello = clients()["go-legacy"].start(s, sharedRun(g.srv, "--name", g.name)); hello.Error != nil {
+			g.problems = append(g.problems, fmt.Sprintf("visit %d: %s", g.visits, hello))
+			continue
+		}
+		_, tools := s.begin(step{"op": "list"}) // from here on outlive knows what may be repeated
+		if r := <-tools; r.Error != nil {
+			g.problems = append(g.problems, fmt.Sprintf("tools of visit %d: %s", g.visits, r))
+		}
+		for n := range rand.N(60) {
+			text := fmt.Sprintf("%s visit %d call %d", g.name, g.visits, n)
+			_, ch := s.begin(step{"op": "call", "tool": "echo", "args": map[string]any{"text": text}})
+			if r := <-ch; r.text() != text {
+				g.problems = append(g.problems, fmt.Sprintf("echo: %s, want %q", r, text))
+			}
+		}
+		value := fmt.Sprintf("%s/%d", g.name, g.visits)
+		g.bumped = append(g.bumped, value)
+		_, last := s.begin(step{"op": "call", "tool": "bump", "args": map[string]any{"value": value, "ms": 50}})
+		time.Sleep(rand.N(60 * time.Millisecond)) // it is killed before, during or after the call
+		for pid := range g.w.processes("--shared --name " + g.name + " ") {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		<-last
+	}
+}
+
+// report judges what the guest saw.
+func (g *guest) report(t *testing.T) {
+	t.Helper()
+	ran := map[string]int{}
+	for _, line := range g.w.traces() {
+		ran[line]++
+	}
+	for _, value := range g.bumped {
+		if n := ran["bump "+value]; n > 1 {
+			t.Errorf("%s: call %s ran %d times", g.name, value, n)
+		}
+	}
+	for _, p := range g.problems {
+		t.Errorf("%s: %s", g.name, p)
+	}
+	t.Logf("%s came %d times", g.name, g.visits)
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,9 +33,9 @@ func (c *caller) answer(n int, ch <-chan reply) (r reply, answered bool) {
 	select {
 	case r := <-ch:
 		return r, true
-	case <-time.After(stuckAfter):
+	case <-time.After(cmp.Or(c.patience, stuckAfter)):
 	}
-	c.t.Logf("client %d, step %d: no answer for %v. Its processes:\n%s", c.number, n, stuckAfter, c.describeAll())
+	c.t.Logf("client %d, step %d: no answer for %v. Its processes:\n%s", c.number, n, cmp.Or(c.patience, stuckAfter), c.describeAll())
 	c.eachServer(feedBlankLine)
 	select {
 	case r := <-ch:

@@ -105,7 +105,7 @@ func TestRunStorm(t *testing.T) {
 	if replaced < len(gaps)/2 {
 		t.Errorf("only %d planned restarts", replaced)
 	}
-	reportStorm(t, w, callers, gaps)
+	reportStorm(t, w, callers, gaps, 0)
 	for _, c := range callers {
 		c.depart(t)
 	}

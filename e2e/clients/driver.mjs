@@ -2,7 +2,7 @@
 // step goes out on stdout (in the order in which they end, with the step's number), and everything else the client
 // sees is an event line: notifications, errors, the end of the connection.
 //
-//   step    {"n":1,"op":"call","tool":"echo","args":{…},"meta":{…},"progress":true,"timeout":ms,"reset":true}
+//   step    {"n":1,"op":"call","tool":"echo","args":{…},"meta":{…},"progress":true,"timeout":ms or "default","reset":true}
 //   result  {"n":1,"result":{…},"progress":[…]}  or  {"n":1,"error":{"code":…,"message":…}}
 //   event   {"event":"notification","method":…,"params":…} | {"event":"error","message":…} | {"event":"closed"}
 import { appendFileSync } from 'node:fs';
@@ -102,7 +102,7 @@ export async function drive(answers, connect) {
         const abort = new AbortController();
         running.set(step.n, abort);
         const progress = [];
-        const options = { signal: abort.signal, timeout: step.timeout ?? 30_000, resetTimeoutOnProgress: step.reset ?? false };
+        const options = { signal: abort.signal, timeout: step.timeout === 'default' ? undefined : step.timeout ?? 30_000, resetTimeoutOnProgress: step.reset ?? false };
         if (step.progress) {
             options.onprogress = p => {
                 if (p.message?.startsWith('Fulfilling input required')) return; // the SDK's own words, once for each round of questions
@@ -118,9 +118,10 @@ export async function drive(answers, connect) {
     process.exit(0);
 }
 
-/** MODE CMD ARG…, or MODE URL, as given on the command line; a command gets the whole environment. */
+/** MODE CMD ARG…, or MODE URL [TOKEN], as given on the command line; a command gets the whole environment. */
 export function commandLine() {
     const [mode, command, ...args] = process.argv.slice(2);
     const url = /^https?:/.test(command) ? new URL(command) : undefined;
-    return { mode, url, params: { command, args, env: process.env, stderr: 'inherit' } };
+    const requestInit = url && args[0] ? { headers: { Authorization: `Bearer ${args[0]}` } } : undefined;
+    return { mode, url, requestInit, params: { command, args, env: process.env, stderr: 'inherit' } };
 }

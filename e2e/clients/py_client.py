@@ -80,7 +80,7 @@ class Driver:
         result = await self.client.call_tool(
             step["tool"],
             step.get("args") or {},
-            read_timeout_seconds=step.get("timeout", 30_000) / 1000,
+            read_timeout_seconds=None if step.get("timeout") == "default" else step.get("timeout", 30_000) / 1000,
             progress_callback=on_progress if step.get("progress") else None,
         )
         return plain(result)

@@ -17,7 +17,7 @@ func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
 		return nil
 	default:
 	}
-	v := &visitor{runner: h.runner, modern: peer.Era == mcp.Modern}
+	v := &httpSession{runner: h.runner, modern: peer.Era == mcp.Modern}
 	h.runner.loop.Post(func() {
 		var early Stream
 		if h.runner.gw.opts.Plain && !v.modern {
@@ -25,13 +25,13 @@ func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
 			early = v.early
 		}
 		v.session = h.runner.gw.Open(early, nil)
-		v.session.principal = peer.Subject
+		v.session.principal, v.session.view = peer.Subject, peer.View
 	})
 	return v
 }
 
-// visitor is a client of the HTTP front. session belongs to the loop's goroutine.
-type visitor struct {
+// httpSession is a client of the HTTP front. session belongs to the loop's goroutine.
+type httpSession struct {
 	runner  *Runner
 	modern  bool
 	session *Session
@@ -39,8 +39,8 @@ type visitor struct {
 }
 
 // Message implements streamhttp.Session.
-func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
-	var stream Stream = nowhere{}
+func (v *httpSession) Message(line []byte, reply streamhttp.Stream) {
+	var stream Stream = discard{}
 	if reply != nil {
 		stream = reply
 	}
@@ -48,7 +48,7 @@ func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
 }
 
 // Attach implements streamhttp.Session. Without a listener, messages are kept by the previous stream.
-func (v *visitor) Attach(general streamhttp.Stream) {
+func (v *httpSession) Attach(general streamhttp.Stream) {
 	if general != nil {
 		v.runner.loop.Post(func() {
 			v.session.Attach(general)
@@ -63,14 +63,14 @@ func (v *visitor) Attach(general streamhttp.Stream) {
 }
 
 // Gone implements streamhttp.Session. A legacy client may come back for its answer.
-func (v *visitor) Gone(reply streamhttp.Stream) {
+func (v *httpSession) Gone(reply streamhttp.Stream) {
 	if v.modern {
 		v.runner.loop.Post(func() { v.session.Gone(v.runner.Now(), reply) })
 	}
 }
 
 // Release implements streamhttp.Session.
-func (v *visitor) Release() { v.runner.loop.Post(func() { v.session.Release(v.runner.Now()) }) }
+func (v *httpSession) Release() { v.runner.loop.Post(func() { v.session.Release(v.runner.Now()) }) }
 
 // Close implements streamhttp.Session.
-func (v *visitor) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }
+func (v *httpSession) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }

@@ -13,6 +13,6 @@
 //
 // A source normally has a buffer of 256 KiB. A longer line gets a larger one, which is shared by all that keep the
 // line ([Hold]) and is then kept for the next long line; after ten to twenty seconds without a long line the memory
-// is returned to the system. A line is passed on only when it is complete: after a crash in its middle no part of it
+// is returned to the system, as is what any other traffic has left once there is none any more. A line is passed on only when it is complete: after a crash in its middle no part of it
 // reaches the other side.
 package lineloop

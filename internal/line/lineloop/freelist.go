@@ -83,5 +83,5 @@ func (l *Loop) fade() {
 		return
 	}
 	l.fading, l.long.free = nil, nil
-	go debug.FreeOSMemory() // it takes milliseconds
+	go debug.FreeOSMemory()
 }

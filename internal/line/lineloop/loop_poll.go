@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -23,6 +24,8 @@ type driver struct {
 	busyUntil    time.Time     // traffic was seen until shortly before this time
 	enlarged     int           // number of pipes enlarged so far
 	gone         bool          // an entry of fds was freed during the walk
+	used         bool          // there was traffic since rest last returned memory
+	restedAt     time.Time     // when rest last returned memory
 }
 
 // sleepMost limits a sleep. The garbage collector of Go 1.26.8 sometimes misses a goroutine that is just entering a
@@ -131,8 +134,12 @@ func (l *Loop) wait() (posted bool) {
 	n := l.sleep()
 	l.now = time.Now()
 	if n <= 0 {
+		if n == 0 && l.now.Sub(l.busyUntil) > l.sleepMost/2 {
+			l.rest()
+		}
 		return false
 	}
+	l.used = true
 	if posted = l.fds[0].Revents != 0; posted {
 		l.drainWakePipe()
 	}
@@ -144,6 +151,21 @@ func (l *Loop) wait() (posted bool) {
 		}
 	}
 	return posted
+}
+
+// restEvery is the least time between two calls of rest that give memory back, because that takes a garbage collection.
+const restEvery = time.Minute
+
+// rest returns the memory to the system that the last traffic has left, most of it garbage of the start. Go's collector
+// does not run before the heap has 4 MB, which is as much as the rest of a process that relays for one client. It is
+// called when nothing has happened for half of sleepMost.
+func (l *Loop) rest() {
+	if !l.used || l.now.Sub(l.restedAt) < restEvery {
+		return
+	}
+	l.used, l.restedAt = false, l.now
+	l.resting.free = nil
+	go debug.FreeOSMemory() // it takes milliseconds
 }
 
 // drainWakePipe empties the wake-up pipe.

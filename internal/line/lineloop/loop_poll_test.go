@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -88,4 +89,35 @@ func TestAnIdleLoopReturnsFromItsSleep(t *testing.T) {
 		return time.Time{}
 	}
 	loop.Run()
+}
+
+// What a start, or any other work, has left in the heap is given back once nothing happens any more, although the heap is too small for the
+// collector to run by itself.
+func TestMemoryAtRest(t *testing.T) {
+	r := newRelay(t, 1<<20)
+	r.loop.Post(func() { r.loop.sleepMost = 10 * time.Millisecond })
+	debug.FreeOSMemory()
+	before := resident()
+	garbage := make([]byte, 2<<20)
+	for i := range garbage {
+		garbage[i] = 1
+	}
+	runtime.KeepAlive(garbage)
+	if more := resident() - before; more < 1<<20 {
+		t.Fatalf("2 MB of garbage take %d bytes", more)
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	collected := m.NumForcedGC
+	within30s(t, "the memory is given back", func() bool {
+		runtime.ReadMemStats(&m)
+		return m.NumForcedGC == collected+1 && resident()-before < 1<<20
+	})
+	time.Sleep(50 * time.Millisecond) // several sleeps without traffic
+	if runtime.ReadMemStats(&m); m.NumForcedGC != collected+1 {
+		t.Errorf("%d collections while nothing happened", m.NumForcedGC-collected)
+	}
+	r.in.Close()
+	<-r.done
+	r.out.Close()
 }
