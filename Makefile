@@ -1,5 +1,5 @@
 # Shortcuts. What counts is .ci/run, which runs all of it.
-.PHONY: all build test race vet lint fuzz e2e bench demo check clean
+.PHONY: all build test race vet lint fuzz e2e bench demo dist check clean
 
 all: build test
 
@@ -32,8 +32,12 @@ bench:
 demo:
 	go run ./cmd/outlive demo
 
+# Everything that a release has, in dist/, each installed and run without a network.
+dist:
+	packaging/test.sh
+
 check:
 	.ci/run
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

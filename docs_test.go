@@ -19,7 +19,7 @@ func docs(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	texts := map[string]string{}
-	for _, path := range append(paths, "README.md", "CONTRIBUTING.md") {
+	for _, path := range append(paths, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -46,18 +46,18 @@ func parseSource(name string, text []byte) (*source, error) {
 	return s, err
 }
 
-// loadTree parses every Go file under internal, cmd and bench. A file that does not parse is reported and left out.
+// loadTree parses every Go file under internal, cmd, bench and packaging. A file that does not parse is reported and left out.
 func loadTree(t *testing.T) []*source {
 	t.Helper()
 	var tree []*source
-	for _, top := range []string{"internal", "cmd", "bench"} {
+	for _, top := range []string{"internal", "cmd", "bench", "packaging"} {
 		err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil && os.IsNotExist(err):
 				return nil
 			case err != nil:
 				return err
-			case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules"):
+			case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == ".work"):
 				return filepath.SkipDir
 			case d.IsDir() || !strings.HasSuffix(p, ".go"):
 				return nil

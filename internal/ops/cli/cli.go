@@ -79,6 +79,12 @@ func fail(code int, format string, args ...any) error {
 	return &exitError{code: code, err: fmt.Errorf(format, args...)}
 }
 
+// Command returns the whole command line, for those who write it down.
+func Command() *cobra.Command {
+	cobra.EnableCommandSorting = false
+	return newRoot(streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+}
+
 func newRoot(io streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "outlive",

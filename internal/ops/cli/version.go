@@ -20,7 +20,7 @@ func newVersion(io streams) *cobra.Command {
 	}
 }
 
-// buildDetails are the commit, if it is known, the compiler, and the system that this program is for.
+// buildDetails are the commit and its date, if they are known, the compiler, and the system that this program is for.
 func buildDetails() (all []string) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		settings := map[string]string{}
@@ -32,6 +32,9 @@ func buildDetails() (all []string) {
 				commit += " with changes"
 			}
 			all = append(all, "commit "+commit)
+		}
+		if date := settings["vcs.time"]; date != "" {
+			all = append(all, date)
 		}
 		all = append(all, info.GoVersion, settings["GOOS"]+"/"+settings["GOARCH"])
 	}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// python is the interpreter itself: a launcher of several versions needs more than an empty environment has.
+func python(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		t.Fatalf("python3: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// npmEnvironment lets npm find node and sh, and keep its files out of the home.
+func npmEnvironment(t *testing.T) (npm string, env []string) {
+	t.Helper()
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	return npm, []string{"PATH=" + filepath.Dir(node) + ":/usr/bin:/bin", "npm_config_cache=" + cache, "npm_config_userconfig=" + filepath.Join(cache, "npmrc"), "npm_config_update_notifier=false"}
+}
+
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	from := one(t, "outlive_*_linux_ARCH.tar.gz")
+	p := newPlace(t)
+	p.installed(from, func() { p.run("/usr/bin/tar", "-xzf", from, "--strip-components=1") })
+	p.tryOut(filepath.Join(p.dir, "outlive"))
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", notices, "completions/outlive.bash", "completions/_outlive", "completions/outlive.fish", "man/man1/outlive.1", "man/man1/outlive-run.1", "systemd/outlive-monitor.service"} {
+		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p.run("/bin/bash", "-n", "completions/outlive.bash")
+	if err := os.RemoveAll(p.dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(p.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.nothingLeft()
+}
+
+func TestDeb(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("dpkg makes files of root's: run as root, or in unshare -r")
+	}
+	from := one(t, "*_ARCH.deb")
+	p := newPlace(t, "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+	for _, name := range []string{"info", "updates", "status"} {
+		path := filepath.Join(p.dir, "var/lib/dpkg", name)
+		var err error
+		if name == "status" {
+			err = writeFile(path, nil)
+		} else {
+			err = os.MkdirAll(path, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dpkg := func(args ...string) string {
+		return p.run("/usr/bin/dpkg", append([]string{"--root=" + p.dir, "--log=/dev/null", "--force-depends", "--force-architecture"}, args...)...)
+	}
+	p.installed(from, func() { dpkg("-i", from) })
+	for _, name := range []string{"usr/share/man/man1/outlive.1.gz", "usr/share/bash-completion/completions/outlive", "usr/share/doc/outlive/copyright"} {
+		if _, err := os.Stat(filepath.Join(p.dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	unit, err := os.ReadFile(filepath.Join(p.dir, "usr/lib/systemd/user/outlive-monitor.service"))
+	if err != nil || !strings.Contains(string(unit), "\nExecStart=/usr/bin/outlive monitor\n") ||
+		!strings.Contains(string(unit), "\nEnvironmentFile=-%h/.config/outlive/monitor.env\n") || strings.Contains(string(unit), "\nEnvironment=") {
+		t.Errorf("%v: %s", err, unit)
+	}
+	for _, name := range p.files() {
+		if strings.Contains(name, ".wants/") || strings.HasSuffix(name, ".postinst") || strings.HasSuffix(name, ".preinst") {
+			t.Errorf("%s: something is done or enabled at installation", name)
+		}
+	}
+	p.tryOut(filepath.Join(p.dir, "usr/bin/outlive"))
+	dpkg("--purge", "outlive")
+	for _, name := range []string{"status-old", "available", "available-old"} { // dpkg's own
+		_ = os.Remove(filepath.Join(p.dir, "var/lib/dpkg", name))
+	}
+	p.nothingLeft()
+}
+
+func TestNpm(t *testing.T) {
+	t.Parallel()
+	npm, env := npmEnvironment(t)
+	from := one(t, "npm/outlive-mcp-linux-NPM-*.tgz")
+	main := filepath.Join(filepath.Dir(from), "outlive-mcp-"+isVersion(t)+".tgz")
+	p := newPlace(t, env...)
+	p.installed(from, func() { p.run(npm, "install", "--offline", "--no-audit", "--no-fund", "--prefix", p.dir, main, from) })
+	var about map[string]any
+	for _, name := range []string{"outlive-mcp", npmScope + "linux-" + nodes(runtime.GOARCH)} {
+		text, err := os.ReadFile(filepath.Join(p.dir, "node_modules", name, "package.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &about)
+		}
+		if err != nil || about["scripts"] != nil || about["license"] != "Apache-2.0" {
+			t.Errorf("%s: %v: %s", name, err, text)
+		}
+	}
+	npx := filepath.Join(filepath.Dir(npm), "npx")
+	p.tryOut(npx, "--offline", "outlive-mcp")
+	// The launcher leaves with the program's exit status.
+	cmd := exec.Command(npx, "--offline", "outlive-mcp", "no-such-command")
+	cmd.Dir, cmd.Env = p.dir, p.env
+	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "no-such-command") {
+		t.Errorf("a wrong command: %v: %s", err, out)
+	}
+	p.run(npm, "uninstall", "--offline", "--no-audit", "--no-fund", "--prefix", p.dir, "outlive-mcp", npmScope+"linux-"+nodes(runtime.GOARCH))
+	p.nothingLeft()
+}
+
+func wheelHere(t *testing.T) string { return one(t, "pypi/*manylinux*_RPM.musllinux*.whl") }
+
+func TestPip(t *testing.T) {
+	t.Parallel()
+	from := wheelHere(t)
+	p := newPlace(t, "PATH=/usr/bin:/bin", "PIP_CONFIG_FILE=/dev/null", "PIP_NO_CACHE_DIR=1")
+	p.run(python(t), "-m", "venv", p.dir)
+	before := p.files()
+	pip := filepath.Join(p.dir, "bin/python")
+	p.installed(from, func() { p.run(pip, "-m", "pip", "install", "--quiet", "--no-index", from) })
+	p.tryOut(filepath.Join(p.dir, "bin/outlive"))
+	if out := p.run(filepath.Join(p.dir, "bin/outlive-mcp"), "--version"); !strings.HasPrefix(out, "outlive v") {
+		t.Errorf("outlive-mcp: %s", out)
+	}
+	if out := p.run(pip, "-m", "outlive_mcp", "--version"); !strings.HasPrefix(out, "outlive v") {
+		t.Errorf("python -m outlive_mcp: %s", out)
+	}
+	p.run(pip, "-m", "pip", "uninstall", "--quiet", "--yes", "outlive-mcp")
+	p.nothingLeft()
+	for _, name := range p.files() {
+		if !slices.Contains(before, name) && !strings.Contains(name, "__pycache__") {
+			t.Errorf("left after removal: %s", name)
+		}
+	}
+}
+
+func TestUvx(t *testing.T) {
+	t.Parallel()
+	from := wheelHere(t)
+	uvx, err := filepath.Abs(".work/venv/bin/uvx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(uvx); err != nil {
+		t.Fatalf("%v: packaging/install.sh installs it", err)
+	}
+	p := newPlace(t, "PATH=/usr/bin:/bin", "UV_NO_CONFIG=1", "UV_PYTHON="+python(t))
+	p.env = append(p.env, "UV_CACHE_DIR="+filepath.Join(p.dir, "cache"), "UV_TOOL_DIR="+filepath.Join(p.dir, "tools"))
+	command := []string{uvx, "--offline", "--quiet", "--no-index", "--find-links", filepath.Dir(from), "outlive-mcp"}
+	p.installed(from, func() { p.run(command[0], append(command[1:], "--version")...) })
+	p.tryOut(command...)
+	p.run(filepath.Join(filepath.Dir(uvx), "uv"), "cache", "clean", "--quiet")
+	p.nothingLeft()
+}

@@ -1,0 +1,3 @@
+from outlive_mcp import main
+
+main()
