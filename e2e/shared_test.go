@@ -215,7 +215,8 @@ func (g *guest) comeAndGo(over <-chan struct{}) {
 		for n := range rand.N(60) {
 			text := fmt.Sprintf("%s visit %d call %d", g.name, g.visits, n)
 			_, ch := s.begin(step{"op": "call", "tool": "echo", "args": map[string]any{"text": text}})
-			if r := <-ch; r.text() != text {
+			// What it knows of the tools may be from an earlier run, which is no reason to repeat a call.
+			if r := <-ch; r.text() != text && !strings.Contains(r.text(), unknownOutcome) {
 				g.problems = append(g.problems, fmt.Sprintf("echo: %s, want %q", r, text))
 			}
 		}

@@ -5,13 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 )
 
 // requestMost is the maximum size of a request for a seat, in bytes. Environments can be long.
@@ -19,8 +19,8 @@ const requestMost = 4 << 20
 
 // Server is one shared server.
 type Server interface {
-	// Hub serves its clients.
-	Hub() streamhttp.Hub
+	// Join makes whoever is at the other end of two descriptors its client, and closes them in the end.
+	Join(in, out *os.File)
 	// Renew replaces its processes, and returns when that is done.
 	Renew(ctx context.Context, reason string) error
 	// End ends the server.
@@ -66,11 +66,17 @@ type seat struct {
 	name    string
 	request Request
 	share   *share
-	front   *streamhttp.Front
 	said    chan []byte
 }
 
-// noSuchSeat is the status for requests to a seat of another daemon. Nothing else answers with it, a front in particular.
+// pipesProtocol is what a connection becomes over which a run passes two pipes: one for lines to the server, one for lines
+// from it.
+const pipesProtocol = "mcp-pipes"
+
+// passWithin is how long a run may take to pass them.
+const passWithin = 10 * time.Second
+
+// noSuchSeat is the status for requests to a seat of another daemon.
 const noSuchSeat = http.StatusMisdirectedRequest
 
 // saidMost is how many pieces of stderr are queued for a run that does not read. Further ones are dropped for that
@@ -82,13 +88,7 @@ func NewDaemon(opts Options) *Daemon {
 	d := &Daemon{opts: opts, mux: http.NewServeMux(), done: make(chan struct{}), shares: map[string]*share{}, seats: map[string]*seat{}}
 	d.mux.HandleFunc("POST /v1/seat", d.take)
 	d.mux.HandleFunc("POST /v1/seat/{seat}/restart", d.restart)
-	d.mux.HandleFunc("/v1/seat/{seat}/mcp", func(w http.ResponseWriter, r *http.Request) {
-		if s := d.seat(r); s != nil {
-			s.front.ServeHTTP(w, r)
-			return
-		}
-		http.Error(w, "no such seat", noSuchSeat)
-	})
+	d.mux.HandleFunc("GET /v1/seat/{seat}/join", d.join)
 	time.AfterFunc(opts.Idle, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -154,7 +154,33 @@ func (d *Daemon) take(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *seat) path() string { return "/v1/seat/" + s.name + "/mcp" }
+func (s *seat) path() string { return "/v1/seat/" + s.name }
+
+// join takes the pipes that a run passes over the connection of its request, and makes the run a client of its server.
+func (d *Daemon) join(w http.ResponseWriter, r *http.Request) {
+	s := d.seat(r)
+	if s == nil {
+		http.Error(w, "no such seat", noSuchSeat)
+		return
+	}
+	conn, _, err := http.NewResponseController(w).Hijack() // the run says nothing before the answer
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(passWithin)) // a socket has one
+	stream, ok := conn.(*net.UnixConn)
+	if !ok {
+		return
+	}
+	if _, err := stream.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + pipesProtocol + "\r\n\r\n")); err != nil {
+		return // the run has ended
+	}
+	if in, out, err := receive(stream); err == nil { // otherwise the run has ended, or sees that its pipes have
+		s.share.server.Join(in, out)
+	}
+}
 
 // sit makes a seat, and starts the server if necessary; nil: the daemon is ending.
 func (d *Daemon) sit(want Request) (*seat, error) {
@@ -180,7 +206,6 @@ func (d *Daemon) sit(want Request) (*seat, error) {
 		sh.idle = nil
 	}
 	s := &seat{name: rand.Text(), request: want, share: sh, said: make(chan []byte, saidMost)}
-	s.front = streamhttp.New(sh.server.Hub(), streamhttp.Options{Path: s.path()})
 	sh.seats[s.name], d.seats[s.name] = s, s
 	return s, nil
 }
@@ -217,7 +242,6 @@ func (d *Daemon) tell(sh *share, p []byte) {
 
 // leave removes a seat with all its sessions.
 func (d *Daemon) leave(s *seat) {
-	s.front.Close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sh := s.share
