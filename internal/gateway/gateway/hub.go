@@ -19,12 +19,7 @@ func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
 	}
 	v := &visitor{runner: h.runner, modern: peer.Era == mcp.Modern}
 	h.runner.loop.Post(func() {
-		var early Stream
-		if h.runner.gw.opts.Plain && !v.modern {
-			v.early = &unheard{}
-			early = v.early
-		}
-		v.session = h.runner.gw.Open(early, nil)
+		v.session = h.runner.gw.Open(nil, nil)
 		v.session.principal = peer.Subject
 	})
 	return v
@@ -35,7 +30,6 @@ type visitor struct {
 	runner  *Runner
 	modern  bool
 	session *Session
-	early   *unheard // what was said before it has opened its stream; nil: it has, or nothing is kept
 }
 
 // Message implements streamhttp.Session.
@@ -50,15 +44,7 @@ func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
 // Attach implements streamhttp.Session. Without a listener, messages are kept by the previous stream.
 func (v *visitor) Attach(general streamhttp.Stream) {
 	if general != nil {
-		v.runner.loop.Post(func() {
-			v.session.Attach(general)
-			if v.early != nil {
-				for _, line := range v.early.lines {
-					general.Send(line)
-				}
-				v.early = nil
-			}
-		})
+		v.runner.loop.Post(func() { v.session.Attach(general) })
 	}
 }
 
