@@ -38,7 +38,7 @@ func checkEager(s *source) []finding {
 					found = append(found, checkCalls(s, called.Body, known)...)
 				}
 				if name := compilerOf(n, known); name != "" {
-					found = append(found, s.at(n.Pos(), "%s when the program starts: declare a pattern.New, or use sync.OnceValue", name))
+					found = append(found, s.at(n.Pos(), "%s when the program starts: declare a lazyregexp.New, or use sync.OnceValue", name))
 				}
 			}
 			return true
@@ -53,7 +53,7 @@ func checkCalls(s *source, body ast.Node, known map[string]bool) []finding {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
 			if name := compilerOf(call, known); name != "" {
-				found = append(found, s.at(call.Pos(), "%s when the program starts: declare a pattern.New, or use sync.OnceValue", name))
+				found = append(found, s.at(call.Pos(), "%s when the program starts: declare a lazyregexp.New, or use sync.OnceValue", name))
 			}
 		}
 		return true
@@ -116,12 +116,12 @@ func checkPatterns(s *source) []finding {
 		if !ok || sel.Sel.Name != "New" {
 			return true
 		}
-		if id, ok := sel.X.(*ast.Ident); !ok || id.Name != "pattern" {
+		if id, ok := sel.X.(*ast.Ident); !ok || id.Name != "lazyregexp" {
 			return true
 		}
 		text, ok := constantText(call.Args[0])
 		if !ok {
-			found = append(found, s.at(call.Pos(), "pattern.New of something that is not written out in this file, so that nobody knows whether it compiles"))
+			found = append(found, s.at(call.Pos(), "lazyregexp.New of something that is not written out in this file, so that nobody knows whether it compiles"))
 		} else if _, err := regexp.Compile(text); err != nil {
 			found = append(found, s.at(call.Pos(), "%v", err))
 		}
@@ -175,9 +175,9 @@ func TestStartRulesFindWhatTheyAreFor(t *testing.T) {
 		{"in a function", "import \"regexp\"\nfunc f() any { return regexp.MustCompile(`a`) }", checkEager, 0},
 		{"by a function of the room", "func mustURL(string) any { return nil }\nvar x = mustURL(`a`)", checkEager, 1},
 		{"only the beginning", "import \"p\"\nvar x = p.Parser()", checkEager, 0},
-		{"good patterns", "import \"pattern\"\nconst c = `a` + \"b\"\nvar x = pattern.New(`(` + c + `)`)", checkPatterns, 0},
-		{"no pattern", "import \"pattern\"\nvar x = pattern.New(`(`)", checkPatterns, 1},
-		{"unknown pattern", "import \"pattern\"\nfunc f(s string) { pattern.New(s) }", checkPatterns, 1},
+		{"good patterns", "import \"lazyregexp\"\nconst c = `a` + \"b\"\nvar x = lazyregexp.New(`(` + c + `)`)", checkPatterns, 0},
+		{"no pattern", "import \"lazyregexp\"\nvar x = lazyregexp.New(`(`)", checkPatterns, 1},
+		{"unknown pattern", "import \"lazyregexp\"\nfunc f(s string) { lazyregexp.New(s) }", checkPatterns, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := parseSource("internal/line/proxy/a.go", []byte("package proxy\n"+strings.TrimSpace(tc.text)))

@@ -235,9 +235,9 @@ func checkMain(s *source) []finding {
 
 // Each rule finds what it is for, and leaves the like alone.
 func TestRulesFindWhatTheyAreFor(t *testing.T) {
-	crowd := "package p\n"
+	many := "package p\n"
 	for i := range typeMethods {
-		crowd += fmt.Sprintf("func (t *T[K]) m%d() {}\n", i)
+		many += fmt.Sprintf("func (t *T[K]) m%d() {}\n", i)
 	}
 	long := "package p\nfunc f() {\n" + strings.Repeat("_ = 1\n", functionLines-2) + "}\n"
 	for _, tc := range []struct {
@@ -264,10 +264,10 @@ func TestRulesFindWhatTheyAreFor(t *testing.T) {
 		{"601 lines", "internal/line/proxy/a.go", "package p" + strings.Repeat("\n", maxLines) + "var x int\n", checkFileLength, 1},
 		{"60 lines", "internal/line/proxy/a.go", long, checkFunctionLength, 1},
 		{"59 lines", "internal/line/proxy/a.go", strings.Replace(long, "_ = 1\n", "", 1), checkFunctionLength, 0},
-		{"60 methods", "internal/line/proxy/a.go", crowd + "func (t *T[K]) m0() {}\nfunc (t U) m() {}\nfunc f() {}", checkMethodsOf, 0},
-		{"61 methods", "internal/line/proxy/a.go", crowd + "func (t T[K]) m() {}", checkMethodsOf, 1},
-		{"61 methods in a test", "internal/line/proxy/a_test.go", crowd + "func (t T[K]) m() {}", checkMethodsOf, 0},
-		{"61 methods in test support", "internal/testing/mcptest/a.go", crowd + "func (t T[K]) m() {}", checkMethodsOf, 0},
+		{"60 methods", "internal/line/proxy/a.go", many + "func (t *T[K]) m0() {}\nfunc (t U) m() {}\nfunc f() {}", checkMethodsOf, 0},
+		{"61 methods", "internal/line/proxy/a.go", many + "func (t T[K]) m() {}", checkMethodsOf, 1},
+		{"61 methods in a test", "internal/line/proxy/a_test.go", many + "func (t T[K]) m() {}", checkMethodsOf, 0},
+		{"61 methods in test support", "internal/testing/mcptest/a.go", many + "func (t T[K]) m() {}", checkMethodsOf, 0},
 		{"exported", "internal/line/proxy/a.go", "package p\nfunc F() {}\ntype T int\nfunc (T) M() {}\ntype t int\nfunc (t) M() {}\nconst C = 1", checkExported, 4},
 		{"documented", "internal/line/proxy/a.go", "package p\n// F is.\nfunc F() {}\n// All.\nconst (\nA = 1\nB = 2\n)", checkExported, 0},
 		{"GOOS", "internal/line/proxy/a.go", "package p\nimport \"runtime\"\nvar x = runtime.GOOS", checkGOOS, 1},

@@ -118,9 +118,10 @@ export async function drive(answers, connect) {
     process.exit(0);
 }
 
-/** MODE CMD ARG…, or MODE URL, as given on the command line; a command gets the whole environment. */
+/** MODE CMD ARG…, or MODE URL [TOKEN], as given on the command line; a command gets the whole environment. */
 export function commandLine() {
     const [mode, command, ...args] = process.argv.slice(2);
     const url = /^https?:/.test(command) ? new URL(command) : undefined;
-    return { mode, url, params: { command, args, env: process.env, stderr: 'inherit' } };
+    const requestInit = url && args[0] ? { headers: { Authorization: `Bearer ${args[0]}` } } : undefined;
+    return { mode, url, requestInit, params: { command, args, env: process.env, stderr: 'inherit' } };
 }

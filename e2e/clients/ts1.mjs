@@ -19,8 +19,8 @@ await drive(answers, async () => {
         client.setNotificationHandler(schema, n => say({ event: 'notification', method: n.method, params: n.params }));
     }
     client.onerror = e => say({ event: 'error', message: `${e?.message ?? e}` });
-    const { url, params } = commandLine();
-    const transport = url ? new StreamableHTTPClientTransport(url) : new StdioClientTransport(params);
+    const { url, requestInit, params } = commandLine();
+    const transport = url ? new StreamableHTTPClientTransport(url, { requestInit }) : new StdioClientTransport(params);
     const tell = transport.setProtocolVersion?.bind(transport);
     let version;
     transport.setProtocolVersion = v => ((version = v), tell?.(v));

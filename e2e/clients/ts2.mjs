@@ -4,7 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Answers, commandLine, drive, say, tracedFetch } from './driver.mjs';
 
-const { mode, url, params } = commandLine();
+const { mode, url, requestInit, params } = commandLine();
 const answers = new Answers();
 await drive(answers, async () => {
     const client = new Client(
@@ -21,7 +21,7 @@ await drive(answers, async () => {
         client.setNotificationHandler(method, n => say({ event: 'notification', method: n.method, params: n.params }));
     }
     client.onerror = e => say({ event: 'error', message: `${e?.message ?? e}` });
-    const transport = url ? new StreamableHTTPClientTransport(url, { fetch: tracedFetch }) : new StdioClientTransport(params);
+    const transport = url ? new StreamableHTTPClientTransport(url, { fetch: tracedFetch, requestInit }) : new StdioClientTransport(params);
     await client.connect(transport);
     const era = client.getProtocolEra();
     const open = new Map();

@@ -229,7 +229,7 @@ func (a *attachment) output() {
 
 // input forwards typed bytes until the pipe is readable. It waits for both, as [terminal.input] does.
 func (a *attachment) input() {
-	leaver := leaver{keys: a.o.Detach}
+	detachScanner := detachScanner{keys: a.o.Detach}
 	buffer := make([]byte, 4<<10)
 	for {
 		n, err := readUnless(a.o.In, buffer, a.wake[0])
@@ -240,7 +240,7 @@ func (a *attachment) input() {
 			a.left <- false
 			return
 		}
-		pass, left := leaver.read(buffer[:n])
+		pass, left := detachScanner.read(buffer[:n])
 		if len(pass) > 0 && !a.o.ReadOnly {
 			a.say(inputFrame, pass)
 		}

@@ -56,15 +56,15 @@ func (k DetachKeys) String() string {
 	return strings.Join(words, " ")
 }
 
-// leaver looks for the detach keys in typed input. A possible beginning is held back until the next key.
-type leaver struct {
+// detachScanner looks for the detach keys in typed input. A possible beginning is held back until the next key.
+type detachScanner struct {
 	keys DetachKeys
 	held [][]byte // the keys that were pressed and fit so far, as they came
 	half []byte   // an escape sequence that has not come whole
 }
 
 // read takes typed input and returns what is for the agent; left: the keys were pressed, and what follows is dropped.
-func (l *leaver) read(b []byte) (pass []byte, left bool) {
+func (l *detachScanner) read(b []byte) (pass []byte, left bool) {
 	b = append(l.half, b...)
 	l.half = nil
 	for len(b) > 0 {

@@ -35,7 +35,7 @@ func TestDetachKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := leaver{keys: keys}
+			l := detachScanner{keys: keys}
 			passed, left := "", false
 			for _, typed := range tt.typed {
 				b, l := l.read([]byte(typed))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 )
 
 // Report is what the wrapper has seen of an agent, as stored in the agent's file. If the agent could not be started, it
@@ -118,7 +119,11 @@ func Read(path string) (Report, error) {
 		return Report{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	var r Report
-	if err := json.Unmarshal(text, &r); err != nil || r.Version != 1 || r.PID <= 0 {
+	err = json.Unmarshal(text, &r)
+	if err == nil {
+		err = stateversion.Check("the report", r.Version, 1)
+	}
+	if err != nil || r.Version != 1 || r.PID <= 0 {
 		return Report{}, fmt.Errorf("read %s: %w", path, errors.Join(ErrNoReport, err))
 	}
 	return r, nil

@@ -138,7 +138,7 @@ func (w *wrapper) start() (err error) {
 	for _, p := range w.streams.pumps {
 		p.kept = w.kept
 	}
-	if err := w.streams.openDoor(SocketPath(w.o.Home, w.o.Agent)); err != nil {
+	if err := w.streams.openSocket(SocketPath(w.o.Home, w.o.Agent)); err != nil {
 		w.keepLine("its terminal cannot be joined: %v", err) // it works nevertheless
 	}
 	at := time.Now()

@@ -17,13 +17,13 @@ const KeepsTerminals = false
 // terminal is none: on this system the agent always has pipes.
 type terminal struct{ shared *shared }
 
-func (*terminal) input()                {}
-func (*terminal) typed() bool           { return false }
-func (*terminal) endInput()             {}
-func (*terminal) restore()              {}
-func (*terminal) close()                {}
-func (*terminal) openDoor(string) error { return nil }
-func (*terminal) endSharing(Exit)       {}
+func (*terminal) input()                  {}
+func (*terminal) typed() bool             { return false }
+func (*terminal) endInput()               {}
+func (*terminal) restore()                {}
+func (*terminal) close()                  {}
+func (*terminal) openSocket(string) error { return nil }
+func (*terminal) endSharing(Exit)         {}
 
 // Attach is not possible on this system.
 func Attach(context.Context, AttachOptions) (Leaving, error) {

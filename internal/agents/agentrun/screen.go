@@ -46,18 +46,18 @@ type screen struct {
 	top, bottom int // rows that scroll, both included
 	saved       [2]int
 	wrap        bool   // the next character begins a line
-	pen         look   // of what is written next
+	pen         style  // of what is written next
 	ink, erased uint16 // its number, and that of what is erased now
-	looks       palette
+	styles      palette
 	under       [][]cell // the ordinary screen, while a program uses the other one; nil: it does not
 	underAt     [2]int
 	left        func([]cell) // called for each line that leaves the ordinary screen at the top; may be nil
 }
 
-// cell is one character with the number of its look.
+// cell is one character with the number of its style.
 type cell struct {
-	char rune
-	look uint16
+	char  rune
+	style uint16
 }
 
 // empty is a cell that nothing was written to.
@@ -222,7 +222,7 @@ func (s *screen) sequence(b []byte) []byte {
 			s.row = max(s.row-1, 0)
 		}
 	case 'c':
-		s.pen, s.top, s.bottom, s.under = look{}, 0, len(s.cells)-1, nil
+		s.pen, s.top, s.bottom, s.under = style{}, 0, len(s.cells)-1, nil
 		s.dip("")
 		s.erase(2)
 		s.move(0, 0)
@@ -350,10 +350,10 @@ func (s *screen) eraseLine(what int) {
 	s.clear(s.row, from, to)
 }
 
-// dip changes the pen's look.
+// dip changes the pen's style.
 func (s *screen) dip(parameters string) {
 	s.pen.change(parameters)
-	s.ink, s.erased = s.looks.number(s.pen), s.looks.number(look{back: s.pen.back})
+	s.ink, s.erased = s.styles.number(s.pen), s.styles.number(style{back: s.pen.back})
 }
 
 // turn shows the alternate screen, empty, or the ordinary one as it was.
@@ -415,9 +415,9 @@ func (s *screen) paint(rows, cols int) []byte {
 		b = fmt.Appendf(b, "\x1b[%d;1H", i+1)
 		now := uint16(0)
 		for _, c := range line[:end] {
-			if c.look != now {
-				now = c.look
-				b = append(b, s.looks.of(now).sequence()...)
+			if c.style != now {
+				now = c.style
+				b = append(b, s.styles.of(now).sequence()...)
 			}
 			b = utf8.AppendRune(b, c.char)
 		}

@@ -31,7 +31,7 @@ func TestPaint(t *testing.T) {
 			}
 			for i := range first.cells {
 				for j := range first.cells[i] {
-					a, b := first.looks.of(first.cells[i][j].look), second.looks.of(second.cells[i][j].look)
+					a, b := first.styles.of(first.cells[i][j].style), second.styles.of(second.cells[i][j].style)
 					if a != b {
 						t.Fatalf("row %d, column %d: %+v became %+v", i, j, a, b)
 					}

@@ -73,12 +73,12 @@ func openPipes(o Options, cmd *exec.Cmd, seen *seen) (s *streams, err error) {
 	return s, nil
 }
 
-// openDoor lets people join the agent's terminal, if it has one.
-func (s *streams) openDoor(path string) error {
+// openSocket lets people join the agent's terminal, if it has one.
+func (s *streams) openSocket(path string) error {
 	if s.terminal == nil {
 		return nil
 	}
-	err := s.terminal.openDoor(path)
+	err := s.terminal.openSocket(path)
 	for _, p := range s.pumps {
 		p.shared = s.terminal.shared
 	}

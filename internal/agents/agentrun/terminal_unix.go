@@ -95,8 +95,8 @@ func makeTerminal(t *terminal, o Options, cmd *exec.Cmd) (s *streams, slave *os.
 	return s, slave, nil
 }
 
-// openDoor lets people join the terminal, at a socket.
-func (t *terminal) openDoor(path string) error {
+// openSocket lets people join the terminal, at a socket.
+func (t *terminal) openSocket(path string) error {
 	l, at, err := listenAt(path)
 	if err == nil {
 		t.seen.setSocket(at)

@@ -30,6 +30,10 @@ func (e Evidence) Later(d Span) Evidence {
 	for i := range e.Sessions {
 		e.Sessions[i].grow(d)
 	}
+	e.Servers = slices.Clone(e.Servers)
+	for i := range e.Servers {
+		e.Servers[i].grow(d)
+	}
 	if e.LastError.ResetKnown {
 		grow(&e.LastError.ResetIn, -d)
 	}
@@ -38,6 +42,14 @@ func (e Evidence) Later(d Span) Evidence {
 		grow(&e.Hooks[i].Age, d)
 	}
 	return e
+}
+
+func (c *ServerCall) grow(d Span) {
+	grow(&c.Age, d)
+	grow(&c.Still, d)
+	if c.WorkKnown {
+		grow(&c.Idle, d)
+	}
 }
 
 func (s *Session) grow(d Span) {

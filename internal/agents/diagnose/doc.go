@@ -1,11 +1,11 @@
 // Package diagnose derives from the evidence about an agent what state it is in.
 //
-//	Evidence (what was seen at one look) + Policy (what is expected) ──Classify──> Verdict (which rule, what it means)
+//	Evidence (what was seen at one look) + Policy (what is expected) ──Classify──> Diagnosis (which rule, what it means)
 //
 // [Classify] is pure: [Evidence] holds ages instead of instants, already corrected for the times at which the machine
-// slept, so that the same line of a log always gets the same verdict. The rules are an ordered table: the first that
+// slept, so that the same line of a log always gets the same diagnosis. The rules are an ordered table: the first that
 // holds decides. [Explain] shows every rule with its answer in words, and [Replay] judges a recorded log again. The
-// nights of testdata/nights are scripts of looks with the expected verdicts.
+// scenarios of testdata/scenarios are scripts of looks with the expected diagnoses.
 //
 // # How the table is ordered
 //
@@ -17,10 +17,18 @@
 //
 // # What is never concluded
 //
-// Missing evidence is not evidence. If a source has become unreadable ([Evidence.Missing]), every verdict that it
-// could have refuted has low confidence, and such a verdict is no reason to kill ([Verdict.MayKill]). So while any
+// Missing evidence is not evidence. If a source has become unreadable ([Evidence.Missing]), every diagnosis that it
+// could have refuted has low confidence, and such a diagnosis is no reason to kill ([Diagnosis.MayKill]). So while any
 // source is missing, no living agent is ended. An agent of which nothing is known is called blind or unobserved, not
 // hung. Where two sources contradict each other, neither is used.
+//
+// # Servers
+//
+// An agent may wait for a call of an MCP server that outlive keeps alive ([Evidence.Servers]). The server's outlive knows
+// more of it than the agent's files show: since when the call is there, whether the server has reported progress, and
+// whether it works at all. A server that a person must mend (paused, cannot start, wants a login) makes waiting_server,
+// which is no reason to end anything. A call that has neither gone on nor kept the server's processes busy for longer
+// than a tool may take makes server_hung: the server is to be restarted, not the agent.
 //
 // # Goroutines
 //

@@ -26,6 +26,8 @@ type Evidence struct {
 	Title     Title        `json:"title,omitzero"`
 	Output    Output       `json:"output,omitzero"`
 	CPU       CPU          `json:"cpu,omitzero"`
+	// Servers are the calls that it waits for at MCP servers which outlive keeps alive.
+	Servers []ServerCall `json:"servers,omitempty"`
 
 	Grace string `json:"grace,omitempty"` // why silence is not evidence now; "": it is
 	// GraceDead says that a missing process is not evidence either: the machine has only just started.

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Trace explains a verdict: the answer of every rule, in order.
+// Trace explains a diagnosis: the answer of every rule, in order.
 type Trace struct {
-	Verdict Verdict `json:"verdict"`
-	Steps   []Step  `json:"steps"`
+	Diagnosis Diagnosis `json:"verdict"`
+	Steps     []Step    `json:"steps"`
 }
 
 // Step is one rule and its answer.
@@ -34,7 +34,7 @@ func Explain(e Evidence, p Policy) Trace {
 		s := Step{Rule: r.id, Class: r.class, Tier: r.tier, Part: r.band.String(), Held: a.held, Why: a.why}
 		if a.held && !decided {
 			decided, s.Decided = true, true
-			t.Verdict = r.verdict(&e, a)
+			t.Diagnosis = r.diagnosis(&e, a)
 		}
 		t.Steps = append(t.Steps, s)
 	}

@@ -50,9 +50,9 @@ func (e *Evidence) cpuBusy(p Policy) bool {
 }
 
 // worked reports whether the agent's descendants work, or have been idle for less than the limit for a tool: a build
-// may wait for a lock or a download in between.
+// may wait for a lock or a download in between. So do the MCP servers that go on with its calls, wherever they run.
 func (e *Evidence) worked(p Policy) bool {
-	return e.cpuBusy(p) || e.CPU.Known && e.CPU.Worked && e.CPU.Idle <= p.Tool
+	return e.cpuBusy(p) || e.CPU.Known && e.CPU.Worked && e.CPU.Idle <= p.Tool || e.served(p) != nil
 }
 
 // text describes what the descendants do.

@@ -18,10 +18,10 @@ var ErrLine = errors.New("not a line of an evidence log")
 
 // Line is one look at one agent: one JSON object, on one line of the log.
 type Line struct {
-	At       time.Time `json:"at"`
-	Agent    string    `json:"agent"`
-	Evidence Evidence  `json:"evidence"`
-	Verdict  Verdict   `json:"verdict"`
+	At        time.Time `json:"at"`
+	Agent     string    `json:"agent"`
+	Evidence  Evidence  `json:"evidence"`
+	Diagnosis Diagnosis `json:"verdict"`
 	// Action is what was done about it, in the caller's own format. It is kept unchanged and not judged.
 	Action json.RawMessage `json:"action,omitempty"`
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func line(t testing.TB, agent string, e Evidence, v Verdict) string {
+func line(t testing.TB, agent string, e Evidence, v Diagnosis) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteLine(&b, Line{At: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Agent: agent, Evidence: e, Verdict: v}); err != nil {
+	if err := WriteLine(&b, Line{At: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Agent: agent, Evidence: e, Diagnosis: v}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -32,7 +32,7 @@ func TestReplay(t *testing.T) {
 	was := Classify(e, PIV(0))
 	reworded := was
 	reworded.Details, reworded.Doubt = "in other words", "and another doubt"
-	before := Verdict{Rule: "H5", Class: HeartbeatLost, Stall: Hung, Confidence: Medium, Tier: Guess}
+	before := Diagnosis{Rule: "H5", Class: HeartbeatLost, Stall: Hung, Confidence: Medium, Tier: Guess}
 	log := line(t, "shop", e, was) +
 		line(t, "shop", e, reworded) +
 		line(t, "blog", e, before) +

@@ -53,6 +53,9 @@ type Policy struct {
 	BeatDecides bool `json:"beat_decides,omitempty"`
 }
 
+// ToolLimit is how long a tool may run while its processes do no work, with the default filled in.
+func (p Policy) ToolLimit() Span { return p.filled().Tool }
+
 // DoneWhen is what counts as done besides a mark of its own.
 type DoneWhen struct {
 	Exit     bool `json:"exit,omitempty"`     // exit code 0

@@ -14,20 +14,20 @@ const listed = 1000
 // Report is the result of judging a log again.
 type Report struct {
 	Judged      int          `json:"judged"`      // lines
-	Unchanged   int          `json:"unchanged"`   // lines with the verdict that was recorded
-	Changed     int          `json:"changed"`     // lines with another verdict
+	Unchanged   int          `json:"unchanged"`   // lines with the diagnosis that was recorded
+	Changed     int          `json:"changed"`     // lines with another diagnosis
 	Unusable    int          `json:"unusable"`    // lines that cannot be used
 	Differences []Difference `json:"differences"` // the first thousand
 	Faults      []Fault      `json:"faults"`      // the first thousand
 }
 
-// Difference is a line whose verdict differs from the recorded one. Texts for people are not compared.
+// Difference is a line whose diagnosis differs from the recorded one. Texts for people are not compared.
 type Difference struct {
 	Line     int       `json:"line"`
 	At       time.Time `json:"at"`
 	Agent    string    `json:"agent"`
-	Recorded Verdict   `json:"recorded"`
-	Judged   Verdict   `json:"judged"`
+	Recorded Diagnosis `json:"recorded"`
+	Judged   Diagnosis `json:"judged"`
 }
 
 // Fault is a line that cannot be used, and why.
@@ -59,18 +59,18 @@ func Replay(r io.Reader, policy func(agent string) Policy) (Report, error) {
 func (r *Report) judge(l Numbered, p Policy) {
 	r.Judged++
 	v := Classify(l.Evidence, p)
-	if v.same(l.Verdict) {
+	if v.same(l.Diagnosis) {
 		r.Unchanged++
 		return
 	}
 	r.Changed++
 	if len(r.Differences) < listed {
-		r.Differences = append(r.Differences, Difference{Line: l.Number, At: l.At, Agent: l.Agent, Recorded: l.Verdict, Judged: v})
+		r.Differences = append(r.Differences, Difference{Line: l.Number, At: l.At, Agent: l.Agent, Recorded: l.Diagnosis, Judged: v})
 	}
 }
 
-// same reports whether two verdicts agree in everything that an action depends on.
-func (v Verdict) same(w Verdict) bool {
+// same reports whether two diagnoses agree in everything that an action depends on.
+func (v Diagnosis) same(w Diagnosis) bool {
 	v.Details, v.Doubt, w.Details, w.Doubt = "", "", "", ""
 	return v == w
 }
@@ -93,7 +93,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-func (v Verdict) brief() string {
+func (v Diagnosis) brief() string {
 	s := fmt.Sprintf("%s %s (%s, %s)", v.Rule, v.Class, v.Confidence, v.Tier)
 	if v.Since > 0 {
 		s += " since " + v.Since.brief()

@@ -13,7 +13,7 @@ type rule struct {
 	confidence Confidence
 	tier       Tier
 	band       band
-	// refuters are the sources that could show the rule to be wrong. While one of them is missing, the rule's verdict
+	// refuters are the sources that could show the rule to be wrong. While one of them is missing, the rule's diagnosis
 	// has low confidence.
 	refuters []Source
 	ask      func(*Evidence, Policy) answer
@@ -104,6 +104,8 @@ var rules = []rule{
 	{"H3", Loop, Hung, Medium, File, shown, ofLiving, looping},
 	{"L1", APIBackoff, NoStall, High, File, shown, nil, backingOff},
 	{"G", Grace, NoStall, Low, File, gate, nil, grace},
+	{"W6", WaitingServer, Waiting, High, File, shown, nil, waitingServer},
+	{"H8", ServerHung, Hung, Medium, File, shown, ofLiving, serverHung},
 	{"H7", TaskDead, Hung, Medium, File, shown, ofLiving, taskDead},
 	{"H1", ModelSilent, Hung, Medium, File, shown, ofLiving, modelSilent},
 	{"H2", ToolHung, Hung, Medium, File, shown, ofLiving, toolHung},
@@ -123,19 +125,19 @@ var rules = []rule{
 }
 
 // Classify judges the evidence. It is pure.
-func Classify(e Evidence, p Policy) Verdict {
+func Classify(e Evidence, p Policy) Diagnosis {
 	p = p.filled()
 	for i := range rules {
 		if a := rules[i].ask(&e, p); a.held {
-			return rules[i].verdict(&e, a)
+			return rules[i].diagnosis(&e, a)
 		}
 	}
 	panic("diagnose: the last rule always holds")
 }
 
-// verdict makes the verdict from a rule's answer, with lower confidence where there is a doubt.
-func (r *rule) verdict(e *Evidence, a answer) Verdict {
-	v := Verdict{
+// diagnosis is made from a rule's answer, with lower confidence where there is a doubt.
+func (r *rule) diagnosis(e *Evidence, a answer) Diagnosis {
+	v := Diagnosis{
 		Rule: r.id, Class: r.class, Stall: r.stall, Confidence: r.confidence, Tier: r.tier,
 		Since: max(a.since, 0), Hold: a.hold, Details: a.why, Doubt: a.doubt,
 	}

@@ -59,6 +59,8 @@ func toolHung(e *Evidence, p Policy) answer {
 			continue
 		}
 		switch {
+		case e.served(p) != nil:
+			return no("%s has run for %s: %s, which goes on with it", s.Tool, s.OpenAge.brief(), e.served(p).text())
 		case e.worked(p):
 			return no("%s has run for %s, and %s", s.Tool, s.OpenAge.brief(), e.CPU.text())
 		case e.Output.Known && e.Output.Age <= p.Tool:

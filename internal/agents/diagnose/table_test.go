@@ -100,7 +100,7 @@ var excluded = map[[2]Class]string{
 	{StartupBlocked, NoProgress}:      "there is a session: it has begun",
 }
 
-// If two signs are seen at once, the verdict is based on the stronger one.
+// If two signs are seen at once, the diagnosis is based on the stronger one.
 func TestWeakerNeverPreempts(t *testing.T) {
 	for _, a := range examples {
 		for _, b := range examples {
@@ -268,8 +268,8 @@ func TestVerdicts(t *testing.T) {
 		if after := fmt.Sprintf("%+v", e); after != before {
 			t.Errorf("judging has changed the evidence:\n%s\n%s", before, after)
 		}
-		if tr := Explain(e, p); tr.Verdict != v || len(tr.Steps) != len(rules) {
-			t.Errorf("explained as %+v, judged as %+v", tr.Verdict, v)
+		if tr := Explain(e, p); tr.Diagnosis != v || len(tr.Steps) != len(rules) {
+			t.Errorf("explained as %+v, judged as %+v", tr.Diagnosis, v)
 		}
 		if e.Grace != "" && slices.Contains(silent, v.Class) {
 			t.Errorf("%s in a grace", v.Class)
@@ -324,7 +324,7 @@ func TestNamesAreStable(t *testing.T) {
 	if diff := cmp.Diff(want, Encode(t, e)); diff != "" {
 		t.Error(diff)
 	}
-	v := Verdict{Rule: "L1", Class: RateLimited, Stall: Errored, Confidence: High, Tier: File, Since: minute, Hold: hour, Details: "d", Doubt: "u"}
+	v := Diagnosis{Rule: "L1", Class: RateLimited, Stall: Errored, Confidence: High, Tier: File, Since: minute, Hold: hour, Details: "d", Doubt: "u"}
 	want = `{"rule":"L1","class":"rate_limited","stall":"execution_error","confidence":"high","tier":"T","since":"1m","hold":"1h","details":"d","doubt":"u"}`
 	if diff := cmp.Diff(want, Encode(t, v)); diff != "" {
 		t.Error(diff)

@@ -19,6 +19,8 @@ var words = map[Class]string{
 	BudgetExceeded:    "it has used up its budget",
 	ModelSilent:       "its model does not answer",
 	ToolHung:          "a tool does not come to an end",
+	ServerHung:        "an MCP server does not answer",
+	WaitingServer:     "an MCP server cannot be used",
 	TaskDead:          "the background task that it waits for is dead, and it is not notified of that",
 	Loop:              "it does the same again and again",
 	NoProgress:        "it makes no progress",

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lineage identifies a running process and its parent.
-type lineage struct {
+// procInfo identifies a running process and its parent.
+type procInfo struct {
 	pid    int
 	name   string // of its program
 	parent int
@@ -22,9 +22,9 @@ const maxShells = 6
 
 // agentAbove returns the first process from parent upwards that is not a shell: the CLI that called the hook. Its pid
 // is 0 when there is none.
-func agentAbove(parent int) lineage { return firstNoShell(parent, look) }
+func agentAbove(parent int) procInfo { return firstNoShell(parent, look) }
 
-func firstNoShell(pid int, look func(int) (lineage, bool)) lineage {
+func firstNoShell(pid int, look func(int) (procInfo, bool)) procInfo {
 	for range maxShells {
 		p, ok := look(pid)
 		if pid <= 1 || !ok {
@@ -36,11 +36,11 @@ func firstNoShell(pid int, look func(int) (lineage, bool)) lineage {
 		}
 		pid = p.parent
 	}
-	return lineage{}
+	return procInfo{}
 }
 
 // lives reports whether the process still exists. It is true if the process was never found.
-func (l lineage) lives() bool {
+func (l procInfo) lives() bool {
 	if l.pid == 0 {
 		return true
 	}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func look(pid int) (l lineage, ok bool) {
+func look(pid int) (l procInfo, ok bool) {
 	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
 	if err != nil {
 		return l, false
@@ -16,7 +16,7 @@ func look(pid int) (l lineage, ok bool) {
 	entry.Size = uint32(unsafe.Sizeof(entry))
 	for err = windows.Process32First(snapshot, &entry); err == nil; err = windows.Process32Next(snapshot, &entry) {
 		if int(entry.ProcessID) == pid {
-			l = lineage{pid: pid, name: windows.UTF16ToString(entry.ExeFile[:]), parent: int(entry.ParentProcessID)}
+			l = procInfo{pid: pid, name: windows.UTF16ToString(entry.ExeFile[:]), parent: int(entry.ParentProcessID)}
 			l.start = startOf(pid)
 			return l, true
 		}

@@ -19,8 +19,8 @@ const (
 	awayGrace = 30 * time.Second
 )
 
-// vigil waits for the end of a request.
-type vigil struct {
+// approvalWait waits for the end of a request.
+type approvalWait struct {
 	// answered returns how the request was settled, if it has been.
 	answered func() (Settlement, bool)
 	// attended and waited report whether a process answers here, and whether the agent still waits.
@@ -30,7 +30,7 @@ type vigil struct {
 }
 
 // wait returns how the request ended. ctx ends when the CLI ends the hook.
-func (v *vigil) wait(ctx context.Context) Settlement {
+func (v *approvalWait) wait(ctx context.Context) Settlement {
 	deadline := time.NewTimer(time.Until(v.deadline))
 	defer deadline.Stop()
 	tick := time.NewTicker(lookEvery)
@@ -77,7 +77,7 @@ func ask(ctx context.Context, dir string, r *Request, waited func() bool) (s Set
 		return s, err
 	}
 	defer func() { err = errors.Join(err, r.close(dir, lock)) }()
-	v := vigil{
+	v := approvalWait{
 		answered: func() (Settlement, bool) {
 			s, err := settlement(dir, r.ID)
 			return s, err == nil

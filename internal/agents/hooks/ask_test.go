@@ -43,7 +43,7 @@ func TestVigil(t *testing.T) {
 				if tt.hookEnds > 0 {
 					time.AfterFunc(tt.hookEnds, cancel)
 				}
-				v := vigil{
+				v := approvalWait{
 					answered: func() (Settlement, bool) {
 						return Settlement{Outcome: Allowed}, tt.answerAt > 0 && since() >= tt.answerAt
 					},
@@ -60,10 +60,10 @@ func TestVigil(t *testing.T) {
 }
 
 func TestAgentIsTheFirstThatIsNoShell(t *testing.T) {
-	table := map[int]lineage{
+	table := map[int]procInfo{
 		50: {50, "sh", 40, 1}, 40: {40, "-bash", 30, 1}, 30: {30, "claude.exe", 20, 1}, 20: {20, "zsh", 1, 1}, 1: {1, "systemd", 0, 1},
 	}
-	look := func(pid int) (lineage, bool) { l, ok := table[pid]; return l, ok }
+	look := func(pid int) (procInfo, bool) { l, ok := table[pid]; return l, ok }
 	for from, want := range map[int]int{50: 30, 30: 30, 20: 0, 99: 0, 0: 0} {
 		if got := firstNoShell(from, look).pid; got != want {
 			t.Errorf("from %d: %d, want %d", from, got, want)

@@ -53,11 +53,11 @@ func openSettings(text []byte) (d *edit.Doc, events *edit.Node, err error) {
 	case d.Root == nil:
 		return d, nil, nil
 	case d.Root.Kind != edit.Object:
-		return nil, nil, fmt.Errorf("%w: the whole is no object", ErrSettings)
+		return nil, nil, fmt.Errorf("%w: the file must hold a JSON object", ErrSettings)
 	}
 	events = d.Root.Get("hooks")
 	if events != nil && events.Kind != edit.Object {
-		return nil, nil, fmt.Errorf("%w: hooks is no object", ErrSettings)
+		return nil, nil, fmt.Errorf("%w: hooks must be an object", ErrSettings)
 	}
 	return d, events, nil
 }
@@ -77,7 +77,7 @@ func (v *Vendor) add(text []byte, e Entry) ([]byte, error) {
 	case groups == nil:
 		err = d.Set([]any{group}, "hooks", e.Event)
 	case groups.Kind != edit.List:
-		return nil, fmt.Errorf("%w: hooks.%s is no list", ErrSettings, e.Event)
+		return nil, fmt.Errorf("%w: hooks.%s must be a list", ErrSettings, e.Event)
 	default:
 		err = d.Insert(groups, -1, "", group)
 	}
@@ -199,7 +199,7 @@ func (v *Vendor) Inspect(text []byte) (s Status, err error) {
 				timeout := 0.0
 				if n := h.Get("timeout"); n != nil && n.Kind != edit.Null {
 					if timeout, err = strconv.ParseFloat(n.Value, 64); err != nil || n.Kind != edit.Number {
-						return s, fmt.Errorf("hook of %s: %w: timeout is no number", event.Key, ErrSettings)
+						return s, fmt.Errorf("hook of %s: %w: timeout must be a number", event.Key, ErrSettings)
 					}
 				}
 				s.Ours = append(s.Ours, Entry{event.Key, h.Text("command"), time.Duration(timeout * float64(v.Unit))})

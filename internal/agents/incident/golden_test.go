@@ -38,6 +38,9 @@ var samples = []sample{
 	{"execution_error", "API Error: 400 invalid request; PID 4711 is alive", ""},
 	{"model_silent", "a call to the model is open for 9m; PID 4711 is alive", "looked again, resumed, restarted; 2 of 2 starts are used (2/phase, for this problem)"},
 	{"tool_hung", "Bash is open for 31m, and nothing below it works; PID 4711 is alive", "its tool was ended, restarted; nothing else is left to try"},
+	{"server_hung", "it has waited 31m for pay of the MCP server till, which has reported no progress and done no work for 31m (limit 30m)",
+		"its MCP server was restarted, its MCP server was restarted, restarted; 2 of 2 starts are used (2/phase, for this problem)"},
+	{"waiting_server", "it has waited 1m for pay of the MCP server till, which cannot be used: the server wants a login", ""},
 	{"background_task_dead", "its claude session waits for a background task (Bash: npm test) that is dead: no process of it is left, it has written nothing for " +
 		"6m (limit 5m0s), and the model was not told of its end; PID 4711 is alive", "told to go on, resumed, restarted; 2 of 2 starts are used (2/phase, for this problem)"},
 	{"loop", "4 times the same call of Read with the same result; PID 4711 is alive", "told to go on, a new session was begun; nothing else is left to try"},
@@ -114,6 +117,16 @@ func TestEveryMessage(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "=== %s\n", s.class)
 		night(&b, Key{Agent: "shop", Class: s.class}, f, Recovered{"after 1 restart"})
+	}
+	for _, s := range []struct{ class, details, todo string }{
+		{"server_paused", "last exit 3", "see why (outlive logs till@4712), then: outlive restart till@4712"},
+		{"server_failed", "could not be started: no such file", "see why (outlive logs till@4712), then: outlive restart till@4712"},
+		{"server_login", "the server wants a login: run outlive login https://shop.example/mcp", "log in, on the machine where it runs: outlive login https://shop.example/mcp"},
+	} {
+		seen[s.class] = true
+		f := Facts{Name: "The MCP server till of shop", Stall: "agent_waiting_for_input", Severity: SeverityOf(s.class), Since: t0.Add(-10 * time.Second), Details: s.details, ToDo: s.todo}
+		fmt.Fprintf(&b, "=== %s\n", s.class)
+		night(&b, Key{Agent: "server:till:shop", Class: s.class}, f, Recovered{"it is ready"})
 	}
 	for _, class := range slices.Sorted(maps.Keys(classWords)) {
 		if !seen[class] && !slices.Contains(pivTypes, class) {

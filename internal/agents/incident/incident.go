@@ -36,11 +36,18 @@ const Mass = "mass"
 func SeverityOf(class string) Severity {
 	switch class {
 	case "waiting_permission", "waiting_question", "waiting_other", "startup_blocked", "loop", "no_progress",
-		"rate_limited", "api_backoff", "api_failed", "context_exhausted", "orphaned":
+		"rate_limited", "api_backoff", "api_failed", "context_exhausted", "orphaned",
+		"waiting_server", "server_paused", "server_failed", "server_login":
 		return Warning
 	}
 	return Critical
 }
+
+// serverClasses are those of incidents about an MCP server; the Agent of such an incident names the server and who uses it.
+var serverClasses = []string{"server_paused", "server_failed", "server_login"}
+
+// AboutServer reports whether incidents of a class are about an MCP server, not about an agent.
+func AboutServer(class string) bool { return slices.Contains(serverClasses, class) }
 
 // Key identifies an incident.
 type Key struct {
@@ -67,6 +74,8 @@ type Facts struct {
 	// Window is the time in which starts are counted; PerPhase says that only those of the same phase are.
 	Window   time.Duration `json:"window,omitempty"`
 	PerPhase bool          `json:"per_phase,omitempty"`
+	// ToDo is what the reader should do, where it is more precise than what the class says. "": what that says.
+	ToDo string `json:"todo,omitempty"`
 	// Body is a longer text, such as the last lines of the agent's terminal.
 	Body string `json:"body,omitempty"`
 	// Request is the open permission request that Allow and Deny answer. "": none.

@@ -20,6 +20,11 @@ var todoWords = map[string]string{
 	"execution_error":      "read the error, fix its cause, then start it again",
 	"model_silent":         "look at its session; if it hangs, start it again",
 	"tool_hung":            "look at what the tool waits for; end it, or start the agent again",
+	"server_hung":          "see what its MCP server does (outlive status, outlive logs); restart that, or the agent",
+	"waiting_server":       "mend its MCP server (outlive status shows which); it goes on by itself then",
+	"server_paused":        "see why it ends (outlive logs NAME), then restart it (outlive restart NAME)",
+	"server_failed":        "see why it does not start (outlive logs NAME), then restart it (outlive restart NAME)",
+	"server_login":         "log in (outlive login URL); it goes on by itself then",
 	"background_task_dead": "ask it in its session to go on without the task, or start the agent again",
 	"loop":                 "look at its session, and tell it another way",
 	"no_progress":          "nothing, if it may take its time; else look at its session",
@@ -51,6 +56,9 @@ func ToDo(class, agent string) string {
 func (i *Incident) todo() string {
 	if i.State == Resolved || i.Key.Class == "waiting_permission" && i.Facts.Unasked == "" { // title and buttons do
 		return ""
+	}
+	if i.Facts.ToDo != "" {
+		return i.Facts.ToDo
 	}
 	text := todoWords[i.Key.Class]
 	if i.Facts.Joinable {

@@ -11,6 +11,8 @@ var classWords = map[string]string{
 	"waiting_other": "waits for you at its terminal", "startup_blocked": "is stuck while starting", "stopped": "has a stopped process",
 	"crashed": "has crashed", "exited_unfinished": "has ended with its work undone",
 	"model_silent": "gets no answer from its model", "tool_hung": "hangs in a tool", "loop": "repeats itself",
+	"server_hung": "waits for an MCP server that hangs", "waiting_server": "waits for an MCP server that you must mend",
+	"server_paused": "is paused after too many crashes", "server_failed": "cannot be started", "server_login": "wants a login",
 	"background_task_dead": "waits for a background task that is dead",
 	"no_progress":          "makes no progress", "heartbeat_lost": "shows no sign of life", "rate_limited": "is rate limited",
 	"api_backoff": "gets errors from its model's service", "api_failed": "cannot reach its model", "auth_expired": "is logged out",
@@ -41,7 +43,7 @@ func Words(class string) string {
 
 // doneWords describe what was done about an agent, by the ladder's rungs.
 var doneWords = map[string]string{
-	"observe": "looked again", "hold": "waited", "nudge": "told to go on", "ask_phone": "asked you", "kill_tool": "its tool was ended",
+	"observe": "looked again", "hold": "waited", "nudge": "told to go on", "ask_phone": "asked you", "kill_tool": "its tool was ended", "restart_server": "its MCP server was restarted",
 	"interrupt": "interrupted", "resume": "resumed", "restart": "restarted", "fresh": "a new session was begun",
 }
 
@@ -50,7 +52,7 @@ func DoneWords(rung string) string { return cmp.Or(doneWords[rung], rung) }
 
 // doWords describe the rungs as actions to come.
 var doWords = map[string]string{
-	"observe": "look again", "hold": "wait", "nudge": "tell it to go on", "ask_phone": "ask you", "kill_tool": "end its tool",
+	"observe": "look again", "hold": "wait", "nudge": "tell it to go on", "ask_phone": "ask you", "kill_tool": "end its tool", "restart_server": "restart its MCP server",
 	"interrupt": "interrupt it", "resume": "resume it", "restart": "restart it", "fresh": "begin a new session", "escalate": "tell you",
 	"wait": "nothing now", "skip": "nothing now", "restart_with_preamble": "restart it and tell it to ask nothing",
 }

@@ -23,14 +23,14 @@ import (
 func (r *round) carryOut(ctx context.Context, c *examined, d recovery.Decision, log *slog.Logger) error {
 	rec := &attempt{
 		Agent: c.Key, Step: begun, Act: d.Act(c.problem, r.now.Wall.Round(0)), Preamble: d.Preamble,
-		Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
+		Entry: c.Entry, Declared: c.Declared != nil, Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
 		Used: d.Budget.Used, Max: d.Budget.Max, Run: newRun(), LeftOut: leftOut(d),
 	}
 	r.equip(c, rec)
 	if err := r.ledger.writeDown(ctx, rec); err != nil {
 		return err // nothing is done that is not written down
 	}
-	log.Warn("something is done", slog.String("action", string(d.Rung)), slog.String("reason", d.Reason), slog.String("details", c.verdict.Details))
+	log.Warn("something is done", slog.String("action", string(d.Rung)), slog.String("reason", d.Reason), slog.String("details", c.diagnosis.Details))
 	if d.Rung == recovery.AskPhone {
 		if err := r.escalate(ctx, c, d); err != nil {
 			return err
@@ -60,6 +60,8 @@ func (r *round) equip(c *examined, rec *attempt) {
 		rec.Command, rec.Environ = fill(r.panes.nudge(c), c.values(rec)), c.environ()
 	case rung == recovery.Interrupt:
 		rec.Target.Leaders = []process.Identity{c.subject.process}
+	case rung == recovery.RestartServer:
+		rec.Server = c.stalledServer()
 	case rung == recovery.KillTool:
 		rec.Target.Leaders = r.sources.toolOf(c.subject, r.now.Wall)
 	}

@@ -108,7 +108,7 @@ func (s *store) setAgentStates(ctx context.Context, names []string, all map[stri
 	}
 	return s.do(ctx, func(tx *sql.Tx) error {
 		for _, name := range names {
-			if err := putSight(ctx, tx, name, all[name]); err != nil {
+			if err := putState(ctx, tx, name, all[name]); err != nil {
 				return err
 			}
 		}
@@ -116,7 +116,7 @@ func (s *store) setAgentStates(ctx context.Context, names []string, all map[stri
 	})
 }
 
-func putSight(ctx context.Context, tx *sql.Tx, name string, v agentState) error {
+func putState(ctx context.Context, tx *sql.Tx, name string, v agentState) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -128,13 +128,13 @@ func putSight(ctx context.Context, tx *sql.Tx, name string, v agentState) error 
 	return nil
 }
 
-func (s *store) dropSight(ctx context.Context, project string) error {
+func (s *store) dropState(ctx context.Context, project string) error {
 	_, err := s.db.ExecContext(ctx, `DELETE FROM sight WHERE project = ?`, project)
 	return err
 }
 
-// sightings owns the state of the agents, and knows what is not stored yet.
-type sightings struct {
+// stateCache owns the state of the agents, and knows what is not stored yet.
+type stateCache struct {
 	store *store
 
 	all     map[string]agentState // the monitor's, by agent
@@ -142,26 +142,26 @@ type sightings struct {
 }
 
 // note changes the state of one agent; save stores it.
-func (s *sightings) note(name string, v agentState) {
+func (s *stateCache) note(name string, v agentState) {
 	s.all[name] = v
 	s.changed = append(s.changed, name)
 }
 
 // save keeps what was noted.
-func (s *sightings) save(ctx context.Context) error {
+func (s *stateCache) save(ctx context.Context) error {
 	changed := s.changed
 	s.changed = nil
 	return s.store.setAgentStates(ctx, changed, s.all)
 }
 
 // set changes and stores the state of one agent.
-func (s *sightings) set(ctx context.Context, name string, v agentState) error {
+func (s *stateCache) set(ctx context.Context, name string, v agentState) error {
 	s.all[name] = v
 	return s.store.setAgentStates(ctx, []string{name}, s.all)
 }
 
 // drop forgets an agent.
-func (s *sightings) drop(ctx context.Context, name string) error {
+func (s *stateCache) drop(ctx context.Context, name string) error {
 	delete(s.all, name)
-	return s.store.dropSight(ctx, name)
+	return s.store.dropState(ctx, name)
 }

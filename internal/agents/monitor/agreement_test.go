@@ -48,7 +48,7 @@ func TestRemediesStayWithinVerdicts(t *testing.T) {
 	all := recovery.Capabilities{Nudge: true, Ask: true, Reached: true, KillTool: true, Interrupt: true, Resume: true, Restart: true, Fresh: true}
 	for _, name := range registry.Classes() {
 		class := diagnose.Class(name)
-		reason := diagnose.Verdict{Class: class, Confidence: diagnose.High}.MayKill()
+		reason := diagnose.Diagnosis{Class: class, Confidence: diagnose.High}.MayKill()
 		rungs := climbed(t, name, all)
 		touches := slices.ContainsFunc(rungs, recovery.Rung.Touches)
 		switch {

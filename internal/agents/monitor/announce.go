@@ -17,7 +17,7 @@ const restTold = diagnose.Span(time.Minute)
 // ended is the run that ended with its work done, zero if there is none.
 func (c *examined) ended() process.Identity {
 	switch {
-	case c.verdict.Class != diagnose.Done:
+	case c.diagnosis.Class != diagnose.Done:
 		return process.Identity{}
 	case c.subject.dead != (process.Identity{}):
 		return c.subject.dead
@@ -27,8 +27,8 @@ func (c *examined) ended() process.Identity {
 
 // rememberWork records whether the agent has worked since the last announcement that it is idle or done.
 func rememberWork(c *examined, s *agentState) {
-	switch class := c.verdict.Class; {
-	case class == diagnose.AtWork, class == diagnose.Healthy, !c.verdict.Well():
+	switch class := c.diagnosis.Class; {
+	case class == diagnose.AtWork, class == diagnose.Healthy, !c.diagnosis.Well():
 		s.Worked = true
 	case class == diagnose.Done && s.DoneRun != c.ended():
 		s.Worked = true // it was too quick to be seen at work
@@ -39,7 +39,7 @@ func rememberWork(c *examined, s *agentState) {
 
 // announce sends one message when an agent has finished or becomes idle.
 func (r *round) announce(ctx context.Context, c *examined) error {
-	v, s := c.verdict, c.agentState
+	v, s := c.diagnosis, c.agentState
 	done := v.Class == diagnose.Done
 	rests := v.Class == diagnose.Idle && v.Since >= restTold
 	if c.Declared == nil || !s.Worked || !done && !rests {
@@ -59,7 +59,7 @@ func (r *round) announce(ctx context.Context, c *examined) error {
 	}
 	text := incident.Rested(c.Name, work, v.Details, r.opts.redact(c.subject.text))
 	err := r.do(ctx, func(tx *sql.Tx) error {
-		if err := putSight(ctx, tx, c.Key, s); err != nil || !wanted {
+		if err := putState(ctx, tx, c.Key, s); err != nil || !wanted {
 			return err
 		}
 		key := fmt.Sprintf("rested/%s/%d", c.Key, r.now.Wall.UnixMilli())

@@ -334,7 +334,7 @@ func TestEscDuringALimitIsIdle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := view.Findings[0].Verdict.Class; got != "idle" || len(w.started) != 0 {
+	if got := view.Findings[0].Diagnosis.Class; got != "idle" || len(w.started) != 0 {
 		t.Errorf("it is %s, started %v, said %q", got, w.started, w.said)
 	}
 }

@@ -301,8 +301,8 @@ func TestANoticeIsABeat(t *testing.T) {
 	if err != nil || len(view.Findings) != 1 {
 		t.Fatal(view, err)
 	}
-	if f := view.Findings[0]; f.Verdict.Class != diagnose.Healthy || f.Evidence.Beat.Note != "step 3" || f.Evidence.Beat.Age != diagnose.Span(time.Minute) {
-		t.Errorf("%+v, beat %+v", f.Verdict, f.Evidence.Beat)
+	if f := view.Findings[0]; f.Diagnosis.Class != diagnose.Healthy || f.Evidence.Beat.Note != "step 3" || f.Evidence.Beat.Age != diagnose.Span(time.Minute) {
+		t.Errorf("%+v, beat %+v", f.Diagnosis, f.Evidence.Beat)
 	}
 	says(`,"stuck":true`)
 	w.spends(time.Minute, 10*time.Second)

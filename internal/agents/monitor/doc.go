@@ -3,7 +3,7 @@
 //
 // One look (a round) always has these steps:
 //
-//	registry, files, processes ──gather──> diagnose.Evidence ──Classify──> Verdict ──recovery.Decide──> Decision ──> act, incident
+//	registry, files, processes ──gather──> diagnose.Evidence ──Classify──> Diagnosis ──recovery.Decide──> Decision ──> act, incident
 //	      (project.go, gather*.go)                                                            (handle.go)  (act.go, executor.go, incidents.go)
 //
 // Decisions are pure and made in other packages: diagnose judges the evidence, recovery decides what to do, incident
@@ -12,7 +12,13 @@
 // A home has one registry: PIV's, which agents write heartbeats into (project.go), or version 2 with declared agents,
 // which are watched by their heartbeats, their CLI's files, hooks, our wrapper and their processes (gather.go).
 //
-// Each part of a round owns its results: sightings what was seen of each agent (agentstate.go), ledger what was done and what
+// An agent may wait for a call of an MCP server that outlive keeps alive. The servers of this user ([Servers], handed in) are
+// asked how they stand, every 15 s and at each look while somebody waits for one; a server belongs to an agent if its client
+// is the agent's process or a descendant (servers.go). A call that does not go on is a reason to restart the server, not
+// the agent. A server that is paused, cannot start or wants a login for a minute, while its client lives, is an incident of its
+// own, told by the agent's channels (servertrouble.go).
+//
+// Each part of a round owns its results: stateCache what was seen of each agent (agentstate.go), ledger what was done and what
 // all agents share (ledger.go), executor the steps of running recoveries (executor.go, nonrestart.go), incidents the
 // notifications of humans (incidents.go; the database steps: incident.go), panes what herdr shows (herdr.go). They live
 // for one look. The database and the Monitor keep what must last.

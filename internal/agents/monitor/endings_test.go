@@ -180,11 +180,11 @@ func (e *ending) times(t *testing.T) (first, last time.Time) {
 
 // endingSeen is what came of one.
 type endingSeen struct {
-	verdict diagnose.Verdict
-	steps   []string // told, resume, restart, fresh, kill, each with when it was taken
-	took    map[string]bool
-	last    time.Time // of its records
-	until   time.Time // is waited
+	diagnosis diagnose.Diagnosis
+	steps     []string // told, resume, restart, fresh, kill, each with when it was taken
+	took      map[string]bool
+	last      time.Time // of its records
+	until     time.Time // is waited
 }
 
 const endingPID = 1001
@@ -360,9 +360,9 @@ func (e *ending) watch(t *testing.T, w *world, last time.Time) (seen endingSeen)
 		if err != nil || len(view.Findings) != 1 {
 			t.Fatal(view, err)
 		}
-		seen.verdict = view.Findings[0].Verdict
-		if seen.verdict.Hold > 0 {
-			seen.until = w.wall.Add(time.Duration(seen.verdict.Hold)).UTC()
+		seen.diagnosis = view.Findings[0].Diagnosis
+		if seen.diagnosis.Hold > 0 {
+			seen.until = w.wall.Add(time.Duration(seen.diagnosis.Hold)).UTC()
 		}
 	}
 	e.happens(t, w, look)
@@ -407,7 +407,7 @@ func TestEndings(t *testing.T) {
 	seen := map[string]endingSeen{}
 	t.Cleanup(func() { endingsAreDocumented(t, all, seen) })
 	for i, e := range all {
-		if i%nightStride != 0 {
+		if i%scenarioStride != 0 {
 			continue
 		}
 		t.Run(e.name, func(t *testing.T) {
@@ -416,7 +416,7 @@ func TestEndings(t *testing.T) {
 			mu.Lock()
 			seen[e.name] = got
 			mu.Unlock()
-			v := got.verdict
+			v := got.diagnosis
 			if v.Class != e.Want {
 				t.Errorf("want %s, got %s: %s", e.Want, v.Class, v.Details)
 			}

@@ -28,17 +28,17 @@ Times are counted from the last thing that the session has shown. *Tells* is a m
 session, *restarts* begins anew with the command that starts it. What is left out is not done.
 `, len(all))
 	for _, group := range endingGroups {
-		fmt.Fprintf(&b, "\n## %s\n\n| case | CLI | how it ended | verdict | what outlive does | source |\n|---|---|---|---|---|---|\n", group)
+		fmt.Fprintf(&b, "\n## %s\n\n| case | CLI | how it ended | diagnosis | what outlive does | source |\n|---|---|---|---|---|---|\n", group)
 		for _, e := range all {
 			if e.Group != group {
 				continue
 			}
 			s := seen[e.name]
-			verdict := fmt.Sprintf("`%s`", s.verdict.Class)
+			diagnosis := fmt.Sprintf("`%s`", s.diagnosis.Class)
 			if !s.until.IsZero() {
-				verdict += fmt.Sprintf(", for %s", short(s.until.Sub(s.last)))
+				diagnosis += fmt.Sprintf(", for %s", short(s.until.Sub(s.last)))
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.name, map[string]string{"claude": "Claude", "codex": "Codex"}[e.CLI], e.story, verdict, s.does(), e.Source)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.name, map[string]string{"claude": "Claude", "codex": "Codex"}[e.CLI], e.story, diagnosis, s.does(), e.Source)
 		}
 	}
 	return b.String()

@@ -31,6 +31,7 @@ func (s *setting) gather(a agent, k known) (diagnose.Evidence, finding) {
 	g.hooks()
 	g.manifest()
 	g.cpu()
+	g.servers()
 	g.lookForPerson()
 	g.conclude()
 	return e, f
@@ -46,12 +47,12 @@ type gathering struct {
 
 	stranger process.Entry // a process named by the pidfile that may not be the agent's
 
-	report   *agentrun.Report // of the wrapper around the present run; nil if there is none
-	began    time.Time        // when the process was started; zero: unknown
-	signs    []string         // signs of life
-	died     bool             // the known process has ended, and there is no other
-	left     bool             // a person had interrupted its last turn just before
-	lastWord bool             // the dead process's session is readable and would show an error at its end
+	report     *agentrun.Report // of the wrapper around the present run; nil if there is none
+	began      time.Time        // when the process was started; zero: unknown
+	signs      []string         // signs of life
+	died       bool             // the known process has ended, and there is no other
+	left       bool             // a person had interrupted its last turn just before
+	errorShown bool             // the dead process's session is readable and would show an error at its end
 }
 
 func (g *gathering) age(t time.Time) diagnose.Span {

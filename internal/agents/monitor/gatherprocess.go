@@ -282,7 +282,7 @@ func (g *gathering) ended(r *agentrun.Report) {
 func (g *gathering) markDone(r *agentrun.Report) {
 	done := g.agent.Declared.Expect.Done
 	undeclared, failed := done.Exit == nil && done.Manifest == "", g.e.LastError.Kind != ""
-	if !g.lastWord { // the last error may have been resolved or not
+	if !g.errorShown { // the last error may have been resolved or not
 		failed = failed || g.known.agentState.Trouble.Class != ""
 	}
 	if r.Headless && undeclared && r.Exit.Code == 0 && r.Exit.Signal == "" && !failed {

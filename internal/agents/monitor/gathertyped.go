@@ -60,7 +60,7 @@ func (g *gathering) ownWords(t time.Time) bool {
 
 // cause keeps the last error of a dead process's session, unless it is older than the process.
 func (g *gathering) cause(v *agentcli.Session) {
-	g.lastWord = true
+	g.errorShown = true
 	began := g.known.agentState.Alive.Add(-nudgeEcho)
 	switch {
 	case g.report != nil:

@@ -33,7 +33,7 @@ func TestAStoppedProcess(t *testing.T) {
 			if err != nil || len(view.Findings) != 1 {
 				t.Fatal(view, err)
 			}
-			if v := view.Findings[0].Verdict; v.Class != diagnose.Stopped {
+			if v := view.Findings[0].Diagnosis; v.Class != diagnose.Stopped {
 				t.Errorf("it is called %s: %s", v.Class, v.Details)
 			}
 			w.spends(2*time.Minute, 10*time.Second)

@@ -17,12 +17,12 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/recovery"
 )
 
-// handle acts on one agent as its verdict requires.
+// handle acts on one agent as its diagnosis requires.
 func (r *round) handle(ctx context.Context, c *examined) error {
 	if c.problem.Class == "" {
 		return errors.Join(r.announce(ctx, c), r.well(ctx, c))
 	}
-	if c.verdict.Stall != diagnose.NoStall {
+	if c.diagnosis.Stall != diagnose.NoStall {
 		r.stalled++
 	}
 	if err := r.endWaits(ctx, c); err != nil {
@@ -30,19 +30,19 @@ func (r *round) handle(ctx context.Context, c *examined) error {
 	}
 	d := r.decide(c)
 	r.ledger.fleet = r.ledger.fleet.Note(c.problem, d, r.now.Wall)
-	log := r.opts.Logger.With(slog.String("project", c.Name), slog.String("stall", c.problem.Stall), slog.String("rule", c.verdict.Rule))
+	log := r.opts.Logger.With(slog.String("project", c.Name), slog.String("stall", c.problem.Stall), slog.String("rule", c.diagnosis.Rule))
 	switch {
 	case d.Attended:
 		log.Info("left alone", slog.String("reason", d.Reason))
 		return errors.Join(r.spare(ctx, c, d), r.news(ctx, c))
 	case d.Rung == recovery.Nothing:
-		log.Debug("left alone", slog.String("reason", d.Reason), slog.String("details", c.verdict.Details))
+		log.Debug("left alone", slog.String("reason", d.Reason), slog.String("details", c.diagnosis.Details))
 		return r.news(ctx, c)
 	case d.Rung == recovery.Escalate:
 		if err := r.escalate(ctx, c, d); err != nil {
 			return err
 		}
-		log.Warn("a human is told", slog.String("reason", d.Reason), slog.String("details", c.verdict.Details))
+		log.Warn("a human is told", slog.String("reason", d.Reason), slog.String("details", c.diagnosis.Details))
 		return nil
 	}
 	return r.carryOut(ctx, c, d, log)
@@ -50,9 +50,9 @@ func (r *round) handle(ctx context.Context, c *examined) error {
 
 func (r *round) decide(c *examined) recovery.Decision {
 	can := r.capabilities(c)
-	if c.Declared != nil && !c.verdict.MayKill() && c.underWay() {
+	if c.Declared != nil && !c.diagnosis.MayKill() && c.underWay() {
 		can.UnderWay = true
-		can.Interrupt = can.Interrupt && c.verdict.Class == diagnose.BudgetExceeded // its owner wants it stopped
+		can.Interrupt = can.Interrupt && c.diagnosis.Class == diagnose.BudgetExceeded // its owner wants it stopped
 	}
 	return recovery.Decide(c.problem, r.history(c), c.recovery, can, r.ledger.fleet, r.now.Wall)
 }
@@ -73,7 +73,7 @@ func (r *round) spare(ctx context.Context, c *examined, d recovery.Decision) err
 	return r.agentStates.set(ctx, c.Key, s)
 }
 
-// underWay reports whether the agent may be in the middle of something. If the verdict does not justify a kill, only
+// underWay reports whether the agent may be in the middle of something. If the diagnosis does not justify a kill, only
 // dead agents and those whose turns are over are replaced: after a limit was lifted, nothing continues by itself.
 func (c *examined) underWay() bool {
 	if c.evidence.Process.Life == diagnose.Dead {
@@ -90,6 +90,7 @@ func (c *examined) underWay() bool {
 func (r *round) history(c *examined) recovery.History {
 	h := recovery.History{Acts: awake(acts(r.ledger.all[c.Key]), r.sleeps), Blind: c.agentState.Blind, Reset: c.agentState.Reset}
 	key := c.incidentKey()
+	h.Open = c.diagnosis.Class == diagnose.WaitingServer && r.serverTold(c)
 	for _, i := range r.incidents.open(c.Key) {
 		h.Open = h.Open || i.Key.Class == key.Class && i.Key.Phase == key.Phase
 		h.Held = h.Held || recovery.NeedsHuman(i.Key.Class, i.Facts.Stall)
@@ -125,7 +126,7 @@ func (r *round) capabilities(c *examined) recovery.Capabilities {
 	known := c.subject.process != (process.Identity{}) && c.evidence.Process.Life == diagnose.Alive
 	return recovery.Capabilities{
 		Nudge: !dead && len(r.panes.nudge(c)) > 0, Ask: r.canAsk(c), Reached: len(r.incidents.policyOf(c.agent).Tiers) > 0, Ended: dead,
-		KillTool: known && !c.subject.tool.IsZero(), Interrupt: known && !agentcli.Of(c.Kind).EndsOnSIGINT,
+		RestartServer: known && r.mayRestartServer(c), KillTool: known && !c.subject.tool.IsZero(), Interrupt: known && !agentcli.Of(c.Kind).EndsOnSIGINT,
 		Resume:  len(s.Resume) > 0 && (c.subject.session != "" || !wants(s.Resume, "session")),
 		Restart: len(s.Cmd) > 0, Fresh: wants(s.Cmd, "text"),
 	}
@@ -134,7 +135,7 @@ func (r *round) capabilities(c *examined) recovery.Capabilities {
 // canAsk reports whether the agent's question can be sent to a human and the answer to the agent: a button answers a
 // permission request, a reply goes to the session, and a question can be answered in its terminal.
 func (r *round) canAsk(c *examined) bool {
-	return c.verdict.Class == diagnose.WaitingQuestion || c.subject.request != "" && len(r.incidents.policyOf(c.agent).Tiers) > 0
+	return c.diagnosis.Class == diagnose.WaitingQuestion || c.subject.request != "" && len(r.incidents.policyOf(c.agent).Tiers) > 0
 }
 
 // unwatched are the classes of agents that are not reported.
@@ -146,7 +147,7 @@ var waits = []diagnose.Class{diagnose.WaitingPermission, diagnose.WaitingQuestio
 // endWaits closes incidents about questions that the agent no longer asks because it is in other trouble now. It also
 // closes incidents about a process that was replaced, unless a human has to handle them.
 func (r *round) endWaits(ctx context.Context, c *examined) error {
-	if c.Declared == nil || c.verdict.Stall == diagnose.Blind {
+	if c.Declared == nil || c.diagnosis.Stall == diagnose.Blind {
 		return nil
 	}
 	for _, i := range r.incidents.open(c.Key) {
@@ -176,8 +177,8 @@ func (c *examined) works() bool {
 	if c.agentState.Stopped {
 		return false
 	}
-	alone := c.Declared != nil && c.verdict.Class == diagnose.Unobserved && time.Duration(c.evidence.Process.Age) > c.recovery.Verify[recovery.Restart]
-	return alone || slices.Contains(shown, c.verdict.Class)
+	alone := c.Declared != nil && c.diagnosis.Class == diagnose.Unobserved && time.Duration(c.evidence.Process.Age) > c.recovery.Verify[recovery.Restart]
+	return alone || slices.Contains(shown, c.diagnosis.Class)
 }
 
 // well closes what is over: the agent works again, or is no longer wanted.
@@ -191,7 +192,7 @@ func (r *round) well(ctx context.Context, c *examined) error {
 			return err
 		}
 	}
-	if !works && !c.agentState.Stopped && !slices.Contains(unwatched, c.verdict.Class) {
+	if !works && !c.agentState.Stopped && !slices.Contains(unwatched, c.diagnosis.Class) {
 		return nil // it has shown nothing yet
 	}
 	open := r.incidents.open(c.Key)
@@ -199,7 +200,7 @@ func (r *round) well(ctx context.Context, c *examined) error {
 		return nil // its evidence is older than the action
 	}
 	for _, i := range open {
-		var ev incident.Event = incident.Gone{Why: c.verdict.Details}
+		var ev incident.Event = incident.Gone{Why: c.diagnosis.Details}
 		if works {
 			ev = incident.Recovered{How: r.ledger.how(c.Key)}
 		}

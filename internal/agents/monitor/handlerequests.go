@@ -135,10 +135,10 @@ func (r *round) requestAction(ctx context.Context, a agent, w userRequest) (stri
 		return "nothing is done: it may run already: " + c.evidence.Process.Detail, nil
 	}
 	rec := &attempt{
-		Agent: c.Key, Step: begun, Entry: c.Entry, Declared: c.Declared != nil, Rule: c.verdict.Rule, Details: c.verdict.Details,
+		Agent: c.Key, Step: begun, Entry: c.Entry, Declared: c.Declared != nil, Rule: c.diagnosis.Rule, Details: c.diagnosis.Details,
 		UserRequest: w.ID, Verb: w.Verb, By: w.By, Text: w.Text, Run: newRun(),
 		Act: recovery.Act{
-			Agent: c.Key, At: r.now.Wall.Round(0), Rung: rung, Class: string(c.verdict.Class), Stall: string(c.verdict.Stall),
+			Agent: c.Key, At: r.now.Wall.Round(0), Rung: rung, Class: string(c.diagnosis.Class), Stall: string(c.diagnosis.Stall),
 			Phase: c.subject.phase, Since: r.now.Wall, Sequence: c.agentState.Sequence, Deadline: r.now.Wall.Add(c.recovery.Verify[rung]),
 		},
 	}

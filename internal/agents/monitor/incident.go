@@ -64,7 +64,7 @@ func (r *round) facts(c *examined, d recovery.Decision) incident.Facts {
 	redact := r.opts.redact
 	f := incident.Facts{
 		Name: c.Name, Phase: c.incidentKey().Phase, Stall: c.problem.Stall, Severity: incident.SeverityOf(c.problem.Class),
-		Since: c.problem.Since, Details: c.verdict.Details, Action: redact(r.taken(c, d)),
+		Since: c.problem.Since, Details: c.diagnosis.Details, Action: redact(r.taken(c, d)),
 		Used: d.Budget.Used, Max: d.Budget.Max, Window: d.Budget.Window, PerPhase: d.Budget.PerPhase, Body: redact(c.subject.text), Request: c.subject.request, Input: c.subject.input, Unasked: c.subject.unasked,
 	}
 	f.Joinable = c.subject.joinable
@@ -85,7 +85,7 @@ func (r *round) taken(c *examined, d recovery.Decision) string {
 		return "none: a human is needed"
 	}
 	if d.Rung == recovery.AskPhone {
-		if c.verdict.Class == diagnose.WaitingQuestion && len(r.panes.nudge(c)) == 0 {
+		if c.diagnosis.Class == diagnose.WaitingQuestion && len(r.panes.nudge(c)) == 0 {
 			return fmt.Sprintf("it waits %d minutes for an answer at its own terminal", d.VerifyWithin/time.Minute)
 		}
 		return "" // its title says what it waits for
@@ -129,8 +129,11 @@ func policyOf(d registry.Agent, all *registry.Registry, o Options) incident.Poli
 
 // escalate notifies a human once, and again as the policy says.
 func (r *round) escalate(ctx context.Context, c *examined, d recovery.Decision) error {
-	if d.Mass != "" {
+	switch {
+	case d.Mass != "":
 		return r.escalateMass(ctx, c, d)
+	case c.diagnosis.Class == diagnose.WaitingServer:
+		return nil // the incident of the server, which tellOfServers opens, is the one that tells of it
 	}
 	return r.incidents.raise(ctx, c.agent, c.incidentKey(), r.facts(c, d), c.entryOf(r.now.Wall, d), nil)
 }
@@ -139,7 +142,7 @@ func (r *round) escalate(ctx context.Context, c *examined, d recovery.Decision) 
 func (c *examined) entryOf(now time.Time, d recovery.Decision) piv.Intervention {
 	e := piv.Intervention{
 		Time: now, Project: c.Name, Phase: c.problem.Phase, Stall: cmp.Or(c.problem.Stall, c.problem.Class), Action: "escalate",
-		Details: fmt.Sprintf("[%s %s] %s", c.verdict.Rule, c.verdict.Class, c.verdict.Details),
+		Details: fmt.Sprintf("[%s %s] %s", c.diagnosis.Rule, c.diagnosis.Class, c.diagnosis.Details),
 	}
 	if d.Rung == recovery.AskPhone {
 		e.Action = "ask a human"

@@ -36,8 +36,12 @@ func (in *incidents) policyOf(a agent) incident.Policy {
 
 // agentOf is the agent of an incident, if it still exists.
 func (in *incidents) agentOf(i incident.Incident) agent {
+	key := i.Key.Agent
+	if user, is := aboutServer(i); is {
+		key = user
+	}
 	for _, a := range in.snapshot.Agents {
-		if a.Key == i.Key.Agent {
+		if a.Key == key {
 			return a
 		}
 	}

@@ -54,6 +54,7 @@ type attempt struct {
 	Max         int               `json:"max"`
 
 	Target    process.Target   `json:"target"`
+	Server    string           `json:"server,omitempty"`  // the key of the MCP server that is restarted
 	Command   []string         `json:"command,omitempty"` // that starts, nudges
 	Environ   []string         `json:"environ,omitempty"` // more than what every agent gets
 	Run       string           `json:"run"`

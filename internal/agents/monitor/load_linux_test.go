@@ -17,8 +17,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 )
 
-// crowd makes 200 agents at rest: real processes that sleep under the names of the CLIs, and files as the CLIs leave them.
-func crowd(b *testing.B) Options {
+// manyAgents makes 200 agents at rest: real processes that sleep under the names of the CLIs, and files as the CLIs leave them.
+func manyAgents(b *testing.B) Options {
 	b.Helper()
 	home := b.TempDir()
 	w := &world{home: home}
@@ -88,7 +88,7 @@ func sleeper(b *testing.B, name, dir string) process.Identity {
 // One look at 200 agents at rest; the loop makes one each five seconds. Besides its time, the share of a core that this
 // comes to, and the memory of the whole process.
 func BenchmarkALookAtTwoHundredAgents(b *testing.B) {
-	m, err := Open(b.Context(), crowd(b))
+	m, err := Open(b.Context(), manyAgents(b))
 	if err != nil {
 		b.Fatal(err)
 	}

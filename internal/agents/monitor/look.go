@@ -28,7 +28,7 @@ type round struct {
 	fault    error // which of the agents' signs cannot be read
 	stalled  int   // agents
 
-	agentStates sightings
+	agentStates stateCache
 	ledger      ledger
 	incidents   incidents
 	panes       panes
@@ -57,6 +57,7 @@ func (m *Monitor) look(ctx context.Context) (Summary, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", c.agent.Key, err))
 		}
 	}
+	errs = append(errs, r.tellOfServers(ctx, cases))
 	errs = append(errs, r.incidents.followMasses(ctx, r.ledger.fleet.Masses), r.ledger.saveFleet(ctx, before), r.incidents.deliveries(ctx), r.incidents.timers(ctx), r.digest(ctx), r.tellStatuses(ctx), r.tellStanding(ctx, cases), m.store.writeJournal(ctx, m.opts.Log, m.opts.checkpoint))
 	m.watch(cases)
 	m.wakeSenders()
@@ -95,7 +96,7 @@ func (m *Monitor) begin(ctx context.Context) (*round, error) {
 	}
 	m.doubtful = false
 	r.setting = setting{
-		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, sources: m.sources,
+		now: r.now, sleeps: m.sleeps, processes: m.opts.processes, sources: m.sources, kept: &m.kept,
 	}
 	if !r.snapshot.declared() {
 		r.setting.lost = r.snapshot.Lost
@@ -142,7 +143,8 @@ func (r *round) refresh(ctx context.Context) error {
 	if !r.snapshot.declared() || r.opts.evidence != nil {
 		return nil
 	}
-	return r.sources.refresh(ctx, r.store, r.now.Wall, r.snapshot.Agents, r.agentStates.all)
+	err := r.sources.refresh(ctx, r.store, r.now.Wall, r.snapshot.Agents, r.agentStates.all)
+	return errors.Join(err, r.kept.refresh(ctx, r.store, r.sources, r.now.Wall))
 }
 
 // passTime detects a sleep of the machine, or a clock change, since the last look.
@@ -216,14 +218,14 @@ func (r *round) known(a agent) known {
 	return k
 }
 
-// examined is one agent with its evidence and verdict.
+// examined is one agent with its evidence and diagnosis.
 type examined struct {
 	agent
 	known
-	evidence diagnose.Evidence
-	verdict  diagnose.Verdict
-	subject  finding
-	problem  recovery.Problem
+	evidence  diagnose.Evidence
+	diagnosis diagnose.Diagnosis
+	subject   finding
+	problem   recovery.Problem
 }
 
 // finding is what an action needs besides the evidence.
@@ -240,6 +242,7 @@ type finding struct {
 	request  string    // the open request for a permission
 	input    string    // what would run if it were allowed, in full
 	unasked  string    // why such a request is left to the agent's own dialog
+	servers  []string  // keys of the MCP servers in the evidence, in the same order
 	signs    string    // the latest signs of life in one word; "": there are none
 	// stranger says why the process may not be the agent's: it is only observed, neither ended nor replaced.
 	stranger string
@@ -279,7 +282,7 @@ func (r *round) examine(ctx context.Context, errs *[]error) []*examined {
 	return cases
 }
 
-// gather collects the evidence of an agent and judges it. Secrets are removed from the verdict here, before it is stored
+// gather collects the evidence of an agent and judges it. Secrets are removed from the diagnosis here, before it is stored
 // or sent.
 func (r *round) gather(c *examined) {
 	switch {
@@ -294,8 +297,8 @@ func (r *round) gather(c *examined) {
 	if c.Declared != nil {
 		c.Entry.Phase = c.subject.phase
 	}
-	c.verdict = diagnose.Classify(c.evidence, c.expect)
-	c.verdict.Details, c.verdict.Doubt = r.opts.redact(c.verdict.Details), r.opts.redact(c.verdict.Doubt)
+	c.diagnosis = diagnose.Classify(c.evidence, c.expect)
+	c.diagnosis.Details, c.diagnosis.Doubt = r.opts.redact(c.diagnosis.Details), r.opts.redact(c.diagnosis.Doubt)
 }
 
 func problems(cases []*examined) []recovery.Problem {
@@ -317,7 +320,7 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	} else if r.snapshot.Lost == "" && !c.vanished {
 		r.setting.rememberProject(c, &s)
 	}
-	if c.verdict.Stall == diagnose.Blind {
+	if c.diagnosis.Stall == diagnose.Blind {
 		s.Blind = min(s.Blind+1, c.recovery.BlindFor)
 	} else {
 		s.Blind = 0
@@ -334,10 +337,10 @@ func (r *round) remember(ctx context.Context, c *examined) (gone bool, err error
 	return false, nil
 }
 
-// problem translates the verdict for recovery.
+// problem translates the diagnosis for recovery.
 func (r *round) problem(c *examined) recovery.Problem {
 	p := recovery.Problem{Agent: c.Key, Phase: c.subject.phase, Sequence: c.agentState.Sequence}
-	v := c.verdict
+	v := c.diagnosis
 	if c.agentState.Stopped || v.Well() && v.Class != diagnose.APIBackoff {
 		return p
 	}
@@ -358,7 +361,7 @@ func (r *round) dropVanished(ctx context.Context, a agent) error {
 			return err
 		}
 	}
-	return r.store.dropSight(ctx, a.Key)
+	return r.store.dropState(ctx, a.Key)
 }
 
 // do runs f in one transaction.

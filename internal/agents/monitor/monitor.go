@@ -22,6 +22,7 @@ type Monitor struct {
 	store         *store
 	registryStore *registryStore
 	sources       *sources
+	kept          kept
 	notifiers     notifiers
 	alarms        alarms
 	seen          atomic.Pointer[snapshot] // the last registry snapshot, for other goroutines
@@ -38,7 +39,7 @@ type Monitor struct {
 	told   string            // the last error that was logged, to log it once
 	lost   string            // the same of the registry
 	swept  time.Time         // when old data was removed last
-	judged map[string]string // agent: its last verdict that was recorded
+	judged map[string]string // agent: its last diagnosis that was recorded
 	undone []string          // agents that needed an action at the last look, while the home could not be written
 	unkept unkept
 }
@@ -57,7 +58,7 @@ func Open(ctx context.Context, opts Options) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{opts: opts, lock: l, judged: map[string]string{}}
+	m := &Monitor{opts: opts, lock: l, judged: map[string]string{}, kept: kept{from: opts.Servers}}
 	for _, path := range []string{opts.Registry, opts.PIDFile} {
 		if err := atomicfile.Sweep(path, time.Now()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			opts.Logger.Warn("what a killed writer has left stays", slog.Any("error", err))
@@ -120,7 +121,7 @@ func (m *Monitor) Close() error {
 // seconds, and whenever an event asks for it, and logs only changes. Errors of cycles are logged and retried, never
 // returned.
 func (m *Monitor) Run(ctx context.Context) error {
-	if !m.opts.deaf {
+	if !m.opts.clockOnly {
 		m.openAlarms()
 	}
 	m.carry(ctx)

@@ -33,6 +33,8 @@ func (x *executor) nonRestart(ctx context.Context, rec *attempt) error {
 		outcome, err = said, x.nudge(ctx, rec)
 	case recovery.Interrupt:
 		outcome, err = "the agent was interrupted", x.m.opts.processes.Interrupt(rec.Target.Leaders[0])
+	case recovery.RestartServer:
+		outcome, err = "its MCP server was restarted", x.restartServer(ctx, rec)
 	case recovery.KillTool:
 		outcome, err = fmt.Sprintf("%d processes of the tool were ended", len(rec.Target.Leaders)), x.endTool(ctx, rec)
 	}
@@ -58,6 +60,19 @@ func (x *executor) endTool(ctx context.Context, rec *attempt) error {
 		return errors.New("no process of the tool is known")
 	}
 	return x.m.opts.processes.Stop(ctx, rec.Target)
+}
+
+// serverTime is how long a new process of an MCP server may take until it works.
+const serverTime = 45 * time.Second
+
+// restartServer replaces the MCP server that the agent waits for.
+func (x *executor) restartServer(ctx context.Context, rec *attempt) error {
+	if x.m.kept.from == nil || rec.Server == "" {
+		return errors.New("its MCP server is not known")
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverTime)
+	defer cancel()
+	return x.m.kept.from.Restart(ctx, rec.Server, "the agent "+rec.Agent+" waits for a call that does not go on")
 }
 
 // nudge runs the command that hands a text to the agent's session.
@@ -114,7 +129,7 @@ func (x *executor) agentCameBack(ctx context.Context, rec *attempt) string {
 		if err != nil {
 			return err.Error()
 		}
-		v, found := c.verdict, c.subject
+		v, found := c.diagnosis, c.subject
 		switch {
 		case string(v.Class) != rec.Act.Class:
 			return fmt.Sprintf("it is %s now: %s", v.Class, v.Details)

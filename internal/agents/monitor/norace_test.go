@@ -4,8 +4,8 @@ package monitor
 
 import "time"
 
-// nightStride is every how manieth night is driven.
-const nightStride = 1
+// scenarioStride is every how manieth scenario is driven.
+const scenarioStride = 1
 
 // runLength is how many cycles of a test are one run of the monitor: each has to find all it needs in the files.
 const runLength = 1

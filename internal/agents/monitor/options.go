@@ -84,9 +84,11 @@ type Options struct {
 	Places agentcli.Places
 	// Herdr is the herdr program, in whose panes agents may run. "": not used.
 	Herdr string
+	// Servers are the MCP servers that outlive keeps alive on this machine. nil: they are not looked at.
+	Servers Servers
 	// Answer says that permission requests are answered here, so that hooks wait for it.
 	Answer bool
-	// Record is a file that the evidence of declared agents is appended to whenever a verdict changes. "": nowhere.
+	// Record is a file that the evidence of declared agents is appended to whenever a diagnosis changes. "": nowhere.
 	Record string
 	// Looked is called after each look, as the monitor's own sign of life. nil: not called.
 	Looked func(error)
@@ -100,7 +102,7 @@ type Options struct {
 	clock      func() Clocks
 	processes  processes
 	checkpoint func(step string)
-	deaf       bool // looks only by the clock, not on events
+	clockOnly  bool // looks only by the clock, not on events
 	evidence   func(*agent) (diagnose.Evidence, finding)
 }
 

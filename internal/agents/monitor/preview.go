@@ -25,7 +25,7 @@ type Finding struct {
 	Phase           string // as people write it
 	Evidence        diagnose.Evidence
 	Policy          diagnose.Policy // that it is judged by
-	Verdict         diagnose.Verdict
+	Diagnosis       diagnose.Diagnosis
 	Trace           diagnose.Trace // of every rule
 	Decision        recovery.Decision
 	LeftOut         []string // steps of the ladder that cannot be done, and why
@@ -45,10 +45,10 @@ func (f Finding) String() string { return logline.Printable(f.text()) }
 
 func (f Finding) text() string {
 	s := fmt.Sprintf("%s (Phase %s): ", f.Name, f.Phase)
-	if f.Verdict.Stall == diagnose.NoStall {
-		return s + string(f.Verdict.Class) + ": " + f.Verdict.Details
+	if f.Diagnosis.Stall == diagnose.NoStall {
+		return s + string(f.Diagnosis.Class) + ": " + f.Diagnosis.Details
 	}
-	s += fmt.Sprintf("%s [%s %s, %s confidence]: %s -> %s", f.Verdict.Stall, f.Verdict.Rule, f.Verdict.Class, f.Verdict.Confidence, f.Verdict.Details, f.Action)
+	s += fmt.Sprintf("%s [%s %s, %s confidence]: %s -> %s", f.Diagnosis.Stall, f.Diagnosis.Rule, f.Diagnosis.Class, f.Diagnosis.Confidence, f.Diagnosis.Details, f.Action)
 	if f.Decision.Rung == recovery.Nothing {
 		return s + " (" + f.Decision.Reason + ")"
 	}
@@ -89,7 +89,7 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 		}
 	}
 	opts.Record, opts.OpenChannel = "", nil
-	m := &Monitor{opts: opts, judged: map[string]string{}}
+	m := &Monitor{opts: opts, judged: map[string]string{}, kept: kept{from: opts.Servers}}
 	if err := m.load(ctx, copied); err != nil {
 		return View{}, err
 	}
@@ -120,7 +120,7 @@ func (r *round) finding(c *examined) Finding {
 	d := r.decide(c)
 	f := Finding{
 		Key: c.Key, Name: c.Name, Path: c.Path, Kind: c.Kind, Phase: c.incidentKey().Phase,
-		Evidence: c.redacted(r.opts), Policy: c.expect, Verdict: c.verdict, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
+		Evidence: c.redacted(r.opts), Policy: c.expect, Diagnosis: c.diagnosis, Trace: diagnose.Explain(c.evidence, c.expect), Decision: d,
 		Process: c.subject.process, Session: c.subject.session, Joinable: c.subject.joinable, Joined: c.subject.joined, Acts: acts(r.ledger.all[c.Key]), Incidents: r.incidents.open(c.Key), Stopped: c.agentState.Stopped,
 	}
 	f.Trace = diagnose.Explain(f.Evidence, c.expect)

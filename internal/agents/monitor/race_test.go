@@ -4,9 +4,9 @@ package monitor
 
 import "time"
 
-// nightStride is every how manieth night, or ending, is driven: the detector makes the database ten times as slow, and every night
+// scenarioStride is every how manieth scenario, or ending, is driven: the detector makes the database ten times as slow, and every scenario
 // goes the same ways through the code. Without it each is driven.
-const nightStride = 8
+const scenarioStride = 8
 
 // runLength is how many cycles of a test are one run of the monitor, as in its loop. Without the detector each is a run
 // of its own, so that whatever counts later has to be written down; with it the database is opened that much less often.

@@ -13,13 +13,13 @@ import (
 // recordLimit is the size at which the evidence record is rotated, in bytes.
 const recordLimit = 16 << 20
 
-// record appends the evidence of an agent to the record when its verdict has changed, for replays.
+// record appends the evidence of an agent to the record when its diagnosis has changed, for replays.
 func (r *round) record(c *examined) {
-	verdict := fmt.Sprint(c.verdict.Rule, c.verdict.Class)
-	if r.opts.Record == "" || r.judged[c.Key] == verdict {
+	diagnosis := fmt.Sprint(c.diagnosis.Rule, c.diagnosis.Class)
+	if r.opts.Record == "" || r.judged[c.Key] == diagnosis {
 		return
 	}
-	r.judged[c.Key] = verdict
+	r.judged[c.Key] = diagnosis
 	if err := r.appendRecord(c); err != nil {
 		r.opts.Logger.Warn("the evidence is not recorded", slog.Any("error", err))
 	}
@@ -36,7 +36,7 @@ func (r *round) appendRecord(c *examined) error {
 		return err
 	}
 	defer f.Close()
-	return diagnose.WriteLine(f, diagnose.Line{At: r.now.Wall, Agent: c.Key, Evidence: c.redacted(r.opts), Verdict: c.verdict})
+	return diagnose.WriteLine(f, diagnose.Line{At: r.now.Wall, Agent: c.Key, Evidence: c.redacted(r.opts), Diagnosis: c.diagnosis})
 }
 
 // redacted is the evidence without secrets, which an agent's texts and commands may contain.

@@ -46,16 +46,16 @@ const sinceJitter = time.Minute
 
 // rememberTrouble stores since when something is wrong, so that the time stays the same while it goes on.
 func (st *setting) rememberTrouble(c *examined, s *agentState) {
-	if c.verdict.Well() && c.verdict.Class != diagnose.APIBackoff {
+	if c.diagnosis.Well() && c.diagnosis.Class != diagnose.APIBackoff {
 		s.Trouble = trouble{}
 		return
 	}
-	t := trouble{Class: string(c.verdict.Class), Since: st.now.Wall.Add(-time.Duration(c.verdict.Since)).Round(0)}
+	t := trouble{Class: string(c.diagnosis.Class), Since: st.now.Wall.Add(-time.Duration(c.diagnosis.Since)).Round(0)}
 	if c.launch != nil {
 		t.Start = c.launch.ID
 	}
-	if c.verdict.Hold > 0 {
-		t.Until = st.now.Wall.Add(time.Duration(c.verdict.Hold)).Round(0)
+	if c.diagnosis.Hold > 0 {
+		t.Until = st.now.Wall.Add(time.Duration(c.diagnosis.Hold)).Round(0)
 	}
 	if old := s.Trouble; old.Class == t.Class && old.Start == t.Start {
 		t.Since, t.Spared = old.Since, old.Spared
@@ -86,11 +86,11 @@ func (st *setting) rememberAgent(c *examined, s *agentState) {
 			s.Identity, s.Alive, s.Left = c.subject.process, st.now.Wall.Round(0), false
 		}
 		s.Gone, s.GoneOf, s.Stopped = time.Time{}, process.Identity{}, false
-		if c.verdict.Class != diagnose.Grace || c.underWay() { // a grace says nothing about an agent at its prompt
+		if c.diagnosis.Class != diagnose.Grace || c.underWay() { // a grace says nothing about an agent at its prompt
 			s.RestSince = time.Time{}
 		}
-		if c.verdict.Class == diagnose.Idle {
-			s.RestSince = st.now.Wall.Add(-time.Duration(c.verdict.Since)).Round(0)
+		if c.diagnosis.Class == diagnose.Idle {
+			s.RestSince = st.now.Wall.Add(-time.Duration(c.diagnosis.Since)).Round(0)
 		}
 		s.CPU = s.CPU.next(st.sources.helpers(c.subject.process), st.now)
 	case diagnose.Dead:
@@ -170,7 +170,7 @@ func (r *round) hear(ctx context.Context) error {
 }
 
 // hear takes one hook event, and reports whether it is new information.
-func (ss *sightings) hear(name string, e hooks.Event) bool {
+func (ss *stateCache) hear(name string, e hooks.Event) bool {
 	s := ss.all[name]
 	switch {
 	case slices.Contains(questions, e.Tool): // the transcript shows what is asked
@@ -229,7 +229,7 @@ func (r *round) dropRemoved(ctx context.Context) error {
 	}
 	var errs []error
 	for _, i := range r.incidents.list {
-		if !there[i.Key.Agent] && i.Key.Class != incident.Mass && i.State != incident.Resolved {
+		if _, server := aboutServer(i); !server && !there[i.Key.Agent] && i.Key.Class != incident.Mass && i.State != incident.Resolved {
 			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, incident.Gone{Why: "it is no longer in the registry"}, nil))
 		}
 	}

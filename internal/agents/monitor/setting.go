@@ -9,4 +9,5 @@ type setting struct {
 	lost      string // why the PIV registry does not show the agents' current heartbeats
 	processes processes
 	sources   *sources
+	kept      *kept
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 )
 
-// verdict is what a look would say of the only agent.
-func (w *world) verdict() diagnose.Verdict {
+// diagnosis is what a look would say of the only agent.
+func (w *world) diagnosis() diagnose.Diagnosis {
 	w.t.Helper()
 	view, err := Inspect(w.t.Context(), w.opts)
 	if err != nil || len(view.Findings) != 1 {
 		w.t.Fatal(view, err)
 	}
-	return view.Findings[0].Verdict
+	return view.Findings[0].Diagnosis
 }
 
 // A turn that was begun by a slash command is a turn: it works, and when its model is silent, that is seen.
@@ -31,11 +31,11 @@ func TestATurnOfASlashCommand(t *testing.T) {
 	w.pass(time.Second)
 	c.is("busy", "")
 	w.spends(time.Minute, 10*time.Second)
-	if v := w.verdict(); v.Class != diagnose.AtWork {
+	if v := w.diagnosis(); v.Class != diagnose.AtWork {
 		t.Errorf("at work, and called %s: %s", v.Class, v.Details)
 	}
 	w.spends(9*time.Minute, time.Minute)
-	if v := w.verdict(); v.Class != diagnose.ModelSilent && len(w.started) == 0 {
+	if v := w.diagnosis(); v.Class != diagnose.ModelSilent && len(w.started) == 0 {
 		t.Errorf("hanging, and called %s: %s", v.Class, v.Details)
 	}
 	w.spends(25*time.Minute, time.Minute) // whoever typed the command is taken to be there for half an hour
@@ -55,11 +55,11 @@ func TestABusyStatusAfterTheEndOfATurn(t *testing.T) {
 	w.spends(10*time.Minute, time.Minute)
 	c.is("busy", "")
 	w.spends(time.Minute, 10*time.Second)
-	if v := w.verdict(); v.Class != diagnose.AtWork {
+	if v := w.diagnosis(); v.Class != diagnose.AtWork {
 		t.Errorf("busy, and called %s: %s", v.Class, v.Details)
 	}
 	w.spends(15*time.Minute, time.Minute)
-	if v := w.verdict(); v.Class != diagnose.ModelSilent {
+	if v := w.diagnosis(); v.Class != diagnose.ModelSilent {
 		t.Errorf("hanging, and called %s: %s", v.Class, v.Details)
 	}
 	if len(w.stopped)+len(w.started) != 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/agents/notify"
 	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 )
 
 // schema is of monitor.db. Times are Unix milliseconds; data is JSON.
@@ -57,10 +58,46 @@ func openStore(ctx context.Context, path string) (*store, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(1) // one writer; and a transaction sees what was written before it
-	if _, err := db.ExecContext(ctx, schema+notify.Schema); err != nil {
+	s := &store{db: db}
+	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
-	return &store{db: db}, nil
+	return s, nil
+}
+
+// migrations bring the database from one version to the next; the first one makes it. The version is SQLite's user_version, 0
+// in a new database and in one of an outlive that did not set it, which had the tables of version 1.
+var migrations = []string{schema + notify.Schema}
+
+// migrate brings the database to our version, in one transaction. One of a newer outlive is refused and left as it is.
+func (s *store) migrate(ctx context.Context) error {
+	version, err := versionOf(ctx, s.db)
+	if err != nil || version == len(migrations) {
+		return err
+	}
+	return s.do(ctx, func(tx *sql.Tx) error {
+		version, err := versionOf(ctx, tx) // another process may have migrated it meanwhile
+		if err != nil {
+			return err
+		}
+		for _, step := range migrations[version:] {
+			if _, err := tx.ExecContext(ctx, step); err != nil {
+				return err
+			}
+		}
+		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations)))
+		return err
+	})
+}
+
+// versionOf returns the version of a database, and an error that wraps [stateversion.ErrNewer] for one that is above ours.
+func versionOf(ctx context.Context, db interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}) (version int, err error) {
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return 0, err
+	}
+	return version, stateversion.Check("monitor.db in the monitor's home", version, len(migrations))
 }
 
 // keepPrivate makes the database's file, so that nobody else can read it before SQLite has written to it, and corrects the

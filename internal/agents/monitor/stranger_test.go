@@ -84,7 +84,7 @@ func TestAStrangerInAPIDFileIsExplained(t *testing.T) {
 	if err != nil || len(view.Findings) != 1 {
 		t.Fatal(view, err)
 	}
-	if v := view.Findings[0].Verdict; v.Class != diagnose.Unobserved || !strings.Contains(v.Details, "not in the agent's directory") {
+	if v := view.Findings[0].Diagnosis; v.Class != diagnose.Unobserved || !strings.Contains(v.Details, "not in the agent's directory") {
 		t.Errorf("%+v", v)
 	}
 }

@@ -60,17 +60,17 @@ func TestATurnThatWaitsForADeadTask(t *testing.T) {
 	t.Parallel()
 	w, _, output := taskWorld(t)
 	w.spends(time.Hour, 5*time.Minute)
-	if v := w.verdict(); v.Class != diagnose.Idle || w.heard("shop") != "" {
+	if v := w.diagnosis(); v.Class != diagnose.Idle || w.heard("shop") != "" {
 		t.Fatalf("its task runs, and it is called %s: %s", v.Class, v.Details)
 	}
 	delete(w.living, shellID)
 	(&claude{w: w}).outputs(output)
 	w.spends(4*time.Minute, 30*time.Second)
-	if v := w.verdict(); v.Class != diagnose.Idle {
+	if v := w.diagnosis(); v.Class != diagnose.Idle {
 		t.Fatalf("its task has only just ended, and it is called %s: %s", v.Class, v.Details)
 	}
 	w.spends(2*time.Minute, 30*time.Second)
-	if v := w.verdict(); v.Class != diagnose.TaskDead || !strings.Contains(v.Details, "npm test") {
+	if v := w.diagnosis(); v.Class != diagnose.TaskDead || !strings.Contains(v.Details, "npm test") {
 		t.Fatalf("its task is dead, and it is called %s: %s", v.Class, v.Details)
 	}
 	if heard := w.heard("shop"); !strings.Contains(heard, "the background task that it waits for is dead") {
@@ -97,12 +97,12 @@ func TestATaskWhoseEndIsTold(t *testing.T) {
 	w.pass(time.Second)
 	c.is("busy", "")
 	w.spends(time.Minute, 20*time.Second)
-	if v := w.verdict(); v.Class != diagnose.AtWork {
+	if v := w.diagnosis(); v.Class != diagnose.AtWork {
 		t.Fatalf("told of the end, and called %s: %s", v.Class, v.Details)
 	}
 	c.ends("The tests have failed.")
 	w.spends(time.Hour, 5*time.Minute)
-	if v := w.verdict(); v.Class != diagnose.Idle || len(w.started) != 0 || w.heard("shop") != "" {
+	if v := w.diagnosis(); v.Class != diagnose.Idle || len(w.started) != 0 || w.heard("shop") != "" {
 		t.Errorf("at rest, and called %s: %s; told %q, started %v", v.Class, v.Details, w.heard("shop"), w.started)
 	}
 }
@@ -126,11 +126,11 @@ func TestATaskOfTheProcessBefore(t *testing.T) {
 	c.writes(`"type":"queue-operation","operation":"enqueue","content":"` + told + `"`)
 	c.writes(`"type":"user","origin":{"kind":"task-notification"},"message":{"role":"user","content":"` + told + `"}`)
 	w.spends(4*time.Minute, 30*time.Second)
-	if v := w.verdict(); v.Class != diagnose.Idle {
+	if v := w.diagnosis(); v.Class != diagnose.Idle {
 		t.Fatalf("only just resumed, and called %s: %s", v.Class, v.Details)
 	}
 	w.spends(2*time.Minute, 30*time.Second)
-	if v := w.verdict(); v.Class != diagnose.TaskDead {
+	if v := w.diagnosis(); v.Class != diagnose.TaskDead {
 		t.Fatalf("nobody has asked its model, and it is called %s: %s", v.Class, v.Details)
 	}
 	if heard := w.heard("shop"); !strings.Contains(heard, "the background task that it waits for is dead") {
@@ -156,7 +156,7 @@ func TestAPersonWhoHasTypedSince(t *testing.T) {
 	w.pass(time.Minute)
 	c.ends("The server is of no use any more.")
 	w.spends(time.Hour, 5*time.Minute)
-	if v := w.verdict(); v.Class != diagnose.Idle || len(w.started) != 0 || w.heard("shop") != "" {
+	if v := w.diagnosis(); v.Class != diagnose.Idle || len(w.started) != 0 || w.heard("shop") != "" {
 		t.Errorf("called %s: %s; told %q, started %v", v.Class, v.Details, w.heard("shop"), w.started)
 	}
 }

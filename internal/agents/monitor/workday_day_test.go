@@ -19,7 +19,7 @@ var (
 	ordinarySeed = flag.Uint64("ordinary.seed", 1, "the first day's seed")
 )
 
-// calm are the verdicts of agents that nobody has to help.
+// calm are the diagnoses of agents that nobody has to help.
 var calm = []diagnose.Class{
 	diagnose.Healthy, diagnose.AtWork, diagnose.Idle, diagnose.Done, diagnose.Starting, diagnose.Grace, diagnose.NotWatched, diagnose.APIBackoff, diagnose.Unobserved,
 	diagnose.WaitingPermission, diagnose.WaitingQuestion, // the message is checked
@@ -43,8 +43,8 @@ func (d *workday) eight() {
 	d.declare("", declared...)
 }
 
-// verdicts are the classes that were concluded of each agent, in their order.
-func (d *workday) verdicts() map[string][]diagnose.Line {
+// diagnoses are the classes that were concluded of each agent, in their order.
+func (d *workday) diagnoses() map[string][]diagnose.Line {
 	d.t.Helper()
 	text, err := os.ReadFile(d.opts.Record)
 	if err != nil {
@@ -74,16 +74,16 @@ func TestOrdinaryWork(t *testing.T) {
 			for _, fall := range d.falls {
 				t.Error(fall)
 			}
-			all := d.verdicts()
+			all := d.diagnoses()
 			for _, a := range d.workers {
 				for _, missed := range a.missed {
 					t.Errorf("nobody was told: %s", missed)
 				}
 				worked := false
 				for _, l := range all[a.name] {
-					worked = worked || l.Verdict.Class == diagnose.AtWork || l.Verdict.Class == diagnose.Healthy
-					if !slices.Contains(calm, l.Verdict.Class) {
-						t.Errorf("%s %s is called %s: %s", l.At.Format(time.TimeOnly), a.name, l.Verdict.Class, l.Verdict.Details)
+					worked = worked || l.Diagnosis.Class == diagnose.AtWork || l.Diagnosis.Class == diagnose.Healthy
+					if !slices.Contains(calm, l.Diagnosis.Class) {
+						t.Errorf("%s %s is called %s: %s", l.At.Format(time.TimeOnly), a.name, l.Diagnosis.Class, l.Diagnosis.Details)
 					}
 				}
 				if !worked {

@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 		living: map[int]process.Process{}, parents: map[int]int{}, args: map[int][]string{}, used: map[int]time.Duration{},
 		halted: map[int]bool{}, files: map[int][]string{},
 	}
-	w.opts = Options{Home: w.home, Channels: map[string]notify.Channel{"telegram": w}, Out: &w.out, clock: w.now, processes: w, deaf: true}
+	w.opts = Options{Home: w.home, Channels: map[string]notify.Channel{"telegram": w}, Out: &w.out, clock: w.now, processes: w, clockOnly: true}
 	return w
 }
 

@@ -232,7 +232,7 @@ func (o *Outbox) tellTheOthers(ctx context.Context, tx *sql.Tx, l *lane, failure
 		return err
 	}
 	var text Text
-	text.WriteBold("Nobody can be told by " + l.name)
+	text.WriteBold("No message can be sent by " + l.name)
 	text.Write("\n\n" + failure.Error() + "\n\nWhat it has to say waits until that is set right.")
 	for _, name := range o.Channels() {
 		if name == l.name {

@@ -308,7 +308,7 @@ func TestADeadChannelIsToldByTheOthers(t *testing.T) {
 		}
 		run(t, o, "night", 5)
 	}
-	if len(r.said) != 1 || !strings.HasPrefix(r.said[0], "Nobody can be told by me\n\nrefused: unauthorized") {
+	if len(r.said) != 1 || !strings.HasPrefix(r.said[0], "No message can be sent by me\n\nrefused: unauthorized") {
 		t.Errorf("%q", r.said)
 	}
 	run(t, o, "me", 5)
@@ -444,7 +444,7 @@ func TestPostmenDoNotWaitForEachOther(t *testing.T) {
 		end := time.Now()
 		cancel()
 		<-done
-		if took := time.Since(end); took != lastWords {
+		if took := time.Since(end); took != lastSend {
 			t.Errorf("the end took %v", took)
 		}
 		if n, err := o.Waiting(t.Context()); n != 1 || err != nil {

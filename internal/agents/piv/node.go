@@ -22,7 +22,7 @@ func parse(text []byte) (*tree.Node, error) {
 	case root == nil || root.Kind == tree.Null:
 		return nil, nil
 	case root.Kind != tree.Object:
-		return nil, fmt.Errorf("%w: line %d: it is no mapping", ErrBroken, root.Pos.Line)
+		return nil, fmt.Errorf("%w: line %d: it must be a mapping", ErrBroken, root.Pos.Line)
 	}
 	return root, nil
 }
@@ -35,7 +35,7 @@ func number(n *tree.Node, key string, absent int) (int, error) {
 	}
 	i, err := strconv.Atoi(v.Value)
 	if err != nil {
-		return absent, fmt.Errorf("line %d: %s is no whole number", v.Pos.Line, key)
+		return absent, fmt.Errorf("line %d: %s must be a whole number", v.Pos.Line, key)
 	}
 	return i, nil
 }

@@ -77,7 +77,7 @@ func ParseRegistry(text []byte) (*Registry, error) {
 	case projects == nil || projects.Kind == tree.Null:
 		return r, nil
 	case projects.Kind != tree.Object:
-		return nil, fmt.Errorf("registry %w: line %d: projects is no mapping", ErrBroken, projects.Pos.Line)
+		return nil, fmt.Errorf("registry %w: line %d: projects must be a mapping", ErrBroken, projects.Pos.Line)
 	}
 	for _, f := range projects.Fields {
 		r.Projects = append(r.Projects, project(f.Key, f.Value))
@@ -88,7 +88,7 @@ func ParseRegistry(text []byte) (*Registry, error) {
 func project(key string, n *tree.Node) Project {
 	p := Project{Key: key, Name: key, Phase: NoPhase, LastCompleted: NoPhase}
 	if n.Kind != tree.Object {
-		p.Fault = "the entry is no mapping"
+		p.Fault = "the entry must be a mapping"
 		return p
 	}
 	p.Path, p.Status, p.Heartbeat = n.TextOf("path"), Status(n.TextOf("status")), n.TextOf("heartbeat")
@@ -104,9 +104,9 @@ func project(key string, n *tree.Node) Project {
 	case p.Path == "":
 		p.Fault = "path is missing"
 	case errPID != nil || pid < 0:
-		p.PID, p.Fault = 0, "orchestratorPid is no process number"
+		p.PID, p.Fault = 0, "orchestratorPid must be a process number"
 	case errPhase != nil || errLast != nil:
-		p.Fault = "currentPhase or lastCompletedPhase is no number"
+		p.Fault = "currentPhase or lastCompletedPhase must be a number"
 	}
 	return p
 }

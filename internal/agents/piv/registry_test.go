@@ -81,10 +81,10 @@ func TestWhatIsNoRegistry(t *testing.T) {
 func TestAnEntryThatMakesNoSenseIsNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"{status: running}":                     "path is missing",
-		"text":                                  "the entry is no mapping",
-		"{path: /p, orchestratorPid: many}":     "orchestratorPid is no process number",
-		"{path: /p, orchestratorPid: -1}":       "orchestratorPid is no process number",
-		"{path: /p, currentPhase: third}":       "currentPhase or lastCompletedPhase is no number",
+		"text":                                  "the entry must be a mapping",
+		"{path: /p, orchestratorPid: many}":     "orchestratorPid must be a process number",
+		"{path: /p, orchestratorPid: -1}":       "orchestratorPid must be a process number",
+		"{path: /p, currentPhase: third}":       "currentPhase or lastCompletedPhase must be a number",
 		"{path: /p, currentPhase: 2, later: x}": "",
 	} {
 		r, err := ParseRegistry([]byte("projects:\n  a: " + text + "\n"))

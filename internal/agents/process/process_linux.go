@@ -121,11 +121,11 @@ func (System) Start(l Launch) (Identity, error) {
 	return Identity{PID: pid, Start: s.start, Boot: bootID()}, nil
 }
 
-// startedWith finds the oldest living process that wears a token.
+// startedWith finds the oldest living process that carries a token.
 func startedWith(run string) (Identity, bool) {
 	var oldest procStat
-	for _, s := range everybody() {
-		if s.pid == os.Getpid() || !wears(s.pid, []string{run}) {
+	for _, s := range allProcesses() {
+		if s.pid == os.Getpid() || !isOfRun(s.pid, []string{run}) {
 			continue
 		}
 		if oldest.pid == 0 || s.start < oldest.start || s.start == oldest.start && s.pid < oldest.pid {
@@ -135,8 +135,8 @@ func startedWith(run string) (Identity, bool) {
 	return Identity{PID: oldest.pid, Start: oldest.start, Boot: bootID()}, oldest.pid != 0
 }
 
-// everybody is every living process visible to us.
-func everybody() []procStat {
+// allProcesses is every living process visible to us.
+func allProcesses() []procStat {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -154,8 +154,8 @@ func everybody() []procStat {
 	return all
 }
 
-// wears reports whether a process is a descendant of one of our starts.
-func wears(pid int, runs []string) bool {
+// isOfRun reports whether a process is a descendant of one of our starts.
+func isOfRun(pid int, runs []string) bool {
 	if len(runs) == 0 {
 		return false
 	}

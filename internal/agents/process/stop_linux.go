@@ -22,7 +22,7 @@ const (
 // otherwise a [StopError]. Every signal goes through a pidfd that was opened before the process was examined, so that no
 // other process with a reused PID is hit.
 func (System) Stop(ctx context.Context, t Target) error {
-	h := &hunt{target: t, above: ancestors(), asked: map[int]uint64{}}
+	h := &termination{target: t, above: ancestors(), asked: map[int]uint64{}}
 	for _, l := range t.Leaders {
 		if h.above[l.PID] || l.PID == os.Getpid() {
 			return &StopError{l.PID, errOurselves}
@@ -54,15 +54,15 @@ func (System) Stop(ctx context.Context, t Target) error {
 	return &StopError{left[0].pid, errStuck}
 }
 
-// hunt is one stop.
-type hunt struct {
+// termination is one stop.
+type termination struct {
 	target Target
 	above  map[int]bool   // us and our ancestors: never touched
 	asked  map[int]uint64 // start times of those that have had SIGTERM: once is enough
 }
 
 // strike signals every member and returns those that were alive. Signal 0 only looks.
-func (h *hunt) strike(sig unix.Signal) ([]procStat, error) {
+func (h *termination) strike(sig unix.Signal) ([]procStat, error) {
 	members := h.members()
 	for _, m := range members {
 		if sig == unix.SIGTERM && h.asked[m.pid] == m.start {
@@ -94,7 +94,7 @@ func signalOne(m procStat, sig unix.Signal) error {
 }
 
 // wait returns when one of those left has ended, or after scanWait.
-func (h *hunt) wait(left []procStat) {
+func (h *termination) wait(left []procStat) {
 	var fds []unix.PollFd
 	for _, m := range left {
 		if fd, err := unix.PidfdOpen(m.pid, 0); err == nil {
@@ -110,8 +110,8 @@ func (h *hunt) wait(left []procStat) {
 }
 
 // members are the living of the target, leaders first.
-func (h *hunt) members() []procStat {
-	all := everybody()
+func (h *termination) members() []procStat {
+	all := allProcesses()
 	chosen := map[int]bool{}
 	var found []procStat
 	choose := func(s procStat) {
@@ -124,7 +124,7 @@ func (h *hunt) members() []procStat {
 		h.ofLeader(l, all, choose)
 	}
 	for _, s := range all {
-		if !chosen[s.pid] && wears(s.pid, h.target.Runs) && !vendorDaemon(s.pid) {
+		if !chosen[s.pid] && isOfRun(s.pid, h.target.Runs) && !vendorDaemon(s.pid) {
 			choose(s)
 		}
 	}
@@ -143,7 +143,7 @@ func (h *hunt) members() []procStat {
 
 // ofLeader chooses a leader, if it is still the same process, and its session and group. The kernel does not reuse the
 // number of a session or group that still has members.
-func (h *hunt) ofLeader(l Identity, all []procStat, choose func(procStat)) {
+func (h *termination) ofLeader(l Identity, all []procStat, choose func(procStat)) {
 	if l.PID <= 1 || l.Boot != bootID() {
 		return
 	}

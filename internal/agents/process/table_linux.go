@@ -13,7 +13,7 @@ import (
 
 // All is every living process that we can see.
 func (System) All() []Entry {
-	all := everybody()
+	all := allProcesses()
 	list := make([]Entry, len(all))
 	for i, s := range all {
 		list[i] = Entry{

@@ -151,7 +151,7 @@ func TestOwnPolicy(t *testing.T) {
 	}
 }
 
-// A verdict one is not sure of never costs a process its life, nor does a monitor that sees nothing.
+// A diagnosis one is not sure of never costs a process its life, nor does a monitor that sees nothing.
 func TestUnsureNeverKills(t *testing.T) {
 	for class := range classes {
 		for _, confidence := range []string{"low", "", "certain"} {

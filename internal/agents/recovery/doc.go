@@ -1,6 +1,6 @@
 // Package recovery says what is done about a stalled agent: how high on the ladder of recovery one goes, and whether now.
 //
-//	observe → nudge → interrupt → resume → restart → fresh session → tell a human
+//	restart its MCP server → observe → nudge → interrupt → resume → restart → fresh session → tell a human
 //
 // [Decide] is given a [Problem] (what is wrong, in the caller's words), the [History] of what was done
 // before, the owner's [Policy], what the agent [Capabilities] allow, and the [Fleet] of all agents, and answers with a
@@ -13,7 +13,7 @@
 //   - starts that follow each other too fast open the [Breaker]; after a cooldown that doubles, one try is allowed;
 //   - only some agents of a host, and of an account, start at once, in the order in which they asked ([Fleet]);
 //   - agents that fail together are one [Mass]: one is tried first, the others wait;
-//   - a verdict of low confidence, or of a monitor that sees nothing, never touches a process.
+//   - a diagnosis of low confidence, or of a monitor that sees nothing, never touches a process.
 //
 // # How it is used
 //

@@ -87,6 +87,8 @@ var classes = map[string]remedies{
 	"human_required":       {ladder: Ladder{Escalate}, human: true},
 	"model_silent":         {ladder: Ladder{Observe, Interrupt, Resume, Restart}, budget: perPhase2, scope: hostCause},
 	"tool_hung":            {ladder: Ladder{KillTool, Restart}, budget: perPhase2},
+	"server_hung":          {ladder: Ladder{RestartServer, RestartServer, Restart}, budget: perPhase2},
+	"waiting_server":       {ladder: Ladder{Escalate}, human: true},
 	"background_task_dead": {ladder: Ladder{Nudge, Resume, Restart}, budget: perPhase2},
 	"loop":                 {ladder: Ladder{Nudge, Fresh, Escalate}, budget: perPhase1},
 	"no_progress":          {ladder: Ladder{Escalate}},
@@ -141,7 +143,7 @@ type Policy struct {
 	Fleet FleetPolicy
 	// Coarse counts and looks up by PIV's types instead of the classes.
 	Coarse bool
-	// ActOnLow lets a verdict of low confidence touch processes like any other (PIV knows no difference).
+	// ActOnLow lets a diagnosis of low confidence touch processes like any other (PIV knows no difference).
 	ActOnLow bool
 }
 
@@ -190,7 +192,7 @@ func Default() Policy {
 	return Policy{
 		Verify: map[Rung]time.Duration{
 			Observe: time.Minute, Hold: 15 * time.Minute, Nudge: 5 * time.Minute, AskPhone: 15 * time.Minute,
-			KillTool: 3 * time.Minute, Interrupt: 3 * time.Minute,
+			RestartServer: 2 * time.Minute, KillTool: 3 * time.Minute, Interrupt: 3 * time.Minute,
 			Resume: 5 * time.Minute, Restart: 5 * time.Minute, Fresh: 5 * time.Minute,
 		},
 		Attended:    30 * time.Minute,
@@ -265,7 +267,7 @@ func (p Policy) ladder(pr Problem, can Capabilities) (wanted Ladder, out []LeftO
 		}
 		why := can.lacks(r)
 		if why == "" && unsure && r.Touches() {
-			why = fmt.Sprintf("%s was left out: the verdict is of low confidence", r)
+			why = fmt.Sprintf("%s was left out: the diagnosis is of low confidence", r)
 		}
 		if why != "" && !told[r] {
 			told[r] = true

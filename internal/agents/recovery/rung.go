@@ -22,6 +22,8 @@ const (
 	Nudge Rung = "nudge"
 	// AskPhone sends the agent's question to a human, who can answer remotely.
 	AskPhone Rung = "ask_phone"
+	// RestartServer replaces the MCP server that the agent waits for, so that its call is answered and it goes on.
+	RestartServer Rung = "restart_server"
 	// KillTool ends the processes of the open tool, so that the agent sees an error and goes on.
 	KillTool Rung = "kill_tool"
 	// Interrupt sends SIGINT, which ends a turn and leaves the session.
@@ -36,14 +38,16 @@ const (
 	Escalate Rung = "escalate"
 )
 
-var rungs = []Rung{Observe, Hold, Nudge, AskPhone, KillTool, Interrupt, Resume, Restart, Fresh, Escalate}
+var rungs = []Rung{Observe, Hold, Nudge, AskPhone, RestartServer, KillTool, Interrupt, Resume, Restart, Fresh, Escalate}
 
 // Starts reports a step that replaces the agent's process. A class's [Budget] and the [Breaker] count these.
 func (r Rung) Starts() bool { return r == Resume || r == Restart || r == Fresh }
 
 // Touches reports a rung that does something to a process. These share the limit of all agents, and are never for a
-// verdict of low confidence.
-func (r Rung) Touches() bool { return r.Starts() || r == Interrupt || r == KillTool }
+// diagnosis of low confidence.
+func (r Rung) Touches() bool {
+	return r.Starts() || r == Interrupt || r == KillTool || r == RestartServer
+}
 
 // Acts reports a rung that changes something in the agent. These wait while many agents fail together.
 func (r Rung) Acts() bool { return r.Touches() || r == Nudge }
@@ -86,15 +90,17 @@ func rungNames() string {
 // Capabilities are what can be done with one agent, by its declaration and its state. The zero value can only be watched
 // and reported.
 type Capabilities struct {
-	Nudge     bool // there is a way to put a line into its session
-	Ask       bool // what it asks is put to a human, by a message or at its own terminal
-	Reached   bool // a message reaches somebody
-	KillTool  bool // the processes of its open tool are known
-	Interrupt bool // its process is known, and ours to signal
-	Resume    bool // a command goes on with its session, which is known
-	Restart   bool // a command starts it
-	Fresh     bool // a command starts a new session of it with a summary
-	Ended     bool // its process has ended
+	Nudge   bool // there is a way to put a line into its session
+	Ask     bool // what it asks is put to a human, by a message or at its own terminal
+	Reached bool // a message reaches somebody
+	// RestartServer says that the MCP server which it waits for is known, and may be restarted.
+	RestartServer bool
+	KillTool      bool // the processes of its open tool are known
+	Interrupt     bool // its process is known, and ours to signal
+	Resume        bool // a command goes on with its session, which is known
+	Restart       bool // a command starts it
+	Fresh         bool // a command starts a new session of it with a summary
+	Ended         bool // its process has ended
 	// UnderWay says that it may be in the middle of something, which the trouble does not justify ending.
 	UnderWay bool
 }
@@ -112,6 +118,8 @@ func (c Capabilities) Can(r Rung) bool {
 		return c.Nudge
 	case AskPhone:
 		return c.Ask
+	case RestartServer:
+		return c.RestartServer
 	case KillTool:
 		return c.KillTool
 	case Interrupt:
@@ -130,7 +138,8 @@ func (c Capabilities) Can(r Rung) bool {
 func (c Capabilities) lacks(r Rung) string {
 	why := map[Rung]string{
 		Nudge: "no nudge command is declared", AskPhone: "no remote user can answer", KillTool: "no process of its tool is known",
-		Interrupt: "its process is not known, or an interrupt would end it", Resume: "no resume command is declared, or its session is not known",
+		RestartServer: "its MCP server may not be restarted, or is at work for another client",
+		Interrupt:     "its process is not known, or an interrupt would end it", Resume: "no resume command is declared, or its session is not known",
 		Restart: "no start command is declared", Fresh: "no start command takes a {text}",
 	}[r]
 	switch {
@@ -140,7 +149,7 @@ func (c Capabilities) lacks(r Rung) string {
 		return ""
 	case c.UnderWay && (r.Starts() || r == KillTool):
 		why = "it may be in the middle of something"
-	case c.Ended && (r == Nudge || r == Interrupt || r == KillTool):
+	case c.Ended && (r == Nudge || r == Interrupt || r == KillTool || r == RestartServer):
 		why = "its process has ended"
 	}
 	return fmt.Sprintf("%s was left out: %s", r, why)

@@ -41,13 +41,13 @@ func KindNames(sep string) string {
 // Classes are the stalls that policy and budget can be set for.
 func Classes() []string {
 	return []string{"crashed", "exited_unfinished", "startup_blocked", "stopped", "waiting_permission", "waiting_question", "waiting_other",
-		"model_silent", "api_backoff", "api_failed", "rate_limited", "auth_expired", "credit_exhausted", "tool_hung", "background_task_dead", "loop", "no_progress", "context_exhausted",
+		"model_silent", "api_backoff", "api_failed", "rate_limited", "auth_expired", "credit_exhausted", "tool_hung", "server_hung", "background_task_dead", "loop", "no_progress", "context_exhausted",
 		"execution_error", "budget_exceeded", "heartbeat_lost", "orphaned", "monitor_blind"}
 }
 
 // Rungs are the steps that a policy may list, the gentlest first.
 func Rungs() []string {
-	return []string{"observe", "nudge", "hold", "ask_phone", "kill_tool", "interrupt", "resume", "restart", "fresh", "escalate"}
+	return []string{"observe", "nudge", "hold", "ask_phone", "restart_server", "kill_tool", "interrupt", "resume", "restart", "fresh", "escalate"}
 }
 
 // Signals are the names of sources of evidence. An agent that lists none uses all of them.

@@ -43,7 +43,7 @@ func Read(path string, o Options) (*Registry, error) {
 // Edit changes a registry, or creates one: change gets the present content, its result is checked, and the file is
 // replaced at once. If the file has mistakes before or after, nothing is written. Concurrent edits do not lose each
 // other's changes; if another program, such as an editor, writes in between, the edit is repeated on the new text.
-func Edit(path string, o Options, now time.Time, change func(*Draft) error) (*Registry, error) {
+func Edit(path string, o Options, now time.Time, change func(*Document) error) (*Registry, error) {
 	lock := flock.New(path+lockSuffix, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), LockWait)
 	defer cancel()
@@ -63,7 +63,7 @@ func Edit(path string, o Options, now time.Time, change func(*Draft) error) (*Re
 	}
 }
 
-func editOnce(path string, o Options, now time.Time, change func(*Draft) error) (*Registry, error) {
+func editOnce(path string, o Options, now time.Time, change func(*Document) error) (*Registry, error) {
 	was, err := piv.ReadFile(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -81,7 +81,7 @@ func editOnce(path string, o Options, now time.Time, change func(*Draft) error) 
 	if r.Version == 1 {
 		return nil, fmt.Errorf("edit %s: %w", path, ErrForeign)
 	}
-	d := &Draft{text: bytes.Clone(was)}
+	d := &Document{text: bytes.Clone(was)}
 	if was == nil {
 		d.text = []byte("version: 2\n")
 	}
@@ -108,7 +108,7 @@ func editOnce(path string, o Options, now time.Time, change func(*Draft) error) 
 }
 
 // stamp sets the time of the change, under the name that this registry has for it.
-func (d *Draft) stamp(now time.Time) error {
+func (d *Document) stamp(now time.Time) error {
 	key := "updated"
 	if doc, err := d.open(); err == nil && doc.Root.At(written(doc.Root, []string{"last_updated"})...) != nil {
 		key = "last_updated"

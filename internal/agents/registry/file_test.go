@@ -19,7 +19,7 @@ import (
 
 var night = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 
-func edited(t *testing.T, before string, change func(*Draft) error) string {
+func edited(t *testing.T, before string, change func(*Document) error) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registry.yaml")
 	if before != "" {
@@ -75,29 +75,29 @@ agents:
 func TestEditKeepsTheRest(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
-		change     func(*Draft) error
+		change     func(*Document) error
 		gone, come []string // lines, except for updated
 	}{
-		{"pause", func(d *Draft) error { return d.Set("shop", true, "paused") }, nil, []string{"    paused: true"}},
-		{"pause in braces", func(d *Draft) error { return d.Set("docs", true, "paused") },
+		{"pause", func(d *Document) error { return d.Set("shop", true, "paused") }, nil, []string{"    paused: true"}},
+		{"pause in braces", func(d *Document) error { return d.Set("docs", true, "paused") },
 			[]string{"  docs: {path: /home/you/docs, kind: codex}"}, []string{"  docs: {path: /home/you/docs, kind: codex, paused: true}"}},
-		{"path", func(d *Draft) error { return d.Set("shop", "/srv/shop", "path") },
+		{"path", func(d *Document) error { return d.Set("shop", "/srv/shop", "path") },
 			[]string{"    path: /home/you/shop   # here"}, []string{"    path: /srv/shop   # here"}},
-		{"path in braces", func(d *Draft) error { return d.Set("docs", "/srv/a: b", "path") },
+		{"path in braces", func(d *Document) error { return d.Set("docs", "/srv/a: b", "path") },
 			[]string{"  docs: {path: /home/you/docs, kind: codex}"}, []string{"  docs: {path: '/srv/a: b', kind: codex}"}},
-		{"duration", func(d *Draft) error { return d.Set("shop", 90*time.Second, "expect", "beat") },
+		{"duration", func(d *Document) error { return d.Set("shop", 90*time.Second, "expect", "beat") },
 			[]string{"      beat: 2m"}, []string{"      beat: 1m30s"}},
-		{"new group", func(d *Draft) error {
+		{"new group", func(d *Document) error {
 			return d.Set("shop", Limit{Count: 2, PerPhase: true}, "budget", "per_class", "crashed")
 		},
 			nil, []string{"    budget:", "      per_class:", "        crashed: 2/phase"}},
-		{"list", func(d *Draft) error { return d.Set("shop", []string{"heartbeat", "process"}, "signals") }, nil, []string{"    signals: [heartbeat, process]"}},
-		{"add", func(d *Draft) error { return d.Add("new", agentcli.Gemini, "/home/you/new") }, nil, []string{"  new:", "    path: /home/you/new", "    kind: gemini"}},
-		{"remove", func(d *Draft) error { return d.Remove("docs") }, []string{"  # The docs.", "  docs: {path: /home/you/docs, kind: codex}", ""}, nil},
-		{"remove the first", func(d *Draft) error { return d.Remove("shop") }, strings.Split("  # The shop.\n  # It never sleeps.\n  shop:\n    path: /home/you/shop   # here\n    kind: claude\n    odd: [kept]\n    expect:\n      beat: 2m\n\n", "\n"), nil},
-		{"remove the last", func(d *Draft) error { return d.Remove("last") },
+		{"list", func(d *Document) error { return d.Set("shop", []string{"heartbeat", "process"}, "signals") }, nil, []string{"    signals: [heartbeat, process]"}},
+		{"add", func(d *Document) error { return d.Add("new", agentcli.Gemini, "/home/you/new") }, nil, []string{"  new:", "    path: /home/you/new", "    kind: gemini"}},
+		{"remove", func(d *Document) error { return d.Remove("docs") }, []string{"  # The docs.", "  docs: {path: /home/you/docs, kind: codex}", ""}, nil},
+		{"remove the first", func(d *Document) error { return d.Remove("shop") }, strings.Split("  # The shop.\n  # It never sleeps.\n  shop:\n    path: /home/you/shop   # here\n    kind: claude\n    odd: [kept]\n    expect:\n      beat: 2m\n\n", "\n"), nil},
+		{"remove the last", func(d *Document) error { return d.Remove("last") },
 			strings.Split("  last:\n    kind: command\n    start:\n      cmd:\n        - run\n        - |\n          two\n          lines", "\n"), nil},
-		{"take a key away", func(d *Draft) error { return d.Set("shop", nil, "expect", "beat") }, []string{"      beat: 2m"}, nil},
+		{"take a key away", func(d *Document) error { return d.Set("shop", nil, "expect", "beat") }, []string{"      beat: 2m"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := edited(t, small, tc.change)
@@ -133,7 +133,7 @@ func lineDiff(a, b string) (gone, come []string) {
 }
 
 func TestFirstAgent(t *testing.T) {
-	add := func(d *Draft) error {
+	add := func(d *Document) error {
 		if err := d.Add("shop", agentcli.Claude, "/home/you/shop"); err != nil {
 			return err
 		}
@@ -162,25 +162,25 @@ func TestFirstAgent(t *testing.T) {
 
 // What cannot be done leaves the file as it is, byte for byte.
 func TestEditRefuses(t *testing.T) {
-	pause := func(d *Draft) error { return d.Set("shop", true, "paused") }
+	pause := func(d *Document) error { return d.Set("shop", true, "paused") }
 	for _, tc := range []struct {
 		name, text, want string
 		is               error
-		change           func(*Draft) error
+		change           func(*Document) error
 	}{
 		{"broken YAML", "version: 2\nagents: {shop: [", "has mistakes: nothing was written", nil, pause},
 		{"mistake", "version: 2\nagents: {shop: {kind: x, path: /a}}", "nothing was written", nil, pause},
 		{"PIV's", "projects: {shop: {path: /a}}\n", "version 1", ErrForeign, pause},
 		{"empty", "", "it is empty", nil, pause},
-		{"unknown agent", small, "no such agent", ErrUnknown, func(d *Draft) error { return d.Set("shoop", true, "paused") }},
-		{"remove unknown", small, "no such agent", ErrUnknown, func(d *Draft) error { return d.Remove("shoop") }},
-		{"add twice", small, "is declared already", ErrExists, func(d *Draft) error { return d.Add("shop", agentcli.Claude, "/a") }},
-		{"bad name", small, "is not an agent name", nil, func(d *Draft) error { return d.Add("../x", agentcli.Claude, "/a") }},
-		{"bad value", small, "change would leave a registry with mistakes", nil, func(d *Draft) error { return d.Set("shop", "soon", "expect", "beat") }},
+		{"unknown agent", small, "no such agent", ErrUnknown, func(d *Document) error { return d.Set("shoop", true, "paused") }},
+		{"remove unknown", small, "no such agent", ErrUnknown, func(d *Document) error { return d.Remove("shoop") }},
+		{"add twice", small, "is declared already", ErrExists, func(d *Document) error { return d.Add("shop", agentcli.Claude, "/a") }},
+		{"bad name", small, "is not an agent name", nil, func(d *Document) error { return d.Add("../x", agentcli.Claude, "/a") }},
+		{"bad value", small, "change would leave a registry with mistakes", nil, func(d *Document) error { return d.Set("shop", "soon", "expect", "beat") }},
 		{"into an alias", "version: 2\nx-e: &e {beat: 1m}\nagents: {shop: {kind: acp, path: /a, expect: *e}}\n", "is an alias", nil,
-			func(d *Draft) error { return d.Set("shop", time.Minute, "expect", "tool") }},
-		{"strange value", small, "is no value of a registry", nil, func(d *Draft) error { return d.Set("shop", struct{}{}, "x-y") }},
-		{"no change", small, "", nil, func(*Draft) error { return nil }},
+			func(d *Document) error { return d.Set("shop", time.Minute, "expect", "tool") }},
+		{"strange value", small, "a registry cannot hold a struct {}", nil, func(d *Document) error { return d.Set("shop", struct{}{}, "x-y") }},
+		{"no change", small, "", nil, func(*Document) error { return nil }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "registry.yaml")
@@ -207,13 +207,13 @@ func TestLastGoodCopy(t *testing.T) {
 	if err := os.WriteFile(path, []byte(small), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Edit(path, Options{}, night, func(d *Draft) error { return d.Set("shop", true, "paused") }); err != nil {
+	if _, err := Edit(path, Options{}, night, func(d *Document) error { return d.Set("shop", true, "paused") }); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte("version: 2\nagents: {"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Edit(path, Options{}, night, func(*Draft) error { return nil }); err == nil {
+	if _, err := Edit(path, Options{}, night, func(*Document) error { return nil }); err == nil {
 		t.Fatal("an edit of a registry with mistakes")
 	}
 	r, err := Read(path+BackupSuffix, Options{})
@@ -251,7 +251,7 @@ func TestManyWriters(t *testing.T) {
 	}()
 	for w := range writers {
 		group.Go(func() {
-			_, err := Edit(path, Options{}, night, func(d *Draft) error { return d.Add(fmt.Sprintf("agent-%d", w), agentcli.Codex, "/tmp/x") })
+			_, err := Edit(path, Options{}, night, func(d *Document) error { return d.Add(fmt.Sprintf("agent-%d", w), agentcli.Codex, "/tmp/x") })
 			if err != nil {
 				t.Error(err)
 			}
@@ -274,7 +274,7 @@ func TestEditorInBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	times := 0
-	_, err := Edit(path, Options{}, night, func(d *Draft) error {
+	_, err := Edit(path, Options{}, night, func(d *Document) error {
 		if times++; times == 1 {
 			if err := os.WriteFile(path, []byte(strings.Replace(small, "odd: [kept]", "odd: [by the editor]", 1)), 0o600); err != nil {
 				return err
@@ -296,7 +296,7 @@ func TestBusy(t *testing.T) {
 	defer lock.Close()
 	released := time.AfterFunc(50*time.Millisecond, func() { _ = lock.Unlock() })
 	defer released.Stop()
-	if _, err := Edit(path, Options{}, night, func(d *Draft) error { return d.Add("a", Command, "") }); err != nil {
+	if _, err := Edit(path, Options{}, night, func(d *Document) error { return d.Add("a", Command, "") }); err != nil {
 		t.Errorf("an edit waits for the one before it: %v", err)
 	}
 }
@@ -310,7 +310,7 @@ func TestEditModel(t *testing.T) {
 			rt.Fatalf("%v\n%s", err, text)
 		}
 		name := before.Agents[rapid.IntRange(0, len(before.Agents)-1).Draw(rt, "agent")].Name
-		d := &Draft{text: []byte(text)}
+		d := &Document{text: []byte(text)}
 		var want func(*Agent)
 		switch rapid.IntRange(0, 3).Draw(rt, "edit") {
 		case 0:

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -95,10 +96,10 @@ func Parse(name string, text []byte, o Options) (*Registry, error) {
 }
 
 // declaration matches a key of a version 2 registry in a text that is not valid YAML.
-var declaration = lazyregexp.New(`(?m)^\s*["']?(version["']?:\s*["']?2\b|agents["']?:)`)
+var declaration = lazyregexp.New(`(?m)^\s*["']?(version["']?:\s*["']?[2-9]|agents["']?:)`)
 
-// Declares reports whether a text is a registry of version 2, or is meant to be one. A PIV registry is not, nor is an
-// empty file.
+// Declares reports whether a text is a registry of version 2 or newer, or is meant to be one. A PIV registry is not, nor
+// is an empty file.
 func Declares(text []byte) bool {
 	var top map[string]yaml.Node
 	if yaml.Unmarshal(text, &top) != nil {
@@ -106,5 +107,6 @@ func Declares(text []byte) bool {
 	}
 	_, agents := top["agents"]
 	version := top["version"]
-	return agents || version.Value == "2"
+	n, err := strconv.Atoi(version.Value)
+	return agents || err == nil && n >= 2
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,7 +73,15 @@ func (r *reader) rootKeys() []schema.Key {
 }
 
 func version() *schema.Shape {
-	two := schema.Matching(lazyregexp.New("^2$"), "is not known here", "write version: 2")
+	two := &schema.Form{Judge: func(s string) (message, hint string) {
+		switch n, err := strconv.Atoi(s); {
+		case err != nil || n < 2:
+			return "is not known", "write version: 2"
+		case n > 2:
+			return "is of a newer outlive; this one reads up to 2", "install that outlive, or a later one"
+		}
+		return "", ""
+	}}
 	return &schema.Shape{Kind: schema.Text, Form: two, Amend: func(s *jsonschema.Schema) { *s = jsonschema.Schema{Enum: []any{2}} }}
 }
 

@@ -13,5 +13,8 @@
 // A duplicate key is there twice, an alias is an alias, and << is an ordinary key, because an edit must not change
 // other parts of the text. Package tree resolves what a file means; it reads JSON and TOML with [Read].
 //
+// So there are two trees: a [Node] here has one container and byte ranges for every part of its entry, while a tree.Node
+// may be shared by aliases, has unique members and keeps the result of checks.
+//
 // There is no goroutine. A Doc is not synchronised; it belongs to the goroutine that opened it.
 package edit

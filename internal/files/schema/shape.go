@@ -43,7 +43,8 @@ type Shape struct {
 	// Ordered objects are walked in the order of Keys, because some need the values of others. Otherwise the order is
 	// the file's.
 	Ordered bool
-	// Alone is the shape of a value that may be given instead of the whole object: its most important one. nil: none.
+	// Alone is the shape of a value that may be given instead of the whole object, its most important one, or instead of
+	// a dict, such as a list of its names. nil: none.
 	Alone *Shape
 	// Null says that null is a valid value, and is passed to Take.
 	Null bool

@@ -114,6 +114,10 @@ func (w *Walk) list(n *tree.Node, s *Shape, label string) {
 }
 
 func (w *Walk) dict(n *tree.Node, s *Shape, label string) {
+	if s.Alone != nil && n.Kind != tree.Object {
+		w.Check(n, s.Alone, label)
+		return
+	}
 	if n.Kind != tree.Object {
 		w.Wrong(n, fmt.Sprintf("%s is %s", label, n.Is()), "want names with a value each")
 		return

@@ -23,7 +23,7 @@ func benchResult(server int, word string) []byte {
 func benchLists(word string) ([]Server, []*Lists) {
 	servers, lists := make([]Server, benchServers), make([]*Lists, benchServers)
 	for i := range servers {
-		servers[i] = Server{Name: fmt.Sprintf("server%d", i), Deny: []string{"secret_*"}}
+		servers[i] = Server{Name: fmt.Sprintf("server%d", i), Filter: Filter{Deny: []string{"secret_*"}}}
 		items, _ := Items(mcp.Tools, benchResult(i, word))
 		lists[i] = &Lists{mcp.Tools: items}
 	}
@@ -44,28 +44,28 @@ func BenchmarkMerge(b *testing.B) {
 	b.Run("all new", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			NewBook(Always).Merge(servers, lists)
+			New(Always).Merge(servers, lists, nil)
 		}
 	})
 	b.Run("nothing changed", func(b *testing.B) {
-		book := NewBook(Always)
-		v := book.Merge(servers, lists)
+		book := New(Always)
+		v := book.Merge(servers, lists, nil)
 		_, again := benchLists("First") // another session's processes
 		b.ReportAllocs()
 		for b.Loop() {
-			if book.Merge(servers, again) != v {
+			if book.Merge(servers, again, nil) != v {
 				b.Fatal("another View")
 			}
 		}
 	})
 	b.Run("one server changed", func(b *testing.B) {
 		_, others := benchLists("Second")
-		book := NewBook(Always)
+		book := New(Always)
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			at := i % benchServers
 			lists[at], others[at] = others[at], lists[at]
-			book.Merge(servers, lists)
+			book.Merge(servers, lists, nil)
 		}
 	})
 }
@@ -75,11 +75,11 @@ func BenchmarkView(b *testing.B) {
 	for i := range lists {
 		lists[i][mcp.Templates] = entries(mcp.Templates, fmt.Sprintf("s%d://{owner}/{name}", i))
 	}
-	book := NewBook(Always)
-	v := book.Merge(servers, lists)
+	book := New(Always)
+	v := book.Merge(servers, lists, nil)
 	last, _ := Items(mcp.Tools, benchResult(benchServers-1, "Second"))
 	lists[benchServers-1] = &Lists{mcp.Tools: last}
-	other := book.Merge(servers, lists)
+	other := book.Merge(servers, lists, nil)
 	b.Run("tool", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

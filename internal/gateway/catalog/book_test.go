@@ -13,7 +13,7 @@ import (
 // A name that a model has read is kept, whichever servers are added, removed and added again.
 func TestNamesStay(t *testing.T) {
 	servers := plain("a", "b")
-	book := NewBook(OnCollision)
+	book := New(OnCollision)
 	for _, step := range []struct {
 		a, b *Lists
 		want []string
@@ -24,7 +24,7 @@ func TestNamesStay(t *testing.T) {
 		{tools("read", "write"), nil, []string{"a_read", "write"}},
 		{tools("read"), tools("write", "read"), []string{"a_read", "read", "b_write"}},
 	} {
-		v := book.Merge(servers, []*Lists{step.a, step.b})
+		v := book.Merge(servers, []*Lists{step.a, step.b}, nil)
 		if diff := cmp.Diff(step.want, seen(t, v, mcp.Tools)); diff != "" {
 			t.Fatal(diff)
 		}
@@ -32,11 +32,11 @@ func TestNamesStay(t *testing.T) {
 }
 
 func TestToolsKeepTheirOrderAndResourcesTheServers(t *testing.T) {
-	servers, book := plain("a"), NewBook(Never)
+	servers, book := plain("a"), New(Never)
 	first := &Lists{mcp.Tools: entries(mcp.Tools, "x", "y", "z"), mcp.Resources: entries(mcp.Resources, "r:1", "r:2")}
-	before := book.Merge(servers, []*Lists{first})
+	before := book.Merge(servers, []*Lists{first}, nil)
 	shuffled := &Lists{mcp.Tools: entries(mcp.Tools, "z", "new", "x", "y"), mcp.Resources: entries(mcp.Resources, "r:2", "r:1")}
-	after := book.Merge(servers, []*Lists{shuffled})
+	after := book.Merge(servers, []*Lists{shuffled}, nil)
 	if diff := cmp.Diff([]string{"x", "y", "z", "new"}, seen(t, after, mcp.Tools)); diff != "" {
 		t.Error(diff)
 	}
@@ -49,10 +49,10 @@ func TestToolsKeepTheirOrderAndResourcesTheServers(t *testing.T) {
 }
 
 func TestAnotherConfigurationTakesNamesBack(t *testing.T) {
-	book := NewBook(Never)
+	book := New(Never)
 	lists := []*Lists{tools("x", "y")}
 	rename := func(to map[string]string, prefix string) []string {
-		return seen(t, book.Merge([]Server{{Name: "a", Prefix: prefix, Rename: to}}, lists), mcp.Tools)
+		return seen(t, book.Merge([]Server{{Name: "a", Prefix: prefix, Rename: to}}, lists, nil), mcp.Tools)
 	}
 	for _, step := range []struct {
 		to     map[string]string
@@ -72,14 +72,14 @@ func TestAnotherConfigurationTakesNamesBack(t *testing.T) {
 
 // A name that was a substitute may become the wanted one.
 func TestCollisionEndsWithTheConfigurationThatMadeIt(t *testing.T) {
-	book := NewBook(Never)
+	book := New(Never)
 	lists := []*Lists{tools("read"), tools("read")}
 	servers := plain("a", "b")
-	if v := book.Merge(servers, lists); len(v.Collisions) != 1 {
+	if v := book.Merge(servers, lists, nil); len(v.Collisions) != 1 {
 		t.Errorf("collisions %v, want one", v.Collisions)
 	}
 	servers = []Server{{Name: "a"}, {Name: "b", Rename: map[string]string{"read": "b_read"}}}
-	v := book.Merge(servers, lists)
+	v := book.Merge(servers, lists, nil)
 	if diff := cmp.Diff([]string{"read", "b_read"}, seen(t, v, mcp.Tools)); diff != "" {
 		t.Error(diff)
 	}
@@ -89,11 +89,11 @@ func TestCollisionEndsWithTheConfigurationThatMadeIt(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
-	book := NewBook(Never)
-	old := book.Merge(plain("old"), []*Lists{tools("read")})
+	book := New(Never)
+	old := book.Merge(plain("old"), []*Lists{tools("read")}, nil)
 	book.Forget("old")
 	book.Forget("never known")
-	v := book.Merge(plain("new"), []*Lists{tools("read")})
+	v := book.Merge(plain("new"), []*Lists{tools("read")}, nil)
 	if diff := cmp.Diff([]string{"read"}, seen(t, v, mcp.Tools)); diff != "" {
 		t.Error(diff)
 	}
@@ -102,9 +102,9 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A server that invents names for ever does not make the Book grow for ever.
+// A server that invents names for ever does not make the Catalog grow for ever.
 func TestInventedNamesAreForgotten(t *testing.T) {
-	book := NewBook(Never)
+	book := New(Never)
 	servers := plain("a")
 	const each = 1000
 	for round := range 2 * maxLabels / each {
@@ -113,36 +113,36 @@ func TestInventedNamesAreForgotten(t *testing.T) {
 			names[i] = fmt.Sprintf("t%d_%d", round, i)
 		}
 		names[0] = "stays"
-		v := book.Merge(servers, []*Lists{tools(names...)})
+		v := book.Merge(servers, []*Lists{tools(names...)}, nil)
 		if got := seen(t, v, mcp.Tools)[0]; got != "stays" {
 			t.Fatalf("%s is first", got)
 		}
 	}
-	if labels, taken := len(book.shelves["a"].labels[mcp.Tools]), len(book.taken[mcp.Tools]); labels > maxLabels || taken != labels {
+	if labels, taken := len(book.servers["a"].labels[mcp.Tools]), len(book.taken[mcp.Tools]); labels > maxLabels || taken != labels {
 		t.Errorf("%d labels and %d names are remembered", labels, taken)
 	}
 }
 
 func TestWhatIsEqualIsHeldOnce(t *testing.T) {
-	servers, book := plain("a", "b"), NewBook(Always)
+	servers, book := plain("a", "b"), New(Always)
 	lists := func(more ...string) []*Lists {
 		return []*Lists{tools("x", "y"), {mcp.Tools: entries(mcp.Tools, "z"), mcp.Resources: entries(mcp.Resources, more...)}}
 	}
-	v := book.Merge(servers, lists("r:1"))
+	v := book.Merge(servers, lists("r:1"), nil)
 	one, same := tools("x"), tools("x")
 	if one[mcp.Tools][0] != same[mcp.Tools][0] {
 		t.Error("the same entry is another Item")
 	}
-	other := book.Merge(servers, lists("r:2"))
+	other := book.Merge(servers, lists("r:2"), nil)
 	if other == v || other.Same(mcp.Resources, v) || !other.Same(mcp.Tools, v) {
 		t.Error("another resource is not noticed")
 	}
-	if again := book.Merge(servers, lists("r:2")); again != other {
+	if again := book.Merge(servers, lists("r:2"), nil); again != other {
 		t.Error("what was merged a moment ago is another View")
 	}
 	// Sessions come, see something of their own, and go.
 	for i := range 2000 {
-		book.Merge(servers, lists(fmt.Sprintf("r:%d", i)))
+		book.Merge(servers, lists(fmt.Sprintf("r:%d", i)), nil)
 		if i%100 == 0 {
 			runtime.GC()
 		}

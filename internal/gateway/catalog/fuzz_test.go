@@ -27,7 +27,7 @@ func FuzzItems(f *testing.F) {
 		for l := range mcp.Lists {
 			lists[l], _ = Items(l, result)
 		}
-		v := NewBook(OnCollision).Merge(plain("s"), []*Lists{&lists})
+		v := New(OnCollision).Merge(plain("s"), []*Lists{&lists}, nil)
 		v.Candidates(uri)
 		v.Owner(uri)
 		for l := range mcp.Lists {
@@ -63,7 +63,7 @@ func FuzzItems(f *testing.F) {
 
 // Every cursor of a client gets a page or ErrCursor.
 func FuzzCursor(f *testing.F) {
-	v := NewBook(Never).Merge(plain("a"), []*Lists{tools("1", "2", "3")})
+	v := New(Never).Merge(plain("a"), []*Lists{tools("1", "2", "3")}, nil)
 	f.Add([]byte(nil), 0)
 	f.Add([]byte(`null`), 1)
 	f.Add(jsonrpc.AppendQuoted(nil, v.cursor(mcp.Tools, 2)), -1)

@@ -23,13 +23,13 @@ type identity struct {
 	server, own string
 }
 
-// model drives two Books with the same changing lists, and records what was shown before. The second Book starts from
+// model drives two Catalogs with the same changing lists, and records what was shown before. The second Catalog starts from
 // nothing each time and must give the same result: nothing may depend on what is shared or cached, or on the order of
 // iteration.
 type model struct {
 	servers []Server
 	names   Names
-	books   [2]*Book
+	books   [2]*Catalog
 	lists   []*Lists
 	texts   []map[mcp.List]string // raw results, by server
 	given   map[identity]string
@@ -40,14 +40,14 @@ func newModel(t *rapid.T) *model {
 	m := &model{
 		names: rapid.SampledFrom([]Names{Always, OnCollision, Never}).Draw(t, "names"),
 		servers: []Server{
-			{Name: "a", Deny: []string{"secret*"}},
+			{Name: "a", Filter: Filter{Deny: []string{"secret*"}}},
 			{Name: "b", Prefix: "a"}, // every name collides
 			{Name: "a_b", Rename: map[string]string{"c": "b_c", "x.y": "c"}},
-			{Name: strings.Repeat("long", 20), Allow: []string{"?*"}},
+			{Name: strings.Repeat("long", 20), Filter: Filter{Allow: []string{"?*"}}},
 		},
 		given: map[identity]string{},
 	}
-	m.books = [2]*Book{NewBook(m.names), NewBook(m.names)}
+	m.books = [2]*Catalog{New(m.names), New(m.names)}
 	m.lists = make([]*Lists, len(m.servers))
 	m.texts = make([]map[mcp.List]string, len(m.servers))
 	return m
@@ -95,15 +95,15 @@ func (m *model) read(server int) *Lists {
 }
 
 func (m *model) check(t *rapid.T) {
-	v := m.books[0].Merge(m.servers, m.lists)
+	v := m.books[0].Merge(m.servers, m.lists, nil)
 	anew := make([]*Lists, len(m.servers))
 	for i := range anew {
 		anew[i] = m.read(i)
 	}
-	if m.books[0].Merge(m.servers, anew) != v {
+	if m.books[0].Merge(m.servers, anew, nil) != v {
 		t.Fatal("the same lists, read again, are another View")
 	}
-	other := m.books[1].Merge(m.servers, anew)
+	other := m.books[1].Merge(m.servers, anew, nil)
 	size := rapid.IntRange(1, 9).Draw(t, "size")
 	for l := range mcp.Lists {
 		whole := walk(t, v, l, 0)
@@ -111,7 +111,7 @@ func (m *model) check(t *rapid.T) {
 			t.Fatalf("pages of %d are not the whole: %s", size, diff)
 		}
 		if diff := cmp.Diff(whole, walk(t, other, l, 0)); diff != "" || v.Digest(l) != other.Digest(l) {
-			t.Fatalf("another Book shows something else: %s", diff)
+			t.Fatalf("another Catalog shows something else: %s", diff)
 		}
 		if m.before != nil {
 			was := walk(t, m.before, l, 0)

@@ -59,7 +59,7 @@ func TestNames(t *testing.T) {
 					lists[i] = tools(names...)
 				}
 			}
-			v := NewBook(tc.names).Merge(tc.servers, lists)
+			v := New(tc.names).Merge(tc.servers, lists, nil)
 			if diff := cmp.Diff(tc.want, seen(t, v, mcp.Tools)); diff != "" {
 				t.Error(diff)
 			}
@@ -90,8 +90,8 @@ func TestAllowAndDeny(t *testing.T) {
 			lists := &Lists{
 				mcp.Tools: entries(mcp.Tools, all...), mcp.Prompts: entries(mcp.Prompts, all...), mcp.Resources: entries(mcp.Resources, "write_file"),
 			}
-			server := Server{Name: "s", Allow: tc.allow, Deny: tc.deny}
-			v := NewBook(Never).Merge([]Server{server}, []*Lists{lists})
+			server := Server{Name: "s", Filter: Filter{Allow: tc.allow, Deny: tc.deny}}
+			v := New(Never).Merge([]Server{server}, []*Lists{lists}, nil)
 			for _, l := range []mcp.List{mcp.Tools, mcp.Prompts} {
 				var own []string
 				for _, name := range seen(t, v, l) {
@@ -128,7 +128,7 @@ func TestNoPrefixTwice(t *testing.T) {
 		{[]string{"a", "a_b"}, []*Lists{tools("a_b_c"), tools("c")}, []string{"a_b_c", "a_b_c_"}},
 		{[]string{"a_b", "a"}, []*Lists{tools("c"), tools("a_b_c")}, []string{"a_b_c", "a_a_b_c"}},
 	} {
-		got := seen(t, NewBook(Always).Merge(plain(test.servers...), test.lists), mcp.Tools)
+		got := seen(t, New(Always).Merge(plain(test.servers...), test.lists, nil), mcp.Tools)
 		for i, want := range test.want {
 			if i >= len(got) || got[i] != want && !(strings.HasSuffix(want, "_") && strings.HasPrefix(got[i], want)) {
 				t.Errorf("%v: %v, want %v", test.servers, got, test.want)

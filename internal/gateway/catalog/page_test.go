@@ -16,7 +16,7 @@ import (
 func nextCursor(page []byte) []byte { return jsonrpc.Find(page, "nextCursor").Of(page) }
 
 func TestPages(t *testing.T) {
-	v := NewBook(Never).Merge(plain("a", "b"), []*Lists{tools("1", "2", "3"), tools("4", "5")})
+	v := New(Never).Merge(plain("a", "b"), []*Lists{tools("1", "2", "3"), tools("4", "5")}, nil)
 	whole := walk(t, v, mcp.Tools, 0)
 	for _, size := range []int{-1, 1, 2, 3, 4, 5, 6} {
 		if diff := cmp.Diff(whole, walk(t, v, mcp.Tools, size)); diff != "" {
@@ -30,7 +30,7 @@ func TestPages(t *testing.T) {
 
 func TestCursor(t *testing.T) {
 	merge := func(names ...string) *View {
-		return NewBook(Never).Merge(plain("a"), []*Lists{{mcp.Tools: entries(mcp.Tools, names...), mcp.Prompts: entries(mcp.Prompts, names...)}})
+		return New(Never).Merge(plain("a"), []*Lists{{mcp.Tools: entries(mcp.Tools, names...), mcp.Prompts: entries(mcp.Prompts, names...)}}, nil)
 	}
 	v := merge("1", "2", "3")
 	good := nextCursor(mustPage(t, v, mcp.Tools, nil, 1))
@@ -74,7 +74,7 @@ func TestPagesAreNoLongerThanClientsBear(t *testing.T) {
 		array = append(array, fmt.Sprintf(`{"name":"%d","x":"%s"}`, i, strings.Repeat("x", n)))
 	}
 	items, _ := Items(mcp.Tools, []byte(`{"tools":[`+strings.Join(array, ",")+`]}`))
-	v := NewBook(Never).Merge(plain("a"), []*Lists{{mcp.Tools: items}})
+	v := New(Never).Merge(plain("a"), []*Lists{{mcp.Tools: items}}, nil)
 	var counts []int
 	var cursor []byte
 	for {

@@ -10,7 +10,7 @@ import (
 
 // part is what one server contributes to a View. It is immutable, and is not rebuilt when other servers change.
 type part struct {
-	id     uint64 // unique in a Book; from 1 on
+	id     uint64 // unique in a Catalog; from 1 on
 	server Server
 	lists  *Lists
 	shown  [mcp.Lists][]*shown
@@ -27,21 +27,21 @@ type shown struct {
 	edits    []edit      // changes to the item for clients, in order
 }
 
-// named reports whether the entries of a list get their names from the Book.
+// named reports whether the entries of a list get their names from the Catalog.
 func named(l mcp.List) bool { return l == mcp.Tools || l == mcp.Prompts }
 
 // part returns what a server shows: the previous part if nothing has changed.
-func (b *Book) part(server Server, lists *Lists) *part {
-	shelf := b.shelf(server.Name)
-	if p := shelf.part; p != nil && p.server.equal(server) && p.lists.equal(lists) {
+func (b *Catalog) part(server Server, lists *Lists) *part {
+	own := b.serverLabels(server.Name)
+	if p := own.part; p != nil && p.server.equal(server) && p.lists.equal(lists) {
 		return p
 	}
 	b.parts++
 	p := &part{id: b.parts, server: server, lists: lists}
 	for l := range mcp.Lists {
 		known := map[Item]*shown{}
-		if shelf.part != nil {
-			for _, s := range shelf.part.shown[l] {
+		if own.part != nil {
+			for _, s := range own.part.shown[l] {
 				known[s.item] = s
 			}
 		}
@@ -58,14 +58,14 @@ func (b *Book) part(server Server, lists *Lists) *part {
 			continue
 		}
 		items = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !server.shows(i.Own()) || l == mcp.Tools && taskOnly(i) })
-		p.add(b, l, items, b.name(l, server, shelf.labels[l], items), known)
+		p.add(b, l, items, b.name(l, server, own.labels[l], items), known)
 	}
-	shelf.part = p
+	own.part = p
 	return p
 }
 
 // add adds tools or prompts under their assigned names, in the order in which they were first seen.
-func (p *part) add(b *Book, l mcp.List, items []Item, labels []*label, known map[Item]*shown) {
+func (p *part) add(b *Catalog, l mcp.List, items []Item, labels []*label, known map[Item]*shown) {
 	order := make([]int, len(items))
 	for i := range order {
 		order[i] = i
@@ -78,7 +78,7 @@ func (p *part) add(b *Book, l mcp.List, items []Item, labels []*label, known map
 }
 
 // show makes the shown entry. It reuses known, what was computed before for the same item, if that is not nil.
-func (b *Book) show(l mcp.List, server string, item Item, name, wanted string, known *shown) *shown {
+func (b *Catalog) show(l mcp.List, server string, item Item, name, wanted string, known *shown) *shown {
 	switch {
 	case known == nil:
 		s := &shown{item: item, name: name, wanted: wanted, digest: mcp.EntryDigest([]byte(item.Raw()))}

@@ -34,8 +34,8 @@ func linksOf(raw []byte) []link {
 // uri returns the URI by which clients request a server's user interface: the server's own URI, or, if another server
 // has that already, one with the server's name in it. It stays the same, like a name. Other URIs are shown as they
 // are.
-func (b *Book) uri(server, own string) string {
-	s := b.shelf(server)
+func (b *Catalog) uri(server, own string) string {
+	s := b.serverLabels(server)
 	shown, known := s.uris[own]
 	if known || !strings.HasPrefix(own, uiScheme) || len(s.uris) >= maxLabels {
 		if !known {
@@ -85,7 +85,7 @@ type shownLink struct {
 }
 
 // links replaces the URIs of a tool's user interfaces by those that clients see.
-func (b *Book) links(server string, item Item) []shownLink {
+func (b *Catalog) links(server string, item Item) []shownLink {
 	var all []shownLink
 	for _, l := range linksOf([]byte(item.Raw())) {
 		all = append(all, shownLink{l, b.uri(server, l.uri)})

@@ -20,7 +20,7 @@ func TestBytesStayAsTheyAre(t *testing.T) {
 	if items[0].Own() != "read" {
 		t.Errorf("own name %q", items[0].Own())
 	}
-	v := NewBook(Always).Merge(plain("s"), []*Lists{{mcp.Tools: items, mcp.Prompts: entries(mcp.Prompts, "p")}})
+	v := New(Always).Merge(plain("s"), []*Lists{{mcp.Tools: items, mcp.Prompts: entries(mcp.Prompts, "p")}}, nil)
 	want := `{"tools":[{ "title" : "<T>\u00e9", "x":9007199254740993, "name" : "s_read", "inputSchema":{"name":"no","b":1,"a":2} ,"_meta":{}},{"name":"s_w"}]}`
 	if diff := cmp.Diff(want, string(mustPage(t, v, mcp.Tools, nil, 0))); diff != "" {
 		t.Error(diff)
@@ -54,11 +54,11 @@ func TestItemsOfWhatIsNoList(t *testing.T) {
 }
 
 func TestFirstServerHasTheResource(t *testing.T) {
-	v := NewBook(Always).Merge(plain("a", "b", "c"), []*Lists{
+	v := New(Always).Merge(plain("a", "b", "c"), []*Lists{
 		resources("file:///1", "x:1"),
 		{mcp.Resources: entries(mcp.Resources, "file:///2", "file:///1", "file:///2"), mcp.Templates: entries(mcp.Templates, "y:{n}")},
 		templates("y:{n}", "x:{n}", "{+any}", "no scheme"),
-	})
+	}, nil)
 	if diff := cmp.Diff([]string{"file:///1", "x:1", "file:///2"}, seen(t, v, mcp.Resources)); diff != "" {
 		t.Error(diff)
 	}
@@ -78,12 +78,12 @@ func TestFirstServerHasTheResource(t *testing.T) {
 }
 
 func TestOwner(t *testing.T) {
-	v := NewBook(Always).Merge(plain("files", "db", "web", "rest"), []*Lists{
+	v := New(Always).Merge(plain("files", "db", "web", "rest"), []*Lists{
 		{mcp.Resources: entries(mcp.Resources, "file:///exact/a.txt"), mcp.Templates: entries(mcp.Templates, "file:///{path}", "repo://{owner}/{name}", "broken://{x")},
 		templates("file:///exact/{name}", "db://{table}/schema", "repo://{owner}/{name}/issues/{n}", "tree://{path*}"),
 		templates("db://{+path}", "web://{host}{/path*}{?query,page}{#fragment}", "mail:{user}{.domain}{;x}", "form:a?b=1{&c}"),
 		templates("lit:eral", "a[b]:{x}$"),
-	})
+	}, nil)
 	for uri, want := range map[string]int{
 		"file:///exact/a.txt":      0, // listed
 		"file:///exact/b.txt":      1, // more literal text
@@ -158,7 +158,7 @@ func TestExpansions(t *testing.T) {
 func TestSame(t *testing.T) {
 	of := func(list string) *View {
 		items, _ := Items(mcp.Tools, []byte(`{"tools":[`+list+`]}`))
-		return NewBook(Always).Merge(plain("s"), []*Lists{{mcp.Tools: items}})
+		return New(Always).Merge(plain("s"), []*Lists{{mcp.Tools: items}}, nil)
 	}
 	const base = `{"name":"a","description":"d"},{"name":"b"}`
 	for _, tc := range []struct {
@@ -199,7 +199,7 @@ func TestOwnerHasAnEnd(t *testing.T) {
 	}
 	var lists Lists
 	lists[mcp.Templates], _ = Items(mcp.Templates, []byte(`{"resourceTemplates":[`+strings.Join(append(hostile, many...), ",")+`]}`))
-	v := NewBook(Always).Merge(plain("s"), []*Lists{&lists})
+	v := New(Always).Merge(plain("s"), []*Lists{&lists}, nil)
 	for _, uri := range []string{"x:" + strings.Repeat("a", 1<<20), "x:" + strings.Repeat("a", maxURI-10), "y:" + strings.Repeat("a", maxURI-10)} {
 		begun := time.Now()
 		if _, _, ok := v.Owner(uri); ok {
@@ -219,7 +219,7 @@ func TestTaskOnlyToolIsNotShown(t *testing.T) {
 	var lists Lists
 	lists[mcp.Tools], _ = Items(mcp.Tools, []byte(`{"tools":[{"name":"a","execution":{"taskSupport":"required"}},`+
 		`{"name":"b","execution":{"taskSupport":"optional"}},{"name":"c"}]}`))
-	v := NewBook(Always).Merge(plain("s"), []*Lists{&lists})
+	v := New(Always).Merge(plain("s"), []*Lists{&lists}, nil)
 	if diff := cmp.Diff([]string{"s_b", "s_c"}, seen(t, v, mcp.Tools)); diff != "" {
 		t.Error(diff)
 	}

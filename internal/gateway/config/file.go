@@ -36,7 +36,7 @@ type File struct {
 
 	Names  Names  // never empty
 	Listen string // host:port; empty: not given
-	Auth   *Auth  // who may use our HTTP endpoint; nil: LocalUsers decides
+	Auth   *Auth  // who may use our HTTP endpoint, besides the clients of Views; nil: LocalUsers decides
 	TLS    *TLS   // nil: plain HTTP
 	// LocalUsers says who may use our HTTP endpoint when Auth is nil; it is then on loopback. "": LocalOwn where the
 	// system can tell users apart, otherwise LocalToken.
@@ -48,6 +48,7 @@ type File struct {
 	Limits  Limits
 	Inputs  []Input
 	Servers []Server // in the order of the file
+	Views   []View   // in the order of the file
 
 	// Warnings are about content that has no effect, or another effect than in the client; see [File.Render].
 	Warnings []fileerror.Problem
@@ -59,7 +60,7 @@ type File struct {
 	problems []fileerror.Problem
 }
 
-// Auth says who may use our HTTP endpoint. At least one member is set.
+// Auth says who may use our HTTP endpoint and sees everything. No member is set if only Views have tokens.
 type Auth struct {
 	Bearer []string // accepted tokens; none is empty
 	OAuth  *Issuer  // nil: no JWTs are accepted
@@ -70,6 +71,22 @@ type Issuer struct {
 	URL      string   // the authorization server's, exactly as its tokens have it
 	Resource string   // our own URL as clients see it: the audience that tokens must have
 	Scopes   []string // a token needs every one
+}
+
+// View is a part of the servers and their tools, for some clients. Whoever is in none sees everything.
+type View struct {
+	// Name is unique, and made of letters, digits, dot, dash and underscore.
+	Name     string
+	Servers  []ViewServer // in the order of the file; at least one
+	Bearer   []string     // tokens that see this view only; none is empty
+	Subjects []string     // globs of JWT subjects that see this view only
+	NoTools  bool         // without the gateway's own tools
+}
+
+// ViewServer is what a view has of a server, besides what the server's own Allow and Deny say.
+type ViewServer struct {
+	Name        string
+	Allow, Deny []string // see Server
 }
 
 // TLS is the certificate of our HTTP endpoint: absolute paths of two PEM files.

@@ -18,6 +18,7 @@ import (
 var (
 	// serverName is used in file names, log lines and, with dots replaced, tool names.
 	serverName = schema.Matching(lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`), "a server's name", "use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit")
+	viewName   = schema.Matching(serverName.Pattern, "cannot be a view's name", serverName.Hint)
 	prefixForm = schema.Matching(lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`), "is not a prefix", "use letters, digits, dash and underscore; for none, write names: never at the top")
 	inputID    = schema.Matching(lazyregexp.New(`^[^\s{}$:]+$`), "is not an input id", "use letters, digits, dash and underscore")
 	envName    = schema.Matching(lazyregexp.New(`^[^=\x00\s]+$`), "is not a variable name", "use letters, digits and underscore")
@@ -160,6 +161,14 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
+// CheckToken says why a text cannot be a bearer token, or returns nil. The error does not show the text.
+func CheckToken(text string) error {
+	if message, hint := tokenForm.Check(text); message != "" {
+		return fmt.Errorf("%s: %s", message, hint)
+	}
+	return nil
+}
+
 // CheckListen says why an address, such as that of --listen, cannot be used, or nil. authorized tells whether clients
 // have to show a token: without one, anybody who reaches the address could call every tool, so that only loopback is
 // allowed.
@@ -177,5 +186,5 @@ func openListen(address string, authorized bool) (message, hint string) {
 	if host, _, _ := net.SplitHostPort(address); authorized || isLoopback(host) {
 		return "", ""
 	}
-	return "lets everybody on the network call every tool", "add auth with a bearer token or oauth, or listen on 127.0.0.1"
+	return "lets any host on the network call every tool", "add auth with a bearer token or oauth, or listen on 127.0.0.1"
 }

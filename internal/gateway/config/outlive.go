@@ -32,6 +32,7 @@ func (r *reader) readOutlive(root *tree.Node) {
 			r.Unknown(f, shape, "")
 		}
 	}
+	r.readViews(root, servers)
 	r.readEndpoint(root)
 	defaults := r.settings(root.Good("defaults"))
 	if servers == nil || servers.Value.Kind == tree.Null && !servers.Value.Bad {
@@ -102,7 +103,10 @@ func (r *reader) readEndpoint(root *tree.Node) {
 	r.readAuth(root.Good("auth"))
 	if n := root.Good("local_users"); n != nil {
 		f.LocalUsers, f.LocalUsersPos = LocalUsers(n.Value), n.Pos
-		if root.Has("auth") {
+		switch {
+		case !root.Has("auth") && f.Auth != nil:
+			r.Problem(n.Pos, "local_users and the views' bearer contradict each other", "with tokens only they count: remove one")
+		case root.Has("auth"):
 			r.Problem(n.Pos, "local_users and auth contradict each other", "with auth only tokens count: remove one")
 		}
 	}
@@ -125,7 +129,7 @@ func (r *reader) readEndpoint(root *tree.Node) {
 		return
 	}
 	f.Listen, f.ListenPos = listen.Value, listen.Pos
-	if message, hint := openListen(f.Listen, root.Has("auth")); message != "" {
+	if message, hint := openListen(f.Listen, r.file.Auth != nil || root.Has("auth")); message != "" {
 		r.Problem(listen.Pos, fmt.Sprintf("listen %s %s", schema.Quoted(listen), message), hint)
 	}
 }
@@ -333,7 +337,7 @@ func (r *reader) checkEncrypted(s *Server) {
 	}
 	if shown {
 		r.Warn(s.TargetPos, fmt.Sprintf("the credentials of %s are sent to %s without encryption", s.Name, u.Host),
-			"everybody on the way can read them: use https")
+			"any host on the way can read them: use https")
 	}
 }
 

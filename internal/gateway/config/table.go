@@ -78,12 +78,28 @@ func rootShape(policy []PolicyKey) *schema.Shape {
 		{Name: "defaults", Shape: &schema.Shape{Kind: schema.Object, Open: "for anchors", Keys: own}, Doc: "policy of every server that does not say otherwise"},
 		{Name: "servers", Shape: &schema.Shape{Kind: schema.Dict, Names: serverName, Of: serverShape(own), Doc: "one MCP server: a command, or a url"},
 			Required: true, Doc: "the MCP servers by name"},
+		{Name: "views", Shape: &schema.Shape{Kind: schema.Dict, Names: viewName, Of: viewShape, Doc: "what some clients see: these servers and tools, and nothing else"},
+			Doc: "parts of all this by name, each at the endpoint's path with /NAME"},
 	}}
 }
 
+// viewShape is the schema of a view. What is shown of a server are the keys that servers have for it, too.
+var viewShape = &schema.Shape{Kind: schema.Object, Open: "for anchors", Keys: []schema.Key{
+	{Name: "servers", Shape: &schema.Shape{Kind: schema.Dict, Of: &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
+		{Name: "allow", Shape: globsShape, Doc: "globs of the tools that this view has, by the server's own names (default: all that the server shows)"},
+		{Name: "deny", Shape: globsShape, Doc: "globs of tools that it does not have, even if allow has them"},
+	}}, Alone: &schema.Shape{Kind: schema.ListOrText, Of: filledText, Doc: "name of a server"}, Doc: "what this view has of the server (default: all that it shows)"},
+		Required: true, Doc: "the servers that it has: their names, or names with allow and deny"},
+	{Name: "bearer", Shape: tokensShape, Doc: "tokens of clients that see this view and nothing else"},
+	{Name: "subjects", Shape: &schema.Shape{Kind: schema.ListOrText, Of: &schema.Shape{Kind: schema.Text, Form: globForm}, Doc: "glob of a subject"},
+		Doc: "globs of the subjects (sub) of JWTs that see this view and nothing else; the first view that has one counts"},
+	{Name: "no_tools", Shape: boolShape, Doc: "without outlive_server_status and outlive_restart_server"},
+}}
+
+var tokensShape = &schema.Shape{Kind: schema.ListOrText, Of: &schema.Shape{Kind: schema.Text, Form: tokenForm}, Doc: "token, such as ${env:OUTLIVE_TOKEN}"}
+
 var authShape = &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
-	{Name: "bearer", Shape: &schema.Shape{Kind: schema.ListOrText, Of: &schema.Shape{Kind: schema.Text, Form: tokenForm}, Doc: "token, such as ${env:OUTLIVE_TOKEN}"},
-		Doc: "tokens, any of which opens"},
+	{Name: "bearer", Shape: tokensShape, Doc: "tokens, any of which opens everything"},
 	{Name: "oauth", Doc: "OAuth 2.1: JWTs of this authorization server open", Shape: &schema.Shape{Kind: schema.Object, Keys: []schema.Key{
 		{Name: "issuer", Shape: &schema.Shape{Kind: schema.Text, Form: issuerForm}, Required: true, Doc: "URL of the authorization server"},
 		{Name: "resource", Shape: &schema.Shape{Kind: schema.Text, Form: issuerForm}, Required: true, Doc: "our own URL as clients see it; tokens must be meant for it"},

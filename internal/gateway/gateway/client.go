@@ -168,7 +168,7 @@ func (s *Session) list(e *exchange, cursor []byte) {
 		cursor = nil
 	}
 	sc.whenListed(e, func() {
-		view := sc.current()
+		view := s.shown()
 		result, err := view.Page(kind, cursor, 0) // as many as fit a line: many clients read only the first page
 		if err != nil {
 			e.refuse(jsonrpc.InvalidParams, "the list has changed since this cursor was given: begin again")
@@ -176,7 +176,7 @@ func (s *Session) list(e *exchange, cursor []byte) {
 		}
 		s.seen[kind] = view
 		if kind == mcp.Tools && cursor == nil {
-			result = s.gw.withTools(result, view)
+			result = s.withTools(result, view)
 		}
 		if s.own == nil {
 			result = append([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"private",`), result[1:]...)

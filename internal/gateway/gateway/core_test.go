@@ -40,8 +40,8 @@ func TestNames(t *testing.T) {
 		{"always", "", []catalog.Server{{Name: "a"}, {Name: "b"}}, []string{"a_do", "a_sleep", "b_do", "b_sleep"}},
 		{"collision", catalog.OnCollision, []catalog.Server{{Name: "a"}, {Name: "b"}}, []string{"do", "sleep", "b_do", "b_sleep"}},
 		{"prefix", "", []catalog.Server{{Name: "a", Prefix: "x"}}, []string{"x_do", "x_sleep"}},
-		{"allow", "", []catalog.Server{{Name: "a", Allow: []string{"d*"}}}, []string{"a_do"}},
-		{"deny wins", "", []catalog.Server{{Name: "a", Allow: []string{"*"}, Deny: []string{"do"}}}, []string{"a_sleep"}},
+		{"allow", "", []catalog.Server{{Name: "a", Filter: catalog.Filter{Allow: []string{"d*"}}}}, []string{"a_do"}},
+		{"deny wins", "", []catalog.Server{{Name: "a", Filter: catalog.Filter{Allow: []string{"*"}, Deny: []string{"do"}}}}, []string{"a_sleep"}},
 		{"rename", "", []catalog.Server{{Name: "a", Rename: map[string]string{"do": "act"}}}, []string{"a_act", "a_sleep"}},
 	}
 	for _, test := range tests {
@@ -71,7 +71,7 @@ func TestNames(t *testing.T) {
 // A name that was filtered out cannot be called either.
 func TestDeniedToolCannotBeCalled(t *testing.T) {
 	w := newWorld(t, Options{})
-	w.serve(Server{Catalog: catalog.Server{Name: "a", Deny: []string{"do"}}})
+	w.serve(Server{Catalog: catalog.Server{Name: "a", Filter: catalog.Filter{Deny: []string{"do"}}}})
 	c := w.legacy()
 	c.tools()
 	has(t, "call", c.call("1", "a_do"), "Unknown tool: a_do")

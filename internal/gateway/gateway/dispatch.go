@@ -19,7 +19,7 @@ type target struct {
 // dispatch sends a request to its server. If that is unknown because servers have not shown their lists yet, it waits
 // for them.
 func (s *Session) dispatch(e *exchange, line []byte) {
-	if e.method == mcp.ToolsCall && s.gw.callTool(e, line) {
+	if e.method == mcp.ToolsCall && s.callTool(e, line) {
 		return
 	}
 	if t, ok := s.find(e, line); ok {
@@ -51,7 +51,7 @@ func (s *Session) find(e *exchange, line []byte) (target, bool) {
 	if s.gw.opts.Plain {
 		return target{server: s.gw.servers[0]}, true
 	}
-	view := s.scope().current()
+	view := s.shown()
 	named := func(look func(string) (int, string, bool), at jsonrpc.Span) (target, bool) {
 		name, _ := jsonrpc.Unquote(at.Of(line))
 		i, own, ok := look(name)
@@ -74,8 +74,8 @@ func (s *Session) find(e *exchange, line []byte) (target, bool) {
 		}
 		return s.resource(line, within(env.Params, jsonrpc.FindPath(params, "ref", "uri")))
 	}
-	if len(s.gw.servers) == 1 { // there is only one server
-		return target{server: s.gw.servers[0]}, true
+	if all := s.servers(); len(all) == 1 { // there is only one server
+		return target{server: all[0]}, true
 	}
 	return target{}, false
 }
@@ -88,7 +88,7 @@ func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 		return target{}, false
 	}
 	sc := s.scope()
-	view := sc.current()
+	view := s.shown()
 	if i, own, ok := view.Owner(uri); ok {
 		t := target{server: s.gw.servers[i]}
 		if own != uri {
@@ -96,14 +96,14 @@ func (s *Session) resource(text []byte, at jsonrpc.Span) (target, bool) {
 		}
 		return t, true
 	}
-	if !sc.complete() {
+	if !sc.complete(s.view) {
 		return target{}, false
 	}
 	if like := view.Candidates(uri); len(like) > 0 {
 		return target{server: s.gw.servers[like[0]]}, true
 	}
 	var with []*server
-	for _, server := range s.gw.servers {
+	for _, server := range s.servers() {
 		if slices.ContainsFunc(sc.all(server), func(l *Link) bool { return l.capability("resources") }) {
 			with = append(with, server)
 		}
@@ -181,7 +181,7 @@ const resourceNotFound = -32002
 // missing lists the servers that are not usable now, which may have what is looked for. They are tried again.
 func (s *Session) missing() string {
 	text := ""
-	for _, server := range s.gw.servers {
+	for _, server := range s.servers() {
 		for _, l := range s.scope().all(server) {
 			if l.fails > 0 {
 				l.sooner()

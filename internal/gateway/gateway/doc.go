@@ -10,6 +10,7 @@
 //
 //	Session   one client: what it said, what it has seen, its open requests         session.go client.go subscription.go listen.go
 //	scope     the links that a session uses: its own, or those of all modern clients scope.go
+//	view      the part of all servers that a client sees                            view.go
 //	server    what is known of a server from all its processes                      standing.go memory.go
 //	Link      one kept server, whose client the gateway is: handshake, lists, calls link.go handshake.go upstream.go
 //	listing   its part that reads the server's lists                                lists.go

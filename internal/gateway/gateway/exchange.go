@@ -83,7 +83,7 @@ func (e *exchange) relay(l *Link, env *jsonrpc.Envelope, line []byte, also chang
 		// A client that asks for logs with every request also asks with its endless listen, for which nothing is logged.
 		e.logs = e.method != mcp.Listen && jsonrpc.Find(meta, mcp.MetaLogLevel).Present()
 	}
-	if l.crowdy() {
+	if l.mustAttribute() {
 		e.target = string(env.Method.Of(line)) + string(env.Name.Of(line))
 	}
 	out := changed(make([]byte, 0, len(line)+lineSlack), line, changes...)
@@ -145,7 +145,7 @@ func (e *exchange) withdraw(reason string) {
 	case l == nil: // it waits for lists, and is dropped there
 	case l.calls[e.num] == e:
 		l.forget(e)
-		l.crowd.note(e)
+		l.attribution.note(e)
 		l.gw.post(l, mcp.CancelledLine(rawID(e.num), reason))
 		l.endIfIdle()
 	default:

@@ -30,8 +30,8 @@ type World interface {
 	Now() time.Time
 	// Connect makes a kept server. Its lines arrive by [Link.Forward] and [Link.Send], never during Connect.
 	Connect(l *Link) Upstream
-	// Stand describes a server's state for a language model; "" describes all.
-	Stand(server string) string
+	// Stand describes the state of the servers that are shown, for a language model.
+	Stand(shown func(server string) bool) string
 	// Renew begins to replace a server's processes.
 	Renew(server, reason string)
 }
@@ -75,7 +75,8 @@ type Gateway struct {
 	world   World
 	now     time.Time // of what is being handled
 	servers []*server // in configuration order
-	book    *catalog.Book
+	views   map[string]view
+	catalog *catalog.Catalog
 
 	sessions     sessionList
 	modern       *scope   // of all clients of the modern era
@@ -95,8 +96,8 @@ type Gateway struct {
 	buf    []byte           // scratch of the line that is being made
 	name   []byte           // scratch of a name that is put into a line
 
-	outbox   []parcel
-	emptied  []parcel // the outbox before, for reuse
+	outbox   []queuedLine
+	emptied  []queuedLine // the outbox before, for reuse
 	emptying bool
 	wake     time.Time // when Tick must be called; zero: not needed
 	closing  bool
@@ -145,8 +146,8 @@ const (
 	refuses
 )
 
-// parcel is a message to a server; without a line it ends the server after earlier messages.
-type parcel struct {
+// queuedLine is a message to a server; without a line it ends the server after earlier messages.
+type queuedLine struct {
 	link *Link
 	line []byte
 }
@@ -156,7 +157,7 @@ func New(opts Options, w World) *Gateway {
 	if opts.ListWait == 0 {
 		opts.ListWait = 5 * time.Second
 	}
-	g := &Gateway{opts: opts, world: w, book: catalog.NewBook(opts.Names)}
+	g := &Gateway{opts: opts, world: w, catalog: catalog.New(opts.Names)}
 	g.modern = newScope(g, mcp.Modern, nil)
 	g.common = newScope(g, mcp.Legacy, nil)
 	g.trial = newScope(g, mcp.Legacy, nil)
@@ -164,9 +165,10 @@ func New(opts Options, w World) *Gateway {
 }
 
 // SetServers applies a configuration. Unchanged servers are not touched; removed ones, and processes of changed ones,
-// finish their requests.
-func (g *Gateway) SetServers(now time.Time, servers []Server) {
+// finish their requests, and so do servers that a view does not have any more.
+func (g *Gateway) SetServers(now time.Time, servers []Server, views ...View) {
 	g.now = now
+	g.setViews(views)
 	was := g.servers
 	g.servers = nil
 	for _, s := range servers {
@@ -189,11 +191,11 @@ func (g *Gateway) SetServers(now time.Time, servers []Server) {
 		}
 		gone = append(gone, old)
 		if !slices.ContainsFunc(servers, func(s Server) bool { return s.Catalog.Name == old.Catalog.Name }) {
-			g.book.Forget(old.Catalog.Name)
+			g.catalog.Forget(old.Catalog.Name)
 		}
 	}
 	for sc := range g.scopes {
-		sc.stale = true // a view refers to servers by index
+		sc.outdated() // a view refers to servers by index
 	}
 	for sc := range g.scopes {
 		sc.serversChanged(gone)
@@ -211,7 +213,7 @@ func (g *Gateway) tryAllOut() {
 // Warm starts every server that is not lazy before any client has come. Legacy servers are tested.
 func (g *Gateway) Warm(now time.Time) {
 	g.now, g.warm = now, true
-	g.modern.probeEras()
+	g.modern.probeEras("")
 	g.tryAllOut()
 	g.flush()
 }
@@ -267,7 +269,7 @@ func (g *Gateway) idled(s *Session) {
 
 // post puts a message for a server into the outbox, which then owns the line.
 func (g *Gateway) post(l *Link, line []byte) {
-	g.outbox = append(g.outbox, parcel{l, line})
+	g.outbox = append(g.outbox, queuedLine{l, line})
 }
 
 // postEnd ends a link's server after the messages before it.

@@ -68,7 +68,7 @@ func (l *Link) greeted(result, err []byte) {
 		if o := l.scope.owner; o != nil {
 			l.level.set(o.level)
 		} else {
-			l.level.set(l.scope.mostVerbose())
+			l.level.set(l.scope.mostVerbose(l.server))
 		}
 		l.resubscribe()
 	}
@@ -128,13 +128,13 @@ func (l *Link) seenBridged() {
 	l.server.bridged = true
 	l.drop()
 	l.retire()
-	if l.scope.opened {
+	if l.scope.needs(l.server) {
 		l.scope.open(l.server)
 	} else {
 		l.gw.tryOut(l.server)
 	}
 	for _, e := range waiting {
-		l.scope.rehouse(e)
+		l.scope.resend(e)
 	}
 }
 

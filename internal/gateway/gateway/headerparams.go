@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
@@ -10,24 +10,34 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
-// headerParams is the modern clients' present view, for the HTTP front's goroutines, which look up the arguments that must be
+// headerParams has what modern clients see at present, by view, for the HTTP front's goroutines, which look up the arguments that must be
 // repeated in headers (x-mcp-header). So a schema, which may be anything, is parsed by the caller's goroutine, never by
 // the loop.
-type headerParams struct{ view atomic.Pointer[catalog.View] }
+type headerParams struct{ views sync.Map } // of *catalog.View, by name
 
-func (m *headerParams) note(v *catalog.View) { m.view.Store(v) }
+func (m *headerParams) note(view string, v *catalog.View) { m.views.Store(view, v) }
 
-// ParamHeaders implements streamhttp.ParamHeaders.
-func (h hub) ParamHeaders(tool string) []streamhttp.ParamHeader {
-	return h.runner.gw.headerParams.of(tool)
+// keep forgets views that are not configured any more.
+func (m *headerParams) keep(views map[string]view) {
+	m.views.Range(func(name, _ any) bool {
+		if _, known := views[name.(string)]; !known && name != "" {
+			m.views.Delete(name)
+		}
+		return true
+	})
 }
 
-func (m *headerParams) of(tool string) []streamhttp.ParamHeader {
-	view := m.view.Load()
-	if view == nil {
+// ParamHeaders implements streamhttp.ParamHeaders.
+func (h hub) ParamHeaders(view, tool string) []streamhttp.ParamHeader {
+	return h.runner.gw.headerParams.of(view, tool)
+}
+
+func (m *headerParams) of(view, tool string) []streamhttp.ParamHeader {
+	seen, known := m.views.Load(view)
+	if !known {
 		return nil
 	}
-	item, ok := view.Item(mcp.Tools, tool)
+	item, ok := seen.(*catalog.View).Item(mcp.Tools, tool)
 	if !ok || !strings.Contains(item.Raw(), "x-mcp-header") {
 		return nil
 	}

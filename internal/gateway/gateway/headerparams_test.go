@@ -26,7 +26,7 @@ func TestSchemasAreNotReadOnTheLoop(t *testing.T) {
 		if took := time.Since(begun); took > 2*time.Second {
 			t.Errorf("%s: the list took %s", test.name, took)
 		}
-		if got := fmt.Sprint(w.gw.headerParams.of("a_do")); got != test.want {
+		if got := fmt.Sprint(w.gw.headerParams.of("", "a_do")); got != test.want {
 			t.Errorf("%s: mirrored %s, want %s", test.name, got, test.want)
 		}
 	}

@@ -17,24 +17,24 @@ func (h hub) Open(peer streamhttp.Peer) streamhttp.Session {
 		return nil
 	default:
 	}
-	v := &visitor{runner: h.runner, modern: peer.Era == mcp.Modern}
+	v := &httpSession{runner: h.runner, modern: peer.Era == mcp.Modern}
 	h.runner.loop.Post(func() {
 		v.session = h.runner.gw.Open(nil, nil)
-		v.session.principal = peer.Subject
+		v.session.principal, v.session.view = peer.Subject, peer.View
 	})
 	return v
 }
 
-// visitor is a client of the HTTP front. session belongs to the loop's goroutine.
-type visitor struct {
+// httpSession is a client of the HTTP front. session belongs to the loop's goroutine.
+type httpSession struct {
 	runner  *Runner
 	modern  bool
 	session *Session
 }
 
 // Message implements streamhttp.Session.
-func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
-	var stream Stream = nowhere{}
+func (v *httpSession) Message(line []byte, reply streamhttp.Stream) {
+	var stream Stream = discard{}
 	if reply != nil {
 		stream = reply
 	}
@@ -42,21 +42,21 @@ func (v *visitor) Message(line []byte, reply streamhttp.Stream) {
 }
 
 // Attach implements streamhttp.Session. Without a listener, messages are kept by the previous stream.
-func (v *visitor) Attach(general streamhttp.Stream) {
+func (v *httpSession) Attach(general streamhttp.Stream) {
 	if general != nil {
 		v.runner.loop.Post(func() { v.session.Attach(general) })
 	}
 }
 
 // Gone implements streamhttp.Session. A legacy client may come back for its answer.
-func (v *visitor) Gone(reply streamhttp.Stream) {
+func (v *httpSession) Gone(reply streamhttp.Stream) {
 	if v.modern {
 		v.runner.loop.Post(func() { v.session.Gone(v.runner.Now(), reply) })
 	}
 }
 
 // Release implements streamhttp.Session.
-func (v *visitor) Release() { v.runner.loop.Post(func() { v.session.Release(v.runner.Now()) }) }
+func (v *httpSession) Release() { v.runner.loop.Post(func() { v.session.Release(v.runner.Now()) }) }
 
 // Close implements streamhttp.Session.
-func (v *visitor) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }
+func (v *httpSession) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }

@@ -22,8 +22,8 @@ type kept struct {
 func (r *Runner) Connect(l *Link) Upstream {
 	k := &kept{runner: r, link: l}
 	opts := r.opts.Host(l)
-	opts.Sink = event.Tee{passing{l, opts.Sink}, k}
-	opts.Backend.Crowd = l.sharedModern()
+	opts.Sink = event.Tee{trialSink{l, opts.Sink}, k}
+	opts.Backend.Shared = l.sharedModern()
 	opts.WakeAt = r.due.hear
 	opts.Finish = func(int) { r.loop.Post(k.finished) }
 	k.host = host.New(r.loop, k, opts)
@@ -32,14 +32,14 @@ func (r *Runner) Connect(l *Link) Upstream {
 	return k
 }
 
-// passing is the sink of a process that may have been started only to test its server. Its end is logged at debug level.
-type passing struct {
+// trialSink is the sink of a process that may have been started only to test its server. Its end is logged at debug level.
+type trialSink struct {
 	link *Link
 	to   event.Sink
 }
 
 // Emit implements event.Sink.
-func (p passing) Emit(e event.Event) {
+func (p trialSink) Emit(e event.Event) {
 	if over := p.link.phase == retired || p.link.phase == ended; over && (p.link.onTrial() || !p.link.needed) && e.Level < slog.LevelWarn {
 		e.Level = slog.LevelDebug
 	}
@@ -78,6 +78,9 @@ func (k *kept) Close() {
 
 func (k *kept) finished() {
 	delete(k.runner.kept, k.link)
+	past := k.runner.past[k.link.Name()]
+	past.Merge(k.host.Backend.Status(k.runner.Now()).Counters)
+	k.runner.past[k.link.Name()] = past
 	k.runner.gate.leave(k)
 	k.host.Close()
 	k.link.Finished(k.runner.Now())

@@ -38,19 +38,19 @@ type Link struct {
 	failAt  time.Time // when the last one did
 	retryAt time.Time // when the handshake, or the reading of lists, is retried; zero: not
 
-	hopeFor time.Time // how long the link is waited for before it has failed or shown its lists
-	lists   listing
-	level   leveling
-	calls   map[uint64]*exchange
-	busy    int         // calls among them that clients wait for
-	waiting []*exchange // until the handshake is over, and the log level confirmed
-	asks    []*ask      // what clients have not answered the server yet
-	crowd   crowd
+	hopeFor     time.Time // how long the link is waited for before it has failed or shown its lists
+	lists       listing
+	level       leveling
+	calls       map[uint64]*exchange
+	busy        int         // calls among them that clients wait for
+	waiting     []*exchange // until the handshake is over, and the log level confirmed
+	asks        []*ask      // what clients have not answered the server yet
+	attribution attribution
 }
 
 func newLink(sc *scope, s *server, needed bool) *Link {
 	l := &Link{gw: sc.gw, server: s, scope: sc, needed: needed, calls: map[uint64]*exchange{}}
-	l.lists.link, l.level.link, l.crowd.link = l, l, l
+	l.lists.link, l.level.link, l.attribution.link = l, l, l
 	l.hopeFor = l.gw.now.Add(l.gw.opts.ListWait)
 	if s.standing == untested { // all links that test a server share its deadline
 		if !l.gw.now.Before(s.hopeFor) {
@@ -102,6 +102,14 @@ func (l *Link) Client() string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// view is what the client whose own process this is sees; "" is everything, or that many use it.
+func (l *Link) view() string {
+	if l.scope.owner == nil {
+		return ""
+	}
+	return l.scope.owner.view
 }
 
 // Forward takes a line of the server that is valid during the call only; so does Send.
@@ -177,8 +185,8 @@ func (l *Link) abandon(err []byte) {
 		}
 	}
 	l.withdrawAsks("the server has ended")
-	l.crowd.drop(nil)
-	clear(l.crowd.ghosts)
+	l.attribution.drop(nil)
+	clear(l.attribution.cancelled)
 }
 
 // forget removes an exchange.
@@ -187,7 +195,7 @@ func (l *Link) forget(e *exchange) {
 	if e.counts() {
 		l.busy--
 	}
-	if l.crowdy() && (len(l.crowd.open) > 0 || len(l.waiting) > 0) {
+	if l.mustAttribute() && (len(l.attribution.open) > 0 || len(l.waiting) > 0) {
 		l.gw.at(l.gw.now)
 	}
 }
@@ -240,7 +248,7 @@ func (l *Link) sooner() {
 // tick retries what has failed, and ends what has waited long enough.
 func (l *Link) tick() {
 	l.level.tick()
-	l.crowd.tick()
+	l.attribution.tick()
 	switch {
 	case l.hopeFor.IsZero() || !l.unsettled():
 	case l.gw.now.Before(l.hopeFor):

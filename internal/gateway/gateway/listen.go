@@ -61,7 +61,7 @@ func (s *Session) listen(e *exchange, line []byte) {
 		if len(l.uris) > 0 {
 			ack = append(jsonrpc.AppendElements(append(ack, `"resourceSubscriptions":`...), []byte("[]"), l.uris...), ',')
 		}
-		view := sc.current()
+		view := s.shown()
 		for kind := range mcp.Lists {
 			l.seen[kind] = view
 		}
@@ -143,16 +143,17 @@ func (l *listen) tellChanges(view *catalog.View) {
 	}
 }
 
-// whenTried runs again once it is known of every server whether it is modern, or after the waiting time.
+// whenTried runs again once it is known of every server that the client sees whether it is modern, or after the waiting time.
 func (sc *scope) whenTried(e *exchange, again func()) {
-	sc.probed = true
-	sc.probeEras()
-	sc.hold(e, (*scope).tried, again)
+	view := e.session.view
+	sc.showing(view).probed = true
+	sc.probeEras(view)
+	sc.hold(e, func(sc *scope) bool { return sc.tried(e.session) }, again)
 }
 
-// tried reports whether nothing more is expected to become known soon.
-func (sc *scope) tried() bool {
-	return !slices.ContainsFunc(sc.gw.servers, func(s *server) bool {
+// tried reports whether nothing more is expected to become known soon of what the client sees.
+func (sc *scope) tried(s *Session) bool {
+	return !slices.ContainsFunc(s.servers(), func(s *server) bool {
 		return s.modern == untried && !s.bridged &&
 			slices.ContainsFunc(sc.links[s], func(l *Link) bool { return l.phase == greeting && l.fails == 0 && l.hopeful() })
 	})

@@ -176,7 +176,7 @@ func (ls *listing) remember() {
 	ls.link.server.known.note(key, ls.all)
 	for sc := range ls.link.gw.scopes {
 		if sc.key() == key {
-			sc.stale = true
+			sc.outdated()
 		}
 	}
 }

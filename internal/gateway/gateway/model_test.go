@@ -91,15 +91,16 @@ func (to told) Send(line []byte) {
 // shown are the tools that the client would find.
 func (c *modelClient) shown() map[string]bool {
 	all := map[string]bool{}
-	for name := range c.scope().current().All(mcp.Tools) {
+	for name := range c.Session.shown().All(mcp.Tools) {
 		all[name] = true
 	}
 	return all
 }
 
-func (m *model) open(modern bool) {
+func (m *model) open(modern bool, view string) {
 	c := &modelClient{modern: modern, client: &client{world: m.world}}
 	c.Session = m.gw.Open(told{c}, nil)
+	c.Session.view = view
 	m.clients = append(m.clients, c)
 	if !modern {
 		m.send(c, "initialize", `"protocolVersion":"2025-11-25","capabilities":{}`)
@@ -177,7 +178,22 @@ func (m *model) reload(t *rapid.T) {
 		}
 	}
 	m.config = next
-	m.gw.SetServers(m.now, next)
+	m.gw.SetServers(m.now, next, m.someViews(t)...)
+}
+
+// someViews are what clients with a view see from now on: v changes, w stays or is not there.
+func (m *model) someViews(t *rapid.T) []View {
+	v := View{Name: "v", Servers: map[string]catalog.Filter{}}
+	for _, name := range []string{"a", "b", "c"} {
+		if rapid.Bool().Draw(t, "v has "+name) {
+			v.Servers[name] = catalog.Filter{Deny: rapid.SampledFrom([][]string{nil, {"x"}, {"*"}}).Draw(t, "v denies "+name)}
+		}
+	}
+	m.views = []View{v}
+	if rapid.IntRange(0, 3).Draw(t, "w") > 0 {
+		m.views = append(m.views, View{Name: "w", Servers: map[string]catalog.Filter{"a": {Allow: []string{"do"}}, "c": {}}})
+	}
+	return m.views
 }
 
 // actions are everything that can happen.
@@ -185,7 +201,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"client comes": func(t *rapid.T) {
 			if len(m.clients) < 6 {
-				m.open(rapid.Bool().Draw(t, "modern"))
+				m.open(rapid.Bool().Draw(t, "modern"), rapid.SampledFrom([]string{"", "v", "w"}).Draw(t, "view"))
 			}
 		},
 		"client leaves": func(t *rapid.T) {
@@ -283,7 +299,36 @@ func (m *model) check() {
 				m.t.Fatalf("%s %s has %d answers: %q", a.method, a.id, n, a.lines)
 			}
 		}
+		if c.left {
+			continue
+		}
+		for name := range c.shown() {
+			if server := name[:1]; !c.mayUse(server, name[2:]) {
+				m.t.Fatalf("a client of the view %s is shown %s", c.Session.view, name)
+			}
+		}
+		if c.own != nil {
+			for l := range c.own.each {
+				if l.phase != retired && !c.mayUse(l.Name(), "") {
+					m.t.Fatalf("a client of the view %s keeps %s", c.Session.view, l.Name())
+				}
+			}
+		}
 	}
+}
+
+// mayUse reports whether the client's view has the server, and if it is named the tool.
+func (c *modelClient) mayUse(server, tool string) bool {
+	if c.Session.view == "" {
+		return true
+	}
+	i := slices.IndexFunc(c.world.views, func(v View) bool { return v.Name == c.Session.view })
+	if i < 0 {
+		return false
+	}
+	filter, has := c.world.views[i].Servers[server]
+	return has && (tool == "" || !slices.Contains(filter.Deny, tool) && !slices.Contains(filter.Deny, "*") &&
+		(filter.Allow == nil || slices.Contains(filter.Allow, tool)))
 }
 
 // finish lets everybody do what they are to do, and looks at what is left.
@@ -351,7 +396,8 @@ func (m *model) empty() {
 }
 
 // Whatever clients and servers do: every request gets exactly one answer, under its id, or none if it was cancelled; a
-// client is told of a list when it has changed for that client; and nothing is left of those who have left.
+// client is told of a list when it has changed for that client, and sees and keeps only what its view has; and nothing is
+// left of those who have left.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{}
@@ -366,7 +412,7 @@ func TestModel(t *testing.T) {
 		for i := range m.config {
 			m.config[i].Bridge = bridged[m.config[i].Catalog.Name]
 		}
-		m.gw.SetServers(m.now, m.config)
+		m.gw.SetServers(m.now, m.config, m.someViews(t)...)
 		t.Repeat(m.actions())
 		m.finish()
 	})

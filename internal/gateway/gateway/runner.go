@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 )
@@ -31,7 +32,8 @@ type RunnerOptions struct {
 	Host func(l *Link) host.Options
 	// In and Out are the client of a gateway that speaks stdio; the runner closes them. nil: there is none.
 	In, Out     *os.File
-	MaxToServer int // longest line of that client in bytes, default [DefaultMaxToServer]
+	View        string // what that client sees; "": everything
+	MaxToServer int    // longest line of that client in bytes, default [DefaultMaxToServer]
 }
 
 // Runner is the world of a [Gateway]: a loop with everything on it.
@@ -40,6 +42,7 @@ type Runner struct {
 	loop    *lineloop.Loop
 	gw      *Gateway
 	kept    map[*Link]*kept
+	past    map[string]backend.Counters // by server: of those that are not kept any more
 	gate    gate
 	due     due
 	flushes bool // a flush is posted
@@ -58,7 +61,7 @@ func NewRunner(opts RunnerOptions) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make event loop: %w", err)
 	}
-	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, ended: make(chan struct{})}
+	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, past: map[string]backend.Counters{}, ended: make(chan struct{})}
 	opts.Gateway.Single = opts.In != nil
 	r.gw = New(opts.Gateway, r)
 	r.gate.init()
@@ -91,6 +94,7 @@ func (r *Runner) serveStdio() {
 	}})
 	behind := func() bool { return r.out.Pending() >= clientBehind }
 	session = r.gw.Open(r.out, behind)
+	session.view = r.opts.View
 	r.loop.AddSource(r.opts.In, lineloop.SourceOptions{
 		Limit:  r.opts.MaxToServer,
 		OnLine: func(line []byte, _ bool) { session.Message(r.Now(), line, r.out) },
@@ -110,8 +114,8 @@ func (r *Runner) Now() time.Time {
 }
 
 // SetServers applies a configuration. Any goroutine, also before Run.
-func (r *Runner) SetServers(servers []Server) {
-	r.loop.Post(func() { r.gw.SetServers(time.Now(), servers) })
+func (r *Runner) SetServers(servers []Server, views ...View) {
+	r.loop.Post(func() { r.gw.SetServers(time.Now(), servers, views...) })
 }
 
 // Warm starts every server that is not lazy. Any goroutine.

@@ -17,12 +17,10 @@ type scope struct {
 	pool  pooled   // of those that many clients of the legacy era use
 	links map[*server][]*Link
 
-	view      *catalog.View
-	stale     bool
-	opened    bool      // all servers are needed
-	probed    bool      // the servers' eras were asked for
-	held      []held    // requests waiting for the servers' lists
-	changedAt time.Time // when clients are notified of changes; zero: none
+	main      showing             // of everything, or of the owner's view
+	byView    map[string]*showing // of other views, by name
+	held      []held              // requests waiting for the servers' lists
+	changedAt time.Time           // when clients are notified of changes; zero: none
 	listens   []*listen
 }
 
@@ -34,7 +32,7 @@ type held struct {
 }
 
 func newScope(g *Gateway, era mcp.Era, owner *Session) *scope {
-	return &scope{gw: g, era: era, owner: owner, links: map[*server][]*Link{}, stale: true}
+	return &scope{gw: g, era: era, owner: owner, links: map[*server][]*Link{}, main: showing{stale: true}}
 }
 
 // link returns the link for a call to s, opened if needed; nil if s does not speak the scope's era.
@@ -73,17 +71,19 @@ func (sc *scope) open(s *server) {
 		n = max(s.Instances, 1)
 	}
 	for range n {
-		l := newLink(sc, s, sc.opened || s.bridged)
+		l := newLink(sc, s, sc.needs(s) || s.bridged)
 		sc.links[s] = append(sc.links[s], l)
 		l.greet()
 	}
 }
 
-// openAll opens the links of every usable server that is not started on demand.
-func (sc *scope) openAll() {
-	sc.opened = true
+// openAll opens the links of every usable server of a view that is not started on demand.
+func (sc *scope) openAll(view string) {
+	sc.showing(view).opened = true
+	selection := sc.gw.viewOf(view).selection
 	for _, s := range sc.gw.servers {
 		switch {
+		case !selection.Has(s.Catalog.Name):
 		case sc.owner != nil && s.Shared:
 			sc.owner.pool.open(s)
 		case sc.era == mcp.Modern && s.modern == refuses:
@@ -93,10 +93,11 @@ func (sc *scope) openAll() {
 	}
 }
 
-// probeEras finds which servers are modern; those known not to be are not started for that.
-func (sc *scope) probeEras() {
+// probeEras finds which servers of a view are modern; those known not to be are not started for that.
+func (sc *scope) probeEras(view string) {
+	selection := sc.gw.viewOf(view).selection
 	for _, s := range sc.gw.servers {
-		if s.modern != refuses && !s.bridged {
+		if selection.Has(s.Catalog.Name) && s.modern != refuses && !s.bridged {
 			sc.open(s)
 		}
 	}
@@ -106,6 +107,14 @@ func (sc *scope) probeEras() {
 // successor.
 func (sc *scope) serversChanged(gone []*server) {
 	var homeless []*exchange
+	if sc.owner != nil {
+		for _, s := range sc.gw.servers {
+			if !sc.owner.has(s) {
+				gone = append(slices.Clip(gone), s)
+			}
+		}
+		sc.owner.dropHidden()
+	}
 	for _, s := range gone {
 		links := sc.links[s]
 		delete(sc.links, s)
@@ -115,25 +124,30 @@ func (sc *scope) serversChanged(gone []*server) {
 			l.retire()
 		}
 	}
-	switch {
-	case sc.opened:
-		sc.openAll()
-	case sc == sc.gw.modern && (sc.gw.warm || sc.probed):
-		sc.probeEras()
+	for view, sh := range sc.showings {
+		switch {
+		case sh.opened:
+			sc.openAll(view)
+		case sh.probed, sc == sc.gw.modern && sc.gw.warm && view == "":
+			sc.probeEras(view)
+		}
+	}
+	for _, l := range sc.listens {
+		l.dropHidden()
 	}
 	if sc.owner != nil {
 		sc.owner.keepSubscriptions(gone)
 	}
 	sc.changed()
 	for _, e := range homeless {
-		sc.rehouse(e)
+		sc.resend(e)
 	}
 }
 
-// rehouse moves an unsent request to its server's successor.
-func (sc *scope) rehouse(e *exchange) {
+// resend moves an unsent request to its server's successor.
+func (sc *scope) resend(e *exchange) {
 	for _, s := range sc.gw.servers {
-		if s.Catalog.Name != e.link.Name() {
+		if s.Catalog.Name != e.link.Name() || !e.session.has(s) {
 			continue
 		}
 		if l := sc.link(s); l != nil {
@@ -180,10 +194,11 @@ func (sc *scope) key() string {
 	return capabilityKey(sc.introduction())
 }
 
-// complete reports whether every server has shown its lists, or is not waited for.
-func (sc *scope) complete() bool {
+// complete reports whether every server of a view has shown its lists, or is not waited for.
+func (sc *scope) complete(view string) bool {
+	selection := sc.gw.viewOf(view).selection
 	for _, s := range sc.gw.servers {
-		if sc.lists(s) != nil {
+		if !selection.Has(s.Catalog.Name) || sc.lists(s) != nil {
 			continue
 		}
 		for _, l := range sc.all(s) {
@@ -195,9 +210,10 @@ func (sc *scope) complete() bool {
 	return true
 }
 
-// current is what the scope's clients see.
-func (sc *scope) current() *catalog.View {
-	if sc.stale || sc.view == nil {
+// current is what the scope's clients of a view see.
+func (sc *scope) current(view string) *catalog.View {
+	sh := sc.showing(view)
+	if sh.stale || sh.view == nil {
 		servers := make([]catalog.Server, len(sc.gw.servers))
 		lists := make([]*catalog.Lists, len(sc.gw.servers))
 		for i, s := range sc.gw.servers {
@@ -206,12 +222,12 @@ func (sc *scope) current() *catalog.View {
 				lists[i] = sc.lists(s)
 			}
 		}
-		sc.view, sc.stale = sc.gw.book.Merge(servers, lists), false
+		sh.view, sh.stale = sc.gw.catalog.Merge(servers, lists, sc.gw.viewOf(view).selection), false
 		if sc == sc.gw.modern {
-			sc.gw.headerParams.note(sc.view)
+			sc.gw.headerParams.note(view, sh.view)
 		}
 	}
-	return sc.view
+	return sh.view
 }
 
 // excluded reports whether the scope's clients cannot use s: it does not speak their era.
@@ -224,7 +240,7 @@ func (sc *scope) excluded(s *server) bool {
 
 // changed records that some server's lists have changed.
 func (sc *scope) changed() {
-	sc.stale = true
+	sc.outdated()
 	if sc.changedAt.IsZero() {
 		sc.changedAt = sc.gw.now.Add(changedAfter)
 		sc.gw.at(sc.changedAt)
@@ -235,12 +251,13 @@ func (sc *scope) changed() {
 	}
 }
 
-// whenListed runs again when the lists of every server worth waiting for are known.
+// whenListed runs again when the lists of every server that the client sees, and is worth waiting for, are known.
 func (sc *scope) whenListed(e *exchange, again func()) {
-	if !sc.opened {
-		sc.openAll()
+	view := e.session.view
+	if !sc.showing(view).opened {
+		sc.openAll(view)
 	}
-	sc.hold(e, (*scope).complete, again)
+	sc.hold(e, func(sc *scope) bool { return sc.complete(view) }, again)
 }
 
 // hold runs again now if enough is known, or once it is.
@@ -302,8 +319,8 @@ func (s *seen) differs(l mcp.List, now *catalog.View) bool {
 
 // tellChanges notifies the scope's clients of changes in lists that they have read.
 func (sc *scope) tellChanges() {
-	view := sc.current()
 	if sc.owner != nil {
+		view := sc.current(sc.owner.view)
 		told := map[mcp.Method]bool{}
 		for l := range mcp.Lists {
 			if sc.owner.seen.differs(l, view) && !told[l.Changed()] {
@@ -313,7 +330,7 @@ func (sc *scope) tellChanges() {
 		}
 	}
 	for _, l := range slices.Clone(sc.listens) {
-		l.tellChanges(view)
+		l.tellChanges(sc.current(l.exchange.session.view))
 		l.exchange.session.listenForResources(l)
 	}
 }
@@ -327,14 +344,14 @@ func (sc *scope) closeAll() {
 	sc.held = nil
 }
 
-// instructions are what the servers say about themselves.
-func (sc *scope) instructions() string {
-	servers := make([]catalog.Server, len(sc.gw.servers))
-	texts := make([]string, len(sc.gw.servers))
-	for i, s := range sc.gw.servers {
-		servers[i], texts[i] = s.Catalog, s.about
+// instructions are what the client's servers say about themselves.
+func (s *Session) instructions() string {
+	var servers []catalog.Server
+	var texts []string
+	for _, one := range s.servers() {
+		servers, texts = append(servers, one.Catalog), append(texts, one.about)
 	}
-	return catalog.Instructions(sc.gw.opts.Names, servers, texts)
+	return catalog.Instructions(s.gw.opts.Names, servers, texts)
 }
 
 // aboutOf reads the instructions of a raw InitializeResult or DiscoverResult.

@@ -19,6 +19,7 @@ type Session struct {
 	general Stream // for what belongs to no request
 
 	principal string // authenticated by the transport; "": none
+	view      string // all that it sees; "": everything
 	behind    func() bool
 
 	initParams []byte               // raw
@@ -40,10 +41,10 @@ type Session struct {
 	prev, next *Session // in the sessionList
 }
 
-// nowhere drops general messages while no client listens.
-type nowhere struct{}
+// discard drops general messages while no client listens.
+type discard struct{}
 
-func (nowhere) Send([]byte) {}
+func (discard) Send([]byte) {}
 
 // Open begins a session. general takes messages that belong to no request, nil if the client has no place for them;
 // behind says whether the client reads so slowly that its servers must not be read, nil: never.
@@ -57,7 +58,7 @@ func (g *Gateway) Open(general Stream, behind func() bool) *Session {
 // Attach sets the stream for messages that belong to no request.
 func (s *Session) Attach(general Stream) {
 	if s.general = general; general == nil {
-		s.general = nowhere{}
+		s.general = discard{}
 	}
 }
 
@@ -160,7 +161,7 @@ func (s *Session) Release(now time.Time) {
 	s.gw.now = now
 	if s.own != nil && s.idle() {
 		s.own.closeAll()
-		s.own.opened = false
+		s.own.main.opened = false
 	}
 	s.gw.flush()
 }
@@ -228,7 +229,7 @@ func (s *Session) initialize(e *exchange, line []byte) {
 		return
 	}
 	if s.gw.opts.Single { // whoever has started the gateway is going to use it; others may only have knocked
-		s.own.openAll()
+		s.own.openAll(s.view)
 	}
 	e.answer(s.initializeResult())
 }
@@ -255,7 +256,7 @@ func (s *Session) initializeResult() []byte {
 	out := jsonrpc.AppendQuoted([]byte(`{"protocolVersion":`), s.version)
 	out = append(out, `,`+capabilities+`,"serverInfo":`...)
 	out = append(out, s.gw.info()...)
-	if text := s.own.instructions(); text != "" {
+	if text := s.instructions(); text != "" {
 		out = jsonrpc.AppendQuoted(append(out, `,"instructions":`...), text)
 	}
 	return append(out, '}')
@@ -264,7 +265,7 @@ func (s *Session) initializeResult() []byte {
 // discover answers server/discover, or sends the client to the legacy era.
 func (s *Session) discover(e *exchange) {
 	s.gw.modern.whenTried(e, func() {
-		if !s.gw.isModern(e.id) {
+		if !s.isModern(e.id) {
 			e.refuse(jsonrpc.MethodNotFound, "Method not found")
 			return
 		}
@@ -274,7 +275,7 @@ func (s *Session) discover(e *exchange) {
 		}
 		out := []byte(`{"resultType":"complete","supportedVersions":["` + mcp.ModernVersion + `"],` + capabilities + `,"ttlMs":0,"cacheScope":"private","_meta":{"` + mcp.MetaServerInfo + `":`)
 		out = append(append(out, s.gw.info()...), '}')
-		if text := s.gw.modern.instructions(); text != "" {
+		if text := s.instructions(); text != "" {
 			out = jsonrpc.AppendQuoted(append(out, `,"instructions":`...), text)
 		}
 		e.answer(append(out, '}'))
@@ -285,9 +286,10 @@ func (s *Session) discover(e *exchange) {
 // server there: one that is legacy only, or untested, and is not translated. Neither does a single client if every
 // server had to be translated, which loses functions, unless it cannot fall back (id is the raw one of its request); its
 // servers are its own in the legacy era, too.
-func (g *Gateway) isModern(id string) bool {
-	native := len(g.servers) == 0
-	for _, s := range g.servers {
+func (s *Session) isModern(id string) bool {
+	g, servers := s.gw, s.servers()
+	native := len(servers) == 0
+	for _, s := range servers {
 		switch {
 		case s.modern == speaks && !s.bridged:
 			native = true
@@ -318,19 +320,18 @@ func (s *Session) setLevel(e *exchange, line []byte) {
 
 // levelAll asks shared servers for the most that any of their clients wants.
 func (sc *scope) levelAll() {
-	level := sc.mostVerbose()
 	for l := range sc.each {
 		if l.phase == ready {
-			l.level.set(level)
+			l.level.set(sc.mostVerbose(l.server))
 		}
 	}
 }
 
-// mostVerbose are the raw params of the logging/setLevel that asks for the most; nil: no client has asked.
-func (sc *scope) mostVerbose() []byte {
+// mostVerbose are the raw params of the logging/setLevel that asks a server for the most; nil: no client of it has asked.
+func (sc *scope) mostVerbose(of *server) []byte {
 	var most *Session
 	for s := range sc.members {
-		if s.level != nil && (most == nil || s.severity < most.severity) {
+		if s.level != nil && s.has(of) && (most == nil || s.severity < most.severity) {
 			most = s
 		}
 	}

@@ -23,11 +23,23 @@ type ServerStatus struct {
 	Standing string       `json:"standing"`
 	Trouble  string       `json:"trouble,omitempty"`
 	Links    []LinkStatus `json:"links"` // one for each process that is kept alive
+	// Past is what was counted of processes that are not kept any more.
+	Past backend.Counters `json:"past,omitzero"`
+}
+
+// Counted is everything that was counted of the server.
+func (s ServerStatus) Counted() backend.Counters {
+	sum := s.Past
+	for _, l := range s.Links {
+		sum.Merge(l.Counters)
+	}
+	return sum
 }
 
 // LinkStatus is the state of one kept server.
 type LinkStatus struct {
 	Client  string `json:"for,omitempty"`     // whose own process it is; empty: many use it
+	View    string `json:"view,omitempty"`    // all that this client sees; empty: everything
 	Phase   string `json:"phase"`             // greeting, ready, failed, foreign (it does not speak the client's era), retired, ended
 	Trouble string `json:"trouble,omitempty"` // why its last handshake failed
 	backend.Status
@@ -59,6 +71,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 	all := make([]ServerStatus, len(r.gw.servers))
 	for i, s := range r.gw.servers {
 		all[i] = ServerStatus{Name: s.Catalog.Name, Modern: s.modern == speaks && !s.bridged, Links: []LinkStatus{}}
+		all[i].Past = r.past[s.Catalog.Name]
 		all[i].Standing, all[i].Trouble, all[i].Tools = s.standing.String(), s.trouble, s.tools()
 	}
 	for l, k := range r.kept {
@@ -69,7 +82,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 		if l.lists.all != nil {
 			all[i].Tools = len(l.lists.all[mcp.Tools])
 		}
-		one := LinkStatus{Client: l.Client(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
+		one := LinkStatus{Client: l.Client(), View: l.view(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
 		if l.trouble != nil && l.phase <= unsupported {
 			one.Trouble = messageOf(l.trouble)
 		}

@@ -99,7 +99,7 @@ func (s *Session) keepSubscriptions(gone []*server) {
 			continue
 		}
 		for _, next := range s.gw.servers {
-			if next.Catalog.Name == sub.link.Name() {
+			if next.Catalog.Name == sub.link.Name() && s.has(next) {
 				s.own.link(next)
 			}
 		}

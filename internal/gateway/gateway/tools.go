@@ -34,9 +34,9 @@ var ownTools = [][]byte{
 }
 
 // withTools adds the gateway's own tools to the end of the first page of tools.
-func (g *Gateway) withTools(result []byte, view *catalog.View) []byte {
+func (s *Session) withTools(result []byte, view *catalog.View) []byte {
 	at := jsonrpc.Find(result, "tools")
-	if g.opts.NoTools || !at.Present() {
+	if s.gw.viewOf(s.view).noTools || !at.Present() {
 		return result
 	}
 	var free [][]byte
@@ -49,13 +49,14 @@ func (g *Gateway) withTools(result []byte, view *catalog.View) []byte {
 }
 
 // callTool answers a call of one of the gateway's own tools. A server's tool of the same name takes precedence.
-func (g *Gateway) callTool(e *exchange, line []byte) bool {
+func (s *Session) callTool(e *exchange, line []byte) bool {
+	g := s.gw
 	raw := g.client.Name.Of(line)
-	if g.opts.NoTools || !jsonrpc.EqualString(raw, toolStatus) && !jsonrpc.EqualString(raw, toolRestart) {
+	if g.viewOf(s.view).noTools || !jsonrpc.EqualString(raw, toolStatus) && !jsonrpc.EqualString(raw, toolRestart) {
 		return false
 	}
 	name, _ := jsonrpc.Unquote(raw)
-	if _, _, theirs := e.session.scope().current().Tool(name); theirs {
+	if _, _, theirs := s.shown().Tool(name); theirs {
 		return false
 	}
 	params := g.client.Params.Of(line)
@@ -64,15 +65,18 @@ func (g *Gateway) callTool(e *exchange, line []byte) bool {
 		e.refuse(jsonrpc.InvalidParams, name+`: arguments are {"server": "name", "reason": "text"}`)
 		return true
 	}
-	if args.Server != "" && !slices.ContainsFunc(g.servers, func(s *server) bool { return s.Catalog.Name == args.Server }) {
-		e.say(fmt.Sprintf("There is no server %q. There are: %s.", args.Server, strings.Join(g.serverNames(), ", ")), true)
+	names := s.serverNames()
+	if args.Server != "" && !slices.Contains(names, args.Server) {
+		e.say(fmt.Sprintf("There is no server %q. There are: %s.", args.Server, strings.Join(names, ", ")), true)
 		return true
 	}
 	switch {
 	case name == toolStatus:
-		e.say(g.world.Stand(args.Server), false)
+		e.say(g.world.Stand(func(server string) bool {
+			return server == args.Server || args.Server == "" && slices.Contains(names, server)
+		}), false)
 	case args.Server == "":
-		e.say("Say which server: "+strings.Join(g.serverNames(), ", ")+".", true)
+		e.say("Say which server: "+strings.Join(names, ", ")+".", true)
 	default:
 		g.world.Renew(args.Server, args.Reason)
 		e.say("Restart of "+args.Server+" has begun; calls go on meanwhile. "+toolStatus+" tells when the new process serves.", false)
@@ -89,19 +93,19 @@ func (e *exchange) say(text string, isError bool) {
 	e.answer(mcp.ToolText(text, isError, era, nil))
 }
 
-func (g *Gateway) serverNames() []string {
+func (s *Session) serverNames() []string {
 	var all []string
-	for _, s := range g.servers {
-		all = append(all, s.Catalog.Name)
+	for _, one := range s.servers() {
+		all = append(all, one.Catalog.Name)
 	}
 	return all
 }
 
 // Stand implements [World].
-func (r *Runner) Stand(only string) string {
+func (r *Runner) Stand(shown func(server string) bool) string {
 	var all []ServerStatus
 	for _, s := range r.status(time.Now()) {
-		if only == "" || s.Name == only {
+		if shown(s.Name) {
 			all = append(all, s)
 		}
 	}

@@ -32,7 +32,7 @@ func (l *Link) answered(line []byte) {
 	e := l.inFlight(env.ID.Of(line))
 	if e == nil { // of a request that was cancelled
 		if num, err := strconv.ParseUint(string(env.ID.Of(line)), 10, 64); err == nil {
-			delete(l.crowd.ghosts, num)
+			delete(l.attribution.cancelled, num)
 			l.gw.at(l.gw.now)
 		}
 		return
@@ -129,8 +129,8 @@ func (l *Link) asked(line []byte) {
 		l.gw.post(l, jsonrpc.AppendResult(nil, id, []byte("{}")))
 		return
 	}
-	if l.crowdy() {
-		l.crowd.asked(line)
+	if l.mustAttribute() {
+		l.attribution.asked(line)
 		return
 	}
 	s, during := l.addressee()
@@ -226,7 +226,7 @@ func (l *Link) told(line []byte) {
 			l.logged(line)
 		} else if l.scope.owner != nil {
 			l.sayToOwner(line)
-		} else if s := l.scope.only(); s != nil && l.crowdy() && len(l.crowd.ghosts) == 0 {
+		} else if s := l.scope.only(); s != nil && l.mustAttribute() && len(l.attribution.cancelled) == 0 {
 			s.general.Send(line)
 		}
 	}
@@ -269,7 +269,7 @@ func (l *Link) logged(line []byte) {
 	}
 	level, _ := jsonrpc.Unquote(l.gw.up.Level.Of(line))
 	for s := range l.scope.members {
-		if severity(level) >= s.severity {
+		if severity(level) >= s.severity && s.has(l.server) {
 			s.general.Send(line)
 		}
 	}
@@ -310,7 +310,7 @@ func (l *Link) updated(line []byte) {
 func (l *Link) withdrew(line []byte) {
 	env := &l.gw.up
 	id := env.RequestID.Of(line)
-	if len(id) > 0 && l.crowd.drop(bytes.Clone(id)) {
+	if len(id) > 0 && l.attribution.drop(bytes.Clone(id)) {
 		return
 	}
 	for _, a := range l.asks {

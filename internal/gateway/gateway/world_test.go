@@ -20,6 +20,7 @@ type world struct {
 	procs   []*proc  // every one there ever was, in order
 	late    []func() // what servers do once nobody is inside a call of theirs
 	renewed []string
+	views   []View // the configured ones, for a model
 }
 
 // failer is what a world needs of a test: *testing.T, or rapid's.
@@ -118,9 +119,9 @@ func (w *world) plan(name string, p plan) {
 	w.plans[name] = &p
 }
 
-func (w *world) Now() time.Time         { return w.now }
-func (w *world) Stand(string) string    { return "fine" }
-func (w *world) Renew(server, _ string) { w.renewed = append(w.renewed, server) }
+func (w *world) Now() time.Time                 { return w.now }
+func (w *world) Stand(func(string) bool) string { return "fine" }
+func (w *world) Renew(server, _ string)         { w.renewed = append(w.renewed, server) }
 func (w *world) Connect(l *Link) Upstream {
 	if w.plans[l.Name()] == nil {
 		w.plan(l.Name(), plan{})

@@ -12,17 +12,19 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 )
 
-// requestMost is the maximum size of a request for a seat, in bytes. Environments can be long.
+// requestMost is the maximum size of a request for a member, in bytes. Environments can be long.
 const requestMost = 4 << 20
 
 // Server is one shared server.
 type Server interface {
 	// Join makes whoever is at the other end of two descriptors its client, and closes them in the end.
 	Join(in, out *os.File)
-	// Renew replaces its processes, and returns when that is done.
-	Renew(ctx context.Context, reason string) error
+	// Restart replaces its processes, and returns when that is done.
+	Restart(ctx context.Context, source supervise.Source, reason string) error
 	// End ends the server.
 	End()
 }
@@ -44,10 +46,10 @@ type Daemon struct {
 	mux  *http.ServeMux
 	done chan struct{} // closed when the daemon is to end
 
-	mu     sync.Mutex
-	shares map[string]*share // by key
-	seats  map[string]*seat  // by name
-	ended  bool
+	mu      sync.Mutex
+	shares  map[string]*share  // by key
+	members map[string]*member // by name
+	ended   bool
 }
 
 // share is one server and the runs that use it. The daemon's lock guards it.
@@ -56,13 +58,13 @@ type share struct {
 	name    string
 	request Request // of the first run
 	server  Server
-	seats   map[string]*seat
-	idle    *time.Timer // nil: it has seats
+	members map[string]*member
+	idle    *time.Timer // nil: it has members
 }
 
-// seat is a run's place at a server. Its name is unique among all daemons, because a request meant for a daemon that
+// member is a run's place at a server. Its name is unique among all daemons, because a request meant for a daemon that
 // has ended must not reach another server at its successor.
-type seat struct {
+type member struct {
 	name    string
 	request Request
 	share   *share
@@ -76,8 +78,8 @@ const pipesProtocol = "mcp-pipes"
 // passWithin is how long a run may take to pass them.
 const passWithin = 10 * time.Second
 
-// noSuchSeat is the status for requests to a seat of another daemon.
-const noSuchSeat = http.StatusMisdirectedRequest
+// noSuchMember is the status for requests to a member of another daemon.
+const noSuchMember = http.StatusMisdirectedRequest
 
 // saidMost is how many pieces of stderr are queued for a run that does not read. Further ones are dropped for that
 // run; the server's log has them.
@@ -85,10 +87,10 @@ const saidMost = 256
 
 // NewDaemon returns a daemon without servers. It ends if no run connects within Options.Idle.
 func NewDaemon(opts Options) *Daemon {
-	d := &Daemon{opts: opts, mux: http.NewServeMux(), done: make(chan struct{}), shares: map[string]*share{}, seats: map[string]*seat{}}
+	d := &Daemon{opts: opts, mux: http.NewServeMux(), done: make(chan struct{}), shares: map[string]*share{}, members: map[string]*member{}}
 	d.mux.HandleFunc("POST /v1/seat", d.take)
-	d.mux.HandleFunc("POST /v1/seat/{seat}/restart", d.restart)
-	d.mux.HandleFunc("GET /v1/seat/{seat}/join", d.join)
+	d.mux.HandleFunc("POST /v1/seat/{member}/restart", d.restart)
+	d.mux.HandleFunc("GET /v1/seat/{member}/join", d.connect)
 	time.AfterFunc(opts.Idle, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -103,28 +105,28 @@ func (d *Daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.mux.Serve
 // Done is closed when the daemon has no servers any more and accepts no runs.
 func (d *Daemon) Done() <-chan struct{} { return d.done }
 
-// seat returns the seat in the request's path; nil: there is none any more.
-func (d *Daemon) seat(r *http.Request) *seat {
+// member returns the member in the request's path; nil: there is none any more.
+func (d *Daemon) member(r *http.Request) *member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.seats[r.PathValue("seat")]
+	return d.members[r.PathValue("member")]
 }
 
-// said is one line of the response to a request for a seat.
+// said is one line of the response to a request for a member.
 type said struct {
-	Path   string `json:"path,omitempty"`   // path of the seat, in the first line
+	Path   string `json:"path,omitempty"`   // path of the member, in the first line
 	Server string `json:"server,omitempty"` // the server's name, in the first line
 	Stderr []byte `json:"stderr,omitempty"` // output of the server
 }
 
-// take gives a run a seat for as long as it stays connected.
+// take gives a run a member for as long as it stays connected.
 func (d *Daemon) take(w http.ResponseWriter, r *http.Request) {
 	var want Request
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, requestMost)).Decode(&want); err != nil || len(want.Command) == 0 {
 		http.Error(w, "no request for a server", http.StatusBadRequest)
 		return
 	}
-	s, err := d.sit(want)
+	s, err := d.join(want)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
@@ -154,13 +156,13 @@ func (d *Daemon) take(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *seat) path() string { return "/v1/seat/" + s.name }
+func (s *member) path() string { return "/v1/seat/" + s.name }
 
-// join takes the pipes that a run passes over the connection of its request, and makes the run a client of its server.
-func (d *Daemon) join(w http.ResponseWriter, r *http.Request) {
-	s := d.seat(r)
+// connect takes the pipes that a run passes over the connection of its request, and makes the run a client of its server.
+func (d *Daemon) connect(w http.ResponseWriter, r *http.Request) {
+	s := d.member(r)
 	if s == nil {
-		http.Error(w, "no such seat", noSuchSeat)
+		http.Error(w, "no such member", noSuchMember)
 		return
 	}
 	conn, _, err := http.NewResponseController(w).Hijack() // the run says nothing before the answer
@@ -182,8 +184,8 @@ func (d *Daemon) join(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sit makes a seat, and starts the server if necessary; nil: the daemon is ending.
-func (d *Daemon) sit(want Request) (*seat, error) {
+// join makes a member, and starts the server if necessary; nil: the daemon is ending.
+func (d *Daemon) join(want Request) (*member, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended {
@@ -192,7 +194,7 @@ func (d *Daemon) sit(want Request) (*seat, error) {
 	key := want.Key(d.opts.SessionVariable)
 	sh := d.shares[key]
 	if sh == nil {
-		sh = &share{key: key, name: d.freeName(want.Name), request: want, seats: map[string]*seat{}}
+		sh = &share{key: key, name: d.freeName(want.Name), request: want, members: map[string]*member{}}
 		server, err := d.opts.Open(sh.name, want, func(p []byte) { d.tell(sh, p) })
 		if err != nil {
 			d.endIfUnused()
@@ -205,8 +207,8 @@ func (d *Daemon) sit(want Request) (*seat, error) {
 		sh.idle.Stop()
 		sh.idle = nil
 	}
-	s := &seat{name: rand.Text(), request: want, share: sh, said: make(chan []byte, saidMost)}
-	sh.seats[s.name], d.seats[s.name] = s, s
+	s := &member{name: rand.Text(), request: want, share: sh, said: make(chan []byte, saidMost)}
+	sh.members[s.name], d.members[s.name] = s, s
 	return s, nil
 }
 
@@ -232,7 +234,7 @@ func (d *Daemon) tell(sh *share, p []byte) {
 	text := slices.Clone(p)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, s := range sh.seats {
+	for _, s := range sh.members {
 		select {
 		case s.said <- text:
 		default:
@@ -240,14 +242,14 @@ func (d *Daemon) tell(sh *share, p []byte) {
 	}
 }
 
-// leave removes a seat with all its sessions.
-func (d *Daemon) leave(s *seat) {
+// leave removes a member with all its sessions.
+func (d *Daemon) leave(s *member) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sh := s.share
-	delete(sh.seats, s.name)
-	delete(d.seats, s.name)
-	if len(sh.seats) > 0 || d.ended {
+	delete(sh.members, s.name)
+	delete(d.members, s.name)
+	if len(sh.members) > 0 || d.ended {
 		return
 	}
 	var idle *time.Timer
@@ -255,7 +257,7 @@ func (d *Daemon) leave(s *seat) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if sh.idle != idle {
-			return // a run has taken a seat meanwhile
+			return // a run has taken a member meanwhile
 		}
 		delete(d.shares, sh.key)
 		sh.server.End()
@@ -285,14 +287,15 @@ func (d *Daemon) End() {
 
 // order is the body of a restart request.
 type order struct {
-	Reason string `json:"reason"`
+	Reason  string `json:"reason"`
+	Stalled bool   `json:"stalled,omitempty"` // calls that it has do not go on
 }
 
-// restart replaces the processes of a seat's server.
+// restart replaces the processes of a member's server.
 func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
-	s := d.seat(r)
+	s := d.member(r)
 	if s == nil {
-		http.Error(w, "no such seat", noSuchSeat)
+		http.Error(w, "no such member", noSuchMember)
 		return
 	}
 	var o order
@@ -300,7 +303,11 @@ func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no order to restart", http.StatusBadRequest)
 		return
 	}
-	if err := s.share.server.Renew(r.Context(), o.Reason); err != nil {
+	source := supervise.SourceControl
+	if o.Stalled {
+		source = supervise.SourceMonitor
+	}
+	if err := s.share.server.Restart(r.Context(), source, o.Reason); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -332,7 +339,7 @@ func (d *Daemon) Status() (all []Shared) {
 	defer d.mu.Unlock()
 	for _, sh := range d.shares {
 		one := Shared{Name: sh.name}
-		for _, s := range sh.seats {
+		for _, s := range sh.members {
 			one.Runs = append(one.Runs, Run{s.request.Name, s.request.PID})
 		}
 		slices.SortFunc(one.Runs, func(a, b Run) int { return cmp.Compare(a.PID, b.PID) })

@@ -12,6 +12,11 @@
 // that is answered, or when the client has left. The era of a POST is given by its _meta, then by its
 // MCP-Protocol-Version header; initialize without the _meta of the modern era is always legacy.
 //
+// # Views
+//
+// A client sees everything, or one view: the one that its token or subject is bound to, or the one whose path below
+// Options.Path it has chosen. The front finds out which; the Hub shows it no more than that.
+//
 // # Answers
 //
 // If the first message to a reply stream is the last (a response), it is sent as one JSON body with a length; anything

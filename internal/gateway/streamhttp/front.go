@@ -29,7 +29,7 @@ func New(hub Hub, opts Options) *Front {
 	f := &Front{hub: hub, opts: opts, drain: make(chan struct{}), stop: make(chan struct{}), idle: make(chan struct{})}
 	f.params, _ = hub.(ParamHeaders)
 	f.gate = newGate(opts.Hosts, opts.Origins)
-	f.guard = newGuard(opts.Bearer, opts.OAuth)
+	f.guard.init(opts.Bearer, opts.OAuth, opts.Views)
 	f.table.sessions = make(map[string]*session)
 	return f
 }
@@ -59,11 +59,15 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.gate.cors(w, r) {
 		return
 	}
+	if view, ours := f.viewAt(r.URL.Path); ours {
+		f.endpoint(w, r, view)
+		return
+	}
+	if view, known := f.guard.describes(r.URL.Path); known {
+		f.guard.describe(w, r, view)
+		return
+	}
 	switch {
-	case r.URL.Path == f.opts.Path:
-		f.endpoint(w, r)
-	case f.guard.describes(r.URL.Path):
-		f.guard.describe(w, r)
 	case f.opts.Extra[r.URL.Path] != nil:
 		f.opts.Extra[r.URL.Path].ServeHTTP(w, r)
 	default:
@@ -71,14 +75,21 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// endpoint serves the MCP endpoint to an authorized client.
-func (f *Front) endpoint(w http.ResponseWriter, r *http.Request) {
-	who, ok := f.guard.admit(w, r)
+// endpoint serves the MCP endpoint, or a view of it, to an authorized client.
+func (f *Front) endpoint(w http.ResponseWriter, r *http.Request, asked string) {
+	rights := f.guard.rights.Load()
+	claims, ok := f.guard.admit(w, r, rights, asked)
 	if !ok {
 		f.opts.Log.Debug("client refused", "reason", "token", "remote", r.RemoteAddr)
 		return
 	}
 	welcome(w, r)
+	view, ok := f.choose(w, rights, claims.Subject, asked)
+	if !ok {
+		f.opts.Log.Debug("client refused", "reason", "view", "remote", r.RemoteAddr)
+		return
+	}
+	who := caller{claims, view, rights.replaced}
 	switch r.Method {
 	case http.MethodPost:
 		f.post(w, r, who)

@@ -26,6 +26,10 @@ func newGate(hosts, origins []string) gate {
 	return g
 }
 
+// OwnPage returns why a request may not use a page of this machine, or nothing: its Host has to name this machine, and its Origin,
+// if it has one, the page's own.
+func OwnPage(r *http.Request) string { return newGate(nil, nil).check(r) }
+
 // check returns why a request is refused, or nothing.
 func (g gate) check(r *http.Request) string {
 	if !g.hostAllowed(r) {

@@ -1,15 +1,13 @@
 package streamhttp
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // ErrTokenInvalid is wrapped by a TokenVerifier's error when the token itself is at fault.
@@ -20,21 +18,20 @@ const wellKnown = "/.well-known/oauth-protected-resource"
 
 // guard checks tokens.
 type guard struct {
-	bearer   [][sha256.Size]byte // hashes, for comparisons in constant time
+	rights   atomic.Pointer[rights]
+	needed   bool // a token is required
 	oauth    *OAuth
 	verifier TokenVerifier
-	metadata []byte   // of the protected resource, JSON
-	at       []string // where it is found
-	url      string   // where clients find it
+	at       []string // where the metadata of the protected resource are found
+	url      string   // where clients find them
 }
 
-func newGuard(bearer []string, oauth *OAuth) guard {
-	var g guard
-	for _, token := range bearer {
-		g.bearer = append(g.bearer, sha256.Sum256([]byte(token)))
-	}
+func (g *guard) init(bearer []string, oauth *OAuth, views []View) {
+	r := newRights(bearer, views)
+	g.rights.Store(r)
+	g.needed = len(r.tokens) > 0 || oauth != nil
 	if oauth == nil {
-		return g
+		return
 	}
 	g.oauth, g.verifier = oauth, oauth.Verifier
 	if g.verifier == nil {
@@ -48,61 +45,81 @@ func newGuard(bearer []string, oauth *OAuth) guard {
 		u.Path, u.RawPath = wellKnown+strings.TrimSuffix(u.Path, "/"), ""
 		g.url = u.String()
 	}
-	g.metadata = describeResource(oauth)
-	return g
 }
 
-// describeResource is the metadata document of RFC 9728.
-func describeResource(oauth *OAuth) []byte {
+// resourceOf is the URL of a view; "" is the whole endpoint.
+func (o *OAuth) resourceOf(view string) string {
+	if view == "" {
+		return o.Resource
+	}
+	return strings.TrimSuffix(o.Resource, "/") + "/" + view
+}
+
+// describeResource is the metadata document of RFC 9728, of the whole endpoint or of a view.
+func describeResource(oauth *OAuth, view string) []byte {
 	doc, _ := json.Marshal(struct { // strings only: no error
 		Resource string   `json:"resource"`
 		Servers  []string `json:"authorization_servers"`
 		Methods  []string `json:"bearer_methods_supported"`
 		Scopes   []string `json:"scopes_supported,omitempty"`
-	}{oauth.Resource, []string{oauth.Issuer}, []string{"header"}, oauth.Scopes})
+	}{oauth.resourceOf(view), []string{oauth.Issuer}, []string{"header"}, oauth.Scopes})
 	return doc
 }
 
-// describes reports whether the metadata is found at a path.
-func (g *guard) describes(path string) bool { return slices.Contains(g.at, path) }
+// describes returns the view whose metadata is found at a path, "" for the whole endpoint. A client may have read them
+// before it has a token, so that they are the same whether there is such a view or not.
+func (g *guard) describes(path string) (view string, ok bool) {
+	for _, at := range g.at {
+		if path == at {
+			return "", true
+		}
+	}
+	if len(g.at) == 0 {
+		return "", false
+	}
+	view, ok = strings.CutPrefix(path, g.at[len(g.at)-1]+"/")
+	return view, ok && view != "" && !strings.Contains(view, "/")
+}
 
-func (g *guard) describe(w http.ResponseWriter, r *http.Request) {
+func (g *guard) describe(w http.ResponseWriter, r *http.Request, view string) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		notAllowed(w, "GET, HEAD")
 		return
 	}
 	w.Header().Set("Access-Control-Allow-Origin", "*") // public, and clients in browsers need it before they have a token
-	writeJSON(w, http.StatusOK, g.metadata)
+	writeJSON(w, http.StatusOK, describeResource(g.oauth, view))
 }
 
 // open reports whether no token is required.
-func (g *guard) open() bool { return len(g.bearer) == 0 && g.oauth == nil }
+func (g *guard) open() bool { return !g.needed }
 
-// admit authenticates the client. false: the request was answered.
-func (g *guard) admit(w http.ResponseWriter, r *http.Request) (Claims, bool) {
+// admit authenticates a client that asks for a view, or for everything (""). false: the request was answered.
+func (g *guard) admit(w http.ResponseWriter, r *http.Request, rights *rights, view string) (Claims, bool) {
 	if g.open() {
 		return Claims{}, true
 	}
 	token, found := bearerToken(r)
 	if !found {
-		g.challenge(w, http.StatusUnauthorized, "", "a bearer token is needed")
+		g.challenge(w, view, http.StatusUnauthorized, "", "a bearer token is needed")
 		return Claims{}, false
 	}
-	if n := g.static(token); n > 0 {
-		return Claims{Subject: staticSubject + strconv.Itoa(n)}, true
+	if known, ok := rights.static(token); ok {
+		return Claims{Subject: known.subject}, true
 	}
 	if g.oauth == nil {
-		g.challenge(w, http.StatusUnauthorized, "invalid_token", "the token is not valid")
+		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid")
 		return Claims{}, false
 	}
 	claims, err := g.verifier.VerifyToken(r.Context(), token)
 	switch {
 	case errors.Is(err, ErrTokenInvalid):
-		g.challenge(w, http.StatusUnauthorized, "invalid_token", "the token is not valid")
+		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid")
 	case err != nil:
 		refuse(w, http.StatusServiceUnavailable, nil, refusal{code: codeInternal, text: "tokens cannot be checked now", retry: true})
+	case claims.Audience != nil && !slices.Contains(claims.Audience, g.oauth.resourceOf(view)):
+		g.challenge(w, view, http.StatusUnauthorized, "invalid_token", "the token is not valid here")
 	case !hasScopes(claims.Scopes, g.oauth.Scopes):
-		g.challenge(w, http.StatusForbidden, "insufficient_scope", "the token lacks a scope")
+		g.challenge(w, view, http.StatusForbidden, "insufficient_scope", "the token lacks a scope")
 	default:
 		claims.Subject = tokenSubject + claims.Subject
 		return claims, true
@@ -115,17 +132,6 @@ const (
 	staticSubject = "bearer:"
 	tokenSubject  = "sub:"
 )
-
-// static returns the number of the first matching static token, from 1, or 0. All are compared.
-func (g *guard) static(token string) int {
-	sum := sha256.Sum256([]byte(token))
-	match := 0
-	for i := range g.bearer {
-		first := subtle.ConstantTimeEq(int32(match), 0)
-		match |= subtle.ConstantTimeCompare(sum[:], g.bearer[i][:]) * first * (i + 1)
-	}
-	return match
-}
 
 // bearerToken reads the only Authorization header. Tokens in the URL are refused (OAuth 2.1).
 func bearerToken(r *http.Request) (string, bool) {
@@ -148,13 +154,17 @@ func hasScopes(has, needed []string) bool {
 }
 
 // challenge tells the client what is missing and where to get it (RFC 6750, RFC 9728).
-func (g *guard) challenge(w http.ResponseWriter, status int, code, text string) {
+func (g *guard) challenge(w http.ResponseWriter, view string, status int, code, text string) {
 	var params []string
 	if code != "" {
 		params = append(params, `error="`+code+`"`, `error_description="`+text+`"`)
 	}
 	if g.oauth != nil {
-		params = append(params, `resource_metadata="`+g.url+`"`)
+		where := g.url
+		if view != "" {
+			where = strings.TrimSuffix(where, "/") + "/" + url.PathEscape(view)
+		}
+		params = append(params, `resource_metadata="`+where+`"`)
 		if len(g.oauth.Scopes) > 0 {
 			params = append(params, `scope="`+strings.Join(g.oauth.Scopes, " ")+`"`)
 		}

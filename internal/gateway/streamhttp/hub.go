@@ -15,9 +15,12 @@ type Peer struct {
 	Era mcp.Era
 	// Remote is the address of the connection that opened the session, "host:port".
 	Remote string
-	// Subject identifies the token: "sub:" and a JWT's sub, or "bearer:N" for the static token number N, from 1. "": no
-	// token was required. A session id is valid only for the subject that opened it.
+	// Subject identifies the token: "sub:" and a JWT's sub, or "bearer:" and a digest of a static token, the same
+	// after a restart. "": no token was required. A session id is valid only for the subject that opened it.
 	Subject string
+	// View is the name of all that the client may see, by its token or by the path it has chosen. "": everything. A
+	// session id is valid only for the view that it was opened for.
+	View string
 	// Scopes are those of the token. nil for static tokens.
 	Scopes []string
 }
@@ -58,9 +61,9 @@ type Stream interface {
 // ParamHeaders is what a Hub also implements when its tools can ask for arguments to be repeated in headers
 // (x-mcp-header, 2026-07-28).
 type ParamHeaders interface {
-	// ParamHeaders returns which arguments of a tool must stand in headers too, nil for none or for a tool it does not know.
-	// It is called from any goroutine, for each tools/call of the modern era.
-	ParamHeaders(tool string) []ParamHeader
+	// ParamHeaders returns which arguments of a tool must stand in headers too, nil for none or for a tool that clients of
+	// the view do not know. It is called from any goroutine, for each tools/call of the modern era.
+	ParamHeaders(view, tool string) []ParamHeader
 }
 
 // ParamHeader is one argument that a client must repeat in a header.

@@ -49,7 +49,7 @@ func (h *testHub) Open(p Peer) Session {
 	return s
 }
 
-func (h *testHub) ParamHeaders(tool string) []ParamHeader { return h.params[tool] }
+func (h *testHub) ParamHeaders(_, tool string) []ParamHeader { return h.params[tool] }
 
 func (h *testHub) session(i int) *testSession {
 	h.mu.Lock()
@@ -206,9 +206,14 @@ type answer struct {
 
 func (w *world) do(method, body string, headers ...string) answer {
 	w.t.Helper()
+	return w.doAt("/mcp", method, body, headers...)
+}
+
+func (w *world) doAt(path, method, body string, headers ...string) answer {
+	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	resp, err := w.client.Do(request(ctx, method, w.url+"/mcp", body, headers...))
+	resp, err := w.client.Do(request(ctx, method, w.url+path, body, headers...))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func signatureNames() (names []string) {
 var kinds = []string{"at+jwt", "application/at+jwt", "jwt", "application/jwt", ""}
 
 // JWTVerifier checks access tokens that are JWTs (RFC 9068): signed by a key the issuer publishes, not expired, and with the
-// resource as audience. The issuer is asked for its metadata and keys when they are first needed.
+// resource, or one below it, as audience. The issuer is asked for its metadata and keys when they are first needed.
 type JWTVerifier struct {
 	issuer, resource string
 	client           *http.Client
@@ -84,7 +84,7 @@ func (v *JWTVerifier) VerifyToken(ctx context.Context, token string) (Claims, er
 		return Claims{}, err
 	}
 	signature := &signed{by: keys}
-	verified, err := oidc.NewVerifier(v.issuer, signature, &oidc.Config{ClientID: v.resource, SupportedSigningAlgs: signatureNames()}).Verify(ctx, token)
+	verified, err := oidc.NewVerifier(v.issuer, signature, &oidc.Config{SkipClientIDCheck: true, SupportedSigningAlgs: signatureNames()}).Verify(ctx, token)
 	switch {
 	case errors.Is(signature.err, errUnreachable):
 		return Claims{}, fmt.Errorf("get the keys of %s: %w", v.issuer, signature.err)
@@ -94,9 +94,30 @@ func (v *JWTVerifier) VerifyToken(ctx context.Context, token string) (Claims, er
 	if err := isAccessToken(token, verified); err != nil {
 		return Claims{}, fmt.Errorf("%w: %w", ErrTokenInvalid, err)
 	}
-	claims := Claims{Subject: verified.Subject, Scopes: scopesOf(verified), Expires: verified.Expiry}
+	audience, err := v.audienceOf(verified)
+	if err != nil {
+		return Claims{}, fmt.Errorf("%w: %w", ErrTokenInvalid, err)
+	}
+	claims := Claims{Subject: verified.Subject, Audience: audience, Scopes: scopesOf(verified), Expires: verified.Expiry}
 	v.remember(sum, knownToken{claims: claims, until: earlier(verified.Expiry, now.Add(tokenMemory))}, now)
 	return claims, nil
+}
+
+// audienceOf returns which resources below ours the token is for; nil: it is for ours.
+func (v *JWTVerifier) audienceOf(verified *oidc.IDToken) (views []string, err error) {
+	below := strings.TrimSuffix(v.resource, "/") + "/"
+	for _, one := range verified.Audience {
+		switch {
+		case one == v.resource:
+			return nil, nil
+		case strings.HasPrefix(one, below):
+			views = append(views, one)
+		}
+	}
+	if views == nil {
+		return nil, fmt.Errorf("it is for %.200q", verified.Audience)
+	}
+	return views, nil
 }
 
 // isAccessToken refuses tokens that were signed for another purpose, and those without a subject.

@@ -23,7 +23,7 @@ const (
 const primedFrom = "2025-11-25"
 
 // post takes one message of either era.
-func (f *Front) post(w http.ResponseWriter, r *http.Request, who Claims) {
+func (f *Front) post(w http.ResponseWriter, r *http.Request, who caller) {
 	line, e, ok := f.readMessage(w, r)
 	if !ok {
 		return
@@ -35,11 +35,11 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who Claims) {
 	f.postLegacy(w, r, who, line, &e)
 }
 
-func peer(r *http.Request, who Claims, era mcp.Era) Peer {
-	return Peer{Era: era, Remote: r.RemoteAddr, Subject: who.Subject, Scopes: who.Scopes}
+func peer(r *http.Request, who caller, era mcp.Era) Peer {
+	return Peer{Era: era, Remote: r.RemoteAddr, Subject: who.Subject, View: who.view, Scopes: who.Scopes}
 }
 
-func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who Claims, line []byte, e *jsonrpc.Envelope) {
+func (f *Front) postLegacy(w http.ResponseWriter, r *http.Request, who caller, line []byte, e *jsonrpc.Envelope) {
 	id := e.ID.Of(line)
 	if e.Kind != jsonrpc.Request {
 		id = nil
@@ -74,7 +74,7 @@ func unsupportedVersion(version string) string {
 }
 
 // greet opens a session with its first message.
-func (f *Front) greet(w http.ResponseWriter, r *http.Request, who Claims, line, id []byte) {
+func (f *Front) greet(w http.ResponseWriter, r *http.Request, who caller, line, id []byte) {
 	s := f.open(peer(r, who, mcp.Legacy))
 	if s == nil {
 		refuse(w, http.StatusServiceUnavailable, id, refusal{code: codeInternal, text: "no room for another session now", retry: true})
@@ -88,13 +88,13 @@ func (f *Front) greet(w http.ResponseWriter, r *http.Request, who Claims, line, 
 }
 
 // mustFind finds a request's session, or answers with an error.
-func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who Claims, id []byte) *session {
+func (f *Front) mustFind(w http.ResponseWriter, r *http.Request, who caller, id []byte) *session {
 	sessionID := r.Header.Get(headerSession)
 	if sessionID == "" {
 		refuse(w, http.StatusBadRequest, id, refusal{code: codeInvalidRequest, text: "the header Mcp-Session-Id is missing"})
 		return nil
 	}
-	s := f.find(sessionID, who.Subject)
+	s := f.find(sessionID, who.Subject, who.view)
 	if s == nil {
 		refuse(w, http.StatusNotFound, id, refusal{code: codeInvalidRequest, text: "session not found"})
 	}
@@ -127,7 +127,7 @@ func (f *Front) ask(w http.ResponseWriter, r *http.Request, s *session, messages
 		}
 	}
 	p.front, p.w, p.r, p.session, p.over = f, w, r, s, s.over
-	p.stream, p.reader = s.shelf.newStream(due)
+	p.stream, p.reader = s.streamStore.newStream(due)
 	version := s.protocol()
 	if p.opened {
 		first := messages[0].line
@@ -182,7 +182,7 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, s *session, line [
 }
 
 // get opens the general stream, or resumes an interrupted one.
-func (f *Front) get(w http.ResponseWriter, r *http.Request, who Claims) {
+func (f *Front) get(w http.ResponseWriter, r *http.Request, who caller) {
 	if !f.sessionRequest(w, r) {
 		return
 	}
@@ -203,7 +203,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who Claims) {
 		refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "Last-Event-ID is not one of ours"})
 		return
 	case last != "" && id != 0:
-		p.stream = s.shelf.find(id)
+		p.stream = s.streamStore.find(id)
 		if p.stream == nil {
 			// 404 would tell the client that its session is gone.
 			refuse(w, http.StatusBadRequest, nil, refusal{code: codeInvalidRequest, text: "that stream is no longer kept"})
@@ -222,7 +222,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who Claims) {
 }
 
 // delete ends a session.
-func (f *Front) delete(w http.ResponseWriter, r *http.Request, who Claims) {
+func (f *Front) delete(w http.ResponseWriter, r *http.Request, who caller) {
 	if !f.sessionRequest(w, r) {
 		return
 	}

@@ -107,7 +107,7 @@ func TestRunningCallKeepsASession(t *testing.T) {
 			s.await(t, "gone")
 			time.Sleep(5 * time.Hour)
 			synctest.Wait()
-			if f.find(strings.TrimPrefix(session, "Mcp-Session-Id: "), "") == nil {
+			if f.find(strings.TrimPrefix(session, "Mcp-Session-Id: "), "", "") == nil {
 				t.Fatal("the session has expired while its call runs")
 			}
 			f.table.all()[0].leave()

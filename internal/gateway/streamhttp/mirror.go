@@ -66,14 +66,14 @@ func checkTask(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
 }
 
 // checkCall compares the headers of a tools/call with its body: the tool's name, and the mirrored arguments.
-func (f *Front) checkCall(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
+func (f *Front) checkCall(r *http.Request, view string, line []byte, e *jsonrpc.Envelope) refusal {
 	raw := e.Name.Of(line)
 	no := checkName(r, raw, "params.name")
 	if no.status != 0 || f.params == nil {
 		return no
 	}
 	tool, _ := jsonrpc.Unquote(raw)
-	wanted := f.params.ParamHeaders(tool)
+	wanted := f.params.ParamHeaders(view, tool)
 	if len(wanted) == 0 {
 		return no
 	}

@@ -32,12 +32,12 @@ func eraOf(r *http.Request, line []byte, e *jsonrpc.Envelope) mcp.Era {
 }
 
 // postModern handles one message in a session of its own.
-func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who Claims, line []byte, e *jsonrpc.Envelope) {
+func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who caller, line []byte, e *jsonrpc.Envelope) {
 	var id []byte
 	switch e.Kind {
 	case jsonrpc.Request:
 		id = e.ID.Of(line)
-		if no := f.validate(r, line, e); no.status != 0 {
+		if no := f.validate(r, who.view, line, e); no.status != 0 {
 			refuse(w, no.status, id, no)
 			return
 		}
@@ -57,11 +57,11 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who Claims, l
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	alone := &shelf{maxQueue: f.opts.QueueBytes}
+	alone := &streamStore{maxQueue: f.opts.QueueBytes}
 	p := reply{front: f, w: w, r: r, id: id, over: f.stop}
 	p.stream, p.reader = alone.newStream(1)
 	if mcp.Lookup(e.Method.Of(line)) == mcp.Listen {
-		p.drain, p.ends = f.drain, who.Expires
+		p.drain, p.ends, p.replaced = f.drain, who.Expires, who.replaced
 	}
 	p.tell("request read")
 	session.Message(line, p.stream)
@@ -74,7 +74,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who Claims, l
 }
 
 // validate checks a request's metadata and headers (2026-07-28, Server Validation). A zero status means accepted.
-func (f *Front) validate(r *http.Request, line []byte, e *jsonrpc.Envelope) refusal {
+func (f *Front) validate(r *http.Request, view string, line []byte, e *jsonrpc.Envelope) refusal {
 	meta := e.Meta.Of(line)
 	version := jsonrpc.Find(meta, mcp.MetaProtocolVersion).Of(meta)
 	switch {
@@ -95,7 +95,7 @@ func (f *Front) validate(r *http.Request, line []byte, e *jsonrpc.Envelope) refu
 	}
 	switch mcp.Lookup(e.Method.Of(line)) {
 	case mcp.ToolsCall:
-		return f.checkCall(r, line, e)
+		return f.checkCall(r, view, line, e)
 	case mcp.PromptsGet:
 		return checkName(r, e.Name.Of(line), "params.name")
 	case mcp.ResourcesRead:

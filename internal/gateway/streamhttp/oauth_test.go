@@ -307,7 +307,8 @@ func TestMemoryForTokensIsBounded(t *testing.T) {
 }
 
 func TestDefaultVerifierAsksTheIssuer(t *testing.T) {
-	g := newGuard(nil, &OAuth{Issuer: "no URL", Resource: resource})
+	var g guard
+	g.init(nil, &OAuth{Issuer: "no URL", Resource: resource}, nil)
 	if _, err := g.verifier.VerifyToken(context.Background(), "x"); err == nil {
 		t.Error("a token was accepted without an issuer")
 	}

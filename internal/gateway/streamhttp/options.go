@@ -29,6 +29,9 @@ type Options struct {
 	Origins []string
 	// Bearer are static tokens, each of which grants access. None and no OAuth: everybody has access.
 	Bearer []string
+	// Views are parts of what there is, with paths below Path. Tokens of a view grant access, too, and so make a token
+	// necessary. SetViews changes them.
+	Views []View
 	// OAuth makes this a resource server of OAuth 2.1. nil: not.
 	OAuth *OAuth
 	// TLS is the configuration Serve speaks TLS with; it has the certificate. nil: plain HTTP.
@@ -74,7 +77,8 @@ type Options struct {
 type OAuth struct {
 	// Issuer is the authorization server's issuer identifier, an https URL.
 	Issuer string
-	// Resource is the URL clients reach this endpoint at; tokens must have it as audience.
+	// Resource is the URL clients reach this endpoint at; tokens must have it as audience. Tokens for Resource/NAME count
+	// at the path of the view NAME.
 	Resource string
 	// Scopes that a token must have, all of them. They are in challenges and in the metadata.
 	Scopes []string
@@ -93,6 +97,8 @@ type TokenVerifier interface {
 type Claims struct {
 	Subject string // never "" in an accepted token
 	Scopes  []string
+	// Audience are the resources that the token is for, if it is for a view's only; nil: it is for OAuth.Resource.
+	Audience []string
 	// Expires is when the token ends; endless streams end with it. Zero: never.
 	Expires time.Time
 }

@@ -22,8 +22,10 @@ type reply struct {
 	drain   <-chan struct{} // closed when an endless stream must end; nil for others
 	ends    time.Time       // when an endless stream ends with its token; zero: never
 	ended   <-chan time.Time
-	over    <-chan struct{} // closed when there is nothing to wait for
-	opened  bool            // it is the answer to the initialize that has opened the session
+	// replaced is closed when an endless stream of a client without a session ends because its rights may have changed.
+	replaced <-chan struct{}
+	over     <-chan struct{} // closed when there is nothing to wait for
+	opened   bool            // it is the answer to the initialize that has opened the session
 }
 
 // tell logs the progress of a request, for debugging.
@@ -75,8 +77,11 @@ func (p *reply) runSingle() (done bool) {
 		case <-p.drain:
 			p.refuse(http.StatusServiceUnavailable, "shutting down")
 			return true
+		case <-p.replaced:
+			refuse(p.w, http.StatusServiceUnavailable, p.id, refusal{code: codeInternal, text: "the configuration has changed", retry: true})
+			return true
 		case <-p.ended:
-			p.front.guard.challenge(p.w, http.StatusUnauthorized, "invalid_token", "the token has ended")
+			p.front.guard.challenge(p.w, "", http.StatusUnauthorized, "invalid_token", "the token has ended")
 			return true
 		case <-p.over:
 			p.refuse(http.StatusNotFound, "the session has ended")
@@ -172,6 +177,8 @@ func (p *reply) wait(out *eventWriter, alive *time.Timer) bool {
 		case <-p.r.Context().Done():
 			return false
 		case <-p.drain:
+			return false
+		case <-p.replaced:
 			return false
 		case <-p.ended:
 			return false // the client comes back with another token

@@ -117,8 +117,8 @@ func TestAnswerNobodyCanAskForIsNotKept(t *testing.T) {
 	s.await(t, "gone")
 	s.reply(1).Send([]byte(strings.Replace(result(1), "{}", `{"x":"`+strings.Repeat("x", 1000)+`"}`, 1)))
 	for _, one := range w.front.table.all() {
-		if one.shelf.size != 0 || len(one.shelf.kept) != 0 || one.shelf.running() {
-			t.Errorf("kept: %d bytes, %d streams; running: %v", one.shelf.size, len(one.shelf.kept), one.shelf.running())
+		if one.streamStore.size != 0 || len(one.streamStore.kept) != 0 || one.streamStore.running() {
+			t.Errorf("kept: %d bytes, %d streams; running: %v", one.streamStore.size, len(one.streamStore.kept), one.streamStore.running())
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestAnswerNobodyCanAskForIsNotKept(t *testing.T) {
 // the store is large enough.
 func TestStreamIsSeenOnceAndInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sh := &shelf{maxQueue: 1 << 20, maxStore: 1 << 20}
+		sh := &streamStore{maxQueue: 1 << 20, maxStore: 1 << 20}
 		s, reader := sh.newStream(1)
 		s.startKeeping()
 		sent, seen := 0, uint64(0)
@@ -177,7 +177,7 @@ func TestStreamIsSeenOnceAndInOrder(t *testing.T) {
 // However much is sent, a session keeps no more than its bound and one message a stream, and the newest is among it.
 func TestStoreIsBounded(t *testing.T) {
 	const most = 2000
-	sh := &shelf{maxQueue: 1 << 20, maxStore: most}
+	sh := &streamStore{maxQueue: 1 << 20, maxStore: most}
 	for i := range 200 {
 		s, first := sh.newStream(1)
 		s.startKeeping()
@@ -208,7 +208,7 @@ func TestStoreIsBounded(t *testing.T) {
 func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		t.Run(fmt.Sprintf("resumable %v", keep), func(t *testing.T) {
-			sh := &shelf{maxQueue: 100, maxStore: 1000}
+			sh := &streamStore{maxQueue: 100, maxStore: 1000}
 			s, first := sh.newStream(1)
 			if keep {
 				s.startKeeping()
@@ -240,7 +240,7 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 
 // Two connections wait for one stream, the old one not knowing yet that it is replaced: each is woken for itself.
 func TestReplacedReaderAndTheNewOneAreBothWoken(t *testing.T) {
-	sh := &shelf{maxQueue: 1000, maxStore: 1000}
+	sh := &streamStore{maxQueue: 1000, maxStore: 1000}
 	s, old := sh.newStream(1)
 	s.startKeeping()
 	fresh := s.resume()

@@ -28,8 +28,8 @@ func (f *Front) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	unused := &unusedConnections{open: map[net.Conn]bool{}}
 	server.ConnState = unused.note
-	listener = newVisitors(listener, f.opts.MaxConnections)
-	server.ConnContext = introduce
+	listener = newAnonymousConns(listener, f.opts.MaxConnections)
+	server.ConnContext = rememberConn
 	served := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {

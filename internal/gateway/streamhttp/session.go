@@ -11,12 +11,13 @@ import (
 
 // session is one client of the legacy era.
 type session struct {
-	id      string
-	owner   string // Peer.Subject
-	hub     Session
-	version atomic.Pointer[string] // the protocol version that was settled on
-	over    chan struct{}          // closed when it has ended
-	shelf   shelf
+	id          string
+	owner       string // Peer.Subject
+	view        string // Peer.View
+	hub         Session
+	version     atomic.Pointer[string] // the protocol version that was settled on
+	over        chan struct{}          // closed when it has ended
+	streamStore streamStore
 
 	calls sync.RWMutex // held for reading while the hub is called, for writing by Close
 	ended bool         // guarded by calls
@@ -42,8 +43,8 @@ type table struct {
 // open makes a session for a client, unless there are too many or the hub refuses. The caller's request is counted until
 // leave.
 func (f *Front) open(peer Peer) *session {
-	s := &session{id: rand.Text(), owner: peer.Subject, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
-	s.shelf.maxQueue, s.shelf.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
+	s := &session{id: rand.Text(), owner: peer.Subject, view: peer.View, over: make(chan struct{}), idle: f.opts.SessionIdle, release: f.opts.SessionRelease, present: 1}
+	s.streamStore.maxQueue, s.streamStore.maxStore = f.opts.QueueBytes, f.opts.StoreBytes
 	if !f.table.reserve(f.opts.MaxSessions) {
 		return nil
 	}
@@ -56,6 +57,10 @@ func (f *Front) open(peer Peer) *session {
 	s.since = time.Now()
 	s.expiry = time.AfterFunc(s.idle, func() { f.check(s) })
 	s.clock.Unlock()
+	if !f.guard.rights.Load().allows(s.owner, s.view) { // they have changed just now
+		f.end(s)
+		return nil
+	}
 	return s
 }
 
@@ -88,12 +93,12 @@ func keyOf(id string) string {
 	return string(sum[:])
 }
 
-// find returns the session with an id and this owner, and counts the caller's request until leave.
-func (f *Front) find(id, owner string) *session {
+// find returns the session with an id, this owner and this view, and counts the caller's request until leave.
+func (f *Front) find(id, owner, view string) *session {
 	f.table.mu.RLock()
 	s := f.table.sessions[keyOf(id)]
 	f.table.mu.RUnlock()
-	if s == nil || subtle.ConstantTimeCompare([]byte(s.owner), []byte(owner)) != 1 || !s.visit() {
+	if s == nil || subtle.ConstantTimeCompare([]byte(s.owner), []byte(owner)) != 1 || s.view != view || !s.visit() {
 		return nil
 	}
 	return s
@@ -141,7 +146,7 @@ func (s *session) leave() {
 
 // check ends or releases an idle session, or comes back later.
 func (f *Front) check(s *session) {
-	running := s.shelf.running()
+	running := s.streamStore.running()
 	s.clock.Lock()
 	alone := time.Since(s.since)
 	wait := s.patience(alone, running)
@@ -205,7 +210,7 @@ func (f *Front) end(s *session) {
 		s.expiry.Stop()
 	}
 	s.clock.Unlock()
-	s.shelf.end()
+	s.streamStore.end()
 	close(s.over)
 	s.hub.Close()
 }
@@ -236,7 +241,7 @@ func (s *session) listen(after uint64, resumed bool) (general *stream, r *reader
 	s.calls.RLock()
 	defer s.calls.RUnlock()
 	if s.general == nil {
-		s.general = s.shelf.newEndless()
+		s.general = s.streamStore.newEndless()
 	}
 	if resumed {
 		r = s.general.from(after)

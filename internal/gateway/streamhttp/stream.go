@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// shelf is shared by the streams of one session: their lock, and the limit of what is kept. A modern request has a shelf
+// streamStore is shared by the streams of one session: their lock, and the limit of what is kept. A modern request has a store
 // of its own.
-type shelf struct {
+type streamStore struct {
 	mu       sync.Mutex
 	maxQueue int // bytes that may wait for a reader
 	maxStore int // bytes that are kept, and at most maxKept streams
@@ -23,11 +23,11 @@ const maxKept = 64
 // stream is one sequence of messages to the client: those still to be written and, if it is kept, those already written.
 // Messages are numbered from 1; event id 0 is the initial event without data.
 type stream struct {
-	shelf   *shelf
-	endless bool // it has no answer, and does not end by itself
+	streamStore *streamStore
+	endless     bool // it has no answer, and does not end by itself
 
-	// Guarded by shelf.mu.
-	id     uint64   // on a shelf that keeps; 0 for one that is not kept, and for the GET stream
+	// Guarded by streamStore.mu.
+	id     uint64   // on a store that keeps; 0 for one that is not kept, and for the GET stream
 	due    int      // outstanding answers
 	log    [][]byte // the messages number first, first+1, …
 	first  uint64
@@ -59,17 +59,17 @@ func (r *reader) signal() {
 }
 
 // newStream makes a stream for due answers, with its first reader.
-func (sh *shelf) newStream(due int) (*stream, *reader) {
+func (sh *streamStore) newStream(due int) (*stream, *reader) {
 	sh.mu.Lock()
 	sh.unended++
 	sh.mu.Unlock()
 	r := newReader()
-	return &stream{shelf: sh, due: due, first: 1, next: 1, reader: r, last: r}, r
+	return &stream{streamStore: sh, due: due, first: 1, next: 1, reader: r, last: r}, r
 }
 
 // newEndless makes a stream without answers; it has no reader yet, and its messages are kept.
-func (sh *shelf) newEndless() *stream {
-	s := &stream{shelf: sh, endless: true, first: 1, next: 1}
+func (sh *streamStore) newEndless() *stream {
+	s := &stream{streamStore: sh, endless: true, first: 1, next: 1}
 	sh.mu.Lock()
 	s.preserve(0)
 	sh.mu.Unlock()
@@ -81,25 +81,25 @@ func (s *stream) Send(line []byte) {
 	copied := bytes.Clone(line)
 	inOneLine(copied) // an event's data ends with its line
 	final := !s.endless && isAnswer(copied)
-	s.shelf.mu.Lock()
+	s.streamStore.mu.Lock()
 	if s.ended || s.reader == nil && !s.keep {
 		s.finish(final)
-		s.shelf.mu.Unlock()
+		s.streamStore.mu.Unlock()
 		return
 	}
-	tooSlow := s.waits > s.shelf.maxQueue // without this message: a long answer does not make its reader slow
+	tooSlow := s.waits > s.streamStore.maxQueue // without this message: a long answer does not make its reader slow
 	s.log = append(s.log, copied)
 	s.waits += len(copied)
 	if s.keep {
-		s.shelf.size += len(copied)
+		s.streamStore.size += len(copied)
 	}
 	s.finish(final)
 	s.reader.signal()
 	if s.reader != nil && tooSlow {
 		s.cut()
 	}
-	s.shelf.trim()
-	s.shelf.mu.Unlock()
+	s.streamStore.trim()
+	s.streamStore.mu.Unlock()
 }
 
 // finish counts an answer, and ends the stream after the last. The lock is held.
@@ -109,7 +109,7 @@ func (s *stream) finish(final bool) {
 	}
 	if s.due--; s.due == 0 {
 		s.ended = true
-		s.shelf.unended--
+		s.streamStore.unended--
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *stream) cut() {
 // drop ends the stream and forgets what is in it. The lock is held.
 func (s *stream) drop() {
 	if !s.ended && !s.endless {
-		s.shelf.unended--
+		s.streamStore.unended--
 	}
 	s.ended = true
 	s.log, s.waits = nil, 0
@@ -136,37 +136,37 @@ func (s *stream) drop() {
 func (s *stream) preserve(id uint64) {
 	s.keep, s.id = true, id
 	for _, m := range s.log {
-		s.shelf.size += len(m)
+		s.streamStore.size += len(m)
 	}
-	s.shelf.kept = append(s.shelf.kept, s)
-	s.shelf.trim()
+	s.streamStore.kept = append(s.streamStore.kept, s)
+	s.streamStore.trim()
 }
 
 // startKeeping gives the stream an id for resumption.
 func (s *stream) startKeeping() {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
-	s.shelf.lastID++
-	s.preserve(s.shelf.lastID)
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
+	s.streamStore.lastID++
+	s.preserve(s.streamStore.lastID)
 }
 
 // keeps reports whether the stream can be resumed.
 func (s *stream) keeps() bool {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
 	return s.keep
 }
 
 // ends reports whether the stream has ended; some of it may still be unwritten.
 func (s *stream) ends() bool {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
 	return s.ended
 }
 
 // trim removes the oldest kept messages until the rest fits: first whole streams that have ended, then the beginnings of
 // others. The newest message of a stream stays, since it may be the answer a client comes back for. The lock is held.
-func (sh *shelf) trim() {
+func (sh *streamStore) trim() {
 	for i := 0; i < len(sh.kept) && (sh.size > sh.maxStore || len(sh.kept) > maxKept); {
 		if s := sh.kept[i]; s.ended && s.reader == nil && i < len(sh.kept)-1 {
 			sh.size -= s.stored()
@@ -195,7 +195,7 @@ func (s *stream) stored() int {
 // forget drops the oldest message that is kept. The lock is held.
 func (s *stream) forget() {
 	n := len(s.log[0])
-	s.shelf.size -= n
+	s.streamStore.size -= n
 	s.log[0] = nil
 	s.log = s.log[1:]
 	if s.first == s.next {
@@ -215,8 +215,8 @@ type batch struct {
 
 // take returns what a reader must write, and counts it as written.
 func (s *stream) take(r *reader) batch {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
 	if s.reader != r {
 		return batch{taken: true}
 	}
@@ -233,8 +233,8 @@ func (s *stream) take(r *reader) batch {
 
 // only returns the only message of a stream that has ended with it, and ok. begun says whether there is any message.
 func (s *stream) only() (line []byte, ok, begun bool) {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
 	if s.ended && len(s.log) == 1 && !s.keep {
 		return s.log[0], true, true
 	}
@@ -243,8 +243,8 @@ func (s *stream) only() (line []byte, ok, begun bool) {
 
 // from makes the caller the stream's reader, after the message numbered after.
 func (s *stream) from(after uint64) *reader {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
 	s.next = min(max(after+1, s.first), s.first+uint64(len(s.log)))
 	s.waits = 0
 	for _, m := range s.log[s.next-s.first:] {
@@ -255,8 +255,8 @@ func (s *stream) from(after uint64) *reader {
 
 // resume makes the caller the stream's reader, of all unwritten messages.
 func (s *stream) resume() *reader {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
 	return s.takeOver()
 }
 
@@ -269,8 +269,8 @@ func (s *stream) takeOver() *reader {
 
 // left says that a reader has gone. It reports whether the stream was still the reader's own, and has not ended.
 func (s *stream) left(r *reader) bool {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
 	mine := s.reader == r || s.reader == nil && s.last == r
 	if mine {
 		s.reader = nil
@@ -285,13 +285,13 @@ func (s *stream) left(r *reader) bool {
 
 // Abandoned reports whether no client waits on the stream now, though one may come back.
 func (s *stream) Abandoned() bool {
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
+	s.streamStore.mu.Lock()
+	defer s.streamStore.mu.Unlock()
 	return s.reader == nil
 }
 
 // find returns the kept stream with an id.
-func (sh *shelf) find(id uint64) *stream {
+func (sh *streamStore) find(id uint64) *stream {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for _, s := range sh.kept {
@@ -303,7 +303,7 @@ func (sh *shelf) find(id uint64) *stream {
 }
 
 // end ends all kept streams and wakes their readers.
-func (sh *shelf) end() {
+func (sh *streamStore) end() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for _, s := range sh.kept {
@@ -313,7 +313,7 @@ func (sh *shelf) end() {
 }
 
 // running reports whether a request has no answer yet.
-func (sh *shelf) running() bool {
+func (sh *streamStore) running() bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	return sh.unended > 0

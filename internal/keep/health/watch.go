@@ -72,6 +72,9 @@ func (w *Watch) Deadline() time.Time {
 // NoPing reports that this server answers other requests, but not ping: worth remembering for [Options.NoPing].
 func (w *Watch) NoPing() bool { return w.noPing }
 
+// Suspected reports whether the process may hang: from a [Suspect] until a [Cleared].
+func (w *Watch) Suspected() bool { return w.suspected }
+
 // Called records that a request was sent to the server, so that a call is watched although the last Deadline was far
 // away. It costs two comparisons.
 func (w *Watch) Called(now time.Time) {

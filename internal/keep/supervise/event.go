@@ -60,9 +60,9 @@ type Restart struct {
 	Overlap bool
 }
 
-// Introduced says whether the owner can initialise a process by itself, because it knows the client's handshake. Until
+// Replayable says whether the owner can initialise a process by itself, because it knows the client's handshake. Until
 // then there are no spares, and when it is no longer so, all are dismissed.
-type Introduced struct{ Possible bool }
+type Replayable struct{ Possible bool }
 
 // SpareReady says that the process of a [SpawnSpare] was initialised and checked and could serve now.
 type SpareReady struct{ Gen int }
@@ -103,7 +103,7 @@ type Stop struct{ Profile Profile }
 func (Start) about() (int, bool)           { return 0, false }
 func (Restart) about() (int, bool)         { return 0, false }
 func (Stop) about() (int, bool)            { return 0, false }
-func (Introduced) about() (int, bool)      { return 0, false }
+func (Replayable) about() (int, bool)      { return 0, false }
 func (e SpawnFailed) about() (int, bool)   { return e.Gen, true }
 func (e Handshake) about() (int, bool)     { return e.Gen, true }
 func (e Ready) about() (int, bool)         { return e.Gen, true }

@@ -52,8 +52,8 @@ func (m *Machine) Step(now time.Time, rnd float64, ev Event) []Action {
 		return nil
 	}
 	switch ev := ev.(type) {
-	case Introduced:
-		m.beside.introduce(ev.Possible)
+	case Replayable:
+		m.beside.setReplayable(ev.Possible)
 	case SpareReady:
 		if ev.Gen != m.gen {
 			m.beside.ready(ev.Gen)

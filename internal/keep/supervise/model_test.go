@@ -232,7 +232,7 @@ func (w *world) pass(d time.Duration) {
 func (w *world) happen() {
 	switch rapid.SampledFrom([]string{
 		"start", "up", "up", "up", "handshake", "refused", "exit", "exit", "exit", "stdout", "condemned", "wish", "wish", "limit",
-		"replace", "introduced", "introduced", "spare dies", "stale", "stop", "sleep", "needed",
+		"replace", "replayable", "replayable", "spare dies", "stale", "stop", "sleep", "needed",
 	}).Draw(w.rt, "what") {
 	case "start":
 		w.tell(Start{})
@@ -267,8 +267,8 @@ func (w *world) happen() {
 			Overlap: rapid.Bool().Draw(w.rt, "overlap")})
 	case "limit":
 		w.tell(Restart{Cause: Requested, Source: SourceLimit, Overlap: rapid.Bool().Draw(w.rt, "overlap")})
-	case "introduced":
-		w.tell(Introduced{rapid.IntRange(0, 9).Draw(w.rt, "not") > 0})
+	case "replayable":
+		w.tell(Replayable{rapid.IntRange(0, 9).Draw(w.rt, "not") > 0})
 	case "spare dies":
 		w.spareDies()
 	case "replace":

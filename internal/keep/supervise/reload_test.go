@@ -60,10 +60,10 @@ func TestAReloadThatFailsChangesNothing(t *testing.T) {
 	s.tell(overlap).did(newCode(2)).pass(30*time.Second - 1).did()
 	s.pass(1).did(Dismiss{2}, why(2, "no answer to the handshake within 30s"))
 	s.tell(SpareReady{2}, SpareFailed{2, "late"}).did().serves(0, Serving)
-	s.tell(overlap, Introduced{}).did(newCode(3), Dismiss{3}, why(3, "the client's handshake is not known any more"))
+	s.tell(overlap, Replayable{}).did(newCode(3), Dismiss{3}, why(3, "the client's handshake is not known any more"))
 	s.tell(marked, SpareFailed{4, "exit 1"})
 	s.beside = nil
-	s.tell(marked, Introduced{}).did(ReloadFailed{Gen: -1, Source: SourceMarker, Reason: "restart marker",
+	s.tell(marked, Replayable{}).did(ReloadFailed{Gen: -1, Source: SourceMarker, Reason: "restart marker",
 		Why: "the client's handshake is not known any more"}).pass(time.Hour).did()
 }
 
@@ -75,7 +75,7 @@ func TestAFailedReloadLeavesTheServingProcessAsHealthyAsItWas(t *testing.T) {
 		t.Errorf("the next crash waits %s: it was up for a minute", got)
 	}
 	s = begin(t, preset(t, "exponential")).exit(1).pass(time.Second).exit(1).pass(2 * time.Second).up()
-	s.tell(marker, SpareFailed{3, "exit 1"}, marker, Introduced{}).pass(time.Minute).exit(1)
+	s.tell(marker, SpareFailed{3, "exit 1"}, marker, Replayable{}).pass(time.Minute).exit(1)
 	if got := s.last().Delay; got != time.Second {
 		t.Errorf("after one that was not begun, it waits %s", got)
 	}
@@ -162,14 +162,14 @@ func TestAReloadIsPutOffOnceAtMost(t *testing.T) {
 	putOff().exit(1).did(TakeOver{Gen: 2, Old: -1}).serves(2, Starting).up().did(later(3))
 
 	putOff().tell(byTool).did(Dismiss{2}).exit(143).serves(3, Starting).up().pass(time.Hour).did()
-	s = putOff().tell(Introduced{})
+	s = putOff().tell(Replayable{})
 	s.did(Dismiss{2}, ReloadFailed{Gen: 2, Source: SourceTool, Reason: "new code", Why: "the client's handshake is not known any more"},
 		ReloadFailed{Gen: -1, Source: SourceSignal, Reason: "later code", Why: "the client's handshake is not known any more"})
 	s.pass(time.Hour).did()
 }
 
 // requests are the sources of a restart that somebody asks for.
-var requests = []Source{SourceExit, SourceMarker, SourceTool, SourceSignal, SourceControl, SourceWatch}
+var requests = []Source{SourceExit, SourceMarker, SourceTool, SourceSignal, SourceControl, SourceWatch, SourceMonitor}
 
 // TestEveryReloadWaitsForTheFloor: whoever asks, one process a second is started; the requests that wait share one.
 func TestEveryReloadWaitsForTheFloor(t *testing.T) {
@@ -192,7 +192,7 @@ func TestARestartEachMoment(t *testing.T) {
 	for _, opts := range []Options{{}, {Standby: 1}, preset(t, "tiered")} {
 		for _, source := range requests[1:] { // nothing exits here by itself
 			for _, beside := range []bool{true, false} {
-				s := begin(t, opts).tell(Introduced{opts.Standby > 0}).up().pass(time.Minute)
+				s := begin(t, opts).tell(Replayable{opts.Standby > 0}).up().pass(time.Minute)
 				s.doing = ""
 				for range 500 {
 					if s.pass(20 * time.Millisecond); s.State() == Serving {
@@ -306,7 +306,7 @@ func TestAReloadEndsWithWhatEndsEverything(t *testing.T) {
 		"replace": Restart{Cause: Replace}, "probe": Restart{Cause: ProbeExit}, "client leaves": Stop{ClientEOF}, "signal": Stop{Signal},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := begin(t, Options{Standby: 1}).up().tell(Introduced{true}, overlap, ev).did(SpawnSpare{Gen: 1}, newCode(2), Dismiss{1}, Dismiss{2})
+			s := begin(t, Options{Standby: 1}).up().tell(Replayable{true}, overlap, ev).did(SpawnSpare{Gen: 1}, newCode(2), Dismiss{1}, Dismiss{2})
 			s.tell(SpareReady{1}, SpareReady{2}).exit(143).did()
 		})
 	}

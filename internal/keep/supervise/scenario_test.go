@@ -431,7 +431,7 @@ func TestAReplacementFulfilsAWish(t *testing.T) {
 
 func TestAPersonsRestartForgetsFailuresAServersOwnDoesNot(t *testing.T) {
 	for source, want := range map[Source]time.Duration{
-		SourceTool: time.Second, SourceSignal: time.Second, SourceControl: time.Second, SourceWatch: time.Second,
+		SourceTool: time.Second, SourceSignal: time.Second, SourceControl: time.Second, SourceWatch: time.Second, SourceMonitor: time.Second,
 		SourceMarker: 4 * time.Second,
 	} {
 		s := begin(t, preset(t, "exponential")).exit(1).pass(time.Second).exit(1).pass(2 * time.Second).up()

@@ -20,7 +20,7 @@ var sleepRows = []tableRow{
 	{"slept", []Event{Start{}, Ready{0}, Sleep{0, "idle"}, Exited{Code: 1}}},
 	{"slept+need", []Event{Start{}, Ready{0}, Sleep{0, "idle"}, Exited{Code: 1}, Start{}}},
 	{"slept+wish", []Event{Start{}, Ready{0}, Sleep{0, "idle"}, Exited{Code: 1}, byTool}},
-	{"asleep", []Event{Introduced{true}, Start{}, Ready{0}, Sleep{0, "idle"}, Exited{}, TreeGone{}}},
+	{"asleep", []Event{Replayable{true}, Start{}, Ready{0}, Sleep{0, "idle"}, Exited{}, TreeGone{}}},
 }
 
 func TestASleepEndsTheProcessAndTheNextNeedStartsOne(t *testing.T) {

@@ -59,7 +59,7 @@ const sleepTable = `
 | slept+wish | .        | .        | starting S | .          | .              | .              | .              | .          |
 | asleep     | .        | .        | .          | starting S | .              | stopped F      | stopped F      | .          |
 
-| row        | Introduced | Estranged | SpareReady | SpareFailed | Condemned  | Overlap    | Limit | Marked | Sleep |
+| row        | Replayable | Forgotten | SpareReady | SpareFailed | Condemned  | Overlap    | Limit | Marked | Sleep |
 | dozing     | .          | .         | .          | .           | stopping K | .          | .     | .      | .     |
 | roused     | .          | .         | .          | .           | stopping K | .          | .     | .      | .     |
 | slept      | .          | .         | .          | .           | .          | .          | .     | .      | .     |

@@ -38,7 +38,7 @@ type spares struct {
 	anew   bool     // it replaced a reload whose process was coming up
 	next   *Restart // noteRequest since, and next: the one under way is not put off again
 
-	introduced bool // the owner can bring one up
+	replayable bool // the owner can bring one up
 	misses     int  // standbys that failed since one came up
 	// refillAt is the earliest start of the next standby.
 	refillAt time.Time
@@ -92,7 +92,7 @@ func (s *spares) short(standby int) bool {
 			fresh++
 		}
 	}
-	return s.introduced && fresh < standby
+	return s.replayable && fresh < standby
 }
 
 // surplus reports whether there are more stale spares than standbys needed. Failing requests must not accumulate them.
@@ -115,9 +115,9 @@ func (s *spares) show() []Spare {
 	return all
 }
 
-// introduce takes note of whether the owner can bring up spares.
-func (s *spares) introduce(possible bool) {
-	s.introduced = possible
+// setReplayable takes note of whether the owner can bring up spares.
+func (s *spares) setReplayable(possible bool) {
+	s.replayable = possible
 	if possible {
 		return
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ready begins the path of a row with a process that is up; with spares if it is introduced.
-func ready(introduced bool, more ...Event) []Event {
-	return append([]Event{Introduced{introduced}, Start{}, Ready{0}}, more...)
+// ready begins the path of a row with a process that is up; with spares if it is replayable.
+func ready(replayable bool, more ...Event) []Event {
+	return append([]Event{Replayable{replayable}, Start{}, Ready{0}}, more...)
 }
 
 // spareRows are what there can be beside the serving process, in each state that can last; one spare stands by if the
@@ -70,7 +70,7 @@ func spareOf(m *Machine) int {
 // besideTable is the events about spares in the rows of table, where there are none. The letters are those of table, and
 // P spawn a spare, W wait for the floor, O take over, X dismiss, L a reload failed; behind the deadline stand the spares there are then.
 const besideTable = `
-| row       | Introduced    | Estranged | SpareReady | SpareFailed | Condemned  | Overlap          | Limit            |
+| row       | Replayable    | Forgotten | SpareReady | SpareFailed | Condemned  | Overlap          | Limit            |
 | stopped   | .             | .         | .          | .           | .          | starting S       | starting S       |
 | starting  | .             | .         | .          | .           | stopping K | stopping T 300ms | stopping T 300ms |
 | handshake | .             | .         | .          | .           | stopping K | stopping T 300ms | stopping T 300ms |
@@ -143,7 +143,7 @@ const spareTable = `
 | done+by   | .                      | .                      | stopped XF           | sweeping 1rs           | sweeping X         | sweeping X        | sweeping X         | .                   |
 | wrong+by  | .                      | .                      | failed X             | sweeping 1rs           | sweeping X         | sweeping X        | sweeping X         | .                   |
 
-| row       | Introduced | Estranged          | SpareReady        | SpareFailed        | Condemned                | Overlap                | Limit                |
+| row       | Replayable | Forgotten          | SpareReady        | SpareFailed        | Condemned                | Overlap                | Limit                |
 | warming   | .          | ready X 59.99s     | ready 59.99s 1r   | ready 1s           | stopping K 29.99s 1      | ready P 29.99s 1s 2o   | ready P 29.99s 1 2o  |
 | standby   | .          | ready X 59.99s     | .                 | ready 1s           | stopping K 1r            | ready P 30s 1rs 2o     | ready OP 30s 2       |
 | refilling | .          | ready 59.99s       | .                 | .                  | stopping K               | ready P 30s 2o         | ready P 30s 2o       |

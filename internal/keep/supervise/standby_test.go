@@ -10,19 +10,19 @@ import (
 // standby is a process that is up, with one that stands by.
 func standby(t *testing.T, opts Options) *story {
 	opts.Standby = max(opts.Standby, 1)
-	s := begin(t, opts).tell(Introduced{true}).up().tell(SpareReady{1}).did(SpawnSpare{Gen: 1})
+	s := begin(t, opts).tell(Replayable{true}).up().tell(SpareReady{1}).did(SpawnSpare{Gen: 1})
 	return s.pass(2 * time.Minute).did()
 }
 
 func TestSparesAreStartedOneAfterTheOtherOnceTheyCan(t *testing.T) {
 	s := begin(t, Options{Standby: 2}).up().pass(time.Hour).did()
-	s.tell(Introduced{true}).did(SpawnSpare{Gen: 1}).pass(10 * time.Second).did()
+	s.tell(Replayable{true}).did(SpawnSpare{Gen: 1}).pass(10 * time.Second).did()
 	s.tell(SpareReady{1}).did(SpawnSpare{Gen: 2}).tell(SpareReady{2}).did().pass(time.Hour).did()
 	want := []Spare{{Gen: 1, Ready: true}, {Gen: 2, Ready: true}}
 	if diff := cmp.Diff(want, s.Snapshot().Spares); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	s.tell(Introduced{}).did(Dismiss{1}, Dismiss{2}).pass(time.Hour).did().tell(Introduced{true}).did(SpawnSpare{Gen: 3})
+	s.tell(Replayable{}).did(Dismiss{1}, Dismiss{2}).pass(time.Hour).did().tell(Replayable{true}).did(SpawnSpare{Gen: 3})
 	s.expect(Serving, 0)
 }
 
@@ -68,7 +68,7 @@ func TestACrashLoopOfSparesOpensTheBreaker(t *testing.T) {
 }
 
 func TestASpareThatIsComingUpFollowsOnACrash(t *testing.T) {
-	s := begin(t, Options{Standby: 1}).tell(Introduced{true}).up().did(SpawnSpare{Gen: 1}).pass(10 * time.Second).exit(1)
+	s := begin(t, Options{Standby: 1}).tell(Replayable{true}).up().did(SpawnSpare{Gen: 1}).pass(10 * time.Second).exit(1)
 	s.did(TakeOver{Gen: 1, Old: -1}).serves(1, Starting).expect(Starting, 1)
 	if due := s.Deadline().Sub(s.now); due != 20*time.Second {
 		t.Errorf("it may take %s", due)
@@ -85,7 +85,7 @@ func TestAWishedRestartSwitchesAtOnceAndReloads(t *testing.T) {
 	}
 	s.tell(SpareReady{2}).did(TakeOver{Gen: 2, Old: 1, Ready: true}, SpawnSpare{Gen: 3}).expect(Serving, 1)
 
-	s = begin(t, Options{Standby: 1}).tell(Introduced{true}).up().exit(42).did(SpawnSpare{Gen: 1}, Dismiss{1}).serves(2, Starting)
+	s = begin(t, Options{Standby: 1}).tell(Replayable{true}).up().exit(42).did(SpawnSpare{Gen: 1}, Dismiss{1}).serves(2, Starting)
 	if got := s.spawns[1]; got.Gen != 2 || got.Source != SourceExit {
 		t.Errorf("started %+v", got)
 	}
@@ -129,7 +129,7 @@ func TestTheEndNeedsNoSpare(t *testing.T) {
 	s = standby(t, rulesOf78()).exit(78).expect(Failed, 0).did(Dismiss{1})
 	s.tell(byTool).serves(2, Starting).up().did(SpawnSpare{Gen: 3})
 	s = standby(t, Options{}).tell(Stop{ClientEOF}).did(Dismiss{1})
-	s.tell(Restart{Cause: Requested, Overlap: true}, Introduced{true}, SpareReady{1}).exit(143).expect(Stopped, 0).did()
+	s.tell(Restart{Cause: Requested, Overlap: true}, Replayable{true}, SpareReady{1}).exit(143).expect(Stopped, 0).did()
 }
 
 func TestReplacedProcessesAreFollowedByFreshOnes(t *testing.T) {
@@ -237,7 +237,7 @@ func TestFreshSparesGoFirst(t *testing.T) {
 }
 
 func TestSparesThatFailAreTriedLessAndLessOften(t *testing.T) {
-	s := begin(t, Options{Standby: 1}).tell(Introduced{true}).up().did(SpawnSpare{Gen: 1})
+	s := begin(t, Options{Standby: 1}).tell(Replayable{true}).up().did(SpawnSpare{Gen: 1})
 	gen := 1
 	for _, wait := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		s.tell(SpareFailed{gen, "exit 1"}).pass(wait*time.Second - 1).did()

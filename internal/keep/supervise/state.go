@@ -106,6 +106,7 @@ const (
 	SourceControl        // a person, by `outlive restart`
 	SourceWatch          // a watched file changed
 	SourceLimit          // memory, age or number of calls; the next process may run the same code
+	SourceMonitor        // outlive monitor: an agent waits for a call that does not go on
 )
 
 // String returns the source as a word.
@@ -125,6 +126,8 @@ func (s Source) String() string {
 		return "watch"
 	case SourceLimit:
 		return "limit"
+	case SourceMonitor:
+		return "monitor"
 	}
 	return "none"
 }

@@ -68,8 +68,8 @@ var columns = []struct {
 	{"Signal", func(int, int) Event { return Stop{Signal} }},
 	{"Tick", nil},
 
-	{"Introduced", func(int, int) Event { return Introduced{true} }},
-	{"Estranged", func(int, int) Event { return Introduced{} }},
+	{"Replayable", func(int, int) Event { return Replayable{true} }},
+	{"Forgotten", func(int, int) Event { return Replayable{} }},
 	{"SpareReady", func(_, s int) Event { return SpareReady{s} }},
 	{"SpareFailed", func(_, s int) Event { return SpareFailed{s, "it died"} }},
 	{"Condemned", func(g, _ int) Event { return MarkUnhealthy{g, Unhealthy, "no answer"} }},

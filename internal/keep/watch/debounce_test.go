@@ -55,7 +55,7 @@ func TestDebounceModel(t *testing.T) {
 type script struct {
 	settled, polledAt []int
 	held              func(at int) bool
-	deaf              bool
+	polledDirs        bool
 	pollTakes         time.Duration
 	pollFinds         map[int]bool // by how many polls there were
 }
@@ -67,7 +67,7 @@ func (s *script) run(t *testing.T, eventsAt []int, until int) {
 		events, stop, done := make(chan fsnotify.Event), make(chan struct{}), make(chan struct{})
 		l := loop{
 			debounce: debounce{quiet: ms(200), limit: ms(2000), hold: ms(10000)}, interval: ms(2000), events: events, stop: stop,
-			do: deeds{
+			do: callbacks{
 				note:   func(e fsnotify.Event) bool { return e.Name != "noise" },
 				failed: func(error) bool { return true },
 				poll: func() bool {
@@ -75,7 +75,7 @@ func (s *script) run(t *testing.T, eventsAt []int, until int) {
 					time.Sleep(s.pollTakes)
 					return s.pollFinds[len(s.polledAt)]
 				},
-				polled: func() bool { return s.deaf },
+				polled: func() bool { return s.polledDirs },
 				held:   func(time.Time) bool { return s.held != nil && s.held(at()) },
 				settle: func() { s.settled = append(s.settled, at()) },
 				spare:  func() bool { return false },
@@ -121,8 +121,8 @@ func TestLoop(t *testing.T) {
 		{"two changes", script{}, []int{100, 1000}, 5000, []int{300, 1200}, nil},
 		{"held by git", script{held: func(at int) bool { return at < 3050 }}, every(100, 100, 3000), 9000, []int{3200}, nil},
 		{"held too long", script{held: func(int) bool { return true }}, []int{100}, 20_000, []int{10_100}, nil},
-		{"polling", script{deaf: true, pollFinds: map[int]bool{2: true}}, nil, 7000, []int{4200}, []int{2000, 4000, 6000}},
-		{"polling that takes long", script{deaf: true, pollTakes: ms(500)}, nil, 26_000, nil, []int{2000, 12_000, 22_000}},
+		{"polling", script{polledDirs: true, pollFinds: map[int]bool{2: true}}, nil, 7000, []int{4200}, []int{2000, 4000, 6000}},
+		{"polling that takes long", script{polledDirs: true, pollTakes: ms(500)}, nil, 26_000, nil, []int{2000, 12_000, 22_000}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.script.run(t, tc.events, tc.until)

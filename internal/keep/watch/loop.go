@@ -13,11 +13,11 @@ type loop struct {
 	events   <-chan fsnotify.Event // nil: none come
 	errors   <-chan error
 	stop     <-chan struct{}
-	do       deeds
+	do       callbacks
 }
 
-// deeds are the loop's actions. All run on its goroutine.
-type deeds struct {
+// callbacks are the loop's actions. All run on its goroutine.
+type callbacks struct {
 	note   func(fsnotify.Event) bool // reports whether the event can matter
 	failed func(error) bool          // the same for an error of the source of events
 	poll   func() bool               // looks where no events come; reports whether something is to be compared

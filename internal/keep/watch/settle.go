@@ -34,7 +34,7 @@ func (s *survey) note(e fsnotify.Event) bool {
 	if !s.sel.hasFile(s.rules, p) {
 		return false
 	}
-	s.soil(p, reported)
+	s.markDirty(p, reported)
 	return true
 }
 
@@ -43,10 +43,10 @@ func (s *survey) noteFolder(p string, e fsnotify.Event) bool {
 	switch {
 	case e.Has(fsnotify.Create), e.Has(fsnotify.Rename), e.Has(fsnotify.Remove):
 		s.rewatch(p)
-		s.soil(p, replaced)
+		s.markDirty(p, replaced)
 		return true
 	case e.Has(fsnotify.Write): // some systems report new entries so
-		s.soil(p, suspect)
+		s.markDirty(p, suspect)
 		return true
 	}
 	return false
@@ -58,7 +58,7 @@ func (s *survey) noteNewFolder(p string) bool {
 		return false
 	}
 	s.sayTooMuch(s.cover(p, false))
-	s.soil(p, replaced)
+	s.markDirty(p, replaced)
 	return true
 }
 
@@ -68,7 +68,7 @@ func (s *survey) rewatch(dir string) {
 	s.walk(dir, s.listen)
 }
 
-func (s *survey) soil(p string, m mark) {
+func (s *survey) markDirty(p string, m mark) {
 	if old, ok := s.dirty[p]; !ok || old < m {
 		s.dirty[p] = m
 	}
@@ -81,9 +81,9 @@ func (s *survey) failed(err error) bool {
 	return true
 }
 
-// polled reports whether there is anything without events: deaf directories, and starts that are not there.
+// polled reports whether there is anything without events: polled directories, and starts that are not there.
 func (s *survey) polled() bool {
-	return s.deaf > 0 || slices.ContainsFunc(s.sel.starts, func(start string) bool { return s.folders[start] == nil })
+	return s.polledDirs > 0 || slices.ContainsFunc(s.sel.starts, func(start string) bool { return s.folders[start] == nil })
 }
 
 // poll compares what has no events, by size and time. It reports whether anything differs from the last round.
@@ -92,30 +92,30 @@ func (s *survey) poll() bool {
 	news := false
 	for _, start := range s.sel.starts {
 		if st, err := os.Stat(filepath.FromSlash(start)); s.folders[start] == nil && err == nil && st.IsDir() {
-			news = s.glimpse(start, replaced, stamp{}) || news
+			news = s.peek(start, replaced, stamp{}) || news
 		}
 	}
 	for dir, f := range s.folders {
-		if f.hearing == polled {
+		if f.eventSource == polled {
 			news = s.pollFolder(dir, f) || news
 		}
 	}
 	return news || s.newRules && !before
 }
 
-// glimpse marks a path that polling found dirty, and reports whether that is new: an unchanged state must not prolong
+// peek marks a path that polling found dirty, and reports whether that is new: an unchanged state must not prolong
 // the quiet time.
-func (s *survey) glimpse(p string, m mark, now stamp) bool {
-	before, ok := s.glimpsed[p]
-	s.glimpsed[p] = now
-	s.soil(p, m)
+func (s *survey) peek(p string, m mark, now stamp) bool {
+	before, ok := s.peeked[p]
+	s.peeked[p] = now
+	s.markDirty(p, m)
 	return !ok || before != now
 }
 
 func (s *survey) pollFolder(dir string, f *folder) (news bool) {
 	entries, err := s.list(dir)
 	if err != nil {
-		return s.glimpse(dir, suspect, stamp{})
+		return s.peek(dir, suspect, stamp{})
 	}
 	seen := 0
 	for _, e := range entries {
@@ -127,7 +127,7 @@ func (s *survey) pollFolder(dir string, f *folder) (news bool) {
 		}
 		if s.isDir(p, e) {
 			if s.folders[p] == nil && s.sel.hasDir(s.rules, p) {
-				news = s.glimpse(p, replaced, stamp{}) || news
+				news = s.peek(p, replaced, stamp{}) || news
 			}
 			continue
 		}
@@ -142,7 +142,7 @@ func (s *survey) pollFolder(dir string, f *folder) (news bool) {
 		news = fresh || news
 	}
 	if seen < len(f.files) {
-		news = s.glimpse(dir, suspect, stamp{size: int64(seen)}) || news
+		news = s.peek(dir, suspect, stamp{size: int64(seen)}) || news
 	}
 	return news
 }
@@ -153,7 +153,7 @@ func (s *survey) pollFile(p string, known fingerprint, was bool) (there, news bo
 	if was == there && now.stamp == known.stamp && !known.fresh {
 		return there, false
 	}
-	return there, s.glimpse(p, suspect, now.stamp)
+	return there, s.peek(p, suspect, now.stamp)
 }
 
 // settle examines every dirty place and returns the files that changed, as slash paths. Only the present state counts,
@@ -161,7 +161,7 @@ func (s *survey) pollFile(p string, known fingerprint, was bool) (there, news bo
 func (s *survey) settle() []string {
 	changed := map[string]bool{}
 	dirty := s.dirty
-	s.dirty, s.glimpsed = map[string]mark{}, map[string]stamp{}
+	s.dirty, s.peeked = map[string]mark{}, map[string]stamp{}
 	if s.newRules || s.rules.stale() {
 		old := s.rules
 		s.freshRules()
@@ -235,7 +235,7 @@ func (s *survey) compare(dir string, m mark, old *rules, changed map[string]bool
 		}
 		return
 	}
-	if m == replaced && f.hearing == watched {
+	if m == replaced && f.eventSource == watched {
 		s.hear(f, unwatched) // asking again does no harm, and the watch may have gone with a directory of this name
 	}
 	s.listen(dir, f)

@@ -22,14 +22,14 @@ type survey struct {
 	notify *fsnotify.Watcher // nil: there are no events
 	add    func(dir string) error
 
-	folders map[string]*folder
-	files   int
-	deaf    int      // folders that are polled
-	unread  []string // files whose content was not read yet
-	spent   int      // of watchBudget
+	folders    map[string]*folder
+	files      int
+	polledDirs int      // folders that are polled
+	unread     []string // files whose content was not read yet
+	spent      int      // of watchBudget
 
 	dirty       map[string]mark  // where something may have changed
-	glimpsed    map[string]stamp // dirty paths as polling last saw them
+	peeked      map[string]stamp // dirty paths as polling last saw them
 	everything  bool             // it may be anywhere: events were lost
 	newRules    bool             // an ignore file was written
 	saidPolling bool
@@ -38,19 +38,19 @@ type survey struct {
 
 // folder is one watched directory.
 type folder struct {
-	files   map[string]fingerprint // by name
-	subs    map[string]bool        // names of the watched directories in it
-	hearing hearing
-	cost    int // of watchBudget
+	files       map[string]fingerprint // by name
+	subs        map[string]bool        // names of the watched directories in it
+	eventSource eventSource
+	cost        int // of watchBudget
 }
 
-// hearing is how changes in a folder are noticed.
-type hearing uint8
+// eventSource is how changes in a folder are noticed.
+type eventSource uint8
 
 const (
-	unwatched hearing = iota // not at all: it has only just been found, or is gone
-	watched                  // the kernel reports them
-	polled                   // by looking every so often
+	unwatched eventSource = iota // not at all: it has only just been found, or is gone
+	watched                      // the kernel reports them
+	polled                       // by looking every so often
 )
 
 // mark says how a dirty path is examined.
@@ -63,7 +63,7 @@ const (
 )
 
 func newSurvey(sel *selection, log *slog.Logger) *survey {
-	s := &survey{sel: sel, log: log, folders: map[string]*folder{}, dirty: map[string]mark{}, glimpsed: map[string]stamp{}}
+	s := &survey{sel: sel, log: log, folders: map[string]*folder{}, dirty: map[string]mark{}, peeked: map[string]stamp{}}
 	s.freshRules()
 	return s
 }
@@ -183,7 +183,7 @@ func (s *survey) isDir(p string, e fs.DirEntry) bool {
 
 // listen asks for the events of a directory, or finds that it has to be polled.
 func (s *survey) listen(dir string, f *folder) {
-	if f.hearing != unwatched {
+	if f.eventSource != unwatched {
 		return
 	}
 	name := filepath.FromSlash(dir)
@@ -209,7 +209,7 @@ func (s *survey) listen(dir string, f *folder) {
 
 // unlisten ends what listen began.
 func (s *survey) unlisten(dir string, f *folder) {
-	if f.hearing == watched {
+	if f.eventSource == watched {
 		// An error means that the watch went with the directory.
 		_ = s.notify.Remove(filepath.FromSlash(dir))
 	}
@@ -218,19 +218,19 @@ func (s *survey) unlisten(dir string, f *folder) {
 	f.cost = 0
 }
 
-func (s *survey) hear(f *folder, h hearing) {
-	if f.hearing == polled {
-		s.deaf--
+func (s *survey) hear(f *folder, h eventSource) {
+	if f.eventSource == polled {
+		s.polledDirs--
 	}
 	if h == polled {
-		s.deaf++
+		s.polledDirs++
 	}
-	f.hearing = h
+	f.eventSource = h
 }
 
 // spend keeps to the budget of systems where each file in a watched directory costs a descriptor.
 func (s *survey) spend(dir string, f *folder, entries int) {
-	if watchBudget == 0 || f.hearing != watched {
+	if watchBudget == 0 || f.eventSource != watched {
 		return
 	}
 	s.spent += entries + 1 - f.cost

@@ -129,7 +129,7 @@ func (w *Watcher) run(opts Options, s *survey, onChange func([]string), held fun
 		debounce: debounce{quiet: opts.Debounce, limit: max(tellWithin, opts.Debounce), hold: max(holdAtMost, opts.Debounce)},
 		interval: opts.Poll,
 		stop:     w.stop,
-		do: deeds{
+		do: callbacks{
 			note: s.note, failed: s.failed, poll: s.poll, polled: s.polled, spare: s.spare,
 			held: func(now time.Time) bool { return held() || s.rules.locked(now) },
 			settle: func() {

@@ -44,8 +44,8 @@ func (a *asks) init() {
 	a.dead = map[uint64]bool{}
 }
 
-// bury ends an open request without the client's answer.
-func (a *asks) bury(hash uint64) {
+// addTombstone ends an open request without the client's answer.
+func (a *asks) addTombstone(hash uint64) {
 	one := a.open[hash]
 	delete(a.open, hash)
 	a.tombstone(one.client)
@@ -100,7 +100,7 @@ func (a *asks) cancelAll(p *process, why string) {
 			continue
 		}
 		a.client.SendToClient(mcp.CancelledLine(one.client, why))
-		a.bury(hash)
+		a.addTombstone(hash)
 	}
 }
 
@@ -201,7 +201,7 @@ func (a *asks) serverCancelled(p *process, line []byte) bool {
 		if one.gen != p.gen || !jsonrpc.SameID(one.server, id) {
 			continue
 		}
-		a.bury(hash)
+		a.addTombstone(hash)
 		if bytes.Equal(one.client, id) {
 			return false
 		}

@@ -17,13 +17,13 @@ type Backend struct {
 	handshake handshake
 	replay    replay
 	eras      eras
-	shield    shield
+	prober    prober
 	lists     lists
-	tools     toolbox
+	tools     restartTools
 	streams   streams
 	states    requestStates
 	tasks     tasks
-	babble    babble
+	noiseLog  noiseLog
 	health    healthWatch
 	long      longCalls
 	limits    limits
@@ -46,11 +46,11 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	c.calls.init()
 	c.asks.init()
 	c.asks.core, c.history.core = c, c
-	c.history.introduction = string(opts.Known.Discover)
+	c.history.discoverResult = string(opts.Known.Discover)
 	b := &Backend{core: c, runner: w}
 	b.join(w)
 	b.tools.init()
-	b.eras.beginSeam()
+	b.eras.beginAdapter()
 	return b
 }
 
@@ -58,29 +58,29 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 func (b *Backend) join(w World) {
 	c, calls, life, beside := b.core, &b.flow, &b.life, &b.spares
 	b.flow = flow{
-		core: c, life: life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, shield: &b.shield, health: &b.health,
+		core: c, life: life, handshake: &b.handshake, replay: &b.replay, streams: &b.streams, prober: &b.prober, health: &b.health,
 		limits: &b.limits, eras: &b.eras,
 	}
-	b.handshake = handshake{core: c, flow: calls, refuses: calls, life: life, replay: &b.replay, spares: beside, shield: &b.shield, eras: &b.eras}
+	b.handshake = handshake{core: c, flow: calls, refuses: calls, life: life, replay: &b.replay, spares: beside, prober: &b.prober, eras: &b.eras}
 	b.replay = replay{
 		core: c, life: life, flow: calls, handshake: &b.handshake, other: &b.eras, eras: &b.eras, spares: beside,
 		streams: &b.streams, lists: &b.lists, tools: &b.tools, health: &b.health, limits: &b.limits,
 	}
 	b.eras = eras{core: c, inside: b, flow: calls, life: life, handshake: &b.handshake, replay: &b.replay, spares: beside, states: &b.states}
-	b.shield = shield{core: c, flow: calls, life: life, replay: &b.replay, eras: &b.eras}
+	b.prober = prober{core: c, flow: calls, life: life, replay: &b.replay, eras: &b.eras}
 	b.lists = lists{core: c, flow: calls, streams: &b.streams, tools: &b.tools, names: &b.tools}
-	b.tools = toolbox{core: c, markers: w, flow: calls, life: life, lists: &b.lists, status: b}
+	b.tools = restartTools{core: c, markers: w, flow: calls, life: life, lists: &b.lists, status: b}
 	b.streams = streams{core: c, flow: calls, queue: calls, life: life, lists: &b.lists, eras: &b.eras}
 	b.states = requestStates{core: c, flow: calls}
 	b.tasks = tasks{core: c, flow: calls}
-	b.babble = babble{core: c, stderr: w, inside: b}
+	b.noiseLog = noiseLog{core: c, stderr: w, inside: b}
 	b.health = healthWatch{core: c, flow: calls, life: life}
 	b.long = longCalls{core: c, health: &b.health}
 	b.limits = limits{core: c, life: life, health: &b.health, eras: &b.eras}
 	b.spares = spares{core: c, life: life, replay: &b.replay, lists: &b.lists, flow: calls, streams: &b.streams, tools: &b.tools}
 	b.life = lifecycle{
 		core: c, runner: w, flow: calls, refuses: calls, replay: &b.replay, handshake: &b.handshake, spares: beside, retired: beside, overlap: beside,
-		shield: &b.shield, eras: &b.eras, streams: &b.streams, tools: &b.tools, babble: &b.babble,
+		prober: &b.prober, eras: &b.eras, streams: &b.streams, tools: &b.tools, noiseLog: &b.noiseLog,
 	}
 }
 
@@ -108,8 +108,8 @@ func (b *Backend) deadline() time.Time {
 			at = t
 		}
 	}
-	if b.eras.seam != nil {
-		if t := b.eras.seam.deadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
+	if b.eras.adapter != nil {
+		if t := b.eras.adapter.deadline(); at.IsZero() || !t.IsZero() && t.Before(at) {
 			at = t
 		}
 	}
@@ -131,8 +131,8 @@ func (b *Backend) Tick(now time.Time) {
 	}
 	b.health.healthTick()
 	b.life.tick()
-	if b.eras.seam != nil {
-		b.eras.seam.tick()
+	if b.eras.adapter != nil {
+		b.eras.adapter.tick()
 		b.eras.settle()
 	}
 }
@@ -142,13 +142,13 @@ func (b *Backend) expire(t timer) {
 	case timerQueue:
 		b.flow.expireQueue()
 	case timerProbe:
-		b.shield.probeTick()
+		b.prober.probeTick()
 	case timerVerify:
 		b.tools.answerVerify(true)
 	case timerSettle:
 		b.tools.settleCalls()
 	case timerNoise:
-		b.babble.flushNoise()
+		b.noiseLog.flushNoise()
 	case timerCut:
 		b.streams.releaseCut()
 	case timerDoubt:

@@ -44,11 +44,12 @@ type call struct {
 	crashes int       // consecutive processes that died while they had it
 	until   time.Time // in the queue: when it is given up
 
-	begun    time.Time // when the request came; set only with a token, as told
-	told     time.Time // when the client last heard of it
-	token    []byte    // raw progress token; empty without
-	again    bool      // another call already had this token
-	progress []byte    // raw progress value the client saw last
+	came     time.Time  // when the request came; zero: outlive asks for it by itself
+	done     conclusion // how it ends, where outlive answers it
+	told     time.Time  // when the client last heard of it; set only with a token
+	token    []byte     // raw progress token; empty without
+	again    bool       // another call already had this token
+	progress []byte     // raw progress value the client saw last
 
 	batch *batch // collects its answer; nil outside a batch
 

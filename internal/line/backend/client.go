@@ -19,8 +19,8 @@ func (b *Backend) ClientLine(now time.Time, line []byte) {
 	defer b.tellWake()
 	switch line = jsonrpc.Trim(line); {
 	case len(line) == 0:
-	case b.eras.seam != nil:
-		b.eras.seam.said(line)
+	case b.eras.adapter != nil:
+		b.eras.adapter.said(line)
 	default:
 		b.clientMessage(line, nil)
 		b.eras.settle() // the line may have restarted the server, which may need a bridge
@@ -157,7 +157,7 @@ func (b *Backend) clientRequest(line []byte, group *batch) {
 		b.handshake.noteEra(m, meta)
 	}
 	c := b.calls.add(env, line, m, b.client.Keep)
-	c.batch = group
+	c.batch, c.came = group, b.now
 	if jsonrpc.ClassifyID(id) == jsonrpc.IDOdd || ours(id) {
 		c.wire = append(c.wire[:0], b.questions.newID("~p", b.process.gen)...)
 	}
@@ -176,7 +176,7 @@ func (b *Backend) route(c *call, line []byte) {
 	case mcp.Initialize:
 		b.handshake.clientInitialize(c, line)
 	case mcp.Discover:
-		b.shield.clientDiscover(c, line)
+		b.prober.clientDiscover(c, line)
 	case mcp.Ping:
 		if !b.process.accepting() || b.process.hearing.waits() {
 			b.flow.answer(c, jsonrpc.AppendResult(nil, c.id, []byte("{}")))
@@ -218,7 +218,7 @@ func (b *Backend) clientNotification(line []byte) {
 			return // the replay says it
 		}
 		b.notify(m, line)
-		b.spares.introduce()
+		b.spares.tellReplayable()
 	default:
 		b.notify(m, line)
 		if m == mcp.Other {
@@ -275,7 +275,7 @@ func (b *Backend) clientCancelled(line []byte) {
 	if p := b.byGen(c.gen); c.state == sent && p != nil && p.greets() {
 		// Its handshake: the server goes on starting, and the answer is outlive's own.
 		b.questions.expect(p, c.onWire(), func(line []byte) {
-			b.replay.introduces(p, line)
+			b.replay.noteDiscover(p, line)
 			b.replay.cameUp(p)
 		})
 	} else if c.state == sent && p != nil {
@@ -288,6 +288,7 @@ func (b *Backend) clientCancelled(line []byte) {
 	if c.batch != nil {
 		b.flow.closeBatch(c.batch)
 	}
+	b.tally.ended(c, doneCancelled, b.now)
 	b.flow.finish(c)
 }
 

@@ -38,6 +38,7 @@ type core struct {
 	asks      asks
 	memory    memory
 	history   history
+	tally     tally
 }
 
 // The timers, each with one meaning.
@@ -74,10 +75,12 @@ func (c *core) emitOf(p *process, t event.Type, level slog.Level, message string
 	if p.up() {
 		pid = p.pid
 	}
-	c.sink.Emit(event.Event{
+	e := event.Event{
 		Type: t, Time: c.now, Level: level, Message: message,
 		Generation: p.gen, ServerPID: pid, RestartCount: c.machine.Restarts(), Attrs: attrs,
-	})
+	}
+	c.tally.happened(&e)
+	c.sink.Emit(e)
 }
 
 // all yields every process that is not settled: the serving one first.

@@ -91,8 +91,8 @@ func dialogueOptions(t *testing.T, name string) Options {
 			o.Supervise.Standby = 1
 		case "lost-as-error":
 			o.LostAsError = true
-		case "crowd":
-			o.Crowd = true
+		case "shared":
+			o.Shared = true
 		case "start-timeout":
 			o.Supervise.StartTimeout = 2 * time.Second
 		case "slow-backoff":

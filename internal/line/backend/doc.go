@@ -1,5 +1,5 @@
-// Package backend keeps one MCP server alive behind one client connection. It is the keystone: the proxy puts it
-// between a client's and a server's pipes, the gateway between its clients and its many servers.
+// Package backend keeps one MCP server alive behind one client connection. It is the core of the
+// program: the proxy puts it between a client's and a server's pipes, the gateway between its clients and its servers.
 //
 // A [Backend] does no I/O, reads no clock and starts no goroutine. Its owner calls it with what happened (a line from
 // the client, a line from the server, an exit, a tick of the clock) and it answers through [World]: lines to either
@@ -20,15 +20,15 @@
 //	flow       flow.go  when a request may go out, and the queue     refuse.go  how a request is refused or given up
 //	           recover.go  what becomes of requests whose server died
 //	handshake  handshake.go  the client's own; what it is told while the first start fails
-//	replay     replay.go  telling a new process what the old one knew     recipe.go  calls repeated to it
-//	eras       eras.go  whether client and server speak one era     seam.go  where they do not: a bridge.Bridge before all
+//	replay     replay.go  telling a new process what the old one knew     replaycalls.go  calls repeated to it
+//	eras       eras.go  whether client and server speak one era     eraadapter.go  where they do not: a bridge.Bridge before all
 //	           erachange.go  a bridge that comes or goes in the middle, because a restarted server speaks another era
-//	shield     probe.go  server/discover on behalf of legacy servers
+//	prober     probe.go  server/discover on behalf of legacy servers
 //	lists      lists.go  reading lists     drift.go  telling of changes
-//	toolbox    tools.go  the injected tools
+//	restartTools  tools.go  the injected tools
 //	streams    streams.go  when a server may be asked for streams     listen.go  subscriptions/listen across processes
 //	requestStates, tasks   states.go, tasks.go  what a server gave out, and what ended with its process
-//	babble     noise.go  server output that is not a message
+//	noiseLog   noise.go  server output that is not a message
 //	healthWatch, limits    health.go  whether the server still works     limits.go, idle.go  what it may take, when it sleeps
 //	longCalls  longcalls.go  progress of calls that nothing is heard of
 //	spares     spares.go  processes beside the serving one: overlap reload, standby, retirement

@@ -140,7 +140,7 @@ func (ls *lists) learnTools() {
 	ls.lookAt(mcp.Tools, ls.learned)
 }
 
-// sameServer notes that p's introduction is identical to its predecessor's: until its lists are read, they are assumed
+// sameServer notes that p's DiscoverResult is identical to its predecessor's: until its lists are read, they are assumed
 // to be the same.
 func (p *process) sameServer() {
 	for l, was := range p.before {

@@ -130,7 +130,7 @@ func (lc *lifecycle) servingExited(p *process, exit Exit) {
 	lc.history.lastOut = p.ending
 	end := lc.endOf(p, exit)
 	if end.Probe {
-		lc.shield.probeFailed("exits")
+		lc.prober.probeFailed("exits")
 	}
 	lc.step(end)
 	if lc.history.begun.IsZero() && lc.machine.Snapshot().Cause != supervise.Idle {
@@ -141,7 +141,7 @@ func (lc *lifecycle) servingExited(p *process, exit Exit) {
 // endOf translates the exit of the serving process p for the machine. A process that exited before it read the probe did
 // not exit because of it; the next one gets the probe.
 func (lc *lifecycle) endOf(p *process, exit Exit) supervise.Exited {
-	probed := lc.shield.probing() && exit.Unread == 0
+	probed := lc.prober.probing() && exit.Unread == 0
 	return supervise.Exited{Gen: p.gen, Code: exit.Code, Signalled: exit.Signalled, Probe: probed, Reason: exit.Why}
 }
 
@@ -187,7 +187,7 @@ func (lc *lifecycle) whyEnded(p *process) string {
 // outputEnded settles the requests of a dead process, and lets the machine decide what to do next.
 func (lc *lifecycle) outputEnded(p *process) {
 	p.drainBy, p.closedBy, p.settingsBy = time.Time{}, time.Time{}, time.Time{}
-	lc.babble.flush(p)
+	lc.noiseLog.flush(p)
 	lc.questions.forget(p)
 	lc.asks.cancelAll(p, "server restarted")
 	if p.role != serving {

@@ -105,7 +105,7 @@ func (e *eras) turnedModern(p *process, raw []byte) bool {
 
 // turnedBack handles a server that a legacy client was bridged to because it was modern, and is no longer.
 func (e *eras) turnedBack(p *process, line []byte) bool {
-	return e.translating(bridge.LegacyClient) && e.seam.past != nil && e.turnedLegacy(p, line)
+	return e.translating(bridge.LegacyClient) && e.adapter.past != nil && e.turnedLegacy(p, line)
 }
 
 // served notes that a process serves: client and server understand each other.
@@ -115,10 +115,10 @@ func (e *eras) served() {
 
 // bridging is the present translation.
 func (e *eras) bridging() bridge.Mode {
-	if e.seam == nil || e.seam.bridge == nil {
+	if e.adapter == nil || e.adapter.bridge == nil {
 		return bridge.None
 	}
-	return e.seam.bridge.Mode()
+	return e.adapter.bridge.Mode()
 }
 
 // meetEra checks, before a new process gets its handshake, whether the server is now known to speak another era than the
@@ -150,10 +150,10 @@ func (e *eras) attachLate(mode bridge.Mode) {
 	if e.resumed { // it was bridged before, and has read the lists as the server shows them
 		past.MoveLists(&e.session)
 	}
-	e.history.introduction = ""
-	e.spares.introduce()
+	e.history.discoverResult = ""
+	e.spares.tellReplayable()
 	e.attach(mode, said...)
-	s := e.seam
+	s := e.adapter
 	s.past = &past
 	if mode == bridge.LegacyClient {
 		s.retell()
@@ -169,7 +169,7 @@ func (e *eras) attachLate(mode bridge.Mode) {
 }
 
 // awaitAcks prepares for the acknowledgements of streams that are opened again. An unfinished move may have left some.
-func (s *seam) awaitAcks() {
+func (s *eraAdapter) awaitAcks() {
 	if s.acked == nil {
 		s.acked = map[string]*session.Listen{}
 	}
@@ -177,7 +177,7 @@ func (s *seam) awaitAcks() {
 
 // streamsMoved ends the move of a client once each of its streams is open again or has ended. A legacy client has none
 // and is moved when its bridge knows it.
-func (s *seam) streamsMoved() {
+func (s *eraAdapter) streamsMoved() {
 	if (s.bridge == nil || s.bridge.Mode() == bridge.ModernClient) && len(s.acked) == 0 {
 		s.past = nil
 	}
@@ -208,7 +208,7 @@ func (e *eras) takeBack() (lines [][]byte) {
 // detach removes the bridge: the server speaks the client's era again. Queued messages are sent as the client wrote
 // them; a legacy client's handshake and settings are replayed.
 func (e *eras) detach() {
-	s := e.seam
+	s := e.adapter
 	told, ok := s.bridge.Told()
 	mode, past, inner := s.bridge.Mode(), s.past, e.session
 	said := s.untranslated()
@@ -233,14 +233,14 @@ func (e *eras) detach() {
 		s.tellLists(func(mcp.List) []byte { return nil }, func(mcp.List) bool { return true })
 	}
 	s.streamsMoved()
-	e.history.introduction = ""
-	e.spares.introduce()
+	e.history.discoverResult = ""
+	e.spares.tellReplayable()
 	e.emit(event.BridgeReleased, slog.LevelInfo, "The server speaks its client's era again: nothing is translated any more",
 		slog.String(event.KeyReason, mode.String()))
 }
 
 // untranslated removes all calls from the table and returns the client's own lines.
-func (s *seam) untranslated() (said [][]byte) {
+func (s *eraAdapter) untranslated() (said [][]byte) {
 	for c := range s.eras.calls.all {
 		if c.state != sent {
 			if line, ok := s.bridge.Back(c.line); ok {
@@ -272,7 +272,7 @@ func sessionOf(mode bridge.Mode, told bridge.Told) session.Session {
 }
 
 // retell replays to the bridge what a legacy client has told its server so far.
-func (s *seam) retell() {
+func (s *eraAdapter) retell() {
 	var lines [][]byte
 	s.echo = map[string]string{}
 	id := func(about string) []byte {
@@ -295,7 +295,7 @@ func (s *seam) retell() {
 }
 
 // retold reports whether a line was sent on the client's behalf.
-func (s *seam) retold(line []byte) bool {
+func (s *eraAdapter) retold(line []byte) bool {
 	_, mine := s.echo[string(jsonrpc.Find(line, "id").Of(line))]
 	return mine
 }
@@ -304,15 +304,15 @@ func (s *seam) retold(line []byte) bool {
 const echoHello = "initialize"
 
 // untold reports whether the replay is still to be done, because the bridge was not usable before.
-func (s *seam) untold() bool {
+func (s *eraAdapter) untold() bool {
 	return s.past != nil && s.bridge.Mode() == bridge.LegacyClient && len(s.echo) == 0
 }
 
 // changing reports whether a client is being moved to a server of another era.
-func (s *seam) changing() bool { return s.past != nil || len(s.echo)+len(s.acked) > 0 }
+func (s *eraAdapter) changing() bool { return s.past != nil || len(s.echo)+len(s.acked) > 0 }
 
 // swallows reports whether a line of the bridge must not reach the client, which has not asked for it.
-func (s *seam) swallows(line []byte) bool {
+func (s *eraAdapter) swallows(line []byte) bool {
 	var env jsonrpc.Envelope
 	if !s.changing() || env.Scan(line) != nil {
 		return false
@@ -336,7 +336,7 @@ func (s *seam) swallows(line []byte) bool {
 }
 
 // echoed takes the answer to a replayed message. Subscribed resources may have changed meanwhile.
-func (s *seam) echoed(about string, granted bool, result []byte) {
+func (s *eraAdapter) echoed(about string, granted bool, result []byte) {
 	switch {
 	case !granted:
 	case about == echoHello:
@@ -349,7 +349,7 @@ func (s *seam) echoed(about string, granted bool, result []byte) {
 }
 
 // tellLists makes the client read its lists again: a server of another era describes things differently.
-func (s *seam) tellLists(stream func(mcp.List) []byte, wanted func(mcp.List) bool) {
+func (s *eraAdapter) tellLists(stream func(mcp.List) []byte, wanted func(mcp.List) bool) {
 	for l := range mcp.Lists {
 		if s.past != nil && s.past.Seen(l) != nil && wanted(l) {
 			s.Client.SendToClient(mcp.ChangedLine(l, stream(l)))
@@ -359,7 +359,7 @@ func (s *seam) tellLists(stream func(mcp.List) []byte, wanted func(mcp.List) boo
 
 // acknowledged takes the bridge's acknowledgement of a stream that the client believes to be open. If it grants less
 // than before, the stream is ended.
-func (s *seam) acknowledged(line, meta []byte) bool {
+func (s *eraAdapter) acknowledged(line, meta []byte) bool {
 	id := jsonrpc.Find(meta, mcp.MetaSubscriptionID).Of(meta)
 	l := s.acked[string(id)]
 	if l == nil {
@@ -379,14 +379,14 @@ func (s *seam) acknowledged(line, meta []byte) bool {
 }
 
 // streamEnded notes that a stream need not be opened again: it failed, or the client has closed it.
-func (s *seam) streamEnded(id string) {
+func (s *eraAdapter) streamEnded(id string) {
 	delete(s.acked, id)
 	s.streamsMoved()
 }
 
 // withoutOldState turns a modern client's next round of a call into a new call: the bridged server does not know the
 // earlier rounds.
-func (s *seam) withoutOldState(line []byte) []byte {
+func (s *eraAdapter) withoutOldState(line []byte) []byte {
 	state := s.env.RequestState.Of(line)
 	if state == nil {
 		return line

@@ -15,9 +15,9 @@ import (
 type eras struct {
 	*core
 
-	seam     *seam // an adapter that may bridge the client; nil: not needed
-	eraFlips int   // how often the server has changed its era since a process of it has served
-	resumed  bool  // the session was recorded by an earlier backend, which bridged it, and no process has served it here
+	adapter  *eraAdapter // an adapter that may bridge the client; nil: not needed
+	eraFlips int         // how often the server has changed its era since a process of it has served
+	resumed  bool        // the session was recorded by an earlier backend, which bridged it, and no process has served it here
 
 	inside interface {
 		clientMessage(line []byte, group *batch)
@@ -38,7 +38,7 @@ type eras struct {
 		tellDrift(before, now []byte, p *process)
 	}
 	spares interface {
-		introduce()
+		tellReplayable()
 		spareFailed(p *process, reason string)
 	}
 	states interface{ native(state []byte) bool }
@@ -48,7 +48,7 @@ type eras struct {
 // whether the probe was handled otherwise, since the client would not accept that answer. A server that has not read the
 // probe may be modern; the client loses nothing then, and the server will say so.
 func (e *eras) probeRefused(c *call) bool {
-	s := e.seam
+	s := e.adapter
 	if s == nil || s.bridge != nil || s.decided {
 		return false
 	}
@@ -91,14 +91,14 @@ func (e *eras) initializeRefused(c *call, line []byte) bool {
 
 // own reports whether a request is the bridge's own.
 func (e *eras) own(id []byte) bool {
-	return e.seam != nil && e.seam.bridge != nil && e.seam.bridge.Own(id)
+	return e.adapter != nil && e.adapter.bridge != nil && e.adapter.bridge.Own(id)
 }
 
-// beginSeam decides by the client's first messages whether a bridge is needed.
-func (e *eras) beginSeam() {
-	if e.opts.Bridge == bridge.Auto && e.seam == nil {
-		e.seam = &seam{Client: e.client, eras: e}
-		e.client = e.seam
+// beginAdapter decides by the client's first messages whether a bridge is needed.
+func (e *eras) beginAdapter() {
+	if e.opts.Bridge == bridge.Auto && e.adapter == nil {
+		e.adapter = &eraAdapter{Client: e.client, eras: e}
+		e.client = e.adapter
 	}
 }
 
@@ -107,13 +107,13 @@ func (e *eras) translating(mode bridge.Mode) bool { return e.bridging() == mode 
 
 // unsaid reports whether messages of the client have not reached the rest of the backend yet.
 func (e *eras) unsaid() bool {
-	s := e.seam
+	s := e.adapter
 	return s != nil && (s.asked || len(s.client)+len(s.inner) > 0 || s.bridge != nil && s.bridge.Waiting())
 }
 
 // settle passes on messages that arrived while another was being handled.
 func (e *eras) settle() {
-	for s := e.seam; s != nil && s == e.seam; {
+	for s := e.adapter; s != nil && s == e.adapter; {
 		switch {
 		case len(s.inner) > 0:
 			line := s.inner[0]
@@ -124,7 +124,7 @@ func (e *eras) settle() {
 			s.client = s.client[1:]
 			s.take(line)
 		case s.decided && s.bridge == nil && !s.asked && !s.changing():
-			e.client, e.seam = s.Client, nil
+			e.client, e.adapter = s.Client, nil
 		default:
 			e.life.closeInputWhenFlushed()
 			return
@@ -134,8 +134,8 @@ func (e *eras) settle() {
 
 // sayBare sends the client a message outside the translated conversation.
 func (e *eras) sayBare(line []byte) {
-	if e.seam != nil {
-		e.seam.Client.SendToClient(line)
+	if e.adapter != nil {
+		e.adapter.Client.SendToClient(line)
 		return
 	}
 	e.client.SendToClient(line)
@@ -143,35 +143,35 @@ func (e *eras) sayBare(line []byte) {
 
 // attach puts a bridge in front of the rest of the backend; lines are the client's first messages to it.
 func (e *eras) attach(mode bridge.Mode, lines ...[]byte) {
-	e.beginSeam()
-	s := e.seam
-	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Shared: e.opts.Crowd})
+	e.beginAdapter()
+	s := e.adapter
+	s.bridge = bridge.New(bridge.Options{Mode: mode, Key: e.opts.BridgeKey, Shared: e.opts.Shared})
 	s.asked, s.decided = false, true
 	s.client = append(lines, s.client...)
 	e.emit(event.BridgeEngaged, slog.LevelInfo, "Translating between eras of the protocol: "+mode.String(),
 		slog.String(event.KeyReason, mode.String()))
 	if e.asleep() {
-		e.restSeam() // a lazy server is started by what the client wants
+		e.restAdapter() // a lazy server is started by what the client wants
 	}
 }
 
-// restSeam tells a bridge that the server sleeps.
-func (e *eras) restSeam() {
-	if s := e.seam; s != nil && s.bridge != nil {
+// restAdapter tells a bridge that the server sleeps.
+func (e *eras) restAdapter() {
+	if s := e.adapter; s != nil && s.bridge != nil {
 		s.give(s.bridge.Rest(e.now))
 	}
 }
 
-// wakeSeam tells a bridge that the server can be used.
-func (e *eras) wakeSeam() {
-	if s := e.seam; s != nil && s.bridge != nil {
+// wakeAdapter tells a bridge that the server can be used.
+func (e *eras) wakeAdapter() {
+	if s := e.adapter; s != nil && s.bridge != nil {
 		s.give(s.bridge.Wake(e.now))
 	}
 }
 
 // answerUnsaid answers, at the end, the requests that the rest of the backend has not got.
 func (e *eras) answerUnsaid() {
-	s := e.seam
+	s := e.adapter
 	if s == nil {
 		return
 	}
@@ -185,7 +185,7 @@ func (e *eras) answerUnsaid() {
 
 // processesGone tells a bridge that no process is left that knows of earlier requests.
 func (e *eras) processesGone() {
-	if e.seam != nil {
-		e.seam.processesGone()
+	if e.adapter != nil {
+		e.adapter.processesGone()
 	}
 }

@@ -25,7 +25,7 @@ type flow struct {
 	}
 	replay  interface{ beginWithout() }
 	streams interface{ holdStream(c *call) }
-	shield  interface{ probeSent(c *call) }
+	prober  interface{ probeSent(c *call) }
 	health  interface{ called() }
 	limits  interface{ countCall(c *call) }
 	eras    interface{ sayBare(line []byte) }
@@ -97,7 +97,7 @@ func (f *flow) handed(c *call) {
 	if p := f.process; p.phase == fresh {
 		p.mark(wasAsked)
 	}
-	f.shield.probeSent(c)
+	f.prober.probeSent(c)
 	f.calls.hand(c, f.now, f.process.gen, f.process.sent-1)
 	f.health.called()
 	f.limits.countCall(c)
@@ -199,6 +199,7 @@ func (f *flow) answer(c *call, line []byte) {
 	} else {
 		f.client.SendToClient(line)
 	}
+	f.tally.ended(c, c.done, f.now)
 	if c.method == mcp.Listen {
 		f.session.CloseListen(c.id) // also one that is refused
 	}
@@ -228,7 +229,12 @@ func (f *flow) busyBefore(p *process, end uint64) bool {
 
 // deliver forwards the server's answer under the client's id.
 func (f *flow) deliver(c *call, line []byte) {
-	raw := f.env.ID.Of(line)
+	raw, end := f.env.ID.Of(line), doneWell
+	if f.env.Kind == jsonrpc.ErrorResponse {
+		end = doneError
+	} else if string(f.env.IsError.Of(line)) == "true" {
+		end = doneToolError
+	}
 	switch {
 	case c.batch != nil:
 		f.collect(c, jsonrpc.Replace(nil, line, f.env.ID, c.id))
@@ -237,6 +243,7 @@ func (f *flow) deliver(c *call, line []byte) {
 	default:
 		f.client.SendToClient(jsonrpc.Replace(nil, line, f.env.ID, c.id))
 	}
+	f.tally.ended(c, end, f.now)
 	f.finish(c)
 }
 

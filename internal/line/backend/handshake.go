@@ -34,8 +34,8 @@ type handshake struct {
 		greet(p *process)
 		handshakeRefused(p *process, said string)
 	}
-	spares interface{ introduce() }
-	shield interface{ probed() bool }
+	spares interface{ tellReplayable() }
+	prober interface{ probed() bool }
 	eras   interface {
 		initializeRefused(c *call, line []byte) bool
 	}
@@ -133,7 +133,7 @@ func firstVerb(o lastExit) string {
 // clientInitialize takes the legacy handshake. A second one on the same connection gets a new process, as does one after
 // a probe: a process that has seen a modern request may refuse it.
 func (o *handshake) clientInitialize(c *call, line []byte) {
-	fresh := o.session.InitParams != nil || o.session.Era == mcp.Modern || o.process.era == mcp.Modern || o.shield.probed() || o.failedInit != nil
+	fresh := o.session.InitParams != nil || o.session.Era == mcp.Modern || o.process.era == mcp.Modern || o.prober.probed() || o.failedInit != nil
 	answered := o.session.Answered()
 	if answered || o.session.Era == mcp.Modern {
 		o.forgetSession(c)
@@ -171,7 +171,7 @@ func (o *handshake) askedVersion() string {
 // forgetSession ends everything of the client's earlier handshake except c, the new one.
 func (o *handshake) forgetSession(c *call) {
 	o.session.Reset()
-	o.spares.introduce()
+	o.spares.tellReplayable()
 	for old := range o.calls.all {
 		if old != c && old.isRequest() {
 			o.refuses.refuse(old, refusal{reason: reasonRestarted, text: "the client began a new session", code: jsonrpc.InvalidRequest})
@@ -218,7 +218,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 	known.Asked, known.Initialize, known.NoInitialize = askedDigest(o.session.InitParams), result, false
 	o.memory.learn(known)
 	o.replay.cameUp(o.process)
-	o.spares.introduce()
+	o.spares.tellReplayable()
 	shown := mcp.AdvertiseListChanged(result, !o.opts.NoTools)
 	return o.withResult(line, shown)
 }
@@ -228,7 +228,7 @@ func (o *handshake) initializeAnswered(c *call, line []byte) []byte {
 func (o *handshake) initializeFromMemory(c *call) bool {
 	known := o.memory.known
 	if o.opts.NoFastStart || known.Initialize == nil || known.Asked != askedDigest(o.session.InitParams) ||
-		o.process.through() || o.shield.probed() || o.hopeless() {
+		o.process.through() || o.prober.probed() || o.hopeless() {
 		return false
 	}
 	result := bytes.Clone(known.Initialize)

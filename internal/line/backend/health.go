@@ -15,8 +15,8 @@ import (
 type healthWatch struct {
 	*core
 
-	watch *health.Watch // from when it serves
-	deaf  bool          // it answers everything but ping
+	watch  *health.Watch // from when it serves
+	noPing bool          // it answers everything but ping
 
 	flow interface{ endOverdue(until time.Time) }
 	life interface{ step(ev supervise.Event) }
@@ -52,7 +52,7 @@ func (w *healthWatch) called() {
 // watchHealth begins to watch a process that has begun to serve.
 func (w *healthWatch) watchHealth(p *process) {
 	opts := w.opts.Health
-	opts.NoPing = opts.NoPing || w.deaf || p.era == mcp.Modern
+	opts.NoPing = opts.NoPing || w.noPing || p.era == mcp.Modern
 	w.watch = health.New(opts, w.now)
 	p.heard = w.now
 }
@@ -65,7 +65,7 @@ func (w *healthWatch) healthTick() {
 	}
 	w.healthDo(w.watch.Tick(w.now, w.view()))
 	if w.watch != nil {
-		w.deaf = w.watch.NoPing()
+		w.noPing = w.watch.NoPing()
 	}
 }
 
@@ -141,7 +141,7 @@ func (w *healthWatch) probeLiveness(p *process) {
 		return
 	}
 	probe := health.Probe(p.livenessProbes)
-	if w.deaf || p.era == mcp.Modern {
+	if w.noPing || p.era == mcp.Modern {
 		probe = health.Lists
 	}
 	p.livenessProbes++

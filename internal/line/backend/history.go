@@ -16,14 +16,14 @@ import (
 type history struct {
 	*core
 
-	lastOut      lastExit
-	misfortune   reloadFailure // of the last planned restart that came to nothing
-	eraMismatch  mcp.Era       // the only era the server speaks, if the client does not and nothing is translated
-	introduction string        // DiscoverResult of the last modern process that served
-	startup      time.Duration // of the last process that could serve
-	readyAt      time.Time     // wall clock of the last time a process became the serving one
-	begun        time.Time     // when the running restart was initiated; zero if none runs
-	cause        string        // of the running restart
+	lastOut           lastExit
+	lastReloadFailure reloadFailure // of the last planned restart that came to nothing
+	eraMismatch       mcp.Era       // the only era the server speaks, if the client does not and nothing is translated
+	discoverResult    string        // DiscoverResult of the last modern process that served
+	startup           time.Duration // of the last process that could serve
+	readyAt           time.Time     // wall clock of the last time a process became the serving one
+	begun             time.Time     // when the running restart was initiated; zero if none runs
+	cause             string        // of the running restart
 }
 
 // lastExit is how the last process ended.

@@ -42,7 +42,7 @@ func (u *limits) checkIdle() {
 func (u *limits) rest(reason string) {
 	u.life.step(supervise.Sleep{Gen: u.process.gen, Reason: reason})
 	if !u.process.up() || u.machine.State() != supervise.Serving {
-		u.eras.restSeam()
+		u.eras.restAdapter()
 	}
 }
 

@@ -21,8 +21,8 @@ type lifecycle struct {
 	closeWanted bool // the server's stdin is to be closed once nothing waits for it
 	code        int  // to finish with
 
-	overlap interface{ mayOverlap() bool }
-	babble  interface{ flush(p *process) }
+	overlap  interface{ mayOverlap() bool }
+	noiseLog interface{ flush(p *process) }
 
 	flow interface {
 		busy(p *process) bool
@@ -53,7 +53,7 @@ type lifecycle struct {
 		retirementTick(p *process)
 		hurry()
 	}
-	shield interface {
+	prober interface {
 		newProcessForProbe()
 		probeFailed(how string)
 		probing() bool
@@ -166,7 +166,7 @@ func (lc *lifecycle) carryOut(actions []supervise.Action) {
 
 // spawn starts the next serving process and its handshake.
 func (lc *lifecycle) spawn(a supervise.Spawn) {
-	lc.shield.newProcessForProbe()
+	lc.prober.newProcessForProbe()
 	p, err := lc.start(Launch{Gen: a.Gen, Why: a.Reason, Anew: anew(a.Cause, a.Source)}, serving)
 	if err != nil {
 		status, _ := child.ShellStatus(err)
@@ -264,7 +264,11 @@ func (lc *lifecycle) restarting() bool {
 	return lc.machine.Reloading() || lc.machine.State() != supervise.Serving
 }
 
-// restart requests a planned restart; source and reason are recorded.
+// restart requests a planned restart; source and reason are recorded. The monitor requests it because of calls that do
+// not go on, so the old process is not given the usual time to finish them.
 func (lc *lifecycle) restart(source supervise.Source, reason string) {
+	if source == supervise.SourceMonitor {
+		lc.process.stalled = true
+	}
 	lc.step(supervise.Restart{Cause: supervise.Requested, Source: source, Reason: reason, Overlap: lc.overlap.mayOverlap()})
 }

@@ -26,7 +26,7 @@ type limits struct {
 	}
 	eras interface {
 		own(id []byte) bool
-		restSeam()
+		restAdapter()
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 
 // begun notes that request c, which wants progress, has come.
 func (l *longCalls) begun(c *call) {
-	c.begun, c.told = l.now, l.now
+	c.told = l.now
 	if l.timers[timerLong].IsZero() && l.opts.CallPatience > 0 {
 		l.arm(timerLong, proveAfter)
 	}
@@ -61,7 +61,7 @@ func (l *longCalls) concerned(c *call) bool {
 		return false
 	}
 	return len(c.token) > 0 && !jsonrpc.IsNull(c.token) && l.calls.withToken(c.token) == c &&
-		l.now.Sub(c.begun) < l.opts.CallPatience
+		l.now.Sub(c.came) < l.opts.CallPatience
 }
 
 // attend does what is due for c and returns when it is to be looked at again.
@@ -102,15 +102,15 @@ func (l *longCalls) prove(c *call) {
 
 // report tells the client that c goes on.
 func (l *longCalls) report(c *call) {
-	value := c.nextProgress(l.opts.CallPatience - l.now.Sub(c.begun))
+	value := c.nextProgress(l.opts.CallPatience - l.now.Sub(c.came))
 	if value == nil {
 		return
 	}
 	message := ""
 	if l.session.Era == mcp.Modern || l.session.Version >= mcp.ProgressMessageVersion {
-		message = fmt.Sprintf("still running (%s)", l.now.Sub(c.begun).Round(time.Second))
+		message = fmt.Sprintf("still running (%s)", l.now.Sub(c.came).Round(time.Second))
 		if c.state == waiting {
-			message = fmt.Sprintf("waiting for the server to start (%s)", l.now.Sub(c.begun).Round(time.Second))
+			message = fmt.Sprintf("waiting for the server to start (%s)", l.now.Sub(c.came).Round(time.Second))
 		}
 	}
 	c.told = l.now

@@ -152,7 +152,7 @@ func (m *model) anything() {
 		for range 3 {
 			things = append(things, s.answers)
 		}
-		things = append(things, s.progresses, s.asksClient, s.babbles, s.dies, func() { m.b.MarkerSeen(m.now, s.gen) })
+		things = append(things, s.progresses, s.asksClient, s.printsNoise, s.dies, func() { m.b.MarkerSeen(m.now, s.gen) })
 		if s.exited {
 			things = append(things, s.outputEnds)
 		} else {
@@ -322,7 +322,7 @@ func (m *model) quiet() bool {
 			return false
 		}
 	}
-	bridged := m.b.eras.seam == nil || m.b.eras.seam.deadline().IsZero() // it may still open its stream again
+	bridged := m.b.eras.adapter == nil || m.b.eras.adapter.deadline().IsZero() // it may still open its stream again
 	return m.b.process.up() && len(m.b.questions.open) == 0 && bridged &&
 		m.b.timers[timerDoubt].IsZero() && m.b.timers[timerLearn].IsZero()
 }

@@ -388,7 +388,7 @@ func (s *simServer) asksClient() {
 	s.says(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"elicitation/create","params":{"message":"m","from":"%d/%s"}}`, id, s.gen, id))
 }
 
-func (s *simServer) babbles() {
+func (s *simServer) printsNoise() {
 	s.says(rapid.SampledFrom([]string{
 		"starting…", "", "{", `{"level":30,"msg":"x"}`, `{"jsonrpc":"2.0","id":1,"res`, "[]", "[1]", "null", `{"jsonrpc":"2.0","id":"never","result":{}}`,
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"\ud800"}}`, "\xff\xfe", `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`,

@@ -24,8 +24,8 @@ type noise struct {
 	open   int      // brackets still open after these lines
 }
 
-// babble counts the noise of all processes, which is never forwarded.
-type babble struct {
+// noiseLog counts the noise of all processes, which is never forwarded.
+type noiseLog struct {
 	*core
 	stderr Stderr
 
@@ -39,7 +39,7 @@ type babble struct {
 func (n *noise) holding() bool { return len(n.lines) > 0 }
 
 // begin starts collecting: line opens an object and does not close it.
-func (n *babble) begin(p *process, line []byte) {
+func (n *noiseLog) begin(p *process, line []byte) {
 	so := &p.noise
 	so.lines = append(so.lines[:0], append([]byte(nil), line...))
 	so.joined = append(so.joined[:0], line...)
@@ -49,7 +49,7 @@ func (n *babble) begin(p *process, line []byte) {
 
 // add takes the next line while a message is being collected; err is the result of scanning that line. It reports
 // whether the line was used. A line that is a message itself shows that the collected lines are not one.
-func (n *babble) add(p *process, line []byte, err error) bool {
+func (n *noiseLog) add(p *process, line []byte, err error) bool {
 	if err == nil {
 		n.flush(p)
 		return false
@@ -90,7 +90,7 @@ func bracketsOpen(line []byte) (open int) {
 }
 
 // flush gives up collecting from p: it was noise.
-func (n *babble) flush(p *process) {
+func (n *noiseLog) flush(p *process) {
 	lines := p.noise.lines
 	p.noise.lines, p.noise.joined = nil, nil
 	for _, l := range lines {
@@ -99,14 +99,14 @@ func (n *babble) flush(p *process) {
 }
 
 // flushNoise gives up collecting messages in several lines.
-func (n *babble) flushNoise() {
+func (n *noiseLog) flushNoise() {
 	for p := range n.all {
 		n.flush(p)
 	}
 }
 
 // tellNoise copies a line of p's noise to stderr and reports it, with at most one event a second.
-func (n *babble) tellNoise(p *process, line []byte) {
+func (n *noiseLog) tellNoise(p *process, line []byte) {
 	n.stderr.Noise(line)
 	n.count++
 	n.total++

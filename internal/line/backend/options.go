@@ -64,7 +64,7 @@ type Options struct {
 
 	Bridge    bridge.Setting // whether eras are translated where one side does not speak the other's (default auto)
 	BridgeKey []byte         // seals what a bridged client carries between two rounds: 32 random bytes of this process
-	Crowd     bool           // several modern clients share the server: questions and notifications must reach only the right one
+	Shared    bool           // several modern clients share the server: questions and notifications must reach only the right one
 	Pinned    bool           // the client depends on its era: if the server does not speak it, it must be bridged
 
 	Replays     []Replay      // tool calls repeated to each new process before it serves

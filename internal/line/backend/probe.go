@@ -13,8 +13,8 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// shield protects servers that may not survive a probe.
-type shield struct {
+// prober protects servers that may not survive a probe.
+type prober struct {
 	*core
 
 	probe probe
@@ -50,7 +50,7 @@ type probe struct {
 }
 
 // clientDiscover answers a probe from memory, or forwards it and watches the server.
-func (s *shield) clientDiscover(c *call, line []byte) {
+func (s *prober) clientDiscover(c *call, line []byte) {
 	if s.session.Era != mcp.EraUnknown || s.process.era != mcp.EraUnknown || s.probe.seen {
 		s.flow.submit(c, line)
 		return
@@ -75,12 +75,12 @@ func (s *shield) clientDiscover(c *call, line []byte) {
 	}
 }
 
-func (s *shield) probeAnswered(why string) {
+func (s *prober) probeAnswered(why string) {
 	s.emit(event.ProbeAnswered, slog.LevelInfo, "server/discover answered: "+why, slog.String(event.KeyReason, why))
 }
 
 // notFound is the answer that makes every client fall back to the legacy handshake.
-func (s *shield) notFound(c *call) {
+func (s *prober) notFound(c *call) {
 	if s.eras.probeRefused(c) {
 		return
 	}
@@ -89,7 +89,7 @@ func (s *shield) notFound(c *call) {
 
 // probeTick checks whether the server's time is over: a short one once it has read the probe, a longer one while it may
 // still be starting.
-func (s *shield) probeTick() {
+func (s *prober) probeTick() {
 	if !s.probe.active {
 		return
 	}
@@ -112,20 +112,20 @@ func (s *shield) probeTick() {
 }
 
 // probed reports whether the running process was sent a probe.
-func (s *shield) probed() bool { return s.probe.seen }
+func (s *prober) probed() bool { return s.probe.seen }
 
 // probing reports whether the running process has a probe to answer.
-func (s *shield) probing() bool { return s.probe.active && s.probe.seen }
+func (s *prober) probing() bool { return s.probe.active && s.probe.seen }
 
 // probeSent notes that the running process is given the probe.
-func (s *shield) probeSent(c *call) {
+func (s *prober) probeSent(c *call) {
 	if s.probe.active && c.seq == s.probe.seq {
 		s.probe.seen = true
 	}
 }
 
 // newProcessForProbe prepares a probe for a newly started process.
-func (s *shield) newProcessForProbe() {
+func (s *prober) newProcessForProbe() {
 	if !s.probe.active {
 		s.probe = probe{}
 		return
@@ -134,7 +134,7 @@ func (s *shield) newProcessForProbe() {
 }
 
 // probeFailed ends a probe that showed a legacy server.
-func (s *shield) probeFailed(how string) {
+func (s *prober) probeFailed(how string) {
 	known := s.memory.known
 	known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Legacy, how, nil, false
 	s.memory.learn(known)
@@ -142,7 +142,7 @@ func (s *shield) probeFailed(how string) {
 }
 
 // endProbe lets the client fall back to the legacy handshake.
-func (s *shield) endProbe(why string) {
+func (s *prober) endProbe(why string) {
 	s.probe.active = false
 	s.disarm(timerProbe)
 	s.probeAnswered(why)
@@ -155,23 +155,23 @@ func (s *shield) endProbe(why string) {
 }
 
 // replaceProbed gives the client, which will send initialize now, a fresh process.
-func (s *shield) replaceProbed() {
+func (s *prober) replaceProbed() {
 	if s.process.up() && s.probe.seen {
 		s.life.step(supervise.Restart{Cause: supervise.Replace, Reason: "it was probed"})
 	}
 }
 
 // discoverAnswered handles an answer to server/discover.
-func (s *shield) discoverAnswered(c *call, line []byte) []byte {
+func (s *prober) discoverAnswered(c *call, line []byte) []byte {
 	probed := s.probe.active && c.seq == s.probe.seq
 	if s.env.Kind == jsonrpc.Response {
 		result := bytes.Clone(s.env.Result.Of(line))
-		s.process.introduction = string(result)
+		s.process.discoverResult = string(result)
 		if only := s.eras.translating(bridge.LegacyClient); probed || only {
 			s.probe.active = false
 			s.disarm(timerProbe)
 			s.process.era = mcp.Modern
-			s.history.introduction = string(result)
+			s.history.discoverResult = string(result)
 			known := s.memory.known
 			known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Modern, "ok", result, only
 			s.memory.learn(known)

@@ -97,16 +97,17 @@ type process struct {
 	requestedBy     supervise.Source // who requested that
 	startup         time.Duration    // from the spawn until it could serve
 
-	shows        [mcp.Lists]mcp.Catalog // each list as it last showed it, or as it is assumed to be; nil: unknown
-	read         [mcp.Lists]bool        // it has shown the list itself
-	before       [mcp.Lists]mcp.Catalog // the lists of the process it follows
-	introduction string                 // a modern process's DiscoverResult
-	noise        noise
-	refusal      string // its error for the handshake; "": none
-	ending       lastExit
-	retirement   *supervise.Retirement // of a retired one
+	shows          [mcp.Lists]mcp.Catalog // each list as it last showed it, or as it is assumed to be; nil: unknown
+	read           [mcp.Lists]bool        // it has shown the list itself
+	before         [mcp.Lists]mcp.Catalog // the lists of the process it follows
+	discoverResult string                 // a modern process's DiscoverResult
+	noise          noise
+	refusal        string // its error for the handshake; "": none
+	ending         lastExit
+	retirement     *supervise.Retirement // of a retired one
 
 	heard          time.Time // the last line on its stdout
+	stalled        bool      // the monitor says that calls which it has do not go on
 	livenessProbes int       // probes of its liveness without an answer so far
 	settingsBy     time.Time // deadline of the replayed settings
 	drainBy        time.Time // deadline of its output after the exit

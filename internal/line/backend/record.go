@@ -99,7 +99,7 @@ func (b *Backend) Resume(now time.Time, r session.Record) {
 
 // busy reports whether what the client and its bridge have begun is not over, or the client is being moved to another era.
 func (e *eras) busy() bool {
-	s := e.seam
+	s := e.adapter
 	return e.unsaid() || s != nil && (s.changing() || s.bridge != nil && !s.bridge.Quiet())
 }
 
@@ -109,7 +109,7 @@ func (e *eras) sessionOfClient() (client session.Session, bridged bool) {
 	if e.bridging() == bridge.None {
 		return e.session, false
 	}
-	b, inner := e.seam.bridge, e.session
+	b, inner := e.adapter.bridge, e.session
 	if told, ok := b.Told(); ok {
 		client = sessionOf(b.Mode(), told)
 	}
@@ -124,8 +124,8 @@ func (e *eras) sessionOfClient() (client session.Session, bridged bool) {
 // resume begins with a session whose client's era is known. Whether a bridge is needed shows when the server is greeted.
 func (e *eras) resume(translated bool) {
 	e.resumed = translated
-	if e.seam != nil {
-		e.seam.decided = true
+	if e.adapter != nil {
+		e.adapter.decided = true
 		e.settle()
 	}
 }

@@ -74,6 +74,7 @@ func (f *flow) refuse(c *call, r refusal) {
 		slog.String(event.KeyReason, r.reason))
 	data := outcome{Reason: r.reason, Delivered: c.delivered(), Retryable: r.retry,
 		RetryAfterMS: r.after.Milliseconds(), Generation: f.process.gen}
+	c.done = doneRefused
 	f.answer(c, jsonrpc.AppendError(nil, c.id, r.code, r.text, data.raw()))
 }
 
@@ -130,6 +131,9 @@ func (f *flow) lost(c *call, p *process, reason string) {
 
 // answerUnknown answers a call of unknown outcome, as a tool result so that the model reads it.
 func (f *flow) answerUnknown(c *call, reason, text string) {
+	if c.done = doneUnknown; reason == reasonTimeout {
+		c.done = doneTimedOut
+	}
 	data := outcome{Reason: reason, Delivered: "unknown", Generation: c.gen}
 	if c.method != mcp.ToolsCall || f.opts.LostAsError {
 		f.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))

@@ -33,11 +33,11 @@ type replay struct {
 	eras interface {
 		meetEra()
 		served()
-		wakeSeam()
+		wakeAdapter()
 	}
 	spares interface {
 		check(p *process)
-		introduce()
+		tellReplayable()
 		spareFailed(p *process, reason string)
 	}
 	streams interface {
@@ -77,7 +77,7 @@ func (rp *replay) greet(p *process) {
 			if rp.other.turnedLegacy(p, line) {
 				return
 			}
-			rp.introduces(p, line)
+			rp.noteDiscover(p, line)
 			p.mark(answers) // any answer counts
 			rp.restored(p)
 		})
@@ -226,14 +226,14 @@ func (rp *replay) becomeReady(p *process) {
 	rp.history.tellReady(p)
 	rp.life.step(supervise.Ready{Gen: p.gen})
 	rp.nowServes(p)
-	rp.spares.introduce()
+	rp.spares.tellReplayable()
 }
 
 // nowServes sends a process that has begun to serve what was held back for it.
 func (rp *replay) nowServes(p *process) {
 	rp.health.watchHealth(p)
 	rp.limits.watchLimits()
-	rp.eras.wakeSeam()
+	rp.eras.wakeAdapter()
 	rp.history.completed()
 	for _, uri := range rp.session.Subscribed() {
 		rp.client.SendToClient(mcp.UpdatedLine(uri)) // changes meanwhile were not seen
@@ -249,21 +249,21 @@ func (rp *replay) nowServes(p *process) {
 	rp.tools.answerVerify(false)
 }
 
-// introduces stores a modern process's DiscoverResult.
-func (rp *replay) introduces(p *process, line []byte) {
+// noteDiscover stores a modern process's DiscoverResult.
+func (rp *replay) noteDiscover(p *process, line []byte) {
 	if rp.env.Kind != jsonrpc.Response {
 		return
 	}
-	p.introduction = string(rp.env.Result.Of(line))
-	if known := rp.memory.known; known.Listen == ListenSilent && len(known.Discover) > 0 && !sameVersion(known.Discover, []byte(p.introduction)) {
-		known.Listen, known.Discover = ListenUnknown, []byte(p.introduction)
+	p.discoverResult = string(rp.env.Result.Of(line))
+	if known := rp.memory.known; known.Listen == ListenSilent && len(known.Discover) > 0 && !sameVersion(known.Discover, []byte(p.discoverResult)) {
+		known.Listen, known.Discover = ListenUnknown, []byte(p.discoverResult)
 		rp.memory.learn(known)
 		rp.streams.releaseStreams()
 	}
-	if p.introduction == rp.history.introduction {
+	if p.discoverResult == rp.history.discoverResult {
 		p.sameServer()
 	}
 	if p.role == serving {
-		rp.history.introduction = p.introduction
+		rp.history.discoverResult = p.discoverResult
 	}
 }

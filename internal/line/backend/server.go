@@ -32,13 +32,13 @@ func (b *Backend) ServerLine(now time.Time, gen int, line []byte, whole bool) {
 	p.heard = now
 	err := b.env.Scan(line)
 	switch {
-	case p.noise.holding() && b.babble.add(p, line, err):
+	case p.noise.holding() && b.noiseLog.add(p, line, err):
 	case err != nil || !b.env.Version2 && b.env.Kind != jsonrpc.Batch:
 		b.oddServerLine(p, line, err, whole)
 	default:
 		b.serverMessage(p, line)
 	}
-	if b.eras.seam != nil {
+	if b.eras.adapter != nil {
 		b.eras.settle()
 	}
 }
@@ -103,8 +103,8 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 
 // lateAnswer drops an answer without a request: it was cancelled, answered before, or never asked.
 func (b *Backend) lateAnswer(line, id []byte) {
-	if b.eras.seam != nil {
-		b.eras.seam.over(id)
+	if b.eras.adapter != nil {
+		b.eras.adapter.over(id)
 	}
 	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: no request waits for it",
 		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))
@@ -118,7 +118,7 @@ func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
 	case mcp.Initialize:
 		return b.handshake.initializeAnswered(c, line)
 	case mcp.Discover:
-		return b.shield.discoverAnswered(c, line)
+		return b.prober.discoverAnswered(c, line)
 	case mcp.ToolsList, mcp.PromptsList, mcp.ResourcesList, mcp.TemplatesList:
 		return b.lists.listAnswered(c, line)
 	case mcp.SetLevel:
@@ -236,6 +236,7 @@ func (b *Backend) ServerOversize(now time.Time, gen int, head, tail []byte, size
 	}
 	text := fmt.Sprintf("the server's answer of %d bytes is over the limit of outlive (see --max-message)", size)
 	data := outcome{Reason: reasonTooLarge, Delivered: "yes", Generation: gen}
+	c.done = doneError
 	b.flow.answer(c, jsonrpc.AppendError(nil, c.id, jsonrpc.InternalError, text, data.raw()))
 	b.eras.settle()
 }
@@ -251,8 +252,8 @@ func (b *Backend) oddServerLine(p *process, line []byte, err error, whole bool) 
 		}
 	}
 	if errors.Is(err, jsonrpc.ErrSyntax) && whole && line[0] == '{' {
-		b.babble.begin(p, line)
+		b.noiseLog.begin(p, line)
 		return
 	}
-	b.babble.tellNoise(p, line)
+	b.noiseLog.tellNoise(p, line)
 }

@@ -37,13 +37,13 @@ type spares struct {
 	tools   interface{ answerVerify(late bool) }
 }
 
-// introduce tells the machine whether processes can be started without the client: from the end of its handshake until
+// tellReplayable tells the machine whether processes can be started without the client: from the end of its handshake until
 // it begins another.
-func (s *spares) introduce() {
+func (s *spares) tellReplayable() {
 	can := s.session.Answered() && s.session.Initialized || s.session.Era == mcp.Modern
 	if can != s.told {
 		s.told = can
-		s.life.step(supervise.Introduced{Possible: can})
+		s.life.step(supervise.Replayable{Possible: can})
 	}
 }
 
@@ -89,7 +89,7 @@ func (s *spares) takeLater(gen int) (a supervise.SpawnSpare, found bool) {
 func (s *spares) spawnSpare(a supervise.SpawnSpare) {
 	if a.Reload {
 		s.history.begun, s.history.cause = s.now, a.Cause.String()
-		s.history.misfortune = reloadFailure{}
+		s.history.lastReloadFailure = reloadFailure{}
 	}
 	a.Tell(s.emit)
 	p, err := s.life.start(Launch{Gen: a.Gen, Why: a.Reason, Anew: anew(a.Cause, a.Source), Beside: true}, spare)
@@ -165,7 +165,7 @@ func (s *spares) takeOver(a supervise.TakeOver) {
 	s.tookOver = s.now
 	p.role = serving
 	s.process = p
-	s.history.introduction = p.introduction
+	s.history.discoverResult = p.discoverResult
 	if a.Old >= 0 {
 		old.mark(mustDrain)
 		s.beside = append(s.beside, old)
@@ -183,12 +183,19 @@ func (s *spares) takeOver(a supervise.TakeOver) {
 	}
 }
 
+// stalledFor is how long a replaced process may finish its requests if one of them is known not to go on.
+const stalledFor = 5 * time.Second
+
 // retire lets a process finish its requests and then ends it.
 func (s *spares) retire(p *process) {
 	p.role = retired
 	p.mark(mustDrain)
 	p.trial = trial{}
-	p.retirement = supervise.NewRetirement(p.gen, s.opts.Supervise, s.now, s.flow.busy(p))
+	opts := s.opts.Supervise
+	if p.stalled && (opts.RetireFor == 0 || opts.RetireFor > stalledFor) {
+		opts.RetireFor = stalledFor
+	}
+	p.retirement = supervise.NewRetirement(p.gen, opts, s.now, s.flow.busy(p))
 	s.carryOutFor(p, p.retirement.Begin())
 }
 
@@ -227,23 +234,24 @@ func (s *spares) carryOutFor(p *process, actions []supervise.Action) {
 
 // reloadFailed reports that the new process failed to start; the old one continues.
 func (s *spares) reloadFailed(a supervise.ReloadFailed) {
+	s.process.stalled = false
 	s.history.begun = time.Time{}
-	s.history.misfortune = reloadFailure{at: s.now, why: a.Why, stderr: s.lastWords(a.Gen)}
+	s.history.lastReloadFailure = reloadFailure{at: s.now, why: a.Why, stderr: s.stderrOf(a.Gen)}
 	attrs := []slog.Attr{slog.String(event.KeyReason, a.Reason), slog.String(event.KeyError, a.Why),
-		slog.String(event.KeySource, a.Source.String()), slog.Any(event.KeyStderr, s.history.misfortune.stderr)}
-	if h := s.history.misfortune.hint(); h != "" {
+		slog.String(event.KeySource, a.Source.String()), slog.Any(event.KeyStderr, s.history.lastReloadFailure.stderr)}
+	if h := s.history.lastReloadFailure.hint(); h != "" {
 		attrs = append(attrs, slog.String(event.KeyHint, h))
 	}
 	about := s.process
 	if p := s.byGen(a.Gen); p != nil {
 		about = p
 	}
-	s.emitOf(about, event.ReloadFailed, slog.LevelError, "The new server did not come up, the old one goes on serving: "+s.history.misfortune.text(), attrs...)
+	s.emitOf(about, event.ReloadFailed, slog.LevelError, "The new server did not come up, the old one goes on serving: "+s.history.lastReloadFailure.text(), attrs...)
 	s.tools.answerVerify(false)
 }
 
-// lastWords is the end of a process's stderr, also of one that is being settled.
-func (s *spares) lastWords(gen int) []string {
+// stderrOf is the end of a process's stderr, also of one that is being settled.
+func (s *spares) stderrOf(gen int) []string {
 	if p := s.byGen(gen); p != nil && p.server != nil {
 		return p.server.LastStderr(stderrShown)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
 
 // Status is the state of a backend, for people and programs. Unknown times are zero.
@@ -23,8 +25,13 @@ type Status struct {
 	Client          string     `json:"client,omitempty"`           // name and version it gave itself
 	InFlight        int        `json:"in_flight"`
 	Queued          int        `json:"queued"`
-	UptimeMS        int64      `json:"uptime_ms,omitempty"` // of the running process
-	RSS             int64      `json:"rss_bytes,omitempty"` // of its whole tree
+	Calls           []Call     `json:"calls,omitempty"`      // the oldest of both, [mostCalls] at most
+	Trouble         Trouble    `json:"trouble,omitempty"`    // why it does not work, in one word
+	HealthOff       bool       `json:"health_off,omitempty"` // whether it hangs is not looked at
+	Remote          bool       `json:"remote,omitempty"`     // it has no process on this machine
+	Login           string     `json:"login,omitempty"`      // of a server elsewhere that waits for a login: what to do
+	UptimeMS        int64      `json:"uptime_ms,omitempty"`  // of the running process
+	RSS             int64      `json:"rss_bytes,omitempty"`  // of its whole tree
 	ReadySince      *time.Time `json:"ready_since,omitempty"`
 	NextTryAt       *time.Time `json:"next_try_at,omitempty"`
 	StdoutNoise     int        `json:"stdout_noise_lines"`
@@ -36,6 +43,8 @@ type Status struct {
 	Reload       string         `json:"reload"` // how planned restarts go: a [Reload]
 	Beside       []Beside       `json:"beside,omitempty"`
 	ReloadFailed *ReloadTrouble `json:"reload_failed,omitempty"` // the last planned restart, if it came to nothing
+
+	Counters
 }
 
 // Beside is a process beside the serving one.
@@ -55,6 +64,30 @@ type ReloadTrouble struct {
 	Hint   string    `json:"hint,omitempty"`
 }
 
+// Trouble is why a server does not work now. "": it works, or a new process is on its way.
+type Trouble string
+
+// The troubles.
+const (
+	Hung       Trouble = "hung"   // its process may hang: it was asked for a sign of life, and gave none
+	Paused     Trouble = "paused" // it has crashed too often; the next start is at NextTryAt
+	Failed     Trouble = "failed" // it cannot be started, or not again by itself
+	WantsLogin Trouble = "login"  // somebody must log in
+)
+
+// Call is a request of the client that is not answered yet.
+type Call struct {
+	Method string    `json:"method"`
+	Tool   string    `json:"tool,omitempty"`
+	Since  time.Time `json:"since"` // when it came
+	// MovedAt is when it was given to the server, or the server last reported progress of it; absent while it waits for a
+	// server.
+	MovedAt *time.Time `json:"moved_at,omitempty"`
+}
+
+// mostCalls is how many calls a status lists.
+const mostCalls = 50
+
 // LastExit is how the last process ended.
 type LastExit struct {
 	Code   int       `json:"code"` // 128+N for signal N; -1: it could not be started, or is not a process
@@ -71,15 +104,16 @@ func (b *Backend) Status(now time.Time) Status {
 		Name: b.opts.Name, Command: secret.Words(b.opts.Command), State: snap.State.String(),
 		Generation: b.process.gen, RestartCount: b.machine.Restarts(), Era: b.session.Era.String(),
 		ProtocolVersion: b.session.Version, InFlight: b.calls.inFlight, Queued: b.calls.waiting,
-		Listen: b.memory.known.Listen, StdoutNoise: b.babble.total, Reload: string(b.opts.Reload), Beside: b.besideStatus(),
+		HealthOff: b.opts.Health.Off, Remote: b.opts.Remote, Listen: b.memory.known.Listen, StdoutNoise: b.noiseLog.total,
+		Reload: string(b.opts.Reload), Beside: b.besideStatus(), Counters: b.tally.snapshot(),
 	}
 	s.ServerEra = b.process.era.String()
-	if b.eras.seam != nil && b.eras.seam.bridge != nil {
-		mode := b.eras.seam.bridge.Mode()
+	if b.eras.adapter != nil && b.eras.adapter.bridge != nil {
+		mode := b.eras.adapter.bridge.Mode()
 		s.Bridge, s.Era, s.ServerEra = mode.String(), mode.ClientEra().String(), mode.ServerEra().String()
-		s.ProtocolVersion = b.eras.seam.bridge.ClientVersion()
+		s.ProtocolVersion = b.eras.adapter.bridge.ClientVersion()
 	}
-	if f := b.history.misfortune; !f.at.IsZero() {
+	if f := b.history.lastReloadFailure; !f.at.IsZero() {
 		s.ReloadFailed = &ReloadTrouble{At: f.at, Error: f.why, Stderr: f.stderr, Hint: f.hint()}
 	}
 	if snap.Asleep {
@@ -92,8 +126,9 @@ func (b *Backend) Status(now time.Time) Status {
 		s.ServerPID = b.process.pid
 		s.UptimeMS = now.Sub(b.process.started).Milliseconds()
 		vitals := b.process.server.Vitals()
-		s.RSS, s.Failing = vitals.RSS, cmp.Or(vitals.Login, vitals.Trouble)
+		s.RSS, s.Login, s.Failing = vitals.RSS, vitals.Login, cmp.Or(vitals.Login, vitals.Trouble)
 	}
+	s.Calls, s.Trouble = b.calls.status(), b.trouble(s.Login, snap)
 	if b.process.answered() {
 		at := b.history.readyAt
 		s.ReadySince = &at
@@ -105,6 +140,42 @@ func (b *Backend) Status(now time.Time) Status {
 		s.LastExit = &LastExit{Code: o.code, Signal: o.signal, Why: b.history.describeExit(), At: o.at, Stderr: o.stderr}
 	}
 	return s
+}
+
+// trouble is why the server does not work.
+func (b *Backend) trouble(login string, snap supervise.Snapshot) Trouble {
+	switch {
+	case login != "":
+		return WantsLogin
+	case snap.State == supervise.Failed && !snap.NextTry.IsZero():
+		return Paused
+	case snap.State == supervise.Failed:
+		return Failed
+	case snap.State == supervise.Serving && b.health.watch != nil && b.health.watch.Suspected():
+		return Hung
+	}
+	return ""
+}
+
+// status lists the requests that are not answered, the oldest first. Streams are none: they wait for nothing.
+func (t *calls) status() (list []Call) {
+	for c := range t.all {
+		if !c.isRequest() || c.method == mcp.Listen || c.state != waiting && c.state != sent {
+			continue
+		}
+		one := Call{Method: c.methodName(), Since: c.came}
+		if name, ok := jsonrpc.Unquote(c.tool.Of(c.line)); ok && c.method == mcp.ToolsCall {
+			one.Tool = name
+		}
+		if c.state == sent {
+			moved := c.touched
+			one.MovedAt = &moved
+		}
+		if list = append(list, one); len(list) == mostCalls {
+			break
+		}
+	}
+	return list
 }
 
 func (b *Backend) besideStatus() (all []Beside) {

@@ -26,8 +26,8 @@ const (
 	joinedMost = 128 << 10
 )
 
-// toolbox is the injected tools as the client sees them.
-type toolbox struct {
+// restartTools is the injected tools as the client sees them.
+type restartTools struct {
 	*core
 	markers Markers
 
@@ -75,14 +75,14 @@ type shownTool struct {
 // joinedPage is a tools/list result as the server wrote it, and with the injected tools, whose names depend on it.
 type joinedPage struct{ theirs, joined []byte }
 
-func (t *toolbox) init() {
+func (t *restartTools) init() {
 	for _, tool := range restart.Tools() {
 		t.shown = append(t.shown, shownTool{tool, string(tool)})
 	}
 }
 
 // avoid chooses names that the server does not use.
-func (t *toolbox) avoid(theirs mcp.Catalog) {
+func (t *restartTools) avoid(theirs mcp.Catalog) {
 	for i := range t.shown {
 		one := &t.shown[i]
 		one.name = string(one.tool)
@@ -93,7 +93,7 @@ func (t *toolbox) avoid(theirs mcp.Catalog) {
 }
 
 // json returns the raw tool objects in their fixed order.
-func (t *toolbox) json() [][]byte {
+func (t *restartTools) json() [][]byte {
 	if t.opts.NoTools {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (t *toolbox) json() [][]byte {
 }
 
 // named returns the injected tool that the client knows by name.
-func (t *toolbox) named(name []byte) (restart.Tool, bool) {
+func (t *restartTools) named(name []byte) (restart.Tool, bool) {
 	if t.opts.NoTools {
 		return "", false
 	}
@@ -118,7 +118,7 @@ func (t *toolbox) named(name []byte) (restart.Tool, bool) {
 }
 
 // settle makes the names final. theirs is nil if they were chosen already.
-func (t *toolbox) settle(theirs mcp.Catalog) {
+func (t *restartTools) settle(theirs mcp.Catalog) {
 	if theirs != nil {
 		t.avoid(theirs)
 	}
@@ -126,7 +126,7 @@ func (t *toolbox) settle(theirs mcp.Catalog) {
 }
 
 // joinPage returns the first page of a tools/list with the injected tools, under names that are not on it.
-func (t *toolbox) joinPage(line []byte) []byte {
+func (t *restartTools) joinPage(line []byte) []byte {
 	page := mcp.Catalog{}
 	t.reader.AddPage(page, mcp.Tools, t.env.Result.Of(line))
 	t.avoid(page)
@@ -134,7 +134,7 @@ func (t *toolbox) joinPage(line []byte) []byte {
 }
 
 // withTools chooses the injected tools' names by a tools/list answer, and appends the tools to its array.
-func (t *toolbox) withTools(line []byte) []byte {
+func (t *restartTools) withTools(line []byte) []byte {
 	result := t.env.Result.Of(line)
 	if page := t.page; len(result) > 0 && bytes.Equal(page.theirs, result) {
 		return t.withResult(line, page.joined)
@@ -152,12 +152,12 @@ func (t *toolbox) withTools(line []byte) []byte {
 }
 
 // ownTools adds the injected tools to a catalogue of the server's.
-func (t *toolbox) ownTools(c mcp.Catalog) mcp.Catalog {
+func (t *restartTools) ownTools(c mcp.Catalog) mcp.Catalog {
 	t.reader.AddPage(c, mcp.Tools, t.ownToolsResult())
 	return c
 }
 
-func (t *toolbox) ownToolsResult() []byte {
+func (t *restartTools) ownToolsResult() []byte {
 	out := []byte(`{`)
 	if t.session.Era == mcp.Modern {
 		out = append(out, `"resultType":"complete","ttlMs":0,"cacheScope":"private",`...)
@@ -168,7 +168,7 @@ func (t *toolbox) ownToolsResult() []byte {
 }
 
 // listToolsAlone answers tools/list for a server that declares no tools.
-func (t *toolbox) listToolsAlone(c *call) bool {
+func (t *restartTools) listToolsAlone(c *call) bool {
 	if t.opts.NoTools || t.session.Era != mcp.Legacy || !t.session.Answered() || !t.process.through() || t.process.hasTools {
 		return false
 	}
@@ -176,7 +176,7 @@ func (t *toolbox) listToolsAlone(c *call) bool {
 	return true
 }
 
-func (t *toolbox) answerToolsAlone(c *call) {
+func (t *restartTools) answerToolsAlone(c *call) {
 	t.settled = true
 	result := t.ownToolsResult()
 	t.session.SawPage(&t.reader, mcp.Tools, c.first, result)
@@ -184,7 +184,7 @@ func (t *toolbox) answerToolsAlone(c *call) {
 }
 
 // callTool answers a call of an injected tool. It reports false for every other tool.
-func (t *toolbox) callTool(c *call) bool {
+func (t *restartTools) callTool(c *call) bool {
 	name := c.tool.Of(c.line)
 	tool, ok := t.named(name)
 	if !ok {
@@ -203,7 +203,7 @@ func (t *toolbox) callTool(c *call) bool {
 
 // settleCalls handles the calls that waited for the server's list, by the names known now, with or without the list.
 // Some may have been cancelled.
-func (t *toolbox) settleCalls() {
+func (t *restartTools) settleCalls() {
 	unsure := t.unsure
 	t.unsure = nil
 	t.disarm(timerSettle)
@@ -220,7 +220,7 @@ func (t *toolbox) settleCalls() {
 	t.flow.flushQueue()
 }
 
-func (t *toolbox) runTool(c *call, tool restart.Tool) {
+func (t *restartTools) runTool(c *call, tool restart.Tool) {
 	params := c.param.Of(c.line)
 	args := jsonrpc.Find(params, "arguments").Of(params)
 	switch tool {
@@ -233,12 +233,12 @@ func (t *toolbox) runTool(c *call, tool restart.Tool) {
 	}
 }
 
-func (t *toolbox) say(c *call, text string, isError bool) {
+func (t *restartTools) say(c *call, text string, isError bool) {
 	t.flow.answer(c, jsonrpc.AppendResult(nil, c.id, mcp.ToolText(text, isError, t.session.Era, nil)))
 }
 
 // runRestart answers first and restarts afterwards: the answer is sent before the server is touched (RT-3).
-func (t *toolbox) runRestart(c *call, args []byte) {
+func (t *restartTools) runRestart(c *call, args []byte) {
 	reason, ok := jsonrpc.Unquote(jsonrpc.Find(args, "reason").Of(args))
 	if !ok || strings.TrimSpace(reason) == "" {
 		t.say(c, `❌ restart_server needs an argument "reason" (a string, not empty): why the server is to be restarted.`, true)
@@ -262,14 +262,14 @@ func (t *toolbox) runRestart(c *call, args []byte) {
 }
 
 // runVerify answers verify_server_restarted, or parks it while the restart is still running.
-func (t *toolbox) runVerify(c *call) {
+func (t *restartTools) runVerify(c *call) {
 	t.verify = append(t.verify, parkedCall{c, c.seq})
 	t.arm(timerVerify, verifyFor)
 	t.answerVerify(false)
 }
 
 // answerVerify answers the parked calls that are decided; all of them if late.
-func (t *toolbox) answerVerify(late bool) {
+func (t *restartTools) answerVerify(late bool) {
 	parkedNow := t.verify
 	t.verify = nil
 	for _, c := range parkedNow {
@@ -288,12 +288,12 @@ func (t *toolbox) answerVerify(late bool) {
 }
 
 // stillThere reports whether a parked call was not cancelled meanwhile.
-func (t *toolbox) stillThere(c parkedCall) bool {
+func (t *restartTools) stillThere(c parkedCall) bool {
 	return c.call.seq == c.seq && c.state == parked && c.isRequest()
 }
 
 // verdict is the answer of verify_server_restarted; wait means that a running restart may still change it.
-func (t *toolbox) verdict(c *call) (text string, isError, wait bool) {
+func (t *restartTools) verdict(c *call) (text string, isError, wait bool) {
 	params := c.param.Of(c.line)
 	since, err := restart.ParseTime(argument(params, "since_timestamp"))
 	if err != nil {
@@ -305,7 +305,7 @@ func (t *toolbox) verdict(c *call) (text string, isError, wait bool) {
 	if err == nil && own.Timestamp.After(since) {
 		marker = own // the file may be another server's in the same directory
 	} else {
-		pending = pending || t.history.misfortune.at.Before(marker.Timestamp) // the server may have written it, and is about to exit
+		pending = pending || t.history.lastReloadFailure.at.Before(marker.Timestamp) // the server may have written it, and is about to exit
 	}
 	proof := restart.Proof{Ready: t.restartedSince(marker), Detail: t.detail()}
 	text, isError = restart.VerifyText(marker, err, t.markers.MarkerPath(), since, proof)
@@ -316,7 +316,7 @@ func (t *toolbox) verdict(c *call) (text string, isError, wait bool) {
 // restartedSince reports whether the serving process was started after that restart was requested, and after the last
 // one that the agent requested. One that was already starting may have loaded the old code. For our own requests the
 // generations decide, since the clock may have been set.
-func (t *toolbox) restartedSince(marker restart.MarkerRecord) bool {
+func (t *restartTools) restartedSince(marker restart.MarkerRecord) bool {
 	p, last := t.process, t.request
 	switch {
 	case !p.answered():
@@ -335,10 +335,10 @@ func argument(params []byte, name string) string {
 }
 
 // detail describes the server's state, for an answer that explains its absence.
-func (t *toolbox) detail() string {
+func (t *restartTools) detail() string {
 	snap := t.machine.Snapshot()
 	text := "server is " + snap.State.String()
-	if f := t.history.misfortune; !f.at.IsZero() {
+	if f := t.history.lastReloadFailure; !f.at.IsZero() {
 		return text + ", but it is the old one: the new one did not come up: " + f.text()
 	}
 	if snap.State == supervise.Serving {

@@ -76,7 +76,7 @@ type Host struct {
 	opts          Options
 	loop          *lineloop.Loop
 	client        Client
-	news          news
+	events        eventQueue
 	servers       []*server
 	connections   []*remoteServer
 	joinedServers []*joinedServer
@@ -96,7 +96,7 @@ func New(loop *lineloop.Loop, client Client, opts Options) *Host {
 		_, _ = rand.Read(opts.Backend.BridgeKey) // it never fails
 	}
 	opts.Backend.Remote = opts.Remote != nil || opts.Join != nil
-	h := &Host{opts: opts, loop: loop, client: client, news: news{loop: loop, to: opts.Sink}, ended: make(chan struct{})}
+	h := &Host{opts: opts, loop: loop, client: client, events: eventQueue{loop: loop, to: opts.Sink}, ended: make(chan struct{})}
 	h.Backend = backend.New(opts.Backend, (*world)(h), h.sink())
 	return h
 }
@@ -105,7 +105,7 @@ func New(loop *lineloop.Loop, client Client, opts Options) *Host {
 func (h *Host) Deadline() time.Time { return h.wakeAt }
 
 // sink is where the backend's events go: those who tell of them are told soon, those who act on them at once.
-func (h *Host) sink() event.Sink { return event.Tee{&h.news, (*restartWatch)(h)} }
+func (h *Host) sink() event.Sink { return event.Tee{&h.events, (*restartWatch)(h)} }
 
 // Close kills what still runs and tells those who wait that there is nothing to wait for. Loop goroutine, or after the loop.
 func (h *Host) Close() {
@@ -124,7 +124,7 @@ func (h *Host) Close() {
 	for _, j := range slices.Clone(h.joinedServers) {
 		j.Kill()
 	}
-	h.news.tell()
+	h.events.tell()
 	h.tellWaiters(ErrEnded)
 	close(h.ended)
 }
@@ -133,7 +133,7 @@ func (h *Host) Close() {
 func (h *Host) Alone() bool { return len(h.servers)+len(h.connections)+len(h.joinedServers) == 0 }
 
 // Quiet tells what has not been told yet. Loop goroutine.
-func (h *Host) Quiet() { h.news.tell() }
+func (h *Host) Quiet() { h.events.tell() }
 
 // Ended is closed by [Host.Close].
 func (h *Host) Ended() <-chan struct{} { return h.ended }
@@ -171,7 +171,7 @@ func (w *world) Flush() {
 
 // Finish hands the end on, when all else has been told.
 func (w *world) Finish(code int) {
-	w.news.tell()
+	w.events.tell()
 	w.opts.Finish(code)
 }
 

@@ -74,5 +74,5 @@ func (h *Host) directFailed() {
 
 // tell emits an event of the host's own.
 func (h *Host) tell(t event.Type, level slog.Level, message string, attrs ...slog.Attr) {
-	h.news.Emit(event.Event{Type: t, Time: time.Now(), Level: level, Message: message, Generation: h.Backend.Generation(), Attrs: attrs})
+	h.events.Emit(event.Event{Type: t, Time: time.Now(), Level: level, Message: message, Generation: h.Backend.Generation(), Attrs: attrs})
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deafVar makes TestCollectorRunsBesideASleepingLoop block the signal by which the runtime interrupts a thread.
-const deafVar = "OUTLIVE_TEST_DEAF"
+// blockSignalVar makes TestCollectorRunsBesideASleepingLoop block the signal by which the runtime interrupts a thread.
+const blockSignalVar = "OUTLIVE_TEST_BLOCK_SIGNAL"
 
 // collections is how many collections have to be in time.
 const collections = 20
@@ -24,7 +24,7 @@ const collections = 20
 // machine may be busy with other programs, or the loop does not yield, but then every collection is longer.
 func TestCollectorRunsBesideASleepingLoop(t *testing.T) {
 	r := newRelay(t, 0)
-	if os.Getenv(deafVar) != "" {
+	if os.Getenv(blockSignalVar) != "" {
 		r.loop.Post(func() {
 			runtime.LockOSThread() // the loop's goroutine ends with its thread
 			set := unix.Sigset_t{}
@@ -59,7 +59,7 @@ func TestCollectorRunsBesideASleepingLoop(t *testing.T) {
 // line sets as well) or blocked by the parent process; the garbage collector still runs. It uses a process of its
 // own: in one that hangs no timeout of the test would fire.
 func TestNobodyInterruptsTheLoop(t *testing.T) {
-	for name, env := range map[string]string{"switched off": "GODEBUG=asyncpreemptoff=1", "blocked": deafVar + "=1"} {
+	for name, env := range map[string]string{"switched off": "GODEBUG=asyncpreemptoff=1", "blocked": blockSignalVar + "=1"} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()

@@ -31,7 +31,7 @@ type InheritOptions struct {
 type Inherited struct {
 	opts    InheritOptions
 	machine *supervise.Machine
-	news    chan func()
+	events  chan func()
 	process *child.Process
 	gen     int
 	exit    child.Status
@@ -46,7 +46,7 @@ type Inherited struct {
 
 // NewInherited prepares the program; nothing is started yet.
 func NewInherited(opts InheritOptions) *Inherited {
-	return &Inherited{opts: opts, machine: supervise.New(opts.Supervise), news: make(chan func()), ended: make(chan struct{})}
+	return &Inherited{opts: opts, machine: supervise.New(opts.Supervise), events: make(chan func()), ended: make(chan struct{})}
 }
 
 // clientGrace is how long the program may continue once no process can write to its stdin any more and it has read
@@ -91,7 +91,7 @@ func (h *Inherited) Run() int {
 			due = time.After(time.Until(at))
 		}
 		select {
-		case happened := <-h.news:
+		case happened := <-h.events:
 			happened()
 		case <-due:
 			h.carryOut(h.machine.Tick(time.Now(), rand.Float64()))
@@ -169,7 +169,7 @@ func (h *Inherited) status(now time.Time) backend.Status {
 func (h *Inherited) ask(ctx context.Context, fn func()) error {
 	done := make(chan struct{})
 	select {
-	case h.news <- func() { fn(); close(done) }:
+	case h.events <- func() { fn(); close(done) }:
 		<-done
 		return nil
 	case <-h.ended:
@@ -182,7 +182,7 @@ func (h *Inherited) ask(ctx context.Context, fn func()) error {
 // tell passes an event to Run; after Run has ended it is dropped.
 func (h *Inherited) tell(ev supervise.Event) {
 	select {
-	case h.news <- func() { h.step(ev) }:
+	case h.events <- func() { h.step(ev) }:
 	case <-h.ended:
 	}
 }
@@ -239,7 +239,7 @@ func (h *Inherited) spawn(a supervise.Spawn) supervise.Event {
 
 // exited passes an exit to Run; it is called on the process's own goroutine.
 func (h *Inherited) exited(gen int, s child.Status) {
-	h.news <- func() {
+	h.events <- func() {
 		h.exit, h.exitAt = s, time.Now()
 		h.emit(event.ServerExited, slog.LevelInfo, fmt.Sprintf("Server exited (code: %d)", s.Code),
 			slog.Int(event.KeyExitCode, s.Code), slog.Int64(event.KeyUptimeMS, s.Uptime.Milliseconds()),

@@ -271,6 +271,9 @@ func (o *OAuth) finish(ctx context.Context, do func(ctx context.Context) error) 
 	}
 }
 
+// WantsLogin begins what is said of a server that waits for a login; behind it stands ": run " and the command.
+const WantsLogin = "the server wants a login"
+
 // Waiting says what the user is asked to do just now; "": nothing. Of nil, too.
 func (o *OAuth) Waiting() string {
 	if o == nil || !o.asking.Load() {
@@ -282,9 +285,9 @@ func (o *OAuth) Waiting() string {
 // wanted says that the user is needed, and what to do.
 func (o *OAuth) wanted() string {
 	if o.opts.Login == "" {
-		return "the server wants a login"
+		return WantsLogin
 	}
-	return "the server wants a login: run " + o.opts.Login
+	return WantsLogin + ": run " + o.opts.Login
 }
 
 // authorize gets a grant from the beginning: who may give it, who we are to them, and what they say. With anew the
@@ -372,7 +375,7 @@ func (o *OAuth) notInteractive(ctx context.Context, asked challenge) error {
 		}
 	}
 	if o.opts.Login == "" {
-		return errors.New("the server wants a login, and there is no user to ask")
+		return errors.New(WantsLogin + ", and there is no user to ask")
 	}
 	return errors.New(o.wanted())
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/registry"
 )
 
-const agentLong = `Declare agents that nobody watches, look at them, and have something done about them by the monitor.
+const agentLong = `Declare unattended agents, look at them, and have something done about them by the monitor.
 
 Looking (list, show, explain, report, logs, scan) changes nothing, and needs no running monitor. What is to be done about an agent
 (start, restart, resume, stop, say, budget-reset) is done by outlive monitor, which has to run. To take one over: attach.`
@@ -104,7 +104,7 @@ func registryOf(o monitor.Options) string {
 }
 
 // editRegistry changes the registry of a home, which is made when it is not there. What it says afterwards is the answer.
-func editRegistry(io streams, given string, change func(*registry.Draft) error) (monitor.Options, *registry.Registry, error) {
+func editRegistry(io streams, given string, change func(*registry.Document) error) (monitor.Options, *registry.Registry, error) {
 	home, err := agentsHome(given)
 	if err != nil {
 		return monitor.Options{}, nil, &exitError{exitUsage, err}

@@ -115,7 +115,7 @@ func (f *addFlags) run(ctx context.Context, io streams, name string, start []str
 		return err
 	}
 	start, resume = f.patient(kind, start), f.patient(kind, resume)
-	o, r, err := editRegistry(io, f.home, func(d *registry.Draft) error {
+	o, r, err := editRegistry(io, f.home, func(d *registry.Document) error {
 		errs := []error{d.Add(name, kind, dir)}
 		set := func(there bool, v any, key ...string) {
 			if there {
@@ -145,14 +145,14 @@ func (f *addFlags) run(ctx context.Context, io streams, name string, start []str
 	return tellDeclared(ctx, io.out, o, r, a)
 }
 
-// setting is one key of the declaration.
-type setting struct {
+// agentSetting is one key of the declaration.
+type agentSetting struct {
 	key   []string
 	value any
 }
 
 // settings are what --env, --done and --limit say.
-func (f *addFlags) settings() (list []setting, err error) {
+func (f *addFlags) settings() (list []agentSetting, err error) {
 	for _, given := range f.env {
 		name, value, ok := strings.Cut(given, "=")
 		if !ok {
@@ -161,14 +161,14 @@ func (f *addFlags) settings() (list []setting, err error) {
 		if err := registry.ValidVariable(name); err != nil {
 			return nil, fmt.Errorf("--env %s: %w", given, err)
 		}
-		list = append(list, setting{[]string{"start", "env", name}, value})
+		list = append(list, agentSetting{[]string{"start", "env", name}, value})
 	}
 	switch f.done {
 	case "":
 	case "exit:0":
-		list = append(list, setting{[]string{"expect", "done", "exit"}, 0})
+		list = append(list, agentSetting{[]string{"expect", "done", "exit"}, 0})
 	case "manifest":
-		list = append(list, setting{[]string{"expect", "done", "manifest"}, "complete"})
+		list = append(list, agentSetting{[]string{"expect", "done", "manifest"}, "complete"})
 	default:
 		return nil, fmt.Errorf("--done %s: want exit:0 (it ends with status 0) or manifest (every phase of its manifest is complete)", f.done)
 	}
@@ -184,7 +184,7 @@ func (f *addFlags) settings() (list []setting, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("--limit %s: %w", given, err)
 		}
-		list = append(list, setting{[]string{"budget", "per_class", class}, limit})
+		list = append(list, agentSetting{[]string{"budget", "per_class", class}, limit})
 	}
 	return list, nil
 }
@@ -240,26 +240,26 @@ func (f *addFlags) kindOf(start []string, dir string) (registry.Kind, error) {
 }
 
 func newAgentRemove(io streams) *cobra.Command {
-	return newEdit(io, "remove", "Take an agent out of the registry; it is left running", func(d *registry.Draft, name string) error { return d.Remove(name) }, "not declared any more; if it runs, it goes on")
+	return newEdit(io, "remove", "Take an agent out of the registry; it is left running", func(d *registry.Document, name string) error { return d.Remove(name) }, "not declared any more; if it runs, it goes on")
 }
 
 func newAgentPause(io streams) *cobra.Command {
-	return newEdit(io, "pause", "Leave an agent alone until unpause: nothing is done about it, nobody is told", func(d *registry.Draft, name string) error { return d.Set(name, true, "paused") }, "paused: nothing is done about it, and nobody is told")
+	return newEdit(io, "pause", "Leave an agent alone until unpause: nothing is done about it, nobody is told", func(d *registry.Document, name string) error { return d.Set(name, true, "paused") }, "paused: nothing is done about it, and nobody is told")
 }
 
 func newAgentUnpause(io streams) *cobra.Command {
-	return newEdit(io, "unpause", "Watch a paused agent again", func(d *registry.Draft, name string) error { return d.Set(name, nil, "paused") }, "watched again")
+	return newEdit(io, "unpause", "Watch a paused agent again", func(d *registry.Document, name string) error { return d.Set(name, nil, "paused") }, "watched again")
 }
 
 // newEdit is a verb that changes the registry's entry of one agent, or of several.
-func newEdit(io streams, verb, short string, change func(*registry.Draft, string) error, done string) *cobra.Command {
+func newEdit(io streams, verb, short string, change func(*registry.Document, string) error, done string) *cobra.Command {
 	var home string
 	cmd := &cobra.Command{
 		Use:   verb + " NAME …",
 		Short: short,
 		Args:  takes(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			o, r, err := editRegistry(io, home, func(d *registry.Draft) error {
+			o, r, err := editRegistry(io, home, func(d *registry.Document) error {
 				for _, name := range args {
 					if err := change(d, name); err != nil {
 						return err

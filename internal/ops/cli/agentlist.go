@@ -23,7 +23,7 @@ type agentRecord struct {
 	Key        string           `json:"key"` // of the registry: what the other verbs take
 	Kind       string           `json:"kind"`
 	Path       string           `json:"path,omitempty"`
-	State      string           `json:"state"`           // the class of the verdict
+	State      string           `json:"state"`           // the class of the diagnosis
 	Stall      string           `json:"stall,omitempty"` // its coarse type, where something is wrong
 	Rule       string           `json:"rule"`
 	Confidence string           `json:"confidence"`
@@ -136,7 +136,7 @@ func homeRecordOf(o monitor.Options, view monitor.View) homeRecord {
 }
 
 func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
-	v := f.Verdict
+	v := f.Diagnosis
 	r := agentRecord{
 		Name: f.Name, Key: f.Key, Kind: string(f.Kind), Path: f.Path, State: string(v.Class), Stall: string(v.Stall), Rule: v.Rule,
 		Confidence: string(v.Confidence), Details: v.Details, Paused: f.Evidence.Paused, Stopped: f.Stopped, PID: f.Process.PID,
@@ -210,13 +210,13 @@ func printAgents(w io.Writer, o monitor.Options, view monitor.View) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tKIND\tSTATE\tSINCE\tPROCESS\tLAST SIGN\tINCIDENT")
 	for _, f := range view.Findings {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", logline.Printable(f.Key), f.Kind, stateWord(f), sinceText(f.Verdict.Since), processText(f), signText(f.Evidence), incidentText(incidentsOf(view, f), view.At))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", logline.Printable(f.Key), f.Kind, stateWord(f), sinceText(f.Diagnosis.Since), processText(f), signText(f.Evidence), incidentText(incidentsOf(view, f), view.At))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, f := range view.Findings {
-		if f.Verdict.Well() {
+		if f.Diagnosis.Well() {
 			continue
 		}
 		fmt.Fprintln(w, "\n"+headline(f))
@@ -226,7 +226,7 @@ func printAgents(w io.Writer, o monitor.Options, view monitor.View) error {
 	}
 	var last strings.Builder
 	for _, f := range view.Findings {
-		if f.Pane != nil && f.Verdict.Well() { // else it stands with the trouble
+		if f.Pane != nil && f.Diagnosis.Well() { // else it stands with the trouble
 			fmt.Fprintf(&last, "%s: in %s\n", logline.Printable(f.Key), logline.Printable(f.Pane.String()))
 		}
 		if text := joinedText(f, view.At); text != "" {
@@ -244,13 +244,13 @@ func printAgents(w io.Writer, o monitor.Options, view monitor.View) error {
 
 // stateWord is what an agent is called in a table: its class, and why it is not watched where that is so.
 func stateWord(f monitor.Finding) string {
-	if f.Verdict.Class == diagnose.NotWatched {
-		return cmp.Or(logline.Printable(f.Evidence.Status), string(f.Verdict.Class))
+	if f.Diagnosis.Class == diagnose.NotWatched {
+		return cmp.Or(logline.Printable(f.Evidence.Status), string(f.Diagnosis.Class))
 	}
-	if v := f.Verdict; v.Class == diagnose.RateLimited && v.Hold > 0 {
+	if v := f.Diagnosis; v.Class == diagnose.RateLimited && v.Hold > 0 {
 		return "limit, resets in " + briefly(time.Duration(v.Hold))
 	}
-	return incident.Words(string(f.Verdict.Class))
+	return incident.Words(string(f.Diagnosis.Class))
 }
 
 func sinceText(s diagnose.Span) string {

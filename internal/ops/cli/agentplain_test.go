@@ -33,7 +33,7 @@ func night() (monitor.Options, monitor.View) {
 			e.Process.Life = diagnose.Alive
 		}
 		f.Evidence, f.Trace = e, diagnose.Explain(e, diagnose.Policy{})
-		f.Verdict = f.Trace.Verdict
+		f.Diagnosis = f.Trace.Diagnosis
 		if f.Action = string(f.Decision.Rung); f.Action == "" {
 			f.Action = "wait"
 		}

@@ -90,7 +90,7 @@ func newAgentReport(io streams) *cobra.Command {
 func reportOf(view monitor.View, since time.Duration) reportRecord {
 	r := reportRecord{From: view.At.Add(-since).Round(0), To: view.At.Round(0), Agents: []agentReport{}, Waits: []incidentRecord{}}
 	for _, f := range view.Findings {
-		a := agentReport{Name: f.Key, Kind: string(f.Kind), State: string(f.Verdict.Class), Acts: []recovery.Act{}, Incidents: []incidentRecord{}, state: stateWord(f)}
+		a := agentReport{Name: f.Key, Kind: string(f.Kind), State: string(f.Diagnosis.Class), Acts: []recovery.Act{}, Incidents: []incidentRecord{}, state: stateWord(f)}
 		for _, s := range f.Evidence.Sessions {
 			a.CostUSD += s.CostUSD
 			a.Tokens += s.Tokens
@@ -187,8 +187,8 @@ func printReport(w io.Writer, o monitor.Options, view monitor.View, r reportReco
 // askedOfMany is what is asked of a person about agents that fail together: all have the trouble that one of them has.
 func askedOfMany(view monitor.View, i incident.Incident) string {
 	for _, f := range view.Findings {
-		if slices.Contains(i.Facts.Members, f.Name) && !f.Verdict.Well() {
-			return incident.ToDo(string(f.Verdict.Class), f.Key)
+		if slices.Contains(i.Facts.Members, f.Name) && !f.Diagnosis.Well() {
+			return incident.ToDo(string(f.Diagnosis.Class), f.Key)
 		}
 	}
 	return ""

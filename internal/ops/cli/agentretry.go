@@ -11,7 +11,7 @@ import (
 
 // retrySettings make the CLI of an unattended agent itself wait for temporary failures. Values that its owner has set in
 // --env or in the environment are kept, including the number of retries.
-func retrySettings(kind registry.Kind, starts bool, env []string) []setting {
+func retrySettings(kind registry.Kind, starts bool, env []string) []agentSetting {
 	theirs := func(name string) bool {
 		_, set := os.LookupEnv(name)
 		return set || slices.ContainsFunc(env, func(given string) bool { return strings.HasPrefix(given, name+"=") })
@@ -20,7 +20,7 @@ func retrySettings(kind registry.Kind, starts bool, env []string) []setting {
 	if p.Variable == "" || !starts || theirs(p.Variable) || p.Unless != "" && theirs(p.Unless) {
 		return nil
 	}
-	return []setting{{[]string{"start", "env", p.Variable}, p.Value}}
+	return []agentSetting{{[]string{"start", "env", p.Variable}, p.Value}}
 }
 
 // patient adds the flags that make the CLI wait to the agent's command.

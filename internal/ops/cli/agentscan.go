@@ -225,7 +225,7 @@ func addScanned(io streams, given string, list []scanned) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	_, _, err := editRegistry(io, given, func(d *registry.Draft) error {
+	_, _, err := editRegistry(io, given, func(d *registry.Document) error {
 		for i, s := range fresh {
 			s.Declared = ""
 			for _, before := range fresh[:i] {
@@ -248,7 +248,7 @@ func addScanned(io streams, given string, list []scanned) error {
 }
 
 // addUnique declares an agent under an unused name.
-func addUnique(d *registry.Draft, s *scanned) (string, error) {
+func addUnique(d *registry.Document, s *scanned) (string, error) {
 	base := plainName(s.Dir)
 	base = strings.TrimRight(base[:min(len(base), 48)], ".-")
 	if heartbeat.ValidName(base) != nil {

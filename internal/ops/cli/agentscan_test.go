@@ -53,7 +53,7 @@ func TestDeclaredAs(t *testing.T) {
 func TestAddScannedNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.yaml")
 	var names []string
-	_, err := registry.Edit(path, registry.Options{}, time.Now(), func(d *registry.Draft) error {
+	_, err := registry.Edit(path, registry.Options{}, time.Now(), func(d *registry.Document) error {
 		names = nil
 		for _, s := range []scanned{
 			{Kind: "claude", Dir: "/src/shop"}, {Kind: "codex", Dir: "/src/shop"}, {Kind: "codex", Dir: "/old/shop"},

@@ -29,17 +29,17 @@ type shownRecord struct {
 	Ping     string            `json:"ping,omitempty"`
 }
 
-// explainedRecord is a verdict with its reasons for programs.
+// explainedRecord is a diagnosis with its reasons for programs.
 type explainedRecord struct {
-	Name     string            `json:"name"`
-	Verdict  diagnose.Verdict  `json:"verdict"`
-	Steps    []diagnose.Step   `json:"steps"`
-	Evidence diagnose.Evidence `json:"evidence"`
-	Action   string            `json:"action"`
-	Reason   string            `json:"reason,omitempty"`
-	LeftOut  []string          `json:"left_out,omitempty"` // steps that cannot be done, and why
-	Used     int               `json:"budget_used"`
-	Max      int               `json:"budget_max"`
+	Name      string             `json:"name"`
+	Diagnosis diagnose.Diagnosis `json:"verdict"`
+	Steps     []diagnose.Step    `json:"steps"`
+	Evidence  diagnose.Evidence  `json:"evidence"`
+	Action    string             `json:"action"`
+	Reason    string             `json:"reason,omitempty"`
+	LeftOut   []string           `json:"left_out,omitempty"` // steps that cannot be done, and why
+	Used      int                `json:"budget_used"`
+	Max       int                `json:"budget_max"`
 }
 
 const agentExplainLong = `Show why an agent is judged as it is: what is wrong, what was done and what the monitor would do about it, what is asked of
@@ -74,7 +74,7 @@ func newAgentExplain(io streams) *cobra.Command {
 		func(_ context.Context, o monitor.Options, view monitor.View, f monitor.Finding, asJSON bool) error {
 			if asJSON {
 				return encodeJSON(io.out, explainedRecord{
-					Name: f.Key, Verdict: f.Verdict, Steps: f.Trace.Steps, Evidence: f.Evidence, Action: f.Action, Reason: f.Decision.Reason, LeftOut: f.LeftOut,
+					Name: f.Key, Diagnosis: f.Diagnosis, Steps: f.Trace.Steps, Evidence: f.Evidence, Action: f.Action, Reason: f.Decision.Reason, LeftOut: f.LeftOut,
 					Used: f.Decision.Budget.Used, Max: f.Decision.Budget.Max,
 				})
 			}
@@ -82,17 +82,17 @@ func newAgentExplain(io streams) *cobra.Command {
 		})
 }
 
-// printExplained is the verdict first, then what is done and asked, then how the verdict came about.
+// printExplained is the diagnosis first, then what is done and asked, then how the diagnosis came about.
 func printExplained(w io.Writer, o monitor.Options, view monitor.View, f monitor.Finding) error {
 	fmt.Fprintln(w, headline(f))
-	list := []aspect{{"what", f.Verdict.Details}, {"would do", wouldDo(f)}}
-	if !f.Verdict.Well() {
+	list := []aspect{{"what", f.Diagnosis.Details}, {"would do", wouldDo(f)}}
+	if !f.Diagnosis.Well() {
 		list = troubleAspects(o, view, f)
 		for i, why := range f.LeftOut {
 			list = append(list, aspect{onFirst(i, "cannot do"), leftOutText(why)})
 		}
 	}
-	if err := printAspects(w, append(list, aspect{"sure", sureText(f.Verdict)})); err != nil {
+	if err := printAspects(w, append(list, aspect{"sure", sureText(f.Diagnosis)})); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nWhat was seen:")
@@ -159,7 +159,7 @@ func printAgent(w io.Writer, f monitor.Finding, view monitor.View, ping string) 
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(t, "%s\t%s\n", name, logline.Printable(fmt.Sprintf(format, args...)))
 	}
-	v := f.Verdict
+	v := f.Diagnosis
 	row("agent", "%s (%s)", f.Key, f.Kind)
 	if f.Name != f.Key {
 		row("name", "%s", f.Name)
@@ -211,7 +211,7 @@ func onFirst(i int, name string) string {
 
 // wouldDo is what the monitor does now, and why.
 func wouldDo(f monitor.Finding) string {
-	if f.Verdict.Well() {
+	if f.Diagnosis.Well() {
 		return "nothing: nothing is wrong"
 	}
 	s := incident.DoWords(f.Action)

@@ -31,7 +31,7 @@ func printAspects(w io.Writer, list []aspect) error {
 // headline is an agent's name with its state and how long it has been so.
 func headline(f monitor.Finding) string {
 	text := logline.Printable(f.Key) + ": " + stateWord(f)
-	if since := sinceText(f.Verdict.Since); since != "-" {
+	if since := sinceText(f.Diagnosis.Since); since != "-" {
 		text += ", for " + since
 	}
 	return text
@@ -40,7 +40,7 @@ func headline(f monitor.Finding) string {
 // troubleAspects are what a notified person needs to know: the trouble, what was done, what follows, what to do, and the
 // commands.
 func troubleAspects(o monitor.Options, view monitor.View, f monitor.Finding) []aspect {
-	list := []aspect{{"what", f.Verdict.Details}}
+	list := []aspect{{"what", f.Diagnosis.Details}}
 	if text := doneSoFar(view, f); text != "" {
 		list = append(list, aspect{"done", text})
 	}
@@ -48,7 +48,7 @@ func troubleAspects(o monitor.Options, view monitor.View, f monitor.Finding) []a
 	if !humansTurn(view, f) && view.Running != 0 {
 		return append(list, aspect{"to do", "nothing: the monitor deals with it"})
 	}
-	return append(list, askedOf(o, view, f, string(f.Verdict.Class))...)
+	return append(list, askedOf(o, view, f, string(f.Diagnosis.Class))...)
 }
 
 // humansTurn reports whether a person was notified of the agent's trouble, or would be now.
@@ -60,7 +60,7 @@ func humansTurn(view monitor.View, f monitor.Finding) bool {
 func incidentsOf(view monitor.View, f monitor.Finding) []incident.Incident {
 	list := slices.Clone(f.Incidents)
 	for _, i := range view.Incidents {
-		if i.Key.Class == incident.Mass && !f.Verdict.Well() && slices.Contains(i.Facts.Members, f.Name) {
+		if i.Key.Class == incident.Mass && !f.Diagnosis.Well() && slices.Contains(i.Facts.Members, f.Name) {
 			list = append(list, i)
 		}
 	}
@@ -134,8 +134,8 @@ func doneSoFar(view monitor.View, f monitor.Finding) string {
 	var done []string
 	now := view.At
 	for _, a := range f.Acts {
-		since := f.Verdict.Since
-		if a.Class == string(f.Verdict.Class) && !a.Refunded && (since <= 0 || since == diagnose.Never || now.Sub(a.At) <= time.Duration(since)) {
+		since := f.Diagnosis.Since
+		if a.Class == string(f.Diagnosis.Class) && !a.Refunded && (since <= 0 || since == diagnose.Never || now.Sub(a.At) <= time.Duration(since)) {
 			words := incident.DoneWords(string(a.Rung)) + " at "
 			if a.Rung == recovery.Hold {
 				words = "waits since "
@@ -177,8 +177,8 @@ var tierWords = map[diagnose.Tier]string{
 	diagnose.Process: "the system's table of processes shows it", diagnose.Guess: "it is concluded, from silence or from a text",
 }
 
-// sureText is the confidence of a verdict, its evidence, and its names in the records.
-func sureText(v diagnose.Verdict) string {
+// sureText is the confidence of a diagnosis, its evidence, and its names in the records.
+func sureText(v diagnose.Diagnosis) string {
 	names := "rule " + v.Rule + ", " + string(v.Class)
 	if v.Stall != diagnose.NoStall {
 		names += ", " + string(v.Stall)
@@ -189,7 +189,7 @@ func sureText(v diagnose.Verdict) string {
 
 // leftOutWords are steps of the ladder as the subject of a sentence.
 var leftOutWords = map[string]string{
-	"nudge": "telling it to go on", "ask_phone": "asking you", "kill_tool": "ending its tool", "interrupt": "interrupting it",
+	"nudge": "telling it to go on", "ask_phone": "asking you", "kill_tool": "ending its tool", "restart_server": "restarting its MCP server", "interrupt": "interrupting it",
 	"resume": "resuming it", "restart": "restarting it", "fresh": "a new session", "escalate": "telling you",
 }
 

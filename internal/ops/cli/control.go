@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
@@ -34,6 +35,27 @@ type reachable struct {
 	settings *settings
 	sinks    *sinks
 	upgrader *upgrader // nil in inherit mode
+	client   clientProcess
+}
+
+// clientProcess is the process at the other end of stdin and stdout: the one that has started us.
+type clientProcess process.Identity
+
+// ourClient returns it. It is asked at the start: once it has ended, another process is our parent.
+func ourClient() clientProcess {
+	p, err := process.System{}.Look(os.Getppid())
+	if err != nil || p.PID <= 1 {
+		return clientProcess{}
+	}
+	return clientProcess(p.Identity)
+}
+
+// status is what the control socket tells of it: nothing once it has ended.
+func (c clientProcess) status() *control.Peer {
+	if c.PID == 0 || c.PID != os.Getppid() {
+		return nil
+	}
+	return &control.Peer{PID: c.PID, Start: c.Start, Boot: c.Boot}
 }
 
 // Errors of actions that inherit mode does not support.
@@ -70,7 +92,7 @@ func (r reachable) Status() control.Status {
 		b.Name, b.Command, b.State = r.settings.backend.Name, secret.Words(r.settings.backend.Command), "ending"
 	}
 	s := control.Status{
-		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Dir: r.settings.dir,
+		Status: b, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(), Dir: r.settings.dir, ClientProcess: r.client.status(),
 		Lost: control.Lost{Stderr: r.sinks.log.Lost(), Log: r.sinks.kept.Lost()},
 	}
 	if r.upgrader != nil {
@@ -82,10 +104,13 @@ func (r reachable) Status() control.Status {
 	return s
 }
 
+// Feed implements control.Source.
+func (r reachable) Feed() *control.Feed { return r.sinks.feed }
+
 // Restart implements control.Source.
-func (r reachable) Restart(ctx context.Context, _, reason string) (control.Result, error) {
+func (r reachable) Restart(ctx context.Context, o control.Order) (control.Result, error) {
 	begun := time.Now()
-	if err := r.server.Restart(ctx, supervise.SourceControl, reason); err != nil {
+	if err := r.server.Restart(ctx, sourceOf(o), o.Reason); err != nil {
 		return control.Result{}, err
 	}
 	s, err := r.server.Status(ctx)
@@ -93,6 +118,14 @@ func (r reachable) Restart(ctx context.Context, _, reason string) (control.Resul
 		return control.Result{}, err
 	}
 	return control.Result{Generation: s.Generation, ServerPID: s.ServerPID, TookMS: time.Since(begun).Milliseconds(), Unasked: s.State == supervise.Starting.String()}, nil
+}
+
+// sourceOf is who wants a restart, for the records.
+func sourceOf(o control.Order) supervise.Source {
+	if o.Stalled {
+		return supervise.SourceMonitor
+	}
+	return supervise.SourceControl
 }
 
 // Reload implements control.Source.

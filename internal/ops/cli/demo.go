@@ -70,7 +70,7 @@ func runDemo(ctx context.Context, out *os.File, pace demoPace) (err error) {
 		d.screen.line("interrupted")
 		return &exitError{code: exitInterrupted}
 	case err != nil:
-		d.screen.line("What outlive said last:\n" + p.lastWords())
+		d.screen.line("What outlive said last:\n" + p.stderrTail())
 		return fail(exitFailure, "demo: %w", err)
 	}
 	return nil

@@ -68,8 +68,8 @@ func startDemoIn(dir string) (*demoProcess, error) {
 // pid is outlive's process id.
 func (p *demoProcess) pid() int { return p.cmd.Process.Pid }
 
-// lastWords are outlive's last lines on stderr.
-func (p *demoProcess) lastWords() string {
+// stderrTail are outlive's last lines on stderr.
+func (p *demoProcess) stderrTail() string {
 	return strings.Join(p.stderr.Tail(demoStderrLines), "\n")
 }
 

@@ -47,6 +47,8 @@ type gatewayFlags struct {
 	config    string
 	listen    string
 	name      string
+	tokenFile string // with the tokens of clients; "": none is needed, or a configuration says so
+	view      string // what the client on stdin sees; "": everything
 	noTools   bool
 	browser   bool
 	logLevel  string
@@ -54,8 +56,29 @@ type gatewayFlags struct {
 	audit     string
 }
 
+// newGatewayFlags have the defaults.
+func newGatewayFlags() gatewayFlags {
+	return gatewayFlags{name: "gateway", logLevel: "info", logFormat: "text"}
+}
+
+// table is what can be set, in the order that help shows it in. The defaults are those of f.
+func (f *gatewayFlags) table() []setting {
+	return append([]setting{
+		{name: "config", short: "c", to: &f.config, usage: configUsage},
+		{name: "listen", to: &f.listen, usage: "speak Streamable HTTP at this address, such as 127.0.0.1:8080, instead of stdio"},
+		{name: "token-file", to: &f.tokenFile, usage: "`FILE` with a token in each line, one of which clients have to send; with a command or a URL"},
+		{name: "name", to: &f.name, usage: "name in status and logs"},
+		{name: "view", to: &f.view, usage: "on stdin and stdout, serve only this view of the configuration; over HTTP it is at /mcp/VIEW"},
+		{name: "no-tools", to: &f.noTools, usage: "do not offer outlive_server_status and outlive_restart_server"},
+		{name: "open-browser", to: &f.browser, usage: "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait"},
+		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels},
+		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}},
+		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none"},
+	}, f.remote.table()...)
+}
+
 func newGateway(io streams) *cobra.Command {
-	var f gatewayFlags
+	f := newGatewayFlags()
 	cmd := &cobra.Command{
 		Use:         "gateway [flags] [-- CMD [ARG…] | URL]",
 		Annotations: map[string]string{keepsAlive: "yes"},
@@ -80,23 +103,18 @@ func newGateway(io streams) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(newLogin(io))
-	fl := cmd.Flags()
-	fl.SortFlags = false
-	fl.StringVarP(&f.config, "config", "c", "", configUsage)
-	fl.StringVar(&f.listen, "listen", "", "speak Streamable HTTP at this address, such as 127.0.0.1:8080, instead of stdio")
-	fl.StringVar(&f.name, "name", "gateway", "name in status and logs")
-	fl.BoolVar(&f.noTools, "no-tools", false, "do not offer outlive_server_status and outlive_restart_server")
-	fl.BoolVar(&f.browser, "open-browser", false, "open the page of a server that wants authorization ($BROWSER, or the desktop's), and wait")
-	fl.StringVar(&f.logLevel, "log-level", "info", "minimum level logged to stderr: debug, info, warn or error")
-	fl.StringVar(&f.logFormat, "log-format", "text", "text or json")
-	fl.StringVar(&f.audit, "audit", "", "audit log (default: under the state directory); \"none\" for none")
-	f.remote.define(fl)
+	define(cmd.Flags(), f.table())
 	return cmd
 }
 
 // check rejects contradictory flags, and names a gateway of one server after the server, unless it was given a name.
 func (f *gatewayFlags) check(named bool) error {
+	if err := checkEach(f.table()); err != nil {
+		return fail(exitUsage, "%w", err)
+	}
 	switch {
+	case len(f.one) == 0 && f.tokenFile != "":
+		return fail(exitUsage, "gateway: --token-file is for a server on the command line; in a configuration write auth: {bearer: \"${file:%s}\"}", f.tokenFile)
 	case len(f.one) == 0 && len(f.remote.words()) > 0:
 		return fail(exitUsage, "gateway: %s is for a URL on the command line; for a server of a configuration it stands there", f.remote.words()[0])
 	case len(f.one) == 0:
@@ -117,7 +135,9 @@ func (f *gatewayFlags) check(named bool) error {
 // directory has a configuration that is not used.
 func (f *gatewayFlags) load() (file *config.File, path string, digest [sha256.Size]byte, passedOver bool, err error) {
 	if len(f.one) > 0 {
-		file, err = f.remote.load(f.name, f.one)
+		if file, err = f.remote.load(f.name, f.one); err == nil && f.tokenFile != "" {
+			file.Auth, err = readTokens(f.tokenFile)
+		}
 		return file, "", digest, false, err
 	}
 	if path, passedOver, err = configFile(f.config); err == nil {
@@ -152,10 +172,12 @@ type endpoint struct {
 	path  string       // of the configuration; "": it was made from the command line
 	begun *config.File // the configuration at the start
 
-	listener net.Listener // nil: stdio
-	front    streamhttp.Options
-	url      string // of the endpoint; "" on stdio
-	byHand   bool   // stdin is a terminal
+	listener net.Listener       // nil: stdio
+	front    streamhttp.Options // Views guarded by mu
+	serving  *streamhttp.Front  // guarded by mu; nil: not yet, or stdio
+	url      string             // of the endpoint; "" on stdio
+	byHand   bool               // stdin is a terminal
+	client   clientProcess      // on stdio; the zero value for an endpoint
 
 	tokenFile string // file with the token for local clients; "": there is none
 
@@ -199,7 +221,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	}
 	g.tellWarnings(file)
 	go g.clearAway()
-	g.SetServers(servers)
+	g.apply(servers, file.Views)
 	g.rewatch()
 	defer g.unwatch()
 	stop := handleSignals(g, k)
@@ -226,6 +248,9 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	if address == "" {
 		address = file.Listen
 	}
+	if err := g.checkView(file, address); err != nil {
+		return err
+	}
 	if address != "" {
 		if err := g.listen(file, address); err != nil {
 			return err
@@ -234,11 +259,12 @@ func (g *endpoint) open(io streams, file *config.File) (err error) {
 	opts := gateway.RunnerOptions{
 		Gateway: gateway.Options{Version: version(), Names: catalog.Names(file.Names), NoTools: g.flags.noTools, ListWait: firstList, Sink: g.sinks,
 			MaxProcesses: cmp.Or(file.Limits.Processes, mostProcesses)},
-		Host: g.served.host,
+		Host: g.served.host, View: g.flags.view,
 	}
 	if address == "" {
 		st, err := io.in.Stat()
 		g.byHand = err == nil && st.Mode()&os.ModeCharDevice != 0
+		g.client = ourClient()
 		if opts.In, opts.Out, err = takeStreams(io); err != nil {
 			return fail(exitFailure, "take over stdin and stdout: %w", err)
 		}

@@ -90,7 +90,7 @@ func (g *endpoint) Reload() error {
 		g.tellRejected(err)
 		return err
 	}
-	g.SetServers(servers)
+	g.apply(servers, file.Views)
 	g.rewatch()
 	g.sinks.say(event.ConfigLoaded, fmt.Sprintf("Configuration read: %s of %s", counted(len(servers), "server"), g.path),
 		slog.Any(event.KeyFiles, []string{g.path}), slog.Int(event.KeyCount, len(servers)))
@@ -142,7 +142,7 @@ func changedForGood(was, is *config.File) (names []string) {
 		name    string
 		was, is any
 	}{
-		{"names", was.Names, is.Names}, {"listen", was.Listen, is.Listen}, {"auth", was.Auth, is.Auth},
+		{"names", was.Names, is.Names}, {"listen", was.Listen, is.Listen}, {authKey(was, is), was.Auth, is.Auth},
 		{"local_users", was.LocalUsers, is.LocalUsers},
 		{"tls", filesOf(was.TLS), filesOf(is.TLS)}, {"origins", was.Origins, is.Origins}, {"hosts", was.Hosts, is.Hosts},
 		{"limits", was.Limits, is.Limits},
@@ -152,6 +152,14 @@ func changedForGood(was, is *config.File) (names []string) {
 		}
 	}
 	return names
+}
+
+// authKey names the key that says whether tokens are needed.
+func authKey(was, is *config.File) string {
+	if bare := (config.Auth{}); was.Auth != nil && reflect.DeepEqual(*was.Auth, bare) || is.Auth != nil && reflect.DeepEqual(*is.Auth, bare) {
+		return "whether views have tokens (bearer)"
+	}
+	return "auth"
 }
 
 // filesOf returns the files of a certificate, without the position in the configuration.

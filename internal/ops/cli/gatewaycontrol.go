@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
-	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/view/control"
@@ -38,7 +37,7 @@ func (r reachableGateway) Status() control.Status {
 	defer cancel()
 	s := control.Status{
 		Status: backend.Status{Name: r.flags.name, State: "serving"}, PID: os.Getpid(), StartedAt: r.sinks.start, Version: version(),
-		URL: r.url, Lost: control.Lost{Stderr: r.sinks.log.Lost()},
+		URL: r.url, ClientProcess: r.client.status(), Lost: control.Lost{Stderr: r.sinks.log.Lost()},
 	}
 	if s.Config = r.begun.Name; r.path != "" {
 		s.Config, _ = filepath.Abs(r.path) // it fails only without a working directory
@@ -66,6 +65,9 @@ func (r reachableGateway) Status() control.Status {
 	return s
 }
 
+// Feed implements control.Source.
+func (r reachableGateway) Feed() *control.Feed { return r.sinks.feed }
+
 // whichServer is the error for a missing or unknown server name.
 func (r reachableGateway) whichServer(server string) error {
 	names := slices.Sorted(maps.Keys(r.served.current()))
@@ -89,8 +91,8 @@ func (r reachableGateway) meant(server string) string {
 }
 
 // Restart implements control.Source.
-func (r reachableGateway) Restart(ctx context.Context, server, reason string) (control.Result, error) {
-	server = r.meant(server)
+func (r reachableGateway) Restart(ctx context.Context, o control.Order) (control.Result, error) {
+	server := r.meant(o.Server)
 	if _, known := r.served.current()[server]; !known {
 		return control.Result{}, r.whichServer(server)
 	}
@@ -99,7 +101,7 @@ func (r reachableGateway) Restart(ctx context.Context, server, reason string) (c
 		return control.Result{}, err
 	}
 	begun := time.Now()
-	if err := r.endpoint.Restart(ctx, server, supervise.SourceControl, reason); err != nil {
+	if err := r.endpoint.Restart(ctx, server, sourceOf(o), o.Reason); err != nil {
 		return control.Result{}, err
 	}
 	links, err := r.links(ctx, server)

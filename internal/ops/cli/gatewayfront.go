@@ -16,13 +16,14 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 // listen opens the address of the endpoint.
 func (g *endpoint) listen(file *config.File, address string) (err error) {
 	if err := config.CheckListen(address, file.Auth != nil); err != nil {
 		if g.path == "" {
-			return fail(exitUsage, "listen: %w; for auth write an outlive.yaml", err)
+			return fail(exitUsage, "listen: %w; here the token stands in a file: --token-file FILE", err)
 		}
 		return fail(exitUsage, "listen: %w", err)
 	}
@@ -98,7 +99,7 @@ func (g *endpoint) serve(ctx context.Context) error {
 	}
 	g.front.Extra = map[string]http.Handler{"/healthz": g.health(), "/metrics": g.metrics()}
 	g.front.Log = g.frontLog()
-	front := streamhttp.New(g.Hub(), g.front)
+	front := g.openFront()
 	what := "Listening on " + g.url
 	if addr, ok := g.listener.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
 		what += ", and at every other address of this machine"
@@ -131,6 +132,7 @@ func frontOptions(file *config.File) (streamhttp.Options, error) {
 		Hosts: file.Hosts, Origins: file.Origins,
 		MaxBody: file.Limits.Body, MaxSessions: file.Limits.Sessions, SessionIdle: file.Limits.SessionIdle,
 		MaxConnections: file.Limits.Connections, SessionRelease: file.Limits.SessionRelease,
+		Views: frontViews(file.Views),
 	}
 	if a := file.Auth; a != nil {
 		o.Bearer = a.Bearer
@@ -162,8 +164,8 @@ func (g *endpoint) health() http.Handler {
 		}
 		text := ""
 		for _, s := range all {
-			text += s.Name + " " + stateOf(s)
-			if trouble := cmp.Or(troubleOf(s), failingOf(s)); trouble != "" {
+			text += s.Name + " " + overview.StateOf(s)
+			if trouble := cmp.Or(overview.TroubleOf(s), overview.FailingOf(s)); trouble != "" {
 				text += ": " + logline.Printable(strings.ReplaceAll(trouble, "\n", " "))
 			}
 			text += "\n"

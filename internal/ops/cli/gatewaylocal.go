@@ -94,3 +94,29 @@ func localToken(path string) (string, error) {
 	token := rand.Text()
 	return token, atomicfile.WriteDurably(path, []byte(token+"\n"))
 }
+
+// mostTokens is the largest file with tokens, in bytes.
+const mostTokens = 64 << 10
+
+// readTokens reads the tokens that clients may send: one in each line, besides empty lines and those that begin with #.
+func readTokens(path string) (*config.Auth, error) {
+	text, err := atomicfile.Read(path, mostTokens)
+	if err != nil {
+		return nil, fail(exitUsage, "--token-file: %w", err)
+	}
+	auth := &config.Auth{}
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := config.CheckToken(line); err != nil {
+			return nil, fail(exitUsage, "--token-file: line %d of %s %w", i+1, path, err)
+		}
+		auth.Bearer = append(auth.Bearer, line)
+	}
+	if len(auth.Bearer) == 0 {
+		return nil, fail(exitUsage, "--token-file: %s has no token: write one into it, such as that of openssl rand -hex 32", path)
+	}
+	return auth, nil
+}

@@ -25,7 +25,7 @@ type loginFlags struct {
 }
 
 func newLogin(io streams) *cobra.Command {
-	var f loginFlags
+	f := loginFlags{patience: 5 * time.Minute}
 	cmd := &cobra.Command{
 		Use:   "login URL|SERVER [flags]",
 		Short: "Authorize outlive at a remote MCP server, in the browser",
@@ -44,11 +44,8 @@ EXIT STATUS
 			return f.login(ctx, io, args[0])
 		},
 	}
-	fl := cmd.Flags()
-	fl.SortFlags = false
-	fl.StringVarP(&f.config, "config", "c", "", "of SERVER: "+configUsage)
-	f.remote.defineOAuth(fl)
-	fl.DurationVar(&f.patience, "timeout", 5*time.Minute, "how long to wait for the browser")
+	define(cmd.Flags(), slices.Concat([]setting{{name: "config", short: "c", to: &f.config, usage: "of SERVER: " + configUsage}}, f.remote.loginTable(),
+		[]setting{{name: "timeout", to: &f.patience, usage: "how long to wait for the browser"}}))
 	return cmd
 }
 

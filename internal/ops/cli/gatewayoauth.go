@@ -18,6 +18,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
 	"github.com/outlive-mcp/outlive/internal/line/remote"
 )
@@ -77,25 +78,35 @@ func grantPath(endpoint string, o remote.OAuthOptions) string {
 // grantFile is a file that holds one grant, readable by its owner only. It implements remote.GrantStore.
 type grantFile string
 
-// Load implements remote.GrantStore.
+// grantVersion is the version of the file. It must change whenever an older outlive would misinterpret a grant, or lose a
+// part of it when it renews it. A file without a version is of version 1.
+const grantVersion = 1
+
+// grantForm is the file's content.
+type grantForm struct {
+	Version int `json:"version"`
+	remote.Grant
+}
+
+// Load implements remote.GrantStore. A grant of a newer outlive is an error, so that it is never replaced.
 func (f grantFile) Load() (remote.Grant, error) {
-	var g remote.Grant
+	var g grantForm
 	raw, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return g, nil // most servers require no authorization
+		return remote.Grant{}, nil // most servers require no authorization
 	}
 	if err != nil {
-		return g, err
+		return remote.Grant{}, err
 	}
 	if err := json.Unmarshal(raw, &g); err != nil {
 		return remote.Grant{}, fmt.Errorf("%s: %w: remove it and log in again", string(f), err)
 	}
-	return g, nil
+	return g.Grant, stateversion.Check(string(f), g.Version, grantVersion)
 }
 
 // Save implements remote.GrantStore. The file is replaced atomically.
 func (f grantFile) Save(g remote.Grant) error {
-	raw, err := json.MarshalIndent(g, "", "  ")
+	raw, err := json.MarshalIndent(grantForm{grantVersion, g}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode grant: %w", err)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
 // policyKeys are the settings of `outlive run` as keys of a server in a configuration.
@@ -42,7 +43,7 @@ func policyKeys() []config.PolicyKey {
 }
 
 // kind is the type of a setting's values in a configuration.
-func (s *runSetting) kind() config.Kind {
+func (s *setting) kind() config.Kind {
 	switch s.to.(type) {
 	case *bool:
 		return config.Bool
@@ -100,7 +101,7 @@ func (set *servedSet) load(file *config.File) ([]gateway.Server, error) {
 			one = was // all its connections share one authorization
 		}
 		now[c.Name] = one
-		server := one.server(catalog.Server{Name: c.Name, Prefix: c.Prefix, Allow: c.Allow, Deny: c.Deny, Rename: c.Rename})
+		server := one.server(catalog.Server{Name: c.Name, Prefix: c.Prefix, Filter: catalog.Filter{Allow: c.Allow, Deny: c.Deny}, Rename: c.Rename})
 		server.Shared, server.Instances = c.Shared, c.Instances
 		servers = append(servers, server)
 	}
@@ -231,7 +232,7 @@ func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
 		return nil, err
 	}
 	one := &served{watch: s.watch, known: s.known, digest: digest}
-	k := &sinks{log: set.sinks.log, kept: set.keep(c.Name, s.stderrLog), audit: set.sinks.audit, server: c.Name}
+	k := &sinks{log: set.sinks.log, kept: set.keep(c.Name, s.stderrLog), audit: set.sinks.audit, feed: set.sinks.feed, server: c.Name}
 	one.options = hostOptions(s, k)
 	one.options.Dir = c.Dir
 	if len(c.Env) > 0 {
@@ -343,7 +344,7 @@ func openGatewaySinks(io streams, f gatewayFlags) (*sinks, error) {
 	if err != nil {
 		return nil, fail(exitUsage, "--log-format: %w", err)
 	}
-	k := &sinks{start: time.Now()}
+	k := &sinks{start: time.Now(), feed: control.NewFeed()}
 	k.log = logline.NewWriter(io.err, logline.Options{Format: format, Level: s.logLevel, Gateway: true})
 	k.kept = logline.OpenKept("", logline.KeptOptions{})
 	path := auditPath(f.audit, filepath.Join(stateDir(), "audit", f.name+".jsonl"))

@@ -160,13 +160,13 @@ func warnUnwatched(io streams, home, name string) {
 	r, err := registry.Read(path, registry.Options{Home: user})
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		fmt.Fprintf(io.err, "outlive: warning: nobody watches %s: %s is not there; outlive agent add %s\n", name, path, name)
+		fmt.Fprintf(io.err, "outlive: warning: %s is not watched: %s is not there; outlive agent add %s\n", name, path, name)
 	case err != nil:
 	case r.Version == 1:
 		fmt.Fprintf(io.err, "outlive: warning: agents of the PIV supervisor's registry beat into %s itself\n", path)
 	default:
 		if _, ok := r.Agent(name); !ok {
-			fmt.Fprintf(io.err, "outlive: warning: nobody watches %s: %s does not declare it; outlive agent add %s\n", name, path, name)
+			fmt.Fprintf(io.err, "outlive: warning: %s is not watched: %s does not declare it; outlive agent add %s\n", name, path, name)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func runInherit(io streams, s *settings) (err error) {
 	k.say(event.ProxyStarted, "Watchdog supervisor starting")
 	stop := handleSignals(h, k)
 	defer stop()
-	done := serveControl(reachable{server: h, settings: s, sinks: k})
+	done := serveControl(reachable{server: h, settings: s, sinks: k, client: ourClient()})
 	defer done()
 	code := h.Run()
 	k.say(event.ProxyStopped, "Watchdog supervisor stopped", slog.Int(event.KeyExitCode, code))

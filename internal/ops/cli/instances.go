@@ -127,6 +127,9 @@ func findGateway(name string) (control.Instance, error) {
 	return control.Instance{}, fail(exitUsage, "%d gateways are running; say which one: %s", len(gateways), labels(gateways))
 }
 
+// noAnswer is the state of what runs and does not tell how it stands.
+const noAnswer = "no answer"
+
 // askAll asks every running outlive concurrently for its status, ordered by name.
 func askAll(ctx context.Context) ([]running, error) {
 	instances, err := control.Discover(socketDirs()...)
@@ -141,7 +144,7 @@ func askAll(ctx context.Context) ([]running, error) {
 		asked.Go(func() {
 			s, err := i.Status(ctx)
 			if err != nil {
-				s.Name, s.PID, s.State = i.Name, i.PID, "no answer"
+				s.Name, s.PID, s.State = i.Name, i.PID, noAnswer
 			}
 			all[n] = running{i, s}
 		})

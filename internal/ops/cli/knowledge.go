@@ -31,19 +31,29 @@ func knowledgeFile(argv []string, executable, dir string) string {
 // knowledgeLimit is how much of the file is read, in bytes: it holds whole lists of tools.
 const knowledgeLimit = 256 << 20
 
-// loadKnowledge reads the file; an unreadable one counts as empty.
+// knowledgeVersion is the version of the file. It must change whenever another version of outlive would misinterpret it.
+const knowledgeVersion = 1
+
+// knowledgeForm is the file's content.
+type knowledgeForm struct {
+	Version int `json:"version"` // knowledgeVersion
+	backend.Knowledge
+}
+
+// loadKnowledge reads the file. An unreadable one, and one of another version, older or newer, counts as empty: all of it
+// can be learned again.
 func loadKnowledge(path string) backend.Knowledge {
-	var k backend.Knowledge
+	var form knowledgeForm
 	raw, err := atomicfile.Read(path, knowledgeLimit)
-	if err != nil || json.Unmarshal(raw, &k) != nil {
+	if err != nil || json.Unmarshal(raw, &form) != nil || form.Version != knowledgeVersion {
 		return backend.Knowledge{}
 	}
-	return k
+	return form.Knowledge
 }
 
 // saveKnowledge writes the file whole or not at all; two runs of one command may both write it.
 func saveKnowledge(path string, k backend.Knowledge) error {
-	raw, err := json.Marshal(k)
+	raw, err := json.Marshal(knowledgeForm{knowledgeVersion, k})
 	if err != nil {
 		return fmt.Errorf("encode knowledge: %w", err)
 	}

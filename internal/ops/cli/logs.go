@@ -29,7 +29,7 @@ EXIT STATUS
 			instance, err := findInstance(args[0])
 			var gone *notRunning
 			if errors.As(err, &gone) {
-				return lastWords(io, args[0], err)
+				return showLastRun(io, args[0], err)
 			}
 			if err != nil {
 				return err
@@ -52,8 +52,8 @@ func logScreen(out *os.File) io.Writer {
 	return out
 }
 
-// lastWords shows the kept output of the last run of a server that does not run; missing is the error to report.
-func lastWords(io streams, name string, missing error) error {
+// showLastRun shows the kept output of the last run of a server that does not run; missing is the error to report.
+func showLastRun(io streams, name string, missing error) error {
 	w, err := parseWanted(name)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 )
 
 func monitorLong() string {
-	return `Watch agents that nobody watches, tell a stalled one from a working one, help it, and ask a human when that does not
+	return `Watch unattended agents, tell a stalled one from a working one, help it, and ask a human when that does not
 help. It goes on until SIGINT or SIGTERM; one cycle's result is one line on stdout.
 
 A home holds registry.yaml, improvement-log.md and monitor.db, where everything that must outlast a run is. A registry
@@ -66,8 +66,24 @@ type monitorFlags struct {
 	logLevel    string
 }
 
+// newMonitorFlags have the defaults.
+func newMonitorFlags() monitorFlags { return monitorFlags{answers: "auto", logLevel: "info"} }
+
+// table is what can be set, in the order that help shows it in. The defaults are those of f.
+func (f *monitorFlags) table() []setting {
+	return []setting{
+		{name: "home", to: &f.home, usage: "directory of the registry and of what the monitor keeps (default: " + shownHome + ", or ~/.piv if only that has a registry)"},
+		{name: "once", to: &f.once, usage: "run a single cycle and exit"},
+		{name: "dry-run", to: &f.dryRun, usage: "say what a cycle would do, change nothing and exit"},
+		{name: "replay", to: &f.replay, usage: "judge the evidence in `FILE` (evidence.jsonl of a home) again, show what is judged differently, and exit"},
+		{name: "answers", to: &f.answers, usage: "hear buttons and replies on Telegram: on, off, or auto: not in place of the PIV supervisor, whose bot may listen itself", words: []string{"on", "off", "auto"}},
+		{name: "permissions", to: &f.permissions, usage: "have permission requests of agents' hooks (outlive hooks install --ask) answered by those buttons"},
+		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels},
+	}
+}
+
 func newMonitor(io streams) *cobra.Command {
-	var f monitorFlags
+	f := newMonitorFlags()
 	cmd := &cobra.Command{
 		Use:         "monitor [flags]",
 		Annotations: map[string]string{keepsAlive: "yes"},
@@ -79,15 +95,7 @@ func newMonitor(io streams) *cobra.Command {
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMonitor(cmd.Context(), io, f) },
 	}
-	fl := cmd.Flags()
-	fl.SortFlags = false
-	fl.StringVar(&f.home, "home", "", "directory of the registry and of what the monitor keeps (default: "+shownHome+", or ~/.piv if only that has a registry)")
-	fl.BoolVar(&f.once, "once", false, "run a single cycle and exit")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "say what a cycle would do, change nothing and exit")
-	fl.StringVar(&f.replay, "replay", "", "judge the evidence in `FILE` (evidence.jsonl of a home) again, show what is judged differently, and exit")
-	fl.StringVar(&f.answers, "answers", "auto", "hear buttons and replies on Telegram: on, off, or auto: not in place of the PIV supervisor, whose bot may listen itself")
-	fl.BoolVar(&f.permissions, "permissions", false, "have permission requests of agents' hooks (outlive hooks install --ask) answered by those buttons")
-	fl.StringVar(&f.logLevel, "log-level", "info", "minimum level logged to stderr: debug, info, warn or error")
+	define(cmd.Flags(), f.table())
 	return cmd
 }
 
@@ -111,11 +119,11 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(monitorGC)
 	}
-	care, err := newMonitorCare(o.Logger)
+	watchdog, err := newMonitorWatchdog(o.Logger)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	o.Looked = care.looked
+	o.Looked = watchdog.looked
 	open := monitor.Await
 	if f.once { // a single look should not wait
 		open = monitor.Open
@@ -130,7 +138,7 @@ func runMonitor(ctx context.Context, io streams, f monitorFlags) error {
 	if f.once {
 		_, err = m.Once(ctx)
 	} else {
-		err = care.run(ctx, m)
+		err = watchdog.run(ctx, m)
 	}
 	if err = errors.Join(err, m.Close()); err != nil {
 		return &exitError{exitFailure, err}
@@ -182,9 +190,12 @@ func previewMonitor(ctx context.Context, io streams, o monitor.Options) error {
 
 // monitorOptions maps flags and environment.
 func monitorOptions(io streams, f monitorFlags) (o monitor.Options, err error) {
+	if err := checkEach(f.table()); err != nil {
+		return o, err
+	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return o, fmt.Errorf("--log-level %q: debug, info, warn or error", f.logLevel)
+		return o, fmt.Errorf("--log-level: %w", err)
 	}
 	if f.once && f.dryRun {
 		return o, errors.New("--once acts and --dry-run does not: choose one")

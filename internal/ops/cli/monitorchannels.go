@@ -28,6 +28,7 @@ func agentsOptions(home string) monitor.Options {
 		PIDFile: os.Getenv("PIV_SUPERVISOR_PID_PATH"), UserHome: user,
 	}
 	o.Herdr, _ = exec.LookPath("herdr") // it need not be there
+	o.Servers = &keptServers{}
 	o.Places = agentcli.DefaultPlaces(user, os.Getenv)
 	if program, err := os.Executable(); err == nil {
 		o.Wrapper = []string{program, "agent", "run", "--home", home, "--keep"}
@@ -99,11 +100,6 @@ func addChannels(o *monitor.Options, answers string) error {
 	}
 	o.OpenChannel = func(address string) (notify.Channel, error) { return openChannel(t, o.Environ, address) }
 	native := !isSupervisors(o)
-	switch answers {
-	case "on", "off", "auto":
-	default:
-		return fmt.Errorf("--answers %q: on, off or auto", answers)
-	}
 	if t.complete() && (answers == "on" || answers == "auto" && native) {
 		o.Listen = t.listen(o)
 	}
@@ -192,6 +188,6 @@ func checkChannels(ctx context.Context, io streams, o monitor.Options, view moni
 		}
 	}
 	if len(o.Channels) == 0 && (view.Registry == nil || len(view.Registry.Channels) == 0) {
-		fmt.Fprintln(io.out, "Telegram: not configured, nobody would be told")
+		fmt.Fprintln(io.out, "Telegram: not configured: no message would be sent")
 	}
 }

@@ -30,20 +30,23 @@ type remoteFlags struct {
 	noBrowser    bool
 }
 
-func (f *remoteFlags) define(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.headers, "header", nil, "of a URL: header `'NAME: VALUE'` for each request, repeated for several; write secrets as ${NAME} (environment) or ${file:PATH}")
-	f.defineOAuth(fl)
+// table is what can be set of a server at a URL.
+func (f *remoteFlags) table() []setting {
+	header := setting{name: "header", to: &f.headers, usage: "of a URL: header `'NAME: VALUE'` for each request, repeated for several; write secrets as ${NAME} (environment) or ${file:PATH}"}
+	return append([]setting{header}, f.loginTable()...)
 }
 
-// defineOAuth adds the flags that login has, too.
-func (f *remoteFlags) defineOAuth(fl *pflag.FlagSet) {
-	fl.StringVar(&f.clientID, "client-id", "", "of a URL: our id at its authorization server (default: registered, if that lets clients register)")
-	fl.StringVar(&f.clientSecret, "client-secret", "", "of a URL: the secret of --client-id, as ${NAME} or ${file:PATH}; wants --issuer")
-	fl.StringVar(&f.issuer, "issuer", "", "of a URL: the only authorization server to ask (default: the one that it names at the first login)")
-	fl.StringVar(&f.resource, "resource", "", "of a URL: what the login is to be good for (default: what it says of itself); each has a login of its own")
-	fl.StringSliceVar(&f.scopes, "scope", nil, "of a URL: scopes to ask for (default: those it asks for)")
-	fl.IntVar(&f.callbackPort, "callback-port", 0, "of a URL: loopback port that the browser comes back to after the login (default: any)")
-	fl.BoolVar(&f.noBrowser, "no-browser", false, "open no page for a login, only tell what to do")
+// loginTable are those of them that login has, too.
+func (f *remoteFlags) loginTable() []setting {
+	return []setting{
+		{name: "client-id", to: &f.clientID, usage: "of a URL: our id at its authorization server (default: registered, if that lets clients register)"},
+		{name: "client-secret", to: &f.clientSecret, usage: "of a URL: the secret of --client-id, as ${NAME} or ${file:PATH}; wants --issuer"},
+		{name: "issuer", to: &f.issuer, usage: "of a URL: the only authorization server to ask (default: the one that it names at the first login)"},
+		{name: "resource", to: &f.resource, usage: "of a URL: what the login is to be good for (default: what it says of itself); each has a login of its own"},
+		{name: "scope", to: &f.scopes, usage: "of a URL: scopes to ask for (default: those it asks for)", commas: true},
+		{name: "callback-port", to: &f.callbackPort, usage: "of a URL: loopback port that the browser comes back to after the login (default: any)"},
+		{name: "no-browser", to: &f.noBrowser, usage: "open no page for a login, only tell what to do"},
+	}
 }
 
 // isURL reports whether an argument in the place of a command is the URL of a remote server.

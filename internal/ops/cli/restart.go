@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 func newRestart(io streams) *cobra.Command {
@@ -88,7 +89,7 @@ func (w *restartSet) restart(ctx context.Context, io streams, reason string) err
 			meant = append(meant, r.Instance)
 		}
 		for _, s := range r.status.Servers {
-			if w.all || down(stateOf(s.ServerStatus)) {
+			if w.all || down(overview.StateOf(s.ServerStatus)) {
 				meant = append(meant, r.of(s.Name))
 			}
 		}
@@ -97,25 +98,34 @@ func (w *restartSet) restart(ctx context.Context, io streams, reason string) err
 		_, err := fmt.Fprintln(io.out, "There is nothing to restart.")
 		return err
 	}
-	results, errs := make([]control.Result, len(meant)), make([]error, len(meant))
-	var asked sync.WaitGroup
-	for n, i := range meant {
-		asked.Go(func() { results[n], errs[n] = i.Restart(ctx, reason) })
-	}
-	asked.Wait()
-	bad := 0
-	for n, i := range meant {
-		if errs[n] != nil {
-			bad++
-			fmt.Fprintf(io.err, "outlive: restart %s: %v\n", i.Label(), errs[n])
-			continue
-		}
-		fmt.Fprintln(io.out, restarted(i.Label(), i, results[n]))
-	}
+	bad := tellEach(io, "restart", meant, func(i control.Instance) (string, error) {
+		result, err := i.Restart(ctx, reason)
+		return restarted(i.Label(), i, result), err
+	})
 	if bad > 0 {
 		return fail(exitFailure, "%d of %d servers did not become ready", bad, len(meant))
 	}
 	return nil
+}
+
+// tellEach does something with all instances at once, and then says of each what has become of it. bad is how many
+// failed.
+func tellEach(io streams, verb string, all []control.Instance, do func(control.Instance) (string, error)) (bad int) {
+	texts, errs := make([]string, len(all)), make([]error, len(all))
+	var asked sync.WaitGroup
+	for n, i := range all {
+		asked.Go(func() { texts[n], errs[n] = do(i) })
+	}
+	asked.Wait()
+	for n, i := range all {
+		if errs[n] != nil {
+			bad++
+			fmt.Fprintf(io.err, "outlive: %s %s: %v\n", verb, i.Label(), errs[n])
+			continue
+		}
+		fmt.Fprintln(io.out, texts[n])
+	}
+	return bad
 }
 
 // down reports whether a state, or a summary of several, is of what does not run although it should.

@@ -73,6 +73,6 @@ func newRun(io streams) *cobra.Command {
 	fl := cmd.Flags()
 	fl.SetInterspersed(false) // flags after CMD are CMD's
 	f.define(fl)
-	far.define(fl)
+	define(fl, far.table())
 	return cmd
 }

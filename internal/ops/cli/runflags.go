@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -56,32 +54,14 @@ type runFlags struct {
 	audit     string
 }
 
-// runSetting is one thing that can be set of a run: a flag, and mostly a key of a server in outlive.yaml. Help, completion, checks,
-// policy keys and the published schema come from it.
-type runSetting struct {
-	name  settingName
-	to    any // where it goes: a *string, *bool, *int, *time.Duration or *[]string. What stands there is the default
-	usage string
-
-	words    []string // the only values; nil: any
-	judged   bool     // one of words, checked where it is used
-	positive bool     // a time that has to be longer than 0
-	natural  bool     // a time or number that must not be negative
-	most     int      // of a number from 0 on; 0: no bound
-	size     bool     // a text that is a size
-	commas   bool     // a list that may stand in one text
-	own      bool     // about outlive itself, and so no key of a server: the gateway has tools of its own for all of them
-	inherit  bool     // it means something with --mode inherit, where outlive sees no message and has no second process
-}
-
 // table is what can be set, in the order that help shows it in. The defaults are those of f.
-func (f *runFlags) table() []runSetting {
+func (f *runFlags) table() []setting {
 	presets := backoff.PresetNames()
-	return []runSetting{
+	return []setting{
 		{name: "name", to: &f.name, usage: "name in status and logs (default: made from CMD)", own: true, inherit: true},
 		{name: "mode", to: &f.mode, usage: "proxy, or inherit: CMD gets our descriptors, outlive copies nothing", words: []string{"proxy", "inherit"}, own: true, inherit: true},
 		{name: "shared", to: &f.shared, usage: "use one process together with all runs of this user that have the same CMD, directory, environment and flags", own: true},
-		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: []string{"debug", "info", "warn", "error"}, own: true, inherit: true},
+		{name: "log-level", to: &f.logLevel, usage: "minimum level logged to stderr: debug, info, warn or error", words: logLevels, own: true, inherit: true},
 		{name: "log-format", to: &f.logFormat, usage: "text or json", words: []string{"text", "json"}, judged: true, own: true, inherit: true},
 		{name: "audit", to: &f.audit, usage: "audit log (default: under the state directory); \"none\" for none", own: true, inherit: true},
 		{name: "backoff", to: &f.backoff, usage: "delay after a crash: " + fileerror.Alternatives(presets), words: presets, judged: true, inherit: true},
@@ -140,50 +120,4 @@ func newRunFlags() *runFlags {
 }
 
 // define adds the flags.
-func (f *runFlags) define(fl *pflag.FlagSet) {
-	fl.SortFlags = false
-	for _, s := range f.table() {
-		name := string(s.name)
-		switch to := s.to.(type) {
-		case *string:
-			fl.StringVar(to, name, *to, s.usage)
-		case *bool:
-			fl.BoolVar(to, name, *to, s.usage)
-		case *int:
-			fl.IntVar(to, name, *to, s.usage)
-		case *time.Duration:
-			fl.DurationVar(to, name, *to, s.usage)
-		case *[]string:
-			if s.commas {
-				fl.StringSliceVar(to, name, *to, s.usage)
-			} else {
-				fl.StringArrayVar(to, name, *to, s.usage)
-			}
-		}
-	}
-}
-
-// check says what is wrong with a value by itself.
-func (s *runSetting) check() error {
-	switch to := s.to.(type) {
-	case *string:
-		if s.words != nil && !s.judged && !slices.Contains(s.words, *to) && (*to != "" || s.name != "compat") {
-			return wrongSetting("%s %q: want %s", s.name, *to, strings.Join(s.words, ", "))
-		}
-	case *int:
-		switch {
-		case s.most > 0 && (*to < 0 || *to > s.most):
-			return wrongSetting("%s %d: want 0 to %d", s.name, *to, s.most)
-		case s.natural && *to < 0:
-			return wrongSetting("%s %d: it must not be negative", s.name, *to)
-		}
-	case *time.Duration:
-		switch {
-		case s.positive && *to <= 0:
-			return wrongSetting("%s %s: want a positive duration such as 5s", s.name, *to)
-		case s.natural && *to < 0:
-			return wrongSetting("%s %s: it must not be negative", s.name, *to)
-		}
-	}
-	return nil
-}
+func (f *runFlags) define(fl *pflag.FlagSet) { define(fl, f.table()) }

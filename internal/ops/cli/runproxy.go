@@ -18,13 +18,15 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/audit"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
 // sinks are where the events of a run go.
 type sinks struct {
 	log   *logline.Writer
 	kept  *logline.Kept
-	audit *audit.Log // nil: none wanted
+	audit *audit.Log    // nil: none wanted
+	feed  *control.Feed // for those who watch
 	start time.Time
 
 	server string // of a gateway: whose events these are
@@ -33,7 +35,7 @@ type sinks struct {
 // openSinks starts the log, the audit log and the file with the server's stderr. None of them can block or end a run:
 // failures to write are reported once and counted.
 func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
-	k := &sinks{start: time.Now()}
+	k := &sinks{start: time.Now(), feed: control.NewFeed()}
 	k.log = logline.NewWriter(io.err, logline.Options{
 		Format: s.logFormat, Level: s.logLevel, Command: s.backend.Command, Executable: s.executable,
 		Dir: s.dir, PID: os.Getpid(), Inherit: inherit, Elsewhere: s.remote != nil,
@@ -60,8 +62,10 @@ func (k *sinks) openAudit(path string) error {
 // lost reports that something cannot be stored.
 func (k *sinks) lost(what string) func(error) {
 	return func(err error) {
-		k.log.Emit(event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
-			Message: fmt.Sprintf("%s: %v; going on without", what, err)})
+		e := event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
+			Message: fmt.Sprintf("%s: %v; going on without", what, err)}
+		k.log.Emit(e)
+		k.feed.Emit(e)
 	}
 }
 
@@ -72,6 +76,7 @@ func (k *sinks) Emit(e event.Event) {
 		e.Message = k.server + ": " + e.Message
 	}
 	k.log.Emit(e)
+	k.feed.Emit(e)
 	if k.audit != nil {
 		k.audit.Emit(e)
 	}
@@ -192,11 +197,11 @@ func runProxy(io streams, s *settings) (err error) {
 	defer k.close()
 	defer tellFatal(k, &err)
 	opts := proxy.Options{MaxToServer: s.maxToServer, Options: hostOptions(s, k)}
-	var seat *sharing.Seat
+	var member *sharing.Member
 	if s.share != nil {
-		seat = takeSeat(s, k)
-		defer seat.Close()
-		opts.Join = seat.Join
+		member = joinShared(s, k)
+		defer member.Close()
+		opts.Join = member.Join
 	}
 	p, err := begin(io, s, k, opts, from)
 	if err != nil {
@@ -204,9 +209,9 @@ func runProxy(io streams, s *settings) (err error) {
 	}
 	var server runningServer = p
 	switch {
-	case seat != nil:
+	case member != nil:
 		p.stays = errSharedStays
-		server = &sharedRun{p, seat}
+		server = &sharedRun{p, member}
 	case opts.Remote != nil:
 		p.stays = errRemoteStays
 	}
@@ -221,7 +226,7 @@ func runProxy(io streams, s *settings) (err error) {
 		return fail(exitUsage, "%w", err)
 	}
 	defer unwatch()
-	done := serveControl(reachable{server, s, k, p})
+	done := serveControl(reachable{server, s, k, p, ourClient()})
 	defer done()
 	time.AfterFunc(3*time.Second, debug.FreeOSMemory)
 	code := p.Run()

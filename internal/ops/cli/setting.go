@@ -4,9 +4,100 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
 )
 
-// settingName is the name of a flag of `outlive run`, most of which are keys of a server in outlive.yaml, too.
+// setting is one thing that can be set: a flag, and of `outlive run` mostly a key of a server in outlive.yaml, too. A verb has a table
+// of them, from which help, completion and checks come; from the table of run also policy keys and the published schema.
+type setting struct {
+	name  settingName
+	short string // one letter; "": none
+	to    any    // where it goes: a *string, *bool, *int, *time.Duration or *[]string. What stands there is the default
+	usage string
+
+	words    []string // the only values; nil: any
+	judged   bool     // one of words, checked where it is used
+	positive bool     // a time that has to be longer than 0
+	natural  bool     // a time or number that must not be negative
+	most     int      // of a number from 0 on; 0: no bound
+	size     bool     // a text that is a size
+	commas   bool     // a list that may stand in one text
+
+	own     bool // of run: about outlive itself, and so no key of a server: the gateway has tools of its own for all of them
+	inherit bool // of run: it means something with --mode inherit, where outlive sees no message and has no second process
+}
+
+// logLevels are the words of --log-level.
+var logLevels = []string{"debug", "info", "warn", "error"}
+
+// wordsOf is the annotation of a flag that can be one of a few words only: these words.
+const wordsOf = "words"
+
+// define adds the flags of a table, which help shows in this order.
+func define(fl *pflag.FlagSet, table []setting) {
+	fl.SortFlags = false
+	for _, s := range table {
+		name := string(s.name)
+		switch to := s.to.(type) {
+		case *string:
+			fl.StringVarP(to, name, s.short, *to, s.usage)
+		case *bool:
+			fl.BoolVarP(to, name, s.short, *to, s.usage)
+		case *int:
+			fl.IntVarP(to, name, s.short, *to, s.usage)
+		case *time.Duration:
+			fl.DurationVarP(to, name, s.short, *to, s.usage)
+		case *[]string:
+			if s.commas {
+				fl.StringSliceVarP(to, name, s.short, *to, s.usage)
+			} else {
+				fl.StringArrayVarP(to, name, s.short, *to, s.usage)
+			}
+		}
+		if s.words != nil {
+			_ = fl.SetAnnotation(name, wordsOf, s.words) // it fails only for a flag that there is not
+		}
+	}
+}
+
+// checkEach says what is wrong with a value by itself.
+func checkEach(table []setting) error {
+	for _, s := range table {
+		if err := s.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check says what is wrong with the value by itself.
+func (s *setting) check() error {
+	switch to := s.to.(type) {
+	case *string:
+		if s.words != nil && !s.judged && !slices.Contains(s.words, *to) && (*to != "" || s.name != "compat") {
+			return wrongSetting("%s %q: want %s", s.name, *to, strings.Join(s.words, ", "))
+		}
+	case *int:
+		switch {
+		case s.most > 0 && (*to < 0 || *to > s.most):
+			return wrongSetting("%s %d: want 0 to %d", s.name, *to, s.most)
+		case s.natural && *to < 0:
+			return wrongSetting("%s %d: it must not be negative", s.name, *to)
+		}
+	case *time.Duration:
+		switch {
+		case s.positive && *to <= 0:
+			return wrongSetting("%s %s: want a positive duration such as 5s", s.name, *to)
+		case s.natural && *to < 0:
+			return wrongSetting("%s %s: it must not be negative", s.name, *to)
+		}
+	}
+	return nil
+}
+
+// settingName is the name of a flag. Most of those of `outlive run` are keys of a server in outlive.yaml, too.
 type settingName string
 
 // String is how the command line spells it.

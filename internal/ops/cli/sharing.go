@@ -90,10 +90,10 @@ func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
 // session.
 func sessionVariable(name string) bool { return slices.Contains(agentcli.SessionVariables(), name) }
 
-// takeSeat returns the run's place at the daemon. The shared server's stderr is kept and passed on like that of a
+// joinShared returns the run's place at the daemon. The shared server's stderr is kept and passed on like that of a
 // server of our own.
-func takeSeat(s *settings, k *sinks) *sharing.Seat {
-	return sharing.NewSeat(sharing.SeatOptions{
+func joinShared(s *settings, k *sinks) *sharing.Member {
+	return sharing.NewMember(sharing.MemberOptions{
 		Request: *s.share, Dial: dialDaemon,
 		Said: func(p []byte) { _, _ = k.kept.Write(p) }, // a sink counts its own losses
 	})
@@ -109,11 +109,11 @@ type runningServer interface {
 // sharedRun is a run whose server belongs to the daemon: a restart replaces the server for all runs that share it.
 type sharedRun struct {
 	*upgrader
-	seat *sharing.Seat
+	member *sharing.Member
 }
 
-func (r *sharedRun) Restart(ctx context.Context, _ supervise.Source, reason string) error {
-	return r.seat.Restart(ctx, reason)
+func (r *sharedRun) Restart(ctx context.Context, source supervise.Source, reason string) error {
+	return r.member.Restart(ctx, source, reason)
 }
 
 // sharedSocket is where the daemon of this user listens.

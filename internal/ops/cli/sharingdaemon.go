@@ -135,7 +135,9 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 		return fail(exitFailure, "%w", err)
 	}
 	listener.SetUnlinkOnClose(false) // by then it may belong to the next daemon
-	k, err := openGatewaySinks(io, gatewayFlags{name: sharedName, logLevel: "info", logFormat: "text"})
+	f := newGatewayFlags()
+	f.name = sharedName
+	k, err := openGatewaySinks(io, f)
 	if err != nil {
 		return err
 	}
@@ -259,7 +261,7 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 		d.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
 	}
 	kept := logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: said, OnFailure: d.sinks.lost("server log of " + name + " cannot be written")})
-	one := &sharedSettings{kept: kept, sinks: &sinks{log: d.sinks.log, kept: kept, audit: d.sinks.audit, server: name}}
+	one := &sharedSettings{kept: kept, sinks: &sinks{log: d.sinks.log, kept: kept, audit: d.sinks.audit, feed: d.sinks.feed, server: name}}
 	one.watch, one.known = s.watch, s.known
 	one.options = hostOptions(s, one.sinks)
 	one.options.Dir, one.options.Env = r.Dir, r.Env
@@ -274,12 +276,7 @@ func (s *sharedServer) Join(in, out *os.File) { s.runner.Join(in, out) }
 // End implements sharing.Server.
 func (s *sharedServer) End() { s.runner.Interrupt() }
 
-// Renew implements sharing.Server.
-func (s *sharedServer) Renew(ctx context.Context, reason string) error {
-	return s.Restart(ctx, supervise.SourceControl, reason)
-}
-
-// Restart replaces the processes and returns when that is done. Those that sleep, or wait for their first call, are
+// Restart implements sharing.Server: it replaces the processes and returns when that is done. Those that sleep, or wait for their first call, are
 // started anew anyway.
 func (s *sharedServer) Restart(ctx context.Context, source supervise.Source, reason string) error {
 	all, err := s.runner.Status(ctx)
@@ -342,17 +339,23 @@ func (r reachableDaemon) Status() control.Status {
 			s.Queued += l.Queued
 		}
 	}
+	if r.sinks.audit != nil {
+		s.AuditPath, s.Lost.Audit = r.sinks.audit.Path(), r.sinks.audit.Lost()
+	}
 	return s
 }
 
+// Feed implements control.Source.
+func (r reachableDaemon) Feed() *control.Feed { return r.sinks.feed }
+
 // Restart implements control.Source.
-func (r reachableDaemon) Restart(ctx context.Context, server, reason string) (control.Result, error) {
-	s, err := r.server(server)
+func (r reachableDaemon) Restart(ctx context.Context, o control.Order) (control.Result, error) {
+	s, err := r.server(o.Server)
 	if err != nil {
 		return control.Result{}, err
 	}
 	begun := time.Now()
-	if err := s.Renew(ctx, reason); err != nil {
+	if err := s.Restart(ctx, sourceOf(o), o.Reason); err != nil {
 		return control.Result{}, err
 	}
 	all, err := s.runner.Status(ctx)

@@ -15,9 +15,9 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
-	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 func newStatus(io streams) *cobra.Command {
@@ -74,7 +74,7 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 			client = cmp.Or(s.URL, "stdio")
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", logline.Printable(s.Name), s.State, s.PID, orDash(s.ServerPID), s.RestartCount,
-			upFor(s.UptimeMS), s.InFlight, s.Queued, eras(s.Status), logline.Printable(client))
+			upFor(s.UptimeMS), s.InFlight, s.Queued, overview.Eras(s.Status), logline.Printable(client))
 		for _, server := range s.Servers {
 			printServer(t, s.Name, server)
 		}
@@ -90,10 +90,10 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 		printShared(w, s)
 		for _, server := range s.Servers {
 			name := logline.Printable(s.Name + "/" + server.Name)
-			trouble := troubleOf(server.ServerStatus)
+			trouble := overview.TroubleOf(server.ServerStatus)
 			if trouble != "" {
 				fmt.Fprintf(w, "%s: cannot be used: %s\n", name, strings.ReplaceAll(trouble, "\n", "\n  "))
-			} else if why := failingOf(server.ServerStatus); why != "" {
+			} else if why := overview.FailingOf(server.ServerStatus); why != "" {
 				fmt.Fprintf(w, "%s: failing: %s\n", name, strings.ReplaceAll(why, "\n", "\n  "))
 			}
 			for _, l := range server.Links {
@@ -107,37 +107,6 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 	return nil
 }
 
-// troubleOf is why a server behind a gateway, or one of its processes, cannot be used; "" if it can.
-func troubleOf(s gateway.ServerStatus) string {
-	for _, l := range s.Links {
-		if l.Phase != "ready" && l.Trouble != "" {
-			return l.Trouble
-		}
-		if l.Phase == "greeting" && l.State == "backoff" && l.LastExit != nil && s.Trouble == "" {
-			return l.LastExit.Why // it has not been given up yet
-		}
-	}
-	return s.Trouble
-}
-
-// failingOf is why the last request to a server elsewhere failed on its way, where it could be used all the same; "": none did.
-func failingOf(s gateway.ServerStatus) string {
-	for _, l := range s.Links {
-		if failing(l) != "" {
-			return l.Failing
-		}
-	}
-	return ""
-}
-
-// failing says so of a server elsewhere that could be used, and whose last request failed on its way; "": it did not.
-func failing(l gateway.LinkStatus) string {
-	if l.Phase == "ready" && l.Failing != "" {
-		return "failing"
-	}
-	return ""
-}
-
 // printServer adds the row of a server behind a gateway: all its processes together.
 func printServer(t io.Writer, gatewayName string, s control.Member) {
 	var pids, clients, spoken []string
@@ -147,10 +116,10 @@ func printServer(t io.Writer, gatewayName string, s control.Member) {
 		if l.ServerPID != 0 {
 			pids = append(pids, fmt.Sprint(l.ServerPID))
 		}
-		if l.Client != "" && !slices.Contains(clients, l.Client) {
-			clients = append(clients, l.Client)
+		if client := clientOf(l); client != "" && !slices.Contains(clients, client) {
+			clients = append(clients, client)
 		}
-		if era := eras(l.Status); era != "" && !slices.Contains(spoken, era) {
+		if era := overview.Eras(l.Status); era != "" && !slices.Contains(spoken, era) {
 			spoken = append(spoken, era)
 		}
 		restarts += l.RestartCount
@@ -158,8 +127,16 @@ func printServer(t io.Writer, gatewayName string, s control.Member) {
 		queued += l.Queued
 		up = max(up, l.UptimeMS)
 	}
-	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", gatewayName, s.Name, stateOf(s.ServerStatus), cmp.Or(someOf(pids), "-"),
+	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", gatewayName, s.Name, overview.StateOf(s.ServerStatus), cmp.Or(someOf(pids), "-"),
 		restarts, upFor(up), inFlight, queued, strings.Join(spoken, ", "), logline.Printable(strings.Join(clients, ", ")))
+}
+
+// clientOf names the client whose own process it is, with what it sees if that is not everything.
+func clientOf(l gateway.LinkStatus) string {
+	if l.View == "" {
+		return l.Client
+	}
+	return strings.TrimSpace(l.Client + " (" + l.View + ")")
 }
 
 // someOf are the first few of many numbers, and how many more there are: a row is to stay readable.
@@ -169,55 +146,6 @@ func someOf(numbers []string) string {
 		return strings.Join(numbers, ",")
 	}
 	return fmt.Sprintf("%s +%d", strings.Join(numbers[:most], ","), len(numbers)-most)
-}
-
-// eras are what a client and its server speak: one word, or two if they are translated for each other; "" if that is not
-// known.
-func eras(s backend.Status) string {
-	switch {
-	case s.Bridge != "":
-		return s.Era + ">" + s.ServerEra
-	case s.Era == mcp.EraUnknown.String():
-		return ""
-	}
-	return s.Era
-}
-
-// stateOf is one word for how a server behind a gateway stands, or how many of its processes stand how.
-func stateOf(s gateway.ServerStatus) string {
-	switch {
-	case len(s.Links) > 0:
-	case s.Standing == "unusable":
-		return s.Standing
-	default:
-		return "idle" // nobody needs it now
-	}
-	count := map[string]int{}
-	var words []string
-	for _, l := range s.Links {
-		word := l.State
-		switch {
-		case l.State == "backoff", l.State == "failed":
-		case l.Phase == "failed", l.Phase == "greeting" && s.Standing == "unusable":
-			word = "unusable" // it may run, or be tried again just now
-		case l.Phase == "greeting" && l.State == "ready":
-			word = "starting" // it runs, and has not answered the handshake
-		case l.Phase == "retired":
-			word = "leaving"
-		case word == "ready":
-			word = cmp.Or(failing(l), word)
-		}
-		if count[word]++; count[word] == 1 {
-			words = append(words, word)
-		}
-	}
-	if len(words) == 1 {
-		return words[0]
-	}
-	for i, word := range words {
-		words[i] = fmt.Sprintf("%d %s", count[word], word)
-	}
-	return strings.Join(words, ", ")
 }
 
 // printTrouble tells what is wrong with a server, or about to happen to it.

@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 func member(name string, links ...gateway.LinkStatus) control.Member {
@@ -88,7 +89,7 @@ func TestStateOf(t *testing.T) {
 		"failed":             {link("failed", "failed", 0)},
 		"2 ready, 1 leaving": {link("ready", "ready", 1), link("ready", "ready", 2), link("retired", "ready", 3)},
 	} {
-		if got := stateOf(gateway.ServerStatus{Links: links}); got != want {
+		if got := overview.StateOf(gateway.ServerStatus{Links: links}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

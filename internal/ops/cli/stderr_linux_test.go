@@ -127,7 +127,7 @@ func TestNobodyReadsABurst(t *testing.T) {
 	select {
 	case text := <-told:
 		t.Log(text)
-		if !regexp.MustCompile(`\[SUPERVISOR\] WARNING: \d{5,} lines \(\d{7,} bytes\) are missing here: nobody read them in time$`).MatchString(text) {
+		if !regexp.MustCompile(`\[SUPERVISOR\] WARNING: \d{5,} lines \(\d{7,} bytes\) are missing here: stderr was not read in time$`).MatchString(text) {
 			t.Errorf("told: %s", text)
 		}
 	case <-time.After(dialoguePatience):

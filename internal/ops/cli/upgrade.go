@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/line/proxy"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
 // momentPatience is how long an upgrade waits for a quiet moment by default.
@@ -24,9 +25,10 @@ var errUpgrading = errors.New("an upgrade is under way already")
 
 func newUpgrade(io streams) *cobra.Command {
 	var patience time.Duration
+	var all bool
 	cmd := &cobra.Command{
-		Use:   "upgrade NAME",
-		Short: "Let the outlive in front of one server become the version on disk",
+		Use:   "upgrade NAME | --all",
+		Short: "Let the outlive in front of a server become the version on disk",
 		Long: `Let the outlive in front of the server NAME become the version that is on disk now, where it was started from. Its
 process id and its client stay. The server is started anew, as at "outlive restart", and told what the client has told it.
 No call is lost or repeated: the upgrade waits until none is in flight, holding new ones back for at most 3 seconds at a
@@ -34,13 +36,23 @@ time, and they are answered afterwards. If no such moment comes (--timeout), it 
 does a new version that does not run, or does not understand the old one, change anything. SIGUSR2 does the same.
 Where several servers have one name, say NAME@PID with the PID of its outlive. Not on Windows.
 
+--all does so with every outlive that runs for this user on this machine, all at once, and says of each what has become of it.
+
 EXIT STATUS
-  0  the new version has taken over
-  1  there is no such server, or it goes on with the version it had
+  0  the new version has taken over, everywhere with --all; or nothing runs there
+  1  there is no such server, or one goes on with the version it had
   2  the name is ambiguous`,
-		Args:              takes(1, 1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if all {
+				return takes(0, 0)(cmd, args)
+			}
+			return takes(1, 1)(cmd, args)
+		},
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if all {
+				return upgradeAll(cmd.Context(), io, patience)
+			}
 			instance, err := findInstance(args[0])
 			if err != nil {
 				return err
@@ -49,12 +61,42 @@ EXIT STATUS
 			if err != nil {
 				return fail(exitFailure, "upgrade %s: %w", args[0], err)
 			}
-			_, err = fmt.Fprintf(io.out, "%s: outlive %s (PID %d), server PID %d\n", instance.Name, s.Version, s.PID, s.ServerPID)
+			_, err = fmt.Fprintln(io.out, programOf(instance.Name, s))
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "every outlive of yours on this machine")
 	cmd.Flags().DurationVar(&patience, "timeout", momentPatience, "how long to wait for a moment when no call is in flight")
 	return cmd
+}
+
+// upgradeAll upgrades everything that runs, all at once, and tells of each.
+func upgradeAll(ctx context.Context, io streams, patience time.Duration) error {
+	running, err := askAll(ctx)
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	if len(running) == 0 {
+		_, err := fmt.Fprintln(io.out, "There is nothing to upgrade.")
+		return err
+	}
+	meant := make([]control.Instance, len(running))
+	for i, r := range running {
+		meant[i] = r.Instance
+	}
+	bad := tellEach(io, "upgrade", meant, func(i control.Instance) (string, error) {
+		s, err := i.Upgrade(ctx, patience)
+		return programOf(i.Label(), s), err
+	})
+	if bad > 0 {
+		return fail(exitFailure, "%d of %d go on with the version they had", bad, len(meant))
+	}
+	return nil
+}
+
+// programOf says which version is in front of what is shown as name.
+func programOf(name string, s control.Status) string {
+	return fmt.Sprintf("%s: outlive %s (PID %d), server PID %d", name, s.Version, s.PID, s.ServerPID)
 }
 
 // errRemoteStays is why a run of a server at a URL is not upgraded in place.

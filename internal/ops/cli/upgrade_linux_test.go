@@ -53,6 +53,12 @@ type relay struct {
 
 func startRelay(t *testing.T, flags ...string) *relay {
 	t.Helper()
+	return startRelayBeside(t, nil, "up", flags...)
+}
+
+// startRelayBeside starts one of that name for the same user as another one, nil: for a user who has none.
+func startRelayBeside(t *testing.T, other *relay, name string, flags ...string) *relay {
+	t.Helper()
 	r := &relay{t: t, dir: t.TempDir()}
 	r.program = filepath.Join(r.dir, "outlive")
 	program, err := built()
@@ -60,13 +66,17 @@ func startRelay(t *testing.T, flags ...string) *relay {
 		t.Fatal(err)
 	}
 	r.replaceProgram(program)
-	sockets, err := os.MkdirTemp("", "out") // the path of a Unix socket is short
-	if err != nil {
-		t.Fatal(err)
+	if other != nil {
+		r.env = other.env
+	} else {
+		sockets, err := os.MkdirTemp("", "out") // the path of a Unix socket is short
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(sockets) })
+		r.env = append(os.Environ(), "OUTLIVE_STATE_HOME="+filepath.Join(r.dir, "state"), "XDG_RUNTIME_DIR="+sockets)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
-	r.env = append(os.Environ(), "OUTLIVE_STATE_HOME="+filepath.Join(r.dir, "state"), "XDG_RUNTIME_DIR="+sockets)
-	args := append(append([]string{"run", "--name", "up"}, flags...), "--", r.program, mcptest.ServerArg)
+	args := append(append([]string{"run", "--name", name}, flags...), "--", r.program, mcptest.ServerArg)
 	r.cmd = exec.Command(r.program, args...)
 	r.cmd.Dir, r.cmd.Env, r.cmd.Stderr = r.dir, r.env, &r.stderr
 	theirs, in, err := os.Pipe()
@@ -260,7 +270,7 @@ func TestAnUpgradeInTheMiddleOfALine(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.taken()
-	if out := r.upgradeByName(r.program, exitFailure, "--timeout", "100ms"); !strings.Contains(out, "in the middle of a line") {
+	if out := r.upgradeByName(r.program, exitFailure, "up", "--timeout", "100ms"); !strings.Contains(out, "in the middle of a line") {
 		t.Errorf("it says %s", out)
 	}
 	from := len(r.Lines())
@@ -284,7 +294,7 @@ func TestAnUpgradeThatFindsNoQuietMoment(t *testing.T) {
 	r := startRelay(t)
 	before := r.tool("pid", nil)
 	slow := r.Go("tools/call", map[string]any{"name": "slow", "arguments": map[string]any{"ms": 4000}})
-	out := r.upgradeByName(r.program, exitFailure, "--timeout", "500ms")
+	out := r.upgradeByName(r.program, exitFailure, "up", "--timeout", "500ms")
 	if want := regexp.MustCompile(`no quiet moment within \d.*: a call of 'slow' is in flight; nothing has changed, try again later`); !want.MatchString(out) {
 		t.Errorf("it says %s", out)
 	}
@@ -296,7 +306,7 @@ func TestAnUpgradeThatFindsNoQuietMoment(t *testing.T) {
 	if _, err := slow.Wait(ctx); err != nil {
 		t.Errorf("the call that was in flight: %v", err)
 	}
-	if out := r.upgradeByName(r.program, 0); !strings.Contains(out, "server PID ") {
+	if out := r.upgradeByName(r.program, 0, "up"); !strings.Contains(out, "server PID ") {
 		t.Errorf("it says %s", out)
 	}
 	if err := r.Verify(); err != nil {
@@ -440,9 +450,9 @@ func awaitEnd(t *testing.T, pid int, cause func()) {
 }
 
 // upgradeByName runs outlive upgrade, which must end with status want, and returns what it says.
-func (r *relay) upgradeByName(program string, want int, flags ...string) string {
+func (r *relay) upgradeByName(program string, want int, which ...string) string {
 	r.t.Helper()
-	cmd := exec.Command(program, append([]string{"upgrade", "up"}, flags...)...)
+	cmd := exec.Command(program, append([]string{"upgrade"}, which...)...)
 	cmd.Env = r.env
 	out, err := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != want {
@@ -454,7 +464,7 @@ func (r *relay) upgradeByName(program string, want int, flags ...string) string 
 func TestUpgradeByName(t *testing.T) {
 	r := startRelay(t)
 	for range 2 {
-		if out := r.upgradeByName(r.program, 0); !strings.Contains(out, fmt.Sprintf("(PID %d), server PID ", r.cmd.Process.Pid)) {
+		if out := r.upgradeByName(r.program, 0, "up"); !strings.Contains(out, fmt.Sprintf("(PID %d), server PID ", r.cmd.Process.Pid)) {
 			t.Errorf("it says %s", out)
 		}
 	}
@@ -463,8 +473,61 @@ func TestUpgradeByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.replaceProgram("#!/bin/sh\nexit 1\n")
-	if out := r.upgradeByName(good, exitFailure); !strings.Contains(out, "does not run: exit status 1") {
+	if out := r.upgradeByName(good, exitFailure, "up"); !strings.Contains(out, "does not run: exit status 1") {
 		t.Errorf("it says %s", out)
 	}
 	r.tool("echo", map[string]any{"text": "x"})
+}
+
+// TestUpgradeAll: everything of the user's is upgraded, and what cannot be goes on and is named.
+func TestUpgradeAll(t *testing.T) {
+	r := startRelay(t)
+	other := startRelayBeside(t, r, "other")
+	out := r.upgradeByName(r.program, 0, "--all")
+	for _, one := range []*relay{r, other} {
+		if want := fmt.Sprintf("(PID %d), server PID ", one.cmd.Process.Pid); !strings.Contains(out, want) || strings.Count(out, "\n") != 2 {
+			t.Errorf("it says %s, without %s", out, want)
+		}
+	}
+	other.replaceProgram("#!/bin/sh\nexit 1\n")
+	out = r.upgradeByName(r.program, exitFailure, "--all")
+	for _, want := range []string{fmt.Sprintf("(PID %d), server PID ", r.cmd.Process.Pid), fmt.Sprintf("outlive: upgrade other@%d: ", other.cmd.Process.Pid), "1 of 2 go on with the version they had"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it says %s, without %q", out, want)
+		}
+	}
+	for _, one := range []*relay{r, other} {
+		one.tool("echo", map[string]any{"text": "x"})
+	}
+}
+
+// TestAnUpgradeCountsFromZero: what the next program counts are its own restarts (WD-10).
+func TestAnUpgradeCountsFromZero(t *testing.T) {
+	r := startRelay(t)
+	count := func() (restarts, upgrades int) {
+		t.Helper()
+		cmd := exec.Command(r.program, "status", "--json")
+		cmd.Env = r.env
+		out, err := cmd.Output()
+		var all []struct {
+			RestartCount int `json:"restart_count"`
+			Upgrades     int `json:"upgrades"`
+		}
+		if err != nil || json.Unmarshal(out, &all) != nil || len(all) != 1 {
+			t.Fatalf("status: %v: %s", err, out)
+		}
+		return all[0].RestartCount, all[0].Upgrades
+	}
+	restart := exec.Command(r.program, "restart", "up")
+	restart.Env = r.env
+	if out, err := restart.CombinedOutput(); err != nil {
+		t.Fatalf("restart: %v: %s", err, out)
+	}
+	if n, _ := count(); n != 1 {
+		t.Errorf("%d restarts before the upgrade", n)
+	}
+	r.upgradeByName(r.program, 0, "up")
+	if n, upgrades := count(); n != 0 || upgrades != 1 {
+		t.Errorf("%d restarts after upgrade %d", n, upgrades)
+	}
 }

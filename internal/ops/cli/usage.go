@@ -55,7 +55,7 @@ func flagError(_ *cobra.Command, err error) error {
 // completeWords lets a shell complete the flags that are one of a few words.
 func completeWords(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(fl *pflag.Flag) {
-		words := flagWords(fl.Name)
+		words := fl.Annotations[wordsOf]
 		if fl.Name == "client" {
 			words = clientNames()
 		}

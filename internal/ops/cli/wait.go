@@ -12,6 +12,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/view/control"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 // waitEvery is how often it is looked again. What is waited for may not run yet, so there is nobody who could tell.
@@ -94,12 +95,12 @@ func standing(s control.Status, server string, end time.Time) readiness {
 		return readiness{why: "its gateway does not tell of it"}
 	}
 	one := s.Servers[at].ServerStatus
-	if state := stateOf(one); state != "idle" || one.Standing == "usable" {
+	if state := overview.StateOf(one); state != "idle" || one.Standing == "usable" {
 		links := make([]backend.Status, len(one.Links))
 		for i, l := range one.Links {
 			links[i] = l.Status
 		}
-		return readyByState(state, links, cmp.Or(troubleOf(one), failingOf(one)), end)
+		return readyByState(state, links, cmp.Or(overview.TroubleOf(one), overview.FailingOf(one)), end)
 	}
 	return readiness{why: "it is not started before it is needed, and was not tried so far"}
 }

@@ -90,7 +90,7 @@ func (f *runFlags) settingsOfCommand(dir string, argv []string, changed func(str
 // settingsOfURL are those of a run whose server is elsewhere. An agent cannot restart it, so it gets no tools for that.
 func (f *runFlags) settingsOfURL(dir, url string, far *remoteFlags, changed func(string) bool) (*settings, error) {
 	if f.mode == "inherit" {
-		return nil, fail(exitUsage, "--mode inherit: a server at a URL has nobody's stdin and stdout: leave it out")
+		return nil, fail(exitUsage, "--mode inherit: a server at a URL has no stdin and stdout to inherit: leave it out")
 	}
 	file, err := far.load(f.name, []string{url})
 	if err != nil {
@@ -154,7 +154,7 @@ func (f *runFlags) check(dir string, argv []string, changed func(string) bool) (
 		func() error { return f.checkMode(changed) },
 		func() error { return f.supervise(&s.backend.Supervise, changed) },
 		func() error { return f.limits(s) },
-		func() error { return f.care(s, changed) },
+		func() error { return f.recovery(s, changed) },
 	} {
 		if err := check(); err != nil {
 			return nil, fail(exitUsage, "%w", err)
@@ -172,22 +172,10 @@ func startError(err error) error {
 	return &exitError{code: code, err: err}
 }
 
-// flagWords are the words that a flag can be; nil: it is not one of a few.
-func flagWords(flag string) []string {
-	for _, s := range newRunFlags().table() {
-		if string(s.name) == flag {
-			return s.words
-		}
-	}
-	return nil
-}
-
 // checkEach looks at each setting by itself, and takes those that are one of a few words.
 func (f *runFlags) checkEach(s *settings) error {
-	for _, one := range f.table() {
-		if err := one.check(); err != nil {
-			return err
-		}
+	if err := checkEach(f.table()); err != nil {
+		return err
 	}
 	if err := s.logLevel.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return wrongSetting("%s: %v", settingName("log-level"), err)
@@ -289,9 +277,9 @@ func parseSize(text string) (int, error) {
 	return n << shift, nil
 }
 
-// care takes the flags about replacing servers before and after they fail. --compat watchdog ends the old process first,
+// recovery takes the flags about replacing servers before and after they fail. --compat watchdog ends the old process first,
 // as the watchdog does.
-func (f *runFlags) care(s *settings, changed func(string) bool) error {
+func (f *runFlags) recovery(s *settings, changed func(string) bool) error {
 	o := &s.backend
 	o.Reload = backend.Reload(f.reload)
 	if f.compat == "watchdog" && !changed("reload") {

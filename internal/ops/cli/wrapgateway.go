@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/outlive-mcp/outlive/internal/files/stateversion"
 	"github.com/outlive-mcp/outlive/internal/ops/clients"
 )
 
@@ -157,6 +158,9 @@ func loadRecord(path string) (*clients.Record, error) {
 	var r clients.Record
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("read record %s: %w", path, err)
+	}
+	if err := stateversion.Check(path, r.Version, clients.RecordVersion); err != nil {
+		return nil, err
 	}
 	return &r, nil
 }

@@ -57,7 +57,7 @@ func (d *document) walk(n *edit.Node, done, rest []string) {
 func (d *document) read(e *entry) (odd string) {
 	n := e.node
 	if n.Kind != edit.Object {
-		return "no object"
+		return "must be an object"
 	}
 	is := func(key, value string) bool {
 		v := n.Get(key)
@@ -90,7 +90,7 @@ func (d *document) read(e *entry) (odd string) {
 	case e.command == nil:
 		return "neither command nor url"
 	case e.command.Kind != edit.Text || e.command.Value == "":
-		return key + " is no text"
+		return key + " must be a string"
 	}
 	e.Command, e.args = e.command.Value, e.holder.Get("args")
 	if d.Editable(e.command) != nil || e.args != nil && d.Editable(e.args) != nil {
@@ -100,11 +100,11 @@ func (d *document) read(e *entry) (odd string) {
 		return ""
 	}
 	if e.args.Kind != edit.List {
-		return "args is no array"
+		return "args must be an array"
 	}
 	for _, a := range e.args.Kids {
 		if a.Kind != edit.Text {
-			return "args holds something that is no text"
+			return "args must hold strings only"
 		}
 		e.Args = append(e.Args, a.Value)
 	}

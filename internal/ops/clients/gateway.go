@@ -17,8 +17,14 @@ import (
 // GatewayName is the gateway's name in a client's file.
 const GatewayName = "outlive"
 
+// RecordVersion is the version of [Record]. It must change whenever an older outlive could not undo what is described.
+const RecordVersion = 1
+
 // Record describes what [Client.Gather] did to a file, so that [Client.Scatter] can undo it.
 type Record struct {
+	// Version is [RecordVersion]. A record without a version is of version 1.
+	Version int `json:"version"`
+
 	Client string        `json:"client"`
 	Path   string        `json:"path"`  // the client's file
 	After  string        `json:"after"` // SHA-256 of the file after the edit
@@ -71,7 +77,7 @@ func (c *Client) Gather(text []byte, path string, o GatherOptions) (*Gathered, e
 		return nil, fmt.Errorf("gather servers of %s: %w", c.Title, err)
 	}
 	g := &Gathered{Text: text, Configs: map[string][]byte{}}
-	record := &Record{Client: c.Name, Path: path}
+	record := &Record{Version: RecordVersion, Client: c.Name, Path: path}
 	for _, group := range byObject(doc.entries) {
 		moving, outcomes := c.movable(doc, group, o.Only)
 		g.Outcomes = append(g.Outcomes, outcomes...)

@@ -94,9 +94,9 @@ func TestWrapLeaves(t *testing.T) {
 	want := []string{
 		"remote 0 reached over the network: https://x",
 		"line 0 command holds a whole command line: write the program as command and the rest as args",
-		"number 0 command is no text",
-		"list 0 no object",
-		"args 0 args holds something that is no text",
+		"number 0 command must be a string",
+		"list 0 must be an object",
+		"args 0 args must hold strings only",
 		"none 0 neither command nor url",
 		"ok 0 the name stands there again further down",
 		"ok 2 ",

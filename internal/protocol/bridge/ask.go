@@ -11,7 +11,7 @@ import (
 // So a question belongs to the only running call that can be asked. While several run, it waits until one is left. After
 // a server's first question, such calls run one after the other, so that this does not happen again; servers that never
 // ask are not slowed down. A question without a running call waits for the next call. This is for one client; for many
-// see crowd.go.
+// see attribution.go.
 
 // question is a request of the server to the client.
 type question struct {
@@ -22,7 +22,7 @@ type question struct {
 	Need   abilities
 	Until  time.Time // while it belongs to no call: its deadline
 
-	Came     time.Time // of a shared server, see crowd.go
+	Came     time.Time // of a shared server, see attribution.go
 	Suspects []string  // calls that may have asked it, by their raw ids at the server
 	Doubt    bool      // a cancelled call may have asked it, too
 }
@@ -36,7 +36,7 @@ type questions struct {
 	Open  []*question
 	Asker bool // the server has asked during a call: calls take turns
 
-	Shared    bool            // several clients share the server, see crowd.go
+	Shared    bool            // several clients share the server, see attribution.go
 	Known     map[string]bool // targets whose calls have asked
 	Ruling    time.Time       // when Open is looked at; zero: on each event
 	Cancelled cancelledCalls

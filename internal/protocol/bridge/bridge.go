@@ -79,7 +79,7 @@ func New(opts Options) *Bridge {
 	case ModernClient:
 		seal := sealer{key: opts.Key, client: opts.Client}
 		if b.side = newModernSide(&b.core, seal); opts.Shared {
-			b.side = newCrowd(&b.core, seal)
+			b.side = newShared(&b.core, seal)
 		}
 	default:
 		panic("bridge: no mode")

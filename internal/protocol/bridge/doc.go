@@ -33,7 +33,7 @@
 //	leveling.go    leveling: the server's log level, and the lines that wait for it
 //	listen.go      listens: subscriptions/listen through resources/subscribe
 //	ask.go         questions: requests of the server that belong to no call yet; which call they belong to
-//	crowd.go       the same where many clients share the server
+//	attribution.go       the same where many clients share the server
 //	cancelled.go   cancelledCalls: withdrawn calls that such a server has not answered
 //
 // What they share is pure, and tested against the official schemas of both eras:
@@ -50,7 +50,7 @@
 // that runs as a task only is not shown. A legacy server knows one set of client capabilities, the handshake's; a request
 // that has more gets them with a new handshake, but only while nothing else is in flight. Its log messages belong to a
 // connection, so every request in flight that asks for their level gets them; where many clients share it, a request that
-// is the only one. What it asks of a client cannot be told apart when several calls run; see ask.go and crowd.go. Progress
+// is the only one. What it asks of a client cannot be told apart when several calls run; see ask.go and attribution.go. Progress
 // of a call that waits for its client has nowhere to go: the last of it is told in the call's next round. A resource that a
 // modern server does not have is an ordinary invalid parameter to a legacy client.
 package bridge

@@ -55,8 +55,9 @@ type Envelope struct {
 	InputResponses Span // inputResponses
 	Task           Span // task
 
-	// ResultType is the member resultType of result, when that is an object.
-	ResultType Span
+	// Members of result, when that is an object.
+	ResultType Span // resultType
+	IsError    Span // isError
 
 	Surrogate bool // some string or key has a surrogate escape without its other half (\ud800)
 	BadUTF8   bool // some string or key has raw bytes that are not UTF-8
@@ -202,8 +203,11 @@ func (e *Envelope) innerField(c *cursor, at level) *Span {
 	var plain [maxName]byte
 	name := c.name(plain[:0])
 	if at == inResult {
-		if string(name) == "resultType" {
+		switch string(name) {
+		case "resultType":
 			return &e.ResultType
+		case "isError":
+			return &e.IsError
 		}
 		return nil
 	}

@@ -15,7 +15,7 @@ func seen(e *Envelope, line string) map[string]string {
 		"name": e.Name, "uri": e.URI, "_meta": e.Meta, "level": e.Level, "requestId": e.RequestID,
 		"progressToken": e.ProgressToken, "progress": e.Progress, "cursor": e.Cursor,
 		"requestState": e.RequestState, "inputResponses": e.InputResponses, "task": e.Task,
-		"resultType": e.ResultType,
+		"resultType": e.ResultType, "isError": e.IsError,
 	}
 	got := map[string]string{}
 	for name, s := range spans {

@@ -40,10 +40,10 @@ const (
 	NoteResourcesChanged
 	NoteResourceUpdated
 	NoteAcknowledged
-	methods
+	Methods // how many there are
 )
 
-var methodNames = [methods]string{
+var methodNames = [Methods]string{
 	Initialize:           "initialize",
 	Discover:             "server/discover",
 	Ping:                 "ping",
@@ -95,7 +95,7 @@ func Lookup(raw []byte) Method {
 // named looks through the whole table: it is small and lies in one piece, and on a processor that has been asleep that
 // counts for more than the number of comparisons.
 func named(name []byte) Method {
-	for m := Other + 1; m < methods; m++ {
+	for m := Other + 1; m < Methods; m++ {
 		if string(name) == methodNames[m] {
 			return m
 		}

@@ -27,9 +27,9 @@ var reserved = map[string]bool{
 	"proxy_pid": true, "server_pid": true, "restart_count": true, "generation": true,
 }
 
-// appendLine appends e as one line of JSON, newline included, in TP-8's order of fields. server_pid is absent when no
-// server runs.
-func appendLine(dst []byte, e event.Event, proxyPID int) []byte {
+// AppendLine appends e as one line of JSON, newline included, in TP-8's order of fields. server_pid is absent when no
+// server runs; proxyPID is the process id of outlive.
+func AppendLine(dst []byte, e event.Event, proxyPID int) []byte {
 	dst = append(dst, `{"timestamp":"`...)
 	dst = e.Time.UTC().AppendFormat(dst, timeLayout)
 	dst = append(dst, `","level":"`...)

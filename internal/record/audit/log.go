@@ -90,7 +90,7 @@ func (l *Log) Lost() int { return int(l.lost.Load()) }
 
 // Emit implements [event.Sink]. It never blocks.
 func (l *Log) Emit(e event.Event) {
-	line := appendLine(nil, e, l.opts.ProxyPID)
+	line := AppendLine(nil, e, l.opts.ProxyPID)
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.closed {

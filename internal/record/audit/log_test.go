@@ -44,7 +44,7 @@ func TestLineIsTheProxys(t *testing.T) {
 		Type: event.ServerReady, Time: at.In(time.FixedZone("CET", 3600)), Message: "Server ready (startup: 850ms)",
 		ServerPID: 67890, Attrs: []slog.Attr{slog.Int(event.KeyStartupMS, 850)},
 	}
-	got := string(appendLine(nil, e, 12345))
+	got := string(AppendLine(nil, e, 12345))
 	want := `{"timestamp":"2026-01-15T14:23:45.123Z","level":"INFO","logger":"mcp_proxy",` +
 		`"message":"Server ready (startup: 850ms)","event_type":"server_ready","proxy_pid":12345,"server_pid":67890,` +
 		`"restart_count":0,"generation":0,"startup_time_ms":850}` + "\n"
@@ -61,7 +61,7 @@ func TestEveryLineIsOneJSONObject(t *testing.T) {
 			slog.Duration(event.KeyDelayMS, 1500*time.Millisecond), slog.Any("list", []string{"a"}),
 			slog.String("event_type", "forged"), slog.Any("ch", make(chan int)), slog.Time("when", at),
 		}}
-		line := appendLine(nil, e, 1)
+		line := AppendLine(nil, e, 1)
 		var got map[string]any
 		if err := json.Unmarshal(line, &got); err != nil {
 			t.Fatalf("%s: %v\n%s", typ, err, line)

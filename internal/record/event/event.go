@@ -151,6 +151,20 @@ const (
 	ConfigRejected Type = "config_rejected"
 )
 
+// Events of the monitor. They are concluded from two looks at its home, and are in no audit log.
+const (
+	// AgentChanged: an agent is in another state.
+	AgentChanged Type = "agent_changed"
+	// AgentActed: something was done about an agent.
+	AgentActed Type = "agent_acted"
+	// IncidentOpened: a person is to be told of something.
+	IncidentOpened Type = "incident_opened"
+	// IncidentAcknowledged: somebody deals with it.
+	IncidentAcknowledged Type = "incident_acknowledged"
+	// IncidentResolved: it is over.
+	IncidentResolved Type = "incident_resolved"
+)
+
 // ServerLogLost: stderr or audit output could not be kept (full disk, slow reader); the message has the details.
 const ServerLogLost Type = "log_lost"
 
@@ -164,7 +178,8 @@ func Types() []Type {
 		RestartCompleted, SpareReady, ReloadFailed, BreakerOpened, BreakerClosed,
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
-		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected, ServerLogLost,
+		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected,
+		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, ServerLogLost,
 	}
 }
 

@@ -114,7 +114,7 @@ SUPERVISOR ERROR: Server crashed (exit code 137), restarting (restart #2)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			n := &narrator{}
+			n := &formatter{}
 			said(n, tt.before...)
 			var got []string
 			for _, events := range tt.events {

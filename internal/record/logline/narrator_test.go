@@ -19,8 +19,8 @@ func ev(typ event.Type, restarts int, attrs ...slog.Attr) event.Event {
 	return event.Event{Type: typ, RestartCount: restarts, ServerPID: 67890 + restarts, Attrs: attrs}
 }
 
-// said is what a narrator makes of events, "TAG text" a line.
-func said(n *narrator, events ...event.Event) []string {
+// said is what a formatter makes of events, "TAG text" a line.
+func said(n *formatter, events ...event.Event) []string {
 	var all []string
 	for _, e := range events {
 		for _, l := range n.tell(e) {
@@ -107,7 +107,7 @@ Keyboard interrupt received, shutting down
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			n := &narrator{}
+			n := &formatter{}
 			said(n, tt.before...)
 			var want []string
 			for _, l := range strings.Split(strings.TrimPrefix(tt.want, "\n"), "\n") {
@@ -125,12 +125,12 @@ func TestStartBlock(t *testing.T) {
 	head := []string{"SUPERVISOR === Watchdog Supervisor Starting ==="}
 	tail := []string{"SUPERVISOR PID: 12345", "SUPERVISOR CWD: /work space", "PROXY MCP Proxy starting (PID=12345)"}
 	want := append(append(head, "SUPERVISOR Command: node server.js"), tail...)
-	if d := cmp.Diff(want, said(&narrator{opts: opts}, ev(event.ProxyStarted, 0))); d != "" {
+	if d := cmp.Diff(want, said(&formatter{opts: opts}, ev(event.ProxyStarted, 0))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	opts.Executable, opts.Inherit = `D:\dev\.venv\Scripts\python.exe`, true
 	want = append(append(head[:1:1], "SUPERVISOR Python: "+opts.Executable), tail[:2]...)
-	if d := cmp.Diff(want, said(&narrator{opts: opts}, ev(event.ProxyStarted, 0))); d != "" {
+	if d := cmp.Diff(want, said(&formatter{opts: opts}, ev(event.ProxyStarted, 0))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -188,22 +188,22 @@ func TestEveryEventIsTold(t *testing.T) {
 		e := event.Event{Type: typ, Message: "the message", ServerPID: 99, RestartCount: 3, Attrs: []slog.Attr{
 			code(7), delay(250), cause(why), slog.String(event.KeySignal, "terminated")}}
 		all := Options{Level: slog.LevelDebug}
-		got := said(&narrator{opts: all}, e)
+		got := said(&formatter{opts: all}, e)
 		if len(got) == 0 || got[0] != want {
 			t.Errorf("%s: %q, want %q", typ, got, want)
 		}
 		e.Message, e.Attrs = "", nil // nothing said, nothing carried: still a line
-		if got := fmt.Sprint(said(&narrator{opts: all}, e)); typ != event.RestartDelayed && len(got) < 10 {
+		if got := fmt.Sprint(said(&formatter{opts: all}, e)); typ != event.RestartDelayed && len(got) < 10 {
 			t.Errorf("%s without message: %q", typ, got)
 		}
 	}
 	probe := ev(event.RestartInitiated, 1, cause("probe"))
 	probe.Message = "Restart initiated"
-	if got := said(&narrator{}, probe); got[0] != "PROXY Restart initiated" {
+	if got := said(&formatter{}, probe); got[0] != "PROXY Restart initiated" {
 		t.Errorf("restart after a probe: %q", got)
 	}
 	warn := event.Event{Type: event.TextRepaired, Level: slog.LevelWarn, Message: "noise"}
-	if got := said(&narrator{}, warn); got[0] != "PROXY WARNING: noise" {
+	if got := said(&formatter{}, warn); got[0] != "PROXY WARNING: noise" {
 		t.Errorf("warning: %q", got)
 	}
 }
@@ -215,11 +215,11 @@ func TestWhatIsLeftOut(t *testing.T) {
 		ev(event.InitializeCaptured, 0), ev(event.InitializeReplayed, 1), ev(event.AnsweredFromMemory, 0), ev(event.ClientClosed, 0), noise, noise,
 	}
 	want := []string{"PROXY WARNING: Server stdout (no MCP message): such lines are shown behind [stdout]"}
-	if diff := cmp.Diff(want, said(&narrator{}, events...)); diff != "" {
+	if diff := cmp.Diff(want, said(&formatter{}, events...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, opts := range []Options{{Level: slog.LevelDebug}, {Format: JSON}, {Gateway: true}} {
-		if got := said(&narrator{opts: opts}, events...); len(got) != len(events) {
+		if got := said(&formatter{opts: opts}, events...); len(got) != len(events) {
 			t.Errorf("%+v: %q", opts, got)
 		}
 	}

@@ -66,7 +66,7 @@ type Writer struct {
 
 	mu     sync.Mutex // keeps lines and raw bytes in one order
 	opts   Options
-	tells  narrator
+	tells  formatter
 	buf    []byte
 	held   []byte      // the server's incomplete line
 	timer  *time.Timer // releases held
@@ -81,7 +81,7 @@ func NewWriter(out io.Writer, opts Options) *Writer {
 	if opts.Format == "" {
 		opts.Format = Text
 	}
-	w := &Writer{opts: opts, tells: narrator{opts: opts}}
+	w := &Writer{opts: opts, tells: formatter{opts: opts}}
 	w.queue = newQueue(out, nil, w.tellGap)
 	return w
 }
@@ -89,7 +89,7 @@ func NewWriter(out io.Writer, opts Options) *Writer {
 // tellGap is the line about the size of a gap. It is written regardless of the level.
 func (w *Writer) tellGap(g gap) []byte {
 	e := event.Event{Type: event.ServerLogLost, Time: time.Now(), Level: slog.LevelWarn,
-		Message: fmt.Sprintf("%d lines (%d bytes) are missing here: nobody read them in time", g.lines, g.bytes)}
+		Message: fmt.Sprintf("%d lines (%d bytes) are missing here: stderr was not read in time", g.lines, g.bytes)}
 	l := line{supervisor, marked(e)}
 	if w.opts.Gateway {
 		l.tag = gateway

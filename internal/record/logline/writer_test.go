@@ -250,7 +250,7 @@ func TestStalledReader(t *testing.T) {
 		_ = out.Close()
 		<-read
 		text := c.String()
-		told := regexp.MustCompile(`\[SUPERVISOR\] WARNING: (\d+) lines \((\d+) bytes\) are missing here: nobody read them in time\nagain\n$`).FindStringSubmatch(text)
+		told := regexp.MustCompile(`\[SUPERVISOR\] WARNING: (\d+) lines \((\d+) bytes\) are missing here: stderr was not read in time\nagain\n$`).FindStringSubmatch(text)
 		kept := strings.Count(text, string(line))
 		if told == nil || told[1] != fmt.Sprint(lost) || told[2] != fmt.Sprint(lost*1024) || kept+lost != lines {
 			t.Errorf("%d lost, %d kept, told %q of %d bytes: …%q", lost, kept, told, len(text), text[max(0, len(text)-200):])

@@ -160,8 +160,18 @@ func (i Instance) Status(ctx context.Context) (Status, error) {
 // Restart restarts its server and returns when the new process is ready. An error is the server's own if it does not
 // come up; it wraps [ErrGone] if the instance has ended.
 func (i Instance) Restart(ctx context.Context, reason string) (Result, error) {
+	return i.restart(ctx, Order{Reason: reason, Server: i.Server})
+}
+
+// RestartStalled is [Instance.Restart] for a server that has calls which do not go on: they are answered within seconds
+// after the new process is ready.
+func (i Instance) RestartStalled(ctx context.Context, reason string) (Result, error) {
+	return i.restart(ctx, Order{Reason: reason, Server: i.Server, Stalled: true})
+}
+
+func (i Instance) restart(ctx context.Context, o Order) (Result, error) {
 	var r Result
-	err := i.ask(ctx, http.MethodPost, "/v1/restart", order{Reason: reason, Server: i.Server}, &r)
+	err := i.ask(ctx, http.MethodPost, "/v1/restart", o, &r)
 	return r, err
 }
 
@@ -202,6 +212,11 @@ func (i Instance) ask(ctx context.Context, method, path string, body, into any) 
 
 // do sends a request over a connection of its own. The caller calls done after reading the body.
 func (i Instance) do(ctx context.Context, method, path string, body any) (resp *http.Response, done func(), err error) {
+	return i.doAfter(ctx, method, path, "", body)
+}
+
+// doAfter is do, which resumes a stream of events after the one with that id; "": it does not.
+func (i Instance) doAfter(ctx context.Context, method, path, after string, body any) (resp *http.Response, done func(), err error) {
 	var content []byte
 	if body != nil {
 		if content, err = json.Marshal(body); err != nil {
@@ -211,6 +226,9 @@ func (i Instance) do(ctx context.Context, method, path string, body any) (resp *
 	req, err := http.NewRequestWithContext(ctx, method, "http://outlive"+path, bytes.NewReader(content))
 	if err != nil {
 		return nil, nil, fmt.Errorf("request to %s: %w", i.Name, err)
+	}
+	if after != "" {
+		req.Header.Set("Last-Event-ID", after)
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return i.dial(ctx)

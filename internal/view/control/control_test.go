@@ -30,12 +30,14 @@ type fake struct {
 	servers  chan string // which was meant, if one was
 	fail     error
 	upgrades atomic.Int32
+	stalled  atomic.Bool // the last restart was because of calls that do not go on
 	log      chan string // pieces; closed at the end
 	gone     chan struct{}
+	feed     *Feed
 }
 
 func newFake(name string) *fake {
-	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{})}
+	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{}), feed: NewFeed()}
 }
 
 func (f *fake) Status() Status {
@@ -44,9 +46,10 @@ func (f *fake) Status() Status {
 	return s
 }
 
-func (f *fake) Restart(_ context.Context, server, reason string) (Result, error) {
-	f.means(server)
-	f.reasons <- reason
+func (f *fake) Restart(_ context.Context, o Order) (Result, error) {
+	f.means(o.Server)
+	f.stalled.Store(o.Stalled)
+	f.reasons <- o.Reason
 	return Result{Generation: 2, ServerPID: 77, TookMS: 12}, f.fail
 }
 
@@ -55,6 +58,8 @@ func (f *fake) means(server string) {
 		f.servers <- server
 	}
 }
+
+func (f *fake) Feed() *Feed { return f.feed }
 
 func (f *fake) Reload() error { return f.fail }
 

@@ -6,9 +6,10 @@
 // system who listens at a socket before it says anything. The process id in the name keeps two copies of one command apart.
 //
 //	GET  /v1/status                         Status
-//	POST /v1/restart  {"reason", "server"}  Result, once the new process is ready; 503 with {"error"} if it does not come up
+//	POST /v1/restart  Order                 Result, once the new process is ready; 503 with {"error"} if it does not come up
 //	POST /v1/reload                         503 with {"error"} if the configuration has mistakes, or there is none
 //	POST /v1/upgrade?wait=DURATION          503 with {"error"} if it is not possible; otherwise the connection ends with the program
+//	GET  /v1/events                         server-sent events: the lines of the audit log as they happen; Last-Event-ID resumes
 //	GET  /v1/logs?server=NAME&follow=1      the server's stderr as it is, text; with follow until the client goes
 //
 // server is one of a gateway's servers; without a gateway it is left out.

@@ -85,6 +85,7 @@ func routes(src Source) http.Handler {
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, src.Status())
 	})
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { src.Feed().serve(w, r) })
 	mux.HandleFunc("POST /v1/restart", func(w http.ResponseWriter, r *http.Request) { restart(w, r, src) })
 	mux.HandleFunc("POST /v1/upgrade", func(w http.ResponseWriter, r *http.Request) {
 		wait, err := time.ParseDuration(r.URL.Query().Get("wait"))
@@ -113,25 +114,19 @@ func routes(src Source) http.Handler {
 	return mux
 }
 
-// order is the body of a restart request.
-type order struct {
-	Reason string `json:"reason"`
-	Server string `json:"server,omitempty"`
-}
-
 // failure is the body of an answer that is an error.
 type failure struct {
 	Error string `json:"error"`
 }
 
 func restart(w http.ResponseWriter, r *http.Request, src Source) {
-	var o order
+	var o Order
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&o)
 	if err != nil && !errors.Is(err, io.EOF) {
 		answer(w, http.StatusBadRequest, failure{"bad restart request: " + err.Error()})
 		return
 	}
-	result, err := src.Restart(r.Context(), o.Server, o.Reason)
+	result, err := src.Restart(r.Context(), o)
 	if err != nil {
 		answer(w, http.StatusServiceUnavailable, failure{err.Error()})
 		return

@@ -18,9 +18,12 @@ type Status struct {
 	Version        string    `json:"version,omitempty"`
 	Upgrades       int       `json:"upgrades,omitempty"` // how often another version took over since then
 	Dir            string    `json:"dir,omitempty"`      // working directory of both
-	Lost           Lost      `json:"lost"`
-	LogPath        string    `json:"log_path,omitempty"`   // the server's stderr
-	AuditPath      string    `json:"audit_path,omitempty"` // the audit log
+	// ClientProcess is the process at the other end of stdin and stdout. Absent: there is none, it has ended, or the
+	// system does not tell.
+	ClientProcess *Peer  `json:"client_process,omitempty"`
+	Lost          Lost   `json:"lost"`
+	LogPath       string `json:"log_path,omitempty"`   // the server's stderr
+	AuditPath     string `json:"audit_path,omitempty"` // the audit log
 
 	URL     string   `json:"url,omitempty"`     // of a gateway that listens
 	Config  string   `json:"config,omitempty"`  // of a gateway: its configuration; of nothing else
@@ -54,6 +57,21 @@ type Lost struct {
 	Audit  int `json:"audit"`
 }
 
+// Order asks for a restart.
+type Order struct {
+	Reason string `json:"reason"`
+	Server string `json:"server,omitempty"` // one of a gateway's, "" otherwise
+	// Stalled says that calls which the server has do not go on: it is not given the usual time to finish them.
+	Stalled bool `json:"stalled,omitempty"`
+}
+
+// Peer is a process for all time: a number alone is given to another one day.
+type Peer struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // in the system's own units
+	Boot  string `json:"boot"`  // of the machine; "": the system does not tell
+}
+
 // Result is the outcome of a restart that went well.
 type Result struct {
 	Generation int   `json:"generation"` // of the new process
@@ -68,9 +86,11 @@ type Result struct {
 type Source interface {
 	// Status returns a snapshot.
 	Status() Status
+	// Feed is where its events go.
+	Feed() *Feed
 	// Restart returns when the new process is ready, or with why it is not. ctx ends when the client has gone;
-	// the restart goes on then. server is one of a gateway's, "" otherwise.
-	Restart(ctx context.Context, server, reason string) (Result, error)
+	// the restart goes on then.
+	Restart(ctx context.Context, o Order) (Result, error)
 	// Reload has a gateway read its configuration again.
 	Reload() error
 	// Upgrade has the program on disk take this one's place. It waits for a quiet moment, no

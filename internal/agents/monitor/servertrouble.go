@@ -1,0 +1,192 @@
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/piv"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
+)
+
+// A person is told of a server that does not mend itself, not of each failure.
+const (
+	// troubleFor is how long a server must be paused, failed or without a login.
+	troubleFor = time.Minute
+	// startingFor is how long one may be started again and again, or not come up, without being called paused or failed.
+	startingFor = 5 * time.Minute
+)
+
+// troubled is since when a server is not ready, and why.
+type troubled struct {
+	At    time.Time `json:"at"`    // when it was first seen not to be ready
+	Class string    `json:"class"` // of the incident; "": none yet
+	Since time.Time `json:"since"` // of the class
+}
+
+// classOf is the class of the incidents about a server in trouble.
+func classOf(t diagnose.ServerTrouble) string {
+	switch t {
+	case diagnose.ServerPaused:
+		return "server_paused"
+	case diagnose.ServerFailed:
+		return "server_failed"
+	case diagnose.ServerLogin:
+		return "server_login"
+	}
+	return ""
+}
+
+// lookAtTrouble notes since when servers are not ready. One that is tried again after a pause keeps its trouble until it
+// is ready.
+func (k *kept) lookAtTrouble(now time.Time) {
+	was := k.state.Trouble
+	k.state.Trouble = map[string]troubled{}
+	for i := range k.all {
+		s := &k.all[i]
+		class := classOf(s.Trouble)
+		if class == "" && (s.Ready || s.Trouble != "") {
+			continue
+		}
+		t, known := was[s.Key]
+		if !known || t.At.After(now) {
+			t = troubled{At: now}
+		}
+		if class == "" && t.Class == "" && now.Sub(t.At) >= startingFor {
+			class = classOf(diagnose.ServerFailed)
+		}
+		if class != "" && class != t.Class {
+			t.Class, t.Since = class, now
+		}
+		k.state.Trouble[s.Key] = t
+	}
+}
+
+// serverPrefix begins the agent key of incidents about a server: "server:NAME:AGENT", or "server:NAME:" of a server that no
+// agent uses.
+const serverPrefix = "server:"
+
+// aboutServer reports whether the incident is about a server, and of which agent; "": of none.
+func aboutServer(i incident.Incident) (agent string, is bool) {
+	rest, is := strings.CutPrefix(i.Key.Agent, serverPrefix)
+	if !is || !incident.AboutServer(i.Key.Class) {
+		return "", false
+	}
+	return rest[strings.LastIndex(rest, ":")+1:], true
+}
+
+// tellOfServers opens and closes the incidents about servers.
+func (r *round) tellOfServers(ctx context.Context, cases []*examined) error {
+	if r.kept.from == nil || r.kept.asked.IsZero() || !r.snapshot.declared() {
+		return nil
+	}
+	var errs []error
+	wanted := map[incident.Key]bool{}
+	for i := range r.kept.all {
+		s := &r.kept.all[i]
+		t := r.kept.state.Trouble[s.Key]
+		if t.Class == "" || r.clientGone(s) {
+			continue
+		}
+		c := r.userOf(s, cases)
+		key := serverIncident(s, c, t.Class)
+		open := slices.ContainsFunc(r.incidents.list, func(i incident.Incident) bool { return i.Key == key && i.State != incident.Resolved })
+		waits := c != nil && c.diagnosis.Class == diagnose.WaitingServer
+		if wanted[key] = true; open || waits || r.now.Wall.Sub(t.Since) >= troubleFor {
+			errs = append(errs, r.raiseServer(ctx, s, c, key, t))
+		}
+	}
+	for _, i := range r.incidents.list {
+		if _, is := aboutServer(i); is && i.State != incident.Resolved && !wanted[i.Key] {
+			errs = append(errs, r.incidents.tell(ctx, r.incidents.agentOf(i), i, r.endOfServer(i, cases), nil))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// clientGone reports whether the client of a server has ended: then nobody needs it.
+func (r *round) clientGone(s *Server) bool {
+	if s.Client.PID == 0 {
+		return false
+	}
+	_, lives := r.sources.entry(s.Client)
+	return !lives
+}
+
+// userOf is the agent that uses a server; nil: none that is watched does.
+func (r *round) userOf(s *Server, cases []*examined) *examined {
+	for _, c := range cases {
+		if c.subject.process != (process.Identity{}) && c.evidence.Watched && r.sources.servedBelow(s.Client, c.subject.process) {
+			return c
+		}
+	}
+	return nil
+}
+
+// serverIncident is the same for all processes of an agent that use a server of that name.
+func serverIncident(s *Server, user *examined, class string) incident.Key {
+	key := serverPrefix + s.Name + ":"
+	if user != nil {
+		key += user.Key
+	}
+	return incident.Key{Agent: key, Class: class}
+}
+
+// raiseServer tells people of a server that somebody must mend. One that no watched agent uses is told of in the daily
+// summary, unless it is a gateway's, whose clients are not known.
+func (r *round) raiseServer(ctx context.Context, s *Server, user *examined, key incident.Key, t troubled) error {
+	f := incident.Facts{
+		Name: "The MCP server " + s.Name, Stall: string(diagnose.Waiting), Severity: incident.SeverityOf(key.Class), Since: t.Since.Round(0),
+		Details: r.opts.redact(cmp.Or(s.Why, "it does not come up")), ToDo: s.ToDo, Unheard: r.unheard(r.now.Wall),
+	}
+	a := r.incidents.agentOf(incident.Incident{Key: key, Facts: f})
+	project := s.Name
+	switch {
+	case user != nil:
+		f.Name += " of " + user.Name
+		a, project = user.agent, user.Name
+		if user.diagnosis.Class == diagnose.WaitingServer {
+			f.Severity = incident.Critical
+			f.Details += "; " + user.diagnosis.Details
+		}
+	case s.Client.PID != 0:
+		f.Severity = incident.Info
+		f.Details += fmt.Sprintf("; its client is the process %d, which is no watched agent", s.Client.PID)
+	}
+	entry := piv.Intervention{
+		Time: r.now.Wall, Project: project, Phase: piv.NoPhase, Stall: key.Class, Action: "escalate",
+		Details: fmt.Sprintf("[%s] server %s: %s", key.Class, s.Name, f.Details),
+	}
+	return r.incidents.raise(ctx, a, key, f, entry, nil)
+}
+
+// endOfServer is why an incident about a server is over: it works again, or nobody needs it any more.
+func (r *round) endOfServer(i incident.Incident, cases []*examined) incident.Event {
+	for k := range r.kept.all {
+		s := &r.kept.all[k]
+		if serverIncident(s, r.userOf(s, cases), i.Key.Class) != i.Key {
+			continue
+		}
+		switch t := r.kept.state.Trouble[s.Key]; {
+		case s.Ready:
+			return incident.Recovered{How: "it is ready"}
+		case t.Class != "" && t.Class != i.Key.Class:
+			return incident.Gone{Why: "it " + incident.Words(t.Class) + " now"}
+		}
+	}
+	return incident.Gone{Why: "its client has gone"}
+}
+
+// serverTold reports whether people were told of the servers that the agent waits for.
+func (r *round) serverTold(c *examined) bool {
+	return slices.ContainsFunc(r.incidents.list, func(i incident.Incident) bool {
+		agent, is := aboutServer(i)
+		return is && agent == c.Key && i.State != incident.Resolved
+	})
+}

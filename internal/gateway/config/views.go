@@ -1,0 +1,114 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/outlive-mcp/outlive/internal/files/fileerror"
+	"github.com/outlive-mcp/outlive/internal/files/tree"
+)
+
+// readViews reads the views, in the order of the file. servers are the file's own; nil: it has none.
+func (r *reader) readViews(root *tree.Node, servers *tree.Field) {
+	views := root.Good("views")
+	if views == nil {
+		return
+	}
+	var known []string
+	if servers != nil {
+		for _, f := range servers.Value.Fields {
+			known = append(known, f.Key)
+		}
+	}
+	owners := map[string]string{} // of tokens
+	for _, token := range root.Get("auth").Get("bearer").Texts() {
+		owners[token] = "auth"
+	}
+	for _, f := range views.Fields {
+		if f.Value.Kind == tree.Null {
+			r.Problem(f.Pos, "views."+fileerror.Shortened(f.Key)+" is empty", "add servers: those that it has")
+		}
+		if f.Value.Bad || f.Value.Kind != tree.Object {
+			continue
+		}
+		v := View{
+			Name: f.Key, Bearer: f.Value.Get("bearer").Texts(), Subjects: f.Value.Get("subjects").Texts(), NoTools: f.Value.IsTrue("no_tools"),
+			Servers: r.viewServers(f, known),
+		}
+		r.checkTokens(f, owners)
+		if n := f.Value.Good("subjects"); n != nil && root.Get("auth").Good("oauth") == nil {
+			r.Problem(n.Pos, "subjects are those of JWTs, and no authorization server is named", "add auth: {oauth: …}, or give the view's clients a token: bearer")
+		}
+		r.file.Views = append(r.file.Views, v)
+		if len(v.Bearer) > 0 && r.file.Auth == nil {
+			r.file.Auth = &Auth{}
+		}
+	}
+}
+
+// viewServers reads which servers a view has: a list of names, or names with what is shown of each.
+func (r *reader) viewServers(view tree.Field, known []string) (all []ViewServer) {
+	n := view.Value.Get("servers")
+	if n == nil || n.Bad && n.Kind != tree.Null {
+		return nil
+	}
+	for _, f := range n.Fields {
+		if r.isServer(f.Pos, f.Key, known) {
+			all = append(all, ViewServer{Name: f.Key, Allow: f.Value.Get("allow").Texts(), Deny: f.Value.Get("deny").Texts()})
+		}
+	}
+	names := n.Items
+	if n.Kind == tree.Text {
+		names = []*tree.Node{n}
+	}
+	for _, item := range names {
+		switch {
+		case item.Bad || !r.isServer(item.Pos, item.Value, known):
+		case slices.ContainsFunc(all, func(one ViewServer) bool { return one.Name == item.Value }):
+			r.Problem(item.Pos, fmt.Sprintf("%q is there twice", fileerror.Shortened(item.Raw)), "remove one")
+		default:
+			all = append(all, ViewServer{Name: item.Value})
+		}
+	}
+	if len(n.Fields) == 0 && len(names) == 0 {
+		r.Problem(n.Pos, fmt.Sprintf("the view %s has no server", view.Key), "name those that it has: [one, two]")
+	}
+	return all
+}
+
+// isServer reports a name that no server has.
+func (r *reader) isServer(at fileerror.Pos, name string, known []string) bool {
+	if slices.Contains(known, name) {
+		return true
+	}
+	hint := fileerror.DidYouMean(name, known, nil)
+	if hint == "" {
+		hint = "name one of those below servers"
+	}
+	r.Problem(at, fmt.Sprintf("there is no server %q", fileerror.Shortened(name)), hint)
+	return false
+}
+
+// checkTokens reports tokens that are said to see two things.
+func (r *reader) checkTokens(view tree.Field, owners map[string]string) {
+	n := view.Value.Good("bearer")
+	if n == nil {
+		return
+	}
+	tokens := n.Items
+	if n.Kind != tree.List {
+		tokens = []*tree.Node{n}
+	}
+	for _, one := range tokens {
+		if one.Bad || one.Value == "" {
+			continue
+		}
+		switch owner, taken := owners[one.Value]; {
+		case taken && owner == "auth":
+			r.Problem(one.Pos, "this token of the view "+view.Key+" stands in auth, too, where it opens everything", "remove one, or make another token")
+		case taken:
+			r.Problem(one.Pos, "this token of the view "+view.Key+" is also one of the view "+owner, "make a token for each")
+		}
+		owners[one.Value] = view.Key
+	}
+}

@@ -1,0 +1,230 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// Several clients of the legacy era may share a process, whose requests (here: questions) do not say which client
+// they are for. What is certain: the call during which the server asks had reached the server when the question came,
+// and does not end before the question is answered. So each question has suspects: the calls at the server when it
+// came. It is held until all remaining suspects belong to one client; if that does not happen in time, it is refused.
+// Calls of tools that have asked before are sent one at a time, so that this is seldom necessary. Package bridge does
+// the same for clients of the modern era.
+
+const (
+	// askedFor is how long a question is held. It is also how long a cancelled call remains a suspect if its tool has
+	// asked before.
+	askedFor = 30 * time.Second
+	// crossFor is how long a cancelled call remains a suspect if its tool has never asked: cancellation and question
+	// may cross on the way.
+	crossFor = 2 * time.Second
+	// turnFor is how long a call of a tool that asks waits for the previous one.
+	turnFor = 25 * time.Second
+	// askersMost is how many tools that ask are remembered.
+	askersMost = 1024
+)
+
+// attribution is the part of a shared link that finds out which client a question of the server is for.
+type attribution struct {
+	link      *Link
+	open      []*question
+	cancelled map[uint64]cancelledCall // cancelled calls, by number, that the server may still work on
+}
+
+// question is a request of the server that is held until its client is known.
+type question struct {
+	line     []byte
+	suspects []uint64 // numbers of exchanges
+	until    time.Time
+}
+
+// cancelledCall is a cancelled call.
+type cancelledCall struct {
+	session *Session
+	until   time.Time
+}
+
+// mustAttribute reports whether the link has to find out which client a question is for.
+func (l *Link) mustAttribute() bool {
+	return l.gw.opts.Plain && l.scope.owner == nil && l.scope.era == mcp.Legacy
+}
+
+// asked handles a request of the server, whose envelope is in the gateway's scratch space.
+func (c *attribution) asked(line []byte) {
+	l := c.link
+	env := &l.gw.up
+	if jsonrpc.EqualString(env.Method.Of(line), rootsList) {
+		l.scope.rootsAsked(l, env.ID.Of(line))
+		return
+	}
+	if len(c.open) >= asksMost {
+		c.refuse(line, fmt.Sprintf("%d questions wait already: this one is not passed on", asksMost))
+		return
+	}
+	q := &question{line: bytes.Clone(line), until: l.gw.now.Add(askedFor)}
+	for _, e := range inOrder(l.calls) {
+		if e.counts() {
+			q.suspects = append(q.suspects, e.num)
+		}
+	}
+	q.suspects = append(q.suspects, slices.Sorted(maps.Keys(c.cancelled))...)
+	c.open = append(c.open, q)
+	l.gw.at(q.until)
+	c.rule()
+}
+
+// note remembers a cancelled call.
+func (c *attribution) note(e *exchange) {
+	if !c.link.mustAttribute() || !e.counts() {
+		return
+	}
+	stays := crossFor
+	if c.link.server.askers[e.target] {
+		stays = askedFor
+	}
+	if c.cancelled == nil {
+		c.cancelled = map[uint64]cancelledCall{}
+	}
+	c.cancelled[e.num] = cancelledCall{e.session, c.link.gw.now.Add(stays)}
+	c.link.gw.at(c.link.gw.now.Add(stays))
+}
+
+// tick drops expired cancelled calls, decides about open questions again, and sends waiting calls whose turn it is.
+func (c *attribution) tick() {
+	l := c.link
+	for num, g := range c.cancelled {
+		if l.gw.now.Before(g.until) {
+			l.gw.at(g.until)
+			continue
+		}
+		delete(c.cancelled, num)
+	}
+	c.rule()
+	for _, q := range c.open {
+		l.gw.at(q.until)
+	}
+	if l.phase == ready && l.mustAttribute() && len(l.waiting) > 0 {
+		l.sendWaiting()
+	}
+}
+
+// whose returns the clients, each once, whose calls may have asked q, and the latest of those calls that was not
+// cancelled. nil among the clients stands for cancelled calls.
+func (c *attribution) whose(q *question) (clients []*Session, during *exchange) {
+	q.suspects = slices.DeleteFunc(q.suspects, func(num uint64) bool {
+		_, gone := c.cancelled[num]
+		return c.link.calls[num] == nil && !gone
+	})
+	for _, num := range q.suspects {
+		var s *Session
+		if e := c.link.calls[num]; e != nil {
+			s, during = e.session, e
+		}
+		if !slices.Contains(clients, s) {
+			clients = append(clients, s)
+		}
+	}
+	return clients, during
+}
+
+// rule passes each question on if its client is certain, and refuses it if that cannot become certain any more.
+func (c *attribution) rule() {
+	open := c.open
+	c.open = nil
+	for i, q := range open {
+		clients, during := c.whose(q)
+		switch {
+		case len(clients) == 1 && during != nil:
+			c.give(q, during)
+		case len(clients) == 1:
+			c.refuse(q.line, "the client does not wait for this any more")
+		case len(clients) == 0:
+			c.unasked(q)
+		case !c.link.gw.now.Before(q.until), c.stuck(open[:i], q, len(q.suspects)):
+			c.refuse(q.line, "the client cannot be asked now: several calls wait, and which of them asks this is not clear")
+		default:
+			c.open = append(c.open, q)
+		}
+	}
+}
+
+// stuck reports whether, with q, as many questions wait as there are suspects, so that none of these calls could ever
+// end.
+func (c *attribution) stuck(earlier []*question, q *question, calls int) bool {
+	waiting := 1
+	for _, other := range earlier {
+		if slices.Contains(c.open, other) && !slices.ContainsFunc(other.suspects, func(n uint64) bool { return !slices.Contains(q.suspects, n) }) {
+			waiting++
+		}
+	}
+	return waiting >= calls
+}
+
+// give passes a question on to its client.
+func (c *attribution) give(q *question, during *exchange) {
+	var env jsonrpc.Envelope // the gateway's scratch space may be in use
+	if env.Scan(q.line) != nil {
+		return // does not happen: it was parsed when it came
+	}
+	if askers := c.link.server.askers; len(q.suspects) == 1 && len(askers) < askersMost {
+		askers[during.target] = true
+	}
+	c.link.pass(&env, q.line, during.session, during)
+}
+
+// unasked handles a question without suspects: it is passed on if there is only one client.
+func (c *attribution) unasked(q *question) {
+	only := c.link.scope.only()
+	if only == nil {
+		c.refuse(q.line, "many clients share this server: they can be asked during their calls only")
+		return
+	}
+	var env jsonrpc.Envelope
+	if env.Scan(q.line) == nil {
+		c.link.pass(&env, q.line, only, nil)
+	}
+}
+
+func (c *attribution) refuse(line []byte, why string) {
+	var env jsonrpc.Envelope
+	if env.Scan(line) == nil {
+		c.link.gw.post(c.link, jsonrpc.AppendError(nil, env.ID.Of(line), jsonrpc.InternalError, why, nil))
+	}
+}
+
+// drop forgets a question: the server's process has ended, or has cancelled it.
+func (c *attribution) drop(id []byte) bool {
+	before := len(c.open)
+	c.open = slices.DeleteFunc(c.open, func(q *question) bool {
+		var env jsonrpc.Envelope
+		return env.Scan(q.line) != nil || id == nil || jsonrpc.SameID(env.ID.Of(q.line), id)
+	})
+	return len(c.open) < before
+}
+
+// awaitsTurn reports whether a call has to wait because another client's call of a tool that asks is at the server.
+func (l *Link) awaitsTurn(e *exchange) bool {
+	if !l.mustAttribute() || !l.server.askers[e.target] || !e.counts() {
+		return false
+	}
+	if e.turnBy.IsZero() {
+		e.turnBy = l.gw.now.Add(turnFor)
+	}
+	if !l.gw.now.Before(e.turnBy) {
+		return false
+	}
+	for _, other := range l.calls {
+		if other.session != nil && other.session != e.session && l.server.askers[other.target] {
+			l.gw.at(e.turnBy)
+			return true
+		}
+	}
+	return false
+}

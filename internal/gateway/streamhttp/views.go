@@ -1,0 +1,162 @@
+package streamhttp
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// View is a part of what there is, at a path of its own below Options.Path.
+type View struct {
+	// Name is the last element of its path.
+	Name string
+	// Bearer are static tokens that see this view and nothing else.
+	Bearer []string
+	// Subjects are globs (as path.Match, with * for a slash, too) of JWT subjects that see this view and nothing else.
+	Subjects []string
+}
+
+// rights say which static tokens there are, and which view each client is bound to. They are immutable.
+type rights struct {
+	views    []View
+	tokens   []staticToken
+	replaced chan struct{} // closed when others count
+}
+
+// staticToken is a configured token.
+type staticToken struct {
+	sum     [sha256.Size]byte // for comparisons in constant time
+	subject string            // identifies it; the same after a restart, whatever the order of the tokens is
+	view    string            // all that it sees; "": everything
+}
+
+func newStaticToken(token, view string) staticToken {
+	sum := sha256.Sum256([]byte(token))
+	return staticToken{sum, staticSubject + hex.EncodeToString(sum[:8]), view}
+}
+
+func newRights(bearer []string, views []View) *rights {
+	r := &rights{views: views, replaced: make(chan struct{})}
+	for _, token := range bearer {
+		r.tokens = append(r.tokens, newStaticToken(token, ""))
+	}
+	for _, v := range views {
+		for _, token := range v.Bearer {
+			r.tokens = append(r.tokens, newStaticToken(token, v.Name))
+		}
+	}
+	return r
+}
+
+// static returns the matching token. All are compared.
+func (r *rights) static(token string) (staticToken, bool) {
+	sum := sha256.Sum256([]byte(token))
+	match := 0
+	for i := range r.tokens {
+		first := subtle.ConstantTimeEq(int32(match), 0)
+		match |= subtle.ConstantTimeCompare(sum[:], r.tokens[i].sum[:]) * first * (i + 1)
+	}
+	if match == 0 {
+		return staticToken{}, false
+	}
+	return r.tokens[match-1], true
+}
+
+// bound returns the one view that a subject sees; "": it sees everything, and may choose any view. false: the subject
+// is a token that does not count any more.
+func (r *rights) bound(subject string) (view string, ok bool) {
+	if strings.HasPrefix(subject, staticSubject) {
+		i := slices.IndexFunc(r.tokens, func(t staticToken) bool { return t.subject == subject })
+		if i < 0 {
+			return "", false
+		}
+		return r.tokens[i].view, true
+	}
+	own, isJWT := strings.CutPrefix(subject, tokenSubject)
+	for _, v := range r.views {
+		if isJWT && slices.ContainsFunc(v.Subjects, func(glob string) bool { return matches(glob, own) }) {
+			return v.Name, true
+		}
+	}
+	return "", true
+}
+
+// matches is path.Match, except that a slash is an ordinary character: subjects may be URLs. An invalid glob matches
+// everything, so that nobody sees too much by a mistake.
+func matches(glob, subject string) bool {
+	const noSlash = "\x01"
+	matched, err := path.Match(strings.ReplaceAll(glob, "/", noSlash), strings.ReplaceAll(subject, "/", noSlash))
+	return matched || err != nil
+}
+
+// has reports whether there is a view of the name.
+func (r *rights) has(view string) bool {
+	return slices.ContainsFunc(r.views, func(v View) bool { return v.Name == view })
+}
+
+// allows reports whether a subject may go on with a session of a view.
+func (r *rights) allows(subject, view string) bool {
+	bound, ok := r.bound(subject)
+	switch {
+	case !ok:
+		return false
+	case bound != "":
+		return bound == view
+	}
+	return view == "" || r.has(view)
+}
+
+// caller is an authorized client.
+type caller struct {
+	Claims
+	view     string          // all that it sees; "": everything
+	replaced <-chan struct{} // closed when its rights have to be looked up anew
+}
+
+// viewAt returns the view that a path asks for: "" at Options.Path itself. false: it is no path of ours.
+func (f *Front) viewAt(p string) (view string, ok bool) {
+	if p == f.opts.Path {
+		return "", true
+	}
+	view, below := strings.CutPrefix(p, f.opts.Path+"/")
+	return view, below && view != ""
+}
+
+// choose returns the view of a client that asks for one. false: the request was answered.
+func (f *Front) choose(w http.ResponseWriter, r *rights, subject, asked string) (view string, ok bool) {
+	switch bound, _ := r.bound(subject); {
+	case bound != "" && asked != "" && asked != bound:
+		refuse(w, http.StatusForbidden, nil, refusal{code: codeInvalidRequest, text: fmt.Sprintf("your token is for the view %s only: use %s", bound, f.opts.Path)})
+	case bound != "":
+		return bound, true
+	case asked != "" && !r.has(asked):
+		refuse(w, http.StatusNotFound, nil, refusal{code: codeInvalidRequest, text: fmt.Sprintf("there is no view %.64q", asked)})
+	default:
+		return asked, true
+	}
+	return "", false
+}
+
+// SetViews replaces Options.Views. Sessions whose client may not see what they show any more end, and so do the endless
+// streams of clients without sessions: they come back. Whether tokens are needed at all does not change: where nobody
+// needed one at the start, the views' tokens are not asked for.
+func (f *Front) SetViews(views []View) {
+	was := f.guard.rights.Load()
+	if reflect.DeepEqual(was.views, views) {
+		return
+	}
+	now := newRights(f.opts.Bearer, views)
+	f.guard.rights.Store(now)
+	close(was.replaced)
+	for _, s := range f.table.all() {
+		if !now.allows(s.owner, s.view) {
+			f.end(s)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package backend
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/latency"
+)
+
+// conclusion is how a request of the client ended.
+type conclusion uint8
+
+const (
+	doneWell      conclusion = iota // by the server with a result, or by outlive in its place
+	doneError                       // with a JSON-RPC error
+	doneToolError                   // with a result that says isError
+	doneRefused                     // by outlive: no server has begun it
+	doneUnknown                     // the process ended while it had it
+	doneTimedOut                    // by the time limit of calls
+	doneCancelled                   // by the client
+	conclusions
+)
+
+// toolsCounted is how many tools are counted each by itself: their names come from the client. The calls of all others are
+// counted together, under the empty name.
+const toolsCounted = 256
+
+// Counters are what has been counted since outlive started. They only grow.
+type Counters struct {
+	Calls    []Calls          `json:"calls,omitempty"`             // by method, tools/call by tool; ordered by both
+	Restarts map[string]int64 `json:"restarts_by_cause,omitempty"` // that were begun, by supervise.Cause
+	Events   map[string]int64 `json:"events,omitempty"`            // by event.Type
+}
+
+// Calls are the finished requests of one method, or of one tool.
+type Calls struct {
+	Method    string `json:"method"`         // "": one that outlive does not know
+	Tool      string `json:"tool,omitempty"` // of tools/call; "" there: tools beyond the first 256
+	OK        int64  `json:"ok"`
+	Errors    int64  `json:"errors,omitempty"`      // JSON-RPC errors
+	ToolError int64  `json:"tool_errors,omitempty"` // results that say isError
+	Refused   int64  `json:"refused,omitempty"`     // by outlive: no server has begun it
+	Unknown   int64  `json:"unknown,omitempty"`     // outcome unknown: the process ended while it had the call
+	TimedOut  int64  `json:"timed_out,omitempty"`
+	Cancelled int64  `json:"cancelled,omitempty"` // by the client
+	// Latency is from the request's arrival to its answer, of those that were answered.
+	Latency latency.Histogram `json:"latency"`
+}
+
+// Total is how many requests there were.
+func (c *Calls) Total() int64 { return c.OK + c.Bad() + c.Cancelled }
+
+// Bad is how many of them did not end as the client wanted.
+func (c *Calls) Bad() int64 { return c.Errors + c.ToolError + c.Refused + c.Unknown + c.TimedOut }
+
+// measure counts the requests of one tool or method.
+type measure struct {
+	ends [conclusions]int64
+	took latency.Histogram
+}
+
+// tally counts; the zero value is empty. It belongs to the loop's goroutine; counting allocates only for a tool's first call.
+type tally struct {
+	tools    map[string]*measure // by raw name, with its quotes
+	methods  [mcp.Methods]*measure
+	restarts map[string]int64
+	events   map[event.Type]int64
+}
+
+// ended counts a request of the client's that is over.
+func (t *tally) ended(c *call, end conclusion, now time.Time) {
+	if c.came.IsZero() {
+		return // outlive's own
+	}
+	m := t.of(c)
+	m.ends[end]++
+	if end <= doneToolError && c.method != mcp.Listen { // a stream lasts as long as its client wants
+		m.took.Add(now.Sub(c.came))
+	}
+}
+
+func (t *tally) of(c *call) *measure {
+	if c.method != mcp.ToolsCall {
+		if t.methods[c.method] == nil {
+			t.methods[c.method] = &measure{}
+		}
+		return t.methods[c.method]
+	}
+	name := c.tool.Of(c.line)
+	if m := t.tools[string(name)]; m != nil {
+		return m
+	}
+	if len(t.tools) >= toolsCounted {
+		name = nil
+	}
+	m := t.tools[string(name)]
+	if m == nil {
+		m = &measure{}
+		if t.tools == nil {
+			t.tools = map[string]*measure{}
+		}
+		t.tools[string(name)] = m
+	}
+	return m
+}
+
+// happened counts an event.
+func (t *tally) happened(e *event.Event) {
+	if t.events == nil {
+		t.events, t.restarts = map[event.Type]int64{}, map[string]int64{}
+	}
+	t.events[e.Type]++
+	if e.Type != event.RestartInitiated {
+		return
+	}
+	if cause, ok := e.Attr(event.KeyCause); ok {
+		t.restarts[cause.String()]++
+	}
+}
+
+// snapshot is a copy for other goroutines.
+func (t *tally) snapshot() Counters {
+	s := Counters{Restarts: maps.Clone(t.restarts), Events: make(map[string]int64, len(t.events))}
+	for kind, n := range t.events {
+		s.Events[string(kind)] = n
+	}
+	for raw, m := range t.tools {
+		name, _ := jsonrpc.Unquote([]byte(raw))
+		s.Calls = append(s.Calls, m.calls(mcp.ToolsCall.String(), name))
+	}
+	for method, m := range t.methods {
+		if m != nil {
+			s.Calls = append(s.Calls, m.calls(mcp.Method(method).String(), ""))
+		}
+	}
+	slices.SortFunc(s.Calls, compareCalls)
+	return s
+}
+
+func compareCalls(a, b Calls) int {
+	return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Tool, b.Tool))
+}
+
+func (m *measure) calls(method, tool string) Calls {
+	return Calls{
+		Method: method, Tool: tool, OK: m.ends[doneWell], Errors: m.ends[doneError], ToolError: m.ends[doneToolError], Refused: m.ends[doneRefused],
+		Unknown: m.ends[doneUnknown], TimedOut: m.ends[doneTimedOut], Cancelled: m.ends[doneCancelled], Latency: m.took,
+	}
+}
+
+// Merge adds what others have counted.
+func (c *Counters) Merge(o Counters) {
+	addAll(&c.Restarts, o.Restarts)
+	addAll(&c.Events, o.Events)
+	c.Calls = slices.Clone(c.Calls)
+	for _, from := range o.Calls {
+		i, found := slices.BinarySearchFunc(c.Calls, from, compareCalls)
+		if !found {
+			c.Calls = slices.Insert(c.Calls, i, from)
+			continue
+		}
+		to := &c.Calls[i]
+		to.OK += from.OK
+		to.Errors += from.Errors
+		to.ToolError += from.ToolError
+		to.Refused += from.Refused
+		to.Unknown += from.Unknown
+		to.TimedOut += from.TimedOut
+		to.Cancelled += from.Cancelled
+		to.Latency.Merge(&from.Latency)
+	}
+}
+
+func addAll(to *map[string]int64, from map[string]int64) {
+	sum := maps.Clone(*to)
+	if sum == nil {
+		sum = map[string]int64{}
+	}
+	for name, n := range from {
+		sum[name] += n
+	}
+	*to = sum
+}

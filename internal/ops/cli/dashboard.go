@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/files/atomicfile"
+	"github.com/outlive-mcp/outlive/internal/files/peer"
+	"github.com/outlive-mcp/outlive/internal/view/collect"
+	"github.com/outlive-mcp/outlive/internal/view/dashboard"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+const dashboardLong = `Serve a page that shows everything outlive keeps alive for this user on this machine, as it changes: each server and agent
+with its state, since when and why; the last 24 hours; restarts with cause, gap and who asked; calls by tool; incidents; events.
+
+Open the link that is printed: its token becomes a cookie of that browser, and nobody without it gets anything. Where the system
+tells whose a connection is (Linux), other users get nothing with it either. Nothing on the page changes anything unless --control
+is given: then servers can be restarted, and incidents acknowledged and answered. It listens on this machine only; to look from
+elsewhere: ssh -L 8420:127.0.0.1:8420 MACHINE.
+
+EXIT STATUS
+  0  interrupted
+  1  it cannot listen there
+  2  a mistake in the command line`
+
+// dashboardFlags are the flags of the verb.
+type dashboardFlags struct {
+	listen, home  string
+	control, open bool
+}
+
+func newDashboard(io streams) *cobra.Command {
+	var f dashboardFlags
+	cmd := &cobra.Command{
+		Use:     "dashboard",
+		Short:   "Show all servers and agents on a page in the browser",
+		Long:    dashboardLong,
+		Example: "  outlive dashboard --open\n  outlive dashboard --listen 127.0.0.1:8420 --control",
+		Args:    takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return f.serve(ctx, io)
+		},
+	}
+	fl := cmd.Flags()
+	fl.SortFlags = false
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8420", "address of this machine, and port; port 0: any that is free")
+	fl.BoolVar(&f.control, "control", false, "buttons that restart servers, and acknowledge and answer incidents")
+	fl.BoolVar(&f.open, "open", false, "open the page in the desktop's browser")
+	defineHome(fl, &f.home)
+	return cmd
+}
+
+// loopbackOnly says why an address is not to be listened on: the page has no encryption.
+func loopbackOnly(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--listen %s: want 127.0.0.1:PORT", address)
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return fmt.Errorf("--listen %s: the page is for this machine only: want 127.0.0.1:PORT; from elsewhere use ssh -L", address)
+	}
+	return nil
+}
+
+func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
+	if err := loopbackOnly(f.listen); err != nil {
+		return fail(exitUsage, "%w", err)
+	}
+	if _, err := lookOptions(f.home); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fail(exitFailure, "%w: perhaps another dashboard runs; --listen 127.0.0.1:0 takes any port that is free", err)
+	}
+	if err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	c := collect.New(collect.Options{Dirs: socketDirs(), Home: homeLooker(f.home), History: true, Audit: auditLogs})
+	defer c.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String()) // it has one
+	opts := dashboard.Options{Source: c, Port: port, AgentText: agentText, Version: version()}
+	if f.control {
+		opts.Control = controls{c, f.home}
+	}
+	if peer.TellsTCP() {
+		opts.Peer = ownUserOnly
+	}
+	d := dashboard.New(opts)
+	server := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	link := "http://" + listener.Addr().String() + "/?token=" + d.Token()
+	fmt.Fprintln(streams.out, link)
+	if f.open {
+		if err := openPrivately(link); err != nil {
+			fmt.Fprintf(streams.err, "outlive: the browser could not be opened: %v; open the link\n", err)
+		}
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case <-ctx.Done():
+		_ = server.Close() // pages that are open come again when it does
+		<-served
+		return nil
+	case err := <-served:
+		return fail(exitFailure, "serve: %w", err)
+	}
+}
+
+// openPrivately opens a link by way of a file that only this user can read: every user sees the arguments of a program.
+func openPrivately(link string) error {
+	path := filepath.Join(stateDir(), "dashboard.html")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	text := `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>outlive</title><meta http-equiv="refresh" content="0; url=` +
+		html.EscapeString(link) + `"><a href="` + html.EscapeString(link) + `">outlive dashboard</a>`
+	if err := atomicfile.WriteDurably(path, []byte(text)); err != nil {
+		return err
+	}
+	command := browserCommand(path)
+	if command == nil {
+		return errors.New("there is no desktop here")
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // what becomes of the browser is the user's
+	return nil
+}
+
+// auditLogs are the files that runs keep their events in by default.
+func auditLogs() (paths []string) {
+	for _, pattern := range []string{"*.jsonl", "*.jsonl.1"} {
+		found, _ := filepath.Glob(filepath.Join(stateDir(), "audit", pattern)) // the pattern is right
+		paths = append(paths, found...)
+	}
+	return paths
+}
+
+const agentTextShown = 128 << 10 // bytes of an agent's output that are made text
+
+// agentText is the end of an agent's output as text.
+func agentText(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.Size() > agentTextShown {
+		_, _ = f.Seek(-agentTextShown, io.SeekEnd)
+	}
+	var b strings.Builder
+	text := agentrun.NewText(&b)
+	if _, err := io.Copy(text, f); err != nil {
+		return "", err
+	}
+	err = text.Close()
+	return b.String(), err
+}
+
+// controls are the buttons of a page.
+type controls struct {
+	seen *collect.Collector
+	home string
+}
+
+// restartPatience is how long a page waits for a restart.
+const restartPatience = 30 * time.Second
+
+// Restart implements dashboard.Controls.
+func (c controls) Restart(ctx context.Context, s overview.Server) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, restartPatience)
+	defer cancel()
+	defer c.seen.LookSoon()
+	r, err := s.Instance.Restart(ctx, "restarted on the dashboard by "+userName())
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s was restarted in %d ms (PID %d)", s.Name, r.TookMS, r.ServerPID), nil
+}
+
+// Press implements dashboard.Controls.
+func (c controls) Press(ctx context.Context, id string, b overview.Button) (string, error) {
+	defer c.seen.LookSoon()
+	return pressed(ctx, c.home, id, b.Verb, b.Target)
+}

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/agents/agentrun"
+	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
+	"github.com/outlive-mcp/outlive/internal/agents/incident"
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+// homeLooker returns what looks at a monitor's home for an overview; it finds nothing where there is no home.
+func homeLooker(given string) func(context.Context) (*overview.Home, error) {
+	return func(ctx context.Context) (*overview.Home, error) {
+		o, err := lookOptions(given)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(o.Home); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		view, err := monitor.InspectSince(ctx, o, time.Now().Add(-overview.Day))
+		if err != nil {
+			return nil, fmt.Errorf("agents of %s: %w", o.Home, err)
+		}
+		return homeOf(o, view), nil
+	}
+}
+
+// homeOf is a home in the words of an overview.
+func homeOf(o monitor.Options, view monitor.View) *overview.Home {
+	h := &overview.Home{Path: o.Home, Monitor: view.Running, Trouble: view.Lost, At: view.At}
+	for _, f := range view.Findings {
+		h.Agents = append(h.Agents, seenAgent(o, view, f))
+	}
+	seen := map[string]bool{}
+	for _, i := range append(view.Incidents[:len(view.Incidents):len(view.Incidents)], view.Past...) {
+		if !seen[i.ID] {
+			seen[i.ID] = true
+			h.Incidents = append(h.Incidents, seenIncident(view, i))
+		}
+	}
+	return h
+}
+
+func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview.Agent {
+	a := overview.Agent{
+		Key: f.Key, Name: f.Name, Kind: string(f.Kind), Dir: f.Path, Class: string(f.Diagnosis.Class), State: stateWord(f), Health: agentHealth(view, f),
+		Why: f.Diagnosis.Details, PID: f.Process.PID, Session: f.Session, LastSign: signText(f.Evidence), Evidence: evidenceLines(f.Evidence),
+	}
+	if since := f.Diagnosis.Since; since > 0 && since < diagnose.Never {
+		a.Since = view.At.Add(-time.Duration(since))
+	}
+	a.Aspects = []overview.Aspect{{Name: "sure", Text: sureText(f.Diagnosis)}}
+	if !f.Diagnosis.Well() {
+		for _, t := range troubleAspects(o, view, f) {
+			a.Aspects = append(a.Aspects, overview.Aspect{Name: t.name, Text: t.text})
+		}
+	}
+	for _, act := range f.Acts {
+		if !act.Refunded {
+			a.Acts = append(a.Acts, overview.Act{At: act.At, Text: doneWhy(act), Helped: act.Proved})
+		}
+	}
+	for _, s := range f.Evidence.Sessions {
+		a.CostUSD += s.CostUSD
+		a.Tokens += s.Tokens
+	}
+	if path := agentrun.LogPath(o.Home, f.Key); fileThere(path) {
+		a.Output = path
+	}
+	return a
+}
+
+func fileThere(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// agentHealth is how an agent stands, at a glance.
+func agentHealth(view monitor.View, f monitor.Finding) overview.Health {
+	switch {
+	case f.Diagnosis.Class == diagnose.NotWatched, f.Stopped, f.Evidence.Paused:
+		return overview.Idle
+	case f.Diagnosis.Well():
+		return overview.Good
+	case humansTurn(view, f):
+		return overview.Bad
+	}
+	return overview.Warn
+}
+
+func seenIncident(view monitor.View, i incident.Incident) overview.Incident {
+	s := overview.Incident{
+		ID: i.ID, Title: i.Trouble(), Details: i.Facts.Details, Severity: string(i.Facts.Severity), State: string(i.State), Opened: i.Opened,
+		Resolved: i.Resolved, Ending: i.Ending, Told: toldWhom(i, view.At), By: i.AckedBy, Until: i.AckedUntil,
+	}
+	for _, f := range view.Findings {
+		if f.Key == i.Key.Agent {
+			s.Agent, s.ToDo = f.Key, incident.ToDo(i.Key.Class, f.Key)
+		}
+	}
+	if s.Agent == "" {
+		s.ToDo = askedOfMany(view, i)
+		s.Details = strings.TrimPrefix(s.Details+": "+strings.Join(i.Facts.Members, ", "), ": ")
+	}
+	if !s.Open() {
+		s.ToDo, s.Told = "", ""
+		return s
+	}
+	for _, b := range []struct {
+		verb  incident.Verb
+		label string
+		can   bool
+	}{
+		{incident.Allow, "Allow: " + i.Facts.Input, i.Facts.Request != "" && i.Facts.Input != ""},
+		{incident.Deny, "Deny", i.Facts.Request != "" && i.Facts.Input != ""},
+		{incident.Ack, "Acknowledge", i.State != incident.Acknowledged},
+		{incident.Snooze, "Snooze", i.State != incident.Acknowledged},
+		{incident.Restart, "Restart", i.Facts.Restart}, {incident.Resume, "Resume", i.Facts.Resume}, {incident.Stop, "Stop", i.Facts.Stop},
+	} {
+		if b.can {
+			one := overview.Button{Verb: string(b.verb), Label: b.label}
+			if b.verb == incident.Allow || b.verb == incident.Deny {
+				one.Target = i.Facts.Request
+			}
+			s.Buttons = append(s.Buttons, one)
+		}
+	}
+	return s
+}
+
+// pressed asks the monitor for what a button of an incident stands for. target is the permission request that was shown.
+func pressed(ctx context.Context, home, id, verb, target string) (string, error) {
+	o, view, err := inspectHome(ctx, home)
+	if err != nil {
+		return "", err
+	}
+	for _, i := range view.Incidents {
+		if i.ID != id {
+			continue
+		}
+		r := monitor.UserRequest{Verb: verb, Agent: i.Key.Agent}
+		switch incident.Verb(verb) {
+		case incident.Ack, incident.Snooze:
+			r.Incident = i.ID
+		case incident.Allow, incident.Deny:
+			if r.Request = target; target == "" || target != i.Facts.Request {
+				return "", errors.New("it asks for something else by now: look at it again")
+			}
+		}
+		return (&requestFlags{home: home}).ask(ctx, o, r)
+	}
+	return "", fmt.Errorf("incident %s is over", id)
+}

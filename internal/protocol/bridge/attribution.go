@@ -1,0 +1,261 @@
+package bridge
+
+import (
+	"slices"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// Rules for a legacy server that many clients share: its questions and logs must reach only the client they are for, and
+// the server does not say which call a question belongs to. One thing is certain: the asking call was at the server when
+// the question came, and does not end before the question is answered. So a question has suspects, the calls at the
+// server when it came, and is held until one of them is left; if it stays ambiguous, it is refused.
+//
+// To make this rare, calls of tools that have asked before run one at a time. Calls of other tools do not take turns,
+// because clients must not wait for each other's long calls. A tool that asks for the first time is known only once it
+// is identified.
+//
+// A cancelled call stays a suspect, because the server may not have seen the cancellation, or ignore it: only the
+// server's answer, or time, clears it. The handshake tells the server that it may ask anything, so that no restart is
+// needed for the first client that can be asked; questions that the call's client cannot be asked are refused.
+
+const (
+	// gatherFor is how long questions are collected before their calls are determined: a server may ask several at once,
+	// which belong into one answer to the client. It is too short to be noticed.
+	gatherFor = 100 * time.Millisecond
+	// crossFor is how long a cancellation and a question may cross each other.
+	crossFor = 2 * time.Second
+	// turnFor is how long a call of an asking tool waits for its turn: until the previous one has ended, or asked.
+	turnFor = 25 * time.Second
+	// knownMost is how many asking tools are remembered.
+	knownMost = 1024
+	// cancelledFor is how long a server may work on a cancelled call, and ask for it, without ever answering it, as many
+	// TypeScript SDK servers do. It is for tools that have asked before; others get unclearFor.
+	cancelledFor = answerFor
+)
+
+// everyAbility is what the handshake declares to a shared server. It lacks canSampleContext, by which it would ask for
+// context of other servers.
+const everyAbility = canRoots | canSample | canSampleTools | canForm | canURL
+
+// party identifies the client of a call, as far as it is known.
+type party struct {
+	Principal string // authenticated by the transport; "": none
+	Info      string // raw clientInfo; "" for none
+}
+
+// alike reports whether two calls may be of one client.
+func (p party) alike(other party) bool { return p == other && p.Info != "" }
+
+// newShared returns the side of many clients.
+func newShared(c *core, seal sealer) *modernSide {
+	s := newModernSide(c, seal)
+	s.Can = everyAbility
+	s.Questions.Shared, s.Questions.Known = true, map[string]bool{}
+	return s
+}
+
+// target is what the request in qs.env calls, if it may ask questions.
+func (qs *questions) target(line []byte) string {
+	if !qs.Shared {
+		return ""
+	}
+	return string(qs.env.Method.Of(line)) + string(qs.env.Name.Of(line))
+}
+
+// inTurn reports whether a call of target that arrived at came need not wait for another one.
+func (qs *questions) inTurn(target string, came time.Time) bool {
+	if !qs.Known[target] || qs.due(came.Add(turnFor)) {
+		return true
+	}
+	for _, t := range qs.calls {
+		if qs.Known[t.Target] && !t.suspended() {
+			return false
+		}
+	}
+	return true
+}
+
+// partyOf reads the client of a request from its raw _meta.
+func (qs *questions) partyOf(meta []byte) party {
+	if !qs.Shared {
+		return party{}
+	}
+	principal, _ := jsonrpc.Unquote(member(meta, mcp.MetaPrincipal))
+	return party{Principal: principal, Info: string(member(meta, mcp.MetaClientInfo))}
+}
+
+// cancelled notes a call that the server may still work on. One whose question was refused ends soon.
+func (qs *questions) cancelled(t *task) {
+	if qs.Cancelled.full() {
+		for _, q := range qs.Open {
+			qs.decline(q, undecided)
+		}
+		qs.Open = nil
+		qs.Cancelled.merge()
+	}
+	stays := unclearFor
+	switch {
+	case t.blocked():
+		stays = crossFor
+	case qs.Known[t.Target]:
+		stays = cancelledFor
+	}
+	qs.Cancelled.add(t, stays)
+}
+
+// suspects are the calls, by their ids at the server, that may have asked the present question. A call that waits for
+// its client's answer is none, unless the server works on nothing else: a tool asks again only after its answer. If the
+// server has cancelled the question, or died and starts the call again, the call waits for no answer.
+func (qs *questions) suspects() (wires []string, doubt bool) {
+	var running, blocked []*task
+	for _, t := range qs.calls.byAge() {
+		switch {
+		case t.Afresh || t.Finished != nil:
+		case t.blocked():
+			blocked = append(blocked, t)
+		default:
+			running = append(running, t)
+		}
+	}
+	cancelled, doubt := qs.Cancelled.candidates(running)
+	if len(running) == 0 {
+		if cancelled, doubt = qs.Cancelled.candidates(blocked); len(cancelled) == 0 {
+			running = blocked
+		}
+	}
+	for _, t := range running {
+		wires = append(wires, t.Wire)
+	}
+	for _, g := range cancelled {
+		wires = append(wires, g.Wire)
+	}
+	return wires, doubt
+}
+
+// gather keeps a question until its call is determined.
+func (qs *questions) gather(q *question) {
+	q.Came = qs.now
+	q.Suspects, q.Doubt = qs.suspects()
+	qs.Open = append(qs.Open, q)
+	if qs.Ruling.IsZero() {
+		qs.Ruling = qs.now.Add(gatherFor)
+	}
+}
+
+// rule gives questions to their calls where that is certain, unless more may come at once.
+func (qs *questions) rule() {
+	if !qs.Ruling.IsZero() && !qs.due(qs.Ruling) {
+		return
+	}
+	qs.Ruling = time.Time{}
+	var given []*task
+	for i := qs.decidable(); i >= 0; i = qs.decidable() {
+		q := qs.Open[i]
+		qs.Open = slices.Delete(slices.Clone(qs.Open), i, i+1)
+		if t := qs.give(q); t != nil && !slices.Contains(given, t) {
+			given = append(given, t)
+		}
+	}
+	for _, t := range given {
+		if !t.suspended() {
+			qs.side.suspend(t)
+		}
+	}
+	for _, q := range qs.Open {
+		if living := slices.DeleteFunc(slices.Clone(q.Suspects), func(wire string) bool { return qs.calls[wire] == nil }); len(living) < 2 {
+			q.Until = earlier(q.Until, qs.now.Add(crossFor)) // the answer to a cancelled call comes at once or never
+		}
+	}
+}
+
+// decidable returns the index of a question that can be decided, -1 for none: it has at most one suspect, or it is the
+// latest of as many questions as there are possible calls, none of which would end otherwise.
+func (qs *questions) decidable() int {
+	for i, q := range qs.Open {
+		q.Suspects = slices.DeleteFunc(slices.Clone(q.Suspects), func(wire string) bool { return !qs.atServer(wire) })
+		if len(q.Suspects) < 2 {
+			return i
+		}
+	}
+	for _, q := range qs.Open {
+		last, count := -1, 0
+		for i, other := range qs.Open {
+			if !slices.ContainsFunc(other.Suspects, func(wire string) bool { return !slices.Contains(q.Suspects, wire) }) {
+				last, count = i, count+1
+			}
+		}
+		if count >= len(q.Suspects) {
+			return last
+		}
+	}
+	return -1
+}
+
+// atServer reports whether the server may still work on the call with this id there.
+func (qs *questions) atServer(wire string) bool {
+	if t := qs.calls[wire]; t != nil {
+		return !t.Afresh && t.Finished == nil
+	}
+	return qs.Cancelled.has(wire)
+}
+
+const (
+	undecided  = "the client cannot be asked now: several calls wait for questions, and which is whose is not clear"
+	noLonger   = "the client does not wait for this any more"
+	duringCall = "many clients share this server: they can be asked during their calls only"
+)
+
+// give assigns a question to its call and returns the call; nil if the question is refused.
+func (qs *questions) give(q *question) *task {
+	switch len(q.Suspects) {
+	case 0:
+		qs.toServer(jsonrpc.AppendError(nil, q.ID, jsonrpc.MethodNotFound, duringCall, nil))
+		return nil
+	case 1:
+	default:
+		qs.decline(q, undecided)
+		return nil
+	}
+	t := qs.calls[q.Suspects[0]]
+	switch {
+	case t == nil:
+		qs.Cancelled.asked(q.Suspects[0])
+		qs.decline(q, noLonger)
+	case !t.Open || q.Need&^t.Can != 0:
+		qs.toServer(notFound(q.ID))
+	case !t.hasRoom():
+		qs.decline(q, tooOften)
+	default:
+		t.Next = append(t.Next, q)
+		qs.learn(q, t)
+		return t
+	}
+	return nil
+}
+
+// learn concludes from t having asked q: its tool asks, and while it waits it has asked nothing else than what came
+// together with q.
+func (qs *questions) learn(q *question, t *task) {
+	if q.Doubt {
+		return
+	}
+	for _, other := range qs.Open {
+		if other.Came.Sub(q.Came).Abs() > gatherFor {
+			other.Suspects = slices.DeleteFunc(slices.Clone(other.Suspects), func(wire string) bool { return wire == t.Wire })
+		}
+	}
+	if len(qs.Known) < knownMost {
+		qs.Known[t.Target] = true
+	}
+}
+
+// certain is the only call that the server's message can belong to; empty if there are several.
+func (qs *questions) certain() tasks {
+	if cancelled, _ := qs.Cancelled.candidates(qs.calls.inOrder()); len(qs.calls) == 1 && len(cancelled) == 0 {
+		return qs.calls
+	}
+	return nil
+}

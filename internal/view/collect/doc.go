@@ -1,0 +1,7 @@
+// Package collect gathers what an overview is made of: it finds the running outlives, asks for their status, follows their
+// events, and has the monitor's home looked at by whoever knows it.
+//
+// [New] starts one goroutine, which looks once a second while somebody watches and seldom otherwise, and one for each running
+// outlive, which follows its events. [Collector.Close] ends them and waits. What they have seen is one value behind a lock;
+// [Collector.State] is computed from it on the looking goroutine, and read from an atomic pointer.
+package collect

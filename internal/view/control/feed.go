@@ -1,0 +1,145 @@
+package control
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/record/audit"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+)
+
+const (
+	feedEvents   = 512             // most events that are kept for those who come late
+	feedBytes    = 256 << 10       // most bytes of them
+	feedBehind   = 128             // how many events may wait for one follower; it is dropped then
+	feedPatience = 5 * time.Second // how long one write to a follower may take
+	feedAlive    = 15 * time.Second
+)
+
+// Feed keeps the last events of a running outlive, and hands them on to those who follow. It is an [event.Sink]; nil is one
+// that keeps nothing. It starts no goroutine, and a follower that does not read is dropped: it comes again and resumes.
+type Feed struct {
+	run string // tells one feed's numbers from another's
+
+	mu        sync.Mutex
+	kept      []item // oldest first
+	bytes     int
+	next      uint64
+	followers map[*follower]bool
+}
+
+// item is one event as a line of the audit log, without its newline.
+type item struct {
+	number uint64
+	line   []byte
+}
+
+// follower is one reader of a feed. news is closed when it was too slow.
+type follower struct{ news chan item }
+
+// NewFeed returns an empty feed.
+func NewFeed() *Feed {
+	return &Feed{run: strconv.FormatInt(time.Now().UnixMicro(), 36), next: 1, followers: map[*follower]bool{}}
+}
+
+// Emit implements [event.Sink]. It never blocks.
+func (f *Feed) Emit(e event.Event) {
+	if f == nil {
+		return
+	}
+	line := audit.AppendLine(nil, e, os.Getpid())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one := item{f.next, line[:len(line)-1]}
+	f.next++
+	f.kept = append(f.kept, one)
+	f.bytes += len(one.line)
+	for len(f.kept) > feedEvents || f.bytes > feedBytes && len(f.kept) > 1 {
+		f.bytes -= len(f.kept[0].line)
+		f.kept[0].line = nil
+		f.kept = f.kept[1:]
+	}
+	for l := range f.followers {
+		select {
+		case l.news <- one:
+		default:
+			delete(f.followers, l)
+			close(l.news)
+		}
+	}
+}
+
+// follow returns what came after the event with an id, as far as it is kept, how many events are not, and what comes from
+// now on. The id "" stands for the last event, all others that are not of this feed for the time before the first one.
+func (f *Feed) follow(after string) (missed []item, lost uint64, l *follower) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l = &follower{make(chan item, feedBehind)}
+	f.followers[l] = true
+	seen := f.next - 1
+	if after != "" {
+		run, number, _ := strings.Cut(after, "-")
+		n, err := strconv.ParseUint(number, 10, 64)
+		if seen = 0; run == f.run && err == nil {
+			seen = min(n, f.next-1)
+		}
+	}
+	for _, one := range f.kept {
+		if one.number > seen {
+			missed = append(missed, one)
+		}
+	}
+	return missed, f.next - 1 - seen - uint64(len(missed)), l
+}
+
+func (f *Feed) leave(l *follower) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.followers, l)
+}
+
+// serve answers with the events as they happen, server-sent: each with an id to resume at and a line of the audit log as its
+// data. An event "gap" says how many were not kept. Last-Event-ID says where to begin: "0" is as early as possible.
+func (f *Feed) serve(w http.ResponseWriter, r *http.Request) {
+	if f == nil {
+		answer(w, http.StatusNotFound, failure{"it has no events"})
+		return
+	}
+	missed, lost, l := f.follow(r.Header.Get("Last-Event-ID"))
+	defer f.leave(l)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	out := http.NewResponseController(w)
+	write := func(format string, args ...any) bool {
+		_ = out.SetWriteDeadline(time.Now().Add(feedPatience))
+		_, err := fmt.Fprintf(w, format, args...)
+		return err == nil
+	}
+	tell := func(one item) bool { return write("id: %s-%d\ndata: %s\n\n", f.run, one.number, one.line) }
+	ok := write(": events of outlive\n\n")
+	if lost > 0 {
+		ok = ok && write("event: gap\ndata: {\"lost\":%d}\n\n", lost)
+	}
+	for _, one := range missed {
+		ok = ok && tell(one)
+	}
+	alive := time.NewTicker(feedAlive)
+	defer alive.Stop()
+	for ok && out.Flush() == nil {
+		select {
+		case one, more := <-l.news:
+			if ok = more && tell(one); !ok {
+				return
+			}
+		case <-alive.C:
+			ok = write(":\n\n")
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package dashboard
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+// stripSVG is the last 24 hours as a strip: what is wrong is higher, and of another colour; restarts are marks above it. label says
+// the same for those who do not see it.
+func stripSVG(spans []overview.Span, name string) template.HTML {
+	if len(spans) == 0 {
+		return ""
+	}
+	from, to := spans[0].From, spans[len(spans)-1].To
+	at := func(t time.Time) float64 { return 288 * float64(t.Sub(from)) / float64(to.Sub(from)) }
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 288 20" preserveAspectRatio="none" role="img" aria-label="%s">`,
+		template.HTMLEscapeString("The last 24 hours of "+name+": "+summary(spans)))
+	for _, s := range spans {
+		height := [...]float64{2, 4, 8, 11, 14, 16}[s.Health]
+		fmt.Fprintf(&b, `<rect class="h-%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`,
+			s.Health, at(s.From), 20-height, at(s.To)-at(s.From), height, template.HTMLEscapeString(spanText(s)))
+		if s.Restarts > 0 {
+			x := at(s.From.Add(s.To.Sub(s.From) / 2))
+			fmt.Fprintf(&b, `<path class="mark" d="M%.1f 0h4l-2 5z"><title>%s</title></path>`, x-2, template.HTMLEscapeString(spanText(s)))
+		}
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// spanText is one stretch of a strip in words.
+func spanText(s overview.Span) string {
+	text := fmt.Sprintf("%s to %s: %s", s.From.Local().Format("15:04"), s.To.Local().Format("15:04"), healthWord(s.Health))
+	if s.Restarts > 0 {
+		text += fmt.Sprintf(", restarted %d ×", s.Restarts)
+	}
+	return text
+}
+
+// summary is a strip in a few words.
+func summary(spans []overview.Span) string {
+	var in [6]time.Duration
+	restarts := 0
+	for _, s := range spans {
+		in[s.Health] += s.To.Sub(s.From)
+		restarts += s.Restarts
+	}
+	var words []string
+	for _, h := range []overview.Health{overview.Bad, overview.Warn, overview.Busy, overview.Good, overview.Idle} {
+		if in[h] > 0 {
+			words = append(words, healthWord(h)+" "+took(in[h]))
+		}
+	}
+	if restarts > 0 {
+		words = append(words, fmt.Sprintf("%d restarts", restarts))
+	}
+	if words == nil {
+		return "nothing known"
+	}
+	return strings.Join(words, ", ")
+}
+
+// axisSVG are restarts on a time axis of the last day: how long each gap was, and by its shape whether it was planned.
+func axisSVG(list []overview.Renewal, now time.Time) template.HTML {
+	const width, base = 720.0, 70.0
+	from := now.Add(-overview.Day)
+	at := func(t time.Time) float64 { return 10 + (width-20)*float64(t.Sub(from))/float64(overview.Day) }
+	longest := time.Second
+	for _, r := range list {
+		longest = max(longest, r.Took)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="axis" viewBox="0 0 %.0f 100" role="img" aria-label="%d restarts in the last 24 hours; the table below has each">`, width, len(list))
+	fmt.Fprintf(&b, `<line class="line" x1="10" x2="%.0f" y1="%.0f" y2="%.0f"/>`, width-10, base, base)
+	for t := from.Truncate(time.Hour).Add(time.Hour); t.Before(now); t = t.Add(time.Hour) {
+		if t.Local().Hour()%6 != 0 {
+			continue
+		}
+		fmt.Fprintf(&b, `<line class="line" x1="%.1f" x2="%.1f" y1="%.0f" y2="%.0f"/><text x="%.1f" y="92">%s</text>`,
+			at(t), at(t), base, base+6, at(t), t.Local().Format("15:04"))
+	}
+	for _, r := range list {
+		if r.At.Before(from) {
+			continue
+		}
+		x, y := at(r.At), base-8-42*float64(r.Took)/float64(longest)
+		kind, mark := "planned", fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="5"/>`, x, y)
+		if unplanned(r) {
+			kind, mark = "unplanned", fmt.Sprintf(`<path d="M%.1f %.1fl10 10m0 -10l-10 10"/>`, x-5, y-5)
+		}
+		fmt.Fprintf(&b, `<g class="%s"><title>%s</title><line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.0f"/>%s</g>`,
+			kind, template.HTMLEscapeString(renewalText(r)), x, x, y, base, mark)
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// unplanned reports a restart that nobody asked for.
+func unplanned(r overview.Renewal) bool { return r.Source == "" }
+
+func renewalText(r overview.Renewal) string {
+	text := r.At.Local().Format("15:04:05") + ": " + r.Cause
+	if r.Done {
+		text += ", gap " + took(r.Took)
+	}
+	return text + ", asked by " + sourceWord(r)
+}

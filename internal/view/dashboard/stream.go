@@ -1,0 +1,124 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	tickEvery  = time.Second
+	tickWithin = 10 * time.Second // how long one write may take
+)
+
+// part is an element of a page that is replaced as a whole.
+type part struct {
+	ID   string        `json:"id"`
+	HTML template.HTML `json:"html"`
+}
+
+// section is a part that has rows, each of which can be replaced by itself as long as there are the same ones.
+type section struct {
+	part
+	Rows  []part
+	shape string // what makes the section another one beside its rows
+}
+
+var seed = maphash.MakeSeed()
+
+// sent is what a page has, by id.
+type sent map[string]uint64
+
+func (s sent) changed(id, text string) bool {
+	sum := maphash.String(seed, text)
+	if was, known := s[id]; known && was == sum {
+		return false
+	}
+	s[id] = sum
+	return true
+}
+
+// news are the parts of sections that a page does not have as they are now.
+func (s sent) news(sections []section) (list []part) {
+	for _, one := range sections {
+		whole := s.changed(one.ID+"#shape", one.shape)
+		if whole {
+			list = append(list, one.part)
+		}
+		for _, row := range one.Rows {
+			if s.changed(row.ID, string(row.HTML)) && !whole {
+				list = append(list, row)
+			}
+		}
+	}
+	return list
+}
+
+// tick says how old what the page shows is.
+type tick struct {
+	Age   int64  `json:"age"` // milliseconds
+	Title string `json:"title"`
+}
+
+// stream sends the parts of one page that change.
+func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
+	p, key := pageAt(r.URL.Query().Get("path"))
+	if p == nil {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	write := func(kind string, v any) bool {
+		text, err := json.Marshal(v)
+		if err == nil {
+			_ = out.SetWriteDeadline(time.Now().Add(tickWithin))
+			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, text)
+		}
+		return err == nil
+	}
+	news, stop := d.opts.Source.Listen()
+	defer stop()
+	every := time.NewTicker(tickEvery)
+	defer every.Stop()
+	has := sent{}
+	for {
+		s := d.opts.Source.State()
+		heading, sections, _ := d.render(p, s, key)
+		if list := has.news(sections); len(list) > 0 && !write("parts", list) {
+			return
+		}
+		if !write("tick", tick{time.Since(s.At).Milliseconds(), title(s, heading)}) || out.Flush() != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-news:
+		case <-every.C:
+		}
+	}
+}
+
+// pageAt is the page of a path, and what it is of.
+func pageAt(path string) (p page, key string) {
+	switch {
+	case path == "/":
+		return overviewPage, ""
+	case path == "/incidents":
+		return incidentsPage, ""
+	case path == "/events":
+		return eventsPage, ""
+	}
+	if key, ok := strings.CutPrefix(path, "/server/"); ok {
+		return serverPage, key
+	}
+	if key, ok := strings.CutPrefix(path, "/agent/"); ok {
+		return agentPage, key
+	}
+	return nil, ""
+}

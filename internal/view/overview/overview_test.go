@@ -1,0 +1,200 @@
+package overview
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// ago is a time before noon.
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+// run is an instance with one server that has run for a day.
+func run(name string, pid int, s backend.Status) Instance {
+	s.Name, s.Command = name, []string{name}
+	return Instance{Instance: control.Instance{Name: name, PID: pid}, Status: control.Status{Status: s, PID: pid, StartedAt: ago(2 * Day)}}
+}
+
+func TestHowServersStand(t *testing.T) {
+	exit := &backend.LastExit{Code: 3, Why: "last exit 3", Stderr: []string{"no key"}}
+	for _, tt := range []struct {
+		name   string
+		status backend.Status
+		health Health
+		why    string
+	}{
+		{"ready", backend.Status{State: "ready"}, Good, ""},
+		{"ready, and crashed before", backend.Status{State: "ready", LastExit: exit}, Good, ""},
+		{"starting", backend.Status{State: "starting"}, Busy, ""},
+		{"asleep", backend.Status{State: "asleep"}, Idle, ""},
+		{"waits for its next start", backend.Status{State: "backoff", LastExit: exit}, Warn, "last exit 3\nno key"},
+		{"given up", backend.Status{State: "failed", LastExit: exit}, Bad, "last exit 3\nno key"},
+		{"elsewhere, failing", backend.Status{State: "ready", Failing: "503"}, Warn, "503"},
+		{"a reload failed", backend.Status{State: "ready", ReloadFailed: &backend.ReloadTrouble{Error: "syntax"}}, Warn, "the last planned restart came to nothing: syntax"},
+	} {
+		s := Of(Input{At: noon, Instances: []Instance{run("x", 1, tt.status)}})
+		if got := s.Servers[0]; got.Health != tt.health || got.Why != tt.why {
+			t.Errorf("%s: %s, %q; want %s, %q", tt.name, got.Health, got.Why, tt.health, tt.why)
+		}
+		want := 0
+		if tt.health.Wrong() {
+			want = 1
+		}
+		if s.Wrong != want {
+			t.Errorf("%s: %d are wrong", tt.name, s.Wrong)
+		}
+	}
+	silent := Of(Input{At: noon, Instances: []Instance{{Instance: control.Instance{Name: "x", PID: 1}, Silent: true}}})
+	if one := silent.Servers[0]; one.Health != Bad || one.State != "no answer" || silent.Wrong != 1 {
+		t.Errorf("without an answer: %+v", one)
+	}
+}
+
+func TestServersBehindAGateway(t *testing.T) {
+	calls := func(n int64) backend.Counters {
+		return backend.Counters{Calls: []backend.Calls{{Method: "tools/call", Tool: "do", OK: n}}, Restarts: map[string]int64{"crash": n}}
+	}
+	link := func(client, state string, pid int) gateway.LinkStatus {
+		return gateway.LinkStatus{Client: client, Phase: "ready", Status: backend.Status{State: state, ServerPID: pid, RSS: 10, RestartCount: 1, Counters: calls(1)}}
+	}
+	i := Instance{Instance: control.Instance{Name: "g", PID: 7}, Status: control.Status{Config: "x.yaml", PID: 7, StartedAt: ago(time.Hour), Servers: []control.Member{
+		{ServerStatus: gateway.ServerStatus{Name: "files", Links: []gateway.LinkStatus{link("a", "ready", 1), link("b", "ready", 2)}, Past: calls(3)}},
+		{ServerStatus: gateway.ServerStatus{Name: "idle"}},
+		{ServerStatus: gateway.ServerStatus{Name: "sick", Standing: "unusable", Trouble: "no such file"}},
+	}}}
+	s := Of(Input{At: noon, Instances: []Instance{i}})
+	var got []string
+	for _, one := range s.Servers {
+		got = append(got, fmt.Sprintf("%s %s %s %q %d %d", one.Key, one.Health, one.State, one.Why, one.Memory, len(one.Processes)))
+	}
+	want := []string{
+		`g@7 warn  "some of its servers cannot be used" 20 0`, `g@7/files good ready "" 20 2`, `g@7/idle idle idle "" 0 0`, `g@7/sick bad unusable "no such file" 0 0`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("servers (-want +got):\n%s", d)
+	}
+	if files := s.Servers[1]; files.Calls[0].OK != 5 || files.Causes[0] != (Count{"crash", 5}) || files.Instance.Server != "files" {
+		t.Errorf("files: %+v", files)
+	}
+	if s.Wrong != 1 {
+		t.Errorf("%d are wrong: the gateway of a sick server is not another one", s.Wrong)
+	}
+}
+
+// happened is an event of the running outlive 1.
+func happened(d time.Duration, kind event.Type) Event {
+	return Event{At: ago(d), Type: kind, PID: 1, Level: "INFO"}
+}
+
+func TestStripOfADay(t *testing.T) {
+	events := []Event{
+		happened(30*time.Hour, event.ServerReady),
+		happened(10*time.Hour, event.ServerCrashed), happened(10*time.Hour, event.RestartInitiated), happened(10*time.Hour-time.Second, event.ServerReady),
+		happened(4*time.Hour, event.ServerCrashed), happened(4*time.Hour-time.Minute, event.BreakerOpened), happened(2*time.Hour, event.ServerReady),
+	}
+	list, restarts := historyOf(events, ago(40*time.Hour), noon, Good)
+	type span struct {
+		Hours    float64
+		Health   Health
+		Restarts int
+	}
+	var got []span
+	for _, s := range stripOf(list, restarts, noon, Good) {
+		got = append(got, span{s.To.Sub(s.From).Hours(), s.Health, s.Restarts})
+	}
+	want := []span{{14, Good, 0}, {0.25, Good, 1}, {5.75, Good, 0}, {2, Bad, 0}, {2, Good, 0}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("strip (-want +got):\n%s", d)
+	}
+	fresh, _ := historyOf(nil, ago(time.Hour), noon, Good)
+	if s := stripOf(fresh, nil, noon, Good); len(s) != 2 || s[0].Health != Unknown || s[1].From != ago(time.Hour) {
+		t.Errorf("of a server that runs for an hour: %+v", s)
+	}
+}
+
+func TestRestartsWithCauseGapAndAsker(t *testing.T) {
+	events := []Event{
+		{At: ago(3 * time.Hour), Type: event.RestartInitiated, PID: 1, Cause: "crash", Reason: "exit 3"},
+		{At: ago(3 * time.Hour), Type: event.RestartCompleted, PID: 1, Cause: "crash", Took: 80 * time.Millisecond},
+		{At: ago(time.Hour), Type: event.RestartInitiated, PID: 1, Cause: "requested", Source: "tool", Reason: "new code"},
+	}
+	s := Of(Input{At: noon, Instances: []Instance{run("x", 1, backend.Status{State: "ready"})}, Events: events})
+	want := []Renewal{
+		{At: ago(time.Hour), Cause: "requested", Source: "tool", Reason: "new code"},
+		{At: ago(3 * time.Hour), Took: 80 * time.Millisecond, Done: true, Cause: "crash", Reason: "exit 3"},
+	}
+	if d := cmp.Diff(want, s.Servers[0].Renewals); d != "" {
+		t.Errorf("restarts (-want +got):\n%s", d)
+	}
+}
+
+func TestEventsOfTheDay(t *testing.T) {
+	line := `{"timestamp":"2026-05-04T11:00:00.000Z","level":"INFO","logger":"mcp_proxy","message":"Restart completed in 80ms","event_type":"restart_completed","proxy_pid":1,"server_pid":2,"restart_count":1,"generation":1,"restart_duration_ms":80,"cause":"crash","server":"files"}`
+	e, err := ParseEvent([]byte(line))
+	want := Event{At: ago(time.Hour), Level: "INFO", Type: event.RestartCompleted, Message: "Restart completed in 80ms", PID: 1, Server: "files",
+		ServerPID: 2, Generation: 1, Cause: "crash", Took: 80 * time.Millisecond}
+	if d := cmp.Diff(want, e); d != "" || err != nil {
+		t.Errorf("event (-want +got):\n%s%v", d, err)
+	}
+	if _, err := ParseEvent([]byte("{")); err == nil {
+		t.Error("half a line was taken")
+	}
+	debug := e
+	debug.Level = "DEBUG"
+	old := e
+	old.At = ago(25 * time.Hour)
+	if s := Of(Input{At: noon, Events: []Event{debug, old, e}}); len(s.Events) != 1 {
+		t.Errorf("shown: %+v", s.Events)
+	}
+}
+
+func TestAgentsAndIncidents(t *testing.T) {
+	h := &Home{Path: "/h", Monitor: 9, At: noon, Agents: []Agent{
+		{Key: "a", Health: Good, Acts: []Act{{At: ago(5 * time.Hour), Helped: ago(4 * time.Hour)}}},
+		{Key: "b", Health: Bad, Since: ago(time.Hour)},
+	}, Incidents: []Incident{
+		{ID: "1", Agent: "a", Opened: ago(10 * time.Hour), Resolved: ago(9 * time.Hour)},
+		{ID: "2", Agent: "b", Opened: ago(30 * time.Minute), State: "acknowledged"},
+		{ID: "3", Agent: "b", Opened: ago(50 * time.Minute), State: "notified"},
+	}}
+	s := Of(Input{At: noon, Home: h})
+	if s.Incidents[0].ID != "3" || s.Incidents[1].ID != "2" || s.Incidents[2].ID != "1" || s.Waiting != 1 || s.Wrong != 1 {
+		t.Errorf("incidents %+v, %d wait, %d are wrong", s.Incidents, s.Waiting, s.Wrong)
+	}
+	var healths []Health
+	for _, span := range s.Agents[0].Strip {
+		healths = append(healths, span.Health)
+	}
+	if d := cmp.Diff([]Health{Good, Bad, Good, Warn, Warn, Good}, healths); d != "" {
+		t.Errorf("strip of a (-want +got):\n%s", d)
+	}
+}
+
+func TestChangesOfAHome(t *testing.T) {
+	was := &Home{At: ago(time.Minute), Agents: []Agent{{Key: "a", Class: "working"}}, Incidents: []Incident{{ID: "1", Title: "a waits", Agent: "a"}, {ID: "2", Title: "b", Agent: "b"}}}
+	is := &Home{At: noon, Agents: []Agent{{Key: "a", Class: "crashed", State: "has crashed", Why: "PID 7", Health: Bad, Acts: []Act{{At: noon, Text: "restarted it"}}}},
+		Incidents: []Incident{{ID: "1", Title: "a waits", Agent: "a", Resolved: noon, Ending: "it works again"}, {ID: "2", Title: "b", Agent: "b", State: "acknowledged", By: "me"}, {ID: "3", Title: "a has crashed", Agent: "a"}}}
+	var got []string
+	for _, e := range Changes(was, is) {
+		got = append(got, string(e.Type)+" "+e.Message)
+	}
+	want := []string{
+		"agent_changed a: has crashed: PID 7", "agent_acted a: restarted it", "incident_resolved a waits: over: it works again",
+		"incident_acknowledged b: acknowledged by me", "incident_opened a has crashed",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("changes (-want +got):\n%s", d)
+	}
+	if Changes(nil, is) != nil || Changes(is, is) != nil {
+		t.Error("something has changed without a change")
+	}
+}

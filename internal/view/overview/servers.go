@@ -1,0 +1,189 @@
+package overview
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/view/control"
+)
+
+// serversOf are the servers of one running outlive; of a gateway itself first.
+func serversOf(i Instance, events []Event, now time.Time) []Server {
+	if i.Silent {
+		return []Server{{
+			Key: i.Label(), Name: i.Name, Instance: i.Instance, Health: Bad, State: "no answer", Why: "outlive runs, and does not answer",
+			Strip: stripOf(nil, nil, now, Bad),
+		}}
+	}
+	s := i.Status
+	if !s.Gateway() && s.Servers == nil && s.Command != nil {
+		return []Server{serverOf(i, events, now)}
+	}
+	first := Server{
+		Key: i.Label(), Name: cmp.Or(s.Name, i.Name), Gateway: true, Instance: i.Instance, Health: Good, State: s.State, Since: s.StartedAt,
+		Restarts: s.RestartCount, InFlight: s.InFlight, Queued: s.Queued, Version: s.Version, URL: s.URL, Config: s.Config,
+	}
+	list := []Server{first}
+	for _, m := range s.Servers {
+		one := memberOf(i, m, eventsOf(events, m.Name), now)
+		list[0].Memory += one.Memory
+		list = append(list, one)
+		if one.Health.Wrong() {
+			list[0].Health, list[0].Why = Warn, "some of its servers cannot be used"
+		}
+	}
+	list[0].Strip = stripOf([]stretch{{s.StartedAt, now, Good}}, nil, now, list[0].Health)
+	return list
+}
+
+func eventsOf(events []Event, server string) (list []Event) {
+	for _, e := range events {
+		if e.Server == server {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// serverOf is the one server of a run.
+func serverOf(i Instance, events []Event, now time.Time) Server {
+	s := i.Status
+	one := Server{
+		Key: i.Label(), Name: s.Name, Instance: i.Instance, State: s.State, Restarts: s.RestartCount, Memory: s.RSS, InFlight: s.InFlight,
+		Queued: s.Queued, Era: Eras(s.Status), Protocol: s.ProtocolVersion, Version: s.Version, Command: s.Command, Dir: s.Dir, LogPath: s.LogPath,
+	}
+	if client := strings.TrimSpace(s.Client); client != "" {
+		one.Clients = []string{client}
+	}
+	one.Health, one.Why = healthOf(s.Status)
+	one.await(s.Status)
+	one.addProcesses(s.Status, "")
+	one.count(s.Counters)
+	one.past(s.StartedAt, events, now)
+	return one
+}
+
+// memberOf is one server behind a gateway, with all its processes.
+func memberOf(i Instance, m control.Member, events []Event, now time.Time) Server {
+	at := i.Instance
+	at.Server = m.Name
+	one := Server{
+		Key: at.Label(), Name: m.Name, Of: i.Label(), Instance: at, State: StateOf(m.ServerStatus), LogPath: m.LogPath, Version: i.Status.Version,
+		Runs: m.Runs, Apart: m.Apart,
+	}
+	one.Health = Idle
+	for _, l := range m.Links {
+		h, why := healthOf(l.Status)
+		one.Health = max(one.Health, h)
+		one.Why = cmp.Or(one.Why, why)
+		one.Restarts += l.RestartCount
+		one.Memory += l.RSS
+		one.InFlight += l.InFlight
+		one.Queued += l.Queued
+		one.Command = l.Command
+		one.Protocol = cmp.Or(one.Protocol, l.ProtocolVersion)
+		if client := cmp.Or(l.Client, strings.TrimSpace(l.Status.Client)); client != "" && !slices.Contains(one.Clients, client) {
+			one.Clients = append(one.Clients, client)
+		}
+		if era := Eras(l.Status); !strings.Contains(one.Era, era) {
+			one.Era = strings.TrimPrefix(one.Era+", "+era, ", ")
+		}
+		one.await(l.Status)
+		one.addProcesses(l.Status, l.Client)
+	}
+	if trouble := TroubleOf(m.ServerStatus); trouble != "" {
+		one.Health, one.Why = Bad, trouble
+	} else if why := FailingOf(m.ServerStatus); why != "" {
+		one.Health, one.Why = max(one.Health, Warn), why
+	}
+	one.count(m.Counted())
+	one.past(i.Status.StartedAt, events, now)
+	return one
+}
+
+// healthOf is how one process's keeper stands, and why, if something is wrong.
+func healthOf(s backend.Status) (h Health, why string) {
+	last := ""
+	if s.LastExit != nil {
+		last = strings.Join(append([]string{s.LastExit.Why}, s.LastExit.Stderr...), "\n")
+	}
+	switch s.State {
+	case "ready":
+		switch {
+		case s.Failing != "":
+			return Warn, s.Failing
+		case s.ReloadFailed != nil:
+			return Warn, "the last planned restart came to nothing: " + s.ReloadFailed.Error
+		}
+		return Good, ""
+	case "asleep", "stopped", "ending":
+		return Idle, ""
+	case "failed":
+		return Bad, cmp.Or(last, s.Failing)
+	case "backoff":
+		return Warn, last
+	}
+	return Busy, s.Failing
+}
+
+// await notes when the next start is.
+func (s *Server) await(of backend.Status) {
+	if of.NextTryAt != nil && (s.Next.IsZero() || of.NextTryAt.Before(s.Next)) {
+		s.Next = *of.NextTryAt
+	}
+}
+
+func (s *Server) addProcesses(of backend.Status, client string) {
+	if of.ServerPID != 0 {
+		s.Processes = append(s.Processes, Process{of.ServerPID, "serving", of.State, client, of.RSS, time.Duration(of.UptimeMS) * time.Millisecond})
+	}
+	for _, b := range of.Beside {
+		s.Processes = append(s.Processes, Process{PID: b.PID, Role: b.Role, State: "beside", Client: client, Memory: b.RSS})
+		s.Memory += b.RSS
+	}
+}
+
+func (s *Server) count(c backend.Counters) {
+	s.Calls = c.Calls
+	for _, cause := range slices.Sorted(maps.Keys(c.Restarts)) {
+		s.Causes = append(s.Causes, Count{cause, c.Restarts[cause]})
+	}
+}
+
+// past fills in what has happened since outlive started.
+func (s *Server) past(started time.Time, events []Event, now time.Time) {
+	list, restarts := historyOf(events, started, now, s.Health)
+	s.Strip = stripOf(list, restarts, now, s.Health)
+	s.Since = started
+	for _, one := range slices.Backward(list) {
+		if one.health != list[len(list)-1].health {
+			break
+		}
+		s.Since = one.from
+	}
+	s.Renewals = renewalsOf(events)
+}
+
+// renewalsOf are the restarts among events, the newest first.
+func renewalsOf(events []Event) (list []Renewal) {
+	for _, e := range events {
+		switch e.Type {
+		case event.RestartInitiated:
+			list = append(list, Renewal{At: e.At, Cause: e.Cause, Source: e.Source, Reason: e.Reason})
+		case event.RestartCompleted:
+			for n := range list { // the oldest of that cause that is not over
+				if r := &list[n]; !r.Done && (r.Cause == e.Cause || e.Cause == "") {
+					r.Done, r.Took = true, e.Took
+					break
+				}
+			}
+		}
+	}
+	slices.Reverse(list)
+	return list
+}

@@ -1,0 +1,91 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
+	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+)
+
+// TroubleOf is why a server behind a gateway, or one of its processes, cannot be used; "" if it can.
+func TroubleOf(s gateway.ServerStatus) string {
+	for _, l := range s.Links {
+		if l.Phase != "ready" && l.Trouble != "" {
+			return l.Trouble
+		}
+		if l.Phase == "greeting" && l.State == "backoff" && l.LastExit != nil && s.Trouble == "" {
+			return l.LastExit.Why // it has not been given up yet
+		}
+	}
+	return s.Trouble
+}
+
+// FailingOf is why the last request to a server elsewhere failed on its way, where it could be used all the same; "": none did.
+func FailingOf(s gateway.ServerStatus) string {
+	for _, l := range s.Links {
+		if failing(l) != "" {
+			return l.Failing
+		}
+	}
+	return ""
+}
+
+// failing says so of a server elsewhere that could be used, and whose last request failed on its way; "": it did not.
+func failing(l gateway.LinkStatus) string {
+	if l.Phase == "ready" && l.Failing != "" {
+		return "failing"
+	}
+	return ""
+}
+
+// Eras are what a client and its server speak: one word, or two if they are translated for each other; "" if that is not
+// known.
+func Eras(s backend.Status) string {
+	switch {
+	case s.Bridge != "":
+		return s.Era + ">" + s.ServerEra
+	case s.Era == mcp.EraUnknown.String():
+		return ""
+	}
+	return s.Era
+}
+
+// StateOf is one word for how a server behind a gateway stands, or how many of its processes stand how.
+func StateOf(s gateway.ServerStatus) string {
+	switch {
+	case len(s.Links) > 0:
+	case s.Standing == "unusable":
+		return s.Standing
+	default:
+		return "idle" // nobody needs it now
+	}
+	count := map[string]int{}
+	var words []string
+	for _, l := range s.Links {
+		word := l.State
+		switch {
+		case l.State == "backoff", l.State == "failed":
+		case l.Phase == "failed", l.Phase == "greeting" && s.Standing == "unusable":
+			word = "unusable" // it may run, or be tried again just now
+		case l.Phase == "greeting" && l.State == "ready":
+			word = "starting" // it runs, and has not answered the handshake
+		case l.Phase == "retired":
+			word = "leaving"
+		case word == "ready":
+			word = cmp.Or(failing(l), word)
+		}
+		if count[word]++; count[word] == 1 {
+			words = append(words, word)
+		}
+	}
+	if len(words) == 1 {
+		return words[0]
+	}
+	for i, word := range words {
+		words[i] = fmt.Sprintf("%d %s", count[word], word)
+	}
+	return strings.Join(words, ", ")
+}
