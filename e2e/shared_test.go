@@ -3,6 +3,9 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -119,6 +122,59 @@ func (p couple) inTurn(t *testing.T) {
 	}
 }
 
+// intruder connects to a socket, asks for a server and prints what it gets.
+const intruder = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect(sys.argv[1])
+    s.sendall(b'POST /v1/seat HTTP/1.1\r\nHost: x\r\nContent-Length: 18\r\n\r\n{"command":["id"]}')
+    print("got", s.recv(1000))
+except OSError as e:
+    print("refused", type(e).__name__)
+`
+
+// TestSharedOtherUser: another user of the machine gets nothing at the daemon's socket, whatever the modes of it and its folders are.
+func TestSharedOtherUser(t *testing.T) {
+	needOutlive(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	w := newWorkspace(t)
+	srv := servers()["go-legacy"]
+	s := w.join(t, clients()["go-legacy"], sharedRun(srv)...)
+	s.server = srv
+	socket := w.path("state/outlive/shared/socket")
+	asNobody := func() string {
+		cmd := exec.Command("/usr/bin/env", "python3", "-c", intruder, socket)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		cmd.Dir = "/"
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	if got := asNobody(); got != "refused PermissionError" {
+		t.Errorf("with its own modes: %s", got)
+	}
+	if err := os.Chmod(socket, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for dir := filepath.Dir(socket); len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := asNobody(); got != "got b''" && got != "refused ConnectionResetError" && got != "refused BrokenPipeError" {
+		t.Errorf("with modes for everybody: %s", got)
+	}
+	if r := s.call(t, "echo", map[string]any{"text": "mine"}); r.text() != "mine" {
+		t.Errorf("the user's own session: %s", r)
+	}
+	s.depart(t)
+}
+
 // sharedPatience is how long a call of TestSharedStorm may take: after the daemon's death its server starts anew, in Python, maybe twice. A run
 // that has waited too long says so after 25 s, which the test counts as an error.
 const sharedPatience = 40 * time.Second
@@ -215,7 +271,8 @@ func (g *guest) comeAndGo(over <-chan struct{}) {
 		for n := range rand.N(60) {
 			text := fmt.Sprintf("%s visit %d call %d", g.name, g.visits, n)
 			_, ch := s.begin(step{"op": "call", "tool": "echo", "args": map[string]any{"text": text}})
-			if r := <-ch; r.text() != text {
+			// What it knows of the tools may be from an earlier run, which is no reason to repeat a call.
+			if r := <-ch; r.text() != text && !strings.Contains(r.text(), unknownOutcome) {
 				g.problems = append(g.problems, fmt.Sprintf("echo: %s, want %q", r, text))
 			}
 		}

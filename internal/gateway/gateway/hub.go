@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+
 	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -40,7 +42,7 @@ func (h hub) open(peer streamhttp.Peer, from *record) *httpSession {
 	v := &httpSession{runner: h.runner, modern: peer.Era == mcp.Modern}
 	h.runner.loop.Post(func() {
 		var early Stream
-		if h.runner.gw.opts.Plain && !v.modern || from != nil {
+		if from != nil {
 			v.early = &unheard{}
 			early = v.early
 		}
@@ -97,3 +99,16 @@ func (v *httpSession) Release() { v.runner.loop.Post(func() { v.session.Release(
 
 // Close implements streamhttp.Session.
 func (v *httpSession) Close() { v.runner.loop.Post(func() { v.session.Close(v.runner.Now()) }) }
+
+// unheard keeps the messages of servers for a client that has not opened its stream again yet.
+type unheard struct{ lines [][]byte }
+
+// unheardMost is how many messages are kept for a client.
+const unheardMost = 64
+
+// Send implements Stream.
+func (u *unheard) Send(line []byte) {
+	if len(u.lines) < unheardMost {
+		u.lines = append(u.lines, bytes.Clone(line))
+	}
+}

@@ -235,14 +235,3 @@ func TestPlainTasks(t *testing.T) {
 		t.Errorf("%d processes for three clients", n)
 	}
 }
-
-// What the server says before the client has opened its stream is kept.
-func TestUnheard(t *testing.T) {
-	u := &unheard{}
-	for range 2 * unheardMost {
-		u.Send([]byte("x"))
-	}
-	if len(u.lines) != unheardMost {
-		t.Errorf("%d lines are kept", len(u.lines))
-	}
-}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -151,18 +150,5 @@ func (l *Link) tellListener(line []byte) {
 		buf := changed(l.gw.buf[:0], line, change{within(env.Meta, at), []byte(e.id)})
 		e.stream.Send(buf)
 		l.gw.rest(buf)
-	}
-}
-
-// unheard keeps the messages of a server for a client that has not opened its stream yet.
-type unheard struct{ lines [][]byte }
-
-// unheardMost is how many messages are kept for a client.
-const unheardMost = 64
-
-// Send implements Stream.
-func (u *unheard) Send(line []byte) {
-	if len(u.lines) < unheardMost {
-		u.lines = append(u.lines, bytes.Clone(line))
 	}
 }

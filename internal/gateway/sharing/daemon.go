@@ -5,13 +5,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 )
 
@@ -20,8 +21,8 @@ const requestMost = 4 << 20
 
 // Server is one shared server.
 type Server interface {
-	// Hub serves its clients.
-	Hub() streamhttp.Hub
+	// Join makes whoever is at the other end of two descriptors its client, and closes them in the end.
+	Join(in, out *os.File)
 	// Restart replaces its processes, and returns when that is done.
 	Restart(ctx context.Context, source supervise.Source, reason string) error
 	// End ends the server.
@@ -67,11 +68,17 @@ type member struct {
 	name    string
 	request Request
 	share   *share
-	front   *streamhttp.Front
 	said    chan []byte
 }
 
-// noSuchMember is the status for requests to a member of another daemon. Nothing else answers with it, a front in particular.
+// pipesProtocol is what a connection becomes over which a run passes two pipes: one for lines to the server, one for lines
+// from it.
+const pipesProtocol = "mcp-pipes"
+
+// passWithin is how long a run may take to pass them.
+const passWithin = 10 * time.Second
+
+// noSuchMember is the status for requests to a member of another daemon.
 const noSuchMember = http.StatusMisdirectedRequest
 
 // saidMost is how many pieces of stderr are queued for a run that does not read. Further ones are dropped for that
@@ -83,13 +90,7 @@ func NewDaemon(opts Options) *Daemon {
 	d := &Daemon{opts: opts, mux: http.NewServeMux(), done: make(chan struct{}), shares: map[string]*share{}, members: map[string]*member{}}
 	d.mux.HandleFunc("POST /v1/seat", d.take)
 	d.mux.HandleFunc("POST /v1/seat/{member}/restart", d.restart)
-	d.mux.HandleFunc("/v1/seat/{member}/mcp", func(w http.ResponseWriter, r *http.Request) {
-		if s := d.member(r); s != nil {
-			s.front.ServeHTTP(w, r)
-			return
-		}
-		http.Error(w, "no such member", noSuchMember)
-	})
+	d.mux.HandleFunc("GET /v1/seat/{member}/join", d.connect)
 	time.AfterFunc(opts.Idle, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -155,7 +156,33 @@ func (d *Daemon) take(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *member) path() string { return "/v1/seat/" + s.name + "/mcp" }
+func (s *member) path() string { return "/v1/seat/" + s.name }
+
+// connect takes the pipes that a run passes over the connection of its request, and makes the run a client of its server.
+func (d *Daemon) connect(w http.ResponseWriter, r *http.Request) {
+	s := d.member(r)
+	if s == nil {
+		http.Error(w, "no such member", noSuchMember)
+		return
+	}
+	conn, _, err := http.NewResponseController(w).Hijack() // the run says nothing before the answer
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(passWithin)) // a socket has one
+	stream, ok := conn.(*net.UnixConn)
+	if !ok {
+		return
+	}
+	if _, err := stream.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + pipesProtocol + "\r\n\r\n")); err != nil {
+		return // the run has ended
+	}
+	if in, out, err := receive(stream); err == nil { // otherwise the run has ended, or sees that its pipes have
+		s.share.server.Join(in, out)
+	}
+}
 
 // join makes a member, and starts the server if necessary; nil: the daemon is ending.
 func (d *Daemon) join(want Request) (*member, error) {
@@ -181,7 +208,6 @@ func (d *Daemon) join(want Request) (*member, error) {
 		sh.idle = nil
 	}
 	s := &member{name: rand.Text(), request: want, share: sh, said: make(chan []byte, saidMost)}
-	s.front = streamhttp.New(sh.server.Hub(), streamhttp.Options{Path: s.path()})
 	sh.members[s.name], d.members[s.name] = s, s
 	return s, nil
 }
@@ -218,7 +244,6 @@ func (d *Daemon) tell(sh *share, p []byte) {
 
 // leave removes a member with all its sessions.
 func (d *Daemon) leave(s *member) {
-	s.front.Close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sh := s.share

@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,14 +10,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 )
-
-// URL is the server's URL in requests to a [Member]. The member replaces it by the real one.
-const URL = "http://localhost/mcp"
 
 // MemberOptions are a member's settings.
 type MemberOptions struct {
@@ -27,8 +26,7 @@ type MemberOptions struct {
 	Said func([]byte)
 }
 
-// Member is a run's place at the user's daemon: an http.RoundTripper for requests to [URL]. It may be used from any
-// goroutine.
+// Member is a run's place at the user's daemon. It may be used from any goroutine.
 type Member struct {
 	opts      MemberOptions
 	transport *http.Transport
@@ -45,7 +43,7 @@ type place struct {
 	gone         chan struct{} // closed when the daemon has ended
 }
 
-// NewMember returns a member. It does not connect before the first request.
+// NewMember returns a member. It does not connect before the first [Member.Join].
 func NewMember(opts MemberOptions) *Member {
 	s := &Member{opts: opts}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -56,32 +54,66 @@ func NewMember(opts MemberOptions) *Member {
 	return s
 }
 
-// RoundTrip implements http.RoundTripper. A daemon that does not know the place has taken the old one's socket, before
-// the end of the old one was noticed: then a new place is taken, and the request is sent there.
-func (s *Member) RoundTrip(r *http.Request) (*http.Response, error) {
-	for r = r.Clone(r.Context()); ; {
+// Join connects to the server, and returns pipes for lines from it and to it. A daemon that does not know the place has
+// taken the old one's socket, before the end of the old one was noticed: then a new place is taken.
+func (s *Member) Join(ctx context.Context) (in, out *os.File, err error) {
+	for {
 		p, err := s.taken()
 		if err != nil {
-			if r.Body != nil {
-				_ = r.Body.Close()
-			}
-			return nil, err
+			return nil, nil, err
 		}
-		r.URL.Path = p.path
-		resp, err := s.transport.RoundTrip(r)
-		if err != nil || resp.StatusCode != noSuchMember {
-			return resp, err
+		in, out, err := s.join(ctx, p)
+		if !errors.Is(err, errNoSuchMember) {
+			return in, out, err
 		}
-		_ = resp.Body.Close()
 		s.forget(p)
-		if r.GetBody == nil {
-			return nil, errors.New("the daemon of shared servers has ended")
-		}
-		if r.Body, err = r.GetBody(); err != nil {
-			return nil, err
-		}
 	}
 }
+
+// errNoSuchMember means that the daemon does not know the place.
+var errNoSuchMember = errors.New("no such member")
+
+// join passes pipes to the daemon. They work although the connection is closed afterwards.
+func (s *Member) join(ctx context.Context, p *place) (in, out *os.File, err error) {
+	conn, err := s.opts.Dial(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask the daemon of shared servers: %w", err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if err := upgrade(conn, p.path+"/join"); err != nil {
+		return nil, nil, fmt.Errorf("ask the daemon of shared servers: %w", err)
+	}
+	stream, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, nil, fmt.Errorf("ask the daemon of shared servers: %w", errors.ErrUnsupported)
+	}
+	return pass(stream)
+}
+
+// upgrade asks the daemon to take pipes over the connection, and reads the answer, and not a byte more.
+func upgrade(conn net.Conn, path string) error {
+	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: "+pipesProtocol+"\r\n\r\n"); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(byByte{conn}), nil)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close() // what it has is not read
+	switch resp.StatusCode {
+	case http.StatusSwitchingProtocols:
+		return nil
+	case noSuchMember:
+		return errNoSuchMember
+	}
+	return fmt.Errorf("it answers %s", resp.Status)
+}
+
+// byByte reads one byte at a time, so that what follows an answer is left for whoever reads next.
+type byByte struct{ io.Reader }
+
+func (r byByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(len(p), 1)]) }
 
 // forget gives up a place that its daemon does not know.
 func (s *Member) forget(p *place) {
@@ -115,7 +147,7 @@ func (s *Member) Restart(ctx context.Context, source supervise.Source, reason st
 	if err != nil {
 		return err
 	}
-	resp, err := s.post(ctx, strings.TrimSuffix(p.path, "mcp")+"restart", order{reason, source == supervise.SourceMonitor})
+	resp, err := s.post(ctx, p.path+"/restart", order{reason, source == supervise.SourceMonitor})
 	if err != nil {
 		return err
 	}

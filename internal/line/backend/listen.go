@@ -87,7 +87,21 @@ func (s *streams) swallowAck(line []byte) bool {
 		s.endListen(l)
 		return true
 	}
+	if s.opts.Remote {
+		s.tellUpdated(l)
+	}
 	return !s.eras.translating(bridge.LegacyClient) // which has its client look again at what it is subscribed to
+}
+
+// tellUpdated announces the resources of a stream that was opened again at a server elsewhere: it went on while the
+// connection was away, so that changes may have been missed.
+func (s *streams) tellUpdated(l *session.Listen) {
+	uris := jsonrpc.Find(l.Acked, "resourceSubscriptions").Of(l.Acked)
+	for uri := range jsonrpc.Elements(uris) {
+		if line, err := jsonrpc.Set(nil, mcp.UpdatedLine(uri.Of(uris)), l.ID, "params", "_meta", mcp.MetaSubscriptionID); err == nil {
+			s.client.SendToClient(line)
+		}
+	}
 }
 
 // endListen ends a stream on both sides.

@@ -1,10 +1,12 @@
 package host
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -48,6 +50,8 @@ type Options struct {
 	Dir     string   // working directory of the server; "" is ours
 	Env     []string // environment of the server; nil is ours
 
+	// Join connects to a server that others use, too, in place of a process: pipes for lines from it and to it. nil: there is none.
+	Join   func(ctx context.Context) (in, out *os.File, err error)
 	Remote *remote.Options // where the server is, if it is not a process of ours; MaxMessage and Log are the host's own
 
 	KillMode child.KillMode // what ends with a server (default its whole tree)
@@ -69,16 +73,17 @@ type Host struct {
 	// Backend is who decides.
 	Backend *backend.Backend
 
-	opts        Options
-	loop        *lineloop.Loop
-	client      Client
-	events      eventQueue
-	servers     []*server
-	connections []*remoteServer
-	shortcut    shortcut
-	waiters     []restartWaiter
-	ended       chan struct{}
-	wakeAt      time.Time
+	opts          Options
+	loop          *lineloop.Loop
+	client        Client
+	events        eventQueue
+	servers       []*server
+	connections   []*remoteServer
+	joinedServers []*joinedServer
+	shortcut      shortcut
+	waiters       []restartWaiter
+	ended         chan struct{}
+	wakeAt        time.Time
 }
 
 // New prepares a host on a loop; nothing is started yet.
@@ -90,7 +95,7 @@ func New(loop *lineloop.Loop, client Client, opts Options) *Host {
 		opts.Backend.BridgeKey = make([]byte, bridgeKeySize)
 		_, _ = rand.Read(opts.Backend.BridgeKey) // it never fails
 	}
-	opts.Backend.Remote = opts.Remote != nil
+	opts.Backend.Remote = opts.Remote != nil || opts.Join != nil
 	h := &Host{opts: opts, loop: loop, client: client, events: eventQueue{loop: loop, to: opts.Sink}, ended: make(chan struct{})}
 	h.Backend = backend.New(opts.Backend, (*world)(h), h.sink())
 	return h
@@ -116,13 +121,16 @@ func (h *Host) Close() {
 	for _, e := range h.connections {
 		e.Kill()
 	}
+	for _, j := range slices.Clone(h.joinedServers) {
+		j.Kill()
+	}
 	h.events.tell()
 	h.tellWaiters(ErrEnded)
 	close(h.ended)
 }
 
 // Alone reports whether no process is left here, nor a connection. Loop goroutine.
-func (h *Host) Alone() bool { return len(h.servers)+len(h.connections) == 0 }
+func (h *Host) Alone() bool { return len(h.servers)+len(h.connections)+len(h.joinedServers) == 0 }
 
 // Quiet tells what has not been told yet. Loop goroutine.
 func (h *Host) Quiet() { h.events.tell() }

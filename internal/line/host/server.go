@@ -154,7 +154,10 @@ func (w *world) Rand() float64 { return rand.Float64() }
 // Start spawns a process and joins its pipes to the loop, in the background if another one serves meanwhile.
 func (w *world) Start(l backend.Launch) (backend.Server, error) {
 	h, gen := (*Host)(w), l.Gen
-	if h.opts.Remote != nil {
+	switch {
+	case h.opts.Join != nil:
+		return h.joinServer(gen), nil
+	case h.opts.Remote != nil:
 		return h.connect(gen), nil
 	}
 	h.loop.Flush() // nobody who waits for a line is to wait for this as well

@@ -15,7 +15,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/line/proxy"
-	"github.com/outlive-mcp/outlive/internal/line/remote"
 	"github.com/outlive-mcp/outlive/internal/record/audit"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
@@ -202,7 +201,7 @@ func runProxy(io streams, s *settings) (err error) {
 	if s.share != nil {
 		member = joinShared(s, k)
 		defer member.Close()
-		opts.Remote = &remote.Options{URL: sharing.URL, Name: s.backend.Name, Transport: member}
+		opts.Join = member.Join
 	}
 	p, err := begin(io, s, k, opts, from)
 	if err != nil {

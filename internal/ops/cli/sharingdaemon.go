@@ -25,7 +25,6 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/catalog"
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
-	"github.com/outlive-mcp/outlive/internal/gateway/streamhttp"
 	"github.com/outlive-mcp/outlive/internal/keep/child"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
@@ -271,8 +270,8 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 	return one, server, nil
 }
 
-// Hub implements sharing.Server.
-func (s *sharedServer) Hub() streamhttp.Hub { return s.runner.Hub() }
+// Join implements sharing.Server.
+func (s *sharedServer) Join(in, out *os.File) { s.runner.Join(in, out) }
 
 // End implements sharing.Server.
 func (s *sharedServer) End() { s.runner.Interrupt() }

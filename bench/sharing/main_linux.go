@@ -1,0 +1,89 @@
+package main
+
+import (
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/bench/figures"
+	"github.com/outlive-mcp/outlive/bench/program"
+)
+
+// bench is what everything is measured with.
+type bench struct {
+	outlive, echo string
+	installed     string // what install.sh has installed
+	versions      string
+	dir           string // scratch
+	tag           string // in the environment of all that is started
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "sharing:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	outlive := flag.String("outlive", "", "measure this binary instead of building cmd/outlive")
+	installed := flag.String("installed", "", "the directory that install.sh has installed into")
+	page := flag.String("page", "docs/BENCHMARKS.md", "the page whose section is rewritten; none: print only")
+	only := flag.String("only", "", "memory, shared, from-url or to-http: print this table only")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "sharing-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{dir: dir, tag: "BENCH_SHARING=" + rand.Text()}
+	if b.outlive, err = program.Given(*outlive, dir, "cmd/outlive"); err != nil {
+		return err
+	}
+	if b.echo, err = program.Build(dir, "bench/echo"); err != nil {
+		return err
+	}
+	if b.installed, err = filepath.Abs(*installed); err != nil {
+		return err
+	}
+	text, _ := os.ReadFile(filepath.Join(b.installed, "versions")) // nothing is installed: only outlive is measured
+	b.versions = string(text)
+	return b.report(*only, *page)
+}
+
+// report measures, and writes the section.
+func (b *bench) report(only, page string) error {
+	begin := time.Now()
+	var body strings.Builder
+	for _, part := range []struct {
+		name  string
+		table func() (figures.Table, error)
+	}{{"memory", b.memoryTable}, {"shared", b.sharedTable}, {"from-url", b.fromURLTable}, {"to-http", b.toHTTPTable}} {
+		if only != "" && only != part.name {
+			continue
+		}
+		t, err := part.table()
+		if err != nil {
+			return err
+		}
+		fmt.Print(t.Plain())
+		body.WriteString(t.Markdown() + "\n")
+	}
+	if only != "" || page == "none" {
+		return nil
+	}
+	head := fmt.Sprintf("## Shared servers and transports\n\nMeasured on %s, in %s, by `go run ./bench/sharing -installed DIR`; `bench/sharing/install.sh DIR` installs the servers and the other programs.\n\n",
+		figures.ThisMachine(), time.Since(begin).Round(time.Second))
+	return figures.WriteSection(page, "sharing", head+body.String())
+}
+
+// env is the environment of everything that is started: state of its own, and the tag.
+func (b *bench) env() []string {
+	run := filepath.Join(b.dir, "run")
+	_ = os.MkdirAll(run, 0o700) // outlive says it if that has failed
+	return append(os.Environ(), b.tag, "XDG_STATE_HOME="+filepath.Join(b.dir, "state"), "XDG_RUNTIME_DIR="+run, "OUTLIVE_SHARED_IDLE=5s")
+}

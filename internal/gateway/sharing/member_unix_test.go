@@ -1,0 +1,93 @@
+//go:build unix
+
+package sharing
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/keep/supervise"
+)
+
+// greeter is a server that says hello to whoever joins, and repeats one line.
+type greeter struct{ name string }
+
+func (g greeter) Join(in, out *os.File) {
+	go func() {
+		defer in.Close()
+		defer out.Close()
+		fmt.Fprintln(out, g.name)
+		line, _ := bufio.NewReader(in).ReadString('\n')
+		_, _ = io.WriteString(out, line)
+	}()
+}
+func (greeter) Restart(context.Context, supervise.Source, string) error { return nil }
+func (greeter) End()                                                    {}
+
+// daemonOn serves a daemon on a socket of its own.
+func daemonOn(t *testing.T, name string) (socket string, d *Daemon) {
+	t.Helper()
+	d = NewDaemon(Options{
+		Open:            func(string, Request, func([]byte)) (Server, error) { return greeter{name}, nil },
+		SessionVariable: func(string) bool { return false }, Idle: 1 << 40,
+	})
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(d)
+	_ = s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	t.Cleanup(func() {
+		d.End()
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return socket, d
+}
+
+// A daemon that was killed has a successor before its end is noticed: a run that joins its server then gets the successor's, in a place of
+// its own there, and no error.
+func TestMemberOfAnotherDaemon(t *testing.T) {
+	first, old := daemonOn(t, "first")
+	second, successor := daemonOn(t, "second")
+	var at atomic.Value
+	at.Store(first)
+	s := NewMember(MemberOptions{Request: Request{Name: "a", Command: []string{"x"}}, Dial: func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", at.Load().(string))
+	}})
+	defer s.Close()
+	join := func(want string) {
+		t.Helper()
+		in, out, err := s.Join(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if _, err := io.WriteString(out, "a line\n"); err != nil {
+			t.Fatal(err)
+		}
+		_ = out.Close()
+		if text, _ := io.ReadAll(in); string(text) != want+"\na line\n" {
+			t.Errorf("the server of the %s daemon: %q", want, text)
+		}
+	}
+	join("first")
+	at.Store(second)
+	s.transport.CloseIdleConnections()
+	join("second")
+	join("second")
+	if len(old.members) != 1 || len(successor.members) != 1 {
+		t.Errorf("%d members at the first daemon, %d at its successor", len(old.members), len(successor.members))
+	}
+}
