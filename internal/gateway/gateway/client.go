@@ -177,7 +177,7 @@ func (s *Session) list(e *exchange, cursor []byte) {
 		}
 		if s.seen[kind] != view {
 			s.seen[kind], s.before[kind] = view, nil
-			s.remember()
+			remember(s)
 		}
 		if kind == mcp.Tools && cursor == nil {
 			result = s.withTools(result, view)

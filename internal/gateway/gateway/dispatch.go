@@ -37,17 +37,17 @@ func (s *Session) dispatch(e *exchange, line []byte) {
 		e.refuse(code, text)
 	}
 	if sc := s.scope(); sc.presumes {
-		sc.hold(e, (*scope).presumed, s.retry(e, kept, func() {
+		sc.hold(e, (*scope).presumed, retrying(s, e, kept, func() {
 			sc.noLongerPresume()
-			sc.whenListed(e, s.retry(e, kept, refuse))
+			sc.whenListed(e, retrying(s, e, kept, refuse))
 		}))
 		return
 	}
-	s.scope().whenListed(e, s.retry(e, kept, refuse))
+	s.scope().whenListed(e, retrying(s, e, kept, refuse))
 }
 
-// retry returns what sends a request once its server is known, and calls otherwise if it is not.
-func (s *Session) retry(e *exchange, line []byte, otherwise func()) func() {
+// retrying returns what sends a request once its server is known, and calls otherwise if it is not.
+func retrying(s *Session, e *exchange, line []byte, otherwise func()) func() {
 	return func() {
 		if s.gw.client.Scan(line) != nil {
 			return // it was a message before

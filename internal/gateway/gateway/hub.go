@@ -49,7 +49,7 @@ func (h hub) open(peer streamhttp.Peer, from *record) *httpSession {
 		v.session = h.runner.gw.Open(early, nil)
 		v.session.principal, v.session.view, v.session.keep = peer.Subject, peer.View, peer.Keep
 		if from != nil {
-			v.session.resume(h.runner.Now(), *from)
+			resume(v.session, h.runner.Now(), *from)
 		}
 	})
 	return v

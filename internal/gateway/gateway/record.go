@@ -27,7 +27,7 @@ func readRecord(text []byte) (r record, ok bool) {
 }
 
 // remember has the session's record stored. It is called when the record has changed, which no plain request does.
-func (s *Session) remember() {
+func remember(s *Session) {
 	if s.keep == nil || s.own == nil || s.ended {
 		return
 	}
@@ -55,9 +55,9 @@ func (s *Session) remember() {
 
 // resume goes on from a record, in a session that is new here. Processes are started for subscriptions only; others when a
 // request needs them.
-func (s *Session) resume(now time.Time, r record) {
+func resume(s *Session, now time.Time, r record) {
 	s.gw.now = now
-	s.introduce(r.InitParams, r.Version)
+	introduce(s, r.InitParams, r.Version)
 	s.own.presumes = true
 	s.before = r.Read
 	if r.LogLevel != nil {
@@ -67,7 +67,7 @@ func (s *Session) resume(now time.Time, r record) {
 	}
 	for i, params := range r.Subscribed {
 		if uri, ok := jsonrpc.Unquote(jsonrpc.Find(params, "uri").Of(params)); ok {
-			s.subscribeAgain(r.Servers[i], uri)
+			subscribeAgain(s, r.Servers[i], uri)
 		}
 	}
 	s.own.changed() // the lists may have
@@ -75,7 +75,7 @@ func (s *Session) resume(now time.Time, r record) {
 }
 
 // subscribeAgain renews a subscription that the client has had at another gateway, if the server is still there.
-func (s *Session) subscribeAgain(name, uri string) {
+func subscribeAgain(s *Session, name, uri string) {
 	for _, server := range s.gw.servers {
 		if server.Catalog.Name != name || !s.has(server) {
 			continue
@@ -87,13 +87,13 @@ func (s *Session) subscribeAgain(name, uri string) {
 		sub := &subscription{link: l, uri: uri, granted: true, moved: l.phase != ready}
 		s.subs = append(s.subs, sub)
 		if !sub.moved { // other clients use the process already
-			l.askAbout(mcp.Subscribe, uri, func(result, _ []byte) { s.renewed(sub.link.server, uri, result != nil) })
+			l.askAbout(mcp.Subscribe, uri, func(result, _ []byte) { renewed(s, sub.link.server, uri, result != nil) })
 		}
 	}
 }
 
 // renewed notes that a new process has granted a subscription, or not.
-func (s *Session) renewed(server *server, uri string, granted bool) {
+func renewed(s *Session, server *server, uri string, granted bool) {
 	switch sub := s.subscription(server, uri); {
 	case !granted:
 		s.unsubscribed(uri)
@@ -102,8 +102,8 @@ func (s *Session) renewed(server *server, uri string, granted bool) {
 	}
 }
 
-// hasChanged reports whether a list that the client has read shows something else now, and counts it as told.
-func (s *Session) hasChanged(l mcp.List, now *catalog.View) bool {
+// listHasChanged reports whether a list that the client has read shows something else now, and counts it as told.
+func listHasChanged(s *Session, l mcp.List, now *catalog.View) bool {
 	was := s.before[l]
 	switch {
 	case was == nil:

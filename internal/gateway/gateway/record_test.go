@@ -26,7 +26,7 @@ func (w *world) resumed(kept *[]byte) *client {
 	}
 	c := w.client()
 	c.keep = func(record []byte) { *kept = record }
-	c.resume(w.now, r)
+	resume(c.Session, w.now, r)
 	w.settle()
 	return c
 }
@@ -85,7 +85,7 @@ func TestACallThatComesWithTheGateway(t *testing.T) {
 	w.serve(named("a"), named("b"), named("down"))
 	w.gw.Warm(w.now)
 	c = w.client()
-	c.resume(w.now, must(readRecord(*kept)))
+	resume(c.Session, w.now, must(readRecord(*kept)))
 	in := c.call("1", "b_do")
 	want(t, "too early", in)
 	trial := w.of("b")[0]

@@ -337,13 +337,13 @@ func (sc *scope) tellChanges() {
 		told := map[mcp.Method]bool{}
 		was := sc.owner.seen
 		for l := range mcp.Lists {
-			if sc.owner.hasChanged(l, view) && !told[l.Changed()] {
+			if listHasChanged(sc.owner, l, view) && !told[l.Changed()] {
 				told[l.Changed()] = true
 				sc.owner.general.Send(mcp.ChangedLine(l, nil))
 			}
 		}
 		if sc.owner.seen != was {
-			sc.owner.remember()
+			remember(sc.owner)
 		}
 	}
 	for _, l := range slices.Clone(sc.listens) {

@@ -220,8 +220,8 @@ func (s *Session) initialize(e *exchange, line []byte) {
 		version = mcp.LegacyVersions[len(mcp.LegacyVersions)-1]
 		params, _ = jsonrpc.Set(nil, params, jsonrpc.AppendQuoted(nil, version), "protocolVersion")
 	}
-	s.introduce(params, version)
-	s.remember()
+	introduce(s, params, version)
+	remember(s)
 	if s.gw.opts.Plain {
 		s.pool.greetPlainly(e)
 		return
@@ -234,7 +234,7 @@ func (s *Session) initialize(e *exchange, line []byte) {
 
 // introduce takes what a client of the legacy era has said of itself, its raw params of initialize, and the version that was
 // settled on.
-func (s *Session) introduce(params []byte, version string) {
+func introduce(s *Session, params []byte, version string) {
 	s.era = mcp.Legacy
 	s.initParams, s.version = params, version
 	info := jsonrpc.Find(params, "clientInfo").Of(params)
@@ -325,7 +325,7 @@ func (s *Session) setLevel(e *exchange, line []byte) {
 		}
 	}
 	s.pool.levelAll()
-	s.remember()
+	remember(s)
 	e.answer([]byte("{}"))
 }
 

@@ -79,7 +79,7 @@ func (s *Session) subscribed(l *Link, uri string) {
 		s.subs = append(s.subs, sub)
 	}
 	sub.granted = true
-	s.remember()
+	remember(s)
 }
 
 // unsubscribed removes a subscription and returns it, nil if there was none.
@@ -91,7 +91,7 @@ func (s *Session) unsubscribed(uri string) *subscription {
 	sub := s.subs[i]
 	s.subs = slices.Delete(s.subs, i, i+1)
 	if sub.granted {
-		s.remember()
+		remember(s)
 	}
 	return sub
 }
@@ -143,7 +143,7 @@ func (l *Link) resubscribe() {
 	for _, uri := range sortedKeys(lost) {
 		l.askAbout(mcp.Subscribe, uri, func(result, _ []byte) {
 			for _, s := range lost[uri] {
-				s.renewed(l.server, uri, result != nil)
+				renewed(s, l.server, uri, result != nil)
 			}
 		})
 	}

@@ -279,3 +279,21 @@ func (c *countingStore) Save(key string, record []byte, until time.Time) error {
 	c.saves++
 	return c.Store.Save(key, record, until)
 }
+
+// A record belongs to its view, too.
+func TestAStoredSessionBelongsToItsView(t *testing.T) {
+	opts := Options{Store: &sessionstore.Memory{}, Views: []View{{Name: "ops"}, {Name: "dev"}}}
+	session := "Mcp-Session-Id: " + newWorld(t, &testHub{answer: keeping}, opts).doAt("/mcp/ops", "POST", initializeLine("2025-11-25")).header.Get("Mcp-Session-Id")
+	next := newWorld(t, &testHub{answer: keeping}, opts)
+	for _, tc := range []struct {
+		path   string
+		status int
+	}{{"/mcp", 404}, {"/mcp/dev", 404}, {"/mcp/ops", 200}} {
+		if a := next.doAt(tc.path, "POST", call(1), session); a.status != tc.status {
+			t.Errorf("%s: %+v, want %d", tc.path, a, tc.status)
+		}
+	}
+	if got := next.hub.session(0).peer.View; got != "ops" {
+		t.Errorf("it sees %q", got)
+	}
+}
