@@ -165,7 +165,7 @@ func (sc *scope) noLongerPresume() {
 	}
 }
 
-// tellPresuming says that more is known of a server than before.
+// tellPresuming says that a server is not waited for any more.
 func (g *Gateway) tellPresuming() {
 	for sc := range g.scopes {
 		if sc.presumes {
