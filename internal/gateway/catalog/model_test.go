@@ -117,6 +117,8 @@ func (m *model) check(t *rapid.T) {
 			was := walk(t, m.before, l, 0)
 			if same := slices.Equal(sorted(was), sorted(whole)); same != v.Same(l, m.before) || same != m.before.Same(l, v) {
 				t.Fatalf("Same says %v of %s and %s", !same, was, whole)
+			} else if same != (v.Digest(l) == m.before.Digest(l)) {
+				t.Fatalf("Digest says %v of %s and %s", !same, was, whole)
 			}
 		}
 		m.checkList(t, v, l, whole)

@@ -22,7 +22,7 @@ type View struct {
 	shown   [mcp.Lists][]*shown
 	owners  [mcp.Lists][]int // the server of each
 	places  [mcp.Lists]map[string]int
-	digests [mcp.Lists][sha256.Size]byte
+	digests [mcp.Lists][sha256.Size]byte // of the entries in this order, for cursors
 
 	links     map[string]owned // user interfaces that tools refer to, by the URI that clients see
 	templates []routed
@@ -54,7 +54,7 @@ func newView(parts []*part) *View {
 	v := &View{schemes: map[string][]int{}, links: map[string]owned{}}
 	for l := range mcp.Lists {
 		v.fill(l, parts)
-		v.digests[l] = v.digest(l)
+		v.digests[l] = digest(v.shown[l])
 	}
 	for server, p := range parts {
 		if p == nil {
@@ -112,9 +112,9 @@ func (v *View) fill(l mcp.List, parts []*part) {
 	}
 }
 
-func (v *View) digest(l mcp.List) [sha256.Size]byte {
+func digest(entries []*shown) [sha256.Size]byte {
 	var text []byte
-	for _, s := range v.shown[l] {
+	for _, s := range entries {
 		text = binary.AppendUvarint(text, uint64(len(s.name)))
 		text = append(text, s.name...)
 		text = append(text, s.digest[:]...)
@@ -211,8 +211,11 @@ func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
 // Len is the number of entries that a list shows.
 func (v *View) Len(l mcp.List) int { return len(v.shown[l]) }
 
-// Digest identifies what a list shows, in this order. The order of JSON members and _meta make no difference.
-func (v *View) Digest(l mcp.List) [sha256.Size]byte { return v.digests[l] }
+// Digest identifies what a list shows, as [View.Same] compares it: neither the order of entries and of JSON members nor _meta
+// makes a difference. It is computed anew each time.
+func (v *View) Digest(l mcp.List) [sha256.Size]byte {
+	return digest(slices.SortedFunc(slices.Values(v.shown[l]), func(a, b *shown) int { return strings.Compare(a.name, b.name) }))
+}
 
 // Same reports whether both Views show the same entries, in any order. If they do not, list_changed is sent.
 func (v *View) Same(l mcp.List, other *View) bool {

@@ -148,6 +148,7 @@ func TestListsThatChangedWithTheGateway(t *testing.T) {
 		changes   int
 	}{
 		{"the same", "{}", []Server{named("a"), named("b")}, true, 0},
+		{"another order", "{}", []Server{named("b"), named("a")}, true, 0},
 		{"one less", "{}", []Server{named("a")}, true, 1},
 		{"one more", "{}", []Server{named("a"), named("b"), named("c")}, true, 1},
 		{"never read", "{}", []Server{named("a")}, false, 0},
@@ -181,6 +182,25 @@ func TestListsThatChangedWithTheGateway(t *testing.T) {
 				t.Errorf("told %d times by the gateway after that", n)
 			}
 		})
+	}
+}
+
+// A client that goes on from a record, and has no process yet, is told of what a server shows to others.
+func TestListThatChangesBeforeTheFirstRequest(t *testing.T) {
+	c, kept := warmed(t).recorded("{}")
+	c.tools()
+	w := warmed(t)
+	w.legacy().tools()
+	c = w.resumed(kept)
+	w.pass(time.Second)
+	want(t, "nothing has changed", c.general)
+	p := w.of("a")[0]
+	p.plan.tools = []string{"do", "x"}
+	p.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	w.settle()
+	w.pass(time.Second)
+	if n := c.general.changes(); n != 1 {
+		t.Errorf("told %d times", n)
 	}
 }
 
