@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/binary"
 	"iter"
 	"slices"
@@ -19,6 +20,7 @@ type View struct {
 	// Collisions are the tools and prompts whose name is not the one that Names promises.
 	Collisions []Collision
 
+	servers []string // their names; "": nothing is shown of it
 	shown   [mcp.Lists][]*shown
 	owners  [mcp.Lists][]int // the server of each
 	places  [mcp.Lists]map[string]int
@@ -51,7 +53,7 @@ type Collision struct {
 }
 
 func newView(parts []*part) *View {
-	v := &View{schemes: map[string][]int{}, links: map[string]owned{}}
+	v := &View{servers: make([]string, len(parts)), schemes: map[string][]int{}, links: map[string]owned{}}
 	for l := range mcp.Lists {
 		v.fill(l, parts)
 		v.digests[l] = digest(v.shown[l])
@@ -60,6 +62,7 @@ func newView(parts []*part) *View {
 		if p == nil {
 			continue
 		}
+		v.servers[server] = p.server.Name
 		for _, l := range []mcp.List{mcp.Resources, mcp.Templates} {
 			for _, s := range p.shown[l] {
 				v.addScheme(s.item.Own(), server)
@@ -211,10 +214,18 @@ func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
 // Len is the number of entries that a list shows.
 func (v *View) Len(l mcp.List) int { return len(v.shown[l]) }
 
-// Digest identifies what a list shows, as [View.Same] compares it: neither the order of entries and of JSON members nor _meta
-// makes a difference. It is computed anew each time.
-func (v *View) Digest(l mcp.List) [sha256.Size]byte {
-	return digest(slices.SortedFunc(slices.Values(v.shown[l]), func(a, b *shown) int { return strings.Compare(a.name, b.name) }))
+// Digests identify what a list shows of each server, by its name. Servers without entries are left out. All of them
+// together, combined by XOR, are the same for two Views exactly if [View.Same] says so. They are computed anew each time.
+func (v *View) Digests(l mcp.List) map[string][]byte {
+	all := map[string][]byte{}
+	for i, s := range v.shown[l] {
+		name, one := v.servers[v.owners[l][i]], digest([]*shown{s})
+		if all[name] == nil {
+			all[name] = make([]byte, len(one))
+		}
+		subtle.XORBytes(all[name], all[name], one[:])
+	}
+	return all
 }
 
 // Same reports whether both Views show the same entries, in any order. If they do not, list_changed is sent.

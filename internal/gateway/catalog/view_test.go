@@ -178,7 +178,7 @@ func TestSame(t *testing.T) {
 			if a.Same(mcp.Tools, b) != tc.same || b.Same(mcp.Tools, a) != tc.same {
 				t.Errorf("want same: %v", tc.same)
 			}
-			if (a.Digest(mcp.Tools) == b.Digest(mcp.Tools)) != tc.same {
+			if cmp.Equal(a.Digests(mcp.Tools), b.Digests(mcp.Tools)) != tc.same {
 				t.Errorf("want the same digest: %v", tc.same)
 			}
 			if !a.Same(mcp.Prompts, b) {
