@@ -31,7 +31,7 @@ func (s *scripted) Status() control.Status {
 	return control.Status{PID: os.Getpid(), StartedAt: time.Now(), Status: backend.Status{Name: "x", Command: []string{"x"}, State: s.state.Load().(string)}}
 }
 func (s *scripted) Feed() *control.Feed { return s.feed }
-func (s *scripted) Restart(context.Context, string, string) (control.Result, error) {
+func (s *scripted) Restart(context.Context, control.Order) (control.Result, error) {
 	return control.Result{}, errors.ErrUnsupported
 }
 func (s *scripted) Reload() error                                      { return errors.ErrUnsupported }
