@@ -23,23 +23,42 @@ func newRemembering(t *testing.T, era mcp.Era, version string, known Knowledge) 
 	return r
 }
 
-// begins has the client call a tool as soon as it can. The server has the call afterwards, and has shown no tools.
+// begins has the client call a tool as soon as it can.
 func (r *remembering) begins(tool string) {
 	r.t.Helper()
-	call := `{"jsonrpc":"2.0","id":"call","method":"tools/call","params":{"name":"` + tool + `",` + modernMeta + `}}`
+	r.greets()
+	r.calls(tool)
+}
+
+// calls has the client call a tool. The server has the call afterwards, and has shown no tools.
+func (r *remembering) calls(tool string) {
+	r.t.Helper()
+	r.answersHandshake()
 	if r.era == mcp.Legacy {
-		r.client(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`)
-		r.answersHandshake()
 		r.client(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	} else {
-		r.client(`{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{` + modernMeta + `}}`)
-		r.answersHandshake()
 	}
-	r.client(call)
+	r.client(`{"jsonrpc":"2.0","id":"call","method":"tools/call","params":{"name":"` + tool + `",` + modernMeta + `}}`)
 	r.answersHandshake()
 	if !slices.ContainsFunc(r.takeServer(), func(line string) bool { return strings.Contains(line, `"id":"call"`) }) {
 		r.t.Fatal("the server has not got the call")
 	}
+}
+
+// greets has the client begin.
+func (r *remembering) greets() {
+	if r.era == mcp.Legacy {
+		r.client(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`)
+	} else {
+		r.client(`{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{` + modernMeta + `}}`)
+	}
+}
+
+// lists has the client begin and read the tools, and reports whether it gets them from memory.
+func (r *remembering) lists() bool {
+	r.greets()
+	r.takeClient()
+	r.client(`{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{` + modernMeta + `}}`)
+	return strings.Contains(strings.Join(r.takeClient(), "\n"), `"echo"`)
 }
 
 // answersHandshake answers the server's handshake, if it was asked for one.
@@ -102,6 +121,14 @@ func TestRememberedHints(t *testing.T) {
 			same.begins("echo")
 			if !same.repeats() {
 				t.Error("a read-only tool is not called again, though the server is as it was")
+			}
+			read := newRemembering(t, era, "1", known)
+			if !read.lists() {
+				t.Fatal("the list does not come from memory")
+			}
+			read.calls("echo")
+			if !read.repeats() {
+				t.Error("a tool is not called again of which its client has read in memory that it is read-only")
 			}
 			other := newRemembering(t, era, "1", known)
 			other.begins("write")
