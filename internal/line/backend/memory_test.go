@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 )
@@ -182,6 +183,29 @@ func TestRememberedHints(t *testing.T) {
 				if len(by) != listedByMost {
 					t.Errorf("%s: %d handshake results are remembered", key, len(by))
 				}
+			}
+		})
+	}
+}
+
+// A server is as the one before it, not as the one that its client began with: what a version in between has shown does not count.
+func TestHintsOfAVersionInBetween(t *testing.T) {
+	for _, era := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+		t.Run(era.String(), func(t *testing.T) {
+			r := newRemembering(t, era, "1", Knowledge{})
+			r.begins("echo")
+			r.learns("destructiveHint")
+			r.exit(137)
+			r.tick(time.Second)
+			r.version = "2"
+			r.calls("echo")
+			r.learns("readOnlyHint")
+			r.exit(137)
+			r.tick(time.Second)
+			r.version = "1"
+			r.calls("echo")
+			if r.repeats() {
+				t.Error("a call of version 1 is repeated because version 2 has called its tool read-only")
 			}
 		})
 	}

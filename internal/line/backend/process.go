@@ -99,7 +99,7 @@ type process struct {
 
 	shows          [mcp.Lists]mcp.Catalog // each list as it last showed it, or as it is assumed to be; nil: unknown
 	read           [mcp.Lists]bool        // it has shown the list itself
-	before         [mcp.Lists]mcp.Catalog // the lists of the process it follows
+	before         [mcp.Lists]shownList   // the lists of the processes it follows
 	remembered     mcp.Catalog            // its tools as remembered, see flow.toolsOf; nil: not asked for
 	discoverResult string                 // a modern process's DiscoverResult
 	initResult     []byte                 // a legacy process's InitializeResult
@@ -125,6 +125,12 @@ func (p *process) offerDigest() string {
 		return digest([]byte(p.discoverResult))
 	}
 	return ""
+}
+
+// shownList is a list with the digest of the handshake result of the process that has shown it.
+type shownList struct {
+	list  mcp.Catalog
+	offer string
 }
 
 func (p *process) forward(line []byte) {
