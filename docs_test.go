@@ -43,7 +43,7 @@ func TestDocsNameFilesThatExist(t *testing.T) {
 
 // The table of docs/INDEX.md names what is really in the file.
 func TestWhereIsTable(t *testing.T) {
-	row := regexp.MustCompile("\\| `([\\w./-]+\\.go)` \\| `(?:\\w+\\.)?(\\w+)` \\|")
+	row := regexp.MustCompile("\\| `([\\w./-]+\\.go)` \\| `(?:(\\w+)\\.)?(\\w+)` \\|")
 	rows := row.FindAllStringSubmatch(docs(t)["docs/INDEX.md"], -1)
 	if len(rows) < 50 {
 		t.Fatalf("only %d rows", len(rows))
@@ -54,9 +54,12 @@ func TestWhereIsTable(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		defined := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |\t|const |var )` + m[2] + `\b`)
-		if !defined.Match(text) {
-			t.Errorf("%s does not define %s", m[1], m[2])
+		defined := `(?m)^(?:func (?:\([^)]*\) )?|type |\t|const |var )` + m[3] + `\b`
+		if m[2] != "" {
+			defined = `(?m)^func \((?:\w+ )?\*?` + m[2] + `\) ` + m[3] + `\b`
+		}
+		if !regexp.MustCompile(defined).Match(text) {
+			t.Errorf("%s does not define %s", m[1], strings.TrimPrefix(m[2]+"."+m[3], "."))
 		}
 	}
 }

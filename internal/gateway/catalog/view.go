@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/binary"
 	"iter"
 	"slices"
@@ -19,10 +20,11 @@ type View struct {
 	// Collisions are the tools and prompts whose name is not the one that Names promises.
 	Collisions []Collision
 
+	servers []string // their names; "": nothing is shown of it
 	shown   [mcp.Lists][]*shown
 	owners  [mcp.Lists][]int // the server of each
 	places  [mcp.Lists]map[string]int
-	digests [mcp.Lists][sha256.Size]byte
+	digests [mcp.Lists][sha256.Size]byte // of the entries in this order, for cursors
 
 	links     map[string]owned // user interfaces that tools refer to, by the URI that clients see
 	templates []routed
@@ -51,15 +53,16 @@ type Collision struct {
 }
 
 func newView(parts []*part) *View {
-	v := &View{schemes: map[string][]int{}, links: map[string]owned{}}
+	v := &View{servers: make([]string, len(parts)), schemes: map[string][]int{}, links: map[string]owned{}}
 	for l := range mcp.Lists {
 		v.fill(l, parts)
-		v.digests[l] = v.digest(l)
+		v.digests[l] = digest(v.shown[l])
 	}
 	for server, p := range parts {
 		if p == nil {
 			continue
 		}
+		v.servers[server] = p.server.Name
 		for _, l := range []mcp.List{mcp.Resources, mcp.Templates} {
 			for _, s := range p.shown[l] {
 				v.addScheme(s.item.Own(), server)
@@ -112,9 +115,9 @@ func (v *View) fill(l mcp.List, parts []*part) {
 	}
 }
 
-func (v *View) digest(l mcp.List) [sha256.Size]byte {
+func digest(entries []*shown) [sha256.Size]byte {
 	var text []byte
-	for _, s := range v.shown[l] {
+	for _, s := range entries {
 		text = binary.AppendUvarint(text, uint64(len(s.name)))
 		text = append(text, s.name...)
 		text = append(text, s.digest[:]...)
@@ -211,8 +214,19 @@ func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
 // Len is the number of entries that a list shows.
 func (v *View) Len(l mcp.List) int { return len(v.shown[l]) }
 
-// Digest identifies what a list shows, in this order. The order of JSON members and _meta make no difference.
-func (v *View) Digest(l mcp.List) [sha256.Size]byte { return v.digests[l] }
+// Digests identify what a list shows of each server, by its name. Servers without entries are left out. All of them
+// together, combined by XOR, are the same for two Views exactly if [View.Same] says so. They are computed anew each time.
+func (v *View) Digests(l mcp.List) map[string][]byte {
+	all := map[string][]byte{}
+	for i, s := range v.shown[l] {
+		name, one := v.servers[v.owners[l][i]], digest([]*shown{s})
+		if all[name] == nil {
+			all[name] = make([]byte, len(one))
+		}
+		subtle.XORBytes(all[name], all[name], one[:])
+	}
+	return all
+}
 
 // Same reports whether both Views show the same entries, in any order. If they do not, list_changed is sent.
 func (v *View) Same(l mcp.List, other *View) bool {

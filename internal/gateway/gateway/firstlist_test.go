@@ -212,3 +212,47 @@ func TestAToolThatAnotherClientIsShown(t *testing.T) {
 	w.settle()
 	has(t, "call", answer, `"result"`)
 }
+
+// A client without a process of a server is shown what its like were shown last. When that changes, it is told, too.
+func TestListThatChangesForAClientWithoutAProcess(t *testing.T) {
+	dies := func(w *world, c *client) []string {
+		w.plans["a"].mute = true
+		c.wake()
+		w.of("a")[0].end()
+		w.plans["a"].mute = false
+		return c.tools()
+	}
+	leaves := func(w *world, c *client) []string {
+		defer c.Release(w.now)
+		return c.tools()
+	}
+	tests := []struct {
+		name string
+		lose func(w *world, c *client) []string // and what it has read
+		saw  []string
+		then []string // what the server shows to the other client
+		want int
+	}{
+		{"its process has ended before it could show anything", dies, []string{"b_do"}, []string{"do"}, 1},
+		{"it is away, and there is more", leaves, []string{"a_do", "b_do"}, []string{"do", "x"}, 1},
+		{"it is away, and nothing has changed", leaves, []string{"a_do", "b_do"}, []string{"do"}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			w.plan("a", plan{})
+			w.serve(named("a"), named("b"))
+			c := w.legacy()
+			if diff := cmp.Diff(test.saw, test.lose(w, c)); diff != "" {
+				t.Fatal(diff)
+			}
+			w.pass(time.Second)
+			w.plans["a"].tools = test.then
+			w.legacy().tools()
+			w.pass(time.Second)
+			if n := c.general.changes(); n != test.want {
+				t.Errorf("told %d times, want %d", n, test.want)
+			}
+		})
+	}
+}

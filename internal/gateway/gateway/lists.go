@@ -167,17 +167,19 @@ func (ls *listing) completed() {
 		ls.listen()
 	}
 	ls.link.scope.changed()
-	ls.link.gw.tellPresuming()
 	ls.link.gw.endTrial(ls.link.server)
 }
 
-// remember notes what the server shows for every scope whose clients can do the same.
+// remember notes what the server shows for every scope whose clients can do the same. Those that have no process of it show
+// this from now on.
 func (ls *listing) remember() {
-	key := ls.link.scope.key()
-	ls.link.server.known.note(key, ls.all)
+	server, key := ls.link.server, ls.link.scope.key()
+	was := server.known.of(key)
+	server.known.note(key, ls.all)
+	same := was != nil && slices.EqualFunc(was[:], ls.all[:], slices.Equal[[]catalog.Item])
 	for sc := range ls.link.gw.scopes {
-		if sc.key() == key || sc.presumes {
-			sc.outdated()
+		if sc != ls.link.scope && (!same || sc.presumes) && sc.lists(server) == ls.all {
+			sc.changed()
 		}
 	}
 }

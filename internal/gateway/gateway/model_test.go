@@ -30,6 +30,7 @@ type modelClient struct {
 	left   bool
 	asked  []*asked
 	saw    map[string]bool // tools that it was shown, or told of, last; nil: none
+	kept   []byte          // its record; nil: none
 }
 
 // asked is one request.
@@ -38,7 +39,8 @@ type asked struct {
 	of     *modelClient
 	id     string // raw
 	method string
-	over   bool // it was cancelled, or its client has left: no answer any more
+	over   bool            // it was cancelled, or its client has left: no answer any more
+	heeds  map[string]bool // tools that a listen was told of last; nil: it is not acknowledged
 }
 
 // Send implements Stream: an answer is the request's own, and there is one.
@@ -56,6 +58,23 @@ func (a *asked) Send(line []byte) {
 		for _, name := range toolsOf(a.of.world.t, &a.inbox) {
 			a.of.saw[name] = true
 		}
+	}
+	if a.method == "subscriptions/listen" {
+		a.heed(string(line))
+	}
+}
+
+// heed checks what a listen is told: as with told.
+func (a *asked) heed(line string) {
+	now := a.of.shown()
+	switch {
+	case strings.Contains(line, "subscriptions/acknowledged"):
+		a.heeds = now
+	case strings.Contains(line, "tools/list_changed"):
+		if a.heeds == nil || cmp.Equal(a.heeds, now) {
+			a.of.world.t.Fatalf("needless list_changed: the listen was told of %v, there are %v", a.heeds, now)
+		}
+		a.heeds = now
 	}
 }
 
@@ -97,14 +116,48 @@ func (c *modelClient) shown() map[string]bool {
 	return all
 }
 
+// of leaves out the tools of servers of which nothing can be known yet: the client goes on from a record.
+func (c *modelClient) of(tools map[string]bool) map[string]bool {
+	if c.before[mcp.Tools] == nil {
+		return tools
+	}
+	known := map[string]bool{}
+	for name := range tools {
+		i := slices.IndexFunc(c.gw.servers, func(s *server) bool { return s.Catalog.Name == name[:1] })
+		if i < 0 || !c.has(c.gw.servers[i]) || c.own.knows(c.gw.servers[i]) {
+			known[name] = true
+		}
+	}
+	return known
+}
+
 func (m *model) open(modern bool, view string) {
 	c := &modelClient{modern: modern, client: &client{world: m.world}}
-	c.Session = m.gw.Open(told{c}, nil)
-	c.Session.view = view
+	m.begin(c, view)
 	m.clients = append(m.clients, c)
 	if !modern {
 		m.send(c, "initialize", `"protocolVersion":"2025-11-25","capabilities":{}`)
 	}
+}
+
+// begin opens the client's session.
+func (m *model) begin(c *modelClient, view string) {
+	c.Session = m.gw.Open(told{c}, nil)
+	c.Session.view = view
+	c.keep = func(record []byte) { c.kept = record }
+}
+
+// goOn lets the client's session end here and go on from its record, as at another gateway.
+func (m *model) goOn(c *modelClient) {
+	if c.kept == nil {
+		return
+	}
+	for _, a := range c.asked {
+		a.over = true
+	}
+	c.Close(m.now)
+	m.begin(c, c.Session.view)
+	resume(c.Session, m.now, must(readRecord(c.kept)))
 }
 
 // send makes a request.
@@ -212,6 +265,8 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			}
 			c.Close(m.now)
 		},
+		"client is away": func(t *rapid.T) { m.pick(t).Release(m.now) },
+		"client goes on": func(t *rapid.T) { m.goOn(m.pick(t)) },
 		"call": func(t *rapid.T) {
 			tool := rapid.SampledFrom([]string{"a_", "b_", "c_"}).Draw(t, "server") + rapid.SampledFrom(modelTools).Draw(t, "tool")
 			m.send(m.pick(t), "tools/call", fmt.Sprintf(`"name":%q`, tool))
@@ -351,8 +406,11 @@ func (m *model) finish() {
 			if n := a.answers(); !a.over && n != 1 && !listens {
 				m.t.Fatalf("%s %s has %d answers: %q", a.method, a.id, n, a.lines)
 			}
+			if now := c.shown(); listens && !a.over && a.answers() == 0 && !cmp.Equal(a.heeds, now) {
+				m.t.Fatalf("a listen was not told: it knows of %v, there are %v", a.heeds, now)
+			}
 		}
-		if c.saw != nil && !c.left && !c.modern && !cmp.Equal(c.saw, c.shown()) {
+		if c.saw != nil && !c.left && !c.modern && !cmp.Equal(c.of(c.saw), c.of(c.shown())) {
 			m.t.Fatalf("a client was not told: it saw %v, there are %v", c.saw, c.shown())
 		}
 	}

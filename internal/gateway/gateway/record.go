@@ -1,7 +1,8 @@
 package gateway
 
 import (
-	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -15,8 +16,19 @@ import (
 // record is what another gateway needs to go on with a session of the legacy era.
 type record struct {
 	session.Record
-	Servers []string          `json:"subscribed_at,omitempty"` // of each of Subscribed: the server's name
-	Read    [mcp.Lists][]byte `json:"read"`                    // digest of each list as the client has read it; nil: it has not
+	Servers []string           `json:"subscribed_at,omitempty"` // of each of Subscribed: the server's name
+	Shown   [mcp.Lists]digests `json:"shown"`                   // each list as the client has read it; nil: it has not
+}
+
+// digests identify what a list shows of each server, by its name.
+type digests map[string][]byte
+
+// together identifies the whole list.
+func (d digests) together() (all [sha256.Size]byte) {
+	for _, one := range d {
+		subtle.XORBytes(all[:], all[:], one)
+	}
+	return all
 }
 
 // readRecord reads a record; false: it cannot be used.
@@ -41,10 +53,9 @@ func remember(s *Session) {
 		}
 	}
 	for l := range mcp.Lists {
-		r.Read[l] = s.before[l]
+		r.Shown[l] = s.before[l]
 		if view := s.seen[l]; view != nil {
-			digest := view.Digest(l)
-			r.Read[l] = digest[:]
+			r.Shown[l] = view.Digests(l)
 		}
 	}
 	text, err := json.Marshal(r)
@@ -59,7 +70,7 @@ func resume(s *Session, now time.Time, r record) {
 	s.gw.now = now
 	introduce(s, r.InitParams, r.Version)
 	s.own.presumes = true
-	s.before = r.Read
+	s.before = r.Shown
 	if r.LogLevel != nil {
 		level, _ := jsonrpc.Unquote(jsonrpc.Find(r.LogLevel, "level").Of(r.LogLevel))
 		s.level, s.severity = r.LogLevel, severity(level)
@@ -102,18 +113,25 @@ func renewed(s *Session, server *server, uri string, granted bool) {
 	}
 }
 
-// listHasChanged reports whether a list that the client has read shows something else now, and counts it as told.
+// listHasChanged reports whether a list that the client has read shows something else now, and counts it as told. What a
+// record says of servers that are not known yet is compared when they are.
 func listHasChanged(s *Session, l mcp.List, now *catalog.View) bool {
 	was := s.before[l]
-	switch {
-	case was == nil:
+	if was == nil {
 		return s.seen.differs(l, now)
-	case !s.own.certain():
-		return false
 	}
-	digest := now.Digest(l)
-	s.before[l], s.seen[l] = nil, now
-	return !bytes.Equal(was, digest[:])
+	is, all := digests(now.Digests(l)), true
+	for _, server := range s.gw.servers {
+		if s.has(server) && !s.own.knows(server) {
+			all = false
+			is[server.Catalog.Name] = was[server.Catalog.Name]
+		}
+	}
+	same := was.together() == is.together()
+	if all || !same {
+		s.before[l], s.seen[l] = nil, now
+	}
+	return !same
 }
 
 // A session that goes on from a record knows no lists, and reading them would start every server. So until its client reads
@@ -141,20 +159,17 @@ func (g *Gateway) isTested(s *server) bool {
 	return false
 }
 
-// certain reports whether the lists of every server are known as the scope's client is shown them. Servers may show other
-// lists to clients that can do something.
-func (sc *scope) certain() bool {
+// knows reports whether the server's lists are known as the scope's client is shown them. Servers may show other lists to
+// clients that can do something.
+func (sc *scope) knows(s *server) bool {
+	if sc.excluded(s) || sc.shownLists(s) != nil {
+		return true
+	}
 	can := jsonrpc.Find(sc.owner.initParams, "capabilities").Of(sc.owner.initParams)
-	simple := true
 	for range jsonrpc.Members(can) {
-		simple = false
+		return false
 	}
-	for _, s := range sc.gw.servers {
-		if sc.owner.has(s) && !sc.excluded(s) && (sc.lists(s) == nil || !simple && sc.shownLists(s) == nil) {
-			return false
-		}
-	}
-	return true
+	return sc.lists(s) != nil
 }
 
 // noLongerPresume has the lists read as for any other client.
@@ -165,7 +180,7 @@ func (sc *scope) noLongerPresume() {
 	}
 }
 
-// tellPresuming says that more is known of a server than before.
+// tellPresuming says that a server is not waited for any more.
 func (g *Gateway) tellPresuming() {
 	for sc := range g.scopes {
 		if sc.presumes {

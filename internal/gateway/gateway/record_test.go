@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // recorded is a client of the legacy era whose record is kept.
@@ -148,11 +150,13 @@ func TestListsThatChangedWithTheGateway(t *testing.T) {
 		changes   int
 	}{
 		{"the same", "{}", []Server{named("a"), named("b")}, true, 0},
+		{"another order", "{}", []Server{named("b"), named("a")}, true, 0},
 		{"one less", "{}", []Server{named("a")}, true, 1},
 		{"one more", "{}", []Server{named("a"), named("b"), named("c")}, true, 1},
 		{"never read", "{}", []Server{named("a")}, false, 0},
 		// What its servers show to such a client is not known yet.
-		{"one less, capable", `{"sampling":{}}`, []Server{named("a")}, true, 0},
+		{"the same, capable", `{"sampling":{}}`, []Server{named("a"), named("b")}, true, 0},
+		{"one less, capable", `{"sampling":{}}`, []Server{named("a")}, true, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, kept := warmed(t).recorded(test.can)
@@ -167,20 +171,73 @@ func TestListsThatChangedWithTheGateway(t *testing.T) {
 			}
 			has(t, "call", c.call("1", "a_do"), `"text":"a"`)
 			w.pass(time.Second)
-			capable := 0
-			if test.can != "{}" {
-				capable = 1 // now it is
-			}
-			if n := c.general.changes(); n != test.changes+capable {
-				t.Errorf("told %d times in the end, want %d", n, test.changes+capable)
+			if n := c.general.changes(); n != test.changes {
+				t.Errorf("told %d times in the end, want %d", n, test.changes)
 			}
 			kept2 := *kept
 			again := w.resumed(&kept2)
 			w.pass(time.Second)
-			if n := again.general.changes(); n != 0 && test.can == "{}" {
+			if n := again.general.changes(); n != 0 {
 				t.Errorf("told %d times by the gateway after that", n)
 			}
 		})
+	}
+}
+
+// A server of which nothing is known, perhaps for ever, is no reason to keep it from a client that others have changed.
+func TestListsThatChangedBesideABrokenServer(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		servers []Server // besides the broken one
+		first   int      // changes that are told while that is broken
+		last    int      // and when it works, if it has been broken for the gateway before, too
+	}{
+		{"the same", []Server{named("a"), named("b")}, 0, 1},
+		{"one less", []Server{named("a")}, 1, 2},
+		{"one more", []Server{named("a"), named("b"), named("c")}, 1, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			old := newWorld(t, Options{})
+			old.plan("down", plan{refuse: 1000})
+			old.serve(named("a"), named("b"), named("down"))
+			c, kept := old.recorded("{}")
+			if diff := cmp.Diff([]string{"a_do", "b_do"}, c.tools()); diff != "" {
+				t.Fatal(diff)
+			}
+			w := newWorld(t, Options{})
+			w.plan("down", plan{refuse: 3})
+			w.serve(append(test.servers, named("down"))...)
+			w.gw.Warm(w.now)
+			w.settle()
+			c = w.resumed(kept)
+			w.pass(500 * time.Millisecond)
+			if n := c.general.changes(); n != test.first {
+				t.Errorf("told %d times", n)
+			}
+			w.pass(time.Minute)
+			if n := c.general.changes(); n != test.last {
+				t.Errorf("told %d times when all work", n)
+			}
+		})
+	}
+}
+
+// A client that goes on from a record, and has no process yet, is told of what a server shows to others.
+func TestListThatChangesBeforeTheFirstRequest(t *testing.T) {
+	c, kept := warmed(t).recorded("{}")
+	c.tools()
+	w := warmed(t)
+	w.legacy().tools()
+	c = w.resumed(kept)
+	w.pass(time.Second)
+	want(t, "nothing has changed", c.general)
+	p := w.of("a")[0]
+	p.plan.tools = []string{"do", "x"}
+	p.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	w.settle()
+	w.pass(time.Second)
+	if n := c.general.changes(); n != 1 {
+		t.Errorf("told %d times", n)
 	}
 }
 

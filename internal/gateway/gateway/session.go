@@ -31,10 +31,10 @@ type Session struct {
 	roots      rooted
 	asks       map[string]*ask // what servers want to know of it, by the raw id it was told
 	seen       seen
-	before     [mcp.Lists][]byte // digests of lists that the client has read from another gateway, until they are compared; nil: none
-	keep       func([]byte)      // takes the session's record; nil: it ends with the gateway
-	level      []byte            // raw params of the last logging/setLevel
-	severity   int               // of that
+	before     [mcp.Lists]digests // lists that the client has read from another gateway, until they are compared; nil: none
+	keep       func([]byte)       // takes the session's record; nil: it ends with the gateway
+	level      []byte             // raw params of the last logging/setLevel
+	severity   int                // of that
 	subs       []*subscription
 	ended      bool
 	leaveBy    time.Time
@@ -255,7 +255,7 @@ func (s *Session) restart(but *exchange) {
 	}
 	s.leaveShared()
 	s.own.closeAll()
-	s.seen, s.roots, s.before = seen{}, rooted{}, [mcp.Lists][]byte{}
+	s.seen, s.roots, s.before = seen{}, rooted{}, [mcp.Lists]digests{}
 }
 
 // capabilities are the gateway's, independent of its servers, which come and go.

@@ -38,10 +38,10 @@ func (s ServerStatus) Counted() backend.Counters {
 
 // LinkStatus is the state of one kept server.
 type LinkStatus struct {
-	Client  string `json:"for,omitempty"`     // whose own process it is; empty: many use it
-	View    string `json:"view,omitempty"`    // all that this client sees; empty: everything
-	Phase   string `json:"phase"`             // greeting, ready, failed, foreign (it does not speak the client's era), retired, ended
-	Trouble string `json:"trouble,omitempty"` // why its last handshake failed
+	Client         string `json:"for,omitempty"`             // whose own process it is; empty: many use it
+	View           string `json:"view,omitempty"`            // all that this client sees; empty: everything
+	Phase          string `json:"phase"`                     // greeting, ready, failed, foreign (it does not speak the client's era), retired, ended
+	HandshakeError string `json:"handshake_error,omitempty"` // why its last handshake failed
 	backend.Status
 }
 
@@ -84,7 +84,7 @@ func (r *Runner) status(now time.Time) []ServerStatus {
 		}
 		one := LinkStatus{Client: l.Client(), View: l.view(), Phase: phaseNames[l.phase], Status: k.host.Backend.Status(now)}
 		if l.trouble != nil && l.phase <= unsupported {
-			one.Trouble = messageOf(l.trouble)
+			one.HandshakeError = messageOf(l.trouble)
 		}
 		all[i].Links = append(all[i].Links, one)
 	}

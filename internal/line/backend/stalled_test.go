@@ -19,10 +19,10 @@ func TestStatusNamesTheCalls(t *testing.T) {
 	moved := r.now
 	r.tick(10 * time.Second)
 	s := r.b.Status(r.now)
-	if len(s.Calls) != 2 || s.Trouble != "" {
-		t.Fatalf("%+v, %q: want two calls and no trouble", s.Calls, s.Trouble)
+	if len(s.Unanswered) != 2 || s.Trouble != "" {
+		t.Fatalf("%+v, %q: want two calls and no trouble", s.Unanswered, s.Trouble)
 	}
-	pay, list := s.Calls[0], s.Calls[1]
+	pay, list := s.Unanswered[0], s.Unanswered[1]
 	if pay.Method != "tools/call" || pay.Tool != "pay" || !pay.Since.Equal(begun) || pay.MovedAt == nil || !pay.MovedAt.Equal(moved) {
 		t.Errorf("the call: %+v, came at %s and moved at %s", pay, begun, moved)
 	}
@@ -30,8 +30,8 @@ func TestStatusNamesTheCalls(t *testing.T) {
 		t.Errorf("the list: %+v, came at %s", list, moved)
 	}
 	r.server(`{"jsonrpc":"2.0","id":"a","result":{"content":[]}}`)
-	if s := r.b.Status(r.now); len(s.Calls) != 1 || s.Calls[0].Method != "prompts/list" {
-		t.Errorf("after its answer: %+v", s.Calls)
+	if s := r.b.Status(r.now); len(s.Unanswered) != 1 || s.Unanswered[0].Method != "prompts/list" {
+		t.Errorf("after its answer: %+v", s.Unanswered)
 	}
 }
 

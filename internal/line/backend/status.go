@@ -25,7 +25,7 @@ type Status struct {
 	Client          string     `json:"client,omitempty"`           // name and version it gave itself
 	InFlight        int        `json:"in_flight"`
 	Queued          int        `json:"queued"`
-	Calls           []Call     `json:"calls,omitempty"`      // the oldest of both, [mostCalls] at most
+	Unanswered      []Call     `json:"unanswered,omitempty"` // the oldest of both, [mostCalls] at most
 	Trouble         Trouble    `json:"trouble,omitempty"`    // why it does not work, in one word
 	HealthOff       bool       `json:"health_off,omitempty"` // whether it hangs is not looked at
 	Remote          bool       `json:"remote,omitempty"`     // it has no process on this machine
@@ -128,7 +128,7 @@ func (b *Backend) Status(now time.Time) Status {
 		vitals := b.process.server.Vitals()
 		s.RSS, s.Login, s.Failing = vitals.RSS, vitals.Login, cmp.Or(vitals.Login, vitals.Trouble)
 	}
-	s.Calls, s.Trouble = b.calls.status(), b.trouble(s.Login, snap)
+	s.Unanswered, s.Trouble = b.calls.status(), b.trouble(s.Login, snap)
 	if b.process.answered() {
 		at := b.history.readyAt
 		s.ReadySince = &at

@@ -186,7 +186,7 @@ func isReady(state string) bool {
 // callsOf are the tool calls that a server has not answered. While a client waits for anything else, such as the handshake, its
 // agent mostly goes on with its work.
 func callsOf(st backend.Status) (list []monitor.ServerCall) {
-	for _, c := range st.Calls {
+	for _, c := range st.Unanswered {
 		if c.Tool == "" {
 			continue
 		}

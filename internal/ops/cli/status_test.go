@@ -28,7 +28,7 @@ func link(phase, state string, pid int) gateway.LinkStatus {
 func TestPrintStatus(t *testing.T) {
 	now := time.Now()
 	soon := now.Add(3 * time.Second)
-	waits := gateway.LinkStatus{Phase: "failed", Trouble: "it failed\nlast stderr lines:\nboom", Client: "codex",
+	waits := gateway.LinkStatus{Phase: "failed", HandshakeError: "it failed\nlast stderr lines:\nboom", Client: "codex",
 		Status: backend.Status{State: "backoff", NextTryAt: &soon, RestartCount: 2, LastExit: &backend.LastExit{Code: 1, Stderr: []string{"boom"}}}}
 	busy := gateway.LinkStatus{Phase: "ready", Client: "codex", Status: backend.Status{State: "ready", ServerPID: 12, UptimeMS: 61_000, InFlight: 2, RestartCount: 1,
 		Era: "legacy", ServerEra: "modern", Bridge: "legacy client, modern server"}}
@@ -62,7 +62,7 @@ func TestPrintStatus(t *testing.T) {
 // What clients and servers call themselves, and what servers write, neither drives the terminal nor makes rows of its own.
 func TestPrintStatusIsTame(t *testing.T) {
 	const evil = "\x1b[31mx\nforged  ready\t1\u009b2J\u202e"
-	failed := gateway.LinkStatus{Phase: "failed", Trouble: "it says\n" + evil, Client: evil, Status: backend.Status{State: "failed", LastExit: &backend.LastExit{Stderr: []string{evil}}}}
+	failed := gateway.LinkStatus{Phase: "failed", HandshakeError: "it says\n" + evil, Client: evil, Status: backend.Status{State: "failed", LastExit: &backend.LastExit{Stderr: []string{evil}}}}
 	all := []control.Status{
 		{Status: backend.Status{Name: evil, State: "ready", Client: evil}},
 		{Status: backend.Status{Name: "gateway", State: "serving"}, Config: "/outlive.yaml", Servers: []control.Member{member("a", failed)}},

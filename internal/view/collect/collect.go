@@ -78,8 +78,13 @@ func New(opts Options) *Collector {
 			c.audited[keyOf(e)] = true
 		}
 	}
+	dirs := control.SocketDirs(opts.Dirs...)
+	notices := openNotices(dirs) // before the first look: nothing comes between the two
 	c.lookAround(ctx)
 	c.done.Go(func() { c.run(ctx) })
+	if notices != nil {
+		c.done.Go(func() { c.notice(ctx, notices, dirs) })
+	}
 	return c
 }
 

@@ -31,7 +31,7 @@ func (s *scripted) Status() control.Status {
 	return control.Status{PID: os.Getpid(), StartedAt: time.Now(), Status: backend.Status{Name: "x", Command: []string{"x"}, State: s.state.Load().(string)}}
 }
 func (s *scripted) Feed() *control.Feed { return s.feed }
-func (s *scripted) Restart(context.Context, string, string) (control.Result, error) {
+func (s *scripted) Restart(context.Context, control.Order) (control.Result, error) {
 	return control.Result{}, errors.ErrUnsupported
 }
 func (s *scripted) Reload() error                                      { return errors.ErrUnsupported }
@@ -99,6 +99,47 @@ func TestARunThatEndsIsGone(t *testing.T) {
 	defer c.Close()
 	_ = server.Close()
 	await(t, c, "after its end", func(o overview.State) bool { return len(o.Servers) == 0 })
+}
+
+// A run is followed as soon as it listens, however long it is until the next look: also the first one, which makes the directory.
+func TestARunBetweenTwoLooksIsHeard(t *testing.T) {
+	dir := socketDir(t)
+	heard := make(chan overview.Event, 16)
+	c := New(Options{Dirs: []string{dir}, Every: time.Hour, Seldom: time.Hour, OnEvent: func(e overview.Event, _ []byte) { heard <- e }})
+	defer c.Close()
+	for n := range 3 {
+		s, server := start(t, dir)
+		s.say(event.ServerReady, fmt.Sprint(n))
+		select {
+		case e := <-heard:
+			if e.Message != fmt.Sprint(n) {
+				t.Errorf("heard %+v of run %d", e, n)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("nothing was heard of run %d", n)
+		}
+		_ = server.Close()
+		awaitUnfollowed(t, c)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitUnfollowed waits until the collector has noticed that all are gone.
+func awaitUnfollowed(t *testing.T, c *Collector) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		c.mu.Lock()
+		n := len(c.followed)
+		c.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d are followed still", n)
+		}
+	}
 }
 
 func TestEventsOfLaterRunsAndOfTheMonitor(t *testing.T) {

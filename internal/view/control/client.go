@@ -45,7 +45,7 @@ type Instance struct {
 // directory, the error wraps [ErrForeign]; any other such directory has nothing of ours in it and is passed over.
 func Discover(dirs ...string) ([]Instance, error) {
 	var found []Instance
-	for i, d := range withFallbacks(dirs) {
+	for i, d := range SocketDirs(dirs...) {
 		err := checkDir(d)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) && i > 0 {
 			continue
@@ -74,8 +74,8 @@ func Discover(dirs ...string) ([]Instance, error) {
 	return found, nil
 }
 
-// withFallbacks are the directories to look into for what listens in dirs, each once.
-func withFallbacks(dirs []string) (all []string) {
+// SocketDirs are the directories where the sockets are of what listens in dirs, each once.
+func SocketDirs(dirs ...string) (all []string) {
 	for _, dir := range dirs {
 		for _, d := range []string{filepath.Clean(dir), fallbackDir(dir)} {
 			if !slices.Contains(all, d) {

@@ -138,7 +138,11 @@ func (f *Feed) serve(w http.ResponseWriter, r *http.Request) {
 			}
 		case <-alive.C:
 			ok = write(":\n\n")
-		case <-r.Context().Done():
+		case <-r.Context().Done(): // we end, or the follower has gone; the last events say why we end
+			for ok && len(l.news) > 0 {
+				one, more := <-l.news
+				ok = more && tell(one)
+			}
 			return
 		}
 	}

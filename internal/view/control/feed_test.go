@@ -165,3 +165,23 @@ func TestFollowEndsWithTheInstance(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
+
+// What an outlive says last is heard, too.
+func TestTheLastEventsAreHeard(t *testing.T) {
+	src := newFake("x")
+	dir := shortDir(t)
+	s := listen(t, dir, "x", 1, src)
+	f := follow(t, discover(t, dir)[0], "")
+	awaitFollowers(t, src.feed, 1)
+	for n := range feedBehind / 2 {
+		say(src.feed, fmt.Sprint(n))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range feedBehind / 2 {
+		if _, got := f.next(t); got != fmt.Sprint(n) {
+			t.Fatalf("heard %q, want %d", got, n)
+		}
+	}
+}

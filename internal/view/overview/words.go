@@ -13,8 +13,8 @@ import (
 // TroubleOf is why a server behind a gateway, or one of its processes, cannot be used; "" if it can.
 func TroubleOf(s gateway.ServerStatus) string {
 	for _, l := range s.Links {
-		if l.Phase != "ready" && l.Trouble != "" {
-			return l.Trouble
+		if l.Phase != "ready" && l.HandshakeError != "" {
+			return l.HandshakeError
 		}
 		if l.Phase == "greeting" && l.State == "backoff" && l.LastExit != nil && s.Trouble == "" {
 			return l.LastExit.Why // it has not been given up yet
