@@ -354,7 +354,7 @@ func (a *agent) neverStarts() {
 }
 
 func (a *agent) stdout() string {
-	data, _ := os.ReadFile(a.w.path("stdout"))
+	data, _ := os.ReadFile(a.w.path(a.stdoutName))
 	return string(data)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,15 +52,16 @@ echo checked
 // agentSetup is what a test wants of an agent. The zero value is an interactive one on a terminal, past every startup
 // dialog, whose hooks write down what they get.
 type agentSetup struct {
-	headless bool             // claude -p, codex exec: pipes instead of a terminal
-	fresh    bool             // the directory was never trusted, nor, of Codex, its hooks
-	noHooks  bool             // no hooks in its settings
-	script   mockmodel.Script // what the model says and runs
-	args     []string         // more arguments, before the prompt
-	env      []string
-	model    string   // of Codex. "": codexModel
-	server   []string // the command line of its one MCP server, whose tools it may call, or its URL
-	token    string   // that it sends there, from its environment; "": none
+	headless  bool             // claude -p, codex exec: pipes instead of a terminal
+	fresh     bool             // the directory was never trusted, nor, of Codex, its hooks
+	noHooks   bool             // no hooks in its settings
+	script    mockmodel.Script // what the model says and runs
+	args      []string         // more arguments, before the prompt
+	env       []string
+	model     string            // of Codex. "": codexModel
+	server    []string          // the command line of its one MCP server, whose tools it may call, or its URL
+	token     string            // that it sends there, from its environment; "": none
+	forServer map[string]string // more environment that its settings give to the server
 
 	offer          bool // Claude proposes its automatic mode after the first turn
 	newModel       bool // Codex proposes a newer model at its start
@@ -76,19 +78,20 @@ func (s agentSetup) elsewhere() bool {
 
 // agent is one real agent CLI against a mock model.
 type agent struct {
-	t       *testing.T
-	w       *workspace
-	kind    string // "claude" or "codex"
-	mode    mockmodel.Mode
-	model   *mockmodel.Server
-	home    string // its HOME
-	config  string // CLAUDE_CONFIG_DIR, CODEX_HOME
-	project string // its working directory
-	cmd     *exec.Cmd
-	term    *terminal // nil when headless
-	started time.Time
-	rec     *recorder
-	done    chan struct{} // closed when the process is gone
+	t          *testing.T
+	w          *workspace
+	kind       string // "claude" or "codex"
+	mode       mockmodel.Mode
+	model      *mockmodel.Server
+	home       string // its HOME
+	config     string // CLAUDE_CONFIG_DIR, CODEX_HOME
+	project    string // its working directory
+	stdoutName string // of the workspace's files, the one that has its stdout
+	cmd        *exec.Cmd
+	term       *terminal // nil when headless
+	started    time.Time
+	rec        *recorder
+	done       chan struct{} // closed when the process is gone
 }
 
 // startAgent starts kind ("claude" or "codex") in a throw-away home and project against a model in the given mode. The
@@ -96,7 +99,7 @@ type agent struct {
 func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup) *agent {
 	t.Helper()
 	w := newWorkspace(t)
-	a := &agent{t: t, w: w, kind: kind, mode: mode, home: w.path("home"), project: w.path("shop")}
+	a := &agent{t: t, w: w, kind: kind, mode: mode, home: w.path("home"), project: w.path("shop"), stdoutName: "stdout"}
 	for _, dir := range []string{a.home, a.project} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -141,13 +144,28 @@ func startAgent(t *testing.T, kind string, mode mockmodel.Mode, setup agentSetup
 	return a
 }
 
+// another starts one more agent with the same command line and environment but another prompt, on pipes.
+func (a *agent) another(prompt string) *agent {
+	a.t.Helper()
+	b := &agent{t: a.t, w: a.w, kind: a.kind, mode: a.mode, model: a.model, home: a.home, config: a.config, project: a.project, stdoutName: a.stdoutName + "2"}
+	argv := append(slices.Clone(a.cmd.Args[:len(a.cmd.Args)-1]), prompt)
+	b.cmd = exec.Command(argv[0], argv[1:]...)
+	b.cmd.Dir, b.cmd.Env = a.cmd.Dir, a.cmd.Env
+	b.rec = newRecorder(b)
+	a.t.Cleanup(b.stop)
+	b.started = time.Now()
+	b.startHeadless()
+	go b.rec.run()
+	return b
+}
+
 // startHeadless runs the agent on pipes. Its stdin is empty: both CLIs read a stdin that is not a terminal to its end.
 func (a *agent) startHeadless() {
-	out, err := os.Create(a.w.path("stdout"))
+	out, err := os.Create(a.w.path(a.stdoutName))
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	errs, err := os.Create(a.w.path("stderr.log"))
+	errs, err := os.OpenFile(a.w.path("stderr.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -206,8 +224,7 @@ func (a *agent) screen() string {
 	if a.term != nil {
 		text = a.term.text()
 	} else {
-		out, _ := os.ReadFile(a.w.path("stdout"))
-		text = string(out)
+		text = a.stdout()
 	}
 	return strings.ToValidUTF8(text[max(0, len(text)-3000):], "")
 }
@@ -224,8 +241,10 @@ func (a *agent) await(what string, ok func() bool) {
 const serverName = "shop"
 
 // serverEnv is the environment that the agent's settings give to its MCP server: Codex hands on nothing else of its own.
-func (a *agent) serverEnv() map[string]string {
-	return map[string]string{"E2E_DIR": a.w.dir, "XDG_STATE_HOME": a.w.path("state"), "XDG_RUNTIME_DIR": a.w.path("run")}
+func (a *agent) serverEnv(setup agentSetup) map[string]string {
+	env := map[string]string{"E2E_DIR": a.w.dir, "XDG_STATE_HOME": a.w.path("state"), "XDG_RUNTIME_DIR": a.w.path("run")}
+	maps.Copy(env, setup.forServer)
+	return env
 }
 
 // claude writes Claude Code's settings and returns its command line and environment.
@@ -251,7 +270,7 @@ func (a *agent) claude(setup agentSetup) (argv, env []string) {
 		state["projects"] = map[string]any{a.project: map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}
 	}
 	if setup.server != nil {
-		entry := map[string]any{"command": setup.server[0], "args": setup.server[1:], "env": a.serverEnv()}
+		entry := map[string]any{"command": setup.server[0], "args": setup.server[1:], "env": a.serverEnv(setup)}
 		if setup.elsewhere() {
 			entry = map[string]any{"type": "http", "url": setup.server[0]}
 			if setup.token != "" {
@@ -312,7 +331,7 @@ enabled = false
 	case setup.server != nil:
 		settings += fmt.Sprintf("\n[mcp_servers.%s]\ncommand = %q\nargs = [%s]\n", serverName, setup.server[0], tomlList(setup.server[1:]))
 		settings += fmt.Sprintf("\n[mcp_servers.%s.env]\n", serverName)
-		for name, value := range a.serverEnv() {
+		for name, value := range a.serverEnv(setup) {
 			settings += fmt.Sprintf("%s = %q\n", name, value)
 		}
 	}

@@ -143,10 +143,11 @@ func TestFaults(t *testing.T) {
 // exchange is one agent with one server, and what the model has it do.
 type exchange struct {
 	*faults
-	t     *testing.T
-	u     usage
-	a     *agent
-	turns int // that ended
+	t      *testing.T
+	u      usage
+	a      *agent
+	prompt string // of the agent, where its model has several. "": it has one
+	turns  int    // that ended
 }
 
 // begin starts the agent and has it call the server once.
@@ -205,7 +206,7 @@ func (x *exchange) call(tool, value string, pause, limit time.Duration) string {
 	ctx, cancel := context.WithTimeout(x.t.Context(), limit)
 	defer cancel()
 	began := time.Now()
-	result, err := x.a.model.Call(ctx, mockmodel.Call{Server: serverName, Tool: tool, Args: map[string]any{"value": value, "ms": pause.Milliseconds()}})
+	result, err := x.a.model.Call(ctx, mockmodel.Call{Server: serverName, Tool: tool, Args: map[string]any{"value": value, "ms": pause.Milliseconds()}, Prompt: x.prompt})
 	x.a.w.note("%s %s: %v %.2000q after %v", tool, value, err, result.Text, time.Since(began))
 	if err != nil {
 		return noAnswer(limit)

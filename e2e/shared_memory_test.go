@@ -13,9 +13,8 @@ import (
 // sharers is how many sessions TestSharedMemory has.
 const sharers = 10
 
-// TestSharedMemory: ten sessions of one server, each with a process of its own and all with one. What it measures is in docs/RUN.md:
-//
-//	go test -v -run TestSharedMemory .
+// TestSharedMemory: ten sessions of one server, each with a process of its own and all with one: that takes less memory. How much is
+// measured by bench/sharing.
 func TestSharedMemory(t *testing.T) {
 	needOutlive(t)
 	npm := func(name string, args ...string) server {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -103,6 +104,46 @@ func (b *bench) memory(flags ...string) (map[string]share, error) {
 	return all, nil
 }
 
+// serverVersions are the servers with the versions that are installed.
+func (b *bench) serverVersions() (all []string, err error) {
+	servers, err := b.servers()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range servers {
+		version, err := b.versionOf(s.name)
+		if err != nil {
+			return nil, fmt.Errorf("version of %s: %w", s.name, err)
+		}
+		all = append(all, s.name+" "+version)
+	}
+	return all, nil
+}
+
+func (b *bench) versionOf(name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(b.installed, "npm", "node_modules", "@modelcontextprotocol", name, "package.json"))
+	if err == nil {
+		var of struct {
+			Version string `json:"version"`
+		}
+		err = json.Unmarshal(text, &of)
+		return of.Version, err
+	}
+	info := strings.ReplaceAll(name, "-", "_") + "-"
+	found, _ := filepath.Glob(filepath.Join(b.installed, "pypi", name, "lib", "python*", "site-packages", info+"*.dist-info")) // the pattern is well formed
+	if len(found) != 1 {
+		return "", fmt.Errorf("%d installations, want one", len(found))
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), info), ".dist-info"), nil
+}
+
+// loadAverage is the machine's load over the last minute.
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg") // always there on Linux
+	load, _, _ := strings.Cut(string(text), " ")
+	return load
+}
+
 // tagged are all processes with the tag in their environment, and those below them.
 func tagged(tag string) (found []int) {
 	seen := map[int]bool{os.Getpid(): true}
@@ -157,6 +198,11 @@ func memoryOf(pid int) (private, pss float64) {
 
 // memoryTable measures both and makes the table.
 func (b *bench) memoryTable() (figures.Table, error) {
+	versions, err := b.serverVersions()
+	if err != nil {
+		return figures.Table{}, err
+	}
+	before := loadAverage()
 	alone, err := b.memory()
 	if err != nil {
 		return figures.Table{}, err
@@ -167,9 +213,10 @@ func (b *bench) memoryTable() (figures.Table, error) {
 	}
 	t := figures.Table{
 		Title: "One process of each server for ten sessions",
-		Note: fmt.Sprintf("%d sessions, each with the same five servers of npm (server-filesystem, server-memory, server-sequential-thinking) and PyPI "+
-			"(mcp-server-time, mcp-server-git), started without launchers; each has listed the tools and called one; then all are silent for %.0f s. Private: "+
-			"pages that no other process has; PSS also counts a share of the others. MB, sums.", sessions, rest.Seconds()),
+		Note: fmt.Sprintf("%d sessions, each with the same five servers of npm and PyPI (%s), started without launchers; each has listed the tools and "+
+			"called one; then all are silent for %.0f s, and memory is read once. Private: Private_Clean and Private_Dirty of `smaps_rollup`, the pages that no other process has; PSS also counts "+
+			"a share of the others. MB, sums over all processes that exist because of the sessions. Load of the machine: %s before, %s after it.",
+			sessions, strings.Join(versions, ", "), rest.Seconds(), before, loadAverage()),
 		Rows: [][]string{{"", "`outlive run`: processes", "private", "PSS", "`--shared`: processes", "private", "PSS", "private, shared ÷ not"}},
 	}
 	var sums [2]share

@@ -123,7 +123,7 @@ func (a anthropic) messages(w http.ResponseWriter, r *http.Request, body []byte,
 	msg := message{id: fmt.Sprintf("msg_mock%04d", call), toolID: fmt.Sprintf("toolu_mock%04d", call), model: req.Model, text: text}
 	switch m {
 	case await:
-		o, ok := a.obey(r)
+		o, ok := a.obey(r, body)
 		if !ok {
 			return
 		}

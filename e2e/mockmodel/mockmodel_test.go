@@ -320,3 +320,29 @@ func TestToldEndsInTime(t *testing.T) {
 		t.Errorf("end of turn on a closed server: %v", err)
 	}
 }
+
+// Of two agents with one model, each is told what is meant for it, whichever asks first.
+func TestToldByPrompt(t *testing.T) {
+	s := Anthropic(t, Told, Script{Prompts: []string{"Count", "Check"}})
+	answers := map[string]chan string{"Check": make(chan string, 1), "Count": make(chan string, 1)}
+	for prompt, answer := range answers {
+		go func() {
+			resp, err := http.Post(s.URL+"/v1/messages", "application/json", strings.NewReader(`{"stream":true,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":"`+prompt+`"}]}`))
+			if err != nil {
+				answer <- err.Error()
+				return
+			}
+			defer resp.Body.Close()
+			text, _ := io.ReadAll(resp.Body)
+			answer <- string(text)
+		}()
+	}
+	for _, prompt := range []string{"Check", "Count"} {
+		if err := s.SayTo(t.Context(), prompt, "for "+prompt); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-answers[prompt]; !strings.Contains(got, "for "+prompt) {
+			t.Errorf("the agent with %q was told %s", prompt, got)
+		}
+	}
+}

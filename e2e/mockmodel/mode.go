@@ -43,6 +43,7 @@ type Script struct {
 	Tool    string         // of Use. "": none
 	Input   map[string]any // its arguments
 	Refusal Refusal        // of Refuse
+	Prompts []string       // of Told: of several agents that have one model, as Call.Prompt names them
 }
 
 // Refusal is an HTTP answer that is an error.

@@ -136,7 +136,7 @@ func (o openai) responses(w http.ResponseWriter, r *http.Request, body []byte, c
 	out := response{id: fmt.Sprintf("resp_mock%04d", call), call: call, model: req.Model}
 	switch m {
 	case await:
-		told, ok := o.obey(r)
+		told, ok := o.obey(r, body)
 		if !ok {
 			return
 		}

@@ -27,8 +27,8 @@ type Server struct {
 	URL string
 
 	http   *httptest.Server
-	closed chan struct{} // releases the requests that hang
-	orders chan order    // what the test says, for whichever request waits for it
+	closed chan struct{}         // releases the requests that hang
+	orders map[string]chan order // what the test says, for whichever request waits for it, by Call.Prompt
 
 	mu       sync.Mutex
 	mode     Mode
@@ -56,7 +56,10 @@ func start(t testing.TB, mode Mode, script Script, api func(*Server) http.Handle
 	if !slices.Contains(Modes(), mode) {
 		t.Fatalf("mock model: no mode %q", mode)
 	}
-	s := &Server{mode: mode, script: script.withDefaults(), closed: make(chan struct{}), orders: make(chan order), expected: map[string]chan Result{}}
+	s := &Server{mode: mode, script: script.withDefaults(), closed: make(chan struct{}), orders: map[string]chan order{"": make(chan order)}, expected: map[string]chan Result{}}
+	for _, prompt := range s.script.Prompts {
+		s.orders[prompt] = make(chan order)
+	}
 	s.http = httptest.NewServer(api(s))
 	s.URL = s.http.URL
 	t.Cleanup(s.Close)

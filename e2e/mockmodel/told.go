@@ -1,6 +1,7 @@
 package mockmodel
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ type Call struct {
 	Server string // as the client's configuration names it
 	Tool   string
 	Args   map[string]any
+	Prompt string // one of Script.Prompts: the agent that is meant. "": any
 }
 
 // name is the tool's name as both CLIs offer it.
@@ -27,8 +29,9 @@ type Result struct {
 
 // order is one answer of the model that the test has asked for.
 type order struct {
-	call *Call // nil: say text and end the turn
-	text string
+	call   *Call // nil: say text and end the turn
+	text   string
+	prompt string // as Call.Prompt
 	// loaded says that a deferred tool has been asked for already, found or not.
 	loaded bool
 	sent   chan sent // takes one value when the answer is sent; closed without one when the client left before
@@ -46,10 +49,10 @@ var errClosed = errors.New("mock model: the server is closed")
 // Call makes the agent call a tool, in mode Told: it waits for the agent's next request, answers it with the call, and
 // returns what the agent's following request holds as the result. A tool whose definition the client defers is asked
 // for first, with the client's own search tool. The error is ctx's when no result came in time, or says that the server
-// is closed. One Call or Say at a time.
+// is closed. One Call or Say at a time for each agent.
 func (s *Server) Call(ctx context.Context, c Call) (Result, error) {
 	for loaded := false; ; loaded = true {
-		told, err := s.tell(ctx, order{call: &c, loaded: loaded})
+		told, err := s.tell(ctx, order{call: &c, prompt: c.Prompt, loaded: loaded})
 		if err != nil {
 			return Result{}, err
 		}
@@ -68,7 +71,12 @@ func (s *Server) Call(ctx context.Context, c Call) (Result, error) {
 
 // Say ends the agent's turn with a text, in mode Told. It waits for the agent's next request.
 func (s *Server) Say(ctx context.Context, text string) error {
-	_, err := s.tell(ctx, order{text: text})
+	return s.SayTo(ctx, "", text)
+}
+
+// SayTo is Say for the agent with that prompt, one of Script.Prompts.
+func (s *Server) SayTo(ctx context.Context, prompt, text string) error {
+	_, err := s.tell(ctx, order{text: text, prompt: prompt})
 	return err
 }
 
@@ -77,7 +85,7 @@ func (s *Server) tell(ctx context.Context, o order) (sent, error) {
 	for {
 		o.sent = make(chan sent, 1)
 		select {
-		case s.orders <- o:
+		case s.orders[o.prompt] <- o:
 		case <-ctx.Done():
 			return sent{}, fmt.Errorf("the agent asked for no next step: %w", ctx.Err())
 		case <-s.closed:
@@ -90,17 +98,26 @@ func (s *Server) tell(ctx context.Context, o order) (sent, error) {
 }
 
 // obey keeps the agent's own request until the test gives an order for it. ok is false when nobody waits any more.
-func (s *Server) obey(r *http.Request) (o order, ok bool) {
-	select {
-	case o = <-s.orders:
-		if r.Context().Err() == nil {
-			return o, true
+func (s *Server) obey(r *http.Request, body []byte) (o order, ok bool) {
+	var own chan order
+	for _, prompt := range s.script.Prompts {
+		if bytes.Contains(body, []byte(prompt)) {
+			own = s.orders[prompt]
 		}
-		close(o.sent)
-	case <-r.Context().Done():
-	case <-s.closed:
 	}
-	return order{}, false
+	select {
+	case o = <-s.orders[""]:
+	case o = <-own:
+	case <-r.Context().Done():
+		return order{}, false
+	case <-s.closed:
+		return order{}, false
+	}
+	if r.Context().Err() != nil {
+		close(o.sent)
+		return order{}, false
+	}
+	return o, true
 }
 
 // expect says that the result of call id is waited for.

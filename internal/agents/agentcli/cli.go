@@ -39,8 +39,8 @@ type CLI struct {
 	Resume string
 	// Patience makes an unattended one wait for temporary failures. Zero: no change.
 	Patience Patience
-	// SessionVariables are environment variables that it sets for its children, whose values differ between two of
-	// its sessions and have no other meaning. None: it has none, or they are not known.
+	// SessionVariables are environment variables that it sets for its children, and that belong to one of its sessions:
+	// a child of several sessions must not have them. None: it has none, or they are not known.
 	SessionVariables []string
 	// Signs are how its terminal's title shows its state. Zero: it does not.
 	Signs Signs
@@ -175,7 +175,7 @@ func DefaultPlaces(home string, env func(name string) string) Places {
 	return places
 }
 
-// SessionVariables are the environment variables that differ between two sessions of an agent CLI, and say nothing else.
+// SessionVariables are the environment variables that belong to one session of an agent CLI.
 func SessionVariables() (names []string) {
 	for _, c := range table {
 		names = append(names, c.SessionVariables...)

@@ -31,9 +31,11 @@ var table = []CLI{
 		Resume: "claude -p --resume {session} {preamble}",
 		// With it the CLI keeps retrying an overloaded model (529) and a rate limit (429); without it it gives up
 		// after ten retries and ends the turn (measured: 2.1.330).
-		Patience:         Patience{Variable: "CLAUDE_CODE_RETRY_WATCHDOG", Value: "1", Unless: "CLAUDE_CODE_MAX_RETRIES"},
-		SessionVariables: []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT"},
-		Signs:            Signs{Busy: "◐◓◑◒", Idle: "✳", Spins: true}, // "✳" also while it waits; Braille before 2.1
+		Patience: Patience{Variable: "CLAUDE_CODE_RETRY_WATCHDOG", Value: "1", Unless: "CLAUDE_CODE_MAX_RETRIES"},
+		// With the socket and its token a child can send messages to the session (measured: 2.1.330).
+		SessionVariables: []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_CHILD_NOTES_DIR", "CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS",
+			"CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN"},
+		Signs: Signs{Busy: "◐◓◑◒", Idle: "✳", Spins: true}, // "✳" also while it waits; Braille before 2.1
 		Hooks: &Hooks{
 			Unit: time.Second, Off: []string{"disableAllHooks"}, OffValue: "true", File: "settings.json", Local: "settings.local.json",
 			Events: []Since{

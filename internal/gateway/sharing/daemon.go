@@ -34,8 +34,6 @@ type Options struct {
 	// Open starts a server under a name that no other server has. said is called from any goroutine with what the
 	// server writes to its stderr.
 	Open func(name string, r Request, said func([]byte)) (Server, error)
-	// SessionVariable reports whether an environment variable is a client's own session variable.
-	SessionVariable func(name string) bool
 	// Idle is how long a server is kept without runs that use it.
 	Idle time.Duration
 }
@@ -191,7 +189,7 @@ func (d *Daemon) join(want Request) (*member, error) {
 	if d.ended {
 		return nil, nil
 	}
-	key := want.Key(d.opts.SessionVariable)
+	key := want.Key()
 	sh := d.shares[key]
 	if sh == nil {
 		sh = &share{key: key, name: d.freeName(want.Name), request: want, members: map[string]*member{}}
@@ -344,7 +342,7 @@ func (d *Daemon) Status() (all []Shared) {
 		}
 		slices.SortFunc(one.Runs, func(a, b Run) int { return cmp.Compare(a.PID, b.PID) })
 		for _, other := range d.shares {
-			if by := sh.request.Differences(other.request, d.opts.SessionVariable); other != sh && len(by) > 0 {
+			if by := sh.request.Differences(other.request); other != sh && len(by) > 0 {
 				one.Apart = append(one.Apart, Apart{other.name, by})
 			}
 		}

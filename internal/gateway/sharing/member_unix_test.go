@@ -36,8 +36,8 @@ func (greeter) End()                                                    {}
 func daemonOn(t *testing.T, name string) (socket string, d *Daemon) {
 	t.Helper()
 	d = NewDaemon(Options{
-		Open:            func(string, Request, func([]byte)) (Server, error) { return greeter{name}, nil },
-		SessionVariable: func(string) bool { return false }, Idle: 1 << 40,
+		Open: func(string, Request, func([]byte)) (Server, error) { return greeter{name}, nil },
+		Idle: 1 << 40,
 	})
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)

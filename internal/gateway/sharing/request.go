@@ -16,7 +16,7 @@ type Request struct {
 	// Executable is the path that the command was resolved to. It is not compared: the directory and PATH are.
 	Executable string    `json:"executable"`
 	Dir        string    `json:"dir"`      // absolute
-	Env        []string  `json:"env"`      // the server's whole environment, KEY=value
+	Env        []string  `json:"env"`      // the server's whole environment, KEY=value, without what belongs to one session of a client
 	Settings   []Setting `json:"settings"` // settings that were given for the server
 }
 
@@ -40,23 +40,21 @@ var passing = map[string]bool{
 	"KONSOLE_DBUS_SESSION": true, "KONSOLE_DBUS_WINDOW": true, "GNOME_TERMINAL_SCREEN": true, "WT_SESSION": true,
 }
 
-// environment returns the variables that are compared, by name. session reports whether a variable is a client's own
-// session variable, which is left out.
-func (r Request) environment(session func(name string) bool) map[string]string {
+// environment returns the variables that are compared, by name.
+func (r Request) environment() map[string]string {
 	env := map[string]string{}
 	for _, kv := range r.Env {
 		name, value, _ := strings.Cut(kv, "=")
-		if !passing[name] && !session(name) {
+		if !passing[name] {
 			env[name] = value
 		}
 	}
 	return env
 }
 
-// Key is the same for two requests that are to get the same server. session reports whether a variable is a client's
-// own session variable, which is ignored.
-func (r Request) Key(session func(name string) bool) string {
-	text, err := json.Marshal([]any{r.Command, r.Dir, r.Settings, r.environment(session)})
+// Key is the same for two requests that are to get the same server.
+func (r Request) Key() string {
+	text, err := json.Marshal([]any{r.Command, r.Dir, r.Settings, r.environment()})
 	if err != nil {
 		return "" // not reached: strings can always be encoded as JSON
 	}
@@ -66,7 +64,7 @@ func (r Request) Key(session func(name string) bool) string {
 
 // Differences returns, for people to read, what keeps two requests with the same command apart: names only, no
 // values. nil: the commands differ, or nothing does.
-func (r Request) Differences(other Request, session func(name string) bool) (what []string) {
+func (r Request) Differences(other Request) (what []string) {
 	if !slices.Equal(r.Command, other.Command) {
 		return nil
 	}
@@ -76,7 +74,7 @@ func (r Request) Differences(other Request, session func(name string) bool) (wha
 	for _, name := range differing(r.settings(), other.settings()) {
 		what = append(what, "--"+name)
 	}
-	for _, name := range differing(r.environment(session), other.environment(session)) {
+	for _, name := range differing(r.environment(), other.environment()) {
 		what = append(what, "$"+name)
 	}
 	return what

@@ -6,8 +6,6 @@ import (
 	"testing"
 )
 
-func session(name string) bool { return name == "AGENT_SESSION" }
-
 // Which runs get the same server: what differs between two terminals of one user makes no difference, everything else does.
 func TestKey(t *testing.T) {
 	base := Request{Name: "a", PID: 1, Command: []string{"npx", "-y", "x"}, Dir: "/src", Env: []string{"HOME=/home/u", "TOKEN=one", "TERM=xterm"},
@@ -28,7 +26,6 @@ func TestKey(t *testing.T) {
 		by   string
 	}{
 		{"another terminal", env("TERM=screen", "PWD=/src", "OLDPWD=/", "SHLVL=3", "TMUX_PANE=%1", "SSH_CONNECTION=x", "WINDOWID=7"), true, ""},
-		{"another session of an agent", env("AGENT_SESSION=2"), true, ""},
 		{"another name and process", with(func(r *Request) { r.Name, r.PID = "b", 2 }), true, ""},
 		{"another order", with(func(r *Request) { slices.Reverse(r.Env) }), true, ""},
 		{"another token", env("TOKEN=two"), false, "$TOKEN"},
@@ -38,10 +35,10 @@ func TestKey(t *testing.T) {
 		{"another flag", with(func(r *Request) { r.Settings = nil }), false, "--standby"},
 		{"other arguments", with(func(r *Request) { r.Command[2] = "y" }), false, ""},
 	} {
-		if same := c.r.Key(session) == base.Key(session); same != c.same {
+		if same := c.r.Key() == base.Key(); same != c.same {
 			t.Errorf("%s: shared %v, want %v", c.name, same, c.same)
 		}
-		by := strings.Join(base.Differences(c.r, session), ", ")
+		by := strings.Join(base.Differences(c.r), ", ")
 		if by != c.by {
 			t.Errorf("%s: they differ in %q, want %q", c.name, by, c.by)
 		}

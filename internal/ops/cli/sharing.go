@@ -46,7 +46,7 @@ func (f *runFlags) share(s *settings, fl *pflag.FlagSet) error {
 		return fail(exitFailure, "working directory: %w", err)
 	}
 	s.share = &sharing.Request{Name: f.name, PID: os.Getpid(), Command: s.backend.Command, Executable: s.executable, Dir: dir,
-		Env: withoutVars(os.Environ(), []string{handoverVar, sharedIdleVar}), Settings: f.given(fl.Changed)}
+		Env: withoutVars(os.Environ(), append(agentcli.SessionVariables(), handoverVar, sharedIdleVar)), Settings: f.given(fl.Changed)}
 	s.watch.Globs, s.watch.Auto = nil, nil
 	o := &s.backend
 	o.Elsewhere, o.NoTools, o.Bridge = true, true, bridge.Off
@@ -85,10 +85,6 @@ func (f *runFlags) given(changed func(string) bool) (all []sharing.Setting) {
 	}
 	return all
 }
-
-// sessionVariable reports whether an agent CLI passes an environment variable to its children to identify its
-// session.
-func sessionVariable(name string) bool { return slices.Contains(agentcli.SessionVariables(), name) }
 
 // joinShared returns the run's place at the daemon. The shared server's stderr is kept and passed on like that of a
 // server of our own.

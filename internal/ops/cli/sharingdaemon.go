@@ -144,7 +144,7 @@ func runSharedDaemon(io streams, idle time.Duration) (err error) {
 	defer k.close()
 	defer tellFatal(k, &err)
 	d := &sharedDaemon{sinks: k, set: newServedSet(k, sharedName, nil, false), servers: map[string]*sharedServer{}}
-	d.Daemon = sharing.NewDaemon(sharing.Options{Open: d.open, SessionVariable: sessionVariable, Idle: idle})
+	d.Daemon = sharing.NewDaemon(sharing.Options{Open: d.open, Idle: idle})
 	k.say(event.ProxyStarted, fmt.Sprintf("Daemon of shared servers starting (PID=%d)", os.Getpid()))
 	closeControl := serveDaemonControl(d)
 	defer closeControl()
