@@ -156,7 +156,7 @@ func (c *Connection) setTaken(m *message, taken bool) {
 }
 
 // wasTaken reports what setTaken has noted.
-func (c *Connection) wasTaken(m *message) bool {
+func wasTaken(c *Connection, m *message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return m.taken

@@ -174,7 +174,7 @@ func (c *Connection) post(m *message) outcome {
 // postMessage sends a message by POST and reads the response to its end.
 func (c *Connection) postMessage(ctx context.Context, m *message, to *url.URL) outcome {
 	var o outcome
-	before, written := c.wasTaken(m), atomic.Bool{}
+	before, written := wasTaken(c, m), atomic.Bool{}
 	var req *http.Request
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		// net/http looks for another connection by itself only if nothing of a POST has left the first one, or if it was answered:
