@@ -13,6 +13,6 @@
 // Transports: `outlive run URL` beside mcp-remote, and `outlive gateway --listen ADDR -- CMD` beside supergateway and
 // both programs called mcp-proxy, likewise in turns.
 //
-// The section "sharing" of docs/BENCHMARKS.md is rewritten. The program starts a goroutine for each call that is to be
+// The sections "sharing" (memory and latency) and "transports" of docs/BENCHMARKS.md are rewritten, or with -only one of them. The program starts a goroutine for each call that is to be
 // in flight over HTTP, and those of net/http.
 package main

@@ -32,8 +32,8 @@ func main() {
 func run() error {
 	outlive := flag.String("outlive", "", "measure this binary instead of building cmd/outlive")
 	installed := flag.String("installed", "", "the directory that install.sh has installed into")
-	page := flag.String("page", "docs/BENCHMARKS.md", "the page whose section is rewritten; none: print only")
-	only := flag.String("only", "", "memory, shared, from-url or to-http: print this table only")
+	page := flag.String("page", "docs/BENCHMARKS.md", "the page whose sections are rewritten; none: print only")
+	only := flag.String("only", "", "sharing or transports: this section only; memory, shared, from-url or to-http: print this table only")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "sharing-")
 	if err != nil {
@@ -55,30 +55,48 @@ func run() error {
 	return b.report(*only, *page)
 }
 
-// report measures, and writes the section.
+// section is a part of the page, with tables that can be measured alone.
+type section struct {
+	name, title string
+	tables      []table
+}
+
+type table struct {
+	name    string
+	measure func() (figures.Table, error)
+}
+
+// report measures, and writes the sections that were measured whole.
 func (b *bench) report(only, page string) error {
-	begin := time.Now()
-	var body strings.Builder
-	for _, part := range []struct {
-		name  string
-		table func() (figures.Table, error)
-	}{{"memory", b.memoryTable}, {"shared", b.sharedTable}, {"from-url", b.fromURLTable}, {"to-http", b.toHTTPTable}} {
-		if only != "" && only != part.name {
+	for _, s := range []section{
+		{"sharing", "Shared servers", []table{{"memory", b.memoryTable}, {"shared", b.sharedTable}}},
+		{"transports", "Transports", []table{{"from-url", b.fromURLTable}, {"to-http", b.toHTTPTable}}},
+	} {
+		begin := time.Now()
+		var body strings.Builder
+		whole := true
+		for _, t := range s.tables {
+			if only != "" && only != s.name && only != t.name {
+				whole = false
+				continue
+			}
+			made, err := t.measure()
+			if err != nil {
+				return err
+			}
+			fmt.Print(made.Plain())
+			body.WriteString(made.Markdown() + "\n")
+		}
+		if !whole || page == "none" {
 			continue
 		}
-		t, err := part.table()
-		if err != nil {
+		head := fmt.Sprintf("## %s\n\nMeasured on %s, in %s, by `go run ./bench/sharing -only %s -installed DIR`; `bench/sharing/install.sh DIR` installs the servers and the other programs.\n\n",
+			s.title, figures.ThisMachine(), time.Since(begin).Round(time.Second), s.name)
+		if err := figures.WriteSection(page, s.name, head+body.String()); err != nil {
 			return err
 		}
-		fmt.Print(t.Plain())
-		body.WriteString(t.Markdown() + "\n")
 	}
-	if only != "" || page == "none" {
-		return nil
-	}
-	head := fmt.Sprintf("## Shared servers and transports\n\nMeasured on %s, in %s, by `go run ./bench/sharing -installed DIR`; `bench/sharing/install.sh DIR` installs the servers and the other programs.\n\n",
-		figures.ThisMachine(), time.Since(begin).Round(time.Second))
-	return figures.WriteSection(page, "sharing", head+body.String())
+	return nil
 }
 
 // env is the environment of everything that is started: state of its own, and the tag.

@@ -84,8 +84,8 @@ func (w *way) block(n int, times *[]float64) error {
 	return nil
 }
 
-// table shows the ways; the first is the server itself, the second what the others are compared with.
-func table(title, note string, ways []*way) figures.Table {
+// tripTable shows the ways; the first is the server itself, the second what the others are compared with.
+func tripTable(title, note string, ways []*way) figures.Table {
 	t := figures.Table{Title: title, Note: note, Rows: [][]string{
 		{"", "p50, µs", "p99, µs", "added p50, µs", "added, ÷ " + ways[1].name, fmt.Sprintf("calls/s, %d in flight", inFlight), "calls/s ÷ " + ways[1].name}}}
 	base := figures.Midmean(ways[0].p50)
@@ -113,7 +113,7 @@ func (b *bench) sharedTable() (figures.Table, error) {
 		{name: "`outlive run --shared`", open: b.stdio(b.outlive, "run", "--shared", "--", b.echo)},
 	}
 	err := measure(ways)
-	return table("Latency of a shared server", "A call of 200 B, one in flight, to a small Go server (`bench/echo`); all take turns in one run.", ways), err
+	return tripTable("Latency of a shared server", "A call of 200 B, one in flight, to a small Go server (`bench/echo`); all take turns in one run.", ways), err
 }
 
 // fromURLTable is a server elsewhere for a client on stdio.
@@ -129,7 +129,7 @@ func (b *bench) fromURLTable() (figures.Table, error) {
 	}
 	ways = b.addPeer(ways, "mcp-remote", "mcp-remote (npm)", func(program string) *way { return &way{open: b.stdio(program, url)} })
 	err = measure(ways)
-	return table("A server at a URL for a client on stdio", "The same calls; the server at the URL is a handler of Go's net/http in the benchmark itself.", ways), err
+	return tripTable("A server at a URL for a client on stdio", "The same calls; the server at the URL is a handler of Go's net/http in the benchmark itself.", ways), err
 }
 
 // toHTTPTable is a server on stdio for clients over HTTP.
@@ -165,7 +165,7 @@ func (b *bench) toHTTPTable() (figures.Table, error) {
 		})}
 	})
 	err := measure(ways)
-	return table("One server on stdio for clients over HTTP", "The same calls, by a client of Go's net/http, with a session; each program with its default settings, "+
+	return tripTable("One server on stdio for clients over HTTP", "The same calls, by a client of Go's net/http, with a session; each program with its default settings, "+
 		"but without a log line for each call, and supergateway and mcp-proxy (npm) with sessions.", ways), err
 }
 
