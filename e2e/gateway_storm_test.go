@@ -120,10 +120,10 @@ func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Dura
 	for _, line := range w.traces() {
 		ran[line]++
 	}
-	calls, unknown, held := 0, 0, 0
+	calls, unknown, held, slowest := 0, 0, 0, time.Duration(0)
 	for _, c := range callers {
 		calls += c.calls
-		held += c.held
+		held, slowest = held+c.held, max(slowest, c.slowest)
 		unknown += len(c.unknown)
 		for _, p := range c.problems {
 			t.Errorf("client %d: %s", c.number, p)
@@ -140,8 +140,8 @@ func reportStorm(t *testing.T, w *workspace, callers []*caller, gaps []time.Dura
 		}
 	}
 	gap = median(gaps)
-	t.Logf("%d kills, %d calls, %d of unknown outcome, %d held by their server, gap after a kill: median %v, worst %v",
-		len(gaps), calls, unknown, held, gap, slices.Max(gaps))
+	t.Logf("%d kills, %d calls, %d of unknown outcome, %d held by their server, gap after a kill: median %v, worst %v, slowest call %v",
+		len(gaps), calls, unknown, held, gap, slices.Max(gaps), slowest)
 	if held > 0 {
 		t.Errorf("%d calls of %d lay in their server, which collects no garbage: this has another cause", held, calls)
 	}
@@ -175,16 +175,20 @@ type caller struct {
 	shown    sync.Once
 	answers  atomic.Int64  // so far
 	patience time.Duration // how long a call may be without an answer. 0: stuckAfter
+	slowest  time.Duration // the longest that one took, apart from those of strike
 }
 
 // run calls one backend after the other, by turns with an effect and without one.
 func (c *caller) run(stop <-chan struct{}) {
+	begin := time.Now()
 	for n := 0; ; n++ {
+		c.slowest = max(c.slowest, time.Since(begin)) // the call before
 		select {
 		case <-stop:
 			return
 		case <-time.After(8 * time.Millisecond):
 		}
+		begin = time.Now()
 		c.calls++
 		backend := rand.N(c.backends)
 		c.answers.Add(1) // of the call before

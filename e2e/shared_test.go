@@ -175,9 +175,12 @@ func TestSharedOtherUser(t *testing.T) {
 	s.depart(t)
 }
 
-// sharedPatience is how long a call of TestSharedStorm may take: after the daemon's death its server starts anew, in Python, maybe twice. A run
-// that has waited too long says so after 25 s, which the test counts as an error.
-const sharedPatience = 40 * time.Second
+// sharedPatience is how long a call of TestSharedStorm may be without an answer. Other storms have [stuckAfter], 10 s, for one start of a server in
+// Go. Here a call may see two starts in Python, since one kill of the daemon and one of the server can hit it, but no second one of either: the
+// next kill of the daemon waits for three answers of each caller, and that of the server for [killAgain]. Each start competes with six clients
+// and two guests for the processor. It is longer than the 25 s after which outlive gives a call up that has no server: that error, which says
+// why, is to come first.
+const sharedPatience = 3 * stuckAfter
 
 // TestSharedStorm: clients of three SDKs and both eras on one server while its processes and its daemon are killed again and again, and other
 // clients come, call and are killed in the middle of a call. Each answer has the text of its call, nothing runs twice, and no client sees an
@@ -271,8 +274,7 @@ func (g *guest) comeAndGo(over <-chan struct{}) {
 		for n := range rand.N(60) {
 			text := fmt.Sprintf("%s visit %d call %d", g.name, g.visits, n)
 			_, ch := s.begin(step{"op": "call", "tool": "echo", "args": map[string]any{"text": text}})
-			// What it knows of the tools may be from an earlier run, which is no reason to repeat a call.
-			if r := <-ch; r.text() != text && !strings.Contains(r.text(), unknownOutcome) {
+			if r := <-ch; r.text() != text {
 				g.problems = append(g.problems, fmt.Sprintf("echo: %s, want %q", r, text))
 			}
 		}

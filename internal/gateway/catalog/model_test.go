@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
@@ -129,7 +128,7 @@ func (m *model) check(t *rapid.T) {
 }
 
 // together combines the digests of all servers.
-func together(v *View, l mcp.List) (all [sha256.Size]byte) {
+func together(v *View, l mcp.List) (all [DigestSize]byte) {
 	for _, one := range v.Digests(l) {
 		subtle.XORBytes(all[:], all[:], one)
 	}

@@ -214,16 +214,20 @@ func (v *View) All(l mcp.List) iter.Seq2[string, Item] {
 // Len is the number of entries that a list shows.
 func (v *View) Len(l mcp.List) int { return len(v.shown[l]) }
 
+// DigestSize is the length of one of [View.Digests], in bytes. With hundreds of servers they are most of a session's record.
+const DigestSize = 12
+
 // Digests identify what a list shows of each server, by its name. Servers without entries are left out. All of them
 // together, combined by XOR, are the same for two Views exactly if [View.Same] says so. They are computed anew each time.
+// Each has [DigestSize] bytes.
 func (v *View) Digests(l mcp.List) map[string][]byte {
 	all := map[string][]byte{}
 	for i, s := range v.shown[l] {
 		name, one := v.servers[v.owners[l][i]], digest([]*shown{s})
 		if all[name] == nil {
-			all[name] = make([]byte, len(one))
+			all[name] = make([]byte, DigestSize)
 		}
-		subtle.XORBytes(all[name], all[name], one[:])
+		subtle.XORBytes(all[name], all[name], one[:DigestSize])
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
@@ -24,7 +23,7 @@ type record struct {
 type digests map[string][]byte
 
 // together identifies the whole list.
-func (d digests) together() (all [sha256.Size]byte) {
+func (d digests) together() (all [catalog.DigestSize]byte) {
 	for _, one := range d {
 		subtle.XORBytes(all[:], all[:], one)
 	}

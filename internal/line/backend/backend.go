@@ -46,7 +46,6 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	c.calls.init()
 	c.asks.init()
 	c.asks.core, c.history.core = c, c
-	c.history.discoverResult = string(opts.Known.Discover)
 	b := &Backend{core: c, runner: w}
 	b.join(w)
 	b.tools.init()

@@ -140,12 +140,13 @@ func (ls *lists) learnTools() {
 	ls.lookAt(mcp.Tools, ls.learned)
 }
 
-// sameServer notes that p's DiscoverResult is identical to its predecessor's: until its lists are read, they are assumed
-// to be the same.
-func (p *process) sameServer() {
+// assumeLists is called when p's handshake result is known. Until its lists are read, they are assumed to be those of the processes
+// before it that had exactly the same result.
+func (p *process) assumeLists() {
+	offer := p.offerDigest()
 	for l, was := range p.before {
-		if p.shows[l] == nil {
-			p.shows[l] = was
+		if p.shows[l] == nil && was.offer == offer {
+			p.shows[l] = was.list
 		}
 	}
 }
@@ -155,7 +156,7 @@ func (p *process) follow(old *process) {
 	p.before = old.before
 	for l, shown := range old.shows {
 		if shown != nil {
-			p.before[l] = shown
+			p.before[l] = shownList{shown, old.offerDigest()}
 		}
 	}
 }

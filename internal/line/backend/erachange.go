@@ -150,7 +150,6 @@ func (e *eras) attachLate(mode bridge.Mode) {
 	if e.resumed { // it was bridged before, and has read the lists as the server shows them
 		past.MoveLists(&e.session)
 	}
-	e.history.discoverResult = ""
 	e.spares.tellReplayable()
 	e.attach(mode, said...)
 	s := e.adapter
@@ -233,7 +232,6 @@ func (e *eras) detach() {
 		s.tellLists(func(mcp.List) []byte { return nil }, func(mcp.List) bool { return true })
 	}
 	s.streamsMoved()
-	e.history.discoverResult = ""
 	e.spares.tellReplayable()
 	e.emit(event.BridgeReleased, slog.LevelInfo, "The server speaks its client's era again: nothing is translated any more",
 		slog.String(event.KeyReason, mode.String()))

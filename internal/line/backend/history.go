@@ -19,7 +19,6 @@ type history struct {
 	lastOut           lastExit
 	lastReloadFailure reloadFailure // of the last planned restart that came to nothing
 	eraMismatch       mcp.Era       // the only era the server speaks, if the client does not and nothing is translated
-	discoverResult    string        // DiscoverResult of the last modern process that served
 	startup           time.Duration // of the last process that could serve
 	readyAt           time.Time     // wall clock of the last time a process became the serving one
 	begun             time.Time     // when the running restart was initiated; zero if none runs

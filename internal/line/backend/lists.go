@@ -38,7 +38,7 @@ func (ls *lists) listAnswered(c *call, line []byte) []byte {
 		return ls.listMissing(c, l, line)
 	}
 	if c.first && c.gen == ls.process.gen {
-		ls.memory.learnList(ls.session.Era, l, ls.env.Result.Of(line))
+		ls.memory.learnList(ls.session.Era, l, ls.process, ls.env.Result.Of(line))
 	}
 	if l == mcp.Tools && c.first {
 		line = ls.tools.joinPage(line)
@@ -86,7 +86,7 @@ func (ls *lists) readPages(p *process, l mcp.List, so mcp.Catalog, cursor []byte
 		}
 		result := ls.env.Result.Of(line)
 		if page == 0 && p.role == serving {
-			ls.memory.learnList(ls.session.Era, l, result)
+			ls.memory.learnList(ls.session.Era, l, p, result)
 		}
 		next := ls.reader.AddPage(so, l, result)
 		if next != nil && page < pagesMost {

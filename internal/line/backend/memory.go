@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"slices"
 
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
@@ -27,14 +28,24 @@ type Knowledge struct {
 	Initialize []byte `json:"initialize,omitempty"`
 	// Lists are the raw results of the list methods that fit one page, by era and list: "legacy tools".
 	Lists map[string][]byte `json:"lists,omitempty"`
+	// ListedBy are digests of the raw handshake results of servers that have shown exactly these Lists, by the same keys, the
+	// oldest first. There are several because the result depends on the client, too, such as on its protocol version.
+	ListedBy map[string][]string `json:"listed_by,omitempty"`
 }
 
-// rememberedMost is the most of a list that is remembered, in bytes.
-const rememberedMost = 1 << 20
+const (
+	// rememberedMost is the most of a list that is remembered, in bytes.
+	rememberedMost = 1 << 20
+	// listedByMost is for how many handshake results a list is remembered.
+	listedByMost = 8
+)
 
 // askedDigest covers what an answer to initialize depends on: all params except the client's name.
-func askedDigest(params []byte) string {
-	sum := sha256.Sum256(jsonrpc.Delete(nil, params, "clientInfo"))
+func askedDigest(params []byte) string { return digest(jsonrpc.Delete(nil, params, "clientInfo")) }
+
+// digest is a short one of a raw value.
+func digest(raw []byte) string {
+	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -46,7 +57,7 @@ type memory struct {
 
 // learn stores new knowledge. Lists are kept; they are learned separately.
 func (m *memory) learn(k Knowledge) {
-	k.Lists = m.known.Lists
+	k.Lists, k.ListedBy = m.known.Lists, m.known.ListedBy
 	was := m.known
 	if k.Era == was.Era && k.Probe == was.Probe && bytes.Equal(k.Discover, was.Discover) &&
 		k.NoInitialize == was.NoInitialize && k.Listen == was.Listen && k.Asked == was.Asked && bytes.Equal(k.Initialize, was.Initialize) {
@@ -56,25 +67,51 @@ func (m *memory) learn(k Knowledge) {
 	m.keep.Remember(k)
 }
 
-// learnList stores a list that came in one page; nil: it has several pages.
-func (m *memory) learnList(era mcp.Era, l mcp.List, result []byte) {
-	key := listKey(era, l)
+// learnList stores a list that p has shown in one page; nil: it has several pages.
+func (m *memory) learnList(era mcp.Era, l mcp.List, p *process, result []byte) {
+	key, offer := listKey(era, l), p.offerDigest()
 	if len(result) > rememberedMost || jsonrpc.Find(result, "nextCursor").Present() {
 		result = nil
 	}
-	if bytes.Equal(m.known.Lists[key], result) {
+	same, by := bytes.Equal(m.known.Lists[key], result), m.known.ListedBy[key]
+	shown := result == nil || offer == "" || slices.Contains(by, offer)
+	if same && shown {
 		return
 	}
-	lists := maps.Clone(m.known.Lists)
-	if lists == nil {
-		lists = map[string][]byte{}
+	if !same {
+		by = nil
 	}
-	delete(lists, key)
-	if result != nil {
-		lists[key] = bytes.Clone(result)
+	if result != nil && offer != "" {
+		by = append(slices.Clone(by[max(0, len(by)+1-listedByMost):]), offer)
 	}
-	m.known.Lists = lists
+	m.known.Lists = with(m.known.Lists, key, bytes.Clone(result))
+	m.known.ListedBy = with(m.known.ListedBy, key, by)
 	m.keep.Remember(m.known)
+}
+
+// with returns a copy of a map with another value; nil: without it.
+func with[T any](all map[string][]T, key string, value []T) map[string][]T {
+	all = maps.Clone(all)
+	if all == nil {
+		all = map[string][]T{}
+	}
+	delete(all, key)
+	if value != nil {
+		all[key] = value
+	}
+	return all
+}
+
+// listOf is a list as a server with the same handshake result as p has shown it last, maybe to an earlier run; nil: none has.
+func (m *memory) listOf(r *mcp.Reader, era mcp.Era, l mcp.List, p *process) mcp.Catalog {
+	key := listKey(era, l)
+	result := m.known.Lists[key]
+	if result == nil || !slices.Contains(m.known.ListedBy[key], p.offerDigest()) {
+		return nil
+	}
+	c := mcp.Catalog{}
+	r.AddPage(c, l, result)
+	return c
 }
 
 // listKey is the key of a remembered list: a server that speaks both eras writes its results differently.

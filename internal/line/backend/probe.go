@@ -171,7 +171,6 @@ func (s *prober) discoverAnswered(c *call, line []byte) []byte {
 			s.probe.active = false
 			s.disarm(timerProbe)
 			s.process.era = mcp.Modern
-			s.history.discoverResult = string(result)
 			known := s.memory.known
 			known.Era, known.Probe, known.Discover, known.NoInitialize = mcp.Modern, "ok", result, only
 			s.memory.learn(known)

@@ -99,8 +99,10 @@ type process struct {
 
 	shows          [mcp.Lists]mcp.Catalog // each list as it last showed it, or as it is assumed to be; nil: unknown
 	read           [mcp.Lists]bool        // it has shown the list itself
-	before         [mcp.Lists]mcp.Catalog // the lists of the process it follows
+	before         [mcp.Lists]shownList   // the lists of the processes it follows
+	remembered     mcp.Catalog            // its tools as remembered, see flow.toolsOf; nil: not asked for
 	discoverResult string                 // a modern process's DiscoverResult
+	initResult     []byte                 // a legacy process's InitializeResult
 	noise          noise
 	refusal        string // its error for the handshake; "": none
 	ending         lastExit
@@ -112,6 +114,23 @@ type process struct {
 	settingsBy     time.Time // deadline of the replayed settings
 	drainBy        time.Time // deadline of its output after the exit
 	closedBy       time.Time // deadline of its exit after it closed its stdout
+}
+
+// offerDigest is a digest of p's handshake result; "": it had none.
+func (p *process) offerDigest() string {
+	switch {
+	case p.initResult != nil:
+		return digest(p.initResult)
+	case p.discoverResult != "":
+		return digest([]byte(p.discoverResult))
+	}
+	return ""
+}
+
+// shownList is a list with the digest of the handshake result of the process that has shown it.
+type shownList struct {
+	list  mcp.Catalog
+	offer string
 }
 
 func (p *process) forward(line []byte) {

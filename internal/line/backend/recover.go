@@ -111,11 +111,23 @@ func (f *flow) toolAllows(c *call, p *process) bool {
 	if f.opts.Distrust {
 		return false
 	}
-	item := p.shows[mcp.Tools][name] // annotations of another version of the server do not count
+	item := f.toolsOf(p)[name] // annotations of another version of the server do not count
 	if f.asks.tainted(c) || c.task {
 		return item.ReadOnly
 	}
 	return item.Idempotent
+}
+
+// toolsOf is the tools that p has shown. One that died too early for that has those that a server with the same handshake result has shown last,
+// even to an earlier run: the first process of a run may die as soon as any other.
+func (f *flow) toolsOf(p *process) mcp.Catalog {
+	if shown := p.shows[mcp.Tools]; shown != nil {
+		return shown
+	}
+	if p.remembered == nil {
+		p.remembered = f.memory.listOf(&f.reader, f.session.Era, mcp.Tools, p)
+	}
+	return p.remembered
 }
 
 // resend puts a request back into the queue, where it is the oldest and goes first.

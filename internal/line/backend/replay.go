@@ -131,12 +131,11 @@ func (rp *replay) greeted(p *process, line []byte) {
 	}
 	result := bytes.Clone(rp.env.Result.Of(line))
 	p.mark(answers)
-	p.hasTools = jsonrpc.FindPath(result, "capabilities", "tools").Present()
+	p.initResult, p.hasTools = result, jsonrpc.FindPath(result, "capabilities", "tools").Present()
 	rp.emitOf(p, event.InitializeReplayed, slog.LevelInfo, "Initialize handshake replayed",
 		slog.String(event.KeyProtocol, rp.session.Version))
-	if bytes.Equal(result, rp.session.InitResult) {
-		p.sameServer()
-	} else {
+	p.assumeLists()
+	if !bytes.Equal(result, rp.session.InitResult) {
 		rp.tellDrift(rp.session.InitResult, result, p)
 		known := rp.memory.known
 		known.Initialize = result
@@ -260,10 +259,5 @@ func (rp *replay) noteDiscover(p *process, line []byte) {
 		rp.memory.learn(known)
 		rp.streams.releaseStreams()
 	}
-	if p.discoverResult == rp.history.discoverResult {
-		p.sameServer()
-	}
-	if p.role == serving {
-		rp.history.discoverResult = p.discoverResult
-	}
+	p.assumeLists()
 }

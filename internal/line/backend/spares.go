@@ -165,7 +165,6 @@ func (s *spares) takeOver(a supervise.TakeOver) {
 	s.tookOver = s.now
 	p.role = serving
 	s.process = p
-	s.history.discoverResult = p.discoverResult
 	if a.Old >= 0 {
 		old.mark(mustDrain)
 		s.beside = append(s.beside, old)

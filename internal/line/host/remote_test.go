@@ -1,13 +1,17 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -128,18 +132,78 @@ func TestRequestsThatBreakOff(t *testing.T) {
 	k.end()
 }
 
-// A server elsewhere that is gone is told in the words of a network: it has no exit status and no stderr.
+// wires makes a client's connections, tells when one is closed, and can have their writes fail.
+type wires struct {
+	open   atomic.Int32
+	closed chan struct{}
+	broken atomic.Bool
+}
+
+func (w *wires) transport() *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		w.open.Add(1)
+		return &wire{Conn: conn, of: w}, nil
+	}}
+}
+
+type wire struct {
+	net.Conn
+	of   *wires
+	once sync.Once
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	if w.of.broken.Load() {
+		return 0, syscall.EPIPE
+	}
+	return w.Conn.Write(b)
+}
+
+func (w *wire) Close() error {
+	w.once.Do(func() { w.of.closed <- struct{}{} })
+	return w.Conn.Close()
+}
+
+// A server elsewhere that is gone is told in the words of a network: it has no exit status and no stderr. It makes no difference
+// whether its connections are known to be closed, or the first thing that is seen of its end is that nothing can be written.
 func TestAServerElsewhereThatIsGone(t *testing.T) {
-	f := &far{}
-	server := httptest.NewServer(f)
+	for how, vanish := range map[string]func(*httptest.Server, *wires){
+		"its connections are closed": func(server *httptest.Server, w *wires) {
+			server.CloseClientConnections()
+			server.Close()
+			for range w.open.Load() { // until then a request may be written, and it is not known whether it was read
+				<-w.closed
+			}
+		},
+		"nothing can be written": func(server *httptest.Server, w *wires) {
+			_ = server.Listener.Close()
+			w.broken.Store(true)
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(&far{})
+			t.Cleanup(server.Close)
+			w := &wires{closed: make(chan struct{}, 16)}
+			transport := w.transport()
+			t.Cleanup(transport.CloseIdleConnections)
+			sayThatItIsGone(t, server.URL, transport, func() { vanish(server, w) })
+		})
+	}
+}
+
+func sayThatItIsGone(t *testing.T, url string, transport http.RoundTripper, vanish func()) {
 	k := keep(t, Options{
-		Remote:  &remote.Options{URL: server.URL, Name: "far"},
-		Backend: backend.Options{Name: "far", Command: []string{server.URL}, NoTools: true, Elsewhere: true, QueueFor: time.Second},
+		Remote:  &remote.Options{URL: url, Name: "far", Transport: transport},
+		Backend: backend.Options{Name: "far", Command: []string{url}, NoTools: true, Elsewhere: true, QueueFor: time.Second},
 	})
 	k.greet(`"name":"far"`)
 	k.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "look")
-	server.CloseClientConnections()
-	server.Close()
+	vanish()
 	got := k.ask(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"add"}}`, "far: cannot be reached: ")
 	if e := k.await(event.ServerExited); !strings.Contains(e.Message, "Connection ended: far: cannot be reached: ") {
 		t.Errorf("told: %s", e.Message)

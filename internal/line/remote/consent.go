@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,6 +24,13 @@ const storeLook = 500 * time.Millisecond
 
 // errGrantedElsewhere is the end of the asking because another process has been granted what was asked for.
 var errGrantedElsewhere = errors.New("authorized by another process")
+
+// byBrowser is [OAuth.userGrant] as a way to ask the user.
+func (o *OAuth) byBrowser(anew bool) consentWay {
+	return func(ctx context.Context, g Grant, server authServer, scopes []string) (Grant, error) {
+		return o.userGrant(ctx, g, server, scopes, anew)
+	}
+}
 
 // userGrant asks the user: the authorization code flow with PKCE, the answer coming to a loopback port (RFC 8252). Unless it is to be
 // anew, what another process is granted meanwhile will do.
@@ -51,7 +59,8 @@ func (o *OAuth) userGrant(ctx context.Context, g Grant, server authServer, scope
 		more = append(more, oauth2.ApprovalForce) // otherwise OpenID providers give no refresh token
 	}
 	check := redirectCheck{state: state, issuer: server.Issuer, told: server.TellsIssuer}
-	code, err := o.askUser(ctx, listener, client.AuthCodeURL(state, more...), check, anew)
+	page := Page{URL: client.AuthCodeURL(state, more...), Device: server.DeviceEndpoint != ""}
+	code, err := o.askUser(ctx, listener, page, check, anew)
 	if err != nil {
 		return g, err
 	}
@@ -79,9 +88,9 @@ func (o *OAuth) listen(before string) (net.Listener, error) {
 }
 
 // askUser shows the page and waits for the redirect with the code.
-func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string, check redirectCheck, anew bool) (string, error) {
+func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page Page, check redirectCheck, anew bool) (string, error) {
 	asked := ctx
-	ctx, cancel := context.WithTimeout(ctx, o.opts.Patience)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.opts.Patience, defaultPatience))
 	defer cancel()
 	o.asking.Store(true)
 	defer o.asking.Store(false)
@@ -101,7 +110,7 @@ func (o *OAuth) askUser(ctx context.Context, listener net.Listener, page string,
 		}
 	}()
 	if err := o.opts.Authorize(asked, page); err != nil {
-		return "", fmt.Errorf("show the user %s: %w", page, err)
+		return "", fmt.Errorf("show the user %s: %w", page.URL, err)
 	}
 	look := time.NewTicker(storeLook)
 	defer look.Stop()

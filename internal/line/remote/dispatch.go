@@ -155,6 +155,13 @@ func (c *Connection) setTaken(m *message, taken bool) {
 	c.mu.Unlock()
 }
 
+// wasTaken reports what setTaken has noted.
+func wasTaken(c *Connection, m *message) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return m.taken
+}
+
 // endListens ends requests that only wait for notifications, which a closing connection need not wait for.
 func (c *Connection) endListens() {
 	c.mu.Lock()

@@ -32,10 +32,10 @@ type OAuthOptions struct {
 
 	// Authorize shows the user a page, as by opening a browser. It returns at once; the answer comes to a loopback port. ctx ends when the
 	// authorization has succeeded or failed. nil: not interactive, what needs the user is an error that names Login.
-	Authorize func(ctx context.Context, url string) error
+	Authorize func(ctx context.Context, page Page) error
 	// Login is the command that does it interactively, for that error.
 	Login string
-	// Patience is how long the user may take. 0: 5 minutes.
+	// Patience is how long the user may take. 0: 5 minutes, or as long as a device code is valid.
 	Patience time.Duration
 
 	// Store keeps the grant from run to run. nil: it is forgotten.
@@ -44,6 +44,16 @@ type OAuthOptions struct {
 	// environment and connects to no address that Endpoint has no business with.
 	Transport http.RoundTripper
 }
+
+// Page is where the user is asked for consent.
+type Page struct {
+	URL string
+	// Device says that the authorization server gives device codes, too: [OAuth.LoginByDevice] needs no browser on this machine.
+	Device bool
+}
+
+// defaultPatience is how long a user may take to consent if nothing else is said.
+const defaultPatience = 5 * time.Minute
 
 // Grant is what an authorization server gave us, as JSON in a [GrantStore]. It is secret.
 type Grant struct {
@@ -93,9 +103,6 @@ type OAuth struct {
 
 // NewOAuth prepares authorization; nothing is loaded or asked yet.
 func NewOAuth(opts OAuthOptions) *OAuth {
-	if opts.Patience == 0 {
-		opts.Patience = 5 * time.Minute
-	}
 	endpoint, err := url.Parse(opts.Endpoint)
 	if err != nil {
 		endpoint = &url.URL{} // the connection tells
@@ -111,6 +118,14 @@ func NewOAuth(opts OAuthOptions) *OAuth {
 // Login authorizes at the server now, whatever is known, and pins the authorization server that it names today: for the command that
 // [OAuthOptions.Login] names. The error says what failed.
 func (o *OAuth) Login(ctx context.Context) error {
+	if o.opts.Authorize == nil {
+		return errors.New("there is no user to ask")
+	}
+	return o.login(ctx, o.byBrowser(true))
+}
+
+// login is [OAuth.Login] in one way of asking the user.
+func (o *OAuth) login(ctx context.Context, way consentWay) error {
 	if err := o.lock(ctx); err != nil {
 		return err
 	}
@@ -120,7 +135,7 @@ func (o *OAuth) Login(ctx context.Context) error {
 	}
 	asked := o.ask(ctx)
 	asked.scopes = append(asked.scopes, o.grant.Wanted...)
-	return o.authorize(ctx, asked, true)
+	return o.authorize(ctx, asked, true, way)
 }
 
 // ask asks the server without a token, to hear where its metadata is and what it wants. One that cannot be asked is looked for
@@ -251,7 +266,12 @@ func (o *OAuth) answerChallenge(ctx context.Context, used string, resp *http.Res
 			return err
 		}
 	}
-	return o.finish(ctx, func(ctx context.Context) error { return o.authorize(ctx, challengeOf(resp), false) })
+	return o.finish(ctx, func(ctx context.Context) error {
+		if o.opts.Authorize == nil {
+			return o.notInteractive(ctx, challengeOf(resp))
+		}
+		return o.authorize(ctx, challengeOf(resp), false, o.byBrowser(false))
+	})
 }
 
 // finish does what is not to be broken off, and waits for it as long as ctx lets it. It is called with the turn and gives it back.
@@ -290,12 +310,12 @@ func (o *OAuth) wanted() string {
 	return WantsLogin + ": run " + o.opts.Login
 }
 
+// consentWay gets a grant for the scopes from an authorization server by asking the user.
+type consentWay func(ctx context.Context, g Grant, server authServer, scopes []string) (Grant, error)
+
 // authorize gets a grant from the beginning: who may give it, who we are to them, and what they say. With anew the
 // user wants it from whichever authorization server the server names.
-func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool) error {
-	if o.opts.Authorize == nil {
-		return o.notInteractive(ctx, asked)
-	}
+func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool, way consentWay) error {
 	d, err := o.discover(ctx, asked)
 	if err != nil {
 		return err
@@ -311,7 +331,7 @@ func (o *OAuth) authorize(ctx context.Context, asked challenge, anew bool) error
 		g.ClientID, g.ClientSecret, g.ClientAuth, g.RedirectURI = o.grant.ClientID, o.grant.ClientSecret, o.grant.ClientAuth, o.grant.RedirectURI
 		g.Scopes = o.grant.Scopes
 	}
-	g, err = o.userGrant(ctx, g, d.server, o.scopes(d, asked, g.Scopes), anew)
+	g, err = way(ctx, g, d.server, o.scopes(d, asked, g.Scopes))
 	if errors.Is(err, errGrantedElsewhere) {
 		return nil
 	}

@@ -39,10 +39,24 @@ type authority struct {
 	pages    []url.Values   // of the authorization endpoint
 	granted  int
 	valid    map[string]string // tokens with their scopes
+
+	registered []map[string]any   // what clients said of themselves
+	forgets    bool               // the clients registered until now
+	codes      []url.Values       // of the device authorization endpoint
+	code       map[string]any     // changes to its answer
+	refuseCode string             // its error
+	polled     []time.Time        // when the device code was asked about
+	says       func(n int) string // error for that, from 1 on; "": the token
 }
 
 func newAuthority(t *testing.T) *authority {
 	a := &authority{t: t, valid: map[string]string{}, lifetime: 3600}
+	a.Server = httptest.NewServer(a.handler())
+	t.Cleanup(func() { a.CloseClientConnections(); a.Close() })
+	return a
+}
+
+func (a *authority) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", a.mcp)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", a.resourceMetadata)
@@ -50,9 +64,8 @@ func newAuthority(t *testing.T) *authority {
 	mux.HandleFunc("GET /as/authorize", a.authorize)
 	mux.HandleFunc("POST /as/token", a.token)
 	mux.HandleFunc("POST /as/register", a.register)
-	a.Server = httptest.NewServer(mux)
-	t.Cleanup(func() { a.CloseClientConnections(); a.Close() })
-	return a
+	mux.HandleFunc("POST /as/device", a.device)
+	return mux
 }
 
 func (a *authority) json(w http.ResponseWriter, status int, v any) {
@@ -116,6 +129,9 @@ func (a *authority) register(w http.ResponseWriter, r *http.Request) {
 		a.t.Errorf("registration %v: %v", said, err)
 	}
 	said["client_id"] = "registered"
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.registered = append(a.registered, said)
 	a.json(w, http.StatusCreated, said)
 }
 
@@ -145,6 +161,9 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 	}
 	a.forms = append(a.forms, form)
 	sum := sha256.Sum256([]byte(form.Get("code_verifier")))
+	if form.Get("grant_type") == deviceGrantType && a.stillWaits(w) {
+		return
+	}
 	switch {
 	case form.Get("grant_type") == "refresh_token" && a.refuse != "":
 		a.json(w, 400, map[string]any{"error": a.refuse})
@@ -197,11 +216,11 @@ func (m *memory) Lock(context.Context) (func(), error) {
 }
 
 // browser follows a page as a user's would who agrees.
-func browser(t *testing.T) func(context.Context, string) error {
-	return func(ctx context.Context, page string) error {
+func browser(t *testing.T) func(context.Context, Page) error {
+	return func(ctx context.Context, page Page) error {
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, page.URL, nil)
 		if err != nil {
 			return err
 		}
@@ -463,8 +482,8 @@ func TestRefreshTokenIsRefused(t *testing.T) {
 // A redirect that is not the answer to our question changes nothing.
 func TestForeignRedirect(t *testing.T) {
 	a := newAuthority(t)
-	c, _ := a.open(OAuthOptions{Authorize: func(ctx context.Context, page string) error {
-		u, err := url.Parse(page)
+	c, _ := a.open(OAuthOptions{Authorize: func(ctx context.Context, page Page) error {
+		u, err := url.Parse(page.URL)
 		if err != nil {
 			return err
 		}
@@ -485,7 +504,7 @@ func TestForeignRedirect(t *testing.T) {
 
 func TestTheUserTakesTooLong(t *testing.T) {
 	a := newAuthority(t)
-	c, _ := a.open(OAuthOptions{Authorize: func(context.Context, string) error { return nil }, Patience: time.Millisecond})
+	c, _ := a.open(OAuthOptions{Authorize: func(context.Context, Page) error { return nil }, Patience: time.Millisecond})
 	c.say(ping)
 	c.wantError("1", "wait for the user's consent")
 }

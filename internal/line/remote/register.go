@@ -41,9 +41,13 @@ type registration struct {
 }
 
 func (o *OAuth) register(ctx context.Context, g Grant, server authServer) (Grant, error) {
+	grants := []string{"authorization_code", "refresh_token"}
+	if g.RedirectURI == deviceRedirect {
+		grants = append(grants, deviceGrantType)
+	}
 	text, err := json.Marshal(registration{
 		ClientName: "outlive", RedirectURIs: []string{g.RedirectURI}, ApplicationType: "native",
-		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+		GrantTypes: grants, ResponseTypes: []string{"code"},
 		TokenAuth: preferredAuth(server.TokenAuth),
 	})
 	if err != nil {

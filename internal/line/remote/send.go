@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -173,26 +174,32 @@ func (c *Connection) post(m *message) outcome {
 // postMessage sends a message by POST and reads the response to its end.
 func (c *Connection) postMessage(ctx context.Context, m *message, to *url.URL) outcome {
 	var o outcome
-	written := make(chan struct{}, 1)
+	before, written := wasTaken(c, m), atomic.Bool{}
+	var req *http.Request
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// net/http looks for another connection by itself only if nothing of a POST has left the first one, or if it was answered:
+		// by a redirect or a challenge. Headers count as written as soon as they are in its buffer.
+		GetConn: func(string) {
+			if !idempotent(req.Header) && written.CompareAndSwap(true, false) {
+				c.setTaken(m, before)
+			}
+		},
 		WroteHeaders: func() {
-			select {
-			case written <- struct{}{}:
+			if written.CompareAndSwap(false, true) {
 				c.setTaken(m, true)
-			default:
 			}
 		},
 		WroteRequest: func(httptrace.WroteRequestInfo) { m.onTheWire() },
 	})
-	req, err := c.request(traced, http.MethodPost, to, m.line)
-	if err != nil {
+	var err error
+	if req, err = c.request(traced, http.MethodPost, to, m.line); err != nil {
 		return outcome{strange: err.Error()}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	c.describe(req.Header, m)
 	resp, err := c.do(req)
-	o.written = len(written) > 0
+	o.written = written.Load()
 	if err != nil {
 		if denied := (authError{}); errors.As(err, &denied) {
 			o.auth = denied.error
@@ -211,6 +218,11 @@ func (c *Connection) postMessage(ctx context.Context, m *message, to *url.URL) o
 	c.noteSession(m, resp.Header)
 	c.receive(ctx, m, resp, &o)
 	return o
+}
+
+// idempotent reports whether net/http sends a POST with these headers, which are the user's, again also after it was written.
+func idempotent(h http.Header) bool {
+	return h.Values("Idempotency-Key") != nil || h.Values("X-Idempotency-Key") != nil
 }
 
 // cause removes method and URL from an error of net/http, since the URL may hold a secret.

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,24 @@ type tokenRefusal struct {
 func (r tokenRefusal) Error() string {
 	return strings.TrimSuffix(oneLineText(r.Code+": "+r.Description), ":")
 }
+
+// refusalIn is the refusal in an authorization server's answer. Some servers say authorization_pending with 200,
+// so a caller whose question has that answer does not look at the status first; a login must not end by such an answer.
+func refusalIn(status int, body []byte) (refusal tokenRefusal, refused bool) {
+	return refusal, json.Unmarshal(body, &refusal) == nil && refusal.Code != "" && status < 500
+}
+
+// refusalCode is the code of the refusal that err is, "" for any other error and for none.
+func refusalCode(err error) string {
+	var refusal tokenRefusal
+	errors.As(err, &refusal)
+	return refusal.Code
+}
+
+// passing is a failure in which nothing was decided, and which may be over in a moment: of the network, or a server's.
+type passing struct{ error }
+
+func (p passing) Unwrap() error { return p.error }
 
 // tokenAnswer is its yes (RFC 6749, 5.1). The code or the refresh token is used up by then, so the answer is not given up for a
 // lifetime or a scope that cannot be read, nor for its Content-Type.
@@ -68,24 +87,31 @@ func (o *OAuth) redeem(ctx context.Context, g Grant, form url.Values) (Grant, er
 	if g.Resource != "" {
 		form.Set("resource", g.Resource)
 	}
-	req, err := tokenRequest(ctx, g, form)
+	req, err := clientRequest(ctx, g.TokenURL, g, form)
 	if err != nil {
 		return g, err
 	}
 	status, body, err := o.answerTo(req)
 	if err != nil {
-		return g, fmt.Errorf("ask %s for a token: %w", g.Issuer, err)
+		return g, passing{fmt.Errorf("ask %s for a token: %w", g.Issuer, err)}
 	}
-	if status != http.StatusOK && status != http.StatusCreated {
-		var refusal tokenRefusal
-		if json.Unmarshal(body, &refusal) == nil && refusal.Code != "" && status < 500 {
-			return g, fmt.Errorf("%s gives no token: %w", g.Issuer, refusal)
+	refusal, refused := refusalIn(status, body)
+	switch done := status == http.StatusOK || status == http.StatusCreated; {
+	case refused && !done:
+		return g, fmt.Errorf("%s gives no token: %w", g.Issuer, refusal)
+	case !done:
+		err := fmt.Errorf("%s gives no token: HTTP %d %s", g.Issuer, status, excerpt(body))
+		if status >= 500 || status == http.StatusTooManyRequests {
+			err = passing{err}
 		}
-		return g, fmt.Errorf("%s gives no token: HTTP %d %s", g.Issuer, status, excerpt(body))
+		return g, err
 	}
 	var answer tokenAnswer
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return g, fmt.Errorf("read the token of %s: %w", g.Issuer, err)
+	}
+	if refused && answer.AccessToken == "" && form.Get("grant_type") == deviceGrantType {
+		return g, fmt.Errorf("%s gives no token: %w", g.Issuer, refusal)
 	}
 	return answer.grant(g, form)
 }
@@ -113,17 +139,17 @@ func (a tokenAnswer) grant(g Grant, form url.Values) (Grant, error) {
 	return g, nil
 }
 
-// tokenRequest is a request to the token endpoint in the way the client was told to show who it is.
-func tokenRequest(ctx context.Context, g Grant, form url.Values) (*http.Request, error) {
+// clientRequest is a request to an endpoint of the authorization server in the way the client was told to show who it is.
+func clientRequest(ctx context.Context, endpoint string, g Grant, form url.Values) (*http.Request, error) {
 	if g.ClientAuth != authBasic {
 		form.Set("client_id", g.ClientID)
 	}
 	if g.ClientAuth == authPost {
 		form.Set("client_secret", g.ClientSecret)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.TokenURL, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, fmt.Errorf("ask for a token: %w", err)
+		return nil, fmt.Errorf("ask %s: %w", g.Issuer, err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")

@@ -14,7 +14,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +42,7 @@ func guarded(t *testing.T) *httptest.Server {
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		say(w, map[string]any{"issuer": srv.URL, "authorization_endpoint": srv.URL + "/authorize", "token_endpoint": srv.URL + "/token",
 			"registration_endpoint": srv.URL + "/register", "code_challenge_methods_supported": []string{"S256"},
+			"device_authorization_endpoint":         srv.URL + "/code",
 			"token_endpoint_auth_methods_supported": []string{"none"}})
 	})
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, _ *http.Request) {
@@ -49,7 +52,23 @@ func guarded(t *testing.T) *httptest.Server {
 		q := r.URL.Query()
 		http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {"code"}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 	})
-	mux.HandleFunc("POST /token", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /code", func(w http.ResponseWriter, _ *http.Request) {
+		say(w, map[string]any{"device_code": "dc", "user_code": "WDJB-MJHT", "verification_uri": srv.URL + "/device",
+			"verification_uri_complete": srv.URL + "/device?user_code=WDJB-MJHT", "expires_in": 60, "interval": 1})
+	})
+	var consent atomic.Bool
+	mux.HandleFunc("GET /device", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("user_code") == "WDJB-MJHT" {
+			consent.Store(true)
+			_, _ = io.WriteString(w, "Authorized")
+		}
+	})
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("device_code") != "" && !consent.Load() {
+			w.WriteHeader(http.StatusBadRequest)
+			say(w, map[string]any{"error": "authorization_pending"})
+			return
+		}
 		say(w, map[string]any{"access_token": "granted", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "again"})
 	})
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
@@ -196,8 +215,8 @@ func login(t *testing.T, dir string) {
 	loginBy(t, dir, ownCommand(t, dir, "gateway", "login", "far", "-c", "outlive.yaml", "--no-browser"))
 }
 
-// loginBy is a command that logs in, with this test as the browser.
-func loginBy(t *testing.T, dir string, cmd *exec.Cmd) {
+// loginBy is a command that logs in, with this test as the browser. What it prints is returned.
+func loginBy(t *testing.T, dir string, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -206,13 +225,19 @@ func loginBy(t *testing.T, dir string, cmd *exec.Cmd) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(out)
+	var said strings.Builder
+	lines, page := bufio.NewScanner(out), ""
 	for lines.Scan() {
-		page := strings.TrimSpace(lines.Text())
-		if !strings.HasPrefix(page, "http") {
-			continue
+		said.WriteString(lines.Text() + "\n")
+		switch word := strings.TrimSpace(lines.Text()); {
+		case strings.HasSuffix(page, "/device") && strings.HasPrefix(lines.Text(), "    "):
+			browse(t, page+"?user_code="+word)
+			page = ""
+		case strings.HasPrefix(word, "http"):
+			if page = word; !strings.HasSuffix(page, "/device") {
+				browse(t, page)
+			}
 		}
-		browse(t, page)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("login: %v", err)
@@ -223,6 +248,47 @@ func loginBy(t *testing.T, dir string, cmd *exec.Cmd) {
 	}
 	if st, err := os.Stat(files[0]); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("%s: %v, %v", files[0], st.Mode(), err)
+	}
+	return said.String()
+}
+
+// Over SSH, where no browser can be opened, `outlive login URL` says that a code would do; with it a browser anywhere serves, and the next run
+// uses what was granted.
+func TestDeviceLogin(t *testing.T) {
+	srv, dir := guarded(t), ownOutlive(t, "")
+	url := srv.URL + "/mcp"
+	u := openUser(t, withoutBrowser(ownCommand(t, dir, "run", url)), "legacy", "secret")
+	if u.waitFor("wants a login"); runtime.GOOS == "linux" { // other systems always have a command for a browser
+		u.waitFor("In a terminal run: outlive login " + url + " --use-device-code")
+		elsewhere := ownOutlive(t, "")
+		if said := loginBy(t, elsewhere, withoutBrowser(ownCommand(t, elsewhere, "login", url))); !strings.Contains(said, "add --use-device-code") {
+			t.Errorf("no word of a code:\n%s", said)
+		}
+	}
+	said := loginBy(t, dir, withoutBrowser(ownCommand(t, dir, "login", url, "--use-device-code")))
+	want := "Open this page in a browser on any machine:\n\n    " + srv.URL + "/device\n\nand enter this code:\n\n    WDJB-MJHT\n\n" +
+		"Or open this one, and check that it shows the same code:\n\n    " + srv.URL + "/device?user_code=WDJB-MJHT\n\n" +
+		"This waits for you for 1m.\n127.0.0.1: authorized\n"
+	if d := cmp.Diff(want, said); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if line := u.wait("0"); !strings.Contains(line, "guarded") {
+		t.Errorf("the handshake: %s", line)
+	}
+	u.call()
+	if err := u.client.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server without device codes says what to do instead.
+func TestNoDeviceLogin(t *testing.T) {
+	srv, dir := newRotating(t, 60), ownOutlive(t, "")
+	out, err := ownCommand(t, dir, "login", srv.URL+"/mcp", "--use-device-code").CombinedOutput()
+	want := "outlive: login 127.0.0.1: " + srv.URL + " gives no device codes: its metadata has no device_authorization_endpoint: leave out --use-device-code; " +
+		"over SSH forward the login's port: ssh -L 9696:127.0.0.1:9696 HOST, and there --no-browser --callback-port 9696\n"
+	if d := cmp.Diff(want, string(out)); d != "" || err == nil {
+		t.Errorf("(-want +got):\n%s%v", d, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/files/secret"
 	"github.com/outlive-mcp/outlive/internal/gateway/config"
+	"github.com/outlive-mcp/outlive/internal/line/remote"
 )
 
 // remoteFlags are the flags for a server that is given by its URL.
@@ -178,11 +179,14 @@ const pageTurn = time.Second
 
 // askToLogIn opens the page of a server that requires a login, and says what can be done instead. Of several
 // processes that wait for the same login, one opens the page.
-func (s *settings) askToLogIn(k *sinks, grant string) func(ctx context.Context, page string) error {
-	return func(ctx context.Context, page string) error {
-		opener := pageOpener(page)
+func (s *settings) askToLogIn(k *sinks, grant string) func(ctx context.Context, page remote.Page) error {
+	return func(ctx context.Context, page remote.Page) error {
+		opener, device := pageOpener(page.URL), ""
+		if opener == nil && page.Device {
+			device = " --use-device-code"
+		}
 		if s.noBrowser || opener == nil {
-			s.tellLogin(k, "no browser is opened here. In a terminal run: "+s.login+"  This goes on by itself then.")
+			s.tellLogin(k, "no browser is opened here. In a terminal run: "+s.login+device+"  This goes on by itself then.")
 			return nil
 		}
 		s.tellLogin(k, "its page opens in the browser. Where none is seen, run in a terminal: "+s.login)
