@@ -7,10 +7,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -56,6 +58,13 @@ func daemonOn(t *testing.T, name string) (socket string, d *Daemon) {
 	return socket, d
 }
 
+// members are the names of the places at a daemon.
+func members(d *Daemon) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.members))
+}
+
 // A daemon that was killed has a successor before its end is noticed: a run that joins its server then gets the successor's, in a place of
 // its own there, and no error.
 func TestMemberOfAnotherDaemon(t *testing.T) {
@@ -87,7 +96,7 @@ func TestMemberOfAnotherDaemon(t *testing.T) {
 	s.transport.CloseIdleConnections()
 	join("second")
 	join("second")
-	if len(old.members) != 1 || len(successor.members) != 1 {
-		t.Errorf("%d members at the first daemon, %d at its successor", len(old.members), len(successor.members))
+	if len(members(old)) != 1 || len(members(successor)) != 1 {
+		t.Errorf("%d members at the first daemon, %d at its successor", len(members(old)), len(members(successor)))
 	}
 }
