@@ -151,10 +151,10 @@ func tell[P any](cmd cdp.Command[P, cdp.Empty], params P) chromedp.Action[chrome
 	})
 }
 
-// content is what a page says.
+// content is what a page says; nothing while another one is being loaded.
 func content(t *testing.T, ctx context.Context) string {
 	t.Helper()
-	return seen(t, ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	return seen(t, ctx, chromedp.Evaluate[string](`document.body?.innerText ?? ""`))
 }
 
 // awaitText waits until a page says something, and returns how long that took.

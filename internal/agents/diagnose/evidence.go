@@ -169,6 +169,8 @@ type CPU struct {
 	// Worked says that they have been seen working; Idle is the time since then.
 	Worked bool `json:"worked,omitempty"`
 	Idle   Span `json:"idle,omitzero"`
+	// Pending says that it will be known soon: there is one reading, and the next one is still to come.
+	Pending bool `json:"pending,omitempty"`
 }
 
 // Works reports whether that is work, by the default share.

@@ -1,5 +1,7 @@
 package diagnose
 
+import "time"
+
 import "fmt"
 
 // mute says why the silence of a process that is not known to live cannot be trusted.
@@ -48,6 +50,9 @@ func modelSilent(e *Evidence, p Policy) answer {
 	return no("no model has been silent for more than %s", p.ModelSilent)
 }
 
+// readingTakes is how long beyond its limit a tool is not judged while its use of the processor is being read.
+const readingTakes = Span(30 * time.Second)
+
 // toolHung: a tool that runs for long is not trouble while its processes work, or it writes.
 func toolHung(e *Evidence, p Policy) answer {
 	if e.promised(p) {
@@ -70,6 +75,9 @@ func toolHung(e *Evidence, p Policy) answer {
 		}
 		doubt := e.mute()
 		if !e.CPU.Known {
+			if e.CPU.Pending && s.OpenAge <= p.Tool+readingTakes {
+				return no("%s has run for %s, and it is not known yet whether it uses the processor", s.Tool, s.OpenAge.brief())
+			}
 			doubt = "it is not known whether the tool uses the processor"
 		}
 		return yes(s.OpenAge, "%s of %s has run for %s (limit %s), and does nothing; %s", s.Tool, s.name(), s.OpenAge.brief(), p.Tool, e.Process.text()).unless(doubt)

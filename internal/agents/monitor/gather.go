@@ -105,7 +105,12 @@ func (g *gathering) manifest() {
 
 // cpu is the CPU time of the descendants since the last look.
 func (g *gathering) cpu() {
-	if m := g.known.agentState.CPU; m.Known && g.e.Process.Life == diagnose.Alive {
+	m := g.known.agentState.CPU
+	switch age := g.now.Mono - m.Mono; {
+	case g.e.Process.Life != diagnose.Alive:
+	case !m.Known:
+		g.e.CPU.Pending = m.Mono != 0 && age >= 0 && age < 2*cpuWindow
+	default:
 		g.e.CPU = diagnose.CPU{Known: true, Share: m.Share, Starts: m.Starts}
 		if idle := g.now.Mono - m.Worked; m.Worked > 0 && idle >= 0 {
 			g.e.CPU.Worked, g.e.CPU.Idle = true, diagnose.Span(idle)
