@@ -43,7 +43,7 @@ func pythons(version string) (string, error) {
 		return m[1] + map[string]string{"alpha": "a", "beta": "b", "rc": "rc"}[m[2]] + m[3], nil
 	}
 	if semver.Prerelease(v) != "" {
-		return "", fmt.Errorf("Python has no such version: %s; tag it like v0.2.0-rc.1", version)
+		return "", fmt.Errorf("version %s is none of Python's: tag it like v0.2.0-rc.1", version)
 	}
 	return version, nil
 }
