@@ -66,7 +66,7 @@ func (s *scene) start(t *testing.T, argv ...string) *exec.Cmd {
 func newScene(t *testing.T, flags ...string) *scene {
 	t.Helper()
 	if direct() {
-		t.Skip("there is no outlive to look at")
+		t.Skip("E2E_DIRECT=1 leaves outlive out, and the page is of outlive: run it without")
 	}
 	s := &scene{workspace: newWorkspace(t)}
 	everything := filepath.Join(tools.root, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")

@@ -138,7 +138,7 @@ except OSError as e:
 func TestSharedOtherUser(t *testing.T) {
 	needOutlive(t)
 	if os.Getuid() != 0 {
-		t.Skip("only root can be another user")
+		t.Skip("not root: connecting as another user (65534) needs that")
 	}
 	w := newWorkspace(t)
 	srv := servers()["go-legacy"]
