@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,12 +83,13 @@ func serveMessages(w http.ResponseWriter, r *http.Request, t *tap.Tap) {
 const messagesPiece = 64 << 10
 
 // Messages hands on each message of the instance as it passes, as a line of JSON that is valid during the call (see [tap.Record]), until
-// ctx ends, the instance does, or each returns an error, which is returned. The error wraps [ErrGone] if nobody listens there any more.
-// Of a gateway it is the messages of [Instance.Server], or of all its servers. watching is called once messages are no longer missed.
-func (i Instance) Messages(ctx context.Context, f MessageFilter, watching func(), each func(line []byte) error) error {
-	path := "/v1/messages?server=" + url.QueryEscape(i.Server) + "&bodies=0"
+// ctx ends, the instance does, or each returns an error, which is returned. more says that further ones are there already. The error wraps
+// [ErrGone] if nobody listens there any more. Of a gateway it is the messages of [Instance.Server], or of all its servers. watching is
+// called once messages are no longer missed.
+func (i Instance) Messages(ctx context.Context, f MessageFilter, watching func(), each func(line []byte, more bool) error) error {
+	path := "/v1/messages?server=" + url.QueryEscape(i.Server)
 	if f.Bodies {
-		path = path[:len(path)-1] + "1"
+		path += "&bodies=1"
 	}
 	resp, done, err := i.do(ctx, http.MethodGet, path, nil)
 	if err != nil {
@@ -95,15 +97,34 @@ func (i Instance) Messages(ctx context.Context, f MessageFilter, watching func()
 	}
 	defer done()
 	watching()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, messageLimit)
-	for lines.Scan() {
-		if err := each(lines.Bytes()); err != nil {
+	in := bufio.NewReaderSize(resp.Body, messagesPiece)
+	for {
+		line, err := readLine(in)
+		if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("messages of %s (pid %d): %w", i.Name, i.PID, err)
+		}
+		if err := each(line, in.Buffered() > 0); err != nil {
 			return err
 		}
 	}
-	if err := lines.Err(); ctx.Err() == nil && err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("messages of %s (pid %d): %w", i.Name, i.PID, err)
+}
+
+// readLine reads one line, without its newline.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	line, err := in.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return bytes.TrimSuffix(line, []byte("\n")), err
 	}
-	return nil
+	long := bytes.Clone(line)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		if len(long) > messageLimit {
+			return nil, fmt.Errorf("a line of more than %d bytes", messageLimit)
+		}
+		line, err = in.ReadSlice('\n')
+		long = append(long, line...)
+	}
+	return bytes.TrimSuffix(long, []byte("\n")), err
 }

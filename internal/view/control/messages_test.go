@@ -25,7 +25,7 @@ func watchMessages(t *testing.T, i Instance, f MessageFilter) (seen chan string,
 	seen, ended = make(chan string, 100), make(chan error, 1)
 	watching := make(chan struct{})
 	go func() {
-		ended <- i.Messages(ctx, f, func() { close(watching) }, func(line []byte) error {
+		ended <- i.Messages(ctx, f, func() { close(watching) }, func(line []byte, _ bool) error {
 			seen <- string(line)
 			return nil
 		})
@@ -106,7 +106,7 @@ func TestMessagesThatASlowReaderMissed(t *testing.T) {
 	var seen, leftOut int
 	const all = 200000
 	go func() {
-		result <- i.Messages(ctx, MessageFilter{}, func() { close(watching) }, func(line []byte) error {
+		result <- i.Messages(ctx, MessageFilter{}, func() { close(watching) }, func(line []byte, _ bool) error {
 			if seen == 0 {
 				close(held)
 				<-hold
