@@ -74,6 +74,14 @@ type lazyFigures struct {
 	Bare          float64 // outlive --version, the whole process, median
 }
 
+// tapFigures are calls at 10,000 messages a second, without and with somebody who watches the messages. Times in µs.
+type tapFigures struct {
+	Count         int     // pairs of blocks
+	Rate          float64 // messages/s
+	P50, P99      [2]float64
+	Seen, LeftOut int // messages
+}
+
 // care is what outlive does for servers beyond starting them again.
 type care struct {
 	Reload    *reloadFigures
@@ -81,6 +89,7 @@ type care struct {
 	Saves     *saveFigures
 	Launchers []launcherRow
 	Lazy      *lazyFigures
+	Tap       *tapFigures
 }
 
 // promises holds it against what the project promises.
@@ -105,13 +114,18 @@ func (c *care) promises() []promise {
 	if l := c.Lazy; l != nil {
 		list = append(list, promise{Name: "lazy start: tools listed", Got: l.Answered, Limit: 20, Unit: " ms"})
 	}
+	if t := c.Tap; t != nil {
+		list = append(list,
+			promise{Name: "call while watched, 10,000 messages/s", Got: t.P50[1] / t.P50[0], Limit: 1.05, Unit: " × unwatched"},
+			promise{Name: "messages left out of it", Got: float64(t.LeftOut), Limit: 0})
+	}
 	return list
 }
 
 // tables are its part of the report.
 func (c *care) tables() []figures.Table {
 	var list []figures.Table
-	for _, t := range []figures.Table{c.reloadTable(), c.standbyTable(), c.saveTable(), c.launcherTable(), c.lazyTable()} {
+	for _, t := range []figures.Table{c.reloadTable(), c.standbyTable(), c.saveTable(), c.launcherTable(), c.lazyTable(), c.tapTable()} {
 		if len(t.Rows) > 1 {
 			list = append(list, t)
 		}
@@ -191,6 +205,20 @@ func (c *care) lazyTable() figures.Table {
 	}
 	if l := c.Lazy; l != nil {
 		t.Rows = append(t.Rows, []string{"outlive", figures.Number(l.Answered), figures.Number(l.P90), figures.Number(l.Bare), fmt.Sprint(l.Count)})
+	}
+	return t
+}
+
+func (c *care) tapTable() figures.Table {
+	t := figures.Table{
+		Title: "Calls that somebody watches, µs",
+		Note: "`outlive tap` beside calls of 200 B to the echo server, one after the other at a fixed pace; blocks with it and without take turns at one " +
+			"outlive. Medians and p99 of the round trip.",
+		Rows: [][]string{{"", "messages/s", "p50 unwatched", "p50 watched", "ratio", "p99 unwatched", "p99 watched", "messages shown", "left out"}},
+	}
+	if f := c.Tap; f != nil {
+		t.Rows = append(t.Rows, []string{"outlive", figures.Number(f.Rate), figures.Number(f.P50[0]), figures.Number(f.P50[1]), figures.Ratio(f.P50[1], f.P50[0]),
+			figures.Number(f.P99[0]), figures.Number(f.P99[1]), figures.Number(float64(f.Seen)), fmt.Sprint(f.LeftOut)})
 	}
 	return t
 }

@@ -9,7 +9,7 @@ type carePart struct {
 }
 
 // carePartNames are the names of careParts.
-var carePartNames = []string{"reloads", "spares", "saves", "launchers", "lazy"}
+var carePartNames = []string{"reloads", "spares", "saves", "launchers", "lazy", "taps"}
 
 // careParts measure what outlive does for servers beyond starting them again, in this order.
 func (b *bench) careParts(opts options, servers []namedServer, found *care) []carePart {
@@ -22,6 +22,7 @@ func (b *bench) careParts(opts options, servers []namedServer, found *care) []ca
 		"saves":     func() (err error) { found.Saves, err = b.saves(opts.python); return err },
 		"launchers": func() (err error) { found.Launchers, err = b.launchers(opts.launchers); return err },
 		"lazy":      func() (err error) { found.Lazy, err = b.lazies(); return err },
+		"taps":      func() (err error) { found.Tap, err = b.taps(b.plan.Taps); return err },
 	}
 	var parts []carePart
 	for _, name := range carePartNames {

@@ -9,6 +9,7 @@
 //	go run ./bench -server "Python SDK=python3 server.py"
 //	go run ./bench -launcher "everything=npx -y @modelcontextprotocol/server-everything"
 //	go run ./bench -only reloads -reloads 500
+//	go run ./bench -only taps -check    calls that somebody watches with outlive tap
 //	go run ./bench -faults -peers DIR   who is left when something is killed, some minutes; see package faults and peers.sh
 //
 // How it measures. A machine that does other things too makes single figures

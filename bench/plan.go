@@ -16,6 +16,7 @@ type plan struct {
 	Announced int // restarts by the tool, per server
 	Saves     int // broken ones, each followed by a mended one
 	Launches  int // first starts per launcher
+	Taps      int // pairs of blocks, watched and not
 }
 
 // planFor is the measuring plan; a quick one keeps what is promised.
@@ -23,7 +24,7 @@ func planFor(quick bool) plan {
 	if quick {
 		return plan{
 			Rounds: 8, Blocks: 4, Starts: 12, LongLines: 3,
-			Reloads: 4, Spares: 8, Announced: 2, Saves: 1, Launches: 1,
+			Reloads: 4, Spares: 8, Announced: 2, Saves: 1, Launches: 1, Taps: 12,
 			Scenarios: []scenario{
 				{Size: 200, InFlight: 1},
 				{Size: 200, InFlight: 1, Think: true},
@@ -36,7 +37,7 @@ func planFor(quick bool) plan {
 	}
 	full := plan{
 		Rounds: 6, Blocks: 6, Starts: 30, LongLines: 8,
-		Reloads: 40, Spares: 30, Announced: 8, Saves: 8, Launches: 3,
+		Reloads: 40, Spares: 30, Announced: 8, Saves: 8, Launches: 3, Taps: 24,
 	}
 	for _, think := range []bool{false, true} {
 		for _, size := range []int{200, 4 << 10, 64 << 10, 1 << 20} {

@@ -31,6 +31,7 @@ func sample() *results {
 		Saves:     &saveFigures{Count: 8, Calls: 500, Start: 100, Live: 350, LiveWorst: 390},
 		Launchers: []launcherRow{{Server: "npx", Count: 9, First: 1000, Restart: 200, Worst: 300}},
 		Lazy:      &lazyFigures{Count: 30, Answered: 8, P90: 10, Bare: 4},
+		Tap:       &tapFigures{Count: 12, Rate: 10000, P50: [2]float64{100, 104}, P99: [2]float64{200, 300}, Seen: 9000},
 	}
 	r.Restarts = &restartFigures{
 		Count: 10000, Took: time.Minute,
@@ -67,6 +68,8 @@ func TestPromises(t *testing.T) {
 		{"failed call during a save", func(r *results) { r.Care.Saves.Failed = 1 }, "broken saves"},
 		{"slow save", func(r *results) { r.Care.Saves.Live = 401 }, "mended save"},
 		{"launcher not left out", func(r *results) { r.Care.Launchers[0].Restart = 401 }, "restart, npx"},
+		{"calls slower while watched", func(r *results) { r.Care.Tap.P50[1] = 106 }, "while watched"},
+		{"messages that the watcher misses", func(r *results) { r.Care.Tap.LeftOut = 1 }, "left out"},
 		{"slow lazy start", func(r *results) { r.Care.Lazy.Answered = 21 }, "lazy start"},
 		{"descriptor leak", func(r *results) { r.Restarts.After.Descriptors = 10 }, "descriptors"},
 	}
@@ -89,8 +92,8 @@ func TestTablesLeaveOutWhatWasNotMeasured(t *testing.T) {
 	r := sample()
 	all := len(tables(r))
 	r.Care = care{Lazy: r.Care.Lazy}
-	if got := len(tables(r)); got != all-4 {
-		t.Errorf("%d tables with one part of five, %d with all", got, all)
+	if got := len(tables(r)); got != all-5 {
+		t.Errorf("%d tables with one part of six, %d with all", got, all)
 	}
 	r.Only = "lazy"
 	if got := tables(r); len(got) != 2 || got[1].Title != "Lazy start, ms" {

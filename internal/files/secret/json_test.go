@@ -46,3 +46,25 @@ func FuzzJSON(f *testing.F) {
 		}
 	})
 }
+
+// A text without any of the words of a form is not held against it: that must not hide a secret from it.
+func FuzzWordsOfForms(f *testing.F) {
+	for _, text := range []string{"GHP_" + strings.Repeat("a1", 15), "pa\u017f\u017fword=hunter2", "to\u212Aen: abc123def", "https://a:b@c", "123456:" + strings.Repeat("x", 30)} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, k := range looks {
+			if small := strings.ToLower(text); k.form.MatchString(text) && !k.possible(small) && !strings.ContainsRune(text, '\u017F') {
+				t.Errorf("%q has a form without any of its words %q", text, k.words)
+			}
+		}
+	})
+}
+
+func BenchmarkJSON(b *testing.B) {
+	text := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"` + strings.Repeat("some words 12 ", 12) + `"},"_meta":{"progressToken":7}}}`)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		JSON(text, "progressToken")
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 // nullWorld takes everything and keeps nothing.
@@ -80,15 +82,26 @@ func TestOneProgressTokenForSeveralRequests(t *testing.T) {
 
 func BenchmarkRelay(b *testing.B) {
 	for _, size := range []int{200, 4 << 10, 64 << 10} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			k, w := readyBackend()
-			request, answer := exchange(benchIDs[0], size)
-			b.SetBytes(int64(len(request) + len(answer)))
-			b.ReportAllocs()
-			for b.Loop() {
-				k.ClientLine(w.now, request)
-				k.ServerLine(w.now, 0, answer, true)
-			}
-		})
+		for _, watched := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d,watched=%t", size, watched), func(b *testing.B) {
+				k, w := readyBackend()
+				k.opts.Tap = &tap.Tap{}
+				var batch tap.Batch
+				r := k.opts.Tap.Open(tap.Options{})
+				if !watched {
+					r.Close()
+				}
+				request, answer := exchange(benchIDs[0], size)
+				b.SetBytes(int64(len(request) + len(answer)))
+				b.ReportAllocs()
+				for n := 0; b.Loop(); n++ {
+					k.ClientLine(w.now, request)
+					k.ServerLine(w.now, 0, answer, true)
+					if n%100 == 0 {
+						r.Take(&batch)
+					}
+				}
+			})
+		}
 	}
 }
