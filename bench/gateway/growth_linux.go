@@ -28,8 +28,9 @@ func (b *bench) sessionCurves() []growth {
 	return rows
 }
 
-// silent is how long sessions say nothing before memory is looked at. outlive gives memory back after three seconds.
-const silent = 5 * time.Second
+// silent is how long sessions say nothing before memory is looked at. outlive gives memory back after three
+// seconds, at most once in ten.
+const silent = 12 * time.Second
 
 func (b *bench) growSessions(g gateway, counts []int, row *growth) error {
 	g.crowd = true

@@ -47,7 +47,7 @@ const (
 	// quietFor is how long clients have said nothing when memory is given back.
 	quietFor = 3 * time.Second
 	// quietEvery is the least time between two times that memory is given back, because that takes a garbage collection.
-	quietEvery = time.Minute
+	quietEvery = 10 * time.Second
 )
 
 // quiet gives memory back to the system once clients have become silent. Go's collector lets the heap double before it
