@@ -192,9 +192,15 @@ func TestTopWithoutColour(t *testing.T) {
 func TestTopJoinsAnAgent(t *testing.T) {
 	s := newScene(t)
 	s.outlive(t, "agent", "add", "talker", "--kind", "command", "--path", "shop", "--terminal", "--", "sh", "-c", "while :; do echo I talk; sleep 0.2; done")
-	s.outlive(t, "agent", "start", "talker")
+	if !within(patience, func() bool { // the monitor has to read the registry first
+		cmd := exec.Command(tools.outlive, "agent", "start", "talker")
+		cmd.Env, cmd.Dir = s.agentEnv(), s.dir
+		return cmd.Run() == nil
+	}) {
+		t.Fatal("the agent cannot be started")
+	}
 	x := newTmux(t, s, 80, 24, tools.outlive, "top")
-	x.await(`talker +runs`, patience)
+	x.await(`talker +works`, patience)
 	x.press("/", "talker")
 	x.press("Enter", "t")
 	x.await(`(?s)I talk.*I talk`, patience)

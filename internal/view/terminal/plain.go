@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/outlive-mcp/outlive/internal/record/logline"
@@ -122,6 +123,13 @@ func IncidentFacts(i overview.Incident, s overview.State) (facts []string) {
 	}
 	facts = appendText(facts, "", since)
 	facts = appendText(facts, "", i.Details)
+	for _, a := range s.Agents {
+		for _, one := range a.Aspects {
+			if i.Open() && a.Key == i.Agent && one.Name == "done" {
+				facts = appendText(facts, "outlive: ", one.Text)
+			}
+		}
+	}
 	if i.Open() && !i.Waits() && !i.Until.IsZero() {
 		facts = appendText(facts, "", "acknowledged by "+i.By+" until "+overview.Clock(i.Until, s.At))
 	}
@@ -188,7 +196,8 @@ func AgentFacts(a overview.Agent, s overview.State) (facts []string) {
 			}
 		}
 	}
-	if n := len(a.Acts); n > 0 {
+	done := slices.ContainsFunc(a.Aspects, func(one overview.Aspect) bool { return one.Name == "done" })
+	if n := len(a.Acts); n > 0 && !done {
 		last := a.Acts[n-1]
 		text := overview.Clock(last.At, s.At) + ": " + last.Text
 		if !last.Helped.IsZero() {
