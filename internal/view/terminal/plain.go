@@ -79,7 +79,7 @@ func plural(n int, word string) string {
 func Trouble(s overview.State) []string {
 	list := s.Trouble[:len(s.Trouble):len(s.Trouble)]
 	if len(s.Agents) > 0 && s.Monitor == 0 {
-		list = append(list, "no monitor runs: nothing is done for the agents, and nobody is told; start it: outlive monitor")
+		list = append(list, "no monitor runs: nothing is done, nobody is told. Start: outlive monitor")
 	}
 	return list
 }

@@ -48,7 +48,7 @@ func TestEverythingInSentences(t *testing.T) {
 	want := []string{
 		"3 wrong, 1 waits for you; 3 servers, 1 agent",
 		"Not seen: agents: their home was last seen at 11:59:00",
-		"Not seen: no monitor runs: nothing is done for the agents, and nobody is told; start it: outlive monitor",
+		"Not seen: no monitor runs: nothing is done, nobody is told. Start: outlive monitor",
 		"Incident shop has crashed, waits for you; since 11:59:00; PID 7 is dead; outlive: restarted once; told: me; to do: start it.",
 		"Incident blog hangs, over; from 09:00:00 to 10:00:00; it works again.",
 		"Incident news waits, acknowledged; since 11:00:00; acknowledged by me until 13:00:00.",
