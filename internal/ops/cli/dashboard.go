@@ -95,7 +95,9 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	c := collect.New(collect.Options{Dirs: socketDirs(), Home: homeLooker(f.home), History: true, Audit: auditLogs})
+	home := watchHome(f.home)
+	defer home.close()
+	c := collect.New(collect.Options{Dirs: socketDirs(), Home: home.look, HomeNews: home.ended(), History: true, Audit: auditLogs})
 	defer c.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String()) // it has one
 	opts := dashboard.Options{Source: c, Port: port, AgentText: agentText, Version: version()}

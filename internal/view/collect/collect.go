@@ -33,6 +33,8 @@ type Options struct {
 	Audit   func() []string
 	Every   time.Duration // between two looks while somebody watches; 0: 1 s
 	Seldom  time.Duration // otherwise; 0: 30 s
+	// HomeNews says that something has changed in the home: it is looked at without waiting for HomeEvery. It may be nil.
+	HomeNews <-chan struct{}
 	// HomeEvery is the least time between two looks at the home; 0: 2 s.
 	HomeEvery time.Duration
 }
@@ -53,6 +55,7 @@ type Collector struct {
 	home      *overview.Home
 	homeAt    time.Time
 	homeErr   error
+	homeDue   bool // it has said that it changed; of the looking goroutine
 	began     bool // the first look is over
 	listeners map[chan struct{}]bool
 
@@ -139,6 +142,9 @@ func (c *Collector) run(ctx context.Context) {
 		case <-timer.C:
 		case <-c.look:
 			timer.Stop()
+		case <-c.opts.HomeNews:
+			timer.Stop()
+			c.homeDue = true
 		}
 		c.lookAround(ctx)
 	}
@@ -201,9 +207,10 @@ func ask(ctx context.Context, found []control.Instance) []overview.Instance {
 }
 
 func (c *Collector) lookHome(ctx context.Context) {
-	if c.opts.Home == nil || time.Since(c.homeAt) < c.opts.HomeEvery {
+	if c.opts.Home == nil || !c.homeDue && time.Since(c.homeAt) < c.opts.HomeEvery {
 		return
 	}
+	c.homeDue = false
 	h, err := c.opts.Home(ctx)
 	c.mu.Lock()
 	was := c.home

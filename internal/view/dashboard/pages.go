@@ -15,6 +15,7 @@ import (
 
 const (
 	eventsShown = 300
+	nightShown  = 100      // changes of one agent
 	logShown    = 32 << 10 // bytes of the end of a log
 	logLines    = 200
 )
@@ -58,7 +59,8 @@ func (m *maker) text(name string, of any, rows []part) template.HTML {
 // add adds a section without rows.
 func (m *maker) add(id, name string, of any) {
 	html := m.text(name, of, nil)
-	m.sections = append(m.sections, section{part: part{id, html}, shape: string(html)})
+	sum := sumOf(string(html))
+	m.sections = append(m.sections, section{part: part{id, html, sum}, shape: sum})
 }
 
 // addRows adds a section whose rows change by themselves.
@@ -68,7 +70,7 @@ func (m *maker) addRows(id, name string, of any, rows []part) {
 		shape.WriteString(r.ID + " ")
 	}
 	empty := m.text(name, of, nil)
-	m.sections = append(m.sections, section{part{id, m.text(name, of, rows)}, rows, shape.String() + string(empty)})
+	m.sections = append(m.sections, section{part: part{ID: id, HTML: m.text(name, of, rows)}, Rows: rows, shape: sumOf(shape.String() + string(empty))})
 }
 
 // idOf is an element's id for any key.
@@ -81,7 +83,8 @@ func idOf(kind, key string) string {
 func rowsOf[T any](m *maker, kind string, list []T, key func(T) string) []part {
 	rows := make([]part, len(list))
 	for n, one := range list {
-		rows[n] = part{idOf(kind, key(one)), m.text(kind, one, nil)}
+		html := m.text(kind, one, nil)
+		rows[n] = part{idOf(kind, key(one)), html, sumOf(string(html))}
 	}
 	return rows
 }
@@ -161,6 +164,9 @@ func agentPage(m *maker, key string) (string, bool) {
 	}
 	m.addRows("incidents", "incidents", its, rowsOf(m, "incident", its, func(i overview.Incident) string { return i.ID }))
 	m.add("done", "done", one)
+	night := slices.Clone(one.History)
+	slices.Reverse(night) // the newest first
+	m.add("night", "night", night[:min(nightShown, len(night))])
 	m.add("evidence", "evidence", one)
 	if one.Output != "" && m.d.opts.AgentText != nil {
 		text, err := m.d.opts.AgentText(one.Output)
@@ -227,7 +233,7 @@ func lastLines(text string) string {
 var functions = template.FuncMap{
 	"shape": shape, "word": word, "clock": clock, "stamp": stamp, "lasting": lasting, "bytes": size, "strip": stripSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": healthWord, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
-	"source": sourceWord, "ms": func(d time.Duration) string { return took(d) }, "form": func(s shown, of any) shown { s.Of = of; return s },
+	"source": sourceWord, "ms": took, "until": until, "span": spanOf, "form": func(s shown, of any) shown { s.Of = of; return s },
 }
 
 func count(n int) string {
@@ -276,6 +282,22 @@ func clock(t, now time.Time) string {
 		return t.Format("2 Jan 15:04")
 	}
 	return t.Format("15:04:05")
+}
+
+// until is the end of something; what goes on has none yet.
+func until(t, now time.Time) string {
+	if !t.Before(now) {
+		return "now"
+	}
+	return clock(t, now)
+}
+
+// spanOf is how long something lasts that goes on; to the minute, so that a page does not change all the time.
+func spanOf(from, to, now time.Time) string {
+	if !to.Before(now) {
+		to = now.Truncate(time.Minute)
+	}
+	return took(max(0, to.Sub(from)))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

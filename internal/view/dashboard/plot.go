@@ -21,21 +21,26 @@ func stripSVG(spans []overview.Span, name string) template.HTML {
 	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 288 20" preserveAspectRatio="none" role="img" aria-label="%s">`,
 		template.HTMLEscapeString("The last 24 hours of "+name+": "+summary(spans)))
 	for _, s := range spans {
+		text := template.HTMLEscapeString(spanText(s, to))
 		height := [...]float64{2, 4, 8, 11, 14, 16}[s.Health]
 		fmt.Fprintf(&b, `<rect class="h-%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`,
-			s.Health, at(s.From), 20-height, at(s.To)-at(s.From), height, template.HTMLEscapeString(spanText(s)))
+			s.Health, at(s.From), 20-height, at(s.To)-at(s.From), height, text)
 		if s.Restarts > 0 {
 			x := at(s.From.Add(s.To.Sub(s.From) / 2))
-			fmt.Fprintf(&b, `<path class="mark" d="M%.1f 0h4l-2 5z"><title>%s</title></path>`, x-2, template.HTMLEscapeString(spanText(s)))
+			fmt.Fprintf(&b, `<path class="mark" d="M%.1f 0h4l-2 5z"><title>%s</title></path>`, x-2, text)
 		}
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
 }
 
-// spanText is one stretch of a strip in words.
-func spanText(s overview.Span) string {
-	text := fmt.Sprintf("%s to %s: %s", s.From.Local().Format("15:04"), s.To.Local().Format("15:04"), healthWord(s.Health))
+// spanText is one stretch of a strip in words. The last one ends now, somewhere in its quarter of an hour.
+func spanText(s overview.Span, end time.Time) string {
+	until := s.To.Local().Format("15:04")
+	if s.To.Equal(end) {
+		until = "now"
+	}
+	text := fmt.Sprintf("%s to %s: %s", s.From.Local().Format("15:04"), until, healthWord(s.Health))
 	if s.Restarts > 0 {
 		text += fmt.Sprintf(", restarted %d ×", s.Restarts)
 	}

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"html/template"
 	"net/http"
 	"strings"
@@ -19,22 +18,20 @@ const (
 type part struct {
 	ID   string        `json:"id"`
 	HTML template.HTML `json:"html"`
+	sum  uint64
 }
 
 // section is a part that has rows, each of which can be replaced by itself as long as there are the same ones.
 type section struct {
 	part
 	Rows  []part
-	shape string // what makes the section another one beside its rows
+	shape uint64 // sum of what makes the section another one beside its rows
 }
 
-var seed = maphash.MakeSeed()
-
-// sent is what a page has, by id.
+// sent is what a page has: the sum of each element, by id.
 type sent map[string]uint64
 
-func (s sent) changed(id, text string) bool {
-	sum := maphash.String(seed, text)
+func (s sent) changed(id string, sum uint64) bool {
 	if was, known := s[id]; known && was == sum {
 		return false
 	}
@@ -50,7 +47,7 @@ func (s sent) news(sections []section) (list []part) {
 			list = append(list, one.part)
 		}
 		for _, row := range one.Rows {
-			if s.changed(row.ID, string(row.HTML)) && !whole {
+			if s.changed(row.ID, row.sum) && !whole {
 				list = append(list, row)
 			}
 		}
@@ -66,7 +63,8 @@ type tick struct {
 
 // stream sends the parts of one page that change.
 func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
-	p, key := pageAt(r.URL.Query().Get("path"))
+	path := r.URL.Query().Get("path")
+	p, key := pageAt(path)
 	if p == nil {
 		http.NotFound(w, r)
 		return
@@ -85,14 +83,17 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
 	defer stop()
 	every := time.NewTicker(tickEvery)
 	defer every.Stop()
-	has := sent{}
+	has := d.views.recall(r.URL.Query().Get("page"))
+	var was *view
 	for {
-		s := d.opts.Source.State()
-		heading, sections, _ := d.render(p, s, key)
-		if list := has.news(sections); len(list) > 0 && !write("parts", list) {
-			return
+		s, v := d.viewOf(path, p, key)
+		if v != was {
+			if list := has.news(v.sections); len(list) > 0 && !write("parts", list) {
+				return
+			}
 		}
-		if !write("tick", tick{time.Since(s.At).Milliseconds(), title(s, heading)}) || out.Flush() != nil {
+		was = v
+		if !write("tick", tick{time.Since(s.At).Milliseconds(), title(s, v.heading)}) || out.Flush() != nil {
 			return
 		}
 		select {

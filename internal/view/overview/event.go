@@ -65,7 +65,7 @@ func newest(all []Event, now time.Time) []Event {
 	}
 	slices.SortStableFunc(list, func(a, b Event) int { return a.At.Compare(b.At) }) // of one time: in the order that they came
 	slices.Reverse(list)
-	return list[:min(len(list), eventsShown)]
+	return list
 }
 
 // sorted are the events of each running outlive by its PID, the oldest first.

@@ -57,10 +57,15 @@ func historyOf(events []Event, started, now time.Time, health Health) (list []st
 	return list, restarts
 }
 
-// stripOf cuts a history of the last day into cells, each with the worst that was not brief, and joins those that are alike.
+// stripOf cuts a history of the last day into quarters of an hour, the last of which now is in, each with the worst that was not brief, and
+// joins those that are alike.
 func stripOf(list []stretch, restarts []time.Time, now time.Time, health Health) (spans []Span) {
-	from := now.Add(-Day)
 	const width = Day / cells
+	end := now.Truncate(width) // by the clock, so that a strip stays as it is for a while
+	if end.Before(now) {
+		end = end.Add(width)
+	}
+	from := end.Add(-Day)
 	for n := range cells {
 		s := Span{From: from.Add(time.Duration(n) * width), To: from.Add(time.Duration(n+1) * width)}
 		s.Health = worst(list, s.From, s.To)
