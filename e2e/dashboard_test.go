@@ -52,6 +52,12 @@ func (s *scene) start(t *testing.T, argv ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = s.agentEnv(), s.dir
+	said, err := os.OpenFile(s.path("stderr.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // that a failure shows
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +84,13 @@ func newScene(t *testing.T, flags ...string) *scene {
 	s.outlive(t, "agent", "add", "shop", "--kind", "command", "--path", "shop", "--pidfile", "pid")
 	s.agent = s.start(t, "sh", "-c", "cd shop && echo $$ > pid && exec sleep 600")
 	s.start(t, tools.outlive, "monitor")
+	s.openDashboard(t, flags...)
+	return s
+}
 
+// openDashboard starts the dashboard, and takes the link that it prints.
+func (s *scene) openDashboard(t *testing.T, flags ...string) {
+	t.Helper()
 	cmd := exec.Command(tools.outlive, append([]string{"dashboard", "--listen", "127.0.0.1:0"}, flags...)...)
 	cmd.Env, cmd.Dir = s.agentEnv(), s.dir
 	out, err := cmd.StdoutPipe()
@@ -101,7 +113,6 @@ func newScene(t *testing.T, flags ...string) *scene {
 		t.Fatal(err)
 	}
 	s.link, s.dashboard = strings.TrimSpace(line), cmd
-	return s
 }
 
 // browser is a tab of a headless Chromium.
@@ -112,13 +123,14 @@ func browser(t *testing.T) context.Context {
 		t.Fatal("chromium is missing: e2e/install.sh installs it")
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...) // the test's own has ended when a failure is told
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
 	if err := chromedp.Do(ctx); err != nil { // the browser lives as long as this context
 		t.Fatal(err)
 	}
+	keepFailed(t, ctx)
 	return ctx
 }
 
@@ -148,6 +160,28 @@ func tell[P any](cmd cdp.Command[P, cdp.Empty], params P) chromedp.Action[chrome
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, cmd, params)
 		return err
+	})
+}
+
+// keepFailed keeps what a failed test has seen last: a picture and the page's source, where E2E_SHOTS names a directory, and in the
+// output where the page was.
+func keepFailed(t *testing.T, ctx context.Context) {
+	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() || ctx.Err() != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		source, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + " " + document.title + " " + document.readyState + "\n" + document.documentElement.outerHTML`))
+		if err != nil {
+			t.Logf("the page cannot be read: %v", err)
+			return
+		}
+		t.Logf("the page at the end: %s", source)
+		if png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100)); err == nil && os.Getenv("E2E_SHOTS") != "" {
+			_ = os.WriteFile(filepath.Join(os.Getenv("E2E_SHOTS"), "failed-"+t.Name()+".png"), png, 0o644)
+		}
 	})
 }
 
@@ -221,7 +255,7 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.outlive(t, "status", "--json")), &was); err != nil {
 		t.Fatal(err)
 	}
-	restarts := `[...document.querySelectorAll("#servers tr")].find(r => r.innerText.includes("works")).children[4].innerText`
+	restarts := `[...document.querySelectorAll("#servers tr")].find(r => r.innerText.includes("works"))?.children[4].innerText ?? ""`
 	for _, one := range was {
 		if one.Name == "works" {
 			kill(t, one.ServerPID)
@@ -238,9 +272,11 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	t.Logf("the kill of the server was on the page after %s", time.Since(begun))
 
 	// An agent is killed.
+	begun = time.Now()
 	_ = s.agent.Process.Kill()
 	_ = s.agent.Wait()
-	t.Logf("the end of the agent was on the page after %s", awaitText(t, ctx, "has crashed", patience))
+	awaitText(t, ctx, "has crashed", onScreen-time.Since(begun))
+	t.Logf("the end of the agent was on the page after %s", time.Since(begun))
 	awaitText(t, ctx, "shop has crashed", patience) // the incident, from the monitor
 	title := seen(t, ctx, chromedp.Title())
 	if !strings.HasPrefix(title, "(") || !strings.Contains(title, "!)") {
@@ -250,18 +286,48 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	s.lookAtPages(t, ctx, address)
 
 	// Buttons: a server is restarted, the incident is acknowledged.
-	do(t, ctx, scheme("light", 1280), chromedp.Navigate(s.pageOf(t, ctx, address, "works")), chromedp.WaitVisible("form button"), chromedp.Click("form button"))
+	do(t, ctx, scheme("light", 1280), chromedp.Navigate(s.pageOf(t, ctx, address, "works")))
+	press(t, ctx, "Restart works")
 	awaitText(t, ctx, "works was restarted in", patience)
-	do(t, ctx, chromedp.Navigate(address+"incidents"), chromedp.WaitVisible("form button"), chromedp.Click("form button"))
+	do(t, ctx, chromedp.Navigate(address+"incidents"))
+	press(t, ctx, "Acknowledge")
 	awaitText(t, ctx, "acknowledged until", patience)
 	checkAccess(t, ctx, "incidents, acknowledged")
+}
+
+// press clicks a button as a person does: at its place on the screen, whatever element is there by then. The events that came of it
+// are told if nothing does.
+func press(t *testing.T, ctx context.Context, label string) {
+	t.Helper()
+	place := fmt.Sprintf(`(() => {
+		const b = [...document.querySelectorAll("form button")].find(b => b.innerText.startsWith(%q));
+		if (!b) return [];
+		b.scrollIntoView({block: "center"});
+		const r = b.getBoundingClientRect();
+		return [r.x + r.width / 2, r.y + r.height / 2];
+	})()`, label)
+	var at []float64
+	if !eventually(func() bool {
+		at = seen(t, ctx, chromedp.Evaluate[[]float64](place))
+		return len(at) == 2
+	}) {
+		t.Fatalf("there is no button %q on %s:\n%s", label, seen(t, ctx, chromedp.Location()), content(t, ctx))
+	}
+	do(t, ctx, chromedp.MouseClickXY(at[0], at[1]))
 }
 
 // pageOf is the address of a server's page, from its link.
 func (s *scene) pageOf(t *testing.T, ctx context.Context, address, name string) string {
 	t.Helper()
 	do(t, ctx, chromedp.Navigate(address), chromedp.WaitVisible("#servers"))
-	return seen(t, ctx, chromedp.Evaluate[string](fmt.Sprintf(`[...document.querySelectorAll("#servers a")].find(a => a.innerText == %q).href`, name)))
+	var at string
+	if !eventually(func() bool {
+		at = seen(t, ctx, chromedp.Evaluate[string](fmt.Sprintf(`[...document.querySelectorAll("#servers a")].find(a => a.innerText == %q)?.href ?? ""`, name)))
+		return at != ""
+	}) {
+		t.Fatalf("the overview has no server %q:\n%s", name, content(t, ctx))
+	}
+	return at
 }
 
 // lookAtPages looks at every page in light, dark and narrow.
