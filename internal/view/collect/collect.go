@@ -166,16 +166,16 @@ func (c *Collector) lookAround(ctx context.Context) {
 	if c.homeErr != nil {
 		in.Trouble = append(in.Trouble, c.homeErr.Error())
 	}
-	in.Events = slices.Clone(c.events)
 	labels := map[int]string{}
 	for _, i := range found {
 		labels[i.PID] = i.Label()
 	}
-	for n := range in.Events {
-		if e := &in.Events[n]; e.Instance == "" {
+	for n := range c.events {
+		if e := &c.events[n]; e.Instance == "" {
 			e.Instance = labels[e.PID]
 		}
 	}
+	in.Events = c.events // the overview copies what it keeps
 	s := overview.Of(in)
 	c.state.Store(&s)
 	for l := range c.listeners {

@@ -69,7 +69,7 @@ const answersKept = 16
 
 // New returns a dashboard. [Dashboard.Token] belongs into the link.
 func New(opts Options) *Dashboard {
-	d := &Dashboard{opts: opts, door: newDoor(opts.Port), mux: http.NewServeMux(), views: views{byPath: map[string]*view{}, sent: map[string]sent{}}}
+	d := &Dashboard{opts: opts, door: newDoor(opts.Port), mux: http.NewServeMux(), views: views{byPath: map[string]*view{}, rows: map[string]row{}, sent: map[string]sent{}}}
 	d.pages = template.Must(template.New("").Funcs(functions).ParseFS(assets, "assets/*.html"))
 	for pattern, p := range map[string]page{
 		"GET /{$}": overviewPage, "GET /server/{key...}": serverPage, "GET /agent/{key...}": agentPage,

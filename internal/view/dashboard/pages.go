@@ -6,8 +6,10 @@ import (
 	"hash/fnv"
 	"html/template"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/view/overview"
@@ -59,8 +61,7 @@ func (m *maker) text(name string, of any, rows []part) template.HTML {
 // add adds a section without rows.
 func (m *maker) add(id, name string, of any) {
 	html := m.text(name, of, nil)
-	sum := sumOf(string(html))
-	m.sections = append(m.sections, section{part: part{id, html, sum}, shape: sum})
+	m.sections = append(m.sections, section{ID: id, whole: func() template.HTML { return html }, shape: sumOf(string(html))})
 }
 
 // addRows adds a section whose rows change by themselves.
@@ -69,8 +70,9 @@ func (m *maker) addRows(id, name string, of any, rows []part) {
 	for _, r := range rows {
 		shape.WriteString(r.ID + " ")
 	}
-	empty := m.text(name, of, nil)
-	m.sections = append(m.sections, section{part: part{ID: id, HTML: m.text(name, of, rows)}, Rows: rows, shape: sumOf(shape.String() + string(empty))})
+	shape.WriteString(string(m.text(name, of, nil)))
+	whole := sync.OnceValue(func() template.HTML { return m.text(name, of, rows) })
+	m.sections = append(m.sections, section{ID: id, whole: whole, Rows: rows, shape: sumOf(shape.String())})
 }
 
 // idOf is an element's id for any key.
@@ -80,13 +82,64 @@ func idOf(kind, key string) string {
 	return fmt.Sprintf("%s-%x", kind, h.Sum64())
 }
 
+// rowsOf renders rows, of which those that show the same as before are kept. A row shows nothing but its value, and times beside today's date.
 func rowsOf[T any](m *maker, kind string, list []T, key func(T) string) []part {
-	rows := make([]part, len(list))
+	rows, kept := make([]part, len(list)), m.d.views.rows
+	day := m.State.At.Local().Format(time.DateOnly)
 	for n, one := range list {
+		id := idOf(kind, key(one))
+		if was, known := kept[id]; known && was.day == day && reflect.DeepEqual(was.of, one) {
+			rows[n] = was.part
+			continue
+		}
 		html := m.text(kind, one, nil)
-		rows[n] = part{idOf(kind, key(one)), html, sumOf(string(html))}
+		rows[n] = part{id, html, sumOf(string(html))}
+		if len(kept) >= rowsKept {
+			clear(kept)
+		}
+		kept[id] = row{rows[n], one, day}
 	}
 	return rows
+}
+
+// serverRow is what the table of servers shows of one.
+type serverRow struct {
+	Key, Name, Of, State, Why, URL string
+	Gateway                        bool
+	Health                         overview.Health
+	Since                          time.Time
+	Restarts                       int
+	Memory                         string
+	Clients                        []string
+	Strip                          []overview.Span
+}
+
+func serverRows(m *maker, list []overview.Server) []part {
+	rows := make([]serverRow, len(list))
+	for n, o := range list {
+		rows[n] = serverRow{o.Key, o.Name, o.Of, o.State, o.Why, o.URL, o.Gateway, o.Health, o.Since, o.Restarts, size(o.Memory), o.Clients, o.Strip}
+	}
+	return rowsOf(m, "server-row", rows, func(o serverRow) string { return o.Key })
+}
+
+// agentRow is what the table of agents shows of one.
+type agentRow struct {
+	Key, Name, Kind, State, Why, SignFrom string
+	Health                                overview.Health
+	Since, SignAt                         time.Time
+	CostUSD                               float64
+	Strip                                 []overview.Span
+}
+
+func agentRows(m *maker, list []overview.Agent) []part {
+	rows := make([]agentRow, len(list))
+	for n, o := range list {
+		rows[n] = agentRow{o.Key, o.Name, o.Kind, o.State, "", o.SignFrom, o.Health, o.Since, o.SignAt, o.CostUSD, o.Strip}
+		if o.Health.Wrong() { // else it says how long ago something was
+			rows[n].Why = o.Why
+		}
+	}
+	return rowsOf(m, "agent-row", rows, func(o agentRow) string { return o.Key })
 }
 
 // attention is what is wrong now.
@@ -117,8 +170,8 @@ func overviewPage(m *maker, _ string) (string, bool) {
 		}
 	}
 	m.add("attention", "attention", a)
-	m.addRows("servers", "servers", len(s.Servers), rowsOf(m, "server-row", s.Servers, func(o overview.Server) string { return o.Key }))
-	m.addRows("agents", "agents", len(s.Agents), rowsOf(m, "agent-row", s.Agents, func(o overview.Agent) string { return o.Key }))
+	m.addRows("servers", "servers", len(s.Servers), serverRows(m, s.Servers))
+	m.addRows("agents", "agents", len(s.Agents), agentRows(m, s.Agents))
 	return "Overview", true
 }
 
@@ -137,7 +190,7 @@ func serverPage(m *maker, key string) (string, bool) {
 				its = append(its, o)
 			}
 		}
-		m.addRows("servers", "servers", len(its), rowsOf(m, "server-row", its, func(o overview.Server) string { return o.Key }))
+		m.addRows("servers", "servers", len(its), serverRows(m, its))
 		return one.Name, true
 	}
 	m.add("restarts", "restarts", one)
@@ -231,7 +284,7 @@ func lastLines(text string) string {
 
 // functions are what templates call.
 var functions = template.FuncMap{
-	"shape": shape, "word": word, "clock": clock, "stamp": stamp, "lasting": lasting, "bytes": size, "strip": stripSVG, "axis": axisSVG,
+	"shape": shape, "word": word, "clock": clock, "stamp": stamp, "lasting": lasting, "bytes": size, "strip": stripSVG, "stripRow": stripRowSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": healthWord, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
 	"source": sourceWord, "ms": took, "until": until, "span": spanOf, "form": func(s shown, of any) shown { s.Of = of; return s },
 }

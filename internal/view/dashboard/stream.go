@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -21,12 +22,16 @@ type part struct {
 	sum  uint64
 }
 
-// section is a part that has rows, each of which can be replaced by itself as long as there are the same ones.
+// section is a part that may have rows, each of which can be replaced by itself as long as there are the same ones.
 type section struct {
-	part
+	ID    string
+	whole func() template.HTML
 	Rows  []part
 	shape uint64 // sum of what makes the section another one beside its rows
 }
+
+// HTML is the whole section; with rows it is long, and made when somebody needs it.
+func (s section) HTML() template.HTML { return s.whole() }
 
 // sent is what a page has: the sum of each element, by id.
 type sent map[string]uint64
@@ -39,12 +44,22 @@ func (s sent) changed(id string, sum uint64) bool {
 	return true
 }
 
+// all notes that a page has these sections.
+func (s sent) all(sections []section) {
+	for _, one := range sections {
+		s.changed(one.ID+"#shape", one.shape)
+		for _, row := range one.Rows {
+			s.changed(row.ID, row.sum)
+		}
+	}
+}
+
 // news are the parts of sections that a page does not have as they are now.
 func (s sent) news(sections []section) (list []part) {
 	for _, one := range sections {
 		whole := s.changed(one.ID+"#shape", one.shape)
 		if whole {
-			list = append(list, one.part)
+			list = append(list, part{ID: one.ID, HTML: one.whole()})
 		}
 		for _, row := range one.Rows {
 			if s.changed(row.ID, row.sum) && !whole {
@@ -72,10 +87,13 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	write := func(kind string, v any) bool {
-		text, err := json.Marshal(v)
+		fmt.Fprintf(w, "event: %s\ndata: ", kind) // errors stay, and show below
+		_ = out.SetWriteDeadline(time.Now().Add(tickWithin))
+		to := json.NewEncoder(w)
+		to.SetEscapeHTML(false) // it is not inside a page; the encoder ends it with a line break
+		err := to.Encode(v)
 		if err == nil {
-			_ = out.SetWriteDeadline(time.Now().Add(tickWithin))
-			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, text)
+			_, err = io.WriteString(w, "\n")
 		}
 		return err == nil
 	}

@@ -20,12 +20,21 @@ type view struct {
 const (
 	viewsKept = 32 // pages whose view is kept
 	pagesKept = 64 // pages that were sent, and whose streams have not begun
+	rowsKept  = 4096
 )
+
+// row is a row of a table as it was rendered last.
+type row struct {
+	part
+	of  any
+	day string
+}
 
 // views are the pages as they were rendered last.
 type views struct {
 	mu     sync.Mutex
 	byPath map[string]*view
+	rows   map[string]row // by id
 
 	// sent is what pages have that were sent whole, by their number, until their streams ask.
 	sent map[string]sent
@@ -52,7 +61,7 @@ func (d *Dashboard) viewOf(path string, p page, key string) (overview.State, *vi
 // remember keeps what a page has, and returns the number that the page's stream asks with.
 func (w *views) remember(v *view) string {
 	has := sent{}
-	has.news(v.sections)
+	has.all(v.sections)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last++

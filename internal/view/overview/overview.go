@@ -228,9 +228,9 @@ type Button struct {
 
 // Of makes the overview.
 func Of(in Input) State {
-	all := newest(in.Events, in.At)
-	s := State{At: in.At, Trouble: in.Trouble, Events: all[:min(len(all), eventsShown)]}
-	byInstance := sorted(all)
+	day := dayOf(in.Events, in.At)
+	s := State{At: in.At, Trouble: in.Trouble, Events: newest(day)}
+	byInstance := sorted(day)
 	for _, i := range in.Instances {
 		s.Servers = append(s.Servers, serversOf(i, byInstance[i.PID], in.At)...)
 	}

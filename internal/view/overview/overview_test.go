@@ -101,7 +101,7 @@ func TestStripOfADay(t *testing.T) {
 		happened(10*time.Hour, event.ServerCrashed), happened(10*time.Hour, event.RestartInitiated), happened(10*time.Hour-time.Second, event.ServerReady),
 		happened(4*time.Hour, event.ServerCrashed), happened(4*time.Hour-time.Minute, event.BreakerOpened), happened(2*time.Hour, event.ServerReady),
 	}
-	list, restarts := historyOf(events, ago(40*time.Hour), noon, Good)
+	list, restarts := historyOf(dayOf(events, ago(6*time.Hour)), ago(40*time.Hour), noon, Good)
 	type span struct {
 		Hours    float64
 		Health   Health
