@@ -85,11 +85,11 @@ func (s *scene) manyAgents(t *testing.T, home string) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		pid := s.start(t, "sleep", "900").Process.Pid
+		pid := s.start(t, "sh", "-c", "cd "+name+" && exec sleep 900").Process.Pid
 		if err := os.WriteFile(filepath.Join(dir, "pid"), []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&registry, "  %s:\n    kind: command\n    path: %s\n    pidfile: pid\n", name, dir)
+		fmt.Fprintf(&registry, "  %s:\n    kind: command\n    path: %s\n    match: {pidfile: pid}\n", name, dir)
 	}
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)

@@ -17,8 +17,9 @@ import (
 
 const (
 	eventsShown = 300
-	nightShown  = 100      // changes of one agent
-	logShown    = 32 << 10 // bytes of the end of a log
+	nightShown  = 100       // changes of one agent
+	actsBefore  = time.Hour // before an incident, what was done belongs to it
+	logShown    = 32 << 10  // bytes of the end of a log
 	logLines    = 200
 )
 
@@ -215,7 +216,7 @@ func agentPage(m *maker, key string) (string, bool) {
 			its = append(its, i)
 		}
 	}
-	m.addRows("incidents", "incidents", its, rowsOf(m, "incident", its, func(i overview.Incident) string { return i.ID }))
+	m.addIncidents(group{ID: "incidents", Title: "Incidents", None: "There was none in the last 24 hours."}, its)
 	m.add("done", "done", one)
 	night := slices.Clone(one.History)
 	slices.Reverse(night) // the newest first
@@ -229,9 +230,56 @@ func agentPage(m *maker, key string) (string, bool) {
 }
 
 func incidentsPage(m *maker, _ string) (string, bool) {
-	list := m.State.Incidents
-	m.addRows("incidents", "incidents", list, rowsOf(m, "incident", list, func(i overview.Incident) string { return i.ID }))
+	var waiting, acknowledged, over []overview.Incident
+	for _, i := range m.State.Incidents {
+		switch {
+		case i.Waits():
+			waiting = append(waiting, i)
+		case i.Open():
+			acknowledged = append(acknowledged, i)
+		default:
+			over = append(over, i)
+		}
+	}
+	m.addIncidents(group{ID: "waiting", Title: "Open: somebody has to look", None: "None.", Live: true}, waiting)
+	m.addIncidents(group{ID: "acknowledged", Title: "Acknowledged: somebody deals with it", None: "None."}, acknowledged)
+	m.addIncidents(group{ID: "over", Title: "Over, in the last 24 hours", None: "None."}, over)
 	return "Incidents", true
+}
+
+// group is a list of incidents.
+type group struct {
+	ID, Title, None string
+	Live            bool // what comes is read out
+	N               int
+}
+
+func (m *maker) addIncidents(g group, list []overview.Incident) {
+	g.N = len(list)
+	rows := make([]part, len(list))
+	for n, i := range list { // they show what was done about the agent, too
+		html := m.text("incident", i, nil)
+		rows[n] = part{idOf("incident", i.ID), html, sumOf(string(html))}
+	}
+	m.addRows(g.ID, "incidents", g, rows)
+}
+
+// doneAbout is what outlive has done since an incident has begun, or a little before it; "" if it is of several agents, or over.
+func doneAbout(i overview.Incident, agents []overview.Agent, now time.Time) string {
+	at := slices.IndexFunc(agents, func(a overview.Agent) bool { return a.Key == i.Agent })
+	if at < 0 || !i.Open() {
+		return ""
+	}
+	var done []string
+	for _, act := range agents[at].Acts {
+		if !act.At.Before(i.Opened.Add(-actsBefore)) {
+			done = append(done, act.Text+" at "+clock(act.At, now))
+		}
+	}
+	if done == nil {
+		return "has done nothing about it: it is your turn"
+	}
+	return strings.Join(done, "; ")
 }
 
 func eventsPage(m *maker, _ string) (string, bool) {
@@ -286,7 +334,7 @@ func lastLines(text string) string {
 var functions = template.FuncMap{
 	"shape": shape, "word": word, "clock": clock, "stamp": stamp, "lasting": lasting, "bytes": size, "strip": stripSVG, "stripRow": stripRowSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": healthWord, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
-	"source": sourceWord, "ms": took, "until": until, "span": spanOf, "form": func(s shown, of any) shown { s.Of = of; return s },
+	"source": sourceWord, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "form": func(s shown, of any) shown { s.Of = of; return s },
 }
 
 func count(n int) string {
@@ -358,14 +406,24 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // lasting is how long something lasts, in one or two units.
 func lasting(from, to time.Time) string { return took(to.Sub(from)) }
 
+// latencyText is how long calls took; of those that came to no end, nothing.
+func latencyText(d time.Duration) string {
+	if d == 0 {
+		return "–"
+	}
+	return took(d)
+}
+
 func took(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "–"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())
-	case d < 10*time.Second:
+	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	case d < 2*time.Hour:

@@ -29,7 +29,7 @@ func stripSVG(spans []overview.Span, name string) template.HTML {
 		fmt.Fprintf(&b, `<rect class="h-%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`,
 			s.Health, at(s.From), 20-height, at(s.To)-at(s.From), height, text)
 		if s.Restarts > 0 {
-			x := at(s.From.Add(s.To.Sub(s.From) / 2))
+			x := min(at(s.From.Add(s.To.Sub(s.From)/2)), 286) // the last one is to be seen whole
 			fmt.Fprintf(&b, `<path class="mark" d="M%.1f 0h4l-2 5z"><title>%s</title></path>`, x-2, text)
 		}
 	}
@@ -51,7 +51,7 @@ func stripRowSVG(spans []overview.Span, name string) template.HTML {
 		x, w := 3*quarter(s.From), 3*(quarter(s.To)-quarter(s.From))
 		fmt.Fprintf(&shapes[s.Health], "M%d 20h%dv-%gh-%dz", x, w, stripHeight[s.Health], w)
 		if s.Restarts > 0 {
-			fmt.Fprintf(&marks, "M%d 0h4l-2 5z", x+w/2-2)
+			fmt.Fprintf(&marks, "M%d 0h4l-2 5z", min(x+w/2, 286)-2)
 		}
 	}
 	text := template.HTMLEscapeString("The last 24 hours of " + name + ": " + summary(spans))

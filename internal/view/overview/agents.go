@@ -17,6 +17,9 @@ func agentsOf(h *Home, now time.Time) []Agent {
 	}
 	for n := range list {
 		list[n].History = historyOfAgent(list[n].History, h.Watched, now)
+		if last := len(list[n].History) - 1; last >= 0 && list[n].Since.IsZero() && list[n].History[last].Health == list[n].Health {
+			list[n].Since = list[n].History[last].From // as long as is known
+		}
 		list[n].Strip = agentStrip(list[n], incidents[list[n].Key], h.Watched, now)
 	}
 	return list

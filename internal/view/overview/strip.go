@@ -40,12 +40,13 @@ type stretch struct {
 
 // historyOf is how a server stood, from the events about it, the oldest first, since outlive started; it ends with how it stands.
 func historyOf(events []*Event, started, now time.Time, health Health) (list []stretch, restarts []time.Time) {
+	list = make([]stretch, 0, len(events)/2+1) // most are restarts, of which not every event tells something new
 	at, is := started, Unknown
 	for _, e := range events {
 		if e.Type == event.RestartInitiated {
 			restarts = append(restarts, e.At)
 		}
-		if h, ok := after(e.Type); ok {
+		if h, ok := after(e.Type); ok && h != is {
 			list = append(list, stretch{at, e.At, is})
 			at, is = e.At, h
 		}
