@@ -356,9 +356,19 @@ func TestDashboardWithoutJavaScript(t *testing.T) {
 	s := newScene(t)
 	ctx := browser(t)
 	do(t, ctx, tell(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
-	text := seen(t, ctx, chromedp.Text("main"))
+	text := ""
+	said := func(want string) func() bool {
+		return func() bool { // what was not there yet comes when the page loads itself again, and then there is no page for a moment
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			if got, err := chromedp.Run(ctx, chromedp.Text("main")); err == nil {
+				text = got
+			}
+			return strings.Contains(text, want)
+		}
+	}
 	for _, want := range []string{"works", "broken", "shop"} {
-		if !strings.Contains(text, want) {
+		if !eventually(said(want)) {
 			t.Errorf("without scripts the page does not say %q:\n%s", want, text)
 		}
 	}

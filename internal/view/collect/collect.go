@@ -17,6 +17,7 @@ const (
 	patience   = 2 * time.Second        // for one answer of a control socket
 	retry      = 500 * time.Millisecond // before a follower that was dropped comes again
 	eventsKept = 20000
+	homeSeldom = 10 * time.Second // most time between two looks at a home while somebody watches
 	wantedFor  = 10 * time.Second // after somebody has asked
 )
 
@@ -35,7 +36,8 @@ type Options struct {
 	Seldom  time.Duration // otherwise; 0: 30 s
 	// HomeNews says that something has changed in the home: it is looked at without waiting for HomeEvery. It may be nil.
 	HomeNews <-chan struct{}
-	// HomeEvery is the least time between two looks at the home; 0: 2 s.
+	// HomeEvery is the least time between two looks at the home; 0: 2 s. A home whose look takes long is looked at less often, though
+	// every 10 s: a tenth of the time at most is spent on it.
 	HomeEvery time.Duration
 }
 
@@ -54,6 +56,7 @@ type Collector struct {
 	followed  map[string]context.CancelFunc // by socket
 	home      *overview.Home
 	homeAt    time.Time
+	homeRest  time.Duration // after the last look at it; of the looking goroutine
 	homeErr   error
 	homeDue   bool // it has said that it changed; of the looking goroutine
 	began     bool // the first look is over
@@ -207,11 +210,13 @@ func ask(ctx context.Context, found []control.Instance) []overview.Instance {
 }
 
 func (c *Collector) lookHome(ctx context.Context) {
-	if c.opts.Home == nil || !c.homeDue && time.Since(c.homeAt) < c.opts.HomeEvery {
+	if c.opts.Home == nil || !c.homeDue && time.Since(c.homeAt) < max(c.opts.HomeEvery, c.homeRest) {
 		return
 	}
 	c.homeDue = false
+	begun := time.Now()
 	h, err := c.opts.Home(ctx)
+	c.homeRest = min(10*time.Since(begun), homeSeldom)
 	c.mu.Lock()
 	was := c.home
 	if c.homeAt, c.homeErr = time.Now(), err; err == nil {

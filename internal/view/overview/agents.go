@@ -15,12 +15,16 @@ func agentsOf(h *Home, now time.Time) []Agent {
 	for _, i := range h.Incidents {
 		incidents[i.Agent] = append(incidents[i.Agent], i)
 	}
+	watched := slices.Clone(h.Watched)
+	if last := len(watched) - 1; last >= 0 && h.Monitor != 0 && !watched[last].To.Before(h.At) {
+		watched[last].To = now // it goes on
+	}
 	for n := range list {
-		list[n].History = historyOfAgent(list[n].History, h.Watched, now)
+		list[n].History = historyOfAgent(list[n].History, watched, now)
 		if last := len(list[n].History) - 1; last >= 0 && list[n].Since.IsZero() && list[n].History[last].Health == list[n].Health {
 			list[n].Since = list[n].History[last].From // as long as is known
 		}
-		list[n].Strip = agentStrip(list[n], incidents[list[n].Key], h.Watched, now)
+		list[n].Strip = agentStrip(list[n], incidents[list[n].Key], watched, now)
 	}
 	return list
 }

@@ -212,6 +212,11 @@ func TestNightOfAnAgent(t *testing.T) {
 // A strip changes with the clock's quarters of an hour, and not at each look.
 func TestStripStaysForAQuarter(t *testing.T) {
 	h := &Home{At: noon, Agents: []Agent{{Key: "a", Health: Good}}, Watched: []Period{{ago(3 * time.Hour), noon}}}
+	h.Monitor = 9
+	late := Of(Input{At: noon.Add(3 * time.Second), Home: &Home{At: noon, Monitor: 9, Watched: h.Watched, Agents: []Agent{{Key: "a", Health: Good, History: []Standing{{From: ago(time.Hour), Health: Good}}}}}})
+	if list := late.Agents[0].History; len(list) != 1 || !list[0].To.Equal(late.At) {
+		t.Errorf("what goes on ends at the last look of the home: %v", list)
+	}
 	strip := func(at time.Time) []Span { return Of(Input{At: at, Home: h}).Agents[0].Strip }
 	if d := cmp.Diff(strip(noon.Add(time.Minute)), strip(noon.Add(14*time.Minute))); d != "" {
 		t.Errorf("within a quarter it changes:\n%s", d)
