@@ -16,6 +16,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -248,19 +249,8 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	}
 
 	// A server is killed while the page is open.
-	var was []struct {
-		Name      string `json:"name"`
-		ServerPID int    `json:"server_pid"`
-	}
-	if err := json.Unmarshal([]byte(s.outlive(t, "status", "--json")), &was); err != nil {
-		t.Fatal(err)
-	}
 	restarts := `[...document.querySelectorAll("#servers tr")].find(r => r.innerText.includes("works"))?.children[4].innerText ?? ""`
-	for _, one := range was {
-		if one.Name == "works" {
-			kill(t, one.ServerPID)
-		}
-	}
+	kill(t, s.pidOf(t, "works"))
 	begun := time.Now()
 	var shown string
 	if !within(onScreen, func() bool {
@@ -295,9 +285,15 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	checkAccess(t, ctx, "incidents, acknowledged")
 }
 
-// press clicks a button as a person does: at its place on the screen, whatever element is there by then. The events that came of it
-// are told if nothing does.
+// press clicks a button as a person does: at its place on the screen, whatever element is there by then.
 func press(t *testing.T, ctx context.Context, label string) {
+	t.Helper()
+	at := placeOf(t, ctx, label)
+	do(t, ctx, chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// placeOf is where a button is on the screen.
+func placeOf(t *testing.T, ctx context.Context, label string) []float64 {
 	t.Helper()
 	place := fmt.Sprintf(`(() => {
 		const b = [...document.querySelectorAll("form button")].find(b => b.innerText.startsWith(%q));
@@ -313,7 +309,44 @@ func press(t *testing.T, ctx context.Context, label string) {
 	}) {
 		t.Fatalf("there is no button %q on %s:\n%s", label, seen(t, ctx, chromedp.Location()), content(t, ctx))
 	}
-	do(t, ctx, chromedp.MouseClickXY(at[0], at[1]))
+	return at
+}
+
+// A button that somebody holds down while what is around it changes does what it says when it is released.
+func TestDashboardButtonHeld(t *testing.T) {
+	s := newScene(t, "--control")
+	ctx := browser(t)
+	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
+	do(t, ctx, chromedp.Navigate(s.pageOf(t, ctx, seen(t, ctx, chromedp.Location()), "works")))
+	at := placeOf(t, ctx, "Restart works")
+	do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, at[0], at[1], chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	updates := `performance.getEntriesByName("update").length`
+	before := seen(t, ctx, chromedp.Evaluate[int](updates))
+	kill(t, s.pidOf(t, "works"))
+	if !eventually(func() bool { return seen(t, ctx, chromedp.Evaluate[int](updates)) > before }) {
+		t.Fatal("the page has heard of nothing")
+	}
+	do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, at[0], at[1], chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	awaitText(t, ctx, "works was restarted in", patience)
+}
+
+// pidOf is the process of a server.
+func (s *scene) pidOf(t *testing.T, name string) int {
+	t.Helper()
+	var all []struct {
+		Name      string `json:"name"`
+		ServerPID int    `json:"server_pid"`
+	}
+	if err := json.Unmarshal([]byte(s.outlive(t, "status", "--json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		if one.Name == name && one.ServerPID != 0 {
+			return one.ServerPID
+		}
+	}
+	t.Fatalf("%s has no process: %+v", name, all)
+	return 0
 }
 
 // pageOf is the address of a server's page, from its link.
