@@ -17,8 +17,9 @@ const (
 	patience   = 2 * time.Second        // for one answer of a control socket
 	retry      = 500 * time.Millisecond // before a follower that was dropped comes again
 	eventsKept = 20000
-	homeSeldom = 10 * time.Second // most time between two looks at a home while somebody watches
-	wantedFor  = 10 * time.Second // after somebody has asked
+	newsGap    = 300 * time.Millisecond // least time between two looks at a home because of its news
+	homeSeldom = 10 * time.Second       // most time between two looks at a home while somebody watches
+	wantedFor  = 10 * time.Second       // after somebody has asked
 )
 
 // Options are a collector's settings. The zero value looks nowhere.
@@ -49,6 +50,11 @@ type Collector struct {
 	look   chan struct{}
 	state  atomic.Pointer[overview.State]
 	wanted atomic.Int64 // Unix nanoseconds of the last time that somebody asked
+
+	// What the last look has found, of the looking goroutine.
+	found     []control.Instance
+	foundErr  error
+	instances []overview.Instance
 
 	mu        sync.Mutex
 	events    []overview.Event
@@ -147,30 +153,44 @@ func (c *Collector) run(ctx context.Context) {
 			timer.Stop()
 		case <-c.opts.HomeNews:
 			timer.Stop()
-			c.homeDue = true
+			c.lookAtNews(ctx)
 		}
 		c.lookAround(ctx)
 	}
 }
 
+// lookAtNews looks at the home, and shows it before the servers are asked: many take a while to answer.
+func (c *Collector) lookAtNews(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(newsGap - time.Since(c.homeAt)):
+	}
+	c.homeDue = true
+	c.lookHome(ctx)
+	c.publish()
+}
+
 // lookAround asks everybody.
 func (c *Collector) lookAround(ctx context.Context) {
-	in := overview.Input{}
 	found, err := control.Discover(c.opts.Dirs...)
-	if err != nil {
-		in.Trouble = append(in.Trouble, err.Error())
-	}
 	c.follow(ctx, found)
-	in.Instances = ask(ctx, found)
+	c.found, c.foundErr, c.instances = found, err, ask(ctx, found)
 	c.lookHome(ctx)
+	c.publish()
+}
+
+// publish makes the overview of what was seen, and tells who listens.
+func (c *Collector) publish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	in.At, in.Home = time.Now(), c.home
-	if c.homeErr != nil {
-		in.Trouble = append(in.Trouble, c.homeErr.Error())
+	in := overview.Input{At: time.Now(), Home: c.home, Instances: c.instances}
+	for _, err := range []error{c.foundErr, c.homeErr} {
+		if err != nil {
+			in.Trouble = append(in.Trouble, err.Error())
+		}
 	}
 	labels := map[int]string{}
-	for _, i := range found {
+	for _, i := range c.found {
 		labels[i.PID] = i.Label()
 	}
 	for n := range c.events {
