@@ -3,7 +3,6 @@ package collect
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,6 +54,10 @@ type Collector struct {
 	found     []control.Instance
 	foundErr  error
 	instances []overview.Instance
+	homeSlow  string                               // that the home takes long; "": it does not
+	asked     map[string]*question[control.Status] // by socket: what is not answered yet
+	heard     map[string]time.Time                 // by socket: when it answered last
+	asking    *question[*overview.Home]            // nil: the home is not being looked at
 
 	mu        sync.Mutex
 	events    []overview.Event
@@ -63,6 +66,7 @@ type Collector struct {
 	home      *overview.Home
 	homeAt    time.Time
 	homeRest  time.Duration // after the last look at it; of the looking goroutine
+	homeBegun time.Time     // of the same: when it was looked at last
 	homeErr   error
 	homeDue   bool // it has said that it changed; of the looking goroutine
 	began     bool // the first look is over
@@ -83,7 +87,8 @@ func New(opts Options) *Collector {
 		opts.HomeEvery = 2 * time.Second
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), followed: map[string]context.CancelFunc{}, listeners: map[chan struct{}]bool{}}
+	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), followed: map[string]context.CancelFunc{}, listeners: map[chan struct{}]bool{},
+		asked: map[string]*question[control.Status]{}, heard: map[string]time.Time{}}
 	if opts.History && opts.Audit != nil {
 		c.events, c.audited = readAudit(opts.Audit(), time.Now()), map[eventKey]bool{}
 		for _, e := range c.events {
@@ -166,7 +171,7 @@ func (c *Collector) lookAtNews(ctx context.Context) {
 	case <-time.After(newsGap - time.Since(c.homeAt)):
 	}
 	c.homeDue = true
-	c.lookHome(ctx)
+	c.homeSlow = c.lookHome(ctx)
 	c.publish()
 }
 
@@ -174,8 +179,8 @@ func (c *Collector) lookAtNews(ctx context.Context) {
 func (c *Collector) lookAround(ctx context.Context) {
 	found, err := control.Discover(c.opts.Dirs...)
 	c.follow(ctx, found)
-	c.found, c.foundErr, c.instances = found, err, ask(ctx, found)
-	c.lookHome(ctx)
+	c.found, c.foundErr, c.instances = found, err, c.ask(ctx, found)
+	c.homeSlow = c.lookHome(ctx)
 	c.publish()
 }
 
@@ -184,6 +189,9 @@ func (c *Collector) publish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	in := overview.Input{At: time.Now(), Home: c.home, Instances: c.instances}
+	if c.homeSlow != "" {
+		in.Trouble = append(in.Trouble, c.homeSlow)
+	}
 	for _, err := range []error{c.foundErr, c.homeErr} {
 		if err != nil {
 			in.Trouble = append(in.Trouble, err.Error())
@@ -208,47 +216,6 @@ func (c *Collector) publish() {
 		}
 	}
 	c.began = true
-}
-
-// ask asks every running outlive for its status, at once.
-func ask(ctx context.Context, found []control.Instance) []overview.Instance {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	all := make([]overview.Instance, len(found))
-	var asked sync.WaitGroup
-	for n, i := range found {
-		asked.Go(func() {
-			s, err := i.Status(ctx)
-			all[n] = overview.Instance{Instance: i, Status: s, Silent: err != nil && !errors.Is(err, control.ErrGone)}
-			if errors.Is(err, control.ErrGone) {
-				all[n].Instance.Path = "" // it has ended since
-			}
-		})
-	}
-	asked.Wait()
-	return slices.DeleteFunc(all, func(i overview.Instance) bool { return i.Path == "" })
-}
-
-func (c *Collector) lookHome(ctx context.Context) {
-	if c.opts.Home == nil || !c.homeDue && time.Since(c.homeAt) < max(c.opts.HomeEvery, c.homeRest) {
-		return
-	}
-	c.homeDue = false
-	begun := time.Now()
-	h, err := c.opts.Home(ctx)
-	c.homeRest = min(10*time.Since(begun), homeSeldom)
-	c.mu.Lock()
-	was := c.home
-	if c.homeAt, c.homeErr = time.Now(), err; err == nil {
-		c.home = h
-	}
-	c.mu.Unlock()
-	if err != nil {
-		return
-	}
-	for _, e := range overview.Changes(was, h) {
-		c.add(e, nil)
-	}
 }
 
 // follow follows the events of every running outlive that is not followed yet.
