@@ -329,25 +329,6 @@ func TestDashboardButtonHeld(t *testing.T) {
 	awaitText(t, ctx, "works was restarted in", patience)
 }
 
-// pidOf is the process of a server.
-func (s *scene) pidOf(t *testing.T, name string) int {
-	t.Helper()
-	var all []struct {
-		Name      string `json:"name"`
-		ServerPID int    `json:"server_pid"`
-	}
-	if err := json.Unmarshal([]byte(s.outlive(t, "status", "--json")), &all); err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range all {
-		if one.Name == name && one.ServerPID != 0 {
-			return one.ServerPID
-		}
-	}
-	t.Fatalf("%s has no process: %+v", name, all)
-	return 0
-}
-
 // pageOf is the address of a server's page, from its link.
 func (s *scene) pageOf(t *testing.T, ctx context.Context, address, name string) string {
 	t.Helper()
