@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -51,6 +52,12 @@ func (s *scene) start(t *testing.T, argv ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = s.agentEnv(), s.dir
+	said, err := os.OpenFile(s.path("stderr.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // that a failure shows
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +84,13 @@ func newScene(t *testing.T, flags ...string) *scene {
 	s.outlive(t, "agent", "add", "shop", "--kind", "command", "--path", "shop", "--pidfile", "pid")
 	s.agent = s.start(t, "sh", "-c", "cd shop && echo $$ > pid && exec sleep 600")
 	s.start(t, tools.outlive, "monitor")
+	s.openDashboard(t, flags...)
+	return s
+}
 
+// openDashboard starts the dashboard, and takes the link that it prints.
+func (s *scene) openDashboard(t *testing.T, flags ...string) {
+	t.Helper()
 	cmd := exec.Command(tools.outlive, append([]string{"dashboard", "--listen", "127.0.0.1:0"}, flags...)...)
 	cmd.Env, cmd.Dir = s.agentEnv(), s.dir
 	out, err := cmd.StdoutPipe()
@@ -100,7 +113,6 @@ func newScene(t *testing.T, flags ...string) *scene {
 		t.Fatal(err)
 	}
 	s.link, s.dashboard = strings.TrimSpace(line), cmd
-	return s
 }
 
 // browser is a tab of a headless Chromium.
@@ -111,13 +123,14 @@ func browser(t *testing.T) context.Context {
 		t.Fatal("chromium is missing: e2e/install.sh installs it")
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...) // the test's own has ended when a failure is told
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
 	if err := chromedp.Do(ctx); err != nil { // the browser lives as long as this context
 		t.Fatal(err)
 	}
+	keepFailed(t, ctx)
 	return ctx
 }
 
@@ -147,6 +160,28 @@ func tell[P any](cmd cdp.Command[P, cdp.Empty], params P) chromedp.Action[chrome
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, cmd, params)
 		return err
+	})
+}
+
+// keepFailed keeps what a failed test has seen last: a picture and the page's source, where E2E_SHOTS names a directory, and in the
+// output where the page was.
+func keepFailed(t *testing.T, ctx context.Context) {
+	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() || ctx.Err() != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		source, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + " " + document.title + " " + document.readyState + "\n" + document.documentElement.outerHTML`))
+		if err != nil {
+			t.Logf("the page cannot be read: %v", err)
+			return
+		}
+		t.Logf("the page at the end: %s", source)
+		if png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100)); err == nil && os.Getenv("E2E_SHOTS") != "" {
+			_ = os.WriteFile(filepath.Join(os.Getenv("E2E_SHOTS"), "failed-"+t.Name()+".png"), png, 0o644)
+		}
 	})
 }
 
@@ -213,7 +248,7 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	}
 
 	// A server is killed while the page is open.
-	restarts := `[...document.querySelectorAll("#servers tr")].find(r => r.innerText.includes("works")).children[4].innerText`
+	restarts := `[...document.querySelectorAll("#servers tr")].find(r => r.innerText.includes("works"))?.children[4].innerText ?? ""`
 	kill(t, s.pidOf(t, "works"))
 	begun := time.Now()
 	var shown string
@@ -226,9 +261,11 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	t.Logf("the kill of the server was on the page after %s", time.Since(begun))
 
 	// An agent is killed.
+	begun = time.Now()
 	_ = s.agent.Process.Kill()
 	_ = s.agent.Wait()
-	t.Logf("the end of the agent was on the page after %s", awaitText(t, ctx, "has crashed", patience))
+	awaitText(t, ctx, "has crashed", onScreen-time.Since(begun))
+	t.Logf("the end of the agent was on the page after %s", time.Since(begun))
 	awaitText(t, ctx, "shop has crashed", patience) // the incident, from the monitor
 	title := seen(t, ctx, chromedp.Title())
 	if !strings.HasPrefix(title, "(") || !strings.Contains(title, "!)") {
@@ -238,18 +275,72 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	s.lookAtPages(t, ctx, address)
 
 	// Buttons: a server is restarted, the incident is acknowledged.
-	do(t, ctx, scheme("light", 1280), chromedp.Navigate(s.pageOf(t, ctx, address, "works")), chromedp.WaitVisible("form button"), chromedp.Click("form button"))
+	do(t, ctx, scheme("light", 1280), chromedp.Navigate(s.pageOf(t, ctx, address, "works")))
+	press(t, ctx, "Restart works")
 	awaitText(t, ctx, "works was restarted in", patience)
-	do(t, ctx, chromedp.Navigate(address+"incidents"), chromedp.WaitVisible("form button"), chromedp.Click("form button"))
+	do(t, ctx, chromedp.Navigate(address+"incidents"))
+	press(t, ctx, "Acknowledge")
 	awaitText(t, ctx, "acknowledged until", patience)
 	checkAccess(t, ctx, "incidents, acknowledged")
+}
+
+// press clicks a button as a person does: at its place on the screen, whatever element is there by then.
+func press(t *testing.T, ctx context.Context, label string) {
+	t.Helper()
+	at := placeOf(t, ctx, label)
+	do(t, ctx, chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// placeOf is where a button is on the screen.
+func placeOf(t *testing.T, ctx context.Context, label string) []float64 {
+	t.Helper()
+	place := fmt.Sprintf(`(() => {
+		const b = [...document.querySelectorAll("form button")].find(b => b.innerText.startsWith(%q));
+		if (!b) return [];
+		b.scrollIntoView({block: "center"});
+		const r = b.getBoundingClientRect();
+		return [r.x + r.width / 2, r.y + r.height / 2];
+	})()`, label)
+	var at []float64
+	if !eventually(func() bool {
+		at = seen(t, ctx, chromedp.Evaluate[[]float64](place))
+		return len(at) == 2
+	}) {
+		t.Fatalf("there is no button %q on %s:\n%s", label, seen(t, ctx, chromedp.Location()), content(t, ctx))
+	}
+	return at
+}
+
+// A button that somebody holds down while what is around it changes does what it says when it is released.
+func TestDashboardButtonHeld(t *testing.T) {
+	s := newScene(t, "--control")
+	ctx := browser(t)
+	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
+	do(t, ctx, chromedp.Navigate(s.pageOf(t, ctx, seen(t, ctx, chromedp.Location()), "works")))
+	at := placeOf(t, ctx, "Restart works")
+	do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, at[0], at[1], chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	updates := `performance.getEntriesByName("update").length`
+	before := seen(t, ctx, chromedp.Evaluate[int](updates))
+	kill(t, s.pidOf(t, "works"))
+	if !eventually(func() bool { return seen(t, ctx, chromedp.Evaluate[int](updates)) > before }) {
+		t.Fatal("the page has heard of nothing")
+	}
+	do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, at[0], at[1], chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	awaitText(t, ctx, "works was restarted in", patience)
 }
 
 // pageOf is the address of a server's page, from its link.
 func (s *scene) pageOf(t *testing.T, ctx context.Context, address, name string) string {
 	t.Helper()
 	do(t, ctx, chromedp.Navigate(address), chromedp.WaitVisible("#servers"))
-	return seen(t, ctx, chromedp.Evaluate[string](fmt.Sprintf(`[...document.querySelectorAll("#servers a")].find(a => a.innerText == %q).href`, name)))
+	var at string
+	if !eventually(func() bool {
+		at = seen(t, ctx, chromedp.Evaluate[string](fmt.Sprintf(`[...document.querySelectorAll("#servers a")].find(a => a.innerText == %q)?.href ?? ""`, name)))
+		return at != ""
+	}) {
+		t.Fatalf("the overview has no server %q:\n%s", name, content(t, ctx))
+	}
+	return at
 }
 
 // lookAtPages looks at every page in light, dark and narrow.
@@ -278,9 +369,19 @@ func TestDashboardWithoutJavaScript(t *testing.T) {
 	s := newScene(t)
 	ctx := browser(t)
 	do(t, ctx, tell(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
-	text := seen(t, ctx, chromedp.Text("main"))
+	text := ""
+	said := func(want string) func() bool {
+		return func() bool { // what was not there yet comes when the page loads itself again, and then there is no page for a moment
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			if got, err := chromedp.Run(ctx, chromedp.Text("main")); err == nil {
+				text = got
+			}
+			return strings.Contains(text, want)
+		}
+	}
 	for _, want := range []string{"works", "broken", "shop"} {
-		if !strings.Contains(text, want) {
+		if !eventually(said(want)) {
 			t.Errorf("without scripts the page does not say %q:\n%s", want, text)
 		}
 	}

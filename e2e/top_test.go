@@ -91,7 +91,7 @@ func (s *scene) pidOf(t *testing.T, name string) int {
 		t.Fatal(err)
 	}
 	for _, one := range all {
-		if one.Name == name {
+		if one.Name == name && one.ServerPID != 0 { // 0 would be our own group
 			return one.ServerPID
 		}
 	}

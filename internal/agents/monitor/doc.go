@@ -23,6 +23,8 @@
 // notifications of humans (incidents.go; the database steps: incident.go), panes what herdr shows (herdr.go). They live
 // for one look. The database and the Monitor keep what must last.
 //
+// How each agent stands is kept for a week, and when there was a look (verdicts.go); the dashboard shows an agent's night from it.
+//
 // # Who owns what
 //
 // [Monitor.Run] is the loop; its goroutine owns registry, recoveries, fleet and sources. Beside it run one sender for

@@ -40,8 +40,12 @@ type Monitor struct {
 	lost   string            // the same of the registry
 	swept  time.Time         // when old data was removed last
 	judged map[string]string // agent: its last diagnosis that was recorded
-	undone []string          // agents that needed an action at the last look, while the home could not be written
-	unkept unkept
+	// verdicts are the last ones that were written down, by agent; watched is when the monitor has looked without a break, as far
+	// as it is written down.
+	verdicts map[string]Verdict
+	watched  Period
+	undone   []string // agents that needed an action at the last look, while the home could not be written
+	unkept   unkept
 }
 
 // Open locks a home, writes its PID file and opens its database; [Monitor.Close] releases all. The error is a
@@ -81,6 +85,12 @@ func (m *Monitor) load(ctx context.Context, database string) error {
 		return err
 	}
 	m.doubtful = true // until it has been read
+	if m.verdicts, err = m.store.lastVerdicts(ctx); err != nil {
+		return err
+	}
+	if m.watched, err = m.store.lastWatched(ctx); err != nil {
+		return err
+	}
 	if m.sleeps, err = m.store.sleeps(ctx); err != nil {
 		return err
 	}

@@ -61,10 +61,13 @@ type View struct {
 	// Incidents are all that are not over: of agents, of many at once, and of the registry. The oldest first.
 	Incidents []incident.Incident
 	Past      []incident.Incident // that were not over at the time of [InspectSince], the oldest first
-	Registry  *registry.Registry  // nil: a PIV registry
-	Lost      string              // why the registry cannot be used; "": it can
-	Running   int                 // the PID of the monitor that has the home; 0: none
-	At        time.Time
+	// Verdicts say how each agent stood since then, by its key; Watched when a monitor looked. The oldest first.
+	Verdicts map[string][]Verdict
+	Watched  []Period
+	Registry *registry.Registry // nil: a PIV registry
+	Lost     string             // why the registry cannot be used; "": it can
+	Running  int                // the PID of the monitor that has the home; 0: none
+	At       time.Time
 }
 
 // Inspect looks as a cycle would (--dry-run) without any effect: no signal, no message, no file is changed. A monitor
@@ -73,7 +76,7 @@ func Inspect(ctx context.Context, opts Options) (View, error) {
 	return InspectSince(ctx, opts, time.Time{})
 }
 
-// InspectSince is [Inspect], with the incidents that were open at the given time. Zero: none.
+// InspectSince is [Inspect], with the incidents, verdicts and looks of a monitor since the given time. Zero: none.
 func InspectSince(ctx context.Context, opts Options, since time.Time) (view View, err error) {
 	opts = opts.withDefaults()
 	dir, err := os.MkdirTemp("", "outlive-monitor-")
@@ -83,10 +86,8 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	// Earlier state is read from a copy.
 	copied := filepath.Join(dir, "monitor.db")
-	for _, suffix := range []string{"", "-wal"} {
-		if err := copyFile(opts.Database()+suffix, copied+suffix); err != nil {
-			return View{}, fmt.Errorf("inspect: %w", err)
-		}
+	if err := copyDatabase(opts.Database(), copied); err != nil {
+		return View{}, fmt.Errorf("inspect: %w", err)
 	}
 	opts.Record, opts.OpenChannel = "", nil
 	m := &Monitor{opts: opts, judged: map[string]string{}, kept: kept{from: opts.Servers}}
@@ -104,7 +105,11 @@ func InspectSince(ctx context.Context, opts Options, since time.Time) (view View
 		view.Findings = append(view.Findings, r.finding(c))
 	}
 	if !since.IsZero() {
-		if view.Past, err = m.store.incidentsSince(ctx, since); err != nil {
+		var errs [3]error
+		view.Past, errs[0] = m.store.incidentsSince(ctx, since)
+		view.Verdicts, errs[1] = m.store.verdictsSince(ctx, since)
+		view.Watched, errs[2] = m.store.watchedSince(ctx, since)
+		if err := errors.Join(errs[:]...); err != nil {
 			return View{}, err
 		}
 	}
@@ -138,16 +143,60 @@ func (r *round) finding(c *examined) Finding {
 	return f
 }
 
+// copyTries is how often a database is copied that its writer meanwhile begins a new log of.
+const copyTries = 5
+
+// copyDatabase copies a database that may be written to meanwhile, with its write-ahead log. Pages that a checkpoint changes under our hands
+// are in the log as well, as long as it is the same log: then the copy is whole. A new one has another salt in its header
+// (https://www.sqlite.org/fileformat2.html#walformat).
+func copyDatabase(from, to string) error {
+	for try := 1; ; try++ {
+		before, err := logHeader(from)
+		if err != nil {
+			return err
+		}
+		for _, suffix := range []string{"", "-wal"} {
+			if err := copyFile(from+suffix, to+suffix); err != nil {
+				return err
+			}
+		}
+		after, err := logHeader(from)
+		if err != nil || before == after || try == copyTries {
+			return err
+		}
+	}
+}
+
+// logHeader is the header of a database's write-ahead log; "" if there is no log.
+func logHeader(database string) (string, error) {
+	f, err := os.Open(database + "-wal")
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var header [32]byte
+	n, err := io.ReadFull(f, header[:])
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // it has just been made
+	}
+	return string(header[:n]), err
+}
+
+// copyFile copies a file; of one that is not there, there is no copy.
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if errors.Is(err, os.ErrNotExist) {
+		_ = os.Remove(to) // of an earlier try
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	out, err := os.Create(to)
 	if err != nil {
 		return err
 	}

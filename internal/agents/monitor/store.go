@@ -67,7 +67,7 @@ func openStore(ctx context.Context, path string) (*store, error) {
 
 // migrations bring the database from one version to the next; the first one makes it. The version is SQLite's user_version, 0
 // in a new database and in one of an outlive that did not set it, which had the tables of version 1.
-var migrations = []string{schema + notify.Schema}
+var migrations = []string{schema + notify.Schema, verdictSchema}
 
 // migrate brings the database to our version, in one transaction. One of a newer outlive is refused and left as it is.
 func (s *store) migrate(ctx context.Context) error {
@@ -145,6 +145,14 @@ func (s *store) forget(ctx context.Context, now time.Time) error {
 			`DELETE FROM wish WHERE done > 0 AND done < ?`,
 		} {
 			_, err := tx.ExecContext(ctx, q, before)
+			errs = append(errs, err)
+		}
+		week := now.Add(-verdictsKept).UnixMilli()
+		for _, q := range []string{
+			`DELETE FROM verdict WHERE at < ?1 AND at < (SELECT max(at) FROM verdict AS v WHERE v.agent = verdict.agent AND at < ?1)`,
+			`DELETE FROM watched WHERE until < ?1`,
+		} {
+			_, err := tx.ExecContext(ctx, q, week)
 			errs = append(errs, err)
 		}
 		_, err := tx.ExecContext(ctx, `DELETE FROM journal WHERE written > 0 AND id < (SELECT max(id) FROM journal) - 1000`)

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -95,8 +96,14 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	c := collect.New(collect.Options{Dirs: socketDirs(), Home: homeLooker(f.home), History: true, Audit: auditLogs})
+	home := watchHome(f.home)
+	defer home.close()
+	c := collect.New(collect.Options{Dirs: socketDirs(), Home: home.look, HomeNews: home.ended(), History: true, Audit: auditLogs})
 	defer c.Close()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(monitorGC) // for the same reason
+	}
+	debug.FreeOSMemory()                                      // what it took to read a day of events
 	_, port, _ := net.SplitHostPort(listener.Addr().String()) // it has one
 	opts := dashboard.Options{Source: c, Port: port, AgentText: agentText, Version: version()}
 	if f.control {

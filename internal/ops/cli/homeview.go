@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,32 +13,70 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/diagnose"
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-// homeLooker returns what looks at a monitor's home for an overview; it finds nothing where there is no home.
-func homeLooker(given string) func(context.Context) (*overview.Home, error) {
-	return func(ctx context.Context) (*overview.Home, error) {
-		o, err := lookOptions(given)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := os.Stat(o.Home); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		view, err := monitor.InspectSince(ctx, o, time.Now().Add(-overview.Day))
-		if err != nil {
-			return nil, fmt.Errorf("agents of %s: %w", o.Home, err)
-		}
-		return homeOf(o, view), nil
+// homeWatch looks at a monitor's home for an overview, and hears of the ends of its agents.
+type homeWatch struct {
+	given string
+	exits *process.Exits // nil: the system cannot tell
+}
+
+// watchHome returns one, whose close ends a goroutine.
+func watchHome(given string) *homeWatch {
+	h := &homeWatch{given: given}
+	h.exits, _ = process.NewExits() // looking every two seconds is left
+	return h
+}
+
+// ended hears of the end of an agent's process at once.
+func (h *homeWatch) ended() <-chan struct{} {
+	if h.exits == nil {
+		return nil
 	}
+	return h.exits.C
+}
+
+func (h *homeWatch) close() {
+	if h.exits != nil {
+		h.exits.Close()
+	}
+}
+
+// look finds nothing where there is no home.
+func (h *homeWatch) look(ctx context.Context) (*overview.Home, error) {
+	o, err := lookOptions(h.given)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(o.Home); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	view, err := monitor.InspectSince(ctx, o, time.Now().Add(-overview.Day))
+	if err != nil {
+		return nil, fmt.Errorf("agents of %s: %w", o.Home, err)
+	}
+	if h.exits != nil {
+		var ids []process.Identity
+		for _, f := range view.Findings {
+			if f.Process != (process.Identity{}) {
+				ids = append(ids, f.Process)
+			}
+		}
+		h.exits.Watch(ids)
+	}
+	return homeOf(o, view), nil
 }
 
 // homeOf is a home in the words of an overview.
 func homeOf(o monitor.Options, view monitor.View) *overview.Home {
 	h := &overview.Home{Path: o.Home, Monitor: view.Running, Trouble: view.Lost, At: view.At}
-	if st, err := os.Stat(filepath.Join(o.Home, "supervisor.pid")); err == nil && view.Running != 0 {
-		h.Since = st.ModTime()
+	for _, p := range view.Watched {
+		h.Watched = append(h.Watched, overview.Period(p))
+	}
+	if last := len(h.Watched) - 1; last >= 0 && view.Running != 0 {
+		h.Watched[last].To = view.At // it is written down once a minute
 	}
 	for _, f := range view.Findings {
 		h.Agents = append(h.Agents, seenAgent(o, view, f))
@@ -73,6 +110,12 @@ func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview
 			a.Acts = append(a.Acts, overview.Act{At: act.At, Text: doneWhy(act), Helped: act.Proved})
 		}
 	}
+	if age, from, ok := lastSign(f.Evidence); ok {
+		a.SignAt, a.SignFrom = view.At.Add(-age).Round(time.Second), from
+	}
+	for _, v := range view.Verdicts[f.Key] {
+		a.History = append(a.History, stood(v))
+	}
 	for _, s := range f.Evidence.Sessions {
 		a.CostUSD += s.CostUSD
 		a.Tokens += s.Tokens
@@ -81,6 +124,18 @@ func seenAgent(o monitor.Options, view monitor.View, f monitor.Finding) overview
 		a.Output = path
 	}
 	return a
+}
+
+// stood is a verdict of earlier.
+func stood(v monitor.Verdict) overview.Standing {
+	s := overview.Standing{From: v.At, Health: overview.Warn, State: incident.Words(string(v.Class)), Why: v.Details}
+	switch v.Standing {
+	case monitor.Well:
+		s.Health, s.State, s.Why = overview.Good, "works", "" // what it did then is not kept
+	case monitor.Rests:
+		s.Health = overview.Idle
+	}
+	return s
 }
 
 func fileThere(path string) bool {

@@ -79,7 +79,9 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 	if _, err := askAll(ctx); err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	c := collect.New(collect.Options{Dirs: socketDirs(), Home: homeLooker(f.home), History: true, Audit: auditLogs})
+	home := watchHome(f.home)
+	defer home.close()
+	c := collect.New(collect.Options{Dirs: socketDirs(), Home: home.look, HomeNews: home.ended(), History: true, Audit: auditLogs})
 	defer c.Close()
 	if f.plain {
 		if err := printPlain(ctx, streams.out, c, f.follow); err != nil {

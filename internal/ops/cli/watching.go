@@ -55,8 +55,10 @@ func watchEvents(ctx context.Context, io streams, home string, asJSON bool) erro
 	}
 	out := logline.NewScreen(io.out)
 	failed := make(chan error, 1)
+	agents := watchHome(home)
+	defer agents.close()
 	c := collect.New(collect.Options{
-		Dirs: socketDirs(), Home: homeLooker(home), Every: watchEvery,
+		Dirs: socketDirs(), Home: agents.look, HomeNews: agents.ended(), Every: watchEvery,
 		OnEvent: func(e overview.Event, line []byte) {
 			var err error
 			if asJSON {

@@ -116,9 +116,10 @@ func (c *Collector) lookHome(ctx context.Context) (trouble string) {
 		return ""
 	case c.asking != nil:
 		cancel() // an earlier look has waited
-	case time.Since(c.homeAt) < c.opts.HomeEvery:
+	case !c.homeDue && time.Since(c.homeAt) < max(c.opts.HomeEvery, c.homeRest):
 		return ""
 	default:
+		c.homeDue, c.homeBegun = false, time.Now()
 		c.asking = begin(ctx, c, c.opts.Home)
 	}
 	if !c.asking.answered(look) {
@@ -128,7 +129,7 @@ func (c *Collector) lookHome(ctx context.Context) (trouble string) {
 		return "agents: their home was last seen at " + c.homeAt.Local().Format(time.TimeOnly) + ": it takes long to look at it"
 	}
 	h, err := c.asking.answer, c.asking.err
-	c.asking = nil
+	c.asking, c.homeRest = nil, min(10*time.Since(c.homeBegun), homeSeldom)
 	c.mu.Lock()
 	was := c.home
 	if c.homeAt, c.homeErr = time.Now(), err; err == nil {

@@ -3,7 +3,6 @@ package collect
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +16,9 @@ const (
 	patience   = 2 * time.Second        // for one answer of a control socket
 	retry      = 500 * time.Millisecond // before a follower that was dropped comes again
 	eventsKept = 20000
-	wantedFor  = 10 * time.Second // after somebody has asked
+	newsGap    = 300 * time.Millisecond // least time between two looks at a home because of its news
+	homeSeldom = 10 * time.Second       // most time between two looks at a home while somebody watches
+	wantedFor  = 10 * time.Second       // after somebody has asked
 )
 
 // Options are a collector's settings. The zero value looks nowhere.
@@ -33,7 +34,10 @@ type Options struct {
 	Audit   func() []string
 	Every   time.Duration // between two looks while somebody watches; 0: 1 s
 	Seldom  time.Duration // otherwise; 0: 30 s
-	// HomeEvery is the least time between two looks at the home; 0: 2 s.
+	// HomeNews says that something has changed in the home: it is looked at without waiting for HomeEvery. It may be nil.
+	HomeNews <-chan struct{}
+	// HomeEvery is the least time between two looks at the home; 0: 2 s. A home whose look takes long is looked at less often, though
+	// every 10 s: a tenth of the time at most is spent on it.
 	HomeEvery time.Duration
 }
 
@@ -46,10 +50,14 @@ type Collector struct {
 	state  atomic.Pointer[overview.State]
 	wanted atomic.Int64 // Unix nanoseconds of the last time that somebody asked
 
-	// Of the looking goroutine.
-	asked  map[string]*question[control.Status] // by socket: what is not answered yet
-	heard  map[string]time.Time                 // by socket: when it answered last
-	asking *question[*overview.Home]            // nil: the home is not being looked at
+	// What the last look has found, of the looking goroutine.
+	found     []control.Instance
+	foundErr  error
+	instances []overview.Instance
+	homeSlow  string                               // that the home takes long; "": it does not
+	asked     map[string]*question[control.Status] // by socket: what is not answered yet
+	heard     map[string]time.Time                 // by socket: when it answered last
+	asking    *question[*overview.Home]            // nil: the home is not being looked at
 
 	mu        sync.Mutex
 	events    []overview.Event
@@ -57,7 +65,10 @@ type Collector struct {
 	followed  map[string]context.CancelFunc // by socket
 	home      *overview.Home
 	homeAt    time.Time
+	homeRest  time.Duration // after the last look at it; of the looking goroutine
+	homeBegun time.Time     // of the same: when it was looked at last
 	homeErr   error
+	homeDue   bool // it has said that it changed; of the looking goroutine
 	began     bool // the first look is over
 	listeners map[chan struct{}]bool
 
@@ -145,39 +156,57 @@ func (c *Collector) run(ctx context.Context) {
 		case <-timer.C:
 		case <-c.look:
 			timer.Stop()
+		case <-c.opts.HomeNews:
+			timer.Stop()
+			c.lookAtNews(ctx)
 		}
 		c.lookAround(ctx)
 	}
 }
 
+// lookAtNews looks at the home, and shows it before the servers are asked: many take a while to answer.
+func (c *Collector) lookAtNews(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(newsGap - time.Since(c.homeAt)):
+	}
+	c.homeDue = true
+	c.homeSlow = c.lookHome(ctx)
+	c.publish()
+}
+
 // lookAround asks everybody.
 func (c *Collector) lookAround(ctx context.Context) {
-	in := overview.Input{}
 	found, err := control.Discover(c.opts.Dirs...)
-	if err != nil {
-		in.Trouble = append(in.Trouble, err.Error())
-	}
 	c.follow(ctx, found)
-	in.Instances = c.ask(ctx, found)
-	if trouble := c.lookHome(ctx); trouble != "" {
-		in.Trouble = append(in.Trouble, trouble)
-	}
+	c.found, c.foundErr, c.instances = found, err, c.ask(ctx, found)
+	c.homeSlow = c.lookHome(ctx)
+	c.publish()
+}
+
+// publish makes the overview of what was seen, and tells who listens.
+func (c *Collector) publish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	in.At, in.Home = time.Now(), c.home
-	if c.homeErr != nil {
-		in.Trouble = append(in.Trouble, c.homeErr.Error())
+	in := overview.Input{At: time.Now(), Home: c.home, Instances: c.instances}
+	if c.homeSlow != "" {
+		in.Trouble = append(in.Trouble, c.homeSlow)
 	}
-	in.Events = slices.Clone(c.events)
+	for _, err := range []error{c.foundErr, c.homeErr} {
+		if err != nil {
+			in.Trouble = append(in.Trouble, err.Error())
+		}
+	}
 	labels := map[int]string{}
-	for _, i := range found {
+	for _, i := range c.found {
 		labels[i.PID] = i.Label()
 	}
-	for n := range in.Events {
-		if e := &in.Events[n]; e.Instance == "" {
+	for n := range c.events {
+		if e := &c.events[n]; e.Instance == "" {
 			e.Instance = labels[e.PID]
 		}
 	}
+	in.Events = c.events // the overview copies what it keeps
 	s := overview.Of(in)
 	c.state.Store(&s)
 	for l := range c.listeners {

@@ -175,6 +175,23 @@ func TestEventsOfLaterRunsAndOfTheMonitor(t *testing.T) {
 	}
 }
 
+// The end of an agent is seen when it is told of, and not at the next look by the clock.
+func TestNewsOfTheHomeAreLookedAtAtOnce(t *testing.T) {
+	var class atomic.Value
+	class.Store("working")
+	news := make(chan struct{}, 1)
+	c := New(Options{
+		Every: time.Hour, Seldom: time.Hour, HomeEvery: time.Hour, HomeNews: news,
+		Home: func(context.Context) (*overview.Home, error) {
+			return &overview.Home{At: time.Now(), Agents: []overview.Agent{{Key: "a", Class: class.Load().(string)}}}, nil
+		},
+	})
+	defer c.Close()
+	class.Store("crashed")
+	news <- struct{}{}
+	await(t, c, "after the news", func(o overview.State) bool { return o.Agents[0].Class == "crashed" })
+}
+
 // What stands in the audit log and comes from the running outlive, too, is one event.
 func TestAuditLogIsReadOnce(t *testing.T) {
 	dir := socketDir(t)

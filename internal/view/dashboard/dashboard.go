@@ -51,6 +51,7 @@ type Dashboard struct {
 	door  door
 	pages *template.Template
 	mux   *http.ServeMux
+	views views
 
 	mu      sync.Mutex
 	answers []answer // to the last forms
@@ -68,7 +69,7 @@ const answersKept = 16
 
 // New returns a dashboard. [Dashboard.Token] belongs into the link.
 func New(opts Options) *Dashboard {
-	d := &Dashboard{opts: opts, door: newDoor(opts.Port), mux: http.NewServeMux()}
+	d := &Dashboard{opts: opts, door: newDoor(opts.Port), mux: http.NewServeMux(), views: views{byPath: map[string]*view{}, rows: map[string]row{}, sent: map[string]sent{}}}
 	d.pages = template.Must(template.New("").Funcs(functions).ParseFS(assets, "assets/*.html"))
 	for pattern, p := range map[string]page{
 		"GET /{$}": overviewPage, "GET /server/{key...}": serverPage, "GET /agent/{key...}": agentPage,
@@ -111,6 +112,7 @@ type frame struct {
 	Title    string
 	Heading  string
 	Path     string // where it is, with its parameters
+	Number   string // of what it has, for its stream
 	At       time.Time
 	Wrong    int
 	Waiting  int
@@ -123,14 +125,13 @@ type frame struct {
 
 // show answers with a whole page.
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, p page) {
-	s := d.opts.Source.State()
-	heading, sections, found := d.render(p, s, r.PathValue("key"))
+	s, v := d.viewOf(r.URL.Path, p, r.PathValue("key"))
 	f := frame{
-		Title: title(s, heading), Heading: heading, Path: r.URL.Path, At: s.At, Wrong: s.Wrong, Waiting: s.Waiting,
-		Control: d.opts.Control != nil, Version: d.opts.Version, Answer: d.answerTo(r), Sections: sections,
+		Title: title(s, v.heading), Heading: v.heading, Path: r.URL.Path, Number: d.views.remember(v), At: s.At, Wrong: s.Wrong, Waiting: s.Waiting,
+		Control: d.opts.Control != nil, Version: d.opts.Version, Answer: d.answerTo(r), Sections: v.sections,
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if !found {
+	if !v.found {
 		w.WriteHeader(http.StatusNotFound)
 	}
 	var page bytes.Buffer

@@ -44,6 +44,7 @@ func (f *fixed) Listen() (<-chan struct{}, func()) { return f.news, func() {} }
 func (f *fixed) change(how func(s *overview.State)) {
 	f.mu.Lock()
 	how(&f.state)
+	f.state.At = f.state.At.Add(time.Millisecond) // another look
 	f.mu.Unlock()
 	f.news <- struct{}{}
 }
@@ -70,7 +71,9 @@ func example() overview.State {
 				Calls:    []backend.Calls{{Method: "tools/call", Tool: "sum", OK: 3, Unknown: 1}}},
 			{Key: "g@8/well", Name: "well", Health: overview.Good, State: "ready", Strip: strip[:1]},
 		},
-		Agents:    []overview.Agent{{Key: "a/b", Name: "a/b", Health: overview.Bad, State: "waits", Why: "asks", Acts: []overview.Act{{At: noon, Text: "told it to go on"}}, Evidence: []string{"process: PID 7"}, Strip: strip}},
+		Agents: []overview.Agent{{Key: "a/b", Name: "a/b", Health: overview.Bad, State: "waits", Why: "asks", Acts: []overview.Act{{At: noon, Text: "told it to go on"}}, Evidence: []string{"process: PID 7"}, Strip: strip, History: []overview.Standing{
+			{From: noon.Add(-9 * time.Hour), To: noon.Add(-time.Hour), Health: overview.Good, State: "works", Watched: true},
+			{From: noon.Add(-time.Hour), To: noon, Health: overview.Bad, State: "waits for an answer", Why: "deploy?", Watched: true}}}},
 		Incidents: []overview.Incident{{ID: "I1", Agent: "a/b", Title: "a/b waits", State: "notified", Opened: noon, Buttons: []overview.Button{{Verb: "allow", Label: "Allow: rm -r x", Target: "R1"}}}},
 		Events:    []overview.Event{{At: noon, Level: "INFO", Type: "server_ready", Message: "Server ready", Instance: "sick@7"}},
 	}
@@ -140,9 +143,9 @@ func TestPagesSayWhatIsSo(t *testing.T) {
 	c, at, _ := open(t, Options{Source: &fixed{state: example()}})
 	for path, want := range map[string][]string{
 		"/":                {"(2!) Overview", "✖ sick : given up", "alert(1)", "since 11:00:00", "restarted it 2 × in the last day", "a/b waits", "● ready", "read-only"},
-		"/server/sick@7":   {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "11:00 to 12:00: broken, restarted 2 ×"},
+		"/server/sick@7":   {"crash", "nobody", "exit 3", "80 ms", "tool", "sum", "4", "11:00 to now: broken, restarted 2 ×"},
 		"/server/g@8/well": {"● ready", "None in the last 24 hours", "None yet"},
-		"/agent/a/b":       {"✖ waits", "told it to go on", "not seen", "process: PID 7"},
+		"/agent/a/b":       {"✖ waits", "told it to go on", "not seen", "process: PID 7", "11:00:00 now 60 min ✖ waits for an answer deploy?", "03:00:00 11:00:00 8 h 0 min ● works"},
 		"/incidents":       {"a/b waits", "notified"},
 		"/events":          {"Server ready", "sick@7"},
 	} {
@@ -289,5 +292,38 @@ func TestStreamSendsWhatChanges(t *testing.T) {
 	f.change(func(s *overview.State) { s.Servers = s.Servers[1:] })
 	if whole := next("parts"); !strings.Contains(whole, `"id":"servers"`) {
 		t.Errorf("a server has gone, and sent is %s", whole)
+	}
+}
+
+// A page gets what has changed since it was made, and nothing again: what is replaced under a pointer loses its click.
+func TestAFreshPageGetsNothingTwice(t *testing.T) {
+	f := &fixed{state: example(), news: make(chan struct{})}
+	c, at, _ := open(t, Options{Source: f})
+	_, page := get(t, c, at+"/")
+	_, number, _ := strings.Cut(page, `data-page="`)
+	number, _, _ = strings.Cut(number, `"`)
+	first := func() string {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"/stream?page="+number+"&path=/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		line, err := bufio.NewReader(resp.Body).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	if got := first(); got != "event: tick\n" {
+		t.Errorf("the page as it is, and first comes %q", got)
+	}
+	if got := first(); got != "event: parts\n" { // a stream that was lost: it may have changed the page
+		t.Errorf("after the stream was lost first comes %q", got)
 	}
 }

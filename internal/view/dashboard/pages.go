@@ -5,15 +5,21 @@ import (
 	"fmt"
 	"hash/fnv"
 	"html/template"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-const eventsShown = 300
+const (
+	eventsShown = 300
+	nightShown  = 100       // changes of one agent
+	actsBefore  = time.Hour // before an incident, what was done belongs to it
+)
 
 // page makes the sections of one kind of page; key says of what. false: there is no such thing.
 type page func(m *maker, key string) (heading string, found bool)
@@ -54,7 +60,7 @@ func (m *maker) text(name string, of any, rows []part) template.HTML {
 // add adds a section without rows.
 func (m *maker) add(id, name string, of any) {
 	html := m.text(name, of, nil)
-	m.sections = append(m.sections, section{part: part{id, html}, shape: string(html)})
+	m.sections = append(m.sections, section{ID: id, whole: func() template.HTML { return html }, shape: sumOf(string(html))})
 }
 
 // addRows adds a section whose rows change by themselves.
@@ -63,8 +69,9 @@ func (m *maker) addRows(id, name string, of any, rows []part) {
 	for _, r := range rows {
 		shape.WriteString(r.ID + " ")
 	}
-	empty := m.text(name, of, nil)
-	m.sections = append(m.sections, section{part{id, m.text(name, of, rows)}, rows, shape.String() + string(empty)})
+	shape.WriteString(string(m.text(name, of, nil)))
+	whole := sync.OnceValue(func() template.HTML { return m.text(name, of, rows) })
+	m.sections = append(m.sections, section{ID: id, whole: whole, Rows: rows, shape: sumOf(shape.String())})
 }
 
 // idOf is an element's id for any key.
@@ -74,12 +81,64 @@ func idOf(kind, key string) string {
 	return fmt.Sprintf("%s-%x", kind, h.Sum64())
 }
 
+// rowsOf renders rows, of which those that show the same as before are kept. A row shows nothing but its value, and times beside today's date.
 func rowsOf[T any](m *maker, kind string, list []T, key func(T) string) []part {
-	rows := make([]part, len(list))
+	rows, kept := make([]part, len(list)), m.d.views.rows
+	day := m.State.At.Local().Format(time.DateOnly)
 	for n, one := range list {
-		rows[n] = part{idOf(kind, key(one)), m.text(kind, one, nil)}
+		id := idOf(kind, key(one))
+		if was, known := kept[id]; known && was.day == day && reflect.DeepEqual(was.of, one) {
+			rows[n] = was.part
+			continue
+		}
+		html := m.text(kind, one, nil)
+		rows[n] = part{id, html, sumOf(string(html))}
+		if len(kept) >= rowsKept {
+			clear(kept)
+		}
+		kept[id] = row{rows[n], one, day}
 	}
 	return rows
+}
+
+// serverRow is what the table of servers shows of one.
+type serverRow struct {
+	Key, Name, Of, State, Why, URL string
+	Gateway                        bool
+	Health                         overview.Health
+	Since                          time.Time
+	Restarts                       int
+	Memory                         string
+	Clients                        []string
+	Strip                          []overview.Span
+}
+
+func serverRows(m *maker, list []overview.Server) []part {
+	rows := make([]serverRow, len(list))
+	for n, o := range list {
+		rows[n] = serverRow{o.Key, o.Name, o.Of, o.State, o.Why, o.URL, o.Gateway, o.Health, o.Since, o.Restarts, overview.Size(o.Memory), o.Clients, o.Strip}
+	}
+	return rowsOf(m, "server-row", rows, func(o serverRow) string { return o.Key })
+}
+
+// agentRow is what the table of agents shows of one.
+type agentRow struct {
+	Key, Name, Kind, State, Why, SignFrom string
+	Health                                overview.Health
+	Since, SignAt                         time.Time
+	CostUSD                               float64
+	Strip                                 []overview.Span
+}
+
+func agentRows(m *maker, list []overview.Agent) []part {
+	rows := make([]agentRow, len(list))
+	for n, o := range list {
+		rows[n] = agentRow{o.Key, o.Name, o.Kind, o.State, "", o.SignFrom, o.Health, o.Since, o.SignAt, o.CostUSD, o.Strip}
+		if o.Health.Wrong() { // else it says how long ago something was
+			rows[n].Why = o.Why
+		}
+	}
+	return rowsOf(m, "agent-row", rows, func(o agentRow) string { return o.Key })
 }
 
 // attention is what is wrong now.
@@ -110,8 +169,8 @@ func overviewPage(m *maker, _ string) (string, bool) {
 		}
 	}
 	m.add("attention", "attention", a)
-	m.addRows("servers", "servers", len(s.Servers), rowsOf(m, "server-row", s.Servers, func(o overview.Server) string { return o.Key }))
-	m.addRows("agents", "agents", len(s.Agents), rowsOf(m, "agent-row", s.Agents, func(o overview.Agent) string { return o.Key }))
+	m.addRows("servers", "servers", len(s.Servers), serverRows(m, s.Servers))
+	m.addRows("agents", "agents", len(s.Agents), agentRows(m, s.Agents))
 	return "Overview", true
 }
 
@@ -130,7 +189,7 @@ func serverPage(m *maker, key string) (string, bool) {
 				its = append(its, o)
 			}
 		}
-		m.addRows("servers", "servers", len(its), rowsOf(m, "server-row", its, func(o overview.Server) string { return o.Key }))
+		m.addRows("servers", "servers", len(its), serverRows(m, its))
 		return one.Name, true
 	}
 	m.add("restarts", "restarts", one)
@@ -155,8 +214,11 @@ func agentPage(m *maker, key string) (string, bool) {
 			its = append(its, i)
 		}
 	}
-	m.addRows("incidents", "incidents", its, rowsOf(m, "incident", its, func(i overview.Incident) string { return i.ID }))
+	m.addIncidents(group{ID: "incidents", Title: "Incidents", None: "There was none in the last 24 hours."}, its)
 	m.add("done", "done", one)
+	night := slices.Clone(one.History)
+	slices.Reverse(night) // the newest first
+	m.add("night", "night", night[:min(nightShown, len(night))])
 	m.add("evidence", "evidence", one)
 	if one.Output != "" && m.d.opts.AgentText != nil {
 		text, err := m.d.opts.AgentText(one.Output)
@@ -166,9 +228,56 @@ func agentPage(m *maker, key string) (string, bool) {
 }
 
 func incidentsPage(m *maker, _ string) (string, bool) {
-	list := m.State.Incidents
-	m.addRows("incidents", "incidents", list, rowsOf(m, "incident", list, func(i overview.Incident) string { return i.ID }))
+	var waiting, acknowledged, over []overview.Incident
+	for _, i := range m.State.Incidents {
+		switch {
+		case i.Waits():
+			waiting = append(waiting, i)
+		case i.Open():
+			acknowledged = append(acknowledged, i)
+		default:
+			over = append(over, i)
+		}
+	}
+	m.addIncidents(group{ID: "waiting", Title: "Open: somebody has to look", None: "None.", Live: true}, waiting)
+	m.addIncidents(group{ID: "acknowledged", Title: "Acknowledged: somebody deals with it", None: "None."}, acknowledged)
+	m.addIncidents(group{ID: "over", Title: "Over, in the last 24 hours", None: "None."}, over)
 	return "Incidents", true
+}
+
+// group is a list of incidents.
+type group struct {
+	ID, Title, None string
+	Live            bool // what comes is read out
+	N               int
+}
+
+func (m *maker) addIncidents(g group, list []overview.Incident) {
+	g.N = len(list)
+	rows := make([]part, len(list))
+	for n, i := range list { // they show what was done about the agent, too
+		html := m.text("incident", i, nil)
+		rows[n] = part{idOf("incident", i.ID), html, sumOf(string(html))}
+	}
+	m.addRows(g.ID, "incidents", g, rows)
+}
+
+// doneAbout is what outlive has done since an incident has begun, or a little before it; "" if it is of several agents, or over.
+func doneAbout(i overview.Incident, agents []overview.Agent, now time.Time) string {
+	at := slices.IndexFunc(agents, func(a overview.Agent) bool { return a.Key == i.Agent })
+	if at < 0 || !i.Open() {
+		return ""
+	}
+	var done []string
+	for _, act := range agents[at].Acts {
+		if !act.At.Before(i.Opened.Add(-actsBefore)) {
+			done = append(done, act.Text+" at "+overview.Clock(act.At, now))
+		}
+	}
+	if done == nil {
+		return "has done nothing about it: it is your turn"
+	}
+	return strings.Join(done, "; ")
 }
 
 func eventsPage(m *maker, _ string) (string, bool) {
@@ -184,9 +293,9 @@ type output struct {
 
 // functions are what templates call.
 var functions = template.FuncMap{
-	"shape": overview.Health.Shape, "word": overview.StateWord, "clock": overview.Clock, "stamp": stamp, "bytes": overview.Size, "strip": stripSVG, "axis": axisSVG,
+	"shape": overview.Health.Shape, "word": overview.StateWord, "clock": overview.Clock, "stamp": stamp, "bytes": overview.Size, "strip": stripSVG, "stripRow": stripRowSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": overview.Health.Word, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
-	"source": overview.Renewal.Asker, "ms": overview.Took, "form": func(s shown, of any) shown { s.Of = of; return s },
+	"source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "form": func(s shown, of any) shown { s.Of = of; return s },
 }
 
 func count(n int) string {
@@ -194,6 +303,30 @@ func count(n int) string {
 		return ""
 	}
 	return fmt.Sprintf("(%d!) ", n)
+}
+
+// until is the end of something; what goes on has none yet.
+func until(t, now time.Time) string {
+	if !t.Before(now) {
+		return "now"
+	}
+	return overview.Clock(t, now)
+}
+
+// spanOf is how long something lasts that goes on; to the minute, so that a page does not change all the time.
+func spanOf(from, to, now time.Time) string {
+	if !to.Before(now) {
+		to = now.Truncate(time.Minute)
+	}
+	return overview.Took(max(0, to.Sub(from)))
+}
+
+// latencyText is how long calls took; of those that came to no end, nothing.
+func latencyText(d time.Duration) string {
+	if d == 0 {
+		return "–"
+	}
+	return overview.Took(d)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

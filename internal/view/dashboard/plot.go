@@ -9,6 +9,9 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
+// stripHeight is how high a state is in a strip: what is wrong is higher.
+var stripHeight = [...]float64{overview.Unknown: 2, overview.Idle: 4, overview.Good: 8, overview.Busy: 11, overview.Warn: 14, overview.Bad: 16}
+
 // stripSVG is the last 24 hours as a strip: what is wrong is higher, and of another colour; restarts are marks above it. label says
 // the same for those who do not see it.
 func stripSVG(spans []overview.Span, name string) template.HTML {
@@ -21,21 +24,58 @@ func stripSVG(spans []overview.Span, name string) template.HTML {
 	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 288 20" preserveAspectRatio="none" role="img" aria-label="%s">`,
 		template.HTMLEscapeString("The last 24 hours of "+name+": "+summary(spans)))
 	for _, s := range spans {
-		height := [...]float64{2, 4, 8, 11, 14, 16}[s.Health]
+		text := template.HTMLEscapeString(spanText(s, to))
+		height := stripHeight[s.Health]
 		fmt.Fprintf(&b, `<rect class="h-%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`,
-			s.Health, at(s.From), 20-height, at(s.To)-at(s.From), height, template.HTMLEscapeString(spanText(s)))
+			s.Health, at(s.From), 20-height, at(s.To)-at(s.From), height, text)
 		if s.Restarts > 0 {
-			x := at(s.From.Add(s.To.Sub(s.From) / 2))
-			fmt.Fprintf(&b, `<path class="mark" d="M%.1f 0h4l-2 5z"><title>%s</title></path>`, x-2, template.HTMLEscapeString(spanText(s)))
+			x := min(at(s.From.Add(s.To.Sub(s.From)/2)), 286) // the last one is to be seen whole
+			fmt.Fprintf(&b, `<path class="mark" d="M%.1f 0h4l-2 5z"><title>%s</title></path>`, x-2, text)
 		}
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
 }
 
-// spanText is one stretch of a strip in words.
-func spanText(s overview.Span) string {
-	text := fmt.Sprintf("%s to %s: %s", s.From.Local().Format("15:04"), s.To.Local().Format("15:04"), s.Health.Word())
+// stripRowSVG is a strip for a table of many: one shape for each state, and what it says as one title. Each part by itself has its title on the
+// page of the server or agent.
+func stripRowSVG(spans []overview.Span, name string) template.HTML {
+	if len(spans) == 0 {
+		return ""
+	}
+	from := spans[0].From
+	quarter := func(t time.Time) int { return int(t.Sub(from) / (15 * time.Minute)) } // three units wide
+	var shapes [len(stripHeight)]strings.Builder
+	var marks strings.Builder
+	for _, s := range spans {
+		x, w := 3*quarter(s.From), 3*(quarter(s.To)-quarter(s.From))
+		fmt.Fprintf(&shapes[s.Health], "M%d 20h%dv-%gh-%dz", x, w, stripHeight[s.Health], w)
+		if s.Restarts > 0 {
+			fmt.Fprintf(&marks, "M%d 0h4l-2 5z", min(x+w/2, 286)-2)
+		}
+	}
+	text := template.HTMLEscapeString("The last 24 hours of " + name + ": " + summary(spans))
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 288 20" preserveAspectRatio="none" role="img" aria-label="%s"><title>%s</title>`, text, text)
+	for h := range shapes {
+		if shapes[h].Len() > 0 {
+			fmt.Fprintf(&b, `<path class="h-%s" d="%s"/>`, overview.Health(h), shapes[h].String())
+		}
+	}
+	if marks.Len() > 0 {
+		fmt.Fprintf(&b, `<path class="mark" d="%s"/>`, marks.String())
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// spanText is one stretch of a strip in words. The last one ends now, somewhere in its quarter of an hour.
+func spanText(s overview.Span, end time.Time) string {
+	until := s.To.Local().Format("15:04")
+	if s.To.Equal(end) {
+		until = "now"
+	}
+	text := fmt.Sprintf("%s to %s: %s", s.From.Local().Format("15:04"), until, s.Health.Word())
 	if s.Restarts > 0 {
 		text += fmt.Sprintf(", restarted %d ×", s.Restarts)
 	}

@@ -3,8 +3,8 @@ package dashboard
 import (
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"html/template"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -19,22 +19,24 @@ const (
 type part struct {
 	ID   string        `json:"id"`
 	HTML template.HTML `json:"html"`
+	sum  uint64
 }
 
-// section is a part that has rows, each of which can be replaced by itself as long as there are the same ones.
+// section is a part that may have rows, each of which can be replaced by itself as long as there are the same ones.
 type section struct {
-	part
+	ID    string
+	whole func() template.HTML
 	Rows  []part
-	shape string // what makes the section another one beside its rows
+	shape uint64 // sum of what makes the section another one beside its rows
 }
 
-var seed = maphash.MakeSeed()
+// HTML is the whole section; with rows it is long, and made when somebody needs it.
+func (s section) HTML() template.HTML { return s.whole() }
 
-// sent is what a page has, by id.
+// sent is what a page has: the sum of each element, by id.
 type sent map[string]uint64
 
-func (s sent) changed(id, text string) bool {
-	sum := maphash.String(seed, text)
+func (s sent) changed(id string, sum uint64) bool {
 	if was, known := s[id]; known && was == sum {
 		return false
 	}
@@ -42,15 +44,25 @@ func (s sent) changed(id, text string) bool {
 	return true
 }
 
+// all notes that a page has these sections.
+func (s sent) all(sections []section) {
+	for _, one := range sections {
+		s.changed(one.ID+"#shape", one.shape)
+		for _, row := range one.Rows {
+			s.changed(row.ID, row.sum)
+		}
+	}
+}
+
 // news are the parts of sections that a page does not have as they are now.
 func (s sent) news(sections []section) (list []part) {
 	for _, one := range sections {
 		whole := s.changed(one.ID+"#shape", one.shape)
 		if whole {
-			list = append(list, one.part)
+			list = append(list, part{ID: one.ID, HTML: one.whole()})
 		}
 		for _, row := range one.Rows {
-			if s.changed(row.ID, string(row.HTML)) && !whole {
+			if s.changed(row.ID, row.sum) && !whole {
 				list = append(list, row)
 			}
 		}
@@ -66,7 +78,8 @@ type tick struct {
 
 // stream sends the parts of one page that change.
 func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
-	p, key := pageAt(r.URL.Query().Get("path"))
+	path := r.URL.Query().Get("path")
+	p, key := pageAt(path)
 	if p == nil {
 		http.NotFound(w, r)
 		return
@@ -74,10 +87,13 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	write := func(kind string, v any) bool {
-		text, err := json.Marshal(v)
+		fmt.Fprintf(w, "event: %s\ndata: ", kind) // errors stay, and show below
+		_ = out.SetWriteDeadline(time.Now().Add(tickWithin))
+		to := json.NewEncoder(w)
+		to.SetEscapeHTML(false) // it is not inside a page; the encoder ends it with a line break
+		err := to.Encode(v)
 		if err == nil {
-			_ = out.SetWriteDeadline(time.Now().Add(tickWithin))
-			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, text)
+			_, err = io.WriteString(w, "\n")
 		}
 		return err == nil
 	}
@@ -85,14 +101,17 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request) {
 	defer stop()
 	every := time.NewTicker(tickEvery)
 	defer every.Stop()
-	has := sent{}
+	has := d.views.recall(r.URL.Query().Get("page"))
+	var was *view
 	for {
-		s := d.opts.Source.State()
-		heading, sections, _ := d.render(p, s, key)
-		if list := has.news(sections); len(list) > 0 && !write("parts", list) {
-			return
+		s, v := d.viewOf(path, p, key)
+		if v != was {
+			if list := has.news(v.sections); len(list) > 0 && !write("parts", list) {
+				return
+			}
 		}
-		if !write("tick", tick{time.Since(s.At).Milliseconds(), title(s, heading)}) || out.Flush() != nil {
+		was = v
+		if !write("tick", tick{time.Since(s.At).Milliseconds(), title(s, v.heading)}) || out.Flush() != nil {
 			return
 		}
 		select {

@@ -8,44 +8,80 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
 
-// agentsOf are a home's agents with their strips, the worst first.
+// agentsOf are a home's agents with their histories and strips.
 func agentsOf(h *Home, now time.Time) []Agent {
 	list := slices.Clone(h.Agents)
+	incidents := map[string][]Incident{}
+	for _, i := range h.Incidents {
+		incidents[i.Agent] = append(incidents[i.Agent], i)
+	}
+	watched := slices.Clone(h.Watched)
+	if last := len(watched) - 1; last >= 0 && h.Monitor != 0 && !watched[last].To.Before(h.At) {
+		watched[last].To = now // it goes on
+	}
 	for n := range list {
-		list[n].Strip = agentStrip(list[n], h, now)
+		list[n].History = historyOfAgent(list[n].History, watched, now)
+		if last := len(list[n].History) - 1; last >= 0 && list[n].Since.IsZero() && list[n].History[last].Health == list[n].Health {
+			list[n].Since = list[n].History[last].From // as long as is known
+		}
+		list[n].Strip = agentStrip(list[n], incidents[list[n].Key], watched, now)
 	}
 	return list
 }
 
-// agentStrip is how an agent stood, as far as it was written down: while an incident was open, and while something that was done
-// had not helped yet. While the monitor has run, all else was well; nothing is known of the time before.
-func agentStrip(a Agent, h *Home, now time.Time) []Span {
+// historyOfAgent cuts what was written down to the last day and to the times in which a monitor looked.
+func historyOfAgent(stood []Standing, watched []Period, now time.Time) (list []Standing) {
+	from := now.Add(-Day)
+	add := func(s Standing) {
+		if s.From.Before(from) {
+			s.From = from
+		}
+		if s.From.Before(s.To) {
+			list = append(list, s)
+		}
+	}
+	for n, p := range watched {
+		if n > 0 {
+			add(Standing{From: watched[n-1].To, To: p.From})
+		}
+		for m, s := range stood {
+			s.To, s.Watched = p.To, true
+			if m+1 < len(stood) && stood[m+1].From.Before(s.To) {
+				s.To = stood[m+1].From
+			}
+			if s.From.Before(p.From) {
+				s.From = p.From
+			}
+			add(s)
+		}
+	}
+	return list
+}
+
+// agentStrip is how an agent stood: as the monitor has written it down, and beside it what a person was asked and what was done. What a
+// monitor saw and found nothing wrong with was well; nothing is known of the other times.
+func agentStrip(a Agent, incidents []Incident, watched []Period, now time.Time) []Span {
 	var list []stretch
-	if !h.Since.IsZero() {
-		list = append(list, stretch{h.Since, now, min(a.Health, Good)})
+	for _, p := range watched {
+		if len(a.History) == 0 { // written down by an older monitor, or not yet
+			list = append(list, stretch{p.From, p.To, min(a.Health, Good)})
+		}
+	}
+	for _, s := range a.History {
+		list = append(list, stretch{s.From, s.To, s.Health})
 	}
 	var acted []time.Time
 	for _, act := range a.Acts {
 		acted = append(acted, act.At)
-		until := cmp.Or(act.Helped, act.At)
-		list = append(list, stretch{act.At, until, Warn})
+		list = append(list, stretch{act.At, cmp.Or(act.Helped, act.At), Warn})
 	}
-	for _, i := range h.Incidents {
-		if i.Agent == a.Key {
-			list = append(list, stretch{i.Opened, orNow(i.Resolved, now), Bad})
-		}
+	for _, i := range incidents {
+		list = append(list, stretch{i.Opened, cmp.Or(i.Resolved, now), Bad})
 	}
 	if a.Health.Wrong() && !a.Since.IsZero() {
 		list = append(list, stretch{a.Since, now, a.Health})
 	}
 	return stripOf(list, acted, now, a.Health)
-}
-
-func orNow(t, now time.Time) time.Time {
-	if t.IsZero() {
-		return now
-	}
-	return t
 }
 
 // ordered are incidents as one looks at them: those that wait, the other open ones, those that are over; the newest first.

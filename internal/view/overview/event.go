@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unique"
 
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
@@ -49,29 +50,41 @@ func ParseEvent(line []byte) (Event, error) {
 	if err := json.Unmarshal(line, &l); err != nil {
 		return Event{}, fmt.Errorf("event: %w", err)
 	}
+	one := func(s string) string { return unique.Make(s).Value() } // a day's events say the same words again and again
 	return Event{
-		At: l.Timestamp, Level: l.Level, Type: event.Type(l.Type), Message: l.Message, PID: l.PID, Server: l.Server, ServerPID: l.ServerPID,
-		Generation: l.Generation, Cause: l.Cause, Source: l.Source, Reason: l.Reason, Took: time.Duration(l.RestartMS) * time.Millisecond,
+		At: l.Timestamp, Level: one(l.Level), Type: event.Type(one(l.Type)), Message: one(l.Message), PID: l.PID, Server: one(l.Server), ServerPID: l.ServerPID,
+		Generation: l.Generation, Cause: one(l.Cause), Source: one(l.Source), Reason: one(l.Reason), Took: time.Duration(l.RestartMS) * time.Millisecond,
 	}, nil
 }
 
-// newest are the events of the last day, the newest first, without those for debugging.
-func newest(all []Event, now time.Time) []Event {
-	list := make([]Event, 0, len(all))
-	for _, e := range all {
-		if now.Sub(e.At) <= Day && e.Level != "DEBUG" {
+// dayOf are the events of the last day, the oldest first, without those for debugging; of one time in the order that they came.
+func dayOf(all []Event, now time.Time) []*Event {
+	list := make([]*Event, 0, len(all))
+	for n := range all {
+		if e := &all[n]; now.Sub(e.At) <= Day && e.Level != "DEBUG" {
 			list = append(list, e)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Event) int { return a.At.Compare(b.At) }) // of one time: in the order that they came
-	slices.Reverse(list)
-	return list[:min(len(list), eventsShown)]
+	older := func(a, b *Event) int { return a.At.Compare(b.At) }
+	if !slices.IsSortedFunc(list, older) {
+		slices.SortStableFunc(list, older)
+	}
+	return list
 }
 
-// sorted are the events of each running outlive by its PID, the oldest first.
-func sorted(newest []Event) map[int][]Event {
-	of := map[int][]Event{}
-	for _, e := range slices.Backward(newest) {
+// newest are the last of them, the newest first.
+func newest(day []*Event) []Event {
+	list := make([]Event, 0, min(len(day), eventsShown))
+	for _, e := range slices.Backward(day[max(0, len(day)-eventsShown):]) {
+		list = append(list, *e)
+	}
+	return list
+}
+
+// sorted are the events of each running outlive by its PID, in the same order.
+func sorted(day []*Event) map[int][]*Event {
+	of := map[int][]*Event{}
+	for _, e := range day {
 		of[e.PID] = append(of[e.PID], e)
 	}
 	return of

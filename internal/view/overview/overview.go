@@ -139,9 +139,9 @@ type Renewal struct {
 // Home is what a monitor's home shows.
 type Home struct {
 	Path      string
-	Monitor   int       // PID; 0: none runs
-	Since     time.Time // when it has started; zero: not known
-	Trouble   string    // why the registry cannot be used
+	Monitor   int      // PID; 0: none runs
+	Watched   []Period // when a monitor has looked, the oldest first
+	Trouble   string   // why the registry cannot be used
 	At        time.Time
 	Agents    []Agent
 	Incidents []Incident
@@ -160,14 +160,31 @@ type Agent struct {
 	Since    time.Time
 	PID      int
 	Session  string
-	LastSign string
-	Aspects  []Aspect // what is wrong, what was done, what is asked of a person
-	Evidence []string // one line for each source
+	LastSign string    // and how long ago it was
+	SignAt   time.Time // when it was; zero: not known
+	SignFrom string    // what it was
+	Aspects  []Aspect  // what is wrong, what was done, what is asked of a person
+	Evidence []string  // one line for each source
 	Acts     []Act
 	CostUSD  float64 // 0: not known
 	Tokens   int64   // likewise
 	Output   string  // the file that its output is kept in; "": none
-	Strip    []Span
+	// History is how it stood, as the monitor has written it down, the oldest first. [Of] cuts it to the last day and adds the
+	// times in which no monitor looked.
+	History []Standing
+	Strip   []Span
+}
+
+// Period is a time in which a monitor looked.
+type Period struct{ From, To time.Time }
+
+// Standing is how an agent stood from a time on, until the next one.
+type Standing struct {
+	From, To time.Time // To is filled in by [Of]
+	Health   Health
+	State    string // in words
+	Why      string
+	Watched  bool // by a monitor; false: nothing is known of this time. Filled in by [Of]
 }
 
 // Aspect is one thing that is said of an agent.
@@ -212,8 +229,9 @@ type Button struct {
 
 // Of makes the overview.
 func Of(in Input) State {
-	s := State{At: in.At, Trouble: in.Trouble, Events: newest(in.Events, in.At)}
-	byInstance := sorted(s.Events)
+	day := dayOf(in.Events, in.At)
+	s := State{At: in.At, Trouble: in.Trouble, Events: newest(day)}
+	byInstance := sorted(day)
 	for _, i := range in.Instances {
 		s.Servers = append(s.Servers, serversOf(i, byInstance[i.PID], in.At)...)
 	}

@@ -101,7 +101,7 @@ func TestStripOfADay(t *testing.T) {
 		happened(10*time.Hour, event.ServerCrashed), happened(10*time.Hour, event.RestartInitiated), happened(10*time.Hour-time.Second, event.ServerReady),
 		happened(4*time.Hour, event.ServerCrashed), happened(4*time.Hour-time.Minute, event.BreakerOpened), happened(2*time.Hour, event.ServerReady),
 	}
-	list, restarts := historyOf(events, ago(40*time.Hour), noon, Good)
+	list, restarts := historyOf(dayOf(events, ago(6*time.Hour)), ago(40*time.Hour), noon, Good)
 	type span struct {
 		Hours    float64
 		Health   Health
@@ -160,7 +160,7 @@ func TestEventsOfTheDay(t *testing.T) {
 }
 
 func TestAgentsAndIncidents(t *testing.T) {
-	h := &Home{Path: "/h", Monitor: 9, Since: ago(20 * time.Hour), At: noon, Agents: []Agent{
+	h := &Home{Path: "/h", Monitor: 9, Watched: []Period{{ago(20 * time.Hour), noon}}, At: noon, Agents: []Agent{
 		{Key: "a", Health: Good, Acts: []Act{{At: ago(5 * time.Hour), Helped: ago(4 * time.Hour)}}},
 		{Key: "b", Health: Bad, Since: ago(time.Hour)},
 	}, Incidents: []Incident{
@@ -178,6 +178,51 @@ func TestAgentsAndIncidents(t *testing.T) {
 	}
 	if d := cmp.Diff([]Health{Unknown, Good, Bad, Good, Warn, Warn, Good}, healths); d != "" {
 		t.Errorf("strip of a (-want +got):\n%s", d)
+	}
+}
+
+// What the monitor has written down is an agent's night; nothing is known of the time in which none looked.
+func TestNightOfAnAgent(t *testing.T) {
+	h := &Home{At: noon, Monitor: 9, Watched: []Period{{ago(30 * time.Hour), ago(10 * time.Hour)}, {ago(8 * time.Hour), noon}}, Agents: []Agent{{Key: "a", Health: Good, History: []Standing{
+		{From: ago(29 * time.Hour), Health: Good, State: "works"},
+		{From: ago(20 * time.Hour), Health: Warn, State: "has crashed", Why: "exit 1"},
+		{From: ago(19 * time.Hour), Health: Good, State: "works"},
+		{From: ago(9 * time.Hour), Health: Idle, State: "paused"}, // another program's: no monitor looked
+		{From: ago(2 * time.Hour), Health: Good, State: "works"},
+	}}}}
+	one := Of(Input{At: noon, Home: h}).Agents[0]
+	var night []string
+	for _, s := range one.History {
+		night = append(night, fmt.Sprintf("%g to %g: %s, %v", noon.Sub(s.From).Hours(), noon.Sub(s.To).Hours(), s.State, s.Watched))
+	}
+	want := []string{"24 to 20: works, true", "20 to 19: has crashed, true", "19 to 10: works, true", "10 to 8: , false", "8 to 2: paused, true", "2 to 0: works, true"}
+	if d := cmp.Diff(want, night); d != "" {
+		t.Errorf("history (-want +got):\n%s", d)
+	}
+	var strip []string
+	for _, s := range one.Strip {
+		strip = append(strip, fmt.Sprintf("%g to %g: %s", noon.Sub(s.From).Hours(), noon.Sub(s.To).Hours(), s.Health))
+	}
+	want = []string{"24 to 20: good", "20 to 19: warn", "19 to 10: good", "10 to 8: unknown", "8 to 2: idle", "2 to 0: good"}
+	if d := cmp.Diff(want, strip); d != "" {
+		t.Errorf("strip (-want +got):\n%s", d)
+	}
+}
+
+// A strip changes with the clock's quarters of an hour, and not at each look.
+func TestStripStaysForAQuarter(t *testing.T) {
+	h := &Home{At: noon, Agents: []Agent{{Key: "a", Health: Good}}, Watched: []Period{{ago(3 * time.Hour), noon}}}
+	h.Monitor = 9
+	late := Of(Input{At: noon.Add(3 * time.Second), Home: &Home{At: noon, Monitor: 9, Watched: h.Watched, Agents: []Agent{{Key: "a", Health: Good, History: []Standing{{From: ago(time.Hour), Health: Good}}}}}})
+	if list := late.Agents[0].History; len(list) != 1 || !list[0].To.Equal(late.At) {
+		t.Errorf("what goes on ends at the last look of the home: %v", list)
+	}
+	strip := func(at time.Time) []Span { return Of(Input{At: at, Home: h}).Agents[0].Strip }
+	if d := cmp.Diff(strip(noon.Add(time.Minute)), strip(noon.Add(14*time.Minute))); d != "" {
+		t.Errorf("within a quarter it changes:\n%s", d)
+	}
+	if got := strip(noon.Add(time.Minute)); got[len(got)-1].To != noon.Add(15*time.Minute) {
+		t.Errorf("the last part ends at %s", got[len(got)-1].To)
 	}
 }
 

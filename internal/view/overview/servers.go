@@ -13,7 +13,7 @@ import (
 )
 
 // serversOf are the servers of one running outlive; of a gateway itself first.
-func serversOf(i Instance, events []Event, now time.Time) []Server {
+func serversOf(i Instance, events []*Event, now time.Time) []Server {
 	if i.Silent {
 		return []Server{{
 			Key: i.Label(), Name: i.Name, Instance: i.Instance, Health: Bad, State: "no answer", Why: "outlive runs, and does not answer",
@@ -41,7 +41,7 @@ func serversOf(i Instance, events []Event, now time.Time) []Server {
 	return list
 }
 
-func eventsOf(events []Event, server string) (list []Event) {
+func eventsOf(events []*Event, server string) (list []*Event) {
 	for _, e := range events {
 		if e.Server == server {
 			list = append(list, e)
@@ -51,7 +51,7 @@ func eventsOf(events []Event, server string) (list []Event) {
 }
 
 // serverOf is the one server of a run.
-func serverOf(i Instance, events []Event, now time.Time) Server {
+func serverOf(i Instance, events []*Event, now time.Time) Server {
 	s := i.Status
 	one := Server{
 		Key: i.Label(), Name: s.Name, Instance: i.Instance, State: s.State, Restarts: s.RestartCount, Memory: s.RSS, InFlight: s.InFlight,
@@ -69,7 +69,7 @@ func serverOf(i Instance, events []Event, now time.Time) Server {
 }
 
 // memberOf is one server behind a gateway, with all its processes.
-func memberOf(i Instance, m control.Member, events []Event, now time.Time) Server {
+func memberOf(i Instance, m control.Member, events []*Event, now time.Time) Server {
 	at := i.Instance
 	at.Server = m.Name
 	one := Server{
@@ -156,7 +156,7 @@ func (s *Server) count(c backend.Counters) {
 }
 
 // past fills in what has happened since outlive started.
-func (s *Server) past(started time.Time, events []Event, now time.Time) {
+func (s *Server) past(started time.Time, events []*Event, now time.Time) {
 	list, restarts := historyOf(events, started, now, s.Health)
 	s.Strip = stripOf(list, restarts, now, s.Health)
 	s.Since = started
@@ -170,7 +170,7 @@ func (s *Server) past(started time.Time, events []Event, now time.Time) {
 }
 
 // renewalsOf are the restarts among events, the newest first.
-func renewalsOf(events []Event) (list []Renewal) {
+func renewalsOf(events []*Event) (list []Renewal) {
 	for _, e := range events {
 		switch e.Type {
 		case event.RestartInitiated:

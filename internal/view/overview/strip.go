@@ -39,13 +39,14 @@ type stretch struct {
 }
 
 // historyOf is how a server stood, from the events about it, the oldest first, since outlive started; it ends with how it stands.
-func historyOf(events []Event, started, now time.Time, health Health) (list []stretch, restarts []time.Time) {
+func historyOf(events []*Event, started, now time.Time, health Health) (list []stretch, restarts []time.Time) {
+	list = make([]stretch, 0, len(events)/2+1) // most are restarts, of which not every event tells something new
 	at, is := started, Unknown
 	for _, e := range events {
 		if e.Type == event.RestartInitiated {
 			restarts = append(restarts, e.At)
 		}
-		if h, ok := after(e.Type); ok {
+		if h, ok := after(e.Type); ok && h != is {
 			list = append(list, stretch{at, e.At, is})
 			at, is = e.At, h
 		}
@@ -57,20 +58,30 @@ func historyOf(events []Event, started, now time.Time, health Health) (list []st
 	return list, restarts
 }
 
-// stripOf cuts a history of the last day into cells, each with the worst that was not brief, and joins those that are alike.
+// stripOf cuts a history of the last day into quarters of an hour, the last of which now is in, each with the worst that was not brief, and
+// joins those that are alike.
 func stripOf(list []stretch, restarts []time.Time, now time.Time, health Health) (spans []Span) {
-	from := now.Add(-Day)
 	const width = Day / cells
+	end := now.Truncate(width) // by the clock, so that a strip stays as it is for a while
+	if end.Before(now) {
+		end = end.Add(width)
+	}
+	from := end.Add(-Day)
+	seen := make([]part, cells)
+	for _, one := range list {
+		for n := max(0, int(one.from.Sub(from)/width)); n < cells && one.to.After(from.Add(time.Duration(n)*width)); n++ {
+			seen[n].add(one.health, within(one, from.Add(time.Duration(n)*width), width))
+		}
+	}
+	for _, at := range restarts {
+		if n := int(at.Sub(from) / width); !at.Before(from) && n < cells {
+			seen[n].restarts++
+		}
+	}
 	for n := range cells {
-		s := Span{From: from.Add(time.Duration(n) * width), To: from.Add(time.Duration(n+1) * width)}
-		s.Health = worst(list, s.From, s.To)
+		s := Span{From: from.Add(time.Duration(n) * width), To: from.Add(time.Duration(n+1) * width), Health: seen[n].health(), Restarts: seen[n].restarts}
 		if n == cells-1 {
 			s.Health = health
-		}
-		for _, at := range restarts {
-			if !at.Before(s.From) && at.Before(s.To) {
-				s.Restarts++
-			}
 		}
 		last := len(spans) - 1
 		if last >= 0 && spans[last].Health == s.Health && spans[last].Restarts == 0 && s.Restarts == 0 {
@@ -82,28 +93,39 @@ func stripOf(list []stretch, restarts []time.Time, now time.Time, health Health)
 	return spans
 }
 
-// worst is the worst that lasted a while between two times, else what lasted longest.
-func worst(list []stretch, from, to time.Time) (h Health) {
-	var longest time.Duration
-	var most Health
-	for _, one := range list {
-		a, b := one.from, one.to
-		if a.Before(from) {
-			a = from
-		}
-		if b.After(to) {
-			b = to
-		}
-		lasted := b.Sub(a)
-		if lasted >= brief {
-			h = max(h, one.health)
-		}
-		if lasted > longest {
-			longest, most = lasted, one.health
-		}
+// within is how much of a stretch is in the part of a strip that begins then.
+func within(one stretch, from time.Time, width time.Duration) time.Duration {
+	a, b := one.from, one.to
+	if a.Before(from) {
+		a = from
 	}
-	if h == Unknown {
-		return most
+	if to := from.Add(width); b.After(to) {
+		b = to
 	}
-	return h
+	return b.Sub(a)
+}
+
+// part is what is known of one part of a strip.
+type part struct {
+	worst    Health // that was not brief
+	most     Health // that lasted longest
+	longest  time.Duration
+	restarts int
+}
+
+func (p *part) add(h Health, lasted time.Duration) {
+	if lasted >= brief {
+		p.worst = max(p.worst, h)
+	}
+	if lasted > p.longest {
+		p.longest, p.most = lasted, h
+	}
+}
+
+// health is the worst that lasted a while, else what lasted longest.
+func (p *part) health() Health {
+	if p.worst == Unknown {
+		return p.most
+	}
+	return p.worst
 }

@@ -26,6 +26,30 @@
     }
   };
 
+  // Nothing is replaced between the press of a button and its release, and not what somebody has selected: neither the click nor the
+  // selection would outlast it. What comes meanwhile waits, in order; not for ever.
+  const most = 500;
+  let waiting = [];
+  let pressed = null; // the element that a pointer or a key is down on
+  const busy = (part) => {
+    const old = document.getElementById(part.id);
+    if (!old) return false;
+    const s = getSelection();
+    return (pressed && old.contains(pressed)) || (!s.isCollapsed && s.rangeCount > 0 && s.getRangeAt(0).intersectsNode(old));
+  };
+  const flush = () => {
+    if (!waiting.length) return;
+    performance.mark("parts");
+    let n = 0;
+    while (n < waiting.length && (waiting.length - n > most || !busy(waiting[n]))) place(waiting[n++]);
+    waiting = waiting.slice(n);
+    performance.measure("update", "parts");
+  };
+  const release = () => { pressed = null; setTimeout(flush); }; // after the click
+  addEventListener("pointerdown", (e) => { pressed = e.target; }, true);
+  addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") pressed = e.target; }, true);
+  for (const kind of ["pointerup", "pointercancel", "keyup", "blur"]) addEventListener(kind, release, kind !== "blur");
+
   const show = () => {
     const lost = Date.now() - heard > 5000;
     const seconds = Math.max(0, Math.round((Date.now() - born) / 1000));
@@ -34,18 +58,18 @@
     if (lost && !document.title.startsWith("(?)")) document.title = "(?) " + document.title;
   };
 
-  const path = document.body.dataset.path;
-  const stream = new EventSource("/stream?path=" + encodeURIComponent(path));
+  const { path, page } = document.body.dataset;
+  const stream = new EventSource("/stream?page=" + page + "&path=" + encodeURIComponent(path));
   stream.addEventListener("parts", (e) => {
-    performance.mark("parts");
-    JSON.parse(e.data).forEach(place);
-    performance.measure("update", "parts");
+    waiting.push(...JSON.parse(e.data));
+    flush();
   });
   stream.addEventListener("tick", (e) => {
     const t = JSON.parse(e.data);
     heard = Date.now();
     born = heard - t.age;
     document.title = t.title;
+    flush();
     show();
   });
   setInterval(show, 1000);

@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// pictureLimit is how large a picture of the documentation may be, in bytes.
+const pictureLimit = 100 << 10
+
+// prepared is a script that gives the agents of the pictures a night: agent by agent when each stood how, and what was done.
+const prepared = `
+import datetime, json, sqlite3, sys, time
+now = int(time.time() * 1000)
+minute = 60 * 1000
+def iso(ms): return datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc).isoformat()
+db = sqlite3.connect(sys.argv[1])
+db.execute("INSERT INTO watched VALUES (?, ?)", (now - 21 * 60 * minute, now - 14 * 60 * minute))
+db.execute("INSERT INTO watched VALUES (?, ?)", (now - 13 * 60 * minute, now - minute))
+def stood(agent, ago, standing, kind, details=""):
+    db.execute("INSERT INTO verdict VALUES (?, ?, ?)", (agent, now - ago * minute, json.dumps({"standing": standing, "class": kind, "details": details})))
+for agent in ("shop", "docs", "refactor"):
+    stood(agent, 21 * 60, "well", "working")
+stood("docs", 500, "wrong", "crashed", "its process has ended, exit code 137")
+stood("docs", 498, "well", "working")
+stood("docs", 220, "wrong", "rate_limited", "its account's limit, resets in 45 min")
+stood("docs", 175, "well", "working")
+stood("refactor", 300, "rests", "paused")
+stood("refactor", 120, "well", "working")
+def act(agent, ago, rung, kind, helped):
+    data = {"act": {"agent": agent, "at": iso(now - ago * minute), "rung": rung, "class": kind, "stall": kind, "phase": 0, "sequence": 1, "proved": iso(now - helped * minute)},
+            "entry": {}, "rule": "", "details": "", "used": 0, "max": 3, "target": {}, "run": ""}
+    db.execute("INSERT INTO recovery (project, stall, phase, at, step, data) VALUES (?, ?, 0, ?, 'recovered', ?)", (agent, kind, now - ago * minute, json.dumps(data)))
+act("docs", 499, "restart", "crashed", 498)
+act("docs", 176, "nudge", "rate_limited", 175)
+db.commit()
+`
+
+// pictured starts a machine as the documentation shows it: real servers and agents, with a day that was prepared.
+func pictured(t *testing.T) (s *scene, home string) {
+	t.Helper()
+	s = &scene{workspace: newWorkspace(t)}
+	s.server = connectRaw(t, s.workspace, []string{tools.outlive, "run", "--name", "files", "--restart-delay", "0", "--", tools.goserver})
+	startRaw(t, s.workspace, []string{tools.outlive, "run", "--name", "github", "--", "sh", "-c", "echo GITHUB_TOKEN is not set >&2; exit 3"})
+	for n := range 24 {
+		s.server.await(t, s.server.begin("echo", map[string]any{"text": fmt.Sprint(n)}), patience)
+	}
+	s.server.await(t, s.server.begin("look", map[string]any{"value": "x", "ms": 300}), patience)
+	s.server.await(t, s.server.begin("fail", map[string]any{}), patience)
+	s.server.await(t, s.server.begin("die", map[string]any{}), patience)
+	s.prepareRestarts(t)
+
+	home = s.path("home")
+	var registry strings.Builder
+	registry.WriteString("version: 2\nagents:\n")
+	for _, name := range []string{"shop", "docs", "refactor"} {
+		if err := os.Mkdir(s.path(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&registry, "  %s: {kind: command, path: %s, match: {pidfile: pid}}\n", name, s.path(name))
+		agent := s.start(t, "sh", "-c", "cd "+name+" && echo $$ > pid && exec sleep 600")
+		if name == "shop" {
+			s.agent = agent
+		}
+	}
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "registry.yaml"), []byte(registry.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.outlive(t, "monitor", "--once", "--home", home)
+	if out, err := exec.Command(tools.python, "-c", prepared, filepath.Join(home, "monitor.db")).CombinedOutput(); err != nil {
+		t.Fatalf("the night is not prepared: %v\n%s", err, out)
+	}
+	s.start(t, tools.outlive, "monitor", "--home", home)
+	s.openDashboard(t, "--control", "--home", home)
+	return s, home
+}
+
+// prepareRestarts writes restarts of the last day into the audit log.
+func (s *scene) prepareRestarts(t *testing.T) {
+	t.Helper()
+	var b strings.Builder
+	for _, r := range []struct {
+		ago, took           time.Duration
+		cause, asks, reason string
+	}{
+		{20 * time.Hour, 40 * time.Millisecond, "requested", "tool", "new code"},
+		{11 * time.Hour, 900 * time.Millisecond, "crash", "none", "exit 137"},
+		{10*time.Hour + 30*time.Minute, 1300 * time.Millisecond, "crash", "none", "exit 137"},
+		{4 * time.Hour, 35 * time.Millisecond, "watch", "file", "main.go"},
+	} {
+		for _, e := range []struct {
+			at         time.Duration
+			kind, more string
+		}{{0, "restart_initiated", fmt.Sprintf(`,"source":%q,"reason":%q`, r.asks, r.reason)}, {r.took, "restart_completed", fmt.Sprintf(`,"restart_duration_ms":%d`, r.took.Milliseconds())}} {
+			fmt.Fprintf(&b, `{"timestamp":%q,"level":"INFO","logger":"mcp_proxy","message":%q,"event_type":%q,"proxy_pid":%d,"server_pid":1,"generation":1,"cause":%q%s}`+"\n",
+				time.Now().Add(e.at-r.ago).UTC().Format("2006-01-02T15:04:05.000Z"), "A "+strings.ReplaceAll(e.kind, "_", " "), e.kind, s.server.cmd.Process.Pid, r.cause, e.more)
+		}
+	}
+	dir := filepath.Join(s.path("state"), "outlive", "audit")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "prepared.jsonl"), []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The documentation's pictures, of each page in light, dark and narrow. E2E_PICTURES names the directory that they are written to, such as
+// docs/dashboard; without it they are looked at and thrown away.
+func TestDashboardPictures(t *testing.T) {
+	needOutlive(t)
+	dir := cmp.Or(os.Getenv("E2E_PICTURES"), t.TempDir())
+	s, _ := pictured(t)
+	ctx := browser(t)
+	do(t, ctx, chromedp.Navigate(s.link), chromedp.WaitVisible("#servers"))
+	awaitText(t, ctx, "GITHUB_TOKEN is not set", patience)
+	kill(t, s.agent.Process.Pid)
+	_ = s.agent.Wait()
+	awaitText(t, ctx, "shop has crashed", patience)
+	address := seen(t, ctx, chromedp.Location())
+	for name, at := range map[string]string{
+		"overview": address, "incidents": address + "incidents", "events": address + "events", "agent": address + "agent/docs", "server": s.pageOf(t, ctx, address, "files"),
+	} {
+		for look, width := range map[string]int64{"light": 1100, "dark": 1100, "narrow": 360} {
+			colour := cmp.Or(map[string]string{"dark": "dark"}[look], "light")
+			do(t, ctx, scheme(colour, width), chromedp.Navigate(at), chromedp.WaitVisible("main section"))
+			s.keepPicture(t, ctx, filepath.Join(dir, name+"-"+look+".png"))
+		}
+	}
+}
+
+func (s *scene) keepPicture(t *testing.T, ctx context.Context, path string) {
+	t.Helper()
+	do(t, ctx, chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("pre.log").forEach(e => e.style.maxHeight = "8rem")`))
+	small, err := paletted(seen(t, ctx, chromedp.FullScreenshot(100)), 1300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(small) > pictureLimit {
+		t.Errorf("%s has %d bytes, more than %d", filepath.Base(path), len(small), pictureLimit)
+	}
+	if err := os.WriteFile(path, small, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// paletted makes a PNG one of 64 colours, and no higher than that: those of a page are few, and what lies between is of letters' edges.
+func paletted(text []byte, high int) ([]byte, error) {
+	full, err := png.Decode(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	area := full.Bounds()
+	area.Max.Y = min(area.Max.Y, area.Min.Y+high)
+	often := map[color.RGBA]int{}
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) }
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			often[at(x, y)]++
+		}
+	}
+	byUse := slices.SortedFunc(maps.Keys(often), func(a, b color.RGBA) int {
+		return cmp.Or(often[b]-often[a], cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	var palette color.Palette
+	for _, c := range byUse[:min(64, len(byUse))] {
+		palette = append(palette, c)
+	}
+	index := map[color.RGBA]uint8{}
+	small := image.NewPaletted(area, palette)
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			c := at(x, y)
+			n, known := index[c]
+			if !known {
+				n = uint8(palette.Index(c))
+				index[c] = n
+			}
+			small.SetColorIndex(x, y, n)
+		}
+	}
+	var out bytes.Buffer
+	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, small)
+	return out.Bytes(), err
+}

@@ -1,0 +1,88 @@
+package dashboard
+
+import (
+	"hash/maphash"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+// view is what one page shows at a time. All browsers that look at the page share it.
+type view struct {
+	at       time.Time // of the state
+	heading  string
+	sections []section
+	found    bool
+}
+
+const (
+	viewsKept = 32 // pages whose view is kept
+	pagesKept = 64 // pages that were sent, and whose streams have not begun
+	rowsKept  = 4096
+)
+
+// row is a row of a table as it was rendered last.
+type row struct {
+	part
+	of  any
+	day string
+}
+
+// views are the pages as they were rendered last.
+type views struct {
+	mu     sync.Mutex
+	byPath map[string]*view
+	rows   map[string]row // by id
+
+	// sent is what pages have that were sent whole, by their number, until their streams ask.
+	sent map[string]sent
+	last int
+}
+
+// viewOf returns a page as it is now, and the state that it shows.
+func (d *Dashboard) viewOf(path string, p page, key string) (overview.State, *view) {
+	s := d.opts.Source.State()
+	d.views.mu.Lock()
+	defer d.views.mu.Unlock()
+	if v := d.views.byPath[path]; v != nil && v.at.Equal(s.At) {
+		return s, v
+	}
+	v := &view{at: s.At}
+	v.heading, v.sections, v.found = d.render(p, s, key)
+	if len(d.views.byPath) >= viewsKept {
+		clear(d.views.byPath)
+	}
+	d.views.byPath[path] = v
+	return s, v
+}
+
+// remember keeps what a page has, and returns the number that the page's stream asks with.
+func (w *views) remember(v *view) string {
+	has := sent{}
+	has.all(v.sections)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last++
+	delete(w.sent, strconv.Itoa(w.last-pagesKept))
+	number := strconv.Itoa(w.last)
+	w.sent[number] = has
+	return number
+}
+
+// recall returns what the page of that number has. Once only: a stream that was lost has changed the page since.
+func (w *views) recall(number string) sent {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	has, known := w.sent[number]
+	if !known {
+		return sent{}
+	}
+	delete(w.sent, number)
+	return has
+}
+
+var seed = maphash.MakeSeed()
+
+func sumOf(text string) uint64 { return maphash.String(seed, text) }
