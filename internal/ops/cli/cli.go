@@ -121,7 +121,7 @@ See it work, with nothing else installed:
 	root.SetHelpCommandGroupID("setup")
 	hook := newHook(io)
 	hook.Hidden = true // only agent CLIs call it
-	root.AddCommand(hook, newHandoverAbility(io), newSharedDaemon(io))
+	root.AddCommand(hook, newHandoverAbility(io), newSharedDaemon(io), newPress(io))
 	return root
 }
 

@@ -25,8 +25,8 @@ type Options struct {
 	Dirs []string // where control sockets are
 	// Home looks at the monitor's home; nil, or a nil result: there is none.
 	Home func(context.Context) (*overview.Home, error)
-	// OnEvent is called for each event as it happens, from one goroutine at a time; line is as the audit log has it, nil for
-	// events of the monitor. It may be nil.
+	// OnEvent is called for each event as it happens, from one goroutine at a time; line is as the audit log has it, of another
+	// machine as outlive watch there has it; nil for events of the monitor and of hosts. It may be nil.
 	OnEvent func(e overview.Event, line []byte)
 	// History also takes what is kept of the past: by the running outlives, and in Audit logs.
 	History bool
@@ -35,6 +35,8 @@ type Options struct {
 	Seldom  time.Duration // otherwise; 0: 30 s
 	// HomeEvery is the least time between two looks at the home; 0: 2 s.
 	HomeEvery time.Duration
+	Remotes   []Remote // other machines
+	Version   string   // of this outlive, with which theirs are compared
 }
 
 // Collector is what is known, kept up to date.
@@ -44,7 +46,8 @@ type Collector struct {
 	done   sync.WaitGroup
 	look   chan struct{}
 	state  atomic.Pointer[overview.State]
-	wanted atomic.Int64 // Unix nanoseconds of the last time that somebody asked
+	input  atomic.Pointer[overview.Input] // that state was made of
+	wanted atomic.Int64                   // Unix nanoseconds of the last time that somebody asked
 
 	mu        sync.Mutex
 	events    []overview.Event
@@ -55,6 +58,7 @@ type Collector struct {
 	homeErr   error
 	began     bool // the first look is over
 	listeners map[chan struct{}]bool
+	machines  []overview.Machine // as [Options.Remotes]
 
 	telling sync.Mutex // OnEvent
 }
@@ -78,10 +82,16 @@ func New(opts Options) *Collector {
 			c.audited[keyOf(e)] = true
 		}
 	}
+	for _, r := range opts.Remotes {
+		c.machines = append(c.machines, overview.Machine{Name: r.Name(), Word: "connecting", Since: time.Now()})
+	}
 	dirs := control.SocketDirs(opts.Dirs...)
 	notices := openNotices(dirs) // before the first look: nothing comes between the two
 	c.lookAround(ctx)
 	c.done.Go(func() { c.run(ctx) })
+	for n, r := range opts.Remotes {
+		c.done.Go(func() { c.followRemote(ctx, n, r) })
+	}
 	if notices != nil {
 		c.done.Go(func() { c.notice(ctx, notices, dirs) })
 	}
@@ -103,6 +113,9 @@ func (c *Collector) State() overview.State {
 	}
 	return s
 }
+
+// Seen is what the last state was made of.
+func (c *Collector) Seen() overview.Input { return *c.input.Load() }
 
 // LookSoon makes it look at once.
 func (c *Collector) LookSoon() {
@@ -161,16 +174,18 @@ func (c *Collector) lookAround(ctx context.Context) {
 		in.Trouble = append(in.Trouble, c.homeErr.Error())
 	}
 	in.Events = slices.Clone(c.events)
+	in.Machines = slices.Clone(c.machines)
 	labels := map[int]string{}
 	for _, i := range found {
 		labels[i.PID] = i.Label()
 	}
 	for n := range in.Events {
-		if e := &in.Events[n]; e.Instance == "" {
+		if e := &in.Events[n]; e.Instance == "" && e.Host == "" {
 			e.Instance = labels[e.PID]
 		}
 	}
 	s := overview.Of(in)
+	c.input.Store(&in)
 	c.state.Store(&s)
 	for l := range c.listeners {
 		select {
@@ -292,18 +307,22 @@ func (c *Collector) add(e overview.Event, line []byte) {
 
 // eventKey tells events apart.
 type eventKey struct {
+	host    string
 	pid     int
 	at      int64
 	kind    event.Type
 	message string
 }
 
-func keyOf(e overview.Event) eventKey { return eventKey{e.PID, e.At.UnixMilli(), e.Type, e.Message} }
+func keyOf(e overview.Event) eventKey {
+	return eventKey{e.Host, e.PID, e.At.UnixMilli(), e.Type, e.Message}
+}
 
 // telling reports events that change how a server stands: the page is to show them at once.
 func telling(t event.Type) bool {
 	switch t {
-	case event.ServerReady, event.ServerCrashed, event.ServerExited, event.RestartCompleted, event.BreakerOpened, event.ServerSlept, event.ProxyStopped, event.ReloadFailed:
+	case event.ServerReady, event.ServerCrashed, event.ServerExited, event.RestartCompleted, event.BreakerOpened, event.ServerSlept, event.ProxyStopped, event.ReloadFailed,
+		event.HostConnected, event.HostLost:
 		return true
 	}
 	return false

@@ -91,6 +91,7 @@ type attention struct {
 	Servers   []overview.Server
 	Agents    []overview.Agent
 	Incidents []overview.Incident
+	Hosts     []overview.Host
 }
 
 func overviewPage(m *maker, _ string) (string, bool) {
@@ -113,7 +114,15 @@ func overviewPage(m *maker, _ string) (string, bool) {
 			a.Agents = append(a.Agents, one)
 		}
 	}
+	for _, one := range s.Hosts {
+		if one.Health.Wrong() {
+			a.Hosts = append(a.Hosts, one)
+		}
+	}
 	m.add("attention", "attention", a)
+	if len(s.Hosts) > 0 {
+		m.addRows("hosts", "hosts", len(s.Hosts), rowsOf(m, "host-row", s.Hosts, func(o overview.Host) string { return o.Name }))
+	}
 	m.addRows("servers", "servers", len(s.Servers), rowsOf(m, "server-row", s.Servers, func(o overview.Server) string { return o.Key }))
 	m.addRows("agents", "agents", len(s.Agents), rowsOf(m, "agent-row", s.Agents, func(o overview.Agent) string { return o.Key }))
 	return "Overview", true
@@ -140,6 +149,10 @@ func serverPage(m *maker, key string) (string, bool) {
 	m.add("restarts", "restarts", one)
 	m.add("calls", "calls", one)
 	m.add("details", "server-details", one)
+	if one.Host != "" {
+		m.add("log", "log-there", "outlive logs --hosts "+one.Host+" "+overview.There(one.Host, one.Key))
+		return one.Name, true
+	}
 	text, err := tail(one.LogPath)
 	m.add("log", "log", output{"What it writes to stderr", one.LogPath, text, err})
 	return one.Name, true
@@ -227,7 +240,15 @@ func lastLines(text string) string {
 var functions = template.FuncMap{
 	"shape": shape, "word": word, "clock": clock, "stamp": stamp, "lasting": lasting, "bytes": size, "strip": stripSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": healthWord, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
-	"source": sourceWord, "ms": func(d time.Duration) string { return took(d) }, "form": func(s shown, of any) shown { s.Of = of; return s },
+	"attach": attachCommand, "source": sourceWord, "ms": func(d time.Duration) string { return took(d) }, "form": func(s shown, of any) shown { s.Of = of; return s },
+}
+
+// attachCommand is what joins an agent's terminal.
+func attachCommand(a overview.Agent) string {
+	if a.Host != "" {
+		return "ssh -t " + a.Host + " outlive agent attach " + overview.There(a.Host, a.Key)
+	}
+	return "outlive agent attach " + a.Key
 }
 
 func count(n int) string {
