@@ -151,8 +151,9 @@ func askJSON(ctx context.Context, w io.Writer, set *hosts.Set, args []string) er
 		if a.Err != nil {
 			bad++
 			r.Error = &hostError{hosts.KindOf(a.Err).Word(), a.Err.Error()}
-		} else {
-			r.Answer = bytes.TrimSpace(a.Out)
+		}
+		if answer := bytes.TrimSpace(a.Out); json.Valid(answer) { // also one that says what has failed
+			r.Answer = answer
 		}
 		records[slices.IndexFunc(set.Hosts, func(h hosts.Host) bool { return h == a.Host })] = r
 	})
@@ -262,6 +263,13 @@ func newHostTable(w io.Writer, set *hosts.Set, heading []string) *hostTable {
 	return &hostTable{columns: columns{to: logline.NewScreen(w)}, set: set, heading: heading}
 }
 
+// tellVersion tells a version that is another one.
+func (t *hostTable) tellVersion(a hosts.Answer) {
+	if t.set.Differs(a.Version) {
+		t.note(fmt.Sprintf("%s: outlive is %s there, and %s here", a.Host.Name, a.Version, version()))
+	}
+}
+
 // add writes rows, below the heading if they are the first.
 func (t *hostTable) add(rows [][]string) {
 	if t.heading != nil {
@@ -275,14 +283,8 @@ func (t *hostTable) add(rows [][]string) {
 func (t *hostTable) silent(a hosts.Answer) []string {
 	word := hosts.KindOf(a.Err).Word()
 	t.note(a.Host.Name + ": " + word + ": " + strings.ReplaceAll(a.Err.Error(), "\n", "\n  "))
+	t.tellVersion(a)
 	return []string{logline.Printable(a.Host.Name), word}
-}
-
-// versions tells a version that is another one.
-func (t *hostTable) versions(a hosts.Answer) {
-	if t.set.Differs(a.Version) {
-		t.note(fmt.Sprintf("%s: outlive is %s there, and %s here", a.Host.Name, a.Version, version()))
-	}
 }
 
 func (t *hostTable) note(text string) { fmt.Fprintln(&t.notes, text) }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
@@ -17,38 +16,42 @@ import (
 )
 
 // restartThere is outlive restart of one server on other machines. With several hosts the one is found that has it.
-func restartThere(ctx context.Context, io streams, set *hosts.Set, name, reason string, patience time.Duration) error {
+func restartThere(ctx context.Context, o restartOrder, set *hosts.Set, name string) error {
 	if len(set.Hosts) > 1 {
-		h, label, err := findThere(ctx, io, set, name)
+		h, label, err := findThere(ctx, o.io, set, name)
 		if err != nil {
 			return err
 		}
 		set, name = set.Of(h), label
 	}
-	return restartOn(ctx, io, set, []string{name}, reason, patience)
+	return restartOn(ctx, o, set, name)
 }
 
-// restartOn has outlive on each host restart what the words say, all at once, and tells of each server.
-func restartOn(ctx context.Context, io streams, set *hosts.Set, words []string, reason string, patience time.Duration) error {
-	args := append([]string{"restart", "--json", "--reason", reason, "--timeout", patience.String()}, words...)
+// restartOn has outlive on each host restart what is a name, --all or --failed, all at once, and tells of each server.
+func restartOn(ctx context.Context, o restartOrder, set *hosts.Set, what string) error {
+	set = set.Within(o.patience + set.Limit())
+	args := []string{"restart", "--json", "--reason", o.reason, "--timeout", o.patience.String(), what}
+	if o.asJSON {
+		return askJSON(ctx, o.io.out, set, args)
+	}
 	bad, count := 0, 0
-	for _, a := range askedAll[json.RawMessage](ctx, set.Within(patience+set.Limit()), args) {
+	for _, a := range askedAll[json.RawMessage](ctx, set, args) {
 		name := logline.Printable(a.Host.Name)
 		var list []restartRecord
 		if json.Unmarshal(a.Out, &list) != nil {
 			count++
 			bad++
-			fmt.Fprintf(io.err, "outlive: %s: %s\n", name, a.failure())
+			fmt.Fprintf(o.io.err, "outlive: %s: %s\n", name, a.failure())
 			continue
 		}
 		for _, r := range list {
 			count++
 			if r.Error != "" {
 				bad++
-				fmt.Fprintf(logline.NewScreen(io.err), "outlive: restart %s/%s: %s\n", name, r.Name, r.Error)
+				fmt.Fprintf(logline.NewScreen(o.io.err), "outlive: restart %s/%s: %s\n", name, r.Name, r.Error)
 				continue
 			}
-			fmt.Fprintf(logline.NewScreen(io.out), "%s/%s: %s\n", name, r.Name, r.Text)
+			fmt.Fprintf(logline.NewScreen(o.io.out), "%s/%s: %s\n", name, r.Name, r.Text)
 		}
 	}
 	switch {
@@ -57,7 +60,7 @@ func restartOn(ctx context.Context, io streams, set *hosts.Set, words []string, 
 	case bad > 0:
 		return &exitError{code: exitFailure}
 	case count == 0:
-		fmt.Fprintln(io.out, "There is nothing to restart.")
+		fmt.Fprintln(o.io.out, "There is nothing to restart.")
 	}
 	return nil
 }

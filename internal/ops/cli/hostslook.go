@@ -30,7 +30,7 @@ func (f *hostFlags) status(ctx context.Context, io streams, asJSON bool) error {
 				rows = append(rows, t.silent(a.Answer))
 				continue
 			}
-			t.versions(a.Answer)
+			t.tellVersion(a.Answer)
 			for _, s := range a.value {
 				s.Name = a.Host.Name + "/" + s.Name
 				rows = append(rows, statusRows(s)...)
@@ -63,7 +63,7 @@ func (f *hostFlags) agents(ctx context.Context, out io.Writer, home string, asJS
 				rows = append(rows, t.silent(a.Answer))
 				continue
 			}
-			t.versions(a.Answer)
+			t.tellVersion(a.Answer)
 			prefix := a.Host.Name + "/"
 			for _, r := range a.value.Agents {
 				rows = append(rows, agentRow(r, prefix))
@@ -110,7 +110,7 @@ func (f *hostFlags) incidents(ctx context.Context, out io.Writer, home string, a
 				rows = append(rows, t.silent(a.Answer))
 				continue
 			}
-			t.versions(a.Answer)
+			t.tellVersion(a.Answer)
 			for _, r := range a.value {
 				rows = append(rows, incidentRow(r, a.Host.Name+"/", time.Now()))
 			}

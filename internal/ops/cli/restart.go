@@ -43,20 +43,18 @@ EXIT STATUS
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := restartOrder{io: io, reason: reason, patience: patience, asJSON: asJSON}
 			switch {
-			case on.given() && asJSON:
-				return fail(exitUsage, "--json is for this machine: leave out --hosts")
 			case on.given() && which.many():
 				set, err := on.set()
 				if err != nil {
 					return err
 				}
-				return restartOn(cmd.Context(), io, set, []string{which.flag()}, reason, patience)
+				return restartOn(cmd.Context(), o, set, which.flag())
 			case on.given():
 				set, name, err := on.named(args[0], nil)
 				if err != nil {
 					return err
 				}
-				return restartThere(cmd.Context(), io, set, name, reason, patience)
+				return restartThere(cmd.Context(), o, set, name)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()
@@ -64,9 +62,9 @@ EXIT STATUS
 				return o.tell(which.restart(ctx, reason))
 			}
 			instance, err := findInstance(args[0])
-			if err != nil && elsewhere(err) && !asJSON {
+			if err != nil && elsewhere(err) {
 				if set, name, there := on.named(args[0], err); there == nil {
-					return restartThere(cmd.Context(), io, set, name, reason, patience)
+					return restartThere(cmd.Context(), o, set, name)
 				}
 			}
 			if err != nil {
@@ -79,7 +77,7 @@ EXIT STATUS
 	cmd.Flags().BoolVar(&which.failed, "failed", false, "every server of yours that does not run")
 	cmd.MarkFlagsMutuallyExclusive("all", "failed")
 	cmd.Flags().StringVar(&reason, "reason", "outlive restart", "why, for the audit log")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array; with --hosts an object for each host")
 	cmd.Flags().DurationVar(&patience, "timeout", 3*time.Minute, "how long to wait for the new process")
 	on.define(cmd)
 	return cmd
