@@ -15,16 +15,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-func newRestart(io streams) *cobra.Command {
-	var which restartSet
-	var reason string
-	var patience time.Duration
-	var asJSON bool
-	var on hostFlags
-	cmd := &cobra.Command{
-		Use:   "restart NAME | --all | --failed",
-		Short: "Restart servers, or a gateway; return when the new ones are ready",
-		Long: `Restart the server NAME and return when the new process is ready. The client behind it notices nothing.
+const restartLong = `Restart the server NAME and return when the new process is ready. The client behind it notices nothing.
 A server behind a gateway is GATEWAY/SERVER, or just SERVER where nothing else is called so; all its processes are replaced.
 GATEWAY alone, if it speaks HTTP, is the gateway itself: it reads its whole configuration and starts its servers anew, in the
 same process and with the same address; sessions go on, as at "outlive upgrade". One that was started with a command and no file
@@ -36,8 +27,19 @@ restarts those of them that do not run: paused after too many crashes, waiting f
 
 EXIT STATUS
   0  every new process is ready, or nothing is to be restarted with --all or --failed
-  1  no such server, or a new process did not become ready
-  2  the name is ambiguous`,
+  1  no such server, a new process did not become ready, or a host did not answer
+  2  the name is ambiguous`
+
+func newRestart(io streams) *cobra.Command {
+	var which restartSet
+	var reason string
+	var patience time.Duration
+	var asJSON bool
+	var on hostFlags
+	cmd := &cobra.Command{
+		Use:               "restart NAME | --all | --failed",
+		Short:             "Restart servers, or a gateway; return when the new ones are ready",
+		Long:              restartLong,
 		Args:              which.takes,
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
