@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -43,6 +45,11 @@ func (f *hostFlags) define(cmd *cobra.Command) {
 }
 
 func (f *hostFlags) given() bool { return f.list != "" }
+
+// untilInterrupted is a context that ends with SIGINT and SIGTERM: they do not reach ssh, which has a process group of its own.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
 
 // hostsFile is where the names of hosts are, one a line.
 func hostsFile() string { return filepath.Join(configDir(), "hosts") }
@@ -194,6 +201,7 @@ func inBatches[T any](ctx context.Context, set *hosts.Set, args []string, show f
 		}
 		batch = nil
 	}
+	late := false // what comes now is shown as it comes
 	for {
 		select {
 		case a, more := <-answers:
@@ -204,20 +212,15 @@ func inBatches[T any](ctx context.Context, set *hosts.Set, args []string, show f
 			if a.Err != nil {
 				bad++
 			}
-			if batch = append(batch, a); settled == nil {
+			batch = append(batch, a)
+			if late {
+				flush()
+			} else if settled == nil {
 				settled = time.After(settling)
 			}
 		case <-settled:
+			late, settled = true, nil
 			flush()
-			settled = time.After(0) // what comes now is shown as it comes
-			if a, more := <-answers; more {
-				if a.Err != nil {
-					bad++
-				}
-				batch = append(batch, a)
-			} else {
-				return bad
-			}
 		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 
 // restartThere is outlive restart of one server on other machines. With several hosts the one is found that has it.
 func restartThere(ctx context.Context, o restartOrder, set *hosts.Set, name string) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
 	if len(set.Hosts) > 1 {
 		h, label, err := findThere(ctx, o.io, set, name)
 		if err != nil {
@@ -29,6 +31,8 @@ func restartThere(ctx context.Context, o restartOrder, set *hosts.Set, name stri
 
 // restartOn has outlive on each host restart what is a name, --all or --failed, all at once, and tells of each server.
 func restartOn(ctx context.Context, o restartOrder, set *hosts.Set, what string) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
 	set = set.Within(o.patience + set.Limit())
 	args := []string{"restart", "--json", "--reason", o.reason, "--timeout", o.patience.String(), what}
 	if o.asJSON {
@@ -114,6 +118,8 @@ func findThere(ctx context.Context, io streams, set *hosts.Set, name string) (ho
 
 // logsThere is outlive logs on other machines.
 func logsThere(ctx context.Context, io streams, set *hosts.Set, name string, follow bool) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
 	if len(set.Hosts) > 1 {
 		h, label, err := findThere(ctx, io, set, name)
 		if err != nil {
@@ -143,6 +149,8 @@ func handedOn(ctx context.Context, a hosts.Answer) error {
 
 // acknowledgeThere is outlive ack of an incident on other machines: on the one host that has it.
 func (f *requestFlags) acknowledgeThere(ctx context.Context, io streams, set *hosts.Set, name string, snooze bool) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
 	if len(set.Hosts) > 1 {
 		h, err := findIncident(ctx, io, set, f.home, name)
 		if err != nil {

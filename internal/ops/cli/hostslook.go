@@ -14,6 +14,8 @@ import (
 
 // status is outlive status on other machines.
 func (f *hostFlags) status(ctx context.Context, io streams, asJSON bool) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
 	set, err := f.set()
 	if err != nil {
 		return err
@@ -47,6 +49,8 @@ func (f *hostFlags) status(ctx context.Context, io streams, asJSON bool) error {
 
 // agents is outlive agent list on other machines.
 func (f *hostFlags) agents(ctx context.Context, out io.Writer, home string, asJSON bool) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
 	set, err := f.set()
 	if err != nil {
 		return err
@@ -94,6 +98,8 @@ func homeArgs(args []string, home string) []string {
 
 // incidents is outlive ack without an argument on other machines.
 func (f *hostFlags) incidents(ctx context.Context, out io.Writer, home string, asJSON bool) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
 	set, err := f.set()
 	if err != nil {
 		return err
