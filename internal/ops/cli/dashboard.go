@@ -121,7 +121,7 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	_, port, _ := net.SplitHostPort(listener.Addr().String()) // it has one
 	opts := dashboard.Options{Source: c, Port: port, AgentText: agentText, Version: version()}
 	if f.control {
-		opts.Control = controls{c, f.home, set}
+		opts.Control = controls{c, f.home, "on the dashboard", set}
 	}
 	if peer.TellsTCP() {
 		opts.Peer = ownUserOnly
@@ -200,11 +200,12 @@ func agentText(path string) (string, error) {
 	return b.String(), err
 }
 
-// controls are the buttons of a page.
+// controls are the buttons of a page, and the keys of a screen.
 type controls struct {
-	seen *collect.Collector
-	home string
-	on   *hosts.Set // the machines that are shown; nil: this one
+	seen  *collect.Collector
+	home  string
+	where string     // they are, for the record
+	on    *hosts.Set // the machines that are shown; nil: this one
 }
 
 // restartPatience is how long a page waits for a restart.
@@ -215,7 +216,7 @@ func (c controls) Restart(ctx context.Context, s overview.Server) (string, error
 	ctx, cancel := context.WithTimeout(ctx, restartPatience)
 	defer cancel()
 	defer c.seen.LookSoon()
-	reason := "restarted on the dashboard by " + userName()
+	reason := "restarted " + c.where + " by " + userName()
 	if s.Host != "" {
 		return c.there(ctx, s.Host, "restart", overview.There(s.Host, s.Key), "--reason", reason, "--timeout", restartPatience.String())
 	}
