@@ -73,19 +73,19 @@ func newDashboard(io streams) *cobra.Command {
 	return cmd
 }
 
-// seen are what the page shows, and what its buttons are carried out with.
-func (f dashboardFlags) seen() (collect.Options, *hosts.Set, error) {
+// seen are what a page or a screen shows, and what its buttons are carried out with: other machines, or nil for this one.
+func (f *hostFlags) seen(home string) (collect.Options, *hosts.Set, error) {
 	o := collect.Options{History: true, Version: version()}
-	if f.on.given() {
-		set, err := f.on.set()
+	if f.given() {
+		set, err := f.set()
 		if err != nil {
 			return o, nil, err
 		}
-		o.Remotes = remotesOf(set, f.home, true)
+		o.Remotes = remotesOf(set, home, true)
 		return o, set, nil
 	}
-	_, err := lookOptions(f.home)
-	o.Dirs, o.Home, o.Audit = socketDirs(), homeLooker(f.home), auditLogs
+	_, err := lookOptions(home)
+	o.Dirs, o.Home, o.Audit = socketDirs(), homeLooker(home), auditLogs
 	return o, nil, err
 }
 
@@ -105,7 +105,7 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	if err := loopbackOnly(f.listen); err != nil {
 		return fail(exitUsage, "%w", err)
 	}
-	what, set, err := f.seen()
+	what, set, err := f.on.seen(f.home)
 	if err != nil {
 		return err
 	}

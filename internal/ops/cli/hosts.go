@@ -72,8 +72,16 @@ func (f *hostFlags) setOf(list []hosts.Host) (*hosts.Set, error) {
 		return nil, fail(exitFailure, "%w", err)
 	}
 	return hosts.NewSet(list, hosts.Options{
-		SSH: strings.Fields(os.Getenv("OUTLIVE_SSH")), Self: self, Version: version(), Limit: f.limit,
+		SSH: sshProgram(), Self: self, Version: version(), Limit: f.limit,
 	}), nil
+}
+
+// sshProgram is ssh, or what OUTLIVE_SSH names in its place, with its first arguments.
+func sshProgram() []string {
+	if words := strings.Fields(os.Getenv("OUTLIVE_SSH")); len(words) > 0 {
+		return words
+	}
+	return []string{"ssh"}
 }
 
 // named are the hosts that are meant where a thing is called by its name: those of --hosts, of which HOST/NAME selects one. Without
