@@ -14,5 +14,5 @@
 // both programs called mcp-proxy, likewise in turns.
 //
 // The sections "sharing" (memory and latency) and "transports" of docs/BENCHMARKS.md are rewritten, or with -only one of them. The program starts a goroutine for each call that is to be
-// in flight over HTTP, and those of net/http.
+// in flight over HTTP, and those of net/http; the server at the URL is this program once more.
 package main

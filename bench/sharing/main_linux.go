@@ -30,6 +30,9 @@ func main() {
 }
 
 func run() error {
+	if len(os.Args) == 2 && os.Args[1] == serveVerb {
+		return serveHTTP()
+	}
 	outlive := flag.String("outlive", "", "measure this binary instead of building cmd/outlive")
 	installed := flag.String("installed", "", "the directory that install.sh has installed into")
 	page := flag.String("page", "docs/BENCHMARKS.md", "the page whose sections are rewritten; none: print only")
@@ -103,5 +106,5 @@ func (b *bench) report(only, page string) error {
 func (b *bench) env() []string {
 	run := filepath.Join(b.dir, "run")
 	_ = os.MkdirAll(run, 0o700) // outlive says it if that has failed
-	return append(os.Environ(), b.tag, "XDG_STATE_HOME="+filepath.Join(b.dir, "state"), "XDG_RUNTIME_DIR="+run, "OUTLIVE_SHARED_IDLE=5s")
+	return append(os.Environ(), b.tag, "XDG_STATE_HOME="+filepath.Join(b.dir, "state"), "XDG_RUNTIME_DIR="+run, "MCP_REMOTE_CONFIG_DIR="+filepath.Join(b.dir, "mcp-remote"), "OUTLIVE_SHARED_IDLE=5s")
 }

@@ -144,6 +144,11 @@ func loadAverage() string {
 	return load
 }
 
+// loads says what the machine's load was before a measurement, and is after it.
+func loads(before string) string {
+	return fmt.Sprintf("Load of the machine: %s before, %s after it.", before, loadAverage())
+}
+
 // tagged are all processes with the tag in their environment, and those below them.
 func tagged(tag string) (found []int) {
 	seen := map[int]bool{os.Getpid(): true}
@@ -215,8 +220,8 @@ func (b *bench) memoryTable() (figures.Table, error) {
 		Title: "One process of each server for ten sessions",
 		Note: fmt.Sprintf("%d sessions, each with the same five servers of npm and PyPI (%s), started without launchers; each has listed the tools and "+
 			"called one; then all are silent for %.0f s, and memory is read once. Private: Private_Clean and Private_Dirty of `smaps_rollup`, the pages that no other process has; PSS also counts "+
-			"a share of the others. MB, sums over all processes that exist because of the sessions. Load of the machine: %s before, %s after it.",
-			sessions, strings.Join(versions, ", "), rest.Seconds(), before, loadAverage()),
+			"a share of the others. MB, sums over all processes that exist because of the sessions. %s",
+			sessions, strings.Join(versions, ", "), rest.Seconds(), loads(before)),
 		Rows: [][]string{{"", "`outlive run`: processes", "private", "PSS", "`--shared`: processes", "private", "PSS", "private, shared ÷ not"}},
 	}
 	var sums [2]share

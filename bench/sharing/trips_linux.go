@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -118,7 +121,7 @@ func (b *bench) sharedTable() (figures.Table, error) {
 
 // fromURLTable is a server elsewhere for a client on stdio.
 func (b *bench) fromURLTable() (figures.Table, error) {
-	url, closeIt, err := serveHTTP()
+	url, closeIt, err := startHTTP()
 	if err != nil {
 		return figures.Table{}, err
 	}
@@ -127,9 +130,11 @@ func (b *bench) fromURLTable() (figures.Table, error) {
 		{name: "over HTTP, the server itself", open: func() (end, error) { return connectHTTP(url) }},
 		{name: "`outlive run URL`", open: b.stdio(b.outlive, "run", url)},
 	}
-	ways = b.addPeer(ways, "mcp-remote", "mcp-remote (npm)", func(program string) *way { return &way{open: b.stdio(program, url)} })
+	before := loadAverage()
+	ways = b.addPeer(ways, "mcp-remote", "mcp-remote (npm)", func(program string) *way { return &way{open: b.stdio(program, url, "--silent")} })
 	err = measure(ways)
-	return tripTable("A server at a URL for a client on stdio", "The same calls; the server at the URL is a handler of Go's net/http in the benchmark itself.", ways), err
+	return tripTable("A server at a URL for a client on stdio", "The same calls; the server at the URL is a handler of Go's net/http, in a process of its own. mcp-remote with --silent: it writes a line for each "+
+		"call otherwise. "+loads(before), ways), err
 }
 
 // toHTTPTable is a server on stdio for clients over HTTP.
@@ -164,9 +169,10 @@ func (b *bench) toHTTPTable() (figures.Table, error) {
 			return []string{program, "--host", "127.0.0.1", "--port", port, "--", b.echo}
 		})}
 	})
+	before := loadAverage()
 	err := measure(ways)
 	return tripTable("One server on stdio for clients over HTTP", "The same calls, by a client of Go's net/http, with a session; each program with its default settings, "+
-		"but without a log line for each call, and supergateway and mcp-proxy (npm) with sessions.", ways), err
+		"but without a log line for each call, and supergateway and mcp-proxy (npm) with sessions. "+loads(before), ways), err
 }
 
 // addPeer adds another program, if it is installed.
@@ -228,15 +234,56 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// serveHTTP serves an MCP server with one tool, echo.
-func serveHTTP() (url string, closeIt func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// serveVerb is the argument with which this program is the server at a URL.
+const serveVerb = "serve-http"
+
+// startHTTP starts this program as a server at a URL. It has a process of its own: the clients read with system calls that Go's
+// scheduler does not see, so that a garbage collection in their process waits for the answer, and a server there for the collection.
+func startHTTP() (url string, closeIt func(), err error) {
+	self, err := os.Executable()
 	if err != nil {
 		return "", nil, err
 	}
+	cmd := exec.Command(self, serveVerb)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	closeIt = func() {
+		_ = in.Close()
+		_ = cmd.Wait() // its status is of no interest
+	}
+	if url, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+		closeIt()
+		return "", nil, fmt.Errorf("start the server at a URL: %w", err)
+	}
+	return strings.TrimSpace(url), closeIt, nil
+}
+
+// serveHTTP serves an MCP server with one tool, echo, until its stdin is closed. It writes its URL to stdout.
+func serveHTTP() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
 	s := &http.Server{Handler: http.HandlerFunc(echoHTTP), ReadHeaderTimeout: patience}
-	go func() { _ = s.Serve(l) }() // until it is closed
-	return "http://" + l.Addr().String() + "/mcp", func() { _ = s.Close() }, nil
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // its end is all that counts
+		_ = s.Close()
+	}()
+	fmt.Println("http://" + l.Addr().String() + "/mcp")
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 func echoHTTP(w http.ResponseWriter, r *http.Request) {

@@ -85,6 +85,6 @@ func lookAt(pid int, self tag) orphan {
 		k.group, _ = strconv.Atoi(f[2])
 		k.session, _ = strconv.Atoi(f[3])
 	}
-	k.environTag = environTag(pid)
+	k.environTag = environTag(pid, make([]byte, environSize))
 	return k
 }

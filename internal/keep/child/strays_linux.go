@@ -108,17 +108,17 @@ func signalStray(pid int, b tag, sig unix.Signal) {
 		return
 	}
 	defer unix.Close(fd)
-	if tagOf(pid) == b { // checked again now that the pidfd holds the process
+	if tagOf(pid, make([]byte, environSize)) == b { // checked again now that the pidfd holds the process
 		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 	}
 }
 
-// tagOf reads a tag from the limit or the environment.
-func tagOf(pid int) tag {
+// tagOf reads a tag from the limit or the environment; buf as with environTag.
+func tagOf(pid int, buf []byte) tag {
 	if b := limitTag(pid); b.valid() {
 		return b
 	}
-	return environTag(pid)
+	return environTag(pid, buf)
 }
 
 // strayScan scans for strays repeatedly.
@@ -128,6 +128,7 @@ type strayScan struct {
 	ours  []tag        // instances: ours, and the outlive that started us
 	above map[int]bool // our ancestors
 	alive map[tag]bool // instances checked; the dead stay dead
+	buf   []byte       // for one environment at a time
 }
 
 func newLookout(which func(tag) bool) (*strayScan, error) {
@@ -135,29 +136,38 @@ func newLookout(which func(tag) bool) (*strayScan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for leftover processes: %w", err)
 	}
-	self := os.Getpid()
+	self, buf := os.Getpid(), make([]byte, environSize)
 	return &strayScan{
 		which: which, space: space, above: ancestors(self), alive: make(map[tag]bool),
-		ours: []tag{ownTag().instance(), tagOf(self).instance()},
+		ours: []tag{ownTag().instance(), tagOf(self, buf).instance()},
+		buf:  buf,
 	}, nil
 }
 
 // look calls f for each stray as it is found. The newest processes come first: one that forks and dies constantly exists
 // only briefly.
 func (l *strayScan) look(f func(pid int, b tag)) error {
-	entries, err := os.ReadDir("/proc")
+	proc, err := os.Open("/proc")
 	if err != nil {
 		return fmt.Errorf("look for leftover processes: %w", err)
 	}
-	pids := make([]int, 0, len(entries))
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && !l.above[pid] && pid != os.Getpid() {
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1)
+	if err != nil {
+		return fmt.Errorf("look for leftover processes: %w", err)
+	}
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if name[0] > '9' {
+			continue
+		}
+		if pid, err := strconv.Atoi(name); err == nil && !l.above[pid] && pid != os.Getpid() {
 			pids = append(pids, pid)
 		}
 	}
 	slices.Sort(pids)
 	for _, pid := range slices.Backward(pids) {
-		b := tagOf(pid)
+		b := tagOf(pid, l.buf)
 		if !mayBeStray(b, l.space, l.ours) || !l.which(b) || l.living(b.instance()) {
 			continue
 		}

@@ -164,9 +164,13 @@ func limitTag(pid int) tag {
 	return tag(lim.Cur)
 }
 
-// environTag reads the cookie in the initial environment of a living process; 0 if there is none or it is not readable.
-func environTag(pid int) tag {
-	env := readProc("/proc/"+strconv.Itoa(pid)+"/environ", make([]byte, 8192))
+// environSize is the size of a buffer for an environment of usual length, in bytes.
+const environSize = 8 << 10
+
+// environTag reads the cookie in the initial environment of a living process; 0 if there is none or it is not readable. buf
+// is overwritten; it is for callers that look at many processes.
+func environTag(pid int, buf []byte) tag {
+	env := readProc("/proc/"+strconv.Itoa(pid)+"/environ", buf)
 	for kv := range bytes.SplitSeq(env, []byte{0}) {
 		if value, ok := bytes.CutPrefix(kv, []byte(cookieVar+"=")); ok {
 			return parseCookie(string(value))

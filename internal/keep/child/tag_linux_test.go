@@ -3,6 +3,7 @@ package child
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -93,11 +94,35 @@ func TestTagIsInherited(t *testing.T) {
 		if got := limitTag(pid); got != want {
 			t.Errorf("%s has %x, want %x", line, uint64(got), uint64(want))
 		}
-		if got := environTag(pid); pid != r.PID() && got != 0 {
+		if got := environTag(pid, make([]byte, environSize)); pid != r.PID() && got != 0 {
 			t.Errorf("%s shows %x: its environment is not clear, so nothing is tested", line, uint64(got))
 		}
 	}
 	if found != 2 {
 		t.Errorf("%d processes", found)
+	}
+}
+
+// Every outlive looks at all processes when it starts, and keeps what that has allocated as long as it runs.
+func TestALookAtAllProcessesTakesLittleMemory(t *testing.T) {
+	l, err := newLookout(func(tag) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 1 << 10 // an environment would take eight times as much
+	got := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := l.look(func(int, tag) {}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if got > int64(most*len(entries)+64<<10) {
+		t.Errorf("%d bytes for %d processes", got, len(entries))
 	}
 }

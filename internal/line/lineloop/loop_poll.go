@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"syscall"
 	"time"
 
@@ -25,7 +26,8 @@ type driver struct {
 	enlarged     int           // number of pipes enlarged so far
 	gone         bool          // an entry of fds was freed during the walk
 	used         bool          // there was traffic since rest last returned memory
-	restedAt     time.Time     // when rest last returned memory
+	restedAt     time.Time     // when rest last looked whether there is memory to return
+	returned     uint64        // how much had been allocated when rest last returned memory, in bytes
 }
 
 // sleepMost limits a sleep. The garbage collector of Go 1.26.8 sometimes misses a goroutine that is just entering a
@@ -153,19 +155,39 @@ func (l *Loop) wait() (posted bool) {
 	return posted
 }
 
-// restEvery is the least time between two calls of rest that give memory back, because that takes a garbage collection.
-const restEvery = time.Minute
+const (
+	// restEvery is the least time between two attempts of rest to return memory, because that takes a garbage collection.
+	restEvery = time.Minute
+	// worthReturning is how many bytes must have been allocated since the last time, or since the start of the process.
+	//
+	// Go's collector does not run by itself before the heap has 4 MB, and the first collection costs more than the garbage of
+	// an ordinary start: it leaves objects all over the heap, and up to 16 KB of lists for each size of objects
+	// (runtime.mcentral), about 1 MB that is never returned. So a process that relays little is not collected at all.
+	worthReturning = 3 << 20
+)
 
-// rest returns the memory to the system that the last traffic has left, most of it garbage of the start. Go's collector
-// does not run before the heap has 4 MB, which is as much as the rest of a process that relays for one client. It is
-// called when nothing has happened for half of sleepMost.
+// rest returns the memory to the system that the last traffic has left. It is called when nothing has happened for half of
+// sleepMost.
 func (l *Loop) rest() {
 	if !l.used || l.now.Sub(l.restedAt) < restEvery {
 		return
 	}
 	l.used, l.restedAt = false, l.now
+	now := allocated()
+	if now-l.returned < worthReturning {
+		return
+	}
+	l.returned = now
 	l.resting.free = nil
 	go debug.FreeOSMemory() // it takes milliseconds
+}
+
+// allocated is how many bytes were allocated since the process began. Unlike runtime.ReadMemStats it stops nobody, and makes
+// none of those lists.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // drainWakePipe empties the wake-up pipe.

@@ -92,30 +92,49 @@ func TestAnIdleLoopReturnsFromItsSleep(t *testing.T) {
 }
 
 // What a start, or any other work, has left in the heap is given back once nothing happens any more, although the heap is too small for the
-// collector to run by itself.
+// collector to run by itself. For less than that nothing is collected, since a first collection takes more memory than it returns.
 func TestMemoryAtRest(t *testing.T) {
 	r := newRelay(t, 1<<20)
-	r.loop.Post(func() { r.loop.sleepMost = 10 * time.Millisecond })
 	debug.FreeOSMemory()
-	before := resident()
-	garbage := make([]byte, 2<<20)
-	for i := range garbage {
-		garbage[i] = 1
+	looks := make(chan time.Time, 1)
+	r.loop.Post(func() { r.loop.sleepMost, r.loop.returned = 10*time.Millisecond, allocated() })
+	rested := func() (at time.Time) {
+		r.loop.Post(func() { looks <- r.loop.restedAt })
+		return <-looks
 	}
-	runtime.KeepAlive(garbage)
-	if more := resident() - before; more < 1<<20 {
-		t.Fatalf("2 MB of garbage take %d bytes", more)
-	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	collected := m.NumForcedGC
-	within30s(t, "the memory is given back", func() bool {
+	collections := func() uint32 {
+		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return m.NumForcedGC == collected+1 && resident()-before < 1<<20
+		return m.NumForcedGC
+	}
+	litter := func(size int) {
+		garbage := make([]byte, size)
+		for i := range garbage {
+			garbage[i] = 1
+		}
+		runtime.KeepAlive(garbage)
+	}
+	before, collected := resident(), collections()
+	litter(worthReturning / 4)
+	within30s(t, "it has looked", func() bool {
+		time.Sleep(unseenFor + 100*time.Millisecond) // without being asked, since that wakes it up
+		return !rested().IsZero()
 	})
-	time.Sleep(50 * time.Millisecond) // several sleeps without traffic
-	if runtime.ReadMemStats(&m); m.NumForcedGC != collected+1 {
-		t.Errorf("%d collections while nothing happened", m.NumForcedGC-collected)
+	if n := collections() - collected; n != 0 {
+		t.Errorf("%d collections for little garbage", n)
+	}
+	litter(worthReturning)
+	if more := resident() - before; more < worthReturning/2 {
+		t.Fatalf("%d bytes of garbage take %d bytes", worthReturning, more)
+	}
+	r.loop.Post(func() { r.loop.restedAt = time.Time{} }) // as after a minute
+	within30s(t, "the memory is given back", func() bool {
+		return collections() == collected+1 && resident()-before < worthReturning/2
+	})
+	r.loop.Post(func() { r.loop.restedAt = time.Time{} })
+	time.Sleep(unseenFor + 100*time.Millisecond) // several sleeps without traffic
+	if n := collections() - collected; n != 1 {
+		t.Errorf("%d collections while nothing happened", n-1)
 	}
 	r.in.Close()
 	<-r.done

@@ -51,7 +51,7 @@ func Main(args []string) int {
 	defer child.EndKeeper()
 	cobra.EnableCommandSorting = false // the most used commands of a group come first in the help
 	io := streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}
-	root := newRoot(io)
+	root := rootFor(io, args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeWords(root)
 	}
@@ -85,7 +85,20 @@ func Command() *cobra.Command {
 	return newRoot(streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 }
 
-func newRoot(io streams) *cobra.Command {
+// rootFor returns the commands that args may mean. A client starts "run" for each of its servers, which goes on as long as the
+// client: such a process does without the other commands.
+func rootFor(io streams, args []string) *cobra.Command {
+	if len(args) == 0 || args[0] != "run" {
+		return newRoot(io)
+	}
+	root := bareRoot(io)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(newRun(io))
+	return root
+}
+
+// bareRoot is the command line without its commands.
+func bareRoot(io streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "outlive",
 		Short: "Keep MCP servers alive behind an AI client",
@@ -113,6 +126,11 @@ See it work, with nothing else installed:
 	root.SetErr(io.err)
 	root.SetVersionTemplate("outlive {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
+	return root
+}
+
+func newRoot(io streams) *cobra.Command {
+	root := bareRoot(io)
 	addGroup(root, "servers", "Servers:", newRun(io), newGateway(io), newLogin(io), newStatus(io), newRestart(io), newWait(), newLogs(io), newReload(io), newUpgrade(io))
 	addGroup(root, "agents", "Agents:", newMonitor(io), newAgent(io), newHooks(io), newAck(io), newHeartbeat(io))
 	addGroup(root, "seeing", "Servers and agents at a glance:", newDashboard(io), newTop(io), newWatchEvents(io))

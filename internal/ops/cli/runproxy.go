@@ -228,7 +228,6 @@ func runProxy(io streams, s *settings) (err error) {
 	defer unwatch()
 	done := serveControl(reachable{server, s, k, p, ourClient()})
 	defer done()
-	time.AfterFunc(3*time.Second, debug.FreeOSMemory)
 	code := p.Run()
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
 		RestartCount: p.Restarts(), Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
