@@ -16,11 +16,14 @@ need python3 "install Python 3.11 or newer, with venv"
 need bash "install bash"
 need cargo "install Rust 1.88 or newer, from https://rustup.rs"
 
-# chromium is the browser that looks at the dashboard, tmux the terminal in which outlive top is looked at.
+# chromium is the browser that looks at the dashboard, tmux the terminal in which outlive top is looked at; OpenSSH's server is what
+# other machines have.
 missing=""
 for program in jq chromium tmux; do
 	command -v "$program" >/dev/null || missing="$missing $program"
 done
+[ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
+command -v ssh >/dev/null || missing="$missing openssh-client"
 if [ -n "$missing" ]; then
 	echo "== installing$missing"
 	sudo=""

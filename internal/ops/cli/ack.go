@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ incidents. Without either, the open incidents are shown.` + askExit
 func newAck(io streams) *cobra.Command {
 	var f requestFlags
 	var snooze, asJSON bool
+	var on hostFlags
 	cmd := &cobra.Command{
 		Use:     "ack [INCIDENT|NAME]",
 		Short:   "Acknowledge an incident of an agent, or show those that are open",
@@ -30,7 +32,16 @@ func newAck(io streams) *cobra.Command {
 		Example: "  outlive ack\n  outlive ack shop --snooze",
 		Args:    takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case len(args) == 0 && on.given():
+				return on.incidents(cmd.Context(), io.out, f.home, asJSON)
+			case on.given():
+				set, name, err := on.named(args[0], nil)
+				if err != nil {
+					return err
+				}
+				return f.acknowledgeThere(cmd.Context(), io, set, name, snooze)
+			case len(args) == 0:
 				return showIncidents(cmd.Context(), io.out, f.home, asJSON)
 			}
 			verb := incident.Ack
@@ -44,6 +55,7 @@ func newAck(io streams) *cobra.Command {
 	fl.BoolVar(&snooze, "snooze", false, "for one hour only")
 	fl.BoolVar(&asJSON, "json", false, "without an argument: the open incidents as a JSON array")
 	f.define(fl)
+	on.define(cmd)
 	return cmd
 }
 
@@ -65,12 +77,21 @@ func showIncidents(ctx context.Context, w io.Writer, home string, asJSON bool) e
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "INCIDENT\tAGENT\tCLASS\tSEVERITY\tSTATE\tOPEN FOR\tDETAILS")
+	fmt.Fprintln(t, strings.Join(incidentHeading, "\t"))
 	for _, i := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, logline.Printable(i.Key.Agent), i.Key.Class, i.Facts.Severity, i.State,
-			briefly(view.At.Sub(i.Opened)), logline.Printable(i.Facts.Details))
+		fmt.Fprintln(t, strings.Join(incidentRow(incidentRecordOf(i), "", view.At), "\t"))
 	}
 	return t.Flush()
+}
+
+var incidentHeading = []string{"INCIDENT", "AGENT", "CLASS", "SEVERITY", "STATE", "OPEN FOR", "DETAILS"}
+
+// incidentRow is an incident's row; prefix is what its id begins with on another machine.
+func incidentRow(i incidentRecord, prefix string, now time.Time) []string {
+	return []string{
+		logline.Printable(prefix + i.ID), logline.Printable(i.Agent), logline.Printable(i.Class), logline.Printable(i.Severity), logline.Printable(i.State),
+		briefly(now.Sub(i.Opened)), logline.Printable(i.Details),
+	}
 }
 
 // acknowledge takes what was named for an agent, for an incident, or for the beginning of one's id.

@@ -15,6 +15,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
 // agentRecord is an agent as list and show give it to programs. Its names are stable.
@@ -43,6 +44,17 @@ type agentRecord struct {
 	LastSign   *signRecord      `json:"last_sign,omitempty"`
 	Waits      []string         `json:"waits_for,omitempty"` // tool calls of MCP servers that outlive keeps alive
 	Incidents  []incidentRecord `json:"incidents"`
+	Text       *agentShown      `json:"text,omitempty"` // of agent list
+}
+
+// agentShown is what the table shows of an agent, and what stands below it where something is wrong.
+type agentShown struct {
+	State    string            `json:"state"`
+	Since    string            `json:"since"`
+	Process  string            `json:"process"`
+	LastSign string            `json:"last_sign"`
+	Incident string            `json:"incident"`
+	Trouble  []overview.Aspect `json:"trouble,omitempty"`
 }
 
 // paneRecord is a pane of herdr's.
@@ -94,6 +106,7 @@ type homeRecord struct {
 	Trouble  string        `json:"registry_error,omitempty"` // the last good copy is shown then
 	At       time.Time     `json:"at"`
 	Agents   []agentRecord `json:"agents"`
+	Notes    []string      `json:"notes,omitempty"` // what else stands below the table
 }
 
 const agentListLong = `Show all agents of a home as the monitor sees them now: one row each. Below the table stands, for each agent in trouble, what
@@ -102,38 +115,60 @@ records and the registry have for states and steps are in --json and in outlive 
 
 EXIT STATUS
   0  shown, whatever state they are in
-  1  the home could not be read`
+  1  the home could not be read, or a host did not answer`
 
 func newAgentList(io streams) *cobra.Command {
 	var home string
 	var asJSON bool
+	var on hostFlags
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Show all agents: what each does, since when, and what is wrong",
 		Long:  agentListLong,
 		Args:  takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if on.given() {
+				return on.agents(cmd.Context(), io.out, home, asJSON)
+			}
 			o, view, err := inspectHome(cmd.Context(), home)
 			if err != nil {
 				return err
 			}
+			h := homeRecordOf(o, view)
 			if asJSON {
-				return encodeJSON(io.out, homeRecordOf(o, view))
+				return encodeJSON(io.out, h)
 			}
-			return printAgents(io.out, o, view)
+			return printAgents(io.out, h)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as one JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as one JSON object; with --hosts an array of them")
 	defineHome(cmd.Flags(), &home)
+	on.define(cmd)
 	return cmd
 }
 
 func homeRecordOf(o monitor.Options, view monitor.View) homeRecord {
 	h := homeRecord{Home: o.Home, Registry: registryOf(o), Monitor: view.Running, Trouble: view.Lost, At: view.At.Round(0), Agents: []agentRecord{}}
 	for _, f := range view.Findings {
-		h.Agents = append(h.Agents, agentRecordOf(f, view.At))
+		r := agentRecordOf(f, view.At)
+		r.Text = agentShownOf(o, view, f)
+		h.Agents = append(h.Agents, r)
 	}
+	h.Notes = notesOf(o, view)
 	return h
+}
+
+func agentShownOf(o monitor.Options, view monitor.View, f monitor.Finding) *agentShown {
+	t := &agentShown{
+		State: stateWord(f), Since: sinceText(f.Diagnosis.Since), Process: processText(f), LastSign: signText(f.Evidence),
+		Incident: incidentText(incidentsOf(view, f), view.At),
+	}
+	if !f.Diagnosis.Well() {
+		for _, a := range troubleAspects(o, view, f) {
+			t.Trouble = append(t.Trouble, overview.Aspect{Name: a.name, Text: a.text})
+		}
+	}
+	return t
 }
 
 func agentRecordOf(f monitor.Finding, at time.Time) agentRecord {
@@ -200,55 +235,92 @@ func lastSign(e diagnose.Evidence) (age time.Duration, from string, ok bool) {
 	return age, from, ok
 }
 
-func printAgents(w io.Writer, o monitor.Options, view monitor.View) error {
-	if view.Lost != "" {
-		fmt.Fprintln(w, "registry: "+view.Lost+"; the last good copy, if there is one, is used")
+func printAgents(w io.Writer, h homeRecord) error {
+	if h.Trouble != "" {
+		fmt.Fprintln(w, lostRegistry(h))
 	}
-	if len(view.Findings) == 0 {
-		_, err := fmt.Fprintf(w, "No agent is declared in %s.\nDeclare one: outlive agent add NAME, or find those that run: outlive agent scan\n", registryOf(o))
+	if len(h.Agents) == 0 {
+		_, err := fmt.Fprintf(w, "No agent is declared in %s.\nDeclare one: outlive agent add NAME, or find those that run: outlive agent scan\n", h.Registry)
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tKIND\tSTATE\tSINCE\tPROCESS\tLAST SIGN\tINCIDENT")
-	for _, f := range view.Findings {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", logline.Printable(f.Key), f.Kind, stateWord(f), sinceText(f.Diagnosis.Since), processText(f), signText(f.Evidence), incidentText(incidentsOf(view, f), view.At))
+	fmt.Fprintln(t, strings.Join(agentHeading, "\t"))
+	for _, r := range h.Agents {
+		fmt.Fprintln(t, strings.Join(agentRow(r, ""), "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, f := range view.Findings {
-		if f.Diagnosis.Well() {
+	if err := printTroubles(w, h, ""); err != nil {
+		return err
+	}
+	if len(h.Notes) > 0 {
+		fmt.Fprintln(w, "\n"+strings.Join(h.Notes, "\n"))
+	}
+	return nil
+}
+
+func lostRegistry(h homeRecord) string {
+	return "registry: " + h.Trouble + "; the last good copy, if there is one, is used"
+}
+
+var agentHeading = []string{"NAME", "KIND", "STATE", "SINCE", "PROCESS", "LAST SIGN", "INCIDENT"}
+
+// agentRow is an agent's row; prefix is what its name begins with on another machine.
+func agentRow(r agentRecord, prefix string) []string {
+	t := cmp.Or(r.Text, &agentShown{State: r.State, Since: "-", Process: "-", LastSign: "-", Incident: "-"}) // of an older outlive
+	row := []string{prefix + r.Key, r.Kind, t.State, t.Since, t.Process, t.LastSign, t.Incident}
+	for n := range row {
+		row[n] = logline.Printable(row[n])
+	}
+	return row
+}
+
+// printTroubles writes what is wrong with each agent that is in trouble.
+func printTroubles(w io.Writer, h homeRecord, prefix string) error {
+	for _, r := range h.Agents {
+		if r.Text == nil || len(r.Text.Trouble) == 0 {
 			continue
 		}
-		fmt.Fprintln(w, "\n"+headline(f))
-		if err := printAspects(w, troubleAspects(o, view, f)); err != nil {
+		text := prefix + r.Key + ": " + r.Text.State
+		if r.Text.Since != "-" {
+			text += ", for " + r.Text.Since
+		}
+		fmt.Fprintln(w, "\n"+logline.Printable(text))
+		var list []aspect
+		for _, a := range r.Text.Trouble {
+			list = append(list, aspect{logline.Printable(a.Name), a.Text})
+		}
+		if err := printAspects(w, list); err != nil {
 			return err
 		}
 	}
-	var last strings.Builder
+	return nil
+}
+
+// notesOf are lines below the table.
+func notesOf(o monitor.Options, view monitor.View) (list []string) {
+	add := func(format string, args ...any) { list = append(list, logline.Printable(fmt.Sprintf(format, args...))) }
 	for _, f := range view.Findings {
 		if f.Pane != nil && f.Diagnosis.Well() { // else it stands with the trouble
-			fmt.Fprintf(&last, "%s: in %s\n", logline.Printable(f.Key), logline.Printable(f.Pane.String()))
+			add("%s: in %s", f.Key, f.Pane)
 		}
 		if waits := f.Evidence.Waits(); len(waits) > 0 && f.Diagnosis.Well() { // else it stands with the trouble
-			fmt.Fprintf(&last, "%s: waits for %s\n", logline.Printable(f.Key), logline.Printable(strings.Join(waits, "; ")))
+			add("%s: waits for %s", f.Key, strings.Join(waits, "; "))
 		}
 		if text := joinedText(f, view.At); text != "" {
-			fmt.Fprintf(&last, "%s: at its terminal: %s\n", logline.Printable(f.Key), logline.Printable(text))
+			add("%s: at its terminal: %s", f.Key, text)
 		}
 	}
 	for _, i := range view.Incidents {
 		if incident.AboutServer(i.Key.Class) {
-			fmt.Fprintf(&last, "%s: %s\n", logline.Printable(i.Trouble()), logline.Printable(cmp.Or(i.Facts.ToDo, i.Facts.Details)))
+			add("%s: %s", i.Trouble(), cmp.Or(i.Facts.ToDo, i.Facts.Details))
 		}
 	}
 	if view.Running == 0 {
-		fmt.Fprintln(&last, "No monitor runs here: nothing is done, and nobody is told. Start it: outlive monitor"+homeFlag(o.Home))
+		add("No monitor runs here: nothing is done, and nobody is told. Start it: outlive monitor%s", homeFlag(o.Home))
 	}
-	if last.Len() > 0 {
-		fmt.Fprint(w, "\n"+last.String())
-	}
-	return nil
+	return list
 }
 
 // stateWord is what an agent is called in a table: its class, and why it is not watched where that is so.

@@ -126,7 +126,7 @@ func TestAtThreeInTheMorning(t *testing.T) {
 		}
 	}
 	b.WriteString("$ outlive agent list\n")
-	say("list", printAgents(&b, o, view))
+	say("list", printAgents(&b, homeRecordOf(o, view)))
 	b.WriteString("\n$ outlive agent report\n")
 	say("report", printReport(&b, o, view, reportOf(view, 12*time.Hour)))
 	for _, f := range []monitor.Finding{view.Findings[0], view.Findings[2]} {
@@ -135,7 +135,7 @@ func TestAtThreeInTheMorning(t *testing.T) {
 	}
 	view.Running, view.Findings = 0, view.Findings[2:3]
 	b.WriteString("\n$ outlive agent list   # without a monitor\n")
-	say("list", printAgents(&b, o, view))
+	say("list", printAgents(&b, homeRecordOf(o, view)))
 	got := b.String()
 	for _, line := range strings.Split(got, "\n") {
 		if plain := bracketed.ReplaceAllString(line, ""); internalName.MatchString(plain) {

@@ -139,7 +139,7 @@ func newRoot(io streams) *cobra.Command {
 	root.SetHelpCommandGroupID("setup")
 	hook := newHook(io)
 	hook.Hidden = true // only agent CLIs call it
-	root.AddCommand(hook, newHandoverAbility(io), newSharedDaemon(io))
+	root.AddCommand(hook, newHandoverAbility(io), newSharedDaemon(io), newPress(io))
 	return root
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/files/peer"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/dashboard"
+	"github.com/outlive-mcp/outlive/internal/view/hosts"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -45,6 +47,7 @@ EXIT STATUS
 type dashboardFlags struct {
 	listen, home  string
 	control, open bool
+	on            hostFlags
 }
 
 func newDashboard(io streams) *cobra.Command {
@@ -67,7 +70,24 @@ func newDashboard(io streams) *cobra.Command {
 	fl.BoolVar(&f.control, "control", false, "buttons that restart servers, and acknowledge and answer incidents")
 	fl.BoolVar(&f.open, "open", false, "open the page in the desktop's browser")
 	defineHome(fl, &f.home)
+	f.on.define(cmd)
 	return cmd
+}
+
+// seen are what a page or a screen shows, and what its buttons are carried out with: other machines, or nil for this one.
+func (f *hostFlags) seen(home string) (collect.Options, *hosts.Set, error) {
+	o := collect.Options{History: true, Version: version()}
+	if f.given() {
+		set, err := f.set()
+		if err != nil {
+			return o, nil, err
+		}
+		o.Remotes = remotesOf(set, home, true)
+		return o, set, nil
+	}
+	_, err := lookOptions(home)
+	o.Dirs, o.Audit = socketDirs(), auditLogs
+	return o, nil, err
 }
 
 // loopbackOnly says why an address is not to be listened on: the page has no encryption.
@@ -86,7 +106,8 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	if err := loopbackOnly(f.listen); err != nil {
 		return fail(exitUsage, "%w", err)
 	}
-	if _, err := lookOptions(f.home); err != nil {
+	what, set, err := f.on.seen(f.home)
+	if err != nil {
 		return err
 	}
 	listener, err := net.Listen("tcp", f.listen)
@@ -96,9 +117,8 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	if err != nil {
 		return fail(exitFailure, "%w", err)
 	}
-	home := watchHome(f.home)
-	defer home.close()
-	c := collect.New(collect.Options{Dirs: socketDirs(), Home: home.look, HomeNews: home.ended(), History: true, Audit: auditLogs})
+	defer seeHome(&what, f.home)()
+	c := collect.New(what)
 	defer c.Close()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(monitorGC) // for the same reason
@@ -107,7 +127,7 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	_, port, _ := net.SplitHostPort(listener.Addr().String()) // it has one
 	opts := dashboard.Options{Source: c, Port: port, AgentText: agentText, Version: version()}
 	if f.control {
-		opts.Control = controls{c, f.home, "on the dashboard"}
+		opts.Control = controls{c, f.home, "on the dashboard", set}
 	}
 	if peer.TellsTCP() {
 		opts.Peer = ownUserOnly
@@ -190,7 +210,8 @@ func agentText(path string) (string, error) {
 type controls struct {
 	seen  *collect.Collector
 	home  string
-	where string // they are, for the record
+	where string     // they are, for the record
+	on    *hosts.Set // the machines that are shown; nil: this one
 }
 
 // restartPatience is how long a page waits for a restart.
@@ -201,7 +222,11 @@ func (c controls) Restart(ctx context.Context, s overview.Server) (string, error
 	ctx, cancel := context.WithTimeout(ctx, restartPatience)
 	defer cancel()
 	defer c.seen.LookSoon()
-	r, err := s.Instance.Restart(ctx, "restarted "+c.where+" by "+userName())
+	reason := "restarted " + c.where + " by " + userName()
+	if s.Host != "" {
+		return c.there(ctx, s.Host, "restart", overview.There(s.Host, s.Key), "--reason", reason, "--timeout", restartPatience.String())
+	}
+	r, err := s.Instance.Restart(ctx, reason)
 	if err != nil {
 		return "", err
 	}
@@ -211,5 +236,43 @@ func (c controls) Restart(ctx context.Context, s overview.Server) (string, error
 // Press implements dashboard.Controls.
 func (c controls) Press(ctx context.Context, id string, b overview.Button) (string, error) {
 	defer c.seen.LookSoon()
+	if host, there, ok := strings.Cut(id, "/"); ok && c.on != nil {
+		return c.there(ctx, host, homeArgs([]string{"press", there, b.Verb, b.Target}, c.home)...)
+	}
 	return pressed(ctx, c.home, id, b.Verb, b.Target)
+}
+
+// there has outlive on a host do something, and returns what it says.
+func (c controls) there(ctx context.Context, host string, args ...string) (string, error) {
+	h, ok := c.on.Named(host)
+	if !ok {
+		return "", fmt.Errorf("%s is no host of this page", host)
+	}
+	var out bytes.Buffer
+	a := c.on.Within(restartPatience).Run(ctx, h, hosts.Command{Args: args, Out: &out})
+	if a.Err != nil {
+		return "", fmt.Errorf("%s: %w", host, a.Err)
+	}
+	return host + ": " + strings.TrimSpace(out.String()), nil
+}
+
+// newPress is what the buttons of a page on another machine are carried out with.
+func newPress(io streams) *cobra.Command {
+	var home string
+	cmd := &cobra.Command{
+		Use:    "press INCIDENT VERB [TARGET]",
+		Short:  "Do what a button of an incident stands for",
+		Hidden: true, // pages on other machines call it
+		Args:   takes(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			answer, err := pressed(cmd.Context(), home, args[0], args[1], strings.Join(args[2:], ""))
+			if err != nil {
+				return fail(exitFailure, "%w", err)
+			}
+			_, err = fmt.Fprintln(io.out, answer)
+			return err
+		},
+	}
+	defineHome(cmd.Flags(), &home)
+	return cmd
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/agents/incident"
 	"github.com/outlive-mcp/outlive/internal/agents/monitor"
 	"github.com/outlive-mcp/outlive/internal/agents/process"
+	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -28,6 +29,16 @@ func watchHome(given string) *homeWatch {
 	h := &homeWatch{given: given}
 	h.exits, _ = process.NewExits() // looking every two seconds is left
 	return h
+}
+
+// seeHome has the home looked at too, unless other machines are looked at only. Its result ends that.
+func seeHome(what *collect.Options, given string) (done func()) {
+	if what.Dirs == nil {
+		return func() {}
+	}
+	h := watchHome(given)
+	what.Home, what.HomeNews = h.look, h.ended()
+	return h.close
 }
 
 // ended hears of the end of an agent's process at once.

@@ -76,7 +76,7 @@ func findWanted(w wanted, name string) (control.Instance, error) {
 // among returns the matches among all that run; without any, the hint lists what there is.
 func (w wanted) among(all []running) (match []control.Instance, hint string) {
 	for _, r := range all {
-		itself := r.Is(w.name) && (w.pid == 0 || w.pid == r.PID)
+		itself := (r.Is(w.name) || r.status.Name == w.name) && (w.pid == 0 || w.pid == r.PID)
 		switch {
 		case itself && w.server == "":
 			match = append(match, r.Instance)

@@ -12,6 +12,7 @@ import (
 
 func newLogs(io streams) *cobra.Command {
 	var follow bool
+	var on hostFlags
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Show a server's stderr, kept across its restarts",
@@ -26,10 +27,21 @@ EXIT STATUS
 		Args:              takes(1, 1),
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if on.given() {
+				set, name, err := on.named(args[0], nil)
+				if err != nil {
+					return err
+				}
+				return logsThere(cmd.Context(), io, set, name, follow)
+			}
 			instance, err := findInstance(args[0])
 			var gone *notRunning
 			if errors.As(err, &gone) {
-				return showLastRun(io, args[0], err)
+				err = showLastRun(io, args[0], err)
+				if set, name, there := on.named(args[0], err); there == nil && set != nil && err != nil {
+					return logsThere(cmd.Context(), io, set, name, follow)
+				}
+				return err
 			}
 			if err != nil {
 				return err
@@ -41,6 +53,7 @@ EXIT STATUS
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
+	on.define(cmd)
 	return cmd
 }
 

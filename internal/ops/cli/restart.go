@@ -10,18 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-func newRestart(io streams) *cobra.Command {
-	var which restartSet
-	var reason string
-	var patience time.Duration
-	cmd := &cobra.Command{
-		Use:   "restart NAME | --all | --failed",
-		Short: "Restart servers, or a gateway; return when the new ones are ready",
-		Long: `Restart the server NAME and return when the new process is ready. The client behind it notices nothing.
+const restartLong = `Restart the server NAME and return when the new process is ready. The client behind it notices nothing.
 A server behind a gateway is GATEWAY/SERVER, or just SERVER where nothing else is called so; all its processes are replaced.
 GATEWAY alone, if it speaks HTTP, is the gateway itself: it reads its whole configuration and starts its servers anew, in the
 same process and with the same address; sessions go on, as at "outlive upgrade". One that was started with a command and no file
@@ -33,40 +27,61 @@ restarts those of them that do not run: paused after too many crashes, waiting f
 
 EXIT STATUS
   0  every new process is ready, or nothing is to be restarted with --all or --failed
-  1  no such server, or a new process did not become ready
-  2  the name is ambiguous`,
+  1  no such server, a new process did not become ready, or a host did not answer
+  2  the name is ambiguous`
+
+func newRestart(io streams) *cobra.Command {
+	var which restartSet
+	var reason string
+	var patience time.Duration
+	var asJSON bool
+	var on hostFlags
+	cmd := &cobra.Command{
+		Use:               "restart NAME | --all | --failed",
+		Short:             "Restart servers, or a gateway; return when the new ones are ready",
+		Long:              restartLong,
 		Args:              which.takes,
 		ValidArgsFunction: completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o := restartOrder{io: io, reason: reason, patience: patience, asJSON: asJSON}
+			switch {
+			case on.given() && which.many():
+				set, err := on.set()
+				if err != nil {
+					return err
+				}
+				return restartOn(cmd.Context(), o, set, which.flag())
+			case on.given():
+				set, name, err := on.named(args[0], nil)
+				if err != nil {
+					return err
+				}
+				return restartThere(cmd.Context(), o, set, name)
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()
 			if which.many() {
-				return which.restart(ctx, io, reason)
+				return o.tell(which.restart(ctx, reason))
 			}
 			instance, err := findInstance(args[0])
+			if err != nil && elsewhere(err) {
+				if set, name, there := on.named(args[0], err); there == nil {
+					return restartThere(cmd.Context(), o, set, name)
+				}
+			}
 			if err != nil {
 				return err
 			}
-			if s, err := instance.Status(ctx); err == nil && instance.Server == "" && startsAnew(s) {
-				return restartGateway(ctx, io, instance, patience)
-			}
-			result, err := instance.Restart(ctx, reason)
-			if err != nil {
-				return fail(exitFailure, "restart %s: %w", args[0], err)
-			}
-			name := instance.Name
-			if instance.Server != "" {
-				name += "/" + instance.Server
-			}
-			_, err = fmt.Fprintln(io.out, restarted(name, instance, result))
-			return err
+			return o.one(ctx, args[0], instance)
 		},
 	}
 	cmd.Flags().BoolVar(&which.all, "all", false, "every server of yours on this machine")
 	cmd.Flags().BoolVar(&which.failed, "failed", false, "every server of yours that does not run")
 	cmd.MarkFlagsMutuallyExclusive("all", "failed")
 	cmd.Flags().StringVar(&reason, "reason", "outlive restart", "why, for the audit log")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array; with --hosts an object for each host")
 	cmd.Flags().DurationVar(&patience, "timeout", 3*time.Minute, "how long to wait for the new process")
+	on.define(cmd)
 	return cmd
 }
 
@@ -76,14 +91,89 @@ func startsAnew(s control.Status) bool {
 	return s.Gateway() && s.URL != "" && !slices.Contains(s.ServerNames(), s.Name)
 }
 
+// restartRecord is what has become of one server, for programs. Its names are stable.
+type restartRecord struct {
+	Name       string `json:"name"`
+	Text       string `json:"text,omitempty"`  // what was done, in words
+	Error      string `json:"error,omitempty"` // why it was not
+	TookMS     int64  `json:"took_ms,omitempty"`
+	ServerPID  int    `json:"server_pid,omitempty"`
+	Generation int    `json:"generation,omitempty"`
+	Processes  int    `json:"processes,omitempty"`
+}
+
+// restartOrder is how a restart is done and told.
+type restartOrder struct {
+	io       streams
+	reason   string
+	patience time.Duration
+	asJSON   bool
+}
+
+// one restarts what a person calls name.
+func (o restartOrder) one(ctx context.Context, name string, i control.Instance) error {
+	var r restartRecord
+	var err error
+	if s, asked := i.Status(ctx); asked == nil && i.Server == "" && startsAnew(s) {
+		r, err = restartGateway(ctx, i, o.patience)
+	} else {
+		r, err = restartOne(ctx, i, o.reason)
+		r.Name = i.Name
+		if i.Server != "" {
+			r.Name += "/" + i.Server
+		}
+	}
+	if err != nil && !o.asJSON {
+		return fail(exitFailure, "restart %s: %w", name, err)
+	}
+	return o.tell([]restartRecord{r}, nil)
+}
+
+// tell tells of each server.
+func (o restartOrder) tell(list []restartRecord, err error) error {
+	if err != nil {
+		return err
+	}
+	if o.asJSON {
+		err = encodeJSON(o.io.out, list)
+	} else if len(list) == 0 {
+		_, err = fmt.Fprintln(o.io.out, "There is nothing to restart.")
+	}
+	bad := 0
+	for _, r := range list {
+		switch {
+		case r.Error != "":
+			bad++
+			fmt.Fprintf(logline.NewScreen(o.io.err), "outlive: restart %s: %s\n", r.Name, r.Error)
+		case !o.asJSON:
+			_, err = fmt.Fprintln(o.io.out, r.Name+": "+r.Text)
+		}
+	}
+	if bad > 0 {
+		return fail(exitFailure, "%d of %d servers did not become ready", bad, len(list))
+	}
+	return err
+}
+
+// restartOne restarts one server.
+func restartOne(ctx context.Context, i control.Instance, reason string) (restartRecord, error) {
+	result, err := i.Restart(ctx, reason)
+	r := restartRecord{Name: i.Label(), TookMS: result.TookMS, ServerPID: result.ServerPID, Generation: result.Generation, Processes: result.Processes}
+	if err != nil {
+		r.Error = err.Error()
+		return r, err
+	}
+	r.Text = restarted(i, result)
+	return r, nil
+}
+
 // restartGateway has a gateway start anew in its process, as at an upgrade.
-func restartGateway(ctx context.Context, io streams, i control.Instance, patience time.Duration) error {
+func restartGateway(ctx context.Context, i control.Instance, patience time.Duration) (restartRecord, error) {
 	s, err := i.Upgrade(ctx, patience)
 	if err != nil {
-		return fail(exitFailure, "restart %s: %w", i.Name, err)
+		return restartRecord{Name: i.Name, Error: err.Error()}, err
 	}
-	_, err = fmt.Fprintf(io.out, "%s: started anew with %s (PID %d)\n", i.Name, s.Config, s.PID)
-	return err
+	return restartRecord{Name: i.Name, Text: fmt.Sprintf("started anew with %s (PID %d)", s.Config, s.PID)}, nil
 }
 
 // restartSet says that many servers are meant.
@@ -99,11 +189,19 @@ func (w *restartSet) takes(cmd *cobra.Command, args []string) error {
 	return takes(1, 1)(cmd, args)
 }
 
-// restart restarts all that are meant at once, and tells of each.
-func (w *restartSet) restart(ctx context.Context, io streams, reason string) error {
+// flag is what says so on a command line.
+func (w *restartSet) flag() string {
+	if w.all {
+		return "--all"
+	}
+	return "--failed"
+}
+
+// restart restarts all that are meant at once.
+func (w *restartSet) restart(ctx context.Context, reason string) ([]restartRecord, error) {
 	running, err := askAll(ctx)
 	if err != nil {
-		return fail(exitFailure, "%w", err)
+		return nil, fail(exitFailure, "%w", err)
 	}
 	var meant []control.Instance
 	for _, r := range running {
@@ -116,18 +214,13 @@ func (w *restartSet) restart(ctx context.Context, io streams, reason string) err
 			}
 		}
 	}
-	if len(meant) == 0 {
-		_, err := fmt.Fprintln(io.out, "There is nothing to restart.")
-		return err
+	list := make([]restartRecord, len(meant))
+	var asked sync.WaitGroup
+	for n, i := range meant {
+		asked.Go(func() { list[n], _ = restartOne(ctx, i, reason) }) // the record has the error
 	}
-	bad := tellEach(io, "restart", meant, func(i control.Instance) (string, error) {
-		result, err := i.Restart(ctx, reason)
-		return restarted(i.Label(), i, result), err
-	})
-	if bad > 0 {
-		return fail(exitFailure, "%d of %d servers did not become ready", bad, len(meant))
-	}
-	return nil
+	asked.Wait()
+	return list, nil
 }
 
 // tellEach does something with all instances at once, and then says of each what has become of it. bad is how many
@@ -155,17 +248,17 @@ func down(state string) bool {
 	return slices.ContainsFunc([]string{"backoff", "failed", "unusable"}, func(word string) bool { return strings.Contains(state, word) })
 }
 
-// restarted tells of a restart that went well, of what is shown as name.
-func restarted(name string, i control.Instance, r control.Result) string {
+// restarted tells of a restart that went well.
+func restarted(i control.Instance, r control.Result) string {
 	switch {
 	case i.Server != "" && r.Processes == 0:
-		return name + ": nothing runs; it starts when it is needed"
+		return "nothing runs; it starts when it is needed"
 	case r.Processes > 1:
-		return fmt.Sprintf("%s: %d processes ready after %d ms", name, r.Processes, r.TookMS)
+		return fmt.Sprintf("%d processes ready after %d ms", r.Processes, r.TookMS)
 	case r.ServerPID == 0:
-		return fmt.Sprintf("%s: connected again after %d ms", name, r.TookMS)
+		return fmt.Sprintf("connected again after %d ms", r.TookMS)
 	case r.Unasked:
-		return fmt.Sprintf("%s: started after %d ms (PID %d, restart #%d); no client has spoken to it yet", name, r.TookMS, r.ServerPID, r.Generation)
+		return fmt.Sprintf("started after %d ms (PID %d, restart #%d); no client has spoken to it yet", r.TookMS, r.ServerPID, r.Generation)
 	}
-	return fmt.Sprintf("%s: ready after %d ms (PID %d, restart #%d)", name, r.TookMS, r.ServerPID, r.Generation)
+	return fmt.Sprintf("ready after %d ms (PID %d, restart #%d)", r.TookMS, r.ServerPID, r.Generation)
 }

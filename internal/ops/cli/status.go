@@ -22,6 +22,7 @@ import (
 
 func newStatus(io streams) *cobra.Command {
 	var asJSON bool
+	var on hostFlags
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show everything outlive keeps alive on this machine",
@@ -31,9 +32,12 @@ speak; "legacy>modern" is a client of the legacy era whose server speaks the mod
 
 EXIT STATUS
   0  shown, also when nothing runs
-  1  the sockets could not be read`,
+  1  the sockets could not be read, or a host did not answer`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if on.given() {
+				return on.status(cmd.Context(), io, asJSON)
+			}
 			all, err := collectStatus(cmd.Context())
 			if err != nil {
 				return fail(exitFailure, "%w", err)
@@ -46,7 +50,8 @@ EXIT STATUS
 			return printStatus(io.out, all, time.Now())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array; with --hosts an object for each host")
+	on.define(cmd)
 	return cmd
 }
 
@@ -67,48 +72,65 @@ func printStatus(w io.Writer, all []control.Status, now time.Time) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tSTATE\tOUTLIVE\tSERVER\tRESTARTS\tUP\tIN FLIGHT\tQUEUED\tERA\tCLIENT")
+	fmt.Fprintln(t, strings.Join(statusHeading, "\t"))
 	for _, s := range all {
-		client := strings.TrimSpace(s.Client)
-		if s.Gateway() {
-			client = cmp.Or(s.URL, "stdio")
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", logline.Printable(s.Name), s.State, s.PID, orDash(s.ServerPID), s.RestartCount,
-			upFor(s.UptimeMS), s.InFlight, s.Queued, overview.Eras(s.Status), logline.Printable(client))
-		for _, server := range s.Servers {
-			printServer(t, s.Name, server)
+		for _, row := range statusRows(s) {
+			fmt.Fprintln(t, strings.Join(row, "\t"))
 		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, s := range all {
-		if s.Failing != "" {
-			fmt.Fprintf(w, "%s: failing: %s\n", logline.Printable(s.Name), strings.ReplaceAll(s.Failing, "\n", "\n  "))
-		}
-		printTrouble(w, logline.Printable(s.Name), s.Status, now)
-		printShared(w, s)
-		for _, server := range s.Servers {
-			name := logline.Printable(s.Name + "/" + server.Name)
-			trouble := overview.TroubleOf(server.ServerStatus)
-			if trouble != "" {
-				fmt.Fprintf(w, "%s: cannot be used: %s\n", name, strings.ReplaceAll(trouble, "\n", "\n  "))
-			} else if why := overview.FailingOf(server.ServerStatus); why != "" {
-				fmt.Fprintf(w, "%s: failing: %s\n", name, strings.ReplaceAll(why, "\n", "\n  "))
-			}
-			for _, l := range server.Links {
-				if trouble != "" {
-					l.LastExit = nil // it has been told
-				}
-				printTrouble(w, name, l.Status, now)
-			}
-		}
+		printNotes(w, s, now)
 	}
 	return nil
 }
 
-// printServer adds the row of a server behind a gateway: all its processes together.
-func printServer(t io.Writer, gatewayName string, s control.Member) {
+var statusHeading = []string{"NAME", "STATE", "OUTLIVE", "SERVER", "RESTARTS", "UP", "IN FLIGHT", "QUEUED", "ERA", "CLIENT"}
+
+// statusRows are the row of one running outlive, and those of a gateway's servers.
+func statusRows(s control.Status) [][]string {
+	client := strings.TrimSpace(s.Client)
+	if s.Gateway() {
+		client = cmp.Or(s.URL, "stdio")
+	}
+	rows := [][]string{{
+		logline.Printable(s.Name), s.State, fmt.Sprint(s.PID), orDash(s.ServerPID), fmt.Sprint(s.RestartCount), upFor(s.UptimeMS), fmt.Sprint(s.InFlight),
+		fmt.Sprint(s.Queued), overview.Eras(s.Status), logline.Printable(client),
+	}}
+	for _, server := range s.Servers {
+		rows = append(rows, serverRow(s.Name, server))
+	}
+	return rows
+}
+
+// printNotes tells what is wrong with one running outlive and its servers.
+func printNotes(w io.Writer, s control.Status, now time.Time) {
+	if s.Failing != "" {
+		fmt.Fprintf(w, "%s: failing: %s\n", logline.Printable(s.Name), strings.ReplaceAll(s.Failing, "\n", "\n  "))
+	}
+	printTrouble(w, logline.Printable(s.Name), s.Status, now)
+	printShared(w, s)
+	for _, server := range s.Servers {
+		name := logline.Printable(s.Name + "/" + server.Name)
+		trouble := overview.TroubleOf(server.ServerStatus)
+		if trouble != "" {
+			fmt.Fprintf(w, "%s: cannot be used: %s\n", name, strings.ReplaceAll(trouble, "\n", "\n  "))
+		} else if why := overview.FailingOf(server.ServerStatus); why != "" {
+			fmt.Fprintf(w, "%s: failing: %s\n", name, strings.ReplaceAll(why, "\n", "\n  "))
+		}
+		for _, l := range server.Links {
+			if trouble != "" {
+				l.LastExit = nil // it has been told
+			}
+			printTrouble(w, name, l.Status, now)
+		}
+	}
+}
+
+// serverRow is the row of a server behind a gateway: all its processes together.
+func serverRow(gatewayName string, s control.Member) []string {
 	var pids, clients, spoken []string
 	var restarts, inFlight, queued int
 	var up int64
@@ -127,8 +149,10 @@ func printServer(t io.Writer, gatewayName string, s control.Member) {
 		queued += l.Queued
 		up = max(up, l.UptimeMS)
 	}
-	fmt.Fprintf(t, "%s/%s\t%s\t\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", gatewayName, s.Name, overview.StateOf(s.ServerStatus), cmp.Or(someOf(pids), "-"),
-		restarts, upFor(up), inFlight, queued, strings.Join(spoken, ", "), logline.Printable(strings.Join(clients, ", ")))
+	return []string{
+		logline.Printable(gatewayName + "/" + s.Name), overview.StateOf(s.ServerStatus), "", cmp.Or(someOf(pids), "-"), fmt.Sprint(restarts), upFor(up),
+		fmt.Sprint(inFlight), fmt.Sprint(queued), strings.Join(spoken, ", "), logline.Printable(strings.Join(clients, ", ")),
+	}
 }
 
 // clientOf names the client whose own process it is, with what it sees if that is not everything.

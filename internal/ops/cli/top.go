@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -39,6 +40,7 @@ EXIT STATUS
 type topFlags struct {
 	home                    string
 	plain, follow, readOnly bool
+	on                      hostFlags
 }
 
 func newTop(io streams) *cobra.Command {
@@ -61,6 +63,7 @@ func newTop(io streams) *cobra.Command {
 	fl.BoolVarP(&f.follow, "follow", "f", false, "with --plain: go on, and print each line that says something new")
 	fl.BoolVar(&f.readOnly, "read-only", false, "only look: no key restarts, answers or joins anything")
 	defineHome(fl, &f.home)
+	f.on.define(cmd)
 	return cmd
 }
 
@@ -73,15 +76,15 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 	case !f.plain && os.Getenv("TERM") == "dumb":
 		return fail(exitFailure, "this terminal (TERM=dumb) cannot show a screen: outlive top --plain")
 	}
-	if _, err := lookOptions(f.home); err != nil {
+	what, set, err := f.on.seen(f.home)
+	if err != nil {
 		return err
 	}
-	if _, err := askAll(ctx); err != nil {
+	if _, err := askAll(ctx); err != nil && set == nil {
 		return fail(exitFailure, "%w", err)
 	}
-	home := watchHome(f.home)
-	defer home.close()
-	c := collect.New(collect.Options{Dirs: socketDirs(), Home: home.look, HomeNews: home.ended(), History: true, Audit: auditLogs})
+	defer seeHome(&what, f.home)()
+	c := collect.New(what)
 	defer c.Close()
 	if f.plain {
 		if err := printPlain(ctx, streams.out, c, f.follow); err != nil {
@@ -91,16 +94,24 @@ func (f topFlags) show(ctx context.Context, streams streams) error {
 	}
 	o := terminal.Options{
 		Source: c, In: streams.in, Out: streams.out, Colour: os.Getenv("NO_COLOR") == "",
-		ServerText: func(s overview.Server) (string, error) { return collect.Tail(s.LogPath) },
+		ServerText: serverLines,
 		AgentText:  agentLines,
 	}
 	if !f.readOnly {
-		o.Control, o.Attach = topControls{controls{c, f.home, "in outlive top"}}, f.attachCommand
+		o.Control, o.Attach = topControls{controls{c, f.home, "in outlive top", set}}, f.attachCommand
 	}
 	if err := top.Run(ctx, o); err != nil {
 		return fail(exitFailure, "%w", err)
 	}
 	return nil
+}
+
+// serverLines are the last lines of what a server has written; of one on another machine, what shows them.
+func serverLines(s overview.Server) (string, error) {
+	if s.Host != "" {
+		return "on its machine: outlive logs --hosts " + s.Host + " " + overview.There(s.Host, s.Key), nil
+	}
+	return collect.Tail(s.LogPath)
 }
 
 // agentLines are the last lines of what an agent has written.
@@ -114,6 +125,12 @@ func agentLines(a overview.Agent) (string, error) {
 
 // attachCommand is this program, which joins the terminal of an agent.
 func (f topFlags) attachCommand(a overview.Agent) *exec.Cmd {
+	if a.Host != "" {
+		ssh := append(sshProgram(), "-t", "--", a.Host, "outlive agent attach "+quoted(overview.There(a.Host, a.Key)))
+		cmd := exec.Command(ssh[0], ssh[1:]...)
+		cmd.Stderr = os.Stderr
+		return cmd
+	}
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
@@ -132,6 +149,9 @@ type topControls struct{ controls }
 // RestartAgent implements terminal.Controls.
 func (c topControls) RestartAgent(ctx context.Context, a overview.Agent) (string, error) {
 	defer c.seen.LookSoon()
+	if a.Host != "" {
+		return c.there(ctx, a.Host, homeArgs([]string{"agent", "restart", overview.There(a.Host, a.Key)}, c.home)...)
+	}
 	o, err := lookOptions(c.home)
 	if err != nil {
 		return "", err
@@ -149,6 +169,15 @@ func printPlain(ctx context.Context, w io.Writer, c *collect.Collector, follow b
 	news, stop := c.Listen()
 	defer stop()
 	s := c.State()
+	for slices.ContainsFunc(s.Hosts, func(h overview.Host) bool { return h.Health == overview.Busy }) { // each answers, or its time is over
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-news:
+		case <-time.After(plainEvery):
+		}
+		s = c.State()
+	}
 	was := terminal.Lines(s)
 	if _, err := fmt.Fprintf(out, "As of %s: ", s.At.Local().Format(time.TimeOnly)); err != nil {
 		return err

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -13,6 +17,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/record/logline"
 	"github.com/outlive-mcp/outlive/internal/view/collect"
+	"github.com/outlive-mcp/outlive/internal/view/hosts"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
@@ -24,15 +29,22 @@ outlive, of those that start later, and what the monitor sees and does. One line
 shown: outlive dashboard has the last day, the audit logs have more.
 
 With --json each line is that of the audit log with "instance", the name that other verbs take; events of the monitor have "agent"
-in place of it. The events and their fields: https://github.com/outlive-mcp/outlive/blob/main/docs/OPERATIONS.md#audit-log
+in place of it. With --state there are lines {"state": {…}}, too: how everything stands, at the beginning, after each event, and
+every two seconds. The events and their fields: https://github.com/outlive-mcp/outlive/blob/main/docs/OPERATIONS.md#audit-log
 
 EXIT STATUS
   0  interrupted
   1  the sockets could not be read`
 
+// watchFlags are the flags of the verb.
+type watchFlags struct {
+	home                   string
+	asJSON, state, history bool
+	on                     hostFlags
+}
+
 func newWatchEvents(io streams) *cobra.Command {
-	var home string
-	var asJSON bool
+	var f watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Show events of all servers and agents as they happen",
@@ -41,74 +53,219 @@ func newWatchEvents(io streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return watchEvents(ctx, io, home, asJSON)
+			return f.watch(ctx, io)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	defineHome(cmd.Flags(), &home)
+	fl := cmd.Flags()
+	fl.SortFlags = false
+	fl.BoolVar(&f.asJSON, "json", false, "one JSON object a line")
+	fl.BoolVar(&f.state, "state", false, "with --json: also how everything stands, whenever it may have changed")
+	fl.BoolVar(&f.history, "history", false, "with --state: the first state also has the events of the last 24 hours")
+	defineHome(fl, &f.home)
+	f.on.define(cmd)
 	return cmd
 }
 
-func watchEvents(ctx context.Context, io streams, home string, asJSON bool) error {
-	if _, err := askAll(ctx); err != nil {
-		return fail(exitFailure, "%w", err)
+// options are what is watched.
+func (f *watchFlags) options(ctx context.Context) (collect.Options, error) {
+	switch {
+	case f.state && !f.asJSON:
+		return collect.Options{}, fail(exitUsage, "--state is for programs: give --json with it")
+	case f.history && !f.state:
+		return collect.Options{}, fail(exitUsage, "--history goes with --state")
+	case f.on.given() && f.state:
+		return collect.Options{}, fail(exitUsage, "--state is of this machine: leave out --hosts")
 	}
-	out := logline.NewScreen(io.out)
-	failed := make(chan error, 1)
-	agents := watchHome(home)
-	defer agents.close()
-	c := collect.New(collect.Options{
-		Dirs: socketDirs(), Home: agents.look, HomeNews: agents.ended(), Every: watchEvery,
-		OnEvent: func(e overview.Event, line []byte) {
-			var err error
-			if asJSON {
-				_, err = io.out.Write(append(eventJSON(e, line), '\n'))
-			} else {
-				_, err = fmt.Fprintln(out, eventText(e))
-			}
-			if err != nil {
-				select {
-				case failed <- err:
-				default:
-				}
-			}
-		},
-	})
+	o := collect.Options{Every: watchEvery, Version: version()}
+	if f.on.given() {
+		remotes, err := f.on.remotes(f.home, false)
+		o.Remotes = remotes
+		return o, err
+	}
+	if _, err := askAll(ctx); err != nil {
+		return o, fail(exitFailure, "%w", err)
+	}
+	o.Dirs = socketDirs()
+	if f.state {
+		o.Every, o.HomeEvery = stateLook, stateLook
+	}
+	if f.history {
+		o.History, o.Audit = true, auditLogs
+	}
+	return o, nil
+}
+
+func (f *watchFlags) watch(ctx context.Context, io streams) error {
+	o, err := f.options(ctx)
+	if err != nil {
+		return err
+	}
+	defer seeHome(&o, f.home)()
+	w := &watching{io: io, asJSON: f.asJSON, out: logline.NewScreen(io.out), since: time.Now(), failed: make(chan error, 1)}
+	o.OnEvent = w.event
+	c := collect.New(o)
 	defer c.Close()
-	every := time.NewTicker(watchEvery)
+	news, stop := c.Listen()
+	defer stop()
+	if f.state {
+		w.state(c, f.history)
+	}
+	every := time.NewTicker(o.Every)
 	defer every.Stop()
 	for {
 		c.State() // keeps it looking often
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-failed:
+		case err := <-w.failed:
 			return fail(exitFailure, "%w", err)
+		case <-news:
+			if f.state && w.stateDue() {
+				w.state(c, false)
+			}
 		case <-every.C:
 		}
 	}
 }
 
+const (
+	stateLook  = time.Second     // between two looks with --state
+	stateEvery = 2 * time.Second // between two states if nothing happens
+)
+
+// watching is what outlive watch writes.
+type watching struct {
+	io     streams
+	asJSON bool
+	out    io.Writer // for people
+	since  time.Time // what was before that is the past
+	failed chan error
+
+	mu      sync.Mutex
+	changed bool // since the last state
+	told    time.Time
+}
+
+// event writes an event. The past, which only the first state has, is left out.
+func (w *watching) event(e overview.Event, line []byte) {
+	if e.At.Before(w.since) && e.Host == "" && line != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed = true
+	if w.asJSON {
+		w.write(eventJSON(e, line))
+		return
+	}
+	_, err := fmt.Fprintln(w.out, eventText(e))
+	w.note(err)
+}
+
+func (w *watching) write(line []byte) {
+	_, err := w.io.out.Write(append(line, '\n'))
+	w.note(err)
+}
+
+func (w *watching) note(err error) {
+	if err != nil {
+		select {
+		case w.failed <- err:
+		default:
+		}
+	}
+}
+
+func (w *watching) stateDue() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed || time.Since(w.told) >= stateEvery
+}
+
+// state writes how everything stands.
+func (w *watching) state(c *collect.Collector, history bool) {
+	s := overview.SnapshotOf(c.Seen(), version())
+	if history {
+		s.Events = slices.DeleteFunc(slices.Clone(c.State().Events), func(e overview.Event) bool { return !e.At.Before(w.since) })
+	}
+	line, err := collect.StateLine(s)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed, w.told = false, time.Now()
+	if err != nil {
+		w.note(err)
+		return
+	}
+	w.write(line)
+}
+
+// remotes are the hosts as a collector takes them.
+func (f *hostFlags) remotes(home string, history bool) ([]collect.Remote, error) {
+	set, err := f.set()
+	if err != nil {
+		return nil, err
+	}
+	return remotesOf(set, home, history), nil
+}
+
+func remotesOf(set *hosts.Set, home string, history bool) (list []collect.Remote) {
+	args := homeArgs([]string{"watch", "--json", "--state"}, home)
+	if history {
+		args = append(args, "--history")
+	}
+	for _, h := range set.Hosts {
+		list = append(list, remoteHost{set, h, args})
+	}
+	return list
+}
+
+// remoteHost implements collect.Remote.
+type remoteHost struct {
+	set  *hosts.Set
+	host hosts.Host
+	args []string
+}
+
+// Name implements collect.Remote.
+func (r remoteHost) Name() string { return r.host.Name }
+
+// Follow implements collect.Remote.
+func (r remoteHost) Follow(ctx context.Context, each func(line []byte)) (word string, err error) {
+	err = r.set.Follow(ctx, r.host, r.args, each)
+	return hosts.KindOf(err).Word(), err
+}
+
 // eventText is one event for people.
 func eventText(e overview.Event) string {
 	who := e.Instance
-	if e.Agent != "" || who == "" {
+	switch {
+	case e.Agent != "" && e.Host != "":
+		who = e.Host + "/monitor"
+	case who == "" && e.Host != "":
+		who = e.Host
+	case e.Agent != "" || who == "":
 		who = "monitor"
 	}
 	return e.At.Local().Format("15:04:05.000") + " " + who + ": " + e.Message
 }
 
-// eventJSON is one event for programs: the line of the audit log with the instance, or the same fields of the monitor's.
+// eventJSON is one event for programs: the line of the audit log with the instance, or the same fields of the monitor's. The line
+// of another machine, which has them, gets the host.
 func eventJSON(e overview.Event, line []byte) []byte {
+	if e.Host != "" && line != nil {
+		name, _ := json.Marshal(e.Host)
+		return append(append(append([]byte(`{"host":`), name...), ','), bytes.TrimSpace(line)[1:]...)
+	}
 	if line == nil {
 		text, _ := json.Marshal(struct { // strings and numbers only: no error
+			Host      string    `json:"host,omitempty"`
 			Timestamp time.Time `json:"timestamp"`
 			Level     string    `json:"level"`
 			Message   string    `json:"message"`
 			Type      string    `json:"event_type"`
-			Agent     string    `json:"agent"`
+			Agent     string    `json:"agent,omitempty"`
 			PID       int       `json:"monitor_pid,omitempty"`
-		}{e.At.UTC(), e.Level, e.Message, string(e.Type), e.Agent, e.PID})
+		}{e.Host, e.At.UTC(), e.Level, e.Message, string(e.Type), e.Agent, e.PID})
 		return text
 	}
 	name, _ := json.Marshal(e.Instance)

@@ -165,6 +165,14 @@ const (
 	IncidentResolved Type = "incident_resolved"
 )
 
+// Events of other machines that are looked at. They are in no audit log.
+const (
+	// HostConnected: outlive on a host answers.
+	HostConnected Type = "host_connected"
+	// HostLost: a host does not answer, or not any more; it is tried again.
+	HostLost Type = "host_lost"
+)
+
 // ServerLogLost: stderr or audit output could not be kept (full disk, slow reader); the message has the details.
 const ServerLogLost Type = "log_lost"
 
@@ -179,7 +187,7 @@ func Types() []Type {
 		InitializeCaptured, InitializeReplayed, CallReplayed, ProbeAnswered, BridgeEngaged, BridgeReleased, AnsweredFromMemory, ValidationBlocked, StdoutNoise, TextRepaired,
 		MessageDropped, MessageTooLarge, RequestResent, RequestLost, CallTimedOut, RequestRefused, ListenGivenUp, DriftDetected,
 		GatewayListening, ServerUnusable, ConfigLoaded, ConfigRejected,
-		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, ServerLogLost,
+		AgentChanged, AgentActed, IncidentOpened, IncidentAcknowledged, IncidentResolved, HostConnected, HostLost, ServerLogLost,
 	}
 }
 

@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,8 +27,8 @@ type Options struct {
 	Dirs []string // where control sockets are
 	// Home looks at the monitor's home; nil, or a nil result: there is none.
 	Home func(context.Context) (*overview.Home, error)
-	// OnEvent is called for each event as it happens, from one goroutine at a time; line is as the audit log has it, nil for
-	// events of the monitor. It may be nil.
+	// OnEvent is called for each event as it happens, from one goroutine at a time; line is as the audit log has it, of another
+	// machine as outlive watch there has it; nil for events of the monitor and of hosts. It may be nil.
 	OnEvent func(e overview.Event, line []byte)
 	// History also takes what is kept of the past: by the running outlives, and in Audit logs.
 	History bool
@@ -39,6 +40,8 @@ type Options struct {
 	// HomeEvery is the least time between two looks at the home; 0: 2 s. A home whose look takes long is looked at less often, though
 	// every 10 s: a tenth of the time at most is spent on it.
 	HomeEvery time.Duration
+	Remotes   []Remote // other machines
+	Version   string   // of this outlive, with which theirs are compared
 }
 
 // Collector is what is known, kept up to date.
@@ -48,7 +51,8 @@ type Collector struct {
 	done   sync.WaitGroup
 	look   chan struct{}
 	state  atomic.Pointer[overview.State]
-	wanted atomic.Int64 // Unix nanoseconds of the last time that somebody asked
+	input  atomic.Pointer[overview.Input] // that state was made of
+	wanted atomic.Int64                   // Unix nanoseconds of the last time that somebody asked
 
 	// What the last look has found, of the looking goroutine.
 	found     []control.Instance
@@ -71,6 +75,7 @@ type Collector struct {
 	homeDue   bool // it has said that it changed; of the looking goroutine
 	began     bool // the first look is over
 	listeners map[chan struct{}]bool
+	machines  []overview.Machine // as [Options.Remotes]
 
 	telling sync.Mutex // OnEvent
 }
@@ -95,10 +100,16 @@ func New(opts Options) *Collector {
 			c.audited[keyOf(e)] = true
 		}
 	}
+	for _, r := range opts.Remotes {
+		c.machines = append(c.machines, overview.Machine{Name: r.Name(), Word: "connecting", Since: time.Now()})
+	}
 	dirs := control.SocketDirs(opts.Dirs...)
 	notices := openNotices(dirs) // before the first look: nothing comes between the two
 	c.lookAround(ctx)
 	c.done.Go(func() { c.run(ctx) })
+	for n, r := range opts.Remotes {
+		c.done.Go(func() { c.followRemote(ctx, n, r) })
+	}
 	if notices != nil {
 		c.done.Go(func() { c.notice(ctx, notices, dirs) })
 	}
@@ -119,6 +130,15 @@ func (c *Collector) State() overview.State {
 		c.LookSoon()
 	}
 	return s
+}
+
+// Seen is what the last state was made of.
+func (c *Collector) Seen() overview.Input {
+	in := *c.input.Load()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in.Events = slices.Clone(c.events)
+	return in
 }
 
 // LookSoon makes it look at once.
@@ -197,18 +217,21 @@ func (c *Collector) publish() {
 			in.Trouble = append(in.Trouble, err.Error())
 		}
 	}
+	in.Machines = slices.Clone(c.machines)
 	labels := map[int]string{}
 	for _, i := range c.found {
 		labels[i.PID] = i.Label()
 	}
 	for n := range c.events {
-		if e := &c.events[n]; e.Instance == "" {
+		if e := &c.events[n]; e.Instance == "" && e.Host == "" {
 			e.Instance = labels[e.PID]
 		}
 	}
 	in.Events = c.events // the overview copies what it keeps
 	s := overview.Of(in)
 	c.state.Store(&s)
+	in.Events = nil // see Seen
+	c.input.Store(&in)
 	for l := range c.listeners {
 		select {
 		case l <- struct{}{}:
@@ -291,18 +314,22 @@ func (c *Collector) add(e overview.Event, line []byte) {
 
 // eventKey tells events apart.
 type eventKey struct {
+	host    string
 	pid     int
 	at      int64
 	kind    event.Type
 	message string
 }
 
-func keyOf(e overview.Event) eventKey { return eventKey{e.PID, e.At.UnixMilli(), e.Type, e.Message} }
+func keyOf(e overview.Event) eventKey {
+	return eventKey{e.Host, e.PID, e.At.UnixMilli(), e.Type, e.Message}
+}
 
 // telling reports events that change how a server stands: the page is to show them at once.
 func telling(t event.Type) bool {
 	switch t {
-	case event.ServerReady, event.ServerCrashed, event.ServerExited, event.RestartCompleted, event.BreakerOpened, event.ServerSlept, event.ProxyStopped, event.ReloadFailed:
+	case event.ServerReady, event.ServerCrashed, event.ServerExited, event.RestartCompleted, event.BreakerOpened, event.ServerSlept, event.ProxyStopped, event.ReloadFailed,
+		event.HostConnected, event.HostLost:
 		return true
 	}
 	return false

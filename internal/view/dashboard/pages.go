@@ -146,6 +146,7 @@ type attention struct {
 	Servers   []overview.Server
 	Agents    []overview.Agent
 	Incidents []overview.Incident
+	Hosts     []overview.Host
 }
 
 func overviewPage(m *maker, _ string) (string, bool) {
@@ -168,7 +169,15 @@ func overviewPage(m *maker, _ string) (string, bool) {
 			a.Agents = append(a.Agents, one)
 		}
 	}
+	for _, one := range s.Hosts {
+		if one.Health.Wrong() {
+			a.Hosts = append(a.Hosts, one)
+		}
+	}
 	m.add("attention", "attention", a)
+	if len(s.Hosts) > 0 {
+		m.addRows("hosts", "hosts", len(s.Hosts), rowsOf(m, "host-row", s.Hosts, func(o overview.Host) string { return o.Name }))
+	}
 	m.addRows("servers", "servers", len(s.Servers), serverRows(m, s.Servers))
 	m.addRows("agents", "agents", len(s.Agents), agentRows(m, s.Agents))
 	return "Overview", true
@@ -195,6 +204,10 @@ func serverPage(m *maker, key string) (string, bool) {
 	m.add("restarts", "restarts", one)
 	m.add("calls", "calls", one)
 	m.add("details", "server-details", one)
+	if one.Host != "" {
+		m.add("log", "log-there", "outlive logs --hosts "+one.Host+" "+overview.There(one.Host, one.Key))
+		return one.Name, true
+	}
 	text, err := collect.Tail(one.LogPath)
 	m.add("log", "log", output{"What it writes to stderr", one.LogPath, text, err})
 	return one.Name, true
@@ -295,7 +308,16 @@ type output struct {
 var functions = template.FuncMap{
 	"shape": overview.Health.Shape, "word": overview.StateWord, "clock": overview.Clock, "stamp": stamp, "bytes": overview.Size, "strip": stripSVG, "stripRow": stripRowSVG, "axis": axisSVG,
 	"id": idOf, "count": count, "healthWord": overview.Health.Word, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
-	"source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf, "form": func(s shown, of any) shown { s.Of = of; return s },
+	"attach": attachCommand, "source": overview.Renewal.Asker, "ms": latencyText, "until": until, "doneAbout": doneAbout, "span": spanOf,
+	"form": func(s shown, of any) shown { s.Of = of; return s },
+}
+
+// attachCommand is what joins an agent's terminal.
+func attachCommand(a overview.Agent) string {
+	if a.Host != "" {
+		return "ssh -t " + a.Host + " outlive agent attach " + overview.There(a.Host, a.Key)
+	}
+	return "outlive agent attach " + a.Key
 }
 
 func count(n int) string {

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,7 +21,8 @@ type Event struct {
 	Type       event.Type
 	Message    string
 	PID        int    // of outlive
-	Instance   string // its label; "": not known
+	Host       string // "": this machine
+	Instance   string // its label, with HOST/ before it on another machine; "": not known
 	Server     string // of a gateway: which server
 	Agent      string // of the monitor: which agent
 	ServerPID  int
@@ -31,30 +33,61 @@ type Event struct {
 	Took       time.Duration
 }
 
-// ParseEvent reads a line of the audit log.
-func ParseEvent(line []byte) (Event, error) {
-	var l struct {
-		Timestamp  time.Time `json:"timestamp"`
-		Level      string    `json:"level"`
-		Message    string    `json:"message"`
-		Type       string    `json:"event_type"`
-		PID        int       `json:"proxy_pid"`
-		ServerPID  int       `json:"server_pid"`
-		Generation int       `json:"generation"`
-		Server     string    `json:"server"`
-		Cause      string    `json:"cause"`
-		Source     string    `json:"source"`
-		Reason     string    `json:"reason"`
-		RestartMS  int64     `json:"restart_duration_ms"`
-	}
+// eventLine is an event as the audit log has it, with what outlive watch adds.
+type eventLine struct {
+	Instance   string    `json:"instance,omitempty"`
+	Timestamp  time.Time `json:"timestamp"`
+	Level      string    `json:"level"`
+	Message    string    `json:"message"`
+	Type       string    `json:"event_type"`
+	PID        int       `json:"proxy_pid,omitempty"`
+	Monitor    int       `json:"monitor_pid,omitempty"`
+	Agent      string    `json:"agent,omitempty"`
+	ServerPID  int       `json:"server_pid,omitempty"`
+	Generation int       `json:"generation,omitempty"`
+	Server     string    `json:"server,omitempty"`
+	Cause      string    `json:"cause,omitempty"`
+	Source     string    `json:"source,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	RestartMS  int64     `json:"restart_duration_ms,omitempty"`
+}
+
+// ParseEvent reads a line of the audit log, or of outlive watch.
+func ParseEvent(line []byte) (e Event, err error) { return e, e.UnmarshalJSON(line) }
+
+// UnmarshalJSON reads such a line.
+func (e *Event) UnmarshalJSON(line []byte) error {
+	var l eventLine
 	if err := json.Unmarshal(line, &l); err != nil {
-		return Event{}, fmt.Errorf("event: %w", err)
+		return fmt.Errorf("event: %w", err)
 	}
 	one := func(s string) string { return unique.Make(s).Value() } // a day's events say the same words again and again
-	return Event{
-		At: l.Timestamp, Level: one(l.Level), Type: event.Type(one(l.Type)), Message: one(l.Message), PID: l.PID, Server: one(l.Server), ServerPID: l.ServerPID,
+	*e = Event{
+		At: l.Timestamp, Level: one(l.Level), Type: event.Type(one(l.Type)), Message: one(l.Message), PID: cmp.Or(l.PID, l.Monitor),
+		Instance: one(l.Instance), Agent: one(l.Agent), Server: one(l.Server), ServerPID: l.ServerPID,
 		Generation: l.Generation, Cause: one(l.Cause), Source: one(l.Source), Reason: one(l.Reason), Took: time.Duration(l.RestartMS) * time.Millisecond,
-	}, nil
+	}
+	return nil
+}
+
+// MarshalJSON writes what [ParseEvent] reads.
+func (e Event) MarshalJSON() ([]byte, error) {
+	l := eventLine{
+		Instance: e.Instance, Timestamp: e.At.UTC(), Level: e.Level, Message: e.Message, Type: string(e.Type), Agent: e.Agent, ServerPID: e.ServerPID,
+		Generation: e.Generation, Server: e.Server, Cause: e.Cause, Source: e.Source, Reason: e.Reason, RestartMS: e.Took.Milliseconds(),
+	}
+	if e.Agent != "" {
+		l.Monitor = e.PID
+	} else {
+		l.PID = e.PID
+	}
+	return json.Marshal(l)
+}
+
+// of says whose an event is: numbers of processes are of one machine.
+type of struct {
+	host string
+	pid  int
 }
 
 // dayOf are the events of the last day, the oldest first, without those for debugging; of one time in the order that they came.
@@ -81,11 +114,11 @@ func newest(day []*Event) []Event {
 	return list
 }
 
-// sorted are the events of each running outlive by its PID, in the same order.
-func sorted(day []*Event) map[int][]*Event {
-	of := map[int][]*Event{}
+// sorted are the events of each running outlive, in the same order.
+func sorted(day []*Event) map[of][]*Event {
+	list := map[of][]*Event{}
 	for _, e := range day {
-		of[e.PID] = append(of[e.PID], e)
+		list[of{e.Host, e.PID}] = append(list[of{e.Host, e.PID}], e)
 	}
-	return of
+	return list
 }

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"slices"
 	"time"
 
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
@@ -33,6 +34,12 @@ func (h Health) String() string { return healthNames[h] }
 // MarshalText writes the word.
 func (h Health) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
+// UnmarshalText reads the word; one that another version knows is [Unknown].
+func (h *Health) UnmarshalText(word []byte) error {
+	*h = Health(max(0, slices.Index(healthNames[:], string(word))))
+	return nil
+}
+
 // Wrong reports whether somebody should look.
 func (h Health) Wrong() bool { return h >= Warn }
 
@@ -43,6 +50,7 @@ type Input struct {
 	Events    []Event // of the last day, in any order
 	Home      *Home   // nil: there is none
 	Trouble   []string
+	Machines  []Machine // others that are looked at
 }
 
 // Instance is a running outlive and what it said.
@@ -65,12 +73,14 @@ type State struct {
 	Trouble   []string   // what could not be looked at
 	Wrong     int        // servers and agents with which something is wrong
 	Waiting   int        // incidents that nobody has acknowledged
+	Hosts     []Host     // other machines, in the order that they were named in
 }
 
 // Server is one server, or the gateway or daemon that has several.
 type Server struct {
-	Key      string // NAME@PID or NAME@PID/SERVER
-	Name     string
+	Key      string // NAME@PID or NAME@PID/SERVER, and HOST/ before that on another machine
+	Name     string // likewise
+	Host     string // "": this machine
 	Of       string // the gateway's key; "": none
 	Gateway  bool   // it is a gateway or daemon, and no server
 	Instance control.Instance
@@ -138,81 +148,91 @@ type Renewal struct {
 
 // Home is what a monitor's home shows.
 type Home struct {
-	Path      string
-	Monitor   int      // PID; 0: none runs
-	Watched   []Period // when a monitor has looked, the oldest first
-	Trouble   string   // why the registry cannot be used
-	At        time.Time
-	Agents    []Agent
-	Incidents []Incident
+	Path      string     `json:"path"`
+	Monitor   int        `json:"monitor_pid,omitempty"` // PID; 0: none runs
+	Since     time.Time  `json:"since,omitzero"`        // when it has started; zero: not known
+	Watched   []Period   `json:"watched,omitempty"`     // when a monitor has looked, the oldest first
+	Trouble   string     `json:"trouble,omitempty"`     // why the registry cannot be used
+	At        time.Time  `json:"at"`
+	Agents    []Agent    `json:"agents,omitempty"`
+	Incidents []Incident `json:"incidents,omitempty"`
 }
 
 // Agent is an unattended agent.
 type Agent struct {
-	Key      string
-	Name     string
-	Kind     string
-	Dir      string
-	Health   Health
-	Class    string // of the verdict, for programs
-	State    string // in words
-	Why      string
-	Since    time.Time
-	PID      int
-	Session  string
-	LastSign string    // and how long ago it was
-	SignAt   time.Time // when it was; zero: not known
-	SignFrom string    // what it was
-	Aspects  []Aspect  // what is wrong, what was done, what is asked of a person
-	Evidence []string  // one line for each source
-	Acts     []Act
-	CostUSD  float64 // 0: not known
-	Tokens   int64   // likewise
-	Output   string  // the file that its output is kept in; "": none
+	Host     string    `json:"-"` // "": this machine
+	Key      string    `json:"key"`
+	Name     string    `json:"name"`
+	Kind     string    `json:"kind"`
+	Dir      string    `json:"dir,omitempty"`
+	Health   Health    `json:"health"`
+	Class    string    `json:"class"` // of the verdict, for programs
+	State    string    `json:"state"` // in words
+	Why      string    `json:"why,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	PID      int       `json:"pid,omitempty"`
+	Session  string    `json:"session,omitempty"`
+	LastSign string    `json:"last_sign,omitempty"`      // and how long ago it was
+	SignAt   time.Time `json:"last_sign_at,omitzero"`    // when it was; zero: not known
+	SignFrom string    `json:"last_sign_from,omitempty"` // what it was
+	Aspects  []Aspect  `json:"aspects,omitempty"`        // what is wrong, what was done, what is asked of a person
+	Evidence []string  `json:"evidence,omitempty"`       // one line for each source
+	Acts     []Act     `json:"acts,omitempty"`
+	CostUSD  float64   `json:"cost_usd,omitempty"` // 0: not known
+	Tokens   int64     `json:"tokens,omitempty"`   // likewise
+	Output   string    `json:"output,omitempty"`   // the file that its output is kept in; "": none
 	// History is how it stood, as the monitor has written it down, the oldest first. [Of] cuts it to the last day and adds the
 	// times in which no monitor looked.
-	History []Standing
-	Strip   []Span
+	History []Standing `json:"history,omitempty"`
+	Strip   []Span     `json:"-"`
 }
 
 // Period is a time in which a monitor looked.
-type Period struct{ From, To time.Time }
+type Period struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
 
 // Standing is how an agent stood from a time on, until the next one.
 type Standing struct {
-	From, To time.Time // To is filled in by [Of]
-	Health   Health
-	State    string // in words
-	Why      string
-	Watched  bool // by a monitor; false: nothing is known of this time. Filled in by [Of]
+	From    time.Time `json:"from"`
+	To      time.Time `json:"-"` // filled in by [Of]
+	Health  Health    `json:"health"`
+	State   string    `json:"state"` // in words
+	Why     string    `json:"why,omitempty"`
+	Watched bool      `json:"-"` // by a monitor; false: nothing is known of this time. Filled in by [Of]
 }
 
 // Aspect is one thing that is said of an agent.
-type Aspect struct{ Name, Text string }
+type Aspect struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
 
 // Act is something that was done about an agent.
 type Act struct {
-	At     time.Time
-	Text   string
-	Helped time.Time // when it worked again; zero: not seen
+	At     time.Time `json:"at"`
+	Text   string    `json:"text"`
+	Helped time.Time `json:"helped,omitzero"` // when it worked again; zero: not seen
 }
 
 // Incident is something that a person was told of, or is to be.
 type Incident struct {
-	ID       string
-	Agent    string // its key; "": of several
-	Title    string
-	Details  string
-	Severity string
-	State    string
-	Told     string // who was told
-	ToDo     string
-	Opened   time.Time
-	Resolved time.Time
-	Ending   string
-	Until    time.Time // acknowledged until
-	By       string
-	Buttons  []Button // what can be done about it
+	Host     string    `json:"-"` // "": this machine
+	ID       string    `json:"id"`
+	Agent    string    `json:"agent,omitempty"` // its key; "": of several
+	Title    string    `json:"title"`
+	Details  string    `json:"details,omitempty"`
+	Severity string    `json:"severity"`
+	State    string    `json:"state"`
+	Told     string    `json:"told,omitempty"` // who was told
+	ToDo     string    `json:"to_do,omitempty"`
+	Opened   time.Time `json:"opened"`
+	Resolved time.Time `json:"resolved,omitzero"`
+	Ending   string    `json:"ending,omitempty"`
+	Until    time.Time `json:"until,omitzero"` // acknowledged until
+	By       string    `json:"by,omitempty"`
+	Buttons  []Button  `json:"buttons,omitempty"` // what can be done about it
 }
 
 // Open reports whether it is not over.
@@ -223,8 +243,9 @@ func (i Incident) Waits() bool { return i.Open() && i.State != "acknowledged" }
 
 // Button is something that can be done about an incident.
 type Button struct {
-	Verb, Label string
-	Target      string // what exactly is answered, such as a permission request; "": the incident
+	Verb   string `json:"verb"`
+	Label  string `json:"label"`
+	Target string `json:"target,omitempty"` // what exactly is answered, such as a permission request; "": the incident
 }
 
 // Of makes the overview.
@@ -232,15 +253,22 @@ func Of(in Input) State {
 	day := dayOf(in.Events, in.At)
 	s := State{At: in.At, Trouble: in.Trouble, Events: newest(day)}
 	byInstance := sorted(day)
-	for _, i := range in.Instances {
-		s.Servers = append(s.Servers, serversOf(i, byInstance[i.PID], in.At)...)
-	}
+	s.Servers = allServers(in.Instances, byInstance, "", in.At)
 	if h := in.Home; h != nil {
-		s.Home, s.Monitor, s.Agents, s.Incidents = h.Path, h.Monitor, agentsOf(h, in.At), ordered(h.Incidents)
+		s.Home, s.Monitor, s.Agents, s.Incidents = h.Path, h.Monitor, agentsOf(h, in.At), h.Incidents
 		if h.Trouble != "" {
 			s.Trouble = append(s.Trouble[:len(s.Trouble):len(s.Trouble)], h.Trouble)
 		}
 	}
+	for _, m := range in.Machines {
+		s.addMachine(m, byInstance)
+	}
+	s.Incidents = ordered(s.Incidents)
+	s.countWrong()
+	return s
+}
+
+func (s *State) countWrong() {
 	for _, one := range s.Servers {
 		if one.Health.Wrong() && (!one.Gateway || one.Health == Bad) {
 			s.Wrong++
@@ -251,10 +279,14 @@ func Of(in Input) State {
 			s.Wrong++
 		}
 	}
+	for _, one := range s.Hosts {
+		if one.Health.Wrong() {
+			s.Wrong++
+		}
+	}
 	for _, i := range s.Incidents {
 		if i.Waits() {
 			s.Waiting++
 		}
 	}
-	return s
 }

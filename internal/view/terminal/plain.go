@@ -75,10 +75,15 @@ func plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Trouble is what could not be looked at, and that nobody looks after the agents.
+// Trouble is what could not be looked at, which machines do not answer, and that nobody looks after the agents.
 func Trouble(s overview.State) []string {
 	list := s.Trouble[:len(s.Trouble):len(s.Trouble)]
-	if len(s.Agents) > 0 && s.Monitor == 0 {
+	for _, h := range s.Hosts {
+		if h.Health.Wrong() || h.Why != "" {
+			list = append(list, h.Name+": "+h.State+": "+strings.ReplaceAll(h.Why, "\n", "; "))
+		}
+	}
+	if s.Unwatched() {
 		list = append(list, "no monitor runs: nothing is done, nobody is told. Start: outlive monitor")
 	}
 	return list

@@ -1,0 +1,307 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/hosts"
+)
+
+const hostsHelp = `
+
+With --hosts it is done on other machines, over your own ssh: --hosts a,b names them as ssh takes them, "all" is every host of
+the hosts file, @FILE those of another file, and localhost this machine. What is there is called HOST/NAME. How that works, and
+what is in the hosts file: https://github.com/outlive-mcp/outlive/blob/main/docs/HOSTS.md`
+
+// hostFlags are the flags of verbs that can be about other machines.
+type hostFlags struct {
+	list  string
+	limit time.Duration
+}
+
+func (f *hostFlags) define(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.list, "hosts", "", "on other machines, over ssh: `HOST,…`, all, or @FILE")
+	fl.DurationVar(&f.limit, "hosts-timeout", 10*time.Second, "with --hosts: how long a host has to answer")
+	cmd.Long += hostsHelp
+	// It fails only for a flag that there is not, or one that is completed already.
+	_ = cmd.RegisterFlagCompletionFunc("hosts", completeHosts)
+}
+
+func (f *hostFlags) given() bool { return f.list != "" }
+
+// untilInterrupted is a context that ends with SIGINT and SIGTERM: they do not reach ssh, which has a process group of its own.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+// hostsFile is where the names of hosts are, one a line.
+func hostsFile() string { return filepath.Join(configDir(), "hosts") }
+
+// set is the hosts that are meant.
+func (f *hostFlags) set() (*hosts.Set, error) {
+	list, err := hosts.Resolve(f.list, hostsFile())
+	if err != nil {
+		return nil, fail(exitUsage, "--hosts: %w", err)
+	}
+	if f.limit <= 0 {
+		return nil, fail(exitUsage, "--hosts-timeout %s: must be above 0", f.limit)
+	}
+	return f.setOf(list)
+}
+
+func (f *hostFlags) setOf(list []hosts.Host) (*hosts.Set, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fail(exitFailure, "%w", err)
+	}
+	return hosts.NewSet(list, hosts.Options{
+		SSH: sshProgram(), Self: self, Version: version(), Limit: f.limit,
+	}), nil
+}
+
+// sshProgram is ssh, or what OUTLIVE_SSH names in its place, with its first arguments.
+func sshProgram() []string {
+	if words := strings.Fields(os.Getenv("OUTLIVE_SSH")); len(words) > 0 {
+		return words
+	}
+	return []string{"ssh"}
+}
+
+// named are the hosts that are meant where a thing is called by its name: those of --hosts, of which HOST/NAME selects one. Without
+// --hosts HOST/NAME leads to a host of the hosts file; local, if it is not nil, says that this machine has nothing of that name.
+func (f *hostFlags) named(name string, local error) (set *hosts.Set, rest string, err error) {
+	host, rest, cut := strings.Cut(name, "/")
+	if f.given() {
+		if set, err = f.set(); err != nil {
+			return nil, "", err
+		}
+		if h, ok := set.Named(host); ok && cut {
+			return set.Of(h), rest, nil
+		}
+		return set, name, nil
+	}
+	known, err := hosts.Read(hostsFile())
+	at := slices.IndexFunc(known, func(h hosts.Host) bool { return h.Name == host })
+	if err != nil || !cut || at < 0 {
+		return nil, "", local
+	}
+	set, err = f.setOf(known[at : at+1])
+	return set, rest, err
+}
+
+// elsewhere reports that a name is of nothing on this machine, and may be of something on another one.
+func elsewhere(err error) bool {
+	var gone *notRunning
+	return errors.As(err, &gone)
+}
+
+func completeHosts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	list, err := hosts.Read(hostsFile())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp // there is nobody to tell
+	}
+	names := []string{hosts.All}
+	for _, h := range list {
+		names = append(names, h.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// hostRecord is what one host said, for programs.
+type hostRecord struct {
+	Host    string          `json:"host"`
+	Version string          `json:"version,omitempty"` // of outlive there
+	Error   *hostError      `json:"error,omitempty"`
+	Answer  json.RawMessage `json:"answer,omitempty"` // as outlive there gave it
+}
+
+type hostError struct {
+	Kind string `json:"kind"` // no answer, no connection, no outlive, failed, not understood
+	Text string `json:"text"`
+}
+
+// told is an answer that was read.
+type told[T any] struct {
+	hosts.Answer
+	value T
+}
+
+// read reads an answer as JSON. Members that are not known are ignored: another version may be there.
+func read[T any](a hosts.Answer) told[T] {
+	r := told[T]{Answer: a}
+	if a.Err != nil {
+		return r
+	}
+	var other *json.UnmarshalTypeError // all else is read
+	if err := json.Unmarshal(a.Out, &r.value); err != nil && !errors.As(err, &other) {
+		r.Err = &hosts.Failure{Kind: hosts.Unreadable, Text: fmt.Sprintf("%v; outlive is %s there, and %s here", err, cmp.Or(a.Version, "unknown"), version())}
+	}
+	return r
+}
+
+// askJSON asks all hosts and writes one JSON array of what they said, in the order of the list.
+func askJSON(ctx context.Context, w io.Writer, set *hosts.Set, args []string) error {
+	records := make([]hostRecord, len(set.Hosts))
+	bad := 0
+	set.Ask(ctx, args, func(a hosts.Answer) {
+		a = read[json.RawMessage](a).Answer
+		r := hostRecord{Host: a.Host.Name, Version: a.Version}
+		if a.Err != nil {
+			bad++
+			r.Error = &hostError{hosts.KindOf(a.Err).Word(), a.Err.Error()}
+		}
+		if answer := bytes.TrimSpace(a.Out); json.Valid(answer) { // also one that says what has failed
+			r.Answer = answer
+		}
+		records[slices.IndexFunc(set.Hosts, func(h hosts.Host) bool { return h == a.Host })] = r
+	})
+	if err := encodeJSON(w, records); err != nil {
+		return err
+	}
+	return missed(bad)
+}
+
+// missed is the error of hosts that have not answered, which was told already.
+func missed(bad int) error {
+	if bad > 0 {
+		return &exitError{code: exitFailure}
+	}
+	return nil
+}
+
+// settling is how long the first rows wait for those of other hosts, so that most tables come at once and in order.
+const settling = time.Second
+
+// inBatches asks all hosts and shows what they said: those that answer at about the same time together, in the order of the
+// list, and each later one as it comes. So a host that does not answer holds nobody up. It returns how many did not answer.
+func inBatches[T any](ctx context.Context, set *hosts.Set, args []string, show func([]told[T])) (bad int) {
+	answers := make(chan told[T])
+	go func() {
+		defer close(answers)
+		set.Ask(ctx, args, func(a hosts.Answer) { answers <- read[T](a) })
+	}()
+	var batch []told[T]
+	var settled <-chan time.Time
+	flush := func() {
+		place := func(a told[T]) int {
+			return slices.IndexFunc(set.Hosts, func(h hosts.Host) bool { return h == a.Host })
+		}
+		slices.SortFunc(batch, func(a, b told[T]) int { return cmp.Compare(place(a), place(b)) })
+		if len(batch) > 0 {
+			show(batch)
+		}
+		batch = nil
+	}
+	late := false // what comes now is shown as it comes
+	for {
+		select {
+		case a, more := <-answers:
+			if !more {
+				flush()
+				return bad
+			}
+			if a.Err != nil {
+				bad++
+			}
+			batch = append(batch, a)
+			if late {
+				flush()
+			} else if settled == nil {
+				settled = time.After(settling)
+			}
+		case <-settled:
+			late, settled = true, nil
+			flush()
+		}
+	}
+}
+
+// columns writes rows of a table in parts: what comes later stands below what was there.
+type columns struct {
+	to     io.Writer
+	widths []int
+}
+
+const columnGap = 2
+
+func (c *columns) write(rows [][]string) {
+	for _, row := range rows {
+		for n, cell := range row {
+			if n == len(c.widths) {
+				c.widths = append(c.widths, 0)
+			}
+			c.widths[n] = max(c.widths[n], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		var b strings.Builder
+		for n, cell := range row {
+			b.WriteString(cell)
+			if n < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", c.widths[n]-utf8.RuneCountInString(cell)+columnGap))
+			}
+		}
+		fmt.Fprintln(c.to, strings.TrimRight(b.String(), " "))
+	}
+}
+
+// hostTable is a table of what several hosts said, with notes below it.
+type hostTable struct {
+	columns
+	set     *hosts.Set
+	heading []string
+	notes   bytes.Buffer
+}
+
+func newHostTable(w io.Writer, set *hosts.Set, heading []string) *hostTable {
+	return &hostTable{columns: columns{to: logline.NewScreen(w)}, set: set, heading: heading}
+}
+
+// tellVersion tells a version that is another one.
+func (t *hostTable) tellVersion(a hosts.Answer) {
+	if t.set.Differs(a.Version) {
+		t.note(fmt.Sprintf("%s: outlive is %s there, and %s here", a.Host.Name, a.Version, version()))
+	}
+}
+
+// add writes rows, below the heading if they are the first.
+func (t *hostTable) add(rows [][]string) {
+	if t.heading != nil {
+		rows = append([][]string{t.heading}, rows...)
+		t.heading = nil
+	}
+	t.write(rows)
+}
+
+// silent is the row of a host that gave no answer, and says why below the table.
+func (t *hostTable) silent(a hosts.Answer) []string {
+	word := hosts.KindOf(a.Err).Word()
+	t.note(a.Host.Name + ": " + word + ": " + strings.ReplaceAll(a.Err.Error(), "\n", "\n  "))
+	t.tellVersion(a)
+	return []string{logline.Printable(a.Host.Name), word}
+}
+
+func (t *hostTable) note(text string) { fmt.Fprintln(&t.notes, text) }
+
+// end writes the notes.
+func (t *hostTable) end() error {
+	_, err := t.to.Write(t.notes.Bytes())
+	return err
+}

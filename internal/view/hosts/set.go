@@ -1,0 +1,319 @@
+package hosts
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	answerLimit = 64 << 20               // bytes of one answer
+	stderrKept  = 8 << 10                // bytes of the end of what a program says
+	lettingGo   = 500 * time.Millisecond // how long what ssh leaves behind, such as a shared connection, may hold our pipes
+)
+
+// Options are a set's settings.
+type Options struct {
+	// SSH is the program with its first arguments; empty: ssh.
+	SSH []string
+	// Self is the program of this machine, for [Local].
+	Self string
+	// Version is this outlive's.
+	Version string
+	// Limit is how long a host has to answer, and how long a stream may be silent; 0: 10 s, enough for a slow link with a jump
+	// host, and short enough to wait for.
+	Limit time.Duration
+	// AtOnce is how many hosts are connected to at the same time; 0: 64.
+	AtOnce int
+}
+
+// Set asks hosts.
+type Set struct {
+	Hosts []Host
+	opts  Options
+	slots chan struct{}
+}
+
+// NewSet returns a set of hosts.
+func NewSet(list []Host, opts Options) *Set {
+	if len(opts.SSH) == 0 {
+		opts.SSH = []string{"ssh"}
+	}
+	if opts.Limit == 0 {
+		opts.Limit = 10 * time.Second
+	}
+	if opts.AtOnce == 0 {
+		opts.AtOnce = 64
+	}
+	return &Set{Hosts: list, opts: opts, slots: make(chan struct{}, opts.AtOnce)}
+}
+
+// Limit is how long a host has to answer.
+func (s *Set) Limit() time.Duration { return s.opts.Limit }
+
+// Of is the set with only that host of it.
+func (s *Set) Of(h Host) *Set { return &Set{[]Host{h}, s.opts, s.slots} }
+
+// Within is the set with another limit.
+func (s *Set) Within(limit time.Duration) *Set {
+	o := s.opts
+	o.Limit = limit
+	return &Set{s.Hosts, o, s.slots}
+}
+
+// Named returns the host that is called so.
+func (s *Set) Named(name string) (Host, bool) {
+	for _, h := range s.Hosts {
+		if h.Name == name {
+			return h, true
+		}
+	}
+	return Host{}, false
+}
+
+// Answer is what one host said.
+type Answer struct {
+	Host    Host
+	Version string // of the outlive there; "": not known
+	Out     []byte // what it wrote to stdout, also if it failed
+	Err     error  // a [*Failure]
+}
+
+// Differs reports that another version of outlive is there.
+func (s *Set) Differs(version string) bool { return version != "" && version != s.opts.Version }
+
+// Ask runs outlive with these arguments on every host, and calls each with every answer as it comes, from one goroutine at a
+// time. It returns when all have answered or their time is over.
+func (s *Set) Ask(ctx context.Context, args []string, each func(Answer)) {
+	var asked sync.WaitGroup
+	var telling sync.Mutex
+	for _, h := range s.Hosts {
+		asked.Go(func() {
+			var out bytes.Buffer
+			a := s.Run(ctx, h, Command{Args: args, Out: &out, Most: answerLimit})
+			a.Out = out.Bytes()
+			telling.Lock()
+			defer telling.Unlock()
+			each(a)
+		})
+	}
+	asked.Wait()
+}
+
+// Command is what is run on a host.
+type Command struct {
+	Args []string
+	Out  io.Writer // what outlive writes to stdout
+	// Errs gets what is written to stderr once outlive runs there; before that, and with nil, it is only kept for the error.
+	Errs io.Writer
+	// Lasting says that the limit is until outlive has said its version, and not until it has ended.
+	Lasting bool
+	Most    int // bytes of output; 0: any number
+}
+
+// Run runs outlive on one host.
+func (s *Set) Run(ctx context.Context, h Host, c Command) Answer {
+	first := &opening{out: c.Out, most: c.Most, spoke: h.Local()}
+	if h.Local() {
+		first.version = s.opts.Version
+	}
+	r, err := s.start(ctx, h, c, first)
+	if err != nil {
+		return Answer{Host: h, Err: err}
+	}
+	err = r.wait()
+	a := Answer{Host: h, Version: first.version}
+	switch {
+	case err == nil && first.spoke:
+	case ctx.Err() != nil:
+		a.Err = ctx.Err()
+	case r.late():
+		a.Err = silent(s.opts.Limit, r.stderr.String())
+	case first.full:
+		a.Err = &Failure{Kind: Unreadable, Text: "its answer is too long"}
+	case err == nil:
+		a.Err = &Failure{Kind: Unreadable, Text: "it did not say which version of outlive it is" + after(lastLines(r.stderr.String()))}
+	default:
+		a.Err = failureOf(h, err, r.stderr.String(), first.spoke)
+	}
+	return a
+}
+
+// start starts the command once there is room, which is given back at its first word, or at its end.
+func (s *Set) start(ctx context.Context, h Host, c Command, first *opening) (*run, error) {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	r := &run{give: sync.OnceFunc(func() { <-s.slots })}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.timer = time.AfterFunc(s.opts.Limit, func() { r.cancel(errLate) })
+	r.cmd = s.command(r.ctx, h, c.Args)
+	first.heard = func() {
+		r.give()
+		if c.Lasting {
+			r.timer.Stop()
+		}
+	}
+	r.cmd.Stdout, r.cmd.Stderr = first, &r.stderr
+	if c.Errs != nil {
+		first.errs = &held{to: c.Errs}
+		r.cmd.Stderr = io.MultiWriter(&r.stderr, first.errs)
+		if h.Local() {
+			first.errs.open()
+		}
+	}
+	r.cmd.WaitDelay = lettingGo
+	if err := r.cmd.Start(); err != nil {
+		r.end()
+		return nil, failureOf(h, err, "", false)
+	}
+	return r, nil
+}
+
+// command is ssh with the host and the remote command, or outlive itself.
+func (s *Set) command(ctx context.Context, h Host, args []string) *exec.Cmd {
+	if h.Local() {
+		return inGroup(exec.CommandContext(ctx, s.opts.Self, args...))
+	}
+	// Questions would be asked on a terminal that others use: BatchMode. What the user has configured for sessions of his own, and
+	// what would be in the way of ours or give the host more than it needs, is left out: a command, forwarded ports, the agent.
+	words := append(s.opts.SSH[1:len(s.opts.SSH):len(s.opts.SSH)], "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "RemoteCommand=none",
+		"-o", "ClearAllForwardings=yes", "--", h.Name, script(h.Program, args))
+	return inGroup(exec.CommandContext(ctx, s.opts.SSH[0], words...))
+}
+
+// run is one command.
+type run struct {
+	cmd    *exec.Cmd
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	give   func()
+	timer  *time.Timer
+	stderr ending
+}
+
+var errLate = errors.New("too late")
+
+func (r *run) late() bool { return errors.Is(context.Cause(r.ctx), errLate) }
+
+func (r *run) wait() error {
+	defer r.end()
+	err := r.cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) { // ssh has ended well, and left its shared connection behind
+		return nil
+	}
+	return err
+}
+
+func (r *run) end() {
+	r.timer.Stop()
+	r.give()
+	r.cancel(nil)
+}
+
+// opening passes on what follows the line with the version, and drops what a shell's start-up files print before it.
+type opening struct {
+	out     io.Writer
+	most    int // bytes; 0: any number
+	heard   func()
+	errs    *held // may be nil
+	spoke   bool
+	version string
+	line    []byte
+	written int
+	full    bool
+}
+
+const versionLine = "outlive "
+
+// Write implements io.Writer.
+func (o *opening) Write(p []byte) (int, error) {
+	n := len(p)
+	for !o.spoke && len(p) > 0 {
+		line, rest, whole := bytes.Cut(p, []byte("\n"))
+		if o.line = append(o.line, line...); !whole {
+			o.line = o.line[:min(len(o.line), stderrKept)]
+			return n, nil
+		}
+		if v, ok := strings.CutPrefix(strings.TrimSpace(string(o.line)), versionLine); ok && !strings.Contains(v, " ") {
+			o.spoke, o.version = true, v
+			o.errs.open()
+		}
+		o.line, p = nil, rest
+	}
+	if o.spoke && o.heard != nil {
+		o.heard()
+		o.heard = nil
+	}
+	if len(p) == 0 {
+		return n, nil
+	}
+	if o.written += len(p); o.most > 0 && o.written > o.most {
+		o.full = true
+		return 0, errors.New("too long")
+	}
+	if _, err := o.out.Write(p); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// held passes on what is written to it from the time on that it is opened.
+type held struct {
+	to   io.Writer
+	mu   sync.Mutex
+	is   bool // open
+	kept []byte
+}
+
+func (h *held) open() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.is = true
+	_, _ = h.to.Write(h.kept) // stderr may be gone
+	h.kept = nil
+}
+
+// Write implements io.Writer.
+func (h *held) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.is {
+		return h.to.Write(p)
+	}
+	h.kept = append(h.kept, p...)
+	h.kept = h.kept[max(0, len(h.kept)-stderrKept):]
+	return len(p), nil
+}
+
+// ending keeps the end of what is written to it.
+type ending struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements io.Writer.
+func (e *ending) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.text = append(e.text, p...)
+	e.text = e.text[max(0, len(e.text)-stderrKept):]
+	return len(p), nil
+}
+
+// String implements fmt.Stringer.
+func (e *ending) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return string(e.text)
+}
