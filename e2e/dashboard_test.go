@@ -29,6 +29,7 @@ type scene struct {
 	server    *raw
 	agent     *exec.Cmd
 	dashboard *exec.Cmd
+	monitor   *exec.Cmd
 }
 
 // outlive runs a verb, and returns what it prints.
@@ -77,7 +78,7 @@ func newScene(t *testing.T, flags ...string) *scene {
 	}
 	s.outlive(t, "agent", "add", "shop", "--kind", "command", "--path", "shop", "--pidfile", "pid")
 	s.agent = s.start(t, "sh", "-c", "cd shop && echo $$ > pid && exec sleep 600")
-	s.start(t, tools.outlive, "monitor")
+	s.monitor = s.start(t, tools.outlive, "monitor")
 
 	cmd := exec.Command(tools.outlive, append([]string{"dashboard", "--listen", "127.0.0.1:0"}, flags...)...)
 	cmd.Env, cmd.Dir = s.agentEnv(), s.dir

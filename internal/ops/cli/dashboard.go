@@ -98,7 +98,7 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	c := collect.New(collect.Options{Dirs: socketDirs(), Home: homeLooker(f.home), History: true, Audit: auditLogs})
 	defer c.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String()) // it has one
-	opts := dashboard.Options{Source: c, Port: port, AgentText: agentText, Version: version()}
+	opts := dashboard.Options{Source: c, Port: port, AgentText: agentText, Version: version(), Metrics: serveMetrics(f.home)}
 	if f.control {
 		opts.Control = controls{c, f.home}
 	}

@@ -230,6 +230,7 @@ func runProxy(io streams, s *settings) (err error) {
 	defer done()
 	time.AfterFunc(3*time.Second, debug.FreeOSMemory)
 	code := p.Run()
+	k.countRun(p.upgrades, p.Last())
 	k.Emit(event.Event{Type: event.ProxyStopped, Time: time.Now(), Message: "MCP Proxy stopped",
 		RestartCount: p.Restarts(), Attrs: []slog.Attr{slog.Int(event.KeyExitCode, code)}})
 	if code != 0 {

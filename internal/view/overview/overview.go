@@ -175,6 +175,7 @@ type Aspect struct{ Name, Text string }
 // Act is something that was done about an agent.
 type Act struct {
 	At     time.Time
+	Step   string // for programs
 	Text   string
 	Helped time.Time // when it worked again; zero: not seen
 }
@@ -183,6 +184,8 @@ type Act struct {
 type Incident struct {
 	ID       string
 	Agent    string // its key; "": of several
+	Class    string // of the verdict, for programs
+	Untold   bool   // a channel did not get the last message
 	Title    string
 	Details  string
 	Severity string
