@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 )
@@ -24,12 +25,25 @@ func (r *Runner) Connect(l *Link) Upstream {
 	opts := r.opts.Host(l)
 	opts.Sink = event.Tee{trialSink{l, opts.Sink}, k}
 	opts.Backend.Shared = l.sharedModern()
+	opts.Backend.Whose = func(about []byte) backend.Whose { return whose(l, about) }
 	opts.WakeAt = r.due.hear
 	opts.Finish = func(int) { r.loop.Post(k.finished) }
 	k.host = host.New(r.loop, k, opts)
 	r.kept[l] = k
 	r.gate.enter(k)
 	return k
+}
+
+// whose tells whose request or progress a raw id or token of the link is, for those who watch the messages.
+func whose(l *Link, about []byte) backend.Whose {
+	switch e := l.inFlight(about); {
+	case e == nil:
+		return backend.Whose{Client: l.Client()}
+	case e.session == nil:
+		return backend.Whose{Own: true}
+	default:
+		return backend.Whose{Client: e.session.name, ID: []byte(e.id)}
+	}
 }
 
 // trialSink is the sink of a process that may have been started only to test its server. Its end is logged at debug level.

@@ -7,6 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 const (
@@ -67,7 +68,7 @@ func (a *asks) tombstone(id []byte) {
 // refuse answers a request of p with an error, unless p does not read its stdin: the answers would pile up.
 func (p *process) refuse(id []byte, code int, text string) {
 	if p.takes() && p.server.Backlog() < slowServer {
-		p.send(jsonrpc.AppendError(nil, id, code, text, nil))
+		p.say(jsonrpc.AppendError(nil, id, code, text, nil))
 	}
 }
 
@@ -99,7 +100,7 @@ func (a *asks) cancelAll(p *process, why string) {
 		if p != nil && one.gen != p.gen {
 			continue
 		}
-		a.client.SendToClient(mcp.CancelledLine(one.client, why))
+		a.tell(mcp.CancelledLine(one.client, why))
 		a.addTombstone(hash)
 	}
 }
@@ -128,6 +129,9 @@ func (a *asks) serverRequest(p *process, line []byte) {
 	if !a.mayAsk(p.gen, len(id)+len(token.Of(line))) {
 		p.refuse(id, jsonrpc.InternalError, "too many requests of this server wait for the client's answer")
 		return
+	}
+	if a.showing.on() {
+		a.showing.passed(line, tap.Server, tap.Client, p.gen, "")
 	}
 	a.mark = a.calls.nextSeq
 	one := &ask{server: bytes.Clone(id), client: bytes.Clone(id), token: bytes.Clone(token.Of(line)), gen: p.gen}
@@ -162,9 +166,14 @@ func (a *asks) clientProgress(line []byte) {
 			slog.String(event.KeyMethod, mcp.NoteProgress.String()), slog.String(event.KeyReason, "late progress"))
 		return
 	}
-	if p := a.byGen(one.gen); p == nil {
+	p := a.byGen(one.gen)
+	if p == nil {
 		return
-	} else if bytes.Equal(one.shown, one.token) {
+	}
+	if a.showing.on() {
+		a.showing.passed(line, tap.Client, tap.Server, p.gen, "")
+	}
+	if bytes.Equal(one.shown, one.token) {
 		p.forward(line)
 	} else {
 		p.send(jsonrpc.Replace(nil, line, a.env.ProgressToken, one.token))
@@ -183,9 +192,14 @@ func (a *asks) clientAnswer(line []byte) bool {
 		return false
 	}
 	delete(a.open, hash)
-	if p := a.byGen(one.gen); p == nil {
+	p := a.byGen(one.gen)
+	if p == nil {
 		return false
-	} else if bytes.Equal(one.server, id) {
+	}
+	if a.showing.on() {
+		a.showing.passed(line, tap.Client, tap.Server, p.gen, "")
+	}
+	if bytes.Equal(one.server, id) {
 		p.forward(line)
 	} else {
 		p.send(jsonrpc.Replace(nil, line, a.env.ID, one.server))
@@ -205,7 +219,7 @@ func (a *asks) serverCancelled(p *process, line []byte) bool {
 		if bytes.Equal(one.client, id) {
 			return false
 		}
-		a.client.SendToClient(jsonrpc.Replace(nil, line, a.env.RequestID, one.client))
+		a.tell(jsonrpc.Replace(nil, line, a.env.RequestID, one.client))
 		return true
 	}
 	return false

@@ -46,6 +46,7 @@ func New(opts Options, w World, sink event.Sink) *Backend {
 	c.calls.init()
 	c.asks.init()
 	c.asks.core, c.history.core = c, c
+	c.showing = showing{core: c, connection: opts.Tap.Connect()}
 	b := &Backend{core: c, runner: w}
 	b.join(w)
 	b.tools.init()

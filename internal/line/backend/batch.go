@@ -54,7 +54,7 @@ func (b *Backend) refuseElement(one []byte) {
 	id := b.env.ID.Of(one)
 	b.blocked(one, id, "batch not allowed")
 	if id != nil && !jsonrpc.IsNull(id) {
-		b.client.SendToClient(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
+		b.tell(jsonrpc.AppendError(nil, id, jsonrpc.InvalidRequest,
 			"invalid request: this protocol version has no batches", outcome{Reason: reasonInvalid, Delivered: "no"}.raw()))
 	}
 }

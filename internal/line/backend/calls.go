@@ -28,13 +28,14 @@ type call struct {
 	method mcp.Method
 	state  callState
 
-	line  []byte         // the message; memory of ours
-	big   *lineloop.Hold // the buffer that line is in, when it is too long to copy
-	tool  jsonrpc.Span   // in line: params.name of a tools/call
-	param jsonrpc.Span   // in line: params
-	first bool           // a list request without cursor
-	task  bool           // asks for a task (2025-11-25)
-	retry jsonrpc.Span   // in line: params.requestState
+	line              []byte         // the message; memory of ours
+	big               *lineloop.Hold // the buffer that line is in, when it is too long to copy
+	tool              jsonrpc.Span   // in line: params.name of a tools/call
+	param             jsonrpc.Span   // in line: params
+	called, uri, meta jsonrpc.Span   // in line: method, params.uri, params._meta
+	first             bool           // a list request without cursor
+	task              bool           // asks for a task (2025-11-25)
+	retry             jsonrpc.Span   // in line: params.requestState
 
 	seq     uint64    // order of arrival
 	gen     int       // process it was handed to last
@@ -51,6 +52,11 @@ type call struct {
 	token    []byte     // raw progress token; empty without
 	again    bool       // another call already had this token
 	progress []byte     // raw progress value the client saw last
+
+	shown  bool          // somebody who watches has seen it
+	sends  int           // times it was handed to a process
+	waited time.Duration // until the first time
+	reason string        // of outlive's own answer
 
 	batch *batch // collects its answer; nil outside a batch
 
@@ -104,6 +110,7 @@ func (t *calls) add(env *jsonrpc.Envelope, line []byte, m mcp.Method, keep func(
 		c.line = append(c.line[:0], line...)
 	}
 	c.tool, c.param, c.retry = env.Name, env.Params, env.RequestState
+	c.called, c.uri, c.meta = env.Method, env.URI, env.Meta
 	c.first = !env.Cursor.Present()
 	c.task = env.Task.Present()
 	if id := env.ID.Of(line); id != nil {
@@ -180,6 +187,9 @@ func (t *calls) hand(c *call, now time.Time, gen int, end uint64) {
 	t.leaveState(c)
 	c.state, c.given, c.touched, c.gen, c.end = sent, now, now, gen, end
 	t.inFlight++
+	if c.sends++; c.sends == 1 {
+		c.waited = now.Sub(c.came)
+	}
 }
 
 // park takes c out of the queue or from its process; outlive answers it later.

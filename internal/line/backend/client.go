@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 // ClientLine takes one line of the client, without its newline. The bytes may be forwarded but are not kept.
@@ -76,7 +77,7 @@ func (f *flow) reply(group *batch, line []byte) {
 		f.collectLine(group, line)
 		return
 	}
-	f.client.SendToClient(line)
+	f.tell(line)
 }
 
 // rejectClient answers a line that is not a message. Without an id it is not answered: an answer with a null id ends
@@ -103,6 +104,9 @@ func (b *Backend) rejectClient(line []byte, err error, group *batch) {
 
 // blocked reports a client line that is not forwarded.
 func (b *Backend) blocked(line, id []byte, why string) {
+	if b.showing.on() {
+		b.showing.blocked(line)
+	}
 	b.emit(event.ValidationBlocked, slog.LevelError, "Message blocked: "+why,
 		slog.String(event.KeyReason, why), slog.String(event.KeyRequestID, string(id)),
 		slog.String(event.KeyRawLine, excerpt(line)))
@@ -231,7 +235,7 @@ func (b *Backend) clientNotification(line []byte) {
 func (b *Backend) notify(m mcp.Method, line []byte) {
 	if b.calls.waiting == 0 && b.process.open() {
 		if !b.process.said(m) {
-			b.process.forward(line)
+			b.forwardOf(b.process, line)
 		}
 		return
 	}
@@ -269,6 +273,9 @@ func (b *Backend) clientCancelled(line []byte) {
 	if c.method == mcp.Initialize {
 		return // must not be cancelled, but one client does; the server goes on starting
 	}
+	if b.showing.on() {
+		b.showing.cancelled(c, line)
+	}
 	if c.method == mcp.Listen {
 		b.session.CloseListen(c.id)
 	}
@@ -280,7 +287,7 @@ func (b *Backend) clientCancelled(line []byte) {
 		})
 	} else if c.state == sent && p != nil {
 		if len(c.wire) > 0 {
-			p.send(mcp.CancelledLine(c.onWire(), "cancelled"))
+			p.send(mcp.CancelledLine(c.onWire(), "cancelled")) // shown as the client has said it
 		} else {
 			p.forward(line)
 		}
@@ -292,9 +299,17 @@ func (b *Backend) clientCancelled(line []byte) {
 	b.flow.finish(c)
 }
 
+// forwardOf passes a notification of the client on to p.
+func (b *Backend) forwardOf(p *process, line []byte) {
+	if b.showing.on() {
+		b.showing.passed(line, tap.Client, tap.Server, p.gen, "")
+	}
+	p.forward(line)
+}
+
 func (b *Backend) forwardNote(line []byte) {
 	if b.process.accepting() {
-		b.process.forward(line)
+		b.forwardOf(b.process, line)
 	}
 }
 

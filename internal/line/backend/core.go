@@ -10,6 +10,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/protocol/session"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 // core is what all parts of a backend look at: the call being handled, the processes, the client's session, and tables that
@@ -39,6 +40,7 @@ type core struct {
 	memory    memory
 	history   history
 	tally     tally
+	showing   showing
 }
 
 // The timers, each with one meaning.
@@ -141,8 +143,16 @@ func (c *core) settled(result []byte) {
 // sayInitialized sends notifications/initialized to a process, if the client has sent it before.
 func (c *core) sayInitialized(p *process) {
 	if c.session.Initialized && !p.said(mcp.NoteInitialized) {
-		p.send(mcp.InitializedLine())
+		p.say(mcp.InitializedLine())
 	}
+}
+
+// tell sends the client a message of outlive's own that answers nothing.
+func (c *core) tell(line []byte) {
+	if c.showing.on() {
+		c.showing.passed(line, tap.Outlive, tap.Client, c.process.gen, "")
+	}
+	c.client.SendToClient(line)
 }
 
 // withResult replaces the result in line and scans its envelope again.

@@ -28,6 +28,7 @@
 //	restartTools  tools.go  the injected tools
 //	streams    streams.go  when a server may be asked for streams     listen.go  subscriptions/listen across processes
 //	requestStates, tasks   states.go, tasks.go  what a server gave out, and what ended with its process
+//	showing    showing.go  every message shown to those who watch; an atomic load for each while nobody does
 //	noiseLog   noise.go  server output that is not a message
 //	healthWatch, limits    health.go  whether the server still works     limits.go, idle.go  what it may take, when it sleeps
 //	longCalls  longcalls.go  progress of calls that nothing is heard of
@@ -41,5 +42,5 @@
 // finish what they were asked. Every call knows the generation of the process that has it.
 //
 // The hot path is one line relayed: [Backend.ClientLine] or [Backend.ServerLine], one scan, one look into a table, one
-// forward. It allocates nothing.
+// forward. It allocates nothing, watched or not.
 package backend

@@ -164,13 +164,13 @@ func (p *process) follow(old *process) {
 // tellChanged sends list_changed: once to a legacy client, to a modern one on each stream that asked for it.
 func (ls *lists) tellChanged(l mcp.List) bool {
 	if ls.session.Era != mcp.Modern {
-		ls.client.SendToClient(mcp.ChangedLine(l, nil))
+		ls.tell(mcp.ChangedLine(l, nil))
 		return true
 	}
 	told := false
 	for _, listen := range ls.session.Listens() {
 		if listen.Wants(l) {
-			ls.client.SendToClient(mcp.ChangedLine(l, listen.ID))
+			ls.tell(mcp.ChangedLine(l, listen.ID))
 			told = true
 		}
 	}

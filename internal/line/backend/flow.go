@@ -8,6 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 // flow takes requests to their process and back: forwarded or queued, answered exactly once, decided about when their
@@ -60,6 +61,9 @@ func (f *flow) queue(c *call) {
 	case f.calls.waiting >= f.opts.QueueMax || f.calls.bytes+len(c.line) > f.opts.QueueSize:
 		f.refuse(c, queueFull(c))
 	default:
+		if f.showing.on() {
+			f.showing.arrived(c, tap.NoteHeld)
+		}
 		f.calls.enqueue(c, f.now.Add(f.opts.QueueFor))
 		f.awaitQueue()
 		f.life.wake()
@@ -79,6 +83,9 @@ func (f *flow) transmit(c *call, line []byte) {
 	if f.process.said(c.method) {
 		f.calls.remove(c)
 		return
+	}
+	if f.showing.on() {
+		f.showing.sent(c)
 	}
 	if len(c.wire) > 0 {
 		f.process.send(jsonrpc.Replace(nil, line, c.idSpan(line), c.wire))
@@ -124,6 +131,9 @@ func (f *flow) transmitCopy(c *call) {
 	if f.process.said(c.method) {
 		f.calls.remove(c)
 		return
+	}
+	if f.showing.on() {
+		f.showing.sent(c)
 	}
 	line := c.line
 	if len(c.wire) > 0 {
@@ -194,6 +204,9 @@ func (f *flow) drop(c *call, why string) {
 
 // answer gives c its one answer, a whole message with c's id, and forgets it.
 func (f *flow) answer(c *call, line []byte) {
+	if f.showing.on() {
+		f.showing.answered(c, line)
+	}
 	if c.batch != nil {
 		f.collect(c, line)
 	} else {
@@ -227,13 +240,16 @@ func (f *flow) busyBefore(p *process, end uint64) bool {
 	return false
 }
 
-// deliver forwards the server's answer under the client's id.
-func (f *flow) deliver(c *call, line []byte) {
+// deliver forwards the server's answer under the client's id; said is the answer as the server has written it.
+func (f *flow) deliver(c *call, line, said []byte) {
 	raw, end := f.env.ID.Of(line), doneWell
 	if f.env.Kind == jsonrpc.ErrorResponse {
 		end = doneError
 	} else if string(f.env.IsError.Of(line)) == "true" {
 		end = doneToolError
+	}
+	if f.showing.on() {
+		f.showing.delivered(c, said, line, end)
 	}
 	switch {
 	case c.batch != nil:

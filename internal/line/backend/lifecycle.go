@@ -188,7 +188,7 @@ func anew(c supervise.Cause, s supervise.Source) bool {
 
 // start starts a process.
 func (lc *lifecycle) start(l Launch, r role) (*process, error) {
-	p := &process{gen: l.Gen, role: r, started: lc.now}
+	p := &process{gen: l.Gen, role: r, started: lc.now, showing: &lc.showing}
 	p.follow(lc.process)
 	if r == serving {
 		lc.process = p

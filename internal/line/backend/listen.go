@@ -52,7 +52,7 @@ func (s *streams) releaseCut() {
 	s.cut = nil
 	for _, h := range held {
 		if !h.ends {
-			s.client.SendToClient(h.line)
+			s.tell(h.line)
 			continue
 		}
 		s.session.CloseListen(h.id)
@@ -99,7 +99,7 @@ func (s *streams) tellUpdated(l *session.Listen) {
 	uris := jsonrpc.Find(l.Acked, "resourceSubscriptions").Of(l.Acked)
 	for uri := range jsonrpc.Elements(uris) {
 		if line, err := jsonrpc.Set(nil, mcp.UpdatedLine(uri.Of(uris)), l.ID, "params", "_meta", mcp.MetaSubscriptionID); err == nil {
-			s.client.SendToClient(line)
+			s.tell(line)
 		}
 	}
 }
@@ -110,9 +110,9 @@ func (s *streams) endListen(l *session.Listen) {
 	s.session.CloseListen(id)
 	c := s.calls.find(id)
 	if c != nil && c.state == sent {
-		s.process.send(mcp.CancelledLine(id, "subscription ended"))
+		s.process.say(mcp.CancelledLine(id, "subscription ended"))
 	}
-	s.client.SendToClient(mcp.CancelledLine(id, "the restarted server does not offer all of this subscription"))
+	s.tell(mcp.CancelledLine(id, "the restarted server does not offer all of this subscription"))
 	if c != nil {
 		result := append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaSubscriptionID+`":`), id...)
 		s.flow.answer(c, jsonrpc.AppendResult(nil, id, append(result, "}}"...)))

@@ -114,7 +114,7 @@ func (l *longCalls) report(c *call) {
 		}
 	}
 	c.told = l.now
-	l.client.SendToClient(mcp.ProgressLine(c.token, value, message))
+	l.tell(mcp.ProgressLine(c.token, value, message))
 }
 
 // slightly is by how much more is reported each time, or by the least step that a large number can take: thousands of them

@@ -6,6 +6,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/keep/health"
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/bridge"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 // Surrogates says how a client line with a lone surrogate escape such as \ud800 is handled.
@@ -73,6 +74,9 @@ type Options struct {
 	IdleFor     time.Duration // let the server sleep when nobody has used it this long; 0: never
 
 	Known Knowledge // what earlier runs of this command have shown
+
+	Tap   *tap.Tap                 // who watches the messages; nil: nobody can
+	Whose func(about []byte) Whose // of a gateway: whose a raw request id or progress token is; nil or unknown ids: no particular client's
 }
 
 // DefaultProbePatience is the default of [Options.ProbePatience].

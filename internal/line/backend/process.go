@@ -5,6 +5,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/keep/supervise"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 // Server is the backend's access to one running process.
@@ -71,6 +72,7 @@ const (
 // process is one incarnation of the server.
 type process struct {
 	server  Server
+	showing *showing
 	gen     int
 	pid     int
 	role    role
@@ -145,6 +147,14 @@ func (p *process) send(line []byte) {
 		p.sent += uint64(len(line)) + 1
 		p.server.Send(line)
 	}
+}
+
+// say sends p a message of outlive's own.
+func (p *process) say(line []byte) {
+	if p.takes() && p.showing.on() {
+		p.showing.passed(line, tap.Outlive, tap.Server, p.gen, "")
+	}
+	p.send(line)
 }
 
 // deadline is the earliest of p's own deadlines; zero: none.

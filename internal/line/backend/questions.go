@@ -15,6 +15,7 @@ type questions struct {
 // question is a request outlive itself asked the server.
 type question struct {
 	of       *process // the process that was asked
+	method   []byte   // raw; known only while somebody watches
 	answered func(line []byte)
 }
 
@@ -25,8 +26,13 @@ func (q *questions) ask(p *process, build func(id []byte) []byte, answered func(
 		return
 	}
 	id := q.newID("~p", p.gen)
-	q.open[string(id)] = &question{of: p, answered: answered}
-	p.send(build(id))
+	one := &question{of: p, answered: answered}
+	q.open[string(id)] = one
+	line := build(id)
+	if p.showing.on() {
+		p.showing.asked(p, one, line)
+	}
+	p.send(line)
 }
 
 // expect makes answered take the answer to request id of p.

@@ -74,7 +74,7 @@ func (f *flow) refuse(c *call, r refusal) {
 		slog.String(event.KeyReason, r.reason))
 	data := outcome{Reason: r.reason, Delivered: c.delivered(), Retryable: r.retry,
 		RetryAfterMS: r.after.Milliseconds(), Generation: f.process.gen}
-	c.done = doneRefused
+	c.done, c.reason = doneRefused, r.reason
 	f.answer(c, jsonrpc.AppendError(nil, c.id, r.code, r.text, data.raw()))
 }
 
@@ -131,6 +131,7 @@ func (f *flow) lost(c *call, p *process, reason string) {
 
 // answerUnknown answers a call of unknown outcome, as a tool result so that the model reads it.
 func (f *flow) answerUnknown(c *call, reason, text string) {
+	c.reason = reason
 	if c.done = doneUnknown; reason == reasonTimeout {
 		c.done = doneTimedOut
 	}
@@ -227,7 +228,7 @@ func (f *flow) endOverdue(until time.Time) {
 		if c.state != sent || c.gen != f.process.gen || c.method == mcp.Listen || c.touched.After(until) {
 			continue
 		}
-		f.process.send(mcp.CancelledLine(c.onWire(), "time limit"))
+		f.process.say(mcp.CancelledLine(c.onWire(), "time limit"))
 		f.timeOut(c)
 	}
 }

@@ -235,7 +235,7 @@ func (rp *replay) nowServes(p *process) {
 	rp.eras.wakeAdapter()
 	rp.history.completed()
 	for _, uri := range rp.session.Subscribed() {
-		rp.client.SendToClient(mcp.UpdatedLine(uri)) // changes meanwhile were not seen
+		rp.tell(mcp.UpdatedLine(uri)) // changes meanwhile were not seen
 	}
 	if rp.streams.streamsBroken() {
 		p.hearing = reopening

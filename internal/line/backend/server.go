@@ -11,6 +11,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 // taskTokensKept is how many progress tokens of tasks are remembered after their request was answered.
@@ -73,6 +74,9 @@ func (b *Backend) serverMessage(p *process, line []byte) {
 func (b *Backend) serverAnswer(p *process, line []byte) {
 	id := b.env.ID.Of(line)
 	if len(b.questions.open) > 0 {
+		if b.showing.on() {
+			b.showing.replied(p, id, line)
+		}
 		if answered := b.questions.take(p, id); answered != nil {
 			answered(line)
 			b.streams.openStreams()
@@ -87,6 +91,7 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 	if p.phase == skipped {
 		b.replay.firstAnswer(p)
 	}
+	said := line
 	if b.env.Kind == jsonrpc.ErrorResponse || c.method != mcp.Other || b.env.ResultType.Present() {
 		if line = b.inspectAnswer(c, line); line == nil {
 			return
@@ -95,7 +100,7 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 	if c.task && len(c.token) > 0 {
 		b.tasks.keepTaskToken(c)
 	}
-	b.flow.deliver(c, line)
+	b.flow.deliver(c, line, said)
 	if b.calls.held > 0 {
 		b.streams.openStreams()
 	}
@@ -105,6 +110,9 @@ func (b *Backend) serverAnswer(p *process, line []byte) {
 func (b *Backend) lateAnswer(line, id []byte) {
 	if b.eras.adapter != nil {
 		b.eras.adapter.over(id)
+	}
+	if b.showing.on() {
+		b.showing.passed(line, tap.Server, tap.Outlive, b.process.gen, tap.NoteDropped)
 	}
 	b.emit(event.MessageDropped, slog.LevelDebug, "Answer dropped: no request waits for it",
 		slog.String(event.KeyRequestID, string(id)), slog.String(event.KeyReason, "unknown request id"))
@@ -153,32 +161,39 @@ func (b *Backend) inspectAnswer(c *call, line []byte) []byte {
 
 // serverNotification forwards a notification to the client, unless it would repeat or contradict an earlier one.
 func (b *Backend) serverNotification(p *process, line []byte) {
+	pass := b.notificationPasses(p, line)
+	if b.showing.on() {
+		to, note := tap.Client, ""
+		if !pass {
+			to, note = tap.Outlive, tap.NoteDropped
+		}
+		b.showing.passed(line, tap.Server, to, p.gen, note)
+	}
+	if pass {
+		b.client.ForwardToClient(line)
+	}
+}
+
+// notificationPasses reports whether the client gets a notification.
+func (b *Backend) notificationPasses(p *process, line []byte) bool {
 	m := mcp.Lookup(b.env.Method.Of(line))
 	if p.role != serving && !p.mayNotify(m) {
-		return
+		return false
 	}
 	switch m {
 	case mcp.NoteProgress:
-		if !b.progressGoesOn(p, line) {
-			return
-		}
+		return b.progressGoesOn(p, line)
 	case mcp.NoteCancelled:
-		if p.era == mcp.Modern && (p.role != serving || b.streams.listenCancelled(b.env.RequestID.Of(line), line)) {
-			return
+		if p.era == mcp.Modern {
+			return p.role == serving && !b.streams.listenCancelled(b.env.RequestID.Of(line), line)
 		}
-		if p.era != mcp.Modern && b.asks.serverCancelled(p, line) {
-			return
-		}
+		return !b.asks.serverCancelled(p, line)
 	case mcp.NoteToolsChanged, mcp.NotePromptsChanged, mcp.NoteResourcesChanged:
-		if b.lists.serverChanged(m) {
-			return
-		}
+		return !b.lists.serverChanged(m)
 	case mcp.NoteAcknowledged:
-		if b.streams.swallowAck(line) {
-			return
-		}
+		return !b.streams.swallowAck(line)
 	}
-	b.client.ForwardToClient(line)
+	return true
 }
 
 // mayNotify reports whether the client may get notification m from a process that does not serve. A retired one may

@@ -282,7 +282,7 @@ func (s *streams) keepStreams() bool {
 			l.Acked = granted
 			params := append([]byte(`{"_meta":{"`+mcp.MetaSubscriptionID+`":`), l.ID...)
 			params = append(append(append(params, `},"notifications":`...), granted...), '}')
-			s.client.SendToClient(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
+			s.tell(jsonrpc.AppendNotification(nil, mcp.NoteAcknowledged.String(), params))
 			s.lists.tellMissed()
 		case !l.Covers(granted):
 			s.endListen(l)

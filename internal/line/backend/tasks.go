@@ -71,7 +71,7 @@ func (ts *tasks) inspectTask(c *call, line []byte) []byte {
 	}
 	failed := t.failed()
 	ts.flow.answer(c, jsonrpc.AppendResult(nil, c.id, failed))
-	ts.client.SendToClient(jsonrpc.AppendNotification(nil, "notifications/tasks/status", failed))
+	ts.tell(jsonrpc.AppendNotification(nil, "notifications/tasks/status", failed))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -106,6 +107,14 @@ func (r reachable) Status() control.Status {
 
 // Feed implements control.Source.
 func (r reachable) Feed() *control.Feed { return r.sinks.feed }
+
+// Tap implements control.Source.
+func (r reachable) Tap() *tap.Tap {
+	if r.upgrader == nil {
+		return nil
+	}
+	return r.sinks.tap
+}
 
 // Restart implements control.Source.
 func (r reachable) Restart(ctx context.Context, o control.Order) (control.Result, error) {

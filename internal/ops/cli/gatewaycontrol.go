@@ -14,6 +14,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -66,6 +67,9 @@ func (r reachableGateway) Status() control.Status {
 
 // Feed implements control.Source.
 func (r reachableGateway) Feed() *control.Feed { return r.sinks.feed }
+
+// Tap implements control.Source.
+func (r reachableGateway) Tap() *tap.Tap { return r.sinks.tap }
 
 // whichServer is the error for a missing or unknown server name.
 func (r reachableGateway) whichServer(server string) error {

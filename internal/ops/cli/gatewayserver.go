@@ -28,6 +28,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -232,7 +233,7 @@ func (set *servedSet) wire(s *settings, c config.Server) (*served, error) {
 		return nil, err
 	}
 	one := &served{watch: s.watch, known: s.known, digest: digest}
-	k := &sinks{log: set.sinks.log, kept: set.keep(c.Name, s.stderrLog), audit: set.sinks.audit, feed: set.sinks.feed, server: c.Name}
+	k := &sinks{log: set.sinks.log, kept: set.keep(c.Name, s.stderrLog), audit: set.sinks.audit, feed: set.sinks.feed, tap: set.sinks.tap, server: c.Name}
 	one.options = hostOptions(s, k)
 	one.options.Dir = c.Dir
 	if len(c.Env) > 0 {
@@ -344,7 +345,7 @@ func openGatewaySinks(io streams, f gatewayFlags) (*sinks, error) {
 	if err != nil {
 		return nil, fail(exitUsage, "--log-format: %w", err)
 	}
-	k := &sinks{start: time.Now(), feed: control.NewFeed()}
+	k := &sinks{start: time.Now(), feed: control.NewFeed(), tap: &tap.Tap{}}
 	k.log = logline.NewWriter(io.err, logline.Options{Format: format, Level: s.logLevel, Gateway: true})
 	k.kept = logline.OpenKept("", logline.KeptOptions{})
 	path := auditPath(f.audit, filepath.Join(stateDir(), "audit", f.name+".jsonl"))

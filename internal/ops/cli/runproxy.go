@@ -18,6 +18,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/record/audit"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -27,6 +28,7 @@ type sinks struct {
 	kept  *logline.Kept
 	audit *audit.Log    // nil: none wanted
 	feed  *control.Feed // for those who watch
+	tap   *tap.Tap      // likewise, for the messages
 	start time.Time
 
 	server string // of a gateway: whose events these are
@@ -35,7 +37,7 @@ type sinks struct {
 // openSinks starts the log, the audit log and the file with the server's stderr. None of them can block or end a run:
 // failures to write are reported once and counted.
 func openSinks(io streams, s *settings, inherit bool) (*sinks, error) {
-	k := &sinks{start: time.Now(), feed: control.NewFeed()}
+	k := &sinks{start: time.Now(), feed: control.NewFeed(), tap: &tap.Tap{}}
 	k.log = logline.NewWriter(io.err, logline.Options{
 		Format: s.logFormat, Level: s.logLevel, Command: s.backend.Command, Executable: s.executable,
 		Dir: s.dir, PID: os.Getpid(), Inherit: inherit, Elsewhere: s.remote != nil,
@@ -169,8 +171,10 @@ func begin(io streams, s *settings, k *sinks, opts proxy.Options, from *legacy) 
 
 // hostOptions are the settings of the server in the host's words.
 func hostOptions(s *settings, k *sinks) host.Options {
+	opts := s.backend
+	opts.Tap = k.tap
 	return host.Options{
-		Backend: s.backend, Remote: s.remoteOptions(k), KillMode: s.killMode, MaxToClient: s.maxToClient,
+		Backend: opts, Remote: s.remoteOptions(k), KillMode: s.killMode, MaxToClient: s.maxToClient,
 		MarkerPath: s.markerPath, StateDir: s.serverState, Stderr: k.kept, Sink: k,
 		Remember: func(known backend.Knowledge) {
 			if err := saveKnowledge(s.known, known); err != nil {

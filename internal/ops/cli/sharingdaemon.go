@@ -31,6 +31,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/host"
 	"github.com/outlive-mcp/outlive/internal/record/event"
 	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 )
 
@@ -261,7 +262,7 @@ func (d *sharedDaemon) settingsOf(name string, r sharing.Request, said func([]by
 		d.sinks.say(event.ServerLogLost, fmt.Sprintf("state directory: %v; going on without", err))
 	}
 	kept := logline.OpenKept(s.stderrLog, logline.KeptOptions{Pass: said, OnFailure: d.sinks.lost("server log of " + name + " cannot be written")})
-	one := &sharedSettings{kept: kept, sinks: &sinks{log: d.sinks.log, kept: kept, audit: d.sinks.audit, feed: d.sinks.feed, server: name}}
+	one := &sharedSettings{kept: kept, sinks: &sinks{log: d.sinks.log, kept: kept, audit: d.sinks.audit, feed: d.sinks.feed, tap: d.sinks.tap, server: name}}
 	one.watch, one.known = s.watch, s.known
 	one.options = hostOptions(s, one.sinks)
 	one.options.Dir, one.options.Env = r.Dir, r.Env
@@ -347,6 +348,9 @@ func (r reachableDaemon) Status() control.Status {
 
 // Feed implements control.Source.
 func (r reachableDaemon) Feed() *control.Feed { return r.sinks.feed }
+
+// Tap implements control.Source.
+func (r reachableDaemon) Tap() *tap.Tap { return r.sinks.tap }
 
 // Restart implements control.Source.
 func (r reachableDaemon) Restart(ctx context.Context, o control.Order) (control.Result, error) {

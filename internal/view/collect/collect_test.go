@@ -15,6 +15,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/line/backend"
 	"github.com/outlive-mcp/outlive/internal/record/event"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 	"github.com/outlive-mcp/outlive/internal/view/control"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
@@ -31,6 +32,7 @@ func (s *scripted) Status() control.Status {
 	return control.Status{PID: os.Getpid(), StartedAt: time.Now(), Status: backend.Status{Name: "x", Command: []string{"x"}, State: s.state.Load().(string)}}
 }
 func (s *scripted) Feed() *control.Feed { return s.feed }
+func (s *scripted) Tap() *tap.Tap       { return nil }
 func (s *scripted) Restart(context.Context, control.Order) (control.Result, error) {
 	return control.Result{}, errors.ErrUnsupported
 }

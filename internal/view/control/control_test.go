@@ -19,6 +19,7 @@ import (
 
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,10 +35,11 @@ type fake struct {
 	log      chan string // pieces; closed at the end
 	gone     chan struct{}
 	feed     *Feed
+	tap      *tap.Tap
 }
 
 func newFake(name string) *fake {
-	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{}), feed: NewFeed()}
+	return &fake{status: Status{Status: backend.Status{Name: name}, PID: 1}, reasons: make(chan string, 1), servers: make(chan string, 1), log: make(chan string, 8), gone: make(chan struct{}), feed: NewFeed(), tap: &tap.Tap{}}
 }
 
 func (f *fake) Status() Status {
@@ -60,6 +62,8 @@ func (f *fake) means(server string) {
 }
 
 func (f *fake) Feed() *Feed { return f.feed }
+
+func (f *fake) Tap() *tap.Tap { return f.tap }
 
 func (f *fake) Reload() error { return f.fail }
 

@@ -10,6 +10,7 @@
 //	POST /v1/reload                         503 with {"error"} if the configuration has mistakes, or there is none
 //	POST /v1/upgrade?wait=DURATION          503 with {"error"} if it is not possible; otherwise the connection ends with the program
 //	GET  /v1/events                         server-sent events: the lines of the audit log as they happen; Last-Event-ID resumes
+//	GET  /v1/messages?server=NAME&bodies=1  the messages as they pass, a line of JSON each (tap.Record), until the client goes; nothing is kept
 //	GET  /v1/logs?server=NAME&follow=1      the server's stderr as it is, text; with follow until the client goes
 //
 // server is one of a gateway's servers; without a gateway it is left out.

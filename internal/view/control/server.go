@@ -86,6 +86,7 @@ func routes(src Source) http.Handler {
 		answer(w, http.StatusOK, src.Status())
 	})
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { src.Feed().serve(w, r) })
+	mux.HandleFunc("GET /v1/messages", func(w http.ResponseWriter, r *http.Request) { serveMessages(w, r, src.Tap()) })
 	mux.HandleFunc("POST /v1/restart", func(w http.ResponseWriter, r *http.Request) { restart(w, r, src) })
 	mux.HandleFunc("POST /v1/upgrade", func(w http.ResponseWriter, r *http.Request) {
 		wait, err := time.ParseDuration(r.URL.Query().Get("wait"))

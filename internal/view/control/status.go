@@ -8,6 +8,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/gateway/gateway"
 	"github.com/outlive-mcp/outlive/internal/gateway/sharing"
 	"github.com/outlive-mcp/outlive/internal/line/backend"
+	"github.com/outlive-mcp/outlive/internal/record/tap"
 )
 
 // Status is how a running outlive and its server stand. Fields that do not apply are absent.
@@ -88,6 +89,8 @@ type Source interface {
 	Status() Status
 	// Feed is where its events go.
 	Feed() *Feed
+	// Tap is where its messages pass; nil: it does not see them.
+	Tap() *tap.Tap
 	// Restart returns when the new process is ready, or with why it is not. ctx ends when the client has gone;
 	// the restart goes on then.
 	Restart(ctx context.Context, o Order) (Result, error)

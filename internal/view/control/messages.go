@@ -1,0 +1,109 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/record/tap"
+)
+
+const (
+	// messagesEvery is how often what has passed is handed on. The path of a call never wakes anybody up for it.
+	messagesEvery = 25 * time.Millisecond
+	// messageLimit is the longest line of the stream, in bytes: a message of 16 MiB, in the worst case of characters that are escaped,
+	// and what is said of it.
+	messageLimit = 128 << 20
+)
+
+// MessageFilter is which messages are wanted.
+type MessageFilter struct {
+	Bodies bool // the messages themselves, with secrets replaced
+}
+
+// serveMessages answers with the messages as they pass, one line of JSON each (see [tap.Record]), until the client goes. A reader that
+// is too slow misses messages; a line with only "left_out" says how many.
+func serveMessages(w http.ResponseWriter, r *http.Request, t *tap.Tap) {
+	if t == nil {
+		answer(w, http.StatusNotFound, failure{"with --mode inherit outlive does not see its messages: client and server have one connection"})
+		return
+	}
+	query := r.URL.Query()
+	reader := t.Open(tap.Options{Server: query.Get("server"), Bodies: query.Get("bodies") == "1"})
+	defer reader.Close()
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Cache-Control", "no-store")
+	out := http.NewResponseController(w)
+	if out.Flush() != nil {
+		return
+	}
+	every := time.NewTicker(messagesEvery)
+	defer every.Stop()
+	var batch tap.Batch
+	var text []byte
+	for {
+		over := false
+		select {
+		case <-r.Context().Done(): // we end, or the reader has gone; what has come is still written
+			over = true
+		case <-every.C:
+		}
+		leftOut := reader.Take(&batch)
+		for i := range batch.Messages {
+			text = append(batch.Messages[i].AppendJSON(text), '\n')
+			if len(text) >= messagesPiece {
+				if _, err := w.Write(text); err != nil {
+					return
+				}
+				text = text[:0]
+			}
+		}
+		if leftOut > 0 {
+			text = append(tap.AppendLeftOut(text, time.Now(), leftOut), '\n')
+		}
+		if len(text) > 0 {
+			if _, err := w.Write(text); err != nil || out.Flush() != nil {
+				return
+			}
+			text = text[:0]
+		}
+		if over {
+			return
+		}
+	}
+}
+
+// messagesPiece is how much is written at once, in bytes.
+const messagesPiece = 64 << 10
+
+// Messages hands on each message of the instance as it passes, as a line of JSON that is valid during the call (see [tap.Record]), until
+// ctx ends, the instance does, or each returns an error, which is returned. The error wraps [ErrGone] if nobody listens there any more.
+// Of a gateway it is the messages of [Instance.Server], or of all its servers. watching is called once messages are no longer missed.
+func (i Instance) Messages(ctx context.Context, f MessageFilter, watching func(), each func(line []byte) error) error {
+	path := "/v1/messages?server=" + url.QueryEscape(i.Server) + "&bodies=0"
+	if f.Bodies {
+		path = path[:len(path)-1] + "1"
+	}
+	resp, done, err := i.do(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer done()
+	watching()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, messageLimit)
+	for lines.Scan() {
+		if err := each(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); ctx.Err() == nil && err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("messages of %s (pid %d): %w", i.Name, i.PID, err)
+	}
+	return nil
+}
