@@ -73,6 +73,14 @@ if [ "${1:-}" = packages ]; then
 	exit
 fi
 
+# The OpenTelemetry Collector with what the tests need, and what exports to it.
+hash="$(cat collector/go.* collector/main.go | sha256sum) $(go version)"
+if ! installed collector "$hash" || [ ! -x .work/bin/collector ]; then
+	echo "== go build in collector"
+	(cd collector && CGO_ENABLED=0 go build -o ../.work/bin/collector .)
+	echo "$hash" >.work/collector.stamp
+fi
+
 # Servers of other SDKs, each with its own lock file.
 hash="$(cat servers/rmcp/Cargo.* servers/rmcp/src/* | sha256sum) $(cargo --version)"
 if ! installed rmcp "$hash" || [ ! -x .work/bin/rmcp-server ]; then

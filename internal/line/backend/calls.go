@@ -7,6 +7,7 @@ import (
 	"github.com/outlive-mcp/outlive/internal/line/lineloop"
 	"github.com/outlive-mcp/outlive/internal/protocol/jsonrpc"
 	"github.com/outlive-mcp/outlive/internal/protocol/mcp"
+	"github.com/outlive-mcp/outlive/internal/protocol/tracecontext"
 )
 
 // callState is where a client's message is.
@@ -59,6 +60,7 @@ type call struct {
 	reason string        // of outlive's own answer
 
 	batch *batch // collects its answer; nil outside a batch
+	spans tracecontext.Spans
 
 	next, prev *call // in order of arrival
 }

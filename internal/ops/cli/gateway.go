@@ -247,6 +247,7 @@ func runGateway(ctx context.Context, io streams, f gatewayFlags) (err error) {
 	defer unwatch()
 	closeControl := serveGatewayControl(g)
 	defer closeControl()
+	k.startTelemetry()
 	err = g.serve(ctx)
 	k.countLast(g.upgrades(), metrics.ServersOf(g.Last()))
 	k.say(event.ProxyStopped, "Gateway stopped", slog.Int(event.KeyExitCode, codeOf(err)))

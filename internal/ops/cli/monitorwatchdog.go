@@ -69,9 +69,27 @@ func (c *monitorWatchdog) run(ctx context.Context, m *monitor.Monitor) error {
 	if c.deadman != nil {
 		defer c.deadman.Close()
 	}
+	c.startTelemetry(ctx)
 	c.complain(c.notifier.Ready("watching"))
 	defer func() { c.complain(c.notifier.Stopping()) }()
 	return m.Run(ctx)
+}
+
+// startTelemetry has what happens in the home exported if OTEL_… asks for it, until ctx ends.
+func (c *monitorWatchdog) startTelemetry(ctx context.Context) {
+	if telemetryKey() == "" {
+		return
+	}
+	program, err := programPath()
+	if err != nil {
+		c.logger.Warn("OpenTelemetry: nothing is exported", slog.Any("error", err))
+		return
+	}
+	go func() {
+		if err := runTelemetry(ctx, "--program", program, "--home", c.home); err != nil && ctx.Err() == nil {
+			c.logger.Warn("OpenTelemetry: nothing is exported", slog.Any("error", err))
+		}
+	}()
 }
 
 // startDeadman pings the address of the registry, if it names one.

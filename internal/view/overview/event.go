@@ -28,6 +28,7 @@ type Event struct {
 	Source     string
 	Reason     string
 	Took       time.Duration
+	Lived      time.Duration // of a process that has exited
 }
 
 // ParseEvent reads a line of the audit log.
@@ -45,13 +46,15 @@ func ParseEvent(line []byte) (Event, error) {
 		Source     string    `json:"source"`
 		Reason     string    `json:"reason"`
 		RestartMS  int64     `json:"restart_duration_ms"`
+		UptimeMS   int64     `json:"uptime_ms"`
+		Agent      string    `json:"agent"`
 	}
 	if err := json.Unmarshal(line, &l); err != nil {
 		return Event{}, fmt.Errorf("event: %w", err)
 	}
 	return Event{
 		At: l.Timestamp, Level: l.Level, Type: event.Type(l.Type), Message: l.Message, PID: l.PID, Server: l.Server, ServerPID: l.ServerPID,
-		Generation: l.Generation, Cause: l.Cause, Source: l.Source, Reason: l.Reason, Took: time.Duration(l.RestartMS) * time.Millisecond,
+		Generation: l.Generation, Cause: l.Cause, Source: l.Source, Reason: l.Reason, Took: time.Duration(l.RestartMS) * time.Millisecond, Lived: time.Duration(l.UptimeMS) * time.Millisecond, Agent: l.Agent,
 	}, nil
 }
 
