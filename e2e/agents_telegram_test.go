@@ -77,13 +77,15 @@ func startTestTelegram(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		stdin.Close() // it ends with it
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("the test Telegram: %v", err)
+			t.Errorf("the test Telegram: %v\n%s", err, &complaints)
 		}
 	})
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -215,19 +214,8 @@ func TestDashboardShowsWhatHappens(t *testing.T) {
 	}
 
 	// A server is killed while the page is open.
-	var was []struct {
-		Name      string `json:"name"`
-		ServerPID int    `json:"server_pid"`
-	}
-	if err := json.Unmarshal([]byte(s.outlive(t, "status", "--json")), &was); err != nil {
-		t.Fatal(err)
-	}
 	restarts := `[...document.querySelectorAll("#servers tr")].find(r => r.innerText.includes("works")).children[4].innerText`
-	for _, one := range was {
-		if one.Name == "works" {
-			kill(t, one.ServerPID)
-		}
-	}
+	kill(t, s.pidOf(t, "works"))
 	begun := time.Now()
 	var shown string
 	if !within(onScreen, func() bool {

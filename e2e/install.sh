@@ -16,9 +16,9 @@ need python3 "install Python 3.11 or newer, with venv"
 need bash "install bash"
 need cargo "install Rust 1.88 or newer, from https://rustup.rs"
 
-# chromium is the browser that looks at the dashboard.
+# chromium is the browser that looks at the dashboard, tmux the terminal in which outlive top is looked at.
 missing=""
-for program in jq chromium; do
+for program in jq chromium tmux; do
 	command -v "$program" >/dev/null || missing="$missing $program"
 done
 if [ -n "$missing" ]; then

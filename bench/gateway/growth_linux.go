@@ -28,6 +28,10 @@ func (b *bench) sessionCurves() []growth {
 	return rows
 }
 
+// silent is how long sessions say nothing before memory is looked at. outlive gives memory back after three
+// seconds, at most once in ten.
+const silent = 12 * time.Second
+
 func (b *bench) growSessions(g gateway, counts []int, row *growth) error {
 	g.crowd = true
 	r, err := b.start(g, 1)
@@ -41,7 +45,7 @@ func (b *bench) growSessions(g gateway, counts []int, row *growth) error {
 		if err := f.open(n); err != nil {
 			return err
 		}
-		time.Sleep(1500 * time.Millisecond) // collectors give memory back
+		time.Sleep(silent) // collectors give memory back
 		row.Uses[n] = append(row.Uses[n], look(r.cmd.Process.Pid, b.echo))
 	}
 	return nil

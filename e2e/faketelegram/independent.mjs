@@ -17,8 +17,19 @@ const freePort = () => new Promise((resolve) => {
   });
 });
 
-const server = new TelegramServer({ host: "127.0.0.1", port: await freePort() });
-await server.start();
+// started starts the server, which must be told its port, again if another program has taken it meanwhile.
+async function started(tries) {
+  const server = new TelegramServer({ host: "127.0.0.1", port: await freePort() });
+  try {
+    await server.start();
+    return server;
+  } catch (error) {
+    if (error.code !== "EADDRINUSE" || tries === 1) throw error;
+    return started(tries - 1);
+  }
+}
+
+const server = await started(10);
 const human = server.getClient(token, { userId: Number(chat), chatId: Number(chat), firstName: "Ada", userName: "ada" });
 
 let polls = 0;

@@ -1,6 +1,10 @@
 package gateway
 
-import "time"
+import (
+	"runtime"
+	"runtime/debug"
+	"time"
+)
 
 // due is the earliest deadline of many backends. Each reports changes: asking 200 of them takes microseconds, more than
 // everything else that is done for a message.
@@ -12,7 +16,7 @@ type due struct {
 func (d *due) hear(at time.Time) { d.at = earlier(d.at, at) }
 
 // deadline is when the loop must tick.
-func (r *Runner) deadline() time.Time { return earlier(r.gw.Deadline(), r.due.at) }
+func (r *Runner) deadline() time.Time { return earlier(earlier(r.gw.Deadline(), r.due.at), r.quiet.at) }
 
 // earlier is the earlier of two times; zero is never.
 func earlier(a, b time.Time) time.Time {
@@ -32,8 +36,60 @@ func (r *Runner) tick(now time.Time) {
 	if t := r.gw.Deadline(); !t.IsZero() && !now.Before(t) {
 		r.gw.Tick(now)
 	}
+	r.quiet.tick(now)
 	r.due.at = time.Time{}
 	for _, k := range r.kept {
 		r.due.hear(k.host.Deadline())
 	}
+}
+
+const (
+	// quietFor is how long clients have said nothing when memory is given back.
+	quietFor = 3 * time.Second
+	// quietEvery is the least time between two times that memory is given back, because that takes a garbage collection.
+	quietEvery = 10 * time.Second
+)
+
+// quiet gives memory back to the system once clients have become silent. Go's collector lets the heap double before it
+// runs, and what many sessions leave at their start is as much as what they need.
+type quiet struct {
+	spoke time.Time // when a client over HTTP last said something
+	at    time.Time // when to look next; zero: nothing was said since memory was given back
+	given time.Time // when memory was given back
+	give  func()    // gives it back
+}
+
+func (q *quiet) spoken(now time.Time) {
+	q.spoke = now
+	if q.at.IsZero() {
+		q.at = q.next()
+	}
+}
+
+// next is the earliest time at which memory may be given back.
+func (q *quiet) next() time.Time {
+	at := q.spoke.Add(quietFor)
+	if again := q.given.Add(quietEvery); at.Before(again) {
+		return again
+	}
+	return at
+}
+
+func (q *quiet) tick(now time.Time) {
+	if q.at.IsZero() || now.Before(q.at) {
+		return
+	}
+	if q.at = q.next(); now.Before(q.at) {
+		return
+	}
+	q.at, q.given = time.Time{}, now
+	q.give()
+}
+
+// giveMemoryBack returns at once; it takes milliseconds.
+func giveMemoryBack() {
+	go func() {
+		runtime.GC() // each collection halves a stack of which a quarter is used
+		debug.FreeOSMemory()
+	}()
 }

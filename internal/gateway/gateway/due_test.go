@@ -54,3 +54,38 @@ func BenchmarkDeadline(b *testing.B) {
 		}
 	})
 }
+
+// Memory is given back once for each time that clients have become silent, and at most once in ten seconds.
+func TestMemoryIsGivenBackWhenClientsAreSilent(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	given := 0
+	q := quiet{give: func() { given++ }}
+	for _, step := range []struct {
+		at     time.Duration
+		spoken bool
+		given  int
+	}{
+		{at: time.Hour}, // nobody has said anything
+		{at: time.Hour, spoken: true},
+		{at: time.Hour + 2*time.Second, spoken: true},
+		{at: time.Hour + 3*time.Second}, // too soon after the second message
+		{at: time.Hour + 5*time.Second, given: 1},
+		{at: 2 * time.Hour, given: 1},
+		{at: 2 * time.Hour, spoken: true, given: 1},
+		{at: 2*time.Hour + 3*time.Second, given: 2},
+		{at: 2*time.Hour + 5*time.Second, spoken: true, given: 2},
+		{at: 2*time.Hour + 9*time.Second, given: 2}, // ten seconds have not passed
+		{at: 2*time.Hour + 13*time.Second, given: 3},
+	} {
+		now := begin.Add(step.at)
+		if step.spoken {
+			q.spoken(now)
+		}
+		if q.tick(now); given != step.given {
+			t.Errorf("at %s: given back %d times, want %d", step.at, given, step.given)
+		}
+	}
+	if !q.at.IsZero() {
+		t.Errorf("it looks again at %s although nothing was said", q.at.Sub(begin))
+	}
+}

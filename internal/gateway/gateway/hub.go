@@ -69,7 +69,10 @@ func (v *httpSession) Message(line []byte, reply streamhttp.Stream) {
 	if reply != nil {
 		stream = reply
 	}
-	v.runner.loop.Post(func() { v.session.Message(v.runner.Now(), line, stream) })
+	v.runner.loop.Post(func() {
+		v.runner.quiet.spoken(v.runner.Now())
+		v.session.Message(v.runner.Now(), line, stream)
+	})
 }
 
 // Attach implements streamhttp.Session. Without a listener, messages are kept by the previous stream.

@@ -45,6 +45,7 @@ type Runner struct {
 	past    map[string]backend.Counters // by server: of those that are not kept any more
 	gate    gate
 	due     due
+	quiet   quiet
 	flushes bool // a flush is posted
 	out     *lineloop.Sink
 	ending  bool
@@ -61,7 +62,7 @@ func NewRunner(opts RunnerOptions) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make event loop: %w", err)
 	}
-	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, past: map[string]backend.Counters{}, ended: make(chan struct{})}
+	r := &Runner{opts: opts, loop: loop, kept: map[*Link]*kept{}, past: map[string]backend.Counters{}, quiet: quiet{give: giveMemoryBack}, ended: make(chan struct{})}
 	opts.Gateway.Single = opts.In != nil
 	r.gw = New(opts.Gateway, r)
 	r.gate.init()

@@ -59,6 +59,7 @@ type anonymousConn struct {
 	reads   sync.Mutex // leaf
 	begun   bool       // some of a request was read, whose answer is not written yet
 	reading bool       // the first byte of a request may be read now
+	early   bool       // the first byte of the next request was read before this one's end
 }
 
 // Accept implements net.Listener.

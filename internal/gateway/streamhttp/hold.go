@@ -246,6 +246,9 @@ func (c *anonymousConn) Read(p []byte) (int, error) {
 		n, err := c.Conn.Read(p)
 		c.reads.Lock()
 		again := n == 0 && !c.begun && c.all.held.Load() != nil && errors.Is(err, os.ErrDeadlineExceeded)
+		// While a request is carried out net/http reads one byte, to learn of a client that has gone. What it gets instead
+		// is the beginning of the next request, which this process must then read to its end.
+		c.early = c.early || c.begun && len(p) == 1 && n == 1
 		c.reading, c.begun = false, c.begun || n > 0
 		c.reads.Unlock()
 		if !again {
@@ -258,7 +261,7 @@ func (c *anonymousConn) Read(p []byte) (int, error) {
 func (c *anonymousConn) note(state http.ConnState) {
 	if state == http.StateIdle {
 		c.reads.Lock()
-		c.begun = false
+		c.begun, c.early = c.early, false
 		c.reads.Unlock()
 	}
 }

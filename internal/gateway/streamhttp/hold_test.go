@@ -90,12 +90,7 @@ func TestConnectionsAreHandedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	hub.session(0).await(t, "attach")
-
-	held := make(chan error, 1)
-	go func() { held <- f.Hold(t.Context(), func() string { return "" }) }()
-	for f.conns.Load().held.Load() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	held := awaitHeld(t, f, 2)
 	answers := make(chan error, 2)
 	ask := func(c net.Conn) {
 		status, body, _, err := askOn(c, rawPost(call(2), session))
@@ -153,6 +148,90 @@ func TestConnectionsAreHandedOn(t *testing.T) {
 	}
 	if taken.opened() != 1 || hub.opened() != 1 {
 		t.Errorf("%d and %d sessions", hub.opened(), taken.opened())
+	}
+}
+
+// awaitHeld begins to hold requests back, and returns when all connections but some with a request in progress wait.
+func awaitHeld(t *testing.T, f *Front, inProgress int) <-chan error {
+	t.Helper()
+	v := f.conns.Load()
+	begun := func() (n int) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		for c := range v.all {
+			c.reads.Lock()
+			if c.begun {
+				n++
+			}
+			c.reads.Unlock()
+		}
+		return n
+	}
+	until := func(what string, count func() int) {
+		for end := time.Now().Add(patience); count() != inProgress; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d connections %s, want %d", count(), what, inProgress)
+			}
+		}
+	}
+	until("have a request in progress", begun) // a client has its answer a moment before the end of its request
+	held := make(chan error, 1)
+	go func() { held <- f.Hold(t.Context(), func() string { return "" }) }()
+	until("may be read", v.busy)
+	return held
+}
+
+// A request whose first byte came while the one before was carried out is answered by the process that has read that byte.
+func TestARequestThatHasBegunIsNotHandedOn(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := &testHub{answer: func(s *testSession, line []byte, reply Stream) {
+		if !strings.Contains(string(line), `"id":1,`) {
+			keeping(s, line, reply)
+		}
+	}}
+	f := serving(t, hub, Options{}, l)
+	conn := dialled(t, l.Addr().String())
+	if _, _, _, err := askOn(conn, rawPost(initializeLine("2025-11-25"), "X-Y: z")); err != nil {
+		t.Fatal(err)
+	}
+	session := "Mcp-Session-Id: " + f.table.all()[0].id
+	if _, err := io.WriteString(conn, rawPost(call(1), session)); err != nil {
+		t.Fatal(err)
+	}
+	hub.session(0).await(t, "message "+call(1))
+	if _, err := io.WriteString(conn, rawPost(call(2), session)); err != nil {
+		t.Fatal(err)
+	}
+	for read := false; !read; time.Sleep(time.Millisecond) { // nothing announces that net/http has read the byte
+		f.conns.Load().mu.Lock()
+		for c := range f.conns.Load().all {
+			c.reads.Lock()
+			read = read || c.early
+			c.reads.Unlock()
+		}
+		f.conns.Load().mu.Unlock()
+	}
+	held := awaitHeld(t, f, 1)
+	hub.session(0).reply(1).Send([]byte(result(1)))
+	if err := <-held; err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewReader(conn)
+	for id := 1; id <= 2; id++ {
+		resp, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatalf("answer %d: %v", id, err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if resp.StatusCode != 200 || err != nil || !strings.Contains(string(body), fmt.Sprintf(`"id":%d`, id)) {
+			t.Errorf("answer %d: %d %s %v", id, resp.StatusCode, body, err)
+		}
 	}
 }
 

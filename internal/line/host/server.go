@@ -226,14 +226,14 @@ func (h *Host) environment(gen int, why string) []string {
 	if env == nil {
 		env = os.Environ()
 	}
-	return append(env[:len(env):len(env)],
+	return slices.Concat(env, []string{
 		"PYTHONUTF8=1", // TP-4
 		"OUTLIVE=1",
-		"OUTLIVE_NAME="+h.opts.Backend.Name,
-		"OUTLIVE_GENERATION="+strconv.Itoa(gen),
-		"OUTLIVE_RESTART_REASON="+why,
-		"OUTLIVE_STATE_DIR="+h.opts.StateDir,
-	)
+		"OUTLIVE_NAME=" + h.opts.Backend.Name,
+		"OUTLIVE_GENERATION=" + strconv.Itoa(gen),
+		"OUTLIVE_RESTART_REASON=" + why,
+		"OUTLIVE_STATE_DIR=" + h.opts.StateDir,
+	})
 }
 
 // exited brings the news of a process's end to the backend, with how much of its stdin it never took.
@@ -252,12 +252,15 @@ func (h *Host) exited(s *server, gen int, st child.Status) {
 	})
 }
 
+// mostStderr is the most that is read of a process's stderr at once, in bytes.
+const mostStderr = 16 << 10
+
 // readStderr keeps and passes on what a process says, and looks for the restart marker in it (TP-1).
 func (h *Host) readStderr(s *server) {
 	defer close(s.silent)
 	from := s.process.Stderr()
 	defer from.Close()
-	buf := make([]byte, 16<<10)
+	buf := make([]byte, 512) // most servers say little, and a gateway has hundreds of them
 	for {
 		s.awaitRoom(h.opts.Stderr)
 		n, err := from.Read(buf)
@@ -272,6 +275,9 @@ func (h *Host) readStderr(s *server) {
 		}
 		if err != nil {
 			return
+		}
+		if n == len(buf) && n < mostStderr {
+			buf = make([]byte, mostStderr)
 		}
 	}
 }

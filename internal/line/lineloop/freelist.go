@@ -9,6 +9,7 @@ import (
 type freeList struct {
 	free  []*Hold
 	most  int    // maximum number of buffers kept
+	out   int    // number of buffers that are taken
 	moved func() // called whenever a buffer is taken or put back; may be nil
 }
 
@@ -29,6 +30,7 @@ func (s *freeList) take(size int) *Hold {
 		}
 	}
 	s.tell()
+	s.out++
 	if best < 0 {
 		return &Hold{Bytes: make([]byte, size), owners: 1, home: s}
 	}
@@ -42,6 +44,7 @@ func (s *freeList) take(size int) *Hold {
 // put keeps h. If there are too many buffers, the largest ones are kept.
 func (s *freeList) put(h *Hold) {
 	s.tell()
+	s.out--
 	if len(s.free) < s.most {
 		s.free = append(s.free, h)
 		return

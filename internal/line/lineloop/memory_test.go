@@ -2,7 +2,9 @@ package lineloop
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -91,5 +93,49 @@ func TestKeptLinesStayAsTheyWere(t *testing.T) {
 	}
 	if len(kept) != 6 {
 		t.Errorf("%d lines", len(kept))
+	}
+}
+
+// Of many sources only as many have a buffer as are kept for reuse, once all have been read.
+func TestManySourcesShareBuffers(t *testing.T) {
+	loop, err := NewLoop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sources = 20
+	read := make(chan string, sources)
+	var writers []*os.File
+	for range sources {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		writers = append(writers, w)
+		loop.AddSource(r, SourceOptions{OnLine: func(line []byte, _ bool) { read <- string(line) }})
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		loop.Run()
+	}()
+	for round := range 3 {
+		for i, w := range writers {
+			if _, err := fmt.Fprintf(w, "line %d of %d\n", round, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range sources {
+			<-read
+		}
+	}
+	out := make(chan int)
+	loop.Post(func() { out <- loop.resting.out })
+	if n := <-out; n > restingMost {
+		t.Errorf("%d of %d sources have a buffer, want %d at most", n, sources, restingMost)
+	}
+	loop.Post(loop.Stop)
+	<-done
+	for _, w := range writers {
+		w.Close()
 	}
 }

@@ -173,7 +173,8 @@ func (o *oversize) add(part []byte) {
 	}
 }
 
-// makeRoom prepares the buffer for the next read: back to the start when empty, moved or grown when a line is long.
+// makeRoom prepares the buffer for the next read: back to the start when empty, moved or grown when a line is long. An
+// empty buffer is given back if other sources have as many as are kept for reuse: of many sources few are read at a time.
 func (s *Source) makeRoom() {
 	if s.hold == nil {
 		return
@@ -186,7 +187,7 @@ func (s *Source) makeRoom() {
 		return
 	case used == 0:
 		s.r, s.w, s.scanned = 0, 0, 0
-		if size > readBuffer {
+		if size > readBuffer || s.loop.resting.out > restingMost {
 			s.hold.Release()
 			s.hold = nil
 		}

@@ -100,7 +100,7 @@ func (f dashboardFlags) serve(ctx context.Context, streams streams) error {
 	_, port, _ := net.SplitHostPort(listener.Addr().String()) // it has one
 	opts := dashboard.Options{Source: c, Port: port, AgentText: agentText, Version: version(), Metrics: serveMetrics(f.home)}
 	if f.control {
-		opts.Control = controls{c, f.home}
+		opts.Control = controls{c, f.home, "on the dashboard"}
 	}
 	if peer.TellsTCP() {
 		opts.Peer = ownUserOnly
@@ -179,10 +179,11 @@ func agentText(path string) (string, error) {
 	return b.String(), err
 }
 
-// controls are the buttons of a page.
+// controls are the buttons of a page, and the keys of a screen.
 type controls struct {
-	seen *collect.Collector
-	home string
+	seen  *collect.Collector
+	home  string
+	where string // they are, for the record
 }
 
 // restartPatience is how long a page waits for a restart.
@@ -193,7 +194,7 @@ func (c controls) Restart(ctx context.Context, s overview.Server) (string, error
 	ctx, cancel := context.WithTimeout(ctx, restartPatience)
 	defer cancel()
 	defer c.seen.LookSoon()
-	r, err := s.Instance.Restart(ctx, "restarted on the dashboard by "+userName())
+	r, err := s.Instance.Restart(ctx, "restarted "+c.where+" by "+userName())
 	if err != nil {
 		return "", err
 	}

@@ -46,6 +46,11 @@ type Collector struct {
 	state  atomic.Pointer[overview.State]
 	wanted atomic.Int64 // Unix nanoseconds of the last time that somebody asked
 
+	// Of the looking goroutine.
+	asked  map[string]*question[control.Status] // by socket: what is not answered yet
+	heard  map[string]time.Time                 // by socket: when it answered last
+	asking *question[*overview.Home]            // nil: the home is not being looked at
+
 	mu        sync.Mutex
 	events    []overview.Event
 	audited   map[eventKey]bool             // of audit logs, and not heard of otherwise
@@ -71,7 +76,8 @@ func New(opts Options) *Collector {
 		opts.HomeEvery = 2 * time.Second
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), followed: map[string]context.CancelFunc{}, listeners: map[chan struct{}]bool{}}
+	c := &Collector{opts: opts, cancel: cancel, look: make(chan struct{}, 1), followed: map[string]context.CancelFunc{}, listeners: map[chan struct{}]bool{},
+		asked: map[string]*question[control.Status]{}, heard: map[string]time.Time{}}
 	if opts.History && opts.Audit != nil {
 		c.events, c.audited = readAudit(opts.Audit(), time.Now()), map[eventKey]bool{}
 		for _, e := range c.events {
@@ -152,8 +158,10 @@ func (c *Collector) lookAround(ctx context.Context) {
 		in.Trouble = append(in.Trouble, err.Error())
 	}
 	c.follow(ctx, found)
-	in.Instances = ask(ctx, found)
-	c.lookHome(ctx)
+	in.Instances = c.ask(ctx, found)
+	if trouble := c.lookHome(ctx); trouble != "" {
+		in.Trouble = append(in.Trouble, trouble)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	in.At, in.Home = time.Now(), c.home
@@ -179,44 +187,6 @@ func (c *Collector) lookAround(ctx context.Context) {
 		}
 	}
 	c.began = true
-}
-
-// ask asks every running outlive for its status, at once.
-func ask(ctx context.Context, found []control.Instance) []overview.Instance {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	all := make([]overview.Instance, len(found))
-	var asked sync.WaitGroup
-	for n, i := range found {
-		asked.Go(func() {
-			s, err := i.Status(ctx)
-			all[n] = overview.Instance{Instance: i, Status: s, Silent: err != nil && !errors.Is(err, control.ErrGone)}
-			if errors.Is(err, control.ErrGone) {
-				all[n].Instance.Path = "" // it has ended since
-			}
-		})
-	}
-	asked.Wait()
-	return slices.DeleteFunc(all, func(i overview.Instance) bool { return i.Path == "" })
-}
-
-func (c *Collector) lookHome(ctx context.Context) {
-	if c.opts.Home == nil || time.Since(c.homeAt) < c.opts.HomeEvery {
-		return
-	}
-	h, err := c.opts.Home(ctx)
-	c.mu.Lock()
-	was := c.home
-	if c.homeAt, c.homeErr = time.Now(), err; err == nil {
-		c.home = h
-	}
-	c.mu.Unlock()
-	if err != nil {
-		return
-	}
-	for _, e := range overview.Changes(was, h) {
-		c.add(e, nil)
-	}
 }
 
 // follow follows the events of every running outlive that is not followed yet.

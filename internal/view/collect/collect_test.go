@@ -25,10 +25,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // scripted is a running outlive.
 type scripted struct {
 	feed  *control.Feed
-	state atomic.Value // string
+	state atomic.Value  // string
+	stuck chan struct{} // nil: it answers; otherwise when this is closed
 }
 
 func (s *scripted) Status() control.Status {
+	if s.stuck != nil {
+		<-s.stuck
+	}
 	return control.Status{PID: os.Getpid(), StartedAt: time.Now(), Status: backend.Status{Name: "x", Command: []string{"x"}, State: s.state.Load().(string)}}
 }
 func (s *scripted) Feed() *control.Feed { return s.feed }
@@ -189,5 +193,42 @@ func TestAuditLogIsReadOnce(t *testing.T) {
 	defer c.Close()
 	await(t, c, "events", func(o overview.State) bool {
 		return len(o.Events) == 3 && o.Events[0].Message == "live" && o.Events[1].Message == "both" && o.Events[2].Message == "earlier"
+	})
+}
+
+// What does not answer is a row that says so; everything else is seen as fast as ever.
+func TestWhatIsSilentKeepsNothingElseFromBeingSeen(t *testing.T) {
+	dir := socketDir(t)
+	works, _ := start(t, dir)
+	slow := &scripted{feed: control.NewFeed(), stuck: make(chan struct{})}
+	slow.state.Store("ready")
+	server, err := control.Listen(dir, "y", os.Getpid(), slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	home := make(chan struct{})
+	c := New(Options{Dirs: []string{dir}, Every: time.Hour, Seldom: time.Hour, Home: func(context.Context) (*overview.Home, error) {
+		<-home
+		return &overview.Home{Path: "/h"}, nil
+	}})
+	defer c.Close()
+	s := c.State()
+	if len(s.Servers) != 2 || s.Servers[0].State != "ready" || s.Servers[1].State != "no answer" || len(s.Trouble) != 1 {
+		t.Fatalf("one is silent, and the home: %+v", s)
+	}
+	begun := time.Now()
+	works.state.Store("backoff")
+	c.LookSoon()
+	await(t, c, "a change of the other", func(o overview.State) bool {
+		return o.Servers[0].State == "backoff" && o.Servers[1].State == "no answer"
+	})
+	if took := time.Since(begun); took > patience {
+		t.Errorf("it was seen after %s", took)
+	}
+	close(slow.stuck)
+	close(home)
+	await(t, c, "the late answers", func(o overview.State) bool {
+		return o.Servers[1].State == "ready" && o.Home == "/h" && o.Trouble == nil
 	})
 }

@@ -3,6 +3,7 @@
 //
 // [New] starts one goroutine, which looks once a second while somebody watches and seldom otherwise, one that hears of new
 // sockets from the system, so that also short runs are followed, and one for each running outlive, which follows its events.
-// fsnotify has a goroutine of its own. [Collector.Close] ends them and waits. What they have seen is one value behind a lock;
+// Each question of a look has a goroutine, too: what does not answer in time is said to be silent, and keeps nothing else from being
+// seen. fsnotify has a goroutine of its own. [Collector.Close] ends them and waits. What they have seen is one value behind a lock;
 // [Collector.State] is computed from it on the looking goroutine, and read from an atomic pointer.
 package collect

@@ -5,19 +5,15 @@ import (
 	"fmt"
 	"hash/fnv"
 	"html/template"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/outlive-mcp/outlive/internal/view/collect"
 	"github.com/outlive-mcp/outlive/internal/view/overview"
 )
 
-const (
-	eventsShown = 300
-	logShown    = 32 << 10 // bytes of the end of a log
-	logLines    = 200
-)
+const eventsShown = 300
 
 // page makes the sections of one kind of page; key says of what. false: there is no such thing.
 type page func(m *maker, key string) (heading string, found bool)
@@ -140,7 +136,7 @@ func serverPage(m *maker, key string) (string, bool) {
 	m.add("restarts", "restarts", one)
 	m.add("calls", "calls", one)
 	m.add("details", "server-details", one)
-	text, err := tail(one.LogPath)
+	text, err := collect.Tail(one.LogPath)
 	m.add("log", "log", output{"What it writes to stderr", one.LogPath, text, err})
 	return one.Name, true
 }
@@ -164,7 +160,7 @@ func agentPage(m *maker, key string) (string, bool) {
 	m.add("evidence", "evidence", one)
 	if one.Output != "" && m.d.opts.AgentText != nil {
 		text, err := m.d.opts.AgentText(one.Output)
-		m.add("log", "log", output{"What it writes", one.Output, lastLines(text), err})
+		m.add("log", "log", output{"What it writes", one.Output, collect.LastLines(text), err})
 	}
 	return one.Name, true
 }
@@ -186,48 +182,11 @@ type output struct {
 	Err               error
 }
 
-// tail is the end of a log; of one that is not there it is empty.
-func tail(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	text := make([]byte, min(st.Size(), logShown))
-	n, err := f.ReadAt(text, st.Size()-int64(len(text)))
-	if n == len(text) {
-		err = nil
-	}
-	return lastLines(string(text[:n])), err
-}
-
-// lastLines are the last lines of a text, without what would not be shown.
-func lastLines(text string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	lines := strings.Split(strings.TrimRight(clean, "\n"), "\n")
-	return strings.Join(lines[max(0, len(lines)-logLines):], "\n")
-}
-
 // functions are what templates call.
 var functions = template.FuncMap{
-	"shape": shape, "word": word, "clock": clock, "stamp": stamp, "lasting": lasting, "bytes": size, "strip": stripSVG, "axis": axisSVG,
-	"id": idOf, "count": count, "healthWord": healthWord, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
-	"source": sourceWord, "ms": func(d time.Duration) string { return took(d) }, "form": func(s shown, of any) shown { s.Of = of; return s },
+	"shape": overview.Health.Shape, "word": overview.StateWord, "clock": overview.Clock, "stamp": stamp, "bytes": overview.Size, "strip": stripSVG, "axis": axisSVG,
+	"id": idOf, "count": count, "healthWord": overview.Health.Word, "rowID": idOf, "cost": func(usd float64) string { return fmt.Sprintf("$%.2f", usd) },
+	"source": overview.Renewal.Asker, "ms": overview.Took, "form": func(s shown, of any) shown { s.Of = of; return s },
 }
 
 func count(n int) string {
@@ -237,77 +196,4 @@ func count(n int) string {
 	return fmt.Sprintf("(%d!) ", n)
 }
 
-// shape is a health without colour.
-func shape(h overview.Health) string {
-	return [...]string{"?", "○", "●", "◐", "▲", "✖"}[h]
-}
-
-// healthWord is a health in words.
-func healthWord(h overview.Health) string {
-	return [...]string{"nothing known", "not needed", "well", "starting", "trouble", "broken"}[h]
-}
-
-// word is a state for people: that of a server as status has it.
-func word(state string) string {
-	switch state {
-	case "backoff":
-		return "waits for its next start"
-	case "failed":
-		return "given up"
-	}
-	return state
-}
-
-// sourceWord is who asked for a restart.
-func sourceWord(r overview.Renewal) string {
-	if unplanned(r) {
-		return "nobody"
-	}
-	return r.Source
-}
-
-// clock is a time of day, with its date if it is another day's.
-func clock(t, now time.Time) string {
-	if t.IsZero() {
-		return "–"
-	}
-	t, now = t.Local(), now.Local()
-	if t.Format(time.DateOnly) != now.Format(time.DateOnly) {
-		return t.Format("2 Jan 15:04")
-	}
-	return t.Format("15:04:05")
-}
-
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// lasting is how long something lasts, in one or two units.
-func lasting(from, to time.Time) string { return took(to.Sub(from)) }
-
-func took(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "–"
-	case d < time.Millisecond:
-		return fmt.Sprintf("%d µs", d.Microseconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
-}
-
-// size is a number of bytes.
-func size(n int64) string {
-	switch {
-	case n <= 0:
-		return "–"
-	case n < 10<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%d MiB", n>>20)
-}

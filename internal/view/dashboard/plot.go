@@ -35,7 +35,7 @@ func stripSVG(spans []overview.Span, name string) template.HTML {
 
 // spanText is one stretch of a strip in words.
 func spanText(s overview.Span) string {
-	text := fmt.Sprintf("%s to %s: %s", s.From.Local().Format("15:04"), s.To.Local().Format("15:04"), healthWord(s.Health))
+	text := fmt.Sprintf("%s to %s: %s", s.From.Local().Format("15:04"), s.To.Local().Format("15:04"), s.Health.Word())
 	if s.Restarts > 0 {
 		text += fmt.Sprintf(", restarted %d ×", s.Restarts)
 	}
@@ -53,7 +53,7 @@ func summary(spans []overview.Span) string {
 	var words []string
 	for _, h := range []overview.Health{overview.Bad, overview.Warn, overview.Busy, overview.Good, overview.Idle} {
 		if in[h] > 0 {
-			words = append(words, healthWord(h)+" "+took(in[h]))
+			words = append(words, h.Word()+" "+overview.Took(in[h]))
 		}
 	}
 	if restarts > 0 {
@@ -90,7 +90,7 @@ func axisSVG(list []overview.Renewal, now time.Time) template.HTML {
 		}
 		x, y := at(r.At), base-8-42*float64(r.Took)/float64(longest)
 		kind, mark := "planned", fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="5"/>`, x, y)
-		if unplanned(r) {
+		if r.Unplanned() {
 			kind, mark = "unplanned", fmt.Sprintf(`<path d="M%.1f %.1fl10 10m0 -10l-10 10"/>`, x-5, y-5)
 		}
 		fmt.Fprintf(&b, `<g class="%s"><title>%s</title><line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.0f"/>%s</g>`,
@@ -100,13 +100,10 @@ func axisSVG(list []overview.Renewal, now time.Time) template.HTML {
 	return template.HTML(b.String())
 }
 
-// unplanned reports a restart that nobody asked for.
-func unplanned(r overview.Renewal) bool { return r.Source == "" || r.Source == "none" }
-
 func renewalText(r overview.Renewal) string {
 	text := r.At.Local().Format("15:04:05") + ": " + r.Cause
 	if r.Done {
-		text += ", gap " + took(r.Took)
+		text += ", gap " + overview.Took(r.Took)
 	}
-	return text + ", asked by " + sourceWord(r)
+	return text + ", asked by " + r.Asker()
 }

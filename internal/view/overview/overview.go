@@ -49,7 +49,8 @@ type Input struct {
 type Instance struct {
 	control.Instance
 	Status control.Status
-	Silent bool // it did not answer in time; Status is empty then
+	Silent bool      // it did not answer in time; Status is empty then
+	Heard  time.Time // when it answered last; zero: never
 }
 
 // State is everything there is to show.

@@ -17,7 +17,7 @@ func serversOf(i Instance, events []Event, now time.Time) []Server {
 	if i.Silent {
 		return []Server{{
 			Key: i.Label(), Name: i.Name, Instance: i.Instance, Health: Bad, State: "no answer", Why: "outlive runs, and does not answer",
-			Strip: stripOf(nil, nil, now, Bad),
+			Since: i.Heard, Strip: stripOf(nil, nil, now, Bad),
 		}}
 	}
 	s := i.Status

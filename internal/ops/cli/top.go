@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"github.com/outlive-mcp/outlive/internal/agents/monitor"
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/collect"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+	"github.com/outlive-mcp/outlive/internal/view/terminal"
+	"github.com/outlive-mcp/outlive/internal/view/top"
+)
+
+const topLong = `Show everything outlive keeps alive for this user on this machine in the terminal, as it changes: incidents that wait for
+you, servers and agents with their state, since when and why, what outlive has done, and what the selected one writes. ? explains
+the keys; r restarts, a acknowledges, t joins an agent's terminal, / filters, q leaves. The mouse is left to the terminal.
+
+States are words and signs, not only colours; NO_COLOR is heeded. It works over ssh, from 40 columns on.
+
+With --plain it prints one line for each thing, in sentences, and ends: for pipes and screen readers. With --follow it goes on
+and prints each line again that says something new.
+
+EXIT STATUS
+  0  left, or printed
+  1  there is no terminal (then: --plain), or the sockets could not be read
+  2  a mistake in the command line`
+
+// topFlags are the flags of `outlive top`.
+type topFlags struct {
+	home                    string
+	plain, follow, readOnly bool
+}
+
+func newTop(io streams) *cobra.Command {
+	var f topFlags
+	cmd := &cobra.Command{
+		Use:     "top",
+		Short:   "Show all servers and agents in the terminal",
+		Long:    topLong,
+		Example: "  outlive top\n  outlive top --plain | grep wrong\n  ssh -t machine outlive top",
+		Args:    takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return f.show(ctx, io)
+		},
+	}
+	fl := cmd.Flags()
+	fl.SortFlags = false
+	fl.BoolVar(&f.plain, "plain", false, "print lines, for pipes and screen readers, and end")
+	fl.BoolVarP(&f.follow, "follow", "f", false, "with --plain: go on, and print each line that says something new")
+	fl.BoolVar(&f.readOnly, "read-only", false, "only look: no key restarts, answers or joins anything")
+	defineHome(fl, &f.home)
+	return cmd
+}
+
+func (f topFlags) show(ctx context.Context, streams streams) error {
+	switch {
+	case f.follow && !f.plain:
+		return fail(exitUsage, "--follow is for --plain: without it the screen changes by itself")
+	case !f.plain && !(term.IsTerminal(streams.in.Fd()) && term.IsTerminal(streams.out.Fd())):
+		return fail(exitFailure, "stdin and stdout have to be a terminal; for pipes: outlive top --plain")
+	case !f.plain && os.Getenv("TERM") == "dumb":
+		return fail(exitFailure, "this terminal (TERM=dumb) cannot show a screen: outlive top --plain")
+	}
+	if _, err := lookOptions(f.home); err != nil {
+		return err
+	}
+	if _, err := askAll(ctx); err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	c := collect.New(collect.Options{Dirs: socketDirs(), Home: homeLooker(f.home), History: true, Audit: auditLogs})
+	defer c.Close()
+	if f.plain {
+		if err := printPlain(ctx, streams.out, c, f.follow); err != nil {
+			return fail(exitFailure, "%w", err)
+		}
+		return nil
+	}
+	o := terminal.Options{
+		Source: c, In: streams.in, Out: streams.out, Colour: os.Getenv("NO_COLOR") == "",
+		ServerText: func(s overview.Server) (string, error) { return collect.Tail(s.LogPath) },
+		AgentText:  agentLines,
+	}
+	if !f.readOnly {
+		o.Control, o.Attach = topControls{controls{c, f.home, "in outlive top"}}, f.attachCommand
+	}
+	if err := top.Run(ctx, o); err != nil {
+		return fail(exitFailure, "%w", err)
+	}
+	return nil
+}
+
+// agentLines are the last lines of what an agent has written.
+func agentLines(a overview.Agent) (string, error) {
+	if a.Output == "" {
+		return "", nil
+	}
+	text, err := agentText(a.Output)
+	return collect.LastLines(text), err
+}
+
+// attachCommand is this program, which joins the terminal of an agent.
+func (f topFlags) attachCommand(a overview.Agent) *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	cmd := exec.Command(self, "agent", "attach", a.Key)
+	if f.home != "" {
+		cmd.Args = append(cmd.Args, "--home", f.home)
+	}
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// topControls are what the keys of outlive top do.
+type topControls struct{ controls }
+
+// RestartAgent implements terminal.Controls.
+func (c topControls) RestartAgent(ctx context.Context, a overview.Agent) (string, error) {
+	defer c.seen.LookSoon()
+	o, err := lookOptions(c.home)
+	if err != nil {
+		return "", err
+	}
+	answer, err := (&requestFlags{home: c.home}).ask(ctx, o, monitor.UserRequest{Agent: a.Key, Verb: "restart"})
+	return a.Name + ": " + answer, err
+}
+
+// plainEvery is how often changes are looked for where no event tells of them.
+const plainEvery = 250 * time.Millisecond
+
+// printPlain prints everything as lines, and with follow what changes, until ctx ends.
+func printPlain(ctx context.Context, w io.Writer, c *collect.Collector, follow bool) error {
+	out := logline.NewScreen(w)
+	news, stop := c.Listen()
+	defer stop()
+	s := c.State()
+	was := terminal.Lines(s)
+	if _, err := fmt.Fprintf(out, "As of %s: ", s.At.Local().Format(time.TimeOnly)); err != nil {
+		return err
+	}
+	for _, l := range was {
+		if _, err := fmt.Fprintln(out, l.Text); err != nil {
+			return err
+		}
+	}
+	if !follow {
+		return nil
+	}
+	every := time.NewTicker(plainEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-news:
+		case <-every.C:
+		}
+		s = c.State() // keeps it looking often
+		is := terminal.Lines(s)
+		for _, text := range terminal.News(was, is) {
+			if _, err := fmt.Fprintln(out, s.At.Local().Format(time.TimeOnly)+" "+text); err != nil {
+				return err
+			}
+		}
+		was = is
+	}
+}

@@ -1,0 +1,78 @@
+package overview
+
+import (
+	"fmt"
+	"time"
+)
+
+// Shape is a health as a sign that needs no colour.
+func (h Health) Shape() string { return [healths]string{"?", "○", "●", "◐", "▲", "✖"}[h] }
+
+// Word is a health in words for people.
+func (h Health) Word() string {
+	return [healths]string{"nothing known", "not needed", "well", "starting", "trouble", "broken"}[h]
+}
+
+// StateWord is a state for people: that of a server as status has it.
+func StateWord(state string) string {
+	switch state {
+	case "backoff":
+		return "waits for its next start"
+	case "failed":
+		return "given up"
+	}
+	return state
+}
+
+// Unplanned reports a restart that nobody asked for.
+func (r Renewal) Unplanned() bool { return r.Source == "" || r.Source == "none" }
+
+// Asker is who asked for a restart.
+func (r Renewal) Asker() string {
+	if r.Unplanned() {
+		return "nobody"
+	}
+	return r.Source
+}
+
+// Clock is a time of day, with its date if it is another day's.
+func Clock(t, now time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	t, now = t.Local(), now.Local()
+	if t.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		return t.Format("2 Jan 15:04")
+	}
+	return t.Format("15:04:05")
+}
+
+// Took is how long something lasted, in one or two units.
+func Took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "–"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// Size is a number of bytes.
+func Size(n int64) string {
+	switch {
+	case n <= 0:
+		return "–"
+	case n < 10<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}

@@ -1,0 +1,248 @@
+package terminal
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/outlive-mcp/outlive/internal/record/logline"
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+// Line is one thing in a sentence.
+type Line struct {
+	Key  string // of what it is
+	Text string
+}
+
+// Lines are an overview in sentences: the summary first, then what cannot be seen, incidents, servers and agents. What changes all
+// the time, such as memory, is left out: a line that differs has news.
+func Lines(s overview.State) []Line {
+	list := []Line{{"summary", Summary(s)}}
+	for _, text := range Trouble(s) {
+		list = append(list, Line{"trouble " + text, "Not seen: " + logline.Printable(text)})
+	}
+	for _, i := range s.Incidents {
+		list = append(list, Line{"incident " + i.ID, "Incident " + sentence(i.Title+", "+IncidentState(i), IncidentFacts(i, s))})
+	}
+	for _, one := range s.Servers {
+		word := "Server "
+		if one.Gateway {
+			word = "Gateway "
+		}
+		list = append(list, Line{strings.ToLower(word) + one.Key, word + sentence(one.Key+": "+StateOf(one.State, one.Health), ServerFacts(one, s))})
+	}
+	for _, a := range s.Agents {
+		list = append(list, Line{"agent " + a.Key, "Agent " + sentence(a.Name+": "+StateOf(a.State, a.Health), AgentFacts(a, s))})
+	}
+	return list
+}
+
+// Summary is everything in a few words.
+func Summary(s overview.State) string {
+	return fmt.Sprintf("%s; %s, %s", Wrong(s), plural(len(servers(s)), "server"), plural(len(s.Agents), "agent"))
+}
+
+// Wrong is how much is wrong, and waits for a person.
+func Wrong(s overview.State) string {
+	text := "nothing is wrong"
+	if s.Wrong > 0 {
+		text = fmt.Sprintf("%d wrong", s.Wrong)
+	}
+	switch {
+	case s.Waiting == 1:
+		text += ", 1 waits for you"
+	case s.Waiting > 1:
+		text += fmt.Sprintf(", %d wait for you", s.Waiting)
+	}
+	return text
+}
+
+// servers are those that are no gateway.
+func servers(s overview.State) (list []overview.Server) {
+	for _, one := range s.Servers {
+		if !one.Gateway {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// Trouble is what could not be looked at, and that nobody looks after the agents.
+func Trouble(s overview.State) []string {
+	list := s.Trouble[:len(s.Trouble):len(s.Trouble)]
+	if len(s.Agents) > 0 && s.Monitor == 0 {
+		list = append(list, "no monitor runs: nothing is done, nobody is told. Start: outlive monitor")
+	}
+	return list
+}
+
+// StateOf is a state with its health, where the one does not say the other.
+func StateOf(state string, h overview.Health) string {
+	word := overview.StateWord(state)
+	if h.Wrong() && h.Word() != word {
+		return word + " (" + h.Word() + ")"
+	}
+	return word
+}
+
+// IncidentState is how an incident stands.
+func IncidentState(i overview.Incident) string {
+	switch {
+	case i.Waits():
+		return "waits for you"
+	case i.Open():
+		return i.State
+	}
+	return "over"
+}
+
+// IncidentHealth is how bad that is.
+func IncidentHealth(i overview.Incident) overview.Health {
+	switch {
+	case i.Waits():
+		return overview.Bad
+	case i.Open():
+		return overview.Warn
+	}
+	return overview.Idle
+}
+
+// IncidentFacts are what there is to say of an incident: since when, what is wrong, what was done, what is to be done.
+func IncidentFacts(i overview.Incident, s overview.State) (facts []string) {
+	since := "since " + overview.Clock(i.Opened, s.At)
+	if !i.Open() {
+		since = "from " + overview.Clock(i.Opened, s.At) + " to " + overview.Clock(i.Resolved, s.At)
+	}
+	facts = appendText(facts, "", since)
+	facts = appendText(facts, "", i.Details)
+	for _, a := range s.Agents {
+		for _, one := range a.Aspects {
+			if i.Open() && a.Key == i.Agent && one.Name == "done" {
+				facts = appendText(facts, "outlive: ", one.Text)
+			}
+		}
+	}
+	if i.Open() && !i.Waits() && !i.Until.IsZero() {
+		facts = appendText(facts, "", "acknowledged by "+i.By+" until "+overview.Clock(i.Until, s.At))
+	}
+	facts = appendText(facts, "", i.Told)
+	facts = appendText(facts, "", i.Ending)
+	return appendText(facts, "to do: ", i.ToDo)
+}
+
+// ServerFacts are what there is to say of a server.
+func ServerFacts(one overview.Server, s overview.State) (facts []string) {
+	since := "since " + overview.Clock(one.Since, s.At)
+	if one.Since.IsZero() {
+		since = "since when is not known"
+	} else if one.State == "no answer" {
+		since = "last heard of at " + overview.Clock(one.Since, s.At)
+	}
+	facts = appendText(facts, "", since)
+	facts = appendText(facts, "", one.Why)
+	if one.Restarts > 0 {
+		text := fmt.Sprintf("outlive has restarted it %d ×", one.Restarts)
+		if len(one.Renewals) > 0 {
+			text += ", last " + renewal(one.Renewals[0], s)
+		}
+		facts = appendText(facts, "", text)
+	}
+	if !one.Next.IsZero() {
+		facts = appendText(facts, "", "it is started again at "+overview.Clock(one.Next, s.At))
+	}
+	if one.Queued > 0 {
+		facts = appendText(facts, "", plural(one.Queued, "request")+" wait for it")
+	}
+	facts = appendText(facts, "client: ", strings.Join(one.Clients, ", "))
+	return appendText(facts, "at ", one.URL)
+}
+
+// renewal is one restart in words.
+func renewal(r overview.Renewal, s overview.State) string {
+	text := "at " + overview.Clock(r.At, s.At) + " (" + r.Cause
+	if !r.Unplanned() {
+		text += ", asked by " + r.Source
+	}
+	switch {
+	case r.Done:
+		text += ", gap " + overview.Took(r.Took)
+	case r.Failed:
+		text += ", it did not come up"
+	}
+	return text + ")"
+}
+
+// aspectWords are the aspects of an agent that are worth a line, and what stands before each.
+var aspectWords = [][2]string{{"done", "outlive: "}, {"would do", "it would: "}, {"to do", "to do: "}}
+
+// AgentFacts are what there is to say of an agent.
+func AgentFacts(a overview.Agent, s overview.State) (facts []string) {
+	if !a.Since.IsZero() {
+		facts = appendText(facts, "", "since "+overview.Clock(a.Since, s.At))
+	}
+	facts = appendText(facts, "", a.Why)
+	for _, w := range aspectWords {
+		for _, one := range a.Aspects {
+			if one.Name == w[0] {
+				facts = appendText(facts, w[1], one.Text)
+			}
+		}
+	}
+	done := slices.ContainsFunc(a.Aspects, func(one overview.Aspect) bool { return one.Name == "done" })
+	if n := len(a.Acts); n > 0 && !done {
+		last := a.Acts[n-1]
+		text := overview.Clock(last.At, s.At) + ": " + last.Text
+		if !last.Helped.IsZero() {
+			text += "; it worked again at " + overview.Clock(last.Helped, s.At)
+		}
+		facts = appendText(facts, "last done: ", text)
+	}
+	return facts
+}
+
+// appendText adds a text in one line, unless it is empty.
+func appendText(list []string, before, text string) []string {
+	var words []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			words = append(words, strings.TrimRight(logline.Printable(line), "."))
+		}
+	}
+	if words == nil {
+		return list
+	}
+	return append(list, before+strings.Join(words, " / "))
+}
+
+// sentence puts facts after what they are about.
+func sentence(about string, facts []string) string {
+	return strings.Join(append([]string{logline.Printable(about)}, facts...), "; ") + "."
+}
+
+// News are the lines that an earlier overview had otherwise or not at all, and those of what is not there any more.
+func News(was, is []Line) (list []string) {
+	before, now := map[string]string{}, map[string]bool{}
+	for _, l := range was {
+		before[l.Key] = l.Text
+	}
+	for _, l := range is {
+		now[l.Key] = true
+		if text, known := before[l.Key]; !known || text != l.Text {
+			list = append(list, l.Text)
+		}
+	}
+	for _, l := range was {
+		if !now[l.Key] {
+			list = append(list, "Not there any more: "+l.Key+".")
+		}
+	}
+	return list
+}

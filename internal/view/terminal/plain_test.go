@@ -1,0 +1,81 @@
+package terminal
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+)
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	os.Exit(m.Run())
+}
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+func scene() overview.State {
+	return overview.State{
+		At: noon, Wrong: 3, Waiting: 1, Trouble: []string{"agents: their home was last seen at 11:59:00"},
+		Incidents: []overview.Incident{
+			{ID: "i1", Title: "shop has crashed", Details: "PID 7 is dead.", Opened: ago(time.Minute), State: "notified", Told: "told: me", ToDo: "start it", Agent: "shop"},
+			{ID: "i2", Title: "blog hangs", Opened: ago(3 * time.Hour), Resolved: ago(2 * time.Hour), Ending: "it works again"},
+			{ID: "i3", Title: "news waits", Opened: ago(time.Hour), State: "acknowledged", By: "me", Until: noon.Add(time.Hour)},
+		},
+		Servers: []overview.Server{
+			{Key: "works@1", Name: "works", State: "ready", Health: overview.Good, Since: ago(time.Hour), Restarts: 1, Clients: []string{"claude-code"},
+				Renewals: []overview.Renewal{{At: ago(time.Hour), Cause: "crash", Done: true, Took: 80 * time.Millisecond}}},
+			{Key: "broken@2", Name: "broken", State: "backoff", Health: overview.Warn, Since: ago(time.Minute), Why: "last exit 3\nno \x1b[31mkey", Next: noon.Add(5 * time.Second)},
+			{Key: "mute@3", Name: "mute", State: "no answer", Health: overview.Bad, Since: ago(time.Minute), Why: "outlive runs, and does not answer"},
+			{Key: "gate@4", Name: "gate", Gateway: true, State: "running", Health: overview.Good, Since: ago(time.Hour), URL: "http://x"},
+		},
+		Agents: []overview.Agent{{Key: "shop", Name: "shop", State: "has crashed", Health: overview.Bad, Since: ago(time.Minute), Why: "PID 7 is dead",
+			Aspects: []overview.Aspect{{Name: "done", Text: "restarted once"}, {Name: "to do", Text: "look"}}}},
+	}
+}
+
+func TestEverythingInSentences(t *testing.T) {
+	var got []string
+	for _, l := range Lines(scene()) {
+		got = append(got, l.Text)
+	}
+	want := []string{
+		"3 wrong, 1 waits for you; 3 servers, 1 agent",
+		"Not seen: agents: their home was last seen at 11:59:00",
+		"Not seen: no monitor runs: nothing is done, nobody is told. Start: outlive monitor",
+		"Incident shop has crashed, waits for you; since 11:59:00; PID 7 is dead; outlive: restarted once; told: me; to do: start it.",
+		"Incident blog hangs, over; from 09:00:00 to 10:00:00; it works again.",
+		"Incident news waits, acknowledged; since 11:00:00; acknowledged by me until 13:00:00.",
+		"Server works@1: ready; since 11:00:00; outlive has restarted it 1 ×, last at 11:00:00 (crash, gap 80 ms); client: claude-code.",
+		`Server broken@2: waits for its next start (trouble); since 11:59:00; last exit 3 / no \x1b[31mkey; it is started again at 12:00:05.`,
+		"Server mute@3: no answer (broken); last heard of at 11:59:00; outlive runs, and does not answer.",
+		"Gateway gate@4: running; since 11:00:00; at http://x.",
+		"Agent shop: has crashed (broken); since 11:59:00; PID 7 is dead; outlive: restarted once; to do: look.",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("lines (-want +got):\n%s", d)
+	}
+}
+
+// A line is told again when it says something else, and when its thing has gone; memory and ages are no news.
+func TestNewsAreWhatHasChanged(t *testing.T) {
+	was := scene()
+	is := scene()
+	is.At = noon.Add(time.Second)
+	is.Servers[0].Memory = 1 << 20
+	if got := News(Lines(was), Lines(is)); got != nil {
+		t.Errorf("nothing has changed, and told was %q", got)
+	}
+	is.Servers[0].State, is.Servers[0].Health = "starting", overview.Busy
+	is.Servers = is.Servers[:3]
+	got := News(Lines(was), Lines(is))
+	if len(got) != 2 || !strings.HasPrefix(got[0], "Server works@1: starting; ") || got[1] != "Not there any more: gateway gate@4." {
+		t.Errorf("news: %q", got)
+	}
+}

@@ -1,0 +1,111 @@
+package top
+
+import (
+	"strings"
+	"time"
+
+	"github.com/outlive-mcp/outlive/internal/view/overview"
+	"github.com/outlive-mcp/outlive/internal/view/terminal"
+)
+
+// pane is a list of the screen, in the order from above.
+type pane uint8
+
+const (
+	incidentPane pane = iota
+	serverPane
+	agentPane
+	panes
+)
+
+// row is one thing in a pane. Exactly one of the pointers is set.
+type row struct {
+	key    string
+	health overview.Health
+	name   string
+	state  string
+	since  string
+	more   string // why, or what else is worth a glance
+	facts  []string
+
+	incident *overview.Incident
+	server   *overview.Server
+	agent    *overview.Agent
+	gone     bool // a server that is not there any more
+}
+
+// matches reports whether each word of a filter is in what the row says.
+func (r row) matches(filter string) bool {
+	text := strings.ToLower(strings.Join(append([]string{r.name, r.state, r.health.Word(), r.more}, r.facts...), " "))
+	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+func rowsOf(s overview.State, gone []departed) (all [panes][]row) {
+	for _, i := range s.Incidents {
+		r := row{key: i.ID, health: terminal.IncidentHealth(i), name: i.Title, state: terminal.IncidentState(i), since: clock(i.Opened, s.At), incident: &i}
+		r.facts = terminal.IncidentFacts(i, s)
+		r.more = joined(i.Details)
+		all[incidentPane] = append(all[incidentPane], r)
+	}
+	for _, one := range s.Servers {
+		r := row{key: one.Key, health: one.Health, name: one.Name, state: overview.StateWord(one.State), since: clock(one.Since, s.At), server: &one}
+		if one.Of != "" {
+			r.name = "  " + one.Name
+		}
+		r.facts = terminal.ServerFacts(one, s)
+		r.more = joined(one.Why)
+		if r.more == "" && one.Restarts > 0 {
+			r.more = "restarted " + times(one.Restarts)
+		} else if r.more == "" && one.Gateway {
+			r.more = "gateway"
+		}
+		all[serverPane] = append(all[serverPane], r)
+	}
+	for _, d := range gone {
+		at := overview.Clock(d.at, s.At)
+		all[serverPane] = append(all[serverPane], row{
+			key: d.server.Key, health: overview.Idle, name: d.server.Name, state: "has ended", since: at, more: "its outlive is not there any more",
+			facts: []string{"ended at " + at + " or just before: its outlive is not there any more"}, server: &d.server, gone: true,
+		})
+	}
+	for _, a := range s.Agents {
+		r := row{key: a.Key, health: a.Health, name: a.Name, state: a.State, since: clock(a.Since, s.At), agent: &a}
+		r.facts = terminal.AgentFacts(a, s)
+		if r.more = joined(a.Why); !a.Health.Wrong() && strings.Trim(a.LastSign, "-") != "" {
+			r.more = "last sign: " + oneLine(a.LastSign)
+		}
+		all[agentPane] = append(all[agentPane], r)
+	}
+	return all
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return number(n) + " ×"
+}
+
+// joined are a text's lines on one, as a terminal may show them.
+func joined(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = oneLine(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " / ")
+}
+
+// clock is when something began; "": not known.
+func clock(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return overview.Clock(t, now)
+}
